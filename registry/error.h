@@ -1,0 +1,24 @@
+// Errors: one exception type per kind of mistake, and one form of message:
+//   [op] what is wrong, with the dimension's name and both values
+#pragma once
+#include <stdexcept>
+#include <string>
+
+namespace halyard {
+
+// The base of everything Halyard throws. `op` names the operator, the file or the layer that refused.
+class Error : public std::runtime_error {
+public:
+    Error(const std::string &op, const std::string &what) : std::runtime_error("[" + op + "] " + what) {}
+};
+
+struct ShapeError : Error { using Error::Error; };     // rank, extent, axis, size limits
+struct DTypeError : Error { using Error::Error; };     // a dtype the op doesn't take, or two that disagree
+struct AttrError : Error { using Error::Error; };      // an attribute out of range, unknown or missing
+struct DispatchError : Error { using Error::Error; };  // no kernel for this key, or a kernel failed
+struct DeviceError : Error { using Error::Error; };    // a device that is absent or failed
+struct IoError : Error { using Error::Error; };        // files: missing, truncated or lying
+struct GradError : Error { using Error::Error; };      // no gradient, or used outside its tape
+struct MemoryError : Error { using Error::Error; };    // an allocation that failed or would overflow
+
+}  // namespace halyard

@@ -1,0 +1,23 @@
+// Memory: one pool of 64-byte aligned blocks for tensors and kernel scratch.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace halyard::memory {
+
+inline constexpr size_t alignment = 64;
+
+// A block of at least `bytes` (0 gives a valid, unique block). Throws MemoryError. Thread-safe.
+void *allocate(size_t bytes);
+void release(void *block);
+
+struct Stats {
+    int64_t live_bytes, live_blocks;    // handed out
+    int64_t peak_bytes;                 // highest live_bytes so far
+    int64_t pooled_bytes;               // kept for reuse
+    int64_t allocations, system_calls;  // since the start: how many blocks were asked for, how many the pool didn't have
+};
+Stats stats();
+void trim();  // gives pooled blocks back to the system
+
+}  // namespace halyard::memory
