@@ -1,0 +1,6 @@
+# halyard_warnings: link it PRIVATE into every target of this project. Third-party headers are SYSTEM includes and stay silent.
+include_guard(GLOBAL)
+add_library(halyard_warnings INTERFACE)
+target_compile_options(halyard_warnings INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor -Werror)
+# Clang spells the variant that only looks at enclosing local scopes differently.
+target_compile_options(halyard_warnings INTERFACE $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>)
