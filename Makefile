@@ -1,0 +1,32 @@
+# The three commands of this project: make build, make test, make demo. The rest is for people who change it.
+.DEFAULT_GOAL := help
+.PHONY: build test demo asan tsan format tidy lint clean help
+
+build: ## install what is missing, configure, compile into build/release
+	@scripts/build.sh release
+
+test: build ## build, then check the project's rules and run every test
+	@scripts/test.sh release
+
+demo: build ## build, then list, check and measure operators and train LeNet5
+	@scripts/demo.sh
+
+asan tsan: ## the tests under AddressSanitizer and UBSan, or ThreadSanitizer
+	@scripts/build.sh $@
+	@scripts/test.sh $@
+
+format: ## rewrite the C++ sources with clang-format
+	@scripts/lint.sh format
+
+tidy: build ## clang-tidy over the sources of build/release
+	@scripts/lint.sh tidy
+
+lint: ## include direction, file sizes, formatting; changes nothing
+	@scripts/lint.sh check
+
+clean: ## remove the build folders; .venv and the compiler cache stay
+	@echo "[halyard] removing build/"
+	@rm -rf build
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z ]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

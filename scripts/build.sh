@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# scripts/build.sh [preset]: set-up, then configure where needed, then build into build/<preset>.
+source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
+preset="${1:-release}"
+ninja_file="build/$preset/build.ninja"
+
+scripts/setup.sh
+if [ ! -e "$ninja_file" ] || [ CMakePresets.json -nt "$ninja_file" ] || [ scripts/requirements.txt -nt "$ninja_file" ]; then
+    phase "configure $preset" cmake --preset "$preset" ${HALIDE_ROOT:+-DHALIDE_ROOT="$HALIDE_ROOT"}
+    touch "$ninja_file"
+fi
+phase "build $preset with $(jobs) jobs" cmake --build --preset "$preset" --parallel "$(jobs)"
