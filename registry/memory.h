@@ -12,12 +12,16 @@ void *allocate(size_t bytes);
 void release(void *block);
 
 struct Stats {
-    int64_t live_bytes, live_blocks;    // handed out
-    int64_t peak_bytes;                 // highest live_bytes so far
+    int64_t live_bytes, live_blocks;    // handed out, at the blocks' sizes (a request rounded up by at most a quarter)
+    int64_t peak_bytes;                 // highest live_bytes so far; exact with one thread, within 64 KiB for each further one
     int64_t pooled_bytes;               // kept for reuse
     int64_t allocations, system_calls;  // since the start: how many blocks were asked for, how many the pool didn't have
 };
 Stats stats();
-void trim();  // gives pooled blocks back to the system
+void trim();  // gives pooled blocks back to the system, but for the few that other threads keep at hand
+
+// The same blocks without a place in stats(): for the tensors' own bookkeeping, whose number a user can't know.
+void *allocate_uncounted(size_t bytes);
+void release_uncounted(void *block);
 
 }  // namespace halyard::memory

@@ -5,7 +5,9 @@
 
 namespace halyard {
 
-// 0 = all cores. HALYARD_THREADS sets the start value. Results never depend on it.
+// 0 = all cores; more threads than cores is allowed, more than 1024 or a negative number is an AttrError.
+// HALYARD_THREADS sets the start value; a bad one is an AttrError at the first use. Results never depend on it.
+// Loops that run meanwhile keep their number.
 void set_threads(int n);
 int threads();
 

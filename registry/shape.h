@@ -76,6 +76,10 @@ inline int normal_axis(const char *op, int64_t axis, int rank) {
     return (int)(axis < 0 ? axis + rank : axis);
 }
 
+// The number of elements; throws ShapeError naming `op` on a negative extent, and on more than 2^31-1 elements or extents that
+// multiply past it beside a zero: kernels index with 32 bits.
+int64_t checked_elements(const char *op, const Shape &shape);
+
 // NumPy's broadcasting of two shapes; throws ShapeError naming `op`, the dimension and both extents.
 Shape broadcast(const char *op, const Shape &a, const Shape &b);
 

@@ -1,6 +1,7 @@
 // Tensor: a reference-counted, strided, n-dimensional array. Copying a Tensor copies a handle; views share memory.
 #pragma once
 #include <atomic>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -59,7 +60,10 @@ public:
 
     void *raw() const { return impl_->data; }
     // Element [0,0,...]; throws DTypeError when T is not the tensor's dtype.
-    template<class T> T *data() const;
+    template<class T> T *data() const {
+        if (dtype_for<std::remove_const_t<T>>::value != impl_->dtype) wrong_dtype(dtype_for<std::remove_const_t<T>>::value);
+        return reinterpret_cast<T *>(impl_->data);
+    }
     // The only element, as T; throws ShapeError when there are several.
     template<class T = double> T item() const;
     // One element, whatever the dtype: for tests and printing.
@@ -68,7 +72,7 @@ public:
     template<class T> std::vector<T> to_vector() const;  // converted, row-major
 
     // Views: no element moves. Each throws ShapeError when no stride can say it.
-    Tensor reshape(const Shape &shape) const;             // one extent may be -1; a gap-free view only
+    Tensor reshape(const Shape &shape) const;             // one extent may be -1; of a strided view where strides can say it
     bool can_reshape(const Shape &shape) const;
     Tensor transpose(const std::vector<int> &permutation) const;
     Tensor swap_axes(int a, int b) const;
@@ -80,16 +84,18 @@ public:
 
     Tensor copy() const;                                  // dense, new memory
     Tensor contiguous() const { return dense() ? *this : copy(); }
-    Tensor to(DType dtype) const;                         // converted copy (C++ casts; saturates nothing)
-    void assign(const Tensor &from) const;                // writes from's elements into this memory; shapes must agree
+    Tensor to(DType dtype) const;                         // converted copy (C++ casts, see registry/convert.h; saturates nothing)
+    void assign(const Tensor &from) const;                // writes from's elements, converted, into this memory; shapes must agree
     bool same_memory(const Tensor &o) const { return impl_ == o.impl_; }
-    bool overlaps(const Tensor &o) const;                 // do their bytes intersect
+    bool overlaps(const Tensor &o) const;                 // do the spans from first to last byte intersect (interleaved views do)
 
     const TensorImpl *impl() const { return impl_; }      // also the tensor's identity, for the tape
     std::string text(int limit = 6) const;                // "[[1, 2], [3, 4]] f32[2,2]"
 
 private:
     explicit Tensor(TensorImpl *p) : impl_(p) {}
+    static Tensor make(Storage *storage, void *data, const Shape &shape, const Shape &strides, DType dtype, bool dense);
+    [[noreturn]] void wrong_dtype(DType asked) const;
     void release();
     TensorImpl *impl_ = nullptr;
 };

@@ -1,0 +1,75 @@
+// From a scheduled pipeline to an object in the cache, and from there into this process.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "dsl/kernel.h"
+
+namespace halyard {
+namespace fs = std::filesystem;
+
+std::string kernel_cache() {
+    const char *xdg = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
+    const fs::path base = xdg && *xdg ? fs::path(xdg) : home && *home ? fs::path(home) / ".cache" : fs::temp_directory_path();
+    const fs::path dir = base / "halyard" / "kernels";
+    fs::create_directories(dir);
+    return dir;
+}
+
+namespace {
+
+// 128 bits of FNV-1a in two lanes: names a file by what it was made from.
+std::string digest(const std::vector<uint8_t> &data, const std::string &more) {
+    uint64_t h[2] = {1469598103934665603u, 0x9ae16a3b2f90404fu};
+    auto eat = [&](uint8_t c) {
+        h[0] = (h[0] ^ c) * 1099511628211u;
+        h[1] = (h[1] + c) * 0xff51afd7ed558ccdu;
+        h[1] ^= h[1] >> 29;
+    };
+    for (uint8_t c : data) eat(c);
+    for (char c : more) eat((uint8_t)c);
+    char text[40];
+    std::snprintf(text, sizeof text, "%016llx%016llx", (unsigned long long)h[0], (unsigned long long)h[1]);
+    return text;
+}
+
+// Files appear whole or not at all, whoever else is compiling the same kernel.
+template<class Write> void atomically(const std::string &path, Write write) {
+    const std::string temporary = path + "." + std::to_string(getpid());
+    write(temporary);
+    fs::rename(temporary, path);
+}
+
+}  // namespace
+
+std::string Kernel::object(const std::string &symbol) {
+    std::vector<uint8_t> text;
+    Halide::serialize_pipeline(pipeline, text);
+    std::string more = symbol + target.to_string() + "halide-21.0.0";
+    for (auto &a : arguments()) more += a.name;
+    const std::string path = kernel_cache() + "/" + digest(text, more) + ".o";
+    if (!fs::exists(path))
+        atomically(path, [&](const std::string &to) {
+            pipeline.compile_to({{Halide::OutputFileType::object, to}}, arguments(), symbol, target);
+        });
+    return path;
+}
+
+KernelFn Kernel::load() {
+    const std::string symbol = instance.symbol(op->name), object_path = object(symbol), library = object_path + ".so";
+    if (!fs::exists(library))
+        atomically(library, [&](const std::string &to) {
+            const std::string command = "ld -shared -o '" + to + "' '" + object_path + "'";
+            if (std::system(command.c_str()) != 0) throw DispatchError(op->name, "linking failed: " + command);
+        });
+    void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle) throw DispatchError(op->name, std::string("cannot load the compiled kernel: ") + dlerror());
+    const auto fn = (KernelFn)dlsym(handle, (symbol + "_argv").c_str());
+    if (!fn) throw DispatchError(op->name, "no symbol " + symbol + "_argv in " + library);
+    return fn;
+}
+
+}  // namespace halyard

@@ -1,0 +1,160 @@
+#include "dsl/kernel.h"
+
+namespace halyard {
+using namespace Halide;
+
+std::string Instance::symbol(const std::string &op) const {
+    std::string s = "hy_" + op + "_" + dtypes + (variant.empty() ? "" : "_" + variant) + "_" + (backend == "cpu" ? name_of(isa) : backend);
+    if (!scheduled) s += "_plain";
+    if (!adjoint_in.empty()) s += "_adj_" + adjoint_in;
+    for (char &c : s)
+        if (!std::isalnum((unsigned char)c)) c = '_';
+    return s;
+}
+
+Halide::Type halide_type(DType t) {
+    switch (t) {
+    case DType::f64: return Float(64);
+    case DType::f32: return Float(32);
+    case DType::f16: return Float(16);
+    case DType::bf16: return BFloat(16);
+    case DType::i64: return Int(64);
+    case DType::i32: return Int(32);
+    case DType::i8: return Int(8);
+    case DType::u8: return UInt(8);
+    case DType::boolean: break;
+    }
+    return UInt(8);
+}
+
+Target target_of(const Instance &i) {
+    if (i.backend == "ascend") return Target("x86-64-linux-no_asserts-no_bounds_query-no_runtime-strict_float");
+    std::string text = "x86-64-linux";
+    if (i.isa >= Isa::avx2) text += "-sse41-avx-f16c-fma-avx2";
+    if (i.isa >= Isa::avx512) text += "-avx512-avx512_skylake";
+    if (i.backend == "opencl") text += "-opencl-cl_doubles";
+    if (i.backend == "cuda") text += "-cuda-cuda_capability_80";
+    if (i.address_sanitizer) text += "-asan";
+    return Target(text + "-no_runtime");
+}
+
+namespace {
+
+// Type variables of the signature, in order of appearance, bound to the words of "f32,i32".
+std::map<std::string, Type> bind_types(const Op &op, const Instance &i) {
+    std::map<std::string, Type> bound;
+    std::stringstream words(i.dtypes);
+    auto bind = [&](const TensorSpec &t) {
+        const bool variable = t.dtype.size() == 1 && std::isupper((unsigned char)t.dtype[0]);
+        if (!variable || bound.count(t.dtype)) return;
+        std::string w;
+        if (i.dtypes == "exact") bound[t.dtype] = UInt(32);
+        else if (std::getline(words, w, ',')) bound[t.dtype] = halide_type(dtype_of(w));
+        else throw DTypeError(op.name, "dtypes '" + i.dtypes + "' name too few types for " + op.signature);
+    };
+    for (auto &t : op.sig.inputs) bind(t);
+    for (auto &t : op.sig.outputs) bind(t);
+    return bound;
+}
+
+Arithmetic arithmetic_of(const std::map<std::string, Type> &bound, bool exactly) {
+    if (exactly) return exact();
+    const auto t = bound.find("T");
+    if (t == bound.end()) return ieee(Float(32));
+    if (t->second.is_float()) return ieee(t->second.bits() == 64 ? Float(64) : Float(32));
+    return integer(t->second);
+}
+
+Region bounds_of(const ImageParam &m) {
+    Region r;
+    for (int d = 0; d < m.dimensions(); d++) r.emplace_back(m.dim(d).min(), m.dim(d).extent());
+    return r;
+}
+
+}  // namespace
+
+Kernel::Kernel(OpPtr o, Instance i) : op(std::move(o)), instance(std::move(i)), target(target_of(instance)) {
+    const auto bound = bind_types(*op, instance);
+    const bool exactly = instance.dtypes == "exact";
+    auto storage_of = [&](const TensorSpec &t) {
+        const auto it = bound.find(t.dtype);
+        if (it != bound.end()) return it->second;
+        const DType d = dtype_of(t.dtype);
+        return exactly && is_float(d) ? Type(UInt(32)) : halide_type(d);
+    };
+    // Reals, whatever they are stored as; tensors whose dtype is part of the meaning (labels:i32) stay what they are.
+    // A derived adjoint gathers from neighbours: outside its bounds every tensor is zero.
+    auto loaded = [&](const ImageParam &m, const TensorSpec &t) {
+        Func f("loaded");
+        const bool is_bool = t.dtype == "bool", is_real = bound.count(t.dtype) || (!is_bool && is_float(dtype_of(t.dtype)));
+        f(_) = is_real ? cast(Float(64), m(_)) : is_bool ? m(_) != 0 : Expr(m(_));
+        return instance.adjoint_in.empty() || !is_real ? f : BoundaryConditions::constant_exterior(f, 0_r, bounds_of(m));
+    };
+    op->variant = instance.variant;
+    for (size_t k = 0; k < op->in.size(); k++) {
+        const TensorSpec &spec = op->sig.inputs[k];
+        op->memory.emplace_back(storage_of(spec), (int)op->extents_of(spec).size(), spec.name);
+        ImageParam &m = op->memory.back();
+        if (op->any_strides && m.dimensions() > 0) m.dim(0).set_stride(Expr());
+        Op::Extents e;
+        for (int d = 0; d < m.dimensions(); d++) e.push_back(m.dim(d).extent());
+        op->feed(k, loaded(m, spec), e);
+    }
+    op->algorithm();
+    std::vector<Func> results = op->out;
+    std::vector<Type> storage;
+    for (auto &t : op->sig.outputs) storage.push_back(storage_of(t));
+    if (!instance.adjoint_in.empty()) {
+        // Differentiated over the reals, then interpreted: the derived adjoint exists in every arithmetic.
+        TensorSpec spec = op->sig.outputs[0];
+        spec.name = "d" + spec.name;
+        ImageParam dy(storage[0], (int)op->extents_of(spec).size(), spec.name);
+        Region to_max;  // Halide's comment says extents; the code wants {min, max}
+        for (int k = 0; k < dy.dimensions(); k++) to_max.emplace_back(dy.dim(k).min(), dy.dim(k).max());
+        Derivative derivative = propagate_adjoints(op->out[0], loaded(dy, spec), to_max);
+        for (size_t k = 0; k < op->in.size(); k++)
+            if (op->sig.inputs[k].name == instance.adjoint_in) {
+                Func g("adjoint");
+                g(_) = derivative(op->in[k])(_);
+                results = {g};
+                storage = {storage_of(op->sig.inputs[k])};
+            }
+        op->memory.push_back(dy);
+    }
+    if (instance.backend == "ascend") {
+        Func gm("gm");
+        gm(op->out[0].args()) = op->out[0](op->out[0].args());
+        results = {gm};
+    }
+    Arithmetic a = arithmetic_of(bound, exactly);
+    if (instance.backend == "ascend") a.own_math = false;  // it has vexp and friends
+    interpret(results, storage, a);
+    pipeline = Pipeline(results);
+    const Backend b{target, a.real, instance.variant, &instance.picks};
+    lanes = b.lanes;
+    if (op->any_strides && instance.adjoint_in.empty())
+        for (Func f : results)
+            if (f.dimensions() > 0) f.output_buffer().dim(0).set_stride(Expr());
+    if (!instance.scheduled || !instance.adjoint_in.empty()) {
+        for (Func f : results) f.compute_root();
+    } else if (instance.backend == "ascend") {
+        op->schedule(Ascend{b, results[0], op->in, op->memory});
+    } else if (target.has_gpu_feature()) {
+        op->schedule(Gpu{b});
+    } else {
+        op->schedule(Cpu{b});
+    }
+}
+
+std::vector<Argument> Kernel::arguments() const {
+    std::vector<Argument> args(op->memory.begin(), op->memory.end());
+    for (auto &s : op->scalars) args.emplace_back(s.name, Argument::InputScalar, op->parameters.at(s.name).type(), 0, ArgumentEstimates{});
+    return args;
+}
+
+std::string Kernel::davinci() {
+    const Module m = pipeline.compile_to_module(arguments(), op->name, target);
+    return davinci_text(m.get_conceptual_stmt());
+}
+
+}  // namespace halyard

@@ -1,0 +1,44 @@
+// Kernel: one op, instantiated. The choices that turn an op into code stand in `Instance`.
+#pragma once
+#include "dsl/op.h"
+
+namespace halyard {
+
+struct Instance {
+    std::string backend = "cpu";   // cpu, opencl, cuda, ascend
+    std::string dtypes = "f32";    // as in OpRecord::dtypes; "exact" = modular integers
+    std::string variant;           // one of the op's variants
+    Isa isa = Isa::baseline;       // cpu
+    Picks picks;                   // values for the schedule's free choices
+    bool scheduled = true;         // false: the algorithm as written
+    std::string adjoint_in;        // "x": not the op but its derived adjoint in x; inputs are the op's, then dy
+    bool address_sanitizer = false;
+    std::string symbol(const std::string &op) const;  // a C identifier: "hy_softmax_f32_rows_avx2"
+};
+
+Halide::Target target_of(const Instance &i);
+Halide::Type halide_type(DType t);
+
+class Kernel {
+public:
+    // Builds and schedules; compiles nothing yet. Throws DTypeError when the op can't be had in these dtypes.
+    Kernel(OpPtr op, Instance i);
+
+    std::vector<Halide::Argument> arguments() const;  // inputs, then scalars
+    std::string object(const std::string &symbol);    // path of the compiled object, in the content-addressed cache
+    KernelFn load();                                  // compiled, linked and opened: the JIT is the same object, dlopened
+    std::string davinci();                            // ascend: the lowered program as text
+
+    const OpPtr op;
+    const Instance instance;                          // instance.picks.offered: what the schedule asked for
+    const Halide::Target target;
+    int lanes = 1;
+    Halide::Pipeline pipeline;
+};
+
+// Where compiled kernels are kept: ${XDG_CACHE_HOME:-~/.cache}/halyard/kernels
+std::string kernel_cache();
+
+std::string davinci_text(const Halide::Internal::Stmt &s);
+
+}  // namespace halyard

@@ -1,0 +1,89 @@
+#include "dsl/op.h"
+
+namespace halyard {
+using namespace Halide;
+
+Op::Op(std::string n, std::string text) : sig(n, text) {
+    name = std::move(n);
+    signature = std::move(text);
+    if (!sig.inputs.empty() && sig.inputs[0].any_rank) form = Form::elementwise, any_strides = true;
+}
+
+std::vector<std::string> Op::extents_of(const TensorSpec &t) const {
+    std::vector<std::string> e;
+    if (t.any_rank)
+        for (int d = 0; d < elementwise_rank; d++) e.push_back("d" + std::to_string(d));
+    if (!t.group.empty()) e.push_back(t.group);
+    e.insert(e.end(), t.extents.begin(), t.extents.end());
+    return e;
+}
+
+Func Op::input(const std::string &n) {
+    in.emplace_back(n + "_in");
+    return in.back();
+}
+Func Op::output(const std::string &n) {
+    out.emplace_back(n);
+    return out.back();
+}
+
+Expr Op::size(const std::string &expression) const {
+    std::map<std::string, Expr> dims = extents_;
+    for (auto &l : lets)  // those that need only what the kernel knows
+        try {
+            dims.emplace(l.name, evaluate<Expr>(l.value, dims));
+        } catch (const std::exception &) {
+            continue;
+        }
+    return evaluate<Expr>(expression, dims);
+}
+
+Expr Op::parameter(const std::string &n, const Type &t) {
+    const Halide::Parameter p(t, false, 0, n);
+    parameters[n] = p;
+    return Internal::Variable::make(t, n, p);
+}
+Expr Op::scalar(const std::string &n, int64_t value) {
+    attr(n, value);
+    return derived(n, n);
+}
+Expr Op::scalar(const std::string &n, double value) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.17g", value);
+    attrs.push_back({n, AttrKind::real, text, {}, {}});
+    scalars.push_back({n, n, true});
+    return parameter(n, Float(64));
+}
+Expr Op::derived(const std::string &n, const std::string &expression) {
+    scalars.push_back({n, expression, false});
+    return extents_[n] = parameter(n, Int(32));
+}
+
+void Op::feed(size_t i, const Func &from, const Extents &e) {
+    in[i](_) = from(_);
+    if (i == 0) shape_ = e;
+    const std::vector<std::string> names = extents_of(sig.inputs[i]);
+    for (size_t d = 0; d < names.size() && d < e.size(); d++)
+        if (is_name(names[d])) extents_.emplace(names[d], e[e.size() - 1 - d]);
+}
+Op::Extents Op::output_extents() const {
+    if (form == Form::elementwise) return shape_;  // at whatever rank it was fed
+    Extents e;
+    for (auto &text : extents_of(sig.outputs[0])) e.insert(e.begin(), size(text));
+    return e;
+}
+
+void OpTable::put(const std::string &name, OpFactory f) {
+    if (!ops_.emplace(name, std::move(f)).second) throw Error(name, "two ops of this name");
+    order_.push_back(name);
+}
+OpPtr OpTable::make(const std::string &name) const {
+    const auto it = ops_.find(name);
+    return it == ops_.end() ? nullptr : it->second();
+}
+OpTable &op_table() {
+    static OpTable table;
+    return table;
+}
+
+}  // namespace halyard

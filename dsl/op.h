@@ -1,0 +1,116 @@
+// Op: everything halyard knows about one operator, stated once.
+//
+// In kernels, () indexes innermost first (Halide order); in signatures and samples, [] lists extents
+// outermost first (caller order). Op does the reversal. Every value is a real (dsl/real.h): no dtype here.
+//
+//     struct Softmax : Rows { ... };
+//     HALYARD_OPS { add<Softmax>(); add<SoftmaxDx>(); }
+//
+// Gradient by name: op "softmax_dx" is the adjoint of "softmax" in its input `x`; its own inputs (any of softmax's
+// inputs and outputs, and dy) tell the tape what to save. No other registration exists.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dsl/backend.h"
+#include "dsl/problem.h"
+#include "dsl/real.h"
+#include "registry/op_record.h"
+#include "registry/signature.h"
+
+namespace halyard {
+
+inline constexpr int elementwise_rank = 3;  // dimensions of an elementwise kernel
+
+class Op : public OpRecord {
+public:
+    Op(std::string name, std::string signature);
+    virtual ~Op() = default;
+
+    // Innermost dimension last in `sig`; for x[*] the dimensions are d0, d1, d2.
+    const Signature sig;
+
+    virtual void algorithm() {}
+    virtual void schedule(const Cpu &) {}  // an empty schedule is legal, correct and slow
+    virtual void schedule(const Gpu &) {}
+    virtual void schedule(const Ascend &) { throw DispatchError(name, "no Ascend schedule"); }
+
+    // The naive answer in double, independent of the DSL: fills every output of `p`.
+    virtual void reference(Problem &p) const = 0;
+
+    // An op reads memory, or the Funcs of another op: that is all there is to fusion.
+    using Extents = std::vector<Halide::Expr>;  // innermost first
+    void feed(size_t input, const Halide::Func &from, const Extents &extents);
+    Extents output_extents() const;
+    void sink(const Halide::Func &f) { end_ = f; }
+    std::vector<std::string> extents_of(const TensorSpec &t) const;  // outermost first, with the collapsed and the any-rank ones
+
+    std::vector<Halide::Func> in, out;
+    std::vector<Halide::ImageParam> memory;  // where inputs are loaded from; empty inside a chain
+    std::map<std::string, Halide::Parameter> parameters;  // of the scalars
+    std::string variant;                     // being built: an algorithm may differ by variant
+
+protected:
+    using Var = Halide::Var;
+    using RVar = Halide::RVar;
+    using RDom = Halide::RDom;
+    using Func = Halide::Func;
+    using Expr = Halide::Expr;
+    using Tail = Halide::TailStrategy;
+
+    Func input(const std::string &name);
+    Func output(const std::string &name);
+    Expr size(const std::string &expression) const;  // "k", "c/groups": of dimensions, scalars and lets
+
+    // Attributes. The first group never reaches the kernel by itself; expressions in lets, conditions and scalars use it.
+    void attr(const std::string &name, int64_t value) { attrs.push_back({name, AttrKind::integer, std::to_string(value), {}, {}}); }
+    void flag(const std::string &name, bool value) { attrs.push_back({name, AttrKind::boolean, value ? "1" : "0", {}, {}}); }
+    void choice(const std::string &name, std::vector<std::string> choices) { attrs.push_back({name, AttrKind::choice, choices[0], choices, {}}); }
+    void ints(const std::string &name, const std::string &value, std::vector<std::string> parts = {}) { attrs.push_back({name, AttrKind::ints, value, {}, std::move(parts)}); }
+    void let(const std::string &name, const std::string &expression) { lets.push_back({name, expression}); }
+    // Run-time attributes: each is an attribute and a kernel argument of the same name.
+    Expr scalar(const std::string &name, int64_t value);
+    Expr scalar(const std::string &name, int value) { return scalar(name, (int64_t)value); }
+    Expr scalar(const std::string &name, double value);
+    Expr derived(const std::string &name, const std::string &expression);  // a kernel argument computed at dispatch
+
+    Func store() const { return end_.defined() ? end_ : out[0]; }      // what reaches memory: the output, or the end of its epilogue
+    Var var(int dim) const { return store().args()[(size_t)dim]; }     // loops of store(), innermost first
+    bool fused() const { return memory.empty(); }                      // inputs are computed, not loaded
+
+private:
+    Expr parameter(const std::string &name, const Halide::Type &t);
+    std::map<std::string, Expr> extents_;
+    Extents shape_;  // of the first input
+    Func end_;
+};
+
+using OpPtr = std::unique_ptr<Op>;
+using OpFactory = std::function<OpPtr()>;
+
+// Build-time list of ops. Each op file defines one function that fills it; the generator of that file, and the
+// development tools, which list all files, call it. Nothing registers itself.
+class OpTable {
+public:
+    template<class T, class... Args> void add(const Args &...args) {
+        const OpPtr op = std::make_unique<T>(args...);
+        put(op->name, [args...] { return std::make_unique<T>(args...); });
+    }
+    void put(const std::string &name, OpFactory f);
+    OpPtr make(const std::string &name) const;  // null when there is none
+    const std::vector<std::string> &names() const { return order_; }
+
+private:
+    std::map<std::string, OpFactory> ops_;
+    std::vector<std::string> order_;
+};
+OpTable &op_table();
+
+// Opens the function that lists a file's ops. HALYARD_OP_FILE is the file's name, given by CMake's halyard_op().
+#define HALYARD_JOIN_(a, b) a##b
+#define HALYARD_JOIN(a, b) HALYARD_JOIN_(a, b)
+#define HALYARD_OPS void HALYARD_JOIN(halyard_list_, HALYARD_OP_FILE)(::halyard::OpTable & ops)
+
+}  // namespace halyard

@@ -1,0 +1,163 @@
+#include "dsl/real.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "dsl/math.h"
+#include "registry/error.h"
+
+namespace halyard {
+using namespace Halide;
+using namespace Halide::Internal;
+
+Expr operator""_r(long double v) { return FloatImm::make(Float(64), (double)v); }
+Expr operator""_r(unsigned long long v) { return FloatImm::make(Float(64), (double)v); }
+
+namespace math {
+Expr real(const Expr &e) { return cast(Float(64), e); }
+Expr call(const char *name, std::vector<Expr> args) { return Call::make(Float(64), std::string(name) + "_f64", std::move(args), Call::PureExtern); }
+Expr lowest() { return FloatImm::make(Float(64), -INFINITY); }
+Expr highest() { return FloatImm::make(Float(64), INFINITY); }
+}  // namespace math
+
+namespace {
+
+Expr mix(Expr e, uint32_t salt) {  // a fixed bijection of 32 bits per salt
+    e = (e ^ (e >> 15)) * make_const(UInt(32), 0x2c1b3c6du) + make_const(UInt(32), salt * 2654435761u + 12345u);
+    e = (e ^ (e >> 12)) * make_const(UInt(32), 0x297a2d39u);
+    return e ^ (e >> 15);
+}
+uint32_t salt_of(const std::string &s) {
+    uint32_t h = 2166136261u;
+    for (char c : s) h = (h ^ (uint8_t)c) * 16777619u;
+    return h;
+}
+
+class Interpret : public IRMutator {
+    const Arithmetic &a;
+    const std::string *self;  // the Func whose update is being rewritten
+
+    bool exact() const { return a.kind == Arithmetic::exact; }
+    bool ieee() const { return a.kind == Arithmetic::ieee; }
+    static bool is_real(const Type &t) { return t.is_float() && t.bits() == 64; }
+    Type map(const Type &t) const { return is_real(t) ? a.real.with_lanes(t.lanes()) : t; }
+
+    Expr visit(const FloatImm *op) override {
+        if (!is_real(op->type)) return op;
+        const double v = op->value;
+        if (ieee()) return FloatImm::make(a.real, v);
+        if (v == INFINITY) return a.real.max();
+        if (v == -INFINITY) return a.real.min();
+        if (!exact()) {
+            if (v != std::floor(v)) throw DTypeError("interpret", "the constant " + std::to_string(v) + " has no value in integer arithmetic");
+            return cast(a.real, make_const(Int(64), (int64_t)v));
+        }
+        if (v == std::floor(v) && std::fabs(v) < 1e9) return make_const(UInt(32), (uint32_t)(int64_t)v);
+        uint64_t bits;
+        std::memcpy(&bits, &v, 8);
+        return make_const(UInt(32), (uint32_t)(bits ^ (bits >> 32)) * 2654435761u | 1u);
+    }
+    Expr visit(const Cast *op) override {
+        Expr v = mutate(op->value);
+        Type t = map(op->type);
+        if (exact() && is_real(op->value.type()) && !is_real(op->type)) v = mix(v, 77);
+        return v.type() == t ? v : Cast::make(t, v);
+    }
+    Expr visit(const Variable *op) override {  // a run-time scalar, or a let
+        if (!is_real(op->type)) return op;
+        return op->param.defined() ? cast(a.real, Expr(op)) : Variable::make(a.real, op->name);
+    }
+    Expr visit(const Div *op) override {
+        if (!exact() || !is_real(op->type)) return IRMutator::visit(op);
+        Expr n = mutate(op->a), d = mutate(op->b);
+        return mix(n ^ mix(d, 1), 2);
+    }
+    // Comparisons of reals see NaN; Halide's own may be folded as if there were none.
+    template<class Op> Expr compare(const Op *op) {
+        if (!is_real(op->a.type())) return IRMutator::visit(op);
+        Expr e = Op::make(mutate(op->a), mutate(op->b));
+        return ieee() ? strict_float(e) : e;
+    }
+    Expr visit(const LT *op) override { return compare(op); }
+    Expr visit(const LE *op) override { return compare(op); }
+    Expr visit(const GT *op) override { return compare(op); }
+    Expr visit(const GE *op) override { return compare(op); }
+    Expr visit(const EQ *op) override { return compare(op); }
+    Expr visit(const NE *op) override { return compare(op); }
+
+    bool reads_self(const Expr &e) const {
+        const Call *c = e.as<Call>();
+        return self && c && c->call_type == Call::Halide && c->name == *self;
+    }
+    template<class Op> Expr extremum(const Op *op, bool is_max) {
+        Expr x = mutate(op->a), y = mutate(op->b);
+        if (!is_real(op->type) || !ieee() || !a.own_math || reads_self(op->a) || reads_self(op->b)) return Op::make(x, y);
+        if (op->a.template as<FloatImm>()) std::swap(x, y);
+        Expr y_wins = strict_float(is_max ? x < y : x > y);
+        return select(y_wins || is_nan(y), y, x);  // the simplifier drops is_nan of a constant
+    }
+    Expr visit(const Max *op) override { return extremum(op, true); }
+    Expr visit(const Min *op) override { return extremum(op, false); }
+
+    Expr visit(const Call *op) override {
+        std::vector<Expr> args;
+        for (const Expr &e : op->args) args.push_back(mutate(e));
+        const Type t = map(op->type);
+        const bool of_reals = is_real(op->type) || (!op->args.empty() && is_real(op->args[0].type()));
+        if (op->call_type == Call::Halide) return Call::make(t, op->name, args, op->call_type, op->func, op->value_index, op->image, op->param);
+        if (!of_reals || op->call_type == Call::Image || op->is_intrinsic({Call::likely, Call::likely_if_innermost}))
+            return Call::make(op->call_type == Call::Image ? op->type : t, op->name, args, op->call_type, op->func, op->value_index, op->image, op->param);
+        if (exact()) {
+            if (starts_with(op->name, "is_nan") || starts_with(op->name, "is_inf")) return const_false();
+            if (starts_with(op->name, "is_finite")) return const_true();
+            if (op->is_intrinsic(Call::abs) || t != a.real) return cast(t, mix(args[0], 5));
+            Expr e = mix(args[0], salt_of(op->name));
+            for (size_t i = 1; i < args.size(); i++) e = mix(e ^ args[i], 3);
+            return e;
+        }
+        std::string name = op->name;
+        if (ends_with(name, "_f64")) name.resize(name.size() - 4);
+        if (!ieee()) {
+            if (op->is_intrinsic(Call::abs)) return a.real.is_uint() ? args[0] : select(args[0] < 0, -args[0], args[0]);  // the lowest value wraps, as in NumPy
+            if (name == "floor" || name == "ceil" || name == "round" || name == "trunc") return args[0];
+            if (starts_with(name, "is_nan") || starts_with(name, "is_inf")) return const_false();
+            if (starts_with(name, "is_finite")) return const_true();
+            throw DTypeError("interpret", name + " is not defined on integers");
+        }
+        if (op->is_intrinsic()) return Call::make(t, op->name, args, op->call_type);
+        return math::expand(name, args, a.own_math);
+    }
+
+public:
+    Interpret(const Arithmetic &a, const std::string *self) : a(a), self(self) {}
+    void rewrite(Function f, const Type *stored) {
+        f.mutate(this);
+        std::vector<Type> types;
+        for (const Type &t : f.output_types()) types.push_back(stored ? *stored : map(t));
+        if (stored)
+            for (Expr &v : f.definition().values()) v = v.type() == *stored ? v : cast(*stored, v);
+        // The one place that leans on a function Halide made for deserialisation: it resets a Func's output types.
+        std::vector<Parameter> buffers;
+        for (size_t i = 0; i < types.size(); i++) buffers.emplace_back(types[i], true, f.dimensions(), f.name() + (types.size() > 1 ? "." + std::to_string(i) : ""));
+        f.update_with_deserialization(f.name(), f.origin_name(), types, {}, -1, f.args(), f.schedule(), f.definition(), f.updates(), "", buffers, {}, "",
+                                      NameMangling::Default, DeviceAPI::Host, Expr(), false, false, false, {}, false, f.frozen());
+    }
+};
+
+}  // namespace
+
+void interpret(const std::vector<Func> &outputs, const std::vector<Type> &storage, const Arithmetic &a) {
+    std::vector<Function> roots;
+    for (const Func &f : outputs) {
+        if (f.has_update_definition()) throw Error(f.name(), "an output must be pure; reduce into a stage and copy");
+        roots.push_back(f.function());
+    }
+    for (auto &[name, f] : build_environment(roots)) {
+        const Type *stored = nullptr;
+        for (size_t i = 0; i < outputs.size(); i++)
+            if (outputs[i].name() == name) stored = &storage[i];
+        Interpret(a, &name).rewrite(f, stored);
+    }
+}
+
+}  // namespace halyard

@@ -1,0 +1,53 @@
+// Algorithms are written over the reals. This file says what a real is.
+//
+// In an op, every real is a Halide Float(64) expression: a placeholder, with literals at full precision
+// and no dtype in sight. interpret() then rewrites the finished, still unscheduled definitions in place:
+// the author's Funcs stay valid handles, so one schedule serves every arithmetic.
+#pragma once
+#include "Halide.h"
+
+namespace halyard {
+
+struct Arithmetic {
+    enum Kind { ieee, integer, exact } kind = ieee;
+    Halide::Type real = Halide::Float(32);  // computed and accumulated in
+    bool own_math = true;                   // false: leave exp, tanh, ... to the device (Ascend has vexp)
+};
+
+// ieee(Float(32)): what runs. NaN and Inf behave as IEEE says in every max, min, comparison and math function.
+// integer(Int(32)): what runs for integer tensors: + - * wrap; functions that integers lack are an error.
+// exact(): modular integers. + - * wrap, max/min/compare act on unsigned integers, everything else
+//   becomes a fixed mixing function; so any legal schedule gives the same bits, and a lost element does not.
+inline Arithmetic ieee(Halide::Type t) { return {Arithmetic::ieee, t}; }
+inline Arithmetic integer(Halide::Type t) { return {Arithmetic::integer, t}; }
+inline Arithmetic exact() { return {Arithmetic::exact, Halide::UInt(32)}; }
+
+// Rewrites every Func that `outputs` reach; output i is stored as `storage[i]`.
+void interpret(const std::vector<Halide::Func> &outputs, const std::vector<Halide::Type> &storage, const Arithmetic &a);
+
+// The functions reals have. max, min, exp, log, tanh, sqrt, abs, floor, sin and pow are Halide's own names; those it
+// lacks are in math. Literals are 0_r, 0.5_r: a bare 0.5 is ambiguous to Halide, and 0.5f would lose the digits of 0.1f.
+Halide::Expr operator""_r(long double value);
+Halide::Expr operator""_r(unsigned long long value);
+
+namespace math {
+Halide::Expr real(const Halide::Expr &e);                             // an integer as a real
+Halide::Expr call(const char *name, std::vector<Halide::Expr> args);  // a function of dsl/math.h by name: "expm1"
+Halide::Expr lowest();                                                // -infinity: where a max starts
+Halide::Expr highest();                                               // +infinity: where a min starts
+inline Halide::Expr erf(const Halide::Expr &x) { return call("erf", {x}); }
+inline Halide::Expr exp2(const Halide::Expr &x) { return call("exp2", {x}); }
+inline Halide::Expr expm1(const Halide::Expr &x) { return call("expm1", {x}); }
+inline Halide::Expr gelu(const Halide::Expr &x) { return call("gelu", {x}); }  // x * P(N(0,1) < x), accurate in its left tail
+inline Halide::Expr gelu_tanh(const Halide::Expr &x) { return call("gelu_tanh", {x}); }
+inline Halide::Expr log1p(const Halide::Expr &x) { return call("log1p", {x}); }
+inline Halide::Expr log2(const Halide::Expr &x) { return call("log2", {x}); }
+inline Halide::Expr mish(const Halide::Expr &x) { return call("mish", {x}); }
+inline Halide::Expr reciprocal(const Halide::Expr &x) { return call("reciprocal", {x}); }
+inline Halide::Expr rsqrt(const Halide::Expr &x) { return call("rsqrt", {x}); }
+inline Halide::Expr sigmoid(const Halide::Expr &x) { return call("sigmoid", {x}); }
+inline Halide::Expr silu(const Halide::Expr &x) { return call("silu", {x}); }
+inline Halide::Expr softplus(const Halide::Expr &x) { return call("softplus", {x}); }
+}  // namespace math
+
+}  // namespace halyard

@@ -1,0 +1,63 @@
+// Attrs: the attribute values of one call, checked against the op's record and flattened so that they hash in nanoseconds.
+#pragma once
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "registry/op_record.h"
+
+namespace halyard {
+
+using Ints = std::vector<int64_t>;
+
+// What a caller may write for an attribute: 1, 0.5, true, "same", {1, 2}, DType::f32.
+struct AttrValue {
+    std::variant<int64_t, double, std::string, Ints> v;
+    AttrValue(int64_t i) : v(i) {}
+    AttrValue(int i) : v((int64_t)i) {}
+    AttrValue(bool b) : v((int64_t)b) {}
+    AttrValue(double d) : v(d) {}
+    AttrValue(const char *s) : v(std::string(s)) {}
+    AttrValue(std::string s) : v(std::move(s)) {}
+    AttrValue(Ints i) : v(std::move(i)) {}
+    AttrValue(DType d) : v(std::string(name_of(d))) {}
+};
+
+class Attrs {
+public:
+    // Every attribute of the record, in its order; those not given take their default.
+    // Throws AttrError: unknown name, wrong kind, a choice that doesn't exist, a required one that is missing.
+    explicit Attrs(const OpRecord &op, const std::vector<std::pair<std::string, AttrValue>> &given = {});
+    Attrs(const OpRecord &op, const std::map<std::string, std::string> &text);  // "stride" -> "2,2", as typed on a command line
+    // Those of `other` that this op knows too: how a gradient op gets its forward op's attributes.
+    Attrs(const OpRecord &op, const OpRecord &other_op, const Attrs &other);
+
+    void set(size_t k, const AttrValue &value);  // k: place in the record
+
+    int64_t integer(size_t k) const { return values_[k].i; }  // also boolean (0, 1), choice (its place) and dtype
+    double real(size_t k) const { return values_[k].r; }
+    const Ints &ints(size_t k) const { return values_[k].ints; }
+    int find(const std::string &name) const;  // -1: the op has no such attribute
+    const OpRecord &op() const { return *op_; }
+
+    uint64_t hash() const { return hash_; }
+    friend bool operator==(const Attrs &a, const Attrs &b) { return a.hash_ == b.hash_ && a.op_ == b.op_ && a.values_ == b.values_; }
+    std::string text() const;  // "axis=1 keep_dims=0"
+
+private:
+    struct Value {
+        int64_t i = 0;
+        double r = 0;
+        Ints ints;
+        bool operator==(const Value &) const = default;
+    };
+    void rehash();
+    const OpRecord *op_;
+    std::vector<Value> values_;
+    uint64_t hash_ = 0;
+};
+
+}  // namespace halyard

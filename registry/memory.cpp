@@ -1,0 +1,321 @@
+// Free lists of blocks in size classes, four for every power of two. A thread keeps a few small blocks of each class at hand;
+// behind it stands one list per class for all threads, and behind that the system.
+#include "registry/memory.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "registry/error.h"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HALYARD_ASAN 1
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#define HALYARD_ASAN 1
+#endif
+
+namespace halyard::memory {
+namespace {
+
+#ifdef HALYARD_ASAN
+constexpr bool pooling = false;  // every block is the system's and as long as asked for, so that overruns are seen
+#else
+constexpr bool pooling = true;
+#endif
+
+constexpr int classes = 164;                    // up to 2^48 bytes
+constexpr int thread_classes = 36;              // up to 64 KiB
+constexpr int64_t pool_limit = 1 << 30;         // bytes kept for reuse
+constexpr int64_t peak_grain = 64 << 10;        // a thread reports its live bytes when they have changed by this much
+
+// Stands in front of each block, in an aligned unit of its own; the link is here so that a stray write can't break a list.
+struct Header {
+    Header *next;
+    size_t size;
+    int class_index;
+};
+static_assert(sizeof(Header) <= alignment);
+
+void *block_of(Header *h) { return reinterpret_cast<char *>(h) + alignment; }
+Header *header_of(void *block) { return reinterpret_cast<Header *>(static_cast<char *>(block) - alignment); }
+
+// Class c holds 64 (c+1) bytes for c < 4; then each power of two p has the sizes 5/4 p, 6/4 p, 7/4 p and 2 p.
+int class_of(size_t bytes) {
+    const size_t last = bytes ? bytes - 1 : 0;
+    if (last < 256) return (int)(last / 64);
+    const int power = std::bit_width(last) - 1;
+    return 4 * (power - 8) + (int)(last >> (power - 2));
+}
+
+size_t size_of(int c) {
+    if (c < 4) return 64 * (size_t)(c + 1);
+    const int power = c / 4 + 7;
+    return ((size_t)(c % 4) + 5) << (power - 2);
+}
+
+// How many blocks of a class a thread keeps.
+int thread_limit(size_t size) { return (int)std::clamp<size_t>(peak_grain / size, 4, 64); }
+
+// One writer, many readers: no locked instruction.
+void bump(std::atomic<int64_t> &a, int64_t by) { a.store(a.load(std::memory_order_relaxed) + by, std::memory_order_relaxed); }
+
+struct ThreadCache {
+    struct List {
+        Header *head = nullptr;
+        int count = 0;
+    };
+    List lists[thread_classes];
+    std::atomic<int64_t> live_bytes{0}, live_blocks{0}, allocations{0}, kept_bytes{0};  // live_bytes: since the last report
+    int64_t highest = 0;                                                                 // of live_bytes since the last report
+};
+
+struct Central {
+    struct List {
+        std::mutex mutex;
+        Header *head = nullptr;
+    };
+    List lists[classes];
+    std::atomic<int64_t> live_bytes{0}, live_blocks{0}, allocations{0}, kept_bytes{0}, peak{0}, system_calls{0};
+    std::mutex caches_mutex;
+    std::vector<ThreadCache *> caches;
+
+    void raise_peak(int64_t to) {
+        int64_t now = peak.load(std::memory_order_relaxed);
+        while (to > now && !peak.compare_exchange_weak(now, to, std::memory_order_relaxed)) {}
+    }
+    void report(ThreadCache &c) {
+        const int64_t change = c.live_bytes.load(std::memory_order_relaxed);
+        raise_peak(live_bytes.fetch_add(change, std::memory_order_relaxed) + c.highest);
+        c.live_bytes.store(0, std::memory_order_relaxed);
+        c.highest = 0;
+    }
+};
+
+Central &central() {
+    static Central &c = *new Central;  // never destroyed: tensors in statics outlive any order of destruction
+    return c;
+}
+
+// Gives `list` to the common lists, or to the system when those are full.
+void give(Header *list) {
+    Central &all = central();
+    while (list) {
+        Header *h = list;
+        list = h->next;
+        const int64_t size = (int64_t)h->size;
+        if (!pooling || all.kept_bytes.fetch_add(size, std::memory_order_relaxed) + size > pool_limit) {
+            if (pooling) all.kept_bytes.fetch_sub(size, std::memory_order_relaxed);
+            std::free(h);
+            continue;
+        }
+        Central::List &to = all.lists[h->class_index];
+        const std::lock_guard lock(to.mutex);
+        h->next = to.head;
+        to.head = h;
+    }
+}
+
+void empty_cache(ThreadCache &c) {
+    for (ThreadCache::List &l : c.lists) {
+        give(l.head);
+        l = {};
+    }
+    c.kept_bytes.store(0, std::memory_order_relaxed);
+}
+
+constinit thread_local ThreadCache *thread_cache = nullptr;
+constinit thread_local bool thread_ended = false;  // its cache is gone; what later destructors free goes to the common lists
+
+struct CacheOwner {
+    ~CacheOwner() {
+        ThreadCache *c = thread_cache;
+        thread_cache = nullptr;
+        thread_ended = true;
+        Central &all = central();
+        empty_cache(*c);
+        const std::lock_guard lock(all.caches_mutex);
+        all.report(*c);
+        all.live_blocks += c->live_blocks;
+        all.allocations += c->allocations;
+        std::erase(all.caches, c);
+        delete c;
+    }
+};
+
+[[gnu::noinline]] ThreadCache *make_cache() {
+    if (thread_ended) return nullptr;
+    auto *c = new (std::nothrow) ThreadCache;
+    if (!c) return nullptr;
+    {
+        const std::lock_guard lock(central().caches_mutex);
+        central().caches.push_back(c);
+    }
+    thread_cache = c;
+    static thread_local CacheOwner owner;
+    (void)owner;
+    return c;
+}
+
+inline ThreadCache *cache() { return thread_cache ? thread_cache : make_cache(); }
+
+Header *from_system(size_t bytes, size_t size, int class_index) {
+    void *p = nullptr;
+    if (bytes > size || size > SIZE_MAX / 4 || posix_memalign(&p, alignment, alignment + size) != 0) {
+        trim();
+        if (size > SIZE_MAX / 4 || posix_memalign(&p, alignment, alignment + size) != 0)
+            throw MemoryError("memory", "can't allocate " + std::to_string(bytes) + " bytes");
+    }
+    central().system_calls.fetch_add(1, std::memory_order_relaxed);
+    return new (p) Header{nullptr, size, class_index};
+}
+
+// The thread has no block of this class: takes several from the common list at once, or one from the system.
+[[gnu::noinline]] Header *take_slow(size_t bytes, int c, ThreadCache *mine) {
+    if (!pooling) return from_system(bytes, bytes, 0);
+    const size_t size = size_of(c);
+    Central &all = central();
+    Header *first = nullptr;
+    int extra = 0;
+    {
+        Central::List &from = all.lists[c];
+        const std::lock_guard lock(from.mutex);
+        first = from.head;
+        if (first) from.head = first->next;
+        if (first && mine && c < thread_classes) {
+            for (const int most = thread_limit(size) / 2; extra < most && from.head; extra++) {
+                Header *h = from.head;
+                from.head = h->next;
+                h->next = mine->lists[c].head;
+                mine->lists[c].head = h;
+            }
+            mine->lists[c].count += extra;
+        }
+    }
+    if (!first) return from_system(bytes, size, c);
+    all.kept_bytes.fetch_sub((int64_t)size * (extra + 1), std::memory_order_relaxed);
+    if (extra) bump(mine->kept_bytes, (int64_t)size * extra);
+    return first;
+}
+
+inline Header *take(size_t bytes, ThreadCache *mine) {
+    if (bytes >> 47) throw MemoryError("memory", "can't allocate " + std::to_string(bytes) + " bytes");
+    const int c = class_of(bytes);
+    if (pooling && mine && c < thread_classes) {
+        ThreadCache::List &l = mine->lists[c];
+        if (Header *h = l.head) {
+            l.head = h->next;
+            l.count--;
+            bump(mine->kept_bytes, -(int64_t)h->size);
+            return h;
+        }
+    }
+    return take_slow(bytes, c, mine);
+}
+
+// The thread keeps too many blocks of one class: the older half goes to the common list.
+[[gnu::noinline]] void shrink(ThreadCache &mine, ThreadCache::List &l) {
+    Header *last = l.head;
+    const int keep = l.count / 2;
+    for (int i = 1; i < keep; i++) last = last->next;
+    Header *rest = std::exchange(last->next, nullptr);
+    bump(mine.kept_bytes, -(int64_t)last->size * (l.count - keep));
+    l.count = keep;
+    give(rest);
+}
+
+inline void put(Header *h, ThreadCache *mine) {
+    if (pooling && mine && h->class_index < thread_classes) {
+        ThreadCache::List &l = mine->lists[h->class_index];
+        h->next = l.head;
+        l.head = h;
+        bump(mine->kept_bytes, (int64_t)h->size);
+        if (++l.count > thread_limit(h->size)) shrink(*mine, l);
+        return;
+    }
+    h->next = nullptr;
+    give(h);
+}
+
+}  // namespace
+
+void *allocate(size_t bytes) {
+    ThreadCache *mine = cache();
+    Header *h = take(bytes, mine);
+    const int64_t size = (int64_t)h->size;
+    if (!mine) {
+        Central &all = central();
+        all.raise_peak(all.live_bytes += size);
+        all.live_blocks++;
+        all.allocations++;
+        return block_of(h);
+    }
+    bump(mine->live_blocks, 1);
+    bump(mine->allocations, 1);
+    bump(mine->live_bytes, size);
+    const int64_t live = mine->live_bytes.load(std::memory_order_relaxed);
+    if (live > mine->highest) mine->highest = live;
+    if (live > peak_grain) central().report(*mine);
+    return block_of(h);
+}
+
+void release(void *block) {
+    if (!block) return;
+    ThreadCache *mine = cache();
+    Header *h = header_of(block);
+    const int64_t size = (int64_t)h->size;
+    if (mine) {
+        bump(mine->live_blocks, -1);
+        bump(mine->live_bytes, -size);
+        if (mine->live_bytes.load(std::memory_order_relaxed) < -peak_grain) central().report(*mine);
+    } else {
+        central().live_bytes -= size;
+        central().live_blocks--;
+    }
+    put(h, mine);
+}
+
+void *allocate_uncounted(size_t bytes) { return block_of(take(bytes, cache())); }
+
+void release_uncounted(void *block) { put(header_of(block), cache()); }
+
+Stats stats() {
+    Central &all = central();
+    if (ThreadCache *mine = cache()) all.report(*mine);
+    const std::lock_guard lock(all.caches_mutex);
+    Stats s{all.live_bytes, all.live_blocks, 0, all.kept_bytes, all.allocations, all.system_calls};
+    for (const ThreadCache *c : all.caches) {
+        s.live_bytes += c->live_bytes;
+        s.live_blocks += c->live_blocks;
+        s.pooled_bytes += c->kept_bytes;
+        s.allocations += c->allocations;
+    }
+    all.raise_peak(s.live_bytes);
+    s.peak_bytes = all.peak;
+    return s;
+}
+
+void trim() {
+    Central &all = central();
+    if (ThreadCache *mine = cache()) empty_cache(*mine);
+    for (Central::List &l : all.lists) {
+        Header *list = nullptr;
+        {
+            const std::lock_guard lock(l.mutex);
+            list = std::exchange(l.head, nullptr);
+        }
+        while (list) {
+            all.kept_bytes.fetch_sub((int64_t)list->size, std::memory_order_relaxed);
+            std::free(std::exchange(list, list->next));
+        }
+    }
+}
+
+}  // namespace halyard::memory

@@ -1,0 +1,93 @@
+// OpRecord: everything about an operator that is data. The DSL fills it once, in the op's file; the generator writes it
+// out as C++; dispatch, primitives, the command line, tests and benches read it. Nothing here knows a compiler.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "registry/dtype.h"
+
+namespace halyard {
+
+// How a caller's tensors become the few dimensions a kernel has (registry/canonical.h does it).
+enum class Form : uint8_t {
+    plain,        // as the signature says; a leading `..g` collapses any number of dimensions; `axis` picks a row dimension
+    elementwise,  // x[*]: broadcast, merged, any strides
+    reduction,    // x[o,r,i,s] -> y[o,i]: the dimensions in `axis` become r and s, the others o and i
+    composite,    // no kernel: primitives/ states it in terms of other ops
+};
+
+enum class AttrKind : uint8_t { integer, real, boolean, choice, ints, dtype };
+
+struct AttrSpec {
+    std::string name;
+    AttrKind kind = AttrKind::integer;
+    std::string value;                 // the default as text: "1", "1e-5", "same", "1,1"; "!" = required
+    std::vector<std::string> choices;  // choice: its value in expressions is its place here, under its own name
+    std::vector<std::string> parts;    // ints of fixed number: the name of each in expressions ("stride_h", "stride_w")
+    bool at_call = false;              // an argument of the call rather than of the primitive's constructor
+};
+
+struct LetSpec { std::string name, value; };            // a derived dimension: an expression over what is known before it
+struct ScalarSpec { std::string name, value; bool real = false; };  // a kernel argument: an expression, or a real attribute's name
+
+struct Variant { std::string name, when; };  // when: "m>=8 n>=lanes": every word must hold
+
+// What an op promises about its numbers, per float dtype; integer and moved values are always exact.
+struct Contract {
+    enum Measure : uint8_t {
+        elementwise,  // |error| <= ulps * ulp(exact value)
+        normwise,     // max |error| <= ulps * eps * max |exact|
+        products,     // |error| <= ulps * eps * sum |a||b|: the BLAS ratio; the reference supplies the magnitude
+    } measure = elementwise;
+    double ulps = 1;
+};
+
+struct OpRecord {
+    std::string name;        // "softmax": also the kernel's name and the test's
+    std::string signature;   // "x[..n,c] -> y[..n,c]"
+    std::string doc;         // the formula, one line
+    std::string alias;       // the primitive's class, MindSpore's name: "Softmax"; empty = CamelCase of `name`
+    std::string functional;  // MindSpore's functional name where it isn't `name`: "tensor_pow"
+    Form form = Form::plain;
+    std::vector<std::string> dtypes = {"f32", "f16", "bf16", "f64"};  // one per kernel set; "f32,i32" binds T and U
+    std::vector<AttrSpec> attrs;
+    std::vector<LetSpec> lets;
+    std::vector<ScalarSpec> scalars;
+    std::vector<std::string> conditions;             // "stride_h>=1": of attributes and dimensions, else AttrError
+    std::vector<Variant> variants = {{"", ""}};      // best first; the last takes every shape
+    std::vector<std::string> samples, bench;         // "n=3 c=7 axis=1": one problem per line
+    std::string flops = "0";                         // expression over dimensions
+    std::string axis;                                // plain: the dimension that attribute `axis` selects ("c")
+    bool any_strides = false;                        // innermost strides are free, for inputs and outputs
+    bool gpu = false;                                // built for OpenCL and CUDA too
+    bool internal = false;                           // a gradient or helper kernel: no public face
+    Contract contract;
+};
+
+// A compiled kernel: arguments are halyard's inputs, scalars (int32 or double) and outputs, in the record's order.
+using KernelFn = int (*)(void **args);
+
+enum class Isa : uint8_t { baseline, avx2, avx512 };  // x86-64; + AVX2, FMA, F16C; + AVX-512 of Skylake
+inline constexpr int isa_count = 3;
+const char *name_of(Isa isa);
+Isa isa_of(const std::string &name);  // throws AttrError
+Isa host_isa();                       // the best this CPU has
+Isa active_isa();                     // host_isa() limited by HALYARD_ISA; a level the CPU lacks throws DispatchError
+
+struct KernelEntry {
+    std::string op, backend, dtypes, variant;  // backend: "cpu", "opencl", "cuda"
+    Isa isa = Isa::baseline;
+    int lanes = 4;                             // of the arithmetic type
+    std::map<std::string, int64_t> picks;      // the schedule's choices: names in the variant's predicate
+    KernelFn fn = nullptr;
+};
+
+// One op file's worth of the above, as the generator wrote it.
+struct OpFile {
+    std::vector<OpRecord> ops;
+    std::vector<KernelEntry> kernels;
+};
+
+}  // namespace halyard

@@ -1,0 +1,40 @@
+// Registry: which ops exist, which kernels they have, and where calls run.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "registry/op_record.h"
+#include "registry/signature.h"
+
+namespace halyard {
+
+// An op with its parsed signature and all its kernels, best variant and ISA first.
+struct RegisteredOp {
+    OpRecord record;
+    Signature signature;
+    std::vector<KernelEntry> kernels;
+    std::vector<std::string> gradient_inputs;  // "x" where an op "<name>_dx" exists
+};
+
+class Registry {
+public:
+    // Adds the ops of generated files. Throws Error when a name is taken or a kernel belongs to no op.
+    void add(const std::vector<const OpFile *> &files);
+    void add_kernel(const KernelEntry &k);                      // a development kernel, from the JIT
+    const RegisteredOp *find(const std::string &name) const;    // null when there is none
+    const RegisteredOp &at(const std::string &name) const;      // throws DispatchError with the nearest names
+    std::vector<const RegisteredOp *> ops() const;              // sorted by name
+
+private:
+    std::vector<std::unique_ptr<RegisteredOp>> ops_;  // sorted by name
+};
+
+Registry &registry();
+
+// Where ops run: "cpu", or "opencl" for those that have such a kernel (the others stay on the CPU).
+// Throws DeviceError when no such device answers.
+void set_device(const std::string &backend);
+const std::string &device();
+
+}  // namespace halyard
