@@ -1,5 +1,7 @@
 #include "registry/dtype.h"
 
+#include <utility>
+
 #include "registry/error.h"
 
 namespace halyard {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "registry/error.h"
@@ -168,9 +169,9 @@ inline ThreadCache *cache() { return thread_cache ? thread_cache : make_cache();
 
 Header *from_system(size_t bytes, size_t size, int class_index) {
     void *p = nullptr;
-    if (bytes > size || size > SIZE_MAX / 4 || posix_memalign(&p, alignment, alignment + size) != 0) {
+    if (posix_memalign(&p, alignment, alignment + size) != 0) {
         trim();
-        if (size > SIZE_MAX / 4 || posix_memalign(&p, alignment, alignment + size) != 0)
+        if (posix_memalign(&p, alignment, alignment + size) != 0)
             throw MemoryError("memory", "can't allocate " + std::to_string(bytes) + " bytes");
     }
     central().system_calls.fetch_add(1, std::memory_order_relaxed);

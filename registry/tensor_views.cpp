@@ -1,0 +1,136 @@
+#include "registry/tensor.h"
+
+namespace halyard {
+namespace {
+
+// `shape` with its -1 filled in, for `elements` elements; ShapeError when the numbers can't agree.
+Shape complete(const Shape &shape, const Tensor &t) {
+    Shape s = shape;
+    int unknown = -1;
+    for (int i = 0; i < s.rank(); i++) {
+        if (s[i] != -1) continue;
+        if (unknown >= 0) throw ShapeError("reshape", "more than one -1 in " + shape.text());
+        unknown = i;
+        s[i] = 1;
+    }
+    const int64_t known = checked_elements("reshape", s);
+    if (unknown >= 0) {
+        if (known == 0 || t.elements() % known) throw ShapeError("reshape", "no extent for the -1 in " + shape.text() + " makes " + std::to_string(t.elements()) + " elements of " + t.shape().text());
+        s[unknown] = t.elements() / known;
+    } else if (known != t.elements()) {
+        throw ShapeError("reshape", "shape " + shape.text() + " has " + std::to_string(known) + " elements, expected " + std::to_string(t.elements()) + " from " + t.shape().text());
+    }
+    return s;
+}
+
+// Strides that show t's elements in `shape`, whose number of elements agrees. False when there are none.
+bool strides_for(const Tensor &t, const Shape &shape, Shape &strides) {
+    strides = dense_strides(shape);
+    if (t.dense() || t.elements() == 0) return true;
+    Shape from, step;  // t without its extents of 1
+    for (int i = 0; i < t.rank(); i++)
+        if (t.shape()[i] != 1) from.push_back(t.shape()[i]), step.push_back(t.strides()[i]);
+    // Both shapes fall into groups of dimensions with equal products; a group of t must be walkable with one stride.
+    for (int i = 0, j = 0; i < from.rank();) {
+        const int i0 = i, j0 = j;
+        int64_t p = from[i++], q = shape[j++];
+        while (p != q) {
+            if (p < q) p *= from[i++];
+            else q *= shape[j++];
+        }
+        for (int k = i0; k + 1 < i; k++)
+            if (step[k] != step[k + 1] * from[k + 1]) return false;
+        int64_t n = step[i - 1];
+        for (int k = j; k-- > j0;) strides[k] = n, n *= shape[k];
+    }
+    return true;
+}
+
+void expect(bool ok, const char *op, const std::string &what) {
+    if (!ok) throw ShapeError(op, what);
+}
+
+}  // namespace
+
+bool Tensor::can_reshape(const Shape &shape) const {
+    try {
+        Shape strides;
+        return strides_for(*this, complete(shape, *this), strides);
+    } catch (const ShapeError &) {
+        return false;
+    }
+}
+
+Tensor Tensor::reshape(const Shape &wanted) const {
+    const Shape s = complete(wanted, *this);
+    Shape st;
+    expect(strides_for(*this, s, st), "reshape", "no strides show " + shape().text() + " with strides " + strides().text() + " as " + s.text() + "; contiguous() first");
+    return with_view(s, st, 0);
+}
+
+Tensor Tensor::transpose(const std::vector<int> &permutation) const {
+    expect((int)permutation.size() == rank(), "transpose", "permutation has " + std::to_string(permutation.size()) + " axes, expected " + std::to_string(rank()));
+    Shape s = shape(), st = strides();
+    unsigned seen = 0;
+    for (int i = 0; i < rank(); i++) {
+        const int axis = normal_axis("transpose", permutation[(size_t)i], rank());
+        expect(!(seen >> axis & 1), "transpose", "axis " + std::to_string(axis) + " stands twice in the permutation");
+        seen |= 1u << axis;
+        s[i] = shape()[axis];
+        st[i] = strides()[axis];
+    }
+    return with_view(s, st, 0);
+}
+
+Tensor Tensor::swap_axes(int a, int b) const {
+    const int p = normal_axis("swap_axes", a, rank()), q = normal_axis("swap_axes", b, rank());
+    Shape s = shape(), st = strides();
+    std::swap(s[p], s[q]);
+    std::swap(st[p], st[q]);
+    return with_view(s, st, 0);
+}
+
+Tensor Tensor::slice(int axis, int64_t from, int64_t to, int64_t step) const {
+    const int a = normal_axis("slice", axis, rank());
+    const int64_t extent = shape()[a];
+    expect(step >= 1, "slice", "step is " + std::to_string(step) + ", expected 1 or more");
+    expect(0 <= from && from <= to && to <= extent, "slice",
+           "range is " + std::to_string(from) + " to " + std::to_string(to) + ", expected within 0 to " + std::to_string(extent) + " of axis " + std::to_string(a));
+    Shape s = shape(), st = strides();
+    s[a] = (to - from) / step + ((to - from) % step != 0);
+    st[a] = s[a] > 1 ? st[a] * step : st[a];
+    return with_view(s, st, s[a] ? from * strides()[a] : 0);
+}
+
+Tensor Tensor::expand(const Shape &wanted) const {
+    checked_elements("expand", wanted);
+    const int extra = wanted.rank() - rank();
+    expect(extra >= 0, "expand", "rank is " + std::to_string(wanted.rank()) + ", expected at least " + std::to_string(rank()));
+    Shape st = wanted;
+    for (int i = 0; i < wanted.rank(); i++) {
+        const int64_t extent = i < extra ? 1 : shape()[i - extra];
+        st[i] = i < extra || (extent == 1 && wanted[i] != 1) ? 0 : strides()[i - extra];
+        expect(extent == 1 || extent == wanted[i], "expand",
+               "dimension " + std::to_string(i) + " is " + std::to_string(extent) + ", expected 1 or " + std::to_string(wanted[i]) + " to make " + wanted.text());
+    }
+    return with_view(wanted, st, 0);
+}
+
+Tensor Tensor::unsqueeze(int axis) const {
+    const int a = normal_axis("unsqueeze", axis, rank() + 1);
+    Shape s = shape(), st = strides();
+    st.insert(a, a < rank() ? s[a] * st[a] : 1);
+    s.insert(a, 1);
+    return with_view(s, st, 0);
+}
+
+Tensor Tensor::squeeze(int axis) const {
+    const int a = normal_axis("squeeze", axis, rank());
+    expect(shape()[a] == 1, "squeeze", "axis " + std::to_string(a) + " is " + std::to_string(shape()[a]) + ", expected 1");
+    Shape s = shape(), st = strides();
+    s.erase(a);
+    st.erase(a);
+    return with_view(s, st, 0);
+}
+
+}  // namespace halyard
