@@ -9,5 +9,6 @@ phase "2/4 softmax: reference, exact schedules, gradients" "$halyard" check soft
 phase "3/4 softmax: its variants side by side" "$halyard" bench softmax
 phase "4/4 LeNet5 on the digits of data/digits, 60 epochs" "$halyard" train lenet5 --epochs 60 --out build/demo
 
-say "the run's files, the loss curve among them, are in build/demo:"
-find build/demo -type f | sort | sed 's/^/    /'
+curve="$(find build/demo -type f \( -iname '*loss*' -o -iname '*curve*' \) | sort | head -n 1)"
+[ -n "$curve" ] || die "the training wrote no loss curve into build/demo"
+say "the loss curve is in $curve (open it beside the other files of build/demo)"
