@@ -1,0 +1,39 @@
+// Parameter: a named tensor that training changes. Copies are handles of the same parameter.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "registry/tensor.h"
+
+namespace halyard {
+
+class Parameter {
+public:
+    Parameter() = default;
+    explicit Parameter(Tensor value, std::string name = "", bool requires_grad = true)
+        : state_(std::make_shared<State>(State{std::move(value), std::move(name), requires_grad})) {}
+
+    bool defined() const { return state_ != nullptr; }
+    const Tensor &data() const { return state_->value; }
+    operator const Tensor &() const { return state_->value; }
+    void set_data(const Tensor &value) const;  // copies elements; throws ShapeError / DTypeError when they don't fit
+    const std::string &name() const { return state_->name; }
+    void set_name(const std::string &n) const { state_->name = n; }
+    bool requires_grad() const { return state_->requires_grad; }
+    void set_requires_grad(bool on) const { state_->requires_grad = on; }
+    const Shape &shape() const { return state_->value.shape(); }
+    bool same(const Parameter &o) const { return state_ == o.state_; }
+
+private:
+    struct State {
+        Tensor value;
+        std::string name;
+        bool requires_grad;
+    };
+    std::shared_ptr<State> state_;
+};
+
+using ParameterTuple = std::vector<Parameter>;
+
+}  // namespace halyard

@@ -1,0 +1,55 @@
+// Primitive: an op with its attributes, callable on tensors. One object wraps all kernels of all backends.
+//
+// The classes `ops::Softmax` and the functions `F::softmax` are generated from the ops' records into primitives/ops.h;
+// both end here. While a tape records (primitives/tape.h), calls are remembered for differentiation.
+#pragma once
+#include <array>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "registry/dispatch.h"
+
+namespace halyard {
+
+// An argument of an elementwise primitive: a tensor, or a number that takes the dtype of its partner.
+struct Argument {
+    Tensor tensor;
+    double number = 0;
+    Argument(const Tensor &t) : tensor(t) {}
+    Argument(double v) : number(v) {}
+    Argument(int v) : number(v) {}
+};
+
+class Primitive {
+public:
+    // Throws DispatchError when there is no such op, AttrError for attributes it refuses.
+    explicit Primitive(const char *op, const std::vector<std::pair<std::string, AttrValue>> &attrs = {});
+    Primitive(const RegisteredOp &op, Attrs attrs) : op_(&op), attrs_(std::move(attrs)) {}
+
+    std::vector<Tensor> run(std::span<const Tensor> in) const;
+    std::vector<Tensor> run(std::initializer_list<Tensor> in) const { return run(std::span<const Tensor>(in.begin(), in.size())); }
+    // Elementwise: numbers become tensors, dtypes are promoted as NumPy does (casts are recorded on the tape).
+    std::vector<Tensor> run_promoted(std::initializer_list<Argument> in) const;
+
+    const RegisteredOp &op() const { return *op_; }
+    const Attrs &attrs() const { return attrs_; }
+
+protected:
+    Primitive with(const char *attr, const AttrValue &value) const;  // for attributes given at the call
+    template<size_t N> static std::array<Tensor, N> outputs(std::vector<Tensor> v) {
+        std::array<Tensor, N> a;
+        for (size_t i = 0; i < N; i++) a[i] = std::move(v[i]);
+        return a;
+    }
+
+private:
+    const RegisteredOp *op_;
+    Attrs attrs_;
+};
+
+// Ops of Form::composite are stated in terms of other primitives; primitives/composite.cpp lists them by name.
+using Composition = std::vector<Tensor> (*)(std::span<const Tensor> in, const Attrs &attrs);
+Composition composition_of(const std::string &op);  // null when the op isn't composite
+
+}  // namespace halyard
