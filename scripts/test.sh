@@ -19,5 +19,6 @@ total="$(attribute tests)" broken="$(attribute failures)" skipped="$(( $(attribu
 if [ "$ctest_status" != 0 ] && [ "$broken" = 0 ]; then broken=1 total=$((total + 1)); fi
 passed=$((total - broken - skipped)) failed=$((broken + broken_rules))
 [ "$skipped" = 0 ] || say "$skipped tests did not run (skipped or disabled)"
+[ "$broken_rules" = 0 ] || say "a rule check FAILED; see: scripts/check_includes.py"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
