@@ -1,4 +1,4 @@
-# Sourced by every script here: project root, cache folder, compiler-cache settings, messages with timings.
+# Sourced by every script here: project root, cache folder, cache settings, messages with timings.
 set -euo pipefail
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -6,6 +6,8 @@ HALYARD_CACHE="${XDG_CACHE_HOME:-${HOME:-$ROOT/.cache}/.cache}/halyard"
 export CCACHE_DIR="${CCACHE_DIR:-$HALYARD_CACHE/ccache}"
 # Clones in different folders share cache entries: paths below the project are hashed relative to it.
 export CCACHE_BASEDIR="$ROOT" CCACHE_NOHASHDIR=true
+# Without this PoCL, the OpenCL device of the tests, would keep its compiled kernels in ~/.cache/pocl.
+export POCL_CACHE_DIR="${POCL_CACHE_DIR:-$HALYARD_CACHE/pocl}"
 cd "$ROOT"
 
 say() { printf '[halyard] %s\n' "$*"; }
