@@ -50,8 +50,11 @@ public:
     std::vector<int64_t> vec() const { return {begin(), end()}; }
     std::string text() const {  // "[2,3]"
         std::string s = "[";
-        for (int i = 0; i < rank_; i++) s += (i ? "," : "") + std::to_string(d_[i]);
-        return s + "]";
+        for (int i = 0; i < rank_; i++) {
+            if (i) s += ',';
+            s += std::to_string(d_[i]);
+        }
+        return s += ']';
     }
 
 private:

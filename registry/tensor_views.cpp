@@ -15,7 +15,8 @@ Shape complete(const Shape &shape, const Tensor &t) {
     }
     const int64_t known = checked_elements("reshape", s);
     if (unknown >= 0) {
-        if (known == 0 || t.elements() % known) throw ShapeError("reshape", "no extent for the -1 in " + shape.text() + " makes " + std::to_string(t.elements()) + " elements of " + t.shape().text());
+        if (known == 0 || t.elements() % known)
+            throw ShapeError("reshape", "no extent for the -1 in " + shape.text() + " makes " + std::to_string(t.elements()) + " elements of " + t.shape().text());
         s[unknown] = t.elements() / known;
     } else if (known != t.elements()) {
         throw ShapeError("reshape", "shape " + shape.text() + " has " + std::to_string(known) + " elements, expected " + std::to_string(t.elements()) + " from " + t.shape().text());
@@ -46,10 +47,6 @@ bool strides_for(const Tensor &t, const Shape &shape, Shape &strides) {
     return true;
 }
 
-void expect(bool ok, const char *op, const std::string &what) {
-    if (!ok) throw ShapeError(op, what);
-}
-
 }  // namespace
 
 bool Tensor::can_reshape(const Shape &shape) const {
@@ -64,17 +61,19 @@ bool Tensor::can_reshape(const Shape &shape) const {
 Tensor Tensor::reshape(const Shape &wanted) const {
     const Shape s = complete(wanted, *this);
     Shape st;
-    expect(strides_for(*this, s, st), "reshape", "no strides show " + shape().text() + " with strides " + strides().text() + " as " + s.text() + "; contiguous() first");
+    if (!strides_for(*this, s, st))
+        throw ShapeError("reshape", "no strides show " + shape().text() + " with strides " + strides().text() + " as " + s.text() + "; contiguous() first");
     return with_view(s, st, 0);
 }
 
 Tensor Tensor::transpose(const std::vector<int> &permutation) const {
-    expect((int)permutation.size() == rank(), "transpose", "permutation has " + std::to_string(permutation.size()) + " axes, expected " + std::to_string(rank()));
+    if ((int)permutation.size() != rank())
+        throw ShapeError("transpose", "permutation has " + std::to_string(permutation.size()) + " axes, expected " + std::to_string(rank()));
     Shape s = shape(), st = strides();
     unsigned seen = 0;
     for (int i = 0; i < rank(); i++) {
         const int axis = normal_axis("transpose", permutation[(size_t)i], rank());
-        expect(!(seen >> axis & 1), "transpose", "axis " + std::to_string(axis) + " stands twice in the permutation");
+        if (seen >> axis & 1) throw ShapeError("transpose", "axis " + std::to_string(axis) + " stands twice in the permutation");
         seen |= 1u << axis;
         s[i] = shape()[axis];
         st[i] = strides()[axis];
@@ -93,9 +92,9 @@ Tensor Tensor::swap_axes(int a, int b) const {
 Tensor Tensor::slice(int axis, int64_t from, int64_t to, int64_t step) const {
     const int a = normal_axis("slice", axis, rank());
     const int64_t extent = shape()[a];
-    expect(step >= 1, "slice", "step is " + std::to_string(step) + ", expected 1 or more");
-    expect(0 <= from && from <= to && to <= extent, "slice",
-           "range is " + std::to_string(from) + " to " + std::to_string(to) + ", expected within 0 to " + std::to_string(extent) + " of axis " + std::to_string(a));
+    if (step < 1) throw ShapeError("slice", "step is " + std::to_string(step) + ", expected 1 or more");
+    if (from < 0 || to < from || to > extent)
+        throw ShapeError("slice", "range is " + std::to_string(from) + " to " + std::to_string(to) + ", expected within 0 to " + std::to_string(extent) + " of axis " + std::to_string(a));
     Shape s = shape(), st = strides();
     s[a] = (to - from) / step + ((to - from) % step != 0);
     st[a] = s[a] > 1 ? st[a] * step : st[a];
@@ -105,13 +104,13 @@ Tensor Tensor::slice(int axis, int64_t from, int64_t to, int64_t step) const {
 Tensor Tensor::expand(const Shape &wanted) const {
     checked_elements("expand", wanted);
     const int extra = wanted.rank() - rank();
-    expect(extra >= 0, "expand", "rank is " + std::to_string(wanted.rank()) + ", expected at least " + std::to_string(rank()));
+    if (extra < 0) throw ShapeError("expand", "rank is " + std::to_string(wanted.rank()) + ", expected at least " + std::to_string(rank()));
     Shape st = wanted;
     for (int i = 0; i < wanted.rank(); i++) {
         const int64_t extent = i < extra ? 1 : shape()[i - extra];
         st[i] = i < extra || (extent == 1 && wanted[i] != 1) ? 0 : strides()[i - extra];
-        expect(extent == 1 || extent == wanted[i], "expand",
-               "dimension " + std::to_string(i) + " is " + std::to_string(extent) + ", expected 1 or " + std::to_string(wanted[i]) + " to make " + wanted.text());
+        if (extent != 1 && extent != wanted[i])
+            throw ShapeError("expand", "dimension " + std::to_string(i) + " is " + std::to_string(extent) + ", expected 1 or " + std::to_string(wanted[i]) + " to make " + wanted.text());
     }
     return with_view(wanted, st, 0);
 }
@@ -126,7 +125,7 @@ Tensor Tensor::unsqueeze(int axis) const {
 
 Tensor Tensor::squeeze(int axis) const {
     const int a = normal_axis("squeeze", axis, rank());
-    expect(shape()[a] == 1, "squeeze", "axis " + std::to_string(a) + " is " + std::to_string(shape()[a]) + ", expected 1");
+    if (shape()[a] != 1) throw ShapeError("squeeze", "axis " + std::to_string(a) + " is " + std::to_string(shape()[a]) + ", expected 1");
     Shape s = shape(), st = strides();
     s.erase(a);
     st.erase(a);
