@@ -1,0 +1,101 @@
+#include "dsl/math.h"
+
+#include <map>
+
+#include "dsl/math_detail.h"
+
+namespace halyard::math {
+using namespace Halide;
+namespace {
+
+Expr sqrt_f32(const Expr &x) { return select(is_nan(x), x, sqrt(x)); }
+Expr reciprocal_f32(const Expr &x) { return over(num(1), x); }
+
+const std::map<std::string, Expr (*)(const Expr &)> own_f32 = {
+    {"acos", acos_f32},
+    {"acosh", acosh_f32},
+    {"asin", asin_f32},
+    {"asinh", asinh_f32},
+    {"atan", atan_f32},
+    {"atanh", atanh_f32},
+    {"cos", cos_f32},
+    {"cosh", cosh_f32},
+    {"erf", erf_f32},
+    {"erfc", erfc_f32},
+    {"exp", exp_f32},
+    {"exp2", exp2_f32},
+    {"expm1", expm1_f32},
+    {"gelu", gelu_f32},
+    {"gelu_tanh", gelu_tanh_f32},
+    {"log", log_f32},
+    {"log10", log10_f32},
+    {"log1p", log1p_f32},
+    {"log2", log2_f32},
+    {"logsigmoid", logsigmoid_f32},
+    {"mish", mish_f32},
+    {"reciprocal", reciprocal_f32},
+    {"rsqrt", rsqrt_f32},
+    {"sigmoid", sigmoid_f32},
+    {"silu", silu_f32},
+    {"sin", sin_f32},
+    {"sinh", sinh_f32},
+    {"softplus", softplus_f32},
+    {"sqrt", sqrt_f32},
+    {"tan", tan_f32},
+    {"tanh", tanh_f32},
+};
+
+Expr external(const std::string &name, const std::vector<Expr> &args) {
+    return Internal::Call::make(args[0].type(), name, args, Internal::Call::PureExtern);
+}
+// exp -> exp_f64, which Halide maps to libm; the functions it does not know keep libm's own name.
+Expr device(const std::string &name, const std::vector<Expr> &args) {
+    const bool wide = args[0].type().bits() == 64;
+    if (wide && (name == "exp2" || name == "expm1" || name == "log2" || name == "log10" || name == "log1p" || name == "erf" || name == "erfc"))
+        return external(name, args);
+    return external(name + (wide ? "_f64" : "_f32"), args);
+}
+
+// What libm has no function for, from what it has; each form is stable on both sides of 0.
+Expr composed(const std::string &name, const std::vector<Expr> &args) {
+    const Expr &x = args[0];
+    const Type t = x.type();
+    auto c = [&](double v) { return Internal::FloatImm::make(t, v); };
+    auto f = [&](const char *n, const Expr &e) { return device(n, {e}); };
+    auto logistic = [&](const Expr &v) {  // e^-|v|: no overflow, and a relative left tail
+        Expr e = f("exp", -abs(v));
+        return select(v < c(0), e, c(1)) / (c(1) + e);
+    };
+    auto softplus = [&](const Expr &v) { return max(v, c(0)) + f("log1p", f("exp", -abs(v))); };
+    auto limited = [&](const Expr &y) { return select(x < c(-800), c(0), y); };  // 0 at -inf, not inf * 0
+    if (name == "rsqrt") return c(1) / f("sqrt", x);
+    if (name == "reciprocal") return c(1) / x;
+    if (name == "sigmoid") return logistic(x);
+    if (name == "silu") return limited(x * logistic(x));
+    if (name == "softplus") return select(is_nan(x), x, softplus(x));
+    if (name == "logsigmoid") return select(is_nan(x), x, -softplus(-x));
+    if (name == "mish") return limited(x * f("tanh", softplus(x)));
+    if (name == "gelu") return limited(c(0.5) * x * f("erfc", -x * c(0.70710678118654752440)));
+    if (name == "gelu_tanh") return limited(x * logistic(x * (c(1.5957691216057308) + c(0.07135481627159) * x * x)));
+    return Expr();
+}
+
+}  // namespace
+
+Expr expand(const std::string &name, const std::vector<Expr> &args, bool own) {
+    const Expr &x = args[0];
+    if (name == "floor") return floor(x);
+    if (name == "ceil") return ceil(x);
+    if (name == "round") return round(x);
+    if (name == "trunc") return trunc(x);
+    if (own && x.type() == Float(32)) {
+        // Deep expressions share parts; as lets they stay small for every pass that copies them.
+        if (auto f = own_f32.find(name); f != own_f32.end()) return Internal::common_subexpression_elimination(f->second(x));
+        if (name == "pow") return Internal::common_subexpression_elimination(pow_f32(x, args[1]));
+        if (name == "atan2") return Internal::common_subexpression_elimination(atan2_f32(x, args[1]));
+    }
+    Expr e = composed(name, args);
+    return e.defined() ? e : device(name, args);
+}
+
+}  // namespace halyard::math

@@ -1,0 +1,49 @@
+#include "dsl/math_detail.h"
+
+#include <bit>
+
+namespace halyard::math {
+using namespace Halide;
+
+int32_t bits_of(float v) { return std::bit_cast<int32_t>(v); }
+
+Expr nan_or_below(const Expr &x, float limit) {  // one unsigned comparison: the range left out is [limit, inf]
+    const int32_t lo = bits_of(limit), top = 0x7f800000;
+    return reinterpret(UInt(32), abs_bits(x) - lo) > Internal::make_const(UInt(32), (uint32_t)(top - lo));
+}
+
+Expr poly(const Expr &x, const std::vector<double> &c) {
+    Expr y = num(c.back());
+    for (size_t i = c.size() - 1; i-- > 0;) y = y * x + num(c[i]);
+    return y;
+}
+
+Expr clamped(const Expr &x, double lo, double hi) { return min(max(x, num(lo)), num(hi)); }
+
+Expr exp2i(const Expr &n) { return as_float((n + 127) << 23); }
+
+Expr scaled(const Expr &p, const Expr &n) {  // the first product is exact
+    Expr biased = n + 254, half = biased >> 1;
+    return times(times(p, as_float(half << 23)), as_float((biased - half) << 23));
+}
+
+Rounded nearest(const Expr &x) {  // adding 1.5 * 2^23 leaves the integer in the low bits
+    const float magic = 12582912.0f;
+    Expr t = x + num(magic);
+    return {minus(t, num(magic)), bits(t) - bits_of(magic)};
+}
+
+Expr upper12(const Expr &x) { return as_float(bits(x) & mask(0xfffff000)); }
+
+Two exact_product(const Expr &a, const Expr &b) {  // Dekker; the four partial products are exact
+    Expr ah = upper12(a), al = minus(a, ah), bh = upper12(b), bl = minus(b, bh), p = times(a, b);
+    Expr low = plus(plus(plus(minus(times(ah, bh), p), times(ah, bl)), times(al, bh)), times(al, bl));
+    return {p, low};
+}
+
+Two quick_sum(const Expr &a, const Expr &b) {
+    Expr s = plus(a, b);
+    return {s, minus(b, minus(s, a))};
+}
+
+}  // namespace halyard::math

@@ -1,0 +1,140 @@
+// e^x and what is made of it. Reduction: x = n ln2 + r, |r| <= ln2 / 2, with ln2 in two parts, the first of 16 bits so that
+// n times it is exact. Coefficients: minimax fits (Remez), relative to the function.
+#include "dsl/math_detail.h"
+
+namespace halyard::math {
+using namespace Halide;
+namespace {
+
+constexpr double log2_e = 1.4426950408889634, ln2_high = 0.693359375, ln2_low = -2.12194440054690581e-4;
+
+struct Reduced {
+    Expr n, r;  // n an int
+};
+Reduced reduce(const Expr &x, const Expr &low) {
+    Rounded n = nearest(x * num(log2_e));
+    Expr r = minus(x, n.real * num(ln2_high)) - n.real * num(ln2_low);
+    return {n.whole, low.defined() ? plus(r, low) : r};
+}
+
+// log(1 + e) = e + e^2 P(e) on [0, 1]: softplus needs no reduction of its argument
+Expr log1p_unit(const Expr &e) {
+    return plus(e, e * e * poly(e, {-0.499999315, 0.333304644, -0.24958019, 0.196921021, -0.153448805, 0.106611282, -0.0574572273, 0.0200862326,
+                                    -0.00329046301}));
+}
+
+// The parts of sinh and cosh of |x|, halved against overflow: high + low where high = 2^(n-2) -+ 2^(-n-2).
+struct Hyperbolic {
+    Expr sinh, cosh;
+};
+Hyperbolic hyperbolic(const Expr &ax) {
+    auto [n, r] = reduce(ax, Expr());
+    Expr z = r * r;
+    Expr sh = r + r * z * poly(z, {0.166666672, 0.00833317544, 0.000199741044});  // sinh r
+    Expr ch = z * poly(z, {0.5, 0.0416664593, 0.00139354263});                     // cosh r - 1
+    Expr up = as_float((n + 125) << 23), down = as_float(max(125 - n, 0) << 23);
+    Expr sum = plus(up, down), difference = minus(up, down);
+    return {plus(difference, difference * ch + sum * sh), plus(sum, sum * ch + difference * sh)};
+}
+
+}  // namespace
+
+Power natural_power(const Expr &x, const Expr &low) {
+    auto [n, r] = reduce(x, low);
+    return {n, r + r * r * poly(r, {0.5, 0.166664883, 0.0416655615, 0.00837224349, 0.00140329078})};
+}
+
+Expr exp_f32(const Expr &x) {
+    auto [n, p] = natural_power(clamped(x, -110, 89));
+    return select(is_nan(x), x, scaled(plus(num(1), p), n));
+}
+
+Expr exp2_f32(const Expr &x) {
+    Expr c = clamped(x, -160, 129);
+    Rounded n = nearest(c);
+    Expr r = minus(c, n.real);
+    Expr p = plus(num(1), r * poly(r, {0.693147242, 0.240226552, 0.0555027239, 0.00961706508, 0.00134181697, 0.000158197989}));
+    return select(is_nan(x), x, scaled(p, n.whole));
+}
+
+Expr expm1_f32(const Expr &x) {  // 2 (2^(n-1) p + (2^(n-1) - 1/2)): 2^n alone would overflow too early
+    auto [n, p] = natural_power(clamped(x, -20, 89));
+    Expr half = as_float((n + 126) << 23);
+    Expr y = times(num(2), plus(times(half, p), minus(half, num(0.5))));
+    return select(nan_or_below(x, 0x1p-25f), x, y);
+}
+
+Expr sinh_f32(const Expr &x) {
+    Expr y = times(num(2), hyperbolic(min(magnitude(x), num(90))).sinh);
+    return select(nan_or_below(x, 0x1p-13f), x, with_sign(y, sign_bit(x)));
+}
+
+Expr cosh_f32(const Expr &x) {
+    Expr y = times(num(2), hyperbolic(min(magnitude(x), num(90))).cosh);
+    return select(is_nan(x), x, y);
+}
+
+Expr tanh_f32(const Expr &x) {  // t / (t + 2), t = e^2|x| - 1
+    auto [n, p] = natural_power(num(2) * min(magnitude(x), num(9.5)));
+    Expr s = exp2i(n), t = plus(times(s, p), minus(s, num(1)));
+    return select(nan_or_below(x, 0x1p-13f), x, with_sign(over(t, plus(t, num(2))), sign_bit(x)));
+}
+
+// 1 / (1 + e^-x) = {1, e^x} / (1 + e^-|x|); the numerator's power of two comes last, so that a subnormal rounds once.
+static Expr logistic(const Expr &x, const Expr &factor) {
+    Expr a = min(magnitude(x), num(120));
+    auto [n, p1] = natural_power(-a);
+    Expr p = plus(num(1), p1), left = bits(x) < 0;
+    Expr e = times(p, exp2i(max(n, -100)));
+    Expr numerator = factor.defined() ? select(left, times(factor, p), factor) : select(left, p, num(1));
+    return scaled(over(numerator, plus(num(1), e)), select(left, n, 0));
+}
+
+Expr sigmoid_f32(const Expr &x) { return select(is_nan(x), x, logistic(x, Expr())); }
+
+Expr silu_f32(const Expr &x) {
+    Expr y = logistic(x, max(x, num(-120)));
+    return select(is_nan(x), x, y);
+}
+
+Expr mish_f32(const Expr &x) {  // x tanh(log(1 + e^x)) = x w / (w + 2), w = e^x (e^x + 2)
+    Expr c = clamped(x, -120, 20);
+    auto [n, p1] = natural_power(c);
+    Expr p = plus(num(1), p1), e = times(p, exp2i(max(n, -100))), e2 = plus(e, num(2));
+    Expr ratio = over(times(p, e2), plus(e * e2, num(2)));
+    Expr y = scaled(times(c, ratio), n);
+    y = select(bits(x) >= bits_of(20.0f), x, y);  // Inf and positive NaN too
+    return select(is_nan(x), x, y);
+}
+
+Expr softplus_f32(const Expr &x) {  // max(x, 0) + log(1 + e^-|x|)
+    auto [n, p] = natural_power(-min(magnitude(x), num(110)));
+    Expr e = scaled(plus(num(1), p), n);
+    Expr y = plus(select(bits(x) < 0, num(0), x), log1p_unit(e));
+    return select(is_nan(x), x, y);
+}
+
+Expr logsigmoid_f32(const Expr &x) {
+    Expr y = softplus_f32(as_float(bits(x) ^ mask(0x80000000)));
+    return as_float(bits(y) ^ mask(0x80000000));
+}
+
+// x / (1 + e^-v), v = 2 sqrt(2/pi) (x + 0.044715 x^3) in two parts: rounding v would cost v ULPs in the left tail.
+Expr gelu_tanh_f32(const Expr &x) {
+    const double a = 1.5957691216057308, b = 0.07135481627159;
+    Expr c = min(magnitude(x), num(13)), ah = num(1.595703125), bh = num(0.071350097656250);
+    Two square = exact_product(c, c);
+    Expr sh = upper12(square.high), sl = plus(minus(square.high, sh), square.low);
+    Two slope = quick_sum(ah, times(bh, sh));  // only |b c^2| <= 12.1 breaks the order of magnitudes, by less than 4 bits
+    Expr low = plus(slope.low, plus(num(a - 1.595703125), num(b - 0.071350097656250) * square.high + num(0.071350097656250) * sl));
+    Two v = exact_product(c, slope.high);
+    Expr rest = plus(v.low, times(c, low));
+    auto [n, p1] = natural_power(-v.high, -rest);
+    Expr p = plus(num(1), p1), left = bits(x) < 0;
+    Expr e = times(p, exp2i(max(n, -100)));
+    Expr numerator = select(left, times(-c, p), x);
+    Expr y = scaled(over(numerator, plus(num(1), e)), select(left, n, 0));
+    return select(is_nan(x), x, y);
+}
+
+}  // namespace halyard::math
