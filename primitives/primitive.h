@@ -16,9 +16,10 @@ namespace halyard {
 struct Argument {
     Tensor tensor;
     double number = 0;
+    bool whole = false;  // written as an integer: an integer partner stays one
     Argument(const Tensor &t) : tensor(t) {}
     Argument(double v) : number(v) {}
-    Argument(int v) : number(v) {}
+    Argument(int v) : number(v), whole(true) {}
 };
 
 class Primitive {
@@ -34,9 +35,9 @@ public:
 
     const RegisteredOp &op() const { return *op_; }
     const Attrs &attrs() const { return attrs_; }
+    Primitive with(const char *attr, const AttrValue &value) const;  // for attributes given at the call
 
 protected:
-    Primitive with(const char *attr, const AttrValue &value) const;  // for attributes given at the call
     template<size_t N> static std::array<Tensor, N> outputs(std::vector<Tensor> v) {
         std::array<Tensor, N> a;
         for (size_t i = 0; i < N; i++) a[i] = std::move(v[i]);

@@ -16,7 +16,7 @@ namespace halyard {
 
 class Tape {
 public:
-    Tape();   // this thread's primitives record here until it is destroyed; tapes nest, the innermost records
+    Tape();   // this thread's primitives record here until it is destroyed; tapes nest, each records what it watches
     ~Tape();
     Tape(const Tape &) = delete;
     Tape &operator=(const Tape &) = delete;
@@ -31,7 +31,7 @@ public:
     void record(std::vector<Tensor> in, std::vector<Tensor> out, Backward backward);
 
     // d(sum(sens * y)) / dx for each x; zeros where y doesn't depend on x. sens undefined = ones.
-    // Throws GradError naming the op that has no gradient. With `keep`, the tape can be asked again.
+    // Throws GradError naming the op that has no gradient, and when an x isn't watched. With `keep`, the tape can be asked again.
     std::vector<Tensor> gradient(const Tensor &y, const std::vector<Tensor> &x, const Tensor &sens = {}, bool keep = false);
     std::vector<Tensor> gradient(const std::vector<Tensor> &y, const std::vector<Tensor> &x, const std::vector<Tensor> &sens, bool keep = false);
 

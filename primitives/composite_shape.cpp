@@ -1,0 +1,74 @@
+// Views that differentiate. The adjoint of a view is a view of the gradient, or an embedding into zeros, or a sum; each is
+// built from functions of this file again, so gradients of gradients need nothing more.
+#include "primitives/composite.h"
+#include "primitives/tape.h"
+
+namespace halyard {
+namespace {
+
+// Remembers y = view of x; `back` maps dy to dx.
+template<class Back> Tensor recorded(const Tensor &x, Tensor y, Back back) {
+    if (Tape *tape = Tape::current(); tape && is_float(x.dtype()))
+        tape->record({x}, {y}, [back = std::move(back)](std::span<const Tensor> dy) { return std::vector<Tensor>{back(dy[0])}; });
+    return y;
+}
+
+Tensor window(const Tensor &x, const Window &w) {
+    Shape shape = x.shape(), strides = x.strides();
+    int64_t offset = 0;
+    for (int d = 0; d < shape.rank(); d++) {
+        shape[d] = (w.end[d] - w.begin[d] + w.step[d] - 1) / w.step[d];
+        offset += w.begin[d] * strides[d];
+        if (shape[d] > 1) strides[d] *= w.step[d];
+    }
+    return x.with_view(shape, strides, shape.elements() ? offset : 0);
+}
+
+}  // namespace
+
+Tensor alias_of(const Tensor &x) {
+    return recorded(x, x.with_view(x.shape(), x.strides(), 0), [](const Tensor &dy) { return dy; });
+}
+
+Tensor reshaped(const Tensor &x, const Shape &shape) {
+    const bool viewable = x.dense() || x.can_reshape(shape);
+    if (!viewable) return reshaped(run1("copy", {x}), shape);
+    return recorded(x, x.reshape(shape), [from = x.shape()](const Tensor &dy) { return reshaped(dy, from); });
+}
+
+Tensor transposed(const Tensor &x, const std::vector<int> &permutation) {
+    Tensor y = x.transpose(permutation);
+    std::vector<int> inverse(permutation.size());
+    for (size_t k = 0; k < permutation.size(); k++) inverse[(size_t)normal_axis("transpose", permutation[k], x.rank())] = (int)k;
+    return recorded(x, std::move(y), [inverse](const Tensor &dy) { return transposed(dy, inverse); });
+}
+
+Tensor broadcast_view(const Tensor &x, const Shape &shape) {
+    return recorded(x, x.expand(shape), [from = x.shape()](const Tensor &dy) { return sum_to(dy, from, "broadcast_to"); });
+}
+
+Tensor window_of(const Tensor &x, const Window &w) {
+    return recorded(x, window(x, w), [from = x.shape(), w](const Tensor &dy) { return embedded(dy, from, w); });
+}
+
+Tensor embedded(const Tensor &y, const Shape &shape, const Window &w) {
+    Tensor x = Tensor::zeros(shape, y.dtype());
+    window(x, w).assign(y);
+    return recorded(y, std::move(x), [w](const Tensor &dx) { return window_of(dx, w); });
+}
+
+Tensor sum_to(const Tensor &x, const Shape &shape, const char *op) {
+    if (x.shape() == shape) return x;
+    const int lead = x.rank() - shape.rank();
+    bool fits = lead >= 0;
+    Ints axes;
+    for (int d = 0; fits && d < x.rank(); d++) {
+        const int64_t to = d < lead ? 1 : shape[d - lead];
+        if (d < lead || (to == 1 && x.shape()[d] != 1)) axes.push_back(d);
+        else fits = to == x.shape()[d];
+    }
+    if (!fits) throw GradError(op, "a gradient has shape " + x.shape().text() + ", which doesn't sum to " + shape.text());
+    return reshaped(run1("reduce_sum", {x}, {{"axis", axes}, {"keep_dims", true}}), shape);
+}
+
+}  // namespace halyard

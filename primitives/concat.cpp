@@ -1,0 +1,81 @@
+#include "primitives/concat.h"
+
+#include "primitives/composite.h"
+#include "primitives/tape.h"
+
+namespace halyard {
+namespace {
+
+// All of `shape` but [from, to) of one axis.
+Window part(const Shape &shape, int axis, int64_t from, int64_t to) {
+    Window w{shape, shape, shape};
+    for (int d = 0; d < shape.rank(); d++) w.begin[d] = 0, w.step[d] = 1;
+    w.begin[axis] = from;
+    w.end[axis] = to;
+    return w;
+}
+
+}  // namespace
+
+Tensor F::concat(const std::vector<Tensor> &x, int axis) {
+    if (x.empty()) throw ShapeError("concat", "takes at least one tensor, got none");
+    const Tensor &first = x[0];
+    const int a = normal_axis("concat", axis, first.rank());
+    Shape shape = first.shape();
+    shape[a] = 0;
+    for (size_t k = 0; k < x.size(); k++) {
+        const std::string who = "x" + std::to_string(k);
+        if (x[k].dtype() != first.dtype()) throw DTypeError("concat", who + " is " + name_of(x[k].dtype()) + ", expected " + name_of(first.dtype()));
+        if (x[k].rank() != first.rank()) throw ShapeError("concat", who + " has rank " + std::to_string(x[k].rank()) + ", expected " + std::to_string(first.rank()));
+        for (int d = 0; d < shape.rank(); d++)
+            if (d != a && x[k].shape()[d] != shape[d])
+                throw ShapeError("concat", who + " dimension " + std::to_string(d) + " is " + std::to_string(x[k].shape()[d]) + ", expected " + std::to_string(shape[d]));
+        shape[a] += x[k].shape()[a];
+    }
+    Tensor y = Tensor::empty(shape, first.dtype());
+    int64_t from = 0;
+    for (const Tensor &t : x) {
+        y.slice(a, from, from + t.shape()[a]).assign(t);
+        from += t.shape()[a];
+    }
+    if (Tape *tape = Tape::current()) {
+        std::vector<int64_t> extents;
+        for (const Tensor &t : x) extents.push_back(t.shape()[a]);
+        tape->record(x, {y}, [a, extents](std::span<const Tensor> dy) {
+            std::vector<Tensor> dx;
+            int64_t at = 0;
+            for (int64_t n : extents) {
+                dx.push_back(window_of(dy[0], part(dy[0].shape(), a, at, at + n)));
+                at += n;
+            }
+            return dx;
+        });
+    }
+    return y;
+}
+
+Tensor F::stack(const std::vector<Tensor> &x, int axis) {
+    if (x.empty()) throw ShapeError("stack", "takes at least one tensor, got none");
+    const int a = normal_axis("stack", axis, x[0].rank() + 1);
+    std::vector<Tensor> rows;
+    for (size_t k = 0; k < x.size(); k++) {
+        Shape shape = x[k].shape();
+        if (!(shape == x[0].shape())) throw ShapeError("stack", "x" + std::to_string(k) + " has shape " + shape.text() + ", expected " + x[0].shape().text());
+        shape.insert(a, 1);
+        rows.push_back(reshaped(x[k], shape));
+    }
+    return concat(rows, a);
+}
+
+std::vector<Tensor> F::split(const Tensor &x, int axis, int output_num) {
+    const int a = normal_axis("split", axis, x.rank());
+    const int64_t extent = x.shape()[a];
+    if (output_num < 1 || extent % output_num)
+        throw ShapeError("split", "dimension " + std::to_string(a) + " is " + std::to_string(extent) + ", expected a multiple of output_num " + std::to_string(output_num));
+    const int64_t n = extent / output_num;
+    std::vector<Tensor> parts;
+    for (int k = 0; k < output_num; k++) parts.push_back(window_of(x, part(x.shape(), a, k * n, (k + 1) * n)));
+    return parts;
+}
+
+}  // namespace halyard

@@ -1,0 +1,103 @@
+#include "primitives/primitive.h"
+
+#include <cmath>
+
+#include "primitives/composite.h"
+#include "primitives/tape.h"
+
+namespace halyard {
+namespace {
+
+bool is_variable(const TensorSpec &t) { return t.dtype.size() == 1 && t.dtype[0] >= 'A' && t.dtype[0] <= 'Z'; }
+
+// Is there a kernel set whose first type, T, is `d`?
+bool takes(const OpRecord &op, DType d) {
+    const std::string name = name_of(d);
+    for (const std::string &set : op.dtypes)
+        if (set.substr(0, set.find(',')) == name) return true;
+    return false;
+}
+
+// Integers and bools go where the op has a kernel: to a wider integer, else to f32, as in division.
+DType nearest(const OpRecord &op, DType d) {
+    if (is_float(d) || takes(op, d)) return d;
+    for (DType wider : {DType::i32, DType::i64, DType::f32})
+        if (promote(d, wider) == wider && takes(op, wider)) return wider;
+    return d;
+}
+
+Tensor number_as(const OpRecord &op, double v, DType d) {
+    Tensor t = Tensor::scalar(v, d);
+    if (is_integer(d) && t.item<double>() != v) throw DTypeError(op.name, "number " + std::to_string((int64_t)v) + " is out of range of " + name_of(d));
+    return t;
+}
+
+}  // namespace
+
+Primitive::Primitive(const char *op, const std::vector<std::pair<std::string, AttrValue>> &attrs)
+    : op_(&registry().at(op)), attrs_(op_->record, attrs) {}
+
+std::vector<Tensor> Primitive::run(std::span<const Tensor> in) const {
+    if (op_->record.form == Form::composite) {
+        const Composition compose = composition_of(op_->record.name);
+        if (!compose) throw DispatchError(op_->record.name, "has no composition");
+        if (in.size() != op_->signature.inputs.size())
+            throw ShapeError(op_->record.name, "takes " + std::to_string(op_->signature.inputs.size()) + " tensors, got " + std::to_string(in.size()));
+        return compose(in, attrs_);
+    }
+    std::vector<Tensor> out = dispatch(*op_, in, attrs_);
+    if (Tape *tape = Tape::current()) tape->record(*op_, attrs_, in, out);
+    return out;
+}
+
+std::vector<Tensor> Primitive::run_promoted(std::initializer_list<Argument> in) const {
+    const OpRecord &op = op_->record;
+    const std::vector<TensorSpec> &specs = op_->signature.inputs;
+    if (in.size() != specs.size()) throw ShapeError(op.name, "takes " + std::to_string(specs.size()) + " tensors, got " + std::to_string(in.size()));
+
+    // The dtype that inputs of one type variable share; most ops have only T.
+    auto common = [&](const std::string &variable) {
+        bool any = false, whole = true, number = false;
+        DType d = DType::boolean;
+        size_t k = 0;
+        for (const Argument &a : in) {
+            if (specs[k++].dtype != variable) continue;
+            if (a.tensor.defined()) d = any ? promote(d, a.tensor.dtype()) : a.tensor.dtype(), any = true;
+            else number = true, whole = whole && a.whole;
+        }
+        if (number && !is_float(d)) {
+            if (!whole) d = DType::f32;
+            else if (d == DType::boolean) d = DType::i32;
+        }
+        return variable == "T" ? nearest(op, d) : d;
+    };
+    std::vector<Tensor> tensors;
+    tensors.reserve(specs.size());
+    size_t k = 0;
+    for (const Argument &a : in) {
+        const TensorSpec &spec = specs[k++];
+        if (!is_variable(spec)) {
+            tensors.push_back(a.tensor.defined() ? a.tensor : number_as(op, a.number, dtype_of(spec.dtype)));
+            continue;
+        }
+        const DType d = common(spec.dtype);
+        tensors.push_back(a.tensor.defined() ? cast_to(a.tensor, d) : number_as(op, a.number, d));
+    }
+    return run(tensors);
+}
+
+Primitive Primitive::with(const char *attr, const AttrValue &value) const {
+    const int k = attrs_.find(attr);
+    if (k < 0) throw AttrError(op_->record.name, std::string("no attribute '") + attr + "'");
+    Primitive p = *this;
+    p.attrs_.set((size_t)k, value);
+    return p;
+}
+
+Tensor run1(const char *op, std::initializer_list<Tensor> in, const std::vector<std::pair<std::string, AttrValue>> &attrs) {
+    return std::move(Primitive(op, attrs).run(in)[0]);
+}
+
+Tensor cast_to(const Tensor &x, DType dtype) { return x.dtype() == dtype ? x : run1("cast", {x}, {{"dtype", dtype}}); }
+
+}  // namespace halyard
