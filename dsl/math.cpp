@@ -48,6 +48,16 @@ const std::map<std::string, Expr (*)(const Expr &)> own_f32 = {
 Expr external(const std::string &name, const std::vector<Expr> &args) {
     return Internal::Call::make(args[0].type(), name, args, Internal::Call::PureExtern);
 }
+// Adding 2^23 (2^52) drops the fraction. Halide's round converts to int32 where the target has no such instruction.
+Expr round_even(const Expr &x) {
+    const bool wide = x.type().bits() == 64;
+    Expr limit = Internal::FloatImm::make(x.type(), wide ? 0x1p52 : 0x1p23), a = abs(x);
+    Expr y = minus(plus(a, limit), limit);
+    const Type t = UInt(x.type().bits());
+    Expr sign = reinterpret(t, x) & Internal::make_const(t, uint64_t(1) << (t.bits() - 1));
+    Expr whole = reinterpret(t, a) >= Internal::make_const(t, wide ? 0x4330000000000000u : 0x4b000000u);
+    return select(whole, x, reinterpret(x.type(), reinterpret(t, y) | sign));
+}
 // exp -> exp_f64, which Halide maps to libm; the functions it does not know keep libm's own name.
 Expr device(const std::string &name, const std::vector<Expr> &args) {
     const bool wide = args[0].type().bits() == 64;
@@ -86,7 +96,7 @@ Expr expand(const std::string &name, const std::vector<Expr> &args, bool own) {
     const Expr &x = args[0];
     if (name == "floor") return floor(x);
     if (name == "ceil") return ceil(x);
-    if (name == "round") return round(x);
+    if (name == "round") return round_even(x);
     if (name == "trunc") return trunc(x);
     if (own && x.type() == Float(32)) {
         // Deep expressions share parts; as lets they stay small for every pass that copies them.

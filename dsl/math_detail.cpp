@@ -9,7 +9,7 @@ int32_t bits_of(float v) { return std::bit_cast<int32_t>(v); }
 
 Expr nan_or_below(const Expr &x, float limit) {  // one unsigned comparison: the range left out is [limit, inf]
     const int32_t lo = bits_of(limit), top = 0x7f800000;
-    return reinterpret(UInt(32), abs_bits(x) - lo) > Internal::make_const(UInt(32), (uint32_t)(top - lo));
+    return unsigned_bits(abs_bits(x) - lo) > word((uint32_t)(top - lo));
 }
 
 Expr poly(const Expr &x, const std::vector<double> &c) {
@@ -20,11 +20,11 @@ Expr poly(const Expr &x, const std::vector<double> &c) {
 
 Expr clamped(const Expr &x, double lo, double hi) { return min(max(x, num(lo)), num(hi)); }
 
-Expr exp2i(const Expr &n) { return as_float((n + 127) << 23); }
+Expr exp2i(const Expr &n) { return from_exponent(n + 127); }
 
 Expr scaled(const Expr &p, const Expr &n) {  // the first product is exact
     Expr biased = n + 254, half = biased >> 1;
-    return times(times(p, as_float(half << 23)), as_float((biased - half) << 23));
+    return times(times(p, from_exponent(half)), from_exponent(biased - half));
 }
 
 Rounded nearest(const Expr &x) {  // adding 1.5 * 2^23 leaves the integer in the low bits

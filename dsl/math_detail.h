@@ -30,6 +30,8 @@ inline Expr over(const Expr &a, const Expr &b) { return strict(Halide::Internal:
 inline Expr bits(const Expr &x) { return Halide::reinterpret(Halide::Int(32), x); }
 inline Expr as_float(const Expr &b) { return Halide::reinterpret(Halide::Float(32), b); }
 inline Expr mask(uint32_t m) { return Expr((int32_t)m); }
+inline Expr word(uint32_t v) { return Halide::Internal::make_const(Halide::UInt(32), v); }
+inline Expr unsigned_bits(const Expr &b) { return Halide::reinterpret(Halide::UInt(32), b); }
 inline Expr abs_bits(const Expr &x) { return bits(x) & mask(0x7fffffff); }
 inline Expr magnitude(const Expr &x) { return as_float(abs_bits(x)); }
 inline Expr sign_bit(const Expr &x) { return bits(x) & mask(0x80000000); }
@@ -43,6 +45,8 @@ Expr nan_or_below(const Expr &x, float limit);
 Expr poly(const Expr &x, const std::vector<double> &c);
 // min(max(x, lo), hi); NaN gives any value between.
 Expr clamped(const Expr &x, double lo, double hi);
+// 2^(n-127), 1 <= n <= 254; n = 0 gives 0. Unsigned, since a signed shift may not overflow in Halide.
+inline Expr from_exponent(const Expr &n) { return Halide::reinterpret(Halide::Float(32), unsigned_bits(n) << word(23)); }
 // 2^n, -126 <= n <= 127.
 Expr exp2i(const Expr &n);
 // p 2^n with one rounding, -254 <= n <= 254, |p| in [2^-60, 2^60].

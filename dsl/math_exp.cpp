@@ -32,7 +32,7 @@ Hyperbolic hyperbolic(const Expr &ax) {
     Expr z = r * r;
     Expr sh = r + r * z * poly(z, {0.166666672, 0.00833317544, 0.000199741044});  // sinh r
     Expr ch = z * poly(z, {0.5, 0.0416664593, 0.00139354263});                     // cosh r - 1
-    Expr up = as_float((n + 125) << 23), down = as_float(max(125 - n, 0) << 23);
+    Expr up = from_exponent(n + 125), down = from_exponent(max(125 - n, 0));
     Expr sum = plus(up, down), difference = minus(up, down);
     return {plus(difference, difference * ch + sum * sh), plus(sum, sum * ch + difference * sh)};
 }
@@ -59,18 +59,18 @@ Expr exp2_f32(const Expr &x) {
 
 Expr expm1_f32(const Expr &x) {  // 2 (2^(n-1) p + (2^(n-1) - 1/2)): 2^n alone would overflow too early
     auto [n, p] = natural_power(clamped(x, -20, 89));
-    Expr half = as_float((n + 126) << 23);
+    Expr half = from_exponent(n + 126);
     Expr y = times(num(2), plus(times(half, p), minus(half, num(0.5))));
     return select(nan_or_below(x, 0x1p-25f), x, y);
 }
 
 Expr sinh_f32(const Expr &x) {
-    Expr y = times(num(2), hyperbolic(min(magnitude(x), num(90))).sinh);
+    Expr y = times(num(2), hyperbolic(min(magnitude(x), num(89.5))).sinh);
     return select(nan_or_below(x, 0x1p-13f), x, with_sign(y, sign_bit(x)));
 }
 
 Expr cosh_f32(const Expr &x) {
-    Expr y = times(num(2), hyperbolic(min(magnitude(x), num(90))).cosh);
+    Expr y = times(num(2), hyperbolic(min(magnitude(x), num(89.5))).cosh);
     return select(is_nan(x), x, y);
 }
 
@@ -122,7 +122,7 @@ Expr logsigmoid_f32(const Expr &x) {
 // x / (1 + e^-v), v = 2 sqrt(2/pi) (x + 0.044715 x^3) in two parts: rounding v would cost v ULPs in the left tail.
 Expr gelu_tanh_f32(const Expr &x) {
     const double a = 1.5957691216057308, b = 0.07135481627159;
-    Expr c = min(magnitude(x), num(13)), ah = num(1.595703125), bh = num(0.071350097656250);
+    Expr c = min(magnitude(x), num(11.5)), ah = num(1.595703125), bh = num(0.071350097656250);
     Two square = exact_product(c, c);
     Expr sh = upper12(square.high), sl = plus(minus(square.high, sh), square.low);
     Two slope = quick_sum(ah, times(bh, sh));  // only |b c^2| <= 12.1 breaks the order of magnitudes, by less than 4 bits

@@ -27,7 +27,7 @@ Expr combined(const Expr &e, const Expr &f, const Expr &small) {  // e ln2 + f +
 }
 // y where 0 < x < inf; log's limits elsewhere
 Expr with_limits(const Expr &x, const Expr &y) {
-    Expr special = reinterpret(UInt(32), bits(x) - 1) >= Internal::make_const(UInt(32), 0x7f7fffffu);
+    Expr special = unsigned_bits(bits(x)) - word(1) >= word(0x7f7fffff);
     return select(special, select(abs_bits(x) == 0, -inf(), bits(x) < 0, nan(), x), y);
 }
 
@@ -53,15 +53,15 @@ Expr log10_f32(const Expr &x) {
 // 1 + x = 2^e (1 + f) with f = 2^-e x + (2^-e - 1); 2^-e is applied as 2^(2-e) / 4, normal for every e.
 Expr log1p_finite(const Expr &x) {
     Expr b = bits(plus(num(1), x)) - sqrt_half;
-    Expr n = b >> 23, s = as_float((129 - n) << 23);
+    Expr s = reinterpret(Float(32), word(129u << 23) - (unsigned_bits(b) & word(0xff800000)));
     Expr f = plus(times(times(x, num(0.25)), s), minus(times(s, num(0.25)), num(1)));
-    Expr e = cast(Float(32), n);
+    Expr e = cast(Float(32), b >> 23);
     return select(abs_bits(x) < bits_of(0x1p-25f), x, combined(e, f, tail(f)));
 }
 
 Expr log1p_f32(const Expr &x) {  // special: x <= -1, +inf, NaN
     Expr y = log1p_finite(x), limit = bits_of(-1.0f), b = bits(x);
-    y = select(reinterpret(UInt(32), b) >= Internal::make_const(UInt(32), 0xbf800000u), select(b == limit, -inf(), nan()), y);
+    y = select(unsigned_bits(b) >= word(0xbf800000), select(b == limit, -inf(), nan()), y);
     return select(b >= 0x7f800000, x, y);
 }
 

@@ -5,8 +5,6 @@ namespace halyard::math {
 using namespace Halide;
 namespace {
 
-Expr word(uint32_t v) { return Internal::make_const(UInt(32), v); }
-
 // x = (quadrant + 4 k) pi/2 + high + low, |high| <= pi/4; k any integer.
 struct Angle {
     Expr quadrant, high, low;
@@ -25,7 +23,7 @@ Angle reduce_near(const Expr &x) {
 // (Payne and Hanek), here in 32-bit integers, 64-bit products, and selects instead of a table.
 Angle reduce_far(const Expr &x) {
     const uint32_t two_over_pi[7] = {0x0000a2f9, 0x836e4e44, 0x1529fc27, 0x57d1f534, 0xddc0db62, 0x95993c43, 0x9041fe51};
-    Expr b = reinterpret(UInt(32), abs_bits(x));
+    Expr b = unsigned_bits(abs_bits(x));
     Expr m = (b & word(0x007fffff)) | word(0x00800000);
     Expr position = max(b >> 23, word(136)) - word(136);  // of the first bit, after 16 zeros
     Expr skip2 = (position & word(64)) != word(0), skip1 = (position & word(32)) != word(0), shift = position & word(31);
@@ -39,7 +37,7 @@ Angle reduce_far(const Expr &x) {
     // top:bottom = turns of pi/2, 2 bits before the point; the fraction goes to [-1/2, 1/2) and to its magnitude
     Expr quadrant = (top + word(0x20000000)) >> word(30);
     Expr first = (top << word(2)) | (bottom >> word(30)), second = bottom << word(2);
-    Expr sign = reinterpret(Int(32), first) >> 31, flip = reinterpret(UInt(32), sign);
+    Expr sign = reinterpret(Int(32), first) >> 31, flip = unsigned_bits(sign);
     first = first ^ flip, second = second ^ flip;
     auto real = [](const Expr &v) { return cast(Float(32), reinterpret(Int(32), v)); };
     Expr h = real(first & word(0xffffff00)) * num(0x1p-32);
@@ -64,7 +62,7 @@ Waves waves(const Expr &x) {
     return {q, sine, cosine};
 }
 Expr not_finite(const Expr &x) { return abs_bits(x) >= 0x7f800000; }
-Expr negated_if(const Expr &y, const Expr &bit) { return as_float(bits(y) ^ (bit << 31)); }  // bit 0 of `bit`
+Expr negated_if(const Expr &y, const Expr &bit) { return as_float(reinterpret(Int(32), unsigned_bits(bits(y)) ^ (unsigned_bits(bit) << word(31)))); }  // bit 0 of `bit`
 
 // asin(x) = x + x z P(z), z = x^2 <= 1/4: the part after x
 Expr asin_tail(const Expr &x, const Expr &z) { return x * z * poly(z, {0.166667536, 0.0749525204, 0.0454760417, 0.0241520908, 0.042211812}); }

@@ -11,6 +11,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -238,7 +239,13 @@ Survey make_survey() {
     return survey;
 }
 const Survey &survey() {
-    static const Survey s = make_survey();
+    static const Survey s = [] {
+        try {
+            return make_survey();
+        } catch (const Halide::Error &e) {  // no std::exception: GoogleTest would not print it
+            throw std::runtime_error(e.what());
+        }
+    }();
     return s;
 }
 
