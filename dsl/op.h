@@ -111,6 +111,6 @@ OpTable &op_table();
 // Opens the function that lists a file's ops. HALYARD_OP_FILE is the file's name, given by CMake's halyard_op().
 #define HALYARD_JOIN_(a, b) a##b
 #define HALYARD_JOIN(a, b) HALYARD_JOIN_(a, b)
-#define HALYARD_OPS void HALYARD_JOIN(halyard_list_, HALYARD_OP_FILE)(::halyard::OpTable & ops)
+#define HALYARD_OPS void HALYARD_JOIN(halyard_list_, HALYARD_OP_FILE)(OpTable & ops)
 
 }  // namespace halyard

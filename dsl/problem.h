@@ -4,11 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "registry/shape.h"
+#include "registry/signature.h"
 
 namespace halyard {
-
-using Dims = std::map<std::string, int64_t>;
 
 // A dense array of doubles: r(i, j, ...) outermost first, as in signatures.
 struct Array {

@@ -240,8 +240,8 @@ int CompiledExpr::emit(const ParsedExpr &e, int node, const std::vector<std::str
 
 int64_t CompiledExpr::operator()(const int64_t *values) const try {
     using Ops = ExprOps<int64_t>;
-    int64_t stack[stack_size];
-    int64_t *top = stack - 1;
+    int64_t stack[stack_size + 1];  // stack[0] stays unused, so that `top` always points into it
+    int64_t *top = stack;
     const auto apply = [&](int64_t (*f)(int64_t, int64_t)) { top--, *top = f(top[0], top[1]); };
     for (size_t i = 0; i < code_.size(); i++) {
         const Instruction &in = code_[i];

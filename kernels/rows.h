@@ -1,0 +1,20 @@
+// Rows: ops that reduce within rows of c elements. One schedule serves softmax, its gradient and the norms.
+#pragma once
+#include <cmath>
+
+#include "dsl/op.h"
+
+namespace halyard {
+
+struct Rows : Op {
+    Rows(const std::string &name, const std::string &signature);
+    Var c{"c"}, n{"n"};
+    RDom k;
+    std::vector<Func> totals, row_stages, terms;  // Funcs of n; of (c, n); of (c, n), to be staged only where a reduction reads memory
+
+    void schedule(const Cpu &cpu) override;
+    void schedule(const Gpu &gpu) override;
+    void schedule(const Ascend &npu) override;
+};
+
+}  // namespace halyard

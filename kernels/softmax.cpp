@@ -1,0 +1,68 @@
+// softmax and its gradient: rows of c elements, reduced within the row.
+#include "kernels/rows.h"
+
+namespace halyard {
+namespace {
+
+// y = exp(x - max x) / sum exp(x - max x). Subtracting the row maximum keeps exp in range; a NaN reaches the whole row.
+struct Softmax : Rows {
+    Softmax() : Rows("softmax", "x[..n,c] -> y[..n,c]") {
+        doc = "y = exp(x) / sum exp(x), along axis";
+        gpu = true;
+        contract = {Contract::normwise, 10};
+    }
+    Func x = input("x"), y = output("y"), peak{"peak"}, e{"e"}, total{"total"};
+
+    void algorithm() override {
+        k = RDom(0, size("c"));
+        peak(n) = math::lowest();
+        peak(n) = max(peak(n), x(k, n));
+        e(c, n) = exp(x(c, n) - peak(n));
+        total(n) += e(k, n);
+        y(c, n) = e(c, n) / total(n);
+        totals = {peak, total};
+        row_stages = {e};
+    }
+    void reference(Problem &p) const override {
+        for (int64_t i = 0; i < p["n"]; i++) {
+            double most = -INFINITY, sum = 0;
+            for (int64_t j = 0; j < p["c"]; j++) most = std::max(most, p("x")(i, j));
+            for (int64_t j = 0; j < p["c"]; j++) sum += std::exp(p("x")(i, j) - most);
+            for (int64_t j = 0; j < p["c"]; j++) p("y")(i, j) = std::exp(p("x")(i, j) - most) / sum;
+        }
+    }
+};
+
+// dx = y * (dy - sum y * dy)
+struct SoftmaxDx : Rows {
+    SoftmaxDx() : Rows("softmax_dx", "y[..n,c] dy[..n,c] -> dx[..n,c]") {
+        internal = true;
+        contract = {Contract::normwise, 40};
+    }
+    Func y = input("y"), dy = input("dy"), dx = output("dx"), term{"term"}, dot{"dot"};
+
+    void algorithm() override {
+        k = RDom(0, size("c"));
+        term(c, n) = y(c, n) * dy(c, n);
+        dot(n) += term(k, n);
+        dx(c, n) = y(c, n) * (dy(c, n) - dot(n));
+        totals = {dot};
+        terms = {term};
+    }
+    void reference(Problem &p) const override {
+        for (int64_t i = 0; i < p["n"]; i++) {
+            double sum = 0;
+            for (int64_t j = 0; j < p["c"]; j++) sum += p("y")(i, j) * p("dy")(i, j);
+            for (int64_t j = 0; j < p["c"]; j++) p("dx")(i, j) = p("y")(i, j) * (p("dy")(i, j) - sum);
+        }
+    }
+};
+
+}  // namespace
+
+HALYARD_OPS {
+    ops.add<Softmax>();
+    ops.add<SoftmaxDx>();
+}
+
+}  // namespace halyard

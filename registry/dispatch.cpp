@@ -1,0 +1,188 @@
+#include "registry/dispatch.h"
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+
+#include "registry/device.h"
+#include "registry/plan.h"
+#include "registry/runtime.h"
+
+namespace halyard {
+namespace {
+
+std::atomic<uint64_t> generation{1};
+thread_local const Force::Choice *forced = nullptr;
+
+// A direct-mapped cache of plans per thread: a hit compares the whole key, so a collision costs only a new plan.
+struct Entry {
+    uint64_t hash = 0, generation = 0;
+    std::vector<OperandMeta> in;
+    std::unique_ptr<Attrs> attrs;
+    std::shared_ptr<const Plan> plan;
+};
+struct Cache {
+    static constexpr size_t size = 1024;
+    std::vector<Entry> entries{size};
+};
+
+uint64_t mix(uint64_t h, uint64_t v) {
+    h = (h ^ v) * 0x9E3779B97F4A7C15u;
+    return h ^ (h >> 29);
+}
+
+bool same(const Entry &e, std::span<const Tensor> in, const Attrs &attrs) {
+    if (e.in.size() != in.size() || !(*e.attrs == attrs)) return false;
+    for (size_t k = 0; k < in.size(); k++) {
+        const TensorImpl &t = *in[k].impl();
+        if (t.dtype != e.in[k].dtype || !(t.shape == e.in[k].shape) || !(t.strides == e.in[k].strides)) return false;
+    }
+    return true;
+}
+
+std::shared_ptr<const Plan> planned(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs) {
+    thread_local Cache cache;
+    uint64_t h = attrs.hash();
+    for (const Tensor &t : in) {
+        if (!t.defined()) throw ShapeError(op.record.name, "an input is an undefined tensor");
+        const TensorImpl &i = *t.impl();
+        h = mix(h, (uint64_t)i.dtype * 16 + (uint64_t)i.shape.rank());
+        for (int64_t v : i.shape) h = mix(h, (uint64_t)v);
+        if (!i.dense)
+            for (int64_t v : i.strides) h = mix(h, (uint64_t)v);
+    }
+    const uint64_t now = generation.load(std::memory_order_acquire);
+    Entry &e = cache.entries[h % Cache::size];
+    if (e.plan && e.hash == h && e.generation == now && !forced && same(e, in, attrs)) return e.plan;
+    std::vector<OperandMeta> metas;
+    for (const Tensor &t : in) metas.push_back(meta_of(t));
+    auto plan = std::make_shared<const Plan>(make_plan(op, metas, attrs));
+    if (!forced) e = {h, now, std::move(metas), std::make_unique<Attrs>(attrs), plan};
+    return plan;
+}
+
+Tensor gathered(const Tensor &t, const std::vector<int> &order) {  // dense in that order, seen in its own
+    std::vector<int> back(order.size());
+    for (size_t i = 0; i < order.size(); i++) back[(size_t)order[i]] = (int)i;
+    return t.transpose(order).copy().transpose(back);
+}
+
+void call(const Plan &p, const Tensor *in, const Tensor *out) {
+    halide_buffer_t buffers[24];
+    void *args[48];
+    int n = 0;
+    const size_t inputs = p.inputs.size(), outputs = p.outputs.size();
+    auto fill = [&](halide_buffer_t &b, const Plan::Buffer &from, const Tensor &t) {
+        b.device = 0, b.device_interface = nullptr, b.host = (uint8_t *)t.raw(), b.flags = 0;
+        b.type = from.type, b.dimensions = from.rank, b.dim = const_cast<halide_dimension_t *>(from.dims), b.padding = nullptr;
+    };
+    for (size_t k = 0; k < inputs; k++) fill(buffers[k], p.inputs[k], in[k]), args[n++] = &buffers[k];
+    for (const Plan::Scalar &s : p.scalars) args[n++] = const_cast<Plan::Scalar *>(&s);
+    for (size_t k = 0; k < outputs; k++) fill(buffers[inputs + k], p.outputs[k], out[k]), args[n++] = &buffers[inputs + k];
+
+    auto once = [&] {
+        int status;
+        if (p.on_device) status = call_on_device(p.kernel->fn, args, buffers, inputs, outputs);
+        else status = p.kernel->fn(args);
+        if (status != 0) throw DispatchError(p.op->record.name, std::string("kernel failed: ") + last_kernel_error());
+    };
+    if (p.loops.empty()) return once();
+    int64_t at[max_rank] = {};
+    const int rank = p.loops.rank();
+    for (int64_t i = 0, total = p.loops.elements(); i < total; i++) {
+        for (size_t k = 0; k < inputs + outputs; k++) {
+            const Plan::Buffer &from = k < inputs ? p.inputs[k] : p.outputs[k - inputs];
+            const Tensor &t = k < inputs ? in[k] : out[k - inputs];
+            int64_t offset = 0;
+            for (int d = 0; d < rank; d++) offset += at[d] * from.outer[d];
+            buffers[k].host = (uint8_t *)t.raw() + offset;
+        }
+        once();
+        for (int d = rank - 1; d >= 0 && ++at[d] == p.loops[d]; d--) at[d] = 0;
+    }
+}
+
+}  // namespace
+
+void run_plan(const Plan &p, std::span<const Tensor> in, std::span<const Tensor> out) {
+    bool copies = false, nothing = true;
+    for (auto &b : p.inputs) copies |= !b.copy_order.empty();
+    for (auto &b : p.outputs) copies |= !b.copy_order.empty();
+    for (const Tensor &t : out) nothing &= t.elements() == 0;
+    if (nothing) return;
+    if (!copies) return call(p, in.data(), out.data());
+    std::vector<Tensor> from(in.begin(), in.end()), to(out.begin(), out.end());
+    for (size_t k = 0; k < from.size(); k++)
+        if (!p.inputs[k].copy_order.empty()) from[k] = gathered(from[k], p.inputs[k].copy_order);
+    for (size_t k = 0; k < to.size(); k++)
+        if (!p.outputs[k].copy_order.empty()) to[k] = gathered(to[k], p.outputs[k].copy_order);
+    call(p, from.data(), to.data());
+    for (size_t k = 0; k < to.size(); k++)
+        if (!p.outputs[k].copy_order.empty()) out[k].assign(to[k]);
+}
+
+std::vector<Tensor> dispatch(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs) {
+    const auto plan = planned(op, in, attrs);
+    std::vector<Tensor> out;
+    out.reserve(plan->outputs.size());
+    for (auto &o : plan->outputs) out.push_back(Tensor::empty(o.shape, o.dtype));
+    run_plan(*plan, in, out);
+    return out;
+}
+
+Tensor dispatch1(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs) {
+    const auto plan = planned(op, in, attrs);
+    const Tensor out = Tensor::empty(plan->outputs[0].shape, plan->outputs[0].dtype);
+    run_plan(*plan, in, {&out, 1});
+    return out;
+}
+
+void dispatch_into(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs, std::span<const Tensor> out) {
+    const auto plan = planned(op, in, attrs);
+    const std::string &name = op.record.name;
+    if (out.size() != plan->outputs.size()) throw ShapeError(name, "got " + std::to_string(out.size()) + " outputs, expected " + std::to_string(plan->outputs.size()));
+    for (size_t k = 0; k < out.size(); k++) {
+        const auto &o = plan->outputs[k];
+        const std::string &label = op.signature.outputs[k].name;
+        if (!(out[k].shape() == o.shape)) throw ShapeError(name, label + " has shape " + out[k].shape().text() + ", expected " + o.shape.text());
+        if (out[k].dtype() != o.dtype) throw DTypeError(name, label + " is " + name_of(out[k].dtype()) + ", expected " + name_of(o.dtype));
+        if (!out[k].dense()) throw ShapeError(name, label + " must be dense");
+        for (size_t i = 0; i < in.size(); i++) {
+            const bool in_place = op.record.form == Form::elementwise && in[i].raw() == out[k].raw() && in[i].shape() == out[k].shape() &&
+                                  in[i].dense() && in[i].dtype() == out[k].dtype();
+            if (!in_place && in[i].overlaps(out[k])) throw ShapeError(name, label + " overlaps input " + op.signature.inputs[i].name + ": only elementwise ops run in place, element on element");
+        }
+    }
+    run_plan(*plan, in, out);
+}
+
+std::string explain(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs) {
+    std::vector<OperandMeta> metas;
+    for (const Tensor &t : in) metas.push_back(meta_of(t));
+    const Plan p = make_plan(op, metas, attrs, true);
+    std::string s = op.record.name + ": " + op.record.signature + "\n  attributes: " + attrs.text() + "\n  problem:";
+    for (auto &[name, value] : p.dims) s += " " + name + "=" + std::to_string(value);
+    s += "\n";
+    if (!p.loops.empty()) s += "  outer loops: " + p.loops.text() + "\n";
+    for (size_t k = 0; k < p.inputs.size(); k++)
+        if (!p.inputs[k].copy_order.empty()) s += "  copies " + op.signature.inputs[k].name + ": no kernel takes its strides " + in[k].strides().text() + "\n";
+    for (size_t k = 0; k < p.outputs.size(); k++)
+        if (!p.outputs[k].copy_order.empty()) s += "  copies " + op.signature.outputs[k].name + ": it is computed in another order\n";
+    bool chosen = false;
+    for (auto &c : p.candidates) {
+        const KernelEntry &k = *c.kernel;
+        const bool choice = !chosen && c.refused.empty();
+        s += std::string(choice ? "  -> " : "     ") + k.backend + " " + k.dtypes + " " + (k.variant.empty() ? "(only variant)" : k.variant) + " " + (k.backend == "cpu" ? name_of(k.isa) : "") +
+             (choice ? ": chosen" : c.refused.empty() ? ": fits, ranked lower" : ": " + c.refused) + "\n";
+        chosen |= choice;
+    }
+    return s;
+}
+
+Force::Force(Isa isa, std::string variant, std::string backend) : choice_{isa, std::move(variant), std::move(backend)}, before_(forced) { forced = &choice_; }
+Force::~Force() { forced = before_; }
+const Force::Choice *Force::current() { return forced; }
+
+void invalidate_plans() { generation.fetch_add(1, std::memory_order_acq_rel); }
+
+}  // namespace halyard

@@ -1,0 +1,408 @@
+#include "registry/plan.h"
+
+#include "registry/dispatch.h"
+#include "registry/expr.h"
+
+namespace halyard {
+
+OperandMeta meta_of(const Tensor &t) { return {t.dtype(), t.shape(), t.strides()}; }
+
+namespace {
+
+halide_type_t runtime_type(DType t) {
+    switch (t) {
+    case DType::f64: return {halide_type_float, 64};
+    case DType::f32: return {halide_type_float, 32};
+    case DType::f16: return {halide_type_float, 16};
+    case DType::bf16: return {halide_type_bfloat, 16};
+    case DType::i64: return {halide_type_int, 64};
+    case DType::i32: return {halide_type_int, 32};
+    case DType::i8: return {halide_type_int, 8};
+    case DType::u8:
+    case DType::boolean: break;
+    }
+    return {halide_type_uint, 8};
+}
+
+std::vector<int> inverse(const std::vector<int> &p) {
+    std::vector<int> q(p.size());
+    for (size_t i = 0; i < p.size(); i++) q[(size_t)p[i]] = (int)i;
+    return q;
+}
+Shape permuted(const Shape &s, const std::vector<int> &order) {
+    Shape t;
+    for (int d : order) t.push_back(s[d]);
+    return t;
+}
+std::vector<std::string> names_in(const std::string &expression) { return ParsedExpr(expression).names(); }
+
+class Planner {
+public:
+    Planner(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs)
+        : op_(op), r_(op.record), sig_(op.signature), attrs_(attrs), in_(in.begin(), in.end()) {
+        plan_.op = &op;
+    }
+
+    Plan plan(bool explaining) {
+        bind_dtypes();
+        copies_.resize(in_.size());
+        out_copies_.resize(sig_.outputs.size());
+        bool settled = false;
+        for (int pass = 0; pass < 3 && !settled; pass++) {
+            dims_.clear(), orders_.assign(in_.size(), {}), out_orders_.assign(sig_.outputs.size(), {});
+            bind_attributes();
+            c_ = {};
+            if (r_.form == Form::elementwise) elementwise();
+            else if (r_.form == Form::reduction) reduction();
+            else plain();
+            settled = c_.copy_reduced < 0 && strides_fit();
+        }
+        check_conditions();
+        fill();
+        choose(explaining);
+        return std::move(plan_);
+    }
+
+private:
+    using Dims = std::map<std::string, int64_t>;
+    const RegisteredOp &op_;
+    const OpRecord &r_;
+    const Signature &sig_;
+    const Attrs &attrs_;
+    std::vector<OperandMeta> in_;
+    std::vector<DType> out_dtypes_;
+    Dims dims_;
+    Canonical c_;
+    std::vector<std::vector<int>> copies_, out_copies_;  // copy orders, as in Plan::Buffer
+    std::vector<std::vector<int>> orders_, out_orders_;  // the caller's dimensions in the kernel's order
+    Plan plan_;
+
+    [[noreturn]] void bad_shape(const std::string &what) const { throw ShapeError(r_.name, what); }
+
+    void bind_dtypes() {
+        if (in_.size() != sig_.inputs.size())
+            bad_shape("got " + std::to_string(in_.size()) + " inputs, expected " + std::to_string(sig_.inputs.size()) + " (" + r_.signature + ")");
+        std::map<std::string, DType> bound;
+        std::string key;
+        auto is_variable = [](const std::string &s) { return s.size() == 1 && std::isupper((unsigned char)s[0]); };
+        for (size_t k = 0; k < in_.size(); k++) {
+            const TensorSpec &t = sig_.inputs[k];
+            const DType got = in_[k].dtype;
+            if (!is_variable(t.dtype)) {
+                if (got != dtype_of(t.dtype)) throw DTypeError(r_.name, t.name + " is " + name_of(got) + ", expected " + t.dtype);
+                continue;
+            }
+            const auto [it, fresh] = bound.emplace(t.dtype, got);
+            if (fresh) key += (key.empty() ? "" : ",") + std::string(name_of(got));
+            else if (it->second != got) throw DTypeError(r_.name, t.name + " is " + name_of(got) + ", expected " + name_of(it->second) + " like " + first_with(t.dtype));
+        }
+        for (const TensorSpec &t : sig_.outputs) {
+            if (is_variable(t.dtype) && !bound.count(t.dtype)) {  // a dtype only the attribute says
+                const int a = attrs_.find("dtype");
+                if (a < 0) throw DTypeError(r_.name, "nothing binds the dtype of " + t.name);
+                bound[t.dtype] = (DType)attrs_.integer((size_t)a);
+                key += (key.empty() ? "" : ",") + std::string(name_of(bound[t.dtype]));
+            }
+            out_dtypes_.push_back(is_variable(t.dtype) ? bound[t.dtype] : dtype_of(t.dtype));
+        }
+        std::string all;
+        for (auto &d : r_.dtypes) {
+            if (d == key) return void(dtypes_ = key);
+            all += (all.empty() ? "" : " ") + d;
+        }
+        if (key.empty()) return void(dtypes_ = r_.dtypes.empty() ? "" : r_.dtypes[0]);
+        throw DTypeError(r_.name, "no kernels for " + key + ", there are " + all);
+    }
+    std::string first_with(const std::string &variable) const {
+        for (const TensorSpec &t : sig_.inputs)
+            if (t.dtype == variable) return t.name;
+        return variable;
+    }
+    std::string dtypes_;
+
+    void bind_attributes() {
+        for (size_t k = 0; k < r_.attrs.size(); k++) {
+            const AttrSpec &a = r_.attrs[k];
+            for (size_t c = 0; c < a.choices.size(); c++) dims_[a.choices[c]] = (int64_t)c;
+            if (a.kind == AttrKind::ints)
+                for (size_t p = 0; p < a.parts.size(); p++) dims_[a.parts[p]] = attrs_.ints(k)[p];
+            else if (a.kind != AttrKind::real) dims_[a.name] = attrs_.integer(k);
+        }
+    }
+
+    // Derived names become known as soon as everything they need is.
+    void bind_derived() {
+        auto derive = [&](const std::string &name, const std::string &value) {
+            if (dims_.count(name)) return;
+            const std::vector<std::string> needed = names_in(value);
+            for (auto &n : needed)
+                if (!dims_.count(n)) return;
+            dims_[name] = evaluate<int64_t>(value, dims_);
+        };
+        for (int round = 0; round < 2; round++) {
+            for (auto &s : r_.scalars)
+                if (!s.real) derive(s.name, s.value);
+            for (auto &l : r_.lets) derive(l.name, l.value);
+        }
+    }
+
+    void bind_extents(const TensorSpec &t, const Shape &extents, const Shape &whole) {
+        for (size_t d = 0; d < t.extents.size(); d++) {
+            const std::string &e = t.extents[d];
+            const int64_t got = extents[(int)d];
+            if (is_name(e) && !dims_.count(e)) dims_[e] = got;
+            const int64_t expected = evaluate<int64_t>(e, dims_);
+            if (expected != got) {
+                std::string from;
+                const std::vector<std::string> used = names_in(e);
+                for (size_t k = 0; k < in_.size() && from.empty(); k++)
+                    for (auto &name : used)
+                        for (auto &other : sig_.inputs[k].extents)
+                            if (other == name && sig_.inputs[k].name != t.name) from = " from " + sig_.inputs[k].name + in_[k].shape.text();
+                bad_shape(t.name + "." + e + " is " + std::to_string(got) + ", expected " + std::to_string(expected) + from + " (" + t.name + " has shape " + whole.text() + ")");
+            }
+        }
+    }
+
+    std::vector<Operand> operands() const {  // with copied inputs as their copies will lie
+        std::vector<Operand> all;
+        for (size_t k = 0; k < in_.size(); k++) {
+            Operand o{in_[k].shape, in_[k].strides};
+            if (!copies_[k].empty()) o.strides = permuted(dense_strides(permuted(o.shape, copies_[k])), inverse(copies_[k]));
+            all.push_back(o);
+        }
+        return all;
+    }
+    Shape output_strides(size_t k, const Shape &shape) const {
+        if (out_copies_[k].empty()) return dense_strides(shape);
+        return permuted(dense_strides(permuted(shape, out_copies_[k])), inverse(out_copies_[k]));
+    }
+
+    void elementwise() {
+        bind_derived();
+        c_ = canonical_elementwise(r_, sig_, operands(), 3);
+        for (int d = 0; d < 3; d++) dims_["d" + std::to_string(d)] = c_.outputs[0].shape[d];
+    }
+
+    void reduction() {
+        const int axis = attrs_.find("axis"), keep = attrs_.find("keep_dims");
+        c_ = canonical_reduction(r_, sig_, operands(), attrs_.ints((size_t)axis), keep >= 0 && attrs_.integer((size_t)keep));
+        if (c_.copy_reduced >= 0) {  // kept dimensions first
+            std::vector<int> &order = copies_[(size_t)c_.copy_reduced];
+            const Ints &axes = attrs_.ints((size_t)axis);
+            const int rank = in_[(size_t)c_.copy_reduced].shape.rank();
+            std::vector<int> reduced((size_t)rank, 0);
+            for (int64_t a : axes) reduced[(size_t)normal_axis(r_.name.c_str(), a, rank)] = 1;
+            for (int klass = 0; klass < 2; klass++)
+                for (int d = 0; d < rank; d++)
+                    if (reduced[(size_t)d] == klass) order.push_back(d);
+            return;
+        }
+        const char *names[] = {"o", "r", "i", "s"};
+        for (int d = 0; d < 4; d++) dims_[names[d]] = c_.inputs[0].shape[d];
+        bind_derived();
+    }
+
+    bool channels_last() const {
+        const int a = attrs_.find("data_format");
+        return a >= 0 && r_.attrs[(size_t)a].choices[(size_t)attrs_.integer((size_t)a)] == "NHWC";
+    }
+    // The caller's dimensions in the kernel's order: NHWC becomes NCHW, the dimension that `axis` names goes last.
+    std::vector<int> kernel_order(const TensorSpec &t, int rank) const {
+        std::vector<int> order((size_t)rank);
+        for (int d = 0; d < rank; d++) order[(size_t)d] = d;
+        if (channels_last() && rank == 4 && t.extents.size() == 4) return {0, 3, 1, 2};
+        if (!r_.axis.empty() && !t.extents.empty() && t.extents.back() == r_.axis) {
+            const int a = normal_axis(r_.name.c_str(), attrs_.integer((size_t)attrs_.find("axis")), rank);
+            order.erase(order.begin() + a);
+            order.push_back(a);
+        }
+        return order;
+    }
+
+    void plain() {
+        const std::vector<Operand> ops = operands();
+        std::vector<Shape> shapes, strides;  // in the kernel's order
+        Shape group;
+        bool grouped = false;
+        for (size_t k = 0; k < ops.size(); k++) {
+            const TensorSpec &t = sig_.inputs[k];
+            const int rank = ops[k].shape.rank(), own = (int)t.extents.size();
+            if (rank < own || (t.group.empty() && rank != own)) {
+                std::string names;
+                for (auto &e : t.extents) names += (names.empty() ? "" : ",") + e;
+                bad_shape(t.name + " has rank " + std::to_string(rank) + ", expected " + (t.group.empty() ? "" : "at least ") + std::to_string(own) + " (" + names + ")");
+            }
+            orders_[k] = kernel_order(t, rank);
+            shapes.push_back(permuted(ops[k].shape, orders_[k]));
+            strides.push_back(permuted(ops[k].strides, orders_[k]));
+            if (!t.group.empty()) {
+                grouped = true;
+                group = broadcast(r_.name.c_str(), group, Shape(shapes[k].begin(), shapes[k].end() - own));
+            }
+        }
+        for (size_t k = 0; k < ops.size(); k++) {
+            bind_derived();
+            bind_extents(sig_.inputs[k], Shape(shapes[k].end() - (long)sig_.inputs[k].extents.size(), shapes[k].end()), in_[k].shape);
+        }
+        bind_derived();
+        for (size_t k = 0; k < sig_.outputs.size(); k++) {
+            const TensorSpec &t = sig_.outputs[k];
+            Shape s = t.group.empty() ? Shape{} : group;
+            for (auto &e : t.extents) {
+                s.push_back(evaluate<int64_t>(e, dims_));
+                if (s.back() < 0) bad_shape(t.name + "." + e + " is " + std::to_string(s.back()) + ", expected >= 0");
+            }
+            out_orders_[k] = kernel_order(t, s.rank());
+            c_.output_shapes.push_back(permuted(s, inverse(out_orders_[k])));
+            shapes.push_back(s);
+            strides.push_back(permuted(output_strides(k, c_.output_shapes.back()), out_orders_[k]));
+        }
+        // The group, over all tensors that have it.
+        auto spec = [&](size_t k) -> const TensorSpec & { return k < in_.size() ? sig_.inputs[k] : sig_.outputs[k - in_.size()]; };
+        std::vector<Shape> over_group;
+        for (size_t k = 0; k < shapes.size(); k++) {
+            Shape s;
+            const int lead = shapes[k].rank() - (int)spec(k).extents.size(), missing = group.rank() - lead;
+            for (int d = 0; d < group.rank(); d++)
+                s.push_back(spec(k).group.empty() || d < missing || shapes[k][d - missing] != group[d] ? 0 : strides[k][d - missing]);
+            over_group.push_back(s);
+        }
+        merge_dimensions(group, over_group);
+        const int loops = std::max(0, group.rank() - 1);
+        for (size_t k = in_.size(); k < shapes.size(); k++)
+            if (spec(k).group.empty() && loops > 0) {  // a reduction over the group needs it in one piece
+                for (size_t i = 0; i < in_.size(); i++)
+                    if (!sig_.inputs[i].group.empty() && copies_[i].empty()) copies_[i] = orders_[i];
+            }
+        c_.loops = Shape(group.begin(), group.begin() + loops);
+        for (size_t k = 0; k < shapes.size(); k++) {
+            Layout l;
+            l.outer = Shape(over_group[k].begin(), over_group[k].begin() + loops);
+            if (!spec(k).group.empty()) {
+                l.shape.push_back(group.rank() ? group.back() : 1);
+                l.strides.push_back(group.rank() ? over_group[k].back() : 0);
+            }
+            const int own = (int)spec(k).extents.size();
+            for (int d = shapes[k].rank() - own; d < shapes[k].rank(); d++) l.shape.push_back(shapes[k][d]), l.strides.push_back(strides[k][d]);
+            (k < in_.size() ? c_.inputs : c_.outputs).push_back(l);
+        }
+        if (grouped)
+            for (size_t k = 0; k < shapes.size(); k++)
+                if (!spec(k).group.empty()) dims_[spec(k).group] = group.rank() ? group.back() : 1;
+    }
+
+    // Marks the tensors that kernels can't take as they lie; true when there are none left.
+    bool strides_fit() {
+        bool fit = true;
+        const bool device_needs_dense = wanted_backend() != "cpu";
+        auto mark = [&](const Layout &l, const Shape &shape, std::vector<int> &copy, const std::vector<int> &order) {
+            const bool gap = !l.shape.empty() && l.shape.back() > 1 && l.strides.back() != 1;
+            bool loose = false;
+            for (int d = 0; d < l.shape.rank(); d++) loose |= l.shape[d] > 1 && l.strides[d] == 0;
+            if (!copy.empty() || !((gap && !r_.any_strides) || (loose && device_needs_dense) || (gap && device_needs_dense))) return;
+            copy = order;
+            for (int d = (int)copy.size(); d < shape.rank(); d++) copy.push_back(d);
+            fit = false;
+        };
+        for (size_t k = 0; k < in_.size(); k++) mark(c_.inputs[k], in_[k].shape, copies_[k], orders_[k]);
+        for (size_t k = 0; k < sig_.outputs.size(); k++) mark(c_.outputs[k], c_.output_shapes[k], out_copies_[k], out_orders_[k]);
+        return fit;
+    }
+
+    void check_conditions() const {
+        for (auto &condition : r_.conditions) {
+            std::string why;
+            if (!holds(condition, dims_, &why)) throw AttrError(r_.name, "needs " + why);
+        }
+    }
+
+    static Plan::Buffer buffer(const Layout &l, DType t, const std::vector<int> &copy) {
+        Plan::Buffer b;
+        b.type = runtime_type(t);
+        b.rank = l.shape.rank();
+        b.bytes_per_element = (int64_t)bytes_of(t);
+        for (int d = 0; d < b.rank; d++) {
+            const int from = b.rank - 1 - d;
+            if (l.shape[from] > INT32_MAX || l.strides[from] > INT32_MAX) throw ShapeError("dispatch", "an extent or stride of " + l.shape.text() + " is past 2^31-1");
+            b.dims[d] = halide_dimension_t(0, (int32_t)l.shape[from], (int32_t)l.strides[from]);
+        }
+        // Halide refuses inputs whose dimension 0 has a stride other than 1, even when its extent is 1.
+        if (b.rank && b.dims[0].extent <= 1) b.dims[0].stride = 1;
+        for (int64_t s : l.outer) b.outer.push_back(s * b.bytes_per_element);
+        b.copy_order = copy;
+        return b;
+    }
+
+    void fill() {
+        for (size_t k = 0; k < in_.size(); k++) plan_.inputs.push_back(buffer(c_.inputs[k], in_[k].dtype, copies_[k]));
+        for (size_t k = 0; k < sig_.outputs.size(); k++) {
+            Plan::Output o;
+            static_cast<Plan::Buffer &>(o) = buffer(c_.outputs[k], out_dtypes_[k], out_copies_[k]);
+            o.shape = c_.output_shapes[k];
+            o.dtype = out_dtypes_[k];
+            plan_.outputs.push_back(o);
+            const TensorSpec &t = sig_.outputs[k];
+            dims_[t.name + "_s0"] = plan_.outputs[k].rank ? plan_.outputs[k].dims[0].stride : 1;
+        }
+        for (size_t k = 0; k < in_.size(); k++)
+            for (int d = 0; d < plan_.inputs[k].rank; d++) dims_[sig_.inputs[k].name + "_s" + std::to_string(d)] = plan_.inputs[k].dims[d].stride;
+        plan_.loops = c_.loops;
+        for (auto &s : r_.scalars) {
+            Plan::Scalar v = {};
+            if (s.real) v.r = attrs_.real((size_t)attrs_.find(s.value));
+            else {
+                const int64_t i = evaluate<int64_t>(s.value, dims_);
+                if (i > INT32_MAX || i < INT32_MIN) throw AttrError(r_.name, s.name + " is " + std::to_string(i) + ", past 32 bits");
+                v.i = (int32_t)i;
+            }
+            plan_.scalars.push_back(v);
+        }
+        plan_.dims = dims_;
+    }
+
+    std::string wanted_backend() const {
+        const std::string &b = Force::current() ? Force::current()->backend : device();
+        return b != "cpu" && !r_.gpu ? "cpu" : b;
+    }
+
+    void choose(bool explaining) {
+        const std::string backend = wanted_backend();
+        const Force::Choice *force = Force::current();
+        const Isa limit = force ? force->isa : active_isa();
+        for (const KernelEntry &k : op_.kernels) {
+            std::string why;
+            if (k.dtypes != dtypes_) why = "dtypes are " + dtypes_ + ", this is for " + k.dtypes;
+            else if (k.backend != backend) why = "runs on " + k.backend;
+            else if (k.backend == "cpu" && (force ? k.isa != limit : k.isa > limit)) why = std::string("needs ") + name_of(k.isa) + ", limited to " + name_of(limit);
+            else if (force && !force->variant.empty() && k.variant != force->variant) why = "variant " + force->variant + " is forced";
+            else why = refusal(k);
+            if (why.empty() && !plan_.kernel) plan_.kernel = &k, plan_.on_device = backend != "cpu";
+            if (explaining) plan_.candidates.push_back({&k, why});
+            else if (plan_.kernel) return;
+        }
+        if (!plan_.kernel && !explaining) {
+            std::string text = "no kernel takes this call:";
+            for (const KernelEntry &k : op_.kernels)
+                if (k.dtypes == dtypes_ && k.backend == backend) text += "\n  " + k.variant + "/" + name_of(k.isa) + ": " + refusal(k);
+            throw DispatchError(r_.name, text);
+        }
+    }
+    std::string refusal(const KernelEntry &k) const {
+        for (auto &v : r_.variants)
+            if (v.name == k.variant) {
+                Dims facts = dims_;
+                for (auto &[name, value] : k.picks) facts[name] = value;
+                facts["lanes"] = k.lanes;
+                std::string why;
+                return holds(v.when, facts, &why) ? "" : "refused: " + why;
+            }
+        return k.backend == "cpu" ? "no variant of this name" : "";
+    }
+};
+
+}  // namespace
+
+Plan make_plan(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs, bool explaining) { return Planner(op, in, attrs).plan(explaining); }
+
+}  // namespace halyard

@@ -1,0 +1,56 @@
+// Plan: one call, prepared. Made once for given shapes, strides, dtypes and attributes; run many times.
+#pragma once
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "HalideRuntime.h"
+#include "registry/attrs.h"
+#include "registry/canonical.h"
+#include "registry/registry.h"
+#include "registry/tensor.h"
+
+namespace halyard {
+
+struct OperandMeta {
+    DType dtype = DType::f32;
+    Shape shape, strides;
+    friend bool operator==(const OperandMeta &, const OperandMeta &) = default;
+};
+OperandMeta meta_of(const Tensor &t);
+
+struct Plan {
+    struct Buffer {
+        halide_type_t type = {};
+        int rank = 0;
+        halide_dimension_t dims[max_rank] = {};  // innermost first
+        int64_t bytes_per_element = 4;
+        Shape outer;                             // byte strides of the outer loops
+        // Not empty: no kernel takes this tensor as it lies. Its copy has the dimensions in this order, dense.
+        std::vector<int> copy_order;
+    };
+    struct Output : Buffer {
+        Shape shape;
+        DType dtype = DType::f32;
+    };
+    union Scalar { int32_t i; double r; };
+
+    const RegisteredOp *op = nullptr;
+    const KernelEntry *kernel = nullptr;  // null when nothing is to be computed
+    std::vector<Buffer> inputs;
+    std::vector<Output> outputs;
+    std::vector<Scalar> scalars;
+    Shape loops;
+    bool on_device = false;               // not the CPU
+    std::map<std::string, int64_t> dims;  // what predicates saw
+    struct Candidate { const KernelEntry *kernel; std::string refused; };  // refused: empty for the choice and what it beats
+    std::vector<Candidate> candidates;
+};
+
+// Throws the error that tells the caller what is wrong; `candidates` is filled only when `explaining`.
+Plan make_plan(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs, bool explaining = false);
+
+void run_plan(const Plan &p, std::span<const Tensor> in, std::span<const Tensor> out);
+
+}  // namespace halyard

@@ -1,0 +1,90 @@
+#include "registry/registry.h"
+
+#include <algorithm>
+
+#include "registry/dispatch.h"
+#include "registry/error.h"
+
+namespace halyard {
+namespace {
+
+bool by_name(const std::unique_ptr<RegisteredOp> &a, const std::string &name) { return a->record.name < name; }
+
+int edit_distance(const std::string &a, const std::string &b) {
+    std::vector<int> row(b.size() + 1);
+    for (size_t j = 0; j <= b.size(); j++) row[j] = (int)j;
+    for (size_t i = 1; i <= a.size(); i++) {
+        int diagonal = row[0];
+        row[0] = (int)i;
+        for (size_t j = 1; j <= b.size(); j++) {
+            const int next = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+            diagonal = row[j];
+            row[j] = next;
+        }
+    }
+    return row.back();
+}
+
+}  // namespace
+
+void Registry::add(const std::vector<const OpFile *> &files) {
+    for (const OpFile *file : files) {
+        for (const OpRecord &r : file->ops) {
+            if (find(r.name)) throw Error(r.name, "two ops of this name");
+            auto op = std::make_unique<RegisteredOp>(RegisteredOp{r, Signature(r.name, r.signature), {}, {}});
+            ops_.insert(std::lower_bound(ops_.begin(), ops_.end(), r.name, by_name), std::move(op));
+        }
+        for (const KernelEntry &k : file->kernels) add_kernel(k);
+    }
+    for (auto &op : ops_) {
+        op->gradient_inputs.clear();
+        for (auto &t : op->signature.inputs)
+            if (find(op->record.name + "_d" + t.name)) op->gradient_inputs.push_back(t.name);
+    }
+    invalidate_plans();
+}
+
+void Registry::add_kernel(const KernelEntry &k) {
+    const auto it = std::lower_bound(ops_.begin(), ops_.end(), k.op, by_name);
+    if (it == ops_.end() || (*it)->record.name != k.op) throw Error(k.op, "a kernel of an op that doesn't exist");
+    RegisteredOp &op = **it;
+    auto rank = [&](const KernelEntry &e) {
+        int place = 0;
+        for (auto &v : op.record.variants) {
+            if (v.name == e.variant) break;
+            place++;
+        }
+        return place * 16 - (int)e.isa;
+    };
+    op.kernels.insert(std::upper_bound(op.kernels.begin(), op.kernels.end(), k, [&](const KernelEntry &a, const KernelEntry &b) { return rank(a) < rank(b); }), k);
+    invalidate_plans();
+}
+
+const RegisteredOp *Registry::find(const std::string &name) const {
+    const auto it = std::lower_bound(ops_.begin(), ops_.end(), name, by_name);
+    return it == ops_.end() || (*it)->record.name != name ? nullptr : it->get();
+}
+
+const RegisteredOp &Registry::at(const std::string &name) const {
+    if (const RegisteredOp *op = find(name)) return *op;
+    std::vector<std::pair<int, std::string>> near;
+    for (auto &op : ops_)
+        if (!op->record.internal) near.emplace_back(edit_distance(name, op->record.name), op->record.name);
+    std::sort(near.begin(), near.end());
+    std::string hint;
+    for (size_t i = 0; i < near.size() && i < 3 && near[i].first <= 4; i++) hint += (i ? ", " : "; did you mean ") + near[i].second;
+    throw DispatchError(name, "no such op" + hint);
+}
+
+std::vector<const RegisteredOp *> Registry::ops() const {
+    std::vector<const RegisteredOp *> all;
+    for (auto &op : ops_) all.push_back(op.get());
+    return all;
+}
+
+Registry &registry() {
+    static Registry r;
+    return r;
+}
+
+}  // namespace halyard

@@ -1,0 +1,170 @@
+#include "tools/emit.h"
+
+#include <cctype>
+
+#include "registry/signature.h"
+
+namespace halyard {
+namespace {
+
+std::string quoted(const std::string &s) {
+    std::string q = "\"";
+    for (char c : s) {
+        if (c == '"' || c == '\\') q += '\\';
+        q += c;
+    }
+    return q + "\"";
+}
+template<class List, class Write> std::string braced(const List &list, Write write) {
+    std::string s = "{";
+    bool first = true;
+    for (auto &e : list) s += (first ? "" : ", ") + write(e), first = false;
+    return s + "}";
+}
+std::string strings(const std::vector<std::string> &list) { return braced(list, quoted); }
+std::string number(double v) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.17g", v);
+    return text;
+}
+const char *form_name(Form f) {
+    switch (f) {
+    case Form::plain: return "plain";
+    case Form::elementwise: return "elementwise";
+    case Form::reduction: return "reduction";
+    case Form::composite: break;
+    }
+    return "composite";
+}
+const char *kind_name(AttrKind k) {
+    switch (k) {
+    case AttrKind::integer: return "integer";
+    case AttrKind::real: return "real";
+    case AttrKind::boolean: return "boolean";
+    case AttrKind::choice: return "choice";
+    case AttrKind::ints: return "ints";
+    case AttrKind::dtype: break;
+    }
+    return "dtype";
+}
+
+std::string record(const OpRecord &r) {
+    std::string s = "        {.name = " + quoted(r.name) + ", .signature = " + quoted(r.signature) + ", .doc = " + quoted(r.doc) + ", .alias = " + quoted(r.alias) +
+                    ", .functional = " + quoted(r.functional) + ",\n         .form = Form::" + form_name(r.form) + ", .dtypes = " + strings(r.dtypes);
+    s += ",\n         .attrs = " + braced(r.attrs, [](const AttrSpec &a) {
+             return "{" + quoted(a.name) + ", AttrKind::" + kind_name(a.kind) + ", " + quoted(a.value) + ", " + strings(a.choices) + ", " + strings(a.parts) + ", " + (a.at_call ? "true" : "false") + "}";
+         });
+    s += ",\n         .lets = " + braced(r.lets, [](const LetSpec &l) { return "{" + quoted(l.name) + ", " + quoted(l.value) + "}"; });
+    s += ", .scalars = " + braced(r.scalars, [](const ScalarSpec &l) { return "{" + quoted(l.name) + ", " + quoted(l.value) + ", " + (l.real ? "true" : "false") + "}"; });
+    s += ", .conditions = " + strings(r.conditions);
+    s += ",\n         .variants = " + braced(r.variants, [](const Variant &v) { return "{" + quoted(v.name) + ", " + quoted(v.when) + "}"; });
+    s += ", .samples = " + strings(r.samples) + ", .bench = " + strings(r.bench) + ", .flops = " + quoted(r.flops);
+    static const char *measures[] = {"elementwise", "normwise", "products"};
+    s += ",\n         .axis = " + quoted(r.axis) + ", .any_strides = " + (r.any_strides ? "true" : "false") + ", .gpu = " + (r.gpu ? "true" : "false") + ", .internal = " + (r.internal ? "true" : "false") +
+         ", .contract = {Contract::" + measures[r.contract.measure] + ", " + number(r.contract.ulps) + "}}";
+    return s;
+}
+
+std::string default_of(const AttrSpec &a) {
+    switch (a.kind) {
+    case AttrKind::choice: return " = " + quoted(a.choices[0]);
+    case AttrKind::boolean: return a.value == "1" ? " = true" : " = false";
+    case AttrKind::ints: return " = {" + a.value + "}";
+    case AttrKind::dtype: return " = DType::" + (a.value == "bool" ? "boolean" : a.value);
+    default: return " = " + a.value;
+    }
+}
+const char *cpp_type(const AttrSpec &a) {
+    switch (a.kind) {
+    case AttrKind::choice: return "const std::string &";
+    case AttrKind::boolean: return "bool ";
+    case AttrKind::ints: return "const Ints &";
+    case AttrKind::dtype: return "DType ";
+    case AttrKind::real: return "double ";
+    case AttrKind::integer: break;
+    }
+    return "int64_t ";
+}
+
+struct Parameters {
+    std::string declared, passed;  // "const Tensor &x, int64_t axis = -1", "x, axis"
+    void add(const std::string &declaration, const std::string &name) {
+        declared += (declared.empty() ? "" : ", ") + declaration;
+        passed += (passed.empty() ? "" : ", ") + name;
+    }
+};
+
+std::string face(const OpRecord &r) {
+    const Signature sig(r.name, r.signature);
+    const bool promotes = r.form == Form::elementwise && sig.inputs.size() >= 2;
+    const std::string cls = class_name(r), fn = r.functional.empty() ? r.name : r.functional;
+    const size_t outputs = sig.outputs.size();
+    const std::string result = outputs == 1 ? "Tensor" : "std::array<Tensor, " + std::to_string(outputs) + ">";
+    Parameters construct, call, all;
+    std::string given, tensors, set;
+    for (auto &t : sig.inputs) {
+        const std::string declaration = std::string(promotes ? "const Argument &" : "const Tensor &") + t.name;
+        call.add(declaration, t.name), all.add(declaration, t.name);
+        tensors += (tensors.empty() ? "" : ", ") + t.name;
+    }
+    for (auto &a : r.attrs)
+        if (a.at_call) {
+            const std::string declaration = cpp_type(a) + a.name;
+            call.add(declaration + (a.value == "!" ? "" : default_of(a)), a.name);
+            all.add(declaration + (a.value == "!" ? "" : default_of(a)), a.name);
+            set += ".with(" + quoted(a.name) + ", " + a.name + ")";
+        }
+    for (auto &a : r.attrs)
+        if (!a.at_call) {
+            const std::string declaration = cpp_type(a) + a.name + (a.value == "!" ? "" : default_of(a));
+            construct.add(declaration, a.name), all.add(declaration, a.name);
+            given += (given.empty() ? "" : ", ") + ("{" + quoted(a.name) + ", " + a.name + "}");
+        }
+    const std::string run = promotes ? "run_promoted" : "run";
+    const std::string invoke = set.empty() ? run + "({" + tensors + "})" : "with_all(*this)" ;
+    std::string s = "// " + r.signature + (r.doc.empty() ? "" : "\n// " + r.doc) + "\n";
+    s += "namespace ops {\nclass " + cls + " : public Primitive {\npublic:\n";
+    s += "    " + std::string(construct.declared.find(',') == std::string::npos && !construct.declared.empty() ? "explicit " : "") + cls + "(" + construct.declared + ") : Primitive(" + quoted(r.name) + (given.empty() ? "" : ", {" + given + "}") + ") {}\n";
+    std::string value = set.empty() ? run + "({" + tensors + "})" : "(*this)" + set + "." + run + "({" + tensors + "})";
+    value = outputs == 1 ? value + "[0]" : "outputs<" + std::to_string(outputs) + ">(" + value + ")";
+    s += "    " + result + " operator()(" + call.declared + ") const { return " + value + "; }\n};\n}  // namespace ops\n";
+    s += "namespace F {\ninline " + result + " " + fn + "(" + all.declared + ") {\n";
+    if (construct.passed.empty()) s += "    static const ops::" + cls + " op;\n    return op(" + call.passed + ");\n}\n";
+    else s += "    return ops::" + cls + "(" + construct.passed + ")(" + call.passed + ");\n}\n";
+    return s + "}  // namespace F\n\n";
+}
+
+}  // namespace
+
+std::string class_name(const OpRecord &op) {
+    if (!op.alias.empty()) return op.alias;
+    std::string s;
+    bool up = true;
+    for (char c : op.name) {
+        if (c == '_') up = true;
+        else s += up ? (char)std::toupper((unsigned char)c) : c, up = false;
+    }
+    return s;
+}
+
+std::string records_source(const std::string &file, const std::vector<OpRecord> &ops, const std::vector<KernelEntry> &kernels,
+                           const std::function<std::string(const KernelEntry &)> &symbol) {
+    std::string s = "#include \"registry/op_record.h\"\n\nextern \"C\" {\n";
+    for (auto &k : kernels) s += "int " + symbol(k) + "(void **);\n";
+    s += "}\n\nnamespace halyard {\n\nextern const OpFile op_file_" + file + ";\nconst OpFile op_file_" + file + " = {\n    .ops = {\n";
+    for (auto &r : ops) s += record(r) + ",\n";
+    s += "    },\n    .kernels = {\n";
+    for (auto &k : kernels)
+        s += "        {" + quoted(k.op) + ", " + quoted(k.backend) + ", " + quoted(k.dtypes) + ", " + quoted(k.variant) + ", Isa::" + name_of(k.isa) + ", " + std::to_string(k.lanes) + ", " +
+             braced(k.picks, [](auto &p) { return "{" + quoted(p.first) + ", " + std::to_string(p.second) + "}"; }) + ", " + symbol(k) + "},\n";
+    return s + "    },\n};\n\n}  // namespace halyard\n";
+}
+
+std::string face_source(const std::vector<OpRecord> &ops) {
+    std::string s = "// Generated from the ops' records.\n#pragma once\n#include \"primitives/primitive.h\"\n\nnamespace halyard {\n\n";
+    for (auto &r : ops)
+        if (!r.internal) s += face(r);
+    return s + "}  // namespace halyard\n";
+}
+
+}  // namespace halyard
