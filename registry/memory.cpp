@@ -132,8 +132,9 @@ void empty_cache(ThreadCache &c) {
     c.kept_bytes.store(0, std::memory_order_relaxed);
 }
 
-constinit thread_local ThreadCache *thread_cache = nullptr;
-constinit thread_local bool thread_ended = false;  // its cache is gone; what later destructors free goes to the common lists
+// The fast model of thread-locals also inside a shared library: these few bytes always find a place.
+[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadCache *thread_cache = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool thread_ended = false;  // its cache is gone; what later destructors free goes to the common lists
 
 struct CacheOwner {
     ~CacheOwner() {

@@ -131,14 +131,17 @@ Header read_header(Source &s) {
     return HeaderReader(s, text).read();
 }
 
-// A type of NumPy's, the dtype of ours with every value it has, and the size of one element in the file.
+// A type of NumPy's, the dtype of ours with every value it has, the size of one element in the file, and of integers the bits
+// without the sign.
 struct Format {
     const char *descr;
     size_t bytes;
     DType dtype;
+    int bits;
 };
-constexpr Format formats[] = {{"f8", 8, DType::f64}, {"f4", 4, DType::f32}, {"f2", 2, DType::f16}, {"i8", 8, DType::i64}, {"i4", 4, DType::i32},
-                              {"i2", 2, DType::i32}, {"i1", 1, DType::i8}, {"u4", 4, DType::i64}, {"u2", 2, DType::i32}, {"u1", 1, DType::u8}, {"b1", 1, DType::boolean}};
+constexpr Format formats[] = {{"f8", 8, DType::f64, 0}, {"f4", 4, DType::f32, 0}, {"f2", 2, DType::f16, 0}, {"i8", 8, DType::i64, 63},
+                              {"i4", 4, DType::i32, 31}, {"i2", 2, DType::i32, 15}, {"i1", 1, DType::i8, 7}, {"u4", 4, DType::i64, 32},
+                              {"u2", 2, DType::i32, 16}, {"u1", 1, DType::u8, 8}, {"b1", 1, DType::boolean, 1}};
 
 const Format &format_of(const Source &s, const std::string &descr) {
     if (descr.size() == 3 && (descr[0] == '<' || descr[0] == '|' || (descr[0] == '>' && descr[2] == '1')))
@@ -148,25 +151,12 @@ const Format &format_of(const Source &s, const std::string &descr) {
 }
 
 // Does `to` hold every value of `from`?
-bool holds_all(DType to, DType from) {
-    if (to == from || from == DType::boolean) return true;
-    const auto whole_bits = [](DType t) {  // the integers up to 2^bits it has
-        switch (t) {
-        case DType::f64: return 53;
-        case DType::f32: return 24;
-        case DType::f16: return 11;
-        case DType::bf16: return 8;
-        case DType::i64: return 63;
-        case DType::i32: return 31;
-        case DType::i8: return 7;
-        case DType::u8: return 8;
-        case DType::boolean: break;
-        }
-        return 1;
-    };
-    if (is_float(from)) return to == DType::f64 || (to == DType::f32 && from != DType::f64);
-    if (to == DType::u8) return false;
-    return whole_bits(to) >= whole_bits(from);
+bool holds_all(DType to, const Format &from) {
+    if (to == from.dtype) return true;
+    if (is_float(from.dtype)) return to == DType::f64 || (to == DType::f32 && from.dtype == DType::f16);
+    if (to == DType::u8) return from.descr[0] != 'i' && from.bits <= 8;
+    constexpr int whole[dtype_count] = {53, 24, 11, 8, 63, 31, 7, 8, 1};  // each has the integers of this many bits, by DType
+    return from.bits <= whole[(int)to];
 }
 
 template<class From, class To> void widen(const Tensor &bytes, const Tensor &to) {
@@ -180,7 +170,7 @@ Tensor read_array(Source s, std::optional<DType> as) {
     const std::string type = f.descr;
     const bool bits = as == DType::bf16 && type == "u2";
     if (type == "u2" && !as) throw DTypeError(s.name, "uint16 may be numbers or the bits of bf16: ask for dtype i32 or bf16");
-    if (as && !bits && !holds_all(*as, f.dtype)) throw DTypeError(s.name, std::string(name_of(*as)) + " doesn't hold every value of NumPy's '" + h.descr + "'");
+    if (as && !bits && !holds_all(*as, f)) throw DTypeError(s.name, std::string(name_of(*as)) + " doesn't hold every value of NumPy's '" + h.descr + "'");
 
     const uint64_t payload = (uint64_t)checked_elements(s.name.c_str(), h.shape) * f.bytes;
     if (payload > s.left) s.fail("truncated: shape " + h.shape.text() + " of " + h.descr + " takes " + std::to_string(payload) + " bytes, there are " + std::to_string(s.left));
