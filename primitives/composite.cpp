@@ -2,10 +2,9 @@
 #include "primitives/composite.h"
 
 #include <algorithm>
+#include <atomic>
 #include <string_view>
 #include <unordered_map>
-
-#include "primitives/random.h"
 
 namespace halyard {
 namespace {
@@ -131,12 +130,11 @@ Result fill(Tensors, const Attrs &a) { return {Tensor::full(Shape(ints(a, "shape
 Result dropout(Tensors in, const Attrs &a) {
     const double p = real(a, "p");
     if (!(p >= 0 && p <= 1)) throw AttrError("dropout", "p is " + std::to_string(p) + ", expected 0 to 1");
-    const int64_t seed = integer(a, "seed"), offset = integer(a, "offset");
-    const RandomDraw draw = offset < 0 ? next_draw() : RandomDraw{0, (uint32_t)offset};
-    const int64_t key = seed ? seed : draw.seed;
-    // Kernel scalars are int32; the bits are what counts.
-    auto bits = [](int64_t v) { return (int64_t)(int32_t)(uint32_t)v; };
-    return Primitive("dropout_kernel", {{"seed", bits(key)}, {"offset", bits(draw.offset)}, {"p", p}}).run(in);
+    static std::atomic<int64_t> calls{0};
+    const int64_t seed = integer(a, "seed"), given = integer(a, "offset");
+    const int64_t offset = given < 0 ? calls.fetch_add(1) : given;
+    auto low = [](int64_t v) { return (int64_t)(int32_t)(uint32_t)v; };  // kernel scalars are int32; the bits are what counts
+    return Primitive("dropout_kernel", {{"seed_lo", low(seed)}, {"seed_hi", low(seed >> 32)}, {"offset_lo", low(offset)}, {"offset_hi", low(offset >> 32)}, {"p", p}}).run(in);
 }
 
 }  // namespace

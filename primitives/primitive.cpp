@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "primitives/composite.h"
+#include "primitives/library.h"
 #include "primitives/tape.h"
 
 namespace halyard {
@@ -35,7 +36,7 @@ Tensor number_as(const OpRecord &op, double v, DType d) {
 }  // namespace
 
 Primitive::Primitive(const char *op, const std::vector<std::pair<std::string, AttrValue>> &attrs)
-    : op_(&registry().at(op)), attrs_(op_->record, attrs) {}
+    : op_(&library().at(op)), attrs_(op_->record, attrs) {}
 
 std::vector<Tensor> Primitive::run(std::span<const Tensor> in) const {
     if (op_->record.form == Form::composite) {

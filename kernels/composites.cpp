@@ -1,0 +1,257 @@
+// Ops without a kernel of their own: primitives/composite.cpp states them in terms of views and of other ops. Their records
+// are here so that faces, documentation and checks treat all ops alike.
+//
+// An extent that depends on a list of integers is no expression of a signature, so these say x[*] -> y[*]. References get
+// a list attribute in Problem::dims as perm0, perm1, ..., and set their outputs' shapes themselves.
+#include "dsl/op.h"
+
+namespace halyard {
+namespace {
+
+const std::vector<std::string> all_types = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
+
+struct Composite : Op {
+    Composite(const std::string &n, const std::string &sig_text, const std::string &formula) : Op(n, sig_text) {
+        doc = formula;
+        form = Form::composite;
+        dtypes = all_types;
+        contract = {Contract::elementwise, 0};
+    }
+    void at_call(const std::string &attr_name, AttrKind kind, const std::string &value) { attrs.push_back({attr_name, kind, value, {}, {}, true}); }
+
+    static Shape list(const Problem &p, const std::string &attr_name) {
+        Shape s;
+        for (auto it = p.dims.end(); (it = p.dims.find(attr_name + std::to_string(s.rank()))) != p.dims.end();) s.push_back(it->second);
+        return s;
+    }
+    // y gets `shape`; its element at an index is x's at source(index).
+    template<class Source> static void gather(Problem &p, const Shape &shape, Source source) {
+        const Array &x = p("x");
+        Array y(shape);
+        Shape index(shape);
+        for (int64_t i = 0; i < (int64_t)y.v.size(); i++) {
+            int64_t rest = i;
+            for (int d = shape.rank(); d-- > 0;) index[d] = rest % shape[d], rest /= shape[d];
+            const Shape from = source(index);
+            int64_t at = 0;
+            for (int d = 0; d < x.shape.rank(); d++) at = at * x.shape[d] + from[d];
+            y.v[(size_t)i] = x.v[(size_t)at];
+        }
+        p.tensors["y"] = y;
+    }
+    static void same_elements(Problem &p, const Shape &shape) {
+        Array y(shape);
+        y.v = p("x").v;
+        p.tensors["y"] = y;
+    }
+};
+
+struct Reshape : Composite {
+    Reshape() : Composite("reshape", "x[*] -> y[*]", "y has x's elements in row-major order; one extent of shape may be -1") {
+        at_call("shape", AttrKind::ints, "");
+        samples = {"d0=2 d1=3 d2=4 shape=4,6", "d0=2 d1=3 d2=4 shape=-1", "d0=2 d1=3 d2=4 shape=2,-1,2,1"};
+    }
+    void reference(Problem &p) const override {
+        Shape s = list(p, "shape");
+        const int64_t known = s.elements(), n = p("x").shape.elements();
+        for (int64_t &e : s)
+            if (e == -1) e = -n / known;
+        same_elements(p, s);
+    }
+};
+
+struct Transpose : Composite {
+    Transpose() : Composite("transpose", "x[*] -> y[*]", "y's dimension i is x's dimension perm[i]") {
+        at_call("perm", AttrKind::ints, "");
+        samples = {"d0=2 d1=3 d2=4 perm=0,2,1", "d0=2 d1=3 d2=4 perm=2,0,1", "d0=2 d1=3 d2=4 perm=-1,-2,-3"};
+    }
+    void reference(Problem &p) const override {
+        const Shape x = p("x").shape;
+        Shape perm = list(p, "perm"), s = perm;
+        for (int d = 0; d < perm.rank(); d++) perm[d] += perm[d] < 0 ? x.rank() : 0, s[d] = x[perm[d]];
+        gather(p, s, [&](const Shape &index) {
+            Shape from = index;
+            for (int d = 0; d < perm.rank(); d++) from[perm[d]] = index[d];
+            return from;
+        });
+    }
+};
+
+struct Flatten : Composite {
+    Flatten() : Composite("flatten", "x[*] -> y[*]", "dimensions start_dim to end_dim become one") {
+        attr("start_dim", 1);
+        attr("end_dim", -1);
+        samples = {"d0=2 d1=3 d2=4", "d0=2 d1=3 d2=4 start_dim=0 end_dim=1"};
+    }
+    void reference(Problem &p) const override {
+        const Shape x = p("x").shape;
+        const int64_t from = p["start_dim"], to = p["end_dim"] < 0 ? p["end_dim"] + x.rank() : p["end_dim"];
+        Shape s;
+        for (int d = 0; d < x.rank(); d++)
+            if (d > from && d <= to) s[s.rank() - 1] *= x[d];
+            else s.push_back(x[d]);
+        same_elements(p, s);
+    }
+};
+
+struct ExpandDims : Composite {
+    ExpandDims() : Composite("expand_dims", "x[*] -> y[*]", "a dimension of extent 1 before `axis`") {
+        at_call("axis", AttrKind::integer, "0");
+        samples = {"d0=2 d1=3 d2=4 axis=1", "d0=2 d1=3 d2=4 axis=-1"};
+    }
+    void reference(Problem &p) const override {
+        Shape s = p("x").shape;
+        s.insert((int)(p["axis"] < 0 ? p["axis"] + s.rank() + 1 : p["axis"]), 1);
+        same_elements(p, s);
+    }
+};
+
+struct Squeeze : Composite {
+    Squeeze() : Composite("squeeze", "x[*] -> y[*]", "the dimensions of `axis`, or all of extent 1 when it is empty, vanish") {
+        attrs.push_back({"axis", AttrKind::ints, "", {}, {}});
+        samples = {"d0=1 d1=3 d2=1", "d0=1 d1=3 d2=1 axis=2", "d0=1 d1=3 d2=1 axis=0,-1"};
+    }
+    void reference(Problem &p) const override {
+        const Shape x = p("x").shape, axes = list(p, "axis");
+        Shape s;
+        for (int d = 0; d < x.rank(); d++) {
+            bool drop = axes.empty() && x[d] == 1;
+            for (int64_t a : axes) drop |= (a < 0 ? a + x.rank() : a) == d;
+            if (!drop) s.push_back(x[d]);
+        }
+        same_elements(p, s);
+    }
+};
+
+struct BroadcastTo : Composite {
+    BroadcastTo() : Composite("broadcast_to", "x[*] -> y[*]", "x repeated along its extents of 1, and new leading ones; -1 keeps an extent") {
+        attrs.push_back({"shape", AttrKind::ints, "!", {}, {}});
+        samples = {"d0=2 d1=1 d2=4 shape=2,3,4", "d0=1 d1=3 d2=1 shape=5,2,-1,4"};
+    }
+    void reference(Problem &p) const override {
+        const Shape x = p("x").shape;
+        Shape s = list(p, "shape");
+        const int lead = s.rank() - x.rank();
+        for (int d = 0; d < s.rank(); d++) s[d] = s[d] == -1 ? x[d - lead] : s[d];
+        gather(p, s, [&](const Shape &index) {
+            Shape from = x;
+            for (int d = 0; d < x.rank(); d++) from[d] = x[d] == 1 ? 0 : index[d + lead];
+            return from;
+        });
+    }
+};
+
+struct Slice : Composite {
+    Slice() : Composite("slice", "x[*] -> y[*]", "`size` elements from `begin` on of every dimension; -1: all that follow") {
+        at_call("begin", AttrKind::ints, "");
+        at_call("size", AttrKind::ints, "");
+        samples = {"d0=2 d1=3 d2=5 begin=0,1,2 size=2,2,3", "d0=2 d1=3 d2=5 begin=1,0,1 size=1,-1,-1"};
+    }
+    void reference(Problem &p) const override {
+        const Shape x = p("x").shape, begin = list(p, "begin");
+        Shape s = list(p, "size");
+        for (int d = 0; d < s.rank(); d++) s[d] = s[d] == -1 ? x[d] - begin[d] : s[d];
+        gather(p, s, [&](const Shape &index) {
+            Shape from = index;
+            for (int d = 0; d < s.rank(); d++) from[d] += begin[d];
+            return from;
+        });
+    }
+};
+
+struct StridedSlice : Composite {
+    StridedSlice() : Composite("strided_slice", "x[*] -> y[*]", "elements begin, begin + stride, ... before end; negative ones count from the end") {
+        at_call("begin", AttrKind::ints, "");
+        at_call("end", AttrKind::ints, "");
+        at_call("strides", AttrKind::ints, "");
+        samples = {"d0=2 d1=3 d2=7 begin=0,0,1 end=2,3,7 strides=1,2,3", "d0=2 d1=3 d2=7 begin=1,-2,-100 end=2,-1,100"};
+    }
+    void reference(Problem &p) const override {
+        const Shape x = p("x").shape, step = list(p, "strides");
+        Shape begin = list(p, "begin"), end = list(p, "end"), s = begin;
+        for (int d = 0; d < s.rank(); d++) {
+            begin[d] = std::clamp<int64_t>(begin[d] < 0 ? begin[d] + x[d] : begin[d], 0, x[d]);
+            end[d] = std::clamp<int64_t>(end[d] < 0 ? end[d] + x[d] : end[d], begin[d], x[d]);
+            s[d] = 0;
+            for (int64_t i = begin[d]; i < end[d]; i += step.empty() ? 1 : step[d]) s[d]++;
+        }
+        gather(p, s, [&](const Shape &index) {
+            Shape from = index;
+            for (int d = 0; d < s.rank(); d++) from[d] = begin[d] + index[d] * (step.empty() ? 1 : step[d]);
+            return from;
+        });
+    }
+};
+
+// The bias has its own name for the channels: which dimension of x they are depends on data_format.
+struct BiasAdd : Composite {
+    BiasAdd() : Composite("bias_add", "x[*] bias[c] -> y[*]", "y = x + bias, along dimension 1 (NCHW) or the last (NHWC)") {
+        choice("data_format", {"NCHW", "NHWC"});
+        dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8"};
+        contract = {Contract::elementwise, 0.5};
+        samples = {"d0=2 d1=3 d2=4 c=3", "d0=2 d1=3 d2=4 c=4 data_format=NHWC"};
+    }
+    void reference(Problem &p) const override {
+        const Array &x = p("x"), &bias = p("bias");
+        Array y(x.shape);
+        int64_t inner = 1;
+        if (p["data_format"] == 0)
+            for (int d = 2; d < x.shape.rank(); d++) inner *= x.shape[d];
+        for (int64_t i = 0; i < (int64_t)y.v.size(); i++) y.v[(size_t)i] = x.v[(size_t)i] + bias.v[(size_t)(i / inner % bias.shape[0])];
+        p.tensors["y"] = y;
+    }
+};
+
+struct Like : Composite {
+    const double value;
+    Like(const std::string &n, double v) : Composite(n, "x[*] -> y[*]", v == 0 ? "y = 0, of x's shape and dtype" : "y = 1, of x's shape and dtype"), value(v) {
+        samples = {"d0=2 d1=3 d2=4"};
+    }
+    void reference(Problem &p) const override { p.tensors["y"] = Array(p("x").shape, value); }
+};
+
+struct Fill : Composite {
+    Fill() : Composite("fill", "-> y:U[*]", "y = value, of `shape` and `dtype`") {
+        at_call("dtype", AttrKind::dtype, "f32");
+        at_call("shape", AttrKind::ints, "");
+        at_call("value", AttrKind::real, "0");
+        samples = {"shape=2,3 value=2.5", "shape=4 value=-1 dtype=i32"};
+    }
+    void reference(Problem &p) const override { p.tensors["y"] = Array(list(p, "shape"), p.real("value")); }
+};
+
+// Its kernel, dropout_kernel, takes seed and offset as 32-bit words.
+struct Dropout : Composite {
+    Dropout() : Composite("dropout", "x[*] -> y[*] mask:bool[*]", "y = x / (1-p) where mask, else 0; mask is a function of (seed, offset, place); offset -1 counts calls") {
+        attrs.push_back({"p", AttrKind::real, "0.5", {}, {}});
+        attr("seed", 0);
+        attr("offset", -1);
+        dtypes = {"f32", "f16", "bf16", "f64"};
+        contract = {Contract::elementwise, 1.5};
+        samples = {"d0=2 d1=3 d2=4 p=0 offset=0"};
+    }
+    void reference(Problem &p) const override {
+        p.tensors["y"] = p("x");
+        p.tensors["mask"] = Array(p("x").shape, 1);
+    }
+};
+
+}  // namespace
+
+HALYARD_OPS {
+    ops.add<Reshape>();
+    ops.add<Transpose>();
+    ops.add<Flatten>();
+    ops.add<ExpandDims>();
+    ops.add<Squeeze>();
+    ops.add<BroadcastTo>();
+    ops.add<Slice>();
+    ops.add<StridedSlice>();
+    ops.add<BiasAdd>();
+    ops.add<Like>("zeros_like", 0.0);
+    ops.add<Like>("ones_like", 1.0);
+    ops.add<Fill>();
+    ops.add<Dropout>();
+}
+
+}  // namespace halyard
