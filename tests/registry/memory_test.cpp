@@ -91,6 +91,12 @@ TEST(Memory, ImpossibleSizesAreErrors) {
     EXPECT_EQ(stats().live_blocks, live);
 }
 
+TEST(MemoryDeathTest, OverrunsAreSeenUnderTheSanitizer) {
+    if (pooled) GTEST_SKIP() << "needs the address sanitizer";
+    const Tensor t = Tensor::zeros({5});
+    EXPECT_DEATH(*(volatile float *)(t.data<float>() + 5) = 1, "heap-buffer-overflow");
+}
+
 TEST(Memory, ThreadsExchangeBlocks) {
     const Stats before = stats();
     std::mutex mutex;
