@@ -5,18 +5,25 @@ namespace halyard::math {
 using namespace Halide;
 namespace {
 
-// erfc(z) = e^(-z^2) P(q) / (1 + 2 z), q = (z - 2) / (z + 2), 0 <= z < 10.3, times `factor`.
-// z^2 comes in two parts: rounding it would cost z^2 ULPs.
-Expr erfc_scaled(const Expr &z, const Expr &square, const Expr &low, const Expr &factor) {
-    Expr q = over(minus(z, num(2)), plus(z, num(2)));
-    Expr p = poly(q, {1.2769783906230798, -0.09276391861488864, -0.1660312566542886, 0.16405372453261946, -0.05420619267616751, -0.008048842866115376,
-                      0.00864103571308548, 0.0012858864700037317, -0.0012520976608363106, -0.00037734054862673577, 1.9637760484769274e-05});
-    auto [n, r] = natural_power(-square, -low);
-    return scaled(plus(num(1), r) * over(factor * p, num(1) + num(2) * z), n);
+// e^(a^2/2) erfc(a / sqrt 2) / 2 = u P(1 - 6 u), u = 1 / (a + 3), 0 <= a < 14.6; here for z = a / sqrt 2, or for a itself.
+const std::vector<double> normal_tail = {0.729083717, -0.50933218, 0.230017692, -0.0472581536, -0.010462258, 0.00693732873, 0.00101638923,
+                                         -0.000946828339, -0.000202964002, 5.24015231e-05};
+
+// e^-square, square = high + low in two parts (rounding it would cost `square` ULPs), kept 2^64 too large until the last
+// product, so that a subnormal rounds once.
+Expr gaussian(const Expr &high, const Expr &low) {
+    auto [n, p] = natural_power(-high, -low);
+    return times(plus(num(1), p), from_exponent(n + 191));
 }
 Two square_of(const Expr &x) {  // x^2, the first part exact
     Expr top = upper12(x);
     return {times(top, top), times(minus(x, top), plus(x, top))};
+}
+// 2^64 erfc(z), 0 <= z < 10.3
+Expr erfc_large(const Expr &z) {
+    Two s = square_of(z);
+    Expr u = over(num(1.4142135623730951), plus(z, num(2.1213203435596424)));  // 2 / (a + 3)
+    return gaussian(s.high, s.low) * (u * poly(num(1) - num(3) * u, normal_tail));
 }
 // erf(x) = x + x P(x^2), |x| < 1
 const std::vector<double> erf_tail = {0.1283791658483509, -0.37612626666720334, 0.11283594715160218, -0.026854212010626412, 0.005189087423433974,
@@ -25,27 +32,21 @@ const std::vector<double> erf_tail = {0.1283791658483509, -0.37612626666720334, 
 }  // namespace
 
 Expr erf_f32(const Expr &x) {
-    Expr z = min(magnitude(x), num(4)), t = x * x;
-    Two s = square_of(z);
-    Expr large = with_sign(minus(num(1), erfc_scaled(z, s.high, s.low, num(1))), sign_bit(x));
-    Expr small = plus(x, x * poly(t, erf_tail));
-    return select(is_nan(x), x, abs_bits(x) < bits_of(0.9f), small, large);
+    Expr t = x * x, large = with_sign(minus(num(1), times(erfc_large(min(magnitude(x), num(4))), num(0x1p-64))), sign_bit(x));
+    return select(is_nan(x), x, abs_bits(x) < bits_of(0.9f), plus(x, x * poly(t, erf_tail)), large);
 }
 
 Expr erfc_f32(const Expr &x) {
-    Expr z = min(magnitude(x), num(10.25));
-    Two s = square_of(z);
-    Expr y = erfc_scaled(z, s.high, s.low, num(1));
+    Expr y = times(erfc_large(min(magnitude(x), num(10.25))), num(0x1p-64));
     return select(is_nan(x), x, bits(x) < 0, minus(num(2), y), y);
 }
 
-Expr gelu_f32(const Expr &x) {  // x Phi(x), Phi(x) = erfc(-x / sqrt 2) / 2
-    Expr a = min(magnitude(x), num(14.5)), left = bits(x) < 0;
+Expr gelu_f32(const Expr &x) {  // x Phi(x); Phi(-a) = e^(-a^2/2) u P
+    Expr a = min(magnitude(x), num(14.5));
     Two s = square_of(a);
-    Expr p = erfc_scaled(a * num(0.70710678118654752), num(0.5) * s.high, num(0.5) * s.low, select(left, num(-0.5) * a, num(0.5)));
-    Expr small = x * plus(num(0.5), x * num(0.35355339059327376) * (num(1) + poly(num(0.5) * x * x, erf_tail)));
-    Expr y = select(left, p, times(x, minus(num(1), p)));
-    y = select(bits(x) < bits_of(1.0f) && (!left || abs_bits(x) < bits_of(0.4f)), small, y);
+    Expr u = over(num(1), plus(a, num(3)));
+    Expr tail = gaussian(num(0.5) * s.high, num(0.5) * s.low) * (u * poly(num(1) - num(6) * u, normal_tail));
+    Expr y = select(bits(x) < 0, times(times(tail, -a), num(0x1p-64)), times(x, minus(num(1), times(tail, num(0x1p-64)))));
     return select(is_nan(x), x, y);
 }
 

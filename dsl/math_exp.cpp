@@ -9,12 +9,11 @@ namespace {
 constexpr double log2_e = 1.4426950408889634, ln2_high = 0.693359375, ln2_low = -2.12194440054690581e-4;
 
 struct Reduced {
-    Expr n, r;  // n an int
+    Expr n, high, low;  // n an int; high exact
 };
-Reduced reduce(const Expr &x, const Expr &low) {
+Reduced reduce(const Expr &x) {
     Rounded n = nearest(x * num(log2_e));
-    Expr r = minus(x, n.real * num(ln2_high)) - n.real * num(ln2_low);
-    return {n.whole, low.defined() ? plus(r, low) : r};
+    return {n.whole, minus(x, n.real * num(ln2_high)), n.real * num(-ln2_low)};
 }
 
 // log(1 + e) = e + e^2 P(e) on [0, 1]: softplus needs no reduction of its argument
@@ -28,8 +27,8 @@ struct Hyperbolic {
     Expr sinh, cosh;
 };
 Hyperbolic hyperbolic(const Expr &ax) {
-    auto [n, r] = reduce(ax, Expr());
-    Expr z = r * r;
+    auto [n, high, low] = reduce(ax);
+    Expr r = high + low, z = r * r;
     Expr sh = r + r * z * poly(z, {0.166666672, 0.00833317544, 0.000199741044});  // sinh r
     Expr ch = z * poly(z, {0.5, 0.0416664593, 0.00139354263});                     // cosh r - 1
     Expr up = from_exponent(n + 125), down = from_exponent(max(125 - n, 0));
@@ -40,8 +39,10 @@ Hyperbolic hyperbolic(const Expr &ax) {
 }  // namespace
 
 Power natural_power(const Expr &x, const Expr &low) {
-    auto [n, r] = reduce(x, low);
-    return {n, r + r * r * poly(r, {0.5, 0.166664883, 0.0416655615, 0.00837224349, 0.00140329078})};
+    auto [n, high, rest] = reduce(x);
+    if (low.defined()) rest = rest + low;
+    Expr r = high + rest;
+    return {n, plus(high, r * r * poly(r, {0.5, 0.166664883, 0.0416655615, 0.00837224349, 0.00140329078}) + rest)};
 }
 
 Expr exp_f32(const Expr &x) {
@@ -77,24 +78,26 @@ Expr cosh_f32(const Expr &x) {
 Expr tanh_f32(const Expr &x) {  // t / (t + 2), t = e^2|x| - 1
     auto [n, p] = natural_power(num(2) * min(magnitude(x), num(9.5)));
     Expr s = exp2i(n), t = plus(times(s, p), minus(s, num(1)));
-    return select(nan_or_below(x, 0x1p-13f), x, with_sign(over(t, plus(t, num(2))), sign_bit(x)));
+    Expr y = with_sign(over(t, plus(t, num(2))), sign_bit(x)), z = x * x;
+    Expr small = plus(x, x * z * poly(z, {-0.333333284, 0.133329317, -0.0538320504, 0.020033855}));
+    return select(nan_or_below(x, 0x1p-13f), x, abs_bits(x) < bits_of(0.3f), small, y);
 }
 
-// 1 / (1 + e^-x) = {1, e^x} / (1 + e^-|x|); the numerator's power of two comes last, so that a subnormal rounds once.
+// factor / (1 + e^-x) = factor {1, e^x} / (1 + e^-|x|). The power of two is kept 2^64 too large until the last product, so
+// that a subnormal result rounds once.
 static Expr logistic(const Expr &x, const Expr &factor) {
-    Expr a = min(magnitude(x), num(120));
-    auto [n, p1] = natural_power(-a);
-    Expr p = plus(num(1), p1), left = bits(x) < 0;
-    Expr e = times(p, exp2i(max(n, -100)));
-    Expr numerator = factor.defined() ? select(left, times(factor, p), factor) : select(left, p, num(1));
-    return scaled(over(numerator, plus(num(1), e)), select(left, n, 0));
+    auto [n, p] = natural_power(-min(magnitude(x), num(120)));
+    Expr e = times(plus(num(1), p), from_exponent(n + 191));
+    Expr numerator = select(bits(x) < 0, e, num(0x1p64));
+    Expr y = over(numerator, plus(num(1), times(e, num(0x1p-64))));
+    if (factor.defined()) y = times(y, factor);
+    return times(y, num(0x1p-64));
 }
 
 Expr sigmoid_f32(const Expr &x) { return select(is_nan(x), x, logistic(x, Expr())); }
 
-Expr silu_f32(const Expr &x) {
-    Expr y = logistic(x, max(x, num(-120)));
-    return select(is_nan(x), x, y);
+Expr silu_f32(const Expr &x) {  // beyond 2^60 y would overflow before its last product, and silu(x) = x
+    return select(abs_bits(x) >= bits_of(0x1p60f) && (bits(x) > 0 || is_nan(x)), x, logistic(x, max(x, num(-120))));
 }
 
 Expr mish_f32(const Expr &x) {  // x tanh(log(1 + e^x)) = x w / (w + 2), w = e^x (e^x + 2)

@@ -5,64 +5,49 @@ namespace halyard::math {
 using namespace Halide;
 namespace {
 
-// x = (quadrant + 4 k) pi/2 + high + low, |high| <= pi/4; k any integer.
+// |x| = (quadrant + 4 k) pi/2 + r, |r| <= pi/4, k any integer, for 1 <= |x| < inf. Payne and Hanek: with |x| = m 2^(e-23), m of 24
+// bits, m 2^(e-23) 2/pi modulo 4 needs only the 96 bits of 2/pi from weight 2^(24-e) on. In 32-bit integers; selects
+// stand for the table of 2/pi, so no backend needs a lookup.
 struct Angle {
-    Expr quadrant, high, low;
+    Expr quadrant, r;
 };
-
-// |x| < 512: pi/2 in four parts, the first three short enough that n (9 bits) times them is exact (Cody and Waite).
-Angle reduce_near(const Expr &x) {
-    Rounded n = nearest(x * num(0.6366197723675814));
-    Expr a = minus(minus(x, times(n.real, num(0x1.92p+0))), times(n.real, num(0x1.fb4p-12)));
-    Expr c = times(n.real, num(0x1.444p-24)), high = minus(a, c);
-    Expr low = minus(minus(minus(a, high), c), times(n.real, num(2.5633440682570896e-12)));
-    return {n.whole, high, low};
-}
-
-// |x| >= 512: x = m 2^(e-23), and (m times 2/pi) modulo 4 needs only the 96 bits of 2/pi from weight 2^(24-e) on
-// (Payne and Hanek), here in 32-bit integers, 64-bit products, and selects instead of a table.
-Angle reduce_far(const Expr &x) {
-    const uint32_t two_over_pi[7] = {0x0000a2f9, 0x836e4e44, 0x1529fc27, 0x57d1f534, 0xddc0db62, 0x95993c43, 0x9041fe51};
-    Expr b = unsigned_bits(abs_bits(x));
-    Expr m = (b & word(0x007fffff)) | word(0x00800000);
-    Expr position = max(b >> 23, word(136)) - word(136);  // of the first bit, after 16 zeros
-    Expr skip2 = (position & word(64)) != word(0), skip1 = (position & word(32)) != word(0), shift = position & word(31);
+Angle reduce(const Expr &x) {
+    const uint32_t two_over_pi[7] = {0x00000051, 0x7cc1b727, 0x220a94fe, 0x13abe8fa, 0x9a6ee06d, 0xb14acc9e, 0x21c820ff};  // 2^-25 times it
+    Expr b = unsigned_bits(abs_bits(x)), e = (b >> word(23)) - word(127), m = (b & word(0x007fffff)) | word(0x00800000);
+    Expr skip2 = (e & word(64)) != word(0), skip1 = (e & word(32)) != word(0), shift = e & word(31);
     Expr five[5], four[4], window[3];
     for (int i = 0; i < 5; i++) five[i] = select(skip2, word(two_over_pi[i + 2]), word(two_over_pi[i]));
     for (int i = 0; i < 4; i++) four[i] = select(skip1, five[i + 1], five[i]);
     for (int i = 0; i < 3; i++) window[i] = (four[i] << shift) | ((four[i + 1] >> word(1)) >> (word(31) - shift));
-    auto wide = [](const Expr &v) { return cast(UInt(64), v); };
-    Expr sum = wide(m) * wide(window[1]) + ((wide(m) * wide(window[2])) >> Internal::make_const(UInt(64), 32));
-    Expr top = cast(UInt(32), sum >> Internal::make_const(UInt(64), 32)) + m * window[0], bottom = cast(UInt(32), sum);
-    // top:bottom = turns of pi/2, 2 bits before the point; the fraction goes to [-1/2, 1/2) and to its magnitude
-    Expr quadrant = (top + word(0x20000000)) >> word(30);
-    Expr first = (top << word(2)) | (bottom >> word(30)), second = bottom << word(2);
-    Expr sign = reinterpret(Int(32), first) >> 31, flip = unsigned_bits(sign);
-    first = first ^ flip, second = second ^ flip;
+    auto product_high = [&](const Expr &w) { return cast(UInt(32), (cast(UInt(64), m) * cast(UInt(64), w)) >> Internal::make_const(UInt(64), 32)); };
+    Expr middle = m * window[1], bottom = middle + product_high(window[2]);
+    Expr top = m * window[0] + product_high(window[1]) + select(bottom < middle, word(1), word(0));
+    // top:bottom counts pi/2, 2 bits before the point. The signed fraction is cut into 12, 20 and 31 bits: the first times the
+    // first 12 bits of pi/2 is exact, so r is rounded once, however small.
+    Expr fraction = (top << word(2)) | (bottom >> word(30)), signed_fraction = reinterpret(Int(32), fraction);
+    Expr h = ((signed_fraction >> 19) + 1) >> 1;
     auto real = [](const Expr &v) { return cast(Float(32), reinterpret(Int(32), v)); };
-    Expr h = real(first & word(0xffffff00)) * num(0x1p-32);
-    Expr l = real(((first & word(0xff)) << word(23)) | (second >> word(9))) * num(0x1p-55);
-    Two f = quick_sum(h, l), product = exact_product(f.high, num(0x1.921fb6p+0));
-    Two r = quick_sum(product.high, plus(product.low, f.low * num(0x1.921fb6p+0) - f.high * num(4.37113883e-8)));
-    Expr negative = (bits(x) ^ sign) & mask(0x80000000);
-    Expr q = reinterpret(Int(32), quadrant);
-    return {select(bits(x) < 0, -q, q), as_float(bits(r.high) ^ negative), as_float(bits(r.low) ^ negative)};
+    Expr first = cast(Float(32), h), second = real(fraction - (unsigned_bits(h) << word(20))), third = real((bottom << word(1)) & word(0x7fffffff));
+    const double half_pi = 1.5707963267948966;
+    Expr rest = first * num(-0x1.2aeef4b9ee59ep-30) + (second * num(half_pi * 0x1p-32) + third * num(half_pi * 0x1p-63));
+    return {reinterpret(Int(32), (top + word(0x20000000)) >> word(30)), plus(times(first, num(0x1.922p-12)), rest)};
 }
 
+// sin and cos of the reduced |x|, |r| <= 1.
 struct Waves {
-    Expr quadrant, sine, cosine;  // of the reduced angle
+    Expr quadrant, sine, cosine;
 };
 Waves waves(const Expr &x) {
-    Expr far = abs_bits(x) >= 0x44000000;
-    Angle near_zero = reduce_near(as_float(select(far, 0, bits(x)))), beyond = reduce_far(x);
-    Expr q = select(far, beyond.quadrant, near_zero.quadrant), r = select(far, beyond.high, near_zero.high);
-    Expr low = select(far, beyond.low, near_zero.low), z = r * r;
-    Expr sine = plus(r, low + r * z * poly(z, {-0.166666552, 0.00833219104, -0.000195186047}));
-    Expr cosine = plus(num(1), (z * z * poly(z, {0.0416666456, -0.00138873013, 2.44306921e-05}) - r * low) - num(0.5) * z);
+    Angle a = reduce(x);
+    Expr small = abs_bits(x) < bits_of(1.0f), q = select(small, 0, a.quadrant), r = select(small, magnitude(x), a.r), z = r * r;
+    Expr sine = plus(r, r * z * poly(z, {-0.166666672, 0.00833331607, -0.000198361158, 2.69481029e-06}));
+    Expr cosine = plus(num(1), z * z * poly(z, {0.0416665748, -0.00138846762, 2.42003589e-05}) - num(0.5) * z);
     return {q, sine, cosine};
 }
 Expr not_finite(const Expr &x) { return abs_bits(x) >= 0x7f800000; }
-Expr negated_if(const Expr &y, const Expr &bit) { return as_float(reinterpret(Int(32), unsigned_bits(bits(y)) ^ (unsigned_bits(bit) << word(31)))); }  // bit 0 of `bit`
+// y, negated where bit 0 of `odd` is set, and again where x is negative
+Expr signed_by(const Expr &y, const Expr &odd) { return reinterpret(Float(32), unsigned_bits(bits(y)) ^ (unsigned_bits(odd) << word(31))); }
+Expr signed_by(const Expr &y, const Expr &odd, const Expr &x) { return as_float(bits(signed_by(y, odd)) ^ sign_bit(x)); }
 
 // asin(x) = x + x z P(z), z = x^2 <= 1/4: the part after x
 Expr asin_tail(const Expr &x, const Expr &z) { return x * z * poly(z, {0.166667536, 0.0749525204, 0.0454760417, 0.0241520908, 0.042211812}); }
@@ -82,20 +67,20 @@ Expr atan_quadrant(const Expr &y, const Expr &x) {
 
 Expr sin_f32(const Expr &x) {
     Waves w = waves(x);
-    Expr y = negated_if(select((w.quadrant & 1) != 0, w.cosine, w.sine), w.quadrant >> 1);
+    Expr y = signed_by(select((w.quadrant & 1) != 0, w.cosine, w.sine), w.quadrant >> 1, x);
     return select(not_finite(x), nan(), abs_bits(x) < bits_of(0x1p-13f), x, y);
 }
 
 Expr cos_f32(const Expr &x) {
     Waves w = waves(x);
-    Expr y = negated_if(select((w.quadrant & 1) != 0, w.sine, w.cosine), (w.quadrant + 1) >> 1);
+    Expr y = signed_by(select((w.quadrant & 1) != 0, w.sine, w.cosine), (w.quadrant + 1) >> 1);
     return select(not_finite(x), nan(), y);
 }
 
 Expr tan_f32(const Expr &x) {
     Waves w = waves(x);
     Expr odd = (w.quadrant & 1) != 0;
-    Expr y = negated_if(over(select(odd, w.cosine, w.sine), select(odd, w.sine, w.cosine)), w.quadrant);
+    Expr y = signed_by(over(select(odd, w.cosine, w.sine), select(odd, w.sine, w.cosine)), w.quadrant, x);
     return select(not_finite(x), nan(), abs_bits(x) < bits_of(0x1p-13f), x, y);
 }
 
