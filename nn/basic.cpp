@@ -1,0 +1,26 @@
+#include "nn/basic.h"
+
+#include "nn/random.h"
+#include "primitives/ops.h"
+
+namespace halyard::nn {
+
+Tensor Flatten::construct(const Tensor &x) const {
+    if (x.rank() < 1) throw ShapeError("Flatten", "x's rank is 0, expected at least 1");
+    int64_t rest = 1;
+    for (int i = 1; i < x.rank(); i++) rest *= x.size(i);
+    return F::reshape(x, {x.size(0), rest});
+}
+
+Dropout::Dropout(double p) : p_(p), drawn_(std::make_shared<std::atomic<int64_t>>(0)) {
+    if (!(p >= 0 && p < 1)) throw AttrError("Dropout", "p is " + std::to_string(p) + ", expected 0 <= p < 1");
+    // 31 bits, so that the seed fits into any kernel's scalar.
+    seed_ = Random::next().block(0)[0] >> 1;
+}
+
+Tensor Dropout::construct(const Tensor &x) const {
+    if (!training() || p_ == 0) return x;
+    return F::dropout(x, p_, seed_, drawn_->fetch_add(x.elements()))[0];
+}
+
+}  // namespace halyard::nn

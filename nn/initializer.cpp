@@ -1,0 +1,135 @@
+#include "nn/initializer.h"
+
+#include <cmath>
+#include <functional>
+#include <map>
+
+namespace halyard::nn {
+namespace {
+
+constexpr const char *op = "initializer";
+
+struct Fans { double in, out; };
+
+Fans fans_of(const Shape &shape) {
+    if (shape.rank() < 2) throw ShapeError(op, "rank is " + std::to_string(shape.rank()) + ", a fan needs at least 2: " + shape.text());
+    double kernel = 1;
+    for (int i = 2; i < shape.rank(); i++) kernel *= (double)shape[i];
+    return {(double)shape[1] * kernel, (double)shape[0] * kernel};
+}
+
+double gain_of(const He &he) {
+    const std::string &f = he.nonlinearity;
+    if (f == "leaky_relu") return std::sqrt(2 / (1 + he.negative_slope * he.negative_slope));
+    if (f == "relu") return std::sqrt(2.0);
+    if (f == "tanh") return 5.0 / 3;
+    if (f == "sigmoid" || f == "linear") return 1;
+    throw AttrError(op, "nonlinearity is " + f + ", expected leaky_relu, relu, tanh, sigmoid or linear");
+}
+
+double fan_of(const He &he, const Shape &shape) {
+    if (he.mode != "fan_in" && he.mode != "fan_out") throw AttrError(op, "mode is " + he.mode + ", expected fan_in or fan_out");
+    return he.mode == "fan_in" ? fans_of(shape).in : fans_of(shape).out;
+}
+
+// value(words) for every element; four words make four values.
+template<class F> Tensor draw(const Shape &shape, const F &four_values) {
+    const Tensor t = Tensor::empty(shape, DType::f32);
+    const Random random = Random::next();
+    float *p = t.data<float>();
+    for (int64_t i = 0, n = t.elements(); i < n; i += 4) {
+        const std::array<double, 4> v = four_values(random.block((uint64_t)i / 4));
+        for (int64_t k = 0; k < 4 && i + k < n; k++) p[i + k] = (float)v[(size_t)k];
+    }
+    return t;
+}
+
+Tensor draw_uniform(const Shape &shape, double scale) {
+    const auto value = [&](uint32_t w) { return (2 * uniform(w) - 1) * scale; };
+    return draw(shape, [&](const Words &w) { return std::array{value(w[0]), value(w[1]), value(w[2]), value(w[3])}; });
+}
+
+Tensor draw_normal(const Shape &shape, double sigma, double mean) {
+    return draw(shape, [&](const Words &w) {
+        const auto a = normal_pair(w[0], w[1]), b = normal_pair(w[2], w[3]);
+        return std::array{mean + sigma * a[0], mean + sigma * a[1], mean + sigma * b[0], mean + sigma * b[1]};
+    });
+}
+
+Tensor draw_truncated(const Shape &shape, const TruncatedNormal &t) {
+    const auto below = [&](double v) { return 0.5 * std::erfc((t.mean - v) / (t.sigma * std::sqrt(2.0))); };
+    if (!(t.sigma > 0)) throw AttrError(op, "sigma is " + std::to_string(t.sigma) + ", expected more than 0");
+    // Redrawing needs patience when little of the bell lies between the bounds; 1 % still takes only a hundred draws.
+    if (!(below(t.b) - below(t.a) > 0.01))
+        throw AttrError(op, "bounds are " + std::to_string(t.a) + " and " + std::to_string(t.b) + ", expected at least 1 % of N(" +
+                                std::to_string(t.mean) + ", " + std::to_string(t.sigma) + ") between them");
+    const Tensor out = Tensor::empty(shape, DType::f32);
+    const Random random = Random::next();
+    float *p = out.data<float>();
+    for (int64_t i = 0, n = out.elements(); i < n; i++) {
+        bool found = false;
+        for (uint32_t attempt = 0; !found; attempt++) {
+            const Words w = random.block((uint64_t)i, attempt);
+            const auto x = normal_pair(w[0], w[1]), y = normal_pair(w[2], w[3]);
+            for (const double z : {x[0], x[1], y[0], y[1]}) {
+                const double v = t.mean + t.sigma * z;
+                if (found || v < t.a || v > t.b) continue;
+                p[i] = (float)v, found = true;
+            }
+        }
+    }
+    return out;
+}
+
+struct Make {
+    const Shape &shape;
+    Tensor operator()(std::monostate) const { throw AttrError(op, "there is no initialiser"); }
+    Tensor operator()(const Constant &c) const { return Tensor::full(shape, c.value); }
+    Tensor operator()(const Uniform &u) const { return draw_uniform(shape, u.scale); }
+    Tensor operator()(const Normal &n) const { return draw_normal(shape, n.sigma, n.mean); }
+    Tensor operator()(const TruncatedNormal &t) const { return draw_truncated(shape, t); }
+    Tensor operator()(const XavierUniform &x) const {
+        const Fans f = fans_of(shape);
+        return draw_uniform(shape, x.gain * std::sqrt(6 / (f.in + f.out)));
+    }
+    Tensor operator()(const XavierNormal &x) const {
+        const Fans f = fans_of(shape);
+        return draw_normal(shape, x.gain * std::sqrt(2 / (f.in + f.out)), 0);
+    }
+    Tensor operator()(const HeUniform &h) const { return draw_uniform(shape, gain_of(h) * std::sqrt(3 / fan_of(h, shape))); }
+    Tensor operator()(const HeNormal &h) const { return draw_normal(shape, gain_of(h) / std::sqrt(fan_of(h, shape)), 0); }
+    Tensor operator()(const Tensor &t) const {
+        if (!(t.shape() == shape)) throw ShapeError(op, "the tensor's shape is " + t.shape().text() + ", expected " + shape.text());
+        return t.copy();
+    }
+};
+
+}  // namespace
+
+Initializer::Initializer(const std::string &name) {
+    static const std::map<std::string, Any> known = {
+        {"he_normal", HeNormal()},
+        {"he_uniform", HeUniform()},
+        {"normal", Normal()},
+        {"ones", Ones()},
+        {"truncated_normal", TruncatedNormal()},
+        {"uniform", Uniform()},
+        {"xavier_normal", XavierNormal()},
+        {"xavier_uniform", XavierUniform()},
+        {"zeros", Zeros()},
+    };
+    const auto at = known.find(name);
+    if (at == known.end()) {
+        std::string names;
+        for (const auto &[n, any] : known) names += (names.empty() ? "" : ", ") + n;
+        throw AttrError(op, "initialiser is " + name + ", expected one of " + names);
+    }
+    any_ = at->second;
+}
+
+Tensor initializer(const Initializer &init, const Shape &shape, DType dtype) {
+    const Tensor t = std::visit(Make{shape}, init.any());
+    return t.dtype() == dtype ? t : t.to(dtype);
+}
+
+}  // namespace halyard::nn

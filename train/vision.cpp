@@ -1,0 +1,136 @@
+#include "train/vision.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "registry/error.h"
+
+namespace halyard::dataset::vision {
+namespace {
+
+void check_image(const char *op, const Tensor &t) {
+    if (t.rank() != 3) throw ShapeError(op, "image has rank " + std::to_string(t.rank()) + ", expected [h,w,c]");
+}
+
+void check_size(const char *op, int64_t height, int64_t width) {
+    if (height < 1 || width < 1) throw AttrError(op, "size is " + std::to_string(height) + " x " + std::to_string(width) + ", expected at least 1 x 1");
+}
+
+// Which two source pixels make destination pixel i, and their weights in 1/2048.
+struct Tap { int64_t a, b; int32_t wa, wb; };
+
+std::vector<Tap> taps(int64_t from, int64_t to) {
+    std::vector<Tap> out((size_t)to);
+    const double scale = (double)from / (double)to;
+    for (int64_t i = 0; i < to; i++) {
+        float f = (float)(((double)i + 0.5) * scale - 0.5);
+        int64_t k = (int64_t)std::floor(f);
+        f -= (float)k;
+        if (k < 0) k = 0, f = 0;
+        if (k >= from - 1) k = from - 1, f = 0;
+        out[(size_t)i] = {k, std::min(k + 1, from - 1), (int32_t)std::lrint((1 - f) * 2048), (int32_t)std::lrint(f * 2048)};
+    }
+    return out;
+}
+
+// Rows first, at 11 fractional bits; then columns, with the truncations of a 16-bit multiplication unit.
+Tensor resize_linear(const Tensor &in, int64_t height, int64_t width) {
+    if (in.dtype() != DType::u8) throw DTypeError("Resize", std::string("image is ") + name_of(in.dtype()) + ", LINEAR takes u8");
+    const Tensor image = in.contiguous(), out = Tensor::empty({height, width, in.size(2)}, DType::u8);
+    const int64_t h = image.size(0), w = image.size(1), c = image.size(2);
+    const std::vector<Tap> across = taps(w, width), down = taps(h, height);
+    std::vector<int32_t> rows((size_t)(h * width * c));
+    const uint8_t *p = image.data<uint8_t>();
+    int32_t *r = rows.data();
+    for (int64_t y = 0; y < h; y++, p += w * c)
+        for (const Tap &t : across)
+            for (int64_t k = 0; k < c; k++) *r++ = p[t.a * c + k] * t.wa + p[t.b * c + k] * t.wb;
+    uint8_t *q = out.data<uint8_t>();
+    for (const Tap &t : down) {
+        const int32_t *a = &rows[(size_t)(t.a * width * c)], *b = &rows[(size_t)(t.b * width * c)];
+        for (int64_t i = 0; i < width * c; i++) {
+            const int32_t v = (t.wa * (a[i] >> 4) >> 16) + (t.wb * (b[i] >> 4) >> 16);
+            *q++ = (uint8_t)std::clamp((v + 2) >> 2, 0, 255);
+        }
+    }
+    return out;
+}
+
+Tensor resize_nearest(const Tensor &in, int64_t height, int64_t width) {
+    const Tensor image = in.contiguous(), out = Tensor::empty({height, width, in.size(2)}, in.dtype());
+    const size_t pixel = (size_t)in.size(2) * bytes_of(in.dtype());
+    const auto source = [](int64_t i, int64_t from, int64_t to) { return std::min((int64_t)std::floor((double)i * ((double)from / (double)to)), from - 1); };
+    char *q = static_cast<char *>(out.raw());
+    for (int64_t y = 0; y < height; y++) {
+        const char *row = static_cast<const char *>(image.raw()) + (size_t)(source(y, in.size(0), height) * in.size(1)) * pixel;
+        for (int64_t x = 0; x < width; x++, q += pixel) std::copy_n(row + (size_t)source(x, in.size(1), width) * pixel, pixel, q);
+    }
+    return out;
+}
+
+}  // namespace
+
+Resize::Resize(int64_t shorter_side, Inter interpolation) : height_(shorter_side), width_(0), interpolation_(interpolation) {
+    check_size("Resize", shorter_side, shorter_side);
+}
+
+Resize::Resize(std::pair<int64_t, int64_t> size, Inter interpolation) : height_(size.first), width_(size.second), interpolation_(interpolation) {
+    check_size("Resize", height_, width_);
+}
+
+Tensor Resize::operator()(const Tensor &image) const {
+    check_image("Resize", image);
+    int64_t h = height_, w = width_;
+    if (image.size(0) < 1 || image.size(1) < 1) throw ShapeError("Resize", "image is " + image.shape().text() + ", expected at least one pixel");
+    if (w == 0) {
+        const int64_t shorter = height_, ih = image.size(0), iw = image.size(1);
+        h = ih < iw ? shorter : shorter * ih / iw;
+        w = ih < iw ? shorter * iw / ih : shorter;
+    }
+    if (h == image.size(0) && w == image.size(1)) return image;
+    return interpolation_ == Inter::LINEAR ? resize_linear(image, h, w) : resize_nearest(image, h, w);
+}
+
+Tensor Rescale::operator()(const Tensor &image) const {
+    const Tensor out = image.dtype() == DType::f32 ? image.copy() : image.to(DType::f32);
+    float *p = out.data<float>();
+    for (int64_t i = 0, n = out.elements(); i < n; i++) p[i] = p[i] * rescale + shift;
+    return out;
+}
+
+Normalize::Normalize(std::vector<double> mean, std::vector<double> std) : mean_(mean.begin(), mean.end()), std_(std.begin(), std.end()) {
+    if (mean.empty() || mean.size() != std.size())
+        throw AttrError("Normalize", "mean has " + std::to_string(mean.size()) + " values and std " + std::to_string(std.size()) + ", expected one per channel");
+    for (const double s : std)
+        if (!(s > 0)) throw AttrError("Normalize", "std is " + std::to_string(s) + ", expected more than 0");
+}
+
+Tensor Normalize::operator()(const Tensor &image) const {
+    check_image("Normalize", image);
+    const size_t channels = mean_.size();
+    if ((size_t)image.size(2) != channels) throw ShapeError("Normalize", "c is " + std::to_string(image.size(2)) + ", expected " + std::to_string(channels));
+    const Tensor out = image.dtype() == DType::f32 ? image.copy() : image.to(DType::f32);
+    float *p = out.data<float>();
+    for (int64_t i = 0, n = out.elements(); i < n; i += (int64_t)channels)
+        for (size_t c = 0; c < channels; c++) p[(size_t)i + c] = (p[(size_t)i + c] - mean_[c]) / std_[c];
+    return out;
+}
+
+Tensor HWC2CHW::operator()(const Tensor &image) const {
+    check_image("HWC2CHW", image);
+    return image.transpose({2, 0, 1}).contiguous();
+}
+
+CenterCrop::CenterCrop(std::pair<int64_t, int64_t> size) : height_(size.first), width_(size.second) { check_size("CenterCrop", height_, width_); }
+
+Tensor CenterCrop::operator()(const Tensor &image) const {
+    check_image("CenterCrop", image);
+    const int64_t h = image.size(0), w = image.size(1), top = std::abs(h - height_) / 2, left = std::abs(w - width_) / 2;
+    Tensor in = image, out = Tensor::zeros({height_, width_, image.size(2)}, image.dtype()), to = out;
+    if (h >= height_) in = in.slice(0, top, top + height_); else to = to.slice(0, top, top + h);
+    if (w >= width_) in = in.slice(1, left, left + width_); else to = to.slice(1, left, left + w);
+    to.assign(in);
+    return out;
+}
+
+}  // namespace halyard::dataset::vision

@@ -1,0 +1,71 @@
+// Operations on images, for Dataset::map: [h,w,c] with c = 1 (grey) or 3 as a rule. Errors: ShapeError, DTypeError, AttrError.
+#pragma once
+#include <vector>
+
+#include "registry/tensor.h"
+
+namespace halyard::dataset {
+
+enum class Inter { LINEAR, NEAREST };
+
+namespace vision {
+
+// To `height` x `width`; with one size the shorter side gets it and the ratio stays.
+//   LINEAR   bilinear, of u8 only, with 11-bit weights; within one grey level of MindSpore's
+//   NEAREST  source pixel floor(i * scale), any dtype
+class Resize {
+public:
+    explicit Resize(int64_t shorter_side, Inter interpolation = Inter::LINEAR);
+    Resize(std::pair<int64_t, int64_t> height_width, Inter interpolation = Inter::LINEAR);
+    Tensor operator()(const Tensor &image) const;
+
+private:
+    int64_t height_, width_;  // width 0: height is the shorter side
+    Inter interpolation_;
+};
+
+// x * rescale + shift, in f32.
+struct Rescale {
+    Rescale(double factor, double offset) : rescale((float)factor), shift((float)offset) {}
+    Tensor operator()(const Tensor &image) const;
+    float rescale, shift;
+};
+
+// (x - mean[c]) / std[c], in f32; one value per channel, the channel being the last dimension.
+class Normalize {
+public:
+    Normalize(std::vector<double> mean, std::vector<double> std);
+    Tensor operator()(const Tensor &image) const;
+
+private:
+    std::vector<float> mean_, std_;
+};
+
+// [h,w,c] -> [c,h,w].
+struct HWC2CHW {
+    Tensor operator()(const Tensor &image) const;
+};
+
+// The middle `size` x `size` pixels; a smaller image gets a border of zeros.
+class CenterCrop {
+public:
+    explicit CenterCrop(int64_t size) : CenterCrop(std::pair{size, size}) {}
+    explicit CenterCrop(std::pair<int64_t, int64_t> height_width);
+    Tensor operator()(const Tensor &image) const;
+
+private:
+    int64_t height_, width_;
+};
+
+}  // namespace vision
+
+namespace transforms {
+
+struct TypeCast {
+    explicit TypeCast(DType to) : dtype(to) {}
+    Tensor operator()(const Tensor &t) const { return t.to(dtype); }
+    DType dtype;
+};
+
+}  // namespace transforms
+}  // namespace halyard::dataset
