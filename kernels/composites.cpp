@@ -211,7 +211,7 @@ struct Like : Composite {
 };
 
 struct Fill : Composite {
-    Fill() : Composite("fill", "-> y:U[*]", "y = value, of `shape` and `dtype`") {
+    Fill() : Composite("fill", "-> y:U[n]", "y = value, of `shape`, which has any rank, and `dtype`") {
         at_call("dtype", AttrKind::dtype, "f32");
         at_call("shape", AttrKind::ints, "");
         at_call("value", AttrKind::real, "0");

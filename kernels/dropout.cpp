@@ -49,29 +49,32 @@ struct Dropout : Op {
         bench = {"n=4194304"};
         flops = "n";
     }
-    Func x = input("x"), y = output("y"), mask = output("mask"), random{"random"};
+    Func x = input("x"), y = output("y"), mask = output("mask");
+    Func random[2] = {Func("random_y"), Func("random_mask")};  // one per output: drawing twice is cheaper than a pass through memory
     Expr seed_lo = scalar("seed_lo", 0), seed_hi = scalar("seed_hi", 0), offset_lo = scalar("offset_lo", 0), offset_hi = scalar("offset_hi", 0);
     Expr p = scalar("p", 0.5);
     Var n{"n"}, b{"b"};
 
-    void algorithm() override {
+    Expr kept(Func &r) {
         auto bits = [](const Expr &e) { return cast(UInt(32), e); };
-        random(b) = Halide::Tuple(philox({bits(b), Halide::Internal::make_const(UInt(32), 0), bits(offset_lo), bits(offset_hi)}, {bits(seed_lo), bits(seed_hi)}));
-        const Expr at = n / (words * block) * block + n % block, word = n / block % words;
-        const Halide::FuncRef r = random(at);
-        const Expr u = select(word == 0, Expr(r[0]), word == 1, Expr(r[1]), word == 2, Expr(r[2]), Expr(r[3]));
-        const Expr kept = math::real(u >> unused_bits) * Expr(step) >= p;
-        mask(n) = kept;
-        y(n) = select(kept, x(n) * (1_r / (1_r - p)), 0_r);
+        r(b) = Halide::Tuple(philox({bits(b), Halide::Internal::make_const(UInt(32), 0), bits(offset_lo), bits(offset_hi)}, {bits(seed_lo), bits(seed_hi)}));
+        const Halide::FuncRef drawn = r(n / (words * block) * block + n % block);
+        const Expr word = n / block % words;
+        const Expr u = select(word == 0, Expr(drawn[0]), word == 1, Expr(drawn[1]), word == 2, Expr(drawn[2]), Expr(drawn[3]));
+        return math::real(u >> unused_bits) * Expr(step) >= p;
+    }
+    void algorithm() override {
+        y(n) = select(kept(random[0]), x(n) * (1_r / (1_r - p)), 0_r);
+        mask(n) = kept(random[1]);
     }
     void schedule(const Cpu &cpu) override {
         const int chunk = cpu.pick("chunk", {64, 256}) * words * block;
         Var task("task"), i("i"), group("group"), w("w"), l("l");
-        for (Func &f : out) {
-            f.compute_root().split(n, task, i, chunk, Tail::GuardWithIf).split(i, group, i, words * block, Tail::GuardWithIf).split(i, w, l, block, Tail::GuardWithIf);
-            f.parallel(task).unroll(w).vectorize(l);
+        for (size_t k = 0; k < 2; k++) {
+            out[k].compute_root().split(n, task, i, chunk, Tail::GuardWithIf).split(i, group, i, words * block, Tail::GuardWithIf).split(i, w, l, block, Tail::GuardWithIf);
+            out[k].parallel(task).unroll(w).vectorize(l);
+            random[k].compute_at(out[k], group).vectorize(b, block, Tail::RoundUp);
         }
-        for (Func &f : out) random.clone_in(f).compute_at(f, group).vectorize(b, block, Tail::RoundUp);
     }
     void reference(Problem &q) const override {
         const double keep_from = q.real("p");
