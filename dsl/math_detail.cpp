@@ -22,9 +22,11 @@ Expr clamped(const Expr &x, double lo, double hi) { return min(max(x, num(lo)), 
 
 Expr exp2i(const Expr &n) { return from_exponent(n + 127); }
 
-Expr scaled(const Expr &p, const Expr &n) {  // the first product is exact
-    Expr biased = n + 254, half = biased >> 1;
-    return times(times(p, from_exponent(half)), from_exponent(biased - half));
+Expr shifted(const Expr &p, const Expr &n) { return reinterpret(Float(32), unsigned_bits(bits(p)) + (unsigned_bits(n) << word(23))); }
+
+Expr scaled(const Expr &p, const Expr &n) {
+    Expr half = n >> 1;
+    return times(shifted(p, half), exp2i(n - half));
 }
 
 Rounded nearest(const Expr &x) {  // adding 1.5 * 2^23 leaves the integer in the low bits

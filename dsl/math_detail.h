@@ -49,7 +49,9 @@ Expr clamped(const Expr &x, double lo, double hi);
 inline Expr from_exponent(const Expr &n) { return Halide::reinterpret(Halide::Float(32), unsigned_bits(n) << word(23)); }
 // 2^n, -126 <= n <= 127.
 Expr exp2i(const Expr &n);
-// p 2^n with one rounding, -254 <= n <= 254, |p| in [2^-60, 2^60].
+// p 2^n, p and the result normal: an addition to the exponent.
+Expr shifted(const Expr &p, const Expr &n);
+// p 2^n with one rounding, -240 <= n <= 240, p in [1/2, 4).
 Expr scaled(const Expr &p, const Expr &n);
 // The nearest integer, |x| < 2^22: as a float, and as an int.
 struct Rounded {

@@ -5,25 +5,33 @@ namespace halyard::math {
 using namespace Halide;
 namespace {
 
-// e^(a^2/2) erfc(a / sqrt 2) / 2 = u P(1 - 6 u), u = 1 / (a + 3), 0 <= a < 14.6; here for z = a / sqrt 2, or for a itself.
-const std::vector<double> normal_tail = {0.729083717, -0.50933218, 0.230017692, -0.0472581536, -0.010462258, 0.00693732873, 0.00101638923,
-                                         -0.000946828339, -0.000202964002, 5.24015231e-05};
+// e^(a^2/2) erfc(a / sqrt 2) / 2 = (1 - v) P(v - 1/2), v = a / (a + 5/2), 0 <= a < 13.5.
+const std::vector<double> normal_tail = {0.28266266, -0.34695363, 0.211179078, 0.0295553245, -0.104867503, -0.0204980355, 0.0645475761, 0.0350330883, -0.0315905996, -0.0319361091};
 
-// e^-square, square = high + low in two parts (rounding it would cost `square` ULPs), kept 2^64 too large until the last
-// product, so that a subnormal rounds once.
+Expr tail_polynomial(const Expr &v, double factor) {
+    std::vector<double> c = normal_tail;
+    for (double &k : c) k *= factor;
+    return poly(minus(v, num(0.5)), c);
+}
+
+// 2^64 e^(-square / 2) for square = high + low: rounding it would cost `square` / 2 ULPs. The factor, undone by the other
+// factor of the last product, lets a subnormal round once. 2 e^r is a polynomial in 2 r: no halving.
 Expr gaussian(const Expr &high, const Expr &low) {
-    auto [n, p] = natural_power(-high, -low);
-    return times(plus(num(1), p), from_exponent(n + 191));
+    Rounded n = nearest(high * num(-0.7213475204444817));
+    Expr top = n.real * num(-2 * 0.693359375) - high, rest = n.real * num(2 * 2.12194440054690581e-4) - low, r = plus(top, rest);
+    Expr p = r * r * poly(r, {0.25, 0.166664883 / 4, 0.0416655615 / 8, 0.00837224349 / 16, 0.00140329078 / 32}) + rest;
+    return shifted(plus(num(2), plus(top, p)), n.whole + 63);
 }
 Two square_of(const Expr &x) {  // x^2, the first part exact
     Expr top = upper12(x);
     return {times(top, top), times(minus(x, top), plus(x, top))};
 }
-// 2^64 erfc(z), 0 <= z < 10.3
+// erfc(z), 0 <= z < 10.3
 Expr erfc_large(const Expr &z) {
     Two s = square_of(z);
-    Expr u = over(num(1.4142135623730951), plus(z, num(2.1213203435596424)));  // 2 / (a + 3)
-    return gaussian(s.high, s.low) * (u * poly(num(1) - num(3) * u, normal_tail));
+    const double k = 1.7677669529663689;  // 5/2 sqrt(1/2)
+    Expr u = over(num(1), plus(z, num(k)));  // (1 - v) / k: relatively accurate where v is near 1
+    return times(gaussian(num(2) * s.high, num(2) * s.low), u * tail_polynomial(z * u, k * 0x1p-63));
 }
 // erf(x) = x + x P(x^2), |x| < 1
 const std::vector<double> erf_tail = {0.1283791658483509, -0.37612626666720334, 0.11283594715160218, -0.026854212010626412, 0.005189087423433974,
@@ -32,22 +40,20 @@ const std::vector<double> erf_tail = {0.1283791658483509, -0.37612626666720334, 
 }  // namespace
 
 Expr erf_f32(const Expr &x) {
-    Expr t = x * x, large = with_sign(minus(num(1), times(erfc_large(min(magnitude(x), num(4))), num(0x1p-64))), sign_bit(x));
+    Expr t = x * x, large = with_sign(minus(num(1), erfc_large(min(magnitude(x), num(4)))), sign_bit(x));
     return select(is_nan(x), x, abs_bits(x) < bits_of(0.9f), plus(x, x * poly(t, erf_tail)), large);
 }
 
 Expr erfc_f32(const Expr &x) {
-    Expr y = times(erfc_large(min(magnitude(x), num(10.25))), num(0x1p-64));
+    Expr y = erfc_large(min(magnitude(x), num(10.25)));
     return select(is_nan(x), x, bits(x) < 0, minus(num(2), y), y);
 }
 
-Expr gelu_f32(const Expr &x) {  // x Phi(x); Phi(-a) = e^(-a^2/2) u P
-    Expr a = min(magnitude(x), num(14.5));
+Expr gelu_f32(const Expr &x) {  // x Phi(x) = max(x, 0) - a Phi(-a), a = |x|
+    Expr a = min(magnitude(x), num(14.5)), v = over(a, plus(a, num(2.5)));
     Two s = square_of(a);
-    Expr u = over(num(1), plus(a, num(3)));
-    Expr tail = gaussian(num(0.5) * s.high, num(0.5) * s.low) * (u * poly(num(1) - num(6) * u, normal_tail));
-    Expr y = select(bits(x) < 0, times(times(tail, -a), num(0x1p-64)), times(x, minus(num(1), times(tail, num(0x1p-64)))));
-    return select(is_nan(x), x, y);
+    Expr tail = times(gaussian(s.high, s.low), v * tail_polynomial(v, 2.5 * 0x1p-64));  // a (1 - v) = 5/2 v
+    return select(nan_or_below(x, 0x1p-40f), num(0.5) * x, minus(select(bits(x) < 0, num(0), x), tail));
 }
 
 }  // namespace halyard::math

@@ -1,5 +1,5 @@
-// e^x and what is made of it. Reduction: x = n ln2 + r, |r| <= ln2 / 2, with ln2 in two parts, the first of 16 bits so that
-// n times it is exact. Coefficients: minimax fits (Remez), relative to the function.
+// e^x and what is made of it. Reduction: x = n ln2 + r, |r| <= ln2 / 2, with ln2 in two parts, the first short enough that
+// n times it is exact; r's parts are only ever added by strict operations. Coefficients: minimax fits (Remez), relative to the function.
 #include "dsl/math_detail.h"
 
 namespace halyard::math {
@@ -13,7 +13,7 @@ struct Reduced {
 };
 Reduced reduce(const Expr &x) {
     Rounded n = nearest(x * num(log2_e));
-    return {n.whole, minus(x, n.real * num(ln2_high)), n.real * num(-ln2_low)};
+    return {n.whole, x - n.real * num(ln2_high), n.real * num(-ln2_low)};
 }
 
 // log(1 + e) = e + e^2 P(e) on [0, 1]: softplus needs no reduction of its argument
@@ -28,7 +28,7 @@ struct Hyperbolic {
 };
 Hyperbolic hyperbolic(const Expr &ax) {
     auto [n, high, low] = reduce(ax);
-    Expr r = high + low, z = r * r;
+    Expr r = plus(high, low), z = r * r;
     Expr sh = r + r * z * poly(z, {0.166666672, 0.00833317544, 0.000199741044});  // sinh r
     Expr ch = z * poly(z, {0.5, 0.0416664593, 0.00139354263});                     // cosh r - 1
     Expr up = from_exponent(n + 125), down = from_exponent(max(125 - n, 0));
@@ -41,7 +41,7 @@ Hyperbolic hyperbolic(const Expr &ax) {
 Power natural_power(const Expr &x, const Expr &low) {
     auto [n, high, rest] = reduce(x);
     if (low.defined()) rest = rest + low;
-    Expr r = high + rest;
+    Expr r = plus(high, rest);
     return {n, plus(high, r * r * poly(r, {0.5, 0.166664883, 0.0416655615, 0.00837224349, 0.00140329078}) + rest)};
 }
 
@@ -83,31 +83,24 @@ Expr tanh_f32(const Expr &x) {  // t / (t + 2), t = e^2|x| - 1
     return select(nan_or_below(x, 0x1p-13f), x, abs_bits(x) < bits_of(0.3f), small, y);
 }
 
-// factor / (1 + e^-x) = factor {1, e^x} / (1 + e^-|x|). The power of two is kept 2^64 too large until the last product, so
-// that a subnormal result rounds once.
-static Expr logistic(const Expr &x, const Expr &factor) {
-    auto [n, p] = natural_power(-min(magnitude(x), num(120)));
-    Expr e = times(plus(num(1), p), from_exponent(n + 191));
-    Expr numerator = select(bits(x) < 0, e, num(0x1p64));
-    Expr y = over(numerator, plus(num(1), times(e, num(0x1p-64))));
-    if (factor.defined()) y = times(y, factor);
-    return times(y, num(0x1p-64));
+// factor / (1 + e^-x) = factor {1, e^x} / (1 + e^-|x|), both 2^64 times too large, so that a subnormal quotient rounds once.
+static Expr logistic(const Expr &x, const Power &minus_magnitude, const Expr &factor) {
+    Expr e = shifted(plus(num(1), minus_magnitude.p), minus_magnitude.n + 64), numerator = select(bits(x) < 0, e, num(0x1p64));
+    return over(factor.defined() ? times(numerator, factor) : numerator, plus(num(0x1p64), e));
 }
+// Beyond 2^60 the numerator x 2^64 would overflow, and x / (1 + e^-x) = x.
+static Expr with_identity(const Expr &x, const Expr &y) { return select(bits(x) >= bits_of(0x1p60f) || is_nan(x), x, y); }
 
-Expr sigmoid_f32(const Expr &x) { return select(is_nan(x), x, logistic(x, Expr())); }
+Expr sigmoid_f32(const Expr &x) { return select(is_nan(x), x, logistic(x, natural_power(-min(magnitude(x), num(120))), Expr())); }
 
-Expr silu_f32(const Expr &x) {  // beyond 2^60 y would overflow before its last product, and silu(x) = x
-    return select(abs_bits(x) >= bits_of(0x1p60f) && (bits(x) > 0 || is_nan(x)), x, logistic(x, max(x, num(-120))));
-}
+Expr silu_f32(const Expr &x) { return with_identity(x, logistic(x, natural_power(-min(magnitude(x), num(120))), max(x, num(-120)))); }
 
-Expr mish_f32(const Expr &x) {  // x tanh(log(1 + e^x)) = x w / (w + 2), w = e^x (e^x + 2)
+Expr mish_f32(const Expr &x) {  // x tanh(log(1 + e^x)) = x e (e + 2) / (e (e + 2) + 2), e = e^x; kept 2^64 times too large
     Expr c = clamped(x, -120, 20);
-    auto [n, p1] = natural_power(c);
-    Expr p = plus(num(1), p1), e = times(p, exp2i(max(n, -100))), e2 = plus(e, num(2));
-    Expr ratio = over(times(p, e2), plus(e * e2, num(2)));
-    Expr y = scaled(times(c, ratio), n);
-    y = select(bits(x) >= bits_of(20.0f), x, y);  // Inf and positive NaN too
-    return select(is_nan(x), x, y);
+    auto [n, p] = natural_power(c);
+    Expr large = shifted(plus(num(1), p), n + 64), e = large * num(0x1p-64), t = times(large, c);
+    Expr y = over(t * e + plus(t, t), plus(large * (e + num(2)), num(0x1p65)));
+    return select(bits(x) >= bits_of(20.0f) || is_nan(x), x, y);
 }
 
 Expr softplus_f32(const Expr &x) {  // max(x, 0) + log(1 + e^-|x|)
@@ -132,12 +125,7 @@ Expr gelu_tanh_f32(const Expr &x) {
     Expr low = plus(slope.low, plus(num(a - 1.595703125), num(b - 0.071350097656250) * square.high + num(0.071350097656250) * sl));
     Two v = exact_product(c, slope.high);
     Expr rest = plus(v.low, times(c, low));
-    auto [n, p1] = natural_power(-v.high, -rest);
-    Expr p = plus(num(1), p1), left = bits(x) < 0;
-    Expr e = times(p, exp2i(max(n, -100)));
-    Expr numerator = select(left, times(-c, p), x);
-    Expr y = scaled(over(numerator, plus(num(1), e)), select(left, n, 0));
-    return select(is_nan(x), x, y);
+    return with_identity(x, logistic(x, natural_power(-v.high, -rest), max(x, num(-11.5))));
 }
 
 }  // namespace halyard::math
