@@ -36,6 +36,36 @@ Shape permuted(const Shape &s, const std::vector<int> &order) {
 }
 std::vector<std::string> names_in(const std::string &expression) { return ParsedExpr(expression).names(); }
 
+}  // namespace
+
+void bind_attributes(const Attrs &attrs, std::map<std::string, int64_t> &dims) {
+    const OpRecord &r = attrs.op();
+    for (size_t k = 0; k < r.attrs.size(); k++) {
+        const AttrSpec &a = r.attrs[k];
+        for (size_t c = 0; c < a.choices.size(); c++) dims[a.choices[c]] = (int64_t)c;
+        if (a.kind == AttrKind::ints)
+            for (size_t p = 0; p < a.parts.size(); p++) dims[a.parts[p]] = attrs.ints(k)[p];
+        else if (a.kind != AttrKind::real) dims[a.name] = attrs.integer(k);
+    }
+}
+
+void bind_derived(const OpRecord &r, std::map<std::string, int64_t> &dims) {
+    auto derive = [&](const std::string &name, const std::string &value) {
+        if (dims.count(name)) return;
+        const std::vector<std::string> needed = names_in(value);
+        for (auto &n : needed)
+            if (!dims.count(n)) return;
+        dims[name] = evaluate<int64_t>(value, dims);
+    };
+    for (int round = 0; round < 2; round++) {
+        for (auto &s : r.scalars)
+            if (!s.real) derive(s.name, s.value);
+        for (auto &l : r.lets) derive(l.name, l.value);
+    }
+}
+
+namespace {
+
 class Planner {
 public:
     Planner(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs)
@@ -50,7 +80,7 @@ public:
         bool settled = false;
         for (int pass = 0; pass < 3 && !settled; pass++) {
             dims_.clear(), orders_.assign(in_.size(), {}), out_orders_.assign(sig_.outputs.size(), {});
-            bind_attributes();
+            bind_attributes(attrs_, dims_);
             c_ = {};
             if (r_.form == Form::elementwise) elementwise();
             else if (r_.form == Form::reduction) reduction();
@@ -120,32 +150,6 @@ private:
     }
     std::string dtypes_;
 
-    void bind_attributes() {
-        for (size_t k = 0; k < r_.attrs.size(); k++) {
-            const AttrSpec &a = r_.attrs[k];
-            for (size_t c = 0; c < a.choices.size(); c++) dims_[a.choices[c]] = (int64_t)c;
-            if (a.kind == AttrKind::ints)
-                for (size_t p = 0; p < a.parts.size(); p++) dims_[a.parts[p]] = attrs_.ints(k)[p];
-            else if (a.kind != AttrKind::real) dims_[a.name] = attrs_.integer(k);
-        }
-    }
-
-    // Derived names become known as soon as everything they need is.
-    void bind_derived() {
-        auto derive = [&](const std::string &name, const std::string &value) {
-            if (dims_.count(name)) return;
-            const std::vector<std::string> needed = names_in(value);
-            for (auto &n : needed)
-                if (!dims_.count(n)) return;
-            dims_[name] = evaluate<int64_t>(value, dims_);
-        };
-        for (int round = 0; round < 2; round++) {
-            for (auto &s : r_.scalars)
-                if (!s.real) derive(s.name, s.value);
-            for (auto &l : r_.lets) derive(l.name, l.value);
-        }
-    }
-
     void bind_extents(const TensorSpec &t, const Shape &extents, const Shape &whole) {
         for (size_t d = 0; d < t.extents.size(); d++) {
             const std::string &e = t.extents[d];
@@ -179,7 +183,7 @@ private:
     }
 
     void elementwise() {
-        bind_derived();
+        bind_derived(r_, dims_);
         c_ = canonical_elementwise(r_, sig_, operands(), 3);
         for (int d = 0; d < 3; d++) dims_["d" + std::to_string(d)] = c_.outputs[0].shape[d];
     }
@@ -200,7 +204,7 @@ private:
         }
         const char *names[] = {"o", "r", "i", "s"};
         for (int d = 0; d < 4; d++) dims_[names[d]] = c_.inputs[0].shape[d];
-        bind_derived();
+        bind_derived(r_, dims_);
     }
 
     bool channels_last() const {
@@ -242,10 +246,10 @@ private:
             }
         }
         for (size_t k = 0; k < ops.size(); k++) {
-            bind_derived();
+            bind_derived(r_, dims_);
             bind_extents(sig_.inputs[k], Shape(shapes[k].end() - (long)sig_.inputs[k].extents.size(), shapes[k].end()), in_[k].shape);
         }
-        bind_derived();
+        bind_derived(r_, dims_);
         for (size_t k = 0; k < sig_.outputs.size(); k++) {
             const TensorSpec &t = sig_.outputs[k];
             Shape s = t.group.empty() ? Shape{} : group;

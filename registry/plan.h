@@ -48,6 +48,11 @@ struct Plan {
     std::vector<Candidate> candidates;
 };
 
+// Names that expressions may use: integer attributes, their parts and choices; then lets and derived scalars, each as
+// soon as everything it needs is in `dims`.
+void bind_attributes(const Attrs &attrs, std::map<std::string, int64_t> &dims);
+void bind_derived(const OpRecord &op, std::map<std::string, int64_t> &dims);
+
 // Throws the error that tells the caller what is wrong; `candidates` is filled only when `explaining`.
 Plan make_plan(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs, bool explaining = false);
 

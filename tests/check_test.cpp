@@ -1,0 +1,27 @@
+// Every op of the build through the one runner (tools/check): one test per op, named after it.
+#include <gtest/gtest.h>
+
+#include "dsl/all_ops.h"
+#include "tools/check/check.h"
+
+namespace halyard {
+namespace {
+
+class EveryOp : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryOp, KeepsItsContract) {
+    const check::Report r = check::check_op(GetParam());
+    for (auto &f : r.failures) ADD_FAILURE() << f << "\n  again: halyard check " << GetParam();
+    for (auto &n : r.notes) std::printf("  skipped: %s\n", n.c_str());
+    std::printf("  %d checks passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped);
+    EXPECT_GT(r.passed + r.skipped, 0);
+}
+
+std::vector<std::string> all_ops() {
+    if (op_table().names().empty()) list_all_ops(op_table());
+    return op_table().names();
+}
+INSTANTIATE_TEST_SUITE_P(Ops, EveryOp, testing::ValuesIn(all_ops()), [](const auto &info) { return info.param; });
+
+}  // namespace
+}  // namespace halyard

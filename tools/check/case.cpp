@@ -1,0 +1,166 @@
+#include "tools/check/case.h"
+
+#include <cmath>
+#include <random>
+#include <sstream>
+
+#include "primitives/library.h"
+#include "registry/plan.h"
+
+namespace halyard::check {
+
+Sample parse_sample(const OpRecord &op, const std::string &text) {
+    Sample s;
+    std::stringstream words(text);
+    for (std::string w; words >> w;) {
+        const size_t at = w.find('=');
+        if (at == std::string::npos) throw AttrError(op.name, "sample word '" + w + "', expected name=value");
+        const std::string name = w.substr(0, at), value = w.substr(at + 1);
+        bool is_attr = false;
+        for (auto &a : op.attrs) is_attr |= a.name == name;
+        if (is_attr) s.attrs[name] = value;
+        else s.dims[name] = std::stoll(value);
+    }
+    return s;
+}
+
+std::vector<DType> dtypes_of(const std::string &text) {
+    std::vector<DType> all;
+    std::stringstream words(text);
+    for (std::string w; std::getline(words, w, ',');) all.push_back(dtype_of(w));
+    return all;
+}
+
+Tensor tensor_of(const Array &a, DType t) {
+    const Tensor y = Tensor::empty(a.shape, t);
+    visit_dtype(t, [&](auto zero) {
+        using T = decltype(zero);
+        T *to = (T *)y.raw();
+        for (size_t i = 0; i < a.v.size(); i++) {
+            if constexpr (std::is_same_v<T, bool>) to[i] = a.v[i] != 0;
+            else if constexpr (std::is_integral_v<T>) to[i] = (T)(int64_t)a.v[i];
+            else if constexpr (std::is_same_v<T, double>) to[i] = a.v[i];
+            else to[i] = T((float)a.v[i]);
+        }
+    });
+    return y;
+}
+
+Array array_of(const Tensor &t) {
+    Array a(t.shape());
+    a.v = t.to_vector<double>();
+    return a;
+}
+
+namespace {
+
+bool is_variable(const std::string &dtype) { return dtype.size() == 1 && std::isupper((unsigned char)dtype[0]); }
+
+Array random_array(const Shape &shape, DType t, int64_t end, std::mt19937 &rng) {
+    Array a(shape);
+    std::uniform_real_distribution<double> real(-2, 2);
+    std::uniform_int_distribution<int64_t> integer(t == DType::u8 ? 0 : -20, 20), index(0, std::max<int64_t>(0, end - 1));
+    for (double &v : a.v) v = t == DType::boolean ? (double)(rng() & 1) : is_float(t) ? real(rng) : end > 0 ? (double)index(rng) : (double)integer(rng);
+    return a;
+}
+
+}  // namespace
+
+Case::Case(const Op &op, const std::string &text, const std::string &types, int seed)
+    : registered(library().at(op.name)), sample(text), dtypes(types), attrs(registered.record) {
+    const Sample s = parse_sample(op, text);
+    auto given = s.attrs;
+    const std::vector<DType> bound = dtypes_of(types);
+    std::map<std::string, DType> variables;
+    size_t next = 0;
+    auto dtype = [&](const TensorSpec &t) {
+        if (!is_variable(t.dtype)) return dtype_of(t.dtype);
+        if (!variables.count(t.dtype)) variables[t.dtype] = bound.at(std::min(next++, bound.size() - 1));
+        return variables[t.dtype];
+    };
+    std::vector<DType> in_dtypes;
+    for (auto &t : op.sig.inputs) in_dtypes.push_back(dtype(t));
+    for (auto &t : op.sig.outputs) out_dtypes.push_back(dtype(t));
+    for (auto &a : op.attrs)
+        if (a.kind == AttrKind::dtype && a.name == "dtype") given["dtype"] = name_of(out_dtypes[0]);
+    attrs = Attrs(registered.record, given);
+
+    problem.dims = s.dims;
+    bind_attributes(attrs, problem.dims);
+    for (size_t k = 0; k < op.attrs.size(); k++)
+        if (op.attrs[k].kind == AttrKind::real) problem.reals[op.attrs[k].name] = attrs.real(k);
+    bind_derived(op, problem.dims);
+    auto shape_of = [&](const TensorSpec &t) {
+        Shape shape;
+        for (auto &e : op.extents_of(t)) shape.push_back(evaluate<int64_t>(e, problem.dims));
+        return shape;
+    };
+    std::mt19937 rng((uint32_t)seed);
+    for (size_t k = 0; k < op.sig.inputs.size(); k++) {
+        const TensorSpec &t = op.sig.inputs[k];
+        const auto end = problem.dims.find(t.name + "_end");  // a let of this name bounds indices
+        const int64_t limit = end != problem.dims.end() ? end->second : is_variable(t.dtype) ? 0 : 7;
+        in.push_back(tensor_of(random_array(shape_of(t), in_dtypes[k], limit, rng), in_dtypes[k]));
+        problem.tensors[t.name] = array_of(in.back());  // as stored: both sides see the same inputs
+    }
+    // What a gradient op takes from the forward op's outputs must fit its inputs.
+    const size_t cut = op.name.rfind("_d");
+    const OpPtr forward = cut == std::string::npos ? nullptr : op_table().make(op.name.substr(0, cut));
+    if (forward) {
+        Problem f = problem;
+        bool complete = true;
+        for (auto &t : forward->sig.inputs) complete &= f.tensors.count(t.name) > 0;
+        if (complete) {
+            for (auto &t : forward->sig.outputs) f.tensors[t.name] = Array(shape_of(t));
+            forward->reference(f);
+            for (size_t k = 0; k < op.sig.inputs.size(); k++)
+                for (auto &t : forward->sig.outputs)
+                    if (t.name == op.sig.inputs[k].name) {
+                        in[k] = tensor_of(f.tensors[t.name], in_dtypes[k]);
+                        problem.tensors[t.name] = array_of(in[k]);
+                    }
+        }
+    }
+    for (auto &t : op.sig.outputs) problem.tensors[t.name] = Array(shape_of(t));
+}
+
+std::string compare(const OpRecord &op, const std::string &output, const Tensor &got, const Problem &expected) {
+    const Array &want = expected.tensors.at(output);
+    if (!(got.shape() == want.shape)) return output + " has shape " + got.shape().text() + ", expected " + want.shape.text();
+    const DType t = got.dtype();
+    const bool is_real = is_float(t);
+    // One ULP of the stored dtype, and of the arithmetic below it.
+    const double eps = t == DType::f64 ? 0x1p-52 : t == DType::f32 ? 0x1p-23 : t == DType::f16 ? 0x1p-10 : 0x1p-7;
+    const double inner = t == DType::f64 ? 0x1p-52 : 0x1p-23;
+    const double tiny = t == DType::f64 ? 0x1p-1022 : t == DType::f16 ? 0x1p-14 : 0x1p-126;
+    const double largest = t == DType::f64 ? 1.7976931348623157e308 : t == DType::f32 ? 3.4028234663852886e38 : t == DType::f16 ? 65504 : 3.3895313892515355e38;
+    const std::vector<double> v = got.to_vector<double>();
+    double most = 0;
+    for (double w : want.v)
+        if (std::isfinite(w)) most = std::max(most, std::fabs(w));
+    const auto magnitude = expected.magnitude.find(output);
+    double worst = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < v.size(); i++) {
+        const double w = want.v[i];
+        double ratio;  // error over allowance
+        if (!is_real) ratio = v[i] == w ? 0 : INFINITY;
+        else if (std::isnan(w) || std::isnan(v[i])) ratio = std::isnan(w) == std::isnan(v[i]) ? 0 : INFINITY;
+        else if (std::isinf(w) || std::isinf(v[i])) ratio = v[i] == w || (std::isinf(v[i]) && std::fabs(w) > largest * (1 - eps)) ? 0 : INFINITY;
+        else {
+            const double size = op.contract.measure == Contract::elementwise ? std::fabs(w) : op.contract.measure == Contract::normwise || magnitude == expected.magnitude.end() ? most : magnitude->second.v[i];
+            double allowed = op.contract.ulps * inner * std::max(size, tiny);
+            if (eps > inner) allowed += 0.5 * eps * std::max(std::fabs(w), tiny) * 1.01;  // one rounding into 16 bits
+            if (t == DType::f64) allowed += 4 * eps * std::max(size, tiny);                // the reference is in double itself
+            ratio = v[i] == w ? 0 : std::fabs(v[i] - w) / allowed;
+        }
+        if (ratio > worst) worst = ratio, at = i;
+    }
+    if (worst <= 1) return "";
+    std::ostringstream s;
+    s.precision(9);
+    s << output << "[" << at << "] of " << want.shape.text() << " is " << v[at] << ", expected " << want.v[at] << ": " << worst << " times the bound of " << op.contract.ulps << " ulps";
+    return s.str();
+}
+
+}  // namespace halyard::check

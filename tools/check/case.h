@@ -1,0 +1,37 @@
+// Case: one sample of one op in one dtype, as the caller's tensors and as the reference's answer.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "dsl/op.h"
+#include "registry/dispatch.h"
+
+namespace halyard::check {
+
+struct Case {
+    Case(const Op &op, const std::string &sample, const std::string &dtypes, int seed);
+
+    const RegisteredOp &registered;
+    std::string sample, dtypes;
+    Attrs attrs;
+    std::vector<Tensor> in;  // dense, as the caller would pass them
+    Problem problem;         // the same in double; solve() fills its outputs
+    std::vector<DType> out_dtypes;
+    void solve(const Op &op) { op.reference(problem); }
+};
+
+// Attributes and dimensions of "n=3 c=7 axis=1,3".
+struct Sample {
+    std::map<std::string, std::string> attrs;
+    Dims dims;
+};
+Sample parse_sample(const OpRecord &op, const std::string &text);
+
+Tensor tensor_of(const Array &a, DType t);
+Array array_of(const Tensor &t);
+std::vector<DType> dtypes_of(const std::string &text);  // "f32,i32"
+
+// Where a result leaves the op's contract, or "" if nowhere.
+std::string compare(const OpRecord &op, const std::string &output, const Tensor &got, const Problem &expected);
+
+}  // namespace halyard::check

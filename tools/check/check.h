@@ -1,0 +1,44 @@
+// The one runner of correctness checks, driven by the ops' records: `halyard check` and the tests call it.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "dsl/op.h"
+#include "registry/op_record.h"
+
+namespace halyard::check {
+
+struct Options {
+    std::vector<Isa> isas;  // empty: all that this CPU has
+    bool quick = false;     // fewer samples per kernel, no derived adjoints
+};
+
+// What was checked of one op. A failure is one line that names the kernel and the sample, and the command that repeats it.
+struct Report {
+    std::string op;
+    int passed = 0, failed = 0, skipped = 0;
+    std::vector<std::string> failures, notes;
+
+    void pass() { passed++; }
+    void fail(const std::string &what);
+    void skip(const std::string &why);  // counted, and noted once
+    void expect(const std::string &where, const std::string &error) { error.empty() ? pass() : fail(where + ": " + error); }
+};
+
+// Everything below, for one op of op_table().
+Report check_op(const std::string &name, const Options &options = {});
+
+void check_reference(const Op &op, const Options &o, Report &r);     // every dtype x ISA x variant x sample against the reference
+void check_views(const Op &op, const Options &o, Report &r);         // strided, offset and broadcast inputs
+void check_zero_sizes(const Op &op, const Options &o, Report &r);    // each dimension 0: right, or a typed error
+void check_specials(const Op &op, const Options &o, Report &r);      // NaN and Inf where the reference has them, nowhere else
+void check_threads(const Op &op, const Options &o, Report &r);       // same bits for 1, 2, 3 and 8 threads
+void check_exact(const Op &op, const Options &o, Report &r);         // scheduled == unscheduled in modular integers
+void check_gradients(const Op &op, const Options &o, Report &r);     // gradient ops against finite differences of the reference
+void check_adjoints(const Op &op, const Options &o, Report &r);      // gradient ops against the adjoint Halide derives
+void check_device(const Op &op, const Options &o, Report &r);        // OpenCL, where a device answers and the op has a GPU schedule
+
+std::vector<Isa> isas_of(const Options &o);
+
+}  // namespace halyard::check

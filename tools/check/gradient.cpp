@@ -1,0 +1,156 @@
+// Gradients: against central differences of the double reference, and against the adjoint that Halide derives.
+#include <cmath>
+#include <random>
+
+#include "dsl/kernel.h"
+#include "primitives/library.h"
+#include "registry/plan.h"
+#include "tools/check/case.h"
+#include "tools/check/check.h"
+
+namespace halyard::check {
+namespace {
+
+bool has(const std::vector<std::string> &list, const std::string &s) {
+    for (auto &e : list)
+        if (e == s) return true;
+    return false;
+}
+
+// The tensors that op <name>_d<input> takes, out of a solved f64 case and the outputs' gradients.
+std::vector<Tensor> gradient_inputs(const RegisteredOp &g, const Case &c, const std::map<std::string, Array> &dy, const Op &op) {
+    std::vector<Tensor> in;
+    for (auto &t : g.signature.inputs) {
+        if (dy.count(t.name)) {
+            in.push_back(tensor_of(dy.at(t.name), DType::f64));
+            continue;
+        }
+        for (size_t k = 0; k < op.sig.inputs.size(); k++)
+            if (op.sig.inputs[k].name == t.name) in.push_back(c.in[k]);
+        for (size_t k = 0; k < op.sig.outputs.size(); k++)
+            if (op.sig.outputs[k].name == t.name) in.push_back(tensor_of(c.problem.tensors.at(t.name), c.out_dtypes[k]));
+    }
+    return in;
+}
+
+std::map<std::string, Array> random_dy(const Op &op, const Case &c) {
+    std::map<std::string, Array> dy;
+    std::mt19937 rng(17);
+    std::uniform_real_distribution<double> u(-1, 1);
+    for (size_t k = 0; k < op.sig.outputs.size(); k++) {
+        if (!is_float(c.out_dtypes[k])) continue;
+        Array a(c.problem.tensors.at(op.sig.outputs[k].name).shape);
+        for (double &v : a.v) v = u(rng);
+        dy["d" + op.sig.outputs[k].name] = a;
+    }
+    return dy;
+}
+
+double weighted(const Op &op, Problem &p, const std::map<std::string, Array> &dy) {
+    for (auto &t : op.sig.outputs) std::fill(p.tensors[t.name].v.begin(), p.tensors[t.name].v.end(), 0.0);
+    op.reference(p);
+    double sum = 0;
+    for (auto &[name, d] : dy)
+        for (size_t i = 0; i < d.v.size(); i++) sum += d.v[i] * p.tensors.at(name.substr(1)).v[i];
+    return sum;
+}
+
+}  // namespace
+
+void check_gradients(const Op &op, const Options &o, Report &r) {
+    const RegisteredOp &registered = library().at(op.name);
+    if (registered.gradient_inputs.empty()) return;
+    if (!has(op.dtypes, "f64")) return r.skip("gradients: the op has no f64 kernels");
+    int done = 0;
+    for (auto &sample : op.samples) {
+        Case c(op, sample, "f64", 8);
+        c.solve(op);
+        int64_t work = 0;
+        for (auto &[name, a] : c.problem.tensors) work += (int64_t)a.v.size();
+        if (work > 20000 || (o.quick && done >= 3)) continue;
+        done++;
+        const auto dy = random_dy(op, c);
+        for (auto &input : registered.gradient_inputs) {
+            const RegisteredOp &g = library().at(op.name + "_d" + input);
+            const Tensor dx = dispatch1(g, gradient_inputs(g, c, dy, op), Attrs(g.record, registered.record, c.attrs));
+            const std::vector<double> got = dx.to_vector<double>();
+            Problem p = c.problem;
+            Array &x = p.tensors[input];
+            double largest = 1e-3;
+            for (double v : got) largest = std::max(largest, std::fabs(v));
+            std::mt19937 rng(23);
+            std::string error;
+            const size_t n = x.v.size(), tries = std::min<size_t>(n, 24);
+            for (size_t t = 0; t < tries && error.empty(); t++) {
+                const size_t at = n <= tries ? t : rng() % n;
+                const double keep = x.v[at], h = 1e-6 * std::max(1.0, std::fabs(keep));
+                x.v[at] = keep + h;
+                const double up = weighted(op, p, dy);
+                x.v[at] = keep - h;
+                const double down = weighted(op, p, dy);
+                x.v[at] = keep;
+                const double expected = (up - down) / (2 * h);
+                if (std::isnan(expected) && std::isnan(got[at])) continue;
+                if (!(std::fabs(expected - got[at]) <= 1e-5 * std::max(1.0, largest)))
+                    error = "d" + input + "[" + std::to_string(at) + "] is " + std::to_string(got[at]) + ", finite differences say " + std::to_string(expected);
+            }
+            r.expect("gradient '" + sample + "'", error);
+        }
+    }
+}
+
+void check_adjoints(const Op &op, const Options &o, Report &r) {
+    const RegisteredOp &registered = library().at(op.name);
+    if (o.quick || registered.gradient_inputs.empty() || !has(op.dtypes, "f64") || op.sig.outputs.size() > 1) return;
+    const std::string variant = op.variants.back().name;
+    for (auto &input : registered.gradient_inputs) {
+        KernelFn derived;
+        Instance i;
+        i.dtypes = "f64", i.isa = host_isa(), i.variant = variant, i.adjoint_in = input;
+        try {
+            derived = Kernel(op_table().make(op.name), i).load();
+        } catch (const std::exception &e) {
+            r.skip("Halide derives no adjoint of it (a max, or a function it can't differentiate)");
+            continue;
+        }
+        const std::string &sample = op.samples[std::min<size_t>(1, op.samples.size() - 1)];
+        Case c(op, sample, "f64", 9);
+        c.solve(op);
+        const auto dy = random_dy(op, c);
+        const RegisteredOp &g = library().at(op.name + "_d" + input);
+        const Attrs attrs(g.record, registered.record, c.attrs);
+        const Tensor mine = dispatch1(g, gradient_inputs(g, c, dy, op), attrs);
+
+        // The derived kernel takes the op's inputs and dy: its plan is the op's, with dy appended and dx as the output.
+        const Force force(host_isa(), variant);
+        std::vector<OperandMeta> metas;
+        for (const Tensor &t : c.in) metas.push_back(meta_of(t));
+        Plan p = make_plan(registered, metas, c.attrs);
+        Plan::Buffer from_y = p.outputs[0];
+        p.inputs.push_back(from_y);
+        size_t at = 0;
+        while (op.sig.inputs[at].name != input) at++;
+        Plan::Output dx;
+        static_cast<Plan::Buffer &>(dx) = p.inputs[at];
+        dx.shape = c.in[at].shape(), dx.dtype = DType::f64;
+        p.outputs = {dx};
+        KernelEntry entry = *p.kernel;
+        entry.fn = derived;
+        p.kernel = &entry;
+        std::vector<Tensor> in = c.in;
+        in.push_back(tensor_of(dy.begin()->second, DType::f64));
+        const Tensor theirs = Tensor::zeros(dx.shape, DType::f64);
+        try {
+            run_plan(p, in, {&theirs, 1});
+        } catch (const DispatchError &e) {
+            r.skip(std::string("the derived adjoint doesn't run: ") + e.what());
+            continue;
+        }
+        const auto a = mine.to_vector<double>(), b = theirs.to_vector<double>();
+        double worst = 0, scale = 1e-300;
+        for (size_t k = 0; k < a.size(); k++) worst = std::max(worst, std::fabs(a[k] - b[k])), scale = std::max(scale, std::fabs(b[k]));
+        r.expect("derived adjoint in " + input + " '" + sample + "'", worst <= 1e-11 * std::max(1.0, scale) ? "" : "differs by " + std::to_string(worst));
+    }
+}
+
+}  // namespace halyard::check
