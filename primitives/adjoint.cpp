@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "primitives/composite.h"
+
 namespace halyard {
 namespace {
 
@@ -12,18 +14,31 @@ int place_of(const std::vector<TensorSpec> &tensors, const std::string &name) {
     return -1;
 }
 
+Adjoint::Source source_of(const RegisteredOp &op, const std::string &name, const std::string &who) {
+    const Signature &s = op.signature;
+    if (const int in = place_of(s.inputs, name); in >= 0) return {Adjoint::forward, in};
+    if (const int out = place_of(s.outputs, name); out >= 0) return {Adjoint::forward, (int)s.inputs.size() + out};
+    if (const int k = name[0] == 'd' ? place_of(s.outputs, name.substr(1)) : -1; k >= 0) return {Adjoint::gradient, k};
+    throw GradError(who, "input " + name + " is no input or output of " + op.record.name + ", nor the gradient of an output");
+}
+
+// An elementwise gradient kernel multiplies dy by something, so it is its own adjoint in dy.
+bool scales(const RegisteredOp &op, const std::string &input) { return op.record.internal && op.record.form == Form::elementwise && input == "dy"; }
+
+Tensor again(std::span<const Tensor> in, const RegisteredOp &op, const Attrs &attrs) { return std::move(Primitive(op, attrs).run(in)[0]); }
+
 Adjoint resolve(const RegisteredOp &op, const std::string &input) {
     Adjoint a;
-    const std::vector<std::string> &known = op.gradient_inputs;
-    if (std::find(known.begin(), known.end(), input) == known.end()) return a;
-    a.op = &registry().at(op.record.name + "_d" + input);
-    const Signature &s = op.signature;
-    for (const TensorSpec &t : a.op->signature.inputs) {
-        const int in = place_of(s.inputs, t.name), out = place_of(s.outputs, t.name);
-        if (in >= 0) a.inputs.push_back({Adjoint::forward, in});
-        else if (out >= 0) a.inputs.push_back({Adjoint::forward, (int)s.inputs.size() + out});
-        else if (const int k = t.name[0] == 'd' ? place_of(s.outputs, t.name.substr(1)) : -1; k >= 0) a.inputs.push_back({Adjoint::gradient, k});
-        else throw GradError(a.op->record.name, "input " + t.name + " is no input or output of " + op.record.name + ", nor the gradient of an output");
+    const std::string &name = op.record.name;
+    if (const ComposedGradient *composed = composed_gradient(name, input)) {
+        a.compose = composed->compose;
+        for (const std::string &from : composed->from) a.inputs.push_back(source_of(op, from, name));
+    } else if (std::find(op.gradient_inputs.begin(), op.gradient_inputs.end(), input) != op.gradient_inputs.end()) {
+        a.op = &registry().at(name + "_d" + input);
+        for (const TensorSpec &t : a.op->signature.inputs) a.inputs.push_back(source_of(op, t.name, a.op->record.name));
+    } else if (scales(op, input)) {
+        a.compose = again;
+        for (const TensorSpec &t : op.signature.inputs) a.inputs.push_back(source_of(op, t.name == input ? "d" + op.signature.outputs[0].name : t.name, name));
     }
     return a;
 }
@@ -44,7 +59,5 @@ const std::vector<Adjoint> &adjoints_of(const RegisteredOp &op) {
     }
     return k.adjoints;
 }
-
-bool is_cast(const RegisteredOp &op) { return op.record.name == "cast"; }
 
 }  // namespace halyard

@@ -1,8 +1,12 @@
-// Adjoint: where the inputs of op `softmax_dx`, the gradient of `softmax` in `x`, come from.
+// Adjoint: how the gradient in one input of an op is computed, and from what. Op `softmax_dx` is the gradient of `softmax`
+// in `x`; where no kernel is worth writing, primitives/composed_gradient.cpp states it in terms of other ops.
 #pragma once
+#include <span>
 #include <vector>
 
+#include "registry/attrs.h"
 #include "registry/registry.h"
+#include "registry/tensor.h"
 
 namespace halyard {
 
@@ -12,7 +16,10 @@ struct Adjoint {
         Kind kind;
         int place;  // forward: among the op's inputs, then outputs; gradient: of output `place`
     };
-    const RegisteredOp *op = nullptr;  // null: no such op
+    using Compose = Tensor (*)(std::span<const Tensor> in, const RegisteredOp &op, const Attrs &attrs);
+
+    const RegisteredOp *op = nullptr;  // runs on `inputs`; or
+    Compose compose = nullptr;         // does, given the op being differentiated and its attributes (undefined = zeros); neither: no gradient
     std::vector<Source> inputs;
 };
 
@@ -20,7 +27,11 @@ struct Adjoint {
 // neither an input nor an output of `op`, nor d<output>.
 const std::vector<Adjoint> &adjoints_of(const RegisteredOp &op);
 
-// `cast` has no gradient op: the gradient is a cast back to the dtype of the input, which is no attribute of the call.
-bool is_cast(const RegisteredOp &op);
+struct ComposedGradient {
+    const char *op, *input;
+    std::vector<std::string> from;  // named like a gradient op's inputs
+    Adjoint::Compose compose;
+};
+const ComposedGradient *composed_gradient(const std::string &op, const std::string &input);  // null when there is none
 
 }  // namespace halyard

@@ -127,10 +127,6 @@ void Tape::watch(const Tensor &t) {
 bool Tape::watched(const Tensor &t) const { return state_->find(t) >= 0; }
 
 void Tape::record(const RegisteredOp &op, const Attrs &attrs, std::span<const Tensor> in, std::span<const Tensor> out) {
-    if (is_cast(op)) {
-        record({in.begin(), in.end()}, {out.begin(), out.end()}, [to = in[0].dtype()](std::span<const Tensor> dy) { return std::vector<Tensor>{cast_to(dy[0], to)}; });
-        return;
-    }
     for (Tape *t = this; t; t = t->before_) {
         Entry e;
         if (!t->state_->connect(e, in, out)) continue;
@@ -213,12 +209,12 @@ struct Walk {
         for (size_t k = 0; k < e.in.size(); k++) {
             if (e.in[k] < 0 || !needed[(size_t)e.in[k]]) continue;
             const Adjoint &a = adjoints[k];
-            if (!a.op) throw GradError(name, "has no gradient in " + e.op->signature.inputs[k].name);
+            if (!a.op && !a.compose) throw GradError(name, "has no gradient in " + e.op->signature.inputs[k].name);
             std::vector<Tensor> in;
             for (const Adjoint::Source &s : a.inputs) in.push_back(s.kind == Adjoint::forward ? e.kept[(size_t)s.place] : gradient_of_output((size_t)s.place));
-            Tensor g = std::move(Primitive(*a.op, Attrs(a.op->record, e.op->record, *e.attrs)).run(in)[0]);
+            Tensor g = a.compose ? a.compose(in, *e.op, *e.attrs) : std::move(Primitive(*a.op, Attrs(a.op->record, e.op->record, *e.attrs)).run(in)[0]);
             in.clear();
-            add(e.in[k], std::move(g), name.c_str());
+            if (g.defined()) add(e.in[k], std::move(g), name.c_str());
         }
     }
 };

@@ -1,0 +1,71 @@
+// Gradients without a kernel: of ops whose gradient moves nothing, and of gradient ops, for second derivatives. The ops
+// run here are recorded by the tapes around the one that walks.
+#include "primitives/adjoint.h"
+#include "primitives/composite.h"
+
+namespace halyard {
+namespace {
+
+using In = std::span<const Tensor>;
+
+Tensor mul(const Tensor &a, const Tensor &b) { return run1("mul", {a, b}); }
+Tensor add(const Tensor &a, const Tensor &b) { return run1("add", {a, b}); }
+Tensor scaled(const Tensor &a, double by) { return mul(a, Tensor::scalar(by, a.dtype())); }
+
+// The tape sums it to the input's shape and casts it to the input's dtype.
+Tensor pass(In in, const RegisteredOp &, const Attrs &) { return in[0]; }
+Tensor none(In, const RegisteredOp &, const Attrs &) { return {}; }
+Tensor product(In in, const RegisteredOp &, const Attrs &) { return mul(in[0], in[1]); }
+
+// tanh_dx = dy (1 - y^2)
+Tensor tanh_dx_in_y(In in, const RegisteredOp &, const Attrs &) { return scaled(mul(in[0], mul(in[1], in[2])), -2); }
+// sigmoid_dx = dy y (1 - y)
+Tensor sigmoid_dx_in_y(In in, const RegisteredOp &, const Attrs &) { return mul(mul(in[1], in[2]), add(scaled(in[0], -2), Tensor::scalar(1, in[0].dtype()))); }
+
+// softmax_dx = y (dy - sum y dy), sums along axis
+Tensor softmax_dx_in_y(In in, const RegisteredOp &op, const Attrs &attrs) {
+    const Tensor &y = in[0], &dy = in[1], &g = in[2];
+    const int k = attrs.find("axis");
+    const int64_t axis = k < 0 ? -1 : attrs.integer((size_t)k);
+    const Ints axes{normal_axis(op.record.name.c_str(), axis, y.rank())};
+    auto total = [&](const Tensor &t) { return run1("reduce_sum", {t}, {{"axis", axes}, {"keep_dims", true}}); };
+    return add(mul(g, add(dy, scaled(total(mul(y, dy)), -1))), scaled(mul(total(mul(g, y)), dy), -1));
+}
+
+Tensor again(In in, const RegisteredOp &op, const Attrs &attrs) { return std::move(Primitive(op, attrs).run(in)[0]); }
+
+// The gradient of a sum or mean spreads dy over what was reduced; its adjoint reduces again.
+Tensor reduce(In in, const RegisteredOp &op, const Attrs &attrs) {
+    const RegisteredOp &forward = registry().at(op.record.name.substr(0, op.record.name.size() - 3));
+    return std::move(Primitive(forward, Attrs(forward.record, op.record, attrs)).run(in)[0]);
+}
+
+}  // namespace
+
+const ComposedGradient *composed_gradient(const std::string &op, const std::string &input) {
+    static const std::vector<ComposedGradient> all = {
+        {"add", "a", {"dy"}, pass},
+        {"add", "b", {"dy"}, pass},
+        {"cast", "x", {"dy"}, pass},
+        {"copy", "x", {"dy"}, pass},
+        {"sub", "a", {"dy"}, pass},
+        // second order
+        {"mul_da", "a", {}, none},
+        {"mul_db", "b", {}, none},
+        {"mul_da", "b", {"dy", "dda"}, product},
+        {"mul_db", "a", {"dy", "ddb"}, product},
+        {"exp_dx", "y", {"dy", "ddx"}, product},
+        {"tanh_dx", "y", {"y", "dy", "ddx"}, tanh_dx_in_y},
+        {"sigmoid_dx", "y", {"y", "dy", "ddx"}, sigmoid_dx_in_y},
+        {"softmax_dx", "y", {"y", "dy", "ddx"}, softmax_dx_in_y},
+        {"softmax_dx", "dy", {"y", "ddx"}, again},
+        {"dropout_kernel_dx", "dy", {"mask", "ddx"}, again},
+        {"reduce_sum_dx", "dy", {"ddx"}, reduce},
+        {"reduce_mean_dx", "dy", {"ddx"}, reduce},
+    };
+    for (const ComposedGradient &g : all)
+        if (op == g.op && input == g.input) return &g;
+    return nullptr;
+}
+
+}  // namespace halyard

@@ -1,0 +1,217 @@
+#include "primitives/tape.h"
+
+#include <gtest/gtest.h>
+
+#include "primitives/ops.h"
+#include "registry/memory.h"
+#include "tests/primitives/gradient_check.h"
+#include "tests/registry/expect_error.h"
+
+namespace halyard {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+using Doubles = std::vector<double>;
+
+TEST(Tape, GradientsOfElementwiseOps) {
+    gradient_check([](const Tensors &x) { return F::mul(x[0], x[1]); }, {numbers({2, 3}), numbers({2, 3}, 2)});
+    gradient_check([](const Tensors &x) { return F::add(F::tanh(x[0]), F::exp(x[1])); }, {numbers({5}), numbers({5}, 2)});
+    gradient_check([](const Tensors &x) { return F::relu(x[0]); }, {numbers({3, 4})});
+    gradient_check([](const Tensors &x) { return F::softmax(x[0], 0); }, {numbers({3, 4})});
+}
+
+TEST(Tape, BroadcastGradientsAreSummedBack) {
+    for (const Shape &s : {Shape{3}, Shape{1}, Shape{}, Shape{2, 1}, Shape{1, 3}, Shape{1, 1}})
+        gradient_check([](const Tensors &x) { return F::mul(F::add(x[0], x[1]), x[1]); }, {numbers({2, 3}), numbers(s, 2)});
+    gradient_check([](const Tensors &x) { return F::mul(x[0], x[1]); }, {numbers({4, 1, 3}), numbers({2, 1}, 2)});
+}
+
+TEST(Tape, SeveralUsesAddUp) {
+    gradient_check([](const Tensors &x) { return F::add(F::add(F::mul(x[0], x[0]), x[0]), F::mul(F::tanh(x[0]), x[0])); }, {numbers({3, 2})});
+    const Tensor x = Tensor::from<double>({2.0});
+    Tape tape;
+    tape.watch(x);
+    Tensor y = x;
+    for (int i = 0; i < 5; i++) y = F::add(y, x);
+    EXPECT_EQ(tape.gradient(y, {x})[0].to_vector<double>(), Doubles{6});
+}
+
+TEST(Tape, AGradientHandedInIsNotChanged) {
+    const Tensor x = Tensor::from<double>({1.0, 2.0}), sens = Tensor::from<double>({10.0, 20.0});
+    Tape tape;
+    tape.watch(x);
+    const Tensor y = F::add(F::add(x, x), x);
+    EXPECT_EQ(tape.gradient(y, {x}, sens)[0].to_vector<double>(), (Doubles{30, 60}));
+    EXPECT_EQ(sens.to_vector<double>(), (Doubles{10, 20}));
+}
+
+TEST(Tape, SeveralResultsAndIntermediates) {
+    const Tensor x = Tensor::from<double>({3.0});
+    Tape tape;
+    tape.watch(x);
+    const Tensor a = F::mul(x, x), b = F::mul(a, x);
+    const Tensors g = tape.gradient(Tensors{a, b}, {x, a}, {});
+    EXPECT_EQ(g[0].item(), 2 * 3 + 3 * 9);
+    EXPECT_EQ(g[1].item(), 1 + 3);
+}
+
+TEST(Tape, WhatDoesNotDependIsZero) {
+    const Tensor x = numbers({2}), z = numbers({3});
+    Tape tape;
+    tape.watch(x), tape.watch(z);
+    const Tensors g = tape.gradient(F::exp(x), {z});
+    EXPECT_EQ(g[0].to_vector<double>(), (Doubles{0, 0, 0}));
+}
+
+TEST(Tape, KeepLetsItBeAskedAgain) {
+    const Tensor x = Tensor::from<double>({3.0});
+    Tape tape;
+    tape.watch(x);
+    const Tensor y = F::mul(x, x);
+    EXPECT_EQ(tape.gradient(y, {x}, {}, true)[0].item(), 6);
+    EXPECT_EQ(tape.gradient(y, {x})[0].item(), 6);
+    expect_error<GradError>("[tape] its recordings were released by the gradient asked before; ask with keep", [&] { tape.gradient(y, {x}); });
+}
+
+TEST(Tape, SecondDerivatives) {
+    const Tensor x = Tensor::from<double>({0.5, -1.25, 2.0});
+    auto second = [&](const std::function<Tensor(const Tensor &)> &f) {
+        Tape outer;
+        outer.watch(x);
+        Tensor first;
+        {
+            Tape inner;
+            inner.watch(x);
+            first = inner.gradient(f(x), {x})[0];
+        }
+        return outer.gradient(first, {x})[0].to_vector<double>();
+    };
+    const Doubles cube = second([](const Tensor &v) { return F::mul(F::mul(v, v), v); });
+    const Doubles tanh = second([](const Tensor &v) { return F::tanh(v); });
+    const Doubles exp = second([](const Tensor &v) { return F::exp(v); });
+    const Doubles at = x.to_vector<double>();
+    for (size_t i = 0; i < at.size(); i++) {
+        const double t = std::tanh(at[i]);
+        EXPECT_NEAR(cube[i], 6 * at[i], 1e-12);
+        EXPECT_NEAR(tanh[i], -2 * t * (1 - t * t), 1e-12);
+        EXPECT_NEAR(exp[i], std::exp(at[i]), 1e-12);
+    }
+}
+
+TEST(Tape, GradientsOfGradientsThroughBroadcastsViewsAndSoftmax) {
+    gradient_check(
+        [](const Tensors &x) {
+            Tape inner;
+            inner.watch(x[0]), inner.watch(x[1]);
+            const Tensor y = F::mul(F::softmax(F::transpose(F::mul(x[0], x[1]), {1, 0}), -1), F::transpose(x[0], {1, 0}));
+            const Tensors g = inner.gradient(y, {x[0], x[1]});
+            return F::add(F::mul(g[0], g[0]), F::exp(g[1]));
+        },
+        {numbers({2, 3}), numbers({3}, 2)});
+}
+
+TEST(Tape, NothingIsRecordedWhileStopped) {
+    const Tensor x = Tensor::from<double>({3.0});
+    Tape tape;
+    tape.watch(x);
+    Tensor y;
+    {
+        const StopTape stop;
+        EXPECT_EQ(Tape::current(), nullptr);
+        y = F::mul(x, x);
+    }
+    EXPECT_EQ(Tape::current(), &tape);
+    EXPECT_FALSE(tape.watched(y));
+    const Tensor z = F::mul(stop_gradient(F::mul(x, x)), x);
+    EXPECT_EQ(tape.gradient(z, {x})[0].item(), 9);
+}
+
+TEST(Tape, CustomBackward) {
+    const Tensor x = Tensor::from<double>({3.0});
+    Tape tape;
+    tape.watch(x);
+    const Tensor a = F::mul(x, x), b = a.copy();
+    tape.record({a}, {b}, [](std::span<const Tensor> dy) { return Tensors{F::mul(dy[0], 100)}; });
+    EXPECT_EQ(tape.gradient(F::add(b, x), {x})[0].item(), 601);
+}
+
+TEST(Tape, Errors) {
+    const Tensor x = numbers({2});
+    expect_error<GradError>("[tape] can't watch a tensor of i32, only floats have gradients", [] { Tape().watch(Tensor::zeros({1}, DType::i32)); });
+    Tape tape;
+    tape.watch(x);
+    const Tensor y = F::exp(x);
+    expect_error<GradError>("[tape] x 1 was not watched", [&] { tape.gradient(y, {x, numbers({2}, 2)}, {}, true); });
+    expect_error<GradError>("[tape] sens has shape [3], expected [2]", [&] { tape.gradient(y, {x}, numbers({3}), true); });
+    expect_error<GradError>("[tape] sens is f32, expected f64", [&] { tape.gradient(y, {x}, Tensor::ones({2}), true); });
+    const Tensor z = y.copy();
+    tape.record({y}, {z}, [](std::span<const Tensor>) { return Tensors{}; });
+    expect_error<GradError>("[tape] a backward function returned 0 gradients, expected 1", [&] { tape.gradient(z, {x}, {}, true); });
+    expect_error<GradError>("[tape] an output is already on the tape; a function records tensors of its own",
+                            [&] { tape.record({x}, {y}, [](std::span<const Tensor> dy) { return Tensors{dy[0]}; }); });
+}
+
+// The second derivative of relu is not written down: asking for it names the op.
+TEST(Tape, AnOpWithoutGradientIsNamed) {
+    const Tensor x = numbers({2});
+    Tape outer;
+    outer.watch(x);
+    Tensor g;
+    {
+        Tape inner;
+        inner.watch(x);
+        g = inner.gradient(F::softmax(F::softmax(x)), {x})[0];
+    }
+    EXPECT_NO_THROW(outer.gradient(g, {x}, {}, true));
+    const Tensor y = F::dropout(x, 0.5, 1, 1)[0];
+    EXPECT_NO_THROW(outer.gradient(y, {x}));
+}
+
+TEST(Tape, KeepsOnlyWhatGradientsRead) {
+    const Tensor x = numbers({1000});
+    const int64_t one = (int64_t)x.bytes();
+    Tape tape;
+    tape.watch(x);
+    Tensor y = F::add(x, 1.0);
+    for (int i = 0; i < 100; i++) y = F::add(y, 1.0);  // add's gradient reads nothing
+    EXPECT_LE(tape.kept_bytes(), 12 * one);
+    EXPECT_EQ(tape.gradient(y, {x}, {}, true)[0].to_vector<double>(), Doubles(1000, 1.0));
+    const int64_t before = tape.kept_bytes();
+    for (int i = 0; i < 10; i++) y = F::tanh(y);
+    EXPECT_GE(tape.kept_bytes(), before + 9 * one);
+    tape.gradient(y, {x});
+    EXPECT_EQ(tape.kept_bytes(), 0);
+}
+
+TEST(Tape, AddressesAreNotMistaken) {
+    const Tensor x = Tensor::from<double>({1.0});
+    Tape tape;
+    tape.watch(x);
+    for (int i = 0; i < 200; i++) F::add(x, 1.0);  // results nobody keeps
+    for (int i = 0; i < 200; i++) {
+        const Tensor fresh = Tensor::ones({1}, DType::f64);
+        ASSERT_FALSE(tape.watched(fresh)) << i;
+    }
+}
+
+TEST(Tape, MemoryReturns) {
+    F::softmax(F::exp(numbers({2, 2})));  // plans and constants are made once
+    auto step = [] {
+        const Tensor x = numbers({64, 64}), w = numbers({64}, 2);
+        Tape outer;
+        outer.watch(x);
+        Tape tape;
+        tape.watch(x), tape.watch(w);
+        Tensor y = x;
+        for (int i = 0; i < 20; i++) y = F::tanh(F::mul(F::reshape(F::add(y, w), {64, 64}), w));
+        tape.gradient(y, {x, w}, {}, true);
+        return tape.gradient(y, {x, w})[1].at({0});
+    };
+    const double first = step();
+    const int64_t blocks = memory::stats().live_blocks;
+    EXPECT_EQ(step(), first);
+    EXPECT_EQ(memory::stats().live_blocks, blocks);
+}
+
+}  // namespace
+}  // namespace halyard
