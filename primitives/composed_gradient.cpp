@@ -56,6 +56,8 @@ const ComposedGradient *composed_gradient(const std::string &op, const std::stri
         {"mul_db", "a", {"dy", "ddb"}, product},
         {"exp_dx", "y", {"dy", "ddx"}, product},
         {"tanh_dx", "y", {"y", "dy", "ddx"}, tanh_dx_in_y},
+        {"relu_dx", "x", {}, none},
+        {"relu_dx", "y", {}, none},
         {"sigmoid_dx", "y", {"y", "dy", "ddx"}, sigmoid_dx_in_y},
         {"softmax_dx", "y", {"y", "dy", "ddx"}, softmax_dx_in_y},
         {"softmax_dx", "dy", {"y", "ddx"}, again},

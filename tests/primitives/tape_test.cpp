@@ -1,7 +1,9 @@
 #include "primitives/tape.h"
 
+#include <HalideRuntime.h>
 #include <gtest/gtest.h>
 
+#include "primitives/library.h"
 #include "primitives/ops.h"
 #include "registry/memory.h"
 #include "tests/primitives/gradient_check.h"
@@ -151,20 +153,44 @@ TEST(Tape, Errors) {
                             [&] { tape.record({x}, {y}, [](std::span<const Tensor> dy) { return Tensors{dy[0]}; }); });
 }
 
-// The second derivative of relu is not written down: asking for it names the op.
-TEST(Tape, AnOpWithoutGradientIsNamed) {
-    const Tensor x = numbers({2});
-    Tape outer;
-    outer.watch(x);
-    Tensor g;
-    {
-        Tape inner;
-        inner.watch(x);
-        g = inner.gradient(F::softmax(F::softmax(x)), {x})[0];
-    }
-    EXPECT_NO_THROW(outer.gradient(g, {x}, {}, true));
-    const Tensor y = F::dropout(x, 0.5, 1, 1)[0];
-    EXPECT_NO_THROW(outer.gradient(y, {x}));
+// y = -x, by hand: an op that nobody wrote a gradient for. It has a second input, which it doesn't read.
+int negate(void **args) {
+    const auto *x = (const halide_buffer_t *)args[0];
+    const auto *y = (const halide_buffer_t *)args[2];
+    for (int i = 0; i < y->dim[0].extent; i++) ((double *)y->host)[i] = -((const double *)x->host)[i];
+    return 0;
+}
+
+TEST(Tape, AnOpWithoutGradientIsNamedOnceAGradientMustPass) {
+    static OpFile file;
+    file.ops.emplace_back();
+    file.ops[0].name = "test_negate";
+    file.ops[0].signature = "x[n] unused[n] -> y[n]";
+    file.ops[0].dtypes = {"f64"};
+    file.kernels.emplace_back();
+    file.kernels[0].op = "test_negate";
+    file.kernels[0].backend = "cpu";
+    file.kernels[0].dtypes = "f64";
+    file.kernels[0].fn = negate;
+    library().add({&file});
+    const Primitive op("test_negate");
+    const Tensor x = Tensor::from<double>({1, 2}), z = Tensor::from<double>({3, 4});
+    Tape tape;
+    tape.watch(x), tape.watch(z);
+    const Tensor y = op.run({x, z})[0];
+    EXPECT_EQ(y.to_vector<double>(), (Doubles{-1, -2}));
+    expect_error<GradError>("[test_negate] has no gradient in x", [&] { tape.gradient(y, {x}, {}, true); });
+    expect_error<GradError>("[test_negate] has no gradient in unused", [&] { tape.gradient(y, {z}, {}, true); });
+    EXPECT_EQ(tape.gradient(F::mul(z, 2), {x, z}, {}, true)[1].to_vector<double>(), (Doubles{2, 2}));
+}
+
+TEST(Tape, IntegersStopGradients) {
+    const Tensor x = Tensor::from<double>({1.5, 2.5});
+    Tape tape;
+    tape.watch(x);
+    const Tensor mask = F::dropout(x, 0.5, 1, 1)[1];
+    EXPECT_FALSE(tape.watched(mask));
+    EXPECT_TRUE(tape.watched(F::dropout(x, 0.5, 1, 1)[0]));
 }
 
 TEST(Tape, KeepsOnlyWhatGradientsRead) {
