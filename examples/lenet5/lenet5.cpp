@@ -1,0 +1,111 @@
+#include "examples/lenet5/lenet5.h"
+
+#include "nn/loss.h"
+#include "nn/random.h"
+#include "primitives/ops.h"
+#include "train/model.h"
+#include "train/sources.h"
+#include "train/vision.h"
+
+namespace halyard::examples {
+
+namespace ds = dataset;
+namespace vision = dataset::vision;
+namespace transforms = dataset::transforms;
+using ds::Inter;
+
+ds::Dataset create_dataset(const std::string &data_path, int64_t batch_size, int64_t repeat_size, bool shuffle) {
+    // define dataset
+    ds::Dataset mnist_ds = ds::MnistDataset(data_path, {.shuffle = shuffle});
+    const int64_t resize_height = 32, resize_width = 32;
+    const double rescale = 1.0 / 255.0, shift = 0.0;
+    const double rescale_nml = 1 / 0.3081, shift_nml = -1 * 0.1307 / 0.3081;
+
+    // define map operations
+    const auto resize_op = vision::Resize({resize_height, resize_width}, Inter::LINEAR);  // bilinear
+    const auto rescale_nml_op = vision::Rescale(rescale_nml, shift_nml);
+    const auto rescale_op = vision::Rescale(rescale, shift);
+    const auto hwc2chw_op = vision::HWC2CHW();
+    const auto type_cast_op = transforms::TypeCast(DType::i32);
+
+    // apply map operations on images
+    mnist_ds = mnist_ds.map(type_cast_op, "label");
+    mnist_ds = mnist_ds.map({resize_op, rescale_op, rescale_nml_op, hwc2chw_op}, "image");
+
+    // apply DatasetOps
+    const int64_t buffer_size = 10000;
+    if (shuffle) mnist_ds = mnist_ds.shuffle(buffer_size);
+    mnist_ds = mnist_ds.batch(batch_size, true);
+    return mnist_ds.repeat(repeat_size);
+}
+
+namespace {
+
+nn::Initializer weight_variable() { return nn::TruncatedNormal(0.02); }
+
+nn::Conv2d conv(int64_t in_channels, int64_t out_channels, int64_t kernel_size, int64_t stride = 1, int64_t padding = 0) {
+    const auto weight = weight_variable();
+    return nn::Conv2d(in_channels, out_channels, kernel_size, {.stride = stride, .pad_mode = "valid", .padding = padding, .has_bias = false, .weight_init = weight});
+}
+
+nn::Dense fc_with_initialize(int64_t input_channels, int64_t out_channels) {
+    const auto weight = weight_variable();
+    const auto bias = weight_variable();
+    return nn::Dense(input_channels, out_channels, weight, bias);
+}
+
+// Collects what train_lenet5() returns.
+struct EpochMeans : Callback {
+    explicit EpochMeans(std::vector<double> &means) : out(means) {}
+    void on_train_step_end(RunContext &c) override { sum += c.loss(); }
+    void on_train_epoch_end(RunContext &c) override { out.push_back(sum / (double)c.step), sum = 0; }
+    std::vector<double> &out;
+    double sum = 0;
+};
+
+}  // namespace
+
+LeNet5::LeNet5(int64_t num_class)
+    : conv1(child("conv1", conv(1, 6, 5))),
+      conv2(child("conv2", conv(6, 16, 5))),
+      fc1(child("fc1", fc_with_initialize(16 * 5 * 5, 120))),
+      fc2(child("fc2", fc_with_initialize(120, 84))),
+      fc3(child("fc3", fc_with_initialize(84, num_class))),
+      relu(),
+      max_pool2d({.kernel_size = 2, .stride = 2}) {}
+
+Tensor LeNet5::construct(const Tensor &in) const {
+    Tensor x = conv1(in);
+    x = relu(x);
+    x = max_pool2d(x);
+    x = conv2(x);
+    x = relu(x);
+    x = max_pool2d(x);
+    x = F::reshape(x, {x.size(0), -1});
+    x = fc1(x);
+    x = relu(x);
+    x = fc2(x);
+    x = relu(x);
+    x = fc3(x);
+    return x;
+}
+
+LeNet5Result train_lenet5(const LeNet5Options &options) {
+    set_seed(options.seed);
+    const ds::Dataset ds_train = create_dataset(options.train_path, options.batch_size);
+    const LeNet5 network(10);
+    const nn::SoftmaxCrossEntropyWithLogits net_loss(true, "mean");
+    const nn::Momentum net_opt(network.trainable_params(), options.learning_rate, options.momentum);
+    Model model(network, net_loss, net_opt, {"accuracy", "loss"});
+
+    LeNet5Result result;
+    Callbacks callbacks = options.callbacks;
+    callbacks.emplace_back(EpochMeans(result.losses));
+    model.train(options.epochs, ds_train, callbacks);
+
+    const std::map<std::string, double> metrics = model.eval(create_dataset(options.test_path, options.batch_size, 1, false));
+    result.accuracy = metrics.at("accuracy"), result.test_loss = metrics.at("loss");
+    return result;
+}
+
+}  // namespace halyard::examples

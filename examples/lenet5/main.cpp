@@ -1,0 +1,23 @@
+// usage: lenet5 [epochs] [train folder] [test folder]: trains LeNet5 and writes lenet5_loss.html.
+#include <cstdio>
+#include <cstdlib>
+
+#include "examples/lenet5/lenet5.h"
+#include "registry/error.h"
+
+int main(int argc, char **argv) {
+    using namespace halyard;
+    try {
+        examples::LeNet5Options options;
+        if (argc > 1) options.epochs = std::atoll(argv[1]);
+        if (argc > 2) options.train_path = argv[2];
+        if (argc > 3) options.test_path = argv[3];
+        options.callbacks = {ProgressBar(), LossCurve("lenet5_loss.html", "LeNet5")};
+        const examples::LeNet5Result r = examples::train_lenet5(options);
+        std::printf("last epoch's mean loss %.6f, test accuracy %.4f, test loss %.6f\n", r.losses.back(), r.accuracy, r.test_loss);
+        return 0;
+    } catch (const Error &e) {
+        std::fprintf(stderr, "%s\n", e.what());
+        return 1;
+    }
+}

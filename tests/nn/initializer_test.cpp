@@ -1,0 +1,118 @@
+#include "nn/initializer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "nn/conv.h"
+#include "nn/dense.h"
+#include "registry/error.h"
+#include "registry/parallel.h"
+
+using namespace halyard;
+using namespace halyard::nn;
+
+namespace {
+
+struct Statistics { double min, max, mean, std; };
+
+Statistics statistics(const Tensor &t) {
+    Statistics s{1e30, -1e30, 0, 0};
+    const std::vector<double> v = t.to_vector<double>();
+    for (const double x : v) s.min = std::min(s.min, x), s.max = std::max(s.max, x), s.mean += x / (double)v.size();
+    for (const double x : v) s.std += (x - s.mean) * (x - s.mean) / (double)v.size();
+    s.std = std::sqrt(s.std);
+    return s;
+}
+
+const nlohmann::json &goldens() {
+    static const nlohmann::json json = nlohmann::json::parse(std::ifstream(HALYARD_SOURCE_DIR "/tests/goldens/init_stats.json"));
+    return json;
+}
+
+struct Case { const char *name; Initializer init; bool bounded; };
+
+}  // namespace
+
+// MindSpore's statistics of the same initialisers: the spread agrees to sampling noise, the ends of bounded ones too.
+TEST(Initializer, StatisticsOfMindSpore) {
+    set_seed(1);
+    const std::vector<Case> cases = {
+        {"TruncatedNormal_0_02", TruncatedNormal(0.02), false}, {"XavierUniform", XavierUniform(), true},
+        {"XavierNormal", XavierNormal(), false},                {"HeUniform", HeUniform(), true},
+        {"HeNormal", HeNormal(), false},                        {"HeNormal_fan_out_relu", HeNormal(0, "fan_out", "relu"), false},
+        {"Normal_default", Normal(), false},                    {"Uniform_default", Uniform(), true},
+        {"TruncatedNormal_default", TruncatedNormal(), false},  {"HeUniform_sqrt5", HeUniform(std::sqrt(5.0)), true},
+    };
+    for (const Case &c : cases) {
+        for (const auto &[suffix, shape] : {std::pair{"_conv64x32x3x3", Shape{64, 32, 3, 3}}, std::pair{"_dense400x1200", Shape{400, 1200}}}) {
+            SCOPED_TRACE(std::string(c.name) + suffix);
+            const nlohmann::json &golden = goldens().at(std::string(c.name) + suffix);
+            const Statistics s = statistics(initializer(c.init, shape));
+            const double std = golden.at("std"), min = golden.at("min"), max = golden.at("max"), n = (double)shape.elements();
+            EXPECT_NEAR(s.std, std, std * 5 / std::sqrt(n));  // the standard deviation's own is about std / sqrt(2n), twice
+            EXPECT_NEAR(s.mean, 0, 5 * std / std::sqrt(n));
+            EXPECT_NEAR(s.min, min, c.bounded ? std * 1e-2 : std);
+            EXPECT_NEAR(s.max, max, c.bounded ? std * 1e-2 : std);
+        }
+    }
+}
+
+TEST(Initializer, LayerDefaults) {
+    set_seed(1);
+    const Conv2d conv(32, 64, 3, {.has_bias = true});
+    const Statistics w = statistics(conv.weight), b = statistics(conv.bias);
+    EXPECT_NEAR(w.max, goldens()["nn.Conv2d_default_weight_32_64_k3"]["max"].get<double>(), 1e-4);
+    EXPECT_NEAR(w.std, goldens()["nn.Conv2d_default_weight_32_64_k3"]["std"].get<double>(), 4e-4);
+    EXPECT_LE(b.max, 1 / std::sqrt(288.0));
+    EXPECT_GT(b.max, 0.05);
+    const Dense dense(1200, 400);
+    const Statistics d = statistics(dense.weight);
+    EXPECT_NEAR(d.max, goldens()["nn.Dense_default_weight_1200_400"]["max"].get<double>(), 1e-5);
+    EXPECT_NEAR(d.std, goldens()["nn.Dense_default_weight_1200_400"]["std"].get<double>(), 1e-4);
+}
+
+TEST(Initializer, TruncationIsByValue) {
+    set_seed(2);
+    const Statistics wide = statistics(initializer(TruncatedNormal(0.02), {100000}));
+    EXPECT_GT(wide.max, 0.06);  // beyond two sigma: the bounds are -2 and 2 themselves
+    const Statistics cut = statistics(initializer(TruncatedNormal(1, 0, -0.5, 1), {100000}));
+    EXPECT_GE(cut.min, -0.5);
+    EXPECT_LE(cut.max, 1);
+    EXPECT_LT(cut.min, -0.49);
+    EXPECT_GT(cut.max, 0.99);
+    EXPECT_THROW(initializer(TruncatedNormal(1, 0, 5, 6), {1}), AttrError);
+}
+
+TEST(Initializer, SameSeedSameBitsWhateverTheThreads) {
+    std::vector<float> first;
+    for (const int n : {1, 2, 3, 8}) {
+        set_threads(n);
+        set_seed(9);
+        (void)initializer(Uniform(), {5});
+        const std::vector<float> v = initializer(Normal(), {1003}).to_vector<float>();
+        if (first.empty()) first = v;
+        EXPECT_EQ(v, first);
+    }
+    set_threads(0);
+    EXPECT_NE(initializer(Normal(), {1003}).to_vector<float>(), first);  // the next stream
+}
+
+TEST(Initializer, NamesNumbersTensors) {
+    EXPECT_EQ(initializer("ones", {3}).to_vector<float>(), (std::vector<float>{1, 1, 1}));
+    EXPECT_EQ(initializer("zeros", {2}).to_vector<float>(), (std::vector<float>{0, 0}));
+    EXPECT_EQ(initializer(0.5, {2}, DType::f64).to_vector<double>(), (std::vector<double>{0.5, 0.5}));
+    const Tensor t = Tensor::from<float>({1, 2});
+    const Tensor copy = initializer(t, {2});
+    EXPECT_EQ(copy.to_vector<float>(), t.to_vector<float>());
+    EXPECT_FALSE(copy.overlaps(t));
+    EXPECT_THROW(initializer(t, {3}), ShapeError);
+    EXPECT_THROW(initializer(HeUniform(), {3}), ShapeError);
+    EXPECT_THROW(initializer(HeNormal(0, "fan_both"), {3, 3}), AttrError);
+    try {
+        (void)Initializer("xavier");
+        FAIL();
+    } catch (const AttrError &e) { EXPECT_NE(std::string(e.what()).find("initialiser is xavier, expected one of he_normal"), std::string::npos) << e.what(); }
+}

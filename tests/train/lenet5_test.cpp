@@ -1,0 +1,116 @@
+// LeNet5 against MindSpore's numbers: one batch step by step (net_lenet5.npz), and ten epochs on the digits (lenet_digits_B.json).
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "examples/lenet5/lenet5.h"
+#include "nn/loss.h"
+#include "nn/wrap.h"
+#include "primitives/tape.h"
+#include "registry/npy.h"
+#include "tests/train/hash_weights.h"
+#include "train/idx.h"
+#include "train/model.h"
+#include "train/sources.h"
+
+using namespace halyard;
+using testing_inputs::hash_uniform;
+using testing_inputs::set_hash_weights;
+
+namespace {
+
+double gap(const Tensor &a, const Tensor &b) {
+    EXPECT_EQ(a.shape(), b.shape());
+    const std::vector<double> x = a.to_vector<double>(), y = b.to_vector<double>();
+    double worst = 0;
+    for (size_t i = 0; i < x.size() && i < y.size(); i++) worst = std::max(worst, std::abs(x[i] - y[i]));
+    return worst;
+}
+
+struct Batch { Tensor x, y; };
+
+Batch golden_batch() {
+    std::vector<int32_t> labels(32);
+    for (int i = 0; i < 32; i++) labels[(size_t)i] = i * 7 % 10;
+    return {hash_uniform({32, 1, 32, 32}, 100), Tensor::from(labels, {32})};
+}
+
+}  // namespace
+
+// Tolerances: the float64 run of the same network differs from these goldens by 1.9e-6 (logits), 3e-7 (gradients),
+// 5.3e-7 (losses) and 7e-8 (parameters); ours may be as far on the other side.
+TEST(LeNet5, TenStepsOfMindSpore) {
+    const auto golden = load_npz(HALYARD_SOURCE_DIR "/tests/goldens/net_lenet5.npz");
+    const examples::LeNet5 net(10);
+    set_hash_weights(net);
+    const auto [x, y] = golden_batch();
+    EXPECT_LT(gap(net(x), golden.at("logits")), 6e-6);
+
+    const nn::WithLossCell with_loss(net, nn::SoftmaxCrossEntropyWithLogits(true, "mean"));
+    const ParameterTuple weights = net.trainable_params();
+    const Gradients g = GradOperation{.get_by_list = true}([&](const std::vector<Tensor> &in) { return with_loss(in[0], in[1]); }, weights)({x, y});
+    ASSERT_EQ(g.parameters.size(), 8u);
+    for (size_t i = 0; i < weights.size(); i++) EXPECT_LT(gap(g.parameters[i], golden.at("grad_" + weights[i].name())), 1e-6) << weights[i].name();
+
+    const nn::TrainOneStepCell step(with_loss, nn::Momentum(weights, 0.01, 0.9));
+    step.set_train();
+    const std::vector<double> losses = golden.at("losses_builtin").to_vector<double>();
+    for (const double loss : losses) EXPECT_NEAR(step(x, y).item(), loss, 2e-6);
+    for (const Parameter &p : weights) EXPECT_LT(gap(p, golden.at("after10_" + p.name())), 5e-7) << p.name();
+}
+
+// The loss may be scaled before the gradient and scaled back in the optimiser: powers of two change no bit.
+TEST(LeNet5, LossScaleChangesNothing) {
+    const auto [x, y] = golden_batch();
+    std::vector<Tensor> after[2];
+    for (const int scaled : {0, 1}) {
+        const examples::LeNet5 net(10);
+        set_hash_weights(net);
+        const double scale = scaled ? 1024 : 1;
+        const nn::TrainOneStepCell step(nn::WithLossCell(net, nn::SoftmaxCrossEntropyWithLogits(true, "mean")),
+                                        nn::Momentum(net.trainable_params(), 0.01, 0.9, {.loss_scale = scale}), scale);
+        for (int i = 0; i < 2; i++) (void)step(x, y);
+        for (const Parameter &p : net.get_parameters()) after[scaled].push_back(p);
+    }
+    for (size_t i = 0; i < after[0].size(); i++) EXPECT_EQ(after[0][i].to_vector<float>(), after[1][i].to_vector<float>());
+}
+
+// Reference B: batch b of epoch e is the block (17 b + 5 e) mod 44 of 32 consecutive images. A training path drifts, so single
+// losses are compared early and epoch means throughout.
+TEST(LeNet5, DigitsReferenceB) {
+    const nlohmann::json golden = nlohmann::json::parse(std::ifstream(HALYARD_SOURCE_DIR "/tests/goldens/lenet_digits_B.json"));
+    const std::string dir = HALYARD_SOURCE_DIR "/data/digits/32/";
+    const auto normalised = [](const Tensor &images) {
+        const Tensor t = images.to(DType::f32).reshape({images.size(0), 1, 32, 32});
+        for (int64_t i = 0; i < t.elements(); i++) t.data<float>()[i] = (t.data<float>()[i] * (float)(1 / 255.0) - 0.1307f) * (float)(1 / 0.3081);
+        return t;
+    };
+    const auto train = dataset::read_idx_pair(dir + "train/train-images-idx3-ubyte", dir + "train/train-labels-idx1-ubyte");
+    const auto test = dataset::read_idx_pair(dir + "test/t10k-images-idx3-ubyte", dir + "test/t10k-labels-idx1-ubyte");
+    const Tensor x = normalised(train.images), y = train.labels.to(DType::i32);
+
+    const examples::LeNet5 net(10);
+    set_hash_weights(net);
+    const nn::SoftmaxCrossEntropyWithLogits loss(true, "mean");
+    const nn::Momentum momentum(net.trainable_params(), 0.01, 0.9);
+    const nn::TrainOneStepCell step(nn::WithLossCell(net, loss), momentum);
+    const Model model(net, loss, momentum, {"accuracy"});
+    const dataset::Dataset test_set = dataset::TensorDataset({{"image", normalised(test.images)}, {"label", test.labels.to(DType::i32)}}).batch(32);
+
+    const std::vector<double> losses = golden.at("losses"), means = golden.at("epoch_mean_loss");
+    const int64_t blocks = x.size(0) / 32;
+    ASSERT_EQ((size_t)blocks * means.size(), losses.size());
+    for (size_t epoch = 0; epoch < means.size(); epoch++) {
+        double mean = 0;
+        for (int64_t b = 0; b < blocks; b++) {
+            const int64_t from = (b * 17 + (int64_t)epoch * 5) % blocks * 32;
+            const double v = step(x.slice(0, from, from + 32), y.slice(0, from, from + 32)).item();
+            mean += v / (double)blocks;
+            const double tolerance = epoch == 0 ? 2e-5 : 1e-2;
+            EXPECT_NEAR(v, losses[epoch * (size_t)blocks + (size_t)b], tolerance) << "epoch " << epoch << " step " << b;
+        }
+        EXPECT_NEAR(mean, means[epoch], 1e-4) << "epoch " << epoch;
+    }
+    EXPECT_NEAR(model.eval(test_set).at("accuracy"), golden.at("epoch_test_acc").back().get<double>(), 0.006);  // two images of 360
+}

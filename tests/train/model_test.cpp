@@ -1,0 +1,169 @@
+#include "train/model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include "nn/dense.h"
+#include "nn/loss.h"
+#include "nn/random.h"
+#include "registry/error.h"
+#include "train/sources.h"
+
+using namespace halyard;
+
+namespace {
+
+// Points whose class is the sign of their first coordinate.
+dataset::Dataset points(int64_t n) {
+    const nn::Random random(1, 2);
+    const Tensor x = Tensor::empty({n, 2}), y = Tensor::empty({n}, DType::i32);
+    for (int64_t i = 0; i < n; i++) {
+        const auto [a, b] = nn::normal_pair(random.block((uint64_t)i)[0], random.block((uint64_t)i)[1]);
+        x.set({i, 0}, a), x.set({i, 1}, b), y.set({i}, a > 0);
+    }
+    return dataset::TensorDataset({{"x", x}, {"y", y}});
+}
+
+struct Learner {
+    nn::Dense net{2, 2, 0.0, 0.0};
+    Model model{net, nn::SoftmaxCrossEntropyWithLogits(true, "mean"), nn::Momentum(net.trainable_params(), 0.5, 0.9), {"acc", "accuracy", "loss"}};
+};
+
+struct Recorder : Callback {
+    explicit Recorder(std::string &log) : out(log) {}
+    void on_train_begin(RunContext &) override { out += "["; }
+    void on_train_epoch_begin(RunContext &c) override { out += "(" + std::to_string(c.epoch); }
+    void on_train_step_begin(RunContext &) override { out += "<"; }
+    void on_train_step_end(RunContext &c) override { out += std::to_string(c.step) + ">"; }
+    void on_train_epoch_end(RunContext &) override { out += ")"; }
+    void on_train_end(RunContext &) override { out += "]"; }
+    std::string &out;
+};
+
+RunContext context(int64_t epoch, int64_t step, double loss) {
+    RunContext c;
+    c.epoch = epoch, c.epochs = 2, c.step = step, c.steps_per_epoch = 4, c.global_step = (epoch - 1) * 4 + step;
+    c.net_outputs = Tensor::scalar(loss);
+    return c;
+}
+
+}  // namespace
+
+TEST(Model, LearnsAndEvaluates) {
+    const Learner s;
+    Model model = s.model;
+    const dataset::Dataset d = points(64).batch(16);
+    const auto before = model.eval(d);
+    EXPECT_NEAR(before.at("loss"), std::log(2), 1e-6);
+    model.train(20, d);
+    const auto after = model.eval(d);
+    EXPECT_GT(after.at("accuracy"), 0.95);
+    EXPECT_EQ(after.at("acc"), after.at("accuracy"));
+    EXPECT_LT(after.at("loss"), 0.3);
+    EXPECT_FALSE(s.net.training());
+    EXPECT_EQ(model.predict(Tensor::ones({3, 2})).shape(), (Shape{3, 2}));
+}
+
+TEST(Model, TellsItsCallbacksInOrder) {
+    Learner s;
+    std::string log;
+    s.model.train(2, points(6).batch(2), {Recorder(log)});
+    EXPECT_EQ(log, "[(1<1><2><3>)(2<1><2><3>)]");
+}
+
+TEST(Model, SinkRunsOnWhereItStopped) {
+    Learner s;
+    std::string log;
+    s.model.train(3, points(6).batch(2), {Recorder(log)}, {.dataset_sink_mode = true, .sink_size = 2});
+    EXPECT_EQ(log, "[(1<2>)(2<2>)(3<2>)]");
+    Learner whole;
+    whole.model.train(2, points(6).batch(2));
+    // Three sinks of two steps are two epochs of three: the same batches in the same order.
+    EXPECT_EQ(s.net.weight.data().to_vector<float>(), whole.net.weight.data().to_vector<float>());
+}
+
+TEST(Model, StopsWhenAsked) {
+    struct Stop : Callback {
+        void on_train_step_end(RunContext &c) override {
+            if (c.global_step == 4) c.request_stop();
+        }
+    };
+    Learner s;
+    std::string log;
+    s.model.train(5, points(6).batch(2), {Stop(), Recorder(log)});
+    EXPECT_EQ(log, "[(1<1><2><3>)(2<1>)]");
+}
+
+TEST(Model, Errors) {
+    Learner s;
+    EXPECT_THROW(Model(s.net, {}, {}, {"f1"}), AttrError);
+    EXPECT_THROW(Model(s.net, {}, {}, {"loss"}), AttrError);
+    EXPECT_THROW(Model(s.net).train(1, points(4).batch(2)), AttrError);
+    EXPECT_THROW(s.model.train(0, points(4).batch(2)), AttrError);
+    EXPECT_THROW(s.model.train(1, points(4).batch(8, true)), AttrError);
+    EXPECT_THROW(s.model.train(1, points(4), {}, {.dataset_sink_mode = true, .sink_size = 0}), AttrError);
+    EXPECT_THROW(s.model.train(1, dataset::TensorDataset({{"x", Tensor::ones({4, 2})}})), AttrError);
+}
+
+TEST(Callback, LossMonitorPrintsAndRefusesNaN) {
+    std::ostringstream out;
+    LossMonitor every(2, out), epoch_end(0, out);
+    for (int64_t step = 1; step <= 4; step++) {
+        RunContext c = context(1, step, 0.5 * (double)step);
+        every.on_train_step_end(c);
+        epoch_end.on_train_step_end(c);
+        if (step == 4) epoch_end.on_train_epoch_end(c);
+    }
+    EXPECT_EQ(out.str(), "epoch: 1 step: 2, loss is 1\nepoch: 1 step: 4, loss is 2\nepoch: 1 step: 4, loss is 2\n");
+    RunContext bad = context(2, 3, std::numeric_limits<double>::quiet_NaN());
+    EXPECT_THROW(every.on_train_step_end(bad), Error);
+}
+
+TEST(Callback, ProgressBarIsPlainInFiles) {
+    std::ostringstream plain, terminal;
+    ProgressBar file(plain, false), screen(terminal, true);
+    for (ProgressBar *bar : {&file, &screen}) {
+        RunContext c = context(1, 0, 1);
+        bar->on_train_epoch_begin(c);
+        for (int64_t step = 1; step <= 4; step++) {
+            c = context(1, step, (double)step);
+            bar->on_train_step_end(c);
+        }
+        bar->on_train_epoch_end(c);
+    }
+    EXPECT_EQ(plain.str().find("epoch 1/2 4/4  loss 2.5000  "), 0u) << plain.str();
+    EXPECT_EQ(plain.str().find('\r'), std::string::npos);
+    EXPECT_EQ(plain.str().find('\033'), std::string::npos);
+    EXPECT_NE(terminal.str().find('\r'), std::string::npos);
+    EXPECT_NE(terminal.str().find("████████████████████████████████▏"), std::string::npos);
+}
+
+TEST(Callback, LossCurveIsAPicture) {
+    const std::filesystem::path path = std::filesystem::temp_directory_path() / "halyard_loss_curve.html";
+    LossCurve curve(path.string(), "a < b");
+    for (int64_t epoch = 1; epoch <= 2; epoch++) {
+        RunContext c;
+        for (int64_t step = 1; step <= 4; step++) {
+            c = context(epoch, step, 2.0 / (double)((epoch - 1) * 4 + step));
+            curve.on_train_step_end(c);
+        }
+        curve.on_train_epoch_end(c);
+    }
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    std::filesystem::remove(path);
+    EXPECT_EQ(text.str(), curve.html());
+    EXPECT_NE(text.str().find("8 steps, 2 epochs; first loss 2, last loss 0.25"), std::string::npos);
+    EXPECT_NE(text.str().find("a &lt; b"), std::string::npos);
+    EXPECT_EQ(text.str().find("http://www.w3.org/2000/svg"), text.str().rfind("http"));  // nothing is loaded from elsewhere
+    EXPECT_NE(LossCurve("x").html().find("no steps"), std::string::npos);
+    LossCurve nowhere("/nonexistent/folder/curve.html");
+    RunContext c = context(1, 1, 1);
+    nowhere.on_train_step_end(c);
+    EXPECT_THROW(nowhere.on_train_epoch_end(c), IoError);
+}
