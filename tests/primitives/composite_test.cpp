@@ -4,7 +4,9 @@
 #include <numeric>
 
 #include "primitives/concat.h"
+#include "primitives/library.h"
 #include "primitives/ops.h"
+#include "registry/dispatch.h"
 #include "tests/primitives/gradient_check.h"
 #include "tests/registry/expect_error.h"
 
@@ -146,6 +148,19 @@ TEST(Dropout, TheSameBitsWhateverTheDtypeAndShape) {
     EXPECT_EQ(bits({1200}, DType::f64), first);
     EXPECT_EQ(bits({1200}, DType::f16), first);
     EXPECT_EQ(bits({30, 40}, DType::f32), first);
+}
+
+TEST(Dropout, TheSameBitsOnEveryIsa) {
+    const auto bits = [] { return F::dropout(Tensor::ones({70000}), 0.5, 3, 4)[1].to_vector<float>(); };
+    const Floats first = bits();
+    std::vector<Isa> built;
+    for (const KernelEntry &k : library().at("dropout_kernel").kernels)
+        if (k.dtypes == "f32" && k.backend == "cpu" && k.isa <= host_isa()) built.push_back(k.isa);
+    ASSERT_FALSE(built.empty());
+    for (Isa isa : built) {
+        const Force force(isa, "");
+        EXPECT_EQ(bits(), first) << name_of(isa);
+    }
 }
 
 TEST(Dropout, EdgesAndCalls) {
