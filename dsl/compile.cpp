@@ -53,7 +53,11 @@ std::string Kernel::object(const std::string &symbol) {
     const std::string path = kernel_cache() + "/" + digest(text, more) + ".o";
     if (!fs::exists(path))
         atomically(path, [&](const std::string &to) {
-            pipeline.compile_to({{Halide::OutputFileType::object, to}}, arguments(), symbol, target);
+            try {
+                pipeline.compile_to({{Halide::OutputFileType::object, to}}, arguments(), symbol, target);
+            } catch (const Halide::Error &e) {
+                throw Error(op->name, symbol + ": " + e.what());
+            }
         });
     return path;
 }

@@ -74,6 +74,14 @@ Region bounds_of(const ImageParam &m) {
 }  // namespace
 
 Kernel::Kernel(OpPtr o, Instance i) : op(std::move(o)), instance(std::move(i)), target(target_of(instance)) {
+    try {
+        build();
+    } catch (const Halide::Error &e) {  // no std::exception
+        throw Error(op->name, instance.symbol(op->name) + ": " + e.what());
+    }
+}
+
+void Kernel::build() {
     const auto bound = bind_types(*op, instance);
     const bool exactly = instance.dtypes == "exact";
     auto storage_of = [&](const TensorSpec &t) {

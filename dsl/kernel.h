@@ -21,7 +21,8 @@ Halide::Type halide_type(DType t);
 
 class Kernel {
 public:
-    // Builds and schedules; compiles nothing yet. Throws DTypeError when the op can't be had in these dtypes.
+    // Builds and schedules; compiles nothing yet. Throws DTypeError when the op can't be had in these dtypes, Error with
+    // Halide's words when the algorithm or the schedule is refused.
     Kernel(OpPtr op, Instance i);
 
     std::vector<Halide::Argument> arguments() const;  // inputs, then scalars
@@ -34,6 +35,9 @@ public:
     const Halide::Target target;
     int lanes = 1;
     Halide::Pipeline pipeline;
+
+private:
+    void build();
 };
 
 // Where compiled kernels are kept: ${XDG_CACHE_HOME:-~/.cache}/halyard/kernels

@@ -53,7 +53,7 @@ Expr gelu_f32(const Expr &x) {  // x Phi(x) = max(x, 0) - a Phi(-a), a = |x|
     Expr a = min(magnitude(x), num(14.5)), v = over(a, plus(a, num(2.5)));
     Two s = square_of(a);
     Expr tail = times(gaussian(s.high, s.low), v * tail_polynomial(v, 2.5 * 0x1p-64));  // a (1 - v) = 5/2 v
-    return select(nan_or_below(x, 0x1p-40f), num(0.5) * x, minus(select(bits(x) < 0, num(0), x), tail));
+    return select(nan_or_below(x, 0x1p-40f), num(0.5) * x, minus(select(bits(x) < 0, num(-0.0), x), tail));
 }
 
 }  // namespace halyard::math

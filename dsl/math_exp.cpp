@@ -98,7 +98,7 @@ Expr silu_f32(const Expr &x) { return with_identity(x, logistic(x, natural_power
 Expr mish_f32(const Expr &x) {  // x tanh(log(1 + e^x)) = x e (e + 2) / (e (e + 2) + 2), e = e^x; kept 2^64 times too large
     Expr c = clamped(x, -120, 20);
     auto [n, p] = natural_power(c);
-    Expr large = shifted(plus(num(1), p), n + 64), e = large * num(0x1p-64), t = times(large, c);
+    Expr large = shifted(plus(num(1), p), n + 64), e = times(large, num(0x1p-64)), t = times(large, c);
     Expr y = over(t * e + plus(t, t), plus(large * (e + num(2)), num(0x1p65)));
     return select(bits(x) >= bits_of(20.0f) || is_nan(x), x, y);
 }

@@ -22,15 +22,14 @@ Angle reduce(const Expr &x) {
     auto product_high = [&](const Expr &w) { return cast(UInt(32), (cast(UInt(64), m) * cast(UInt(64), w)) >> Internal::make_const(UInt(64), 32)); };
     Expr middle = m * window[1], bottom = middle + product_high(window[2]);
     Expr top = m * window[0] + product_high(window[1]) + select(bottom < middle, word(1), word(0));
-    // top:bottom counts pi/2, 2 bits before the point. The signed fraction is cut into 12, 20 and 31 bits: the first times the
+    // top:bottom counts pi/2, 2 bits before the point. The signed fraction is cut into 12, 18 and 32 bits: the first times the
     // first 12 bits of pi/2 is exact, so r is rounded once, however small.
-    Expr fraction = (top << word(2)) | (bottom >> word(30)), signed_fraction = reinterpret(Int(32), fraction);
-    Expr h = ((signed_fraction >> 19) + 1) >> 1;
+    Expr quadrant = (top + word(0x20000000)) >> word(30), fraction = reinterpret(Int(32), top - (quadrant << word(30)));
+    Expr h = (fraction + (1 << 17)) >> 18, next = fraction - (h << 18) + reinterpret(Int(32), bottom >> word(31));
     auto real = [](const Expr &v) { return cast(Float(32), reinterpret(Int(32), v)); };
-    Expr first = cast(Float(32), h), second = real(fraction - (unsigned_bits(h) << word(20))), third = real((bottom << word(1)) & word(0x7fffffff));
     const double half_pi = 1.5707963267948966;
-    Expr rest = first * num(-0x1.2aeef4b9ee59ep-30) + (second * num(half_pi * 0x1p-32) + third * num(half_pi * 0x1p-63));
-    return {reinterpret(Int(32), (top + word(0x20000000)) >> word(30)), plus(times(first, num(0x1.922p-12)), rest)};
+    Expr first = real(h), rest = first * num(-0x1.2aeef4b9ee59ep-30) + (real(next) * num(half_pi * 0x1p-30) + real(bottom) * num(half_pi * 0x1p-62));
+    return {reinterpret(Int(32), quadrant), plus(times(first, num(0x1.922p-12)), rest)};
 }
 
 // sin and cos of the reduced |x|, |r| <= 1.

@@ -211,11 +211,14 @@ private:
         const int a = attrs_.find("data_format");
         return a >= 0 && r_.attrs[(size_t)a].choices[(size_t)attrs_.integer((size_t)a)] == "NHWC";
     }
-    // The caller's dimensions in the kernel's order: NHWC becomes NCHW, the dimension that `axis` names goes last.
+    // The caller's dimensions in the kernel's order: NHWC becomes NCHW, the dimension that `axis` names goes last, and
+    // attribute transpose_a swaps the last two dimensions of input a.
     std::vector<int> kernel_order(const TensorSpec &t, int rank) const {
         std::vector<int> order((size_t)rank);
         for (int d = 0; d < rank; d++) order[(size_t)d] = d;
         if (channels_last() && rank == 4 && t.extents.size() == 4) return {0, 3, 1, 2};
+        const int swap = attrs_.find("transpose_" + t.name);
+        if (swap >= 0 && attrs_.integer((size_t)swap) && rank >= 2) std::swap(order[(size_t)rank - 1], order[(size_t)rank - 2]);
         if (!r_.axis.empty() && !t.extents.empty() && t.extents.back() == r_.axis) {
             const int a = normal_axis(r_.name.c_str(), attrs_.integer((size_t)attrs_.find("axis")), rank);
             order.erase(order.begin() + a);

@@ -124,6 +124,15 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
     for (auto &t : op.sig.outputs) problem.tensors[t.name] = Array(shape_of(t));
 }
 
+namespace {
+
+double wrapped(double v, DType t) {  // integer arithmetic is modular
+    const auto i = (int64_t)v;
+    return t == DType::i8 ? (double)(int8_t)i : t == DType::u8 ? (double)(uint8_t)i : t == DType::i32 ? (double)(int32_t)i : v;
+}
+
+}  // namespace
+
 std::string compare(const OpRecord &op, const std::string &output, const Tensor &got, const Problem &expected) {
     const Array &want = expected.tensors.at(output);
     if (!(got.shape() == want.shape)) return output + " has shape " + got.shape().text() + ", expected " + want.shape.text();
@@ -144,7 +153,8 @@ std::string compare(const OpRecord &op, const std::string &output, const Tensor 
     for (size_t i = 0; i < v.size(); i++) {
         const double w = want.v[i];
         double ratio;  // error over allowance
-        if (!is_real) ratio = v[i] == w ? 0 : INFINITY;
+        if (is_integer(t)) ratio = v[i] == wrapped(w, t) ? 0 : INFINITY;
+        else if (!is_real) ratio = v[i] == w ? 0 : INFINITY;
         else if (std::isnan(w) || std::isnan(v[i])) ratio = std::isnan(w) == std::isnan(v[i]) ? 0 : INFINITY;
         else if (std::isinf(w) || std::isinf(v[i])) ratio = v[i] == w || (std::isinf(v[i]) && std::fabs(w) > largest * (1 - eps)) ? 0 : INFINITY;
         else {
