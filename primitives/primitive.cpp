@@ -51,6 +51,14 @@ std::vector<Tensor> Primitive::run(std::span<const Tensor> in) const {
     return out;
 }
 
+void Primitive::run_in_place(std::span<const Tensor> in) const {
+    std::vector<Tensor> out;
+    for (const TensorSpec &o : op_->signature.outputs)
+        for (size_t k = 0; k < in.size() && k < op_->signature.inputs.size(); k++)
+            if (op_->signature.inputs[k].name + "_out" == o.name) out.push_back(in[k]);
+    dispatch_into(*op_, in, attrs_, out);
+}
+
 std::vector<Tensor> Primitive::run_promoted(std::initializer_list<Argument> in) const {
     const OpRecord &op = op_->record;
     const std::vector<TensorSpec> &specs = op_->signature.inputs;

@@ -33,6 +33,10 @@ public:
     // Elementwise: numbers become tensors, dtypes are promoted as NumPy does (casts are recorded on the tape).
     std::vector<Tensor> run_promoted(std::initializer_list<Argument> in) const;
 
+    // Of ops whose every output is named <input>_out: writes those inputs' memory, element on element. Never recorded.
+    void run_in_place(std::span<const Tensor> in) const;
+    void run_in_place(std::initializer_list<Tensor> in) const { run_in_place(std::span<const Tensor>(in.begin(), in.size())); }
+
     const RegisteredOp &op() const { return *op_; }
     const Attrs &attrs() const { return attrs_; }
     Primitive with(const char *attr, const AttrValue &value) const;  // for attributes given at the call

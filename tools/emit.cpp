@@ -1,5 +1,6 @@
 #include "tools/emit.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "registry/signature.h"
@@ -96,10 +97,15 @@ struct Parameters {
 
 std::string face(const OpRecord &r) {
     const Signature sig(r.name, r.signature);
-    const bool promotes = r.form == Form::elementwise && sig.inputs.size() >= 2;
+    // Outputs named <input>_out are written into those inputs.
+    auto updates = [&](const TensorSpec &o) {
+        return std::any_of(sig.inputs.begin(), sig.inputs.end(), [&](const TensorSpec &i) { return i.name + "_out" == o.name; });
+    };
+    const bool in_place = std::all_of(sig.outputs.begin(), sig.outputs.end(), updates);
+    const bool promotes = r.form == Form::elementwise && sig.inputs.size() >= 2 && !in_place;
     const std::string cls = class_name(r), fn = r.functional.empty() ? r.name : r.functional;
     const size_t outputs = sig.outputs.size();
-    const std::string result = outputs == 1 ? "Tensor" : "std::array<Tensor, " + std::to_string(outputs) + ">";
+    const std::string result = in_place ? "void" : outputs == 1 ? "Tensor" : "std::array<Tensor, " + std::to_string(outputs) + ">";
     Parameters construct, call, all;
     std::string given, tensors, set;
     for (auto &t : sig.inputs) {
@@ -120,13 +126,12 @@ std::string face(const OpRecord &r) {
             construct.add(declaration, a.name), all.add(declaration, a.name);
             given += (given.empty() ? "" : ", ") + ("{" + quoted(a.name) + ", " + a.name + "}");
         }
-    const std::string run = promotes ? "run_promoted" : "run";
-    const std::string invoke = set.empty() ? run + "({" + tensors + "})" : "with_all(*this)" ;
+    const std::string run = in_place ? "run_in_place" : promotes ? "run_promoted" : "run";
     std::string s = "// " + r.signature + (r.doc.empty() ? "" : "\n// " + r.doc) + "\n";
     s += "namespace ops {\nclass " + cls + " : public Primitive {\npublic:\n";
     s += "    " + std::string(construct.declared.find(',') == std::string::npos && !construct.declared.empty() ? "explicit " : "") + cls + "(" + construct.declared + ") : Primitive(" + quoted(r.name) + (given.empty() ? "" : ", {" + given + "}") + ") {}\n";
     std::string value = set.empty() ? run + "({" + tensors + "})" : "(*this)" + set + "." + run + "({" + tensors + "})";
-    value = outputs == 1 ? value + "[0]" : "outputs<" + std::to_string(outputs) + ">(" + value + ")";
+    if (!in_place) value = outputs == 1 ? value + "[0]" : "outputs<" + std::to_string(outputs) + ">(" + value + ")";
     s += "    " + result + " operator()(" + call.declared + ") const { return " + value + "; }\n};\n}  // namespace ops\n";
     s += "namespace F {\ninline " + result + " " + fn + "(" + all.declared + ") {\n";
     if (construct.passed.empty()) s += "    static const ops::" + cls + " op;\n    return op(" + call.passed + ");\n}\n";
