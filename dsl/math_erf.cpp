@@ -5,8 +5,9 @@ namespace halyard::math {
 using namespace Halide;
 namespace {
 
-// e^(a^2/2) erfc(a / sqrt 2) / 2 = (1 - v) P(v - 1/2), v = a / (a + 5/2), 0 <= a < 13.5.
-const std::vector<double> normal_tail = {0.28266266, -0.34695363, 0.211179078, 0.0295553245, -0.104867503, -0.0204980355, 0.0645475761, 0.0350330883, -0.0315905996, -0.0319361091};
+// e^(a^2/2) erfc(a / sqrt 2) / 2 = (1 - v) P(v - 1/2), v = a / (a + 9/4), 0 <= a < 13.5.
+const std::vector<double> normal_tail = {0.307303876, -0.343449831, 0.142459601, 0.0989758, -0.0751404093, -0.0801855328, 0.0237847418,
+                                         0.0776043459, 0.0254745427, -0.0480802767, -0.0409603492};
 
 Expr tail_polynomial(const Expr &v, double factor) {
     std::vector<double> c = normal_tail;
@@ -29,7 +30,7 @@ Two square_of(const Expr &x) {  // x^2, the first part exact
 // erfc(z), 0 <= z < 10.3
 Expr erfc_large(const Expr &z) {
     Two s = square_of(z);
-    const double k = 1.7677669529663689;  // 5/2 sqrt(1/2)
+    const double k = 1.590990257669732;  // 9/4 sqrt(1/2)
     Expr u = over(num(1), plus(z, num(k)));  // (1 - v) / k: relatively accurate where v is near 1
     return times(gaussian(num(2) * s.high, num(2) * s.low), u * tail_polynomial(z * u, k * 0x1p-63));
 }
@@ -50,9 +51,9 @@ Expr erfc_f32(const Expr &x) {
 }
 
 Expr gelu_f32(const Expr &x) {  // x Phi(x) = max(x, 0) - a Phi(-a), a = |x|
-    Expr a = min(magnitude(x), num(14.5)), v = over(a, plus(a, num(2.5)));
+    Expr a = min(magnitude(x), num(14.5)), v = over(a, plus(a, num(2.25)));
     Two s = square_of(a);
-    Expr tail = times(gaussian(s.high, s.low), v * tail_polynomial(v, 2.5 * 0x1p-64));  // a (1 - v) = 5/2 v
+    Expr tail = times(gaussian(s.high, s.low), v * tail_polynomial(v, 2.25 * 0x1p-64));  // a (1 - v) = 9/4 v
     return select(nan_or_below(x, 0x1p-40f), num(0.5) * x, minus(select(bits(x) < 0, num(-0.0), x), tail));
 }
 
