@@ -50,31 +50,29 @@ struct Dropout : Op {
         flops = "n";
     }
     Func x = input("x"), y = output("y"), mask = output("mask");
-    Func random[2] = {Func("random_y"), Func("random_mask")};  // one per output: drawing twice is cheaper than a pass through memory
+    Func random{"random"}, kept{"kept"};  // a byte per element, for both outputs: drawing twice would cost more than the bytes
     Expr seed_lo = scalar("seed_lo", 0), seed_hi = scalar("seed_hi", 0), offset_lo = scalar("offset_lo", 0), offset_hi = scalar("offset_hi", 0);
     Expr p = scalar("p", 0.5);
     Var n{"n"}, b{"b"};
 
-    Expr kept(Func &r) {
+    void algorithm() override {
         auto bits = [](const Expr &e) { return cast(UInt(32), e); };
-        r(b) = Halide::Tuple(philox({bits(b), Halide::Internal::make_const(UInt(32), 0), bits(offset_lo), bits(offset_hi)}, {bits(seed_lo), bits(seed_hi)}));
-        const Halide::FuncRef drawn = r(n / (words * block) * block + n % block);
+        random(b) = Halide::Tuple(philox({bits(b), Halide::Internal::make_const(UInt(32), 0), bits(offset_lo), bits(offset_hi)}, {bits(seed_lo), bits(seed_hi)}));
+        const Halide::FuncRef drawn = random(n / (words * block) * block + n % block);
         const Expr word = n / block % words;
         const Expr u = select(word == 0, Expr(drawn[0]), word == 1, Expr(drawn[1]), word == 2, Expr(drawn[2]), Expr(drawn[3]));
-        return math::real(u >> unused_bits) * Expr(step) >= p;
-    }
-    void algorithm() override {
-        y(n) = select(kept(random[0]), x(n) * (1_r / (1_r - p)), 0_r);
-        mask(n) = kept(random[1]);
+        kept(n) = cast(UInt(8), math::real(u >> unused_bits) * Expr(step) >= p);
+        y(n) = select(kept(n) != 0, x(n) * (1_r / (1_r - p)), 0_r);
+        mask(n) = kept(n) != 0;
     }
     void schedule(const Cpu &cpu) override {
-        const int chunk = cpu.pick("chunk", {64, 256}) * words * block;
-        Var task("task"), i("i"), group("group"), w("w"), l("l");
-        for (size_t k = 0; k < 2; k++) {
-            out[k].compute_root().split(n, task, i, chunk, Tail::GuardWithIf).split(i, group, i, words * block, Tail::GuardWithIf).split(i, w, l, block, Tail::GuardWithIf);
-            out[k].parallel(task).unroll(w).vectorize(l);
-            random[k].compute_at(out[k], group).vectorize(b, block, Tail::RoundUp);
-        }
+        const int chunk = cpu.pick("chunk", {16384, 4096});
+        Var task("task"), i("i"), w("w"), l("l");
+        for (Func &f : out)
+            f.compute_root().split(n, task, i, chunk, Tail::GuardWithIf).parallel(task).vectorize(i, f.name() == y.name() ? cpu.lanes : words * block, Tail::GuardWithIf);
+        kept.compute_root().align_bounds(n, words * block).split(n, n, l, words * block, Tail::RoundUp).split(l, w, l, block);
+        kept.split(n, task, n, chunk / (words * block), Tail::GuardWithIf).parallel(task).unroll(w).vectorize(l);
+        random.compute_at(kept, n).vectorize(b, block, Tail::RoundUp);
     }
     void reference(Problem &q) const override {
         const double keep_from = q.real("p");
