@@ -20,7 +20,7 @@ public:
 private:
     double p_;
     int64_t seed_;
-    std::shared_ptr<std::atomic<int64_t>> drawn_;  // elements so far: where the next mask starts
+    std::shared_ptr<std::atomic<int64_t>> calls_;  // the number of the next mask
 };
 
 }  // namespace halyard::nn
