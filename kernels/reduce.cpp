@@ -1,0 +1,212 @@
+// Reductions over any dimensions: x[o,r,i,s], of which r and s (the dimensions in `axis`) are reduced.
+//
+// Every reduction is a tree that depends on the shape alone: runs of 16 (rows: of 64 partial results side by side), runs of
+// 16 of those, and so on. So the error of a sum grows with the tree's depth (pairwise summation: Higham, "The accuracy of
+// floating point summation", SIAM J. Sci. Comput. 14, 1993), and threads and instruction sets cannot change a bit.
+#include <cmath>
+
+#include "dsl/op.h"
+
+namespace halyard {
+namespace {
+
+using Halide::Expr;
+using Halide::likely;
+using Halide::unsafe_promise_clamped;
+
+constexpr int run = 16, width = 64;  // of partial results
+constexpr int task_elements = 16384;
+
+Expr blocks(const Expr &n, int of) { return (n + (of - 1)) / of; }
+Expr is_nan_real(const Expr &v) { return v != v; }
+
+struct Reduction : Op {
+    Reduction(const std::string &name, const std::string &mindspore) : Op(name, "x[o,r,i,s] -> y[o,i]") {
+        form = Form::reduction, any_strides = true;
+        alias = mindspore;
+        attrs.push_back({"axis", AttrKind::ints, "", {}, {}, true});
+        flag("keep_dims", false);
+        variants = {{"whole", "s>=131072 o*i<=4"}, {"rows", "s>=16"}, {"tall", "r>=1024 o*i<=65536"}, {"columns", ""}};
+        samples = {"o=1 r=1 i=1 s=1 axis=1,3", "o=2 r=3 i=5 s=7 axis=1,3", "o=1 r=1 i=3 s=17 axis=1,3", "o=3 r=2 i=5 s=63 axis=1,3",
+                   "o=1 r=1 i=7 s=65 axis=1,3", "o=1 r=31 i=33 s=1 axis=1,3", "o=3 r=257 i=15 s=1 axis=1,3", "o=1 r=1031 i=17 s=1 axis=1,3",
+                   "o=2 r=1 i=1 s=16411 axis=1,3", "o=1 r=1 i=2 s=131101 axis=1,3"};
+        bench = {"o=1 r=1 i=1 s=4194304 axis=1,3", "o=1 r=1 i=4096 s=1024 axis=1,3", "o=1 r=4096 i=1024 s=1 axis=1,3",
+                 "o=1 r=32 i=64 s=3136 axis=1,3", "o=1 r=32 i=10 s=1 axis=1,3"};
+        flops = "o*r*i*s";
+    }
+    Func x = input("x"), y = output("y");
+    Var i{"i"}, o{"o"}, u{"u"}, t{"t"}, r{"r"};
+    Func level[3] = {Func("runs"), Func("runs_of_runs"), Func("runs_of_runs_of_runs")};  // of a run, of 16 runs, of 256 runs
+    Func all{"all"};               // what is left to fold across `width`
+    Func folds[6];
+    RDom k[4];
+    Expr count;
+
+    virtual Expr start() const = 0;
+    virtual Expr combine(const Expr &a, const Expr &b) const = 0;
+    virtual Expr finish(const Expr &a) const { return a; }
+
+    bool along_s() const { return variant == "whole" || variant == "rows"; }
+
+    void algorithm() override {
+        count = math::real(size("r")) * math::real(size("s"));
+        const Expr n = along_s() ? blocks(size("s"), width) : size("r");
+        k[0] = along_s() ? RDom(0, run) : RDom(0, size("s"), 0, run);
+        const Expr at = along_s() ? t * run + k[0].x : t * run + k[0].y;
+        const Expr element = at * width + u;
+        k[0].where(along_s() ? likely(element < size("s")) : likely(at < n) && likely(i < size("i")));
+        const Expr value = along_s() ? x(unsafe_promise_clamped(element, 0, size("s") - 1), i, r, o)
+                                     : x(k[0].x, unsafe_promise_clamped(i, 0, size("i") - 1), unsafe_promise_clamped(at, 0, n - 1), o);
+        const std::vector<Var> args = along_s() ? std::vector<Var>{u, t, i, r, o} : std::vector<Var>{i, t, o};
+        level[0](args) = start();
+        level[0](args) = combine(level[0](args), value);
+        auto part = [&](const Func &f, const Expr &place) { return along_s() ? f(u, place, i, r, o) : f(i, place, o); };
+        Expr m = n;
+        for (int l = 1; l < 3; l++) {
+            m = blocks(m, run);
+            k[l] = RDom(0, run);
+            k[l].where(likely(t * run + k[l].x < m));
+            level[l](args) = start();
+            level[l](args) = combine(level[l](args), part(level[l - 1], unsafe_promise_clamped(t * run + k[l].x, 0, m - 1)));
+        }
+        m = blocks(m, run);
+        if (!along_s()) {
+            k[3] = RDom(0, m);
+            all(i, o) = start();
+            all(i, o) = combine(all(i, o), level[2](i, k[3].x, o));
+            y(i, o) = finish(all(i, o));
+            return;
+        }
+        k[3] = RDom(0, m, 0, size("r"));
+        all(u, i, o) = start();
+        all(u, i, o) = combine(all(u, i, o), level[2](u, k[3].x, i, k[3].y, o));
+        Func from = all;
+        for (int w = width / 2, f = 0; w > 0; w /= 2, f++) {
+            folds[f] = Func("fold" + std::to_string(w));
+            folds[f](u, i, o) = combine(from(u, i, o), from(u + w, i, o));
+            from = folds[f];
+        }
+        y(i, o) = finish(from(0, i, o));
+    }
+
+    // Rows: `width` partial results in registers, one row after another.
+    void schedule_rows(const Cpu &cpu) {
+        const bool whole = variant == "whole";
+        const int v = std::min(cpu.lanes, width);
+        Func last = store();
+        Var row("row"), task("task"), ri("ri");
+        const Expr dense = memory[0].dim(0).stride() == 1;
+        last.fuse(var(0), var(1), row).split(row, task, ri, max(1, task_elements / max(1, size("r") * size("s"))), Tail::GuardWithIf);
+        if (!whole) last.parallel(task);
+        all.compute_at(last, ri).bound(u, 0, width).vectorize(u, v).unroll(u);
+        all.update().reorder(u, k[3].x, k[3].y).vectorize(u, v).unroll(u);
+        for (int w = width / 2, f = 0; w > 0; w /= 2, f++) {
+            folds[f].compute_at(last, ri).bound_extent(u, w);
+            if (w >= v) folds[f].vectorize(u, v).unroll(u);
+            else if (w > 1) folds[f].vectorize(u, w);
+        }
+        for (int l = 2; l >= 0; l--) {
+            if (l == 2) level[l].compute_at(all, k[3].x);
+            else if (whole && l == 1) level[l].compute_root().parallel(t);
+            else level[l].compute_at(level[l + 1], k[l + 1].x);
+            level[l].bound(u, 0, width).vectorize(u, v).unroll(u);
+            level[l].update().reorder(u, k[l].x).vectorize(u, v).unroll(u);
+            if (whole && l == 1) level[l].update().parallel(t).specialize(dense);
+        }
+        last.specialize(dense);
+    }
+
+    // Columns: i goes into vectors; a wide piece of 16 rows at a time, in tiles that fit registers.
+    void schedule_columns(const Cpu &cpu) {
+        const bool tall = variant == "tall";
+        const int v = std::min(cpu.lanes, width), wide = cpu.pick("wide", {1024, 512, 4096});
+        Func last = store();
+        Var vec("vec"), lane("lane"), piece("piece"), tile("tile"), ii("ii"), task("task");
+        auto tiled = [&](Func f) { f.split(i, tile, ii, width, Tail::RoundUp).vectorize(ii, v).unroll(ii); };
+        auto tiled_update = [&](Func f, const RVar &along) {
+            f.update().split(i, tile, ii, width, Tail::RoundUp).reorder(ii, tile, along).vectorize(ii, v).unroll(ii);
+        };
+        last.split(var(0), vec, lane, v, Tail::GuardWithIf).vectorize(lane).split(vec, piece, vec, wide / v, Tail::GuardWithIf);
+        last.fuse(piece, var(1), task).parallel(task);
+        all.compute_at(last, task);
+        tiled(all);
+        tiled_update(all, k[3].x);
+        for (int l = 2; l > 0; l--) {
+            if (l == 2) level[l].compute_at(all, k[3].x);
+            else if (tall) level[l].compute_root().fuse(t, o, task).parallel(task);
+            else level[l].compute_at(level[l + 1], k[l + 1].x);
+            tiled(level[l]);
+            tiled_update(level[l], k[l].x);
+            if (tall && l == 1) level[l].update().fuse(t, o, task).parallel(task);
+        }
+        level[0].compute_at(level[1], tile).bound_extent(i, width).vectorize(i, v).unroll(i);
+        level[0].update().reorder(i, k[0].x, k[0].y).vectorize(i, v).unroll(i);
+        level[1].specialize(memory[0].dim(1).stride() == 1);
+        level[1].update().specialize(memory[0].dim(1).stride() == 1);
+    }
+
+    void schedule(const Cpu &cpu) override { along_s() ? schedule_rows(cpu) : schedule_columns(cpu); }
+
+    template<class F> void each(Problem &p, F value) const {
+        for (int64_t a = 0; a < p["o"]; a++)
+            for (int64_t c = 0; c < p["i"]; c++)
+                value(a, c, [&](auto visit) {
+                    for (int64_t b = 0; b < p["r"]; b++)
+                        for (int64_t d = 0; d < p["s"]; d++) visit(p("x")(a, b, c, d));
+                });
+    }
+};
+
+struct ReduceSum : Reduction {
+    bool mean;
+    explicit ReduceSum(bool mean) : Reduction(mean ? "reduce_mean" : "reduce_sum", mean ? "ReduceMean" : "ReduceSum"), mean(mean) {
+        doc = mean ? "y = sum of x over axis / number of elements; of nothing: NaN" : "y = sum of x over axis; integers wrap; of nothing: 0";
+        if (!mean) dtypes.insert(dtypes.end(), {"i64", "i32"});
+        contract = {Contract::products, 8};
+    }
+    Expr start() const override { return 0_r; }
+    Expr combine(const Expr &a, const Expr &b) const override { return a + b; }
+    Expr finish(const Expr &a) const override { return mean ? a / count : a; }
+    void reference(Problem &p) const override {
+        const double n = mean ? (double)(p["r"] * p["s"]) : 1;
+        p.magnitude["y"] = p("y");
+        each(p, [&](int64_t a, int64_t c, auto elements) {
+            double sum = 0, size = 0;
+            elements([&](double v) { sum += v, size += std::fabs(v); });
+            p("y")(a, c) = sum / n, p.magnitude["y"](a, c) = size / n;
+        });
+    }
+};
+
+// NaN wins against everything, wherever it stands; of -0 and +0 either may come out.
+struct ReduceExtremum : Reduction {
+    bool largest;
+    explicit ReduceExtremum(bool largest) : Reduction(largest ? "reduce_max" : "reduce_min", largest ? "ReduceMax" : "ReduceMin"), largest(largest) {
+        doc = std::string(largest ? "y = largest" : "y = smallest") + " x along axis; NaN if there is one; of nothing: an error";
+        dtypes.insert(dtypes.end(), {"i64", "i32", "i8", "u8"});
+        conditions = {"r>0", "s>0"};
+        contract = {Contract::elementwise, 0};
+    }
+    Expr start() const override { return largest ? math::lowest() : math::highest(); }
+    Expr combine(const Expr &a, const Expr &b) const override { return select((largest ? b > a : b < a) || is_nan_real(b), b, a); }
+    void reference(Problem &p) const override {
+        each(p, [&](int64_t a, int64_t c, auto elements) {
+            double best = largest ? -INFINITY : INFINITY;
+            elements([&](double v) {
+                if (std::isnan(v) || (largest ? v > best : v < best)) best = v;
+            });
+            p("y")(a, c) = best;
+        });
+    }
+};
+
+}  // namespace
+
+HALYARD_OPS {
+    ops.add<ReduceSum>(false);
+    ops.add<ReduceSum>(true);
+    ops.add<ReduceExtremum>(true);
+    ops.add<ReduceExtremum>(false);
+}
+
+}  // namespace halyard
