@@ -12,10 +12,22 @@ Tensor mul(const Tensor &a, const Tensor &b) { return run1("mul", {a, b}); }
 Tensor add(const Tensor &a, const Tensor &b) { return run1("add", {a, b}); }
 Tensor scaled(const Tensor &a, double by) { return mul(a, Tensor::scalar(by, a.dtype())); }
 
-// The tape sums it to the input's shape and casts it to the input's dtype.
+// The tape sums or repeats it to the input's shape and casts it to the input's dtype.
 Tensor pass(In in, const RegisteredOp &, const Attrs &) { return in[0]; }
 Tensor none(In, const RegisteredOp &, const Attrs &) { return {}; }
 Tensor product(In in, const RegisteredOp &, const Attrs &) { return mul(in[0], in[1]); }
+
+// dy with the reduced dimensions back, of extent 1; the tape repeats it along them, as a view.
+Tensor spread(In in, const RegisteredOp &op, const Attrs &attrs) {
+    const Ints &axes = attrs.ints((size_t)attrs.find("axis"));
+    if (axes.empty() || attrs.integer((size_t)attrs.find("keep_dims"))) return in[0];
+    const int rank = in[0].rank() + (int)axes.size();
+    unsigned reduced = 0;
+    for (int64_t a : axes) reduced |= 1u << normal_axis(op.record.name.c_str(), a, rank);
+    Shape s;
+    for (int d = 0, kept = 0; d < rank; d++) s.push_back(reduced >> d & 1 ? 1 : in[0].shape()[kept++]);
+    return reshaped(in[0], s);
+}
 
 // tanh_dx = dy (1 - y^2)
 Tensor tanh_dx_in_y(In in, const RegisteredOp &, const Attrs &) { return scaled(mul(in[0], mul(in[1], in[2])), -2); }
@@ -49,6 +61,7 @@ const ComposedGradient *composed_gradient(const std::string &op, const std::stri
         {"cast", "x", {"dy"}, pass},
         {"copy", "x", {"dy"}, pass},
         {"sub", "a", {"dy"}, pass},
+        {"reduce_sum", "x", {"dy"}, spread},
         // second order
         {"mul_da", "a", {}, none},
         {"mul_db", "b", {}, none},
@@ -62,7 +75,6 @@ const ComposedGradient *composed_gradient(const std::string &op, const std::stri
         {"softmax_dx", "y", {"y", "dy", "ddx"}, softmax_dx_in_y},
         {"softmax_dx", "dy", {"y", "ddx"}, again},
         {"dropout_kernel_dx", "dy", {"mask", "ddx"}, again},
-        {"reduce_sum_dx", "dy", {"ddx"}, reduce},
         {"reduce_mean_dx", "dy", {"ddx"}, reduce},
     };
     for (const ComposedGradient &g : all)

@@ -175,7 +175,8 @@ struct Walk {
 
     void add(int id, Tensor g, const char *op) {
         const Node &n = nodes[(size_t)id];
-        g = cast_to(sum_to(g, n.shape, op), n.dtype);
+        g = g.elements() < n.shape.elements() ? broadcast_view(g, n.shape) : sum_to(g, n.shape, op);
+        g = cast_to(g, n.dtype);
         accumulate(gradients[(size_t)id], std::move(g), in_place);
     }
     Tensor zeros(int id) const { return Tensor::zeros(nodes[(size_t)id].shape, nodes[(size_t)id].dtype); }

@@ -28,6 +28,15 @@ TEST(Tape, BroadcastGradientsAreSummedBack) {
     gradient_check([](const Tensors &x) { return F::mul(x[0], x[1]); }, {numbers({4, 1, 3}), numbers({2, 1}, 2)});
 }
 
+TEST(Tape, SumsSpreadTheirGradient) {
+    const Tensor x = numbers({2, 3, 4});
+    for (const Ints &axis : {Ints{}, Ints{1}, Ints{-1, 0}, Ints{0, 1, 2}})
+        for (bool keep : {false, true}) {
+            gradient_check([&](const Tensors &v) { return F::reduce_sum(v[0], axis, keep); }, {x});
+            gradient_check([&](const Tensors &v) { return F::exp(F::reduce_sum(F::mul(v[0], v[0]), axis, keep)); }, {numbers({2, 1, 2})});
+        }
+}
+
 TEST(Tape, SeveralUsesAddUp) {
     gradient_check([](const Tensors &x) { return F::add(F::add(F::mul(x[0], x[0]), x[0]), F::mul(F::tanh(x[0]), x[0])); }, {numbers({3, 2})});
     const Tensor x = Tensor::from<double>({2.0});
