@@ -93,6 +93,8 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
     auto shape_of = [&](const TensorSpec &t) {
         Shape shape;
         for (auto &e : op.extents_of(t)) shape.push_back(evaluate<int64_t>(e, problem.dims));
+        const auto swap = problem.dims.find("transpose_" + t.name);
+        if (swap != problem.dims.end() && swap->second) std::swap(shape[shape.rank() - 1], shape[shape.rank() - 2]);
         return shape;
     };
     std::mt19937 rng((uint32_t)seed);
