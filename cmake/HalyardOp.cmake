@@ -1,4 +1,4 @@
-# halyard_op(NAME): kernels/NAME.cpp becomes, in one line,
+# halyard_op(NAME [USES other op files]): kernels/NAME.cpp becomes, in one line (USES: those whose ops its chains name),
 #   op_NAME      its build-time code, which development tools link for the JIT, checks and references
 #   gen_NAME     the generator with just this file in it: touching one op rebuilds one op
 #   <build>/kernels/NAME.{kernels.a,records.cpp,face.h}, gathered by halyard_ops_done()
@@ -8,6 +8,11 @@ set(HALYARD_KERNEL_DIR "${CMAKE_BINARY_DIR}/kernels")
 set(HALYARD_ISAS "baseline,avx2,avx512" CACHE STRING "ISA levels that kernels are compiled for")
 
 function(halyard_op NAME)
+  cmake_parse_arguments(A "" "" "USES" ${ARGN})
+  set(used "")
+  foreach(other IN LISTS A_USES)
+    list(APPEND used $<TARGET_OBJECTS:op_${other}>)
+  endforeach()
   set_property(GLOBAL APPEND PROPERTY HALYARD_OPS ${NAME})
   add_library(op_${NAME} OBJECT "${PROJECT_SOURCE_DIR}/kernels/${NAME}.cpp")
   target_compile_definitions(op_${NAME} PRIVATE HALYARD_OP_FILE=${NAME})
@@ -21,7 +26,7 @@ void list_ops(OpTable &ops);
 void list_ops(OpTable &ops) { halyard_list_@NAME@(ops); }
 }  // namespace halyard
 " @ONLY)
-  add_executable(gen_${NAME} "${HALYARD_KERNEL_DIR}/list_${NAME}.cpp" $<TARGET_OBJECTS:op_${NAME}> $<TARGET_OBJECTS:halyard_gen_main>)
+  add_executable(gen_${NAME} "${HALYARD_KERNEL_DIR}/list_${NAME}.cpp" $<TARGET_OBJECTS:op_${NAME}> ${used} $<TARGET_OBJECTS:halyard_gen_main>)
   target_link_libraries(gen_${NAME} PRIVATE halyard_kernel_base)
   set_target_properties(gen_${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/gen")
 

@@ -41,7 +41,7 @@ Target target_of(const Instance &i) {
 namespace {
 
 // Type variables of the signature, in order of appearance, bound to the words of "f32,i32".
-std::map<std::string, Type> bind_types(const Op &op, const Instance &i) {
+std::map<std::string, Type> bind_types(Op &op, const Instance &i) {
     std::map<std::string, Type> bound;
     std::stringstream words(i.dtypes);
     auto bind = [&](const TensorSpec &t) {
@@ -49,7 +49,7 @@ std::map<std::string, Type> bind_types(const Op &op, const Instance &i) {
         if (!variable || bound.count(t.dtype)) return;
         std::string w;
         if (i.dtypes == "exact") bound[t.dtype] = UInt(32);
-        else if (std::getline(words, w, ',')) bound[t.dtype] = halide_type(dtype_of(w));
+        else if (std::getline(words, w, ',')) bound[t.dtype] = halide_type(op.types[t.dtype] = dtype_of(w));
         else throw DTypeError(op.name, "dtypes '" + i.dtypes + "' name too few types for " + op.signature);
     };
     for (auto &t : op.sig.inputs) bind(t);
@@ -57,10 +57,11 @@ std::map<std::string, Type> bind_types(const Op &op, const Instance &i) {
     return bound;
 }
 
-Arithmetic arithmetic_of(const std::map<std::string, Type> &bound, bool exactly) {
+Arithmetic arithmetic_of(const std::map<std::string, Type> &bound, bool exactly, bool moves) {
     if (exactly) return exact();
     const auto t = bound.find("T");
     if (t == bound.end()) return ieee(Float(32));
+    if (moves) return t->second.is_float() ? ieee(t->second) : integer(t->second);
     if (t->second.is_float()) return ieee(t->second.bits() == 64 ? Float(64) : Float(32));
     return integer(t->second);
 }
@@ -81,6 +82,8 @@ Kernel::Kernel(OpPtr o, Instance i) : op(std::move(o)), instance(std::move(i)), 
     }
 }
 
+bool Kernel::strides_free() const { return op->any_strides && instance.backend != "ascend"; }
+
 void Kernel::build() {
     const auto bound = bind_types(*op, instance);
     const bool exactly = instance.dtypes == "exact";
@@ -99,11 +102,12 @@ void Kernel::build() {
         return instance.adjoint_in.empty() || !is_real ? f : BoundaryConditions::constant_exterior(f, 0_r, bounds_of(m));
     };
     op->variant = instance.variant;
+    if (instance.backend == "ascend") op->any_rank = 1;  // its tiles are runs of memory
     for (size_t k = 0; k < op->in.size(); k++) {
         const TensorSpec &spec = op->sig.inputs[k];
         op->memory.emplace_back(storage_of(spec), (int)op->extents_of(spec).size(), spec.name);
         ImageParam &m = op->memory.back();
-        if (op->any_strides && m.dimensions() > 0) m.dim(0).set_stride(Expr());
+        if (strides_free() && m.dimensions() > 0) m.dim(0).set_stride(Expr());
         Op::Extents e;
         for (int d = 0; d < m.dimensions(); d++) e.push_back(m.dim(d).extent());
         op->feed(k, loaded(m, spec), e);
@@ -134,13 +138,13 @@ void Kernel::build() {
         gm(op->out[0].args()) = op->out[0](op->out[0].args());
         results = {gm};
     }
-    Arithmetic a = arithmetic_of(bound, exactly);
+    Arithmetic a = arithmetic_of(bound, exactly, op->moves);
     if (instance.backend == "ascend") a.own_math = false;  // it has vexp and friends
     interpret(results, storage, a);
     pipeline = Pipeline(results);
     const Backend b{target, a.real, instance.variant, &instance.picks};
     lanes = b.lanes;
-    if (op->any_strides && instance.adjoint_in.empty())
+    if (strides_free() && instance.adjoint_in.empty())
         for (Func f : results)
             if (f.dimensions() > 0) f.output_buffer().dim(0).set_stride(Expr());
     if (!instance.scheduled || !instance.adjoint_in.empty()) {

@@ -38,6 +38,7 @@ public:
 
 private:
     void build();
+    bool strides_free() const;
 };
 
 // Where compiled kernels are kept: ${XDG_CACHE_HOME:-~/.cache}/halyard/kernels

@@ -12,7 +12,7 @@ Op::Op(std::string n, std::string text) : sig(n, text) {
 std::vector<std::string> Op::extents_of(const TensorSpec &t) const {
     std::vector<std::string> e;
     if (t.any_rank)
-        for (int d = 0; d < elementwise_rank; d++) e.push_back("d" + std::to_string(d));
+        for (int d = 0; d < any_rank; d++) e.push_back("d" + std::to_string(d));
     if (!t.group.empty()) e.push_back(t.group);
     e.insert(e.end(), t.extents.begin(), t.extents.end());
     return e;

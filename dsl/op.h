@@ -22,7 +22,7 @@
 
 namespace halyard {
 
-inline constexpr int elementwise_rank = 3;  // dimensions of an elementwise kernel
+inline constexpr int elementwise_rank = 3;  // dimensions of an elementwise kernel, as registry/canonical.h leaves them
 
 class Op : public OpRecord {
 public:
@@ -51,6 +51,9 @@ public:
     std::vector<Halide::ImageParam> memory;  // where inputs are loaded from; empty inside a chain
     std::map<std::string, Halide::Parameter> parameters;  // of the scalars
     std::string variant;                     // being built: an algorithm may differ by variant
+    std::map<std::string, DType> types;      // being built: what T, U, ... are; empty in exact mode
+    bool moves = false;                      // elements are moved as they are stored, in T: no arithmetic between
+    int any_rank = elementwise_rank;         // dimensions of x[*] in this instance
 
 protected:
     using Var = Halide::Var;

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "dsl/convert.h"
+#include "dsl/integer_math.h"
 #include "dsl/math.h"
 #include "registry/error.h"
 
@@ -17,6 +19,7 @@ namespace math {
 Expr real(const Expr &e) { return cast(Float(64), e); }
 Expr call(const char *name, std::vector<Expr> args) { return Call::make(Float(64), std::string(name) + "_f64", std::move(args), Call::PureExtern); }
 Expr lowest() { return FloatImm::make(Float(64), -INFINITY); }
+Expr negative(const Expr &x) { return x * FloatImm::make(Float(64), -1); }
 Expr highest() { return FloatImm::make(Float(64), INFINITY); }
 }  // namespace math
 
@@ -122,8 +125,10 @@ class Interpret : public IRMutator {
             if (name == "floor" || name == "ceil" || name == "round" || name == "trunc") return args[0];
             if (starts_with(name, "is_nan") || starts_with(name, "is_inf")) return const_false();
             if (starts_with(name, "is_finite")) return const_true();
+            if (Expr e = integer_function(name, args); e.defined()) return e;
             throw DTypeError("interpret", name + " is not defined on integers");
         }
+        if (Expr e = float_division(name, args); e.defined()) return e;
         if (op->is_intrinsic()) return Call::make(t, op->name, args, op->call_type);
         return math::expand(name, args, a.own_math);
     }
@@ -135,7 +140,7 @@ public:
         std::vector<Type> types;
         for (const Type &t : f.output_types()) types.push_back(stored ? *stored : map(t));
         if (stored)
-            for (Expr &v : f.definition().values()) v = v.type() == *stored ? v : cast(*stored, v);
+            for (Expr &v : f.definition().values()) v = exact() ? cast(*stored, v) : converted(v, *stored);
         // The one place that leans on a function Halide made for deserialisation: it resets a Func's output types.
         std::vector<Parameter> buffers;
         for (size_t i = 0; i < types.size(); i++) buffers.emplace_back(types[i], true, f.dimensions(), f.name() + (types.size() > 1 ? "." + std::to_string(i) : ""));

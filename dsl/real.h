@@ -35,13 +35,19 @@ Halide::Expr real(const Halide::Expr &e);                             // an inte
 Halide::Expr call(const char *name, std::vector<Halide::Expr> args);  // a function of dsl/math.h by name: "expm1"
 Halide::Expr lowest();                                                // -infinity: where a max starts
 Halide::Expr highest();                                               // +infinity: where a min starts
+Halide::Expr negative(const Halide::Expr &x);                         // -x with -0 for 0: Halide's own minus is 0 - x
+inline Halide::Expr floor_div(Halide::Expr a, Halide::Expr b) { return call("floor_div", {a, b}); }  // integers too: dsl/integer_math.h
+inline Halide::Expr floor_mod(Halide::Expr a, Halide::Expr b) { return call("floor_mod", {a, b}); }
+inline Halide::Expr is_nan(const Halide::Expr &x) { return x != x; }
 inline Halide::Expr erf(const Halide::Expr &x) { return call("erf", {x}); }
+inline Halide::Expr erfc(const Halide::Expr &x) { return call("erfc", {x}); }
 inline Halide::Expr exp2(const Halide::Expr &x) { return call("exp2", {x}); }
 inline Halide::Expr expm1(const Halide::Expr &x) { return call("expm1", {x}); }
 inline Halide::Expr gelu(const Halide::Expr &x) { return call("gelu", {x}); }  // x * P(N(0,1) < x), accurate in its left tail
 inline Halide::Expr gelu_tanh(const Halide::Expr &x) { return call("gelu_tanh", {x}); }
 inline Halide::Expr log1p(const Halide::Expr &x) { return call("log1p", {x}); }
 inline Halide::Expr log2(const Halide::Expr &x) { return call("log2", {x}); }
+inline Halide::Expr logsigmoid(const Halide::Expr &x) { return call("logsigmoid", {x}); }
 inline Halide::Expr mish(const Halide::Expr &x) { return call("mish", {x}); }
 inline Halide::Expr reciprocal(const Halide::Expr &x) { return call("reciprocal", {x}); }
 inline Halide::Expr rsqrt(const Halide::Expr &x) { return call("rsqrt", {x}); }
