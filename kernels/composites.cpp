@@ -222,7 +222,9 @@ struct Fill : Composite {
 
 // Its kernel, dropout_kernel, takes seed and offset as 32-bit words.
 struct Dropout : Composite {
-    Dropout() : Composite("dropout", "x[*] -> y[*] mask:bool[*]", "y = x / (1-p) where mask, else 0; mask is a function of (seed, offset, place); offset -1 counts calls") {
+    Dropout()
+        : Composite("dropout", "x[*] -> y[*] mask:bool[*]",
+                    "y = x / (1-p) where mask, else 0; mask is a function of (seed, offset, place); offset -1 counts calls") {
         attrs.push_back({"p", AttrKind::real, "0.5", {}, {}});
         attr("seed", 0);
         attr("offset", -1);

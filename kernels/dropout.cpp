@@ -57,7 +57,8 @@ struct Dropout : Op {
 
     void algorithm() override {
         auto bits = [](const Expr &e) { return cast(UInt(32), e); };
-        random(b) = Halide::Tuple(philox({bits(b), Halide::Internal::make_const(UInt(32), 0), bits(offset_lo), bits(offset_hi)}, {bits(seed_lo), bits(seed_hi)}));
+        random(b) = Halide::Tuple(
+            philox({bits(b), Halide::Internal::make_const(UInt(32), 0), bits(offset_lo), bits(offset_hi)}, {bits(seed_lo), bits(seed_hi)}));
         const Halide::FuncRef drawn = random(n / (words * block) * block + n % block);
         const Expr word = n / block % words;
         const Expr u = select(word == 0, Expr(drawn[0]), word == 1, Expr(drawn[1]), word == 2, Expr(drawn[2]), Expr(drawn[3]));
@@ -69,7 +70,10 @@ struct Dropout : Op {
         const int chunk = cpu.pick("chunk", {16384, 4096});
         Var task("task"), i("i"), w("w"), l("l");
         for (Func &f : out)
-            f.compute_root().split(n, task, i, chunk, Tail::GuardWithIf).parallel(task).vectorize(i, f.name() == y.name() ? cpu.lanes : words * block, Tail::GuardWithIf);
+            f.compute_root()
+                .split(n, task, i, chunk, Tail::GuardWithIf)
+                .parallel(task)
+                .vectorize(i, f.name() == y.name() ? cpu.lanes : words * block, Tail::GuardWithIf);
         kept.compute_root().align_bounds(n, words * block).split(n, n, l, words * block, Tail::RoundUp).split(l, w, l, block);
         kept.split(n, task, n, chunk / (words * block), Tail::GuardWithIf).parallel(task).unroll(w).vectorize(l);
         random.compute_at(kept, n).vectorize(b, block, Tail::RoundUp);
@@ -78,7 +82,7 @@ struct Dropout : Op {
         const double keep_from = q.real("p");
         for (int64_t i = 0; i < q["n"]; i++) {
             const auto c = philox_words({(uint32_t)(i / (words * block) * block + i % block), 0, (uint32_t)q["offset_lo"], (uint32_t)q["offset_hi"]},
-                                  {(uint32_t)q["seed_lo"], (uint32_t)q["seed_hi"]});
+                                        {(uint32_t)q["seed_lo"], (uint32_t)q["seed_hi"]});
             const bool kept = (double)(c[(size_t)(i / block % words)] >> unused_bits) * step >= keep_from;
             q("mask")(i) = kept;
             q("y")(i) = kept ? q("x")(i) / (1 - keep_from) : 0;

@@ -19,7 +19,9 @@ double real(const Attrs &a, const char *name) { return a.real((size_t)a.find(nam
 // A list with one value per axis of x.
 const Ints &per_axis(const Attrs &a, const char *name, const Tensor &x) {
     const Ints &v = ints(a, name);
-    if ((int)v.size() != x.rank()) throw ShapeError(a.op().name, std::string(name) + " has " + std::to_string(v.size()) + " values, expected " + std::to_string(x.rank()) + " for x" + x.shape().text());
+    if ((int)v.size() != x.rank())
+        throw ShapeError(a.op().name, std::string(name) + " has " + std::to_string(v.size()) + " values, expected " + std::to_string(x.rank()) + " for x" +
+                                          x.shape().text());
     return v;
 }
 
@@ -85,7 +87,8 @@ Result slice(Tensors in, const Attrs &a) {
     for (int d = 0; d < x.rank(); d++) {
         const int64_t extent = x.shape()[d], n = size[(size_t)d] == -1 ? extent - w.begin[d] : size[(size_t)d];
         if (w.begin[d] < 0 || n < 0 || w.begin[d] > extent || n > extent - w.begin[d])
-            throw ShapeError("slice", "dimension " + std::to_string(d) + " begins at " + std::to_string(w.begin[d]) + " with size " + std::to_string(n) + ", expected within 0 to " + std::to_string(extent));
+            throw ShapeError("slice", "dimension " + std::to_string(d) + " begins at " + std::to_string(w.begin[d]) + " with size " + std::to_string(n) +
+                                          ", expected within 0 to " + std::to_string(extent));
         w.end[d] = w.begin[d] + n;
         w.step[d] = 1;
     }
@@ -116,7 +119,8 @@ Result bias_add(Tensors in, const Attrs &a) {
     const bool channels_last = integer(a, "data_format") == 1;
     const int c = channels_last ? x.rank() - 1 : 1;
     if (bias.shape()[0] != x.shape()[c])
-        throw ShapeError("bias_add", "bias.c is " + std::to_string(bias.shape()[0]) + ", expected " + std::to_string(x.shape()[c]) + " from x" + x.shape().text());
+        throw ShapeError("bias_add",
+                         "bias.c is " + std::to_string(bias.shape()[0]) + ", expected " + std::to_string(x.shape()[c]) + " from x" + x.shape().text());
     Shape s{bias.shape()[0]};
     for (int d = c + 1; d < x.rank(); d++) s.push_back(1);
     return {run1("add", {x, reshaped(bias, s)})};
@@ -134,16 +138,18 @@ Result dropout(Tensors in, const Attrs &a) {
     const int64_t seed = integer(a, "seed"), given = integer(a, "offset");
     const int64_t offset = given < 0 ? calls.fetch_add(1) : given;
     auto low = [](int64_t v) { return (int64_t)(int32_t)(uint32_t)v; };  // kernel scalars are int32; the bits are what counts
-    return Primitive("dropout_kernel", {{"seed_lo", low(seed)}, {"seed_hi", low(seed >> 32)}, {"offset_lo", low(offset)}, {"offset_hi", low(offset >> 32)}, {"p", p}}).run(in);
+    return Primitive("dropout_kernel",
+                     {{"seed_lo", low(seed)}, {"seed_hi", low(seed >> 32)}, {"offset_lo", low(offset)}, {"offset_hi", low(offset >> 32)}, {"p", p}})
+        .run(in);
 }
 
 }  // namespace
 
 Composition composition_of(const std::string &op) {
     static const std::unordered_map<std::string_view, Composition> all = {
-        {"reshape", reshape},           {"transpose", transpose},         {"flatten", flatten},     {"expand_dims", expand_dims},
-        {"squeeze", squeeze},           {"broadcast_to", broadcast_to},   {"slice", slice},         {"strided_slice", strided_slice},
-        {"bias_add", bias_add},         {"zeros_like", zeros_like},       {"ones_like", ones_like}, {"fill", fill},
+        {"reshape", reshape},   {"transpose", transpose},       {"flatten", flatten},     {"expand_dims", expand_dims},
+        {"squeeze", squeeze},   {"broadcast_to", broadcast_to}, {"slice", slice},         {"strided_slice", strided_slice},
+        {"bias_add", bias_add}, {"zeros_like", zeros_like},     {"ones_like", ones_like}, {"fill", fill},
         {"dropout", dropout},
     };
     const auto it = all.find(op);

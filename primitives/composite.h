@@ -4,13 +4,15 @@
 
 namespace halyard {
 
-Tensor alias_of(const Tensor &x);                           // the same elements under an identity of their own
-Tensor reshaped(const Tensor &x, const Shape &shape);       // one -1; copies where no strides can say it
+Tensor alias_of(const Tensor &x);                      // the same elements under an identity of their own
+Tensor reshaped(const Tensor &x, const Shape &shape);  // one -1; copies where no strides can say it
 Tensor transposed(const Tensor &x, const std::vector<int> &permutation);
 Tensor broadcast_view(const Tensor &x, const Shape &shape);  // extents of 1, and leading ones, are repeated
 
 // Elements begin, begin + step, ... before end of every axis; 0 <= begin <= end <= extent, step >= 1.
-struct Window { Shape begin, end, step; };
+struct Window {
+    Shape begin, end, step;
+};
 Tensor window_of(const Tensor &x, const Window &w);
 Tensor embedded(const Tensor &y, const Shape &shape, const Window &w);  // its adjoint: zeros of `shape` with y in the window
 

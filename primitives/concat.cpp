@@ -26,10 +26,12 @@ Tensor F::concat(const std::vector<Tensor> &x, int axis) {
     for (size_t k = 0; k < x.size(); k++) {
         const std::string who = "x" + std::to_string(k);
         if (x[k].dtype() != first.dtype()) throw DTypeError("concat", who + " is " + name_of(x[k].dtype()) + ", expected " + name_of(first.dtype()));
-        if (x[k].rank() != first.rank()) throw ShapeError("concat", who + " has rank " + std::to_string(x[k].rank()) + ", expected " + std::to_string(first.rank()));
+        if (x[k].rank() != first.rank())
+            throw ShapeError("concat", who + " has rank " + std::to_string(x[k].rank()) + ", expected " + std::to_string(first.rank()));
         for (int d = 0; d < shape.rank(); d++)
             if (d != a && x[k].shape()[d] != shape[d])
-                throw ShapeError("concat", who + " dimension " + std::to_string(d) + " is " + std::to_string(x[k].shape()[d]) + ", expected " + std::to_string(shape[d]));
+                throw ShapeError("concat",
+                                 who + " dimension " + std::to_string(d) + " is " + std::to_string(x[k].shape()[d]) + ", expected " + std::to_string(shape[d]));
         shape[a] += x[k].shape()[a];
     }
     Tensor y = Tensor::empty(shape, first.dtype());
@@ -71,7 +73,8 @@ std::vector<Tensor> F::split(const Tensor &x, int axis, int output_num) {
     const int a = normal_axis("split", axis, x.rank());
     const int64_t extent = x.shape()[a];
     if (output_num < 1 || extent % output_num)
-        throw ShapeError("split", "dimension " + std::to_string(a) + " is " + std::to_string(extent) + ", expected a multiple of output_num " + std::to_string(output_num));
+        throw ShapeError("split", "dimension " + std::to_string(a) + " is " + std::to_string(extent) + ", expected a multiple of output_num " +
+                                      std::to_string(output_num));
     const int64_t n = extent / output_num;
     std::vector<Tensor> parts;
     for (int k = 0; k < output_num; k++) parts.push_back(window_of(x, part(x.shape(), a, k * n, (k + 1) * n)));

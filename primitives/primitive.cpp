@@ -35,8 +35,7 @@ Tensor number_as(const OpRecord &op, double v, DType d) {
 
 }  // namespace
 
-Primitive::Primitive(const char *op, const std::vector<std::pair<std::string, AttrValue>> &attrs)
-    : op_(&library().at(op)), attrs_(op_->record, attrs) {}
+Primitive::Primitive(const char *op, const std::vector<std::pair<std::string, AttrValue>> &attrs) : op_(&library().at(op)), attrs_(op_->record, attrs) {}
 
 std::vector<Tensor> Primitive::run(std::span<const Tensor> in) const {
     if (op_->record.form == Form::composite) {

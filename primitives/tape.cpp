@@ -25,8 +25,8 @@ struct Node {
 struct Entry {
     const RegisteredOp *op = nullptr;  // null: `backward` knows
     std::optional<Attrs> attrs;
-    std::vector<int> in, out;          // nodes; -1: no gradient passes
-    std::vector<Tensor> kept;          // of inputs, then outputs: those that gradients read
+    std::vector<int> in, out;  // nodes; -1: no gradient passes
+    std::vector<Tensor> kept;  // of inputs, then outputs: those that gradients read
     Tape::Backward backward;
 };
 
@@ -229,7 +229,8 @@ std::vector<Tensor> Tape::gradient(const Tensor &y, const std::vector<Tensor> &x
 std::vector<Tensor> Tape::gradient(const std::vector<Tensor> &y, const std::vector<Tensor> &x, const std::vector<Tensor> &sens, bool keep) {
     State &s = *state_;
     if (s.spent) throw GradError("tape", "its recordings were released by the gradient asked before; ask with keep");
-    if (!sens.empty() && sens.size() != y.size()) throw GradError("tape", "sens has " + std::to_string(sens.size()) + " tensors, expected " + std::to_string(y.size()));
+    if (!sens.empty() && sens.size() != y.size())
+        throw GradError("tape", "sens has " + std::to_string(sens.size()) + " tensors, expected " + std::to_string(y.size()));
 
     Walk w{s.nodes, std::vector<Tensor>(s.nodes.size()), std::vector<char>(s.nodes.size()), std::vector<char>(s.nodes.size()), true};
     std::vector<int> ids;
@@ -248,8 +249,10 @@ std::vector<Tensor> Tape::gradient(const std::vector<Tensor> &y, const std::vect
     for (const Tape *t = innermost; t; t = t->before_) w.in_place &= t == this || t->state_->walking;
     for (size_t k = 0; k < y.size(); k++) {
         const bool given = !sens.empty() && sens[k].defined();
-        if (given && !(sens[k].shape() == y[k].shape())) throw GradError("tape", "sens has shape " + sens[k].shape().text() + ", expected " + y[k].shape().text());
-        if (given && sens[k].dtype() != y[k].dtype()) throw GradError("tape", std::string("sens is ") + name_of(sens[k].dtype()) + ", expected " + name_of(y[k].dtype()));
+        if (given && !(sens[k].shape() == y[k].shape()))
+            throw GradError("tape", "sens has shape " + sens[k].shape().text() + ", expected " + y[k].shape().text());
+        if (given && sens[k].dtype() != y[k].dtype())
+            throw GradError("tape", std::string("sens is ") + name_of(sens[k].dtype()) + ", expected " + name_of(y[k].dtype()));
         const int id = s.find(y[k]);
         if (id >= 0 && w.needed[(size_t)id]) accumulate(w.gradients[(size_t)id], given ? sens[k] : Tensor::ones(y[k].shape(), y[k].dtype()), w.in_place);
     }

@@ -108,10 +108,12 @@ TEST(Composite, Gradients) {
     gradient_check([&](const Tensors &v) { return weigh(F::strided_slice(v[0], {1, 0, 0}, {2, 3, 4}, {1, 2, 3})); }, {x});
     gradient_check([&](const Tensors &v) { return weigh(F::concat({v[0], v[1], v[0]}, 1)); }, {x, numbers({2, 1, 4}, 2)});
     gradient_check([&](const Tensors &v) { return weigh(F::stack({v[0], v[1]}, 1)); }, {numbers({2, 2}), numbers({2, 2}, 2)});
-    gradient_check([&](const Tensors &v) {
-        const Tensors p = F::split(v[0], 2, 2);
-        return F::add(weigh(p[0]), F::mul(p[1], p[0]));
-    }, {x});
+    gradient_check(
+        [&](const Tensors &v) {
+            const Tensors p = F::split(v[0], 2, 2);
+            return F::add(weigh(p[0]), F::mul(p[1], p[0]));
+        },
+        {x});
     gradient_check([&](const Tensors &v) { return weigh(F::bias_add(v[0], v[1])); }, {x, numbers({3}, 2)});
     gradient_check([&](const Tensors &v) { return F::dropout(v[0], 0.25, 5, 9)[0]; }, {x});
 }
@@ -134,7 +136,8 @@ TEST(Dropout, DrawsPhilox) {
             for (double p : {0.25, 0.5}) {
                 const auto [y, mask] = F::dropout(Tensor::ones({n}), p, seed, offset);
                 for (int i = 0; i < n; i++) {
-                    const auto words = philox({(uint32_t)(i / 64 * 16 + i % 16), 0, (uint32_t)offset, (uint32_t)(offset >> 32)}, {(uint32_t)seed, (uint32_t)(seed >> 32)});
+                    const auto words = philox({(uint32_t)(i / 64 * 16 + i % 16), 0, (uint32_t)offset, (uint32_t)(offset >> 32)},
+                                              {(uint32_t)seed, (uint32_t)(seed >> 32)});
                     const bool kept = (double)(words[(size_t)(i / 16 % 4)] >> 8) * 0x1p-24 >= p;
                     ASSERT_EQ(mask.data<bool>()[i], kept) << i;
                     ASSERT_FLOAT_EQ(y.data<float>()[i], kept ? (float)(1 / (1 - p)) : 0.f) << i;

@@ -17,7 +17,8 @@ void expect(const Tensor &t, DType d, const Doubles &v) {
 }
 
 TEST(Promotion, NumbersTakeTheirPartnersDtype) {
-    for (DType d : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32, DType::i8, DType::u8}) expect(F::add(Tensor::ones({2}, d), 2), d, {3, 3});
+    for (DType d : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32, DType::i8, DType::u8})
+        expect(F::add(Tensor::ones({2}, d), 2), d, {3, 3});
     for (DType d : {DType::f64, DType::f32, DType::f16, DType::bf16}) expect(F::mul(0.5, Tensor::ones({2}, d)), d, {0.5, 0.5});
     expect(F::add(Tensor::ones({1}, DType::f64), 0.1), DType::f64, {1.1});
     expect(F::add(Tensor::ones({1}, DType::i32), 0.5), DType::f32, {1.5});
