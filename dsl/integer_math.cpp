@@ -1,0 +1,58 @@
+#include "dsl/integer_math.h"
+
+namespace halyard {
+using namespace Halide;
+using Internal::make_const;
+
+namespace {
+
+// Halide's / and % are Euclidean (0 <= a % b < |b|, and 0 where b is 0). The divisor -1 is kept from the machine's instruction:
+// the lowest integer over it overflows, which is a signal on x86.
+Expr quotient(const Expr &a, const Expr &b) {
+    if (a.type().is_uint()) return a / b;
+    const Expr minus = make_const(b.type(), -1), one = make_const(b.type(), 1), zero = make_const(b.type(), 0);
+    const Expr safe = select(b == minus, one, b), q = a / safe;
+    const Type u = a.type().with_code(Type::UInt);
+    const Expr negated = cast(a.type(), make_const(u, 0) - cast(u, a));
+    return select(b == minus, negated, select(b < zero && a % safe != zero, q - one, q));
+}
+Expr remainder(const Expr &a, const Expr &b) {
+    if (a.type().is_uint()) return a % b;
+    const Expr minus = make_const(b.type(), -1), one = make_const(b.type(), 1), zero = make_const(b.type(), 0);
+    const Expr r = a % select(b == minus, one, b);
+    return select(b < zero && r != zero, r + b, r);
+}
+Expr power(const Expr &a, const Expr &b) {  // by squaring, in the unsigned type, where products wrap
+    const Type u = a.type().with_code(Type::UInt);
+    const Expr one = make_const(u, 1), zero = make_const(u, 0), e = cast(u, b);
+    Expr square = cast(u, a), y = one;
+    for (int bit = 0; bit < u.bits() - 1; bit++) {
+        y = select((e & make_const(u, uint64_t(1) << bit)) != zero, y * square, y);
+        square = square * square;
+    }
+    const Expr minus = cast(u, make_const(a.type(), -1)), v = cast(u, a);
+    const Expr reciprocal = select(v == one, one, select(v == minus, select((e & one) != zero, minus, one), zero));
+    return Internal::common_subexpression_elimination(cast(a.type(), a.type().is_uint() ? y : select(b < make_const(b.type(), 0), reciprocal, y)));
+}
+
+}  // namespace
+
+Expr integer_function(const std::string &name, const std::vector<Expr> &args) {
+    if (name == "floor_div") return quotient(args[0], args[1]);
+    if (name == "floor_mod") return remainder(args[0], args[1]);
+    if (name == "pow") return power(args[0], args[1]);
+    return Expr();
+}
+
+Expr float_division(const std::string &name, const std::vector<Expr> &args) {
+    const Expr &a = args[0], &b = args[1];
+    const Type t = a.type(), wide = Float(64).with_lanes(t.lanes());
+    // Two floats' quotient is never so close below an integer that doubles would round it up to that integer.
+    if (name == "floor_div") return cast(t, floor(cast(wide, a) / cast(wide, b)));
+    if (name != "floor_mod") return Expr();
+    const Expr r = Internal::Call::make(t, t.bits() == 64 ? "fmod" : "fmodf", {a, b}, Internal::Call::PureExtern), zero = Internal::make_zero(t);
+    const Expr other_side = (strict_float(r < zero) && strict_float(b > zero)) || (strict_float(r > zero) && strict_float(b < zero));
+    return select(other_side, r + b, r);
+}
+
+}  // namespace halyard

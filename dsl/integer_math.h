@@ -1,0 +1,17 @@
+// What reals' division and powers become outside plain arithmetic: on integers, and exactly on floats.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "Halide.h"
+
+namespace halyard {
+
+// floor_div, floor_mod, pow of integers; undefined for any other name. Division by 0 gives 0, never a signal. The quotient
+// rounds down and the remainder has the divisor's sign, as in Python. Powers wrap; a negative power is a reciprocal rounded to 0.
+Halide::Expr integer_function(const std::string &name, const std::vector<Halide::Expr> &args);
+
+// floor_div and floor_mod of floats, undefined for any other name. The remainder is exact before its one rounding.
+Halide::Expr float_division(const std::string &name, const std::vector<Halide::Expr> &args);
+
+}  // namespace halyard

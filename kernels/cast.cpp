@@ -1,0 +1,39 @@
+// cast: every dtype to every other. What a conversion does at its edges is in dsl/convert.h.
+#include "kernels/elementwise.h"
+
+namespace halyard {
+namespace {
+
+struct Cast : Elementwise {
+    Func x = input("x"), y = output("y");
+    Cast() : Elementwise("cast", "x:T[*] -> y:U[*]") {
+        doc = "y = x in another dtype; floats to integers truncate, saturate, and take NaN to 0; integers wrap; bool is x != 0";
+        attrs.push_back({"dtype", AttrKind::dtype, "f32", {}, {}, true});
+        contract = {Contract::elementwise, 0.5};
+        dtypes.clear();
+        const std::vector<std::string> all = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
+        for (auto &from : all)
+            for (auto &to : all) dtypes.push_back(from + "," + to);
+    }
+    void algorithm() override {
+        const auto to = types.find("U");
+        const Expr v = x(Halide::_);
+        y(Halide::_) = to != types.end() && to->second == DType::boolean ? v != 0_r : v;
+    }
+    // Which dtype x has isn't known here: a number with a fraction was a float, whole ones are left to wrap.
+    void reference(Problem &p) const override {
+        const auto to = (DType)p["dtype"];
+        each(p, [&](const double *in, double *o) {
+            const double whole = std::trunc(in[0]);
+            if (to == DType::boolean) o[0] = in[0] != 0;
+            else if (is_float(to) || whole == in[0]) o[0] = in[0];
+            else o[0] = to == DType::u8 && whole < 0 ? 0 : whole;
+        });
+    }
+};
+
+}  // namespace
+
+HALYARD_OPS { ops.add<Cast>(); }
+
+}  // namespace halyard
