@@ -5,7 +5,11 @@
 include_guard(GLOBAL)
 define_property(GLOBAL PROPERTY HALYARD_OPS BRIEF_DOCS "op files" FULL_DOCS "names of all op files, in order")
 set(HALYARD_KERNEL_DIR "${CMAKE_BINARY_DIR}/kernels")
-set(HALYARD_ISAS "baseline,avx2,avx512" CACHE STRING "ISA levels that kernels are compiled for")
+set(_isas "baseline,avx2,avx512")
+if(DEFINED ENV{HALYARD_ISAS})
+  set(_isas "$ENV{HALYARD_ISAS}")
+endif()
+set(HALYARD_ISAS "${_isas}" CACHE STRING "ISA levels that kernels are compiled for")
 
 function(halyard_op NAME)
   cmake_parse_arguments(A "" "" "USES" ${ARGN})
