@@ -44,6 +44,22 @@ Tensor softmax_dx_in_y(In in, const RegisteredOp &op, const Attrs &attrs) {
     return add(mul(g, add(dy, scaled(total(mul(y, dy)), -1))), scaled(mul(total(mul(g, y)), dy), -1));
 }
 
+// c = A B, where A is a or its transpose, B likewise: dA = dc B^T, dB = A^T dc. The transpose of a product swaps its factors.
+Tensor matmul(const Tensor &x, bool transpose_x, const Tensor &y, bool transpose_y) {
+    return run1("matmul", {x, y}, {{"transpose_a", transpose_x}, {"transpose_b", transpose_y}});
+}
+bool is_set(const Attrs &attrs, const char *flag) { return attrs.integer((size_t)attrs.find(flag)) != 0; }
+Tensor matmul_in_a(In in, const RegisteredOp &, const Attrs &attrs) {
+    const Tensor &b = in[0], &dc = in[1];
+    const bool tb = is_set(attrs, "transpose_b");
+    return is_set(attrs, "transpose_a") ? matmul(b, tb, dc, true) : matmul(dc, false, b, !tb);
+}
+Tensor matmul_in_b(In in, const RegisteredOp &, const Attrs &attrs) {
+    const Tensor &a = in[0], &dc = in[1];
+    const bool ta = is_set(attrs, "transpose_a");
+    return is_set(attrs, "transpose_b") ? matmul(dc, true, a, ta) : matmul(a, !ta, dc, false);
+}
+
 Tensor again(In in, const RegisteredOp &op, const Attrs &attrs) { return std::move(Primitive(op, attrs).run(in)[0]); }
 
 // The gradient of a sum or mean spreads dy over what was reduced; its adjoint reduces again.
@@ -60,7 +76,18 @@ const ComposedGradient *composed_gradient(const std::string &op, const std::stri
         {"add", "b", {"dy"}, pass},
         {"cast", "x", {"dy"}, pass},
         {"copy", "x", {"dy"}, pass},
+        {"matmul", "a", {"b", "dc"}, matmul_in_a},
+        {"matmul", "b", {"a", "dc"}, matmul_in_b},
         {"sub", "a", {"dy"}, pass},
+        {"floor_mod", "a", {"dy"}, pass},
+        // constant between steps
+        {"ceil", "x", {}, none},
+        {"floor", "x", {}, none},
+        {"floor_div", "a", {}, none},
+        {"floor_div", "b", {}, none},
+        {"round", "x", {}, none},
+        {"sign", "x", {}, none},
+        {"trunc", "x", {}, none},
         {"reduce_sum", "x", {"dy"}, spread},
         // second order
         {"mul_da", "a", {}, none},
