@@ -1,0 +1,119 @@
+#include "tools/halyard/call.h"
+
+#include <algorithm>
+#include <cctype>
+#include <sstream>
+
+#include "primitives/adjoint.h"
+
+namespace halyard::command {
+namespace {
+
+std::vector<std::string> split(const std::string &text, char at) {
+    std::vector<std::string> words;
+    std::stringstream s(text);
+    for (std::string w; std::getline(s, w, at);) words.push_back(w);
+    return words;
+}
+
+}  // namespace
+
+bool is_variable(const std::string &dtype) { return dtype.size() == 1 && std::isupper((unsigned char)dtype[0]); }
+
+std::pair<std::string, std::string> assignment(const std::string &op, const std::string &text) {
+    const size_t at = text.find('=');
+    if (at == std::string::npos || at == 0) throw AttrError(op, "'" + text + "', expected name=value");
+    return {text.substr(0, at), text.substr(at + 1)};
+}
+
+Attrs attrs_from(const OpRecord &op, const std::vector<std::string> &texts) {
+    std::map<std::string, std::string> given;
+    for (auto &t : texts)
+        if (!given.insert(assignment(op.name, t)).second) throw AttrError(op.name, "attribute '" + assignment(op.name, t).first + "' is given twice");
+    return Attrs(op, given);
+}
+
+std::vector<std::optional<std::string>> by_tensor(const std::string &op, const char *what, const std::vector<TensorSpec> &specs, const std::vector<std::string> &texts) {
+    std::vector<std::optional<std::string>> values(specs.size());
+    std::string names;
+    for (auto &s : specs) names += (names.empty() ? "" : ", ") + s.name;
+    auto place_of = [&](const std::string &name) {
+        for (size_t k = 0; k < specs.size(); k++)
+            if (specs[k].name == name) return k;
+        const bool by_place = name.size() > 1 && name.size() < 4 && name[0] == 'x' && std::all_of(name.begin() + 1, name.end(), [](unsigned char c) { return std::isdigit(c); });
+        const size_t k = by_place ? (size_t)std::stoi(name.substr(1)) : specs.size();
+        if (k >= specs.size()) throw AttrError(op, std::string("no ") + what + " '" + name + "', expected " + (names.empty() ? "none" : names));
+        return k;
+    };
+    for (auto &text : texts) {
+        const bool named = text.find('=') != std::string::npos;
+        const size_t open = (size_t)(std::find(values.begin(), values.end(), std::nullopt) - values.begin());
+        if (!named && open == values.size()) throw AttrError(op, std::string("one ") + what + " too many: '" + text + "', it takes " + std::to_string(specs.size()) + (names.empty() ? "" : ": " + names));
+        const size_t k = named ? place_of(assignment(op, text).first) : open;
+        if (values[k]) throw AttrError(op, std::string(what) + " " + specs[k].name + " is given twice");
+        values[k] = named ? assignment(op, text).second : text;
+    }
+    return values;
+}
+
+Shape shape_from(const std::string &op, const std::string &text) {
+    Shape s;
+    if (text == "scalar") return s;
+    for (auto &w : split(text, 'x')) {
+        if (w.empty() || w.size() > 12 || !std::all_of(w.begin(), w.end(), [](unsigned char c) { return std::isdigit(c); }))
+            throw ShapeError(op, "shape '" + text + "', expected extents such as 2x3x8x8");
+        s.push_back(std::stoll(w));
+    }
+    if (s.empty() || text.back() == 'x') throw ShapeError(op, "shape '" + text + "', expected extents such as 2x3x8x8, or scalar");
+    checked_elements(op.c_str(), s);
+    return s;
+}
+
+std::vector<DType> dtypes_from(const RegisteredOp &op, const std::string &set) {
+    const OpRecord &r = op.record;
+    std::string key = r.dtypes.empty() ? "f32" : r.dtypes[0], all;
+    bool found = set.empty();
+    for (auto &d : r.dtypes) {
+        all += (all.empty() ? "" : " ") + d;
+        if (!found && (d == set || d.starts_with(set + ","))) key = d, found = true;
+    }
+    if (!found) throw DTypeError(r.name, "no kernels for " + set + ", there are " + all);
+    const std::vector<std::string> bound = split(key, ',');
+    std::map<std::string, DType> variables;
+    std::vector<DType> dtypes;
+    for (auto *list : {&op.signature.inputs, &op.signature.outputs})
+        for (auto &t : *list) {
+            if (is_variable(t.dtype) && !variables.count(t.dtype)) variables[t.dtype] = dtype_of(bound[std::min(variables.size(), bound.size() - 1)]);
+            dtypes.push_back(is_variable(t.dtype) ? variables[t.dtype] : dtype_of(t.dtype));
+        }
+    return dtypes;
+}
+
+std::vector<size_t> differentiable_inputs(const RegisteredOp &op) {
+    const bool composite = op.record.form == Form::composite;
+    const std::vector<Adjoint> adjoints = composite ? std::vector<Adjoint>() : adjoints_of(op);
+    std::vector<size_t> places;
+    for (size_t k = 0; k < op.signature.inputs.size(); k++)
+        if (composite || adjoints[k].op || adjoints[k].compose) places.push_back(k);
+    return places;
+}
+
+void check_variant(const OpRecord &op, const std::string &variant) {
+    std::string all;
+    for (auto &v : op.variants) {
+        if (v.name == variant) return;
+        all += (all.empty() ? "" : ", ") + v.name;
+    }
+    if (!variant.empty()) throw AttrError(op.name, "no variant '" + variant + "', there " + (all.empty() ? "is only one, without a name" : "are " + all));
+}
+
+Target::Target(const std::string &device_name, const std::string &isa, const std::string &variant) {
+    const std::string backend = device_name.empty() ? device() : device_name;
+    set_device(backend);
+    if (backend != "cpu" && !isa.empty()) throw DispatchError("isa", isa + " is a level of the CPU, the device is " + backend);
+    const Isa level = isa.empty() ? active_isa() : isa_of(isa);
+    if (level > host_isa()) throw DispatchError("isa", isa + " was asked for, this CPU has up to " + name_of(host_isa()));
+    if (!isa.empty() || !variant.empty()) force_.emplace(level, variant, backend);
+}
+
+}  // namespace halyard::command

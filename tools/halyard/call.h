@@ -1,0 +1,47 @@
+// Call: an op as it is typed: names, attributes, inputs. Shared by the subcommands.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "registry/attrs.h"
+#include "registry/dispatch.h"
+#include "registry/registry.h"
+
+namespace halyard::command {
+
+// "axis=1" as ("axis", "1"). Throws AttrError when there is no '=' or nothing before it.
+std::pair<std::string, std::string> assignment(const std::string &op, const std::string &text);
+
+// From "axis=1", "stride=2,2". Throws AttrError, also on an attribute given twice.
+Attrs attrs_from(const OpRecord &op, const std::vector<std::string> &texts);
+
+// What was given for each of `specs`: "x=value" by name, "x0=value" by place (where no tensor is named x0), a bare "value" for
+// the first one still open. Throws AttrError for names that don't exist and for two values of one tensor; `what` names the option.
+std::vector<std::optional<std::string>> by_tensor(const std::string &op, const char *what, const std::vector<TensorSpec> &specs, const std::vector<std::string> &texts);
+
+// Extents of "2x3x8x8"; "scalar" is rank 0. Throws ShapeError.
+Shape shape_from(const std::string &op, const std::string &text);
+
+// A dtype for every input of `op` (for the outputs too, behind them): concrete ones as the signature says, type variables from
+// `set`, one of the record's dtypes or its beginning; empty = the first of the record. Throws DTypeError when the op has no such set.
+std::vector<DType> dtypes_from(const RegisteredOp &op, const std::string &set);
+
+// Inputs in which `op` has a gradient: by a gradient op, composed of other ops, or through the ops it is composed of.
+std::vector<size_t> differentiable_inputs(const RegisteredOp &op);
+
+// Throws AttrError when `variant` isn't empty and not one of the op's.
+void check_variant(const OpRecord &op, const std::string &variant);
+
+bool is_variable(const std::string &dtype);  // T, U, ...: capital letters stand for any dtype
+
+// --device, --isa and --variant, together. Throws DispatchError for an ISA this CPU lacks or the device doesn't know.
+class Target {
+public:
+    Target(const std::string &device, const std::string &isa, const std::string &variant);
+
+private:
+    std::optional<Force> force_;
+};
+
+}  // namespace halyard::command

@@ -1,0 +1,57 @@
+// halyard check: an op against everything its record promises.
+#include <cstdio>
+
+#include "dsl/all_ops.h"
+#include "primitives/library.h"
+#include "tools/check/check.h"
+#include "tools/halyard/command.h"
+
+namespace halyard::command {
+namespace {
+
+struct Options {
+    std::vector<std::string> ops, isas;
+    bool quick = false;
+};
+
+int check_ops(const Options &o) {
+    check::Options options;
+    options.quick = o.quick;
+    for (auto &name : o.isas) {
+        options.isas.push_back(isa_of(name));
+        if (options.isas.back() > host_isa()) throw DispatchError("isa", name + " was asked for, this CPU has up to " + name_of(host_isa()));
+    }
+    list_all_ops(op_table());
+    for (auto &name : o.ops) library().at(name);
+    const std::vector<std::string> names = o.ops.empty() ? op_table().names() : o.ops;
+    int passed = 0, failed = 0, skipped = 0;
+    std::string bad;
+    for (size_t i = 0; i < names.size(); i++) {
+        std::printf("[%zu/%zu] %-24s ", i + 1, names.size(), names[i].c_str());
+        std::fflush(stdout);
+        const check::Report r = check::check_op(names[i], options);
+        std::printf("%s %6d passed", r.failed ? "FAIL" : "ok  ", r.passed);
+        if (r.failed) std::printf(", %d failed", r.failed);
+        if (r.skipped) std::printf(", %d skipped", r.skipped);
+        std::printf("\n");
+        for (auto &f : r.failures) std::printf("    %s\n", f.c_str());
+        for (auto &n : r.notes) std::printf("    skipped: %s\n", n.c_str());
+        if (r.failed) bad += " " + names[i];
+        passed += r.passed, failed += r.failed, skipped += r.skipped;
+    }
+    std::printf("%zu ops: %d checks passed, %d failed, %d skipped%s%s\n", names.size(), passed, failed, skipped, bad.empty() ? "" : "\nagain: halyard check", bad.c_str());
+    return failed ? 1 : 0;
+}
+
+}  // namespace
+
+void add_check(CLI::App &app, Run &chosen) {
+    auto o = std::make_shared<Options>();
+    CLI::App *sub = app.add_subcommand("check", "Check ops: reference, exact schedules, gradients, views, zero sizes, threads");
+    sub->add_option("ops", o->ops, "Names; none = all ops");
+    sub->add_flag("--quick", o->quick, "Fewer samples per kernel, no derived adjoints");
+    sub->add_option("--isa", o->isas, "Levels to check: baseline,avx2,avx512 (default: all of this CPU)")->delimiter(',');
+    sub->callback([o, &chosen] { chosen = [o] { return check_ops(*o); }; });
+}
+
+}  // namespace halyard::command

@@ -1,0 +1,16 @@
+// The halyard command: one function per subcommand. Each declares its options and, when it was chosen, leaves in `run` what
+// main() is to call once everything is parsed. Its result is the exit status: 0, or 1 for a failed check.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace halyard::command {
+
+using Run = std::function<int()>;
+
+void add_ops(CLI::App &app, Run &run);
+void add_run(CLI::App &app, Run &run);
+void add_explain(CLI::App &app, Run &run);
+void add_check(CLI::App &app, Run &run);
+
+}  // namespace halyard::command

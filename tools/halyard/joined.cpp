@@ -1,0 +1,40 @@
+#include "tools/halyard/joined.h"
+
+#include "primitives/concat.h"
+
+namespace halyard::command {
+namespace {
+
+OpRecord record(const char *name, const char *signature, const char *doc, std::vector<AttrSpec> attrs) {
+    OpRecord r;
+    r.name = name, r.signature = signature, r.doc = doc, r.attrs = std::move(attrs);
+    r.form = Form::composite;
+    r.dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
+    return r;
+}
+const AttrSpec axis{"axis", AttrKind::integer, "0", {}, {}, false};
+
+}  // namespace
+
+const std::vector<JoinedOp> &joined_ops() {
+    static const std::vector<JoinedOp> all = {
+        {record("concat", "x[*] ... -> y[*]", "tensors joined along `axis`; they agree in every other extent", {axis}),
+         [](std::span<const Tensor> in, const Attrs &a) { return std::vector{F::concat({in.begin(), in.end()}, (int)a.integer(0))}; }},
+        {record("split", "x[*] -> y[*] ...", "output_num equal parts of x along `axis`", {axis, {"output_num", AttrKind::integer, "1", {}, {}, false}}),
+         [](std::span<const Tensor> in, const Attrs &a) {
+             if (in.size() != 1) throw ShapeError("split", "got " + std::to_string(in.size()) + " inputs, expected 1");
+             return F::split(in[0], (int)a.integer(0), (int)a.integer(1));
+         }},
+        {record("stack", "x[*] ... -> y[*]", "tensors of one shape joined along a new `axis`", {axis}),
+         [](std::span<const Tensor> in, const Attrs &a) { return std::vector{F::stack({in.begin(), in.end()}, (int)a.integer(0))}; }},
+    };
+    return all;
+}
+
+const JoinedOp *joined_op(const std::string &name) {
+    for (auto &op : joined_ops())
+        if (op.record.name == name) return &op;
+    return nullptr;
+}
+
+}  // namespace halyard::command
