@@ -77,7 +77,7 @@ Expr composed(const std::string &name, const std::vector<Expr> &args) {
         return select(v < c(0), e, c(1)) / (c(1) + e);
     };
     auto softplus = [&](const Expr &v) { return max(v, c(0)) + f("log1p", f("exp", -abs(v))); };
-    auto limited = [&](const Expr &y) { return select(x < c(-800), c(0), y); };  // 0 at -inf, not inf * 0
+    auto limited = [&](const Expr &y) { return select(is_nan(x), x, x < c(-800), c(-0.0), y); };  // 0 at -inf, not inf * 0
     if (name == "rsqrt") return c(1) / f("sqrt", x);
     if (name == "reciprocal") return c(1) / x;
     if (name == "sigmoid") return logistic(x);
@@ -86,7 +86,7 @@ Expr composed(const std::string &name, const std::vector<Expr> &args) {
     if (name == "logsigmoid") return select(is_nan(x), x, -softplus(-x));
     if (name == "mish") return limited(x * f("tanh", softplus(x)));
     if (name == "gelu") return limited(c(0.5) * x * f("erfc", -x * c(0.70710678118654752440)));
-    if (name == "gelu_tanh") return limited(x * logistic(x * (c(1.5957691216057308) + c(0.07135481627159) * x * x)));
+    if (name == "gelu_tanh") return limited(x * logistic(x * (c(1.5957691216057308) + c(0.07135481627260025) * x * x)));
     return Expr();
 }
 

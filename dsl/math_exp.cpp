@@ -117,7 +117,7 @@ Expr logsigmoid_f32(const Expr &x) {
 
 // x / (1 + e^-v), v = 2 sqrt(2/pi) (x + 0.044715 x^3) in two parts: rounding v would cost v ULPs in the left tail.
 Expr gelu_tanh_f32(const Expr &x) {
-    const double a = 1.5957691216057308, b = 0.07135481627159;
+    const double a = 1.5957691216057308, b = 0.07135481627260025;
     Expr c = min(magnitude(x), num(11.5)), ah = num(1.595703125), bh = num(0.071350097656250);
     Two square = exact_product(c, c);
     Expr sh = upper12(square.high), sl = plus(minus(square.high, sh), square.low);
