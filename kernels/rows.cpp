@@ -27,6 +27,7 @@ void Rows::schedule(const Cpu &cpu) {
             part.compute_at(y, row).vectorize(u, v).update().vectorize(u, v);
         }
     }
+    for (Func &f : per_row) f.compute_at(y, row);
     for (Func &f : row_stages) f.compute_at(y, row).vectorize(c, v, Tail::GuardWithIf);
     if (fused())  // computed once per row, then read by every stage
         for (Func &f : in) f.compute_at(y, row).vectorize(f.args()[0], v, Tail::GuardWithIf);

@@ -11,6 +11,7 @@ struct Rows : Op {
     Var c{"c"}, n{"n"};
     RDom k;
     std::vector<Func> totals, row_stages, terms;  // Funcs of n; of (c, n); of (c, n), to be staged only where a reduction reads memory
+    std::vector<Func> per_row;                    // pure Funcs of n, too dear to be computed for every element
 
     void schedule(const Cpu &cpu) override;
     void schedule(const Gpu &gpu) override;

@@ -1,4 +1,4 @@
-// softmax and its gradient: rows of c elements, reduced within the row.
+// softmax, log_softmax and their gradients: rows of c elements, reduced within the row. A row of only -inf gives NaN.
 #include "kernels/rows.h"
 
 namespace halyard {
@@ -58,9 +58,63 @@ struct SoftmaxDx : Rows {
     }
 };
 
+// y = (x - max x) - log sum exp(x - max x)
+struct LogSoftmax : Rows {
+    LogSoftmax() : Rows("log_softmax", "x[..n,c] -> y[..n,c]") {
+        doc = "y = x - log sum exp(x), along axis";
+        contract = {Contract::normwise, 10};
+    }
+    Func x = input("x"), y = output("y"), peak{"peak"}, e{"e"}, total{"total"}, shift{"shift"};
+
+    void algorithm() override {
+        k = RDom(0, size("c"));
+        peak(n) = math::lowest();
+        peak(n) = max(peak(n), x(k, n));
+        e(c, n) = exp(x(c, n) - peak(n));
+        total(n) += e(k, n);
+        shift(n) = log(total(n));
+        y(c, n) = (x(c, n) - peak(n)) - shift(n);
+        totals = {peak, total};
+        per_row = {shift};
+    }
+    void reference(Problem &p) const override {
+        for (int64_t i = 0; i < p["n"]; i++) {
+            double most = -INFINITY, sum = 0;
+            for (int64_t j = 0; j < p["c"]; j++) most = std::max(most, p("x")(i, j));
+            for (int64_t j = 0; j < p["c"]; j++) sum += std::exp(p("x")(i, j) - most);
+            for (int64_t j = 0; j < p["c"]; j++) p("y")(i, j) = p("x")(i, j) - most - std::log(sum);
+        }
+    }
+};
+
+// dx = dy - exp(y) * sum dy
+struct LogSoftmaxDx : Rows {
+    LogSoftmaxDx() : Rows("log_softmax_dx", "y[..n,c] dy[..n,c] -> dx[..n,c]") {
+        internal = true;
+        contract = {Contract::normwise, 50};
+    }
+    Func y = input("y"), dy = input("dy"), dx = output("dx"), total{"total"};
+
+    void algorithm() override {
+        k = RDom(0, size("c"));
+        total(n) += dy(k, n);
+        dx(c, n) = dy(c, n) - exp(y(c, n)) * total(n);
+        totals = {total};
+    }
+    void reference(Problem &p) const override {
+        for (int64_t i = 0; i < p["n"]; i++) {
+            double sum = 0;
+            for (int64_t j = 0; j < p["c"]; j++) sum += p("dy")(i, j);
+            for (int64_t j = 0; j < p["c"]; j++) p("dx")(i, j) = p("dy")(i, j) - std::exp(p("y")(i, j)) * sum;
+        }
+    }
+};
+
 }  // namespace
 
 HALYARD_OPS {
+    ops.add<LogSoftmax>();
+    ops.add<LogSoftmaxDx>();
     ops.add<Softmax>();
     ops.add<SoftmaxDx>();
 }

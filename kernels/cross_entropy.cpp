@@ -1,0 +1,186 @@
+// Cross entropy of softmax(logits) against class numbers or against a distribution: one fused pass per row of c classes.
+#include <cmath>
+
+#include "dsl/op.h"
+
+namespace halyard {
+namespace {
+
+using Halide::clamp;
+using Halide::Expr;
+
+struct CrossEntropy : Op {
+    CrossEntropy(const std::string &name, const std::string &signature) : Op(name, signature) {
+        samples = {"n=1 c=1", "n=3 c=7", "n=5 c=64", "n=4 c=31", "n=2 c=1000", "n=70 c=17", "n=33 c=10"};
+        bench = {"n=32 c=10", "n=4096 c=1024"};
+        flops = "5*n*c";
+        contract = {Contract::normwise, 10};
+    }
+    Var c{"c"}, n{"n"};
+    RDom k;
+    Func peak{"peak"}, e{"e"}, total{"total"};
+    std::vector<Func> sums, per_row;  // reductions of a row; what is computed from them once a row
+
+    // e = exp(x - max x) and its sum
+    void exponentials(const Func &logits) {
+        k = RDom(0, size("c"));
+        peak(n) = math::lowest();
+        peak(n) = max(peak(n), logits(k, n));
+        e(c, n) = exp(logits(c, n) - peak(n));
+        total(n) += e(k, n);
+        sums = {peak, total};
+    }
+    Expr log_sum() const { return peak(n) + log(total(n)); }
+
+    void schedule(const Cpu &cpu) override {
+        const int v = cpu.lanes, rows = cpu.pick("rows", {8, 32});
+        Func last = store();
+        const std::vector<Var> w = last.args();
+        Var block("block"), row("row"), lane("lane");
+        last.split(w.back(), block, row, rows, Tail::GuardWithIf).parallel(block);
+        if (w.size() > 1) last.vectorize(w[0], v, Tail::GuardWithIf);
+        for (Func &f : sums) {
+            f.compute_at(last, row);
+            RVar ko, ki;
+            Var u("u");
+            Func part = f.update().split(k, ko, ki, v, Tail::GuardWithIf).rfactor(ki, u);
+            part.compute_at(last, row).vectorize(u, v).update().vectorize(u, v);
+        }
+        for (Func &f : per_row) f.compute_at(last, row);
+        if (w.size() > 1) e.compute_at(last, row).vectorize(c, v, Tail::GuardWithIf);
+    }
+
+    // For references: the log of the sum of exponentials of row i.
+    static double log_sum_of(Problem &p, int64_t i) {
+        double most = -INFINITY, sum = 0;
+        for (int64_t j = 0; j < p["c"]; j++) most = std::max(most, p("logits")(i, j));
+        for (int64_t j = 0; j < p["c"]; j++) sum += std::exp(p("logits")(i, j) - most);
+        return most + std::log(sum);
+    }
+};
+
+// A label outside [0, c) names no class: its row's loss and gradient are 0, and nothing is read out of bounds.
+struct Sparse : CrossEntropy {
+    using CrossEntropy::CrossEntropy;
+    Expr known(const Func &labels) const { return labels(n) >= 0 && labels(n) < size("c"); }
+};
+
+struct SparseSoftmaxCrossEntropy : Sparse {
+    SparseSoftmaxCrossEntropy() : Sparse("sparse_softmax_cross_entropy", "logits[..n,c] labels:i32[..n] -> loss[..n]") {
+        doc = "loss = log sum exp(logits) - logits[label]; 0 where label is not in [0, c)";
+    }
+    Func logits = input("logits"), labels = input("labels"), loss = output("loss");
+
+    void algorithm() override {
+        exponentials(logits);
+        const Expr at = clamp(labels(n), 0, size("c") - 1);
+        loss(n) = select(known(labels), log(total(n)) - (logits(at, n) - peak(n)), 0_r);
+    }
+    void reference(Problem &p) const override {
+        for (int64_t i = 0; i < p["n"]; i++) {
+            const int64_t label = (int64_t)p("labels")(i);
+            p("loss")(i) = label < 0 || label >= p["c"] ? 0 : log_sum_of(p, i) - p("logits")(i, label);
+        }
+    }
+};
+
+struct SparseSoftmaxCrossEntropyDlogits : Sparse {
+    SparseSoftmaxCrossEntropyDlogits() : Sparse("sparse_softmax_cross_entropy_dlogits", "logits[..n,c] labels:i32[..n] dloss[..n] -> dlogits[..n,c]") {
+        internal = true;
+    }
+    Func logits = input("logits"), labels = input("labels"), dloss = input("dloss"), dlogits = output("dlogits"), scale{"scale"}, own{"own"};
+
+    void algorithm() override {
+        exponentials(logits);
+        own(n) = select(known(labels), dloss(n), 0_r);
+        scale(n) = own(n) / total(n);
+        per_row = {own, scale};
+        dlogits(c, n) = select(known(labels), e(c, n) * scale(n) - select(c == labels(n), own(n), 0_r), 0_r);
+    }
+    void reference(Problem &p) const override {
+        for (int64_t i = 0; i < p["n"]; i++) {
+            const int64_t label = (int64_t)p("labels")(i);
+            const double all = log_sum_of(p, i), d = label < 0 || label >= p["c"] ? 0 : p("dloss")(i);
+            for (int64_t j = 0; j < p["c"]; j++) p("dlogits")(i, j) = d * (std::exp(p("logits")(i, j) - all) - (j == label));
+        }
+    }
+};
+
+// Labels need not sum to 1: loss = sum_j labels_j (log sum exp(logits) - logits_j).
+struct SoftmaxCrossEntropy : CrossEntropy {
+    SoftmaxCrossEntropy() : CrossEntropy("softmax_cross_entropy", "logits[..n,c] labels[..n,c] -> loss[..n]") {
+        doc = "loss = sum labels * (log sum exp(logits) - logits)";
+        contract = {Contract::normwise, 20};
+    }
+    Func logits = input("logits"), labels = input("labels"), loss = output("loss"), dot{"dot"}, offset{"offset"};
+
+    void algorithm() override {
+        exponentials(logits);
+        offset(n) = log(total(n));
+        dot(n) += labels(k, n) * (offset(n) - (logits(k, n) - peak(n)));
+        sums.push_back(dot);
+        per_row = {offset};
+        loss(n) = dot(n);
+    }
+    void reference(Problem &p) const override {
+        for (int64_t i = 0; i < p["n"]; i++) {
+            const double all = log_sum_of(p, i);
+            double sum = 0;
+            for (int64_t j = 0; j < p["c"]; j++) sum += p("labels")(i, j) * (all - p("logits")(i, j));
+            p("loss")(i) = sum;
+        }
+    }
+};
+
+struct SoftmaxCrossEntropyDlogits : CrossEntropy {
+    SoftmaxCrossEntropyDlogits() : CrossEntropy("softmax_cross_entropy_dlogits", "logits[..n,c] labels[..n,c] dloss[..n] -> dlogits[..n,c]") {
+        internal = true;
+        contract = {Contract::normwise, 40};
+    }
+    Func logits = input("logits"), labels = input("labels"), dloss = input("dloss"), dlogits = output("dlogits"), weight{"weight"}, scale{"scale"};
+
+    void algorithm() override {
+        exponentials(logits);
+        weight(n) += labels(k, n);
+        scale(n) = weight(n) / total(n);
+        sums.push_back(weight);
+        per_row = {scale};
+        dlogits(c, n) = dloss(n) * (e(c, n) * scale(n) - labels(c, n));
+    }
+    void reference(Problem &p) const override {
+        for (int64_t i = 0; i < p["n"]; i++) {
+            const double all = log_sum_of(p, i);
+            double sum = 0;
+            for (int64_t j = 0; j < p["c"]; j++) sum += p("labels")(i, j);
+            for (int64_t j = 0; j < p["c"]; j++) p("dlogits")(i, j) = p("dloss")(i) * (std::exp(p("logits")(i, j) - all) * sum - p("labels")(i, j));
+        }
+    }
+};
+
+struct SoftmaxCrossEntropyDlabels : CrossEntropy {
+    SoftmaxCrossEntropyDlabels() : CrossEntropy("softmax_cross_entropy_dlabels", "logits[..n,c] dloss[..n] -> dlabels[..n,c]") { internal = true; }
+    Func logits = input("logits"), dloss = input("dloss"), dlabels = output("dlabels"), offset{"offset"};
+
+    void algorithm() override {
+        exponentials(logits);
+        offset(n) = log(total(n));
+        per_row = {offset};
+        dlabels(c, n) = dloss(n) * (offset(n) - (logits(c, n) - peak(n)));
+    }
+    void reference(Problem &p) const override {
+        for (int64_t i = 0; i < p["n"]; i++)
+            for (int64_t j = 0; j < p["c"]; j++) p("dlabels")(i, j) = p("dloss")(i) * (log_sum_of(p, i) - p("logits")(i, j));
+    }
+};
+
+}  // namespace
+
+HALYARD_OPS {
+    ops.add<SparseSoftmaxCrossEntropy>();
+    ops.add<SparseSoftmaxCrossEntropyDlogits>();
+    ops.add<SoftmaxCrossEntropy>();
+    ops.add<SoftmaxCrossEntropyDlogits>();
+    ops.add<SoftmaxCrossEntropyDlabels>();
+}
+
+}  // namespace halyard
