@@ -21,7 +21,7 @@ std::vector<std::string> all_ops() {
     if (op_table().names().empty()) list_all_ops(op_table());
     return op_table().names();
 }
-INSTANTIATE_TEST_SUITE_P(Ops, EveryOp, testing::ValuesIn(all_ops()), [](const auto &info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Ops, EveryOp, testing::ValuesIn(all_ops()), [](const auto &op) { return op.param; });
 
 }  // namespace
 }  // namespace halyard
