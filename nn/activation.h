@@ -6,10 +6,22 @@
 
 namespace halyard::nn {
 
-class ReLU : public Cell { public: Tensor construct(const Tensor &x) const override; };
-class Sigmoid : public Cell { public: Tensor construct(const Tensor &x) const override; };
-class Tanh : public Cell { public: Tensor construct(const Tensor &x) const override; };
-class GELU : public Cell { public: Tensor construct(const Tensor &x) const override; };  // the form of F::gelu
+class ReLU : public Cell {
+public:
+    Tensor construct(const Tensor &x) const override;
+};
+class Sigmoid : public Cell {
+public:
+    Tensor construct(const Tensor &x) const override;
+};
+class Tanh : public Cell {
+public:
+    Tensor construct(const Tensor &x) const override;
+};
+class GELU : public Cell {
+public:
+    Tensor construct(const Tensor &x) const override;
+};  // the form of F::gelu
 
 class Softmax : public Cell {
 public:

@@ -8,7 +8,10 @@
 namespace halyard::nn {
 
 // x[n, ...] -> [n, product of the rest].
-class Flatten : public Cell { public: Tensor construct(const Tensor &x) const override; };
+class Flatten : public Cell {
+public:
+    Tensor construct(const Tensor &x) const override;
+};
 
 // In training each element is 0 with probability p, else divided by 1 - p; in evaluation x itself.
 // Masks come from the global seed by counter: another mask at each call, the same ones in each run. Throws AttrError unless 0 <= p < 1.

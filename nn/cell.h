@@ -40,13 +40,13 @@ public:
     // Own parameters first, then the children's in the order they were added; shared ones once. Names are paths: "conv1.weight".
     std::vector<std::pair<std::string, Parameter>> parameters_and_names() const;
     ParameterTuple get_parameters() const;
-    ParameterTuple trainable_params() const;                   // those that require a gradient
-    std::map<std::string, Parameter> parameters_dict() const;  // by Parameter::name()
+    ParameterTuple trainable_params() const;                               // those that require a gradient
+    std::map<std::string, Parameter> parameters_dict() const;              // by Parameter::name()
     std::vector<std::pair<std::string, AnyCell>> cells_and_names() const;  // all below this one, parents first
 
     void set_train(bool on = true) const;  // this cell and all below; cells start in evaluation
     bool training() const { return state_->training; }
-    void set_grad(bool on = true) const;   // off: calls of this cell are not recorded on the tape
+    void set_grad(bool on = true) const;  // off: calls of this cell are not recorded on the tape
     bool requires_grad() const { return state_->grad; }
     bool same(const Cell &o) const { return state_ == o.state_; }
 
@@ -79,8 +79,8 @@ private:
 class AnyCell : public Cell {
 public:
     AnyCell() = default;
-    template<std::derived_from<Cell> T> requires(!std::same_as<T, AnyCell>)
-    AnyCell(const T &cell) : AnyCell(std::make_shared<T>(cell)) {}
+    template<std::derived_from<Cell> T>
+    requires(!std::same_as<T, AnyCell>) AnyCell(const T &cell) : AnyCell(std::make_shared<T>(cell)) {}
     AnyCell(const std::shared_ptr<const Cell> &cell) : Cell(*cell), cell_(cell) {}
 
     explicit operator bool() const { return cell_ != nullptr; }

@@ -16,7 +16,8 @@ void check(int64_t in_channels, int64_t out_channels, Size2 kernel, const Conv2d
     check_least(layer, "dilation", o.dilation, 1);
     check_least(layer, "group", o.group, 1);
     const auto divides = [&](const char *name, int64_t value) {
-        if (value % o.group) throw AttrError(layer, std::string(name) + " is " + std::to_string(value) + ", expected a multiple of group " + std::to_string(o.group));
+        if (value % o.group)
+            throw AttrError(layer, std::string(name) + " is " + std::to_string(value) + ", expected a multiple of group " + std::to_string(o.group));
     };
     divides("in_channels", in_channels);
     divides("out_channels", out_channels);

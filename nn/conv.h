@@ -13,7 +13,7 @@ struct Conv2dOptions {
     Size2 dilation = 1;
     int64_t group = 1;
     bool has_bias = false;
-    Initializer weight_init = {};   // default: U(+-1/sqrt(fan_in)), both
+    Initializer weight_init = {};  // default: U(+-1/sqrt(fan_in)), both
     Initializer bias_init = {};
     std::string data_format = "NCHW";
 };

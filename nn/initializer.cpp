@@ -9,7 +9,9 @@ namespace {
 
 constexpr const char *op = "initializer";
 
-struct Fans { double in, out; };
+struct Fans {
+    double in, out;
+};
 
 Fans fans_of(const Shape &shape) {
     if (shape.rank() < 2) throw ShapeError(op, "rank is " + std::to_string(shape.rank()) + ", a fan needs at least 2: " + shape.text());
@@ -61,8 +63,8 @@ Tensor draw_truncated(const Shape &shape, const TruncatedNormal &t) {
     if (!(t.sigma > 0)) throw AttrError(op, "sigma is " + std::to_string(t.sigma) + ", expected more than 0");
     // Redrawing needs patience when little of the bell lies between the bounds; 1 % still takes only a hundred draws.
     if (!(below(t.b) - below(t.a) > 0.01))
-        throw AttrError(op, "bounds are " + std::to_string(t.a) + " and " + std::to_string(t.b) + ", expected at least 1 % of N(" +
-                                std::to_string(t.mean) + ", " + std::to_string(t.sigma) + ") between them");
+        throw AttrError(op, "bounds are " + std::to_string(t.a) + " and " + std::to_string(t.b) + ", expected at least 1 % of N(" + std::to_string(t.mean) +
+                                ", " + std::to_string(t.sigma) + ") between them");
     const Tensor out = Tensor::empty(shape, DType::f32);
     const Random random = Random::next();
     float *p = out.data<float>();

@@ -14,8 +14,12 @@ struct Constant {
     double value;
     explicit Constant(double v) : value(v) {}
 };
-struct Zeros : Constant { Zeros() : Constant(0) {} };
-struct Ones : Constant { Ones() : Constant(1) {} };
+struct Zeros : Constant {
+    Zeros() : Constant(0) {}
+};
+struct Ones : Constant {
+    Ones() : Constant(1) {}
+};
 
 // U(-scale, scale).
 struct Uniform {
@@ -53,8 +57,12 @@ struct He {
     explicit He(double slope = 0, std::string m = "fan_in", std::string f = "leaky_relu")
         : negative_slope(slope), mode(std::move(m)), nonlinearity(std::move(f)) {}
 };
-struct HeUniform : He { using He::He; };
-struct HeNormal : He { using He::He; };
+struct HeUniform : He {
+    using He::He;
+};
+struct HeNormal : He {
+    using He::He;
+};
 
 // What a layer's weight_init and bias_init may be: an initialiser, its name ("zeros", "ones", "normal", "uniform",
 // "truncated_normal", "xavier_uniform", "xavier_normal", "he_uniform", "he_normal"), a number, or a tensor of the right shape.

@@ -20,7 +20,10 @@ double LearningRate::at(int64_t step) const {
 }
 
 struct Optimizer::State {
-    struct Setting { LearningRate lr; double weight_decay; };
+    struct Setting {
+        LearningRate lr;
+        double weight_decay;
+    };
     std::shared_ptr<Rule> rule;
     ParameterTuple params;
     std::vector<Setting> settings;  // one per parameter
@@ -56,7 +59,8 @@ void Optimizer::operator()(const std::vector<Tensor> &gradients) const {
         throw ShapeError("optimizer", "gradients are " + std::to_string(gradients.size()) + ", expected " + std::to_string(s.params.size()));
     for (size_t i = 0; i < gradients.size(); i++)
         if (!(gradients[i].shape() == s.params[i].shape()))
-            throw ShapeError("optimizer", "gradient of " + s.params[i].name() + " has shape " + gradients[i].shape().text() + ", expected " + s.params[i].shape().text());
+            throw ShapeError("optimizer",
+                             "gradient of " + s.params[i].name() + " has shape " + gradients[i].shape().text() + ", expected " + s.params[i].shape().text());
     const StopTape stop;
     for (size_t i = 0; i < gradients.size(); i++)
         s.rule->update({i, s.params[i].data(), gradients[i], s.settings[i].lr.at(s.step), s.settings[i].weight_decay, s.scale, s.step + 1});

@@ -28,7 +28,7 @@ private:
 
 struct ParamGroup {
     ParameterTuple params;
-    std::optional<LearningRate> lr = {};       // else the optimiser's
+    std::optional<LearningRate> lr = {};  // else the optimiser's
     std::optional<double> weight_decay = {};
 };
 
@@ -76,7 +76,10 @@ private:
     std::shared_ptr<State> state_;
 };
 
-struct MomentumOptions { double weight_decay = 0, loss_scale = 1; bool use_nesterov = false; };
+struct MomentumOptions {
+    double weight_decay = 0, loss_scale = 1;
+    bool use_nesterov = false;
+};
 
 // v = momentum v + g;  p -= lr v, or with nesterov p -= lr (g + momentum v).
 class Momentum : public Optimizer {
@@ -84,7 +87,11 @@ public:
     Momentum(const Params &params, LearningRate learning_rate, double momentum, const MomentumOptions &options = {});
 };
 
-struct SGDOptions { double momentum = 0, dampening = 0, weight_decay = 0; bool nesterov = false; double loss_scale = 1; };
+struct SGDOptions {
+    double momentum = 0, dampening = 0, weight_decay = 0;
+    bool nesterov = false;
+    double loss_scale = 1;
+};
 
 // Without momentum p -= lr g; else v = momentum v + (1 - dampening) g (first step: v = g), p -= lr v, or with nesterov p -= lr (g + momentum v).
 class SGD : public Optimizer {
@@ -92,7 +99,9 @@ public:
     explicit SGD(const Params &params, LearningRate learning_rate = 0.1, const SGDOptions &options = {});
 };
 
-struct AdamOptions { double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0, loss_scale = 1; };
+struct AdamOptions {
+    double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0, loss_scale = 1;
+};
 
 // m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;  p -= lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps).
 class Adam : public Optimizer {

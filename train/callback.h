@@ -12,13 +12,13 @@
 namespace halyard {
 
 struct RunContext {
-    int64_t epoch = 0, epochs = 0;        // epoch from 1
+    int64_t epoch = 0, epochs = 0;          // epoch from 1
     int64_t step = 0, steps_per_epoch = 0;  // step of this epoch, from 1; steps_per_epoch is 0 while it isn't known
-    int64_t global_step = 0;              // over all epochs, from 1
-    double learning_rate = 0;             // of this step
-    Tensor net_outputs;                   // the loss of the step that ended
-    double loss() const;                  // its mean
-    void request_stop() { stop = true; }  // training ends after this step
+    int64_t global_step = 0;                // over all epochs, from 1
+    double learning_rate = 0;               // of this step
+    Tensor net_outputs;                     // the loss of the step that ended
+    double loss() const;                    // its mean
+    void request_stop() { stop = true; }    // training ends after this step
     bool stop = false;
 };
 
@@ -75,7 +75,7 @@ private:
 // One line per epoch that fills up on a terminal; in files and pipes one plain line at the end of each epoch.
 class ProgressBar : public Callback {
 public:
-    ProgressBar();                                  // on standard error, drawn when that is a terminal
+    ProgressBar();  // on standard error, drawn when that is a terminal
     ProgressBar(std::ostream &out, bool terminal) : out_(&out), terminal_(terminal) {}
     void on_train_epoch_begin(RunContext &c) override;
     void on_train_step_end(RunContext &c) override;

@@ -14,7 +14,8 @@ namespace {
 constexpr size_t map_chunk = 256;
 
 struct MapNode : Node {
-    MapNode(std::shared_ptr<const Node> from, std::vector<Transform> operations, size_t which) : before(std::move(from)), ops(std::move(operations)), column(which) {
+    MapNode(std::shared_ptr<const Node> from, std::vector<Transform> operations, size_t which)
+        : before(std::move(from)), ops(std::move(operations)), column(which) {
         columns = before->columns, depth = before->depth + 1;
     }
     int64_t size() const override { return before->size(); }
@@ -88,8 +89,8 @@ Tensor stack(const std::vector<Row> &rows, size_t column) {
     for (const Row &row : rows) {
         const Tensor &t = row[column];
         if (!(t.shape() == first.shape()) || t.dtype() != first.dtype())
-            throw ShapeError("batch", "column " + (*row.columns())[column] + " has rows of " + first.shape().text() + " " + name_of(first.dtype()) + " and of " +
-                                          t.shape().text() + " " + name_of(t.dtype()));
+            throw ShapeError("batch", "column " + (*row.columns())[column] + " has rows of " + first.shape().text() + " " + name_of(first.dtype()) +
+                                          " and of " + t.shape().text() + " " + name_of(t.dtype()));
         std::memcpy(to, t.contiguous().raw(), t.bytes());
         to += t.bytes();
     }
@@ -123,7 +124,9 @@ struct BatchNode : Node {
 };
 
 struct RepeatNode : Node {
-    RepeatNode(std::shared_ptr<const Node> from, int64_t times) : before(std::move(from)), count(times) { columns = before->columns, depth = before->depth + 1; }
+    RepeatNode(std::shared_ptr<const Node> from, int64_t times) : before(std::move(from)), count(times) {
+        columns = before->columns, depth = before->depth + 1;
+    }
     int64_t size() const override { return before->size() * count; }
     std::unique_ptr<Source> open(uint64_t pass) const override { return std::make_unique<Pass>(*this, pass); }
 

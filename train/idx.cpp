@@ -45,16 +45,19 @@ Tensor read_idx(const std::string &path, int rank) {
     if (product > limit) throw IoError(path, "extents " + shape.text() + " make more than " + std::to_string(limit) + " bytes");
     const uint64_t elements = (uint64_t)shape.elements();
     if (length != header + elements)
-        throw IoError(path, "extents " + shape.text() + " make " + std::to_string(elements) + " bytes, but " + std::to_string(length - header) + " follow the header");
+        throw IoError(path, "extents " + shape.text() + " make " + std::to_string(elements) + " bytes, but " + std::to_string(length - header) +
+                                " follow the header");
     const Tensor t = Tensor::empty(shape, DType::u8);
-    if (elements && !file.read(static_cast<char *>(t.raw()), (std::streamsize)elements)) throw IoError(path, "reading " + std::to_string(elements) + " bytes failed");
+    if (elements && !file.read(static_cast<char *>(t.raw()), (std::streamsize)elements))
+        throw IoError(path, "reading " + std::to_string(elements) + " bytes failed");
     return t;
 }
 
 ImagesAndLabels read_idx_pair(const std::string &images_path, const std::string &labels_path) {
     ImagesAndLabels r{read_idx(images_path, 3), read_idx(labels_path, 1)};
     if (r.images.size(0) != r.labels.size(0))
-        throw IoError(labels_path, "number of labels is " + std::to_string(r.labels.size(0)) + ", expected " + std::to_string(r.images.size(0)) + " as in " + images_path);
+        throw IoError(labels_path,
+                      "number of labels is " + std::to_string(r.labels.size(0)) + ", expected " + std::to_string(r.images.size(0)) + " as in " + images_path);
     return r;
 }
 

@@ -84,7 +84,8 @@ std::string LossCurve::html() const {
         }
         for (int i = 0; i <= 5; i++) {
             const double step = std::round(n * i / 5);
-            svg += "<text x=\"" + number(x(step), "%.1f") + "\" y=\"" + number(height - bottom + 20) + "\" text-anchor=\"middle\">" + number(step + 1, "%.0f") + "</text>\n";
+            svg += "<text x=\"" + number(x(step), "%.1f") + "\" y=\"" + number(height - bottom + 20) + "\" text-anchor=\"middle\">" + number(step + 1, "%.0f") +
+                   "</text>\n";
         }
         svg += "<text x=\"" + number((left + width - right) / 2) + "\" y=\"" + number(height - 8) + "\" text-anchor=\"middle\">step</text>\n";
         std::string steps, means;
@@ -99,8 +100,8 @@ std::string LossCurve::html() const {
             if (std::isfinite(mean)) means += number(x(((double)from + (double)to - 1) / 2), "%.1f") + "," + number(axis.y(mean), "%.1f") + " ";
         }
         svg += "<polyline class=\"steps\" points=\"" + steps + "\"/>\n<polyline class=\"epochs\" points=\"" + means + "\"/>\n";
-        summary = std::to_string(losses_.size()) + " steps, " + std::to_string(epoch_ends_.size()) + " epochs; first loss " + number(losses_.front()) + ", last loss " +
-                  number(losses_.back()) + ", mean of the last epoch " + number(mean) + (axis.logarithmic ? "; logarithmic axis" : "");
+        summary = std::to_string(losses_.size()) + " steps, " + std::to_string(epoch_ends_.size()) + " epochs; first loss " + number(losses_.front()) +
+                  ", last loss " + number(losses_.back()) + ", mean of the last epoch " + number(mean) + (axis.logarithmic ? "; logarithmic axis" : "");
     }
     return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + escaped(title_) +
            "</title>\n<style>body{font:15px system-ui,sans-serif;max-width:960px;margin:2em auto;padding:0 1em;color:#1f2933;background:#fff}"
@@ -108,8 +109,9 @@ std::string LossCurve::html() const {
            ".steps{fill:none;stroke:#8cb4e8;stroke-width:1}.epochs{fill:none;stroke:#c2410c;stroke-width:2.5;stroke-linejoin:round}"
            ".k{font-weight:600}</style></head>\n<body><h1>" +
            escaped(title_) + "</h1>\n<p>" + summary +
-           ".</p>\n<p><span class=\"k\" style=\"color:#5b8fd6\">thin</span>: every step; <span class=\"k\" style=\"color:#c2410c\">thick</span>: mean of each epoch.</p>\n" + svg +
-           "</svg></body></html>\n";
+           ".</p>\n<p><span class=\"k\" style=\"color:#5b8fd6\">thin</span>: every step; <span class=\"k\" style=\"color:#c2410c\">thick</span>: mean of each "
+           "epoch.</p>\n" +
+           svg + "</svg></body></html>\n";
 }
 
 }  // namespace halyard

@@ -77,7 +77,8 @@ std::shared_ptr<const Node> in_memory(const std::vector<std::pair<std::string, T
     for (const auto &[name, t] : columns) {
         if (t.rank() < 1) throw ShapeError(op, "column " + name + " has rank 0, expected at least 1");
         if (t.size(0) != columns[0].second.size(0))
-            throw ShapeError(op, "column " + name + " has " + std::to_string(t.size(0)) + " rows, expected " + std::to_string(columns[0].second.size(0)) + " as in " + columns[0].first);
+            throw ShapeError(op, "column " + name + " has " + std::to_string(t.size(0)) + " rows, expected " + std::to_string(columns[0].second.size(0)) +
+                                     " as in " + columns[0].first);
         names.push_back(name), block.push_back(t);
     }
     return std::make_shared<MemoryNode>(std::vector<MemoryNode::Block>{block}, names, shuffle);

@@ -17,7 +17,10 @@ void check_size(const char *op, int64_t height, int64_t width) {
 }
 
 // Which two source pixels make destination pixel i, and their weights in 1/2048.
-struct Tap { int64_t a, b; int32_t wa, wb; };
+struct Tap {
+    int64_t a, b;
+    int32_t wa, wb;
+};
 
 std::vector<Tap> taps(int64_t from, int64_t to) {
     std::vector<Tap> out((size_t)to);
@@ -100,7 +103,8 @@ Tensor Rescale::operator()(const Tensor &image) const {
 
 Normalize::Normalize(std::vector<double> mean, std::vector<double> std) : mean_(mean.begin(), mean.end()), std_(std.begin(), std.end()) {
     if (mean.empty() || mean.size() != std.size())
-        throw AttrError("Normalize", "mean has " + std::to_string(mean.size()) + " values and std " + std::to_string(std.size()) + ", expected one per channel");
+        throw AttrError("Normalize",
+                        "mean has " + std::to_string(mean.size()) + " values and std " + std::to_string(std.size()) + ", expected one per channel");
     for (const double s : std)
         if (!(s > 0)) throw AttrError("Normalize", "std is " + std::to_string(s) + ", expected more than 0");
 }
@@ -127,8 +131,10 @@ Tensor CenterCrop::operator()(const Tensor &image) const {
     check_image("CenterCrop", image);
     const int64_t h = image.size(0), w = image.size(1), top = std::abs(h - height_) / 2, left = std::abs(w - width_) / 2;
     Tensor in = image, out = Tensor::zeros({height_, width_, image.size(2)}, image.dtype()), to = out;
-    if (h >= height_) in = in.slice(0, top, top + height_); else to = to.slice(0, top, top + h);
-    if (w >= width_) in = in.slice(1, left, left + width_); else to = to.slice(1, left, left + w);
+    if (h >= height_) in = in.slice(0, top, top + height_);
+    else to = to.slice(0, top, top + h);
+    if (w >= width_) in = in.slice(1, left, left + width_);
+    else to = to.slice(1, left, left + w);
     to.assign(in);
     return out;
 }

@@ -2,7 +2,6 @@
 
 #include "nn/loss.h"
 #include "nn/random.h"
-#include "primitives/ops.h"
 #include "train/model.h"
 #include "train/sources.h"
 #include "train/vision.h"
@@ -41,19 +40,6 @@ ds::Dataset create_dataset(const std::string &data_path, int64_t batch_size, int
 
 namespace {
 
-nn::Initializer weight_variable() { return nn::TruncatedNormal(0.02); }
-
-nn::Conv2d conv(int64_t in_channels, int64_t out_channels, int64_t kernel_size, int64_t stride = 1, int64_t padding = 0) {
-    const auto weight = weight_variable();
-    return nn::Conv2d(in_channels, out_channels, kernel_size, {.stride = stride, .pad_mode = "valid", .padding = padding, .has_bias = false, .weight_init = weight});
-}
-
-nn::Dense fc_with_initialize(int64_t input_channels, int64_t out_channels) {
-    const auto weight = weight_variable();
-    const auto bias = weight_variable();
-    return nn::Dense(input_channels, out_channels, weight, bias);
-}
-
 // Collects what train_lenet5() returns.
 struct EpochMeans : Callback {
     explicit EpochMeans(std::vector<double> &means) : out(means) {}
@@ -64,31 +50,6 @@ struct EpochMeans : Callback {
 };
 
 }  // namespace
-
-LeNet5::LeNet5(int64_t num_class)
-    : conv1(child("conv1", conv(1, 6, 5))),
-      conv2(child("conv2", conv(6, 16, 5))),
-      fc1(child("fc1", fc_with_initialize(16 * 5 * 5, 120))),
-      fc2(child("fc2", fc_with_initialize(120, 84))),
-      fc3(child("fc3", fc_with_initialize(84, num_class))),
-      relu(),
-      max_pool2d({.kernel_size = 2, .stride = 2}) {}
-
-Tensor LeNet5::construct(const Tensor &in) const {
-    Tensor x = conv1(in);
-    x = relu(x);
-    x = max_pool2d(x);
-    x = conv2(x);
-    x = relu(x);
-    x = max_pool2d(x);
-    x = F::reshape(x, {x.size(0), -1});
-    x = fc1(x);
-    x = relu(x);
-    x = fc2(x);
-    x = relu(x);
-    x = fc3(x);
-    return x;
-}
 
 LeNet5Result train_lenet5(const LeNet5Options &options) {
     set_seed(options.seed);

@@ -16,7 +16,9 @@ using namespace halyard::nn;
 
 namespace {
 
-struct Statistics { double min, max, mean, std; };
+struct Statistics {
+    double min, max, mean, std;
+};
 
 Statistics statistics(const Tensor &t) {
     Statistics s{1e30, -1e30, 0, 0};
@@ -32,7 +34,11 @@ const nlohmann::json &goldens() {
     return json;
 }
 
-struct Case { const char *name; Initializer init; bool bounded; };
+struct Case {
+    const char *name;
+    Initializer init;
+    bool bounded;
+};
 
 }  // namespace
 
@@ -40,11 +46,16 @@ struct Case { const char *name; Initializer init; bool bounded; };
 TEST(Initializer, StatisticsOfMindSpore) {
     set_seed(1);
     const std::vector<Case> cases = {
-        {"TruncatedNormal_0_02", TruncatedNormal(0.02), false}, {"XavierUniform", XavierUniform(), true},
-        {"XavierNormal", XavierNormal(), false},                {"HeUniform", HeUniform(), true},
-        {"HeNormal", HeNormal(), false},                        {"HeNormal_fan_out_relu", HeNormal(0, "fan_out", "relu"), false},
-        {"Normal_default", Normal(), false},                    {"Uniform_default", Uniform(), true},
-        {"TruncatedNormal_default", TruncatedNormal(), false},  {"HeUniform_sqrt5", HeUniform(std::sqrt(5.0)), true},
+        {"TruncatedNormal_0_02", TruncatedNormal(0.02), false},
+        {"XavierUniform", XavierUniform(), true},
+        {"XavierNormal", XavierNormal(), false},
+        {"HeUniform", HeUniform(), true},
+        {"HeNormal", HeNormal(), false},
+        {"HeNormal_fan_out_relu", HeNormal(0, "fan_out", "relu"), false},
+        {"Normal_default", Normal(), false},
+        {"Uniform_default", Uniform(), true},
+        {"TruncatedNormal_default", TruncatedNormal(), false},
+        {"HeUniform_sqrt5", HeUniform(std::sqrt(5.0)), true},
     };
     for (const Case &c : cases) {
         for (const auto &[suffix, shape] : {std::pair{"_conv64x32x3x3", Shape{64, 32, 3, 3}}, std::pair{"_dense400x1200", Shape{400, 1200}}}) {

@@ -46,7 +46,9 @@ TEST(Optimizer, MomentumOfMindSpore) {
     EXPECT_LT(distance("momentum_wd", momentum(0.1, {.weight_decay = 0.05})), tolerance);
     EXPECT_LT(distance("momentum_loss_scale128", momentum(0.1, {.weight_decay = 0.05, .loss_scale = 128})), tolerance);
     EXPECT_LT(distance("momentum_lr_list", momentum(std::vector<double>{0.1, 0.05, 0.025, 0.0125, 0.01})), tolerance);
-    const std::function<double(int64_t)> cosine = [](int64_t t) { return 0.01 + 0.5 * 0.09 * (1 + std::cos(std::numbers::pi * (double)std::min<int64_t>(t, 4) / 4)); };
+    const std::function<double(int64_t)> cosine = [](int64_t t) {
+        return 0.01 + 0.5 * 0.09 * (1 + std::cos(std::numbers::pi * (double)std::min<int64_t>(t, 4) / 4));
+    };
     EXPECT_LT(distance("momentum_cosine_schedule", momentum(cosine)), tolerance);
     EXPECT_GT(distance("momentum_wd", momentum(0.1)), 1e-3);  // the comparison can fail
 }
@@ -59,8 +61,8 @@ TEST(Optimizer, GroupsOfMindSpore) {
               tolerance);
     EXPECT_LT(distance("momentum_group_lr",
                        [](const ParameterTuple &p) {
-                           return Momentum(std::vector<ParamGroup>{{.params = {p[0]}, .lr = 0.01, .weight_decay = 0.1}, {.params = {p[1], p[2], p[3]}}}, 0.1, 0.9,
-                                           {.weight_decay = 0.05});
+                           return Momentum(std::vector<ParamGroup>{{.params = {p[0]}, .lr = 0.01, .weight_decay = 0.1}, {.params = {p[1], p[2], p[3]}}}, 0.1,
+                                           0.9, {.weight_decay = 0.05});
                        }),
               tolerance);
 }

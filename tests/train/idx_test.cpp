@@ -84,7 +84,8 @@ TEST_F(Idx, LyingExtentsDoNotOverflow) {
     const std::vector<std::array<uint32_t, 3>> lies = {
         {0xffffffff, 0xffffffff, 0xffffffff}, {0x10000, 0x10000, 0x10000}, {0, 0xffffffff, 0xffffffff}, {0x80000000, 2, 1}, {0x7fffffff, 1, 1},
     };
-    for (const auto &[n, h, w] : lies) EXPECT_THROW((void)read_idx(write("lie", word(0x803) + word(n) + word(h) + word(w) + "abcd"), 3), IoError) << n << " " << h << " " << w;
+    for (const auto &[n, h, w] : lies)
+        EXPECT_THROW((void)read_idx(write("lie", word(0x803) + word(n) + word(h) + word(w) + "abcd"), 3), IoError) << n << " " << h << " " << w;
 }
 
 TEST_F(Idx, MessagesNameFileFieldAndBothValues) {

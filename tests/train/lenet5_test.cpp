@@ -28,7 +28,9 @@ double gap(const Tensor &a, const Tensor &b) {
     return worst;
 }
 
-struct Batch { Tensor x, y; };
+struct Batch {
+    Tensor x, y;
+};
 
 Batch golden_batch() {
     std::vector<int32_t> labels(32);
@@ -108,9 +110,7 @@ TEST(LeNet5, DigitsReferenceB) {
             const int64_t from = (b * 17 + (int64_t)epoch * 5) % blocks * 32;
             const double v = step(x.slice(0, from, from + 32), y.slice(0, from, from + 32)).item();
             mean += v / (double)blocks;
-            if (epoch < 5) {
-                EXPECT_NEAR(v, losses[epoch * (size_t)blocks + (size_t)b], 2e-5) << "epoch " << epoch << " step " << b;
-            }
+            if (epoch < 5) { EXPECT_NEAR(v, losses[epoch * (size_t)blocks + (size_t)b], 2e-5) << "epoch " << epoch << " step " << b; }
         }
         EXPECT_NEAR(mean, means[epoch], epoch < 7 ? 1e-4 : 1e-2) << "epoch " << epoch;
     }
