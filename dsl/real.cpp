@@ -19,7 +19,8 @@ namespace math {
 Expr real(const Expr &e) { return cast(Float(64), e); }
 Expr call(const char *name, std::vector<Expr> args) { return Call::make(Float(64), std::string(name) + "_f64", std::move(args), Call::PureExtern); }
 Expr lowest() { return FloatImm::make(Float(64), -INFINITY); }
-Expr negative(const Expr &x) { return x * FloatImm::make(Float(64), -1); }
+Expr number(double v) { return FloatImm::make(Float(64), v); }
+Expr negative(const Expr &x) { return x * number(-1); }
 Expr highest() { return FloatImm::make(Float(64), INFINITY); }
 }  // namespace math
 

@@ -3,7 +3,6 @@
 namespace halyard {
 
 using Tail = Halide::TailStrategy;
-using Halide::Func;
 using Halide::Var;
 
 Elementwise::Elementwise(const std::string &name, const std::string &signature) : Op(name, signature) {
@@ -12,30 +11,44 @@ Elementwise::Elementwise(const std::string &name, const std::string &signature) 
     flops = "d0*d1*d2";
 }
 
+namespace {
+
+// The layouts of the innermost dimension that get loops of their own: all operands dense, or some standing still (stride 0)
+// beside dense ones. Bit k of an entry: operand k stands still.
+std::vector<unsigned> still_operands(size_t operands) {
+    if (operands == 2) return {0, 1, 2};
+    if (operands == 3) return {0, 1, 2, 4, 6};
+    return {0};
+}
+
+}  // namespace
+
 // One task is a run of up to 16 Ki elements of one row: small tensors stay on one thread, big ones use them all.
-// A branch per layout of the innermost dimension: every operand dense, or one dense against a stride-0 broadcast.
 void Elementwise::schedule(const Cpu &cpu) {
     const int chunk = cpu.pick("chunk", {16384, 4096, 65536});
-    Func first = store();
-    const std::vector<Var> v = first.args();
-    Expr outputs_dense = first.output_buffer().dim(0).stride() == 1;
-    std::vector<Expr> layouts = {outputs_dense};
-    for (auto &m : memory) layouts[0] = layouts[0] && m.dim(0).stride() == 1;
-    for (size_t b = 0; memory.size() == 2 && b < 2; b++)
-        layouts.push_back(outputs_dense && memory[b].dim(0).stride() == 0 && memory[1 - b].dim(0).stride() == 1);
-
-    std::vector<Func> all = out.size() > 1 ? out : std::vector<Func>{first};
-    Var run("run"), i("i"), task("task");
-    for (size_t k = 0; k < all.size(); k++) {
-        Func y = all[k];
+    const std::vector<Func> all = out.size() > 1 ? out : std::vector<Func>{store()};
+    Var vec("vec"), lane("lane"), run("run"), i("i"), task("task");
+    for (Func y : all) {
         const std::vector<Var> w = y.args();
-        y.compute_root().split(w[0], run, i, chunk, Tail::GuardWithIf);
+        // Vectors first, then runs of whole vectors: that guard is scalar, and Halide turns it into a loop bound.
+        y.compute_root().split(w[0], vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane).split(vec, run, i, chunk / cpu.lanes, Tail::GuardWithIf);
         if (w.size() > 1) y.fuse(run, w[1], task);
         else y.rename(run, task);
         for (size_t d = 2; d < w.size(); d++) y.fuse(task, w[d], task);
         y.parallel(task);
-        for (auto &l : layouts) y.specialize(l).vectorize(i, cpu.lanes, Tail::GuardWithIf);
     }
+    if (joint.defined()) {
+        for (size_t k = 1; k < all.size(); k++) Func(all[k]).compute_with(all[0], i);
+        joint.compute_at(all[0], i).vectorize(joint.args()[0], cpu.lanes, Tail::GuardWithIf);
+        return;
+    }
+    if (!any_strides) return;
+    for (Func y : all)
+        for (unsigned still : still_operands(memory.size())) {
+            Expr layout = y.output_buffer().dim(0).stride() == 1;
+            for (size_t k = 0; k < memory.size(); k++) layout = layout && memory[k].dim(0).stride() == (still >> k & 1 ? 0 : 1);
+            y.specialize(layout);
+        }
 }
 
 void Elementwise::schedule(const Gpu &) {
@@ -84,11 +97,18 @@ void Elementwise::each(Problem &p, const std::function<void(const double *in, do
 
 namespace {
 
+std::vector<std::string> floats_of(const std::vector<std::string> &dtypes) {
+    std::vector<std::string> floats;
+    for (auto &d : dtypes)
+        if (is_float(dtype_of(d))) floats.push_back(d);
+    return floats;
+}
+
 struct Unary : Elementwise {
     UnaryLine line;
     Func x = input("x"), y = output("y");
-    explicit Unary(const UnaryLine &l) : Elementwise(l.name, "x[*] -> y[*]"), line(l) {
-        doc = l.doc, alias = l.alias, dtypes = l.dtypes, gpu = true;
+    explicit Unary(const UnaryLine &l) : Elementwise(l.name, l.to_bool ? "x[*] -> y:bool[*]" : "x[*] -> y[*]"), line(l) {
+        doc = l.doc, alias = l.alias, dtypes = l.dtypes, gpu = !l.to_bool;
         contract = {Contract::elementwise, l.ulps};
     }
     void algorithm() override { y(Halide::_) = line.fn(x(Halide::_)); }
@@ -101,16 +121,42 @@ struct UnaryDx : Elementwise {
     UnaryLine line;
     Func saved, dy, dx;
     explicit UnaryDx(const UnaryLine &l) : Elementwise(l.name + "_dx", (l.saves.empty() ? "" : l.saves + "[*] ") + "dy[*] -> dx[*]"), line(l) {
-        internal = true, dtypes.clear();
-        for (auto &d : l.dtypes)
-            if (is_float(dtype_of(d))) dtypes.push_back(d);
-        contract = {Contract::elementwise, l.dulps};
+        internal = true, dtypes = floats_of(l.dtypes);
+        contract = {l.dmeasure, l.dulps};
         if (!l.saves.empty()) saved = input(l.saves);
         dy = input("dy"), dx = output("dx");
     }
     void algorithm() override { dx(Halide::_) = line.dfn(line.saves.empty() ? Expr() : saved(Halide::_), dy(Halide::_)); }
     void reference(Problem &p) const override {
         each(p, [&](const double *in, double *o) { o[0] = line.saves.empty() ? line.dreference(0, in[0]) : line.dreference(in[0], in[1]); });
+    }
+};
+
+struct Scaled : Elementwise {
+    ScaledLine line;
+    Func x = input("x"), y = output("y");
+    Expr alpha = scalar(line.scalar, line.value);
+    explicit Scaled(const ScaledLine &l) : Elementwise(l.name, "x[*] -> y[*]"), line(l) {
+        doc = l.doc, alias = l.alias, gpu = true;
+        contract = {Contract::elementwise, l.ulps};
+    }
+    void algorithm() override { y(Halide::_) = line.fn(x(Halide::_), alpha); }
+    void reference(Problem &p) const override {
+        each(p, [&](const double *in, double *o) { o[0] = line.reference(in[0], p.real(line.scalar)); });
+    }
+};
+
+struct ScaledDx : Elementwise {
+    ScaledLine line;
+    Func x = input("x"), dy = input("dy"), dx = output("dx");
+    Expr alpha = scalar(line.scalar, line.value);
+    explicit ScaledDx(const ScaledLine &l) : Elementwise(l.name + "_dx", "x[*] dy[*] -> dx[*]"), line(l) {
+        internal = true;
+        contract = {Contract::elementwise, l.dulps};
+    }
+    void algorithm() override { dx(Halide::_) = line.dfn(x(Halide::_), alpha, dy(Halide::_)); }
+    void reference(Problem &p) const override {
+        each(p, [&](const double *in, double *o) { o[0] = line.dreference(in[0], p.real(line.scalar), in[1]); });
     }
 };
 
@@ -132,14 +178,17 @@ struct BinaryGradient : Elementwise {
     bool in_a;
     std::map<std::string, Func> from;
     Func dy, d;
-    BinaryGradient(const BinaryLine &l, bool in_a)
-        : Elementwise(l.name + (in_a ? "_da" : "_db"), l.saves_text() + "dy[*] -> " + (in_a ? "da" : "db") + "[*]"), line(l), in_a(in_a) {
-        internal = true, dtypes.clear();
-        for (auto &t : l.dtypes)
-            if (is_float(dtype_of(t))) dtypes.push_back(t);
+    BinaryGradient(const BinaryLine &l, bool a_side)
+        : Elementwise(l.name + (a_side ? "_da" : "_db"), saved(a_side ? l.da_saves : l.db_saves) + "dy[*] -> " + (a_side ? "da" : "db") + "[*]"), line(l), in_a(a_side) {
+        internal = true, dtypes = floats_of(l.dtypes);
         contract = {Contract::elementwise, l.dulps};
         for (auto &t : sig.inputs) from[t.name] = input(t.name);
         d = output(in_a ? "da" : "db");
+    }
+    static std::string saved(const std::string &names) {
+        std::string s;
+        for (char c : names) s += std::string(1, c) + "[*] ";
+        return s;
     }
     void algorithm() override {
         auto value = [&](const char *name) { return from.count(name) ? Expr(from[name](Halide::_)) : Expr(); };
@@ -147,32 +196,29 @@ struct BinaryGradient : Elementwise {
     }
     void reference(Problem &p) const override {
         each(p, [&](const double *in, double *o) {
-            double a = 0, b = 0, dy = 0;
-            for (size_t k = 0; k < sig.inputs.size(); k++) (sig.inputs[k].name == "a" ? a : sig.inputs[k].name == "b" ? b : dy) = in[k];
-            o[0] = (in_a ? line.da_reference : line.db_reference)(a, b, dy);
+            double a = 0, b = 0, g = 0;
+            for (size_t k = 0; k < sig.inputs.size(); k++) (sig.inputs[k].name == "a" ? a : sig.inputs[k].name == "b" ? b : g) = in[k];
+            o[0] = (in_a ? line.da_reference : line.db_reference)(a, b, g);
         });
     }
 };
 
 }  // namespace
 
-std::string BinaryLine::saves_text() const {
-    std::string s;
-    for (char c : saves)
-        if (c != ' ') s += std::string(1, c) + "[*] ";
-    return s;
-}
-
 void add_unary(OpTable &ops, const UnaryLine &line) {
     ops.add<Unary>(line);
     if (line.saves != "none") ops.add<UnaryDx>(line);
 }
 
+void add_scaled(OpTable &ops, const ScaledLine &line) {
+    ops.add<Scaled>(line);
+    ops.add<ScaledDx>(line);
+}
+
 void add_binary(OpTable &ops, const BinaryLine &line) {
     ops.add<Binary>(line);
-    if (!line.da) return;
-    ops.add<BinaryGradient>(line, true);
-    ops.add<BinaryGradient>(line, false);
+    if (line.da) ops.add<BinaryGradient>(line, true);
+    if (line.db) ops.add<BinaryGradient>(line, false);
 }
 
 }  // namespace halyard

@@ -9,6 +9,7 @@
 namespace halyard {
 
 using Halide::Expr;
+using Halide::Func;
 
 struct Elementwise : Op {
     Elementwise(const std::string &name, const std::string &signature);
@@ -18,6 +19,10 @@ struct Elementwise : Op {
 
     // For references: `value` maps the inputs' elements to the outputs', broadcasting as NumPy does.
     void each(Problem &p, const std::function<void(const double *in, double *out)> &value) const;
+
+    // Of an op with several outputs: the Tuple they are taken from. It is computed vector by vector before any output is
+    // stored, so that outputs may lie over inputs.
+    Func joint;
 };
 
 // One line of a family: y = fn(x), dx = dfn(saved, dy), where `saves` names what the gradient needs beside dy.
@@ -30,26 +35,44 @@ struct UnaryLine {
     Expr (*dfn)(Expr saved, Expr dy) = nullptr;
     double (*dreference)(double saved, double dy) = nullptr;
     double dulps = 4;
+    Contract::Measure dmeasure = Contract::elementwise;  // normwise where the gradient has a zero crossing that cancels
     std::string alias = "";
     std::vector<std::string> dtypes = {"f32", "f16", "bf16", "f64"};
+    bool to_bool = false;    // the result is a bool
 };
 void add_unary(OpTable &ops, const UnaryLine &line);  // the op and, if it has one, its gradient
+
+// The same with a number that is known at run time: y = fn(x, alpha), dx = dfn(x, alpha, dy).
+struct ScaledLine {
+    std::string name, doc;
+    double ulps;
+    std::string scalar;
+    double value;  // the scalar's default
+    Expr (*fn)(Expr x, Expr alpha);
+    double (*reference)(double x, double alpha);
+    Expr (*dfn)(Expr x, Expr alpha, Expr dy);
+    double (*dreference)(double x, double alpha, double dy);
+    double dulps = 4;
+    std::string alias = "";
+};
+void add_scaled(OpTable &ops, const ScaledLine &line);
 
 struct BinaryLine {
     std::string name, doc;
     double ulps;
     Expr (*fn)(Expr a, Expr b);
     double (*reference)(double a, double b);
-    std::string saves = "";  // of a and b, what the gradients need: "ab"
-    Expr (*da)(Expr a, Expr b, Expr dy) = nullptr;  // null: no gradient
-    Expr (*db)(Expr a, Expr b, Expr dy) = nullptr;
+    // Each side's gradient: what it saves of a and b ("", "a", "b", "ab"), and the function; null: no kernel.
+    std::string da_saves = "";
+    Expr (*da)(Expr a, Expr b, Expr dy) = nullptr;
     double (*da_reference)(double a, double b, double dy) = nullptr;
+    std::string db_saves = "";
+    Expr (*db)(Expr a, Expr b, Expr dy) = nullptr;
     double (*db_reference)(double a, double b, double dy) = nullptr;
     double dulps = 4;
     std::string alias = "", functional = "";
     std::vector<std::string> dtypes = {"f32", "f16", "bf16", "f64"};
     bool to_bool = false;    // the result is a bool
-    std::string saves_text() const;
 };
 void add_binary(OpTable &ops, const BinaryLine &line);
 
