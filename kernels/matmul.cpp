@@ -31,7 +31,8 @@ struct Matmul : Op {
             {"row", "b_s0==1 n>=cols*lanes"},
             {"any", ""},
         };
-        samples = {"g=1 m=1 k=1 n=1", "g=1 m=3 k=5 n=7", "g=3 m=37 k=37 n=37", "g=1 m=200 k=19 n=97", "g=1 m=1 k=130 n=129", "g=1 m=9 k=300 n=33 transpose_b=1"};
+        samples = {"g=1 m=1 k=1 n=1", "g=1 m=3 k=5 n=7", "g=3 m=37 k=37 n=37", "g=1 m=200 k=19 n=97", "g=1 m=1 k=130 n=129", "g=1 m=9 k=300 n=33 transpose_b=1",
+                   "g=1 m=3 k=70 n=9 transpose_b=1", "g=2 m=6 k=65 n=3 transpose_a=1 transpose_b=1", "g=2 m=6 k=65 n=3 transpose_b=1"};
         bench = {"g=1 m=512 k=512 n=512", "g=1 m=128 k=768 n=3072", "g=1 m=32 k=400 n=120 transpose_b=1", "g=32 m=64 k=64 n=64"};
         flops = "2*g*m*k*n";
     }
@@ -182,7 +183,7 @@ struct Matmul : Op {
                     for (int64_t t = 0; t < p["k"]; t++) {
                         const double product = (ta ? x(q, t, r) : x(q, r, t)) * (tb ? y(q, s, t) : y(q, t, s));
                         total += product;
-                        terms += std::fabs(product);
+                        if (std::isfinite(product)) terms += std::fabs(product);
                     }
                     z(q, r, s) = total, size(q, r, s) = terms;
                 }
