@@ -15,10 +15,16 @@ using Halide::likely;
 using Halide::unsafe_promise_clamped;
 
 constexpr int run = 16, width = 64;  // of partial results
-constexpr int task_elements = 16384;
+constexpr int task_elements = 16384, most_unrolled = 8;
 
 Expr blocks(const Expr &n, int of) { return (n + (of - 1)) / of; }
 Expr is_nan_real(const Expr &v) { return v != v; }
+
+// Rows and columns of partial results stay in registers where there are enough of them.
+void in_registers(Halide::Stage f, const Halide::VarOrRVar &v, int lanes) {
+    f.vectorize(v, lanes);
+    if (width / lanes <= most_unrolled) f.unroll(v);
+}
 
 struct Reduction : Op {
     Reduction(const std::string &name, const std::string &mindspore) : Op(name, "x[o,r,i,s] -> y[o,i]") {
@@ -98,19 +104,21 @@ struct Reduction : Op {
         const Expr dense = memory[0].dim(0).stride() == 1;
         last.fuse(var(0), var(1), row).split(row, task, ri, max(1, task_elements / max(1, size("r") * size("s"))), Tail::GuardWithIf);
         if (!whole) last.parallel(task);
-        all.compute_at(last, ri).bound(u, 0, width).vectorize(u, v).unroll(u);
-        all.update().reorder(u, k[3].x, k[3].y).vectorize(u, v).unroll(u);
+        all.compute_at(last, ri).bound(u, 0, width);
+        in_registers(all, u, v);
+        in_registers(all.update().reorder(u, k[3].x, k[3].y), u, v);
         for (int w = width / 2, f = 0; w > 0; w /= 2, f++) {
             folds[f].compute_at(last, ri).bound_extent(u, w);
-            if (w >= v) folds[f].vectorize(u, v).unroll(u);
+            if (w >= v) folds[f].vectorize(u, v);
             else if (w > 1) folds[f].vectorize(u, w);
         }
         for (int l = 2; l >= 0; l--) {
             if (l == 2) level[l].compute_at(all, k[3].x);
             else if (whole && l == 1) level[l].compute_root().parallel(t);
             else level[l].compute_at(level[l + 1], k[l + 1].x);
-            level[l].bound(u, 0, width).vectorize(u, v).unroll(u);
-            level[l].update().reorder(u, k[l].x).vectorize(u, v).unroll(u);
+            level[l].bound(u, 0, width);
+            in_registers(level[l], u, v);
+            in_registers(level[l].update().reorder(u, k[l].x), u, v);
             if (whole && l == 1) level[l].update().parallel(t).specialize(dense);
         }
         last.specialize(dense);
@@ -122,9 +130,9 @@ struct Reduction : Op {
         const int v = std::min(cpu.lanes, width), wide = cpu.pick("wide", {1024, 512, 4096});
         Func last = store();
         Var vec("vec"), lane("lane"), piece("piece"), tile("tile"), ii("ii"), task("task");
-        auto tiled = [&](Func f) { f.split(i, tile, ii, width, Tail::RoundUp).vectorize(ii, v).unroll(ii); };
+        auto tiled = [&](Func f) { in_registers(f.split(i, tile, ii, width, Tail::RoundUp), ii, v); };
         auto tiled_update = [&](Func f, const RVar &along) {
-            f.update().split(i, tile, ii, width, Tail::RoundUp).reorder(ii, tile, along).vectorize(ii, v).unroll(ii);
+            in_registers(f.update().split(i, tile, ii, width, Tail::RoundUp).reorder(ii, tile, along), ii, v);
         };
         last.split(var(0), vec, lane, v, Tail::GuardWithIf).vectorize(lane).split(vec, piece, vec, wide / v, Tail::GuardWithIf);
         last.fuse(piece, var(1), task).parallel(task);
@@ -139,8 +147,9 @@ struct Reduction : Op {
             tiled_update(level[l], k[l].x);
             if (tall && l == 1) level[l].update().fuse(t, o, task).parallel(task);
         }
-        level[0].compute_at(level[1], tile).bound_extent(i, width).vectorize(i, v).unroll(i);
-        level[0].update().reorder(i, k[0].x, k[0].y).vectorize(i, v).unroll(i);
+        level[0].compute_at(level[1], tile).bound_extent(i, width);
+        in_registers(level[0], i, v);
+        in_registers(level[0].update().reorder(i, k[0].x, k[0].y), i, v);
         level[1].specialize(memory[0].dim(1).stride() == 1);
         level[1].update().specialize(memory[0].dim(1).stride() == 1);
     }
@@ -200,6 +209,86 @@ struct ReduceExtremum : Reduction {
     }
 };
 
+// Gradients write a full tensor from reduced ones. Vectors go along s where it is long, else along i.
+struct Spread : Op {
+    Spread(const std::string &name, const std::string &inputs) : Op(name, inputs + " dy[o,i] -> dx[o,r,i,s]") {
+        form = Form::reduction, any_strides = internal = true;
+        attrs.push_back({"axis", AttrKind::ints, "", {}, {}, true});
+        flag("keep_dims", false);
+        samples = {"o=1 r=1 i=1 s=1 axis=1,3", "o=2 r=3 i=5 s=7 axis=1,3", "o=1 r=1 i=3 s=33 axis=1,3", "o=3 r=31 i=17 s=1 axis=1,3", "o=1 r=1 i=1 s=40009 axis=1,3"};
+        bench = {"o=1 r=1 i=4096 s=1024 axis=1,3", "o=1 r=4096 i=1024 s=1 axis=1,3"};
+        flops = "o*r*i*s";
+        contract = {Contract::elementwise, 1};
+    }
+    Func x = input("x");
+    Var s{"s"}, i{"i"}, r{"r"}, o{"o"};
+
+    void schedule(const Cpu &cpu) override {
+        Func last = store();
+        Var vec("vec"), lane("lane"), piece("piece"), task("task");
+        const Expr along_s = size("s") > 1;
+        for (const bool inner : {true, false}) {
+            Halide::Stage form = inner ? last.specialize(along_s) : Halide::Stage(last);
+            const Var v = inner ? var(0) : var(1), other = inner ? var(1) : var(0);
+            form.reorder(v, other, var(2), var(3)).split(v, vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane).split(vec, piece, vec, task_elements / cpu.lanes, Tail::GuardWithIf);
+            form.reorder(lane, vec, piece, other, var(2), var(3)).fuse(piece, other, task).fuse(task, var(2), task).fuse(task, var(3), task).parallel(task);
+        }
+    }
+    // value(o, r, i, s) for every element of dx
+    template<class F> static void fill(Problem &p, F value) {
+        for (int64_t a = 0; a < p["o"]; a++)
+            for (int64_t b = 0; b < p["r"]; b++)
+                for (int64_t c = 0; c < p["i"]; c++)
+                    for (int64_t d = 0; d < p["s"]; d++) p("dx")(a, b, c, d) = value(a, b, c, d);
+    }
+};
+
+// x is there for its shape alone.
+struct ReduceSumDx : Spread {
+    bool mean;
+    explicit ReduceSumDx(bool mean) : Spread(mean ? "reduce_mean_dx" : "reduce_sum_dx", "x[o,r,i,s]"), mean(mean) {}
+    Func dy = input("dy"), dx = output("dx");
+    void algorithm() override {
+        const Expr count = math::real(size("r")) * math::real(size("s"));
+        dx(s, i, r, o) = mean ? dy(i, o) / count : dy(i, o);
+    }
+    void reference(Problem &p) const override {
+        const double n = mean ? (double)(p["r"] * p["s"]) : 1;
+        fill(p, [&](int64_t a, int64_t, int64_t c, int64_t) { return p("dy")(a, c) / n; });
+    }
+};
+
+// Elements that share the extremum share its gradient evenly, as in MindSpore and PyTorch's amax; so do NaNs.
+struct ReduceExtremumDx : Spread {
+    explicit ReduceExtremumDx(bool largest) : Spread(largest ? "reduce_max_dx" : "reduce_min_dx", "x[o,r,i,s] y[o,i]") {}
+    Func y = input("y"), dy = input("dy"), dx = output("dx"), ties{"ties"}, share{"share"};
+    RDom k;
+
+    static Expr same(const Expr &a, const Expr &b) { return a == b || (is_nan_real(a) && is_nan_real(b)); }
+    void algorithm() override {
+        k = RDom(0, size("s"), 0, size("r"));
+        ties(i, o) += select(same(x(k.x, i, k.y, o), y(i, o)), 1, 0);
+        share(i, o) = dy(i, o) / math::real(ties(i, o));
+        dx(s, i, r, o) = select(same(x(s, i, r, o), y(i, o)), share(i, o), 0_r);
+    }
+    void schedule(const Cpu &cpu) override {
+        Spread::schedule(cpu);
+        Var task("task"), lane("lane"), vec("vec"), u("u");
+        share.compute_root().parallel(o);
+        ties.compute_root().split(i, vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane).fuse(vec, o, task).parallel(task);
+        Halide::Stage rows = ties.update().specialize(size("s") > 1 && memory[0].dim(0).stride() == 1);
+        RVar ko("ko"), ki("ki");
+        rows.split(k.x, ko, ki, cpu.lanes, Tail::GuardWithIf).reorder(ki, ko, k.y, i, o).atomic().vectorize(ki).fuse(i, o, task).parallel(task);
+        ties.update().split(i, vec, lane, cpu.lanes, Tail::GuardWithIf).reorder(lane, k.x, k.y, vec, o).vectorize(lane).fuse(vec, o, task).parallel(task);
+    }
+    void reference(Problem &p) const override {
+        auto equal = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+        Array ties(p("y").shape);
+        fill(p, [&](int64_t a, int64_t b, int64_t c, int64_t d) { return ties(a, c) += equal(p("x")(a, b, c, d), p("y")(a, c)); });
+        fill(p, [&](int64_t a, int64_t b, int64_t c, int64_t d) { return equal(p("x")(a, b, c, d), p("y")(a, c)) ? p("dy")(a, c) / ties(a, c) : 0; });
+    }
+};
+
 }  // namespace
 
 HALYARD_OPS {
@@ -207,6 +296,10 @@ HALYARD_OPS {
     ops.add<ReduceSum>(true);
     ops.add<ReduceExtremum>(true);
     ops.add<ReduceExtremum>(false);
+    ops.add<ReduceSumDx>(false);
+    ops.add<ReduceSumDx>(true);
+    ops.add<ReduceExtremumDx>(true);
+    ops.add<ReduceExtremumDx>(false);
 }
 
 }  // namespace halyard
