@@ -12,12 +12,12 @@ Expr constant(const Expr &like, int64_t v) { return Internal::make_const(like.ty
 
 Expr float_to_integer(const Expr &x, const Type &to) {
     const double high = std::ldexp(1.0, to.bits() - (to.is_uint() ? 0 : 1)), low = to.is_uint() ? 0 : -high;
-    const Expr nan = strict_float(x != x);
+    const Expr nan = is_nan(x);
     if (to.bits() < 31) {  // by way of i32, which every vector unit has; both ends are exact
-        const Expr inside = select(nan, constant(x, 0.0), min(max(x, constant(x, low)), constant(x, high - 1)));
-        return cast(to, cast(Int(32), inside));
+        const Expr inside = min(max(x, constant(x, low)), constant(x, high - 1));
+        return select(nan, Internal::make_const(to, 0), cast(to, cast(Int(32), inside)));
     }
-    const Expr past = strict_float(x >= constant(x, high)), below = strict_float(x <= constant(x, low));
+    const Expr past = !nan && x >= constant(x, high), below = !nan && x <= constant(x, low);
     const Expr inside = select(past || below || nan, constant(x, 0.0), x);
     return select(past, to.max(), below, to.min(), cast(to, inside));
 }

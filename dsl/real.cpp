@@ -40,6 +40,7 @@ uint32_t salt_of(const std::string &s) {
 class Interpret : public IRMutator {
     const Arithmetic &a;
     const std::string *self;  // the Func whose update is being rewritten
+    const std::map<std::string, Type> &outputs;  // what each is stored as
 
     bool exact() const { return a.kind == Arithmetic::exact; }
     bool ieee() const { return a.kind == Arithmetic::ieee; }
@@ -83,9 +84,15 @@ class Interpret : public IRMutator {
         return ieee() ? strict_float(e) : e;
     }
     Expr visit(const LT *op) override { return compare(op); }
-    Expr visit(const LE *op) override { return compare(op); }
+    // Halide turns x <= y into !(y < x), which NaN makes true.
+    template<class Op> Expr compare_or_equal(const Op *op, const Expr &low, const Expr &high) {
+        if (!is_real(low.type()) || !ieee()) return compare(op);
+        const Expr x = mutate(low), y = mutate(high);
+        return strict_float(x < y) || strict_float(x == y);
+    }
+    Expr visit(const LE *op) override { return compare_or_equal(op, op->a, op->b); }
     Expr visit(const GT *op) override { return compare(op); }
-    Expr visit(const GE *op) override { return compare(op); }
+    Expr visit(const GE *op) override { return compare_or_equal(op, op->b, op->a); }
     Expr visit(const EQ *op) override { return compare(op); }
     Expr visit(const NE *op) override { return compare(op); }
 
@@ -108,7 +115,11 @@ class Interpret : public IRMutator {
         for (const Expr &e : op->args) args.push_back(mutate(e));
         const Type t = map(op->type);
         const bool of_reals = is_real(op->type) || (!op->args.empty() && is_real(op->args[0].type()));
-        if (op->call_type == Call::Halide) return Call::make(t, op->name, args, op->call_type, op->func, op->value_index, op->image, op->param);
+        if (op->call_type == Call::Halide) {  // an output may be read by the next
+            const auto stored = outputs.find(op->name);
+            const Expr e = Call::make(stored == outputs.end() ? t : stored->second, op->name, args, op->call_type, op->func, op->value_index, op->image, op->param);
+            return e.type() == t ? e : cast(t, e);
+        }
         if (!of_reals || op->call_type == Call::Image || op->is_intrinsic({Call::likely, Call::likely_if_innermost}))
             return Call::make(op->call_type == Call::Image ? op->type : t, op->name, args, op->call_type, op->func, op->value_index, op->image, op->param);
         if (exact()) {
@@ -135,7 +146,7 @@ class Interpret : public IRMutator {
     }
 
 public:
-    Interpret(const Arithmetic &a, const std::string *self) : a(a), self(self) {}
+    Interpret(const Arithmetic &a, const std::string *self, const std::map<std::string, Type> &outputs) : a(a), self(self), outputs(outputs) {}
     void rewrite(Function f, const Type *stored) {
         f.mutate(this);
         std::vector<Type> types;
@@ -158,11 +169,11 @@ void interpret(const std::vector<Func> &outputs, const std::vector<Type> &storag
         if (f.has_update_definition()) throw Error(f.name(), "an output must be pure; reduce into a stage and copy");
         roots.push_back(f.function());
     }
+    std::map<std::string, Type> stored;
+    for (size_t i = 0; i < outputs.size(); i++) stored[outputs[i].name()] = storage[i];
     for (auto &[name, f] : build_environment(roots)) {
-        const Type *stored = nullptr;
-        for (size_t i = 0; i < outputs.size(); i++)
-            if (outputs[i].name() == name) stored = &storage[i];
-        Interpret(a, &name).rewrite(f, stored);
+        const auto it = stored.find(name);
+        Interpret(a, &name, stored).rewrite(f, it == stored.end() ? nullptr : &it->second);
     }
 }
 

@@ -37,11 +37,6 @@ void Elementwise::schedule(const Cpu &cpu) {
         for (size_t d = 2; d < w.size(); d++) y.fuse(task, w[d], task);
         y.parallel(task);
     }
-    if (joint.defined()) {
-        for (size_t k = 1; k < all.size(); k++) Func(all[k]).compute_with(all[0], i);
-        joint.compute_at(all[0], i).vectorize(joint.args()[0], cpu.lanes, Tail::GuardWithIf);
-        return;
-    }
     if (!any_strides) return;
     for (Func y : all)
         for (unsigned still : still_operands(memory.size())) {

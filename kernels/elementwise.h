@@ -19,10 +19,6 @@ struct Elementwise : Op {
 
     // For references: `value` maps the inputs' elements to the outputs', broadcasting as NumPy does.
     void each(Problem &p, const std::function<void(const double *in, double *out)> &value) const;
-
-    // Of an op with several outputs: the Tuple they are taken from. It is computed vector by vector before any output is
-    // stored, so that outputs may lie over inputs.
-    Func joint;
 };
 
 // One line of a family: y = fn(x), dx = dfn(saved, dy), where `saves` names what the gradient needs beside dy.

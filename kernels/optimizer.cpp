@@ -1,5 +1,6 @@
-// Parameter updates: one pass over parameter, state and gradient, in place. A name's trailing _ says so: the outputs are
-// written over the inputs of the same names.
+// Parameter updates, in place: output p_out is written over input p, and so on. The state's loops come first and read the
+// old p; the loop that overwrites p takes the state's new values from where they were stored, so no input is needed after it
+// is gone.
 //
 // Every rule sees the gradient g = scale * g + weight_decay * p: `scale` takes a loss scale out again, the decay is L2.
 #include "kernels/elementwise.h"
@@ -12,12 +13,6 @@ struct Update : Elementwise {
         any_strides = false;
         contract = {Contract::normwise, 8};
         flops = "8*d0*d1*d2";
-    }
-    // The outputs, from one value each.
-    void define(const std::vector<Expr> &values) {
-        joint = Func("joint");
-        joint(Halide::_) = Halide::Tuple(values);
-        for (size_t k = 0; k < out.size(); k++) out[k](Halide::_) = joint(Halide::_)[k];
     }
 };
 
@@ -32,8 +27,10 @@ struct Momentum : Update {
         samples.push_back("d0=2 d1=3 d2=17 weight_decay=0.05 nesterov=1");
     }
     void algorithm() override {
-        const Expr p0 = p(Halide::_), grad = g(Halide::_) * scale + decay * p0, next = momentum * v(Halide::_) + grad;
-        define({p0 - lr * select(nesterov != 0, grad + momentum * next, next), next});
+        const Expr p0 = p(Halide::_), grad = g(Halide::_) * scale + decay * p0;
+        v_out(Halide::_) = momentum * v(Halide::_) + grad;
+        const Expr next = v_out(Halide::_);
+        p_out(Halide::_) = p0 - lr * select(nesterov != 0, grad + momentum * next, next);
     }
     void reference(Problem &q) const override {
         each(q, [&](const double *in, double *o) {
@@ -56,9 +53,10 @@ struct Sgd : Update {
         samples.push_back("d0=2 d1=3 d2=17 momentum=0.9 nesterov=1");
     }
     void algorithm() override {
-        const Expr p0 = p(Halide::_), grad = g(Halide::_) * scale + decay * p0, next = momentum * v(Halide::_) + (1_r - dampening) * grad;
-        const Expr step = select(momentum == 0_r, grad, nesterov != 0, grad + momentum * next, next);
-        define({p0 - lr * step, next});
+        const Expr p0 = p(Halide::_), grad = g(Halide::_) * scale + decay * p0;
+        v_out(Halide::_) = momentum * v(Halide::_) + (1_r - dampening) * grad;
+        const Expr next = v_out(Halide::_);
+        p_out(Halide::_) = p0 - lr * select(momentum == 0_r, grad, nesterov != 0, grad + momentum * next, next);
     }
     void reference(Problem &q) const override {
         each(q, [&](const double *in, double *o) {
@@ -83,9 +81,10 @@ struct Adam : Update {
     }
     void algorithm() override {
         const Expr p0 = p(Halide::_), raw = g(Halide::_) * scale, grad = decoupled ? raw : raw + decay * p0;
-        const Expr mean = beta1 * m(Halide::_) + (1_r - beta1) * grad, square = beta2 * v(Halide::_) + (1_r - beta2) * grad * grad;
-        const Expr step = mean / (sqrt(square) + eps);
-        define({p0 - lr * (decoupled ? step + decay * p0 : step), mean, square});
+        m_out(Halide::_) = beta1 * m(Halide::_) + (1_r - beta1) * grad;
+        v_out(Halide::_) = beta2 * v(Halide::_) + (1_r - beta2) * grad * grad;
+        const Expr step = m_out(Halide::_) / (sqrt(v_out(Halide::_)) + eps);
+        p_out(Halide::_) = p0 - lr * (decoupled ? step + decay * p0 : step);
     }
     void reference(Problem &q) const override {
         each(q, [&](const double *in, double *o) {
