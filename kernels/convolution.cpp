@@ -1,0 +1,65 @@
+#include "kernels/convolution.h"
+
+namespace halyard {
+
+Convolution::Convolution(const std::string &name, const std::string &signature) : Op(name, signature) {
+    ints("stride", "1,1", {"stride_h", "stride_w"});
+    choice("pad_mode", {"valid", "same", "pad"});
+    ints("padding", "0,0,0,0", {"top", "bottom", "left", "right"});
+    ints("dilation", "1,1", {"dil_h", "dil_w"});
+    attr("group", 1);
+    choice("data_format", {"NCHW", "NHWC"});
+    // "same": ceil(h/stride) outputs; of an odd number of padding rows the larger half lies at the bottom.
+    let("same_h", "max((cdiv(h,max(stride_h,1))-1)*stride_h+(u-1)*dil_h+1-h,0)");
+    let("same_w", "max((cdiv(w,max(stride_w,1))-1)*stride_w+(v-1)*dil_w+1-w,0)");
+    let("oh", "max((h+pad_top+pad_bottom-(u-1)*dil_h-1)/max(stride_h,1)+1,0)");
+    let("ow", "max((w+pad_left+pad_right-(v-1)*dil_w-1)/max(stride_w,1)+1,0)");
+    conditions = {"stride_h>=1", "stride_w>=1", "dil_h>=1", "dil_w>=1", "top>=0", "bottom>=0", "left>=0", "right>=0",
+                  "pad_mode==pad||top+bottom+left+right==0", "group>=1", "h>=1", "w>=1", "c>=1", "o>=1", "u>=1", "v>=1", "c%group==0", "o%group==0",
+                  "(u-1)*dil_h+1<=h+pad_top+pad_bottom", "(v-1)*dil_w+1<=w+pad_left+pad_right"};
+    flops = "2*n*o*oh*ow*u*v*(c/group)";
+    contract = {Contract::products, 8};
+    samples = {"n=1 c=1 h=1 w=1 o=1 u=1 v=1",
+               "n=1 c=2 h=5 w=3 o=3 u=2 v=2 pad_mode=same",
+               "n=3 c=5 h=7 w=13 o=11 u=3 v=3 pad_mode=pad padding=1,1,1,1",
+               "n=2 c=3 h=9 w=17 o=15 u=3 v=3 stride=2,2 pad_mode=same",
+               "n=1 c=4 h=11 w=19 o=6 u=3 v=2 stride=2,1 pad_mode=pad padding=1,0,2,1 dilation=2,2 group=2",
+               "n=2 c=6 h=8 w=9 o=6 u=3 v=3 pad_mode=same group=6",
+               "n=1 c=4 h=6 w=6 o=8 u=3 v=3 stride=2,2 pad_mode=same group=4",
+               "n=2 c=7 h=4 w=15 o=17 u=1 v=1",
+               "n=1 c=3 h=5 w=16 o=31 u=1 v=3",
+               "n=1 c=3 h=17 w=18 o=5 u=7 v=7 stride=2,2 pad_mode=pad padding=3,3,3,3",
+               "n=32 c=1 h=32 w=32 o=6 u=5 v=5",
+               "n=32 c=6 h=14 w=14 o=16 u=5 v=5",
+               "n=1 c=37 h=14 w=14 o=33 u=3 v=3 pad_mode=same",
+               "n=2 c=32 h=9 w=23 o=32 u=3 v=3 pad_mode=same"};
+    bench = {"n=1 c=64 h=56 w=56 o=64 u=3 v=3 pad_mode=same",   "n=1 c=128 h=28 w=28 o=128 u=3 v=3 pad_mode=same", "n=1 c=256 h=14 w=14 o=256 u=3 v=3 pad_mode=same",
+             "n=1 c=512 h=7 w=7 o=512 u=3 v=3 pad_mode=same",   "n=1 c=256 h=14 w=14 o=256 u=1 v=1",               "n=1 c=3 h=224 w=224 o=64 u=7 v=7 stride=2,2 pad_mode=same",
+             "n=32 c=1 h=32 w=32 o=6 u=5 v=5",                  "n=32 c=6 h=14 w=14 o=16 u=5 v=5"};
+}
+
+Halide::Func Convolution::zero_outside(const Func &f, const Expr &w, const Expr &h, const Expr &channels) const {
+    Func padded("padded");
+    padded(x, y, c, n) = select(inside(x, y, w, h), f(clamp(x, 0, w - 1), clamp(y, 0, h - 1), clamp(c, 0, channels - 1), n), 0_r);
+    return padded;
+}
+
+Halide::Expr Convolution::first_of_group(const Expr &k, const Expr &per_group, const Expr &step) const {
+    if (dense()) return 0;
+    return select(groups == 1, 0, k / max(per_group, 1) * step);
+}
+
+// Stores are guarded and the tile itself stays whole (what it reads is clamped), so every extent is right.
+void Convolution::pixel_tiles(const Cpu &cpu, const Func &padded, Func sum, const RDom &r) const {
+    Func o = store(), zeros = padded;
+    const int v = cpu.lanes, channels = cpu.pick("tile_c", {cpu.has_avx512() ? 8 : cpu.target.has_feature(Halide::Target::AVX2) ? 6 : 4});
+    const int rows = 2;
+    Var xo, xi, yo, yi, co, ci, px = var(0), py = var(1), pc = var(2), pn = var(3);
+    o.split(pc, co, ci, channels, Tail::GuardWithIf).split(px, xo, xi, v, Tail::GuardWithIf).split(py, yo, yi, rows, Tail::GuardWithIf);
+    o.reorder(xi, yi, ci, xo, yo, co, pn).vectorize(xi).parallel(co).parallel(pn);
+    zeros.compute_root().parallel(c).parallel(n).vectorize(x, v, Tail::RoundUp);
+    sum.compute_at(o, xo).bound_extent(x, v).bound_extent(y, rows).bound_extent(c, channels).vectorize(x).unroll(y).unroll(c);
+    sum.update().reorder(x, y, c, r.x, r.y, r.z).vectorize(x).unroll(y).unroll(c);
+}
+
+}  // namespace halyard

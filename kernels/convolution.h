@@ -1,0 +1,54 @@
+// What conv2d and its gradients share: attributes, shapes, the loops of their references and the register tiles of their schedules.
+//
+// In kernels a feature map is (x, y, channel, image) and a filter (v, u, input channel of the group, output channel).
+#pragma once
+#include "dsl/op.h"
+
+namespace halyard {
+
+class Convolution : public Op {
+public:
+    // x[n,c,h,w], weight[o,c/group,u,v] and y[n,o,oh,ow] (or dy), in the order of `signature`.
+    Convolution(const std::string &name, const std::string &signature);
+
+protected:
+    Expr stride_h = derived("stride_h", "stride_h"), stride_w = derived("stride_w", "stride_w");
+    Expr dil_h = derived("dil_h", "dil_h"), dil_w = derived("dil_w", "dil_w");
+    Expr pad_top = derived("pad_top", "pad_mode==same ? same_h/2 : pad_mode==pad ? top : 0");
+    Expr pad_bottom = derived("pad_bottom", "pad_mode==same ? same_h-same_h/2 : pad_mode==pad ? bottom : 0");
+    Expr pad_left = derived("pad_left", "pad_mode==same ? same_w/2 : pad_mode==pad ? left : 0");
+    Expr pad_right = derived("pad_right", "pad_mode==same ? same_w-same_w/2 : pad_mode==pad ? right : 0");
+    Expr groups = derived("group", "group");
+    Var x{"x"}, y{"y"}, c{"c"}, n{"n"};
+
+    bool dense() const { return variant != "any"; }  // the other variants take group==1 only
+    Expr inside(const Expr &at_x, const Expr &at_y, const Expr &w, const Expr &h) const { return at_x >= 0 && at_x < w && at_y >= 0 && at_y < h; }
+    // f with zeros around it, w x h x channels being its own size. A stage of its own: a test inside the sum costs 2.5x.
+    Func zero_outside(const Func &f, const Expr &w, const Expr &h, const Expr &channels) const;
+    // The first of the channels that output channel k's group reads, when a group reads `step` and writes `per_group` channels.
+    Expr first_of_group(const Expr &k, const Expr &per_group, const Expr &step) const;
+
+    // `body(n, o, oy, ox, c, iy, ix, u, v, real)` for every product of the convolution: output, input channel and pixel, tap.
+    // `real` is false where the tap meets padding.
+    template<class Body> void each_product(Problem &p, const Body &body) const;
+
+    // store() = sum, one vector of pixels by rows by channels at a time; the filter's scalars are broadcast as they lie.
+    void pixel_tiles(const Cpu &cpu, const Func &padded, Func sum, const RDom &r) const;
+};
+
+template<class Body> void Convolution::each_product(Problem &p, const Body &body) const {
+    const int64_t cg = p["c"] / p["group"], og = p["o"] / p["group"], h = p["h"], w = p["w"], U = p["u"], V = p["v"], outs = p["o"], oh = p["oh"], ow = p["ow"];
+    const int64_t sh = p["stride_h"], sw = p["stride_w"], dh = p["dil_h"], dw = p["dil_w"], top = p["pad_top"], before = p["pad_left"];
+    for (int64_t i = 0; i < p["n"]; i++)
+        for (int64_t o = 0; o < outs; o++)
+            for (int64_t oy = 0; oy < oh; oy++)
+                for (int64_t ox = 0; ox < ow; ox++)
+                    for (int64_t k = 0; k < cg; k++)
+                        for (int64_t u = 0; u < U; u++)
+                            for (int64_t v = 0; v < V; v++) {
+                                const int64_t iy = oy * sh + u * dh - top, ix = ox * sw + v * dw - before;
+                                body(i, o, oy, ox, o / og * cg + k, iy, ix, u, v, iy >= 0 && iy < h && ix >= 0 && ix < w);
+                            }
+}
+
+}  // namespace halyard
