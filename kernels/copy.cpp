@@ -10,7 +10,7 @@ struct Copy : Elementwise {
         doc = "y = x";
         dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
         contract = {Contract::elementwise, 0};
-        moves = gpu = true;
+        moves = gpu = tiled = true;
     }
     void algorithm() override { y(Halide::_) = x(Halide::_); }
     void reference(Problem &p) const override {

@@ -27,23 +27,29 @@ std::vector<unsigned> still_operands(size_t operands) {
 void Elementwise::schedule(const Cpu &cpu) {
     const int chunk = cpu.pick("chunk", {16384, 4096, 65536});
     const std::vector<Func> all = out.size() > 1 ? out : std::vector<Func>{store()};
-    Var vec("vec"), lane("lane"), run("run"), i("i"), task("task");
+    Var vec("vec"), lane("lane"), run("run"), i("i"), row("row"), rows("rows"), task("task");
     for (Func y : all) {
         const std::vector<Var> w = y.args();
         // Vectors first, then runs of whole vectors: that guard is scalar, and Halide turns it into a loop bound.
+        auto loops = [&](auto &stage, const Var &outer) {
+            if (w.size() > 1) stage.fuse(run, outer, task);
+            else stage.rename(run, task);
+            for (size_t d = 2; d < w.size(); d++) stage.fuse(task, w[d], task);
+            stage.parallel(task);
+        };
         y.compute_root().split(w[0], vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane).split(vec, run, i, chunk / cpu.lanes, Tail::GuardWithIf);
-        if (w.size() > 1) y.fuse(run, w[1], task);
-        else y.rename(run, task);
-        for (size_t d = 2; d < w.size(); d++) y.fuse(task, w[d], task);
-        y.parallel(task);
-    }
-    if (!any_strides) return;
-    for (Func y : all)
-        for (unsigned still : still_operands(memory.size())) {
+        const bool by_blocks = tiled && w.size() > 1;
+        if (!by_blocks) loops(y, w.size() > 1 ? w[1] : run);
+        for (unsigned still : any_strides ? still_operands(memory.size()) : std::vector<unsigned>{}) {
             Expr layout = y.output_buffer().dim(0).stride() == 1;
             for (size_t k = 0; k < memory.size(); k++) layout = layout && memory[k].dim(0).stride() == (still >> k & 1 ? 0 : 1);
-            y.specialize(layout);
+            Halide::Stage dense = y.specialize(layout);
+            if (by_blocks) loops(dense, w[1]);
         }
+        if (!by_blocks) continue;
+        y.split(w[1], rows, row, 16, Tail::GuardWithIf).reorder(lane, row, i, run, rows);
+        loops(y, rows);
+    }
 }
 
 void Elementwise::schedule(const Gpu &) {

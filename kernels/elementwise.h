@@ -19,6 +19,8 @@ struct Elementwise : Op {
 
     // For references: `value` maps the inputs' elements to the outputs', broadcasting as NumPy does.
     void each(Problem &p, const std::function<void(const double *in, double *out)> &value) const;
+
+    bool tiled = false;  // loops for strided operands go by blocks of 16 rows, so that a transposed one's cache lines are used whole
 };
 
 // One line of a family: y = fn(x), dx = dfn(saved, dy), where `saves` names what the gradient needs beside dy.
