@@ -1,6 +1,5 @@
 #include "registry/attrs.h"
 
-#include <cstring>
 #include <sstream>
 
 #include "registry/error.h"
@@ -135,9 +134,7 @@ void Attrs::rehash() {
     uint64_t h = (uint64_t)(uintptr_t)op_;
     auto eat = [&](uint64_t v) { h = (h ^ v) * 0x9E3779B97F4A7C15u, h ^= h >> 32; };
     for (const Value &v : values_) {
-        uint64_t bits;
-        std::memcpy(&bits, &v.r, 8);
-        eat((uint64_t)v.i), eat(bits), eat(v.ints.size());
+        eat((uint64_t)v.i), eat(v.ints.size());
         for (int64_t i : v.ints) eat((uint64_t)i);
     }
     hash_ = h;

@@ -1,7 +1,6 @@
 #include "registry/parallel.h"
 
 #include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/parallel_for.h>
 
 #include <algorithm>
 #include <charconv>
@@ -82,7 +81,7 @@ int threads() { return current_arena().threads; }
 
 void parallel_for(int64_t begin, int64_t end, const std::function<void(int64_t)> &body) {
     if (end - begin > 1 && threads() > 1) {
-        current_arena().run([&] { tbb::parallel_for(begin, end, [&](int64_t i) { body(i); }); });
+        current_arena().loop(begin, end, [&](int64_t i) { body(i); });
         return;
     }
     for (int64_t i = begin; i < end; i++) body(i);

@@ -342,6 +342,8 @@ private:
     }
 
     void fill() {
+        if (in_.size() + sig_.outputs.size() > Plan::max_arguments || r_.scalars.size() > Plan::max_arguments)
+            throw DispatchError(r_.name, "has more than " + std::to_string(Plan::max_arguments) + " tensors or scalars");
         for (size_t k = 0; k < in_.size(); k++) plan_.inputs.push_back(buffer(c_.inputs[k], in_[k].dtype, copies_[k]));
         for (size_t k = 0; k < sig_.outputs.size(); k++) {
             Plan::Output o;
@@ -356,8 +358,8 @@ private:
             for (int d = 0; d < plan_.inputs[k].rank; d++) dims_[sig_.inputs[k].name + "_s" + std::to_string(d)] = plan_.inputs[k].dims[d].stride;
         plan_.loops = c_.loops;
         for (auto &s : r_.scalars) {
-            Plan::Scalar v = {};
-            if (s.real) v.r = attrs_.real((size_t)attrs_.find(s.value));
+            Plan::Scalar v;
+            if (s.real) v.attr = attrs_.find(s.value);
             else {
                 const int64_t i = evaluate<int64_t>(s.value, dims_);
                 if (i > INT32_MAX || i < INT32_MIN) throw AttrError(r_.name, s.name + " is " + std::to_string(i) + ", past 32 bits");

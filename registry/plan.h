@@ -21,6 +21,7 @@ struct OperandMeta {
 OperandMeta meta_of(const Tensor &t);
 
 struct Plan {
+    static constexpr size_t max_arguments = 24;  // tensors, and scalars
     struct Buffer {
         halide_type_t type = {};
         int rank = 0;
@@ -34,7 +35,10 @@ struct Plan {
         Shape shape;
         DType dtype = DType::f32;
     };
-    union Scalar { int32_t i; double r; };
+    struct Scalar {
+        int32_t i = 0;
+        int attr = -1;  // >= 0: a real, this attribute's value at the call
+    };
 
     const RegisteredOp *op = nullptr;
     const KernelEntry *kernel = nullptr;  // null when nothing is to be computed
@@ -56,6 +60,6 @@ void bind_derived(const OpRecord &op, std::map<std::string, int64_t> &dims);
 // Throws the error that tells the caller what is wrong; `candidates` is filled only when `explaining`.
 Plan make_plan(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs, bool explaining = false);
 
-void run_plan(const Plan &p, std::span<const Tensor> in, std::span<const Tensor> out);
+void run_plan(const Plan &p, std::span<const Tensor> in, const Attrs &attrs, std::span<const Tensor> out);
 
 }  // namespace halyard

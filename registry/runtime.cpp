@@ -1,7 +1,5 @@
 #include "registry/runtime.h"
 
-#include <oneapi/tbb/parallel_for.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -33,13 +31,11 @@ int serial(void *user_context, halide_task_t task, int min, int size, uint8_t *c
 int parallel(const Arena &arena, void *user_context, halide_task_t task, int min, int size, uint8_t *closure) {
     std::atomic<int> first{0};
     Message first_message{};  // written by the one worker that sets `first`, read after the loop has joined
-    arena.run([&] {
-        tbb::parallel_for(0, size, [&](int i) {
-            if (first.load(std::memory_order_relaxed)) return;
-            const int status = task(user_context, min + i, closure);
-            int none = 0;
-            if (status && first.compare_exchange_strong(none, status)) first_message.set(message.text);
-        });
+    arena.loop(0, size, [&](int64_t i) {
+        if (first.load(std::memory_order_relaxed)) return;
+        const int status = task(user_context, min + (int)i, closure);
+        int none = 0;
+        if (status && first.compare_exchange_strong(none, status)) first_message.set(message.text);
     });
     if (first) message.set(first_message.text);
     return first;

@@ -38,7 +38,7 @@ std::vector<Tensor> run_exact(const Plan &p, KernelFn fn, const Case &c) {
     mine.kernel = &entry;
     std::vector<Tensor> out;
     for (auto &o : p.outputs) out.push_back(Tensor::zeros(o.shape, o.dtype));
-    run_plan(mine, c.in, out);
+    run_plan(mine, c.in, c.attrs, out);
     return out;
 }
 

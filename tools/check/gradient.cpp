@@ -141,7 +141,7 @@ void check_adjoints(const Op &op, const Options &o, Report &r) {
         in.push_back(tensor_of(dy.begin()->second, DType::f64));
         const Tensor theirs = Tensor::zeros(dx.shape, DType::f64);
         try {
-            run_plan(p, in, {&theirs, 1});
+            run_plan(p, in, c.attrs, {&theirs, 1});
         } catch (const DispatchError &e) {
             r.skip(std::string("the derived adjoint doesn't run: ") + e.what());
             continue;
