@@ -50,6 +50,7 @@ struct Matmul : Op {
     struct Tile { int vec, cols, rows; };  // vec lanes per vector; cols vectors x rows accumulators stay in registers
 
     void schedule(const Cpu &cpu) override {
+        if (fused()) return any(cpu);  // operands that are computed have no strides to choose by
         const int v = cpu.lanes;
         const bool wide = cpu.has_avx512();  // 32 vector registers, else 16
         for (auto &m : memory)
@@ -168,7 +169,9 @@ struct Matmul : Op {
         sum.update().reorder(j, i, ko).vectorize(j, v, Tail::Predicate).unroll(i, rows, Tail::GuardWithIf);
         part.compute_at(sum, ko).reorder_storage(j, i, g, u).vectorize(j, v, Tail::RoundUp);
         part.update().reorder(j, i, ki).vectorize(j, v, Tail::Predicate).unroll(i, rows, Tail::GuardWithIf);
-        share(out, {n, io});
+        const Expr dense = fused() ? Expr(true) : memory[1].dim(0).stride() == 1;  // else gathers
+        share(out.specialize(dense && worth_sharing()), {n, io});
+        out.specialize(dense);
     }
 
     void reference(Problem &p) const override {
