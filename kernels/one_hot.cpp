@@ -7,7 +7,7 @@ namespace {
 struct OneHot : Op {
     OneHot() : Op("one_hot", "indices:i32[..n] on[] off[] -> y[..n,depth]") {
         doc = "y = on where the place along axis is the index, else off; an index outside [0, depth) turns nothing on";
-        attrs.push_back({"depth", AttrKind::integer, "!", {}, {}, true});
+        attrs.push_back({"depth", AttrKind::integer, "!", {}, {}});
         attr("axis", -1);
         axis = "depth";
         any_strides = true;

@@ -1,0 +1,82 @@
+// Pools: MindSpore's numbers, NaN, ties, channels last, bad attributes.
+#include "primitives/ops.h"
+#include "registry/parallel.h"
+#include "tests/kernels/golden.h"
+
+namespace halyard {
+namespace {
+
+struct Line { const char *name; Ints kernel, stride; const char *mode; int64_t padding = 0; bool include = true; };
+const Line lines[] = {
+    {"valid_k2s2", {2, 2}, {2, 2}, "valid"},     {"valid_k2s2_odd", {2, 2}, {2, 2}, "valid"},    {"same_k2s2_odd", {2, 2}, {2, 2}, "same"},
+    {"same_k3s2_even", {3, 3}, {2, 2}, "same"},  {"same_k3s2_odd", {3, 3}, {2, 2}, "same"},      {"same_k3s1", {3, 3}, {1, 1}, "same"},
+    {"valid_k3s1", {3, 3}, {1, 1}, "valid"},     {"rect", {2, 3}, {1, 2}, "valid"},              {"pad1_k3s2", {3, 3}, {2, 2}, "pad", 1},
+    {"pad1_k3s2_exclude", {3, 3}, {2, 2}, "pad", 1, false}, {"ties_const_k3s2", {3, 3}, {2, 2}, "valid"},
+    {"ties_relu_k2s2", {2, 2}, {2, 2}, "valid"}, {"negative_same_k3s2", {3, 3}, {2, 2}, "same"},
+};
+Given attributes(const Line &l, bool max) {
+    Given a = {{"kernel_size", l.kernel}, {"stride", l.stride}, {"pad_mode", l.mode}, {"padding", Ints(4, l.padding)}};
+    if (!max) a.push_back({"count_include_pad", l.include});
+    return a;
+}
+
+TEST(Pool, AgreesWithMindSpore) {
+    for (const Line &l : lines)
+        for (bool max : {true, false}) {
+            const std::string name = l.name, file = (max ? "maxpool2d_" : "avgpool2d_") + name;
+            if (max ? !l.include : name.starts_with("ties") || name.starts_with("negative")) continue;
+            auto g = golden(file);
+            const Given a = attributes(l, max);
+            const Tensor x = g.at("x0"), dy = g.at("dy0"), y = run_op(max ? "max_pool2d" : "avg_pool2d", {x}, a);
+            expect_close(y, g.at("y0"), max ? 0 : 1e-6, file);
+            expect_close(max ? run_op("max_pool2d_dx", {x, y, dy}, a) : run_op("avg_pool2d_dx", {x, dy}, a), g.at("dx0"), 1e-6, file + " dx");
+        }
+}
+
+TEST(Pool, ChannelsLastIsTheSameNumbers) {
+    auto g = golden("maxpool2d_same_k3s2_even");
+    const Line l = {"", {3, 3}, {2, 2}, "same"};
+    const Tensor x = g.at("x0"), last = x.transpose({0, 2, 3, 1}).copy();
+    for (bool max : {true, false}) {
+        Given a = attributes(l, max);
+        const char *op = max ? "max_pool2d" : "avg_pool2d";
+        const Tensor y = run_op(op, {x}, a);
+        a.push_back({"data_format", "NHWC"});
+        expect_close(run_op(op, {last}, a).transpose({0, 3, 1, 2}).copy(), y, 0, op);
+    }
+}
+
+TEST(Pool, NaNIsKeptAndItsGradientIsItsOwn) {
+    for (const Given &a : {Given{{"kernel_size", Ints{2, 2}}, {"stride", Ints{2, 2}}}, Given{{"kernel_size", Ints{3, 3}}, {"stride", Ints{3, 3}}, {"pad_mode", "same"}}})
+        for (int64_t at = 0; at < 4; at++) {
+            Tensor x = Tensor::zeros({1, 1, 2, 2});
+            x.set({0, 0, at / 2, at % 2}, NAN);
+            const Tensor y = run_op("max_pool2d", {x}, a), dx = run_op("max_pool2d_dx", {x, y, Tensor::ones({1, 1, 1, 1})}, a);
+            EXPECT_TRUE(std::isnan(y.item()));
+            for (int64_t i = 0; i < 4; i++) EXPECT_EQ(dx.at({0, 0, i / 2, i % 2}), i == at) << at;
+        }
+}
+
+TEST(Pool, SameBitsForAnyNumberOfThreads) {
+    auto g = golden("maxpool2d_same_k3s2_even");
+    const Given a = attributes({"", {3, 3}, {2, 2}, "same"}, true);
+    const Tensor x = g.at("x0"), y = run_op("max_pool2d", {x}, a);
+    set_threads(1);
+    const std::vector<float> one = run_op("max_pool2d_dx", {x, y, g.at("dy0")}, a).to_vector<float>();
+    for (int n : {2, 3, 8}) {
+        set_threads(n);
+        EXPECT_EQ(run_op("max_pool2d_dx", {x, y, g.at("dy0")}, a).to_vector<float>(), one) << n;
+    }
+    set_threads(0);
+}
+
+TEST(Pool, RefusesWhatHasNoMeaning) {
+    const Tensor x = Tensor::ones({1, 1, 4, 4});
+    EXPECT_THROW(run_op("max_pool2d", {x}, {{"kernel_size", Ints{5, 5}}}), AttrError);
+    EXPECT_THROW(run_op("max_pool2d", {x}, {{"kernel_size", Ints{2, 2}}, {"stride", Ints{0, 1}}}), AttrError);
+    EXPECT_THROW(run_op("avg_pool2d", {x}, {{"kernel_size", Ints{2, 2}}, {"pad_mode", "pad"}, {"padding", Ints{2, 0, 0, 0}}}), AttrError);
+    EXPECT_THROW(run_op("max_pool2d", {Tensor::ones({4, 4})}), ShapeError);
+}
+
+}  // namespace
+}  // namespace halyard

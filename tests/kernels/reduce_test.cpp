@@ -1,0 +1,108 @@
+// What the records of the reductions cannot say: special values, ties, nothing to reduce, threads, MindSpore's numbers.
+#include "primitives/ops.h"
+#include "registry/parallel.h"
+#include "tests/kernels/golden.h"
+
+namespace halyard {
+namespace {
+
+const float nan = NAN, inf = INFINITY;
+
+Tensor wave(int64_t n) {
+    std::vector<float> v((size_t)n);
+    for (size_t i = 0; i < v.size(); i++) v[i] = (float)std::sin((double)i * 0.37) + 0.1f;
+    return Tensor::from<float>(v, {n});
+}
+
+TEST(Reduce, AgreesWithMindSpore) {
+    struct Line { const char *suffix; Ints axis; bool keep; };
+    for (const char *op : {"sum", "mean", "max", "min"})
+        for (const Line &l : {Line{"ax0_keep0", {0}, false}, {"ax2_3_keep0", {2, 3}, false}, {"axall_keep0", {}, false}, {"axm1_keep0", {-1}, false},
+                              {"ax0_keep1", {0}, true}, {"ax2_3_keep1", {2, 3}, true}, {"axall_keep1", {}, true}, {"axm1_keep1", {-1}, true}}) {
+            if (l.keep && std::string(op) != "mean") continue;
+            const std::string name = std::string("reduce") + op + "_" + l.suffix, kernel = std::string("reduce_") + op;
+            auto g = golden(name);
+            const Given attrs = {{"axis", l.axis}, {"keep_dims", l.keep}};
+            const Tensor x = g.at("x0"), dy = g.at("dy0"), y = run_op(kernel.c_str(), {x}, attrs);
+            expect_close(y, g.at("y0"), 1e-6, name);
+            const bool saves_y = kernel == "reduce_max" || kernel == "reduce_min";
+            const Tensor dx = saves_y ? run_op((kernel + "_dx").c_str(), {x, y, dy}, attrs) : run_op((kernel + "_dx").c_str(), {x, dy}, attrs);
+            expect_close(dx, g.at("dx0"), 1e-6, name + " dx");
+        }
+}
+
+TEST(Reduce, NaNWinsWhereverItStands) {
+    for (int64_t n : {3, 17, 64, 65, 1000, 140000})
+        for (int64_t at : {int64_t(0), n / 2, n - 1}) {
+            Tensor x = wave(n);
+            x.set({at}, nan);
+            EXPECT_TRUE(std::isnan(F::reduce_max(x).item())) << n << " " << at;
+            EXPECT_TRUE(std::isnan(F::reduce_min(x).item())) << n << " " << at;
+            EXPECT_EQ(F::argmax(x).item(), at) << n;
+            EXPECT_EQ(F::argmin(x).item(), at) << n;
+            EXPECT_TRUE(std::isnan(F::reduce_max(x.reshape({n, 1}), {0}).item())) << n << " " << at;
+        }
+    const Tensor rows = Tensor::from<float>({1, nan, 3, 4, 5, 6}, {2, 3});
+    EXPECT_EQ(F::reduce_max(rows, {1}).at({1}), 6);
+    EXPECT_EQ(F::reduce_max(Tensor::from<float>({-inf, -inf})).item(), -inf);
+    EXPECT_EQ(F::reduce_max(Tensor::from<float>({1, inf, 1e-40f})).item(), inf);
+    EXPECT_TRUE(std::isnan(F::reduce_sum(Tensor::from<float>({inf, -inf})).item()));
+}
+
+TEST(Reduce, TiesShareTheGradientAndTheFirstIsTheArgument) {
+    const Tensor x = Tensor::from<float>({1, 3, 3, 2, 5, 5, 5, 0}, {2, 4}), dy = Tensor::ones({2});
+    const Tensor dx = run_op("reduce_max_dx", {x, F::reduce_max(x, {1}), dy}, {{"axis", Ints{1}}});
+    EXPECT_EQ(dx.to_vector<float>(), (std::vector<float>{0, .5f, .5f, 0, 1 / 3.f, 1 / 3.f, 1 / 3.f, 0}));
+    EXPECT_EQ(F::argmax(x).to_vector<int32_t>(), (std::vector<int32_t>{1, 0}));
+    EXPECT_EQ(F::argmax(Tensor::full({130}, -inf)).item(), 0);
+    auto g = golden("argmax_last");
+    EXPECT_EQ(F::argmax(g.at("x0")).to_vector<double>(), g.at("y0").to_vector<double>());
+}
+
+TEST(Reduce, OfNothing) {
+    const Tensor none = Tensor::empty({3, 0});
+    EXPECT_EQ(F::reduce_sum(none, {1}).to_vector<float>(), (std::vector<float>{0, 0, 0}));
+    EXPECT_EQ(F::reduce_sum(none).item(), 0);
+    EXPECT_TRUE(std::isnan(F::reduce_mean(none, {1}).at({0})));
+    EXPECT_EQ(F::reduce_max(none, {0}).elements(), 0);
+    try {
+        F::reduce_max(none, {1});
+        FAIL() << "a maximum of nothing";
+    } catch (const Error &e) {
+        EXPECT_NE(std::string(e.what()).find("[reduce_max] needs s>0 (0 against 0)"), std::string::npos) << e.what();
+    }
+}
+
+TEST(Reduce, SameBitsForAnyNumberOfThreads) {
+    const Tensor flat = wave(1 << 20), table = flat.reshape({1024, 1024}), tall = flat.reshape({1 << 18, 4});
+    auto all = [&] {
+        std::vector<float> v = {F::reduce_sum(flat).item<float>()};
+        for (const Tensor &t : {F::reduce_sum(table, {0}), F::reduce_mean(table, {1}), F::reduce_sum(tall, {0})})
+            for (float e : t.to_vector<float>()) v.push_back(e);
+        return v;
+    };
+    set_threads(1);
+    const std::vector<float> one = all();
+    for (int n : {2, 3, 8}) {
+        set_threads(n);
+        EXPECT_EQ(all(), one) << n << " threads";
+    }
+    set_threads(0);
+}
+
+TEST(Reduce, ErrorGrowsWithTheDepthOnly) {  // (8 + log2 n) u sum|x|, on the hardest of sums: every term equal
+    const int64_t n = 1 << 22;
+    const Tensor x = Tensor::full({n}, 0.1);
+    const double exact = (double)0.1f * (double)n;
+    for (const Tensor &y : {F::reduce_sum(x), F::reduce_sum(x.reshape({n, 1}), {0}), F::reduce_sum(x.reshape({n / 4, 4}), {0, 1})})
+        EXPECT_LE(std::fabs(y.item() - exact), (8 + 22) * 0x1p-24 * exact);
+}
+
+TEST(Reduce, Strides) {
+    const Tensor x = wave(6000).reshape({20, 300});
+    EXPECT_NEAR(F::reduce_sum(x.slice(1, 0, 300, 3)).item(), F::reduce_sum(x.slice(1, 0, 300, 3).copy()).item(), 1e-4);
+    expect_close(F::reduce_sum(x.transpose({1, 0}), {1}), F::reduce_sum(x, {0}), 1e-6, "transposed");
+}
+
+}  // namespace
+}  // namespace halyard
