@@ -259,11 +259,11 @@ void check_bound(const char *name, double bound) {
 
 class UnaryMath : public testing::TestWithParam<int> {};
 TEST_P(UnaryMath, StaysWithinItsBound) { check_bound(unary[GetParam()].name, unary[GetParam()].bound); }
-INSTANTIATE_TEST_SUITE_P(Functions, UnaryMath, testing::Range(0, unary_count), [](const auto &info) { return std::string(unary[info.param].name); });
+INSTANTIATE_TEST_SUITE_P(Functions, UnaryMath, testing::Range(0, unary_count), [](const auto &p) { return std::string(unary[p.param].name); });
 
 class BinaryMath : public testing::TestWithParam<int> {};
 TEST_P(BinaryMath, StaysWithinItsBound) { check_bound(binary[GetParam()].name, binary[GetParam()].bound); }
-INSTANTIATE_TEST_SUITE_P(Functions, BinaryMath, testing::Range(0, binary_count), [](const auto &info) { return std::string(binary[info.param].name); });
+INSTANTIATE_TEST_SUITE_P(Functions, BinaryMath, testing::Range(0, binary_count), [](const auto &p) { return std::string(binary[p.param].name); });
 
 TEST(Math, OddFunctionsAreOddToTheBit) {
     const std::vector<const char *> names = {"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "erf"};
