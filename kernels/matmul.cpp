@@ -2,7 +2,8 @@
 //
 // Transposition, batches and broadcasting reach the kernel as strides (registry/plan.cpp); nothing is copied before it. `a` is read as
 // broadcast scalars, so its strides are free; what decides between the variants is how b lies: b_s0 is its stride along n, b_s1 along k.
-// Ratios are OpenBLAS 0.3.21's time over ours, one interleaved run, one thread: AMD EPYC Zen 4 (AVX-512). Above 1 ours is faster.
+// Ratios are OpenBLAS 0.3.21's time over ours, m x k x n in f32, one interleaved run of one thread on an AMD EPYC Zen 4 with AVX-512;
+// above 1 ours is faster. A variant that is forced plans every call, which the smaller figures contain. docs/performance.md has more.
 #include <cmath>
 
 #include "dsl/op.h"
@@ -19,20 +20,22 @@ struct Matmul : Op {
         any_strides = true;
         gpu = true;
         contract = {Contract::products, 16};
+        // Each against the variant that would take its place, OpenBLAS's time over theirs:
         variants = {
-            {"packed_t", "b_s1==1 b_s0!=1 m>=rows n>=cols*lanes k>=8"},
-            {"half_t", "b_s1==1 b_s0!=1 m>=8 n>=lanes/2 k>=8 lanes>=4"},
-            {"dot_row", "b_s1==1 a_s0==1 m<8 n>=4"},
-            {"dot_column", "b_s1==1 a_s0==1 n<8 m>=4"},
-            {"narrow", "b_s0==1 m>=8 n>=lanes n<=most"},
-            {"packed", "m>=least_m n>=cols*lanes"},
-            {"direct", "b_s0==1 m>=4 n>=cols*lanes"},
-            {"half", "b_s0==1 m>=8 n>=lanes/2 lanes>=4"},
-            {"row", "b_s0==1 n>=cols*lanes"},
+            {"packed_t", "b_s1==1 b_s0!=1 m>=rows n>=cols*lanes k>=8"},         // 512 x 512 x 512: 1.08, any 0.18
+            {"half_t", "b_s1==1 b_s0!=1 m>=8 n>=lanes/2 k>=8 lanes>=4"},        // 500 x 1000 x 10: 1.13, any 0.05
+            {"dot_row", "b_s1==1 a_s0==1 m<8 n>=4"},                            // 1 x 1000 x 1000: 0.73, any 0.15
+            {"dot_column", "b_s1==1 a_s0==1 n<8 m>=4"},                         // 1000 x 1000 x 1: 0.69, any 0.04
+            {"narrow", "b_s0==1 m>=8 n>=lanes n<=most"},                        // 100 x 300 x 200: 0.99, direct 0.84
+            {"packed", "m>=least_m n>=cols*lanes"},                             // 2048 x 2048 x 2048: 1.05, direct 0.43
+            {"direct", "b_s0==1 m>=4 n>=cols*lanes"},                           // 64 x 400 x 512: 1.12, packed 1.05
+            {"half", "b_s0==1 m>=8 n>=lanes/2 lanes>=4"},                       // 1000 x 300 x 10: 1.07, any 0.33
+            {"row", "b_s0==1 n>=cols*lanes"},                                   // 1 x 1000 x 1000: 0.79, any 0.17
             {"any", ""},
         };
-        samples = {"g=1 m=1 k=1 n=1", "g=1 m=3 k=5 n=7", "g=3 m=37 k=37 n=37", "g=1 m=200 k=19 n=97", "g=1 m=1 k=130 n=129", "g=1 m=9 k=300 n=33 transpose_b=1",
-                   "g=1 m=3 k=70 n=9 transpose_b=1", "g=2 m=6 k=65 n=3 transpose_a=1 transpose_b=1", "g=2 m=6 k=65 n=3 transpose_b=1"};
+        samples = {"g=1 m=1 k=1 n=1", "g=1 m=3 k=5 n=7", "g=3 m=37 k=37 n=37", "g=1 m=200 k=19 n=97", "g=1 m=1 k=130 n=129",
+                   "g=1 m=9 k=300 n=33 transpose_b=1", "g=1 m=3 k=70 n=9 transpose_b=1",
+                   "g=2 m=6 k=65 n=3 transpose_a=1 transpose_b=1", "g=2 m=6 k=65 n=3 transpose_b=1"};
         bench = {"g=1 m=512 k=512 n=512", "g=1 m=128 k=768 n=3072", "g=1 m=32 k=400 n=120 transpose_b=1", "g=32 m=64 k=64 n=64"};
         flops = "2*g*m*k*n";
     }
@@ -101,7 +104,8 @@ struct Matmul : Op {
             Func turn = b.in(panel);
             Var tx = turn.args()[0], ty = turn.args()[1];
             panel.split(x, x, xi, q).split(y, y, yi, q, Tail::ShiftInwards).reorder(xi, yi, x, y).vectorize(xi).unroll(yi);
-            turn.compute_at(panel, x).bound_extent(tx, q).bound_extent(ty, q).reorder_storage(ty, tx, turn.args()[2]).reorder(ty, tx).vectorize(ty, q).unroll(tx);
+            turn.compute_at(panel, x).bound_extent(tx, q).bound_extent(ty, q).reorder_storage(ty, tx, turn.args()[2]);
+            turn.reorder(ty, tx).vectorize(ty, q).unroll(tx);
         } else {  // contiguous along n: vector copies; any other stride: gathers
             panel.specialize(memory[1].dim(0).stride() == 1).vectorize(x, t.vec).unroll(x).unroll(y, 4, Tail::GuardWithIf);
             panel.vectorize(x, t.vec).unroll(x);
@@ -120,8 +124,10 @@ struct Matmul : Op {
     void tiles(const Cpu &cpu, const Tile &t, Var &jo, Var &io, Var &ib) {
         Var ji, ii;
         const int strip = cpu.pick("strip", {22, 43, 11});
-        store().split(var(0), jo, ji, t.vec * t.cols, Tail::ShiftInwards).split(var(1), io, ii, t.rows, Tail::ShiftInwards).split(io, ib, io, strip, Tail::GuardWithIf);
-        store().reorder(ji, ii, io, ib, jo, var(2)).vectorize(ji, t.vec).unroll(ji).unroll(ii);
+        Func out = store();
+        const Var n = var(2);
+        out.split(var(0), jo, ji, t.vec * t.cols, Tail::ShiftInwards).split(var(1), io, ii, t.rows, Tail::ShiftInwards);
+        out.split(io, ib, io, strip, Tail::GuardWithIf).reorder(ji, ii, io, ib, jo, n).vectorize(ji, t.vec).unroll(ji).unroll(ii);
     }
     void packed(const Cpu &cpu, const Tile &t, bool transposed) {
         if (transposed) memory[1].dim(1).set_stride(1);
@@ -152,7 +158,8 @@ struct Matmul : Op {
         Func parts = sum.update().split(k, ko, ki, v, Tail::GuardWithIf).rfactor(ki, u);
         out.split(var(0), jo, ji, cols, Tail::ShiftInwards).split(var(1), io, ii, rows, Tail::ShiftInwards);
         Var inner = rows > cols ? jo : io, outer = rows > cols ? io : jo;
-        out.split(outer, to, outer, cpu.pick("dot_strip", {16, 8, 32}), Tail::GuardWithIf).reorder(ji, ii, inner, outer, to, n).unroll(ji).unroll(ii);
+        out.split(outer, to, outer, cpu.pick("dot_strip", {16, 8, 32}), Tail::GuardWithIf);
+        out.reorder(ji, ii, inner, outer, to, n).unroll(ji).unroll(ii);
         for (Func f : {sum, parts}) f.compute_at(out, inner).bound_extent(j, cols).bound_extent(i, rows).unroll(j).unroll(i);
         parts.bound_extent(u, v).reorder_storage(u, j, i, g).vectorize(u, cpu.lanes).unroll(u);
         parts.update().reorder(u, j, i, ko).vectorize(u, cpu.lanes).unroll(u).unroll(j).unroll(i);

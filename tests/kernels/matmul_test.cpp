@@ -49,7 +49,9 @@ Tensor transposed(const Tensor &t) {
     return t.transpose(order);
 }
 
-std::map<std::string, Tensor> golden(const std::string &name) { return load_npz(std::string(HALYARD_SOURCE_DIR) + "/tests/goldens/" + name + ".npz"); }
+std::map<std::string, Tensor> golden(const std::string &name) {
+    return load_npz(std::string(HALYARD_SOURCE_DIR) + "/tests/goldens/" + name + ".npz");
+}
 
 void expect_near(const std::string &what, const Tensor &got, const Tensor &want) {
     ASSERT_EQ(got.shape().text(), want.shape().text()) << what;
@@ -58,7 +60,8 @@ void expect_near(const std::string &what, const Tensor &got, const Tensor &want)
 }
 
 // y and the gradients of sum(dy0 * y) in every input, against the golden's y0 and `gradients`.
-void expect_golden(const std::string &name, const std::vector<std::string> &inputs, const std::vector<std::string> &gradients, const Several &f) {
+using Names = std::vector<std::string>;
+void expect_golden(const std::string &name, const Names &inputs, const Names &gradients, const Several &f) {
     const auto g = golden(name);
     std::vector<Tensor> x;
     for (auto &i : inputs) x.push_back(g.at(i));
@@ -75,12 +78,13 @@ TEST(MatMul, MindSporesNumbers) {
         for (bool tb : {false, true})
             expect_golden("matmul_ta" + std::to_string(ta) + "_tb" + std::to_string(tb), {"x0", "x1"}, {"dx0", "dx1"},
                           [&](const std::vector<Tensor> &x) { return ops::MatMul(ta, tb)(x[0], x[1]); });
-    expect_golden("batch_matmul", {"x0", "x1"}, {"dx0", "dx1"}, [](const std::vector<Tensor> &x) { return F::matmul(x[0], x[1]); });
-    expect_golden("batch_matmul_tb", {"x0", "x1"}, {"dx0", "dx1"}, [](const std::vector<Tensor> &x) { return F::matmul(x[0], x[1], false, true); });
-    const std::vector<std::string> with_bias = {"x0", "p_weight", "p_bias"}, gradients = {"dx0", "dp_weight", "dp_bias"};
+    using In = const std::vector<Tensor> &;
+    const Several plain = [](In x) { return F::matmul(x[0], x[1]); }, by_rows = [](In x) { return F::matmul(x[0], x[1], false, true); };
+    expect_golden("batch_matmul", {"x0", "x1"}, {"dx0", "dx1"}, plain);
+    expect_golden("batch_matmul_tb", {"x0", "x1"}, {"dx0", "dx1"}, by_rows);
+    expect_golden("dense_nobias", {"x0", "p_weight"}, {"dx0", "dp_weight"}, by_rows);
     for (const char *name : {"dense_bias", "dense_3d"})
-        expect_golden(name, with_bias, gradients, [](const std::vector<Tensor> &x) { return F::add(F::matmul(x[0], x[1], false, true), x[2]); });
-    expect_golden("dense_nobias", {"x0", "p_weight"}, {"dx0", "dp_weight"}, [](const std::vector<Tensor> &x) { return F::matmul(x[0], x[1], false, true); });
+        expect_golden(name, {"x0", "p_weight", "p_bias"}, {"dx0", "dp_weight", "dp_bias"}, [&](In x) { return F::add(by_rows(x), x[2]); });
 }
 
 TEST(MatMul, GradientsOfEveryTranspositionAndBatch) {
@@ -88,7 +92,7 @@ TEST(MatMul, GradientsOfEveryTranspositionAndBatch) {
     for (bool ta : {false, true})
         for (bool tb : {false, true})
             for (auto &[before_a, before_b] : batches) {
-                SCOPED_TRACE("transpose_a " + std::to_string(ta) + ", transpose_b " + std::to_string(tb) + ", batches " + before_a.text() + " " + before_b.text());
+                SCOPED_TRACE((ta ? "a transposed " : "a ") + before_a.text() + (tb ? ", b transposed " : ", b ") + before_b.text());
                 Shape a = before_a, b = before_b;
                 for (int64_t e : ta ? Shape{4, 3} : Shape{3, 4}) a.push_back(e);
                 for (int64_t e : tb ? Shape{5, 4} : Shape{4, 5}) b.push_back(e);
@@ -109,7 +113,8 @@ TEST(MatMul, SecondDerivatives) {  // of sum((a b)^2) along a: once more through
 
 TEST(MatMul, IntegersAreExactForEveryVariantsShapes) {
     struct Case { int64_t m, k, n; };
-    for (const Case &c : {Case{1, 1, 1}, {1, 7, 10}, {2, 300, 3}, {4, 9, 64}, {8, 8, 8}, {9, 1, 200}, {12, 40, 300}, {13, 131, 17}, {32, 84, 10}, {65, 129, 67}, {130, 257, 195}, {1, 500, 260}, {500, 300, 1}})
+    for (const Case &c : {Case{1, 1, 1}, {1, 7, 10}, {2, 300, 3}, {4, 9, 64}, {8, 8, 8}, {9, 1, 200}, {12, 40, 300}, {13, 131, 17},
+                          {32, 84, 10}, {65, 129, 67}, {130, 257, 195}, {1, 500, 260}, {500, 300, 1}})
         for (bool ta : {false, true})
             for (bool tb : {false, true}) {
                 const Tensor a = integers({c.m, c.k}, 1), b = integers({c.k, c.n}, 2);
@@ -155,15 +160,19 @@ TEST(MatMul, ErrorsNameTheDimensionAndBothValues) {
 
 TEST(MatMul, SameBitsForAnyNumberOfThreads) {
     const int before = threads();
-    const Tensor a = numbers({3, 150, 211}, 7).to(DType::f32), b = numbers({3, 211, 170}, 8).to(DType::f32), tall = numbers({1500, 211}, 9).to(DType::f32), one = numbers({211, 1}, 10).to(DType::f32);
+    auto f32 = [](const Shape &s, unsigned seed) { return numbers(s, seed).to(DType::f32); };
+    const Tensor a = f32({3, 150, 211}, 7), b = f32({3, 211, 170}, 8), tall = f32({1500, 211}, 9), one = f32({211, 1}, 10);
+    const Tensor columns_of_a = transposed(a).copy(), rows_of_b = transposed(b).copy();
     std::vector<std::vector<float>> first;
     for (int n : {1, 2, 3, 8}) {
         set_threads(n);
         std::vector<std::vector<float>> all;
-        for (const Tensor &c : {F::matmul(a, b), F::matmul(a, transposed(b).copy(), false, true), F::matmul(transposed(a).copy(), b, true), F::matmul(tall, at(b, 0)), F::matmul(tall, one), F::matmul(transposed(one), transposed(tall))})
+        for (const Tensor &c : {F::matmul(a, b), F::matmul(a, rows_of_b, false, true), F::matmul(columns_of_a, b, true),
+                                F::matmul(tall, at(b, 0)), F::matmul(tall, one), F::matmul(transposed(one), transposed(tall))})
             all.push_back(c.to_vector<float>());
         if (first.empty()) first = all;
-        for (size_t k = 0; k < all.size(); k++) EXPECT_EQ(std::memcmp(all[k].data(), first[k].data(), all[k].size() * sizeof(float)), 0) << "product " << k << " with " << n << " threads";
+        for (size_t k = 0; k < all.size(); k++)
+            EXPECT_EQ(std::memcmp(all[k].data(), first[k].data(), all[k].size() * sizeof(float)), 0) << k << ", " << n;
     }
     set_threads(before);
 }
