@@ -102,6 +102,7 @@ void Kernel::build() {
         return instance.adjoint_in.empty() || !is_real ? f : BoundaryConditions::constant_exterior(f, 0_r, bounds_of(m));
     };
     op->variant = instance.variant;
+    op->lanes = target.natural_vector_size(arithmetic_of(bound, exactly, op->moves).real);
     if (instance.backend == "ascend") op->any_rank = 1;  // its tiles are runs of memory
     for (size_t k = 0; k < op->in.size(); k++) {
         const TensorSpec &spec = op->sig.inputs[k];

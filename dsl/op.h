@@ -51,6 +51,7 @@ public:
     std::vector<Halide::ImageParam> memory;  // where inputs are loaded from; empty inside a chain
     std::map<std::string, Halide::Parameter> parameters;  // of the scalars
     std::string variant;                     // being built: an algorithm may differ by variant
+    int lanes = 4;                           // of the arithmetic: an algorithm may lay out its stages in blocks of vectors
     std::map<std::string, DType> types;      // being built: what T, U, ... are; empty in exact mode
     bool moves = false;                      // elements are moved as they are stored, in T: no arithmetic between
     int any_rank = elementwise_rank;         // dimensions of x[*] in this instance

@@ -1,31 +1,39 @@
 // conv2d: the cross-correlation of feature maps with a bank of filters, NCHW and OIHW.
-#include <cmath>
-
 #include "kernels/convolution.h"
+#include "kernels/winograd.h"
 
 namespace halyard {
 namespace {
 
-// Padding is zeros, and its products are terms of the sum: an infinite weight makes NaN there.
 struct Conv2d : Convolution {
     Conv2d() : Convolution("conv2d", "x[n,c,h,w] weight[o,c/group,u,v] -> y[n,o,oh,ow]") {
         doc = "y[o] = sum over c, u, v of weight[o,c,u,v] * x[c], shifted by (u, v) * dilation; stride, padding and groups as in MindSpore";
         alias = "Conv2D";
-        variants = {{"any", ""}};
+        variants = {{"winograd", "u==3 v==3 stride_h==1 stride_w==1 dil_h==1 dil_w==1 group==1 c>=lanes o>=2*lanes ow>=8 oh>=8"},
+                    {"packed", "group==1 o>=vectors*lanes ow>=5"},
+                    {"any", ""}};
     }
     Func in_x = input("x"), weight = input("weight"), out_y = output("y"), padded, filter{"filter"}, sum{"sum"};
     RDom r;
+    Winograd winograd;
 
     void algorithm() override {
         const Expr last = size("o") - 1;
         padded = zero_outside(in_x, size("w"), size("h"), size("c"));
         filter(x, y, c, n) = weight(x, y, c, clamp(n, 0, last));
+        if (variant == "winograd") {
+            winograd.define(padded, filter, -pad_left, -pad_top, size("c"), lanes);
+            out_y(x, y, c, n) = winograd.at(x, y, c, n);
+            return;
+        }
         r = RDom(0, size("v"), 0, size("u"), 0, size("c/group"));
         const Expr first = first_of_group(clamp(c, 0, last), size("o/group"), size("c/group"));
         sum(x, y, c, n) += filter(r.x, r.y, r.z, c) * padded(x * stride_w + r.x * dil_w - pad_left, y * stride_h + r.y * dil_h - pad_top, first + r.z, n);
         out_y(x, y, c, n) = sum(x, y, c, n);
     }
     void schedule(const Cpu &cpu) override {
+        if (cpu.variant == "winograd") return winograd.schedule(cpu, store());
+        if (cpu.variant == "packed") return channel_tiles(cpu, padded, filter, sum, r);
         pixel_tiles(cpu, padded, sum, r);
         store().specialize(groups == 1 && stride_w == 1 && dil_w == 1);
         store().specialize(groups == 1);
@@ -35,9 +43,15 @@ struct Conv2d : Convolution {
         Array &out = p("y"), &size = p.magnitude["y"] = Array(out.shape);
         const int64_t per_group = p["c"] / p["group"];
         each_product(p, [&](int64_t i, int64_t o, int64_t oy, int64_t ox, int64_t ch, int64_t iy, int64_t ix, int64_t u, int64_t v, bool real) {
-            const double term = k(o, ch % per_group, u, v) * (real ? in(i, ch, iy, ix) : 0);
+            if (!real) return;
+            const double term = k(o, ch % per_group, u, v) * in(i, ch, iy, ix);
             out(i, o, oy, ox) += term;
             size(i, o, oy, ox) += std::fabs(term);
+        });
+        excuse(p, "y", tiled(p), [&](int64_t, int64_t o) {
+            bool any = false;
+            for (int64_t ch = 0; ch < per_group; ch++) any |= any_special(k, o, ch);
+            return any;
         });
     }
 };

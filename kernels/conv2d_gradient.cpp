@@ -1,33 +1,68 @@
 // The gradients of conv2d, each gathered per element of its result: no atomics, the same bits for any number of threads.
-#include <cmath>
-
 #include "kernels/convolution.h"
+#include "kernels/winograd.h"
 
 namespace halyard {
 namespace {
 
 // dx: every output that saw a pixel sends its share back. A convolution with stride 1 of dy, which has zeros around it and, for a
-// stride above 1, between its elements; those zeros are terms of the sum, as conv2d's padding is.
+// stride above 1, between its elements.
 struct Conv2dDx : Convolution {
     Conv2dDx() : Convolution("conv2d_dx", "x[n,c,h,w] weight[o,c/group,u,v] dy[n,o,oh,ow] -> dx[n,c,h,w]") {
         internal = true;
-        variants = {{"any", ""}};
+        const std::string plain = "group==1 stride_h==1 stride_w==1 ";
+        variants = {{"winograd", plain + "u==3 v==3 dil_h==1 dil_w==1 o>=lanes c>=2*lanes w>=8 h>=8"},
+                    {"packed", plain + "c>=vectors*lanes w>=7"},
+                    {"lanes", plain + "n>=lanes c<lanes w<2*lanes"},
+                    {"any", ""}};
     }
-    Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dx = output("dx"), padded{"padded"}, filter{"filter"}, sum{"sum"};  // x: for its shape
+    Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dx = output("dx"), padded{"padded"}, filter{"filter"}, sum{"sum"}, images{"images"};  // x: for its shape
     RDom r;
+    Winograd winograd;
 
     void algorithm() override {
+        if (variant == "lanes") return by_images();
         const Expr last = size("c") - 1, cg = size("c/group"), og = size("o/group");
         const Expr from_x = x / stride_w, from_y = y / stride_h;  // floors: below 0 stays below 0
         const Expr hit = inside(from_x, from_y, size("ow"), size("oh")) && x % stride_w == 0 && y % stride_h == 0;
         padded(x, y, c, n) = select(hit, dy(clamp(from_x, 0, size("ow") - 1), clamp(from_y, 0, size("oh") - 1), clamp(c, 0, size("o") - 1), n), 0_r);
         const Expr into = clamp(n, 0, last);
         filter(x, y, c, n) = weight(x, y, dense() ? into : into % max(cg, 1), first_of_group(into, cg, og) + c);
+        if (variant == "winograd") {
+            Func turned("turned");
+            turned(x, y, c, n) = filter(2 - x, 2 - y, c, n);
+            winograd.define(padded, turned, pad_left - 2, pad_top - 2, size("o"), lanes);
+            dx(x, y, c, n) = winograd.at(x, y, c, n);
+            return;
+        }
         r = RDom(0, size("v"), 0, size("u"), 0, og);
         sum(x, y, c, n) += filter(r.x, r.y, r.z, c) * padded(x + pad_left - r.x * dil_w, y + pad_top - r.y * dil_h, first_of_group(clamp(c, 0, last), cg, og) + r.z, n);
         dx(x, y, c, n) = sum(x, y, c, n);
     }
+    // For small maps of few channels: images in the vector. Taps outside dy are left out exactly.
+    void by_images() {
+        const Expr w = size("ow"), h = size("oh");
+        images(n, x, y, c) = dy(clamp(x, 0, w - 1), clamp(y, 0, h - 1), c, clamp(n, 0, size("n") - 1));
+        r = RDom(0, size("v"), 0, size("u"), 0, size("o"));
+        const Expr from_x = x + pad_left - r.x * dil_w, from_y = y + pad_top - r.y * dil_h;
+        r.where(from_y >= 0 && from_y < h && from_x >= 0 && from_x < w);
+        sum(n, x, y, c) += weight(r.x, r.y, clamp(c, 0, size("c") - 1), r.z) * images(n, from_x, from_y, r.z);
+        dx(x, y, c, n) = sum(n, x, y, c);
+    }
+    void image_tiles(const Cpu &cpu) {
+        Func o = store();
+        const int v = cpu.lanes, channels = cpu.pick("tile_c", {6});
+        Var no, ni, co, ci, px = var(0), py = var(1), pc = var(2), pn = var(3);
+        o.split(pn, no, ni, v, Tail::GuardWithIf).split(pc, co, ci, channels, Tail::GuardWithIf).reorder(ni, ci, px, py, co, no).vectorize(ni).parallel(py).parallel(no);
+        o.specialize(o.output_buffer().dim(3).extent() % v == 0);
+        sum.compute_at(o, px).bound_extent(n, v).bound_extent(c, channels).vectorize(n).unroll(c);
+        sum.update().reorder(n, c, x, r.z, r.x, r.y).vectorize(n).unroll(c);
+        images.compute_root().vectorize(n, v, Tail::RoundUp).parallel(c);
+    }
     void schedule(const Cpu &cpu) override {
+        if (cpu.variant == "lanes") return image_tiles(cpu);
+        if (cpu.variant == "winograd") return winograd.schedule(cpu, store());
+        if (cpu.variant == "packed") return channel_tiles(cpu, padded, filter, sum, r);
         pixel_tiles(cpu, padded, sum, r);
         padded.specialize(stride_w == 1 && stride_h == 1);
         store().specialize(groups == 1);
@@ -42,57 +77,127 @@ struct Conv2dDx : Convolution {
             out(i, ch, iy, ix) += term;
             size(i, ch, iy, ix) += std::fabs(term);
         });
+        excuse(p, "dx", tiled(p), [&](int64_t, int64_t ch) {
+            bool any = false;
+            const int64_t outs = p["o"] / p["group"], first = ch / per_group * outs;
+            for (int64_t o = first; o < first + outs; o++) any |= any_special(k, o, ch % per_group);
+            return any;
+        });
     }
 };
 
-// dweight: x correlated with dy. Blocks of images are summed apart, then added up in their order.
+// dweight: x correlated with dy. Fixed blocks of images are summed apart, then added up in their order.
 struct Conv2dDweight : Convolution {
     Conv2dDweight() : Convolution("conv2d_dweight", "x[n,c,h,w] weight[o,c/group,u,v] dy[n,o,oh,ow] -> dweight[o,c/group,u,v]") {
         internal = true;
         conditions.push_back("n>=1");
-        variants = {{"any", ""}};
+        variants = {{"channels", "group==1 o>=2*lanes v>=3"}, {"lanes", "group==1 n>=lanes oh*ow<=1024"}, {"any", ""}};
     }
-    Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dweight = output("dweight"), padded, wide{"wide"}, lane{"lane"}, part{"part"}, total{"total"};  // weight: for its shape
+    Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dweight = output("dweight");  // weight: for its shape
+    Func padded, wide{"wide"}, images{"images"}, terms{"terms"}, part{"part"}, total{"total"};
     Var l{"l"}, b{"b"};
     RDom r, rl, rb;
-    static constexpr int width = 16, images = 4;  // pixels of a row that are summed apart; images of a block
+    static constexpr int width = 16, block = 4;  // pixels of a row that are summed apart; images of a block
 
+    Expr at_x(const Expr &ox, const Expr &v) const { return ox * stride_w + v * dil_w - pad_left; }
+    Expr at_y(const Expr &oy, const Expr &u) const { return oy * stride_h + u * dil_h - pad_top; }
+
+    // In every variant (x, y, c, n) is an element of the filter (v, u, input channel, output channel) and b a block of images.
     void algorithm() override {
-        const Expr N = size("n"), ow = size("ow"), last = size("o") - 1;
         padded = zero_outside(in_x, size("w"), size("h"), size("c"));
-        wide(x, y, c, n) = select(x < ow, dy(clamp(x, 0, ow - 1), y, clamp(c, 0, last), clamp(n, 0, N - 1)), 0_r);
-        r = RDom(0, (ow + width - 1) / width, 0, size("oh"), 0, images);
-        rl = RDom(0, width), rb = RDom(0, (N + images - 1) / images);
-        r.where(b * images + r.z < N);
-        const Expr at = r.x * width + l, image = b * images + r.z, first = first_of_group(clamp(n, 0, last), size("o/group"), size("c/group"));
-        lane(l, x, y, c, n, b) += wide(at, r.y, n, image) * padded(at * stride_w + x * dil_w - pad_left, r.y * stride_h + y * dil_h - pad_top, first + c, image);
-        part(x, y, c, n, b) += lane(rl, x, y, c, n, b);
+        if (variant == "channels") by_channels();
+        else if (variant == "lanes") by_images();
+        else by_pixels();
         total(x, y, c, n) += part(x, y, c, n, rb);
         dweight(x, y, c, n) = total(x, y, c, n);
     }
+    void by_pixels() {
+        const Expr N = size("n"), ow = size("ow"), last = size("o") - 1;
+        wide(x, y, c, n) = select(x < ow, dy(clamp(x, 0, ow - 1), y, clamp(c, 0, last), clamp(n, 0, N - 1)), 0_r);
+        r = RDom(0, (ow + width - 1) / width, 0, size("oh"), 0, block);
+        rl = RDom(0, width), rb = RDom(0, (N + block - 1) / block);
+        r.where(b * block + r.z < N);
+        const Expr at = r.x * width + l, image = b * block + r.z, first = first_of_group(clamp(n, 0, last), size("o/group"), size("c/group"));
+        terms(l, x, y, c, n, b) += wide(at, r.y, n, image) * padded(at_x(at, x), at_y(r.y, y), first + c, image);
+        part(x, y, c, n, b) += terms(rl, x, y, c, n, b);
+    }
+    // One sum per image in registers, output channels in the vector; the images of a block are added up in L2.
+    void by_channels() {
+        const Expr N = size("n");
+        wide(n, x, y, l) = dy(x, y, clamp(n, 0, size("o") - 1), l);
+        r = RDom(0, size("ow"), 0, size("oh"));
+        rl = RDom(0, block), rb = RDom(0, (N + block - 1) / block);
+        rl.where(b * block + rl < N);
+        terms(n, c, x, y, l) += wide(n, r.x, r.y, l) * padded(at_x(r.x, x), at_y(r.y, y), c, l);
+        part(x, y, c, n, b) += terms(n, c, x, y, b * block + rl);
+    }
+    // For small maps: images in the vector.
+    void by_images() {
+        const Expr N = size("n"), w = size("w"), h = size("h");
+        images(l, x, y, c, b) = select(b * lanes + l < N && inside(x, y, w, h), in_x(clamp(x, 0, w - 1), clamp(y, 0, h - 1), clamp(c, 0, size("c") - 1), clamp(b * lanes + l, 0, N - 1)), 0_r);
+        wide(l, x, y, c, b) = select(b * lanes + l < N, dy(x, y, clamp(c, 0, size("o") - 1), clamp(b * lanes + l, 0, N - 1)), 0_r);
+        r = RDom(0, size("ow"), 0, size("oh"));
+        rl = RDom(0, lanes), rb = RDom(0, (N + lanes - 1) / lanes);
+        terms(l, x, y, c, n, b) += wide(l, r.x, r.y, n, b) * images(l, at_x(r.x, x), at_y(r.y, y), c, b);
+        part(x, y, c, n, b) += terms(rl, x, y, c, n, b);
+    }
+
     void schedule(const Cpu &cpu) override {
-        const int v = cpu.lanes, vectors = width / v;
-        const int taps = 3, outs = std::max(1, (cpu.has_avx512() ? 18 : 9) / (vectors * taps));
+        if (cpu.variant == "channels") channel_sums(cpu);
+        else if (cpu.variant == "lanes") image_sums(cpu);
+        else pixel_sums(cpu);
+        store().parallel(var(3));
+        total.compute_at(store(), var(3));
+        total.update().reorder(x, y, c, n, rb);
+    }
+    void pixel_sums(const Cpu &cpu) {
+        const int v = cpu.lanes, taps = 3, outs = std::max(1, (cpu.has_avx512() ? 18 : 9) / (width / v * taps));
         Var no, ni, xo, xi;
         padded.compute_root().parallel(c).parallel(n).vectorize(x, v, Tail::RoundUp);
         wide.compute_root().parallel(c).parallel(n).vectorize(x, v, Tail::RoundUp);
         part.compute_root().parallel(n).parallel(b);
-        part.update().split(n, no, ni, outs, Tail::GuardWithIf).split(x, xo, xi, taps, Tail::GuardWithIf).reorder(rl, xi, ni, xo, y, c, no, b).atomic().vectorize(rl).parallel(no).parallel(b);
-        lane.compute_at(part, xo).bound_extent(l, width).bound_extent(n, outs).bound_extent(x, taps).vectorize(l, v).unroll(l).unroll(x).unroll(n);
-        lane.update().reorder(l, x, n, r.x, r.y, r.z).vectorize(l, v).unroll(l).unroll(x).unroll(n);
-        lane.update().specialize(groups == 1 && stride_w == 1 && dil_w == 1);
-        store().parallel(var(3));
-        total.compute_at(store(), var(3));
-        total.update().reorder(x, y, c, n, rb);
+        part.update().split(n, no, ni, outs, Tail::GuardWithIf).split(x, xo, xi, taps, Tail::GuardWithIf).reorder(rl, xi, ni, xo, y, c, no, b);
+        part.update().atomic().vectorize(rl).parallel(no).parallel(b);
+        terms.compute_at(part, xo).bound_extent(l, width).bound_extent(n, outs).bound_extent(x, taps).vectorize(l, v).unroll(l).unroll(x).unroll(n);
+        terms.update().reorder(l, x, n, r.x, r.y, r.z).vectorize(l, v).unroll(l).unroll(x).unroll(n);
+        terms.update().specialize(groups == 1 && stride_w == 1 && dil_w == 1);
+    }
+    void channel_sums(const Cpu &cpu) {
+        const int v = cpu.lanes, outs = 2 * v, ins = cpu.pick("tile_c", {cpu.has_avx512() ? 4 : 2}), taps = 3, strip = cpu.pick("strip", {64, 16});
+        Var no, ni, co, ci, cb, cm, xo, xi;
+        padded.compute_root().parallel(c).parallel(n).vectorize(x, v, Tail::RoundUp);
+        part.reorder_storage(n, c, x, y, b).compute_root().reorder(n, c, x, y, b).vectorize(n, v, Tail::RoundUp).parallel(c).parallel(b);
+        part.update().split(n, no, ni, outs, Tail::GuardWithIf).split(c, cb, cm, strip, Tail::GuardWithIf).split(cm, co, ci, ins, Tail::GuardWithIf).split(x, xo, xi, taps, Tail::GuardWithIf);
+        part.update().reorder(ni, ci, xi, xo, y, co, rl, cb, no, b).vectorize(ni, v).parallel(b).parallel(no).parallel(cb);
+        terms.compute_at(part, xo).bound_extent(n, outs).bound_extent(c, ins).bound_extent(x, taps).vectorize(n, v).unroll(n).unroll(c).unroll(x);
+        terms.update().reorder(n, c, x, r.x, r.y).vectorize(n, v).unroll(n).unroll(c).unroll(x);
+        wide.compute_at(part, rl).bound_extent(n, outs).vectorize(n, v).unroll(n);
+    }
+    void image_sums(const Cpu &cpu) {
+        const int v = cpu.lanes, outs = 2, taps = cpu.pick("taps", {5, 3});
+        Var no, ni, xo, xi;
+        images.compute_root().bound(l, 0, v).vectorize(l).parallel(c).parallel(b);
+        wide.compute_root().bound(l, 0, v).vectorize(l).parallel(c).parallel(b);
+        part.compute_root().parallel(c).parallel(b);
+        part.update().split(n, no, ni, outs, Tail::GuardWithIf).split(x, xo, xi, taps, Tail::GuardWithIf).reorder(rl, xi, ni, xo, no, y, c, b);
+        part.update().atomic().vectorize(rl).parallel(c).parallel(b);
+        terms.compute_at(part, xo).bound_extent(l, v).bound_extent(n, outs).bound_extent(x, taps).vectorize(l).unroll(x).unroll(n);
+        terms.update().reorder(l, x, n, r.x, r.y).vectorize(l).unroll(x).unroll(n);
     }
     void reference(Problem &p) const override {
         const Array &in = p("x"), &g = p("dy");
         Array &out = p("dweight"), &size = p.magnitude["dweight"] = Array(out.shape);
         const int64_t per_group = p["c"] / p["group"];
         each_product(p, [&](int64_t i, int64_t o, int64_t oy, int64_t ox, int64_t ch, int64_t iy, int64_t ix, int64_t u, int64_t v, bool real) {
-            const double term = g(i, o, oy, ox) * (real ? in(i, ch, iy, ix) : 0);
+            if (!real) return;
+            const double term = g(i, o, oy, ox) * in(i, ch, iy, ix);
             out(o, ch % per_group, u, v) += term;
             size(o, ch % per_group, u, v) += std::fabs(term);
+        });
+        excuse(p, "dweight", false, [&](int64_t o, int64_t ch) {
+            bool any = false;
+            for (int64_t i = 0; i < p["n"]; i++) any |= any_special(g, i, o) || any_special(in, i, o / (p["o"] / p["group"]) * per_group + ch);
+            return any;
         });
     }
 };

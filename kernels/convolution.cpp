@@ -1,5 +1,7 @@
 #include "kernels/convolution.h"
 
+#include <algorithm>
+
 namespace halyard {
 
 Convolution::Convolution(const std::string &name, const std::string &signature) : Op(name, signature) {
@@ -60,6 +62,48 @@ void Convolution::pixel_tiles(const Cpu &cpu, const Func &padded, Func sum, cons
     zeros.compute_root().parallel(c).parallel(n).vectorize(x, v, Tail::RoundUp);
     sum.compute_at(o, xo).bound_extent(x, v).bound_extent(y, rows).bound_extent(c, channels).vectorize(x).unroll(y).unroll(c);
     sum.update().reorder(x, y, c, r.x, r.y, r.z).vectorize(x).unroll(y).unroll(c);
+}
+
+void Convolution::channel_tiles(const Cpu &cpu, const Func &padded, Func filter, Func sum, const RDom &r) const {
+    Func o = store(), zeros = padded;
+    const int v = cpu.lanes, block = v * cpu.pick("vectors", {cpu.has_avx512() ? 2 : 1}), across = cpu.pick("tile_x", {7, 10}), down = 2, strip = 8;
+    Var xo, xi, yo, yi, yt, co, ci, px = var(0), py = var(1), pc = var(2), pn = var(3);
+    o.split(pc, co, ci, block, Tail::GuardWithIf).split(px, xo, xi, across, Tail::GuardWithIf);
+    o.split(py, yt, yi, down, Tail::GuardWithIf).split(yt, yo, yt, strip, Tail::GuardWithIf);
+    o.reorder(ci, xi, yi, xo, yt, yo, pn, co).vectorize(ci, v).parallel(co).parallel(pn).parallel(yo);
+    const auto extent = [&](int d) { return o.output_buffer().dim(d).extent(); };
+    o.specialize(extent(2) % block == 0 && extent(0) % across == 0 && extent(1) % down == 0).unroll(ci).unroll(xi).unroll(yi);
+    zeros.compute_root().parallel(c).parallel(n).vectorize(x, v, Tail::RoundUp);
+    filter.compute_at(o, co).reorder_storage(n, x, y, c).reorder(n, x, y, c).bound_extent(n, block).vectorize(n, v).unroll(n);
+    sum.compute_at(o, xo).bound_extent(x, across).bound_extent(y, down).bound_extent(c, block).reorder_storage(c, x, y, n);
+    sum.reorder(c, x, y).vectorize(c, v).unroll(c).unroll(x).unroll(y);
+    sum.update().reorder(c, x, y, r.x, r.y, r.z).vectorize(c, v).unroll(c).unroll(x).unroll(y);
+}
+
+bool Convolution::any_special(const Array &a, int64_t i, int64_t k) {
+    const int64_t plane = a.shape[2] * a.shape[3], from = (i * a.shape[1] + k) * plane;
+    return std::any_of(a.v.begin() + from, a.v.begin() + from + plane, special);
+}
+
+void Convolution::excuse(Problem &p, const std::string &output, bool tiles, const std::function<bool(int64_t, int64_t)> &touched) {
+    bool any = false;
+    for (auto &[name, a] : p.tensors) any |= std::any_of(a.v.begin(), a.v.end(), special);
+    if (!any) return;
+    const Array &out = p(output);
+    Array &size = p.magnitude[output];
+    const int64_t h = out.shape[2], w = out.shape[3];
+    for (int64_t i = 0; i < out.shape[0]; i++)
+        for (int64_t k = 0; k < out.shape[1]; k++) {
+            const bool all = touched(i, k);
+            for (int64_t y = 0; y < h; y++)
+                for (int64_t x = 0; x < w; x++) {
+                    bool near = all;
+                    for (int64_t b = std::max<int64_t>(0, y - 1); tiles && b <= std::min(h - 1, y + 1); b++)
+                        for (int64_t a = std::max<int64_t>(0, x - 1); a <= std::min(w - 1, x + 1); a++) near |= special(out(i, k, b, a));
+                    if (std::isnan(out(i, k, y, x))) size(i, k, y, x) = 0;
+                    else if (near) size(i, k, y, x) = INFINITY;
+                }
+        }
 }
 
 }  // namespace halyard

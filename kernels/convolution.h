@@ -2,6 +2,8 @@
 //
 // In kernels a feature map is (x, y, channel, image) and a filter (v, u, input channel of the group, output channel).
 #pragma once
+#include <cmath>
+
 #include "dsl/op.h"
 
 namespace halyard {
@@ -34,6 +36,16 @@ protected:
 
     // store() = sum, one vector of pixels by rows by channels at a time; the filter's scalars are broadcast as they lie.
     void pixel_tiles(const Cpu &cpu, const Func &padded, Func sum, const RDom &r) const;
+    // The same with output channels in the vector: the filter is packed by blocks of channels, which stay in L2 for all images.
+    void channel_tiles(const Cpu &cpu, const Func &padded, Func filter, Func sum, const RDom &r) const;
+
+    // What a reference says of NaN and infinity. They reach every element whose formula has them as a factor; an element that is
+    // not NaN by its formula may become NaN where `touched(i, k)` says that its slice [i, k, :, :] of `output` multiplies such a
+    // factor with the zeros of padding or, with `tiles`, where a neighbour has one (winograd).
+    static void excuse(Problem &p, const std::string &output, bool tiles, const std::function<bool(int64_t, int64_t)> &touched);
+    static bool special(double v) { return !(std::fabs(v) < 1e37); }  // or so large that a sum may overflow in float
+    static bool any_special(const Array &a, int64_t i, int64_t k);    // in a[i, k, :, :]
+    static bool tiled(Problem &p) { return p["u"] == 3 && p["v"] == 3 && p["stride_h"] == 1 && p["stride_w"] == 1; }
 };
 
 template<class Body> void Convolution::each_product(Problem &p, const Body &body) const {

@@ -1,0 +1,59 @@
+#include "kernels/winograd.h"
+
+#include "dsl/real.h"
+
+namespace halyard {
+using namespace Halide;
+namespace {
+
+Expr choose(const Expr &which, const std::vector<Expr> &from) {
+    Expr e = from.back();
+    for (size_t a = from.size() - 1; a-- > 0;) e = select(which == (int)a, from[a], e);
+    return e;
+}
+template<class F> std::vector<Expr> times_b(F d) { return {d(0) - d(2), d(1) + d(2), d(2) - d(1), d(1) - d(3)}; }
+template<class F> std::vector<Expr> times_g(F g) { return {g(0), (g(0) + g(1) + g(2)) * 0.5_r, (g(0) - g(1) + g(2)) * 0.5_r, g(2)}; }
+template<class F> std::vector<Expr> times_a(F m) { return {m(0) + m(1) + m(2), m(1) - m(2) - m(3)}; }
+
+}  // namespace
+
+void Winograd::define(const Func &image, const Func &filter, const Expr &shift_x, const Expr &shift_y, const Expr &channels, int lanes) {
+    block_ = 2 * lanes;
+    padded_(c, x, y, n) = image(x + shift_x, y + shift_y, c, n);
+    columns_(c, i, j, tx, ty, n) = choose(i, times_b([&](int z) { return padded_(c, tx * 2 + z, ty * 2 + j, n); }));
+    image_(c, tx, ty, i, j, n) = choose(j, times_b([&](int z) { return columns_(c, i, z, tx, ty, n); }));
+    filter_columns_(ki, c, i, y, ko) = choose(i, times_g([&](int z) { return filter(z, y, c, ko * block_ + ki); }));
+    filter_(ki, c, i, j, ko) = choose(j, times_g([&](int z) { return filter_columns_(ki, c, i, z, ko); }));
+    r_ = RDom(0, channels);
+    sum_(k, tx, ty, i, j, n) += filter_(k % block_, r_, i, j, k / block_) * image_(r_, tx, ty, i, j, n);
+    product_(k, tx, ty, i, j, n) = sum_(k, tx, ty, i, j, n);
+    rows_(k, x, j, tx, ty, n) = choose(x, times_a([&](int z) { return product_(k, tx, ty, z, j, n); }));
+    tile_(k, x, y, tx, ty, n) = choose(y, times_a([&](int z) { return rows_(k, x, z, tx, ty, n); }));
+}
+
+Expr Winograd::at(const Expr &ax, const Expr &ay, const Expr &ak, const Expr &an) const { return tile_(ak, ax % 2, ay % 2, ax / 2, ay / 2, an); }
+
+void Winograd::schedule(const Cpu &cpu, Func o) const {
+    const TailStrategy guard = TailStrategy::GuardWithIf, up = TailStrategy::RoundUp;
+    const int v = cpu.lanes, across = cpu.pick("tiles_x", {cpu.has_avx512() ? 7 : 4}), down = cpu.pick("tiles_y", {cpu.has_avx512() ? 2 : 1});
+    const int strip = cpu.pick("strip", {2, 1, 4});
+    Func padded = padded_, columns = columns_, image = image_, filter_columns = filter_columns_, filter = filter_, sum = sum_, product = product_, rows = rows_, tile = tile_;
+    Var xo, xi, yo, yi, kb, kk, co, ci, to, ti, so, si, inner, ox = o.args()[0], oy = o.args()[1], oc = o.args()[2], on = o.args()[3];
+    padded.compute_root().reorder(c, x, y, n).vectorize(c, v, up).parallel(y).parallel(n);
+    o.split(oy, yo, yi, 2 * strip, guard).split(yi, so, yi, 2, guard).split(ox, xo, xi, 2, guard).split(oc, kb, kk, v, guard).reorder(kk, xi, yi, xo, kb, so, yo, on);
+    o.vectorize(kk).parallel(yo).parallel(on);
+    const auto extent = [&](int d) { return o.output_buffer().dim(d).extent(); };
+    image.compute_at(o, yo).split(c, co, ci, v, up).reorder(ci, i, j, co, tx, ty, n).vectorize(ci).bound(i, 0, 4).bound(j, 0, 4).unroll(i).unroll(j);
+    columns.compute_at(image, co).bound_extent(c, v).vectorize(c, v).unroll(i).unroll(j);
+    filter.compute_root().parallel(ko).split(ki, ki, inner, v).reorder(inner, i, j, ki, c, ko).vectorize(inner).bound(i, 0, 4).bound(j, 0, 4).unroll(i).unroll(j);
+    filter_columns.compute_at(filter, ki).vectorize(ki, v).unroll(i).unroll(y);
+    tile.compute_at(o, xo).bound_extent(k, v).bound_extent(x, 2).bound_extent(y, 2).vectorize(k, v).unroll(x).unroll(y);
+    rows.compute_at(o, xo).bound_extent(k, v).bound_extent(x, 2).vectorize(k, v).unroll(x).unroll(j);
+    o.specialize(extent(2) % block_ == 0 && extent(0) % 2 == 0 && extent(1) % 2 == 0).unroll(xi).unroll(yi);
+    product.compute_at(o, yo).split(tx, to, ti, across, up).split(ty, so, si, down, up).split(k, ko, ki, block_, up).reorder(ki, ti, si, to, so, ko, i, j, n);
+    product.vectorize(ki, v).unroll(ki).unroll(ti).unroll(si);
+    sum.compute_at(product, to).bound_extent(k, block_).bound_extent(tx, across).bound_extent(ty, down).vectorize(k, v).unroll(k).unroll(tx).unroll(ty);
+    sum.update().reorder(k, tx, ty, r_, i, j).vectorize(k, v).unroll(k).unroll(tx).unroll(ty);
+}
+
+}  // namespace halyard
