@@ -9,7 +9,7 @@
 
 namespace halyard {
 
-// An op with its parsed signature and all its kernels, best variant and ISA first.
+// An op with its parsed signature and all its kernels: the best ISA first, within it the best variant.
 struct RegisteredOp {
     OpRecord record;
     Signature signature;
