@@ -9,8 +9,9 @@ struct Conv2d : Convolution {
     Conv2d() : Convolution("conv2d", "x[n,c,h,w] weight[o,c/group,u,v] -> y[n,o,oh,ow]") {
         doc = "y[o] = sum over c, u, v of weight[o,c,u,v] * x[c], shifted by (u, v) * dilation; stride, padding and groups as in MindSpore";
         alias = "Conv2D";
-        variants = {{"winograd", "u==3 v==3 stride_h==1 stride_w==1 dil_h==1 dil_w==1 group==1 c>=lanes o>=2*lanes ow>=8 oh>=8"},
-                    {"packed", "group==1 o>=vectors*lanes ow>=5"},
+        variants = {{"winograd", "u==3 v==3 stride_h==1 stride_w==1 dil_h==1 dil_w==1 group==1 c>=16 o>=32 ow>=8 oh>=8"},
+                    {"packed", "group==1 o>=32 ow>=5"},
+                    {"narrow", "group==1 o>=16 ow>=5"},
                     {"any", ""}};
     }
     Func in_x = input("x"), weight = input("weight"), out_y = output("y"), padded, filter{"filter"}, sum{"sum"};
@@ -32,8 +33,9 @@ struct Conv2d : Convolution {
         out_y(x, y, c, n) = sum(x, y, c, n);
     }
     void schedule(const Cpu &cpu) override {
+        from_zero();
         if (cpu.variant == "winograd") return winograd.schedule(cpu, store());
-        if (cpu.variant == "packed") return channel_tiles(cpu, padded, filter, sum, r);
+        if (cpu.variant != "any") return channel_tiles(cpu, padded, filter, sum, r);
         pixel_tiles(cpu, padded, sum, r);
         store().specialize(groups == 1 && stride_w == 1 && dil_w == 1);
         store().specialize(groups == 1);

@@ -11,9 +11,9 @@ struct Conv2dDx : Convolution {
     Conv2dDx() : Convolution("conv2d_dx", "x[n,c,h,w] weight[o,c/group,u,v] dy[n,o,oh,ow] -> dx[n,c,h,w]") {
         internal = true;
         const std::string plain = "group==1 stride_h==1 stride_w==1 ";
-        variants = {{"winograd", plain + "u==3 v==3 dil_h==1 dil_w==1 o>=lanes c>=2*lanes w>=8 h>=8"},
-                    {"packed", plain + "c>=vectors*lanes w>=7"},
-                    {"lanes", plain + "n>=lanes c<lanes w<2*lanes"},
+        variants = {{"winograd", plain + "u==3 v==3 dil_h==1 dil_w==1 o>=16 c>=32 w>=8 h>=8"},
+                    {"packed", plain + "c>=32 w>=7"},
+                    {"lanes", plain + "n>=16 c<16 w<32"},
                     {"any", ""}};
     }
     Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dx = output("dx"), padded{"padded"}, filter{"filter"}, sum{"sum"}, images{"images"};  // x: for its shape
@@ -60,6 +60,7 @@ struct Conv2dDx : Convolution {
         images.compute_root().vectorize(n, v, Tail::RoundUp).parallel(c);
     }
     void schedule(const Cpu &cpu) override {
+        from_zero();
         if (cpu.variant == "lanes") return image_tiles(cpu);
         if (cpu.variant == "winograd") return winograd.schedule(cpu, store());
         if (cpu.variant == "packed") return channel_tiles(cpu, padded, filter, sum, r);
@@ -91,7 +92,7 @@ struct Conv2dDweight : Convolution {
     Conv2dDweight() : Convolution("conv2d_dweight", "x[n,c,h,w] weight[o,c/group,u,v] dy[n,o,oh,ow] -> dweight[o,c/group,u,v]") {
         internal = true;
         conditions.push_back("n>=1");
-        variants = {{"channels", "group==1 o>=2*lanes v>=3"}, {"lanes", "group==1 n>=lanes oh*ow<=1024"}, {"any", ""}};
+        variants = {{"channels", "group==1 o>=32 v>=3"}, {"lanes", "group==1 n>=16 oh*ow<=1024"}, {"any", ""}};
     }
     Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dweight = output("dweight");  // weight: for its shape
     Func padded, wide{"wide"}, images{"images"}, terms{"terms"}, part{"part"}, total{"total"};
@@ -143,6 +144,7 @@ struct Conv2dDweight : Convolution {
     }
 
     void schedule(const Cpu &cpu) override {
+        from_zero();
         if (cpu.variant == "channels") channel_sums(cpu);
         else if (cpu.variant == "lanes") image_sums(cpu);
         else pixel_sums(cpu);

@@ -51,6 +51,12 @@ Halide::Expr Convolution::first_of_group(const Expr &k, const Expr &per_group, c
     return select(groups == 1, 0, k / max(per_group, 1) * step);
 }
 
+void Convolution::from_zero() const {
+    for (int d = 0; d < 4; d++) store().output_buffer().dim(d).set_min(0);
+    for (Halide::ImageParam m : memory)
+        for (int d = 0; d < m.dimensions(); d++) m.dim(d).set_min(0);
+}
+
 // Stores are guarded and the tile itself stays whole (what it reads is clamped), so every extent is right.
 void Convolution::pixel_tiles(const Cpu &cpu, const Func &padded, Func sum, const RDom &r) const {
     Func o = store(), zeros = padded;
@@ -66,7 +72,7 @@ void Convolution::pixel_tiles(const Cpu &cpu, const Func &padded, Func sum, cons
 
 void Convolution::channel_tiles(const Cpu &cpu, const Func &padded, Func filter, Func sum, const RDom &r) const {
     Func o = store(), zeros = padded;
-    const int v = cpu.lanes, block = v * cpu.pick("vectors", {cpu.has_avx512() ? 2 : 1}), across = cpu.pick("tile_x", {7, 10}), down = 2, strip = 8;
+    const int v = cpu.lanes, block = v * cpu.pick("vectors", {cpu.has_avx512() && variant != "narrow" ? 2 : 1}), across = cpu.pick("tile_x", {variant == "narrow" ? 10 : 7}), down = 2, strip = 8;
     Var xo, xi, yo, yi, yt, co, ci, px = var(0), py = var(1), pc = var(2), pn = var(3);
     o.split(pc, co, ci, block, Tail::GuardWithIf).split(px, xo, xi, across, Tail::GuardWithIf);
     o.split(py, yt, yi, down, Tail::GuardWithIf).split(yt, yo, yt, strip, Tail::GuardWithIf);

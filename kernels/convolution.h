@@ -34,6 +34,9 @@ protected:
     // `real` is false where the tap meets padding.
     template<class Body> void each_product(Problem &p, const Body &body) const;
 
+    // Tensors begin at 0: with that, Halide proves that blocks of channels are contiguous. For every schedule's first line.
+    void from_zero() const;
+
     // store() = sum, one vector of pixels by rows by channels at a time; the filter's scalars are broadcast as they lie.
     void pixel_tiles(const Cpu &cpu, const Func &padded, Func sum, const RDom &r) const;
     // The same with output channels in the vector: the filter is packed by blocks of channels, which stay in L2 for all images.
