@@ -34,7 +34,8 @@ ds::Dataset create_dataset(const std::string &data_path, int64_t batch_size, int
     // apply DatasetOps
     const int64_t buffer_size = 10000;
     if (shuffle) mnist_ds = mnist_ds.shuffle(buffer_size);
-    mnist_ds = mnist_ds.batch(batch_size, true);
+    const bool drop_remainder = shuffle;  // an evaluation sees every image
+    mnist_ds = mnist_ds.batch(batch_size, drop_remainder);
     return mnist_ds.repeat(repeat_size);
 }
 

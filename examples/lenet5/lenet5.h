@@ -72,7 +72,7 @@ struct LeNet5Options {
 
 struct LeNet5Result {
     std::vector<double> losses;          // the mean of each epoch
-    double accuracy = 0, test_loss = 0;  // on the whole batches of the test files
+    double accuracy = 0, test_loss = 0;  // on all test images
 };
 
 LeNet5Result train_lenet5(const LeNet5Options &options = {});
