@@ -25,9 +25,9 @@ void Winograd::define(const Func &image, const Func &filter, const Expr &shift_x
     filter_columns_(ki, c, i, y, ko) = choose(i, times_g([&](int z) { return filter(z, y, c, ko * block_ + ki); }));
     filter_(ki, c, i, j, ko) = choose(j, times_g([&](int z) { return filter_columns_(ki, c, i, z, ko); }));
     r_ = RDom(0, channels);
-    sum_(k, tx, ty, i, j, n) += filter_(k % block_, r_, i, j, k / block_) * image_(r_, tx, ty, i, j, n);
-    product_(k, tx, ty, i, j, n) = sum_(k, tx, ty, i, j, n);
-    rows_(k, x, j, tx, ty, n) = choose(x, times_a([&](int z) { return product_(k, tx, ty, z, j, n); }));
+    sum_(ki, tx, ty, ko, i, j, n) += filter_(ki, r_, i, j, ko) * image_(r_, tx, ty, i, j, n);
+    product_(ki, tx, ty, ko, i, j, n) = sum_(ki, tx, ty, ko, i, j, n);
+    rows_(k, x, j, tx, ty, n) = choose(x, times_a([&](int z) { return product_(k % block_, tx, ty, k / block_, z, j, n); }));
     tile_(k, x, y, tx, ty, n) = choose(y, times_a([&](int z) { return rows_(k, x, z, tx, ty, n); }));
 }
 
@@ -38,9 +38,10 @@ void Winograd::schedule(const Cpu &cpu, Func o) const {
     const int v = cpu.lanes, across = cpu.pick("tiles_x", {cpu.has_avx512() ? 7 : 4}), down = cpu.pick("tiles_y", {cpu.has_avx512() ? 2 : 1});
     const int strip = cpu.pick("strip", {2, 1, 4});
     Func padded = padded_, columns = columns_, image = image_, filter_columns = filter_columns_, filter = filter_, sum = sum_, product = product_, rows = rows_, tile = tile_;
-    Var xo, xi, yo, yi, kb, kk, co, ci, to, ti, so, si, inner, ox = o.args()[0], oy = o.args()[1], oc = o.args()[2], on = o.args()[3];
+    Var xo, xi, yo, yi, ks, kb, kk, co, ci, to, ti, so, si, inner, ox = o.args()[0], oy = o.args()[1], oc = o.args()[2], on = o.args()[3];
     padded.compute_root().reorder(c, x, y, n).vectorize(c, v, up).parallel(y).parallel(n);
-    o.split(oy, yo, yi, 2 * strip, guard).split(yi, so, yi, 2, guard).split(ox, xo, xi, 2, guard).split(oc, kb, kk, v, guard).reorder(kk, xi, yi, xo, kb, so, yo, on);
+    o.split(oy, yo, yi, 2 * strip, guard).split(yi, so, yi, 2, guard).split(ox, xo, xi, 2, guard).split(oc, ks, kb, block_, guard).split(kb, kb, kk, v, guard);
+    o.reorder(kk, xi, yi, xo, kb, ks, so, yo, on);
     o.vectorize(kk).parallel(yo).parallel(on);
     const auto extent = [&](int d) { return o.output_buffer().dim(d).extent(); };
     image.compute_at(o, yo).split(c, co, ci, v, up).reorder(ci, i, j, co, tx, ty, n).vectorize(ci).bound(i, 0, 4).bound(j, 0, 4).unroll(i).unroll(j);
@@ -50,10 +51,10 @@ void Winograd::schedule(const Cpu &cpu, Func o) const {
     tile.compute_at(o, xo).bound_extent(k, v).bound_extent(x, 2).bound_extent(y, 2).vectorize(k, v).unroll(x).unroll(y);
     rows.compute_at(o, xo).bound_extent(k, v).bound_extent(x, 2).vectorize(k, v).unroll(x).unroll(j);
     o.specialize(extent(2) % block_ == 0 && extent(0) % 2 == 0 && extent(1) % 2 == 0).unroll(xi).unroll(yi);
-    product.compute_at(o, yo).split(tx, to, ti, across, up).split(ty, so, si, down, up).split(k, ko, ki, block_, up).reorder(ki, ti, si, to, so, ko, i, j, n);
+    product.compute_at(o, yo).split(tx, to, ti, across, up).split(ty, so, si, down, up).bound_extent(ki, block_).reorder(ki, ti, si, to, so, ko, i, j, n);
     product.vectorize(ki, v).unroll(ki).unroll(ti).unroll(si);
-    sum.compute_at(product, to).bound_extent(k, block_).bound_extent(tx, across).bound_extent(ty, down).vectorize(k, v).unroll(k).unroll(tx).unroll(ty);
-    sum.update().reorder(k, tx, ty, r_, i, j).vectorize(k, v).unroll(k).unroll(tx).unroll(ty);
+    sum.compute_at(product, to).bound_extent(ki, block_).bound_extent(tx, across).bound_extent(ty, down).vectorize(ki, v).unroll(ki).unroll(tx).unroll(ty);
+    sum.update().reorder(ki, tx, ty, r_, i, j).vectorize(ki, v).unroll(ki).unroll(tx).unroll(ty);
 }
 
 }  // namespace halyard
