@@ -35,7 +35,9 @@ Tensor number_as(const OpRecord &op, double v, DType d) {
 
 }  // namespace
 
-Primitive::Primitive(const char *op, const std::vector<std::pair<std::string, AttrValue>> &attrs) : op_(&library().at(op)), attrs_(op_->record, attrs) {}
+const RegisteredOp &find_op(const char *name) { return library().at(name); }
+
+Primitive::Primitive(const char *op, const std::vector<std::pair<std::string, AttrValue>> &attrs) : op_(&find_op(op)), attrs_(op_->record, attrs) {}
 
 std::vector<Tensor> Primitive::run(std::span<const Tensor> in) const {
     if (op_->record.form == Form::composite) {

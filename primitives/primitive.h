@@ -22,10 +22,14 @@ struct Argument {
     Argument(int v) : number(v), whole(true) {}
 };
 
+// The op of this name in this build's library. Throws DispatchError with the nearest names.
+const RegisteredOp &find_op(const char *name);
+
 class Primitive {
 public:
     // Throws DispatchError when there is no such op, AttrError for attributes it refuses.
     explicit Primitive(const char *op, const std::vector<std::pair<std::string, AttrValue>> &attrs = {});
+    Primitive(const RegisteredOp &op, std::initializer_list<AttrValue> in_order) : op_(&op), attrs_(op.record, in_order) {}
     Primitive(const RegisteredOp &op, Attrs attrs) : op_(&op), attrs_(std::move(attrs)) {}
 
     std::vector<Tensor> run(std::span<const Tensor> in) const;

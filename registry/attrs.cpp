@@ -54,9 +54,19 @@ Attrs::Attrs(const OpRecord &op, const std::vector<std::pair<std::string, AttrVa
         const AttrValue *value = nullptr;
         for (auto &g : given)
             if (g.first == a.name) value = &g.second;
-        if (value) set(k, *value);
-        else if (a.value != "!") set(k, parsed(op, a, a.value));
+        if (value) assign(k, *value);
+        else if (a.value != "!") assign(k, parsed(op, a, a.value));
         else throw AttrError(op.name, "attribute '" + a.name + "' is required");
+    }
+    rehash();
+}
+
+Attrs::Attrs(const OpRecord &op, std::initializer_list<AttrValue> in_order) : op_(&op), values_(op.attrs.size()) {
+    auto next = in_order.begin();
+    for (size_t k = 0; k < op.attrs.size(); k++) {
+        const AttrSpec &a = op.attrs[k];
+        if (!a.at_call && next != in_order.end()) assign(k, *next++);
+        else if (a.value != "!") assign(k, parsed(op, a, a.value));
     }
     rehash();
 }
@@ -71,10 +81,15 @@ Attrs::Attrs(const OpRecord &op, const std::map<std::string, std::string> &text)
     *this = Attrs(op, given);
 }
 
-Attrs::Attrs(const OpRecord &op, const OpRecord &other_op, const Attrs &other) : Attrs(op) {
-    for (size_t k = 0; k < op.attrs.size(); k++)
-        for (size_t j = 0; j < other_op.attrs.size(); j++)
-            if (op.attrs[k].name == other_op.attrs[j].name) values_[k] = other.values_[j];
+Attrs::Attrs(const OpRecord &op, const OpRecord &other_op, const Attrs &other) : op_(&op), values_(op.attrs.size()) {
+    for (size_t k = 0; k < op.attrs.size(); k++) {
+        const AttrSpec &a = op.attrs[k];
+        size_t j = 0;
+        while (j < other_op.attrs.size() && other_op.attrs[j].name != a.name) j++;
+        if (j < other_op.attrs.size()) values_[k] = other.values_[j];
+        else if (a.value != "!") assign(k, parsed(op, a, a.value));
+        else throw AttrError(op.name, "attribute '" + a.name + "' is required");
+    }
     rehash();
 }
 
@@ -85,6 +100,11 @@ int Attrs::find(const std::string &name) const {
 }
 
 void Attrs::set(size_t k, const AttrValue &value) {
+    assign(k, value);
+    rehash();
+}
+
+void Attrs::assign(size_t k, const AttrValue &value) {
     const AttrSpec &a = op_->attrs[k];
     Value &to = values_[k];
     auto wrong = [&](const char *expected) { throw AttrError(op_->name, a.name + ": expected " + expected); };
@@ -127,7 +147,6 @@ void Attrs::set(size_t k, const AttrValue &value) {
         to.i = (int64_t)dtype_of(*s);
         break;
     }
-    rehash();
 }
 
 void Attrs::rehash() {

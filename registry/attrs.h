@@ -31,6 +31,8 @@ public:
     // Every attribute of the record, in its order; those not given take their default.
     // Throws AttrError: unknown name, wrong kind, a choice that doesn't exist, a required one that is missing.
     explicit Attrs(const OpRecord &op, const std::vector<std::pair<std::string, AttrValue>> &given = {});
+    // Those that aren't given at the call, in the record's order: what generated code passes.
+    Attrs(const OpRecord &op, std::initializer_list<AttrValue> in_order);
     Attrs(const OpRecord &op, const std::map<std::string, std::string> &text);  // "stride" -> "2,2", as typed on a command line
     // Those of `other` that this op knows too: how a gradient op gets its forward op's attributes.
     Attrs(const OpRecord &op, const OpRecord &other_op, const Attrs &other);
@@ -55,6 +57,7 @@ private:
         Ints ints;
         bool operator==(const Value &o) const { return i == o.i && ints == o.ints; }
     };
+    void assign(size_t k, const AttrValue &value);
     void rehash();
     const OpRecord *op_;
     std::vector<Value> values_;

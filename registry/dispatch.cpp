@@ -14,7 +14,8 @@ namespace {
 std::atomic<uint64_t> generation{1};
 thread_local const Force::Choice *forced = nullptr;
 
-// A direct-mapped cache of plans per thread: a hit compares the whole key, so a collision costs only a new plan.
+// A cache of plans per thread, in sets of four: a hit compares the whole key. Sets, because two calls of one training step
+// that share a slot would throw each other out on every step, and a plan costs a few hundred calls.
 struct Entry {
     uint64_t hash = 0, generation = 0;
     std::vector<OperandMeta> in;
@@ -22,8 +23,9 @@ struct Entry {
     std::shared_ptr<const Plan> plan;
 };
 struct Cache {
-    static constexpr size_t size = 1024;
-    std::vector<Entry> entries{size};
+    static constexpr size_t sets = 512, ways = 4;
+    std::vector<Entry> entries{sets * ways};
+    size_t next = 0;  // the way that is given up
 };
 
 uint64_t mix(uint64_t h, uint64_t v) {
@@ -52,12 +54,16 @@ std::shared_ptr<const Plan> planned(const RegisteredOp &op, std::span<const Tens
             for (int64_t v : i.strides) h = mix(h, (uint64_t)v);
     }
     const uint64_t now = generation.load(std::memory_order_acquire);
-    Entry &e = cache.entries[h % Cache::size];
-    if (e.plan && e.hash == h && e.generation == now && !forced && same(e, in, attrs)) return e.plan;
+    Entry *const set = &cache.entries[h % Cache::sets * Cache::ways];
+    Entry *victim = nullptr;
+    for (Entry *e = set; e != set + Cache::ways; e++) {
+        if (!e->plan || e->generation != now) victim = e;
+        else if (e->hash == h && !forced && same(*e, in, attrs)) return e->plan;
+    }
     std::vector<OperandMeta> metas;
     for (const Tensor &t : in) metas.push_back(meta_of(t));
     auto plan = std::make_shared<const Plan>(make_plan(op, metas, attrs));
-    if (!forced) e = {h, now, std::move(metas), std::make_unique<Attrs>(attrs), plan};
+    if (!forced) *(victim ? victim : set + cache.next++ % Cache::ways) = {h, now, std::move(metas), std::make_unique<Attrs>(attrs), plan};
     return plan;
 }
 

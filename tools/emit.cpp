@@ -124,15 +124,15 @@ std::string face(const OpRecord &r) {
         if (!a.at_call) {
             const std::string declaration = cpp_type(a) + a.name + (a.value == "!" ? "" : default_of(a));
             construct.add(declaration, a.name), all.add(declaration, a.name);
-            given += (given.empty() ? "" : ", ") + ("{" + quoted(a.name) + ", " + a.name + "}");
+            given += (given.empty() ? "" : ", ") + a.name;
         }
     const std::string run = in_place ? "run_in_place" : promotes ? "run_promoted" : "run";
     std::string s = "// " + r.signature + (r.doc.empty() ? "" : "\n// " + r.doc) + "\n";
     s += "namespace ops {\nclass " + cls + " : public Primitive {\npublic:\n";
-    s += "    " + std::string(construct.declared.find(',') == std::string::npos && !construct.declared.empty() ? "explicit " : "") + cls + "(" + construct.declared + ") : Primitive(" + quoted(r.name) + (given.empty() ? "" : ", {" + given + "}") + ") {}\n";
+    s += "    " + std::string(construct.declared.find(',') == std::string::npos && !construct.declared.empty() ? "explicit " : "") + cls + "(" + construct.declared + ") : Primitive(self(), {" + given + "}) {}\n";
     std::string value = set.empty() ? run + "({" + tensors + "})" : "(*this)" + set + "." + run + "({" + tensors + "})";
     if (!in_place) value = outputs == 1 ? value + "[0]" : "outputs<" + std::to_string(outputs) + ">(" + value + ")";
-    s += "    " + result + " operator()(" + call.declared + ") const { return " + value + "; }\n};\n}  // namespace ops\n";
+    s += "    " + result + " operator()(" + call.declared + ") const { return " + value + "; }\n\nprivate:\n    static const RegisteredOp &self() {\n        static const RegisteredOp &op = find_op(" + quoted(r.name) + ");\n        return op;\n    }\n};\n}  // namespace ops\n";
     s += "namespace F {\ninline " + result + " " + fn + "(" + all.declared + ") {\n";
     if (construct.passed.empty()) s += "    static const ops::" + cls + " op;\n    return op(" + call.passed + ");\n}\n";
     else s += "    return ops::" + cls + "(" + construct.passed + ")(" + call.passed + ");\n}\n";
