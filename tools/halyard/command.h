@@ -12,5 +12,7 @@ void add_ops(CLI::App &app, Run &run);
 void add_run(CLI::App &app, Run &run);
 void add_explain(CLI::App &app, Run &run);
 void add_check(CLI::App &app, Run &run);
+void add_bench(CLI::App &app, Run &run);
+void add_train(CLI::App &app, Run &run);
 
 }  // namespace halyard::command

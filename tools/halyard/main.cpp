@@ -38,6 +38,8 @@ int main(int argc, char **argv) {
     command::add_run(app, run);
     command::add_explain(app, run);
     command::add_check(app, run);
+    command::add_bench(app, run);
+    command::add_train(app, run);
     try {
         app.parse(argc, argv);
         if (!run) {

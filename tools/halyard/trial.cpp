@@ -80,7 +80,9 @@ Trial::Trial(const RegisteredOp &which, const std::string &problem, const std::s
     bind_attributes(attrs, dims);
     bind_derived(op.record, dims);
     for (size_t k = 0; k < inputs.size(); k++) {
-        const Shape shape = inputs[k].any_rank ? op.signature.shape({"", "T", false, "", {"d0", "d1", "d2"}}, dims) : op.signature.shape(inputs[k], dims);
+        Shape shape = inputs[k].any_rank ? op.signature.shape({"", "T", false, "", {"d0", "d1", "d2"}}, dims) : op.signature.shape(inputs[k], dims);
+        const auto swap = dims.find("transpose_" + inputs[k].name);
+        if (swap != dims.end() && swap->second) std::swap(shape[shape.rank() - 1], shape[shape.rank() - 2]);
         const auto end = dims.find(inputs[k].name + "_end");
         in.push_back(filled(shape, dtypes[k], end != dims.end() ? end->second : is_variable(inputs[k].dtype) ? 0 : 7, k + 1));
     }

@@ -1,0 +1,27 @@
+// One step of LeNet-5, eager: batch 32, forward, backward, Momentum. `--benchmark_repetitions=9` for a median;
+// bench/peers/compare_lenet_step.py interleaves it with other frameworks.
+#include <benchmark/benchmark.h>
+
+#include "examples/lenet5/lenet5.h"
+#include "nn/loss.h"
+#include "nn/random.h"
+#include "nn/wrap.h"
+
+namespace halyard {
+namespace {
+
+void lenet5_step(benchmark::State &state) {
+    set_seed(1);
+    const examples::LeNet5 network(10);
+    const nn::SoftmaxCrossEntropyWithLogits loss(true, "mean");
+    const nn::TrainOneStepCell step(nn::WithLossCell(network, loss), nn::Momentum(network.trainable_params(), 0.01, 0.9));
+    const Tensor images = Tensor::full({32, 1, 32, 32}, 0.5);
+    const Tensor labels = Tensor::zeros({32}, DType::i32);
+    for (auto _ : state) benchmark::DoNotOptimize(step.construct(images, labels));
+}
+BENCHMARK(lenet5_step)->UseRealTime()->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace halyard
+
+BENCHMARK_MAIN();

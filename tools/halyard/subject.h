@@ -1,0 +1,36 @@
+// Subject: one thing that is timed: a kernel of the op, or a peer, with a number of threads.
+#pragma once
+#include <deque>
+#include <functional>
+
+#include "tools/halyard/trial.h"
+#include "tools/halyard/verdict.h"
+
+namespace halyard::command {
+
+struct Subject {
+    std::string label;           // "packed/avx512", "OpenBLAS 0.3.21"
+    int threads = 1;
+    bool peer = false, computes = true;
+    bool dispatched = false;     // a call without limits takes this kernel
+    std::vector<Tensor> out;
+    std::function<void()> run;   // fills out
+    Expected::Verdict verdict;
+    std::vector<double> seconds; // per call, one of each round
+};
+
+struct Selection {
+    std::string isa = "all", variant;  // "all", or one level
+    std::vector<int> threads;
+    bool picks = false;                // kernels with other values of the schedule's free choices too, from the JIT
+};
+
+// The kernels that take the trial's tensors, best first, then the peers, for each number of threads. Every one has run once and
+// was judged. What was refused is left in `refused`, a line each.
+std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const Selection &s, const Expected &expected, const std::vector<Tensor> &like,
+                                std::vector<std::string> &refused);
+
+// Outputs for the trial's call, uninitialised. Throws what the op's shape and dtype rules throw.
+std::vector<Tensor> outputs_of(const Trial &t);
+
+}  // namespace halyard::command
