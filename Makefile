@@ -8,7 +8,8 @@ build: ## install what is missing, configure, compile into build/release
 test: build ## build, then check the project's rules and run every test
 	@scripts/test.sh release
 
-demo: build ## build, then list, check and measure operators and train LeNet5
+demo: ## build what it takes, then list, check and measure operators and train LeNet5
+	@scripts/build.sh demo
 	@scripts/demo.sh
 
 asan tsan: ## the tests under AddressSanitizer and UBSan, or ThreadSanitizer
