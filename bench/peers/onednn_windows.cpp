@@ -39,8 +39,8 @@ struct Port {
         if (!out) reorder(true);
     }
     void reorder(bool in) const {
-        const dnnl::memory from = in ? ours : theirs;
-        dnnl::memory to = in ? theirs : ours;
+        dnnl::memory from = in ? ours : theirs;
+        dnnl::memory to = in ? theirs : ours;  // handles of the same memory
         dnnl::reorder(from, to).execute(stream(), from, to);
     }
 };
