@@ -55,7 +55,7 @@ struct OpRecord {
     std::vector<AttrSpec> attrs;
     std::vector<LetSpec> lets;
     std::vector<ScalarSpec> scalars;
-    std::vector<std::string> conditions;             // "stride_h>=1": of attributes and dimensions, else AttrError
+    std::vector<std::string> conditions;             // "stride_h>=1": else AttrError where it names an attribute, ShapeError where not
     std::vector<Variant> variants = {{"", ""}};      // best first; the last takes every shape
     std::vector<std::string> samples, bench;         // "n=3 c=7 axis=1": one problem per line
     std::string flops = "0";                         // expression over dimensions

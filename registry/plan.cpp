@@ -1,5 +1,7 @@
 #include "registry/plan.h"
 
+#include <algorithm>
+
 #include "registry/dispatch.h"
 #include "registry/expr.h"
 
@@ -320,8 +322,16 @@ private:
     void check_conditions() const {
         for (auto &condition : r_.conditions) {
             std::string why;
-            if (!holds(condition, dims_, &why)) throw AttrError(r_.name, "needs " + why);
+            if (holds(condition, dims_, &why)) continue;
+            if (names_attribute(condition)) throw AttrError(r_.name, "needs " + why);
+            bad_shape("needs " + why);
         }
+    }
+    bool names_attribute(const std::string &condition) const {
+        for (auto &name : names_in(condition))
+            for (auto &a : r_.attrs)
+                if (name == a.name || std::find(a.parts.begin(), a.parts.end(), name) != a.parts.end()) return true;
+        return false;
     }
 
     static Plan::Buffer buffer(const Layout &l, DType t, const std::vector<int> &copy) {
