@@ -42,9 +42,13 @@ Expr sticky_double(const Expr &x) {
 
 }  // namespace
 
-Expr converted(const Expr &v, const Type &to) {
+Expr converted(const Expr &v, const Type &to, bool f16_by_halide) {
     const Type from = v.type();
     if (from == to) return v;
+    if (f16_by_halide && to == Float(16) && from.is_float()) {
+        const Type bits = UInt(16);
+        return reinterpret(to, select(is_nan(v), Internal::make_const(bits, 0x7e00), reinterpret(bits, converted(v, to))));
+    }
     if (from.is_float() && to.is_int_or_uint() && !to.is_bool()) return float_to_integer(v, to);
     const bool narrow = to.is_float() && to.bits() == 16;
     if (narrow && from.is_float() && from.bits() == 64) return cast(to, odd_float(v));

@@ -141,6 +141,7 @@ void Kernel::build() {
     }
     Arithmetic a = arithmetic_of(bound, exactly, op->moves);
     if (instance.backend == "ascend") a.own_math = false;  // it has vexp and friends
+    a.f16_by_halide = instance.backend == "cpu" && !target.has_feature(Target::F16C);
     interpret(results, storage, a);
     pipeline = Pipeline(results);
     const Backend b{target, a.real, instance.variant, &instance.picks};

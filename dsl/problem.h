@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "registry/dtype.h"
 #include "registry/signature.h"
 
 namespace halyard {
@@ -28,6 +29,7 @@ private:
 };
 
 struct Problem {
+    DType dtype = DType::f64;            // what T is bound to: integers divide and overflow in their own way
     Dims dims;                           // dimensions, lets, integer attributes, scalars
     std::map<std::string, double> reals; // real attributes
     std::map<std::string, Array> tensors;

@@ -47,6 +47,18 @@ class Interpret : public IRMutator {
     static bool is_real(const Type &t) { return t.is_float() && t.bits() == 64; }
     Type map(const Type &t) const { return is_real(t) ? a.real.with_lanes(t.lanes()) : t; }
 
+    // Sums, products and quotients of nothing but run-time scalars and constants: 1 - beta2, in which a float would keep
+    // few digits of beta2. `scalars` counts what isn't a constant.
+    static bool settled(const Expr &e, int &scalars) {
+        auto both = [&](const auto *op) { return settled(op->a, scalars) && settled(op->b, scalars); };
+        if (const auto *v = e.as<Variable>()) return v->param.defined() && ++scalars;
+        if (const auto *op = e.as<Add>()) return both(op);
+        if (const auto *op = e.as<Sub>()) return both(op);
+        if (const auto *op = e.as<Mul>()) return both(op);
+        if (const auto *op = e.as<Div>()) return both(op);
+        return e.as<FloatImm>() != nullptr;
+    }
+
     Expr visit(const FloatImm *op) override {
         if (!is_real(op->type)) return op;
         const double v = op->value;
@@ -146,13 +158,19 @@ class Interpret : public IRMutator {
     }
 
 public:
+    using IRMutator::mutate;
+    Expr mutate(const Expr &e) override {
+        int scalars = 0;
+        const bool once = ieee() && a.own_math && e.defined() && is_real(e.type()) && settled(e, scalars) && scalars;
+        return once ? cast(a.real, e) : IRMutator::mutate(e);  // as doubles, rounded at the end
+    }
     Interpret(const Arithmetic &a, const std::string *self, const std::map<std::string, Type> &outputs) : a(a), self(self), outputs(outputs) {}
     void rewrite(Function f, const Type *stored) {
         f.mutate(this);
         std::vector<Type> types;
         for (const Type &t : f.output_types()) types.push_back(stored ? *stored : map(t));
         if (stored)
-            for (Expr &v : f.definition().values()) v = exact() ? cast(*stored, v) : converted(v, *stored);
+            for (Expr &v : f.definition().values()) v = exact() ? cast(*stored, v) : converted(v, *stored, a.f16_by_halide);
         // The one place that leans on a function Halide made for deserialisation: it resets a Func's output types.
         std::vector<Parameter> buffers;
         for (size_t i = 0; i < types.size(); i++) buffers.emplace_back(types[i], true, f.dimensions(), f.name() + (types.size() > 1 ? "." + std::to_string(i) : ""));

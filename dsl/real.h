@@ -12,9 +12,11 @@ struct Arithmetic {
     enum Kind { ieee, integer, exact } kind = ieee;
     Halide::Type real = Halide::Float(32);  // computed and accumulated in
     bool own_math = true;                   // false: leave exp, tanh, ... to the device (Ascend has vexp)
+    bool f16_by_halide = false;             // no instruction rounds to f16, and Halide's own code makes infinity of NaN
 };
 
 // ieee(Float(32)): what runs. NaN and Inf behave as IEEE says in every max, min, comparison and math function.
+//   What depends on real attributes only is computed in double and rounded once.
 // integer(Int(32)): what runs for integer tensors: + - * wrap; functions that integers lack are an error.
 // exact(): modular integers. + - * wrap, max/min/compare act on unsigned integers, everything else
 //   becomes a fixed mixing function; so any legal schedule gives the same bits, and a lost element does not.

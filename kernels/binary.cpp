@@ -22,6 +22,23 @@ double floor_mod(double a, double b) {
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
+// Of integers: 0 where b is 0.
+int64_t whole_floor_div(int64_t a, int64_t b) { return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+int64_t whole_floor_mod(int64_t a, int64_t b) { return b == 0 ? 0 : a - whole_floor_div(a, b) * b; }
+int64_t whole_pow(int64_t a, int64_t b) {
+    if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
+    uint64_t y = 1;  // wraps
+    for (int64_t k = 0; k < b; k++) y *= (uint64_t)a;
+    return (int64_t)y;
+}
+
+// b / (a^2 + b^2): the slope of the angle in a. Divided by the larger side first, since a square may overflow or vanish.
+Expr atan2_slope(const Expr &a, const Expr &b, const Expr &dy) {
+    const Expr longest = max(abs(a), abs(b)), m = select(longest == math::highest(), 1_r, longest);
+    const Expr u = strict_float(a / m), v = strict_float(b / m);
+    return strict_float(dy * (v / (u * u + v * v)) / m);
+}
+
 void add_arithmetic(OpTable &ops) {
     // Where a gradient is dy itself, or nothing, there is no kernel of it: primitives/composed_gradient.cpp.
     add_binary(ops, {.name = "add", .doc = "y = a + b", .ulps = 0.5,
@@ -41,19 +58,20 @@ void add_arithmetic(OpTable &ops) {
                      .db_saves = "ab", .db = [](Expr a, Expr b, Expr dy) { return math::negative(dy) / b * (a / b); },
                      .db_reference = [](double a, double b, double dy) { return -dy / b * (a / b); }});
     add_binary(ops, {.name = "floor_div", .doc = "y = floor(a / b); of integers, 0 where b is 0", .ulps = 0.5,
-                     .fn = math::floor_div, .reference = [](double a, double b) { return std::floor(a / b); }, .dtypes = numbers});
+                     .fn = math::floor_div, .reference = [](double a, double b) { return std::floor(a / b); },
+                     .integer_reference = whole_floor_div, .dtypes = numbers});
     add_binary(ops, {.name = "floor_mod", .doc = "y = a - floor(a / b) * b, of b's sign; of integers, 0 where b is 0", .ulps = 0.5,
                      .fn = math::floor_mod, .reference = floor_mod,
                      .db_saves = "ab", .db = [](Expr a, Expr b, Expr dy) { return math::negative(dy) * math::floor_div(a, b); },
                      .db_reference = [](double a, double b, double dy) { return -dy * std::floor(a / b); },
-                     .dulps = 1.5, .dtypes = numbers});
+                     .dulps = 1.5, .integer_reference = whole_floor_mod, .dtypes = numbers});
     add_binary(ops, {.name = "pow", .doc = "y = a^b; of integers, a negative power is 0 unless a is 1 or -1", .ulps = 4,
                      .fn = [](Expr a, Expr b) -> Expr { return pow(a, b); }, .reference = [](double a, double b) { return std::pow(a, b); },
                      .da_saves = "ab", .da = [](Expr a, Expr b, Expr dy) { return dy * pow_in_a(a, b); },
                      .da_reference = [](double a, double b, double dy) { return dy * pow_in_a(a, b); },
                      .db_saves = "ab", .db = [](Expr a, Expr b, Expr dy) { return dy * pow_in_b(a, b); },
                      .db_reference = [](double a, double b, double dy) { return dy * pow_in_b(a, b); },
-                     .dulps = 16, .functional = "tensor_pow", .dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32"}});
+                     .dulps = 16, .integer_reference = whole_pow, .functional = "tensor_pow", .dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32"}});
     add_binary(ops, {.name = "maximum", .doc = "y = max(a, b); NaN if either is", .ulps = 0,
                      .fn = [](Expr a, Expr b) -> Expr { return max(a, b); }, .reference = [](double a, double b) { return a > b || std::isnan(a) ? a : b; },
                      .da_saves = "ab", .da = [](Expr a, Expr b, Expr dy) { return won(a, b, dy); }, .da_reference = [](double a, double b, double dy) { return won(a, b, dy); },
@@ -71,9 +89,9 @@ void add_arithmetic(OpTable &ops) {
                      .dulps = 2, .dtypes = numbers});
     add_binary(ops, {.name = "atan2", .doc = "y = the angle of the point (b, a), in (-pi, pi]", .ulps = 4,
                      .fn = [](Expr a, Expr b) -> Expr { return atan2(a, b); }, .reference = [](double a, double b) { return std::atan2(a, b); },
-                     .da_saves = "ab", .da = [](Expr a, Expr b, Expr dy) { return dy * b / (a * a + b * b); },
+                     .da_saves = "ab", .da = [](Expr a, Expr b, Expr dy) { return atan2_slope(a, b, dy); },
                      .da_reference = [](double a, double b, double dy) { return dy * b / (a * a + b * b); },
-                     .db_saves = "ab", .db = [](Expr a, Expr b, Expr dy) { return math::negative(dy) * a / (a * a + b * b); },
+                     .db_saves = "ab", .db = [](Expr a, Expr b, Expr dy) { return atan2_slope(b, a, math::negative(dy)); },
                      .db_reference = [](double a, double b, double dy) { return -dy * a / (a * a + b * b); }});
 }
 

@@ -20,14 +20,15 @@ struct Cast : Elementwise {
         const Expr v = x(Halide::_);
         y(Halide::_) = to != types.end() && to->second == DType::boolean ? v != 0_r : v;
     }
-    // Which dtype x has isn't known here: a number with a fraction was a float, whole ones are left to wrap.
+    // Integers are left to wrap where they are compared.
     void reference(Problem &p) const override {
         const auto to = (DType)p["dtype"];
+        const bool is_signed = to != DType::u8;
+        const double values = std::ldexp(1.0, 8 * (int)bytes_of(to)), low = is_signed ? -values / 2 : 0, high = (is_signed ? values / 2 : values) - 1;
         each(p, [&](const double *in, double *o) {
-            const double whole = std::trunc(in[0]);
             if (to == DType::boolean) o[0] = in[0] != 0;
-            else if (is_float(to) || whole == in[0]) o[0] = in[0];
-            else o[0] = to == DType::u8 && whole < 0 ? 0 : whole;
+            else if (is_float(to) || !is_float(p.dtype)) o[0] = in[0];
+            else o[0] = std::isnan(in[0]) ? 0 : std::fmin(std::fmax(std::trunc(in[0]), low), high);
         });
     }
 };

@@ -161,6 +161,8 @@ struct ScaledDx : Elementwise {
     }
 };
 
+double wrapped(int64_t v, DType t) { return t == DType::i8 ? (int8_t)v : t == DType::u8 ? (uint8_t)v : t == DType::i32 ? (int32_t)v : (double)v; }
+
 struct Binary : Elementwise {
     BinaryLine line;
     Func a = input("a"), b = input("b"), y = output("y");
@@ -170,7 +172,10 @@ struct Binary : Elementwise {
     }
     void algorithm() override { y(Halide::_) = line.fn(a(Halide::_), b(Halide::_)); }
     void reference(Problem &p) const override {
-        each(p, [&](const double *in, double *o) { o[0] = line.reference(in[0], in[1]); });
+        const bool whole = is_integer(p.dtype) && line.integer_reference;
+        each(p, [&](const double *in, double *o) {
+            o[0] = whole ? wrapped(line.integer_reference((int64_t)in[0], (int64_t)in[1]), p.dtype) : line.reference(in[0], in[1]);
+        });
     }
 };
 

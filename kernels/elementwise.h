@@ -68,6 +68,7 @@ struct BinaryLine {
     Expr (*db)(Expr a, Expr b, Expr dy) = nullptr;
     double (*db_reference)(double a, double b, double dy) = nullptr;
     double dulps = 4;
+    int64_t (*integer_reference)(int64_t a, int64_t b) = nullptr;  // where integers aren't just real numbers; wraps
     std::string alias = "", functional = "";
     std::vector<std::string> dtypes = {"f32", "f16", "bf16", "f64"};
     bool to_bool = false;    // the result is a bool

@@ -153,7 +153,7 @@ void add_activations(OpTable &ops) {
                     .fn = [](Expr x) { return clip(x, 0, 6); }, .reference = [](double x) { return clip(x, 0, 6); },
                     .saves = "x", .dfn = [](Expr x, Expr dy) -> Expr { return select(x > 0_r && x <= 6_r, dy, 0_r); },
                     .dreference = [](double x, double dy) { return x > 0 && x <= 6 ? dy : 0; }, .dulps = 0, .alias = "ReLU6"});
-    add_scaled(ops, {.name = "leaky_relu", .doc = "y = x where x > 0, else alpha x", .ulps = 0.5, .scalar = "alpha", .value = 0.2,
+    add_scaled(ops, {.name = "leaky_relu", .doc = "y = x where x > 0, else alpha x", .ulps = 1, .scalar = "alpha", .value = 0.2,
                      .fn = [](Expr x, Expr alpha) -> Expr { return select(x > 0_r, x, alpha * x); }, .reference = [](double x, double alpha) { return x > 0 ? x : alpha * x; },
                      .dfn = [](Expr x, Expr alpha, Expr dy) -> Expr { return select(x > 0_r, dy, alpha * dy); },
                      .dreference = [](double x, double alpha, double dy) { return x > 0 ? dy : alpha * dy; }, .dulps = 1, .alias = "LeakyReLU"});

@@ -81,6 +81,7 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
     std::vector<DType> in_dtypes;
     for (auto &t : op.sig.inputs) in_dtypes.push_back(dtype(t));
     for (auto &t : op.sig.outputs) out_dtypes.push_back(dtype(t));
+    if (variables.count("T")) problem.dtype = variables["T"];
     for (auto &a : op.attrs)
         if (a.kind == AttrKind::dtype && a.name == "dtype") given["dtype"] = name_of(out_dtypes[0]);
     attrs = Attrs(registered.record, given);
