@@ -14,6 +14,7 @@ struct CrossEntropy : Op {
         samples = {"n=1 c=1", "n=3 c=7", "n=5 c=64", "n=4 c=31", "n=2 c=1000", "n=70 c=17", "n=33 c=10"};
         bench = {"n=32 c=10", "n=4096 c=1024"};
         flops = "5*n*c";
+        conditions = {"c>=1"};
         contract = {Contract::normwise, 10};
     }
     Var c{"c"}, n{"n"};
@@ -59,9 +60,9 @@ struct CrossEntropy : Op {
     }
 };
 
-// A label outside [0, c) names no class: its row's loss and gradient are 0, and nothing is read out of bounds.
+// A label outside [0, c) names no class: its row's loss and gradient are 0, whatever its logits, and nothing is read out of bounds.
 struct Sparse : CrossEntropy {
-    using CrossEntropy::CrossEntropy;
+    Sparse(const std::string &name, const std::string &signature) : CrossEntropy(name, signature) { let("labels_end", "c"); }
     Expr known(const Func &labels) const { return labels(n) >= 0 && labels(n) < size("c"); }
 };
 
@@ -100,8 +101,9 @@ struct SparseSoftmaxCrossEntropyDlogits : Sparse {
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
             const int64_t label = (int64_t)p("labels")(i);
-            const double all = log_sum_of(p, i), d = label < 0 || label >= p["c"] ? 0 : p("dloss")(i);
-            for (int64_t j = 0; j < p["c"]; j++) p("dlogits")(i, j) = d * (std::exp(p("logits")(i, j) - all) - (j == label));
+            if (label < 0 || label >= p["c"]) continue;
+            const double all = log_sum_of(p, i);
+            for (int64_t j = 0; j < p["c"]; j++) p("dlogits")(i, j) = p("dloss")(i) * (std::exp(p("logits")(i, j) - all) - (j == label));
         }
     }
 };

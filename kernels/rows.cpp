@@ -1,36 +1,51 @@
 #include "kernels/rows.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace halyard {
+namespace {
+
+constexpr int task_elements = 32768;
+
+}  // namespace
 
 Rows::Rows(const std::string &name, const std::string &signature) : Op(name, signature) {
     attr("axis", -1);
     axis = "c";
-    samples = {"n=1 c=1", "n=3 c=7", "n=5 c=64", "n=2 c=1000", "n=4 c=31", "n=4 c=33", "n=70 c=17"};
+    variants = {{"wide", "c>=2*lanes||c>=lanes&&n<lanes"}, {"short", ""}};
+    samples = {"n=1 c=1", "n=3 c=7", "n=5 c=64", "n=2 c=1000", "n=4 c=31", "n=4 c=33", "n=70 c=17", "n=33 c=10"};
     bench = {"n=1024 c=1024", "n=4096 c=1024", "n=32 c=10"};
     flops = "4*n*c";
 }
 
-// One row at a time, kept in L1; `lanes` partial totals, then one pass over them.
+// wide: a row at a time, kept in L1, with a vector of partial totals. The last vector of a row overlaps the one before it.
+// short: `lanes` rows at a time, one in each lane.
 void Rows::schedule(const Cpu &cpu) {
+    const int v = cpu.lanes;
     Func y = store();
-    const int v = cpu.lanes, rows = cpu.pick("rows", {8, 32});
-    Var block("block"), row("row");
-    y.split(var(1), block, row, rows, Tail::GuardWithIf).parallel(block).vectorize(var(0), v, Tail::GuardWithIf);
-    const bool lanes_first = cpu.pick("rfactor", {1, 0});
+    Var task("task"), row("row"), vec("vec"), lane("lane"), u("u");
+    const Expr rows = max(1, task_elements / max(1, size("c")));
+    std::vector<Func> staged = row_stages;  // and inputs that are computed: once per row, then read by every stage
+    if (fused()) std::copy_if(in.begin(), in.end(), std::back_inserter(staged), [](const Func &f) { return f.dimensions() == 2; });
+    if (variant == "short") {
+        y.split(var(1), vec, lane, v, Tail::GuardWithIf).vectorize(lane).split(vec, task, vec, max(1, rows / v), Tail::GuardWithIf);
+        y.reorder(lane, var(0), vec, task).parallel(task);
+        for (Func &f : totals) f.compute_at(y, vec).vectorize(n).update().vectorize(n);
+        for (Func &f : per_row) f.compute_at(y, vec).vectorize(n);
+        for (Func &f : staged) f.compute_at(y, vec).hoist_storage(y, task).reorder(f.args()[1], f.args()[0]).vectorize(f.args()[1]);
+        return;
+    }
+    y.split(var(1), task, row, rows, Tail::GuardWithIf).parallel(task);
+    y.split(var(0), vec, lane, v, Tail::ShiftInwards).vectorize(lane);
     for (Func &f : totals) {
-        f.compute_at(y, row);
-        if (!lanes_first) f.update().atomic().vectorize(k, v, Tail::GuardWithIf);
-        else {
-            RVar ko, ki;
-            Var u;
-            Func part = f.update().split(k, ko, ki, v, Tail::GuardWithIf).rfactor(ki, u);
-            part.compute_at(y, row).vectorize(u, v).update().vectorize(u, v);
-        }
+        RVar ko, ki;
+        Func part = f.update().split(k, ko, ki, v, Tail::GuardWithIf).rfactor(ki, u);
+        part.compute_at(y, row).vectorize(u).update().vectorize(u);
+        f.compute_at(y, row).update().atomic().vectorize(ki);
     }
     for (Func &f : per_row) f.compute_at(y, row);
-    for (Func &f : row_stages) f.compute_at(y, row).vectorize(c, v, Tail::GuardWithIf);
-    if (fused())  // computed once per row, then read by every stage
-        for (Func &f : in) f.compute_at(y, row).vectorize(f.args()[0], v, Tail::GuardWithIf);
+    for (Func &f : staged) f.compute_at(y, row).hoist_storage(y, task).split(f.args()[0], vec, lane, v, Tail::ShiftInwards).vectorize(lane);
 }
 
 void Rows::schedule(const Gpu &) {

@@ -11,7 +11,7 @@ struct Softmax : Rows {
         gpu = true;
         contract = {Contract::normwise, 10};
     }
-    Func x = input("x"), y = output("y"), peak{"peak"}, e{"e"}, total{"total"};
+    Func x = input("x"), y = output("y"), peak{"peak"}, e{"e"}, total{"total"}, scale{"scale"};
 
     void algorithm() override {
         k = RDom(0, size("c"));
@@ -19,7 +19,9 @@ struct Softmax : Rows {
         peak(n) = max(peak(n), x(k, n));
         e(c, n) = exp(x(c, n) - peak(n));
         total(n) += e(k, n);
-        y(c, n) = e(c, n) / total(n);
+        scale(n) = 1_r / total(n);
+        y(c, n) = e(c, n) * scale(n);
+        per_row = {scale};
         totals = {peak, total};
         row_stages = {e};
     }
