@@ -73,6 +73,7 @@ void Rows::schedule(const Ascend &npu) {  // a row per step: c <= UB / 4 bytes /
     for (Func &f : terms) npu.ub(f, row, C);
     for (const Func &f : npu.inputs) npu.ub(f, row, C);
     for (Func &f : totals) f.compute_at(gm, row).store_in(Halide::MemoryType::VTCM);
+    for (Func &f : per_row) f.compute_at(gm, row).store_in(Halide::MemoryType::VTCM);
 }
 
 }  // namespace halyard
