@@ -67,7 +67,7 @@ Array random_array(const Shape &shape, DType t, int64_t end, std::mt19937 &rng) 
 }  // namespace
 
 Case::Case(const Op &op, const std::string &text, const std::string &types, int seed)
-    : registered(library().at(op.name)), sample(text), dtypes(types), attrs(registered.record) {
+    : registered(library().at(op.name)), sample(text), dtypes(types), attrs(registered.record, parse_sample(op, text).attrs) {
     const Sample s = parse_sample(op, text);
     auto given = s.attrs;
     const std::vector<DType> bound = dtypes_of(types);
