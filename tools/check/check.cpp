@@ -22,9 +22,17 @@ void Report::skip(const std::string &why) {
 
 std::vector<Isa> isas_of(const Options &o) {
     if (!o.isas.empty()) return o.isas;
-    std::vector<Isa> all;
-    for (int i = 0; i <= (int)host_isa(); i++) all.push_back((Isa)i);
-    return all;
+    static const std::vector<Isa> built = [] {  // of what this CPU has, what this build has kernels for
+        bool has[isa_count] = {};
+        for (const RegisteredOp *op : library().ops())
+            for (const KernelEntry &k : op->kernels)
+                if (k.backend == "cpu") has[(int)k.isa] = true;
+        std::vector<Isa> all;
+        for (int i = 0; i <= (int)host_isa(); i++)
+            if (has[i]) all.push_back((Isa)i);
+        return all;
+    }();
+    return built;
 }
 
 namespace {
