@@ -59,7 +59,7 @@ Tensor load(const std::string &path, const std::optional<std::string> &dtype) {
     return dtype ? load_npy(path, dtype_of(*dtype)) : load_npy(path);
 }
 
-void run_joined(const JoinedOp &op, const Options &o) {
+std::vector<Tensor> run_joined(const JoinedOp &op, const Options &o) {
     if (!o.grads.empty()) throw GradError(op.record.name, "run doesn't differentiate ops of any number of tensors");
     std::vector<Tensor> in;
     std::vector<TensorSpec> specs(o.in.size());
@@ -69,60 +69,64 @@ void run_joined(const JoinedOp &op, const Options &o) {
         const size_t at = o.in[k].find('=');  // every one is called x, so their order counts
         in.push_back(load(at == std::string::npos ? o.in[k] : o.in[k].substr(at + 1), dtypes[k]));
     }
-    const auto out = op.run(in, attrs_from(op.record, o.attrs));
-    Writer files(o.out_dir);
-    for (size_t k = 0; k < out.size(); k++) files.add("out_" + std::to_string(k) + ".npy", out[k]);
-    files.finish();
+    return op.run(in, attrs_from(op.record, o.attrs));
 }
 
+struct Results {
+    std::vector<std::pair<std::string, Tensor>> files;  // name and content
+    void add_outputs(const std::vector<Tensor> &out) {
+        for (size_t k = 0; k < out.size(); k++) files.emplace_back("out_" + std::to_string(k) + ".npy", out[k]);
+    }
+    void save(const std::string &dir) const {
+        Writer writer(dir);
+        for (auto &[name, t] : files) writer.add(name, t);
+        writer.finish();
+    }
+};
+
 // The gradient files' names are those of inputs: d_x.npy.
-void differentiate(const RegisteredOp &op, Tape &tape, const Options &o, const std::vector<Tensor> &in, const std::vector<size_t> &wanted, const std::vector<Tensor> &out, Writer &files) {
-    const std::string &name = op.record.name;
-    std::vector<TensorSpec> outputs = op.signature.outputs;
-    std::vector<std::string> grads = o.grads;
+void run_with_gradients(const Primitive &primitive, const Options &o, const std::vector<Tensor> &in, Results &results) {
+    const RegisteredOp &op = primitive.op();
+    std::vector<Tensor> x;
+    std::vector<std::string> names, grads = o.grads;
+    for (size_t k : differentiable_inputs(op))
+        if (is_float(in[k].dtype())) x.push_back(in[k]), names.push_back("d_" + op.signature.inputs[k].name + ".npy");
+    if (x.empty()) throw GradError(o.op, "has no gradient in any of its inputs");
     for (auto &g : grads)  // dy=... and y=... are the same
-        for (auto &t : outputs)
+        for (auto &t : op.signature.outputs)
             if (g.starts_with("d" + t.name + "=")) g.erase(0, 1);
-    const auto paths = by_tensor(name, "output", outputs, grads);
-    std::vector<Tensor> y, sens, x;
+    const auto paths = by_tensor(o.op, "output", op.signature.outputs, grads);
+    Tape tape;
+    for (const Tensor &t : x) tape.watch(t);
+    const auto out = primitive.run(in);
+    results.add_outputs(out);
+    std::vector<Tensor> y, sens;
     for (size_t k = 0; k < out.size(); k++)
         if (paths[k]) y.push_back(out[k]), sens.push_back(load_npy(*paths[k], out[k].dtype()));
-    for (size_t k : wanted) x.push_back(in[k]);
     const auto dx = tape.gradient(y, x, sens);
-    for (size_t i = 0; i < wanted.size(); i++) files.add("d_" + op.signature.inputs[wanted[i]].name + ".npy", dx[i]);
+    for (size_t k = 0; k < dx.size(); k++) results.files.emplace_back(names[k], dx[k]);
 }
 
 int run(const Options &o) {
     const Target target(o.device, o.isa, o.variant);
-    if (const JoinedOp *joined = joined_op(o.op)) return run_joined(*joined, o), 0;
-    const RegisteredOp &op = library().at(o.op);
-    check_variant(op.record, o.variant);
-    const auto &specs = op.signature.inputs;
-    const Primitive primitive(op, attrs_from(op.record, o.attrs));
-    const auto paths = by_tensor(o.op, "input", specs, o.in), dtypes = by_tensor(o.op, "input", specs, o.dtypes);
-    std::vector<Tensor> in;
-    for (size_t k = 0; k < specs.size(); k++) {
-        if (!paths[k]) throw AttrError(o.op, "input " + specs[k].name + " is missing: --in " + specs[k].name + "=FILE.npy (" + op.record.signature + ")");
-        in.push_back(load(*paths[k], dtypes[k]));
+    Results results;
+    if (const JoinedOp *joined = joined_op(o.op)) {
+        results.add_outputs(run_joined(*joined, o));
+    } else {
+        const RegisteredOp &op = library().at(o.op);
+        check_variant(op.record, o.variant);
+        const auto &specs = op.signature.inputs;
+        const Primitive primitive(op, attrs_from(op.record, o.attrs));
+        const auto paths = by_tensor(o.op, "input", specs, o.in), dtypes = by_tensor(o.op, "input", specs, o.dtypes);
+        std::vector<Tensor> in;
+        for (size_t k = 0; k < specs.size(); k++) {
+            if (!paths[k]) throw AttrError(o.op, "input " + specs[k].name + " is missing: --in " + specs[k].name + "=FILE.npy (" + op.record.signature + ")");
+            in.push_back(load(*paths[k], dtypes[k]));
+        }
+        if (o.grads.empty()) results.add_outputs(primitive.run(in));
+        else run_with_gradients(primitive, o, in, results);
     }
-    if (o.grads.empty()) {
-        const auto out = primitive.run(in);
-        Writer files(o.out_dir);
-        for (size_t k = 0; k < out.size(); k++) files.add("out_" + std::to_string(k) + ".npy", out[k]);
-        files.finish();
-        return 0;
-    }
-    std::vector<size_t> wanted;
-    for (size_t k : differentiable_inputs(op))
-        if (is_float(in[k].dtype())) wanted.push_back(k);
-    if (wanted.empty()) throw GradError(o.op, "has no gradient in any of its inputs");
-    Tape tape;
-    for (size_t k : wanted) tape.watch(in[k]);
-    const auto out = primitive.run(in);
-    Writer files(o.out_dir);
-    for (size_t k = 0; k < out.size(); k++) files.add("out_" + std::to_string(k) + ".npy", out[k]);
-    differentiate(op, tape, o, in, wanted, out, files);
-    files.finish();
+    results.save(o.out_dir);
     return 0;
 }
 

@@ -41,6 +41,8 @@ Expected::Expected(const Trial &t, const std::vector<Tensor> &out) : op_(t.op) {
 void Expected::from_reference(const Trial &t) {
     const OpPtr op = op_table().make(op_.record.name);
     problem_.dims = t.dims;
+    for (size_t k = 0; k < t.in.size(); k++)
+        if (op_.signature.inputs[k].dtype == "T") problem_.dtype = t.in[k].dtype();
     for (size_t k = 0; k < op_.record.attrs.size(); k++) {
         const AttrSpec &a = op_.record.attrs[k];
         if (a.kind == AttrKind::real) problem_.reals[a.name] = t.attrs.real(k);
