@@ -152,17 +152,41 @@ struct MaxPool2dDx : MaxBase {
     MaxPool2dDx() : MaxBase("max_pool2d_dx", "x[n,c,h,w] y[n,c,oh,ow] dy[n,c,oh,ow] -> dx[n,c,h,w]", "") {
         internal = true;
         contract = {Contract::normwise, 8};
+        variants.insert(variants.begin(), {"tiles", variants[0].when + " w==2*ow h==2*oh ow>=4"});
+        for (const std::string size : {"n=2 c=3 h=10 w=10", "n=1 c=2 h=6 w=28", "n=3 c=1 h=4 w=34"}) samples.push_back(size + " kernel_size=2,2 stride=2,2");
     }
     Func x = input("x"), y = input("y"), dy = input("dy"), dx = output("dx"), winner{"winner"}, first{"first"}, sum{"sum"};
     RDom k, j;
+    bool tiles() const { return variant == "tiles"; }
+
+    // Windows cover the image exactly: a vector of windows gives two interleaved vectors on each of two lines.
+    void schedule(const Cpu &cpu) override {
+        if (!tiles()) return Pool::schedule(cpu);
+        Func last = store();
+        Var plane("plane"), task("task"), window("window"), px("px"), line("line"), py("py"), vec("vec"), lane("lane");
+        auto image = last.output_buffer();
+        for (int d : {0, 1}) image.dim(d).set_min(0);  // so that all four elements of a window share its winner
+        const Expr width = image.dim(0).extent();
+        last.fuse(var(2), var(3), plane).split(plane, task, plane, max(1, task_elements / max(1, width * image.dim(1).extent())), Tail::GuardWithIf).parallel(task);
+        last.split(var(0), window, px, 2, Tail::RoundUp).split(var(1), line, py, 2, Tail::RoundUp).reorder(px, py, window, line, plane).unroll(px).unroll(py);
+        Expr dense = image.dim(0).stride() == 1;
+        for (auto &m : memory) dense = dense && m.dim(0).stride() == 1;
+        for (int narrow = cpu.lanes; narrow > 2; narrow /= 2)
+            last.specialize(dense && width >= 2 * narrow).split(window, vec, lane, narrow, Tail::ShiftInwards).reorder(lane, px, py, vec).vectorize(lane);
+    }
 
     void algorithm() override {
         const int none = 0x7fffffff;
         const Expr w = size("w"), ow = size("ow"), oh = size("oh");
-        auto same = [&](const Expr &a, const Expr &b) { return a == b || (a != a && b != b); };
-        if (halves()) {
+        // y is larger() of the window: NaN if any of its x is.
+        auto same = [](const Expr &in, const Expr &largest) { return in == largest || in != in; };
+        if (halves() || tiles()) {
             auto is = [&](int b, int a) { return same(x(vx * 2 + b, vy * 2 + a, vc, vn), y(vx, vy, vc, vn)); };
             winner(vx, vy, vc, vn) = select(is(0, 0), 0, is(1, 0), 1, is(0, 1), 2, 3);
+            if (tiles()) {
+                dx(vx, vy, vc, vn) = select(winner(vx / 2, vy / 2, vc, vn) == vy % 2 * 2 + vx % 2, dy(vx / 2, vy / 2, vc, vn), 0_r);
+                return;
+            }
             const Expr ox = vx / 2, oy = vy / 2;
             const Expr cx = min(ox, ow - 1), cy = min(oy, oh - 1);
             dx(vx, vy, vc, vn) = select(ox < ow && oy < oh && winner(cx, cy, vc, vn) == vy % 2 * 2 + vx % 2, dy(cx, cy, vc, vn), 0_r);
