@@ -29,7 +29,8 @@ uint64_t sum_of(const char *p, int64_t bytes) {
 
 Peer reading(const std::vector<Tensor> &in) {
     auto sink = std::make_shared<std::atomic<uint64_t>>(0);
-    return {"read", [in, sink] {
+    return {"read",
+            [in, sink] {
                 for (const Tensor &x : in)
                     parallel_for(0, parts((int64_t)x.bytes()), [&](int64_t i) {
                         const Part p(i, (int64_t)x.bytes());
@@ -42,7 +43,8 @@ Peer reading(const std::vector<Tensor> &in) {
 // Buffers of their own: the outputs of others keep their values. Half of the bytes are read, half written.
 Peer copying(int64_t bytes) {
     const Tensor from = Tensor::zeros({bytes / 2}, DType::u8), to = Tensor::zeros({bytes / 2}, DType::u8);
-    return {"memcpy", [from, to] {
+    return {"memcpy",
+            [from, to] {
                 const int64_t n = (int64_t)from.bytes();
                 parallel_for(0, parts(n), [&](int64_t i) {
                     const Part p(i, n);

@@ -80,15 +80,27 @@ bool add_convolution(const PeerTask &t, std::vector<Peer> &peers) {
     const Tensor w = grouped(name == "conv2d_dweight" ? t.out[0] : t.in[1], t.dims.at("group"));
     const Window win = window_of(t.dims, w.size(-2), w.size(-1), y.size(2), y.size(3));
     const auto kind = algorithm::convolution_auto;
-    const convolution_forward::primitive_desc forward(convolution_forward::desc(prop_kind::forward_training, kind, any(x), any(w), any(y), win.stride, win.dilation, win.before, win.after), engine());
+    const convolution_forward::primitive_desc forward(
+        convolution_forward::desc(prop_kind::forward_training, kind, any(x), any(w), any(y), win.stride, win.dilation, win.before, win.after), engine());
     if (name == "conv2d") {
-        add_both(t, convolution_forward(forward), {{DNNL_ARG_SRC, x, false, forward.src_desc()}, {DNNL_ARG_WEIGHTS, w, false, forward.weights_desc()}, {DNNL_ARG_DST, y, true, forward.dst_desc()}}, peers);
+        add_both(
+            t, convolution_forward(forward),
+            {{DNNL_ARG_SRC, x, false, forward.src_desc()}, {DNNL_ARG_WEIGHTS, w, false, forward.weights_desc()}, {DNNL_ARG_DST, y, true, forward.dst_desc()}},
+            peers);
     } else if (name == "conv2d_dx") {
-        const convolution_backward_data::primitive_desc p(convolution_backward_data::desc(kind, any(x), any(w), any(y), win.stride, win.dilation, win.before, win.after), engine(), forward);
-        add_both(t, convolution_backward_data(p), {{DNNL_ARG_DIFF_DST, y, false, p.diff_dst_desc()}, {DNNL_ARG_WEIGHTS, w, false, p.weights_desc()}, {DNNL_ARG_DIFF_SRC, x, true, p.diff_src_desc()}}, peers);
+        const convolution_backward_data::primitive_desc p(
+            convolution_backward_data::desc(kind, any(x), any(w), any(y), win.stride, win.dilation, win.before, win.after), engine(), forward);
+        add_both(
+            t, convolution_backward_data(p),
+            {{DNNL_ARG_DIFF_DST, y, false, p.diff_dst_desc()}, {DNNL_ARG_WEIGHTS, w, false, p.weights_desc()}, {DNNL_ARG_DIFF_SRC, x, true, p.diff_src_desc()}},
+            peers);
     } else {
-        const convolution_backward_weights::primitive_desc p(convolution_backward_weights::desc(kind, any(x), any(w), any(y), win.stride, win.dilation, win.before, win.after), engine(), forward);
-        add_both(t, convolution_backward_weights(p), {{DNNL_ARG_DIFF_DST, y, false, p.diff_dst_desc()}, {DNNL_ARG_SRC, x, false, p.src_desc()}, {DNNL_ARG_DIFF_WEIGHTS, w, true, p.diff_weights_desc()}}, peers);
+        const convolution_backward_weights::primitive_desc p(
+            convolution_backward_weights::desc(kind, any(x), any(w), any(y), win.stride, win.dilation, win.before, win.after), engine(), forward);
+        add_both(
+            t, convolution_backward_weights(p),
+            {{DNNL_ARG_DIFF_DST, y, false, p.diff_dst_desc()}, {DNNL_ARG_SRC, x, false, p.src_desc()}, {DNNL_ARG_DIFF_WEIGHTS, w, true, p.diff_weights_desc()}},
+            peers);
     }
     return true;
 }
@@ -102,7 +114,8 @@ bool add_pooling(const PeerTask &t, std::vector<Peer> &peers) {
     const memory::dims kernel = {t.dims.at("kernel_h"), t.dims.at("kernel_w")};
     const Window w = window_of(t.dims, kernel[0], kernel[1], y.size(2), y.size(3));
     const auto kind = name == "max_pool2d" ? algorithm::pooling_max : algorithm::pooling_avg_exclude_padding;
-    const pooling_forward::primitive_desc p(pooling_forward::desc(prop_kind::forward_inference, kind, plain(x), plain(y), w.stride, kernel, w.before, w.after), engine());
+    const pooling_forward::primitive_desc p(pooling_forward::desc(prop_kind::forward_inference, kind, plain(x), plain(y), w.stride, kernel, w.before, w.after),
+                                            engine());
     const std::unordered_map<int, memory> args = {{DNNL_ARG_SRC, wrap(x)}, {DNNL_ARG_DST, wrap(y)}};
     const pooling_forward run(p);
     peers.push_back({"oneDNN", with_threads(t.threads, [run, args, x, y] { run.execute(stream(), args); })});

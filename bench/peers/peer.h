@@ -15,9 +15,9 @@ namespace halyard {
 struct PeerTask {
     const RegisteredOp &op;
     const Attrs &attrs;
-    const Dims &dims;               // of the problem, attributes and lets included
-    const std::vector<Tensor> &in;  // dense
-    const std::vector<Tensor> &out; // dense, of the op's dtypes and shapes
+    const Dims &dims;                // of the problem, attributes and lets included
+    const std::vector<Tensor> &in;   // dense
+    const std::vector<Tensor> &out;  // dense, of the op's dtypes and shapes
     int threads;
 };
 

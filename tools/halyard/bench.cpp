@@ -59,7 +59,8 @@ int bench(Options o) {
         if (subjects.empty()) throw DispatchError(o.op, "no kernel of this selection takes '" + text + "'");
         print_table(subjects, work, expected);
         for (auto &r : refused) std::printf("    not for this shape: %s\n", r.c_str());
-        std::printf("  error: max |error| / max |expected|, against %s\n", expected.known() ? expected.source().c_str() : "nothing: too large for the reference, and there is no f64 kernel");
+        std::printf("  error: max |error| / max |expected|, against %s\n",
+                    expected.known() ? expected.source().c_str() : "nothing: too large for the reference, and there is no f64 kernel");
         for (auto &s : subjects) kept &= s.verdict.breach.empty() || s.peer;
     }
     std::printf("\n* = what a call without limits takes. x PEER: the peer's time over ours, of the minima (of the medians); above 1 ours is faster.\n");

@@ -33,14 +33,16 @@ Attrs attrs_from(const OpRecord &op, const std::vector<std::string> &texts) {
     return Attrs(op, given);
 }
 
-std::vector<std::optional<std::string>> by_tensor(const std::string &op, const char *what, const std::vector<TensorSpec> &specs, const std::vector<std::string> &texts) {
+std::vector<std::optional<std::string>> by_tensor(const std::string &op, const char *what, const std::vector<TensorSpec> &specs,
+                                                  const std::vector<std::string> &texts) {
     std::vector<std::optional<std::string>> values(specs.size());
     std::string names;
     for (auto &s : specs) names += (names.empty() ? "" : ", ") + s.name;
     auto place_of = [&](const std::string &name) {
         for (size_t k = 0; k < specs.size(); k++)
             if (specs[k].name == name) return k;
-        const bool by_place = name.size() > 1 && name.size() < 4 && name[0] == 'x' && std::all_of(name.begin() + 1, name.end(), [](unsigned char c) { return std::isdigit(c); });
+        const bool by_place = name.size() > 1 && name.size() < 4 && name[0] == 'x' &&
+                              std::all_of(name.begin() + 1, name.end(), [](unsigned char c) { return std::isdigit(c); });
         const size_t k = by_place ? (size_t)std::stoi(name.substr(1)) : specs.size();
         if (k >= specs.size()) throw AttrError(op, std::string("no ") + what + " '" + name + "', expected " + (names.empty() ? "none" : names));
         return k;
@@ -48,7 +50,9 @@ std::vector<std::optional<std::string>> by_tensor(const std::string &op, const c
     for (auto &text : texts) {
         const bool named = text.find('=') != std::string::npos;
         const size_t open = (size_t)(std::find(values.begin(), values.end(), std::nullopt) - values.begin());
-        if (!named && open == values.size()) throw AttrError(op, std::string("one ") + what + " too many: '" + text + "', it takes " + std::to_string(specs.size()) + (names.empty() ? "" : ": " + names));
+        if (!named && open == values.size())
+            throw AttrError(op, std::string("one ") + what + " too many: '" + text + "', it takes " + std::to_string(specs.size()) +
+                                    (names.empty() ? "" : ": " + names));
         const size_t k = named ? place_of(assignment(op, text).first) : open;
         if (values[k]) throw AttrError(op, std::string(what) + " " + specs[k].name + " is given twice");
         values[k] = named ? assignment(op, text).second : text;

@@ -18,7 +18,8 @@ Attrs attrs_from(const OpRecord &op, const std::vector<std::string> &texts);
 
 // What was given for each of `specs`: "x=value" by name, "x0=value" by place (where no tensor is named x0), a bare "value" for
 // the first one still open. Throws AttrError for names that don't exist and for two values of one tensor; `what` names the option.
-std::vector<std::optional<std::string>> by_tensor(const std::string &op, const char *what, const std::vector<TensorSpec> &specs, const std::vector<std::string> &texts);
+std::vector<std::optional<std::string>> by_tensor(const std::string &op, const char *what, const std::vector<TensorSpec> &specs,
+                                                  const std::vector<std::string> &texts);
 
 // Extents of "2x3x8x8"; "scalar" is rank 0. Throws ShapeError.
 Shape shape_from(const std::string &op, const std::string &text);

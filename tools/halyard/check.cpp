@@ -39,7 +39,8 @@ int check_ops(const Options &o) {
         if (r.failed) bad += " " + names[i];
         passed += r.passed, failed += r.failed, skipped += r.skipped;
     }
-    std::printf("%zu ops: %d checks passed, %d failed, %d skipped%s%s\n", names.size(), passed, failed, skipped, bad.empty() ? "" : "\nagain: halyard check", bad.c_str());
+    std::printf("%zu ops: %d checks passed, %d failed, %d skipped%s%s\n", names.size(), passed, failed, skipped, bad.empty() ? "" : "\nagain: halyard check",
+                bad.c_str());
     return failed ? 1 : 0;
 }
 

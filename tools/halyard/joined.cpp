@@ -19,14 +19,18 @@ const AttrSpec axis{"axis", AttrKind::integer, "0", {}, {}, false};
 const std::vector<JoinedOp> &joined_ops() {
     static const std::vector<JoinedOp> all = {
         {record("concat", "x[*] ... -> y[*]", "tensors joined along `axis`; they agree in every other extent", {axis}),
-         [](std::span<const Tensor> in, const Attrs &a) { return std::vector{F::concat({in.begin(), in.end()}, (int)a.integer(0))}; }},
+         [](std::span<const Tensor> in, const Attrs &a) {
+             return std::vector{F::concat({in.begin(), in.end()}, (int)a.integer(0))};
+         }},
         {record("split", "x[*] -> y[*] ...", "output_num equal parts of x along `axis`", {axis, {"output_num", AttrKind::integer, "1", {}, {}, false}}),
          [](std::span<const Tensor> in, const Attrs &a) {
              if (in.size() != 1) throw ShapeError("split", "got " + std::to_string(in.size()) + " inputs, expected 1");
              return F::split(in[0], (int)a.integer(0), (int)a.integer(1));
          }},
         {record("stack", "x[*] ... -> y[*]", "tensors of one shape joined along a new `axis`", {axis}),
-         [](std::span<const Tensor> in, const Attrs &a) { return std::vector{F::stack({in.begin(), in.end()}, (int)a.integer(0))}; }},
+         [](std::span<const Tensor> in, const Attrs &a) {
+             return std::vector{F::stack({in.begin(), in.end()}, (int)a.integer(0))};
+         }},
     };
     return all;
 }

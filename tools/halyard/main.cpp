@@ -48,9 +48,7 @@ int main(int argc, char **argv) {
         }
         if (threads >= 0) set_threads(threads);
         return run();
-    } catch (const CLI::ParseError &e) {
-        return app.exit(e) == 0 ? 0 : 2;
-    } catch (const std::exception &e) {
+    } catch (const CLI::ParseError &e) { return app.exit(e) == 0 ? 0 : 2; } catch (const std::exception &e) {
         std::fprintf(stderr, "%s\n", one_line(e.what()).c_str());
         return 1;
     }

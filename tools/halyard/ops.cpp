@@ -43,7 +43,9 @@ const char *name_of_kind(AttrKind k) {
     static const char *names[] = {"integer", "real", "boolean", "choice", "ints", "dtype"};
     return names[(int)k];
 }
-std::string default_of(const AttrSpec &a) { return a.kind == AttrKind::choice ? a.choices[0] : a.kind == AttrKind::boolean ? (a.value == "1" ? "true" : "false") : a.value; }
+std::string default_of(const AttrSpec &a) {
+    return a.kind == AttrKind::choice ? a.choices[0] : a.kind == AttrKind::boolean ? (a.value == "1" ? "true" : "false") : a.value;
+}
 const std::string &function_of(const OpRecord &r) { return r.functional.empty() ? r.name : r.functional; }
 
 std::string form_of(const OpRecord &r) {
@@ -61,10 +63,12 @@ json as_json(const OpRecord &r, const std::vector<KernelEntry> &kernels, const s
     }
     for (auto &v : r.variants) variants.push_back({{"name", v.name}, {"when", v.when}});
     static const char *measures[] = {"elementwise", "normwise", "products"};
-    return {{"name", r.name}, {"signature", r.signature}, {"doc", r.doc}, {"class", class_name(r)}, {"function", function_of(r)}, {"form", form_of(r)},
-            {"internal", r.internal}, {"dtypes", r.dtypes}, {"backends", kinds.backends}, {"isas", kinds.isas}, {"variants", variants}, {"layouts", kinds.layouts},
-            {"gradients", gradients}, {"attributes", attrs}, {"kernels", kernels.size()}, {"samples", r.samples}, {"bench", r.bench},
-            {"contract", {{"measure", measures[r.contract.measure]}, {"ulps", r.contract.ulps}}}};
+    return {{"name", r.name},         {"signature", r.signature},   {"doc", r.doc},
+            {"class", class_name(r)}, {"function", function_of(r)}, {"form", form_of(r)},
+            {"internal", r.internal}, {"dtypes", r.dtypes},         {"backends", kinds.backends},
+            {"isas", kinds.isas},     {"variants", variants},       {"layouts", kinds.layouts},
+            {"gradients", gradients}, {"attributes", attrs},        {"kernels", kernels.size()},
+            {"samples", r.samples},   {"bench", r.bench},           {"contract", {{"measure", measures[r.contract.measure]}, {"ulps", r.contract.ulps}}}};
 }
 
 void print_details(const OpRecord &r, const std::vector<KernelEntry> &kernels, const std::vector<std::string> &gradients) {
@@ -146,7 +150,9 @@ int list(const std::string &name, bool as_data, bool all) {
         else print_line(*op.record, *op.kernels, op.gradients), shown++;
     }
     if (as_data) std::printf("%s\n", list.dump(1).c_str());
-    else std::printf("%zu ops%s, %zu kernels\n", shown, hidden ? (" and " + std::to_string(hidden) + " internal ones (gradients; --all lists them)").c_str() : "", kernels);
+    else
+        std::printf("%zu ops%s, %zu kernels\n", shown,
+                    hidden ? (" and " + std::to_string(hidden) + " internal ones (gradients; --all lists them)").c_str() : "", kernels);
     return 0;
 }
 

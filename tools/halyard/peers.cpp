@@ -11,7 +11,9 @@ namespace {
 namespace fs = std::filesystem;
 
 void set_environment(const std::string &isa) {
-    struct Setting { const char *name, *value; };
+    struct Setting {
+        const char *name, *value;
+    };
     // A worker that spins after its call returned holds a core of whoever runs next (docs/performance.md).
     std::vector<Setting> settings = {{"OPENBLAS_THREAD_TIMEOUT", "4"}, {"OMP_WAIT_POLICY", "passive"}};
     if (isa == "avx512") settings.insert(settings.end(), {{"OPENBLAS_CORETYPE", "SkylakeX"}, {"ONEDNN_MAX_CPU_ISA", "AVX512_CORE"}});

@@ -112,7 +112,8 @@ void print_machine() {
     double load[1] = {0};
     const unsigned cores = std::thread::hardware_concurrency();
     std::printf("%s, %u cores, up to %s\n", processor().c_str(), cores, name_of(host_isa()));
-    if (getloadavg(load, 1) == 1 && load[0] > 0.3) std::printf("warning: the load average is %.2f; others use this machine, trust ratios and minima rather than times\n", load[0]);
+    if (getloadavg(load, 1) == 1 && load[0] > 0.3)
+        std::printf("warning: the load average is %.2f; others use this machine, trust ratios and minima rather than times\n", load[0]);
 }
 
 void save_json(const std::string &path, const Runs &runs) {

@@ -55,9 +55,7 @@ private:
     std::string lines_;
 };
 
-Tensor load(const std::string &path, const std::optional<std::string> &dtype) {
-    return dtype ? load_npy(path, dtype_of(*dtype)) : load_npy(path);
-}
+Tensor load(const std::string &path, const std::optional<std::string> &dtype) { return dtype ? load_npy(path, dtype_of(*dtype)) : load_npy(path); }
 
 std::vector<Tensor> run_joined(const JoinedOp &op, const Options &o) {
     if (!o.grads.empty()) throw GradError(op.record.name, "run doesn't differentiate ops of any number of tensors");

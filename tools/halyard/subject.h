@@ -9,20 +9,20 @@
 namespace halyard::command {
 
 struct Subject {
-    std::string label;           // "packed/avx512", "OpenBLAS 0.3.21"
+    std::string label;  // "packed/avx512", "OpenBLAS 0.3.21"
     int threads = 1;
     bool peer = false, computes = true;
-    bool dispatched = false;     // a call without limits takes this kernel
+    bool dispatched = false;  // a call without limits takes this kernel
     std::vector<Tensor> out;
-    std::function<void()> run;   // fills out
+    std::function<void()> run;  // fills out
     Expected::Verdict verdict;
-    std::vector<double> seconds; // per call, one of each round
+    std::vector<double> seconds;  // per call, one of each round
 };
 
 struct Selection {
     std::string isa = "all", variant;  // "all", or one level
     std::vector<int> threads;
-    bool picks = false;                // kernels with other values of the schedule's free choices too, from the JIT
+    bool picks = false;  // kernels with other values of the schedule's free choices too, from the JIT
 };
 
 // The kernels that take the trial's tensors, best first, then the peers, for each number of threads. Every one has run once and

@@ -26,7 +26,8 @@ Tensor filled(const Shape &shape, DType t, int64_t end, uint64_t seed) {
         for (int64_t i = 0; i < n; i++) {
             const uint64_t r = next(seed) >> 11;
             if constexpr (std::is_same_v<T, bool>) to[i] = r & 1;
-            else if constexpr (std::is_integral_v<T>) to[i] = (T)(end > 0 ? (int64_t)(r % (uint64_t)end) : (int64_t)(r % 41) - (std::is_unsigned_v<T> ? 0 : 20));
+            else if constexpr (std::is_integral_v<T>)
+                to[i] = (T)(end > 0 ? (int64_t)(r % (uint64_t)end) : (int64_t)(r % 41) - (std::is_unsigned_v<T> ? 0 : 20));
             else if constexpr (std::is_same_v<T, double>) to[i] = (double)r * 0x1p-51 - 2;
             else to[i] = T((float)((double)r * 0x1p-51 - 2));
         }
@@ -55,7 +56,8 @@ void put_forward_outputs(const RegisteredOp &op, const Attrs &attrs, std::vector
     if (!needed) return;
     const auto y = Primitive(*forward, Attrs(forward->record, op.record, attrs)).run(x);
     for (size_t k = 0; k < y.size(); k++)
-        if (const int at = place(forward->signature.outputs[k].name); at >= 0 && in[(size_t)at].shape() == y[k].shape()) in[(size_t)at] = y[k].to(in[(size_t)at].dtype());
+        if (const int at = place(forward->signature.outputs[k].name); at >= 0 && in[(size_t)at].shape() == y[k].shape())
+            in[(size_t)at] = y[k].to(in[(size_t)at].dtype());
 }
 
 }  // namespace

@@ -14,8 +14,8 @@ public:
     const std::string &source() const { return source_; }  // "the reference", "the f64 kernel", "" = nothing to compare with
 
     struct Verdict {
-        double error = 0;     // max |error| / max |expected| over all real outputs; of exact ones 0 or infinite
-        std::string breach;   // where the contract is broken; "" = nowhere
+        double error = 0;    // max |error| / max |expected| over all real outputs; of exact ones 0 or infinite
+        std::string breach;  // where the contract is broken; "" = nowhere
     };
     Verdict judge(const std::vector<Tensor> &out) const;
 
