@@ -59,14 +59,40 @@ Canonical canonical_elementwise(const OpRecord &op, const Signature &sig, const 
     return c;
 }
 
-Canonical canonical_reduction(const OpRecord &op, const Signature &sig, const std::vector<Operand> &in, const Ints &axes, bool keep_dims) {
-    const Shape x = in[0].shape;
-    std::vector<int> reduced((size_t)x.rank(), axes.empty());
+namespace {
+
+std::vector<int> reduced_dimensions(const OpRecord &op, const Ints &axes, int rank) {
+    std::vector<int> reduced((size_t)rank, axes.empty());
     for (int64_t a : axes) {
-        const int d = normal_axis(op.name.c_str(), a, x.rank());
+        const int d = normal_axis(op.name.c_str(), a, rank);
         if (reduced[(size_t)d]) throw ShapeError(op.name, "axis " + std::to_string(a) + " is given twice");
         reduced[(size_t)d] = 1;
     }
+    return reduced;
+}
+
+}  // namespace
+
+std::vector<int> kept_first(const OpRecord &op, const Ints &axes, int rank) {
+    const std::vector<int> reduced = reduced_dimensions(op, axes, rank);
+    std::vector<int> order;
+    for (int klass = 0; klass < 2; klass++)
+        for (int d = 0; d < rank; d++)
+            if (reduced[(size_t)d] == klass) order.push_back(d);
+    return order;
+}
+
+Shape strides_in_order(const Shape &shape, const std::vector<int> &order) {
+    Shape s = shape;
+    int64_t n = 1;
+    for (size_t k = order.size(); k-- > 0;) s[order[k]] = n, n *= std::max<int64_t>(1, shape[order[k]]);
+    return s;
+}
+
+Canonical canonical_reduction(const OpRecord &op, const Signature &sig, const std::vector<Operand> &in, const Ints &axes, bool keep_dims,
+                              const std::vector<int> &order) {
+    const Shape x = in[0].shape;
+    std::vector<int> reduced = reduced_dimensions(op, axes, x.rank());
     auto is_full = [](const TensorSpec &t) { return t.extents.size() == 4; };
     Shape kept;  // the reduced tensors' shape
     for (int d = 0; d < x.rank(); d++)
@@ -93,9 +119,20 @@ Canonical canonical_reduction(const OpRecord &op, const Signature &sig, const st
     }
     for (const TensorSpec &t : sig.outputs) {
         c.output_shapes.push_back(is_full(t) ? x : kept);
-        strides.push_back(over_x(dense_strides(c.output_shapes.back()), is_full(t)));
+        strides.push_back(over_x(is_full(t) && !order.empty() ? strides_in_order(x, order) : dense_strides(c.output_shapes.back()), is_full(t)));
     }
     Shape extents = x;
+    if (!order.empty()) {
+        auto reordered = [&](const Shape &s) {
+            Shape t;
+            for (int d : order) t.push_back(s[d]);
+            return t;
+        };
+        extents = reordered(extents);
+        for (Shape &s : strides) s = reordered(s);
+        const std::vector<int> was = reduced;
+        for (size_t d = 0; d < order.size(); d++) reduced[d] = was[(size_t)order[d]];
+    }
     merge_dimensions(extents, strides, &reduced);
     // From the inside: s (reduced), i (kept), r (reduced), o (kept); what doesn't fit that pattern is an outer loop or a copy.
     int slot[4] = {-1, -1, -1, -1}, want = 3;  // o r i s
@@ -107,8 +144,7 @@ Canonical canonical_reduction(const OpRecord &op, const Signature &sig, const st
         if (want >= 0) slot[want--] = d;
         else if (klass == 0) loops.insert(0, extents[d]), loop_dims.insert(loop_dims.begin(), d);
         else {
-            for (size_t k = 0; k < in.size(); k++)
-                if (is_full(sig.inputs[k]) && c.copy_reduced < 0) c.copy_reduced = (int)k;
+            c.needs_copies = true;
             return c;
         }
     }

@@ -24,7 +24,7 @@ struct Canonical {
     // An output's shape as the caller sees it, from its kernel extents; and its layout once it has strides.
     std::vector<Shape> output_shapes;
     std::vector<Layout> outputs;
-    int copy_reduced = -1;  // reduction: input to be copied with its reduced dimensions last, then planned again
+    bool needs_copies = false;
 };
 
 struct Operand { Shape shape, strides; };
@@ -32,8 +32,13 @@ struct Operand { Shape shape, strides; };
 // x[*]: NumPy broadcasting. The outputs are dense tensors of the broadcast shape.
 Canonical canonical_elementwise(const OpRecord &op, const Signature &sig, const std::vector<Operand> &in, int kernel_rank);
 
-// x[o,r,i,s] with y[o,i]: `axes` (empty = all) of the full tensors are reduced.
-Canonical canonical_reduction(const OpRecord &op, const Signature &sig, const std::vector<Operand> &in, const Ints &axes, bool keep_dims);
+// x[o,r,i,s] with y[o,i]: `axes` (empty = all) of the full tensors are reduced. Where kept and reduced dimensions
+// alternate more often than o r i s do, `needs_copies` is set: plan again with `order` = kept dimensions first, in which
+// the full tensors must then lie.
+Canonical canonical_reduction(const OpRecord &op, const Signature &sig, const std::vector<Operand> &in, const Ints &axes, bool keep_dims,
+                              const std::vector<int> &order = {});
+std::vector<int> kept_first(const OpRecord &op, const Ints &axes, int rank);
+Shape strides_in_order(const Shape &shape, const std::vector<int> &order);  // of a tensor that is dense with its dimensions in `order`
 
 // Merges dimensions d-1 and d of every stride list where all agree; extents of 1 vanish. `classes`: only equal ones merge.
 void merge_dimensions(Shape &extents, std::vector<Shape> &strides, std::vector<int> *classes = nullptr);

@@ -57,8 +57,9 @@ public:
             if (r_.form == Form::elementwise) elementwise();
             else if (r_.form == Form::reduction) reduction();
             else plain();
-            settled = c_.copy_reduced < 0 && strides_fit();
+            settled = !c_.needs_copies && strides_fit();
         }
+        if (!settled) throw DispatchError(r_.name, "no kernel takes these strides, and no copy helps");
         check_conditions();
         fill();
         choose(explaining);
@@ -76,6 +77,7 @@ private:
     Dims dims_;
     Canonical c_;
     std::vector<std::vector<int>> copies_, out_copies_;  // copy orders, as in Plan::Buffer
+    std::vector<int> reduction_order_;                   // empty: the caller's
     std::vector<std::vector<int>> orders_, out_orders_;  // the caller's dimensions in the kernel's order
     Plan plan_;
 
@@ -144,14 +146,14 @@ private:
         std::vector<Operand> all;
         for (size_t k = 0; k < in_.size(); k++) {
             Operand o{in_[k].shape, in_[k].strides};
-            if (!copies_[k].empty()) o.strides = permuted(dense_strides(permuted(o.shape, copies_[k])), inverse(copies_[k]));
+            if (!copies_[k].empty()) o.strides = strides_in_order(o.shape, copies_[k]);
             all.push_back(o);
         }
         return all;
     }
     Shape output_strides(size_t k, const Shape &shape) const {
         if (out_copies_[k].empty()) return dense_strides(shape);
-        return permuted(dense_strides(permuted(shape, out_copies_[k])), inverse(out_copies_[k]));
+        return strides_in_order(shape, out_copies_[k]);
     }
 
     void elementwise() {
@@ -162,16 +164,14 @@ private:
 
     void reduction() {
         const int axis = attrs_.find("axis"), keep = attrs_.find("keep_dims");
-        c_ = canonical_reduction(r_, sig_, operands(), attrs_.ints((size_t)axis), keep >= 0 && attrs_.integer((size_t)keep));
-        if (c_.copy_reduced >= 0) {  // kept dimensions first
-            std::vector<int> &order = copies_[(size_t)c_.copy_reduced];
-            const Ints &axes = attrs_.ints((size_t)axis);
-            const int rank = in_[(size_t)c_.copy_reduced].shape.rank();
-            std::vector<int> reduced((size_t)rank, 0);
-            for (int64_t a : axes) reduced[(size_t)normal_axis(r_.name.c_str(), a, rank)] = 1;
-            for (int klass = 0; klass < 2; klass++)
-                for (int d = 0; d < rank; d++)
-                    if (reduced[(size_t)d] == klass) order.push_back(d);
+        const Ints &axes = attrs_.ints((size_t)axis);
+        c_ = canonical_reduction(r_, sig_, operands(), axes, keep >= 0 && attrs_.integer((size_t)keep), reduction_order_);
+        if (c_.needs_copies) {
+            reduction_order_ = kept_first(r_, axes, in_[0].shape.rank());
+            for (size_t k = 0; k < in_.size(); k++)
+                if (sig_.inputs[k].extents.size() == 4) copies_[k] = reduction_order_;
+            for (size_t k = 0; k < sig_.outputs.size(); k++)
+                if (sig_.outputs[k].extents.size() == 4) out_copies_[k] = reduction_order_;
             return;
         }
         const char *names[] = {"o", "r", "i", "s"};

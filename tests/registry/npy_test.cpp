@@ -165,7 +165,7 @@ TEST_F(Npy, Archives) {
 }
 
 TEST_F(Npy, GoldensLoad) {
-    const auto goldens = std::filesystem::path(__FILE__).parent_path().parent_path() / "goldens";
+    const auto goldens = std::filesystem::path(HALYARD_SOURCE_DIR) / "tests" / "goldens";
     int files = 0, arrays = 0;
     for (const auto &entry : std::filesystem::directory_iterator(goldens)) {
         if (entry.path().extension() != ".npz") continue;
