@@ -140,7 +140,7 @@ void Kernel::build() {
         results = {gm};
     }
     Arithmetic a = arithmetic_of(bound, exactly, op->moves);
-    if (instance.backend == "ascend") a.own_math = false;  // it has vexp and friends
+    if (instance.backend == "ascend") a.own_math = false, a.real = storage[0];  // it has vexp and friends, and computes in f16
     a.f16_by_halide = instance.backend == "cpu" && !target.has_feature(Target::F16C);
     interpret(results, storage, a);
     pipeline = Pipeline(results);

@@ -167,6 +167,11 @@ public:
     Interpret(const Arithmetic &a, const std::string *self, const std::map<std::string, Type> &outputs) : a(a), self(self), outputs(outputs) {}
     void rewrite(Function f, const Type *stored) {
         f.mutate(this);
+        if (exact()) {  // a mixing function uses its argument several times: nested, the tree would grow without bound
+            for (Expr &v : f.definition().values()) v = common_subexpression_elimination(v);
+            for (Definition &update : f.updates())
+                for (Expr &v : update.values()) v = common_subexpression_elimination(v);
+        }
         std::vector<Type> types;
         for (const Type &t : f.output_types()) types.push_back(stored ? *stored : map(t));
         if (stored)
