@@ -169,8 +169,8 @@ public:
         f.mutate(this);
         if (exact()) {  // a mixing function uses its argument several times: nested, the tree would grow without bound
             for (Expr &v : f.definition().values()) v = common_subexpression_elimination(v);
-            for (Definition &update : f.updates())
-                for (Expr &v : update.values()) v = common_subexpression_elimination(v);
+            for (int u = 0; u < (int)f.updates().size(); u++)
+                for (Expr &v : f.update(u).values()) v = common_subexpression_elimination(v);
         }
         std::vector<Type> types;
         for (const Type &t : f.output_types()) types.push_back(stored ? *stored : map(t));

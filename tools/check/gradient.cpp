@@ -100,7 +100,7 @@ void check_gradients(const Op &op, const Options &o, Report &r) {
             const std::vector<double> here = solved(op, p, dy);
             for (size_t t = 0; t < tries && error.empty(); t++) {
                 const size_t at = n <= tries ? t : rng() % n;
-                const double keep = x.v[at], h = 1e-6 * std::max(1.0, std::fabs(keep));
+                const double keep = x.v[at], h = 1e-6 * std::max(0.01, std::fabs(keep));
                 x.v[at] = keep + h;
                 const std::vector<double> up = solved(op, p, dy);
                 x.v[at] = keep - h;
