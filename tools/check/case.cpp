@@ -64,6 +64,14 @@ Array random_array(const Shape &shape, DType t, int64_t end, std::mt19937 &rng) 
     return a;
 }
 
+Shape callers_shape(const Op &op, const TensorSpec &t, const Dims &dims) {
+    Shape shape;
+    for (auto &e : op.extents_of(t)) shape.push_back(evaluate<int64_t>(e, dims));
+    const auto swap = dims.find("transpose_" + t.name);
+    if (swap != dims.end() && swap->second) std::swap(shape[shape.rank() - 1], shape[shape.rank() - 2]);
+    return shape;
+}
+
 }  // namespace
 
 Case::Case(const Op &op, const std::string &text, const std::string &types, int seed)
@@ -91,13 +99,7 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
     for (size_t k = 0; k < op.attrs.size(); k++)
         if (op.attrs[k].kind == AttrKind::real) problem.reals[op.attrs[k].name] = attrs.real(k);
     bind_derived(op, problem.dims);
-    auto shape_of = [&](const TensorSpec &t) {
-        Shape shape;
-        for (auto &e : op.extents_of(t)) shape.push_back(evaluate<int64_t>(e, problem.dims));
-        const auto swap = problem.dims.find("transpose_" + t.name);
-        if (swap != problem.dims.end() && swap->second) std::swap(shape[shape.rank() - 1], shape[shape.rank() - 2]);
-        return shape;
-    };
+    auto shape_of = [&](const TensorSpec &t) { return callers_shape(op, t, problem.dims); };
     std::mt19937 rng((uint32_t)seed);
     for (size_t k = 0; k < op.sig.inputs.size(); k++) {
         const TensorSpec &t = op.sig.inputs[k];
@@ -106,25 +108,25 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
         in.push_back(tensor_of(random_array(shape_of(t), in_dtypes[k], limit, rng), in_dtypes[k]));
         problem.tensors[t.name] = array_of(in.back());  // as stored: both sides see the same inputs
     }
-    // What a gradient op takes from the forward op's outputs must fit its inputs.
+    fit_forward_outputs(op);
+    for (auto &t : op.sig.outputs) problem.tensors[t.name] = Array(shape_of(t));
+}
+
+void Case::fit_forward_outputs(const Op &op) {
     const size_t cut = op.name.rfind("_d");
     const OpPtr forward = cut == std::string::npos ? nullptr : op_table().make(op.name.substr(0, cut));
-    if (forward) {
-        Problem f = problem;
-        bool complete = true;
-        for (auto &t : forward->sig.inputs) complete &= f.tensors.count(t.name) > 0;
-        if (complete) {
-            for (auto &t : forward->sig.outputs) f.tensors[t.name] = Array(shape_of(t));
-            forward->reference(f);
-            for (size_t k = 0; k < op.sig.inputs.size(); k++)
-                for (auto &t : forward->sig.outputs)
-                    if (t.name == op.sig.inputs[k].name) {
-                        in[k] = tensor_of(f.tensors[t.name], in_dtypes[k]);
-                        problem.tensors[t.name] = array_of(in[k]);
-                    }
-        }
-    }
-    for (auto &t : op.sig.outputs) problem.tensors[t.name] = Array(shape_of(t));
+    if (!forward) return;
+    Problem f = problem;
+    for (auto &t : forward->sig.inputs)
+        if (!f.tensors.count(t.name)) return;
+    for (auto &t : forward->sig.outputs) f.tensors[t.name] = Array(callers_shape(*forward, t, f.dims));
+    forward->reference(f);
+    for (size_t k = 0; k < op.sig.inputs.size(); k++)
+        for (auto &t : forward->sig.outputs)
+            if (t.name == op.sig.inputs[k].name) {
+                in[k] = tensor_of(f.tensors[t.name], in[k].dtype());
+                problem.tensors[t.name] = array_of(in[k]);
+            }
 }
 
 namespace {

@@ -17,6 +17,7 @@ struct Case {
     std::vector<Tensor> in;  // dense, as the caller would pass them
     Problem problem;         // the same in double; solve() fills its outputs
     std::vector<DType> out_dtypes;
+    void fit_forward_outputs(const Op &op);  // what a gradient op takes from the forward op's outputs must fit its inputs
     void solve(const Op &op) { op.reference(problem); }
 };
 
