@@ -7,7 +7,7 @@ copy="$(mktemp -d "${TMPDIR:-/tmp}/halyard_tour.XXXXXX")"
 trap 'rm -rf "$copy"' EXIT
 
 (cd "$source_dir" && git ls-files -z --cached --others --exclude-standard | tar --null --ignore-failed-read -T - -cf - 2>/dev/null) | tar -C "$copy" -xf -
-[ ! -e "$source_dir/.venv" ] || ln -s "$source_dir/.venv" "$copy/.venv"
+[ -e "$copy/.venv" ] || [ ! -e "$source_dir/.venv" ] || ln -s "$source_dir/.venv" "$copy/.venv"
 cd "$copy"
 # One instruction set is enough to walk the tour, and nobody runs the copy's own tests.
 export HALYARD_ISAS="${HALYARD_ISAS:-avx2}" HALYARD_TESTS=OFF
