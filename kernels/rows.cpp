@@ -13,7 +13,7 @@ constexpr int task_elements = 32768;
 Rows::Rows(const std::string &name, const std::string &signature) : Op(name, signature) {
     attr("axis", -1);
     axis = "c";
-    variants = {{"wide", "c>=2*lanes||c>=lanes&&n<lanes"}, {"short", ""}};
+    variants = {{"wide", "c>=2*lanes||c>=lanes&&n<lanes"}, {"short", "c<=256"}};
     samples = {"n=1 c=1", "n=3 c=7", "n=5 c=64", "n=2 c=1000", "n=4 c=31", "n=4 c=33", "n=70 c=17", "n=33 c=10"};
     bench = {"n=1024 c=1024", "n=4096 c=1024", "n=32 c=10"};
     flops = "4*n*c";
