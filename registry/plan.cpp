@@ -378,6 +378,7 @@ private:
         }
     }
     std::string refusal(const KernelEntry &k) const {
+        if (k.backend != "cpu") return "";  // variants are CPU schedules
         for (auto &v : r_.variants)
             if (v.name == k.variant) {
                 Dims facts = dims_;
