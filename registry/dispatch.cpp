@@ -97,6 +97,7 @@ void call(const Plan &p, const Tensor *in, const Attrs &attrs, const Tensor *out
         else status = p.kernel->fn(args);
         if (status != 0) throw DispatchError(p.op->record.name, std::string("kernel failed: ") + last_kernel_error());
     };
+    announce_call(&p);
     if (p.loops.empty()) return once();
     int64_t at[max_rank] = {};
     const int rank = p.loops.rank();

@@ -10,4 +10,7 @@ namespace halyard {
 const char *last_kernel_error();
 void clear_kernel_error();
 
+// Loops that follow on this thread belong to this call: what they took is remembered under it.
+void announce_call(const void *call);
+
 }  // namespace halyard

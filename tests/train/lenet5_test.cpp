@@ -78,11 +78,14 @@ TEST(LeNet5, LossScaleChangesNothing) {
     for (size_t i = 0; i < after[0].size(); i++) EXPECT_EQ(after[0][i].to_vector<float>(), after[1][i].to_vector<float>());
 }
 
-// Reference B: batch b of epoch e is the block (17 b + 5 e) mod 44 of 32 consecutive images. Rounding grows about tenfold per epoch
-// from the sixth on: a float64 run of the same training leaves MindSpore's epoch means by 1.7e-7 in epoch 5, 3.7e-6 in 6, 1.3e-4 in 7,
-// 5.2e-4 in 8 and 2.6e-3 in 9. So the first seven epochs are compared closely, and the last three as far as arithmetic allows.
+// Reference B: batch b of epoch e is the block (17 b + 5 e) mod 44 of 32 consecutive images. From the seventh epoch on rounding decides
+// which of several maxima, or which side of a ReLU, a value falls on, and the curve has branches: MindSpore 2.10 itself takes one on the
+// CPU of the goldens and another on a Zen 5, 1.3e-4, 5.1e-4 and 2.5e-3 apart in epochs 7, 8 and 9; with its initial weights changed by one
+// ulp, five times, it ended between 6.5e-6 and 2.6e-3 from the goldens. So the first seven epochs are held to 1e-4, and the last
+// three to what MindSpore holds of itself.
 TEST(LeNet5, DigitsReferenceB) {
-    const nlohmann::json golden = nlohmann::json::parse(std::ifstream(HALYARD_SOURCE_DIR "/tests/goldens/lenet_digits_B.json"));
+    const auto run_of = [](const char *file) { return nlohmann::json::parse(std::ifstream(HALYARD_SOURCE_DIR "/tests/goldens/" + std::string(file))); };
+    const nlohmann::json golden = run_of("lenet_digits_B.json"), other = run_of("lenet_digits_B_zen5.json");
     const std::string dir = HALYARD_SOURCE_DIR "/data/digits/32/";
     const auto normalised = [](const Tensor &images) {
         const Tensor t = images.to(DType::f32).reshape({images.size(0), 1, 32, 32});
@@ -101,7 +104,8 @@ TEST(LeNet5, DigitsReferenceB) {
     const Model model(net, loss, momentum, {"accuracy"});
     const dataset::Dataset test_set = dataset::TensorDataset({{"image", normalised(test.images)}, {"label", test.labels.to(DType::i32)}}).batch(32);
 
-    const std::vector<double> losses = golden.at("losses"), means = golden.at("epoch_mean_loss");
+    const std::vector<double> losses = golden.at("losses"), means = golden.at("epoch_mean_loss"), other_means = other.at("epoch_mean_loss");
+    double apart[2] = {0, 0};  // from each run, at most
     const int64_t blocks = x.size(0) / 32;
     ASSERT_EQ((size_t)blocks * means.size(), losses.size());
     for (size_t epoch = 0; epoch < means.size(); epoch++) {
@@ -112,7 +116,11 @@ TEST(LeNet5, DigitsReferenceB) {
             mean += v / (double)blocks;
             if (epoch < 5) { EXPECT_NEAR(v, losses[epoch * (size_t)blocks + (size_t)b], 2e-5) << "epoch " << epoch << " step " << b; }
         }
-        EXPECT_NEAR(mean, means[epoch], epoch < 7 ? 1e-4 : 1e-2) << "epoch " << epoch;
+        if (epoch < 7) { EXPECT_NEAR(mean, means[epoch], 1e-4) << "epoch " << epoch; }
+        apart[0] = std::max(apart[0], std::abs(mean - means[epoch])), apart[1] = std::max(apart[1], std::abs(mean - other_means[epoch]));
     }
+    RecordProperty("apart_from_goldens", std::to_string(apart[0]));
+    RecordProperty("apart_from_zen5", std::to_string(apart[1]));
+    EXPECT_LT(std::min(apart[0], apart[1]), 2.6e-3) << apart[0] << " from the goldens' CPU, " << apart[1] << " from the Zen 5";
     EXPECT_NEAR(model.eval(test_set).at("accuracy"), golden.at("epoch_test_acc").back().get<double>(), 0.006);  // two images of 360
 }

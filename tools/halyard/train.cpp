@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 struct Options {
     std::string network, data = "data/digits", out = ".";
     int64_t epochs = 60;
-    uint64_t seed = 1;
+    uint64_t seed = examples::LeNet5Options().seed;
 };
 
 // The files lie in DATA/train and DATA/test, or, where there are several sizes of images, in DATA/28.
