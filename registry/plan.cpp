@@ -367,8 +367,8 @@ private:
             else if (force && !force->variant.empty() && k.variant != force->variant) why = "variant " + force->variant + " is forced";
             else why = refusal(k);
             if (why.empty() && !plan_.kernel) plan_.kernel = &k, plan_.on_device = backend != "cpu";
-            if (explaining) plan_.candidates.push_back({&k, why});
-            else if (plan_.kernel) return;
+            if (explaining && k.dtypes == dtypes_) plan_.candidates.push_back({&k, why});
+            if (plan_.kernel && !explaining) return;
         }
         if (!plan_.kernel && !explaining) {
             std::string text = "no kernel takes this call:";

@@ -49,7 +49,7 @@ struct Plan {
     bool on_device = false;               // not the CPU
     std::map<std::string, int64_t> dims;  // what predicates saw
     struct Candidate { const KernelEntry *kernel; std::string refused; };  // refused: empty for the choice and what it beats
-    std::vector<Candidate> candidates;
+    std::vector<Candidate> candidates;  // those for the dtypes of the call
 };
 
 // Names that expressions may use: integer attributes, their parts and choices; then lets and derived scalars, each as
