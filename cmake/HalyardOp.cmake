@@ -49,9 +49,10 @@ void list_ops(OpTable &ops) { halyard_list_@NAME@(ops); }
   set(out "${HALYARD_KERNEL_DIR}/${NAME}")
   set(flags --isas ${_build_isas})
   set(launcher "")
-  if(HALYARD_SANITIZE STREQUAL "address")
-    list(APPEND flags --asan)
-    set(launcher "${CMAKE_COMMAND}" -E env ASAN_OPTIONS=detect_leaks=0)  # libHalide keeps what it has built
+  if(HALYARD_SANITIZE)
+    list(APPEND flags --sanitize ${HALYARD_SANITIZE})
+    # libHalide keeps what it has built, and a sanitizer can't follow its change of stacks.
+    set(launcher "${CMAKE_COMMAND}" -E env ASAN_OPTIONS=detect_leaks=0 HL_COMPILER_STACK_SIZE=0)
   endif()
   add_custom_command(OUTPUT ${out}.kernels.a ${out}.records.cpp ${out}.face.h
     COMMAND ${launcher} $<TARGET_FILE:gen_${NAME}> --out "${HALYARD_KERNEL_DIR}" --name ${NAME} ${flags}

@@ -34,7 +34,7 @@ Target target_of(const Instance &i) {
     if (i.isa >= Isa::avx512) text += "-avx512-avx512_skylake";
     if (i.backend == "opencl") text += "-opencl-cl_doubles";
     if (i.backend == "cuda") text += "-cuda-cuda_capability_80";
-    if (i.address_sanitizer) text += "-asan";
+    if (!i.sanitizer.empty()) text += i.sanitizer == "thread" ? "-tsan" : "-asan";
     return Target(text + "-no_runtime");
 }
 

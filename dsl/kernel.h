@@ -12,7 +12,7 @@ struct Instance {
     Picks picks;                   // values for the schedule's free choices
     bool scheduled = true;         // false: the algorithm as written
     std::string adjoint_in;        // "x": not the op but its derived adjoint in x; inputs are the op's, then dy
-    bool address_sanitizer = false;
+    std::string sanitizer;         // address, thread: the code reports its own reads and writes; "" = it doesn't
     std::string symbol(const std::string &op) const;  // a C identifier: "hy_softmax_f32_rows_avx2"
 };
 

@@ -15,20 +15,20 @@ struct Arena {
     // body(i) for i in [begin, end), on the arena's threads; returns when all are done.
     template<class F> void loop(int64_t begin, int64_t end, const F &body) const {
 #ifdef __SANITIZE_THREAD__
-        // oneTBB isn't built for ThreadSanitizer, which would take its hand-over for races: plain threads show ours.
-        std::atomic<int64_t> next{begin};
+        // oneTBB isn't built for ThreadSanitizer, which would take its hand-over for races: plain threads show ours. Who runs
+        // which index is settled before: taking the next one from a counter would order bodies that nothing else orders.
         std::exception_ptr first;
         std::atomic<bool> failed{false};
-        auto work = [&] {
-            for (int64_t i; (i = next++) < end;) try {
+        auto work = [&](int64_t from) {
+            for (int64_t i = from; i < end; i += threads) try {
                     body(i);
                 } catch (...) {
                     if (!failed.exchange(true)) first = std::current_exception();
                 }
         };
         std::vector<std::thread> others;
-        for (int t = 1; t < threads && t < end - begin; t++) others.emplace_back(work);
-        work();
+        for (int64_t t = 1; t < threads && t < end - begin; t++) others.emplace_back(work, begin + t);
+        work(begin);
         for (auto &t : others) t.join();
         if (first) std::rethrow_exception(first);
 #else

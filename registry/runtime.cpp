@@ -127,4 +127,11 @@ void halide_free(void *, void *block) {
     if (block) halyard::memory::release(static_cast<char *>(block) - halyard::memory::alignment);
 }
 
+#ifdef __SANITIZE_THREAD__
+// What instrumented kernels call and GCC's libtsan lacks (LLVM's own has it): it watches the plain functions.
+[[gnu::weak]] void *__tsan_memcpy(void *to, const void *from, size_t bytes) { return std::memcpy(to, from, bytes); }
+[[gnu::weak]] void *__tsan_memmove(void *to, const void *from, size_t bytes) { return std::memmove(to, from, bytes); }
+[[gnu::weak]] void *__tsan_memset(void *to, int value, size_t bytes) { return std::memset(to, value, bytes); }
+#endif
+
 }  // extern "C"

@@ -1,6 +1,6 @@
 // halyard_gen, linked with one op file: compiles its kernels ahead of time, and writes what the run time needs to know.
 //
-//   gen_<file> --out DIR [--isas baseline,avx2,avx512] [--jobs N] [--asan] [--no-gpu]
+//   gen_<file> --out DIR [--isas baseline,avx2,avx512] [--jobs N] [--sanitize address|thread] [--no-gpu]
 //   DIR/<file>.kernels.a     one object per op, dtype, variant and ISA
 //   DIR/<file>.records.cpp   the ops' records and the kernel table (tools/emit.h)
 //   DIR/<file>.face.h        the primitives' classes and functions
@@ -37,7 +37,7 @@ public:
     void error(const char *text) override { throw std::runtime_error(text); }
 };
 
-std::vector<Job> jobs_of(const OpTable &table, const std::vector<Isa> &isas, bool asan, bool gpu) {
+std::vector<Job> jobs_of(const OpTable &table, const std::vector<Isa> &isas, const std::string &sanitizer, bool gpu) {
     std::vector<Job> jobs;
     for (auto &name : table.names()) {
         const OpPtr op = table.make(name);
@@ -46,7 +46,7 @@ std::vector<Job> jobs_of(const OpTable &table, const std::vector<Isa> &isas, boo
             for (auto &v : op->variants)
                 for (Isa isa : isas) {
                     Instance i;
-                    i.dtypes = dtypes, i.variant = v.name, i.isa = isa, i.address_sanitizer = asan;
+                    i.dtypes = dtypes, i.variant = v.name, i.isa = isa, i.sanitizer = sanitizer;
                     jobs.push_back({name, i});
                 }
             if (op->gpu && gpu && dtypes == "f32") {
@@ -119,15 +119,15 @@ void write_if_new(const fs::path &path, const std::string &text) {
 
 int main_(int argc, char **argv) {
     CLI::App app{"Compiles the kernels of one op file."};
-    std::string out, file;
+    std::string out, file, sanitizer;
     std::vector<std::string> isa_names = {"baseline", "avx2", "avx512"};
     int parallel = 2;
-    bool asan = false, no_gpu = false;
+    bool no_gpu = false;
     app.add_option("--out", out)->required();
     app.add_option("--name", file)->required();
     app.add_option("--isas", isa_names)->delimiter(',');
     app.add_option("--jobs", parallel);
-    app.add_flag("--asan", asan);
+    app.add_option("--sanitize", sanitizer)->check(CLI::IsMember({"address", "thread"}));
     app.add_flag("--no-gpu", no_gpu);
     CLI11_PARSE(app, argc, argv);
 
@@ -135,7 +135,7 @@ int main_(int argc, char **argv) {
     list_ops(table);
     std::vector<Isa> isas;
     for (auto &n : isa_names) isas.push_back(isa_of(n));
-    const std::vector<Job> jobs = jobs_of(table, isas, asan, !no_gpu);
+    const std::vector<Job> jobs = jobs_of(table, isas, sanitizer, !no_gpu);
     const fs::path dir = fs::path(out) / file;
     fs::remove_all(dir);
     fs::create_directories(dir);

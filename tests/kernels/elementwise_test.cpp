@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "primitives/library.h"
 #include "primitives/ops.h"
 #include "primitives/tape.h"
 #include "registry/dispatch.h"
@@ -229,12 +230,12 @@ TEST(Elementwise, CastsAndClipsFollowMindSpore) {
 
 // Where the conversion is Halide's own code, NaN is as much at stake as where it is an instruction.
 TEST(Elementwise, NanStaysNanInSixteenBits) {
-    for (Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
-        if (isa > host_isa()) continue;
-        const Force force(isa, "");
+    for (const KernelEntry &k : library().at("sqrt").kernels) {  // those that the build has
+        if (k.dtypes != "f16" || k.backend != "cpu" || k.isa > host_isa()) continue;
+        const Force force(k.isa, "");
         for (DType t : {DType::f16, DType::bf16}) {
             const auto y = F::sqrt(F::cast(tensor<float>({nan, -1.f, inf, 4.f, 65520.f}), t)).to_vector<double>();
-            EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[1])) << name_of(isa) << " " << name_of(t);
+            EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[1])) << name_of(k.isa) << " " << name_of(t);
             EXPECT_EQ(y[2], inf);
             EXPECT_EQ(y[3], 2);
         }
