@@ -95,6 +95,7 @@ TEST(MemoryDeathTest, OverrunsAreSeenUnderTheSanitizer) {
     if (pooled) GTEST_SKIP() << "needs the address sanitizer";
     const Tensor t = Tensor::zeros({5});
     EXPECT_DEATH(*(volatile float *)(t.data<float>() + 5) = 1, "heap-buffer-overflow");
+    EXPECT_DEATH(*(volatile float *)(t.data<float>() - 1) = 1, "use-after-poison");
 }
 
 TEST(Memory, ThreadsExchangeBlocks) {
