@@ -35,7 +35,7 @@ struct Matmul : Op {
         };
         samples = {"g=1 m=1 k=1 n=1", "g=1 m=3 k=5 n=7", "g=3 m=37 k=37 n=37", "g=1 m=200 k=19 n=97", "g=1 m=1 k=130 n=129",
                    "g=1 m=9 k=300 n=33 transpose_b=1", "g=1 m=3 k=70 n=9 transpose_b=1",
-                   "g=2 m=6 k=65 n=3 transpose_a=1 transpose_b=1", "g=2 m=6 k=65 n=3 transpose_b=1"};
+                   "g=2 m=6 k=65 n=3 transpose_a=1 transpose_b=1", "g=2 m=6 k=65 n=3 transpose_b=1", "g=1 m=8 k=17 n=5", "g=1 m=13 k=20 n=10"};
         bench = {"g=1 m=512 k=512 n=512", "g=1 m=128 k=768 n=3072", "g=1 m=32 k=400 n=120 transpose_b=1", "g=32 m=64 k=64 n=64"};
         flops = "2*g*m*k*n";
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <set>
+#include <sstream>
 
 #include "dsl/all_ops.h"
 #include "primitives/library.h"
@@ -50,27 +52,44 @@ bool refused(const DispatchError &e) { return std::string(e.what()).find("no ker
 
 bool same_bits(const Tensor &a, const Tensor &b) { return a.shape() == b.shape() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0; }
 
+// Is there any shape this kernel takes? "lanes>=4" is false for two doubles, whatever the shape.
+bool can_run(const OpRecord &op, const KernelEntry &k) {
+    Dims known = k.picks;
+    known["lanes"] = k.lanes;
+    for (auto &v : op.variants) {
+        std::stringstream words(v.name == k.variant ? v.when : "");
+        for (std::string w; words >> w;) {
+            const ParsedExpr e(w);
+            if (std::all_of(e.names().begin(), e.names().end(), [&](auto &name) { return known.count(name) > 0; }) && !holds(w, known)) return false;
+        }
+    }
+    return true;
+}
+
 }  // namespace
 
 void check_reference(const Op &op, const Options &o, Report &r) {
+    const std::vector<Isa> isas = isas_of(o);
     for (auto &dtypes : op.dtypes) {
-        std::map<std::string, int> reached;
+        std::set<std::pair<std::string, Isa>> reached;
         for (auto &sample : op.samples) {
             Case c(op, sample, dtypes, 1);
             c.solve(op);
-            for (Isa isa : isas_of(o))
+            for (Isa isa : isas)
                 for (auto &v : op.variants) {
                     const Force force(isa, v.name);
                     try {
                         compare_all(op, c, dispatch(c.registered, c.in, c.attrs), place(dtypes, isa, v.name, sample), r);
-                        reached[v.name]++;
+                        reached.emplace(v.name, isa);
                     } catch (const DispatchError &e) {
                         if (!refused(e)) r.fail(place(dtypes, isa, v.name, sample) + ": " + e.what());
                     }
                 }
         }
-        for (auto &v : op.variants)
-            if (!reached[v.name]) r.fail(dtypes + "/" + v.name + ": no sample reaches this variant");
+        for (auto &k : library().at(op.name).kernels) {
+            const bool asked = k.backend == "cpu" && k.dtypes == dtypes && std::find(isas.begin(), isas.end(), k.isa) != isas.end();
+            if (asked && can_run(op, k) && !reached.count({k.variant, k.isa})) r.fail(dtypes + "/" + name_of(k.isa) + "/" + k.variant + ": no sample reaches this variant");
+        }
     }
 }
 
@@ -207,7 +226,7 @@ Report check_op(const std::string &name, const Options &o) {
     if (!op) throw DispatchError(name, "no such op");
     if (op->form == Form::composite) return r.skip("composite: its parts are checked, and tests/primitives checks the whole"), r;
     using Check = void (*)(const Op &, const Options &, Report &);
-    for (Check check : {check_reference, check_views, check_zero_sizes, check_specials, check_threads, check_exact, check_gradients, check_adjoints, check_device})
+    for (Check check : {check_reference, check_views, check_zero_sizes, check_refusals, check_specials, check_threads, check_exact, check_gradients, check_adjoints, check_device})
         try {
             check(*op, o, r);
         } catch (const std::exception &e) {

@@ -32,6 +32,7 @@ Report check_op(const std::string &name, const Options &options = {});
 void check_reference(const Op &op, const Options &o, Report &r);     // every dtype x ISA x variant x sample against the reference
 void check_views(const Op &op, const Options &o, Report &r);         // strided, offset and broadcast inputs
 void check_zero_sizes(const Op &op, const Options &o, Report &r);    // each dimension 0: right, or a typed error
+void check_refusals(const Op &op, const Options &o, Report &r);      // wrong ranks, dtypes, extents, attributes: right, or a typed error
 void check_specials(const Op &op, const Options &o, Report &r);      // NaN and Inf where the reference has them, nowhere else
 void check_threads(const Op &op, const Options &o, Report &r);       // same bits for 1, 2, 3 and 8 threads
 void check_exact(const Op &op, const Options &o, Report &r);         // scheduled == unscheduled in modular integers
