@@ -36,6 +36,7 @@ struct Pool : Op {
             conditions.push_back(after + ">=0");
             conditions.push_back("pad_mode!=pad||max(" + before + "," + after + ")<" + k);
         }
+        conditions.push_back("pad_mode==pad||top+bottom+left+right==0");
         const std::string lenet = "kernel_size=2,2 stride=2,2", stem = "kernel_size=3,3 stride=2,2 pad_mode=same";
         variants = {{"halves", "kernel_h==2 kernel_w==2 stride_h==2 stride_w==2 pads_h==0 pads_w==0"}, {"", ""}};
         samples = {"n=1 c=1 h=1 w=1", "n=2 c=3 h=6 w=6 " + lenet, "n=1 c=2 h=7 w=33 " + lenet, "n=3 c=1 h=5 w=67 " + lenet,

@@ -85,7 +85,7 @@ Result slice(Tensors in, const Attrs &a) {
     const Ints &begin = per_axis(a, "begin", x), &size = per_axis(a, "size", x);
     Window w{Shape(begin), x.shape(), x.shape()};
     for (int d = 0; d < x.rank(); d++) {
-        const int64_t extent = x.shape()[d], n = size[(size_t)d] == -1 ? extent - w.begin[d] : size[(size_t)d];
+        const int64_t extent = x.shape()[d], n = size[(size_t)d] == -1 ? extent - std::max<int64_t>(w.begin[d], 0) : size[(size_t)d];
         if (w.begin[d] < 0 || n < 0 || w.begin[d] > extent || n > extent - w.begin[d])
             throw ShapeError("slice", "dimension " + std::to_string(d) + " begins at " + std::to_string(w.begin[d]) + " with size " + std::to_string(n) +
                                           ", expected within 0 to " + std::to_string(extent));

@@ -17,7 +17,7 @@ Tensor window(const Tensor &x, const Window &w) {
     Shape shape = x.shape(), strides = x.strides();
     int64_t offset = 0;
     for (int d = 0; d < shape.rank(); d++) {
-        shape[d] = (w.end[d] - w.begin[d] + w.step[d] - 1) / w.step[d];
+        shape[d] = (w.end[d] - w.begin[d]) / w.step[d] + ((w.end[d] - w.begin[d]) % w.step[d] != 0);
         offset += w.begin[d] * strides[d];
         if (shape[d] > 1) strides[d] *= w.step[d];
     }

@@ -59,6 +59,7 @@ Tensor F::concat(const std::vector<Tensor> &x, int axis) {
 Tensor F::stack(const std::vector<Tensor> &x, int axis) {
     if (x.empty()) throw ShapeError("stack", "takes at least one tensor, got none");
     const int a = normal_axis("stack", axis, x[0].rank() + 1);
+    if (x[0].rank() == max_rank) throw ShapeError("stack", "x0 has rank 8, expected at most 7");
     std::vector<Tensor> rows;
     for (size_t k = 0; k < x.size(); k++) {
         Shape shape = x[k].shape();

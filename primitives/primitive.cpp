@@ -1,6 +1,7 @@
 #include "primitives/primitive.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "primitives/composite.h"
 #include "primitives/library.h"
@@ -45,7 +46,14 @@ std::vector<Tensor> Primitive::run(std::span<const Tensor> in) const {
         if (!compose) throw DispatchError(op_->record.name, "has no composition");
         if (in.size() != op_->signature.inputs.size())
             throw ShapeError(op_->record.name, "takes " + std::to_string(op_->signature.inputs.size()) + " tensors, got " + std::to_string(in.size()));
-        return compose(in, attrs_);
+        try {
+            return compose(in, attrs_);
+        } catch (const ShapeError &e) {  // what Shape and Tensor refuse is told as this op's
+            const std::string what = e.what();
+            for (const char *inner : {"[shape] ", "[tensor] ", "[expand] "})
+                if (what.starts_with(inner)) throw ShapeError(op_->record.name, what.substr(std::strlen(inner)));
+            throw;
+        }
     }
     std::vector<Tensor> out = dispatch(*op_, in, attrs_);
     if (Tape *tape = Tape::current()) tape->record(*op_, attrs_, in, out);

@@ -144,7 +144,11 @@ void Attrs::assign(size_t k, const AttrValue &value) {
     }
     case AttrKind::dtype:
         if (!s) wrong("a dtype");
-        to.i = (int64_t)dtype_of(*s);
+        try {
+            to.i = (int64_t)dtype_of(*s);
+        } catch (const DTypeError &e) {  // "[dtype] unknown dtype 'f31', expected one of ..."
+            throw AttrError(op_->name, a.name + ": " + std::string(e.what()).substr(8));
+        }
         break;
     }
 }

@@ -39,6 +39,7 @@ void split(const Shape &extents, const std::vector<Shape> &strides, int rank, Ca
 Canonical canonical_elementwise(const OpRecord &op, const Signature &sig, const std::vector<Operand> &in, int kernel_rank) {
     Shape extents;
     for (const Operand &o : in) extents = broadcast(op.name.c_str(), extents, o.shape);
+    checked_elements(op.name.c_str(), extents);  // each operand was, their broadcast may be larger
     Canonical c;
     std::vector<Shape> strides;
     for (const Operand &o : in) {

@@ -53,6 +53,7 @@ public:
         for (int pass = 0; pass < 3 && !settled; pass++) {
             dims_.clear(), orders_.assign(in_.size(), {}), out_orders_.assign(sig_.outputs.size(), {});
             bind_attributes(attrs_, dims_);
+            check_conditions(r_, dims_, false);  // of attributes alone: shapes are computed from what they allow
             c_ = {};
             if (r_.form == Form::elementwise) elementwise();
             else if (r_.form == Form::reduction) reduction();
@@ -60,7 +61,7 @@ public:
             settled = !c_.needs_copies && strides_fit();
         }
         if (!settled) throw DispatchError(r_.name, "no kernel takes these strides, and no copy helps");
-        check_conditions();
+        check_conditions(r_, dims_, true);
         fill();
         choose(explaining);
         return std::move(plan_);
@@ -129,7 +130,7 @@ private:
             const std::string &e = t.extents[d];
             const int64_t got = extents[(int)d];
             if (is_name(e) && !dims_.count(e)) dims_[e] = got;
-            const int64_t expected = evaluate<int64_t>(e, dims_);
+            const int64_t expected = value_of(r_, e, dims_);
             if (expected != got) {
                 std::string from;
                 const std::vector<std::string> used = names_in(e);
@@ -218,6 +219,7 @@ private:
             if (!t.group.empty()) {
                 grouped = true;
                 group = broadcast(r_.name.c_str(), group, Shape(shapes[k].begin(), shapes[k].end() - own));
+                checked_elements(r_.name.c_str(), group);
             }
         }
         for (size_t k = 0; k < ops.size(); k++) {
@@ -229,11 +231,12 @@ private:
             const TensorSpec &t = sig_.outputs[k];
             Shape s = t.group.empty() ? Shape{} : group;
             for (auto &e : t.extents) {
-                s.push_back(evaluate<int64_t>(e, dims_));
+                s.push_back(value_of(r_, e, dims_));
                 if (s.back() < 0) bad_shape(t.name + "." + e + " is " + std::to_string(s.back()) + ", expected >= 0");
             }
             out_orders_[k] = kernel_order(t, s.rank());
             c_.output_shapes.push_back(permuted(s, inverse(out_orders_[k])));
+            checked_elements(r_.name.c_str(), c_.output_shapes.back());
             shapes.push_back(s);
             strides.push_back(permuted(output_strides(k, c_.output_shapes.back()), out_orders_[k]));
         }
@@ -289,29 +292,14 @@ private:
         return fit;
     }
 
-    void check_conditions() const {
-        for (auto &condition : r_.conditions) {
-            std::string why;
-            if (holds(condition, dims_, &why)) continue;
-            if (names_attribute(condition)) throw AttrError(r_.name, "needs " + why);
-            bad_shape("needs " + why);
-        }
-    }
-    bool names_attribute(const std::string &condition) const {
-        for (auto &name : names_in(condition))
-            for (auto &a : r_.attrs)
-                if (name == a.name || std::find(a.parts.begin(), a.parts.end(), name) != a.parts.end()) return true;
-        return false;
-    }
-
-    static Plan::Buffer buffer(const Layout &l, DType t, const std::vector<int> &copy) {
+    Plan::Buffer buffer(const Layout &l, DType t, const std::vector<int> &copy) const {
         Plan::Buffer b;
         b.type = runtime_type(t);
         b.rank = l.shape.rank();
         b.bytes_per_element = (int64_t)bytes_of(t);
         for (int d = 0; d < b.rank; d++) {
             const int from = b.rank - 1 - d;
-            if (l.shape[from] > INT32_MAX || l.strides[from] > INT32_MAX) throw ShapeError("dispatch", "an extent or stride of " + l.shape.text() + " is past 2^31-1");
+            if (l.shape[from] > INT32_MAX || l.strides[from] > INT32_MAX) bad_shape("an extent or stride of " + l.shape.text() + " is past 2^31-1");
             b.dims[d] = halide_dimension_t(0, (int32_t)l.shape[from], (int32_t)l.strides[from]);
         }
         // Halide refuses inputs whose dimension 0 has a stride other than 1, even when its extent is 1.
@@ -341,7 +329,7 @@ private:
             Plan::Scalar v;
             if (s.real) v.attr = attrs_.find(s.value);
             else {
-                const int64_t i = evaluate<int64_t>(s.value, dims_);
+                const int64_t i = value_of(r_, s.value, dims_);
                 if (i > INT32_MAX || i < INT32_MIN) throw AttrError(r_.name, s.name + " is " + std::to_string(i) + ", past 32 bits");
                 v.i = (int32_t)i;
             }
@@ -357,15 +345,15 @@ private:
 
     void choose(bool explaining) {
         const std::string backend = wanted_backend();
-        const Force::Choice *force = Force::current();
-        const Isa limit = force ? force->isa : active_isa();
+        auto why_not = [&, force = Force::current(), limit = Force::current() ? Force::current()->isa : active_isa()](const KernelEntry &k) -> std::string {
+            if (k.dtypes != dtypes_) return "dtypes are " + dtypes_ + ", this is for " + k.dtypes;
+            if (k.backend != backend) return "runs on " + k.backend;
+            if (k.backend == "cpu" && (force ? k.isa != limit : k.isa > limit)) return std::string("needs ") + name_of(k.isa) + ", limited to " + name_of(limit);
+            if (force && !force->variant.empty() && k.variant != force->variant) return "variant " + force->variant + " is forced";
+            return refusal(k);
+        };
         for (const KernelEntry &k : op_.kernels) {
-            std::string why;
-            if (k.dtypes != dtypes_) why = "dtypes are " + dtypes_ + ", this is for " + k.dtypes;
-            else if (k.backend != backend) why = "runs on " + k.backend;
-            else if (k.backend == "cpu" && (force ? k.isa != limit : k.isa > limit)) why = std::string("needs ") + name_of(k.isa) + ", limited to " + name_of(limit);
-            else if (force && !force->variant.empty() && k.variant != force->variant) why = "variant " + force->variant + " is forced";
-            else why = refusal(k);
+            const std::string why = why_not(k);
             if (why.empty() && !plan_.kernel) plan_.kernel = &k, plan_.on_device = backend != "cpu";
             if (explaining && k.dtypes == dtypes_) plan_.candidates.push_back({&k, why});
             if (plan_.kernel && !explaining) return;
@@ -373,7 +361,7 @@ private:
         if (!plan_.kernel && !explaining) {
             std::string text = "no kernel takes this call:";
             for (const KernelEntry &k : op_.kernels)
-                if (k.dtypes == dtypes_ && k.backend == backend) text += "\n  " + k.variant + "/" + name_of(k.isa) + ": " + refusal(k);
+                if (k.dtypes == dtypes_ && k.backend == backend) text += "\n  " + k.variant + "/" + name_of(k.isa) + ": " + why_not(k);
             throw DispatchError(r_.name, text);
         }
     }
@@ -393,6 +381,11 @@ private:
 
 }  // namespace
 
-Plan make_plan(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs, bool explaining) { return Planner(op, in, attrs).plan(explaining); }
+Plan make_plan(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs, bool explaining) try {
+    return Planner(op, in, attrs).plan(explaining);
+} catch (const ShapeError &e) {  // a rank past the limit, which Shape itself refuses
+    const std::string what = e.what();
+    throw ShapeError(op.record.name, what.substr(what.find(']') + 2));
+}
 
 }  // namespace halyard

@@ -56,6 +56,10 @@ struct Plan {
 // soon as everything it needs is in `dims`.
 void bind_attributes(const Attrs &attrs, std::map<std::string, int64_t> &dims);
 void bind_derived(const OpRecord &op, std::map<std::string, int64_t> &dims);
+// An expression of the op's; a ShapeError (overflow, division by zero) names the op and the expression.
+int64_t value_of(const OpRecord &op, const std::string &expression, const std::map<std::string, int64_t> &dims);
+// Throws AttrError or ShapeError where a condition of the op's fails. Not `all`: only those whose names are in `dims` already.
+void check_conditions(const OpRecord &op, const std::map<std::string, int64_t> &dims, bool all);
 
 // Throws the error that tells the caller what is wrong; `candidates` is filled only when `explaining`.
 Plan make_plan(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs, bool explaining = false);
