@@ -45,7 +45,7 @@ public:
     // A copy of `values`, row-major. Throws ShapeError when their number is not the shape's.
     template<class T> static Tensor from(const std::vector<T> &values, const Shape &shape);
     template<class T> static Tensor from(std::initializer_list<T> v) { return from(std::vector<T>(v), Shape{(int64_t)v.size()}); }
-    // A view of the caller's memory, which must outlive the tensor. Strides in elements.
+    // A view of the caller's memory, aligned to dtype, which must outlive the tensor. Strides in elements, the last at most 2^31-2 away.
     static Tensor borrow(void *data, const Shape &shape, const Shape &strides, DType dtype);
 
     bool defined() const { return impl_ != nullptr; }
@@ -85,7 +85,7 @@ public:
     Tensor copy() const;                                  // dense, new memory
     Tensor contiguous() const { return dense() ? *this : copy(); }
     Tensor to(DType dtype) const;                         // converted copy (C++ casts, see registry/convert.h; saturates nothing)
-    void assign(const Tensor &from) const;                // writes from's elements, converted, into this memory; shapes must agree
+    void assign(const Tensor &from) const;                // writes from's elements, converted, into this memory; shapes must agree, none of ours be a broadcast
     bool same_memory(const Tensor &o) const { return impl_ == o.impl_; }
     bool overlaps(const Tensor &o) const;                 // do the spans from first to last byte intersect (interleaved views do)
 

@@ -98,7 +98,7 @@ Tensor Tensor::slice(int axis, int64_t from, int64_t to, int64_t step) const {
     Shape s = shape(), st = strides();
     s[a] = (to - from) / step + ((to - from) % step != 0);
     st[a] = s[a] > 1 ? st[a] * step : st[a];
-    return with_view(s, st, s[a] ? from * strides()[a] : 0);
+    return with_view(s, st, s.elements() ? from * strides()[a] : 0);
 }
 
 Tensor Tensor::expand(const Shape &wanted) const {
