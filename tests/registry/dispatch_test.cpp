@@ -4,9 +4,12 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 
 #include "primitives/library.h"
 #include "primitives/ops.h"
+#include "registry/plan.h"
+#include "tests/registry/expect_error.h"
 
 namespace halyard {
 namespace {
@@ -46,6 +49,52 @@ TEST(Dispatch, ACachedAddIsCheap) {
     RecordProperty("nanoseconds", (int)best);
     std::printf("add of 16 elements: %.0f ns\n", best);
     EXPECT_LT(best, 2000);
+}
+
+TEST(Dispatch, SizesPastEveryLimitAreRefused) {
+    const Tensor one = Tensor::scalar(1), column = one.expand({1 << 16, 1}), row = one.expand({1, 1 << 16});
+    const std::string past = " has more than 2147483647 elements (sizes past 2^31 are not supported)";
+    expect_error<ShapeError>("[add] shape [65536,65536]" + past, [&] { F::add(column, row); });
+    const Tensor a = one.expand({1 << 30, 1, 1}), b = one.expand({1, 1 << 30, 1}), c = Tensor::scalar(1, DType::boolean).expand({1, 1, 1 << 30});
+    expect_error<ShapeError>("[select] shape [1073741824,1073741824,1073741824]" + past, [&] { F::select(c, a, b); });
+    expect_error<ShapeError>("[matmul] shape [65536,65536]" + past, [&] { F::matmul(column, row); });
+    expect_error<ShapeError>("[matmul] shape [65536,65536]" + past, [&] { F::matmul(one.expand({1 << 16, 1, 1, 1}), one.expand({1 << 16, 1, 1})); });
+    EXPECT_EQ(F::reduce_sum(one.expand({1 << 10, 1 << 10})).item(), 1 << 20) << "a view of one element";
+}
+
+TEST(Dispatch, BorrowedMemory) {
+    std::vector<float> memory(100);
+    for (size_t i = 0; i < memory.size(); i++) memory[i] = (float)i;
+    const Tensor odd = Tensor::borrow(memory.data() + 1, {3, 2}, {7, 3}, DType::f32);  // aligned to an element, to no vector
+    EXPECT_EQ(F::relu(odd).to_vector<float>(), (std::vector<float>{1, 4, 8, 11, 15, 18}));
+    EXPECT_EQ(F::reduce_sum(odd).item(), 57);
+    EXPECT_EQ(F::relu(Tensor::borrow(nullptr, {0, 2}, {2, 1}, DType::f32).slice(1, 1, 2)).shape(), Shape({0, 1}));
+}
+
+// What a fresh process plans with HALYARD_ISA: the level of the kernel, or 100 and more for errors.
+int level_with(const char *isa) {
+    setenv("HALYARD_ISA", isa, 1);
+    const RegisteredOp &op = library().at("relu");
+    const OperandMeta meta = meta_of(Tensor::ones({1000}));
+    try {
+        return (int)make_plan(op, {&meta, 1}, Attrs(op.record)).kernel->isa;
+    } catch (const DispatchError &e) {
+        const std::string what = e.what(), host = name_of(host_isa());
+        if (what == "[isa] HALYARD_ISA is " + std::string(isa) + ", this CPU has up to " + host) return 100;
+        return what.find(std::string(", limited to ") + isa) != std::string::npos ? 101 : 102;
+    } catch (const AttrError &e) { return std::string(e.what()) == "[isa] '" + std::string(isa) + "', expected baseline, avx2 or avx512" ? 103 : 104; }
+}
+
+TEST(DispatchDeathTest, TheEnvironmentLimitsTheInstructionSet) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    for (int i = 0; i < isa_count; i++) {
+        int expected = i > (int)host_isa() ? 100 : 101;  // 101: the build has no kernels up to this level
+        if (i <= (int)host_isa())
+            for (const KernelEntry &k : library().at("relu").kernels)
+                if (k.backend == "cpu" && (int)k.isa <= i) expected = expected == 101 ? (int)k.isa : std::max(expected, (int)k.isa);
+        EXPECT_EXIT(std::exit(level_with(name_of((Isa)i))), testing::ExitedWithCode(expected), "") << name_of((Isa)i);
+    }
+    EXPECT_EXIT(std::exit(level_with("sse4")), testing::ExitedWithCode(103), "");
 }
 
 TEST(Explain, NamesTheChoiceAndTheRefused) {

@@ -154,10 +154,32 @@ int start_with(const char *value) {  // what a fresh process makes of HALYARD_TH
     }
 }
 
+int bodies_elsewhere() {  // loop bodies that another thread runs
+    const auto caller = std::this_thread::get_id();
+    std::atomic<int> count{0};
+    const auto body = [&] {
+        std::this_thread::sleep_for(std::chrono::microseconds(100));  // time enough for another thread to come
+        count += std::this_thread::get_id() != caller;
+    };
+    parallel_for(0, 100, [&](int64_t) { body(); });
+    par_for(0, 100, [&](int) { return body(), 0; });
+    return count;
+}
+
+TEST(Parallel, ALimitOfOneIsTheCallerAlone) {
+    {
+        const Threads limit(1);
+        EXPECT_EQ(bodies_elsewhere(), 0);
+    }
+    const Threads limit(4);
+    EXPECT_GT(bodies_elsewhere(), 0);
+}
+
 TEST(ParallelDeathTest, EnvironmentSetsTheStart) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(std::exit(start_with("3")), testing::ExitedWithCode(3), "");
     for (const char *bad : {"abc", "-1", "2x", "99999999999", "1025"}) EXPECT_EXIT(std::exit(start_with(bad)), testing::ExitedWithCode(111), "") << bad;
+    EXPECT_EXIT(std::exit(start_with("1") == 1 && bodies_elsewhere() == 0 ? 7 : 8), testing::ExitedWithCode(7), "");
     EXPECT_EXIT(std::exit((setenv("HALYARD_THREADS", "many", 1), par_for(0, 2, [](int) { return 0; }) == -1 && std::string(last_kernel_error()).starts_with("[parallel]") ? 5 : 6)),
                 testing::ExitedWithCode(5), "");
 }

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "registry/npy.h"
+#include "registry/op_record.h"
 
 namespace halyard {
 namespace {
@@ -36,15 +37,16 @@ protected:
     void TearDown() override { fs::remove_all(dir); }
 
     // Runs in the test's own folder.
-    Result halyard(const std::string &args) const {
-        const int status = std::system(("cd '" + dir.string() + "' && '" HALYARD_COMMAND "' " + args + " >out.txt 2>err.txt").c_str());
+    Result halyard(const std::string &args, const std::string &environment = "") const {
+        const int status = std::system(("cd '" + dir.string() + "' && " + environment + " '" HALYARD_COMMAND "' " + args + " >out.txt 2>err.txt").c_str());
         return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(dir / "out.txt"), text_of(dir / "err.txt")};
     }
     void save(const char *name, const Tensor &t) const { save_npy((dir / name).string(), t); }
     Tensor load(const char *name) const { return load_npy((dir / name).string()); }
     bool exists(const char *name) const { return fs::exists(dir / name); }
-    void expect_refused(const std::string &args, const std::string &message) const {
-        const Result r = halyard(args);
+    void write(const char *name, const std::string &bytes) const { std::ofstream(dir / name, std::ios::binary) << bytes; }
+    void expect_refused(const std::string &args, const std::string &message, const std::string &environment = "") const {
+        const Result r = halyard(args, environment);
         EXPECT_EQ(r.status, 1) << args << r.out << r.err;
         EXPECT_NE(r.err.find(message), std::string::npos) << args << ": " << r.err;
         EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
@@ -68,8 +70,10 @@ TEST_F(Command, RunsSoftmaxAndItsGradient) {
         EXPECT_NEAR(dx.at({0, j}), p * (dy.at({0, j}) - dot), 1e-6);
         EXPECT_NEAR(dx.at({1, j}), q * (dy.at({1, j}) - dot), 1e-6);
     }
+    const std::string op = halyard("ops softmax").out;  // "  ISAs        avx512, avx2, baseline": the build may have fewer
+    const std::string isas = op.substr(op.find("ISAs"), op.find('\n', op.find("ISAs")) - op.find("ISAs")), lowest = isas.substr(isas.rfind(' ') + 1);
     ASSERT_EQ(halyard("run softmax x.npy -a axis=0 -o again --grad y=dy.npy --isa baseline --threads 1").status, 2);  // inputs need --in
-    ASSERT_EQ(halyard("run softmax -i x.npy -a axis=0 -o again --grad y=dy.npy --isa baseline --threads 1").status, 0);
+    ASSERT_EQ(halyard("run softmax -i x.npy -a axis=0 -o again --grad y=dy.npy --isa " + lowest + " --threads 1").status, 0);
     EXPECT_NEAR(load("again/d_x.npy").at({1, 2}), dx.at({1, 2}), 1e-6);
 }
 
@@ -119,6 +123,88 @@ TEST_F(Command, RefusesInOneLineAndWritesNothing) {
     EXPECT_FALSE(exists("o"));
     std::ofstream(dir / "file") << "in the way";
     expect_refused("run softmax --in x=x.npy --out-dir file/o", "[file/o] can't be created");
+}
+
+TEST_F(Command, RefusalsNameTheDimensionAndBothValues) {
+    save("x.npy", Tensor::ones({2, 3}));
+    save("i.npy", Tensor::ones({2, 3}, DType::i32));
+    save("v.npy", Tensor::ones({3}));
+    save("two.npy", Tensor::ones({2, 2}));
+    save("none.npy", Tensor::ones({0, 3}));
+    save("image.npy", Tensor::ones({1, 1, 4, 4}));
+    save("w.npy", Tensor::ones({1, 1, 2, 2}));
+    save("one.npy", Tensor::ones({}));
+    save("deep.npy", Tensor::ones({1, 1, 1, 1, 1, 1, 1, 1}));
+    const auto refused = [&](const std::string &call, const std::string &message) { expect_refused("run " + call + " --out-dir o", message); };
+    refused("softmax -i x.npy -a axis=7", "[softmax] axis is 7, expected -2 to 1");
+    refused("matmul -i v.npy -i x.npy", "[matmul] a has rank 1, expected at least 2 (m,k)");
+    refused("matmul -i x.npy -i x.npy", "[matmul] b.k is 2, expected 3 from a[2,3] (b has shape [2,3])");
+    refused("add -i x.npy -i i.npy", "[add] b is i32, expected f32 like a");
+    refused("add -i x.npy -i two.npy", "[add] dimension 1 is 3 against 2: [2,3] and [2,2] don't broadcast");
+    refused("softmax -i i.npy", "[softmax] no kernels for i32, there are f32 f16 bf16 f64");
+    refused("reduce_max -i none.npy -a axis=0", "[reduce_max] needs ");
+    refused("reduce_sum -i x.npy -a axis=0,0", "[reduce_sum] axis 0 is given twice");
+    refused("conv2d -i image.npy -i w.npy -a stride=-1", "[conv2d] needs stride_h>=1 (-1 against 1)");
+    refused("conv2d -i image.npy -i w.npy -a stride=1,2,3", "[conv2d] stride has 3 values, expected 1 or 2");
+    refused("conv2d -i image.npy -i w.npy -a pad_mode=pad -a padding=-1", "[conv2d] needs top>=0 (-1 against 0)");
+    refused("conv2d -i image.npy -i w.npy -a pad_mode=around", "[conv2d] pad_mode is 'around', expected one of valid, same, pad");
+    refused("conv2d -i image.npy -i w.npy -a dilation=9223372036854775807", "[conv2d] overflow: ");
+    refused("max_pool2d -i image.npy -a kernel_size=5", "[max_pool2d] needs h+pads_h>=kernel_h (4 against 5)");
+    refused("max_pool2d -i image.npy -a kernel_size=2 -a padding=1,0,0,0",
+            "[max_pool2d] needs pad_mode==pad||top+bottom+left+right==0 (pad_mode=valid, top=1, bottom=0, left=0, right=0)");
+    refused("conv2d -i image.npy -i w.npy -a group=0", "[conv2d] needs group>=1 (0 against 1)");
+    refused("conv2d -i image.npy -i w.npy -a group=2", "[conv2d] weight.c/group is 1, expected 0 from x[1,1,4,4]");
+    refused("conv2d -i image.npy -i x.npy", "[conv2d] weight has rank 2, expected 4 (o,c/group,u,v)");
+    refused("reduce_sum -i one.npy -a axis=0", "[reduce_sum] axis is 0, but a scalar has none");
+    refused("expand_dims -i deep.npy -a axis=0", "[expand_dims] rank is 9, the limit is 8");
+    refused("softmax_cross_entropy -i x.npy -i two.npy", "[softmax_cross_entropy] labels.c is 2, expected 3 from logits[2,3]");
+    refused("cast -i x.npy -a dtype=f31", "[cast] dtype: unknown dtype 'f31', expected one of");
+    refused("one_hot -i i.npy -i one.npy -i one.npy -a depth=2147483647", "[one_hot] shape [2,3,2147483647] has more than 2147483647 elements");
+    refused("broadcast_to -i v.npy -a shape=1000000000,3", "[broadcast_to] shape [1000000000,3] has more than 2147483647 elements");
+    refused("slice -i x.npy -a begin=-9223372036854775808,0 -a size=-1,1", "[slice] dimension 0 begins at -9223372036854775808");
+    EXPECT_FALSE(exists("o"));
+}
+
+TEST_F(Command, RefusesFilesThatLie) {
+    save("x.npy", Tensor::from<float>({1, 2, 3}));
+    const std::string whole = text_of(dir / "x.npy");
+    write("cut.npy", whole.substr(0, whole.size() - 4));
+    expect_refused("run relu --in cut.npy --out-dir o", "[cut.npy] truncated: shape [3] of <f4 takes 12 bytes, there are 8");
+    write("head.npy", whole.substr(0, 30));
+    expect_refused("run relu --in head.npy --out-dir o", "[head.npy] truncated: the header takes 118 bytes, there are 20");
+    write("text.npy", "hello, this is text");
+    expect_refused("run relu --in text.npy --out-dir o", "[text.npy] not a .npy file");
+    expect_refused("run relu --in . --out-dir o", "[.] ");
+    std::string lie = whole;
+    lie.replace(lie.find("(3,"), 3, "(9,");
+    write("lie.npy", lie);
+    expect_refused("run relu --in lie.npy --out-dir o", "[lie.npy] truncated: shape [9] of <f4 takes 36 bytes, there are 12");
+    for (const char *part : {"data/train", "data/test"}) {
+        fs::create_directories(dir / part);
+        for (const char *file : {"train-images-idx3-ubyte", "t10k-images-idx3-ubyte"}) write((std::string(part) + "/" + file).c_str(), std::string("\0\0\x08\3\0\0\0\2", 8));
+        for (const char *file : {"train-labels-idx1-ubyte", "t10k-labels-idx1-ubyte"}) write((std::string(part) + "/" + file).c_str(), std::string("\0\0\x08\1\0\0\0\2\1\1", 10));
+    }
+    expect_refused("train lenet5 --data data --epochs 1 --out t", "extent 1 is missing: the file has 8 bytes, its header 16");
+}
+
+TEST_F(Command, KeepsToItsEnvironment) {
+    save("x.npy", Tensor::from<float>({1, -2, 3}));
+    expect_refused("run relu --in x.npy --out-dir o", "[isa] 'sse9', expected baseline, avx2 or avx512", "HALYARD_ISA=sse9");
+    expect_refused("run relu --in x.npy --out-dir o", "[parallel] HALYARD_THREADS is 'many', expected a whole number from 0 to 1024", "HALYARD_THREADS=many");
+    EXPECT_EQ(halyard("run relu --in x.npy --out-dir one", "HALYARD_THREADS=1").status, 0);
+    for (int i = 0; i <= (int)host_isa(); i++) {  // kernels above the limit are refused, whatever the build has
+        const std::string level = name_of((Isa)i), text = halyard("explain relu --shape x=1000", "HALYARD_ISA=" + level).out;
+        const size_t chosen = text.find(": chosen");
+        for (int above = i + 1; above < isa_count; above++) {
+            const std::string name = name_of((Isa)above);
+            EXPECT_TRUE(chosen == std::string::npos || text.substr(0, chosen).find(name, text.rfind('\n', chosen)) == std::string::npos) << text;
+            EXPECT_TRUE(text.find(" " + name + ": needs " + name + ", limited to " + level) != std::string::npos || text.find(" " + name + ": ") == std::string::npos) << text;
+        }
+    }
+    for (int i = (int)host_isa() + 1; i < isa_count; i++) {
+        const std::string level = name_of((Isa)i), has = name_of(host_isa());
+        expect_refused("run relu --in x.npy --out-dir o", "[isa] HALYARD_ISA is " + level + ", this CPU has up to " + has, "HALYARD_ISA=" + level);
+    }
 }
 
 TEST_F(Command, ExitsWith2WhenTheCommandLineIsWrong) {

@@ -47,6 +47,7 @@ int main(int argc, char **argv) {
             return 0;
         }
         if (threads >= 0) set_threads(threads);
+        else halyard::threads();  // a bad HALYARD_THREADS is refused also where no loop is long enough to need it
         return run();
     } catch (const CLI::ParseError &e) { return app.exit(e) == 0 ? 0 : 2; } catch (const std::exception &e) {
         std::fprintf(stderr, "%s\n", one_line(e.what()).c_str());
