@@ -6,7 +6,7 @@
 namespace halyard {
 namespace {
 
-constexpr int task_elements = 32768;
+constexpr int task_elements = 32768, chains = 4;
 
 }  // namespace
 
@@ -39,11 +39,19 @@ void Rows::schedule(const Cpu &cpu) {
     y.split(var(1), task, row, rows, Tail::GuardWithIf).parallel(task);
     y.split(var(0), vec, lane, v, Tail::ShiftInwards).vectorize(lane);
     for (Func &f : totals) {
-        RVar ko, ki;
-        Func part = f.update().split(k, ko, ki, v, Tail::GuardWithIf).rfactor(ki, u);
-        part.compute_at(y, row).vectorize(u).update().vectorize(u);
-        f.compute_at(y, row).update().atomic().vectorize(ki);
+        RVar ko, ki, half;
+        Func part = f.update().split(k, ko, ki, chains * v, Tail::GuardWithIf).rfactor(ki, u);
+        part.compute_at(y, row).bound_extent(u, chains * v).vectorize(u, v).unroll(u).update().reorder(u, ko).vectorize(u, v).unroll(u);
+        for (int w = chains * v / 2; w > 0; w /= 2) {
+            RVar next;
+            Func fold = f.update().split(ki, half, next, w, Tail::GuardWithIf).rfactor(next, u);
+            fold.compute_at(y, row).bound_extent(u, w).vectorize(u, std::min(v, w)).unroll(u);
+            fold.update().reorder(u, half).vectorize(u, std::min(v, w)).unroll(u).unroll(half);
+            ki = next;
+        }
+        f.compute_at(y, row);
     }
+    y.specialize(size("c") >= chains * v);
     for (Func &f : per_row) f.compute_at(y, row);
     for (Func &f : staged) f.compute_at(y, row).hoist_storage(y, task).split(f.args()[0], vec, lane, v, Tail::ShiftInwards).vectorize(lane);
 }
