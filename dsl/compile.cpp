@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "dsl/kernel.h"
 
@@ -45,11 +46,26 @@ template<class Write> void atomically(const std::string &path, Write write) {
 
 }  // namespace
 
+// What a schedule demands of a buffer, which the serialised pipeline does not hold; "" for what every buffer has.
+std::string Kernel::demands(const Halide::Parameter &p) const {
+    std::ostringstream text;
+    for (int d = 0; d < p.dimensions(); d++) {
+        const Halide::Expr stride = p.stride_constraint(d), least = p.min_constraint(d), extent = p.extent_constraint(d);
+        if (d > 0 || strides_free() ? stride.defined() : !Halide::Internal::is_const_one(stride)) text << d << "stride" << stride;
+        if (least.defined()) text << d << "min" << least;
+        if (extent.defined()) text << d << "extent" << extent;
+    }
+    return text.str();
+}
+
 std::string Kernel::object(const std::string &symbol) {
     std::vector<uint8_t> text;
     Halide::serialize_pipeline(pipeline, text);
     std::string more = symbol + target.to_string() + "halide-21.0.0";
     for (auto &a : arguments()) more += a.name;
+    for (auto &m : op->memory) more += demands(m.parameter());
+    for (Halide::Func f : pipeline.outputs())
+        for (auto &b : f.output_buffers()) more += demands(b.parameter());
     const std::string path = kernel_cache() + "/" + digest(text, more) + ".o";
     if (!fs::exists(path))
         atomically(path, [&](const std::string &to) {

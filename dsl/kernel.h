@@ -39,6 +39,7 @@ public:
 private:
     void build();
     bool strides_free() const;
+    std::string demands(const Halide::Parameter &buffer) const;
 };
 
 // Where compiled kernels are kept: ${XDG_CACHE_HOME:-~/.cache}/halyard/kernels

@@ -24,6 +24,7 @@ const std::map<std::string, Expr (*)(const Expr &)> own_f32 = {
     {"erfc", erfc_f32},
     {"exp", exp_f32},
     {"exp2", exp2_f32},
+    {"exp_nonpositive", exp_nonpositive_f32},
     {"expm1", expm1_f32},
     {"gelu", gelu_f32},
     {"gelu_tanh", gelu_tanh_f32},
@@ -61,6 +62,7 @@ Expr round_even(const Expr &x) {
 // exp -> exp_f64, which Halide maps to libm; the functions it does not know keep libm's own name.
 Expr device(const std::string &name, const std::vector<Expr> &args) {
     const bool wide = args[0].type().bits() == 64;
+    if (name == "exp_nonpositive") return device("exp", args);
     if (wide && (name == "exp2" || name == "expm1" || name == "log2" || name == "log10" || name == "log1p" || name == "erf" || name == "erfc"))
         return external(name, args);
     return external(name + (wide ? "_f64" : "_f32"), args);

@@ -9,7 +9,7 @@
 namespace halyard::math {
 
 // `name` applied to `args`, at the type of args[0]. Float(32) and Float(64) are covered for
-//   exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal pow(x, y)
+//   exp exp_nonpositive (x <= 0; 0 below 2^-126) exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal pow(x, y)
 //   sin cos tan asin acos atan atan2(y, x) sinh cosh tanh asinh acosh atanh
 //   erf erfc sigmoid gelu (x Phi(x)) gelu_tanh softplus logsigmoid silu mish floor ceil round (half to even) trunc.
 // Float(32): polynomials of our own; own = false keeps the device's functions (`exp_f32`, ...) instead.

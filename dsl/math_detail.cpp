@@ -5,6 +5,8 @@
 namespace halyard::math {
 using namespace Halide;
 
+constexpr float whole_bits = 12582912.0f;
+
 int32_t bits_of(float v) { return std::bit_cast<int32_t>(v); }
 
 Expr nan_or_below(const Expr &x, float limit) {  // one unsigned comparison: the range left out is [limit, inf]
@@ -18,6 +20,9 @@ Expr poly(const Expr &x, const std::vector<double> &c) {
     return y;
 }
 
+Expr held_below(const Expr &x, double hi) { return select(less(num(hi), x), num(hi), x); }
+Expr held_above(const Expr &x, double lo) { return select(less(x, num(lo)), num(lo), x); }
+
 Expr clamped(const Expr &x, double lo, double hi) { return min(max(x, num(lo)), num(hi)); }
 
 Expr exp2i(const Expr &n) { return from_exponent(n + 127); }
@@ -29,11 +34,15 @@ Expr scaled(const Expr &p, const Expr &n) {
     return times(shifted(p, half), exp2i(n - half));
 }
 
-Rounded nearest(const Expr &x) {  // adding 1.5 * 2^23 leaves the integer in the low bits
-    const float magic = 12582912.0f;
-    Expr t = x + num(magic);
-    return {minus(t, num(magic)), bits(t) - bits_of(magic)};
+Rounded nearest(const Expr &x) {
+    auto [real, t] = nearest(x, 0);
+    return {real, t - bits_of(whole_bits)};
 }
+Shifted nearest(const Expr &x, int bias) {  // adding 1.5 * 2^23 leaves the integer in the low bits
+    Expr t = x + num(whole_bits + (float)bias);
+    return {minus(t, num(whole_bits + (float)bias)), bits(t)};
+}
+Expr power_of_bits(const Expr &t) { return reinterpret(Float(32), unsigned_bits(t) << word(23)); }
 
 Expr upper12(const Expr &x) { return as_float(bits(x) & mask(0xfffff000)); }
 

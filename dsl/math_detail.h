@@ -27,6 +27,10 @@ inline Expr minus(const Expr &a, const Expr &b) { return strict(Halide::Internal
 inline Expr times(const Expr &a, const Expr &b) { return strict(Halide::Internal::Call::strict_mul, a, b); }
 inline Expr over(const Expr &a, const Expr &b) { return strict(Halide::Internal::Call::strict_div, a, b); }
 
+inline Expr less(const Expr &a, const Expr &b) {  // false for NaN
+    return Halide::Internal::Call::make(Halide::Bool(a.type().lanes()), Halide::Internal::Call::strict_lt, {a, b}, Halide::Internal::Call::PureIntrinsic);
+}
+
 inline Expr bits(const Expr &x) { return Halide::reinterpret(Halide::Int(32), x); }
 inline Expr as_float(const Expr &b) { return Halide::reinterpret(Halide::Float(32), b); }
 inline Expr mask(uint32_t m) { return Expr((int32_t)m); }
@@ -45,6 +49,9 @@ Expr nan_or_below(const Expr &x, float limit);
 Expr poly(const Expr &x, const std::vector<double> &c);
 // min(max(x, lo), hi); NaN gives any value between.
 Expr clamped(const Expr &x, double lo, double hi);
+// min(x, hi) and max(x, lo); NaN stays.
+Expr held_below(const Expr &x, double hi);
+Expr held_above(const Expr &x, double lo);
 // 2^(n-127), 1 <= n <= 254; n = 0 gives 0. Unsigned, since a signed shift may not overflow in Halide.
 inline Expr from_exponent(const Expr &n) { return Halide::reinterpret(Halide::Float(32), unsigned_bits(n) << word(23)); }
 // 2^n, -126 <= n <= 127.
@@ -58,6 +65,12 @@ struct Rounded {
     Expr real, whole;
 };
 Rounded nearest(const Expr &x);
+// The same, the int as n + bias in the low 9 bits of `bits`; power_of_bits drops those above. 0 <= bias < 2^20.
+struct Shifted {
+    Expr real, bits;
+};
+Shifted nearest(const Expr &x, int bias);
+Expr power_of_bits(const Expr &t);  // 2^(t mod 512 - 127), 1 <= t mod 512 <= 254; t mod 512 = 0 gives 0
 
 // An unevaluated sum, |low| <= ulp(high).
 struct Two {
@@ -76,6 +89,7 @@ Power natural_power(const Expr &x, const Expr &low = Expr());
 Expr log1p_finite(const Expr &x);
 
 Expr exp_f32(const Expr &x);
+Expr exp_nonpositive_f32(const Expr &x);
 Expr exp2_f32(const Expr &x);
 Expr expm1_f32(const Expr &x);
 Expr sinh_f32(const Expr &x);

@@ -16,6 +16,9 @@ Reduced reduce(const Expr &x) {
     return {n.whole, x - n.real * num(ln2_high), n.real * num(-ln2_low)};
 }
 
+// (e^r - 1 - r) / r^2 on |r| <= ln2 / 2
+Expr quotient(const Expr &r) { return poly(r, {0.5, 0.166664883, 0.0416655615, 0.00837224349, 0.00140329078}); }
+
 // log(1 + e) = e + e^2 P(e) on [0, 1]: softplus needs no reduction of its argument
 Expr log1p_unit(const Expr &e) {
     return plus(e, e * e * poly(e, {-0.499999315, 0.333304644, -0.24958019, 0.196921021, -0.153448805, 0.106611282, -0.0574572273, 0.0200862326,
@@ -42,12 +45,24 @@ Power natural_power(const Expr &x, const Expr &low) {
     auto [n, high, rest] = reduce(x);
     if (low.defined()) rest = rest + low;
     Expr r = plus(high, rest);
-    return {n, plus(high, r * r * poly(r, {0.5, 0.166664883, 0.0416655615, 0.00837224349, 0.00140329078}) + rest)};
+    return {n, plus(high, r * r * quotient(r) + rest)};
 }
 
+// 2^n in two factors, so that n may leave the range of exponents: t holds 2 * 127 + n in its low bits.
 Expr exp_f32(const Expr &x) {
-    auto [n, p] = natural_power(clamped(x, -110, 89));
-    return select(is_nan(x), x, scaled(plus(num(1), p), n));
+    Expr c = held_below(held_above(x, -110), 89);
+    Shifted n = nearest(c * num(log2_e), 254);
+    Expr high = c - n.real * num(ln2_high), rest = n.real * num(-ln2_low), r = plus(high, rest);
+    Expr p = plus(num(1), plus(high, r * r * quotient(r) + rest)), half = n.bits >> 1;
+    return times(times(p, power_of_bits(half)), power_of_bits(n.bits - half));
+}
+
+// One multiplication scales, and below 2^-126 stands 0.
+Expr exp_nonpositive_f32(const Expr &x) {
+    Shifted n = nearest(x * num(log2_e), 127);
+    Expr r = plus(x - n.real * num(ln2_high), n.real * num(-ln2_low));
+    Expr p = r * (r * quotient(r) + num(1)) + num(1);
+    return select(less(x, num(-87.3365)), num(0), times(p, power_of_bits(n.bits)));
 }
 
 Expr exp2_f32(const Expr &x) {

@@ -44,6 +44,7 @@ inline Halide::Expr floor_mod(Halide::Expr a, Halide::Expr b) { return call("flo
 inline Halide::Expr is_nan(const Halide::Expr &x) { return x != x; }
 inline Halide::Expr erf(const Halide::Expr &x) { return call("erf", {x}); }
 inline Halide::Expr erfc(const Halide::Expr &x) { return call("erfc", {x}); }
+inline Halide::Expr exp_nonpositive(const Halide::Expr &x) { return call("exp_nonpositive", {x}); }  // of x - max x: f32 has 0 below 2^-126
 inline Halide::Expr exp2(const Halide::Expr &x) { return call("exp2", {x}); }
 inline Halide::Expr expm1(const Halide::Expr &x) { return call("expm1", {x}); }
 inline Halide::Expr gelu(const Halide::Expr &x) { return call("gelu", {x}); }  // x * P(N(0,1) < x), accurate in its left tail

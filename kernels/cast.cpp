@@ -10,6 +10,7 @@ struct Cast : Elementwise {
         doc = "y = x in another dtype; floats to integers truncate, saturate, and take NaN to 0; integers wrap; bool is x != 0";
         attrs.push_back({"dtype", AttrKind::dtype, "f32", {}, {}, true});
         contract = {Contract::elementwise, 0.5};
+        task_elements = cheap_task;
         dtypes.clear();
         const std::vector<std::string> all = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
         for (auto &from : all)

@@ -20,6 +20,9 @@ struct Elementwise : Op {
     // For references: `value` maps the inputs' elements to the outputs', broadcasting as NumPy does.
     void each(Problem &p, const std::function<void(const double *in, double *out)> &value) const;
 
+    // Elements a task. What is rounded once is an instruction or two, and a second thread worth its while only for long tasks.
+    int task_elements = 16384;
+    static constexpr int cheap_task = 65536;
     bool tiled = false;  // loops for strided operands go by blocks of 16 rows, so that a transposed one's cache lines are used whole
 };
 

@@ -13,6 +13,7 @@ struct Select : Elementwise {
         dtypes = all_types;
         contract = {Contract::elementwise, 0};
         moves = true;
+        task_elements = cheap_task;
     }
     void algorithm() override { y(Halide::_) = select(condition(Halide::_), a(Halide::_), b(Halide::_)); }
     void reference(Problem &p) const override {
@@ -26,6 +27,7 @@ struct SelectGradient : Elementwise {
     explicit SelectGradient(bool a_side)
         : Elementwise(a_side ? "select_da" : "select_db", std::string("condition:bool[*] dy[*] -> ") + (a_side ? "da[*]" : "db[*]")), in_a(a_side) {
         internal = moves = true;
+        task_elements = cheap_task;
         contract = {Contract::elementwise, 0};
         d = output(a_side ? "da" : "db");
     }
@@ -42,6 +44,7 @@ struct MaskedFill : Elementwise {
         dtypes = all_types;
         contract = {Contract::elementwise, 0};
         moves = true;
+        task_elements = cheap_task;
     }
     void algorithm() override { y(Halide::_) = select(mask(Halide::_), value(Halide::_), x(Halide::_)); }
     void reference(Problem &p) const override {
@@ -55,6 +58,7 @@ struct MaskedFillGradient : Elementwise {
     explicit MaskedFillGradient(bool x_side)
         : Elementwise(x_side ? "masked_fill_dx" : "masked_fill_dvalue", std::string("mask:bool[*] dy[*] -> ") + (x_side ? "dx[*]" : "dvalue[*]")), in_x(x_side) {
         internal = moves = true;
+        task_elements = cheap_task;
         contract = {Contract::elementwise, 0};
         d = output(x_side ? "dx" : "dvalue");
     }

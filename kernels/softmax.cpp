@@ -17,7 +17,7 @@ struct Softmax : Rows {
         k = RDom(0, size("c"));
         peak(n) = math::lowest();
         peak(n) = max(peak(n), x(k, n));
-        e(c, n) = exp(x(c, n) - peak(n));
+        e(c, n) = math::exp_nonpositive(x(c, n) - peak(n));
         total(n) += e(k, n);
         scale(n) = 1_r / total(n);
         y(c, n) = e(c, n) * scale(n);
@@ -72,7 +72,7 @@ struct LogSoftmax : Rows {
         k = RDom(0, size("c"));
         peak(n) = math::lowest();
         peak(n) = max(peak(n), x(k, n));
-        e(c, n) = exp(x(c, n) - peak(n));
+        e(c, n) = math::exp_nonpositive(x(c, n) - peak(n));
         total(n) += e(k, n);
         shift(n) = log(total(n));
         y(c, n) = (x(c, n) - peak(n)) - shift(n);

@@ -1,4 +1,5 @@
-// The memory roof: copying, or reading, as many bytes as the op has to move, on the op's own tensors.
+// The memory roof: the op's own tensors, each byte read or written once, and nothing else done. What can be is copied by
+// memcpy; inputs beyond the output's size are read, output beyond the inputs' size is filled.
 #include <cstring>
 
 #include "bench/peers/peer.h"
@@ -7,64 +8,66 @@
 namespace halyard {
 namespace {
 
-constexpr int64_t block = 1 << 18;  // bytes per task
+constexpr int64_t block = 1 << 18;  // bytes copied per task: of 64 Ki to all at once the fastest
 
-// [from, to) of `bytes` for task i.
-struct Part {
-    int64_t from, size;
-    Part(int64_t i, int64_t bytes) : from(i * block), size(std::min(block, bytes - from)) {}
-};
-int64_t parts(int64_t bytes) { return (bytes + block - 1) / block; }
-
-uint64_t sum_of(const char *p, int64_t bytes) {
-    uint64_t lanes[32] = {}, word[32];
-    for (int64_t at = 0; at + (int64_t)sizeof word <= bytes; at += sizeof word) {
-        std::memcpy(word, p + at, sizeof word);
-        for (int l = 0; l < 32; l++) lanes[l] += word[l];
+// Reads with the widest loads there are, two streams of it so that both are prefetched: 3 times as fast as a loop of 128-bit loads.
+using Word = uint64_t __attribute__((vector_size(64), aligned(1), may_alias));
+[[gnu::target_clones("avx512f", "avx2", "default")]] uint64_t sum_of(const char *p, int64_t bytes) {
+    const int64_t half = bytes / 2 / 128 * 128;
+    uint64_t __attribute__((vector_size(64))) a{}, b{}, c{}, d{};
+    for (int64_t at = 0; at < half; at += 128) {
+        a += *(const Word *)(p + at), b += *(const Word *)(p + at + 64);
+        c += *(const Word *)(p + half + at), d += *(const Word *)(p + half + at + 64);
     }
-    uint64_t all = 0;
-    for (uint64_t l : lanes) all += l;
-    return all;
+    a += b + c + d;
+    return a[0] ^ a[7];
 }
 
-Peer reading(const std::vector<Tensor> &in) {
-    auto sink = std::make_shared<std::atomic<uint64_t>>(0);
-    return {"read",
-            [in, sink] {
-                for (const Tensor &x : in)
-                    parallel_for(0, parts((int64_t)x.bytes()), [&](int64_t i) {
-                        const Part p(i, (int64_t)x.bytes());
-                        sink->fetch_add(sum_of((const char *)x.raw() + p.from, p.size), std::memory_order_relaxed);
-                    });
-            },
-            false};
-}
+struct Move {
+    std::vector<Tensor> in, out;
+    int64_t tasks;
+    std::shared_ptr<std::atomic<uint64_t>> sink = std::make_shared<std::atomic<uint64_t>>(0);
 
-// Buffers of their own: the outputs of others keep their values. Half of the bytes are read, half written.
-Peer copying(int64_t bytes) {
-    const Tensor from = Tensor::zeros({bytes / 2}, DType::u8), to = Tensor::zeros({bytes / 2}, DType::u8);
-    return {"memcpy",
-            [from, to] {
-                const int64_t n = (int64_t)from.bytes();
-                parallel_for(0, parts(n), [&](int64_t i) {
-                    const Part p(i, n);
-                    std::memcpy((char *)to.raw() + p.from, (const char *)from.raw() + p.from, (size_t)p.size);
-                });
-            },
-            false};
-}
+    // Task i's share of a tensor, in whole lines.
+    std::pair<int64_t, int64_t> part(const Tensor &x, int64_t i) const {
+        const int64_t bytes = (int64_t)x.bytes(), share = ((bytes + tasks - 1) / tasks + 63) / 64 * 64, from = std::min(bytes, i * share);
+        return {from, std::min(share, bytes - from)};
+    }
+    void task(int64_t i) const {
+        uint64_t sum = 0;
+        size_t next = 0;
+        int64_t done = 0;  // of `next`
+        for (const Tensor &y : out) {
+            auto [to, room] = part(y, i);
+            for (; room > 0 && next < in.size(); done = 0, next++) {
+                const auto [from, size] = part(in[next], i);
+                const int64_t n = std::min(room, size - done);
+                std::memcpy((char *)y.raw() + to, (const char *)in[next].raw() + from + done, (size_t)n);
+                to += n, room -= n, done += n;
+                if (done < size) break;
+            }
+            std::memset((char *)y.raw() + to, 0, (size_t)room);
+        }
+        for (; next < in.size(); done = 0, next++) {
+            const auto [from, size] = part(in[next], i);
+            sum += sum_of((const char *)in[next].raw() + from + done, size - done);
+        }
+        sink->fetch_add(sum, std::memory_order_relaxed);
+    }
+};
 
 }  // namespace
 
 extern "C" void halyard_peers(const PeerTask &task, std::vector<Peer> &peers) {
     const std::string &name = task.op.record.name;
-    const bool rows = name.starts_with("softmax") || name.starts_with("log_softmax") || name == "copy";
+    const bool rows = name.starts_with("softmax") || name.starts_with("log_softmax") || name.starts_with("arg") || name == "copy";
+    if (!rows && task.op.record.form != Form::elementwise && task.op.record.form != Form::reduction) return;
     int64_t read = 0, written = 0;
     for (const Tensor &x : task.in) read += (int64_t)x.bytes();
     for (const Tensor &y : task.out) written += (int64_t)y.bytes();
-    if (read == 0) return;
-    if (task.op.record.form == Form::reduction && written * 8 < read) peers.push_back(reading(task.in));
-    else if (rows || task.op.record.form == Form::elementwise || task.op.record.form == Form::reduction) peers.push_back(copying(read + written));
+    const Move move{task.in, task.out, (std::max(read, written) + block - 1) / block};
+    if (move.tasks == 0) return;
+    peers.push_back({"roof", [move] { parallel_for(0, move.tasks, [&](int64_t i) { move.task(i); }); }, false});
 }
 
 }  // namespace halyard

@@ -284,6 +284,21 @@ TEST(Math, OddFunctionsAreOddToTheBit) {
     }
 }
 
+TEST(Math, ExpOfNonPositiveIsWithinItsBoundAndFlushes) {
+    for (const Isa &isa : isas) {
+        if (!host_runs(isa)) continue;
+        Kernels kernel(isa.target, 1, {"exp_nonpositive"});
+        Halide::Buffer<float> x(chunk);
+        Worst worst;
+        for (uint64_t start = 0; start < 64 * chunk; start += chunk) {
+            for (int i = 0; i < chunk; i++) x(i) = std::copysign(input(start + i, 64 * chunk), -1.0f);
+            kernel.run({x});
+            for (int i = 0; i < chunk; i++) worst.see(x(i), 0, kernel.results[0](i), x(i) < -87.3365f ? 0 : std::exp((double)x(i)));
+        }
+        EXPECT_LE(worst.error, 1.25) << isa.name << ": " << worst.text();
+    }
+}
+
 TEST(Math, DoublesMatchLibm) {
     for (const Unary &u : unary) {
         Halide::Buffer<double> x(64), y(64);
