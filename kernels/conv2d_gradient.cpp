@@ -92,10 +92,11 @@ struct Conv2dDweight : Convolution {
     Conv2dDweight() : Convolution("conv2d_dweight", "x[n,c,h,w] weight[o,c/group,u,v] dy[n,o,oh,ow] -> dweight[o,c/group,u,v]") {
         internal = true;
         conditions.push_back("n>=1");
-        variants = {{"channels", "group==1 o>=32 v>=3"}, {"lanes", "group==1 n>=16 oh*ow<=1024"}, {"any", ""}};
+        variants = {{"matrix", "group==1 u==3 v==3 c>=lanes o>=32 n*oh*ow<=16*o weight_s1==3 weight_s2==9"},
+                    {"channels", "group==1 o>=32 v>=3"}, {"lanes", "group==1 n>=16 oh*ow<=1024"}, {"any", ""}};
     }
     Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dweight = output("dweight");  // weight: for its shape
-    Func padded, wide{"wide"}, images{"images"}, terms{"terms"}, part{"part"}, total{"total"};
+    Func padded, patches{"patches"}, wide{"wide"}, images{"images"}, terms{"terms"}, part{"part"}, total{"total"};
     Var l{"l"}, b{"b"};
     RDom r, rl, rb;
     static constexpr int width = 16, block = 4;  // pixels of a row that are summed apart; images of a block
@@ -106,11 +107,22 @@ struct Conv2dDweight : Convolution {
     // In every variant (x, y, c, n) is an element of the filter (v, u, input channel, output channel) and b a block of images.
     void algorithm() override {
         padded = zero_outside(in_x, size("w"), size("h"), size("c"));
+        if (variant == "matrix") return as_matrix();
         if (variant == "channels") by_channels();
         else if (variant == "lanes") by_images();
         else by_pixels();
         total(x, y, c, n) += part(x, y, c, n, rb);
         dweight(x, y, c, n) = total(x, y, c, n);
+    }
+    // A product of matrices, dy[o,pixels] by the patches under them [pixels,taps]. A row of the result is a filter as it lies in
+    // memory: c by u by v is one dimension, l, in the vector.
+    void as_matrix() {
+        const Expr tap = l % 9;
+        patches(l, x, y, n) = padded(at_x(x, tap % 3), at_y(y, tap / 3), l / 9, n);
+        r = RDom(0, size("ow"), 0, size("oh")), rb = RDom(0, size("n"));
+        terms(l, c, n) += patches(l, r.x, r.y, n) * dy(r.x, r.y, clamp(c, 0, size("o") - 1), n);
+        part(l, c) += terms(l, c, rb);
+        dweight(x, y, c, n) = part(c * 9 + y * 3 + x, n);
     }
     void by_pixels() {
         const Expr N = size("n"), ow = size("ow"), last = size("o") - 1;
@@ -145,12 +157,30 @@ struct Conv2dDweight : Convolution {
 
     void schedule(const Cpu &cpu) override {
         from_zero();
+        if (cpu.variant == "matrix") return matrix_tiles(cpu);
         if (cpu.variant == "channels") channel_sums(cpu);
         else if (cpu.variant == "lanes") image_sums(cpu);
         else pixel_sums(cpu);
         store().parallel(var(3));
         total.compute_at(store(), var(3));
         total.update().reorder(x, y, c, n, rb);
+    }
+    // One thread, AVX-512 on an AMD EPYC Zen 5: 512 channels at 7 x 7 1.14 ms, 9.15 with "channels"; 256 at 14 x 14 1.04, 2.28.
+    void matrix_tiles(const Cpu &cpu) {
+        const int v = cpu.lanes, across = 9 * v, tile = 3 * v, outs = cpu.pick("outs", {cpu.has_avx512() ? 8 : 4, 9, 6});
+        Func o = store();
+        Var taps, block, ki, no, ni, lo, li;
+        for (int d = 0; d < 2; d++) o.output_buffer().dim(d).set_extent(3), o.bound(var(d), 0, 3);
+        o.output_buffer().dim(1).set_stride(3), o.output_buffer().dim(2).set_stride(9);
+        o.fuse(var(0), var(1), taps).fuse(taps, var(2), taps).split(taps, block, ki, across, Tail::GuardWithIf).split(var(3), no, ni, outs, Tail::GuardWithIf);
+        o.reorder(ki, ni, no, block).vectorize(ki, v).parallel(block);
+        padded.compute_root().parallel(c).parallel(n).vectorize(x, v, Tail::RoundUp);
+        o.specialize(o.output_buffer().dim(2).extent() % v == 0 && o.output_buffer().dim(3).extent() % outs == 0).unroll(ki).unroll(ni);
+        patches.compute_at(o, block).bound_extent(l, across).split(l, lo, li, v).reorder(li, x, y, n, lo).vectorize(li);
+        part.compute_at(o, no).bound_extent(l, across).bound_extent(c, outs).vectorize(l, v).unroll(l).unroll(c);
+        part.update().split(l, lo, li, tile).reorder(li, c, lo, rb).vectorize(li, v).unroll(li).unroll(c);
+        terms.compute_at(part, lo).bound_extent(l, tile).bound_extent(c, outs).vectorize(l, v).unroll(l).unroll(c);
+        terms.update().reorder(l, c, r.x, r.y).vectorize(l, v).unroll(l).unroll(c);
     }
     void pixel_sums(const Cpu &cpu) {
         const int v = cpu.lanes, taps = 3, outs = std::max(1, (cpu.has_avx512() ? 18 : 9) / (width / v * taps));
