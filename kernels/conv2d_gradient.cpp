@@ -11,14 +11,20 @@ struct Conv2dDx : Convolution {
     Conv2dDx() : Convolution("conv2d_dx", "x[n,c,h,w] weight[o,c/group,u,v] dy[n,o,oh,ow] -> dx[n,c,h,w]") {
         internal = true;
         const std::string plain = "group==1 stride_h==1 stride_w==1 ";
-        variants = {{"winograd", plain + "u==3 v==3 dil_h==1 dil_w==1 o>=16 c>=32 w>=8 h>=8"},
+        const std::string deep_ones = plain + "u==3 v==3 dil_h==1 dil_w==1 o%lanes==0 c>=32 w>=4 h>=4 (n*h*w<=1600||w<8) weight_s1==3 weight_s2==9";
+        variants = {{"deep_7", deep_ones + " n*cdiv(w,2)*cdiv(h,2)%tiles==0"},
+                    {"deep", deep_ones},
+                    {"winograd", plain + "u==3 v==3 dil_h==1 dil_w==1 o>=16 c>=32 w>=8 h>=8"},
                     {"packed", plain + "c>=32 w>=7"},
                     {"lanes", plain + "n>=16 c<16 w<32"},
                     {"any", ""}};
     }
-    Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dx = output("dx"), padded{"padded"}, filter{"filter"}, sum{"sum"}, images{"images"};  // x: for its shape
+    Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dx = output("dx"), padded{"padded"}, filter{"filter"}, run{"run"}, sum{"sum"}, images{"images"};  // x: for its shape
+    Var k{"k"};
     RDom r;
+    bool deep_tiles() const { return variant.starts_with("deep"); }
     Winograd winograd;
+    DeepWinograd deep;
 
     void algorithm() override {
         if (variant == "lanes") return by_images();
@@ -28,6 +34,12 @@ struct Conv2dDx : Convolution {
         padded(x, y, c, n) = select(hit, dy(clamp(from_x, 0, size("ow") - 1), clamp(from_y, 0, size("oh") - 1), clamp(c, 0, size("o") - 1), n), 0_r);
         const Expr into = clamp(n, 0, last);
         filter(x, y, c, n) = weight(x, y, dense() ? into : into % max(cg, 1), first_of_group(into, cg, og) + c);
+        if (deep_tiles()) {
+            run(k, n, c) = weight(k % 3, k / 3, clamp(n, 0, last), c);
+            deep.define(padded, run, 1, true, pad_left - 2, pad_top - 2, size("o"), size("w"), size("h"), size("n"), lanes);
+            dx(x, y, c, n) = deep.at(x, y, c, n);
+            return;
+        }
         if (variant == "winograd") {
             Func turned("turned");
             turned(x, y, c, n) = filter(2 - x, 2 - y, c, n);
@@ -62,6 +74,10 @@ struct Conv2dDx : Convolution {
     void schedule(const Cpu &cpu) override {
         from_zero();
         if (cpu.variant == "lanes") return image_tiles(cpu);
+        if (deep_tiles()) {
+            memory[1].dim(1).set_stride(3), memory[1].dim(2).set_stride(9);
+            return deep.schedule(cpu, store());
+        }
         if (cpu.variant == "winograd") return winograd.schedule(cpu, store());
         if (cpu.variant == "packed") return channel_tiles(cpu, padded, filter, sum, r);
         pixel_tiles(cpu, padded, sum, r);

@@ -34,7 +34,8 @@ Convolution::Convolution(const std::string &name, const std::string &signature) 
                "n=32 c=1 h=32 w=32 o=6 u=5 v=5",
                "n=32 c=6 h=14 w=14 o=16 u=5 v=5",
                "n=1 c=37 h=14 w=14 o=33 u=3 v=3 pad_mode=same",
-               "n=2 c=32 h=9 w=23 o=32 u=3 v=3 pad_mode=same"};
+               "n=2 c=32 h=9 w=23 o=32 u=3 v=3 pad_mode=same",
+               "n=1 c=48 h=14 w=13 o=48 u=3 v=3 pad_mode=same"};
     bench = {"n=1 c=64 h=56 w=56 o=64 u=3 v=3 pad_mode=same",   "n=1 c=128 h=28 w=28 o=128 u=3 v=3 pad_mode=same", "n=1 c=256 h=14 w=14 o=256 u=3 v=3 pad_mode=same",
              "n=1 c=512 h=7 w=7 o=512 u=3 v=3 pad_mode=same",   "n=1 c=256 h=14 w=14 o=256 u=1 v=1",               "n=1 c=3 h=224 w=224 o=64 u=7 v=7 stride=2,2 pad_mode=same",
              "n=32 c=1 h=32 w=32 o=6 u=5 v=5",                  "n=32 c=6 h=14 w=14 o=16 u=5 v=5"};
