@@ -14,11 +14,13 @@ struct Conv2d : Convolution {
         variants = {{"deep_7", deep_ones + " n*cdiv(ow,2)*cdiv(oh,2)%tiles==0"},
                     {"deep", deep_ones},
                     {"winograd", tiled + "c>=16 o>=32 ow>=8 oh>=8"},
+                    {"pointwise_3", pointwise_when("x") + "o>=outs h*w>=1024"},
+                    {"pointwise", pointwise_when("x") + "o>=outs"},
                     {"packed", "group==1 o>=32 ow>=5"},
                     {"narrow", "group==1 o>=16 ow>=5"},
                     {"any", ""}};
     }
-    Func in_x = input("x"), weight = input("weight"), out_y = output("y"), padded, filter{"filter"}, run{"run"}, sum{"sum"};
+    Func in_x = input("x"), weight = input("weight"), out_y = output("y"), padded, filter{"filter"}, run{"run"}, flat{"flat"}, sum{"sum"};
     Var k{"k"};
     RDom r;
     bool deep_tiles() const { return variant.starts_with("deep"); }
@@ -26,6 +28,14 @@ struct Conv2d : Convolution {
     DeepWinograd deep;
 
     void algorithm() override {
+        if (pointwise()) {
+            const Expr w = size("w");
+            r = RDom(0, size("c"));
+            sum(k, c, n) += weight(0, 0, r, c) * in_x(k % w, k / w, r, n);
+            flat(k, c, n) = sum(k, c, n);
+            out_y(x, y, c, n) = flat(x + y * w, c, n);
+            return;
+        }
         const Expr last = size("o") - 1;
         padded = zero_outside(in_x, size("w"), size("h"), size("c"));
         filter(x, y, c, n) = weight(x, y, c, clamp(n, 0, last));
@@ -47,6 +57,7 @@ struct Conv2d : Convolution {
     }
     void schedule(const Cpu &cpu) override {
         from_zero();
+        if (pointwise()) return pointwise_tiles(cpu, memory[0], flat, sum, r);
         if (deep_tiles()) {
             memory[1].dim(1).set_stride(3), memory[1].dim(2).set_stride(9);
             return deep.schedule(cpu, store());

@@ -15,11 +15,13 @@ struct Conv2dDx : Convolution {
         variants = {{"deep_7", deep_ones + " n*cdiv(w,2)*cdiv(h,2)%tiles==0"},
                     {"deep", deep_ones},
                     {"winograd", plain + "u==3 v==3 dil_h==1 dil_w==1 o>=16 c>=32 w>=8 h>=8"},
+                    {"pointwise_3", pointwise_when("dy") + "c>=outs h*w>=1024"},
+                    {"pointwise", pointwise_when("dy") + "c>=outs"},
                     {"packed", plain + "c>=32 w>=7"},
                     {"lanes", plain + "n>=16 c<16 w<32"},
                     {"any", ""}};
     }
-    Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dx = output("dx"), padded{"padded"}, filter{"filter"}, run{"run"}, sum{"sum"}, images{"images"};  // x: for its shape
+    Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dx = output("dx"), padded{"padded"}, filter{"filter"}, run{"run"}, flat{"flat"}, sum{"sum"}, images{"images"};  // x: for its shape
     Var k{"k"};
     RDom r;
     bool deep_tiles() const { return variant.starts_with("deep"); }
@@ -28,6 +30,14 @@ struct Conv2dDx : Convolution {
 
     void algorithm() override {
         if (variant == "lanes") return by_images();
+        if (pointwise()) {
+            const Expr w = size("ow");
+            r = RDom(0, size("o"));
+            sum(k, c, n) += weight(0, 0, c, r) * dy(k % w, k / w, r, n);
+            flat(k, c, n) = sum(k, c, n);
+            dx(x, y, c, n) = flat(x + y * w, c, n);
+            return;
+        }
         const Expr last = size("c") - 1, cg = size("c/group"), og = size("o/group");
         const Expr from_x = x / stride_w, from_y = y / stride_h;  // floors: below 0 stays below 0
         const Expr hit = inside(from_x, from_y, size("ow"), size("oh")) && x % stride_w == 0 && y % stride_h == 0;
@@ -74,6 +84,7 @@ struct Conv2dDx : Convolution {
     void schedule(const Cpu &cpu) override {
         from_zero();
         if (cpu.variant == "lanes") return image_tiles(cpu);
+        if (pointwise()) return pointwise_tiles(cpu, memory[2], flat, sum, r);
         if (deep_tiles()) {
             memory[1].dim(1).set_stride(3), memory[1].dim(2).set_stride(9);
             return deep.schedule(cpu, store());
@@ -109,6 +120,7 @@ struct Conv2dDweight : Convolution {
         internal = true;
         conditions.push_back("n>=1");
         variants = {{"matrix", "group==1 u==3 v==3 c>=lanes o>=32 n*oh*ow<=16*o weight_s1==3 weight_s2==9"},
+                    {"matrix_1", "group==1 u==1 v==1 c>=lanes o>=32 weight_s2==1"},
                     {"channels", "group==1 o>=32 v>=3"}, {"lanes", "group==1 n>=16 oh*ow<=1024"}, {"any", ""}};
     }
     Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dweight = output("dweight");  // weight: for its shape
@@ -117,13 +129,14 @@ struct Conv2dDweight : Convolution {
     RDom r, rl, rb;
     static constexpr int width = 16, block = 4;  // pixels of a row that are summed apart; images of a block
 
+    int side() const { return variant == "matrix" ? 3 : variant == "matrix_1" ? 1 : 0; }  // of a filter, known when compiled
     Expr at_x(const Expr &ox, const Expr &v) const { return ox * stride_w + v * dil_w - pad_left; }
     Expr at_y(const Expr &oy, const Expr &u) const { return oy * stride_h + u * dil_h - pad_top; }
 
     // In every variant (x, y, c, n) is an element of the filter (v, u, input channel, output channel) and b a block of images.
     void algorithm() override {
         padded = zero_outside(in_x, size("w"), size("h"), size("c"));
-        if (variant == "matrix") return as_matrix();
+        if (side()) return as_matrix();
         if (variant == "channels") by_channels();
         else if (variant == "lanes") by_images();
         else by_pixels();
@@ -133,12 +146,12 @@ struct Conv2dDweight : Convolution {
     // A product of matrices, dy[o,pixels] by the patches under them [pixels,taps]. A row of the result is a filter as it lies in
     // memory: c by u by v is one dimension, l, in the vector.
     void as_matrix() {
-        const Expr tap = l % 9;
-        patches(l, x, y, n) = padded(at_x(x, tap % 3), at_y(y, tap / 3), l / 9, n);
+        const Expr tap = l % (side() * side());
+        patches(l, x, y, n) = padded(at_x(x, tap % side()), at_y(y, tap / side()), l / (side() * side()), n);
         r = RDom(0, size("ow"), 0, size("oh")), rb = RDom(0, size("n"));
         terms(l, c, n) += patches(l, r.x, r.y, n) * dy(r.x, r.y, clamp(c, 0, size("o") - 1), n);
         part(l, c) += terms(l, c, rb);
-        dweight(x, y, c, n) = part(c * 9 + y * 3 + x, n);
+        dweight(x, y, c, n) = part((c * side() + y) * side() + x, n);
     }
     void by_pixels() {
         const Expr N = size("n"), ow = size("ow"), last = size("o") - 1;
@@ -173,7 +186,7 @@ struct Conv2dDweight : Convolution {
 
     void schedule(const Cpu &cpu) override {
         from_zero();
-        if (cpu.variant == "matrix") return matrix_tiles(cpu);
+        if (side()) return matrix_tiles(cpu);
         if (cpu.variant == "channels") channel_sums(cpu);
         else if (cpu.variant == "lanes") image_sums(cpu);
         else pixel_sums(cpu);
@@ -183,12 +196,12 @@ struct Conv2dDweight : Convolution {
     }
     // One thread, AVX-512 on an AMD EPYC Zen 5: 512 channels at 7 x 7 1.14 ms, 9.15 with "channels"; 256 at 14 x 14 1.04, 2.28.
     void matrix_tiles(const Cpu &cpu) {
-        const int v = cpu.lanes, across = 9 * v, tile = 3 * v, outs = cpu.pick("outs", {cpu.has_avx512() ? 8 : 4, 9, 6});
+        const int v = cpu.lanes, taps = side() * side(), tile = v * (taps > 1 ? 3 : 2), across = taps > 1 ? taps * v : tile, outs = cpu.pick("outs", {cpu.has_avx512() ? 8 : 4});
         Func o = store();
-        Var taps, block, ki, no, ni, lo, li;
-        for (int d = 0; d < 2; d++) o.output_buffer().dim(d).set_extent(3), o.bound(var(d), 0, 3);
-        o.output_buffer().dim(1).set_stride(3), o.output_buffer().dim(2).set_stride(9);
-        o.fuse(var(0), var(1), taps).fuse(taps, var(2), taps).split(taps, block, ki, across, Tail::GuardWithIf).split(var(3), no, ni, outs, Tail::GuardWithIf);
+        Var row, block, ki, no, ni, lo, li;
+        for (int d = 0; d < 2; d++) o.output_buffer().dim(d).set_extent(side()), o.bound(var(d), 0, side());
+        o.output_buffer().dim(1).set_stride(side()), o.output_buffer().dim(2).set_stride(taps);
+        o.fuse(var(0), var(1), row).fuse(row, var(2), row).split(row, block, ki, across, Tail::GuardWithIf).split(var(3), no, ni, outs, Tail::GuardWithIf);
         o.reorder(ki, ni, no, block).vectorize(ki, v).parallel(block);
         padded.compute_root().parallel(c).parallel(n).vectorize(x, v, Tail::RoundUp);
         o.specialize(o.output_buffer().dim(2).extent() % v == 0 && o.output_buffer().dim(3).extent() % outs == 0).unroll(ki).unroll(ni);
