@@ -121,6 +121,7 @@ struct Conv2dDweight : Convolution {
         conditions.push_back("n>=1");
         variants = {{"matrix", "group==1 u==3 v==3 c>=lanes o>=32 n*oh*ow<=16*o weight_s1==3 weight_s2==9"},
                     {"matrix_1", "group==1 u==1 v==1 c>=lanes o>=32 weight_s2==1"},
+                    {"taps", "group==1 u<=8 v<=8 u*v>=25 c<=4 o>=4 (n<16||oh*ow>1024)"},
                     {"channels", "group==1 o>=32 v>=3"}, {"lanes", "group==1 n>=16 oh*ow<=1024"}, {"any", ""}};
     }
     Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dweight = output("dweight");  // weight: for its shape
@@ -137,6 +138,7 @@ struct Conv2dDweight : Convolution {
     void algorithm() override {
         padded = zero_outside(in_x, size("w"), size("h"), size("c"));
         if (side()) return as_matrix();
+        if (variant == "taps") return by_taps();
         if (variant == "channels") by_channels();
         else if (variant == "lanes") by_images();
         else by_pixels();
@@ -152,6 +154,14 @@ struct Conv2dDweight : Convolution {
         terms(l, c, n) += patches(l, r.x, r.y, n) * dy(r.x, r.y, clamp(c, 0, size("o") - 1), n);
         part(l, c) += terms(l, c, rb);
         dweight(x, y, c, n) = part((c * side() + y) * side() + x, n);
+    }
+    // For large filters of few channels: a filter, as 8 x 8 taps, is one dimension, l, in the vector. A row of dy is summed in registers.
+    void by_taps() {
+        patches(l, x, c, y, n) = padded(at_x(x, l % 8), at_y(y, l / 8), c, n);
+        r = RDom(0, size("ow")), rb = RDom(0, size("oh"), 0, size("n"));
+        terms(l, c, n, y, b) += patches(l, r, c, y, b) * dy(r, y, clamp(n, 0, size("o") - 1), b);
+        part(l, c, n) += terms(l, c, n, rb.x, rb.y);
+        dweight(x, y, c, n) = part(y * 8 + x, c, n);
     }
     void by_pixels() {
         const Expr N = size("n"), ow = size("ow"), last = size("o") - 1;
@@ -187,6 +197,7 @@ struct Conv2dDweight : Convolution {
     void schedule(const Cpu &cpu) override {
         from_zero();
         if (side()) return matrix_tiles(cpu);
+        if (cpu.variant == "taps") return tap_tiles(cpu);
         if (cpu.variant == "channels") channel_sums(cpu);
         else if (cpu.variant == "lanes") image_sums(cpu);
         else pixel_sums(cpu);
@@ -210,6 +221,19 @@ struct Conv2dDweight : Convolution {
         part.update().split(l, lo, li, tile).reorder(li, c, lo, rb).vectorize(li, v).unroll(li).unroll(c);
         terms.compute_at(part, lo).bound_extent(l, tile).bound_extent(c, outs).vectorize(l, v).unroll(l).unroll(c);
         terms.update().reorder(l, c, r.x, r.y).vectorize(l, v).unroll(l).unroll(c);
+    }
+    // The stem of ResNet, 7 x 7 from 3 to 64 channels: 1.57 ms, 24.8 with "channels"; with strips of 32 (more tasks) 1.94.
+    void tap_tiles(const Cpu &cpu) {
+        const int v = cpu.lanes, tile = 4 * v, outs = cpu.pick("outs", {cpu.has_avx512() ? 4 : 2}), strip = cpu.pick("strip", {64, 32});
+        Func o = store();
+        Var lo, li, no, ni, ns;
+        o.split(var(3), ns, ni, strip, Tail::GuardWithIf).reorder(var(0), var(1), ni, var(2), ns).parallel(var(2)).parallel(ns);
+        padded.compute_root().parallel(c).parallel(n).vectorize(x, v, Tail::RoundUp);
+        part.compute_at(o, var(2)).bound_extent(l, 64).vectorize(l, v);
+        part.update().split(n, no, ni, outs, Tail::RoundUp).split(l, lo, li, tile).reorder(li, ni, c, lo, no, rb.x, rb.y).vectorize(li, v).unroll(li).unroll(ni);
+        patches.compute_at(part, rb.x).bound_extent(l, 64).vectorize(l, 8);
+        terms.compute_at(part, lo).bound_extent(l, tile).bound_extent(n, outs).vectorize(l, v).unroll(l).unroll(n);
+        terms.update().reorder(l, n, r).vectorize(l, v).unroll(l).unroll(n);
     }
     void pixel_sums(const Cpu &cpu) {
         const int v = cpu.lanes, taps = 3, outs = std::max(1, (cpu.has_avx512() ? 18 : 9) / (width / v * taps));
