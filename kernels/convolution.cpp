@@ -28,6 +28,8 @@ Convolution::Convolution(const std::string &name, const std::string &signature) 
                "n=1 c=4 h=11 w=19 o=6 u=3 v=2 stride=2,1 pad_mode=pad padding=1,0,2,1 dilation=2,2 group=2",
                "n=2 c=6 h=8 w=9 o=6 u=3 v=3 pad_mode=same group=6",
                "n=1 c=4 h=6 w=6 o=8 u=3 v=3 stride=2,2 pad_mode=same group=4",
+               "n=1 c=33 h=9 w=11 o=6 u=3 v=3 stride=2,2 pad_mode=same",
+               "n=2 c=34 h=8 w=12 o=5 u=3 v=2 stride=2,3 pad_mode=pad padding=1,0,2,1",
                "n=2 c=7 h=4 w=15 o=17 u=1 v=1",
                "n=2 c=37 h=4 w=15 o=35 u=1 v=1",
                "n=1 c=14 h=33 w=32 o=13 u=1 v=1",
