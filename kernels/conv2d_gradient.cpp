@@ -149,7 +149,8 @@ struct Conv2dDweight : Convolution {
     Conv2dDweight() : Convolution("conv2d_dweight", "x[n,c,h,w] weight[o,c/group,u,v] dy[n,o,oh,ow] -> dweight[o,c/group,u,v]") {
         internal = true;
         conditions.push_back("n>=1");
-        variants = {{"matrix", "group==1 u==3 v==3 c>=lanes o>=32 n*oh*ow<=16*o weight_s1==3 weight_s2==9"},
+        variants = {{"winograd", "group==1 u==3 v==3 stride_h==1 stride_w==1 dil_h==1 dil_w==1 c>=2*lanes o>=32 2*n*oh*ow>=c n*oh*ow<=16384"},
+                    {"matrix", "group==1 u==3 v==3 c>=lanes o>=32 n*oh*ow<=16*o weight_s1==3 weight_s2==9"},
                     {"matrix_1", "group==1 u==1 v==1 c>=lanes o>=32 weight_s2==1"},
                     {"taps", "group==1 u<=8 v<=8 u*v>=25 c<=4 o>=4 (n<16||oh*ow>1024)"},
                     {"channels", "group==1 o>=32 v>=3"}, {"lanes", "group==1 n>=16 oh*ow<=1024"}, {"any", ""}};
@@ -158,6 +159,7 @@ struct Conv2dDweight : Convolution {
     Func padded, patches{"patches"}, wide{"wide"}, images{"images"}, terms{"terms"}, part{"part"}, total{"total"};
     Var l{"l"}, b{"b"};
     RDom r, rl, rb;
+    WinogradTaps winograd;
     static constexpr int width = 16, block = 4;  // pixels of a row that are summed apart; images of a block
 
     int side() const { return variant == "matrix" ? 3 : variant == "matrix_1" ? 1 : 0; }  // of a filter, known when compiled
@@ -167,6 +169,12 @@ struct Conv2dDweight : Convolution {
     // In every variant (x, y, c, n) is an element of the filter (v, u, input channel, output channel) and b a block of images.
     void algorithm() override {
         padded = zero_outside(in_x, size("w"), size("h"), size("c"));
+        if (variant == "winograd") {
+            Func edged = zero_outside(dy, size("ow"), size("oh"), size("o"));
+            winograd.define(padded, edged, -pad_left, -pad_top, size("ow"), size("oh"), size("n"), lanes);
+            dweight(x, y, c, n) = winograd.at(x, y, c, n);
+            return;
+        }
         if (side()) return as_matrix();
         if (variant == "taps") return by_taps();
         if (variant == "channels") by_channels();
@@ -226,6 +234,7 @@ struct Conv2dDweight : Convolution {
 
     void schedule(const Cpu &cpu) override {
         from_zero();
+        if (cpu.variant == "winograd") return winograd.schedule(cpu, store());
         if (side()) return matrix_tiles(cpu);
         if (cpu.variant == "taps") return tap_tiles(cpu);
         if (cpu.variant == "channels") channel_sums(cpu);

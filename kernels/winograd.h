@@ -49,4 +49,25 @@ private:
     Var x{"x"}, y{"y"}, c{"c"}, n{"n"}, k{"k"}, l{"l"}, b{"b"}, i{"i"}, j{"j"}, t{"t"}, ko{"ko"}, ki{"ki"};
 };
 
+// F(3x3, 2x2), for the gradient of the filters: 9 of their elements from 16 products of a tile of 4 x 4 pixels and one of 2 x 2 of dy
+// instead of 36, summed over tiles.
+class WinogradTaps {
+public:
+    // image and dy have zeros outside; w, h: of dy. Element (v, u, c, k) of the result is the sum of image(x + v + shift_x, ..) * dy(x, ..).
+    void define(const Halide::Func &image, const Halide::Func &dy, const Halide::Expr &shift_x, const Halide::Expr &shift_y, const Halide::Expr &w,
+                const Halide::Expr &h, const Halide::Expr &images, int lanes);
+    Halide::Expr at(const Halide::Expr &v, const Halide::Expr &u, const Halide::Expr &c, const Halide::Expr &k) const;
+    void schedule(const Cpu &cpu, Halide::Func o) const;
+
+private:
+    using Func = Halide::Func;
+    using Var = Halide::Var;
+    static constexpr int outs_ = 8;  // output channels of a register tile
+    int depth_ = 8;                  // its input channels
+    Func padded_{"padded"}, columns_{"columns"}, image_{"image_transform"}, dy_columns_{"dy_columns"}, dy_{"dy_transform"};
+    Func sum_{"sum"}, product_{"product"}, rows_{"rows"}, taps_{"taps"};
+    Halide::RDom r_;
+    Var x{"x"}, y{"y"}, c{"c"}, n{"n"}, k{"k"}, b{"b"}, i{"i"}, j{"j"}, t{"t"}, ko{"ko"};
+};
+
 }  // namespace halyard
