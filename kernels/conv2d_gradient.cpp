@@ -22,7 +22,8 @@ struct Conv2dDx : Convolution {
                     {"phases", "group==1 dil_h==1 dil_w==1 stride_h*stride_w>1 c>=32 w>=8"},
                     {"any", ""}};
     }
-    Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dx = output("dx"), padded{"padded"}, filter{"filter"}, run{"run"}, flat{"flat"}, phases{"phases"}, sum{"sum"}, images{"images"};  // x: for its shape
+    Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dx = output("dx"), padded{"padded"}, filter{"filter"}, run{"run"}, flat{"flat"},
+         phases{"phases"}, sum{"sum"}, images{"images"};  // x: for its shape
     Var k{"k"}, a{"a"}, b{"b"};
     RDom r;
     bool deep_tiles() const { return variant.starts_with("deep"); }
@@ -60,7 +61,8 @@ struct Conv2dDx : Convolution {
             return;
         }
         r = RDom(0, size("v"), 0, size("u"), 0, og);
-        sum(x, y, c, n) += filter(r.x, r.y, r.z, c) * padded(x + pad_left - r.x * dil_w, y + pad_top - r.y * dil_h, first_of_group(clamp(c, 0, last), cg, og) + r.z, n);
+        sum(x, y, c, n) += filter(r.x, r.y, r.z, c) *
+                           padded(x + pad_left - r.x * dil_w, y + pad_top - r.y * dil_h, first_of_group(clamp(c, 0, last), cg, og) + r.z, n);
         dx(x, y, c, n) = sum(x, y, c, n);
     }
     // For strides above 1: pixels of the same remainders (a, b) see the same taps, so no zeros are multiplied.
@@ -84,7 +86,11 @@ struct Conv2dDx : Convolution {
         o.vectorize(ci, v).parallel(co).parallel(pn).parallel(yo);
         padded.compute_root().parallel(c).parallel(n).vectorize(x, v, Tail::RoundUp);
         filter.compute_at(o, co).reorder_storage(n, c, x, y).reorder(n, x, y, c).bound_extent(n, block).vectorize(n, v).unroll(n);
-        phases.compute_at(o, yo).bound_extent(c, block).reorder_storage(c, x, y, a, b, n).split(x, xo, xi, across, Tail::RoundUp).split(y, yo, yi, down, Tail::RoundUp);
+        phases.compute_at(o, yo)
+            .bound_extent(c, block)
+            .reorder_storage(c, x, y, a, b, n)
+            .split(x, xo, xi, across, Tail::RoundUp)
+            .split(y, yo, yi, down, Tail::RoundUp);
         phases.reorder(c, xi, yi, xo, yo, a, b, n).vectorize(c, v).unroll(c).unroll(xi).unroll(yi);
         sum.compute_at(phases, xo).bound_extent(x, across).bound_extent(y, down).bound_extent(c, block).reorder_storage(c, x, y, a, b, n);
         sum.reorder(c, x, y).vectorize(c, v).unroll(c).unroll(x).unroll(y);
@@ -104,7 +110,12 @@ struct Conv2dDx : Convolution {
         Func o = store();
         const int v = cpu.lanes, channels = cpu.pick("tile_c", {6});
         Var no, ni, co, ci, px = var(0), py = var(1), pc = var(2), pn = var(3);
-        o.split(pn, no, ni, v, Tail::GuardWithIf).split(pc, co, ci, channels, Tail::GuardWithIf).reorder(ni, ci, px, py, co, no).vectorize(ni).parallel(py).parallel(no);
+        o.split(pn, no, ni, v, Tail::GuardWithIf)
+            .split(pc, co, ci, channels, Tail::GuardWithIf)
+            .reorder(ni, ci, px, py, co, no)
+            .vectorize(ni)
+            .parallel(py)
+            .parallel(no);
         o.specialize(o.output_buffer().dim(3).extent() % v == 0);
         sum.compute_at(o, px).bound_extent(n, v).bound_extent(c, channels).vectorize(n).unroll(c);
         sum.update().reorder(n, c, x, r.z, r.x, r.y).vectorize(n).unroll(c);
@@ -153,7 +164,9 @@ struct Conv2dDweight : Convolution {
                     {"matrix", "group==1 u==3 v==3 c>=lanes o>=32 n*oh*ow<=16*o weight_s1==3 weight_s2==9"},
                     {"matrix_1", "group==1 u==1 v==1 c>=lanes o>=32 weight_s2==1"},
                     {"taps", "group==1 u<=8 v<=8 u*v>=25 c<=4 o>=4 (n<16||oh*ow>1024)"},
-                    {"channels", "group==1 o>=32 v>=3"}, {"lanes", "group==1 n>=16 oh*ow<=1024"}, {"any", ""}};
+                    {"channels", "group==1 o>=32 v>=3"},
+                    {"lanes", "group==1 n>=16 oh*ow<=1024"},
+                    {"any", ""}};
     }
     Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dweight = output("dweight");  // weight: for its shape
     Func padded, patches{"patches"}, wide{"wide"}, images{"images"}, terms{"terms"}, part{"part"}, total{"total"};
@@ -224,7 +237,8 @@ struct Conv2dDweight : Convolution {
     // For small maps: images in the vector.
     void by_images() {
         const Expr N = size("n"), w = size("w"), h = size("h");
-        images(l, x, y, c, b) = select(b * lanes + l < N && inside(x, y, w, h), in_x(clamp(x, 0, w - 1), clamp(y, 0, h - 1), clamp(c, 0, size("c") - 1), clamp(b * lanes + l, 0, N - 1)), 0_r);
+        images(l, x, y, c, b) = select(b * lanes + l < N && inside(x, y, w, h),
+                                       in_x(clamp(x, 0, w - 1), clamp(y, 0, h - 1), clamp(c, 0, size("c") - 1), clamp(b * lanes + l, 0, N - 1)), 0_r);
         wide(l, x, y, c, b) = select(b * lanes + l < N, dy(x, y, clamp(c, 0, size("o") - 1), clamp(b * lanes + l, 0, N - 1)), 0_r);
         r = RDom(0, size("ow"), 0, size("oh"));
         rl = RDom(0, lanes), rb = RDom(0, (N + lanes - 1) / lanes);
@@ -246,7 +260,8 @@ struct Conv2dDweight : Convolution {
     }
     // One thread, AVX-512 on an AMD EPYC Zen 5: 512 channels at 7 x 7 1.14 ms, 9.15 with "channels"; 256 at 14 x 14 1.04, 2.28.
     void matrix_tiles(const Cpu &cpu) {
-        const int v = cpu.lanes, taps = side() * side(), tile = v * (taps > 1 ? 3 : 2), across = taps > 1 ? taps * v : tile, outs = cpu.pick("outs", {cpu.has_avx512() ? 8 : 4});
+        const int v = cpu.lanes, taps = side() * side(), tile = v * (taps > 1 ? 3 : 2), across = taps > 1 ? taps * v : tile,
+                  outs = cpu.pick("outs", {cpu.has_avx512() ? 8 : 4});
         Func o = store();
         Var row, block, ki, no, ni, lo, li;
         for (int d = 0; d < 2; d++) o.output_buffer().dim(d).set_extent(side()), o.bound(var(d), 0, side());
@@ -269,7 +284,13 @@ struct Conv2dDweight : Convolution {
         o.split(var(3), ns, ni, strip, Tail::GuardWithIf).reorder(var(0), var(1), ni, var(2), ns).parallel(var(2)).parallel(ns);
         padded.compute_root().parallel(c).parallel(n).vectorize(x, v, Tail::RoundUp);
         part.compute_at(o, var(2)).bound_extent(l, 64).vectorize(l, v);
-        part.update().split(n, no, ni, outs, Tail::RoundUp).split(l, lo, li, tile).reorder(li, ni, c, lo, no, rb.x, rb.y).vectorize(li, v).unroll(li).unroll(ni);
+        part.update()
+            .split(n, no, ni, outs, Tail::RoundUp)
+            .split(l, lo, li, tile)
+            .reorder(li, ni, c, lo, no, rb.x, rb.y)
+            .vectorize(li, v)
+            .unroll(li)
+            .unroll(ni);
         patches.compute_at(part, rb.x).bound_extent(l, 64).vectorize(l, 8);
         terms.compute_at(part, lo).bound_extent(l, tile).bound_extent(n, outs).vectorize(l, v).unroll(l).unroll(n);
         terms.update().reorder(l, n, r).vectorize(l, v).unroll(l).unroll(n);
@@ -291,7 +312,11 @@ struct Conv2dDweight : Convolution {
         Var no, ni, co, ci, cb, cm, xo, xi;
         padded.compute_root().parallel(c).parallel(n).vectorize(x, v, Tail::RoundUp);
         part.reorder_storage(n, c, x, y, b).compute_root().reorder(n, c, x, y, b).vectorize(n, v, Tail::RoundUp).parallel(c).parallel(b);
-        part.update().split(n, no, ni, outs, Tail::GuardWithIf).split(c, cb, cm, strip, Tail::GuardWithIf).split(cm, co, ci, ins, Tail::GuardWithIf).split(x, xo, xi, taps, Tail::GuardWithIf);
+        part.update()
+            .split(n, no, ni, outs, Tail::GuardWithIf)
+            .split(c, cb, cm, strip, Tail::GuardWithIf)
+            .split(cm, co, ci, ins, Tail::GuardWithIf)
+            .split(x, xo, xi, taps, Tail::GuardWithIf);
         part.update().reorder(ni, ci, xi, xo, y, co, rl, cb, no, b).vectorize(ni, v).parallel(b).parallel(no).parallel(cb);
         terms.compute_at(part, xo).bound_extent(n, outs).bound_extent(c, ins).bound_extent(x, taps).vectorize(n, v).unroll(n).unroll(c).unroll(x);
         terms.update().reorder(n, c, x, r.x, r.y).vectorize(n, v).unroll(n).unroll(c).unroll(x);

@@ -16,9 +16,26 @@ Convolution::Convolution(const std::string &name, const std::string &signature) 
     let("same_w", "max((cdiv(w,max(stride_w,1))-1)*stride_w+(v-1)*dil_w+1-w,0)");
     let("oh", "max((h+pad_top+pad_bottom-(u-1)*dil_h-1)/max(stride_h,1)+1,0)");
     let("ow", "max((w+pad_left+pad_right-(v-1)*dil_w-1)/max(stride_w,1)+1,0)");
-    conditions = {"stride_h>=1", "stride_w>=1", "dil_h>=1", "dil_w>=1", "top>=0", "bottom>=0", "left>=0", "right>=0",
-                  "pad_mode==pad||top+bottom+left+right==0", "group>=1", "h>=1", "w>=1", "c>=1", "o>=1", "u>=1", "v>=1", "c%group==0", "o%group==0",
-                  "(u-1)*dil_h+1<=h+pad_top+pad_bottom", "(v-1)*dil_w+1<=w+pad_left+pad_right"};
+    conditions = {"stride_h>=1",
+                  "stride_w>=1",
+                  "dil_h>=1",
+                  "dil_w>=1",
+                  "top>=0",
+                  "bottom>=0",
+                  "left>=0",
+                  "right>=0",
+                  "pad_mode==pad||top+bottom+left+right==0",
+                  "group>=1",
+                  "h>=1",
+                  "w>=1",
+                  "c>=1",
+                  "o>=1",
+                  "u>=1",
+                  "v>=1",
+                  "c%group==0",
+                  "o%group==0",
+                  "(u-1)*dil_h+1<=h+pad_top+pad_bottom",
+                  "(v-1)*dil_w+1<=w+pad_left+pad_right"};
     flops = "2*n*o*oh*ow*u*v*(c/group)";
     contract = {Contract::products, 8};
     samples = {"n=1 c=1 h=1 w=1 o=1 u=1 v=1",
@@ -40,9 +57,14 @@ Convolution::Convolution(const std::string &name, const std::string &signature) 
                "n=1 c=37 h=14 w=14 o=33 u=3 v=3 pad_mode=same",
                "n=2 c=32 h=9 w=23 o=32 u=3 v=3 pad_mode=same",
                "n=1 c=48 h=14 w=13 o=48 u=3 v=3 pad_mode=same"};
-    bench = {"n=1 c=64 h=56 w=56 o=64 u=3 v=3 pad_mode=same",   "n=1 c=128 h=28 w=28 o=128 u=3 v=3 pad_mode=same", "n=1 c=256 h=14 w=14 o=256 u=3 v=3 pad_mode=same",
-             "n=1 c=512 h=7 w=7 o=512 u=3 v=3 pad_mode=same",   "n=1 c=256 h=14 w=14 o=256 u=1 v=1",               "n=1 c=3 h=224 w=224 o=64 u=7 v=7 stride=2,2 pad_mode=same",
-             "n=32 c=1 h=32 w=32 o=6 u=5 v=5",                  "n=32 c=6 h=14 w=14 o=16 u=5 v=5"};
+    bench = {"n=1 c=64 h=56 w=56 o=64 u=3 v=3 pad_mode=same",
+             "n=1 c=128 h=28 w=28 o=128 u=3 v=3 pad_mode=same",
+             "n=1 c=256 h=14 w=14 o=256 u=3 v=3 pad_mode=same",
+             "n=1 c=512 h=7 w=7 o=512 u=3 v=3 pad_mode=same",
+             "n=1 c=256 h=14 w=14 o=256 u=1 v=1",
+             "n=1 c=3 h=224 w=224 o=64 u=7 v=7 stride=2,2 pad_mode=same",
+             "n=32 c=1 h=32 w=32 o=6 u=5 v=5",
+             "n=32 c=6 h=14 w=14 o=16 u=5 v=5"};
 }
 
 Halide::Func Convolution::zero_outside(const Func &f, const Expr &w, const Expr &h, const Expr &channels) const {
@@ -77,7 +99,8 @@ void Convolution::pixel_tiles(const Cpu &cpu, const Func &padded, Func sum, cons
 
 void Convolution::channel_tiles(const Cpu &cpu, const Func &padded, Func filter, Func sum, const RDom &r) const {
     Func o = store(), zeros = padded;
-    const int v = cpu.lanes, block = v * cpu.pick("vectors", {cpu.has_avx512() && variant != "narrow" ? 2 : 1}), across = cpu.pick("tile_x", {variant == "narrow" ? 10 : 7}), down = 2, strip = 8;
+    const int v = cpu.lanes, block = v * cpu.pick("vectors", {cpu.has_avx512() && variant != "narrow" ? 2 : 1}),
+              across = cpu.pick("tile_x", {variant == "narrow" ? 10 : 7}), down = 2, strip = 8;
     Var xo, xi, yo, yi, yt, co, ci, px = var(0), py = var(1), pc = var(2), pn = var(3);
     o.split(pc, co, ci, block, Tail::GuardWithIf).split(px, xo, xi, across, Tail::GuardWithIf);
     o.split(py, yt, yi, down, Tail::GuardWithIf).split(yt, yo, yt, strip, Tail::GuardWithIf);

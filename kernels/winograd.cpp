@@ -39,7 +39,8 @@ void Winograd::schedule(const Cpu &cpu, Func o) const {
     const TailStrategy guard = TailStrategy::GuardWithIf, up = TailStrategy::RoundUp;
     const int v = cpu.lanes, across = cpu.pick("tiles_x", {cpu.has_avx512() ? 7 : 4}), down = cpu.pick("tiles_y", {cpu.has_avx512() ? 2 : 1});
     const int strip = cpu.pick("strip", {2, 1, 4});
-    Func padded = padded_, columns = columns_, image = image_, filter_columns = filter_columns_, filter = filter_, sum = sum_, product = product_, rows = rows_, tile = tile_;
+    Func padded = padded_, columns = columns_, image = image_, filter_columns = filter_columns_, filter = filter_, sum = sum_, product = product_, rows = rows_,
+         tile = tile_;
     Var xo, xi, yo, yi, ks, kb, kk, co, ci, to, ti, so, si, inner, ox = o.args()[0], oy = o.args()[1], oc = o.args()[2], on = o.args()[3];
     padded.compute_root().reorder(c, x, y, n).vectorize(c, v, up).parallel(y).parallel(n);
     o.split(oy, yo, yi, 2 * strip, guard).split(yi, so, yi, 2, guard).split(ox, xo, xi, 2, guard).split(oc, ks, kb, block_, guard).split(kb, kb, kk, v, guard);
@@ -48,7 +49,15 @@ void Winograd::schedule(const Cpu &cpu, Func o) const {
     const auto extent = [&](int d) { return o.output_buffer().dim(d).extent(); };
     image.compute_at(o, yo).split(c, co, ci, v, up).reorder(ci, i, j, co, tx, ty, n).vectorize(ci).bound(i, 0, 4).bound(j, 0, 4).unroll(i).unroll(j);
     columns.compute_at(image, co).bound_extent(c, v).vectorize(c, v).unroll(i).unroll(j);
-    filter.compute_root().parallel(ko).split(ki, ki, inner, v).reorder(inner, i, j, ki, c, ko).vectorize(inner).bound(i, 0, 4).bound(j, 0, 4).unroll(i).unroll(j);
+    filter.compute_root()
+        .parallel(ko)
+        .split(ki, ki, inner, v)
+        .reorder(inner, i, j, ki, c, ko)
+        .vectorize(inner)
+        .bound(i, 0, 4)
+        .bound(j, 0, 4)
+        .unroll(i)
+        .unroll(j);
     filter_columns.compute_at(filter, ki).vectorize(ki, v).unroll(i).unroll(y);
     tile.compute_at(o, xo).bound_extent(k, v).bound_extent(x, 2).bound_extent(y, 2).vectorize(k, v).unroll(x).unroll(y);
     rows.compute_at(o, xo).bound_extent(k, v).bound_extent(x, 2).vectorize(k, v).unroll(x).unroll(j);
@@ -98,7 +107,11 @@ void DeepWinograd::schedule(const Cpu &cpu, Func o) const {
     columns.compute_at(image, t).bound_extent(c, v).vectorize(c, v).unroll(i).unroll(j);
     // Turned in registers: 4 x 4 values at a time 1.08 ms of 512 at 7 x 7, 8 x 8 1.16, 16 x 16 1.34.
     const Var from = run.args()[0], of = run.args()[1];
-    bank.compute_at(product, rb_).bound_extent(ki, block_).bound_extent(l, 9 * per_).split(ki, ki, inner, 4, up).split(l, lo, li, 4, TailStrategy::ShiftInwards);
+    bank.compute_at(product, rb_)
+        .bound_extent(ki, block_)
+        .bound_extent(l, 9 * per_)
+        .split(ki, ki, inner, 4, up)
+        .split(l, lo, li, 4, TailStrategy::ShiftInwards);
     bank.reorder(inner, li, lo, ki, b).vectorize(inner).unroll(li);
     run.compute_at(bank, lo).bound_extent(from, 4).bound_extent(of, 4).vectorize(from).unroll(of);
     filter.compute_at(product, rb_).bound_extent(ki, block_).bound_extent(c, v).split(ki, ki, inner, v).reorder(inner, i, j, ki, c, ko).vectorize(inner);
@@ -112,7 +125,8 @@ void DeepWinograd::schedule(const Cpu &cpu, Func o) const {
     rows.compute_at(o, xo).bound_extent(k, v).bound_extent(x, 2).vectorize(k, v).unroll(x).unroll(j);
 }
 
-void WinogradTaps::define(const Func &image, const Func &dy, const Expr &shift_x, const Expr &shift_y, const Expr &w, const Expr &h, const Expr &images, int lanes) {
+void WinogradTaps::define(const Func &image, const Func &dy, const Expr &shift_x, const Expr &shift_y, const Expr &w, const Expr &h, const Expr &images,
+                          int lanes) {
     depth_ = 2 * lanes;
     const Expr tiles_x = max((w + 1) / 2, 1), tiles = max(tiles_x * ((h + 1) / 2), 1);
     const Expr tx = t % tiles % tiles_x, ty = t % tiles / tiles_x, in = clamp(t / tiles, 0, images - 1);
@@ -129,7 +143,9 @@ void WinogradTaps::define(const Func &image, const Func &dy, const Expr &shift_x
     taps_(c, k, x, y, b, ko) = choose(y, times_a_of_3([&](int z) { return rows_(c, k, x, z, b, ko); }));
 }
 
-Expr WinogradTaps::at(const Expr &av, const Expr &au, const Expr &ac, const Expr &ak) const { return taps_(ac % depth_, ak % outs_, av, au, ac / depth_, ak / outs_); }
+Expr WinogradTaps::at(const Expr &av, const Expr &au, const Expr &ac, const Expr &ak) const {
+    return taps_(ac % depth_, ak % outs_, av, au, ac / depth_, ak / outs_);
+}
 
 // oneDNN's time over ours, one thread, AVX-512 on an AMD EPYC Zen 5, its own layouts (row-major ones): 64 channels at 56 x 56 1.43
 // (4.03), "channels" 0.93 (2.62); 128 at 28 x 28 1.46 (2.36), "matrix" 0.79 (1.27); 256 at 14 x 14 1.03 (1.48), 0.86 (1.24).
@@ -145,7 +161,15 @@ void WinogradTaps::schedule(const Cpu &cpu, Func o) const {
     columns.compute_at(image, t).bound_extent(c, depth_).vectorize(c, v).unroll(i).unroll(j);
     dy.bound(k, 0, outs_).reorder(k, i, j, t, ko).vectorize(k).bound(i, 0, 4).bound(j, 0, 4).unroll(i).unroll(j).parallel(ko);
     dy_columns.compute_at(dy, t).bound_extent(k, outs_).vectorize(k).unroll(i).unroll(y);
-    product.compute_at(o, kb).bound_extent(c, depth_).bound_extent(k, outs_).bound(i, 0, 4).bound(j, 0, 4).reorder(c, k, i, j, b, ko).vectorize(c, v).unroll(c).unroll(k);
+    product.compute_at(o, kb)
+        .bound_extent(c, depth_)
+        .bound_extent(k, outs_)
+        .bound(i, 0, 4)
+        .bound(j, 0, 4)
+        .reorder(c, k, i, j, b, ko)
+        .vectorize(c, v)
+        .unroll(c)
+        .unroll(k);
     sum.compute_at(product, i).bound_extent(c, depth_).bound_extent(k, outs_).vectorize(c, v).unroll(c).unroll(k);
     sum.update().reorder(c, k, r_).vectorize(c, v).unroll(c).unroll(k);
     taps.compute_at(o, ki).bound_extent(c, depth_).vectorize(c, v).unroll(x).unroll(y);

@@ -12,7 +12,8 @@ class Winograd {
 public:
     // image(x, y, c, n) has zeros outside; filter(v, u, c, k) is clamped in k. Pixel (x, y) of the result is the sum of
     // filter(v, u) * image(x + v + shift_x, y + u + shift_y). `lanes`: of a vector.
-    void define(const Halide::Func &image, const Halide::Func &filter, const Halide::Expr &shift_x, const Halide::Expr &shift_y, const Halide::Expr &channels, int lanes);
+    void define(const Halide::Func &image, const Halide::Func &filter, const Halide::Expr &shift_x, const Halide::Expr &shift_y, const Halide::Expr &channels,
+                int lanes);
     Halide::Expr at(const Halide::Expr &x, const Halide::Expr &y, const Halide::Expr &k, const Halide::Expr &n) const;
     // o: the stored Func, which is at(...). Rows of tiles whose transforms stay in L2; the filter's transform is made once.
     void schedule(const Cpu &cpu, Halide::Func o) const;
@@ -41,7 +42,7 @@ public:
 private:
     using Func = Halide::Func;
     using Var = Halide::Var;
-    int block_ = 8, per_ = 1;  // output channels whose filters lie together; input channels of a run
+    int block_ = 8, per_ = 1;       // output channels whose filters lie together; input channels of a run
     Halide::Expr tiles_x_, tiles_;  // of a row, of an image
     Func run_{"run"}, padded_{"padded"}, columns_{"columns"}, image_{"image_transform"}, bank_{"bank"}, filter_columns_{"filter_columns"};
     Func filter_{"filter_transform"}, part_{"part"}, product_{"product"}, rows_{"rows"}, tile_{"tile"};
