@@ -9,19 +9,42 @@ struct Conv2d : Convolution {
     Conv2d() : Convolution("conv2d", "x[n,c,h,w] weight[o,c/group,u,v] -> y[n,o,oh,ow]") {
         doc = "y[o] = sum over c, u, v of weight[o,c,u,v] * x[c], shifted by (u, v) * dilation; stride, padding and groups as in MindSpore";
         alias = "Conv2D";
-        variants = {{"winograd", "u==3 v==3 stride_h==1 stride_w==1 dil_h==1 dil_w==1 group==1 c>=16 o>=32 ow>=8 oh>=8"},
+        const std::string tiled = "u==3 v==3 stride_h==1 stride_w==1 dil_h==1 dil_w==1 group==1 ";
+        const std::string deep_ones = tiled + "c%lanes==0 o>=32 ow>=4 oh>=4 (n*oh*ow<=1600||ow<8) weight_s1==3 weight_s2==9";
+        variants = {{"deep_7", deep_ones + " n*cdiv(ow,2)*cdiv(oh,2)%tiles==0"},
+                    {"deep", deep_ones},
+                    {"winograd", tiled + "c>=16 o>=32 ow>=8 oh>=8"},
+                    {"pointwise_3", pointwise_when("x") + "o>=outs h*w>=1024"},
+                    {"pointwise", pointwise_when("x") + "o>=outs"},
                     {"packed", "group==1 o>=32 ow>=5"},
                     {"narrow", "group==1 o>=16 ow>=5"},
                     {"any", ""}};
     }
-    Func in_x = input("x"), weight = input("weight"), out_y = output("y"), padded, filter{"filter"}, sum{"sum"};
+    Func in_x = input("x"), weight = input("weight"), out_y = output("y"), padded, filter{"filter"}, run{"run"}, flat{"flat"}, sum{"sum"};
+    Var k{"k"};
     RDom r;
+    bool deep_tiles() const { return variant.starts_with("deep"); }
     Winograd winograd;
+    DeepWinograd deep;
 
     void algorithm() override {
+        if (pointwise()) {
+            const Expr w = size("w");
+            r = RDom(0, size("c"));
+            sum(k, c, n) += weight(0, 0, r, c) * in_x(k % w, k / w, r, n);
+            flat(k, c, n) = sum(k, c, n);
+            out_y(x, y, c, n) = flat(x + y * w, c, n);
+            return;
+        }
         const Expr last = size("o") - 1;
         padded = zero_outside(in_x, size("w"), size("h"), size("c"));
         filter(x, y, c, n) = weight(x, y, c, clamp(n, 0, last));
+        if (deep_tiles()) {
+            run(k, n, c) = weight(k % 9 % 3, k % 9 / 3, c * lanes + k / 9, clamp(n, 0, last));
+            deep.define(padded, run, lanes, false, -pad_left, -pad_top, size("c"), size("ow"), size("oh"), size("n"), lanes);
+            out_y(x, y, c, n) = deep.at(x, y, c, n);
+            return;
+        }
         if (variant == "winograd") {
             winograd.define(padded, filter, -pad_left, -pad_top, size("c"), lanes);
             out_y(x, y, c, n) = winograd.at(x, y, c, n);
@@ -34,6 +57,11 @@ struct Conv2d : Convolution {
     }
     void schedule(const Cpu &cpu) override {
         from_zero();
+        if (pointwise()) return pointwise_tiles(cpu, memory[0], flat, sum, r);
+        if (deep_tiles()) {
+            memory[1].dim(1).set_stride(3), memory[1].dim(2).set_stride(9);
+            return deep.schedule(cpu, store());
+        }
         if (cpu.variant == "winograd") return winograd.schedule(cpu, store());
         if (cpu.variant != "any") return channel_tiles(cpu, padded, filter, sum, r);
         pixel_tiles(cpu, padded, sum, r);

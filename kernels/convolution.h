@@ -23,6 +23,10 @@ protected:
     Expr groups = derived("group", "group");
     Var x{"x"}, y{"y"}, c{"c"}, n{"n"};
 
+    bool pointwise() const { return variant.starts_with("pointwise"); }
+    static std::string pointwise_when(const std::string &from) {
+        return "u==1 v==1 stride_h==1 stride_w==1 group==1 oh==h ow==w w>=2 h*w>=tile_v*lanes " + from + "_s1==w ";
+    }
     bool dense() const { return variant != "any"; }  // the other variants take group==1 only
     Expr inside(const Expr &at_x, const Expr &at_y, const Expr &w, const Expr &h) const { return at_x >= 0 && at_x < w && at_y >= 0 && at_y < h; }
     // f with zeros around it, w x h x channels being its own size. A stage of its own: a test inside the sum costs 2.5x.
@@ -41,6 +45,10 @@ protected:
     void pixel_tiles(const Cpu &cpu, const Func &padded, Func sum, const RDom &r) const;
     // The same with output channels in the vector: the filter is packed by blocks of channels, which stay in L2 for all images.
     void channel_tiles(const Cpu &cpu, const Func &padded, Func filter, Func sum, const RDom &r) const;
+
+    // For filters of 1 x 1, a product of matrices as they lie, a map being a row of w * h pixels: flat = sum, of (pixel, c, n), is
+    // what store() lays out as (x, y, c, n); `from` holds the maps that are read.
+    void pointwise_tiles(const Cpu &cpu, Halide::ImageParam from, Func flat, Func sum, const RDom &r) const;
 
     // What a reference says of NaN and infinity. They reach every element whose formula has them as a factor; an element that is
     // not NaN by its formula may become NaN where `touched(i, k)` says that its slice [i, k, :, :] of `output` multiplies such a
