@@ -82,6 +82,7 @@ void add_bench(CLI::App &app, Run &chosen) {
     sub->add_option("--variant", o->selection.variant, "Only this variant");
     sub->add_option("--threads", o->selection.threads, "Numbers of threads to time: 1,2")->delimiter(',')->check(CLI::Range(1, 1024));
     sub->add_flag("--picks", o->selection.picks, "Other values of the schedules' free choices too, compiled now");
+    sub->add_flag("--cold", o->selection.cold, "From memory: calls go round copies of the tensors that no cache holds");
     sub->add_option("--json", o->json, "Write all runs to this file, in Google Benchmark's format");
     sub->add_option("--rounds", o->timing.rounds, "Interleaved rounds")->check(CLI::Range(1, 1000))->capture_default_str();
     sub->add_option("--min-time", o->timing.min_time, "Seconds per kernel and round")->check(CLI::Range(1e-4, 60.0))->capture_default_str();

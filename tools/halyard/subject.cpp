@@ -1,5 +1,7 @@
 #include "tools/halyard/subject.h"
 
+#include <unistd.h>
+
 #include "dsl/kernel.h"
 #include "registry/dispatch.h"
 #include "registry/parallel.h"
@@ -19,6 +21,33 @@ std::vector<Tensor> empty_like(const std::vector<Tensor> &all) {
     std::vector<Tensor> out;
     for (const Tensor &t : all) out.push_back(Tensor::empty(t.shape(), t.dtype()));
     return out;
+}
+
+// A call's tensors; with --cold as many copies of them as no cache holds.
+struct Tensors {
+    std::vector<Tensor> in, out;
+};
+std::vector<Tensors> copies_of(const Trial &t, const std::vector<Tensor> &like, bool cold) {
+    std::vector<Tensors> all = {{t.in, empty_like(like)}};
+    if (!cold) return all;
+    constexpr size_t most = 1024, at_least = size_t{256} << 20;
+    size_t bytes = 1;
+    for (auto *list : {&t.in, &like})
+        for (const Tensor &x : *list) bytes += x.bytes();
+    const long last_cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    const size_t wanted = std::max(at_least, 4 * (size_t)std::max(0L, last_cache)) / bytes + 1;
+    while (all.size() < std::min(wanted, most)) {
+        std::vector<Tensor> in;
+        for (const Tensor &x : t.in) in.push_back(x.copy());
+        all.push_back({in, empty_like(like)});
+    }
+    return all;
+}
+
+// Each call runs the next one.
+std::function<void()> in_turn(std::vector<std::function<void()>> runs) {
+    if (runs.size() == 1) return std::move(runs[0]);
+    return [runs = std::move(runs), next = std::make_shared<size_t>(0)] { runs[(*next)++ % runs.size()](); };
 }
 
 struct Candidate {
@@ -100,6 +129,7 @@ std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const
         all.push_back(std::move(subject));
     };
     const auto candidates = candidates_of(t, dtypes, s, refused);
+    const std::vector<Tensors> copies = copies_of(t, like, s.cold);
     for (int threads : s.threads) {
         for (const Candidate &c : candidates) {
             auto kernel = std::make_shared<KernelEntry>(c.kernel);
@@ -114,14 +144,20 @@ std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const
             }
             const bool dispatched = chosen.kernel && chosen.kernel->fn == kernel->fn;
             plan.kernel = kernel.get();
-            Subject subject{c.label, threads, false, true, dispatched, empty_like(like), {}, {}, {}};
-            subject.run = [plan = std::make_shared<Plan>(plan), kernel, &t, out = subject.out] { run_plan(*plan, t.in, t.attrs, out); };
+            Subject subject{c.label, threads, false, true, dispatched, copies[0].out, {}, {}, {}};
+            std::vector<std::function<void()>> runs;
+            for (const Tensors &x : copies) runs.push_back([plan = std::make_shared<Plan>(plan), kernel, &t, x] { run_plan(*plan, x.in, t.attrs, x.out); });
+            subject.run = in_turn(std::move(runs));
             add(std::move(subject));
         }
-        const std::vector<Tensor> out = empty_like(like);
-        for (Peer &p : peers_for({t.op, t.attrs, chosen.dims, t.in, out, threads}, s.isa == "all" ? "" : s.isa)) {
-            Subject subject{p.name, threads, true, p.computes, false, out, {}, {}, {}};
-            subject.run = std::move(p.run);
+        std::map<std::string, std::vector<Peer>> peers;
+        for (const Tensors &x : copies)
+            for (Peer &p : peers_for({t.op, t.attrs, chosen.dims, x.in, x.out, threads}, s.isa == "all" ? "" : s.isa)) peers[p.name].push_back(std::move(p));
+        for (auto &[name, same] : peers) {
+            Subject subject{name, threads, true, same[0].computes, false, copies[0].out, {}, {}, {}};
+            std::vector<std::function<void()>> runs;
+            for (Peer &p : same) runs.push_back(std::move(p.run));
+            subject.run = in_turn(std::move(runs));
             add(std::move(subject));
         }
     }

@@ -23,6 +23,7 @@ struct Selection {
     std::string isa = "all", variant;  // "all", or one level
     std::vector<int> threads;
     bool picks = false;  // kernels with other values of the schedule's free choices too, from the JIT
+    bool cold = false;   // calls go round copies of the tensors that together are four times as large as the last cache
 };
 
 // The kernels that take the trial's tensors, best first, then the peers, for each number of threads. Every one has run once and
