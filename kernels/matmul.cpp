@@ -27,7 +27,7 @@ struct Matmul : Op {
             {"dot_row", "b_s1==1 a_s0==1 m<8 n>=4"},                            // 1 x 1000 x 1000: 0.73, any 0.15
             {"dot_column", "b_s1==1 a_s0==1 n<8 m>=4"},                         // 1000 x 1000 x 1: 0.69, any 0.04
             {"narrow", "b_s0==1 m>=8 n>=lanes n<=most"},                        // 100 x 300 x 200: 0.99, direct 0.84
-            {"packed", "m>=least_m||m>=32&&n>=1024 n>=cols*lanes"},             // 2048 x 2048 x 2048: 1.05, direct 0.43; 128 x 768 x 3072: 1.88, direct 1.40
+            {"packed", "m>=least_m||m>=32&&n>=1024 n>=cols*lanes"},             // 2048 x 2048 x 2048: 1.05, direct 0.43
             {"direct", "b_s0==1 m>=4 n>=cols*lanes"},                           // 64 x 400 x 512: 1.12, packed 1.05
             {"half", "b_s0==1 m>=8 n>=lanes/2 lanes>=4"},                       // 1000 x 300 x 10: 1.07, any 0.33
             {"row", "b_s0==1 n>=cols*lanes"},                                   // 1 x 1000 x 1000: 0.79, any 0.17
