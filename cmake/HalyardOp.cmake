@@ -1,11 +1,14 @@
-# halyard_op(NAME [USES other op files]): kernels/NAME.cpp becomes, in one line (USES: those whose ops its chains name),
+# halyard_op(NAME [USES other op files]): NAME.cpp beside the CMakeLists.txt becomes, in one line (USES: those whose ops its chains name),
 #   op_NAME      its build-time code, which development tools link for the JIT, checks and references
 #   gen_NAME     the generator with just this file in it: touching one op rebuilds one op
-#   <build>/kernels/NAME.{kernels.a,records.cpp,face.h}, gathered by halyard_ops_done()
+#   <build>/kernels/NAME.{kernels.a,records.cpp,face.h}, gathered by halyard_ops_done() in the kit, by halyard_library() elsewhere
+# In other projects generated files and symbols begin with the project's name: the kit may have an op file of the same name.
 include_guard(GLOBAL)
-define_property(GLOBAL PROPERTY HALYARD_OPS BRIEF_DOCS "op files" FULL_DOCS "names of all op files, in order")
-set(HALYARD_KERNEL_DIR "${CMAKE_BINARY_DIR}/kernels")
-set(_isas "baseline,avx2,avx512")
+set(HALYARD_KERNEL_DIR "${PROJECT_BINARY_DIR}/kernels")
+set(_isas "${HALYARD_KIT_ISAS}")  # an installed kit's own
+if(NOT _isas)
+  set(_isas "baseline,avx2,avx512")
+endif()
 if(DEFINED ENV{HALYARD_ISAS})
   set(_isas "$ENV{HALYARD_ISAS}")
 endif()
@@ -28,25 +31,26 @@ function(halyard_op NAME)
   foreach(other IN LISTS A_USES)
     list(APPEND used $<TARGET_OBJECTS:op_${other}>)
   endforeach()
-  set_property(GLOBAL APPEND PROPERTY HALYARD_OPS ${NAME})
-  add_library(op_${NAME} OBJECT "${PROJECT_SOURCE_DIR}/kernels/${NAME}.cpp")
-  target_compile_definitions(op_${NAME} PRIVATE HALYARD_OP_FILE=${NAME})
-  target_link_libraries(op_${NAME} PRIVATE halyard_kernel_base halyard_warnings)
+  set(file "${HALYARD_OP_PREFIX}${NAME}")
+  set_property(DIRECTORY APPEND PROPERTY HALYARD_OPS ${NAME})
+  add_library(op_${NAME} OBJECT "${CMAKE_CURRENT_SOURCE_DIR}/${NAME}.cpp")
+  target_compile_definitions(op_${NAME} PRIVATE HALYARD_OP_FILE=${file})
+  target_link_libraries(op_${NAME} PRIVATE Halyard::halyard_kernel_base $<TARGET_NAME_IF_EXISTS:halyard_warnings>)
 
-  file(CONFIGURE OUTPUT "${HALYARD_KERNEL_DIR}/list_${NAME}.cpp" CONTENT
+  file(CONFIGURE OUTPUT "${HALYARD_KERNEL_DIR}/list_${file}.cpp" CONTENT
 "namespace halyard {
 class OpTable;
-void halyard_list_@NAME@(OpTable &ops);
+void halyard_list_@file@(OpTable &ops);
 void list_ops(OpTable &ops);
-void list_ops(OpTable &ops) { halyard_list_@NAME@(ops); }
+void list_ops(OpTable &ops) { halyard_list_@file@(ops); }
 }  // namespace halyard
 " @ONLY)
-  add_executable(gen_${NAME} "${HALYARD_KERNEL_DIR}/list_${NAME}.cpp" $<TARGET_OBJECTS:op_${NAME}> ${used} $<TARGET_OBJECTS:halyard_gen_main>)
-  target_link_libraries(gen_${NAME} PRIVATE halyard_kernel_base)
-  set_target_properties(op_${NAME} gen_${NAME} PROPERTIES HALYARD_BUILD_TIME ON)
-  set_target_properties(gen_${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/gen")
+  add_executable(gen_${NAME} "${HALYARD_KERNEL_DIR}/list_${file}.cpp" $<TARGET_OBJECTS:op_${NAME}> ${used})
+  target_link_libraries(gen_${NAME} PRIVATE Halyard::halyard_gen_main Halyard::halyard_kernel_base)
+  set_target_properties(op_${NAME} gen_${NAME} PROPERTIES HALYARD_BUILD_TIME ON POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(gen_${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/gen")
 
-  set(out "${HALYARD_KERNEL_DIR}/${NAME}")
+  set(out "${HALYARD_KERNEL_DIR}/${file}")
   set(flags --isas ${_build_isas})
   set(launcher "")
   if(HALYARD_SANITIZE)
@@ -55,38 +59,45 @@ void list_ops(OpTable &ops) { halyard_list_@NAME@(ops); }
     set(launcher "${CMAKE_COMMAND}" -E env ASAN_OPTIONS=detect_leaks=0 HL_COMPILER_STACK_SIZE=0)
   endif()
   add_custom_command(OUTPUT ${out}.kernels.a ${out}.records.cpp ${out}.face.h
-    COMMAND ${launcher} $<TARGET_FILE:gen_${NAME}> --out "${HALYARD_KERNEL_DIR}" --name ${NAME} ${flags}
+    COMMAND ${launcher} $<TARGET_FILE:gen_${NAME}> --out "${HALYARD_KERNEL_DIR}" --name ${file} ${flags}
     DEPENDS gen_${NAME}
     COMMENT "Kernels of ${NAME}"
     VERBATIM)
 endfunction()
 
-# Defines halyard_kernels (records and kernels of all op files, for the run time), the generated header primitives/ops.h
+# What the op files so far amount to, for the functions below: lists of generated files, and of lines for what they generate.
+function(_halyard_gather)
+  get_property(ops DIRECTORY PROPERTY HALYARD_OPS)
+  foreach(op IN LISTS ops)
+    set(file "${HALYARD_OP_PREFIX}${op}")
+    string(APPEND declarations "extern const OpFile op_file_${file};\n")
+    string(APPEND pointers "        &op_file_${file},\n")
+    string(APPEND lists "void halyard_list_${file}(OpTable &ops);\n")
+    string(APPEND calls "    halyard_list_${file}(ops);\n")
+    string(APPEND faces "#include \"kernels/${file}.face.h\"\n")
+    list(APPEND records "${HALYARD_KERNEL_DIR}/${file}.records.cpp")
+    list(APPEND archives "${HALYARD_KERNEL_DIR}/${file}.kernels.a")
+    list(APPEND headers "${HALYARD_KERNEL_DIR}/${file}.face.h")
+    list(APPEND objects $<TARGET_OBJECTS:op_${op}>)
+  endforeach()
+  foreach(result declarations pointers lists calls faces records archives headers objects)
+    set(${result} "${${result}}" PARENT_SCOPE)
+  endforeach()
+endfunction()
+
+# Records are tables that run once: optimised or instrumented, their one long initialiser costs the compiler minutes.
+function(_halyard_add_records TARGET LIST)
+  add_library(${TARGET} OBJECT ${ARGN} "${LIST}")
+  set_target_properties(${TARGET} PROPERTIES HALYARD_BUILD_TIME ON POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(${TARGET} PRIVATE -O0)
+endfunction()
+
+# In the kit: defines halyard_kernels (records and kernels of all op files, for the run time), the generated header primitives/ops.h
 # and op_sources (the build-time code of all op files, for development tools).
 function(halyard_ops_done)
-  get_property(ops GLOBAL PROPERTY HALYARD_OPS)
-  set(declarations "")
-  set(pointers "")
-  set(lists "")
-  set(calls "")
-  set(faces "")
-  set(records "")
-  set(archives "")
-  set(headers "")
-  add_library(op_sources INTERFACE)
-  target_link_libraries(op_sources INTERFACE halyard_kernel_base)
-  foreach(op IN LISTS ops)
-    string(APPEND declarations "extern const OpFile op_file_${op};\n")
-    string(APPEND pointers "        &op_file_${op},\n")
-    string(APPEND lists "void halyard_list_${op}(OpTable &ops);\n")
-    string(APPEND calls "    halyard_list_${op}(ops);\n")
-    string(APPEND faces "#include \"kernels/${op}.face.h\"\n")
-    list(APPEND records "${HALYARD_KERNEL_DIR}/${op}.records.cpp")
-    list(APPEND archives "${HALYARD_KERNEL_DIR}/${op}.kernels.a")
-    list(APPEND headers "${HALYARD_KERNEL_DIR}/${op}.face.h")
-    target_sources(op_sources INTERFACE $<TARGET_OBJECTS:op_${op}>)
-  endforeach()
-  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/generated/op_files.cpp" CONTENT
+  _halyard_gather()
+  set(generated "${CMAKE_BINARY_DIR}/generated")
+  file(CONFIGURE OUTPUT "${generated}/op_files.cpp" CONTENT
 "#include \"registry/op_files.h\"
 
 namespace halyard {
@@ -99,7 +110,7 @@ std::vector<const OpFile *> op_files() {
 
 }  // namespace halyard
 " @ONLY)
-  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/generated/list_all_ops.cpp" CONTENT
+  file(CONFIGURE OUTPUT "${generated}/list_all_ops.cpp" CONTENT
 "#include \"dsl/op.h\"
 #include \"dsl/all_ops.h\"
 
@@ -111,20 +122,89 @@ void list_all_ops(OpTable &ops) {
 
 }  // namespace halyard
 " @ONLY)
-  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/generated/primitives/ops.h" CONTENT
+  file(CONFIGURE OUTPUT "${generated}/primitives/ops.h" CONTENT
 "// Every primitive, as an object (ops::) and as a function (F::). Generated.
 #pragma once
 @faces@" @ONLY)
   add_custom_target(halyard_faces DEPENDS ${headers})
-  add_library(halyard_kernels OBJECT ${records} "${CMAKE_BINARY_DIR}/generated/op_files.cpp")
+  _halyard_add_records(halyard_kernels "${generated}/op_files.cpp" ${records})
   target_include_directories(halyard_kernels PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(halyard_kernels PRIVATE halyard_flags)
-  # Tables that run once: optimised or instrumented, their one long initialiser costs the compiler minutes.
-  set_target_properties(halyard_kernels PROPERTIES HALYARD_BUILD_TIME ON)
-  target_compile_options(halyard_kernels PRIVATE -O0)
   add_custom_target(halyard_kernel_archives DEPENDS ${archives})
   add_library(halyard_kernel_code INTERFACE)
   target_link_libraries(halyard_kernel_code INTERFACE ${archives})
   add_dependencies(halyard_kernel_code halyard_kernel_archives)
-  target_sources(op_sources INTERFACE "${CMAKE_BINARY_DIR}/generated/list_all_ops.cpp")
+  add_library(op_sources INTERFACE)
+  target_link_libraries(op_sources INTERFACE halyard_kernel_base)
+  target_sources(op_sources INTERFACE ${objects} "${generated}/list_all_ops.cpp")
+endfunction()
+
+# In other projects, after their halyard_op() lines:
+#   NAME          static library of records and kernels, for programs. Header: NAME/ops.h, the ops' faces and NAME_op_files(),
+#                 which a program gives to library().add() before it calls one
+#   NAME_kernels  libNAME_kernels.so: these and the build-time code, for `halyard --kernels`
+function(halyard_library NAME)
+  _halyard_gather()
+  set(generated "${PROJECT_BINARY_DIR}/generated")
+  file(CONFIGURE OUTPUT "${generated}/${NAME}/op_files.cpp" CONTENT
+"#include \"registry/op_files.h\"
+
+namespace halyard {
+
+@declarations@
+std::vector<const OpFile *> @NAME@_op_files();
+std::vector<const OpFile *> @NAME@_op_files() {
+    return {
+@pointers@    };
+}
+
+}  // namespace halyard
+" @ONLY)
+  file(CONFIGURE OUTPUT "${generated}/${NAME}/kernel_library.cpp" CONTENT
+"#include \"registry/kernel_library.h\"
+
+namespace halyard {
+
+@lists@
+namespace {
+void list_ops(OpTable &ops) {
+@calls@}
+}  // namespace
+
+std::vector<const OpFile *> @NAME@_op_files();
+
+}  // namespace halyard
+
+extern \"C\" const halyard::KernelLibrary *halyard_kernels();
+extern \"C\" const halyard::KernelLibrary *halyard_kernels() {
+    static const halyard::KernelLibrary library = {.kit = \"@Halyard_VERSION@\", .files = halyard::@NAME@_op_files, .list = halyard::list_ops};
+    return &library;
+}
+" @ONLY)
+  file(CONFIGURE OUTPUT "${generated}/${NAME}/ops.h" CONTENT
+"// The primitives of @NAME@, as objects (ops::) and as functions (F::). Generated.
+#pragma once
+#include \"primitives/library.h\"
+@faces@
+namespace halyard {
+std::vector<const OpFile *> @NAME@_op_files();  // for library().add(), before the first call
+}  // namespace halyard
+" @ONLY)
+  file(CONFIGURE OUTPUT "${generated}/${NAME}/exports.map" CONTENT "{ global: halyard_kernels; local: *; };\n" @ONLY)
+
+  _halyard_add_records(${NAME}_records "${generated}/${NAME}/op_files.cpp" ${records})
+  target_link_libraries(${NAME}_records PRIVATE Halyard::halyard_flags)
+  add_custom_target(${NAME}_generated DEPENDS ${archives} ${headers})
+  add_library(${NAME} STATIC $<TARGET_OBJECTS:${NAME}_records>)
+  set_target_properties(${NAME} PROPERTIES LINKER_LANGUAGE CXX)
+  target_include_directories(${NAME} INTERFACE "${generated}" "${PROJECT_BINARY_DIR}")
+  target_link_libraries(${NAME} PUBLIC Halyard::halyard ${archives})
+
+  # Its own copy of everything but the one symbol: whatever the program that opens it has by the same name.
+  add_library(${NAME}_kernels MODULE "${generated}/${NAME}/kernel_library.cpp" $<TARGET_OBJECTS:${NAME}_records> ${objects})
+  target_link_libraries(${NAME}_kernels PRIVATE Halyard::halyard_kernel_base ${archives})
+  target_link_options(${NAME}_kernels PRIVATE "LINKER:--version-script=${generated}/${NAME}/exports.map")
+  foreach(target ${NAME} ${NAME}_kernels)
+    add_dependencies(${target} ${NAME}_generated)
+  endforeach()
 endfunction()

@@ -5,6 +5,7 @@
 #include "primitives/library.h"
 #include "tools/check/check.h"
 #include "tools/halyard/command.h"
+#include "tools/halyard/kernels.h"
 
 namespace halyard::command {
 namespace {
@@ -23,7 +24,7 @@ int check_ops(const Options &o) {
     }
     list_all_ops(op_table());
     for (auto &name : o.ops) library().at(name);
-    const std::vector<std::string> names = o.ops.empty() ? op_table().names() : o.ops;
+    const std::vector<std::string> names = !o.ops.empty() ? o.ops : !loaded_ops().empty() ? loaded_ops() : op_table().names();
     int passed = 0, failed = 0, skipped = 0;
     std::string bad;
     for (size_t i = 0; i < names.size(); i++) {
@@ -49,7 +50,7 @@ int check_ops(const Options &o) {
 void add_check(CLI::App &app, Run &chosen) {
     auto o = std::make_shared<Options>();
     CLI::App *sub = app.add_subcommand("check", "Check ops: reference, exact schedules, gradients, views, zero sizes, threads");
-    sub->add_option("ops", o->ops, "Names; none = all ops");
+    sub->add_option("ops", o->ops, "Names; none = all ops, or those of --kernels");
     sub->add_flag("--quick", o->quick, "Fewer samples per kernel, no derived adjoints");
     sub->add_option("--isa", o->isas, "Levels to check: baseline,avx2,avx512 (default: all of this CPU)")->delimiter(',');
     sub->callback([o, &chosen] { chosen = [o] { return check_ops(*o); }; });

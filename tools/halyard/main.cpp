@@ -4,6 +4,7 @@
 #include "registry/error.h"
 #include "registry/parallel.h"
 #include "tools/halyard/command.h"
+#include "tools/halyard/kernels.h"
 
 namespace {
 
@@ -32,7 +33,9 @@ int main(int argc, char **argv) {
     app.require_subcommand(0, 1);
     app.fallthrough();  // --threads may follow the subcommand
     int threads = -1;
+    std::vector<std::string> libraries;
     app.add_option("--threads", threads, "Threads of the pool; 0 = all cores")->check(CLI::Range(0, 1024));
+    app.add_option("--kernels", libraries, "A library of ops from outside of the kit, as halyard_library() builds it")->allow_extra_args(false);
     command::Run run;
     command::add_ops(app, run);
     command::add_run(app, run);
@@ -40,6 +43,7 @@ int main(int argc, char **argv) {
     command::add_check(app, run);
     command::add_bench(app, run);
     command::add_train(app, run);
+    command::add_new(app, run);
     try {
         app.parse(argc, argv);
         if (!run) {
@@ -48,6 +52,7 @@ int main(int argc, char **argv) {
         }
         if (threads >= 0) set_threads(threads);
         else halyard::threads();  // a bad HALYARD_THREADS is refused also where no loop is long enough to need it
+        for (auto &path : libraries) command::load_kernels(path);
         return run();
     } catch (const CLI::ParseError &e) { return app.exit(e) == 0 ? 0 : 2; } catch (const std::exception &e) {
         std::fprintf(stderr, "%s\n", one_line(e.what()).c_str());

@@ -1,0 +1,32 @@
+#include "tools/halyard/kernels.h"
+
+#include "dsl/op.h"
+#include "primitives/library.h"
+#include "registry/error.h"
+#include "registry/kernel_library.h"
+
+namespace halyard::command {
+namespace {
+
+std::vector<std::string> &names() {
+    static std::vector<std::string> all;
+    return all;
+}
+
+}  // namespace
+
+void load_kernels(const std::string &path) {
+    const KernelLibrary &opened = open_kernel_library(path);
+    const std::vector<const OpFile *> files = opened.files();
+    for (const OpFile *file : files)
+        for (const OpRecord &r : file->ops) {
+            if (library().find(r.name)) throw Error(path, "has an op " + r.name + ", and so has the kit or another library");
+            names().push_back(r.name);
+        }
+    library().add(files);
+    opened.list(op_table());
+}
+
+const std::vector<std::string> &loaded_ops() { return names(); }
+
+}  // namespace halyard::command
