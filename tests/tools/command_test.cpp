@@ -207,6 +207,48 @@ TEST_F(Command, KeepsToItsEnvironment) {
     }
 }
 
+TEST_F(Command, OpensOnlyKernelLibrariesThatFit) {
+    std::ofstream(dir / "text.so") << "no library";
+    expect_refused("ops --kernels none.so", "[none.so] no such kernel library");
+    expect_refused("ops --kernels text.so", "[text.so] can't be opened: ");
+    expect_refused("ops --kernels " HALYARD_ANY_LIBRARY, "] is no kernel library: it has no symbol halyard_kernels");
+    expect_refused("ops --kernels " HALYARD_OTHER_KIT_2, "] was built with kit 7.1.0, kernel ABI 2; this kit, ");
+    expect_refused("ops --kernels " HALYARD_OTHER_KIT_1, "] was built with kit 7.1.0, records of bytes 1; this kit, ");
+}
+
+TEST_F(Command, NewWritesAnOpBesideTheOthers) {
+    fs::create_directories(dir / "kernels");
+    std::ofstream(dir / "kernels/CMakeLists.txt") << "halyard_op(unary)\nhalyard_ops_done()\n";
+    const Result r = halyard("new row_scale --like softmax");
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_NE(r.out.find("halyard check row_scale"), std::string::npos) << r.out;
+    EXPECT_EQ(text_of(dir / "kernels/CMakeLists.txt"), "halyard_op(unary)\nhalyard_op(row_scale)\nhalyard_ops_done()\n");
+    const std::string file = text_of(dir / "kernels/row_scale.cpp");
+    EXPECT_NE(file.find("struct RowScaleDx : Rows"), std::string::npos) << file;
+    EXPECT_EQ(file.find("new_op"), std::string::npos) << file;
+    expect_refused("new row_scale", "[kernels/row_scale.cpp] is there already");
+}
+
+TEST_F(Command, NewRefusesNamesFilesAndFolders) {
+    expect_refused("new fresh", "[new] this folder is neither the kit's nor that of a project");
+    expect_refused("new softmax", "[softmax] is an op already: softmax: x[..n,c] -> y[..n,c]");
+    expect_refused("new concat", "[concat] is an op already");
+    expect_refused("new mat_mul --project p", "[mat_mul] would be ops::MatMul, which is the class of matmul");
+    expect_refused("new Fresh --project p", "[Fresh] is no name for an op");
+    expect_refused("new 2d --project p", "[2d] is no name for an op");
+    expect_refused("new switch --project p", "[switch] is no name for an op: C++ has that word");
+    expect_refused("new fresh --project my-ops", "[my-ops] is no name for a project");
+    expect_refused("new fresh --project kernels", "[kernels] is no name for a project");
+    std::ofstream(dir / "file") << "in the way";
+    expect_refused("new fresh --project file", "[file] is there already");
+    expect_refused("new fresh --project file/p", "[file/p] can't be created");
+    EXPECT_FALSE(exists("p"));
+    EXPECT_EQ(halyard("new fresh --like tensor").status, 2);
+    ASSERT_EQ(halyard("new fresh --project p/").status, 0);
+    EXPECT_NE(text_of(dir / "p/CMakeLists.txt").find("project(p "), std::string::npos);
+    expect_refused("new fresh --project p", "[p] is there already");
+}
+
 TEST_F(Command, ExitsWith2WhenTheCommandLineIsWrong) {
     EXPECT_EQ(halyard("").status, 0);
     EXPECT_EQ(halyard("run --help").status, 0);

@@ -22,19 +22,15 @@ void Report::skip(const std::string &why) {
     if (std::find(notes.begin(), notes.end(), why) == notes.end()) notes.push_back(why);
 }
 
-std::vector<Isa> isas_of(const Options &o) {
+std::vector<Isa> isas_of(const Op &op, const Options &o) {
     if (!o.isas.empty()) return o.isas;
-    static const std::vector<Isa> built = [] {  // of what this CPU has, what this build has kernels for
-        bool has[isa_count] = {};
-        for (const RegisteredOp *op : library().ops())
-            for (const KernelEntry &k : op->kernels)
-                if (k.backend == "cpu") has[(int)k.isa] = true;
-        std::vector<Isa> all;
-        for (int i = 0; i <= (int)host_isa(); i++)
-            if (has[i]) all.push_back((Isa)i);
-        return all;
-    }();
-    return built;
+    bool has[isa_count] = {};
+    for (const KernelEntry &k : library().at(op.name).kernels)
+        if (k.backend == "cpu") has[(int)k.isa] = true;
+    std::vector<Isa> all;
+    for (int i = 0; i <= (int)host_isa(); i++)
+        if (has[i]) all.push_back((Isa)i);
+    return all;
 }
 
 namespace {
@@ -69,7 +65,7 @@ bool can_run(const OpRecord &op, const KernelEntry &k) {
 }  // namespace
 
 void check_reference(const Op &op, const Options &o, Report &r) {
-    const std::vector<Isa> isas = isas_of(o);
+    const std::vector<Isa> isas = isas_of(op, o);
     for (auto &dtypes : op.dtypes) {
         std::set<std::pair<std::string, Isa>> reached;
         for (auto &sample : op.samples) {
@@ -160,7 +156,7 @@ void check_specials(const Op &op, const Options &o, Report &r) {
         }
         c.fit_forward_outputs(op);
         c.solve(op);
-        for (Isa isa : isas_of(o)) {
+        for (Isa isa : isas_of(op, o)) {
             const Force force(isa, "");
             const auto out = dispatch(c.registered, c.in, c.attrs);
             for (size_t k = 0; k < out.size(); k++) {
@@ -225,6 +221,7 @@ Report check_op(const std::string &name, const Options &o) {
     const OpPtr op = op_table().make(name);
     if (!op) throw DispatchError(name, "no such op");
     if (op->form == Form::composite) return r.skip("composite: its parts are checked, and tests/primitives checks the whole"), r;
+    if (isas_of(*op, o).empty()) return r.fail("has no kernel that this CPU can run"), r;
     using Check = void (*)(const Op &, const Options &, Report &);
     for (Check check : {check_reference, check_views, check_zero_sizes, check_refusals, check_specials, check_threads, check_exact, check_gradients, check_adjoints, check_device})
         try {

@@ -10,7 +10,7 @@
 namespace halyard::check {
 
 struct Options {
-    std::vector<Isa> isas;  // empty: all that this CPU has
+    std::vector<Isa> isas;  // empty: all that this CPU has and the op was built for
     bool quick = false;     // fewer samples per kernel, no derived adjoints
 };
 
@@ -40,6 +40,6 @@ void check_gradients(const Op &op, const Options &o, Report &r);     // gradient
 void check_adjoints(const Op &op, const Options &o, Report &r);      // gradient ops against the adjoint Halide derives
 void check_device(const Op &op, const Options &o, Report &r);        // OpenCL, where a device answers and the op has a GPU schedule
 
-std::vector<Isa> isas_of(const Options &o);
+std::vector<Isa> isas_of(const Op &op, const Options &o);
 
 }  // namespace halyard::check

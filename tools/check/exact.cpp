@@ -48,7 +48,7 @@ void check_exact(const Op &op, const Options &o, Report &r) {
     bool f32 = false;
     for (auto &d : op.dtypes) f32 |= d.substr(0, 3) == "f32" && (d.size() == 3 || d == "f32,f32");
     if (!f32) return r.skip("exact mode: the op has no f32 kernels");
-    const std::vector<Isa> all = isas_of(o);
+    const std::vector<Isa> all = isas_of(op, o);
     for (auto &v : op.variants) {
         KernelFn plain;
         try {

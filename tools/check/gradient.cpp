@@ -129,7 +129,7 @@ void check_adjoints(const Op &op, const Options &o, Report &r) {
     for (auto &input : registered.gradient_inputs) {
         KernelFn derived;
         Instance i;
-        i.dtypes = "f64", i.isa = isas_of(o).back(), i.variant = variant, i.adjoint_in = input;
+        i.dtypes = "f64", i.isa = isas_of(op, o).back(), i.variant = variant, i.adjoint_in = input;
         try {
             derived = Kernel(op_table().make(op.name), i).load();
         } catch (const std::exception &e) {
@@ -145,7 +145,7 @@ void check_adjoints(const Op &op, const Options &o, Report &r) {
         const Tensor mine = dispatch1(g, gradient_inputs(g, c, dy, op), attrs);
 
         // The derived kernel takes the op's inputs and dy: its plan is the op's, with dy appended and dx as the output.
-        const Force force(isas_of(o).back(), variant);
+        const Force force(isas_of(op, o).back(), variant);
         std::vector<OperandMeta> metas;
         for (const Tensor &t : c.in) metas.push_back(meta_of(t));
         Plan p = make_plan(registered, metas, c.attrs);

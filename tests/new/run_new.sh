@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# A project outside of the tree, as a user gets it: installs the kit, lets `halyard new` write the project and an op of every kind,
+# builds, runs its program, and checks all ops through the installed command. Usage: run_new.sh BUILD_DIR
+set -euo pipefail
+build_dir="$1"
+dir="$(mktemp -d "${TMPDIR:-/tmp}/halyard_new.XXXXXX")"
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+# One instruction set is enough; and the compiler's cache shall not see this folder's name.
+export HALYARD_ISAS="${HALYARD_ISAS:-avx2}" CCACHE_BASEDIR="$dir" CCACHE_NOHASHDIR=true
+fail() { echo "new: $*"; exit 1; }
+# expect TEXT command...: the command succeeds and its output has the text.
+expect() {
+    local text="$1" out
+    shift
+    out="$("$@" 2>&1)" || fail "$* failed: $out"
+    [[ "$out" == *"$text"* ]] || fail "$* doesn't say '$text' but: $out"
+}
+
+cmake --install "$build_dir" --prefix "$dir/kit" >/dev/null
+for file in bin/halyard lib/libhalyard.so lib/libhalyard_dsl.so lib/libhalyard_registry.so lib/cmake/Halyard/HalyardConfig.cmake \
+    include/halyard/dsl/op.h include/halyard/primitives/ops.h include/halyard/kernels/rows.h share/halyard/templates/unary.cpp; do
+    [ -e "kit/$file" ] || fail "$file was not installed"
+done
+
+kit/bin/halyard new soft_step --project shop
+(cd shop && for kind in softmax matmul conv2d; do ../kit/bin/halyard new "my_$kind" --like "$kind"; done)
+for file in shop/*.cpp; do
+    [ "$(wc -l < "$file")" -le 60 ] || fail "$file has more than 60 lines"
+    ! grep -n 'new_op\|NewOp\|new_project' "$file" || fail "$file kept a name of the template"
+done
+cmake -S shop -B shop/build -G Ninja -DCMAKE_PREFIX_PATH="$dir/kit" -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror" \
+    "-DCMAKE_CXX_COMPILER_LAUNCHER=$(command -v ccache || true)"
+cmake --build shop/build --parallel 2
+[ "$(shop/build/shop_main)" = "[[0, 0.333333, 0.5], [0.6, 0.666667, 0.714286]] f32[2,3]" ] || fail "shop_main says $(shop/build/shop_main)"
+
+halyard() { "$dir/kit/bin/halyard" --kernels "$dir/shop/build/libshop_kernels.so" "$@"; }
+halyard check
+expect "x[*] -> y[*]" halyard ops soft_step
+expect ": chosen" halyard explain my_matmul
+expect "against the reference" halyard bench my_softmax --shape "n=3 c=7" --rounds 2 --min-time 0.0005
+python3 - <<'PY'
+import struct
+header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }".ljust(117) + "\n"
+open("x.npy", "wb").write(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header.encode() + struct.pack("<2f", 1, -3))
+PY
+expect "f32[2]" halyard run soft_step --in x.npy --grad y=x.npy --out-dir out
+[ -e out/d_x.npy ] || fail "run gave no gradient"
+(cd shop/build && ctest --output-on-failure -R main)
+echo "new: a project of four ops, built and checked against the installed kit"

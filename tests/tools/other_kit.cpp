@@ -1,0 +1,16 @@
+// A kernel library of another kit. Everything but the first three members has moved there: whoever calls them dies.
+#include <cstdint>
+
+namespace {
+struct OtherLibrary {
+    int32_t abi = OTHER_ABI, record_bytes = 1;
+    const char *kit = "7.1.0";
+    void *files = nullptr, *list = nullptr;
+};
+}  // namespace
+
+extern "C" const void *halyard_kernels();
+extern "C" const void *halyard_kernels() {
+    static const OtherLibrary library;
+    return &library;
+}
