@@ -3,8 +3,8 @@
 #   gen_NAME     the generator with just this file in it: touching one op rebuilds one op
 #   <build>/kernels/NAME.{kernels.a,records.cpp,face.h}, gathered by halyard_ops_done() in the kit, by halyard_library() elsewhere
 # In other projects generated files and symbols begin with the project's name: the kit may have an op file of the same name.
-include_guard(GLOBAL)
-set(HALYARD_KERNEL_DIR "${PROJECT_BINARY_DIR}/kernels")
+set(HALYARD_BINARY_DIR "${PROJECT_BINARY_DIR}")
+set(HALYARD_KERNEL_DIR "${HALYARD_BINARY_DIR}/kernels")
 set(_isas "${HALYARD_KIT_ISAS}")  # an installed kit's own
 if(NOT _isas)
   set(_isas "baseline,avx2,avx512")
@@ -48,7 +48,7 @@ void list_ops(OpTable &ops) { halyard_list_@file@(ops); }
   add_executable(gen_${NAME} "${HALYARD_KERNEL_DIR}/list_${file}.cpp" $<TARGET_OBJECTS:op_${NAME}> ${used})
   target_link_libraries(gen_${NAME} PRIVATE Halyard::halyard_gen_main Halyard::halyard_kernel_base)
   set_target_properties(op_${NAME} gen_${NAME} PROPERTIES HALYARD_BUILD_TIME ON POSITION_INDEPENDENT_CODE ON)
-  set_target_properties(gen_${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/gen")
+  set_target_properties(gen_${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${HALYARD_BINARY_DIR}/gen")
 
   set(out "${HALYARD_KERNEL_DIR}/${file}")
   set(flags --isas ${_build_isas})
@@ -96,7 +96,7 @@ endfunction()
 # and op_sources (the build-time code of all op files, for development tools).
 function(halyard_ops_done)
   _halyard_gather()
-  set(generated "${CMAKE_BINARY_DIR}/generated")
+  set(generated "${HALYARD_BINARY_DIR}/generated")
   file(CONFIGURE OUTPUT "${generated}/op_files.cpp" CONTENT
 "#include \"registry/op_files.h\"
 
@@ -139,13 +139,13 @@ void list_all_ops(OpTable &ops) {
   target_sources(op_sources INTERFACE ${objects} "${generated}/list_all_ops.cpp")
 endfunction()
 
-# In other projects, after their halyard_op() lines:
+# In other projects, after the halyard_op() lines of the same CMakeLists.txt:
 #   NAME          static library of records and kernels, for programs. Header: NAME/ops.h, the ops' faces and NAME_op_files(),
 #                 which a program gives to library().add() before it calls one
 #   NAME_kernels  libNAME_kernels.so: these and the build-time code, for `halyard --kernels`
 function(halyard_library NAME)
   _halyard_gather()
-  set(generated "${PROJECT_BINARY_DIR}/generated")
+  set(generated "${HALYARD_BINARY_DIR}/generated")
   file(CONFIGURE OUTPUT "${generated}/${NAME}/op_files.cpp" CONTENT
 "#include \"registry/op_files.h\"
 
@@ -197,7 +197,7 @@ std::vector<const OpFile *> @NAME@_op_files();  // for library().add(), before t
   add_custom_target(${NAME}_generated DEPENDS ${archives} ${headers})
   add_library(${NAME} STATIC $<TARGET_OBJECTS:${NAME}_records>)
   set_target_properties(${NAME} PROPERTIES LINKER_LANGUAGE CXX)
-  target_include_directories(${NAME} INTERFACE "${generated}" "${PROJECT_BINARY_DIR}")
+  target_include_directories(${NAME} INTERFACE "${generated}" "${HALYARD_BINARY_DIR}")
   target_link_libraries(${NAME} PUBLIC Halyard::halyard ${archives})
 
   # Its own copy of everything but the one symbol: whatever the program that opens it has by the same name.

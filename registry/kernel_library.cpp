@@ -23,7 +23,7 @@ const KernelLibrary &open_kernel_library(const std::string &path) {
                                 "; this kit, " HALYARD_VERSION ", has " + std::to_string(ours) + ": build it again");
     };
     if (library.abi != here.abi) refuse("kernel ABI", library.abi, here.abi);
-    if (library.record_bytes != here.record_bytes) refuse("records of bytes", library.record_bytes, here.record_bytes);
+    if (library.record_bytes != here.record_bytes) refuse("record size", library.record_bytes, here.record_bytes);
     return library;
 }
 
