@@ -6,7 +6,7 @@ set(_package "${CMAKE_INSTALL_LIBDIR}/cmake/Halyard")
 set(_headers "${CMAKE_INSTALL_INCLUDEDIR}/halyard")
 set(_templates "${CMAKE_INSTALL_DATADIR}/halyard/templates")
 
-set(_libraries halyard halyard_dsl halyard_gen_main halyard_kernel_base halyard_registry)
+set(_libraries halyard halyard_dsl halyard_gen_main halyard_kernel_base halyard_kit_ops halyard_registry)
 get_filename_component(_halide "${HALIDE_LIBRARY}" DIRECTORY)
 set_target_properties(halyard halyard_dsl halyard_registry halyard_command PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};${_halide}")
 install(TARGETS ${_libraries} halyard_command halyard_flags EXPORT HalyardTargets)

@@ -1,4 +1,5 @@
-# halyard_op(NAME [USES other op files]): NAME.cpp beside the CMakeLists.txt becomes, in one line (USES: those whose ops its chains name),
+# halyard_op(NAME [USES other op files]): NAME.cpp beside the CMakeLists.txt becomes, in one line (USES: those whose ops its chains name;
+# in other projects, those of their own: the kit's are there anyway),
 #   op_NAME      its build-time code, which development tools link for the JIT, checks and references
 #   gen_NAME     the generator with just this file in it: touching one op rebuilds one op
 #   <build>/kernels/NAME.{kernels.a,records.cpp,face.h}, gathered by halyard_ops_done() in the kit, by halyard_library() elsewhere
@@ -46,7 +47,7 @@ void list_ops(OpTable &ops) { halyard_list_@file@(ops); }
 }  // namespace halyard
 " @ONLY)
   add_executable(gen_${NAME} "${HALYARD_KERNEL_DIR}/list_${file}.cpp" $<TARGET_OBJECTS:op_${NAME}> ${used})
-  target_link_libraries(gen_${NAME} PRIVATE Halyard::halyard_gen_main Halyard::halyard_kernel_base)
+  target_link_libraries(gen_${NAME} PRIVATE Halyard::halyard_gen_main $<TARGET_NAME_IF_EXISTS:Halyard::halyard_kit_ops> Halyard::halyard_kernel_base)
   set_target_properties(op_${NAME} gen_${NAME} PROPERTIES HALYARD_BUILD_TIME ON POSITION_INDEPENDENT_CODE ON)
   set_target_properties(gen_${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${HALYARD_BINARY_DIR}/gen")
 
@@ -137,6 +138,9 @@ void list_all_ops(OpTable &ops) {
   add_library(op_sources INTERFACE)
   target_link_libraries(op_sources INTERFACE halyard_kernel_base)
   target_sources(op_sources INTERFACE ${objects} "${generated}/list_all_ops.cpp")
+  add_library(halyard_kit_ops STATIC ${objects})  # for the chains of other projects
+  target_link_libraries(halyard_kit_ops PUBLIC halyard_kernel_base)
+  set_target_properties(halyard_kit_ops PROPERTIES LINKER_LANGUAGE CXX)
 endfunction()
 
 # In other projects, after the halyard_op() lines of the same CMakeLists.txt:
@@ -202,7 +206,7 @@ std::vector<const OpFile *> @NAME@_op_files();  // for library().add(), before t
 
   # Its own copy of everything but the one symbol: whatever the program that opens it has by the same name.
   add_library(${NAME}_kernels MODULE "${generated}/${NAME}/kernel_library.cpp" $<TARGET_OBJECTS:${NAME}_records> ${objects})
-  target_link_libraries(${NAME}_kernels PRIVATE Halyard::halyard_kernel_base ${archives})
+  target_link_libraries(${NAME}_kernels PRIVATE Halyard::halyard_kit_ops ${archives})
   target_link_options(${NAME}_kernels PRIVATE "LINKER:--version-script=${generated}/${NAME}/exports.map")
   foreach(target ${NAME} ${NAME}_kernels)
     add_dependencies(${target} ${NAME}_generated)

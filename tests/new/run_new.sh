@@ -25,6 +25,33 @@ done
 
 kit/bin/halyard new soft_step --project shop
 (cd shop && for kind in softmax matmul conv2d; do ../kit/bin/halyard new "my_$kind" --like "$kind"; done)
+# A chain of the kit's ops, as kernels/fused.cpp writes one.
+cat > shop/add_silu.cpp <<'CPP'
+#include "dsl/chain.h"
+
+namespace halyard {
+void halyard_list_binary(OpTable &ops);
+void halyard_list_unary(OpTable &ops);
+namespace {
+const OpTable &parts() {
+    static const OpTable table = [] {
+        OpTable t;
+        halyard_list_binary(t), halyard_list_unary(t);
+        return t;
+    }();
+    return table;
+}
+struct AddSilu : Chain {
+    AddSilu() : Chain(parts(), "add_silu", "x[*] z[*] -> y[*]", "s = add(x, z); y = silu(s)") {
+        samples = {"d0=1 d1=1 d2=1", "d0=2 d1=3 d2=37"};
+        contract.ulps = 4;
+    }
+};
+}  // namespace
+HALYARD_OPS { ops.add<AddSilu>(); }
+}  // namespace halyard
+CPP
+sed -i 's/^halyard_library/halyard_op(add_silu)\n&/' shop/CMakeLists.txt
 for file in shop/*.cpp; do
     [ "$(wc -l < "$file")" -le 60 ] || fail "$file has more than 60 lines"
     ! grep -n 'new_op\|NewOp\|new_project' "$file" || fail "$file kept a name of the template"
@@ -47,4 +74,4 @@ PY
 expect "f32[2]" halyard run soft_step --in x.npy --grad y=x.npy --out-dir out
 [ -e out/d_x.npy ] || fail "run gave no gradient"
 (cd shop/build && ctest --output-on-failure -R main)
-echo "new: a project of four ops, built and checked against the installed kit"
+echo "new: a project of five ops, built and checked against the installed kit"
