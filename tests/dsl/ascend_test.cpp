@@ -2,12 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <map>
-#include <regex>
 #include <sstream>
 
 #include "dsl/all_ops.h"
-#include "dsl/kernel.h"
+#include "dsl/lower.h"
 
 namespace halyard {
 namespace {
@@ -17,21 +15,6 @@ std::string program(const std::string &op, const std::string &dtype) {
     Instance i;
     i.backend = "ascend", i.dtypes = dtype;
     return Kernel(op_table().make(op), i).davinci();
-}
-
-// Names carry counters that depend on what was compiled before: relu$3 -> relu, and t74, t75 -> t0, t1.
-std::string without_counters(const std::string &text) {
-    std::string s = std::regex_replace(text, std::regex("\\$[0-9]+"), "");
-    std::map<std::string, std::string> lets;
-    std::string out;
-    const std::regex name("\\bt[0-9]+\\b");
-    size_t at = 0;
-    for (auto m = std::sregex_iterator(s.begin(), s.end(), name); m != std::sregex_iterator(); ++m) {
-        const auto it = lets.emplace(m->str(), "t" + std::to_string(lets.size())).first;
-        out += s.substr(at, (size_t)m->position() - at) + it->second;
-        at = (size_t)m->position() + m->str().size();
-    }
-    return out + s.substr(at);
 }
 
 class Ascend : public testing::TestWithParam<std::pair<const char *, const char *>> {};

@@ -1,11 +1,9 @@
 // halyard bench: all variants of an op side by side, beside other libraries, each with its error.
 #include "dsl/all_ops.h"
 #include "dsl/op.h"
-#include "primitives/library.h"
 #include "registry/parallel.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/command.h"
-#include "tools/halyard/joined.h"
 #include "tools/halyard/report.h"
 
 namespace halyard::command {
@@ -18,22 +16,13 @@ struct Options {
     Timing timing;
 };
 
-// One of the record's sets of dtypes, in full.
-std::string set_of(const OpRecord &r, const std::string &given) {
-    for (auto &d : r.dtypes)
-        if (given.empty() || d == given || d.starts_with(given + ",")) return d;
-    return given;
-}
-
 int bench(Options o) {
-    if (joined_op(o.op)) throw DispatchError(o.op, "has no kernels of its own: it is made of views and copies");
-    const RegisteredOp &op = library().at(o.op);
-    if (op.record.form == Form::composite) throw DispatchError(o.op, "has no kernels of its own: it is composed of other ops");
+    const RegisteredOp &op = op_with_kernels(o.op);
     check_variant(op.record, o.selection.variant);
     if (o.selection.isa != "all") Target("cpu", o.selection.isa, "");
     if (o.selection.threads.empty()) o.selection.threads = {threads()};
     list_all_ops(op_table());
-    const std::string dtypes = set_of(op.record, o.dtype);
+    const std::string dtypes = dtype_set(op.record, o.dtype);
     std::vector<std::string> problems = o.shapes.empty() ? op.record.bench : o.shapes;
     if (problems.empty()) problems = {problems_of(op.record).back()};
 

@@ -5,6 +5,8 @@
 #include <sstream>
 
 #include "primitives/adjoint.h"
+#include "primitives/library.h"
+#include "tools/halyard/joined.h"
 
 namespace halyard::command {
 namespace {
@@ -73,16 +75,18 @@ Shape shape_from(const std::string &op, const std::string &text) {
     return s;
 }
 
-std::vector<DType> dtypes_from(const RegisteredOp &op, const std::string &set) {
-    const OpRecord &r = op.record;
-    std::string key = r.dtypes.empty() ? "f32" : r.dtypes[0], all;
-    bool found = set.empty();
-    for (auto &d : r.dtypes) {
+std::string dtype_set(const OpRecord &op, const std::string &given) {
+    if (given.empty()) return op.dtypes.empty() ? "f32" : op.dtypes[0];
+    std::string all;
+    for (auto &d : op.dtypes) {
+        if (d == given || d.starts_with(given + ",")) return d;
         all += (all.empty() ? "" : " ") + d;
-        if (!found && (d == set || d.starts_with(set + ","))) key = d, found = true;
     }
-    if (!found) throw DTypeError(r.name, "no kernels for " + set + ", there are " + all);
-    const std::vector<std::string> bound = split(key, ',');
+    throw DTypeError(op.name, "no kernels for " + given + ", there are " + all);
+}
+
+std::vector<DType> dtypes_from(const RegisteredOp &op, const std::string &set) {
+    const std::vector<std::string> bound = split(dtype_set(op.record, set), ',');
     std::map<std::string, DType> variables;
     std::vector<DType> dtypes;
     for (auto *list : {&op.signature.inputs, &op.signature.outputs})
@@ -109,6 +113,13 @@ void check_variant(const OpRecord &op, const std::string &variant) {
         all += (all.empty() ? "" : ", ") + v.name;
     }
     if (!variant.empty()) throw AttrError(op.name, "no variant '" + variant + "', there " + (all.empty() ? "is only one, without a name" : "are " + all));
+}
+
+const RegisteredOp &op_with_kernels(const std::string &name) {
+    if (joined_op(name)) throw DispatchError(name, "has no kernels of its own: it is made of views and copies");
+    const RegisteredOp &op = library().at(name);
+    if (op.record.form == Form::composite) throw DispatchError(name, "has no kernels of its own: it is composed of other ops");
+    return op;
 }
 
 Target::Target(const std::string &device_name, const std::string &isa, const std::string &variant) {

@@ -24,8 +24,12 @@ std::vector<std::optional<std::string>> by_tensor(const std::string &op, const c
 // Extents of "2x3x8x8"; "scalar" is rank 0. Throws ShapeError.
 Shape shape_from(const std::string &op, const std::string &text);
 
+// One of the op's sets of dtypes, given by it or its beginning ("f32" for "f32,i32"); empty = the first. Throws DTypeError when
+// the op has no such set.
+std::string dtype_set(const OpRecord &op, const std::string &given);
+
 // A dtype for every input of `op` (for the outputs too, behind them): concrete ones as the signature says, type variables from
-// `set`, one of the record's dtypes or its beginning; empty = the first of the record. Throws DTypeError when the op has no such set.
+// `set`, as dtype_set() reads it.
 std::vector<DType> dtypes_from(const RegisteredOp &op, const std::string &set);
 
 // Inputs in which `op` has a gradient: by a gradient op, composed of other ops, or through the ops it is composed of.
@@ -33,6 +37,9 @@ std::vector<size_t> differentiable_inputs(const RegisteredOp &op);
 
 // Throws AttrError when `variant` isn't empty and not one of the op's.
 void check_variant(const OpRecord &op, const std::string &variant);
+
+// The op of that name. Throws DispatchError when there is none, and when it has no kernels of its own.
+const RegisteredOp &op_with_kernels(const std::string &name);
 
 bool is_variable(const std::string &dtype);  // T, U, ...: capital letters stand for any dtype
 

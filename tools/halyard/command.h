@@ -11,6 +11,7 @@ using Run = std::function<int()>;
 void add_ops(CLI::App &app, Run &run);
 void add_run(CLI::App &app, Run &run);
 void add_explain(CLI::App &app, Run &run);
+void add_lower(CLI::App &app, Run &run);
 void add_check(CLI::App &app, Run &run);
 void add_bench(CLI::App &app, Run &run);
 void add_train(CLI::App &app, Run &run);

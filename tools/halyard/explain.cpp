@@ -1,10 +1,8 @@
 // halyard explain: which kernel a call gets, and what refused the others.
 #include <cstdio>
 
-#include "primitives/library.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/command.h"
-#include "tools/halyard/joined.h"
 #include "tools/halyard/trial.h"
 
 namespace halyard::command {
@@ -16,9 +14,7 @@ struct Options {
 };
 
 int explain_call(const Options &o) {
-    if (joined_op(o.op)) throw DispatchError(o.op, "has no kernels of its own: it is made of views and copies");
-    const RegisteredOp &op = library().at(o.op);
-    if (op.record.form == Form::composite) throw DispatchError(o.op, "has no kernels of its own: it is composed of other ops");
+    const RegisteredOp &op = op_with_kernels(o.op);
     check_variant(op.record, o.variant);
     const Target target(o.device, o.isa, o.variant);
     if (o.shapes.empty()) {

@@ -1,0 +1,138 @@
+#include "dsl/lower.h"
+
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+namespace halyard {
+namespace fs = std::filesystem;
+using Halide::OutputFileType;
+
+const std::vector<TextForm> &text_forms() {
+    static const std::vector<TextForm> forms = {
+        {"loops", "the loop nest", {"cpu", "opencl", "cuda", "ascend"}, "//"},
+        {"stmt", "the lowered statement", {"cpu", "opencl", "cuda", "ascend"}, "//"},
+        {"html", "the lowered statement beside the assembly, as a page", {"cpu", "opencl", "cuda"}, ""},
+        {"llvm", "LLVM's language", {"cpu"}, ";"},
+        {"asm", "assembly, without directives", {"cpu"}, "#"},
+        {"c", "C++ source", {"cpu"}, "//"},
+        {"opencl", "OpenCL C of the device's part", {"opencl"}, "//"},
+        {"ptx", "PTX of the device's part", {"cuda"}, "//"},
+        {"dv", "Ascend's instructions", {"ascend"}, "#"},
+    };
+    return forms;
+}
+
+namespace {
+
+bool in_name(char c) { return std::isalnum((unsigned char)c) || c == '_' || c == '$'; }
+
+// Every name in `text` once through `f`.
+template<class F> std::string with_names(const std::string &text, F f) {
+    std::string out;
+    for (size_t i = 0; i < text.size();) {
+        size_t end = i;
+        while (end < text.size() && in_name(text[end])) end++;
+        if (end == i) out += text[i++];
+        else out += f(text.substr(i, end - i)), i = end;
+    }
+    return out;
+}
+
+bool is_number(const std::string &s) { return !s.empty() && s.find_first_not_of("0123456789") == std::string::npos; }
+
+// "relu" of relu$3, "t" of t74, "" of a name without a counter.
+std::string stem_of(const std::string &name) {
+    if (const size_t at = name.rfind('$'); at != std::string::npos) return is_number(name.substr(at + 1)) ? name.substr(0, at) : "";
+    return name[0] == 't' && is_number(name.substr(1)) ? "t" : "";
+}
+
+// Code only: no directives, no data, and neither the wrapper that unpacks arguments nor the one that names them.
+std::string instructions(const std::string &text) {
+    std::string out;
+    bool code = true, wanted = true;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        const size_t first = line.find_first_not_of(" \t");
+        if (first == std::string::npos || line[first] == '#') continue;
+        if (first > 0 && line[first] == '.') {
+            if (line.find(".text", first) != std::string::npos) code = true;
+            else if (line.compare(first, 8, ".section") == 0) code = false;
+            continue;
+        }
+        if (!code) continue;
+        if (first == 0) {
+            line.erase(line.find(':') + 1);
+            if (line.starts_with(".Lfunc") || line.starts_with(".Ltmp")) continue;
+            if (line[0] != '.') wanted = line.find("_argv\":") == std::string::npos && !line.ends_with("_argv:") && !line.ends_with("_metadata:");
+            if (wanted && line[0] != '.' && !out.empty()) out += "\n";
+        }
+        if (wanted) out += line + "\n";
+    }
+    return out;
+}
+
+std::string compiled(Kernel &k, OutputFileType type, const std::string &scratch) {
+    k.pipeline.compile_to({{type, scratch}}, k.arguments(), k.instance.symbol(k.op->name), k.target);
+    std::ifstream file(scratch, std::ios::binary);
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    file.close();
+    fs::remove(scratch);
+    while (!text.empty() && text.back() == '\0') text.pop_back();  // device code ends in one
+    return text;
+}
+
+std::string loop_nest(Kernel &k) {  // Halide prints it
+    std::ostringstream text;
+    std::streambuf *const old = std::cerr.rdbuf(text.rdbuf());
+    try {
+        k.pipeline.print_loop_nest();
+    } catch (...) {
+        std::cerr.rdbuf(old);
+        throw;
+    }
+    std::cerr.rdbuf(old);
+    return text.str();
+}
+
+}  // namespace
+
+std::string without_counters(const std::string &text) {
+    std::map<std::string, std::string> renamed;
+    std::map<std::string, int> seen;
+    with_names(text, [&](const std::string &name) {  // names as they are come first: nothing else may take them
+        if (stem_of(name).empty() && !renamed.count(name)) renamed[name] = name, seen[name] = 1;
+        return "";
+    });
+    return with_names(text, [&](const std::string &name) {
+        const std::string stem = stem_of(name);
+        auto it = renamed.find(name);
+        if (it == renamed.end()) {
+            const int n = seen[stem]++;
+            it = renamed.emplace(name, stem == "t" ? "t" + std::to_string(n) : n ? stem + "$" + std::to_string(n) : stem).first;
+        }
+        return it->second;
+    });
+}
+
+std::string text_of(Kernel &k, const std::string &form, const std::string &scratch) {
+    try {
+        if (form == "loops") return without_counters(loop_nest(k));
+        if (form == "stmt") return without_counters(compiled(k, OutputFileType::conceptual_stmt, scratch));
+        if (form == "html") return compiled(k, OutputFileType::stmt_html, scratch);
+        if (form == "llvm") return compiled(k, OutputFileType::llvm_assembly, scratch);
+        if (form == "asm") return instructions(compiled(k, OutputFileType::assembly, scratch));
+        if (form == "c") return compiled(k, OutputFileType::c_source, scratch);
+        if (form == "opencl" || form == "ptx") return compiled(k, OutputFileType::device_code, scratch);
+        if (form == "dv") return without_counters(k.davinci());
+    } catch (const Halide::Error &e) {  // no std::exception
+        throw Error(k.op->name, k.instance.symbol(k.op->name) + ": " + e.what());
+    } catch (const std::invalid_argument &e) {  // of davinci()
+        throw DispatchError(k.op->name, e.what());
+    }
+    throw AttrError(k.op->name, "no text form '" + form + "'");
+}
+
+}  // namespace halyard

@@ -1,0 +1,170 @@
+// halyard lower: what the text of an op becomes, for one of its kernels.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "dsl/all_ops.h"
+#include "dsl/lower.h"
+#include "tools/halyard/call.h"
+#include "tools/halyard/command.h"
+
+namespace halyard::command {
+namespace {
+namespace fs = std::filesystem;
+
+struct Options {
+    std::string op, to = "loops", device, isa, variant, dtype, out;
+    std::vector<std::string> picks;
+};
+
+template<class List> std::string listed(const List &list) {
+    std::ostringstream s;
+    for (auto &e : list) s << (s.tellp() > 0 ? ", " : "") << e;
+    return s.str();
+}
+
+const TextForm &form_of(const std::string &name) {
+    for (auto &f : text_forms())
+        if (f.name == name) return f;
+    throw AttrError("lower", "no form '" + name + "'");
+}
+
+// The kernel that was asked for, of those the kit builds. Its ISA need not be one of this build or of this CPU: nothing runs.
+Instance instance_of(const OpRecord &op, const TextForm &form, const Options &o) {
+    Instance i;
+    i.backend = o.device.empty() ? form.backends[0] : o.device;
+    if (std::find(form.backends.begin(), form.backends.end(), i.backend) == form.backends.end())
+        throw DispatchError(op.name, "--to " + form.name + " is for " + listed(form.backends) + ", not for " + i.backend);
+    i.dtypes = dtype_set(op, o.dtype);
+    check_variant(op, o.variant);
+    i.variant = o.variant.empty() ? op.variants[0].name : o.variant;
+    if (i.backend == "cpu") {
+        i.isa = o.isa.empty() ? host_isa() : isa_of(o.isa);
+        return i;
+    }
+    if (!o.isa.empty()) throw DispatchError(op.name, "--isa is a level of the CPU, the kernel is for " + i.backend);
+    if (i.backend == "ascend") return i;
+    const std::string last = op.variants.back().name;  // the one that takes every shape
+    if (!op.gpu) throw DispatchError(op.name, "no GPU schedule");
+    if (i.dtypes != "f32") throw DTypeError(op.name, "no GPU kernels for " + i.dtypes + ", there are f32");
+    if (!o.variant.empty() && o.variant != last) throw AttrError(op.name, "no GPU kernel of variant '" + o.variant + "', there is " + last);
+    i.variant = last;
+    return i;
+}
+
+// Only what the schedule offers: other values were never proved.
+Picks picks_from(const OpRecord &op, const Picks &offered, const std::vector<std::string> &texts) {
+    Picks picks;
+    for (auto &t : texts) {
+        const auto [name, value] = assignment(op.name, t);
+        const auto it = offered.offered.find(name);
+        if (it == offered.offered.end()) {
+            std::string all;
+            for (auto &[known, values] : offered.offered) all += (all.empty() ? "there are " : ", ") + known + " (" + listed(values) + ")";
+            throw AttrError(op.name, "no pick '" + name + "', " + (all.empty() ? "this kernel has none" : all));
+        }
+        bool found = false;
+        for (int v : it->second) found |= std::to_string(v) == value && (picks.chosen[name] = v, true);
+        if (!found) throw AttrError(op.name, name + " is '" + value + "', offered are " + listed(it->second));
+    }
+    return picks;
+}
+
+std::string read(const fs::path &path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string((std::istreambuf_iterator<char>(file)), {});
+}
+
+// Removed with everything in it.
+class Folder {
+public:
+    Folder() : path(fs::temp_directory_path() / ("halyard_lower_" + std::to_string(getpid()))) { fs::create_directories(path); }
+    ~Folder() {
+        std::error_code ignored;
+        fs::remove_all(path, ignored);
+    }
+    Folder(const Folder &) = delete;
+    Folder &operator=(const Folder &) = delete;
+    const fs::path path;
+};
+
+// text_of() in a child process: LLVM aborts where it can't go on.
+std::string text_in_child(Kernel &k, const std::string &form) {
+    const Folder folder;
+    const fs::path text = folder.path / "text", said = folder.path / "said";
+    std::fflush(nullptr);
+    const pid_t pid = fork();
+    if (pid < 0) throw Error(k.op->name, "fork failed");
+    if (pid == 0) {
+        int status = 0;
+        if (!std::freopen(said.c_str(), "w", stderr)) _exit(1);  // warnings of emulated f16, and last words
+        try {
+            std::ofstream(text, std::ios::binary) << text_of(k, form, (folder.path / "scratch").string());
+        } catch (const std::exception &e) {
+            std::ofstream(text) << e.what();
+            status = 1;
+        }
+        std::fflush(nullptr);
+        _exit(status);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    if (WIFSIGNALED(status))
+        throw DispatchError(k.op->name, "the code generator ended by signal " + std::to_string(WTERMSIG(status)) + ": " + read(said));
+    if (status != 0) throw std::runtime_error(read(text));  // an Error's text
+    return read(text);
+}
+
+// "// softmax f32 wide avx512: x86-64-linux-...; picks: rows=4 (4, 8)"
+std::string headline(const Kernel &k, const std::string &comment) {
+    if (comment.empty()) return "";
+    const Instance &i = k.instance;
+    std::string s = comment + " " + k.op->name + " " + i.dtypes + (i.variant.empty() ? "" : " " + i.variant) + " " + (i.backend == "cpu" ? name_of(i.isa) : i.backend);
+    s += ": " + k.target.to_string();
+    for (auto &[name, values] : i.picks.offered) s += "; " + name + "=" + std::to_string(i.picks(name, values)) + " of " + listed(values);
+    return s + "\n";
+}
+
+int lower(const Options &o) {
+    const OpRecord &op = op_with_kernels(o.op).record;
+    const TextForm &form = form_of(o.to);
+    Instance i = instance_of(op, form, o);
+    list_all_ops(op_table());
+    if (!o.picks.empty()) i.picks = picks_from(op, Kernel(op_table().make(o.op), i).instance.picks, o.picks);
+    Kernel k(op_table().make(o.op), i);
+    const std::string text = headline(k, form.comment) + text_in_child(k, form.name);
+    if (o.out.empty()) {
+        std::fwrite(text.data(), 1, text.size(), stdout);
+        return 0;
+    }
+    std::ofstream file(o.out, std::ios::binary);
+    file << text;
+    file.close();
+    if (!file) throw IoError(o.out, "can't be written");
+    return 0;
+}
+
+}  // namespace
+
+void add_lower(CLI::App &app, Run &chosen) {
+    auto o = std::make_shared<Options>();
+    std::vector<std::string> names;
+    std::string forms = "What to show. ";
+    for (auto &f : text_forms()) names.push_back(f.name), forms += f.name + ": " + f.doc + (&f == &text_forms().back() ? "" : "; ");
+    CLI::App *sub = app.add_subcommand("lower", "Show what an op becomes: loops, statement, assembly, device code");
+    sub->add_option("op", o->op, "Name of the op")->required();
+    sub->add_option("--to,-t", o->to, forms + ". Default: loops")->check(CLI::IsMember(names));
+    sub->add_option("--device", o->device, "cpu, opencl, cuda or ascend, where the form has several");
+    sub->add_option("--isa", o->isa, "baseline, avx2 or avx512; default: this CPU's best. Nothing runs, so any will do");
+    sub->add_option("--variant", o->variant, "One of the op's variants; default: its first, on a GPU the one that takes every shape");
+    sub->add_option("--dtype", o->dtype, "f32, f16, ... (f32,i32 where the op has two); default: the op's first");
+    sub->add_option("--picks", o->picks, "A value for one of the schedule's free choices: rows=4")->allow_extra_args(false);
+    sub->add_option("--out,-o", o->out, "File to write, instead of standard output");
+    sub->callback([o, &chosen] { chosen = [o] { return lower(*o); }; });
+}
+
+}  // namespace halyard::command
