@@ -49,7 +49,7 @@ std::string stem_of(const std::string &name) {
     return name[0] == 't' && is_number(name.substr(1)) ? "t" : "";
 }
 
-// Code only: no directives, no data, and neither the wrapper that unpacks arguments nor the one that names them.
+// Code only: no directives, no data, neither the wrapper that unpacks arguments nor the function that describes them.
 std::string instructions(const std::string &text) {
     std::string out;
     bool code = true, wanted = true;
@@ -101,19 +101,14 @@ std::string loop_nest(Kernel &k) {  // Halide prints it
 
 std::string without_counters(const std::string &text) {
     std::map<std::string, std::string> renamed;
-    std::map<std::string, int> seen;
-    with_names(text, [&](const std::string &name) {  // names as they are come first: nothing else may take them
-        if (stem_of(name).empty() && !renamed.count(name)) renamed[name] = name, seen[name] = 1;
-        return "";
-    });
+    std::map<std::string, int> next;
     return with_names(text, [&](const std::string &name) {
         const std::string stem = stem_of(name);
-        auto it = renamed.find(name);
-        if (it == renamed.end()) {
-            const int n = seen[stem]++;
-            it = renamed.emplace(name, stem == "t" ? "t" + std::to_string(n) : n ? stem + "$" + std::to_string(n) : stem).first;
-        }
-        return it->second;
+        if (stem.empty()) return name;
+        const auto [at, is_new] = renamed.emplace(name, stem);
+        if (is_new)
+            if (const int n = next[stem]++; stem == "t" || n > 0) at->second += (stem == "t" ? "" : "$") + std::to_string(n);
+        return at->second;
     });
 }
 

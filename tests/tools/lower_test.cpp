@@ -38,7 +38,7 @@ TEST_F(Lower, ShowsTheCpusCode) {
     const std::string code = halyard("lower relu --to asm --isa avx2").out;
     EXPECT_EQ(code.find(".section"), std::string::npos);
     EXPECT_EQ(code.find("_argv:"), std::string::npos);
-    EXPECT_EQ(code.find("\t."), std::string::npos);
+    EXPECT_EQ(code.find("\n\t."), std::string::npos);
     expect_text("relu --to llvm --isa avx2", {"; relu f32 avx2: ", "define ", "@hy_relu_f32_avx2("});
     expect_text("relu --to c --isa baseline", {"int hy_relu_f32_baseline(struct halide_buffer_t *"});
 }
@@ -77,8 +77,11 @@ TEST_F(Lower, RefusesWhatDoesNotExist) {
     expect_none("softmax --to ptx --variant wide", "[softmax] no GPU kernel of variant 'wide', there is short");
     expect_none("softmax --to ptx --isa avx2", "[softmax] --isa is a level of the CPU, the kernel is for cuda");
     expect_none("softmax --to asm --device cuda", "[softmax] --to asm is for cpu, not for cuda");
+    expect_none("softmax --to dv --variant wide", "[softmax] its Ascend kernel has no variants");
+    expect_none("softmax --to dv --dtype f64", "[softmax] no Ascend kernels for f64, there are f32, f16");
     expect_none("matmul --to dv", "[matmul] no Ascend schedule");
     expect_none("relu --out none/relu.txt", "[none/relu.txt] can't be written");
+    expect_refused("lower relu --to asm", "[relu] the code generator died (", "HL_LLVM_ARGS=-no-such-option");  // LLVM exits at once
     EXPECT_EQ(halyard("lower relu --to wasm").status, 2);
     EXPECT_EQ(halyard("lower").status, 2);
 }

@@ -47,7 +47,13 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const Options &o)
         return i;
     }
     if (!o.isa.empty()) throw DispatchError(op.name, "--isa is a level of the CPU, the kernel is for " + i.backend);
-    if (i.backend == "ascend") return i;
+    if (i.backend == "ascend") {
+        if (!o.variant.empty()) throw AttrError(op.name, "its Ascend kernel has no variants");
+        if (!i.dtypes.starts_with("f32") && !i.dtypes.starts_with("f16"))  // its vector unit has no other reals
+            throw DTypeError(op.name, "no Ascend kernels for " + i.dtypes + ", there are f32, f16");
+        i.variant.clear();
+        return i;
+    }
     const std::string last = op.variants.back().name;  // the one that takes every shape
     if (!op.gpu) throw DispatchError(op.name, "no GPU schedule");
     if (i.dtypes != "f32") throw DTypeError(op.name, "no GPU kernels for " + i.dtypes + ", there are f32");
@@ -56,7 +62,7 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const Options &o)
     return i;
 }
 
-// Only what the schedule offers: other values were never proved.
+// Only what the schedule offers: it was written for no other value.
 Picks picks_from(const OpRecord &op, const Picks &offered, const std::vector<std::string> &texts) {
     Picks picks;
     for (auto &t : texts) {
@@ -113,10 +119,11 @@ std::string text_in_child(Kernel &k, const std::string &form) {
     }
     int status = 0;
     waitpid(pid, &status, 0);
-    if (WIFSIGNALED(status))
-        throw DispatchError(k.op->name, "the code generator ended by signal " + std::to_string(WTERMSIG(status)) + ": " + read(said));
-    if (status != 0) throw std::runtime_error(read(text));  // an Error's text
-    return read(text);
+    const std::string result = read(text);
+    if (WIFSIGNALED(status) || (status != 0 && result.empty()))
+        throw DispatchError(k.op->name, "the code generator died (" + (WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : "exit " + std::to_string(WEXITSTATUS(status))) + "): " + read(said));
+    if (status != 0) throw std::runtime_error(result);  // an Error's text
+    return result;
 }
 
 // "// softmax f32 wide avx512: x86-64-linux-...; picks: rows=4 (4, 8)"
