@@ -79,10 +79,11 @@ std::string Kernel::object(const std::string &symbol) {
 }
 
 KernelFn Kernel::load() {
-    const std::string symbol = instance.symbol(op->name), object_path = object(symbol), library = object_path + ".so";
+    const std::string symbol = instance.symbol(op->name), object_path = object(symbol), library = fs::path(object_path).replace_extension(".so");
     if (!fs::exists(library))
         atomically(library, [&](const std::string &to) {
-            const std::string command = "ld -shared -o '" + to + "' '" + object_path + "'";
+            // -Bsymbolic: the kernel library exports the same names, and its kernel would take this one's calls.
+            const std::string command = "ld -shared -Bsymbolic -o '" + to + "' '" + object_path + "'";
             if (std::system(command.c_str()) != 0) throw DispatchError(op->name, "linking failed: " + command);
         });
     void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
