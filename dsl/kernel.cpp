@@ -35,6 +35,7 @@ Target target_of(const Instance &i) {
     if (i.backend == "opencl") text += "-opencl-cl_doubles";
     if (i.backend == "cuda") text += "-cuda-cuda_capability_80";
     if (!i.sanitizer.empty()) text += i.sanitizer == "thread" ? "-tsan" : "-asan";
+    if (i.profiled) text += "-profile";
     return Target(text + "-no_runtime");
 }
 

@@ -13,6 +13,7 @@ struct Instance {
     bool scheduled = true;         // false: the algorithm as written
     std::string adjoint_in;        // "x": not the op but its derived adjoint in x; inputs are the op's, then dy
     std::string sanitizer;         // address, thread: the code reports its own reads and writes; "" = it doesn't
+    bool profiled = false;         // stages report their time and memory to Halide's profiler
     std::string symbol(const std::string &op) const;  // a C identifier: "hy_softmax_f32_rows_avx2"
 };
 

@@ -1,5 +1,6 @@
 #include "dsl/lower.h"
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <fstream>
@@ -41,12 +42,19 @@ template<class F> std::string with_names(const std::string &text, F f) {
     return out;
 }
 
-bool is_number(const std::string &s) { return !s.empty() && s.find_first_not_of("0123456789") == std::string::npos; }
+bool is_digit(char c) { return std::isdigit((unsigned char)c); }
 
-// "relu" of relu$3, "t" of t74, "" of a name without a counter.
+// "relu" of relu$3, "t" of t74, "peak_intm" of what rfactor() makes of peak$3 and again of that; "" of a name without counters.
 std::string stem_of(const std::string &name) {
-    if (const size_t at = name.rfind('$'); at != std::string::npos) return is_number(name.substr(at + 1)) ? name.substr(0, at) : "";
-    return name[0] == 't' && is_number(name.substr(1)) ? "t" : "";
+    if (name.size() > 1 && name[0] == 't' && std::all_of(name.begin() + 1, name.end(), is_digit)) return "t";
+    std::string stem;
+    for (size_t i = 0; i < name.size();) {
+        size_t end = i + 1;
+        while (end < name.size() && is_digit(name[end])) end++;
+        if (end > i + 1 && (name[i] == '$' || (name[i] == '_' && name.compare(end, 5, "_intm") == 0))) i = end;
+        else stem += name[i++];
+    }
+    return stem == name ? "" : stem;
 }
 
 // Code only: no directives, no data, neither the wrapper that unpacks arguments nor the function that describes them.

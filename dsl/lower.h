@@ -17,7 +17,7 @@ const std::vector<TextForm> &text_forms();
 std::string text_of(Kernel &k, const std::string &form, const std::string &scratch);
 
 // Names without the counters that depend on what was compiled before: relu$3 -> relu, and t74, t75 -> t0, t1. Names that
-// only a counter tells apart keep one: sum, sum$1.
+// only counters tell apart get one each, in the order in which they occur: sum, sum$1.
 std::string without_counters(const std::string &text);
 
 }  // namespace halyard

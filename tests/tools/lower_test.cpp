@@ -1,4 +1,4 @@
-// halyard lower: each form shows what it is for, and what can't be shown is refused in one line.
+// halyard lower and profile: each form shows what it is for, every stage is timed, and what can't be shown is refused in one line.
 #include "tests/tools/command.h"
 
 namespace halyard {
@@ -84,6 +84,19 @@ TEST_F(Lower, RefusesWhatDoesNotExist) {
     expect_refused("lower relu --to asm", "[relu] the code generator died (", "HL_LLVM_ARGS=-no-such-option");  // LLVM exits at once
     EXPECT_EQ(halyard("lower relu --to wasm").status, 2);
     EXPECT_EQ(halyard("lower").status, 2);
+}
+
+TEST_F(Lower, ProfilesTheKernelItCompiledNow) {  // not the library's kernel of the same name, which nobody watches
+    const Result r = halyard("profile softmax --shape \"n=64 c=1000\" --variant wide --time 0.2 --threads 1");
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_EQ(r.err, "");
+    for (const char *mark : {"softmax n=64 c=1000 f32 wide ", ", threads: 1", "us per call", "\n  e ", "\n  y ", "\n  peak_intm ", " samples of ", "while it is watched"})
+        EXPECT_NE(r.out.find(mark), std::string::npos) << "lacks '" << mark << "':\n" << r.out;
+    const Result matmul = halyard("profile matmul --shape \"g=1 m=64 k=64 n=64\" --time 0.05 --variant direct --picks cols=977");
+    EXPECT_EQ(matmul.err.find("[matmul] cols is '977', offered are "), 0u) << matmul.err;
+    expect_refused("profile bias_add", "[bias_add] has no kernels of its own");
+    expect_refused("profile softmax --shape n=3", "[softmax] ");
+    expect_refused("profile softmax --shape \"n=0 c=4\"", "[softmax] nothing was computed for 'n=0 c=4'");
 }
 
 }  // namespace

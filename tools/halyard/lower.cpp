@@ -5,12 +5,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "dsl/all_ops.h"
 #include "dsl/lower.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/command.h"
+#include "tools/halyard/picks.h"
 
 namespace halyard::command {
 namespace {
@@ -20,12 +20,6 @@ struct Options {
     std::string op, to = "loops", device, isa, variant, dtype, out;
     std::vector<std::string> picks;
 };
-
-template<class List> std::string listed(const List &list) {
-    std::ostringstream s;
-    for (auto &e : list) s << (s.tellp() > 0 ? ", " : "") << e;
-    return s.str();
-}
 
 const TextForm &form_of(const std::string &name) {
     for (auto &f : text_forms())
@@ -60,24 +54,6 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const Options &o)
     if (!o.variant.empty() && o.variant != last) throw AttrError(op.name, "no GPU kernel of variant '" + o.variant + "', there is " + last);
     i.variant = last;
     return i;
-}
-
-// Only what the schedule offers: it was written for no other value.
-Picks picks_from(const OpRecord &op, const Picks &offered, const std::vector<std::string> &texts) {
-    Picks picks;
-    for (auto &t : texts) {
-        const auto [name, value] = assignment(op.name, t);
-        const auto it = offered.offered.find(name);
-        if (it == offered.offered.end()) {
-            std::string all;
-            for (auto &[known, values] : offered.offered) all += (all.empty() ? "there are " : ", ") + known + " (" + listed(values) + ")";
-            throw AttrError(op.name, "no pick '" + name + "', " + (all.empty() ? "this kernel has none" : all));
-        }
-        bool found = false;
-        for (int v : it->second) found |= std::to_string(v) == value && (picks.chosen[name] = v, true);
-        if (!found) throw AttrError(op.name, name + " is '" + value + "', offered are " + listed(it->second));
-    }
-    return picks;
 }
 
 std::string read(const fs::path &path) {
@@ -141,7 +117,7 @@ int lower(const Options &o) {
     const TextForm &form = form_of(o.to);
     Instance i = instance_of(op, form, o);
     list_all_ops(op_table());
-    if (!o.picks.empty()) i.picks = picks_from(op, Kernel(op_table().make(o.op), i).instance.picks, o.picks);
+    i.picks = picks_from(o.op, i, o.picks);
     Kernel k(op_table().make(o.op), i);
     const std::string text = headline(k, form.comment) + text_in_child(k, form.name);
     if (o.out.empty()) {

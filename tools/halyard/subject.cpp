@@ -5,17 +5,10 @@
 #include "dsl/kernel.h"
 #include "registry/dispatch.h"
 #include "registry/parallel.h"
-#include "registry/plan.h"
 #include "tools/halyard/peers.h"
 
 namespace halyard::command {
 namespace {
-
-std::vector<OperandMeta> metas_of(const Trial &t) {
-    std::vector<OperandMeta> metas;
-    for (const Tensor &x : t.in) metas.push_back(meta_of(x));
-    return metas;
-}
 
 std::vector<Tensor> empty_like(const std::vector<Tensor> &all) {
     std::vector<Tensor> out;
@@ -75,16 +68,6 @@ std::vector<Candidate> other_picks(const RegisteredOp &op, const KernelEntry &k)
     return all;
 }
 
-// Does the variant's condition hold for this kernel's picks?
-bool takes(const OpRecord &op, const KernelEntry &k, const Plan &plan) {
-    Dims facts = plan.dims;
-    for (auto &[name, value] : k.picks) facts[name] = value;
-    facts["lanes"] = k.lanes;
-    for (auto &v : op.variants)
-        if (v.name == k.variant) return holds(v.when, facts);
-    return false;
-}
-
 std::vector<Candidate> candidates_of(const Trial &t, const std::string &dtypes, const Selection &s, std::vector<std::string> &refused) {
     std::vector<Candidate> all;
     for (const KernelEntry &k : t.op.kernels) {
@@ -111,6 +94,21 @@ std::vector<Candidate> candidates_of(const Trial &t, const std::string &dtypes, 
 }
 
 }  // namespace
+
+std::vector<OperandMeta> metas_of(const Trial &t) {
+    std::vector<OperandMeta> metas;
+    for (const Tensor &x : t.in) metas.push_back(meta_of(x));
+    return metas;
+}
+
+bool takes(const OpRecord &op, const KernelEntry &k, const Plan &plan) {
+    Dims facts = plan.dims;
+    for (auto &[name, value] : k.picks) facts[name] = value;
+    facts["lanes"] = k.lanes;
+    for (auto &v : op.variants)
+        if (v.name == k.variant) return holds(v.when, facts);
+    return false;
+}
 
 std::vector<Tensor> outputs_of(const Trial &t) {
     std::vector<Tensor> out;

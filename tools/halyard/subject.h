@@ -3,6 +3,7 @@
 #include <deque>
 #include <functional>
 
+#include "registry/plan.h"
 #include "tools/halyard/trial.h"
 #include "tools/halyard/verdict.h"
 
@@ -30,6 +31,11 @@ struct Selection {
 // was judged. What was refused is left in `refused`, a line each.
 std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const Selection &s, const Expected &expected, const std::vector<Tensor> &like,
                                 std::vector<std::string> &refused);
+
+std::vector<OperandMeta> metas_of(const Trial &t);
+
+// Does the variant's condition hold for this kernel's picks?
+bool takes(const OpRecord &op, const KernelEntry &k, const Plan &plan);
 
 // Outputs for the trial's call, uninitialised. Throws what the op's shape and dtype rules throw.
 std::vector<Tensor> outputs_of(const Trial &t);
