@@ -96,18 +96,20 @@ std::string text_in_child(Kernel &k, const std::string &form) {
     int status = 0;
     waitpid(pid, &status, 0);
     const std::string result = read(text);
-    if (WIFSIGNALED(status) || (status != 0 && result.empty()))
-        throw DispatchError(k.op->name, "the code generator died (" + (WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : "exit " + std::to_string(WEXITSTATUS(status))) + "): " + read(said));
+    if (WIFSIGNALED(status) || (status != 0 && result.empty())) {
+        const std::string how = WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : "exit " + std::to_string(WEXITSTATUS(status));
+        throw DispatchError(k.op->name, "the code generator died (" + how + "): " + read(said));
+    }
     if (status != 0) throw std::runtime_error(result);  // an Error's text
     return result;
 }
 
-// "// softmax f32 wide avx512: x86-64-linux-...; picks: rows=4 (4, 8)"
+// "// matmul f32 direct avx512: x86-64-linux-...; cols=4 of 4, 2"
 std::string headline(const Kernel &k, const std::string &comment) {
     if (comment.empty()) return "";
     const Instance &i = k.instance;
-    std::string s = comment + " " + k.op->name + " " + i.dtypes + (i.variant.empty() ? "" : " " + i.variant) + " " + (i.backend == "cpu" ? name_of(i.isa) : i.backend);
-    s += ": " + k.target.to_string();
+    std::string s = comment + " " + k.op->name + " " + i.dtypes + (i.variant.empty() ? "" : " " + i.variant) + " ";
+    s += (i.backend == "cpu" ? name_of(i.isa) : i.backend) + ": " + k.target.to_string();
     for (auto &[name, values] : i.picks.offered) s += "; " + name + "=" + std::to_string(i.picks(name, values)) + " of " + listed(values);
     return s + "\n";
 }

@@ -134,7 +134,8 @@ int profile(const Options &o) {
     if (!s) throw DispatchError(o.op, "nothing was computed for '" + t.text + "'");
 
     print_machine();
-    std::printf("\n%s %s %s%s %s, threads: %d\n", o.op.c_str(), t.text.c_str(), i.dtypes.c_str(), i.variant.empty() ? "" : (" " + i.variant).c_str(), name_of(i.isa), threads());
+    const std::string kernel = i.dtypes + (i.variant.empty() ? "" : " " + i.variant) + " " + name_of(i.isa);
+    std::printf("\n%s %s %s, threads: %d\n", o.op.c_str(), t.text.c_str(), kernel.c_str(), threads());
     for (auto &[name, value] : watched.entry.picks) std::printf("  %s=%lld", name.c_str(), (long long)value);
     std::printf("%s", watched.entry.picks.empty() ? "" : "\n");
     print_stages(stages_of(*s, calls));
