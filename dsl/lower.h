@@ -5,7 +5,7 @@
 namespace halyard {
 
 struct TextForm {
-    std::string name;                   // "asm"
+    std::string name;  // "asm"
     std::string doc;
     std::vector<std::string> backends;  // whose kernels have it, the default first
     std::string comment;                // what starts a line of comment; "" where a text must not begin with one

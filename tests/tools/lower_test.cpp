@@ -90,7 +90,8 @@ TEST_F(Lower, ProfilesTheKernelItCompiledNow) {  // not the library's kernel of 
     const Result r = halyard("profile softmax --shape \"n=64 c=1000\" --variant wide --time 0.2 --threads 1");
     ASSERT_EQ(r.status, 0) << r.err;
     EXPECT_EQ(r.err, "");
-    for (const char *mark : {"softmax n=64 c=1000 f32 wide ", ", threads: 1", "us per call", "\n  e ", "\n  y ", "\n  peak_intm ", " samples of ", "while it is watched"})
+    for (const char *mark :
+         {"softmax n=64 c=1000 f32 wide ", ", threads: 1", "us per call", "\n  e ", "\n  y ", "\n  peak_intm ", " samples of ", "while it is watched"})
         EXPECT_NE(r.out.find(mark), std::string::npos) << "lacks '" << mark << "':\n" << r.out;
     const Result matmul = halyard("profile matmul --shape \"g=1 m=64 k=64 n=64\" --time 0.05 --variant direct --picks cols=977");
     EXPECT_EQ(matmul.err.find("[matmul] cols is '977', offered are "), 0u) << matmul.err;

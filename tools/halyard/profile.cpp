@@ -114,7 +114,11 @@ int profile(const Options &o) {
     if (!takes(op.record, watched.entry, plan)) throw DispatchError(o.op, "the variant's condition doesn't hold with these picks");
     const std::vector<Tensor> out = outputs_of(t);
     auto runner = [&](const Compiled &c) {
-        return [&, mine = [&] { Plan p = plan; p.kernel = &c.entry; return p; }()] { run_plan(mine, t.in, t.attrs, out); };
+        return [&, mine = [&] {
+            Plan p = plan;
+            p.kernel = &c.entry;
+            return p;
+        }()] { run_plan(mine, t.in, t.attrs, out); };
     };
     const std::function<void()> run_plain = runner(plain), run_watched = runner(watched);
     run_plain(), run_watched();
