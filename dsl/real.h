@@ -12,6 +12,7 @@ struct Arithmetic {
     enum Kind { ieee, integer, exact } kind = ieee;
     Halide::Type real = Halide::Float(32);  // computed and accumulated in
     bool own_math = true;                   // false: leave exp, tanh, ... to the device (Ascend has vexp)
+    bool reads_f16 = false;                 // NaN among what was converted from f16 shows in its bits only
     bool f16_by_halide = false;             // no instruction rounds to f16, and Halide's own code makes infinity of NaN
 };
 
