@@ -142,8 +142,9 @@ void Kernel::build() {
     }
     Arithmetic a = arithmetic_of(bound, exactly, op->moves);
     if (instance.backend == "ascend") a.own_math = false, a.real = storage[0];  // it has vexp and friends, and computes in f16
-    for (auto &[name, t] : bound) a.reads_f16 |= t == Float(16);
     a.f16_by_halide = instance.backend == "cpu" && !target.has_feature(Target::F16C);
+    for (const ImageParam &m : op->memory)  // every tensor begins at 0
+        if (instance.backend == "cpu" && !a.f16_by_halide && m.type() == Float(16) && m.dimensions()) a.zero = m.dim(0).min();
     interpret(results, storage, a);
     pipeline = Pipeline(results);
     const Backend b{target, a.real, instance.variant, &instance.picks};

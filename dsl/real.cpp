@@ -37,16 +37,28 @@ uint32_t salt_of(const std::string &s) {
     return h;
 }
 
-// LLVM takes a conversion from f16 as a promise that there was no NaN (Halide 21 marks it fast), and drops a comparison that
-// tests for one; a test of the bits stays. Only there: in f32 it would cost an instruction more.
-class NanByBits : public IRMutator {
-    Expr visit(const Call *op) override {
-        if (op->name != "is_nan_f32") return IRMutator::visit(op);
-        return (reinterpret(UInt(32), mutate(op->args[0])) & make_const(UInt(32), 0x7fffffff)) > make_const(UInt(32), 0x7f800000);
+// Does anything ask what a real is, rather than only compute with it?
+class Asks : public IRVisitor {
+    using IRVisitor::visit;
+    template<class Op> void found(const Op *op) {
+        any |= op->a.type().is_float();
+        IRVisitor::visit(op);
+    }
+    void visit(const LT *op) override { found(op); }
+    void visit(const LE *op) override { found(op); }
+    void visit(const GT *op) override { found(op); }
+    void visit(const GE *op) override { found(op); }
+    void visit(const EQ *op) override { found(op); }
+    void visit(const NE *op) override { found(op); }
+    void visit(const Max *op) override { found(op); }
+    void visit(const Min *op) override { found(op); }
+    void visit(const Call *op) override {  // functions do, strict comparisons too
+        any |= op->call_type != Call::Halide && op->call_type != Call::Image && !op->args.empty() && op->args[0].type().is_float();
+        IRVisitor::visit(op);
     }
 
 public:
-    using IRMutator::mutate;
+    bool any = false;
 };
 
 class Interpret : public IRMutator {
@@ -54,6 +66,7 @@ class Interpret : public IRMutator {
     const std::string *self;  // the Func whose update is being rewritten
     const std::map<std::string, Type> &outputs;  // what each is stored as
 
+    const bool hide;  // LLVM takes a conversion from f16 as a promise of no NaN and no Inf, and drops what asks for them: hide it
     bool exact() const { return a.kind == Arithmetic::exact; }
     bool ieee() const { return a.kind == Arithmetic::ieee; }
     static bool is_real(const Type &t) { return t.is_float() && t.bits() == 64; }
@@ -90,6 +103,7 @@ class Interpret : public IRMutator {
         Expr v = mutate(op->value);
         Type t = map(op->type);
         if (exact() && is_real(op->value.type()) && !is_real(op->type)) v = mix(v, 77);
+        if (hide && t == Float(32) && v.type() == Float(16)) return reinterpret(t, reinterpret(UInt(32), Cast::make(t, v)) | reinterpret(UInt(32), a.zero));
         return v.type() == t ? v : Cast::make(t, v);
     }
     Expr visit(const Variable *op) override {  // a run-time scalar, or a let
@@ -176,7 +190,7 @@ public:
         const bool once = ieee() && a.own_math && e.defined() && is_real(e.type()) && settled(e, scalars) && scalars;
         return once ? cast(a.real, e) : IRMutator::mutate(e);  // as doubles, rounded at the end
     }
-    Interpret(const Arithmetic &a, const std::string *self, const std::map<std::string, Type> &outputs) : a(a), self(self), outputs(outputs) {}
+    Interpret(const Arithmetic &a, const std::string *self, const std::map<std::string, Type> &outputs, bool hide) : a(a), self(self), outputs(outputs), hide(hide) {}
     void rewrite(Function f, const Type *stored) {
         f.mutate(this);
         if (exact()) {  // a mixing function uses its argument several times: nested, the tree would grow without bound
@@ -188,10 +202,6 @@ public:
         for (const Type &t : f.output_types()) types.push_back(stored ? *stored : map(t));
         if (stored)
             for (Expr &v : f.definition().values()) v = exact() ? cast(*stored, v) : converted(v, *stored, a.f16_by_halide);
-        if (a.reads_f16) {
-            NanByBits by_bits;
-            f.mutate(&by_bits);
-        }
         // The one place that leans on a function Halide made for deserialisation: it resets a Func's output types.
         std::vector<Parameter> buffers;
         for (size_t i = 0; i < types.size(); i++) buffers.emplace_back(types[i], true, f.dimensions(), f.name() + (types.size() > 1 ? "." + std::to_string(i) : ""));
@@ -210,9 +220,13 @@ void interpret(const std::vector<Func> &outputs, const std::vector<Type> &storag
     }
     std::map<std::string, Type> stored;
     for (size_t i = 0; i < outputs.size(); i++) stored[outputs[i].name()] = storage[i];
-    for (auto &[name, f] : build_environment(roots)) {
+    const auto environment = build_environment(roots);
+    Asks asks;
+    if (a.zero.defined())
+        for (auto &[name, f] : environment) f.accept(&asks);
+    for (auto &[name, f] : environment) {
         const auto it = stored.find(name);
-        Interpret(a, &name, stored).rewrite(f, it == stored.end() ? nullptr : &it->second);
+        Interpret(a, &name, stored, asks.any).rewrite(f, it == stored.end() ? nullptr : &it->second);
     }
 }
 

@@ -12,8 +12,8 @@ struct Arithmetic {
     enum Kind { ieee, integer, exact } kind = ieee;
     Halide::Type real = Halide::Float(32);  // computed and accumulated in
     bool own_math = true;                   // false: leave exp, tanh, ... to the device (Ascend has vexp)
-    bool reads_f16 = false;                 // NaN among what was converted from f16 shows in its bits only
     bool f16_by_halide = false;             // no instruction rounds to f16, and Halide's own code makes infinity of NaN
+    Halide::Expr zero = {};                 // where an instruction reads f16: a 0 that LLVM doesn't know
 };
 
 // ieee(Float(32)): what runs. NaN and Inf behave as IEEE says in every max, min, comparison and math function.
