@@ -66,7 +66,10 @@ class Interpret : public IRMutator {
     const std::string *self;  // the Func whose update is being rewritten
     const std::map<std::string, Type> &outputs;  // what each is stored as
 
-    const bool hide;  // LLVM takes a conversion from f16 as a promise of no NaN and no Inf, and drops what asks for them: hide it
+    // LLVM takes a conversion from or to f16 as a promise of no NaN and no Inf, and drops what asks for them. A 0 that it doesn't
+    // know, or-ed in between, makes it forget.
+    const bool hide;
+    Expr hidden(const Expr &v) const { return reinterpret(Float(32), reinterpret(UInt(32), v) | reinterpret(UInt(32), a.zero)); }
     bool exact() const { return a.kind == Arithmetic::exact; }
     bool ieee() const { return a.kind == Arithmetic::ieee; }
     static bool is_real(const Type &t) { return t.is_float() && t.bits() == 64; }
@@ -103,7 +106,7 @@ class Interpret : public IRMutator {
         Expr v = mutate(op->value);
         Type t = map(op->type);
         if (exact() && is_real(op->value.type()) && !is_real(op->type)) v = mix(v, 77);
-        if (hide && t == Float(32) && v.type() == Float(16)) return reinterpret(t, reinterpret(UInt(32), Cast::make(t, v)) | reinterpret(UInt(32), a.zero));
+        if (hide && t == Float(32) && v.type() == Float(16)) return hidden(Cast::make(t, v));
         return v.type() == t ? v : Cast::make(t, v);
     }
     Expr visit(const Variable *op) override {  // a run-time scalar, or a let
@@ -200,6 +203,9 @@ public:
         }
         std::vector<Type> types;
         for (const Type &t : f.output_types()) types.push_back(stored ? *stored : map(t));
+        if (stored && hide && *stored == Float(16))
+            for (Expr &v : f.definition().values())
+                if (v.type() == Float(32)) v = hidden(v);
         if (stored)
             for (Expr &v : f.definition().values()) v = exact() ? cast(*stored, v) : converted(v, *stored, a.f16_by_halide);
         // The one place that leans on a function Halide made for deserialisation: it resets a Func's output types.

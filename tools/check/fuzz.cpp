@@ -16,7 +16,7 @@ double since(Clock::time_point t) { return std::chrono::duration<double>(Clock::
 
 class Generator {
 public:
-    Generator(const Op &op, const Options &o) : op_(op), registered_(library().at(op.name)), isas_(isas_of(o)), rng_(o.seed) {
+    Generator(const Op &op, const Options &o) : op_(op), registered_(library().at(op.name)), isas_(isas_of(op, o)), rng_(o.seed) {
         for (char c : op.name) rng_.discard((unsigned char)c);  // calls of its own for every op
         for (auto &text : op.samples) samples_.push_back(parse_sample(op, text));
     }
