@@ -19,7 +19,9 @@ struct TwiceInPlace : Elementwise {
     }
     Func x = input("x"), y = output("y");
     void algorithm() override { y(Halide::_) = 2_r * x(Halide::_) + 1_r; }
-    void schedule(const Cpu &cpu) override { store().compute_root().vectorize(var(0), cpu.lanes, variant == "shifted" ? Tail::ShiftInwards : Tail::GuardWithIf); }
+    void schedule(const Cpu &cpu) override {
+        store().compute_root().vectorize(var(0), cpu.lanes, variant == "shifted" ? Tail::ShiftInwards : Tail::GuardWithIf);
+    }
     void reference(Problem &p) const override {
         each(p, [](const double *in, double *out) { out[0] = 2 * in[0] + 1; });
     }

@@ -31,7 +31,8 @@ public:
         const bool all = chance(3);
         for (auto &[name, value] : c.sample.dims)
             if (all || chance(2)) value = extent(lanes(c));
-        if (chance(8) && !c.sample.dims.empty()) std::next(c.sample.dims.begin(), (long)(rng_() % c.sample.dims.size()))->second = 1 + (int64_t)(rng_() % 50000);
+        if (chance(8) && !c.sample.dims.empty())
+            std::next(c.sample.dims.begin(), (long)(rng_() % c.sample.dims.size()))->second = 1 + (int64_t)(rng_() % 50000);
         const int64_t limit = chance(8) ? 200000 : 10000;
         while (work(c.sample) > limit) {
             auto most = std::max_element(c.sample.dims.begin(), c.sample.dims.end(), [](auto &a, auto &b) { return a.second < b.second; });
@@ -55,7 +56,8 @@ private:
         return 4;
     }
     int64_t extent(int64_t lanes) {
-        return one_of<int64_t>({0, 1, 1, 2, 3, 5, 7, 13, 37, 101, lanes - 1, lanes, lanes + 1, 2 * lanes - 1, 2 * lanes, 2 * lanes + 1, 4 * lanes + 3, 64, 131});
+        return one_of<int64_t>(
+            {0, 1, 1, 2, 3, 5, 7, 13, 37, 101, lanes - 1, lanes, lanes + 1, 2 * lanes - 1, 2 * lanes, 2 * lanes + 1, 4 * lanes + 3, 64, 131});
     }
     std::string input_lies(int rank) {
         const std::string how = one_of<std::string>({"reversed", "gaps", "pitch", "shifted", "still"});

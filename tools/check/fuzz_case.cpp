@@ -48,7 +48,9 @@ double filler(DType t) { return is_float(t) ? NAN : t == DType::boolean ? 1 : 77
 // Memory for `elements` of a dtype with guards around it.
 class Guarded {
 public:
-    Guarded(int64_t elements, DType t) : elements_(elements), memory_(Tensor::empty({elements + 2 * guard}, t)) { std::memset(memory_.raw(), pattern, memory_.bytes()); }
+    Guarded(int64_t elements, DType t) : elements_(elements), memory_(Tensor::empty({elements + 2 * guard}, t)) {
+        std::memset(memory_.raw(), pattern, memory_.bytes());
+    }
     Tensor view(const Shape &shape, int64_t at) const { return memory_.slice(0, guard + at, guard + at + shape.elements()).reshape(shape); }
     bool intact() const {
         const auto whole = [&](int64_t from, int64_t count) {
@@ -133,7 +135,8 @@ public:
         for (auto &g : guards_)
             if (!g.intact()) return "it wrote outside its output";
         for (size_t k = 0; k < kept.size(); k++)
-            if (!placed_.count(op_.sig.inputs[k].name) && std::memcmp(c_.in[k].copy().raw(), kept[k].raw(), kept[k].bytes()) != 0) return "it wrote into input " + op_.sig.inputs[k].name;
+            if (!placed_.count(op_.sig.inputs[k].name) && std::memcmp(c_.in[k].copy().raw(), kept[k].raw(), kept[k].bytes()) != 0)
+                return "it wrote into input " + op_.sig.inputs[k].name;
         c_.solve(op_);
         for (size_t k = 0; k < out_.size(); k++) {
             const std::string &name = op_.sig.outputs[k].name;
