@@ -143,6 +143,11 @@ void Kernel::build() {
     Arithmetic a = arithmetic_of(bound, exactly, op->moves);
     if (instance.backend == "ascend") a.own_math = false, a.real = storage[0];  // it has vexp and friends, and computes in f16
     a.f16_by_halide = instance.backend == "cpu" && !target.has_feature(Target::F16C);
+    bool f16 = false;
+    for (auto &[name, t] : bound) f16 |= t == Float(16);
+    if (f16 && instance.backend == "cpu" && !a.f16_by_halide)
+        for (const ImageParam &m : op->memory)
+            if (m.dimensions()) a.zero = m.dim(m.dimensions() - 1).min();  // every tensor begins at 0; Halide may know it of inner dimensions
     interpret(results, storage, a);
     pipeline = Pipeline(results);
     const Backend b{target, a.real, instance.variant, &instance.picks};

@@ -37,11 +37,39 @@ uint32_t salt_of(const std::string &s) {
     return h;
 }
 
+// Does anything ask what a real is, rather than only compute with it?
+class Asks : public IRVisitor {
+    using IRVisitor::visit;
+    template<class Op> void found(const Op *op) {
+        any |= op->a.type().is_float();
+        IRVisitor::visit(op);
+    }
+    void visit(const LT *op) override { found(op); }
+    void visit(const LE *op) override { found(op); }
+    void visit(const GT *op) override { found(op); }
+    void visit(const GE *op) override { found(op); }
+    void visit(const EQ *op) override { found(op); }
+    void visit(const NE *op) override { found(op); }
+    void visit(const Max *op) override { found(op); }
+    void visit(const Min *op) override { found(op); }
+    void visit(const Call *op) override {  // functions do, strict comparisons too
+        any |= op->call_type != Call::Halide && op->call_type != Call::Image && !op->args.empty() && op->args[0].type().is_float();
+        IRVisitor::visit(op);
+    }
+
+public:
+    bool any = false;
+};
+
 class Interpret : public IRMutator {
     const Arithmetic &a;
     const std::string *self;  // the Func whose update is being rewritten
     const std::map<std::string, Type> &outputs;  // what each is stored as
 
+    // LLVM takes a conversion from or to f16 as a promise of no NaN and no Inf, and drops what asks for them. A 0 that it doesn't
+    // know, or-ed in between, makes it forget.
+    const bool hide;
+    Expr hidden(const Expr &v) const { return reinterpret(Float(32), reinterpret(UInt(32), v) | reinterpret(UInt(32), a.zero)); }
     bool exact() const { return a.kind == Arithmetic::exact; }
     bool ieee() const { return a.kind == Arithmetic::ieee; }
     static bool is_real(const Type &t) { return t.is_float() && t.bits() == 64; }
@@ -78,6 +106,7 @@ class Interpret : public IRMutator {
         Expr v = mutate(op->value);
         Type t = map(op->type);
         if (exact() && is_real(op->value.type()) && !is_real(op->type)) v = mix(v, 77);
+        if (hide && t == Float(32) && v.type() == Float(16)) return hidden(Cast::make(t, v));
         return v.type() == t ? v : Cast::make(t, v);
     }
     Expr visit(const Variable *op) override {  // a run-time scalar, or a let
@@ -164,7 +193,7 @@ public:
         const bool once = ieee() && a.own_math && e.defined() && is_real(e.type()) && settled(e, scalars) && scalars;
         return once ? cast(a.real, e) : IRMutator::mutate(e);  // as doubles, rounded at the end
     }
-    Interpret(const Arithmetic &a, const std::string *self, const std::map<std::string, Type> &outputs) : a(a), self(self), outputs(outputs) {}
+    Interpret(const Arithmetic &a, const std::string *self, const std::map<std::string, Type> &outputs, bool hide) : a(a), self(self), outputs(outputs), hide(hide) {}
     void rewrite(Function f, const Type *stored) {
         f.mutate(this);
         if (exact()) {  // a mixing function uses its argument several times: nested, the tree would grow without bound
@@ -174,6 +203,9 @@ public:
         }
         std::vector<Type> types;
         for (const Type &t : f.output_types()) types.push_back(stored ? *stored : map(t));
+        if (stored && hide && *stored == Float(16))
+            for (Expr &v : f.definition().values())
+                if (v.type() == Float(32)) v = hidden(v);
         if (stored)
             for (Expr &v : f.definition().values()) v = exact() ? cast(*stored, v) : converted(v, *stored, a.f16_by_halide);
         // The one place that leans on a function Halide made for deserialisation: it resets a Func's output types.
@@ -194,9 +226,13 @@ void interpret(const std::vector<Func> &outputs, const std::vector<Type> &storag
     }
     std::map<std::string, Type> stored;
     for (size_t i = 0; i < outputs.size(); i++) stored[outputs[i].name()] = storage[i];
-    for (auto &[name, f] : build_environment(roots)) {
+    const auto environment = build_environment(roots);
+    Asks asks;
+    if (a.zero.defined())
+        for (auto &[name, f] : environment) f.accept(&asks);
+    for (auto &[name, f] : environment) {
         const auto it = stored.find(name);
-        Interpret(a, &name, stored).rewrite(f, it == stored.end() ? nullptr : &it->second);
+        Interpret(a, &name, stored, asks.any).rewrite(f, it == stored.end() ? nullptr : &it->second);
     }
 }
 

@@ -13,6 +13,7 @@ struct Arithmetic {
     Halide::Type real = Halide::Float(32);  // computed and accumulated in
     bool own_math = true;                   // false: leave exp, tanh, ... to the device (Ascend has vexp)
     bool f16_by_halide = false;             // no instruction rounds to f16, and Halide's own code makes infinity of NaN
+    Halide::Expr zero = {};                 // where instructions convert f16: a 0 that LLVM doesn't know
 };
 
 // ieee(Float(32)): what runs. NaN and Inf behave as IEEE says in every max, min, comparison and math function.

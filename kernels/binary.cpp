@@ -34,7 +34,8 @@ int64_t whole_pow(int64_t a, int64_t b) {
 
 // b / (a^2 + b^2): the slope of the angle in a. Divided by the larger side first, since a square may overflow or vanish.
 Expr atan2_slope(const Expr &a, const Expr &b, const Expr &dy) {
-    const Expr longest = max(abs(a), abs(b)), m = select(longest == math::highest(), 1_r, longest);
+    const auto infinite = [](const Expr &x) { return x == math::highest() || x == math::lowest(); };  // of x as loaded: LLVM takes abs(x) for finite
+    const Expr longest = max(abs(a), abs(b)), m = select(infinite(a) || infinite(b), 1_r, longest);
     const Expr u = strict_float(a / m), v = strict_float(b / m);
     return strict_float(dy * (v / (u * u + v * v)) / m);
 }

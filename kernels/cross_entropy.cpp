@@ -112,7 +112,7 @@ struct SparseSoftmaxCrossEntropyDlogits : Sparse {
 struct SoftmaxCrossEntropy : CrossEntropy {
     SoftmaxCrossEntropy() : CrossEntropy("softmax_cross_entropy", "logits[..n,c] labels[..n,c] -> loss[..n]") {
         doc = "loss = sum labels * (log sum exp(logits) - logits)";
-        contract = {Contract::normwise, 20};
+        contract = {Contract::products, 20};
     }
     Func logits = input("logits"), labels = input("labels"), loss = output("loss"), dot{"dot"}, offset{"offset"};
 
@@ -125,10 +125,14 @@ struct SoftmaxCrossEntropy : CrossEntropy {
         loss(n) = dot(n);
     }
     void reference(Problem &p) const override {
+        Array &size = p.magnitude["loss"] = Array(p("loss").shape);  // labels of both signs cancel
         for (int64_t i = 0; i < p["n"]; i++) {
             const double all = log_sum_of(p, i);
             double sum = 0;
-            for (int64_t j = 0; j < p["c"]; j++) sum += p("labels")(i, j) * (all - p("logits")(i, j));
+            for (int64_t j = 0; j < p["c"]; j++) {
+                const double term = p("labels")(i, j) * (all - p("logits")(i, j));
+                sum += term, size(i) += std::fabs(term);
+            }
             p("loss")(i) = sum;
         }
     }

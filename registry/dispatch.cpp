@@ -162,10 +162,15 @@ void dispatch_into(const RegisteredOp &op, std::span<const Tensor> in, const Att
         if (out[k].dtype() != o.dtype) throw DTypeError(name, label + " is " + name_of(out[k].dtype()) + ", expected " + name_of(o.dtype));
         if (!out[k].dense()) throw ShapeError(name, label + " must be dense");
         for (size_t i = 0; i < in.size(); i++) {
-            const bool in_place = op.record.form == Form::elementwise && in[i].raw() == out[k].raw() && in[i].shape() == out[k].shape() &&
-                                  in[i].dense() && in[i].dtype() == out[k].dtype();
-            if (!in_place && in[i].overlaps(out[k])) throw ShapeError(name, label + " overlaps input " + op.signature.inputs[i].name + ": only elementwise ops run in place, element on element");
+            if (!in[i].overlaps(out[k])) continue;
+            const std::string &other = op.signature.inputs[i].name;
+            const bool on = op.record.form == Form::elementwise && in[i].raw() == out[k].raw() && in[i].shape() == out[k].shape() && in[i].dense() && in[i].dtype() == out[k].dtype();
+            if (!on) throw ShapeError(name, label + " overlaps input " + other + ": only elementwise ops run in place, element on element");
+            // Outputs are written one after the other, and those that are still to come may read every input but their own.
+            if (out.size() > 1 && label != other + "_out") throw ShapeError(name, label + " lies on input " + other + ": of several outputs only " + other + "_out may");
         }
+        for (size_t i = 0; i < k; i++)
+            if (out[i].overlaps(out[k])) throw ShapeError(name, label + " overlaps output " + op.signature.outputs[i].name);
     }
     run_plan(*plan, in, attrs, out);
 }

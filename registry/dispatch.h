@@ -18,8 +18,8 @@ namespace halyard {
 std::vector<Tensor> dispatch(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs);
 Tensor dispatch1(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs);  // of ops with one output
 
-// Writes into tensors the caller has (shapes, dtypes as dispatch() would return them). They may be inputs too where
-// op is elementwise; other overlaps are refused with ShapeError.
+// Writes into tensors the caller has (shapes, dtypes as dispatch() would return them). They may be inputs too where op is
+// elementwise, of several outputs each over the input it is called after; other overlaps are refused with ShapeError.
 void dispatch_into(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs, std::span<const Tensor> out);
 
 // Every candidate with the predicate that refused it, the choice, the canonical problem and the copies it takes.

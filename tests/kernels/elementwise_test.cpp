@@ -242,6 +242,35 @@ TEST(Elementwise, NanStaysNanInSixteenBits) {
     }
 }
 
+// A conversion from f16 is no promise that there is no NaN.
+TEST(Elementwise, NanIsSeenInSixteenBits) {
+    const Tensor x = tensor<float>({nan, inf, -inf, 1.f, nan, inf});
+    for (DType t : {DType::f16, DType::bf16}) {
+        const Tensor h = F::cast(x, t), low = F::cast(tensor<float>({-2.f}), t), high = F::cast(tensor<float>({2.f}), t);
+        for (const Tensor &y : {F::sigmoid(h), F::erf(h), F::clip_by_value(h, low, high), F::maximum(h, low)}) {
+            EXPECT_TRUE(std::isnan(y.at({0})) && std::isnan(y.at({4}))) << y.text();
+            EXPECT_FALSE(std::isnan(y.at({1})) || std::isnan(y.at({2})) || std::isnan(y.at({3}))) << y.text();
+        }
+        EXPECT_TRUE(std::isnan(F::reduce_max(h).item()) && std::isnan(F::reduce_min(h).item())) << name_of(t);
+        EXPECT_EQ(F::is_inf(h).to_vector<double>(), (std::vector<double>{0, 1, 1, 0, 0, 1})) << name_of(t);
+    }
+}
+
+// Each state of an update goes over its own input, and over nothing that is still to be read.
+TEST(Elementwise, OutputsLieOnTheirOwnInputsOnly) {
+    const RegisteredOp &op = library().at("momentum_");
+    const Tensor p = Tensor::ones({5}), v = Tensor::ones({5}), g = Tensor::ones({5}), other = Tensor::ones({5});
+    const Tensor in[] = {p, v, g};
+    const Attrs attrs(op.record);
+    const auto refuses = [&](const Tensor &p_out, const Tensor &v_out) { EXPECT_THROW(dispatch_into(op, in, attrs, std::vector<Tensor>{p_out, v_out}), ShapeError); };
+    refuses(v, p);
+    refuses(p, g);
+    refuses(other, other);
+    dispatch_into(op, in, attrs, std::vector<Tensor>{p, v});
+    EXPECT_FLOAT_EQ((float)v.at({4}), 1.9f);
+    EXPECT_FLOAT_EQ((float)p.at({4}), 0.81f);
+}
+
 // a^2 + b^2 vanishes or overflows in float, the slope doesn't.
 TEST(Elementwise, SlopesOfAtan2AtBothEndsOfTheRange) {
     const Tensor a = tensor<float>({1e-25f, 3e30f, inf, 0.f}), b = tensor<float>({1e-25f, 3e30f, 1.f, 2.f});

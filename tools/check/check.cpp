@@ -159,20 +159,7 @@ void check_specials(const Op &op, const Options &o, Report &r) {
         for (Isa isa : isas_of(op, o)) {
             const Force force(isa, "");
             const auto out = dispatch(c.registered, c.in, c.attrs);
-            for (size_t k = 0; k < out.size(); k++) {
-                if (!is_float(out[k].dtype())) continue;
-                const std::vector<double> got = out[k].to_vector<double>();
-                const Array &want = c.problem(op.sig.outputs[k].name);
-                const auto terms = c.problem.magnitude.find(op.sig.outputs[k].name);
-                std::string error;
-                for (size_t i = 0; i < got.size() && error.empty(); i++) {
-                    const double size = std::max(std::fabs(want.v[i]), terms == c.problem.magnitude.end() ? 0 : terms->second.v[i]);
-                    const bool overflow = size > 3.4e38;  // of the result or on the way to it; in double it is still finite
-                    if (std::isnan(got[i]) != std::isnan(want.v[i]) && !overflow) error = "[" + std::to_string(i) + "] is " + std::to_string(got[i]) + ", expected " + std::to_string(want.v[i]);
-                    else if (std::isinf(want.v[i]) && got[i] != want.v[i] && !std::isnan(got[i])) error = "[" + std::to_string(i) + "] is " + std::to_string(got[i]) + ", expected " + std::to_string(want.v[i]);
-                }
-                r.expect("specials " + place("f32", isa, "", sample), error);
-            }
+            for (size_t k = 0; k < out.size(); k++) r.expect("specials " + place("f32", isa, "", sample), compare_specials(op.sig.outputs[k].name, out[k], c.problem));
         }
     }
 }
@@ -223,7 +210,7 @@ Report check_op(const std::string &name, const Options &o) {
     if (op->form == Form::composite) return r.skip("composite: its parts are checked, and tests/primitives checks the whole"), r;
     if (isas_of(*op, o).empty()) return r.fail("has no kernel that this CPU can run"), r;
     using Check = void (*)(const Op &, const Options &, Report &);
-    for (Check check : {check_reference, check_views, check_zero_sizes, check_refusals, check_specials, check_threads, check_exact, check_gradients, check_adjoints, check_device})
+    for (Check check : {check_reference, check_views, check_zero_sizes, check_refusals, check_specials, check_threads, check_exact, check_gradients, check_adjoints, check_device, check_fuzz})
         try {
             check(*op, o, r);
         } catch (const std::exception &e) {

@@ -12,6 +12,9 @@ namespace halyard::check {
 struct Options {
     std::vector<Isa> isas;  // empty: all that this CPU has and the op was built for
     bool quick = false;     // fewer samples per kernel, no derived adjoints
+    int fuzz_cases = 40;    // random calls of each op
+    double fuzz_seconds = 0;  // > 0: as many as fit
+    unsigned seed = 1;      // of the random calls
 };
 
 // What was checked of one op. A failure is one line that names the kernel and the sample, and the command that repeats it.
@@ -28,6 +31,7 @@ struct Report {
 
 // Everything below, for one op of op_table().
 Report check_op(const std::string &name, const Options &options = {});
+Report fuzz_op(const std::string &name, const Options &options);  // check_fuzz alone
 
 void check_reference(const Op &op, const Options &o, Report &r);     // every dtype x ISA x variant x sample against the reference
 void check_views(const Op &op, const Options &o, Report &r);         // strided, offset and broadcast inputs
@@ -39,6 +43,7 @@ void check_exact(const Op &op, const Options &o, Report &r);         // schedule
 void check_gradients(const Op &op, const Options &o, Report &r);     // gradient ops against finite differences of the reference
 void check_adjoints(const Op &op, const Options &o, Report &r);      // gradient ops against the adjoint Halide derives
 void check_device(const Op &op, const Options &o, Report &r);        // OpenCL, where a device answers and the op has a GPU schedule
+void check_fuzz(const Op &op, const Options &o, Report &r);          // random calls (tools/check/fuzz.h)
 
 std::vector<Isa> isas_of(const Op &op, const Options &o);
 

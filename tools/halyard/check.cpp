@@ -1,9 +1,10 @@
 // halyard check: an op against everything its record promises.
 #include <cstdio>
+#include <cstdlib>
 
 #include "dsl/all_ops.h"
 #include "primitives/library.h"
-#include "tools/check/check.h"
+#include "tools/check/fuzz.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/kernels.h"
 
@@ -12,12 +13,39 @@ namespace {
 
 struct Options {
     std::vector<std::string> ops, isas;
+    std::string fuzz, fuzz_case;
+    unsigned seed = 1;
     bool quick = false;
 };
 
+// "500" calls or "30s" of calls, of each op.
+void set_fuzz(check::Options &options, const std::string &text) {
+    char *end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    const std::string unit = end;
+    if (!(number > 0 && number < 1e9) || (unit != "" && unit != "s")) throw AttrError("check", "--fuzz is '" + text + "', expected a number of calls or of seconds: 500 or 30s");
+    if (unit == "s") options.fuzz_seconds = number;
+    else options.fuzz_cases = (int)number;
+}
+
+int run_again(const std::string &name, const std::string &text) {
+    list_all_ops(op_table());
+    library().at(name);
+    const OpPtr op = op_table().make(name);
+    if (!op || op->form == Form::composite) throw AttrError(name, "has no kernel of its own to fuzz");
+    const std::string error = check::run_fuzz_case(*op, check::parse_fuzz_case(*op, text));
+    std::printf("%s '%s': %s\n", name.c_str(), text.c_str(), error.empty() ? "ok" : error.c_str());
+    return error.empty() ? 0 : 1;
+}
+
 int check_ops(const Options &o) {
+    if (!o.fuzz_case.empty()) {
+        if (o.ops.size() != 1) throw AttrError("check", "--fuzz-case is a call of one op");
+        return run_again(o.ops[0], o.fuzz_case);
+    }
     check::Options options;
-    options.quick = o.quick;
+    options.quick = o.quick, options.seed = o.seed;
+    if (!o.fuzz.empty()) set_fuzz(options, o.fuzz);
     for (auto &name : o.isas) {
         options.isas.push_back(isa_of(name));
         if (options.isas.back() > host_isa()) throw DispatchError("isa", name + " was asked for, this CPU has up to " + name_of(host_isa()));
@@ -30,7 +58,7 @@ int check_ops(const Options &o) {
     for (size_t i = 0; i < names.size(); i++) {
         std::printf("[%zu/%zu] %-24s ", i + 1, names.size(), names[i].c_str());
         std::fflush(stdout);
-        const check::Report r = check::check_op(names[i], options);
+        const check::Report r = o.fuzz.empty() ? check::check_op(names[i], options) : check::fuzz_op(names[i], options);
         std::printf("%s %6d passed", r.failed ? "FAIL" : "ok  ", r.passed);
         if (r.failed) std::printf(", %d failed", r.failed);
         if (r.skipped) std::printf(", %d skipped", r.skipped);
@@ -53,6 +81,9 @@ void add_check(CLI::App &app, Run &chosen) {
     sub->add_option("ops", o->ops, "Names; none = all ops, or those of --kernels");
     sub->add_flag("--quick", o->quick, "Fewer samples per kernel, no derived adjoints");
     sub->add_option("--isa", o->isas, "Levels to check: baseline,avx2,avx512 (default: all of this CPU)")->delimiter(',');
+    sub->add_option("--fuzz", o->fuzz, "Only random calls of each op: 500 of them, or 30s");
+    sub->add_option("--seed", o->seed, "Other random calls");
+    sub->add_option("--fuzz-case", o->fuzz_case, "The call that a failure of random calls printed, again");
     sub->callback([o, &chosen] { chosen = [o] { return check_ops(*o); }; });
 }
 

@@ -1,0 +1,76 @@
+// Random calls find what samples don't reach, and shrink it to something a person can look at.
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "dsl/kernel.h"
+#include "kernels/elementwise.h"
+#include "primitives/library.h"
+#include "tools/check/fuzz.h"
+
+namespace halyard::check {
+namespace {
+
+// y = 2 x + 1, with a tail that is computed twice: in place the second time reads what the first wrote.
+struct TwiceInPlace : Elementwise {
+    TwiceInPlace() : Elementwise("fuzz_twice", "x[*] -> y[*]") {
+        dtypes = {"f32"};
+        variants = {{"shifted", "d2>=lanes"}, {"guarded", ""}};
+    }
+    Func x = input("x"), y = output("y");
+    void algorithm() override { y(Halide::_) = 2_r * x(Halide::_) + 1_r; }
+    void schedule(const Cpu &cpu) override {
+        store().compute_root().vectorize(var(0), cpu.lanes, variant == "shifted" ? Tail::ShiftInwards : Tail::GuardWithIf);
+    }
+    void reference(Problem &p) const override {
+        each(p, [](const double *in, double *out) { out[0] = 2 * in[0] + 1; });
+    }
+};
+
+int register_it(Isa isa) {  // gives the lanes
+    int lanes = 0;
+    OpFile file;
+    file.ops.push_back(TwiceInPlace());
+    library().add({&file});
+    for (auto &v : TwiceInPlace().variants) {
+        Instance i;
+        i.isa = isa, i.variant = v.name;
+        Kernel k(std::make_unique<TwiceInPlace>(), i);
+        library().add_kernel({"fuzz_twice", "cpu", "f32", v.name, isa, k.lanes, {}, k.load()});
+        lanes = k.lanes;
+    }
+    return lanes;
+}
+
+TEST(Fuzz, FindsATailThatIsWrongInPlace) {
+    const auto from = std::chrono::steady_clock::now();
+    Options o;
+    o.isas = {host_isa()};
+    const int lanes = register_it(host_isa());
+    const TwiceInPlace op;
+    Report r;
+    r.op = op.name;
+    check_fuzz(op, o, r);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+    ASSERT_EQ(r.failures.size(), 1u);
+    std::printf("%d calls were right, then, after %.1f s:\n    %s\n", r.passed, seconds, r.failures[0].c_str());
+    EXPECT_LT(seconds, 10);
+
+    const std::string before = "again: halyard check fuzz_twice --fuzz-case \"";
+    const size_t at = r.failures[0].find(before);
+    ASSERT_NE(at, std::string::npos);
+    const std::string text = r.failures[0].substr(at + before.size(), r.failures[0].size() - at - before.size() - 1);
+    FuzzCase c = parse_fuzz_case(op, text);
+    EXPECT_EQ(c.text(), text);
+    int64_t elements = 1;
+    for (auto &[name, extent] : c.sample.dims) elements *= extent;
+    EXPECT_LE(elements, lanes + 1);
+    EXPECT_EQ(c.lies, (std::map<std::string, std::string>{{"y", "on-x"}}));
+    EXPECT_EQ(c.specials, 0);
+    EXPECT_NE(run_fuzz_case(op, c), "") << "the line repeats it";
+    c.lies.clear();
+    EXPECT_EQ(run_fuzz_case(op, c), "") << "it is wrong in place only";
+}
+
+}  // namespace
+}  // namespace halyard::check

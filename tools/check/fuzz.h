@@ -1,0 +1,34 @@
+// Random calls of an op: what samples don't think of. A call that goes wrong is shrunk to the smallest that still does.
+#pragma once
+#include <map>
+#include <string>
+
+#include "tools/check/case.h"
+#include "tools/check/check.h"
+
+namespace halyard::check {
+
+// One call, as one line that says all of it:
+//   f32/avx512/wide n=3 c=33 axis=-1 x:gaps dy:still1 y:on-x specials:3 seed:17
+// Inputs lie     reversed (dimensions in memory), gaps (between all elements), pitch (between rows), shifted (by one element: aligned to
+//                no vector), stillN (dimension N has stride 0), or as the caller would pass them
+// outputs lie    shifted, on-x (in place), over-x (overlapping x, an input or another output, by one element), or in memory of their own
+// `specials`     how many NaN, Inf, zeros, ... each real input has, `seed` the other values
+struct FuzzCase {
+    std::string dtypes;
+    Isa isa = Isa::baseline;
+    std::string variant;  // "": dispatch chooses
+    Sample sample;
+    std::map<std::string, std::string> lies;  // tensor -> how
+    int specials = 0, seed = 1;
+    std::string text() const;
+};
+FuzzCase parse_fuzz_case(const OpRecord &op, const std::string &text);  // throws AttrError
+
+// What is wrong with this call; "" when its results are right or it is refused by an error that says why.
+std::string run_fuzz_case(const Op &op, const FuzzCase &c);
+
+// The smallest call found, in at most `seconds`, that goes wrong as this one does.
+FuzzCase shrink(const Op &op, FuzzCase c, double seconds = 5);
+
+}  // namespace halyard::check

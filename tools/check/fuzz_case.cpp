@@ -1,0 +1,211 @@
+// One random call: its line of text, its tensors, its verdict.
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <sstream>
+
+#include "registry/plan.h"
+#include "tools/check/fuzz.h"
+
+namespace halyard::check {
+
+std::string FuzzCase::text() const {
+    std::string s = dtypes + "/" + name_of(isa) + (variant.empty() ? "" : "/" + variant);
+    for (auto &[name, value] : sample.dims) s += " " + name + "=" + std::to_string(value);
+    for (auto &[name, value] : sample.attrs) s += " " + name + "=" + value;
+    for (auto &[name, how] : lies) s += " " + name + ":" + how;
+    if (specials) s += " specials:" + std::to_string(specials);
+    return s + " seed:" + std::to_string(seed);
+}
+
+FuzzCase parse_fuzz_case(const OpRecord &op, const std::string &text) try {
+    FuzzCase c;
+    std::stringstream words(text);
+    std::string w, place, sample;
+    words >> place;
+    std::stringstream places(place);
+    std::getline(places, c.dtypes, '/');
+    if (std::find(op.dtypes.begin(), op.dtypes.end(), c.dtypes) == op.dtypes.end()) throw AttrError(op.name, "has no kernels for '" + c.dtypes + "'");
+    if (std::getline(places, w, '/')) c.isa = isa_of(w);
+    std::getline(places, c.variant);
+    while (words >> w) {
+        const size_t at = w.find(':');
+        if (at == std::string::npos) sample += w + " ";
+        else if (w.starts_with("specials:")) c.specials = std::stoi(w.substr(at + 1));
+        else if (w.starts_with("seed:")) c.seed = std::stoi(w.substr(at + 1));
+        else c.lies[w.substr(0, at)] = w.substr(at + 1);
+    }
+    c.sample = parse_sample(op, sample);
+    return c;
+} catch (const std::logic_error &) {  // of std::stoi
+    throw AttrError(op.name, "a number in '" + text + "' isn't one");
+}
+
+namespace {
+
+double filler(DType t) { return is_float(t) ? NAN : t == DType::boolean ? 1 : 77; }  // memory that no kernel should read
+
+// Memory for `elements` of a dtype with guards around it.
+class Guarded {
+public:
+    Guarded(int64_t elements, DType t) : elements_(elements), memory_(Tensor::empty({elements + 2 * guard}, t)) {
+        std::memset(memory_.raw(), pattern, memory_.bytes());
+    }
+    Tensor view(const Shape &shape, int64_t at) const { return memory_.slice(0, guard + at, guard + at + shape.elements()).reshape(shape); }
+    bool intact() const {
+        const auto whole = [&](int64_t from, int64_t count) {
+            const auto *p = (const unsigned char *)memory_.raw() + (size_t)from * bytes_of(memory_.dtype());
+            return std::all_of(p, p + (size_t)count * bytes_of(memory_.dtype()), [](unsigned char c) { return c == pattern; });
+        };
+        return whole(0, guard) && whole(guard + elements_, guard);
+    }
+
+private:
+    static constexpr int64_t guard = 64;  // a multiple of every vector: a view at 0 is aligned
+    static constexpr unsigned char pattern = 0xA5;
+    int64_t elements_;
+    Tensor memory_;
+};
+
+Tensor lying(const Tensor &t, const std::string &how) {
+    const int rank = t.rank();
+    Tensor to;
+    if (how.empty() || how.starts_with("still")) return t;
+    if (how == "reversed") {
+        std::vector<int> order;
+        for (int d = rank; d-- > 0;) order.push_back(d);
+        return t.transpose(order).copy().transpose(order);
+    }
+    if (how == "shifted" || rank == 0) {
+        to = Tensor::full({t.elements() + 1}, filler(t.dtype()), t.dtype()).slice(0, 1, t.elements() + 1).reshape(t.shape());
+    } else if (how == "pitch") {
+        Shape wide = t.shape();
+        wide[rank - 1] += 3;
+        to = Tensor::full(wide, filler(t.dtype()), t.dtype()).slice(rank - 1, 1, 1 + t.shape()[rank - 1]);
+    } else if (how == "gaps") {
+        Shape wide = t.shape();
+        for (int64_t &e : wide) e = 2 * e + 1;
+        to = Tensor::full(wide, filler(t.dtype()), t.dtype());
+        for (int d = 0; d < rank; d++) to = to.slice(d, 1, 1 + 2 * t.shape()[d], 2);
+    } else throw AttrError("fuzz", "an input can't lie '" + how + "'");
+    to.assign(t);
+    return to;
+}
+
+void sprinkle(const Tensor &t, int count, std::mt19937 &rng) {
+    static const double specials[] = {NAN, INFINITY, -INFINITY, 0., -0., 1e-40, -1e-40, 1};  // 3e38 only overflows on its way: check_specials has it
+    if (!is_float(t.dtype()) || t.elements() == 0) return;
+    const Tensor flat = t.reshape({t.elements()});
+    for (int i = 0; i < count; i++) {
+        const auto at = (int64_t)(rng() % (uint64_t)t.elements());
+        flat.set({at}, specials[rng() % 8]);
+    }
+}
+
+// The op's tensors where the case wants them.
+class Call {
+public:
+    Call(const Op &op, const FuzzCase &f) : op_(op), f_(f), c_(op, legal_sample(op, f.sample), f.dtypes, f.seed) {
+        std::mt19937 rng((uint32_t)f.seed);
+        std::vector<Tensor> still(c_.in.size());
+        for (size_t k = 0; k < c_.in.size(); k++) {
+            const std::string &name = op.sig.inputs[k].name, how = lies(name);
+            sprinkle(c_.in[k], f.specials, rng);
+            const int d = how.starts_with("still") ? std::atoi(how.c_str() + 5) : -1;
+            if (d >= 0 && d < c_.in[k].rank() && c_.in[k].size(d) > 1) {
+                still[k] = c_.in[k].slice(d, 0, 1).expand(c_.in[k].shape());
+                c_.in[k] = still[k].copy();
+            }
+            c_.problem.tensors[name] = array_of(c_.in[k]);
+        }
+        const std::vector<Tensor> before = c_.in;
+        c_.fit_forward_outputs(op);
+        for (size_t k = 0; k < c_.in.size(); k++)
+            if (still[k].defined() && c_.in[k].same_memory(before[k])) c_.in[k] = still[k];
+        for (size_t k = 0; k < op.sig.outputs.size(); k++) place_output(k);
+        for (size_t k = 0; k < c_.in.size(); k++)
+            if (!placed_.count(op.sig.inputs[k].name)) c_.in[k] = lying(c_.in[k], lies(op.sig.inputs[k].name));
+    }
+
+    std::string verdict() {
+        std::vector<Tensor> kept;
+        for (const Tensor &t : c_.in) kept.push_back(t.copy());
+        const Force force(f_.isa, f_.variant);
+        dispatch_into(c_.registered, c_.in, c_.attrs, out_);
+        for (auto &g : guards_)
+            if (!g.intact()) return "it wrote outside its output";
+        for (size_t k = 0; k < kept.size(); k++)
+            if (!placed_.count(op_.sig.inputs[k].name) && std::memcmp(c_.in[k].copy().raw(), kept[k].raw(), kept[k].bytes()) != 0)
+                return "it wrote into input " + op_.sig.inputs[k].name;
+        c_.solve(op_);
+        for (size_t k = 0; k < out_.size(); k++) {
+            const std::string &name = op_.sig.outputs[k].name;
+            const std::string error = f_.specials ? compare_specials(name, out_[k], c_.problem) : compare(op_, name, out_[k], c_.problem);
+            if (!error.empty()) return error;
+        }
+        return "";
+    }
+
+private:
+    // Throws where the op's conditions refuse it: references don't expect that.
+    static std::string legal_sample(const Op &op, const Sample &s) {
+        Dims dims = s.dims;
+        bind_attributes(Attrs(op, s.attrs), dims);
+        bind_derived(op, dims);
+        check_conditions(op, dims, true);
+        std::string text;
+        for (auto &[name, value] : s.dims) text += name + "=" + std::to_string(value) + " ";
+        for (auto &[name, value] : s.attrs) text += name + "=" + value + " ";
+        return text;
+    }
+    std::string lies(const std::string &tensor) const {
+        const auto it = f_.lies.find(tensor);
+        return it == f_.lies.end() ? "" : it->second;
+    }
+    void place_output(size_t k) {
+        const std::string &name = op_.sig.outputs[k].name, how = lies(name);
+        const Shape &shape = c_.problem.tensors.at(name).shape;
+        const DType t = c_.out_dtypes[k];
+        const bool on = how.starts_with("on-"), over = how.starts_with("over-");
+        if (!on && !over) {
+            guards_.emplace_back(shape.elements() + 1, t);
+            out_.push_back(guards_.back().view(shape, how == "shifted"));
+            return;
+        }
+        const std::string other = how.substr(on ? 3 : 5);
+        Tensor *from = nullptr;
+        for (size_t i = 0; i < c_.in.size(); i++)
+            if (op_.sig.inputs[i].name == other) from = &c_.in[i];
+        for (size_t i = 0; i < k; i++)
+            if (op_.sig.outputs[i].name == other) from = &out_[i];
+        if (!from || from->dtype() != t || placed_.count(other)) throw ShapeError(op_.name, name + " can't lie " + how);
+        guards_.emplace_back(std::max(from->elements(), shape.elements() + over), t);
+        const Tensor moved = guards_.back().view(from->shape(), 0);
+        moved.assign(*from);
+        *from = moved;
+        placed_[other] = name;
+        out_.push_back(guards_.back().view(shape, over));
+    }
+
+    const Op &op_;
+    const FuzzCase &f_;
+    Case c_;
+    std::vector<Tensor> out_;
+    std::vector<Guarded> guards_;
+    std::map<std::string, std::string> placed_;  // inputs and outputs under an output
+};
+
+}  // namespace
+
+std::string run_fuzz_case(const Op &op, const FuzzCase &f) {
+    try {
+        return Call(op, f).verdict();
+    } catch (const DispatchError &e) {
+        const std::string what = e.what();
+        return !f.variant.empty() && what.find("no kernel takes this call") != std::string::npos ? "" : what;
+    } catch (const Error &) {
+        return "";  // it says what is wrong
+    } catch (const std::exception &e) { return std::string("threw ") + e.what(); }
+}
+
+}  // namespace halyard::check
