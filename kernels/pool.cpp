@@ -55,6 +55,7 @@ struct Pool : Op {
     // A task is some planes of one channel each; vectors go along w, which channels-last tensors step through with a stride.
     void schedule(const Cpu &cpu) override {
         Func last = store();
+        const int v = std::max(4, cpu.lanes);  // of two lanes [a, b] Halide 21 makes the ramp a + (b - a) * i: of NaN and b it makes two NaN
         Var plane("plane"), task("task"), vec("vec"), lane("lane");
         const auto image = last.output_buffer();
         const Expr extent = image.dim(0).extent() * image.dim(1).extent();
@@ -63,12 +64,12 @@ struct Pool : Op {
         Expr dense = image.dim(0).stride() == 1;
         for (auto &m : memory) dense = dense && m.dim(0).stride() == 1;
         if (halves()) {
-            for (int narrow = cpu.lanes; narrow > 2; narrow /= 2)
+            for (int narrow = v; narrow > 2; narrow /= 2)
                 last.specialize(dense && image.dim(0).extent() >= narrow).split(var(0), vec, lane, narrow, Tail::ShiftInwards).vectorize(lane);
         }
-        last.split(var(0), vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane);
+        last.split(var(0), vec, lane, v, Tail::GuardWithIf).vectorize(lane);
         for (Func &f : scans) {
-            f.compute_at(last, vec).bound_extent(f.args()[0], cpu.lanes).vectorize(f.args()[0]);
+            f.compute_at(last, vec).bound_extent(f.args()[0], v).vectorize(f.args()[0]);
             f.update().vectorize(f.args()[0]);
         }
         if (per_plane.defined()) {
@@ -76,12 +77,12 @@ struct Pool : Op {
             per_plane.compute_at(last, plane);
             if (halves()) {
                 const Expr columns = memory[1].dim(0).extent();
-                for (int narrow = cpu.lanes; narrow > 2; narrow /= 2)
+                for (int narrow = v; narrow > 2; narrow /= 2)
                     per_plane.specialize(columns >= narrow && memory[0].dim(0).stride() == 1 && memory[1].dim(0).stride() == 1).split(px, vec, lane, narrow, Tail::ShiftInwards).vectorize(lane);
             }
-            per_plane.split(px, vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane);
+            per_plane.split(px, vec, lane, v, Tail::GuardWithIf).vectorize(lane);
             for (Func &f : plane_scans) {
-                f.compute_at(per_plane, vec).bound_extent(f.args()[0], cpu.lanes).vectorize(f.args()[0]);
+                f.compute_at(per_plane, vec).bound_extent(f.args()[0], v).vectorize(f.args()[0]);
                 f.update().vectorize(f.args()[0]);
             }
         }
