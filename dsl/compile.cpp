@@ -71,9 +71,7 @@ std::string Kernel::object(const std::string &symbol) {
         atomically(path, [&](const std::string &to) {
             try {
                 pipeline.compile_to({{Halide::OutputFileType::object, to}}, arguments(), symbol, target);
-            } catch (const Halide::Error &e) {
-                throw Error(op->name, symbol + ": " + e.what());
-            }
+            } catch (const Halide::Error &e) { throw Error(op->name, symbol + ": " + e.what()); }
         });
     return path;
 }

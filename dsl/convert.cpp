@@ -48,7 +48,8 @@ Expr converted(const Expr &v, const Type &to, bool f16_by_halide) {
     if (f16_by_halide && to == Float(16) && from.is_float()) {
         const Type bits = UInt(16);
         const Type word = UInt(32);  // of a sum LLVM takes is_nan for false
-        const Expr nan = from.bits() == 32 ? (reinterpret(word, v) & Internal::make_const(word, 0x7fffffff)) > Internal::make_const(word, 0x7f800000) : is_nan(v);
+        const Expr nan = from.bits() == 32 ? (reinterpret(word, v) & Internal::make_const(word, 0x7fffffff)) > Internal::make_const(word, 0x7f800000)
+                                           : is_nan(v);
         return reinterpret(to, select(nan, Internal::make_const(bits, 0x7e00), reinterpret(bits, converted(v, to))));
     }
     if (from.is_float() && to.is_int_or_uint() && !to.is_bool()) return float_to_integer(v, to);

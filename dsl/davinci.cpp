@@ -132,7 +132,8 @@ class DaVinci : public IRVisitor {
             const int bytes = s->value.type().bytes() * to->lanes;
             if (bytes % 32) throw std::invalid_argument("ascend: data_move of " + std::to_string(bytes) + " B is not a multiple of 32");
             const bool in = ub.count(s->name);
-            line() << "data_move " << (in ? "ub." : "gm.") << s->name << "[" << to->base << "], " << (in ? "gm." : "ub.") << l->name << "[" << from->base << "]  nburst=1 burst=" << bytes / 32 << "\n";
+            line() << "data_move " << (in ? "ub." : "gm.") << s->name << "[" << to->base << "], " << (in ? "gm." : "ub.") << l->name << "[" << from->base
+                   << "]  nburst=1 burst=" << bytes / 32 << "\n";
         } else if (s->value.type().is_scalar()) {
             line() << "scalar_store " << s->name << "[" << s->index << "], " << s->value << "\n";
         } else {

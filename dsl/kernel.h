@@ -5,15 +5,15 @@
 namespace halyard {
 
 struct Instance {
-    std::string backend = "cpu";   // cpu, opencl, cuda, ascend
-    std::string dtypes = "f32";    // as in OpRecord::dtypes; "exact" = modular integers
-    std::string variant;           // one of the op's variants
-    Isa isa = Isa::baseline;       // cpu
-    Picks picks;                   // values for the schedule's free choices
-    bool scheduled = true;         // false: the algorithm as written
-    std::string adjoint_in;        // "x": not the op but its derived adjoint in x; inputs are the op's, then dy
-    std::string sanitizer;         // address, thread: the code reports its own reads and writes; "" = it doesn't
-    bool profiled = false;         // stages report their time and memory to Halide's profiler
+    std::string backend = "cpu";                      // cpu, opencl, cuda, ascend
+    std::string dtypes = "f32";                       // as in OpRecord::dtypes; "exact" = modular integers
+    std::string variant;                              // one of the op's variants
+    Isa isa = Isa::baseline;                          // cpu
+    Picks picks;                                      // values for the schedule's free choices
+    bool scheduled = true;                            // false: the algorithm as written
+    std::string adjoint_in;                           // "x": not the op but its derived adjoint in x; inputs are the op's, then dy
+    std::string sanitizer;                            // address, thread: the code reports its own reads and writes; "" = it doesn't
+    bool profiled = false;                            // stages report their time and memory to Halide's profiler
     std::string symbol(const std::string &op) const;  // a C identifier: "hy_softmax_f32_rows_avx2"
 };
 
@@ -32,7 +32,7 @@ public:
     std::string davinci();                            // ascend: the lowered program as text
 
     const OpPtr op;
-    const Instance instance;                          // instance.picks.offered: what the schedule asked for
+    const Instance instance;  // instance.picks.offered: what the schedule asked for
     const Halide::Target target;
     int lanes = 1;
     Halide::Pipeline pipeline;

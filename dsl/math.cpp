@@ -46,9 +46,7 @@ const std::map<std::string, Expr (*)(const Expr &)> own_f32 = {
     {"tanh", tanh_f32},
 };
 
-Expr external(const std::string &name, const std::vector<Expr> &args) {
-    return Internal::Call::make(args[0].type(), name, args, Internal::Call::PureExtern);
-}
+Expr external(const std::string &name, const std::vector<Expr> &args) { return Internal::Call::make(args[0].type(), name, args, Internal::Call::PureExtern); }
 // Adding 2^23 (2^52) drops the fraction. Halide's round converts to int32 where the target has no such instruction.
 Expr round_even(const Expr &x) {
     const bool wide = x.type().bits() == 64;

@@ -21,8 +21,8 @@ Expr quotient(const Expr &r) { return poly(r, {0.5, 0.166664883, 0.0416655615, 0
 
 // log(1 + e) = e + e^2 P(e) on [0, 1]: softplus needs no reduction of its argument
 Expr log1p_unit(const Expr &e) {
-    return plus(e, e * e * poly(e, {-0.499999315, 0.333304644, -0.24958019, 0.196921021, -0.153448805, 0.106611282, -0.0574572273, 0.0200862326,
-                                    -0.00329046301}));
+    return plus(e,
+                e * e * poly(e, {-0.499999315, 0.333304644, -0.24958019, 0.196921021, -0.153448805, 0.106611282, -0.0574572273, 0.0200862326, -0.00329046301}));
 }
 
 // The parts of sinh and cosh of |x|, halved against overflow: high + low where high = 2^(n-2) -+ 2^(-n-2).
@@ -33,7 +33,7 @@ Hyperbolic hyperbolic(const Expr &ax) {
     auto [n, high, low] = reduce(ax);
     Expr r = plus(high, low), z = r * r;
     Expr sh = r + r * z * poly(z, {0.166666672, 0.00833317544, 0.000199741044});  // sinh r
-    Expr ch = z * poly(z, {0.5, 0.0416664593, 0.00139354263});                     // cosh r - 1
+    Expr ch = z * poly(z, {0.5, 0.0416664593, 0.00139354263});                    // cosh r - 1
     Expr up = from_exponent(n + 125), down = from_exponent(max(125 - n, 0));
     Expr sum = plus(up, down), difference = minus(up, down);
     return {plus(difference, difference * ch + sum * sh), plus(sum, sum * ch + difference * sh)};

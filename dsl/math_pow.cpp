@@ -34,7 +34,7 @@ Two log2_two(const Expr &x0) {
 }  // namespace
 
 Expr rsqrt_f32(const Expr &x) {  // sqrt(1 / x): the root halves the error of the division. 1 / x must not overflow nor be subnormal.
-    Expr tiny = bits(x) < 0x00800000, huge = bits(x) > 0x7e000000;
+    Expr tiny = bits(x)<0x00800000, huge = bits(x)> 0x7e000000;
     Expr y = sqrt(over(num(1), times(x, select(tiny, num(0x1p24), huge, num(0x1p-24), num(1)))));
     y = times(y, select(tiny, num(0x1p12), huge, num(0x1p-12), num(1)));
     y = select(bits(x) < 0, select(abs_bits(x) == 0, -inf(), nan()), abs_bits(x) == 0, inf(), y);

@@ -32,9 +32,7 @@ Expr Op::size(const std::string &expression) const {
     for (auto &l : lets)  // those that need only what the kernel knows
         try {
             dims.emplace(l.name, evaluate<Expr>(l.value, dims));
-        } catch (const std::exception &) {
-            continue;
-        }
+        } catch (const std::exception &) { continue; }
     return evaluate<Expr>(expression, dims);
 }
 

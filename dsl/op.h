@@ -48,13 +48,13 @@ public:
     std::vector<std::string> extents_of(const TensorSpec &t) const;  // outermost first, with the collapsed and the any-rank ones
 
     std::vector<Halide::Func> in, out;
-    std::vector<Halide::ImageParam> memory;  // where inputs are loaded from; empty inside a chain
+    std::vector<Halide::ImageParam> memory;               // where inputs are loaded from; empty inside a chain
     std::map<std::string, Halide::Parameter> parameters;  // of the scalars
-    std::string variant;                     // being built: an algorithm may differ by variant
-    int lanes = 4;                           // of the arithmetic: an algorithm may lay out its stages in blocks of vectors
-    std::map<std::string, DType> types;      // being built: what T, U, ... are; empty in exact mode
-    bool moves = false;                      // elements are moved as they are stored, in T: no arithmetic between
-    int any_rank = elementwise_rank;         // dimensions of x[*] in this instance
+    std::string variant;                                  // being built: an algorithm may differ by variant
+    int lanes = 4;                                        // of the arithmetic: an algorithm may lay out its stages in blocks of vectors
+    std::map<std::string, DType> types;                   // being built: what T, U, ... are; empty in exact mode
+    bool moves = false;                                   // elements are moved as they are stored, in T: no arithmetic between
+    int any_rank = elementwise_rank;                      // dimensions of x[*] in this instance
 
 protected:
     using Var = Halide::Var;
@@ -72,7 +72,9 @@ protected:
     void attr(const std::string &name, int64_t value) { attrs.push_back({name, AttrKind::integer, std::to_string(value), {}, {}}); }
     void flag(const std::string &name, bool value) { attrs.push_back({name, AttrKind::boolean, value ? "1" : "0", {}, {}}); }
     void choice(const std::string &name, std::vector<std::string> choices) { attrs.push_back({name, AttrKind::choice, choices[0], choices, {}}); }
-    void ints(const std::string &name, const std::string &value, std::vector<std::string> parts = {}) { attrs.push_back({name, AttrKind::ints, value, {}, std::move(parts)}); }
+    void ints(const std::string &name, const std::string &value, std::vector<std::string> parts = {}) {
+        attrs.push_back({name, AttrKind::ints, value, {}, std::move(parts)});
+    }
     void let(const std::string &name, const std::string &expression) { lets.push_back({name, expression}); }
     // Run-time attributes: each is an attribute and a kernel argument of the same name.
     Expr scalar(const std::string &name, int64_t value);
@@ -80,9 +82,9 @@ protected:
     Expr scalar(const std::string &name, double value);
     Expr derived(const std::string &name, const std::string &expression);  // a kernel argument computed at dispatch
 
-    Func store() const { return end_.defined() ? end_ : out[0]; }      // what reaches memory: the output, or the end of its epilogue
-    Var var(int dim) const { return store().args()[(size_t)dim]; }     // loops of store(), innermost first
-    bool fused() const { return memory.empty(); }                      // inputs are computed, not loaded
+    Func store() const { return end_.defined() ? end_ : out[0]; }   // what reaches memory: the output, or the end of its epilogue
+    Var var(int dim) const { return store().args()[(size_t)dim]; }  // loops of store(), innermost first
+    bool fused() const { return memory.empty(); }                   // inputs are computed, not loaded
 
 private:
     Expr parameter(const std::string &name, const Halide::Type &t);

@@ -29,9 +29,9 @@ private:
 };
 
 struct Problem {
-    DType dtype = DType::f64;            // what T is bound to: integers divide and overflow in their own way
-    Dims dims;                           // dimensions, lets, integer attributes, scalars
-    std::map<std::string, double> reals; // real attributes
+    DType dtype = DType::f64;             // what T is bound to: integers divide and overflow in their own way
+    Dims dims;                            // dimensions, lets, integer attributes, scalars
+    std::map<std::string, double> reals;  // real attributes
     std::map<std::string, Array> tensors;
     std::map<std::string, Array> magnitude;  // for Contract::products: sum of |terms| of each output element
 

@@ -63,7 +63,7 @@ public:
 
 class Interpret : public IRMutator {
     const Arithmetic &a;
-    const std::string *self;  // the Func whose update is being rewritten
+    const std::string *self;                     // the Func whose update is being rewritten
     const std::map<std::string, Type> &outputs;  // what each is stored as
 
     // LLVM takes a conversion from or to f16 as a promise of no NaN and no Inf, and drops what asks for them. A 0 that it doesn't
@@ -158,7 +158,8 @@ class Interpret : public IRMutator {
         const bool of_reals = is_real(op->type) || (!op->args.empty() && is_real(op->args[0].type()));
         if (op->call_type == Call::Halide) {  // an output may be read by the next
             const auto stored = outputs.find(op->name);
-            const Expr e = Call::make(stored == outputs.end() ? t : stored->second, op->name, args, op->call_type, op->func, op->value_index, op->image, op->param);
+            const Expr e = Call::make(stored == outputs.end() ? t : stored->second, op->name, args, op->call_type, op->func, op->value_index, op->image,
+                                      op->param);
             return e.type() == t ? e : cast(t, e);
         }
         if (!of_reals || op->call_type == Call::Image || op->is_intrinsic({Call::likely, Call::likely_if_innermost}))
@@ -193,7 +194,8 @@ public:
         const bool once = ieee() && a.own_math && e.defined() && is_real(e.type()) && settled(e, scalars) && scalars;
         return once ? cast(a.real, e) : IRMutator::mutate(e);  // as doubles, rounded at the end
     }
-    Interpret(const Arithmetic &a, const std::string *self, const std::map<std::string, Type> &outputs, bool hide) : a(a), self(self), outputs(outputs), hide(hide) {}
+    Interpret(const Arithmetic &a, const std::string *self, const std::map<std::string, Type> &outputs, bool hide)
+        : a(a), self(self), outputs(outputs), hide(hide) {}
     void rewrite(Function f, const Type *stored) {
         f.mutate(this);
         if (exact()) {  // a mixing function uses its argument several times: nested, the tree would grow without bound
@@ -210,7 +212,8 @@ public:
             for (Expr &v : f.definition().values()) v = exact() ? cast(*stored, v) : converted(v, *stored, a.f16_by_halide);
         // The one place that leans on a function Halide made for deserialisation: it resets a Func's output types.
         std::vector<Parameter> buffers;
-        for (size_t i = 0; i < types.size(); i++) buffers.emplace_back(types[i], true, f.dimensions(), f.name() + (types.size() > 1 ? "." + std::to_string(i) : ""));
+        for (size_t i = 0; i < types.size(); i++)
+            buffers.emplace_back(types[i], true, f.dimensions(), f.name() + (types.size() > 1 ? "." + std::to_string(i) : ""));
         f.update_with_deserialization(f.name(), f.origin_name(), types, {}, -1, f.args(), f.schedule(), f.definition(), f.updates(), "", buffers, {}, "",
                                       NameMangling::Default, DeviceAPI::Host, Expr(), false, false, false, {}, false, f.frozen());
     }

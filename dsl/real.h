@@ -34,12 +34,12 @@ Halide::Expr operator""_r(long double value);
 Halide::Expr operator""_r(unsigned long long value);
 
 namespace math {
-Halide::Expr real(const Halide::Expr &e);                             // an integer as a real
-Halide::Expr call(const char *name, std::vector<Halide::Expr> args);  // a function of dsl/math.h by name: "expm1"
-Halide::Expr lowest();                                                // -infinity: where a max starts
-Halide::Expr highest();                                               // +infinity: where a min starts
-Halide::Expr number(double v);                                        // a constant that isn't a literal
-Halide::Expr negative(const Halide::Expr &x);                         // -x with -0 for 0: Halide's own minus is 0 - x
+Halide::Expr real(const Halide::Expr &e);                                                            // an integer as a real
+Halide::Expr call(const char *name, std::vector<Halide::Expr> args);                                 // a function of dsl/math.h by name: "expm1"
+Halide::Expr lowest();                                                                               // -infinity: where a max starts
+Halide::Expr highest();                                                                              // +infinity: where a min starts
+Halide::Expr number(double v);                                                                       // a constant that isn't a literal
+Halide::Expr negative(const Halide::Expr &x);                                                        // -x with -0 for 0: Halide's own minus is 0 - x
 inline Halide::Expr floor_div(Halide::Expr a, Halide::Expr b) { return call("floor_div", {a, b}); }  // integers too: dsl/integer_math.h
 inline Halide::Expr floor_mod(Halide::Expr a, Halide::Expr b) { return call("floor_mod", {a, b}); }
 inline Halide::Expr is_nan(const Halide::Expr &x) { return x != x; }

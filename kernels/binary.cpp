@@ -42,57 +42,127 @@ Expr atan2_slope(const Expr &a, const Expr &b, const Expr &dy) {
 
 void add_arithmetic(OpTable &ops) {
     // Where a gradient is dy itself, or nothing, there is no kernel of it: primitives/composed_gradient.cpp.
-    add_binary(ops, {.name = "add", .doc = "y = a + b", .ulps = 0.5,
-                     .fn = [](Expr a, Expr b) { return a + b; }, .reference = [](double a, double b) { return a + b; }, .dtypes = numbers});
-    add_binary(ops, {.name = "sub", .doc = "y = a - b", .ulps = 0.5,
-                     .fn = [](Expr a, Expr b) { return a - b; }, .reference = [](double a, double b) { return a - b; },
-                     .db = [](Expr, Expr, Expr dy) { return math::negative(dy); }, .db_reference = [](double, double, double dy) { return -dy; },
-                     .dulps = 0, .dtypes = numbers});
-    add_binary(ops, {.name = "mul", .doc = "y = a * b", .ulps = 0.5,
-                     .fn = [](Expr a, Expr b) { return a * b; }, .reference = [](double a, double b) { return a * b; },
-                     .da_saves = "b", .da = [](Expr, Expr b, Expr dy) { return dy * b; }, .da_reference = [](double, double b, double dy) { return dy * b; },
-                     .db_saves = "a", .db = [](Expr a, Expr, Expr dy) { return dy * a; }, .db_reference = [](double a, double, double dy) { return dy * a; },
-                     .dulps = 0.5, .dtypes = numbers});
-    add_binary(ops, {.name = "div", .doc = "y = a / b", .ulps = 0.5,
-                     .fn = [](Expr a, Expr b) { return a / b; }, .reference = [](double a, double b) { return a / b; },
-                     .da_saves = "b", .da = [](Expr, Expr b, Expr dy) { return dy / b; }, .da_reference = [](double, double b, double dy) { return dy / b; },
-                     .db_saves = "ab", .db = [](Expr a, Expr b, Expr dy) { return math::negative(dy) / b * (a / b); },
+    add_binary(ops, {.name = "add",
+                     .doc = "y = a + b",
+                     .ulps = 0.5,
+                     .fn = [](Expr a, Expr b) { return a + b; },
+                     .reference = [](double a, double b) { return a + b; },
+                     .dtypes = numbers});
+    add_binary(ops, {.name = "sub",
+                     .doc = "y = a - b",
+                     .ulps = 0.5,
+                     .fn = [](Expr a, Expr b) { return a - b; },
+                     .reference = [](double a, double b) { return a - b; },
+                     .db = [](Expr, Expr, Expr dy) { return math::negative(dy); },
+                     .db_reference = [](double, double, double dy) { return -dy; },
+                     .dulps = 0,
+                     .dtypes = numbers});
+    add_binary(ops, {.name = "mul",
+                     .doc = "y = a * b",
+                     .ulps = 0.5,
+                     .fn = [](Expr a, Expr b) { return a * b; },
+                     .reference = [](double a, double b) { return a * b; },
+                     .da_saves = "b",
+                     .da = [](Expr, Expr b, Expr dy) { return dy * b; },
+                     .da_reference = [](double, double b, double dy) { return dy * b; },
+                     .db_saves = "a",
+                     .db = [](Expr a, Expr, Expr dy) { return dy * a; },
+                     .db_reference = [](double a, double, double dy) { return dy * a; },
+                     .dulps = 0.5,
+                     .dtypes = numbers});
+    add_binary(ops, {.name = "div",
+                     .doc = "y = a / b",
+                     .ulps = 0.5,
+                     .fn = [](Expr a, Expr b) { return a / b; },
+                     .reference = [](double a, double b) { return a / b; },
+                     .da_saves = "b",
+                     .da = [](Expr, Expr b, Expr dy) { return dy / b; },
+                     .da_reference = [](double, double b, double dy) { return dy / b; },
+                     .db_saves = "ab",
+                     .db = [](Expr a, Expr b, Expr dy) { return math::negative(dy) / b * (a / b); },
                      .db_reference = [](double a, double b, double dy) { return -dy / b * (a / b); }});
-    add_binary(ops, {.name = "floor_div", .doc = "y = floor(a / b); of integers, 0 where b is 0", .ulps = 0.5,
-                     .fn = math::floor_div, .reference = [](double a, double b) { return std::floor(a / b); },
-                     .integer_reference = whole_floor_div, .dtypes = numbers});
-    add_binary(ops, {.name = "floor_mod", .doc = "y = a - floor(a / b) * b, of b's sign; of integers, 0 where b is 0", .ulps = 0.5,
-                     .fn = math::floor_mod, .reference = floor_mod,
-                     .db_saves = "ab", .db = [](Expr a, Expr b, Expr dy) { return math::negative(dy) * math::floor_div(a, b); },
+    add_binary(ops, {.name = "floor_div",
+                     .doc = "y = floor(a / b); of integers, 0 where b is 0",
+                     .ulps = 0.5,
+                     .fn = math::floor_div,
+                     .reference = [](double a, double b) { return std::floor(a / b); },
+                     .integer_reference = whole_floor_div,
+                     .dtypes = numbers});
+    add_binary(ops, {.name = "floor_mod",
+                     .doc = "y = a - floor(a / b) * b, of b's sign; of integers, 0 where b is 0",
+                     .ulps = 0.5,
+                     .fn = math::floor_mod,
+                     .reference = floor_mod,
+                     .db_saves = "ab",
+                     .db = [](Expr a, Expr b, Expr dy) { return math::negative(dy) * math::floor_div(a, b); },
                      .db_reference = [](double a, double b, double dy) { return -dy * std::floor(a / b); },
-                     .dulps = 1.5, .integer_reference = whole_floor_mod, .dtypes = numbers});
-    add_binary(ops, {.name = "pow", .doc = "y = a^b; of integers, a negative power is 0 unless a is 1 or -1", .ulps = 4,
-                     .fn = [](Expr a, Expr b) -> Expr { return pow(a, b); }, .reference = [](double a, double b) { return std::pow(a, b); },
-                     .da_saves = "ab", .da = [](Expr a, Expr b, Expr dy) { return dy * pow_in_a(a, b); },
+                     .dulps = 1.5,
+                     .integer_reference = whole_floor_mod,
+                     .dtypes = numbers});
+    add_binary(ops, {.name = "pow",
+                     .doc = "y = a^b; of integers, a negative power is 0 unless a is 1 or -1",
+                     .ulps = 4,
+                     .fn = [](Expr a, Expr b) -> Expr { return pow(a, b); },
+                     .reference = [](double a, double b) { return std::pow(a, b); },
+                     .da_saves = "ab",
+                     .da = [](Expr a, Expr b, Expr dy) { return dy * pow_in_a(a, b); },
                      .da_reference = [](double a, double b, double dy) { return dy * pow_in_a(a, b); },
-                     .db_saves = "ab", .db = [](Expr a, Expr b, Expr dy) { return dy * pow_in_b(a, b); },
+                     .db_saves = "ab",
+                     .db = [](Expr a, Expr b, Expr dy) { return dy * pow_in_b(a, b); },
                      .db_reference = [](double a, double b, double dy) { return dy * pow_in_b(a, b); },
-                     .dulps = 16, .integer_reference = whole_pow, .functional = "tensor_pow", .dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32"}});
-    add_binary(ops, {.name = "maximum", .doc = "y = max(a, b); NaN if either is", .ulps = 0,
-                     .fn = [](Expr a, Expr b) -> Expr { return max(a, b); }, .reference = [](double a, double b) { return a > b || std::isnan(a) ? a : b; },
-                     .da_saves = "ab", .da = [](Expr a, Expr b, Expr dy) { return won(a, b, dy); }, .da_reference = [](double a, double b, double dy) { return won(a, b, dy); },
-                     .db_saves = "ab", .db = [](Expr a, Expr b, Expr dy) { return won(b, a, dy); }, .db_reference = [](double a, double b, double dy) { return won(b, a, dy); },
-                     .dulps = 0.5, .dtypes = numbers});
-    add_binary(ops, {.name = "minimum", .doc = "y = min(a, b); NaN if either is", .ulps = 0,
-                     .fn = [](Expr a, Expr b) -> Expr { return min(a, b); }, .reference = [](double a, double b) { return a < b || std::isnan(a) ? a : b; },
-                     .da_saves = "ab", .da = [](Expr a, Expr b, Expr dy) { return won(b, a, dy); }, .da_reference = [](double a, double b, double dy) { return won(b, a, dy); },
-                     .db_saves = "ab", .db = [](Expr a, Expr b, Expr dy) { return won(a, b, dy); }, .db_reference = [](double a, double b, double dy) { return won(a, b, dy); },
-                     .dulps = 0.5, .dtypes = numbers});
-    add_binary(ops, {.name = "squared_difference", .doc = "y = (a - b)^2", .ulps = 2,
-                     .fn = [](Expr a, Expr b) { return (a - b) * (a - b); }, .reference = [](double a, double b) { return (a - b) * (a - b); },
-                     .da_saves = "ab", .da = [](Expr a, Expr b, Expr dy) { return 2_r * (a - b) * dy; }, .da_reference = [](double a, double b, double dy) { return 2 * (a - b) * dy; },
-                     .db_saves = "ab", .db = [](Expr a, Expr b, Expr dy) { return 2_r * (b - a) * dy; }, .db_reference = [](double a, double b, double dy) { return 2 * (b - a) * dy; },
-                     .dulps = 2, .dtypes = numbers});
-    add_binary(ops, {.name = "atan2", .doc = "y = the angle of the point (b, a), in (-pi, pi]", .ulps = 4,
-                     .fn = [](Expr a, Expr b) -> Expr { return atan2(a, b); }, .reference = [](double a, double b) { return std::atan2(a, b); },
-                     .da_saves = "ab", .da = [](Expr a, Expr b, Expr dy) { return atan2_slope(a, b, dy); },
+                     .dulps = 16,
+                     .integer_reference = whole_pow,
+                     .functional = "tensor_pow",
+                     .dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32"}});
+    add_binary(ops, {.name = "maximum",
+                     .doc = "y = max(a, b); NaN if either is",
+                     .ulps = 0,
+                     .fn = [](Expr a, Expr b) -> Expr { return max(a, b); },
+                     .reference = [](double a, double b) { return a > b || std::isnan(a) ? a : b; },
+                     .da_saves = "ab",
+                     .da = [](Expr a, Expr b, Expr dy) { return won(a, b, dy); },
+                     .da_reference = [](double a, double b, double dy) { return won(a, b, dy); },
+                     .db_saves = "ab",
+                     .db = [](Expr a, Expr b, Expr dy) { return won(b, a, dy); },
+                     .db_reference = [](double a, double b, double dy) { return won(b, a, dy); },
+                     .dulps = 0.5,
+                     .dtypes = numbers});
+    add_binary(ops, {.name = "minimum",
+                     .doc = "y = min(a, b); NaN if either is",
+                     .ulps = 0,
+                     .fn = [](Expr a, Expr b) -> Expr { return min(a, b); },
+                     .reference = [](double a, double b) { return a < b || std::isnan(a) ? a : b; },
+                     .da_saves = "ab",
+                     .da = [](Expr a, Expr b, Expr dy) { return won(b, a, dy); },
+                     .da_reference = [](double a, double b, double dy) { return won(b, a, dy); },
+                     .db_saves = "ab",
+                     .db = [](Expr a, Expr b, Expr dy) { return won(a, b, dy); },
+                     .db_reference = [](double a, double b, double dy) { return won(a, b, dy); },
+                     .dulps = 0.5,
+                     .dtypes = numbers});
+    add_binary(ops, {.name = "squared_difference",
+                     .doc = "y = (a - b)^2",
+                     .ulps = 2,
+                     .fn = [](Expr a, Expr b) { return (a - b) * (a - b); },
+                     .reference = [](double a, double b) { return (a - b) * (a - b); },
+                     .da_saves = "ab",
+                     .da = [](Expr a, Expr b, Expr dy) { return 2_r * (a - b) * dy; },
+                     .da_reference = [](double a, double b, double dy) { return 2 * (a - b) * dy; },
+                     .db_saves = "ab",
+                     .db = [](Expr a, Expr b, Expr dy) { return 2_r * (b - a) * dy; },
+                     .db_reference = [](double a, double b, double dy) { return 2 * (b - a) * dy; },
+                     .dulps = 2,
+                     .dtypes = numbers});
+    add_binary(ops, {.name = "atan2",
+                     .doc = "y = the angle of the point (b, a), in (-pi, pi]",
+                     .ulps = 4,
+                     .fn = [](Expr a, Expr b) -> Expr { return atan2(a, b); },
+                     .reference = [](double a, double b) { return std::atan2(a, b); },
+                     .da_saves = "ab",
+                     .da = [](Expr a, Expr b, Expr dy) { return atan2_slope(a, b, dy); },
                      .da_reference = [](double a, double b, double dy) { return dy * b / (a * a + b * b); },
-                     .db_saves = "ab", .db = [](Expr a, Expr b, Expr dy) { return atan2_slope(b, a, math::negative(dy)); },
+                     .db_saves = "ab",
+                     .db = [](Expr a, Expr b, Expr dy) { return atan2_slope(b, a, math::negative(dy)); },
                      .db_reference = [](double a, double b, double dy) { return -dy * a / (a * a + b * b); }});
 }
 
@@ -100,14 +170,24 @@ void add_comparisons(OpTable &ops) {
     auto line = [&](const char *name, const char *doc, Expr (*fn)(Expr, Expr), double (*reference)(double, double)) {
         add_binary(ops, {.name = name, .doc = doc, .ulps = 0, .fn = fn, .reference = reference, .dtypes = all_types, .to_bool = true});
     };
-    line("equal", "y = a == b; false beside NaN", [](Expr a, Expr b) { return a == b; }, [](double a, double b) -> double { return a == b; });
-    line("not_equal", "y = a != b; true beside NaN", [](Expr a, Expr b) { return a != b; }, [](double a, double b) -> double { return a != b; });
-    line("less", "y = a < b; false beside NaN", [](Expr a, Expr b) { return a < b; }, [](double a, double b) -> double { return a < b; });
-    line("less_equal", "y = a <= b; false beside NaN", [](Expr a, Expr b) { return a <= b; }, [](double a, double b) -> double { return a <= b; });
-    line("greater", "y = a > b; false beside NaN", [](Expr a, Expr b) { return a > b; }, [](double a, double b) -> double { return a > b; });
-    line("greater_equal", "y = a >= b; false beside NaN", [](Expr a, Expr b) { return a >= b; }, [](double a, double b) -> double { return a >= b; });
-    line("logical_and", "y = a and b; what isn't 0 is true", [](Expr a, Expr b) { return a != 0_r && b != 0_r; }, [](double a, double b) -> double { return a != 0 && b != 0; });
-    line("logical_or", "y = a or b; what isn't 0 is true", [](Expr a, Expr b) { return a != 0_r || b != 0_r; }, [](double a, double b) -> double { return a != 0 || b != 0; });
+    line(
+        "equal", "y = a == b; false beside NaN", [](Expr a, Expr b) { return a == b; }, [](double a, double b) -> double { return a == b; });
+    line(
+        "not_equal", "y = a != b; true beside NaN", [](Expr a, Expr b) { return a != b; }, [](double a, double b) -> double { return a != b; });
+    line(
+        "less", "y = a < b; false beside NaN", [](Expr a, Expr b) { return a < b; }, [](double a, double b) -> double { return a < b; });
+    line(
+        "less_equal", "y = a <= b; false beside NaN", [](Expr a, Expr b) { return a <= b; }, [](double a, double b) -> double { return a <= b; });
+    line(
+        "greater", "y = a > b; false beside NaN", [](Expr a, Expr b) { return a > b; }, [](double a, double b) -> double { return a > b; });
+    line(
+        "greater_equal", "y = a >= b; false beside NaN", [](Expr a, Expr b) { return a >= b; }, [](double a, double b) -> double { return a >= b; });
+    line(
+        "logical_and", "y = a and b; what isn't 0 is true", [](Expr a, Expr b) { return a != 0_r && b != 0_r; },
+        [](double a, double b) -> double { return a != 0 && b != 0; });
+    line(
+        "logical_or", "y = a or b; what isn't 0 is true", [](Expr a, Expr b) { return a != 0_r || b != 0_r; },
+        [](double a, double b) -> double { return a != 0 || b != 0; });
 }
 
 }  // namespace

@@ -191,7 +191,8 @@ struct BinaryGradient : Elementwise {
     std::map<std::string, Func> from;
     Func dy, d;
     BinaryGradient(const BinaryLine &l, bool a_side)
-        : Elementwise(l.name + (a_side ? "_da" : "_db"), saved(a_side ? l.da_saves : l.db_saves) + "dy[*] -> " + (a_side ? "da" : "db") + "[*]"), line(l), in_a(a_side) {
+        : Elementwise(l.name + (a_side ? "_da" : "_db"), saved(a_side ? l.da_saves : l.db_saves) + "dy[*] -> " + (a_side ? "da" : "db") + "[*]"), line(l),
+          in_a(a_side) {
         internal = true, dtypes = floats_of(l.dtypes);
         contract = {Contract::elementwise, l.dulps};
         if (l.dulps <= 0.5) task_elements = cheap_task;

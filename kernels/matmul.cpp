@@ -22,21 +22,30 @@ struct Matmul : Op {
         contract = {Contract::products, 16};
         // Each against the variant that would take its place, OpenBLAS's time over theirs:
         variants = {
-            {"packed_t", "b_s1==1 b_s0!=1 m>=rows n>=cols*lanes k>=8"},         // 512 x 512 x 512: 1.08, any 0.18
-            {"half_t", "b_s1==1 b_s0!=1 m>=8 n>=lanes/2 k>=8 lanes>=4"},        // 500 x 1000 x 10: 1.13, any 0.05
-            {"dot_row", "b_s1==1 a_s0==1 m<8 n>=4"},                            // 1 x 1000 x 1000: 0.73, any 0.15
-            {"dot_column", "b_s1==1 a_s0==1 n<8 m>=4"},                         // 1000 x 1000 x 1: 0.69, any 0.04
-            {"narrow", "b_s0==1 m>=8 n>=lanes n<=most"},                        // 100 x 300 x 200: 0.99, direct 0.84
-            {"packed", "m>=least_m||m>=32&&n>=1024 n>=cols*lanes"},             // 2048 x 2048 x 2048: 1.05, direct 0.43
-            {"direct", "b_s0==1 m>=4 n>=cols*lanes"},                           // 64 x 400 x 512: 1.12, packed 1.05
-            {"half", "b_s0==1 m>=8 n>=lanes/2 lanes>=4"},                       // 1000 x 300 x 10: 1.07, any 0.33
-            {"row", "b_s0==1 n>=cols*lanes"},                                   // 1 x 1000 x 1000: 0.79, any 0.17
+            {"packed_t", "b_s1==1 b_s0!=1 m>=rows n>=cols*lanes k>=8"},   // 512 x 512 x 512: 1.08, any 0.18
+            {"half_t", "b_s1==1 b_s0!=1 m>=8 n>=lanes/2 k>=8 lanes>=4"},  // 500 x 1000 x 10: 1.13, any 0.05
+            {"dot_row", "b_s1==1 a_s0==1 m<8 n>=4"},                      // 1 x 1000 x 1000: 0.73, any 0.15
+            {"dot_column", "b_s1==1 a_s0==1 n<8 m>=4"},                   // 1000 x 1000 x 1: 0.69, any 0.04
+            {"narrow", "b_s0==1 m>=8 n>=lanes n<=most"},                  // 100 x 300 x 200: 0.99, direct 0.84
+            {"packed", "m>=least_m||m>=32&&n>=1024 n>=cols*lanes"},       // 2048 x 2048 x 2048: 1.05, direct 0.43
+            {"direct", "b_s0==1 m>=4 n>=cols*lanes"},                     // 64 x 400 x 512: 1.12, packed 1.05
+            {"half", "b_s0==1 m>=8 n>=lanes/2 lanes>=4"},                 // 1000 x 300 x 10: 1.07, any 0.33
+            {"row", "b_s0==1 n>=cols*lanes"},                             // 1 x 1000 x 1000: 0.79, any 0.17
             {"any", ""},
         };
-        samples = {"g=1 m=1 k=1 n=1", "g=1 m=3 k=5 n=7", "g=3 m=37 k=37 n=37", "g=1 m=200 k=19 n=97", "g=1 m=1 k=130 n=129",
-                   "g=1 m=9 k=300 n=33 transpose_b=1", "g=1 m=3 k=70 n=9 transpose_b=1",
-                   "g=2 m=6 k=65 n=3 transpose_a=1 transpose_b=1", "g=2 m=6 k=65 n=3 transpose_b=1", "g=1 m=8 k=17 n=5", "g=1 m=13 k=20 n=10",
-                   "g=1 m=96 k=20 n=96", "g=1 m=96 k=20 n=96 transpose_b=1"};
+        samples = {"g=1 m=1 k=1 n=1",
+                   "g=1 m=3 k=5 n=7",
+                   "g=3 m=37 k=37 n=37",
+                   "g=1 m=200 k=19 n=97",
+                   "g=1 m=1 k=130 n=129",
+                   "g=1 m=9 k=300 n=33 transpose_b=1",
+                   "g=1 m=3 k=70 n=9 transpose_b=1",
+                   "g=2 m=6 k=65 n=3 transpose_a=1 transpose_b=1",
+                   "g=2 m=6 k=65 n=3 transpose_b=1",
+                   "g=1 m=8 k=17 n=5",
+                   "g=1 m=13 k=20 n=10",
+                   "g=1 m=96 k=20 n=96",
+                   "g=1 m=96 k=20 n=96 transpose_b=1"};
         bench = {"g=1 m=512 k=512 n=512", "g=1 m=128 k=768 n=3072", "g=1 m=32 k=400 n=120 transpose_b=1", "g=32 m=64 k=64 n=64"};
         flops = "2*g*m*k*n";
     }
@@ -51,7 +60,9 @@ struct Matmul : Op {
         c(j, i, g) = sum(j, i, g);
     }
 
-    struct Tile { int vec, cols, rows; };  // vec lanes per vector; cols vectors x rows accumulators stay in registers
+    struct Tile {
+        int vec, cols, rows;
+    };  // vec lanes per vector; cols vectors x rows accumulators stay in registers
 
     void schedule(const Cpu &cpu) override {
         if (fused()) return any(cpu);  // operands that are computed have no strides to choose by

@@ -20,7 +20,8 @@ struct Update : Elementwise {
 // v = momentum v + g;  p = p - lr v, with nesterov p - lr (g + momentum v).
 struct Momentum : Update {
     Func p = input("p"), v = input("v"), g = input("g"), p_out = output("p_out"), v_out = output("v_out");
-    Expr lr = scalar("lr", 0.1), momentum = scalar("momentum", 0.9), decay = scalar("weight_decay", 0.0), nesterov = scalar("nesterov", 0), scale = scalar("scale", 1.0);
+    Expr lr = scalar("lr", 0.1), momentum = scalar("momentum", 0.9), decay = scalar("weight_decay", 0.0), nesterov = scalar("nesterov", 0),
+         scale = scalar("scale", 1.0);
     Momentum() : Update("momentum_", "p[*] v[*] g[*]", "p_out[*] v_out[*]") {
         doc = "v = momentum v + g; p = p - lr v, with nesterov p - lr (g + momentum v); g = scale g + weight_decay p";
         alias = "ApplyMomentum";
@@ -48,7 +49,8 @@ struct Sgd : Update {
     Expr lr = scalar("lr", 0.1), momentum = scalar("momentum", 0.0), dampening = scalar("dampening", 0.0), decay = scalar("weight_decay", 0.0),
          nesterov = scalar("nesterov", 0), scale = scalar("scale", 1.0);
     Sgd() : Update("sgd_", "p[*] v[*] g[*]", "p_out[*] v_out[*]") {
-        doc = "v = momentum v + (1 - dampening) g; p = p - lr v, with nesterov p - lr (g + momentum v), without momentum p - lr g; g = scale g + weight_decay p";
+        doc =
+            "v = momentum v + (1 - dampening) g; p = p - lr v, with nesterov p - lr (g + momentum v), without momentum p - lr g; g = scale g + weight_decay p";
         alias = "SGD";
         samples.push_back("d0=2 d1=3 d2=17 momentum=0.9 dampening=0.5 weight_decay=0.05 scale=0.5");
         samples.push_back("d0=2 d1=3 d2=17 momentum=0.9 nesterov=1");
@@ -72,7 +74,8 @@ struct Sgd : Update {
 // lr sqrt(1 - beta2^t) / (1 - beta1^t) at step t.
 struct Adam : Update {
     Func p = input("p"), m = input("m"), v = input("v"), g = input("g"), p_out = output("p_out"), m_out = output("m_out"), v_out = output("v_out");
-    Expr lr = scalar("lr", 0.001), beta1 = scalar("beta1", 0.9), beta2 = scalar("beta2", 0.999), eps = scalar("eps", 1e-8), decay = scalar("weight_decay", 0.0), scale = scalar("scale", 1.0);
+    Expr lr = scalar("lr", 0.001), beta1 = scalar("beta1", 0.9), beta2 = scalar("beta2", 0.999), eps = scalar("eps", 1e-8), decay = scalar("weight_decay", 0.0),
+         scale = scalar("scale", 1.0);
     const bool decoupled;  // the decay is subtracted from p, and stays out of the means
     explicit Adam(bool apart) : Update(apart ? "adam_weight_decay_" : "adam_", "p[*] m[*] v[*] g[*]", "p_out[*] m_out[*] v_out[*]"), decoupled(apart) {
         contract.ulps = 64;  // where v is near 0, m / (sqrt(v) + eps) multiplies its rounding

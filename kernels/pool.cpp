@@ -25,7 +25,8 @@ struct Pool : Op {
         ints("padding", "0,0,0,0", {"top", "bottom", "left", "right"});
         choice("data_format", {"NCHW", "NHWC"});
         for (const std::string d : {"h", "w"}) {
-            const std::string k = "kernel_" + d, s = "max(1,stride_" + d + ")", o = "o" + d, before = d == "h" ? "top" : "left", after = d == "h" ? "bottom" : "right";
+            const std::string k = "kernel_" + d, s = "max(1,stride_" + d + ")", o = "o" + d, before = d == "h" ? "top" : "left",
+                              after = d == "h" ? "bottom" : "right";
             const std::string whole = "max(0,(cdiv(" + d + "," + s + ")-1)*" + s + "+" + k + "-" + d + ")";
             let("pads_" + d, "pad_mode==same?" + whole + ":pad_mode==pad?" + before + "+" + after + ":0");
             let(o, "pad_mode==same?cdiv(" + d + "," + s + "):" + d + "+pads_" + d + "<" + k + "?0:(" + d + "+pads_" + d + "-" + k + ")/" + s + "+1");
@@ -39,9 +40,15 @@ struct Pool : Op {
         conditions.push_back("pad_mode==pad||top+bottom+left+right==0");
         const std::string lenet = "kernel_size=2,2 stride=2,2", stem = "kernel_size=3,3 stride=2,2 pad_mode=same";
         variants = {{"halves", "kernel_h==2 kernel_w==2 stride_h==2 stride_w==2 pads_h==0 pads_w==0"}, {"", ""}};
-        samples = {"n=1 c=1 h=1 w=1", "n=2 c=3 h=6 w=6 " + lenet, "n=1 c=2 h=7 w=33 " + lenet, "n=3 c=1 h=5 w=67 " + lenet,
-                   "n=1 c=2 h=7 w=5 kernel_size=2,2 stride=2,2 pad_mode=same", "n=2 c=3 h=8 w=8 " + stem, "n=1 c=17 h=7 w=9 " + stem,
-                   "n=1 c=2 h=7 w=38 kernel_size=2,3 stride=1,2", "n=1 c=2 h=8 w=31 kernel_size=3,3 stride=2,2 pad_mode=pad padding=1,1,1,1",
+        samples = {"n=1 c=1 h=1 w=1",
+                   "n=2 c=3 h=6 w=6 " + lenet,
+                   "n=1 c=2 h=7 w=33 " + lenet,
+                   "n=3 c=1 h=5 w=67 " + lenet,
+                   "n=1 c=2 h=7 w=5 kernel_size=2,2 stride=2,2 pad_mode=same",
+                   "n=2 c=3 h=8 w=8 " + stem,
+                   "n=1 c=17 h=7 w=9 " + stem,
+                   "n=1 c=2 h=7 w=38 kernel_size=2,3 stride=1,2",
+                   "n=1 c=2 h=8 w=31 kernel_size=3,3 stride=2,2 pad_mode=pad padding=1,1,1,1",
                    "n=1 c=1 h=5 w=5 kernel_size=4,4 stride=5,3 pad_mode=pad padding=3,0,1,2"};
         bench = {"n=32 c=6 h=28 w=28 " + lenet, "n=32 c=16 h=10 w=10 " + lenet, "n=4 c=64 h=112 w=112 " + stem};
         flops = "n*c*oh*ow*kernel_h*kernel_w";
@@ -78,7 +85,9 @@ struct Pool : Op {
             if (halves()) {
                 const Expr columns = memory[1].dim(0).extent();
                 for (int narrow = v; narrow > 2; narrow /= 2)
-                    per_plane.specialize(columns >= narrow && memory[0].dim(0).stride() == 1 && memory[1].dim(0).stride() == 1).split(px, vec, lane, narrow, Tail::ShiftInwards).vectorize(lane);
+                    per_plane.specialize(columns >= narrow && memory[0].dim(0).stride() == 1 && memory[1].dim(0).stride() == 1)
+                        .split(px, vec, lane, narrow, Tail::ShiftInwards)
+                        .vectorize(lane);
             }
             per_plane.split(px, vec, lane, v, Tail::GuardWithIf).vectorize(lane);
             for (Func &f : plane_scans) {
@@ -93,7 +102,9 @@ struct Pool : Op {
     std::vector<Func> scans, plane_scans;  // windows of the output; of per_plane
     Func per_plane;                        // what a whole plane of the output reads
 
-    struct Window { int64_t top, bottom, left, right; };  // [top, bottom) x [left, right), cut to the image
+    struct Window {
+        int64_t top, bottom, left, right;
+    };  // [top, bottom) x [left, right), cut to the image
     static Window window(Problem &p, int64_t a, int64_t b) {
         const int64_t y = a * p["stride_h"] - p["pad_top"], x = b * p["stride_w"] - p["pad_left"];
         return {std::max<int64_t>(y, 0), std::min(y + p["kernel_h"], p["h"]), std::max<int64_t>(x, 0), std::min(x + p["kernel_w"], p["w"])};
@@ -169,7 +180,9 @@ struct MaxPool2dDx : MaxBase {
         auto image = last.output_buffer();
         for (int d : {0, 1}) image.dim(d).set_min(0);  // so that all four elements of a window share its winner
         const Expr width = image.dim(0).extent();
-        last.fuse(var(2), var(3), plane).split(plane, task, plane, max(1, task_elements / max(1, width * image.dim(1).extent())), Tail::GuardWithIf).parallel(task);
+        last.fuse(var(2), var(3), plane)
+            .split(plane, task, plane, max(1, task_elements / max(1, width * image.dim(1).extent())), Tail::GuardWithIf)
+            .parallel(task);
         last.split(var(0), window, px, 2, Tail::RoundUp).split(var(1), line, py, 2, Tail::RoundUp).reorder(px, py, window, line, plane).unroll(px).unroll(py);
         Expr dense = image.dim(0).stride() == 1;
         for (auto &m : memory) dense = dense && m.dim(0).stride() == 1;

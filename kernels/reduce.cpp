@@ -14,7 +14,7 @@ using Halide::Expr;
 using Halide::likely;
 using Halide::unsafe_promise_clamped;
 
-constexpr int run = 16, width = 64;  // of partial results
+constexpr int run = 16, width = 64;                      // of partial results
 constexpr int task_elements = 65536, most_unrolled = 8;  // 256 rows of 256 in tasks of 16 Ki took 1.3 times as long with 2 threads as with 1
 
 Expr blocks(const Expr &n, int of) { return (n + (of - 1)) / of; }
@@ -32,18 +32,19 @@ struct Reduction : Op {
         alias = mindspore;
         attrs.push_back({"axis", AttrKind::ints, "", {}, {}, true});
         flag("keep_dims", false);
-        variants = {{"whole", "s>=262144 o*i<=4"}, {"rows", "s>=16"}, {"tall", "r>=1024 o*i<=65536 i>=8*lanes"}, {"thin", "r>=1024 o*i<=65536"}, {"columns", ""}};
-        samples = {"o=1 r=1 i=1 s=1 axis=1,3", "o=2 r=3 i=5 s=7 axis=1,3", "o=1 r=1 i=3 s=17 axis=1,3", "o=3 r=2 i=5 s=63 axis=1,3",
-                   "o=1 r=1 i=7 s=65 axis=1,3", "o=1 r=31 i=33 s=1 axis=1,3", "o=3 r=257 i=15 s=1 axis=1,3", "o=1 r=1031 i=17 s=1 axis=1,3", "o=2 r=1031 i=530 s=1 axis=1,3",
-                   "o=2 r=1 i=1 s=16411 axis=1,3", "o=1 r=1 i=2 s=262181 axis=1,3"};
-        bench = {"o=1 r=1 i=1 s=4194304 axis=1,3", "o=1 r=1 i=4096 s=1024 axis=1,3", "o=1 r=4096 i=1024 s=1 axis=1,3",
-                 "o=1 r=32 i=64 s=3136 axis=1,3", "o=1 r=32 i=10 s=1 axis=1,3"};
+        variants = {
+            {"whole", "s>=262144 o*i<=4"}, {"rows", "s>=16"}, {"tall", "r>=1024 o*i<=65536 i>=8*lanes"}, {"thin", "r>=1024 o*i<=65536"}, {"columns", ""}};
+        samples = {"o=1 r=1 i=1 s=1 axis=1,3",      "o=2 r=3 i=5 s=7 axis=1,3",     "o=1 r=1 i=3 s=17 axis=1,3",    "o=3 r=2 i=5 s=63 axis=1,3",
+                   "o=1 r=1 i=7 s=65 axis=1,3",     "o=1 r=31 i=33 s=1 axis=1,3",   "o=3 r=257 i=15 s=1 axis=1,3",  "o=1 r=1031 i=17 s=1 axis=1,3",
+                   "o=2 r=1031 i=530 s=1 axis=1,3", "o=2 r=1 i=1 s=16411 axis=1,3", "o=1 r=1 i=2 s=262181 axis=1,3"};
+        bench = {"o=1 r=1 i=1 s=4194304 axis=1,3", "o=1 r=1 i=4096 s=1024 axis=1,3", "o=1 r=4096 i=1024 s=1 axis=1,3", "o=1 r=32 i=64 s=3136 axis=1,3",
+                 "o=1 r=32 i=10 s=1 axis=1,3"};
         flops = "o*r*i*s";
     }
     Func x = input("x"), y = output("y");
     Var i{"i"}, o{"o"}, u{"u"}, t{"t"}, r{"r"};
     Func level[3] = {Func("runs"), Func("runs_of_runs"), Func("runs_of_runs_of_runs")};  // of a run, of 16 runs, of 256 runs
-    Func all{"all"};               // what is left to fold across `width`
+    Func all{"all"};                                                                     // what is left to fold across `width`
     Func folds[6];
     RDom k[4];
     Expr count;
@@ -174,7 +175,13 @@ struct Reduction : Op {
         last.compute_root().split(var(0), vec, lane, v, Tail::ShiftInwards).vectorize(lane).parallel(var(1));
         all.compute_at(last, vec).vectorize(i).update().vectorize(i);
         level[2].compute_at(all, k[3].x).vectorize(i).update().vectorize(i);
-        task_sums.compute_root().split(i, tile, ii, across, Tail::ShiftInwards).vectorize(ii, v).unroll(ii).reorder(ii, tile, t, o).fuse(t, o, task).parallel(task);
+        task_sums.compute_root()
+            .split(i, tile, ii, across, Tail::ShiftInwards)
+            .vectorize(ii, v)
+            .unroll(ii)
+            .reorder(ii, tile, t, o)
+            .fuse(t, o, task)
+            .parallel(task);
         level[1].compute_at(task_sums, tile).vectorize(i, v).unroll(i).update().reorder(i, k[1].x).vectorize(i, v).unroll(i);
         level[0].compute_at(level[1], k[1].x).vectorize(i, v).unroll(i).update().reorder(i, k[0].x, k[0].y).vectorize(i, v).unroll(i);
         task_sums.specialize(dense);
@@ -299,7 +306,10 @@ struct ArgExtremum : Op {
         Var task("task"), vec("vec"), lane("lane");
         const Expr rows = max(1, task_elements / max(1, size("c")));
         if (variant != "rows") {
-            last.split(var(0), vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane).split(vec, task, vec, max(1, rows / cpu.lanes), Tail::GuardWithIf).parallel(task);
+            last.split(var(0), vec, lane, cpu.lanes, Tail::GuardWithIf)
+                .vectorize(lane)
+                .split(vec, task, vec, max(1, rows / cpu.lanes), Tail::GuardWithIf)
+                .parallel(task);
             best.compute_at(last, vec).vectorize(n, cpu.lanes, Tail::GuardWithIf).update().vectorize(n, cpu.lanes, Tail::GuardWithIf);
             last.specialize(memory[0].dim(1).stride() == 1);
             return;

@@ -16,7 +16,8 @@ struct Spread : Op {
         form = Form::reduction, any_strides = internal = true;
         attrs.push_back({"axis", AttrKind::ints, "", {}, {}, true});
         flag("keep_dims", false);
-        samples = {"o=1 r=1 i=1 s=1 axis=1,3", "o=2 r=3 i=5 s=7 axis=1,3", "o=1 r=1 i=3 s=33 axis=1,3", "o=3 r=31 i=17 s=1 axis=1,3", "o=1 r=1 i=1 s=40009 axis=1,3"};
+        samples = {"o=1 r=1 i=1 s=1 axis=1,3", "o=2 r=3 i=5 s=7 axis=1,3", "o=1 r=1 i=3 s=33 axis=1,3", "o=3 r=31 i=17 s=1 axis=1,3",
+                   "o=1 r=1 i=1 s=40009 axis=1,3"};
         bench = {"o=1 r=1 i=4096 s=1024 axis=1,3", "o=1 r=4096 i=1024 s=1 axis=1,3"};
         flops = "o*r*i*s";
         contract = {Contract::elementwise, 1};
@@ -31,7 +32,10 @@ struct Spread : Op {
         for (const bool inner : {true, false}) {
             Halide::Stage form = inner ? last.specialize(along_s) : Halide::Stage(last);
             const Var v = inner ? var(0) : var(1), other = inner ? var(1) : var(0);
-            form.reorder(v, other, var(2), var(3)).split(v, vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane).split(vec, piece, vec, task_elements / cpu.lanes, Tail::GuardWithIf);
+            form.reorder(v, other, var(2), var(3))
+                .split(v, vec, lane, cpu.lanes, Tail::GuardWithIf)
+                .vectorize(lane)
+                .split(vec, piece, vec, task_elements / cpu.lanes, Tail::GuardWithIf);
             form.reorder(lane, vec, piece, other, var(2), var(3)).fuse(piece, other, task).fuse(task, var(2), task).fuse(task, var(3), task).parallel(task);
         }
     }

@@ -56,7 +56,8 @@ struct MaskedFillGradient : Elementwise {
     const bool in_x;
     Func mask = input("mask"), dy = input("dy"), d;
     explicit MaskedFillGradient(bool x_side)
-        : Elementwise(x_side ? "masked_fill_dx" : "masked_fill_dvalue", std::string("mask:bool[*] dy[*] -> ") + (x_side ? "dx[*]" : "dvalue[*]")), in_x(x_side) {
+        : Elementwise(x_side ? "masked_fill_dx" : "masked_fill_dvalue", std::string("mask:bool[*] dy[*] -> ") + (x_side ? "dx[*]" : "dvalue[*]")),
+          in_x(x_side) {
         internal = moves = true;
         task_elements = cheap_task;
         contract = {Contract::elementwise, 0};

@@ -49,6 +49,8 @@ double mish_slope(double x) {
     return t + h * sigmoid(h) * (1 - t) * (1 + t);
 }
 
+// A table, the forward function beside its gradient.
+// clang-format off
 void add_rounding(OpTable &ops) {
     add_unary(ops, {.name = "abs", .doc = "y = |x|", .ulps = 0,
                     .fn = [](Expr x) { return abs(x); }, .reference = [](double x) { return std::fabs(x); },
@@ -221,6 +223,8 @@ void add_questions(OpTable &ops) {
     add_unary(ops, {.name = "logical_not", .doc = "y = x is 0", .ulps = 0,
                     .fn = [](Expr x) { return x == 0_r; }, .reference = [](double x) -> double { return x == 0; }, .dtypes = all_types, .to_bool = true});
 }
+
+// clang-format on
 
 }  // namespace
 

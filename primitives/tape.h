@@ -16,15 +16,15 @@ namespace halyard {
 
 class Tape {
 public:
-    Tape();   // this thread's primitives record here until it is destroyed; tapes nest, each records what it watches
+    Tape();  // this thread's primitives record here until it is destroyed; tapes nest, each records what it watches
     ~Tape();
     Tape(const Tape &) = delete;
     Tape &operator=(const Tape &) = delete;
 
     static Tape *current();  // null: nothing records
 
-    void watch(const Tensor &t);         // gradients in t will be wanted
-    bool watched(const Tensor &t) const; // t, or something it was computed from, is watched
+    void watch(const Tensor &t);          // gradients in t will be wanted
+    bool watched(const Tensor &t) const;  // t, or something it was computed from, is watched
 
     void record(const RegisteredOp &op, const Attrs &attrs, std::span<const Tensor> in, std::span<const Tensor> out);
     using Backward = std::function<std::vector<Tensor>(std::span<const Tensor> dy)>;  // one per input; undefined = none

@@ -12,9 +12,7 @@ int64_t to_integer(const OpRecord &op, const AttrSpec &a, const std::string &s) 
     int64_t v = 0;
     try {
         v = std::stoll(s, &used);
-    } catch (const std::exception &) {
-        used = 0;
-    }
+    } catch (const std::exception &) { used = 0; }
     if (s.empty() || used != s.size()) throw AttrError(op.name, a.name + " is '" + s + "', expected an integer");
     return v;
 }

@@ -27,7 +27,9 @@ struct Canonical {
     bool needs_copies = false;
 };
 
-struct Operand { Shape shape, strides; };
+struct Operand {
+    Shape shape, strides;
+};
 
 // x[*]: NumPy broadcasting. The outputs are dense tensors of the broadcast shape.
 Canonical canonical_elementwise(const OpRecord &op, const Signature &sig, const std::vector<Operand> &in, int kernel_rank);

@@ -77,7 +77,10 @@ Tensor gathered(const Tensor &t, const std::vector<int> &order) {  // dense in t
 
 void call(const Plan &p, const Tensor *in, const Attrs &attrs, const Tensor *out) {
     halide_buffer_t buffers[Plan::max_arguments];
-    union { int32_t i; double r; } scalars[Plan::max_arguments];
+    union {
+        int32_t i;
+        double r;
+    } scalars[Plan::max_arguments];
     void *args[2 * Plan::max_arguments];
     int n = 0;
     const size_t inputs = p.inputs.size(), outputs = p.outputs.size();
@@ -154,7 +157,8 @@ Tensor dispatch1(const RegisteredOp &op, std::span<const Tensor> in, const Attrs
 void dispatch_into(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs, std::span<const Tensor> out) {
     const auto plan = planned(op, in, attrs);
     const std::string &name = op.record.name;
-    if (out.size() != plan->outputs.size()) throw ShapeError(name, "got " + std::to_string(out.size()) + " outputs, expected " + std::to_string(plan->outputs.size()));
+    if (out.size() != plan->outputs.size())
+        throw ShapeError(name, "got " + std::to_string(out.size()) + " outputs, expected " + std::to_string(plan->outputs.size()));
     for (size_t k = 0; k < out.size(); k++) {
         const auto &o = plan->outputs[k];
         const std::string &label = op.signature.outputs[k].name;
@@ -164,10 +168,12 @@ void dispatch_into(const RegisteredOp &op, std::span<const Tensor> in, const Att
         for (size_t i = 0; i < in.size(); i++) {
             if (!in[i].overlaps(out[k])) continue;
             const std::string &other = op.signature.inputs[i].name;
-            const bool on = op.record.form == Form::elementwise && in[i].raw() == out[k].raw() && in[i].shape() == out[k].shape() && in[i].dense() && in[i].dtype() == out[k].dtype();
+            const bool on = op.record.form == Form::elementwise && in[i].raw() == out[k].raw() && in[i].shape() == out[k].shape() && in[i].dense() &&
+                            in[i].dtype() == out[k].dtype();
             if (!on) throw ShapeError(name, label + " overlaps input " + other + ": only elementwise ops run in place, element on element");
             // Outputs are written one after the other, and those that are still to come may read every input but their own.
-            if (out.size() > 1 && label != other + "_out") throw ShapeError(name, label + " lies on input " + other + ": of several outputs only " + other + "_out may");
+            if (out.size() > 1 && label != other + "_out")
+                throw ShapeError(name, label + " lies on input " + other + ": of several outputs only " + other + "_out may");
         }
         for (size_t i = 0; i < k; i++)
             if (out[i].overlaps(out[k])) throw ShapeError(name, label + " overlaps output " + op.signature.outputs[i].name);
@@ -181,7 +187,8 @@ std::string explain(const RegisteredOp &op, std::span<const Tensor> in, const At
     const Plan p = make_plan(op, metas, attrs, true);
     std::string s = op.record.name + ": " + op.record.signature + "\n  attributes: " + attrs.text() + "\n  problem:";
     const auto is_choice = [&](const std::string &name) {  // a choice's own name, known to expressions only
-        return std::any_of(op.record.attrs.begin(), op.record.attrs.end(), [&](const AttrSpec &a) { return std::find(a.choices.begin(), a.choices.end(), name) != a.choices.end(); });
+        return std::any_of(op.record.attrs.begin(), op.record.attrs.end(),
+                           [&](const AttrSpec &a) { return std::find(a.choices.begin(), a.choices.end(), name) != a.choices.end(); });
     };
     for (auto &[name, value] : p.dims)
         if (!is_choice(name)) s += " " + name + "=" + std::to_string(value);
@@ -198,8 +205,11 @@ std::string explain(const RegisteredOp &op, std::span<const Tensor> in, const At
         const KernelEntry &k = *c.kernel;
         other_dtypes.erase(k.dtypes);
         const bool choice = !chosen && c.refused.empty();
-        s += std::string(choice ? "  -> " : "     ") + k.backend + " " + k.dtypes + " " + (k.variant.empty() ? "(only variant)" : k.variant) + " " + (k.backend == "cpu" ? name_of(k.isa) : "") +
-             (choice ? ": chosen" : c.refused.empty() ? ": fits, ranked lower" : ": " + c.refused);
+        s += std::string(choice ? "  -> " : "     ") + k.backend + " " + k.dtypes + " " + (k.variant.empty() ? "(only variant)" : k.variant) + " " +
+             (k.backend == "cpu" ? name_of(k.isa) : "") +
+             (choice              ? ": chosen"
+              : c.refused.empty() ? ": fits, ranked lower"
+                                  : ": " + c.refused);
         for (auto &[name, value] : k.picks)
             if (choice) s += " " + name + "=" + std::to_string(value);
         s += "\n";

@@ -32,7 +32,10 @@ public:
     ~Force();
     Force(const Force &) = delete;
     Force &operator=(const Force &) = delete;
-    struct Choice { Isa isa; std::string variant, backend; };
+    struct Choice {
+        Isa isa;
+        std::string variant, backend;
+    };
     static const Choice *current();
 
 private:

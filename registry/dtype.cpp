@@ -11,9 +11,8 @@ struct Names {
     const char *name, *numpy;
     size_t bytes;
 };
-constexpr Names table[dtype_count] = {{"f64", "float64", 8}, {"f32", "float32", 4}, {"f16", "float16", 2},
-                                      {"bf16", "bfloat16", 2}, {"i64", "int64", 8}, {"i32", "int32", 4},
-                                      {"i8", "int8", 1}, {"u8", "uint8", 1}, {"bool", "bool_", 1}};
+constexpr Names table[dtype_count] = {{"f64", "float64", 8}, {"f32", "float32", 4}, {"f16", "float16", 2}, {"bf16", "bfloat16", 2}, {"i64", "int64", 8},
+                                      {"i32", "int32", 4},   {"i8", "int8", 1},     {"u8", "uint8", 1},    {"bool", "bool_", 1}};
 
 }  // namespace
 

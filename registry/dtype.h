@@ -10,11 +10,11 @@ namespace halyard {
 enum class DType : uint8_t { f64, f32, f16, bf16, i64, i32, i8, u8, boolean };
 inline constexpr int dtype_count = 9;
 
-size_t bytes_of(DType t);           // of one element; bool takes one byte
-const char *name_of(DType t);       // "f32", "bool"
+size_t bytes_of(DType t);                 // of one element; bool takes one byte
+const char *name_of(DType t);             // "f32", "bool"
 DType dtype_of(const std::string &name);  // accepts "f32" and "float32"; throws DTypeError
-bool is_float(DType t);             // f64 f32 f16 bf16
-bool is_integer(DType t);           // i64 i32 i8 u8
+bool is_float(DType t);                   // f64 f32 f16 bf16
+bool is_integer(DType t);                 // i64 i32 i8 u8
 
 // NumPy's type promotion; f16 with bf16 gives f32, an integer with a float gives that float,
 // i8 with u8 gives i32 (there is no i16).

@@ -12,13 +12,29 @@ public:
     Error(const std::string &op, const std::string &what) : std::runtime_error("[" + op + "] " + what) {}
 };
 
-struct ShapeError : Error { using Error::Error; };     // rank, extent, axis, size limits
-struct DTypeError : Error { using Error::Error; };     // a dtype the op doesn't take, or two that disagree
-struct AttrError : Error { using Error::Error; };      // an attribute out of range, unknown or missing
-struct DispatchError : Error { using Error::Error; };  // no kernel for this key, or a kernel failed
-struct DeviceError : Error { using Error::Error; };    // a device that is absent or failed
-struct IoError : Error { using Error::Error; };        // files: missing, truncated or lying
-struct GradError : Error { using Error::Error; };      // no gradient, or used outside its tape
-struct MemoryError : Error { using Error::Error; };    // an allocation that failed or would overflow
+struct ShapeError : Error {
+    using Error::Error;
+};  // rank, extent, axis, size limits
+struct DTypeError : Error {
+    using Error::Error;
+};  // a dtype the op doesn't take, or two that disagree
+struct AttrError : Error {
+    using Error::Error;
+};  // an attribute out of range, unknown or missing
+struct DispatchError : Error {
+    using Error::Error;
+};  // no kernel for this key, or a kernel failed
+struct DeviceError : Error {
+    using Error::Error;
+};  // a device that is absent or failed
+struct IoError : Error {
+    using Error::Error;
+};  // files: missing, truncated or lying
+struct GradError : Error {
+    using Error::Error;
+};  // no gradient, or used outside its tape
+struct MemoryError : Error {
+    using Error::Error;
+};  // an allocation that failed or would overflow
 
 }  // namespace halyard

@@ -25,9 +25,7 @@ public:
 private:
     using K = ExprKind;
 
-    [[noreturn]] void fail(const std::string &what) const {
-        throw AttrError(op_, "bad expression '" + text_ + "' at " + std::to_string(at_) + ": " + what);
-    }
+    [[noreturn]] void fail(const std::string &what) const { throw AttrError(op_, "bad expression '" + text_ + "' at " + std::to_string(at_) + ": " + what); }
     void skip() {
         while (at_ < text_.size() && std::isspace((unsigned char)text_[at_])) at_++;
     }
@@ -196,7 +194,8 @@ void unknown_name(const std::string &op, const std::string &name, const std::str
 CompiledExpr::CompiledExpr(const std::string &text, const std::vector<std::string> &names, const std::string &op) : text_(text), op_(op) {
     const ParsedExpr e(text, op);
     const int needed = emit(e, (int)e.nodes().size() - 1, names);
-    if (needed > stack_size) throw AttrError(op, "expression '" + text + "' needs a stack of " + std::to_string(needed) + ", the limit is " + std::to_string(stack_size));
+    if (needed > stack_size)
+        throw AttrError(op, "expression '" + text + "' needs a stack of " + std::to_string(needed) + ", the limit is " + std::to_string(stack_size));
 }
 
 int CompiledExpr::emit(const ParsedExpr &e, int node, const std::vector<std::string> &names) {
@@ -249,25 +248,25 @@ int64_t CompiledExpr::operator()(const int64_t *values) const try {
         else if (in.code == Code::jump_if_zero) i += *top-- ? 0 : (size_t)in.value;
         else if (in.code == Code::truth) *top = *top != 0;
         else switch (in.kind) {
-        case ExprKind::constant: *++top = in.value; break;
-        case ExprKind::name: *++top = values[in.value]; break;
-        case ExprKind::neg: *top = Ops::neg(*top); break;
-        case ExprKind::add: apply(Ops::add); break;
-        case ExprKind::sub: apply(Ops::sub); break;
-        case ExprKind::mul: apply(Ops::mul); break;
-        case ExprKind::div: apply(Ops::div); break;
-        case ExprKind::mod: apply(Ops::mod); break;
-        case ExprKind::cdiv: apply(Ops::cdiv); break;
-        case ExprKind::max: apply(Ops::max_of); break;
-        case ExprKind::min: apply(Ops::min_of); break;
-        case ExprKind::equal: apply(Ops::equal); break;
-        case ExprKind::unequal: apply(Ops::unequal); break;
-        case ExprKind::less: apply(Ops::less); break;
-        case ExprKind::less_equal: apply(Ops::less_equal); break;
-        case ExprKind::both:
-        case ExprKind::either:
-        case ExprKind::choose: break;  // are jumps
-        }
+            case ExprKind::constant: *++top = in.value; break;
+            case ExprKind::name: *++top = values[in.value]; break;
+            case ExprKind::neg: *top = Ops::neg(*top); break;
+            case ExprKind::add: apply(Ops::add); break;
+            case ExprKind::sub: apply(Ops::sub); break;
+            case ExprKind::mul: apply(Ops::mul); break;
+            case ExprKind::div: apply(Ops::div); break;
+            case ExprKind::mod: apply(Ops::mod); break;
+            case ExprKind::cdiv: apply(Ops::cdiv); break;
+            case ExprKind::max: apply(Ops::max_of); break;
+            case ExprKind::min: apply(Ops::min_of); break;
+            case ExprKind::equal: apply(Ops::equal); break;
+            case ExprKind::unequal: apply(Ops::unequal); break;
+            case ExprKind::less: apply(Ops::less); break;
+            case ExprKind::less_equal: apply(Ops::less_equal); break;
+            case ExprKind::both:
+            case ExprKind::either:
+            case ExprKind::choose: break;  // are jumps
+            }
     }
     return *top;
 } catch (const ShapeError &e) {

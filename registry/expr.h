@@ -23,7 +23,8 @@ namespace halyard {
 // (Halide::Expr; its / and % round to floor, which agrees for what isn't negative). The lazy operands are functions.
 template<class T> struct ExprOps {
     static T constant(int64_t v) {
-        if (v < std::numeric_limits<int>::min() || v > std::numeric_limits<int>::max()) throw ShapeError("expr", "constant " + std::to_string(v) + " exceeds 32 bits");
+        if (v < std::numeric_limits<int>::min() || v > std::numeric_limits<int>::max())
+            throw ShapeError("expr", "constant " + std::to_string(v) + " exceeds 32 bits");
         return T((int)v);
     }
     static T add(T a, T b) { return a + b; }
@@ -71,7 +72,7 @@ class ParsedExpr {
 public:
     struct Node {
         ExprKind kind;
-        int64_t value = 0;        // of a constant; of a name its place in names()
+        int64_t value = 0;           // of a constant; of a name its place in names()
         int a = -1, b = -1, c = -1;  // operands
         bool swapped = false;        // b stands left of a in the text
     };

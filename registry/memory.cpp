@@ -35,10 +35,10 @@ constexpr bool pooling = false;  // every block is the system's and as long as a
 constexpr bool pooling = true;
 #endif
 
-constexpr int classes = 164;                    // up to 2^48 bytes
-constexpr int thread_classes = 36;              // up to 64 KiB
-constexpr int64_t pool_limit = 1 << 30;         // bytes kept for reuse
-constexpr int64_t peak_grain = 64 << 10;        // a thread reports its live bytes when they have changed by this much
+constexpr int classes = 164;              // up to 2^48 bytes
+constexpr int thread_classes = 36;        // up to 64 KiB
+constexpr int64_t pool_limit = 1 << 30;   // bytes kept for reuse
+constexpr int64_t peak_grain = 64 << 10;  // a thread reports its live bytes when they have changed by this much
 
 // Stands in front of each block, in an aligned unit of its own; the link is here so that a stray write can't break a list.
 struct Header {
@@ -78,7 +78,7 @@ struct ThreadCache {
     };
     List lists[thread_classes];
     std::atomic<int64_t> live_bytes{0}, live_blocks{0}, allocations{0}, kept_bytes{0};  // live_bytes: since the last report
-    int64_t highest = 0;                                                                 // of live_bytes since the last report
+    int64_t highest = 0;                                                                // of live_bytes since the last report
 };
 
 struct Central {
@@ -175,8 +175,7 @@ Header *from_system(size_t bytes, size_t size, int class_index) {
     void *p = nullptr;
     if (posix_memalign(&p, alignment, alignment + size) != 0) {
         trim();
-        if (posix_memalign(&p, alignment, alignment + size) != 0)
-            throw MemoryError("memory", "can't allocate " + std::to_string(bytes) + " bytes");
+        if (posix_memalign(&p, alignment, alignment + size) != 0) throw MemoryError("memory", "can't allocate " + std::to_string(bytes) + " bytes");
     }
     central().system_calls.fetch_add(1, std::memory_order_relaxed);
 #ifdef HALYARD_ASAN

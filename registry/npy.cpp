@@ -59,9 +59,7 @@ public:
     }
 
 private:
-    [[noreturn]] void fail() const {
-        source_.fail("bad header at " + std::to_string(at_) + ", expected descr, fortran_order and shape");
-    }
+    [[noreturn]] void fail() const { source_.fail("bad header at " + std::to_string(at_) + ", expected descr, fortran_order and shape"); }
     void skip() {
         while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) at_++;
     }
@@ -139,9 +137,9 @@ struct Format {
     DType dtype;
     int bits;
 };
-constexpr Format formats[] = {{"f8", 8, DType::f64, 0}, {"f4", 4, DType::f32, 0}, {"f2", 2, DType::f16, 0}, {"i8", 8, DType::i64, 63},
-                              {"i4", 4, DType::i32, 31}, {"i2", 2, DType::i32, 15}, {"i1", 1, DType::i8, 7}, {"u4", 4, DType::i64, 32},
-                              {"u2", 2, DType::i32, 16}, {"u1", 1, DType::u8, 8}, {"b1", 1, DType::boolean, 1}};
+constexpr Format formats[] = {{"f8", 8, DType::f64, 0},  {"f4", 4, DType::f32, 0},  {"f2", 2, DType::f16, 0},    {"i8", 8, DType::i64, 63},
+                              {"i4", 4, DType::i32, 31}, {"i2", 2, DType::i32, 15}, {"i1", 1, DType::i8, 7},     {"u4", 4, DType::i64, 32},
+                              {"u2", 2, DType::i32, 16}, {"u1", 1, DType::u8, 8},   {"b1", 1, DType::boolean, 1}};
 
 const Format &format_of(const Source &s, const std::string &descr) {
     if (descr.size() == 3 && (descr[0] == '<' || descr[0] == '|' || (descr[0] == '>' && descr[2] == '1')))
@@ -173,7 +171,8 @@ Tensor read_array(Source s, std::optional<DType> as) {
     if (as && !bits && !holds_all(*as, f)) throw DTypeError(s.name, std::string(name_of(*as)) + " doesn't hold every value of NumPy's '" + h.descr + "'");
 
     const uint64_t payload = (uint64_t)checked_elements(s.name.c_str(), h.shape) * f.bytes;
-    if (payload > s.left) s.fail("truncated: shape " + h.shape.text() + " of " + h.descr + " takes " + std::to_string(payload) + " bytes, there are " + std::to_string(s.left));
+    if (payload > s.left)
+        s.fail("truncated: shape " + h.shape.text() + " of " + h.descr + " takes " + std::to_string(payload) + " bytes, there are " + std::to_string(s.left));
     if (payload < s.left) s.fail(std::to_string(s.left - payload) + " bytes follow the data of shape " + h.shape.text());
     const Shape stored = h.fortran ? Shape(std::reverse_iterator(h.shape.end()), std::reverse_iterator(h.shape.begin())) : h.shape;
     const bool as_it_is = bits || bytes_of(f.dtype) == f.bytes;
@@ -225,11 +224,13 @@ std::map<std::string, Tensor> load_npz(const std::string &path, std::optional<DT
     std::map<std::string, Tensor> all;
     for (zip_uint64_t i = 0, n = (zip_uint64_t)zip_get_num_entries(archive.get(), 0); i < n; i++) {
         zip_stat_t entry;
-        if (zip_stat_index(archive.get(), i, 0, &entry) != 0 || !(entry.valid & ZIP_STAT_NAME) || !(entry.valid & ZIP_STAT_SIZE)) throw IoError(path, "bad entry " + std::to_string(i));
+        if (zip_stat_index(archive.get(), i, 0, &entry) != 0 || !(entry.valid & ZIP_STAT_NAME) || !(entry.valid & ZIP_STAT_SIZE))
+            throw IoError(path, "bad entry " + std::to_string(i));
         std::string name = entry.name;
         if (entry.comp_method != ZIP_CM_STORE || entry.encryption_method != ZIP_EM_NONE || entry.comp_size != entry.size)
             throw IoError(path + ":" + name, "compressed or encrypted, expected a stored member");
-        if (entry.size > archive_size) throw IoError(path + ":" + name, "member of " + std::to_string(entry.size) + " bytes in a file of " + std::to_string(archive_size));
+        if (entry.size > archive_size)
+            throw IoError(path + ":" + name, "member of " + std::to_string(entry.size) + " bytes in a file of " + std::to_string(archive_size));
         if (name.size() > 4 && name.ends_with(".npy")) name.resize(name.size() - 4);
         const std::unique_ptr<zip_file_t, decltype(&zip_fclose)> file(zip_fopen_index(archive.get(), i, 0), zip_fclose);
         if (!file) throw IoError(path + ":" + name, "can't open the member");

@@ -29,10 +29,17 @@ struct AttrSpec {
     bool at_call = false;              // an argument of the call rather than of the primitive's constructor
 };
 
-struct LetSpec { std::string name, value; };            // a derived dimension: an expression over what is known before it
-struct ScalarSpec { std::string name, value; bool real = false; };  // a kernel argument: an expression, or a real attribute's name
+struct LetSpec {
+    std::string name, value;
+};  // a derived dimension: an expression over what is known before it
+struct ScalarSpec {
+    std::string name, value;
+    bool real = false;
+};  // a kernel argument: an expression, or a real attribute's name
 
-struct Variant { std::string name, when; };  // when: "m>=8 n>=lanes": every word must hold
+struct Variant {
+    std::string name, when;
+};  // when: "m>=8 n>=lanes": every word must hold
 
 // What an op promises about its numbers, per float dtype; integer and moved values are always exact.
 struct Contract {
@@ -55,14 +62,14 @@ struct OpRecord {
     std::vector<AttrSpec> attrs;
     std::vector<LetSpec> lets;
     std::vector<ScalarSpec> scalars;
-    std::vector<std::string> conditions;             // "stride_h>=1": else AttrError where it names an attribute, ShapeError where not
-    std::vector<Variant> variants = {{"", ""}};      // best first; the last takes every shape
-    std::vector<std::string> samples, bench;         // "n=3 c=7 axis=1": one problem per line
-    std::string flops = "0";                         // expression over dimensions
-    std::string axis;                                // plain: the dimension that attribute `axis` selects ("c")
-    bool any_strides = false;                        // innermost strides are free, for inputs and outputs
-    bool gpu = false;                                // built for OpenCL and CUDA too
-    bool internal = false;                           // a gradient or helper kernel: no public face
+    std::vector<std::string> conditions;         // "stride_h>=1": else AttrError where it names an attribute, ShapeError where not
+    std::vector<Variant> variants = {{"", ""}};  // best first; the last takes every shape
+    std::vector<std::string> samples, bench;     // "n=3 c=7 axis=1": one problem per line
+    std::string flops = "0";                     // expression over dimensions
+    std::string axis;                            // plain: the dimension that attribute `axis` selects ("c")
+    bool any_strides = false;                    // innermost strides are free, for inputs and outputs
+    bool gpu = false;                            // built for OpenCL and CUDA too
+    bool internal = false;                       // a gradient or helper kernel: no public face
     Contract contract;
 };
 
@@ -79,8 +86,8 @@ Isa active_isa();                     // host_isa() limited by HALYARD_ISA; a le
 struct KernelEntry {
     std::string op, backend, dtypes, variant;  // backend: "cpu", "opencl", "cuda"
     Isa isa = Isa::baseline;
-    int lanes = 4;                             // of the arithmetic type
-    std::map<std::string, int64_t> picks;      // the schedule's choices: names in the variant's predicate
+    int lanes = 4;                         // of the arithmetic type
+    std::map<std::string, int64_t> picks;  // the schedule's choices: names in the variant's predicate
     KernelFn fn = nullptr;
 };
 

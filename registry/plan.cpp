@@ -99,7 +99,8 @@ private:
             }
             const auto [it, fresh] = bound.emplace(t.dtype, got);
             if (fresh) key += (key.empty() ? "" : ",") + std::string(name_of(got));
-            else if (it->second != got) throw DTypeError(r_.name, t.name + " is " + name_of(got) + ", expected " + name_of(it->second) + " like " + first_with(t.dtype));
+            else if (it->second != got)
+                throw DTypeError(r_.name, t.name + " is " + name_of(got) + ", expected " + name_of(it->second) + " like " + first_with(t.dtype));
         }
         for (const TensorSpec &t : sig_.outputs) {
             if (is_variable(t.dtype) && !bound.count(t.dtype)) {  // a dtype only the attribute says
@@ -138,7 +139,8 @@ private:
                     for (auto &name : used)
                         for (auto &other : sig_.inputs[k].extents)
                             if (other == name && sig_.inputs[k].name != t.name) from = " from " + sig_.inputs[k].name + in_[k].shape.text();
-                bad_shape(t.name + "." + e + " is " + std::to_string(got) + ", expected " + std::to_string(expected) + from + " (" + t.name + " has shape " + whole.text() + ")");
+                bad_shape(t.name + "." + e + " is " + std::to_string(got) + ", expected " + std::to_string(expected) + from + " (" + t.name + " has shape " +
+                          whole.text() + ")");
             }
         }
     }
@@ -211,7 +213,8 @@ private:
             if (rank < own || (t.group.empty() && rank != own)) {
                 std::string names;
                 for (auto &e : t.extents) names += (names.empty() ? "" : ",") + e;
-                bad_shape(t.name + " has rank " + std::to_string(rank) + ", expected " + (t.group.empty() ? "" : "at least ") + std::to_string(own) + " (" + names + ")");
+                bad_shape(t.name + " has rank " + std::to_string(rank) + ", expected " + (t.group.empty() ? "" : "at least ") + std::to_string(own) + " (" +
+                          names + ")");
             }
             orders_[k] = kernel_order(t, rank);
             shapes.push_back(permuted(ops[k].shape, orders_[k]));
@@ -348,7 +351,8 @@ private:
         auto why_not = [&, force = Force::current(), limit = Force::current() ? Force::current()->isa : active_isa()](const KernelEntry &k) -> std::string {
             if (k.dtypes != dtypes_) return "dtypes are " + dtypes_ + ", this is for " + k.dtypes;
             if (k.backend != backend) return "runs on " + k.backend;
-            if (k.backend == "cpu" && (force ? k.isa != limit : k.isa > limit)) return std::string("needs ") + name_of(k.isa) + ", limited to " + name_of(limit);
+            if (k.backend == "cpu" && (force ? k.isa != limit : k.isa > limit))
+                return std::string("needs ") + name_of(k.isa) + ", limited to " + name_of(limit);
             if (force && !force->variant.empty() && k.variant != force->variant) return "variant " + force->variant + " is forced";
             return refusal(k);
         };

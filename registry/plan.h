@@ -27,7 +27,7 @@ struct Plan {
         int rank = 0;
         halide_dimension_t dims[max_rank] = {};  // innermost first
         int64_t bytes_per_element = 4;
-        Shape outer;                             // byte strides of the outer loops
+        Shape outer;  // byte strides of the outer loops
         // Not empty: no kernel takes this tensor as it lies. Its copy has the dimensions in this order, dense.
         std::vector<int> copy_order;
     };
@@ -48,7 +48,10 @@ struct Plan {
     Shape loops;
     bool on_device = false;               // not the CPU
     std::map<std::string, int64_t> dims;  // what predicates saw
-    struct Candidate { const KernelEntry *kernel; std::string refused; };  // refused: empty for the choice and what it beats
+    struct Candidate {
+        const KernelEntry *kernel;
+        std::string refused;
+    };                                  // refused: empty for the choice and what it beats
     std::vector<Candidate> candidates;  // those for the dtypes of the call
 };
 

@@ -56,7 +56,8 @@ void Registry::add_kernel(const KernelEntry &k) {
         }
         return place - 1000 * (int)e.isa;  // the widest ISA first: a variant meant for fewer lanes says so in its schedule
     };
-    op.kernels.insert(std::upper_bound(op.kernels.begin(), op.kernels.end(), k, [&](const KernelEntry &a, const KernelEntry &b) { return rank(a) < rank(b); }), k);
+    op.kernels.insert(std::upper_bound(op.kernels.begin(), op.kernels.end(), k, [&](const KernelEntry &a, const KernelEntry &b) { return rank(a) < rank(b); }),
+                      k);
     invalidate_plans();
 }
 

@@ -21,10 +21,10 @@ class Registry {
 public:
     // Adds the ops of generated files. Throws Error when a name is taken or a kernel belongs to no op.
     void add(const std::vector<const OpFile *> &files);
-    void add_kernel(const KernelEntry &k);                      // a development kernel, from the JIT
-    const RegisteredOp *find(const std::string &name) const;    // null when there is none
-    const RegisteredOp &at(const std::string &name) const;      // throws DispatchError with the nearest names
-    std::vector<const RegisteredOp *> ops() const;              // sorted by name
+    void add_kernel(const KernelEntry &k);                    // a development kernel, from the JIT
+    const RegisteredOp *find(const std::string &name) const;  // null when there is none
+    const RegisteredOp &at(const std::string &name) const;    // throws DispatchError with the nearest names
+    std::vector<const RegisteredOp *> ops() const;            // sorted by name
 
 private:
     std::vector<std::unique_ptr<RegisteredOp>> ops_;  // sorted by name

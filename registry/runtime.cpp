@@ -118,9 +118,7 @@ void *halide_malloc(void *, size_t bytes) {
     if (bytes > SIZE_MAX / 4) return nullptr;
     try {
         return static_cast<char *>(halyard::memory::allocate((bytes + unit - 1) / unit * unit + 2 * unit)) + unit;
-    } catch (const std::exception &) {
-        return nullptr;
-    }
+    } catch (const std::exception &) { return nullptr; }
 }
 
 void halide_free(void *, void *block) {

@@ -75,7 +75,9 @@ inline Shape dense_strides(const Shape &s) {
 
 // "axis" counted from the front, from either end as given; throws ShapeError naming `op`, the axis and the rank.
 inline int normal_axis(const char *op, int64_t axis, int rank) {
-    if (axis < -rank || axis >= rank) throw ShapeError(op, "axis is " + std::to_string(axis) + (rank ? ", expected -" + std::to_string(rank) + " to " + std::to_string(rank - 1) : ", but a scalar has none"));
+    if (axis < -rank || axis >= rank)
+        throw ShapeError(op, "axis is " + std::to_string(axis) +
+                                 (rank ? ", expected -" + std::to_string(rank) + " to " + std::to_string(rank - 1) : ", but a scalar has none"));
     return (int)(axis < 0 ? axis + rank : axis);
 }
 

@@ -31,9 +31,7 @@ public:
         }
         if (s.outputs.empty()) fail("no output");
     }
-    [[noreturn]] void fail(const std::string &what) const {
-        throw AttrError(op_, "bad signature '" + text_ + "' at " + std::to_string(at_) + ": " + what);
-    }
+    [[noreturn]] void fail(const std::string &what) const { throw AttrError(op_, "bad signature '" + text_ + "' at " + std::to_string(at_) + ": " + what); }
 
 private:
     void skip() {
@@ -51,9 +49,7 @@ private:
         if (std::isupper((unsigned char)t.dtype[0])) return;
         try {
             t.dtype = name_of(dtype_of(t.dtype));
-        } catch (const DTypeError &) {
-            fail("unknown dtype '" + t.dtype + "'");
-        }
+        } catch (const DTypeError &) { fail("unknown dtype '" + t.dtype + "'"); }
     }
     TensorSpec tensor() {
         TensorSpec t;
@@ -95,9 +91,7 @@ private:
         } else {
             try {
                 (void)ParsedExpr(e);
-            } catch (const AttrError &error) {
-                fail(std::string(error.what()).substr(7));
-            }
+            } catch (const AttrError &error) { fail(std::string(error.what()).substr(7)); }
             t.extents.push_back(e);
         }
     }
@@ -120,9 +114,7 @@ int64_t value_of(const Signature &sig, const std::string &text, const Dims &dims
             if (it == dims.end()) unknown_name(sig.op, name, text);
             return it->second;
         });
-    } catch (const ShapeError &error) {
-        throw ShapeError(sig.op, std::string(error.what()).substr(7) + " in '" + text + "'");
-    }
+    } catch (const ShapeError &error) { throw ShapeError(sig.op, std::string(error.what()).substr(7) + " in '" + text + "'"); }
 }
 
 // " with c=6, groups=4": the names an expression used.
@@ -146,19 +138,22 @@ void bind(const Signature &sig, const TensorSpec &t, const Shape &in, Binding &b
     }
     const int rank = (int)t.extents.size(), lead = in.rank() - rank;
     if (lead < 0 || (lead > 0 && t.group.empty()))
-        throw ShapeError(sig.op, t.name + " has rank " + std::to_string(in.rank()) + ", expected " + (t.group.empty() ? "" : "at least ") + std::to_string(rank) + " (" + joined(t) + ")");
+        throw ShapeError(sig.op, t.name + " has rank " + std::to_string(in.rank()) + ", expected " + (t.group.empty() ? "" : "at least ") +
+                                     std::to_string(rank) + " (" + joined(t) + ")");
     const std::string from = t.name + in.text();
     const auto set = [&](const std::string &name, int64_t v) {
         const auto [it, fresh] = dims.emplace(name, v);
         if (fresh) b.origin[name] = from;
         else if (it->second != v)
-            throw ShapeError(sig.op, t.name + "." + name + " is " + std::to_string(v) + ", expected " + std::to_string(it->second) + (b.origin.count(name) ? " from " + b.origin[name] : ""));
+            throw ShapeError(sig.op, t.name + "." + name + " is " + std::to_string(v) + ", expected " + std::to_string(it->second) +
+                                         (b.origin.count(name) ? " from " + b.origin[name] : ""));
     };
     if (!t.group.empty()) {
         const Shape leading(in.begin(), in.begin() + lead);
         const auto [it, fresh] = b.groups.emplace(t.group, leading);
         if (!fresh && !(it->second == leading))
-            throw ShapeError(sig.op, t.name + ".." + t.group + " is " + leading.text() + ", expected " + it->second.text() + (b.origin.count(t.group) ? " from " + b.origin[t.group] : ""));
+            throw ShapeError(sig.op, t.name + ".." + t.group + " is " + leading.text() + ", expected " + it->second.text() +
+                                         (b.origin.count(t.group) ? " from " + b.origin[t.group] : ""));
         set(t.group, leading.elements());
     }
     for (int i = 0; i < rank; i++)

@@ -132,12 +132,13 @@ Tensor Tensor::borrow(void *data, const Shape &shape, const Shape &strides, DTyp
         if (strides[i] < 0) throw ShapeError("tensor", "stride " + std::to_string(i) + " of " + strides.text() + " is negative");
         int64_t reach = 0;
         if (n && (__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) || __builtin_add_overflow(last, reach, &last) || last >= INT32_MAX))
-            throw ShapeError("tensor", "shape " + shape.text() + " with strides " + strides.text() + " spans more than 2147483647 elements (sizes past 2^31 are not supported)");
+            throw ShapeError("tensor", "shape " + shape.text() + " with strides " + strides.text() +
+                                           " spans more than 2147483647 elements (sizes past 2^31 are not supported)");
     }
     if (!data && n) throw MemoryError("tensor", "borrowed memory of shape " + shape.text() + " is null");
     if ((uintptr_t)data % bytes_of(dtype))
-        throw MemoryError("tensor", std::string("borrowed memory of ") + name_of(dtype) + " is " + std::to_string((uintptr_t)data % bytes_of(dtype)) + " bytes off a multiple of " +
-                                        std::to_string(bytes_of(dtype)));
+        throw MemoryError("tensor", std::string("borrowed memory of ") + name_of(dtype) + " is " + std::to_string((uintptr_t)data % bytes_of(dtype)) +
+                                        " bytes off a multiple of " + std::to_string(bytes_of(dtype)));
     Tensor t = make(new_storage(data, 0, false), data, shape, strides, dtype, is_dense(shape, strides));
     t.impl_->storage->bytes = span_bytes(*t.impl_);
     return t;
@@ -192,7 +193,8 @@ void Tensor::assign(const Tensor &from) const {
     if (!(shape() == from.shape())) throw ShapeError("assign", "shape is " + from.shape().text() + ", expected " + shape().text());
     for (int i = 0; i < rank(); i++)
         if (shape()[i] > 1 && strides()[i] == 0)
-            throw ShapeError("assign", "dimension " + std::to_string(i) + " of " + shape().text() + " has stride 0: its " + std::to_string(shape()[i]) + " elements are one");
+            throw ShapeError("assign", "dimension " + std::to_string(i) + " of " + shape().text() + " has stride 0: its " + std::to_string(shape()[i]) +
+                                           " elements are one");
     const bool same_place = raw() == from.raw() && strides() == from.strides() && dtype() == from.dtype();
     if (same_place) return;
     copy_elements(*impl_, overlaps(from) ? *from.copy().impl_ : *from.impl_);
@@ -211,9 +213,9 @@ std::string Tensor::text(int limit) const {
     return out + " " + name_of(dtype()) + shape().text();
 }
 
-#define HALYARD_INSTANTIATE(T)                                                  \
-    template T Tensor::item<T>() const;                                         \
-    template Tensor Tensor::from<T>(const std::vector<T> &, const Shape &);     \
+#define HALYARD_INSTANTIATE(T)                                                                                                                                 \
+    template T Tensor::item<T>() const;                                                                                                                        \
+    template Tensor Tensor::from<T>(const std::vector<T> &, const Shape &);                                                                                    \
     template std::vector<T> Tensor::to_vector<T>() const;
 HALYARD_INSTANTIATE(double)
 HALYARD_INSTANTIATE(float)

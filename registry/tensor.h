@@ -25,16 +25,23 @@ struct TensorImpl {
     char *data = nullptr;  // of element [0,0,...]
     Shape shape, strides;  // strides in elements; 0 = broadcast; negative strides don't exist
     DType dtype = DType::f32;
-    bool dense = true;     // row-major without gaps
+    bool dense = true;  // row-major without gaps
 };
 
 class Tensor {
 public:
-    Tensor() = default;                                              // undefined: defined() is false
-    Tensor(const Tensor &o) : impl_(o.impl_) { if (impl_) impl_->references.fetch_add(1, std::memory_order_relaxed); }
+    Tensor() = default;  // undefined: defined() is false
+    Tensor(const Tensor &o) : impl_(o.impl_) {
+        if (impl_) impl_->references.fetch_add(1, std::memory_order_relaxed);
+    }
     Tensor(Tensor &&o) noexcept : impl_(std::exchange(o.impl_, nullptr)) {}
-    Tensor &operator=(Tensor o) noexcept { std::swap(impl_, o.impl_); return *this; }
-    ~Tensor() { if (impl_) release(); }
+    Tensor &operator=(Tensor o) noexcept {
+        std::swap(impl_, o.impl_);
+        return *this;
+    }
+    ~Tensor() {
+        if (impl_) release();
+    }
 
     // Uninitialised memory. Throws ShapeError on a negative extent or more than 2^31-1 elements or bytes that overflow.
     static Tensor empty(const Shape &shape, DType dtype = DType::f32);
@@ -72,25 +79,25 @@ public:
     template<class T> std::vector<T> to_vector() const;  // converted, row-major
 
     // Views: no element moves. Each throws ShapeError when no stride can say it.
-    Tensor reshape(const Shape &shape) const;             // one extent may be -1; of a strided view where strides can say it
+    Tensor reshape(const Shape &shape) const;  // one extent may be -1; of a strided view where strides can say it
     bool can_reshape(const Shape &shape) const;
     Tensor transpose(const std::vector<int> &permutation) const;
     Tensor swap_axes(int a, int b) const;
     Tensor slice(int axis, int64_t from, int64_t to, int64_t step = 1) const;  // [from, to) by step >= 1
-    Tensor expand(const Shape &shape) const;              // broadcast: extents of 1 become stride 0
+    Tensor expand(const Shape &shape) const;                                   // broadcast: extents of 1 become stride 0
     Tensor unsqueeze(int axis) const;
     Tensor squeeze(int axis) const;
     Tensor with_view(const Shape &shape, const Shape &strides, int64_t offset) const;  // unchecked: the above are built on it
 
-    Tensor copy() const;                                  // dense, new memory
+    Tensor copy() const;  // dense, new memory
     Tensor contiguous() const { return dense() ? *this : copy(); }
-    Tensor to(DType dtype) const;                         // converted copy (C++ casts, see registry/convert.h; saturates nothing)
-    void assign(const Tensor &from) const;                // writes from's elements, converted, into this memory; shapes must agree, none of ours be a broadcast
+    Tensor to(DType dtype) const;           // converted copy (C++ casts, see registry/convert.h; saturates nothing)
+    void assign(const Tensor &from) const;  // writes from's elements, converted, into this memory; shapes must agree, none of ours be a broadcast
     bool same_memory(const Tensor &o) const { return impl_ == o.impl_; }
-    bool overlaps(const Tensor &o) const;                 // do the spans from first to last byte intersect (interleaved views do)
+    bool overlaps(const Tensor &o) const;  // do the spans from first to last byte intersect (interleaved views do)
 
-    const TensorImpl *impl() const { return impl_; }      // also the tensor's identity, for the tape
-    std::string text(int limit = 6) const;                // "[[1, 2], [3, 4]] f32[2,2]"
+    const TensorImpl *impl() const { return impl_; }  // also the tensor's identity, for the tape
+    std::string text(int limit = 6) const;            // "[[1, 2], [3, 4]] f32[2,2]"
 
 private:
     explicit Tensor(TensorImpl *p) : impl_(p) {}

@@ -49,7 +49,8 @@ template<class To, class From> void copy_rows(To *to, const From *from, const Di
     if (col.to == 1 && col.from == 1) {
         for (int64_t i = 0; i < row.extent; i++, to += row.to, from += row.from) {
             if constexpr (std::is_same_v<To, From>) std::memcpy(to, from, (size_t)col.extent * sizeof(To));
-            else for (int64_t j = 0; j < col.extent; j++) to[j] = convert<To>(from[j]);
+            else
+                for (int64_t j = 0; j < col.extent; j++) to[j] = convert<To>(from[j]);
         }
     } else if (row.from == 1 && row.extent > 1) {
         for (int64_t i0 = 0; i0 < row.extent; i0 += tile)

@@ -16,10 +16,12 @@ Shape complete(const Shape &shape, const Tensor &t) {
     const int64_t known = checked_elements("reshape", s);
     if (unknown >= 0) {
         if (known == 0 || t.elements() % known)
-            throw ShapeError("reshape", "no extent for the -1 in " + shape.text() + " makes " + std::to_string(t.elements()) + " elements of " + t.shape().text());
+            throw ShapeError("reshape",
+                             "no extent for the -1 in " + shape.text() + " makes " + std::to_string(t.elements()) + " elements of " + t.shape().text());
         s[unknown] = t.elements() / known;
     } else if (known != t.elements()) {
-        throw ShapeError("reshape", "shape " + shape.text() + " has " + std::to_string(known) + " elements, expected " + std::to_string(t.elements()) + " from " + t.shape().text());
+        throw ShapeError("reshape", "shape " + shape.text() + " has " + std::to_string(known) + " elements, expected " + std::to_string(t.elements()) +
+                                        " from " + t.shape().text());
     }
     return s;
 }
@@ -53,9 +55,7 @@ bool Tensor::can_reshape(const Shape &shape) const {
     try {
         Shape strides;
         return strides_for(*this, complete(shape, *this), strides);
-    } catch (const ShapeError &) {
-        return false;
-    }
+    } catch (const ShapeError &) { return false; }
 }
 
 Tensor Tensor::reshape(const Shape &wanted) const {
@@ -94,7 +94,8 @@ Tensor Tensor::slice(int axis, int64_t from, int64_t to, int64_t step) const {
     const int64_t extent = shape()[a];
     if (step < 1) throw ShapeError("slice", "step is " + std::to_string(step) + ", expected 1 or more");
     if (from < 0 || to < from || to > extent)
-        throw ShapeError("slice", "range is " + std::to_string(from) + " to " + std::to_string(to) + ", expected within 0 to " + std::to_string(extent) + " of axis " + std::to_string(a));
+        throw ShapeError("slice", "range is " + std::to_string(from) + " to " + std::to_string(to) + ", expected within 0 to " + std::to_string(extent) +
+                                      " of axis " + std::to_string(a));
     Shape s = shape(), st = strides();
     s[a] = (to - from) / step + ((to - from) % step != 0);
     st[a] = s[a] > 1 ? st[a] * step : st[a];
@@ -110,7 +111,8 @@ Tensor Tensor::expand(const Shape &wanted) const {
         const int64_t extent = i < extra ? 1 : shape()[i - extra];
         st[i] = i < extra || (extent == 1 && wanted[i] != 1) ? 0 : strides()[i - extra];
         if (extent != 1 && extent != wanted[i])
-            throw ShapeError("expand", "dimension " + std::to_string(i) + " is " + std::to_string(extent) + ", expected 1 or " + std::to_string(wanted[i]) + " to make " + wanted.text());
+            throw ShapeError("expand", "dimension " + std::to_string(i) + " is " + std::to_string(extent) + ", expected 1 or " + std::to_string(wanted[i]) +
+                                           " to make " + wanted.text());
     }
     return with_view(wanted, st, 0);
 }

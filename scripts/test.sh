@@ -8,6 +8,7 @@ broken_rules=0
 
 phase "rule check: include direction, sizes, generated files" python3 scripts/check_includes.py || broken_rules=1
 phase "rule check: self-test" python3 scripts/check_includes.py --self-test || broken_rules=1
+phase "rule check: formatting" scripts/lint.sh format-check || broken_rules=1
 
 rm -f "$junit"
 ctest_status=0

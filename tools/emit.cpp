@@ -50,19 +50,23 @@ const char *kind_name(AttrKind k) {
 }
 
 std::string record(const OpRecord &r) {
-    std::string s = "        {.name = " + quoted(r.name) + ", .signature = " + quoted(r.signature) + ", .doc = " + quoted(r.doc) + ", .alias = " + quoted(r.alias) +
-                    ", .functional = " + quoted(r.functional) + ",\n         .form = Form::" + form_name(r.form) + ", .dtypes = " + strings(r.dtypes);
+    std::string s = "        {.name = " + quoted(r.name) + ", .signature = " + quoted(r.signature) + ", .doc = " + quoted(r.doc) +
+                    ", .alias = " + quoted(r.alias) + ", .functional = " + quoted(r.functional) + ",\n         .form = Form::" + form_name(r.form) +
+                    ", .dtypes = " + strings(r.dtypes);
     s += ",\n         .attrs = " + braced(r.attrs, [](const AttrSpec &a) {
-             return "{" + quoted(a.name) + ", AttrKind::" + kind_name(a.kind) + ", " + quoted(a.value) + ", " + strings(a.choices) + ", " + strings(a.parts) + ", " + (a.at_call ? "true" : "false") + "}";
+             return "{" + quoted(a.name) + ", AttrKind::" + kind_name(a.kind) + ", " + quoted(a.value) + ", " + strings(a.choices) + ", " + strings(a.parts) +
+                    ", " + (a.at_call ? "true" : "false") + "}";
          });
     s += ",\n         .lets = " + braced(r.lets, [](const LetSpec &l) { return "{" + quoted(l.name) + ", " + quoted(l.value) + "}"; });
-    s += ", .scalars = " + braced(r.scalars, [](const ScalarSpec &l) { return "{" + quoted(l.name) + ", " + quoted(l.value) + ", " + (l.real ? "true" : "false") + "}"; });
+    s += ", .scalars = " +
+         braced(r.scalars, [](const ScalarSpec &l) { return "{" + quoted(l.name) + ", " + quoted(l.value) + ", " + (l.real ? "true" : "false") + "}"; });
     s += ", .conditions = " + strings(r.conditions);
     s += ",\n         .variants = " + braced(r.variants, [](const Variant &v) { return "{" + quoted(v.name) + ", " + quoted(v.when) + "}"; });
     s += ", .samples = " + strings(r.samples) + ", .bench = " + strings(r.bench) + ", .flops = " + quoted(r.flops);
     static const char *measures[] = {"elementwise", "normwise", "products"};
-    s += ",\n         .axis = " + quoted(r.axis) + ", .any_strides = " + (r.any_strides ? "true" : "false") + ", .gpu = " + (r.gpu ? "true" : "false") + ", .internal = " + (r.internal ? "true" : "false") +
-         ", .contract = {Contract::" + measures[r.contract.measure] + ", " + number(r.contract.ulps) + "}}";
+    s += ",\n         .axis = " + quoted(r.axis) + ", .any_strides = " + (r.any_strides ? "true" : "false") + ", .gpu = " + (r.gpu ? "true" : "false") +
+         ", .internal = " + (r.internal ? "true" : "false") + ", .contract = {Contract::" + measures[r.contract.measure] + ", " + number(r.contract.ulps) +
+         "}}";
     return s;
 }
 
@@ -129,10 +133,13 @@ std::string face(const OpRecord &r) {
     const std::string run = in_place ? "run_in_place" : promotes ? "run_promoted" : "run";
     std::string s = "// " + r.signature + (r.doc.empty() ? "" : "\n// " + r.doc) + "\n";
     s += "namespace ops {\nclass " + cls + " : public Primitive {\npublic:\n";
-    s += "    " + std::string(construct.declared.find(',') == std::string::npos && !construct.declared.empty() ? "explicit " : "") + cls + "(" + construct.declared + ") : Primitive(self(), {" + given + "}) {}\n";
+    s += "    " + std::string(construct.declared.find(',') == std::string::npos && !construct.declared.empty() ? "explicit " : "") + cls + "(" +
+         construct.declared + ") : Primitive(self(), {" + given + "}) {}\n";
     std::string value = set.empty() ? run + "({" + tensors + "})" : "(*this)" + set + "." + run + "({" + tensors + "})";
     if (!in_place) value = outputs == 1 ? value + "[0]" : "outputs<" + std::to_string(outputs) + ">(" + value + ")";
-    s += "    " + result + " operator()(" + call.declared + ") const { return " + value + "; }\n\nprivate:\n    static const RegisteredOp &self() {\n        static const RegisteredOp &op = find_op(" + quoted(r.name) + ");\n        return op;\n    }\n};\n}  // namespace ops\n";
+    s += "    " + result + " operator()(" + call.declared + ") const { return " + value +
+         "; }\n\nprivate:\n    static const RegisteredOp &self() {\n        static const RegisteredOp &op = find_op(" + quoted(r.name) +
+         ");\n        return op;\n    }\n};\n}  // namespace ops\n";
     s += "namespace F {\ninline " + result + " " + fn + "(" + all.declared + ") {\n";
     if (construct.passed.empty()) s += "    static const ops::" + cls + " op;\n    return op(" + call.passed + ");\n}\n";
     else s += "    return ops::" + cls + "(" + construct.passed + ")(" + call.passed + ");\n}\n";
@@ -160,8 +167,9 @@ std::string records_source(const std::string &file, const std::vector<OpRecord> 
     for (auto &r : ops) s += record(r) + ",\n";
     s += "    },\n    .kernels = {\n";
     for (auto &k : kernels)
-        s += "        {" + quoted(k.op) + ", " + quoted(k.backend) + ", " + quoted(k.dtypes) + ", " + quoted(k.variant) + ", Isa::" + name_of(k.isa) + ", " + std::to_string(k.lanes) + ", " +
-             braced(k.picks, [](auto &p) { return "{" + quoted(p.first) + ", " + std::to_string(p.second) + "}"; }) + ", " + symbol(k) + "},\n";
+        s += "        {" + quoted(k.op) + ", " + quoted(k.backend) + ", " + quoted(k.dtypes) + ", " + quoted(k.variant) + ", Isa::" + name_of(k.isa) + ", " +
+             std::to_string(k.lanes) + ", " + braced(k.picks, [](auto &p) { return "{" + quoted(p.first) + ", " + std::to_string(p.second) + "}"; }) + ", " +
+             symbol(k) + "},\n";
     return s + "    },\n};\n\n}  // namespace halyard\n";
 }
 

@@ -159,10 +159,10 @@ int main_(int argc, char **argv) {
     std::vector<OpRecord> records;
     for (auto &name : table.names()) records.push_back(*table.make(name));
     write_if_new(fs::path(out) / (file + ".records.cpp"), records_source(file, records, kernels, [&](const KernelEntry &k) {
-        Instance i;
-        i.backend = k.backend, i.dtypes = k.dtypes, i.variant = k.variant, i.isa = k.isa;
-        return i.symbol(k.op) + "_argv";
-    }));
+                     Instance i;
+                     i.backend = k.backend, i.dtypes = k.dtypes, i.variant = k.variant, i.isa = k.isa;
+                     return i.symbol(k.op) + "_argv";
+                 }));
     write_if_new(fs::path(out) / (file + ".face.h"), face_source(records));
     if (jobs.empty()) archive = "ar qcs '" + (fs::path(out) / (file + ".kernels.a")).string() + "'";
     return std::system(archive.c_str()) == 0 ? 0 : 1;
@@ -171,9 +171,7 @@ int main_(int argc, char **argv) {
 }  // namespace
 }  // namespace halyard
 
-int main(int argc, char **argv) try {
-    return halyard::main_(argc, argv);
-} catch (const std::exception &e) {
+int main(int argc, char **argv) try { return halyard::main_(argc, argv); } catch (const std::exception &e) {
     std::fprintf(stderr, "halyard_gen: %s\n", e.what());
     return 1;
 }

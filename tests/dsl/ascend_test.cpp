@@ -30,8 +30,9 @@ TEST_P(Ascend, GoldenText) {
     ASSERT_FALSE(golden.str().empty()) << path;
     EXPECT_EQ(text, golden.str());
 }
-INSTANTIATE_TEST_SUITE_P(Programs, Ascend, testing::Values(std::pair{"softmax", "f32"}, std::pair{"softmax_dx", "f32"}, std::pair{"relu", "f16"}, std::pair{"exp", "f32"}, std::pair{"add", "f32"},
-                                                           std::pair{"mul", "f16"}, std::pair{"add_relu", "f16"}),
+INSTANTIATE_TEST_SUITE_P(Programs, Ascend,
+                         testing::Values(std::pair{"softmax", "f32"}, std::pair{"softmax_dx", "f32"}, std::pair{"relu", "f16"}, std::pair{"exp", "f32"},
+                                         std::pair{"add", "f32"}, std::pair{"mul", "f16"}, std::pair{"add_relu", "f16"}),
                          [](const auto &p) { return std::string(p.param.first) + "_" + p.param.second; });
 
 }  // namespace

@@ -9,15 +9,35 @@
 namespace halyard {
 namespace {
 
-struct Line { const char *name; const char *mode; Ints stride = {1, 1}, padding = {0, 0, 0, 0}, dilation = {1, 1}; int64_t group = 1; };
+struct Line {
+    const char *name;
+    const char *mode;
+    Ints stride = {1, 1}, padding = {0, 0, 0, 0}, dilation = {1, 1};
+    int64_t group = 1;
+};
 const Line lines[] = {
-    {"valid_k3s1", "valid"}, {"valid_k5s1_lenet", "valid"}, {"same_k3s1", "same"}, {"same_k3s2_even", "same", {2, 2}}, {"same_k3s2_odd", "same", {2, 2}},
-    {"same_k7s2_stem", "same", {2, 2}}, {"same_k2s1", "same"}, {"same_k1s2", "same", {2, 2}}, {"same_k1s1", "same"}, {"pad1_k3s1", "pad", {1, 1}, {1, 1, 1, 1}},
-    {"pad3_k7s2", "pad", {2, 2}, {3, 3, 3, 3}}, {"pad_asym_k3s2", "pad", {2, 2}, {1, 2, 0, 3}}, {"same_k3d2", "same", {1, 1}, {0, 0, 0, 0}, {2, 2}},
-    {"valid_k3d2", "valid", {1, 1}, {0, 0, 0, 0}, {2, 2}}, {"pad2_k3s2d2", "pad", {2, 2}, {2, 2, 2, 2}, {2, 2}}, {"same_k3s2d2", "same", {2, 2}, {0, 0, 0, 0}, {2, 2}},
-    {"group2_pad1_k3", "pad", {1, 1}, {1, 1, 1, 1}, {1, 1}, 2}, {"depthwise_same_k3s1", "same", {1, 1}, {0, 0, 0, 0}, {1, 1}, 4},
-    {"depthwise_same_k3s2", "same", {2, 2}, {0, 0, 0, 0}, {1, 1}, 4}, {"depthwise_mult2_pad1", "pad", {1, 1}, {1, 1, 1, 1}, {1, 1}, 3},
-    {"rect_k3x5_s2x1", "same", {2, 1}}, {"rect_k1x3_valid", "valid", {1, 2}},
+    {"valid_k3s1", "valid"},
+    {"valid_k5s1_lenet", "valid"},
+    {"same_k3s1", "same"},
+    {"same_k3s2_even", "same", {2, 2}},
+    {"same_k3s2_odd", "same", {2, 2}},
+    {"same_k7s2_stem", "same", {2, 2}},
+    {"same_k2s1", "same"},
+    {"same_k1s2", "same", {2, 2}},
+    {"same_k1s1", "same"},
+    {"pad1_k3s1", "pad", {1, 1}, {1, 1, 1, 1}},
+    {"pad3_k7s2", "pad", {2, 2}, {3, 3, 3, 3}},
+    {"pad_asym_k3s2", "pad", {2, 2}, {1, 2, 0, 3}},
+    {"same_k3d2", "same", {1, 1}, {0, 0, 0, 0}, {2, 2}},
+    {"valid_k3d2", "valid", {1, 1}, {0, 0, 0, 0}, {2, 2}},
+    {"pad2_k3s2d2", "pad", {2, 2}, {2, 2, 2, 2}, {2, 2}},
+    {"same_k3s2d2", "same", {2, 2}, {0, 0, 0, 0}, {2, 2}},
+    {"group2_pad1_k3", "pad", {1, 1}, {1, 1, 1, 1}, {1, 1}, 2},
+    {"depthwise_same_k3s1", "same", {1, 1}, {0, 0, 0, 0}, {1, 1}, 4},
+    {"depthwise_same_k3s2", "same", {2, 2}, {0, 0, 0, 0}, {1, 1}, 4},
+    {"depthwise_mult2_pad1", "pad", {1, 1}, {1, 1, 1, 1}, {1, 1}, 3},
+    {"rect_k3x5_s2x1", "same", {2, 1}},
+    {"rect_k1x3_valid", "valid", {1, 2}},
 };
 Given attributes(const Line &l) { return {{"stride", l.stride}, {"pad_mode", l.mode}, {"padding", l.padding}, {"dilation", l.dilation}, {"group", l.group}}; }
 
@@ -101,7 +121,8 @@ TEST(Conv2d, SameBitsForAnyNumberOfThreads) {
     std::vector<Tensor> first;
     for (int t : {1, 2, 3, 8}) {
         set_threads(t);
-        const std::vector<Tensor> now = {run_op("conv2d", {x, weight}, a), run_op("conv2d_dx", {x, weight, dy}, a), run_op("conv2d_dweight", {x, weight, dy}, a)};
+        const std::vector<Tensor> now = {run_op("conv2d", {x, weight}, a), run_op("conv2d_dx", {x, weight, dy}, a),
+                                         run_op("conv2d_dweight", {x, weight, dy}, a)};
         if (first.empty()) first = now;
         for (size_t k = 0; k < now.size(); k++) EXPECT_EQ(std::memcmp(now[k].raw(), first[k].raw(), now[k].bytes()), 0) << t << " threads, " << k;
     }
@@ -114,10 +135,13 @@ TEST(Conv2d, SaysWhatIsWrong) {
     expect_error<AttrError>("[conv2d] needs stride_h>=1 (0 against 1)", call({{"stride", Ints{0, 1}}}));
     expect_error<AttrError>("[conv2d] needs dil_w>=1 (0 against 1)", call({{"dilation", Ints{1, 0}}}));
     expect_error<AttrError>("[conv2d] needs bottom>=0 (-1 against 0)", call({{"pad_mode", "pad"}, {"padding", Ints{0, -1, 0, 0}}}));
-    expect_error<AttrError>("[conv2d] needs pad_mode==pad||top+bottom+left+right==0 (pad_mode=valid, top=1, bottom=1, left=1, right=1)", call({{"padding", Ints{1, 1, 1, 1}}}));
+    expect_error<AttrError>("[conv2d] needs pad_mode==pad||top+bottom+left+right==0 (pad_mode=valid, top=1, bottom=1, left=1, right=1)",
+                            call({{"padding", Ints{1, 1, 1, 1}}}));
     expect_error<AttrError>("[conv2d] needs (u-1)*dil_h+1<=h+pad_top+pad_bottom (7 against 5)", call({{"dilation", Ints{3, 1}}}));
     expect_error<ShapeError>("[conv2d] weight.c/group is 4, expected 2 from x[1,4,5,5] (weight has shape [2,4,3,3])", call({{"group", 2}}));
-    expect_error<AttrError>("[conv2d] needs c%group==0 (1 against 0)", [] { run_op("conv2d", {Tensor::zeros({1, 5, 3, 3}), Tensor::zeros({2, 2, 1, 1})}, {{"group", 2}}); });
+    expect_error<AttrError>("[conv2d] needs c%group==0 (1 against 0)", [] {
+        run_op("conv2d", {Tensor::zeros({1, 5, 3, 3}), Tensor::zeros({2, 2, 1, 1})}, {{"group", 2}});
+    });
     expect_error<ShapeError>("[conv2d] x has rank 3, expected 4 (n,c,h,w)", [&] { run_op("conv2d", {Tensor::zeros({4, 5, 5}), weight}, {}); });
 }
 

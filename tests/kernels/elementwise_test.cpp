@@ -30,15 +30,32 @@ void expect_same(double got, double want, const std::string &where) {
 }
 
 TEST(Elementwise, SpecialValuesOfOneTensor) {
-    struct Line { const char *name; double (*expected)(double); };
+    struct Line {
+        const char *name;
+        double (*expected)(double);
+    };
     const Line lines[] = {
-        {"abs", [](double x) { return std::fabs(x); }}, {"neg", [](double x) { return -x; }}, {"floor", [](double x) { return std::floor(x); }},
-        {"ceil", [](double x) { return std::ceil(x); }}, {"round", [](double x) { return std::nearbyint(x); }}, {"trunc", [](double x) { return std::trunc(x); }},
-        {"sqrt", [](double x) { return std::sqrt(x); }}, {"exp", [](double x) { return (double)(float)std::exp(x); }}, {"log", [](double x) { return std::log(x); }},
-        {"sin", [](double x) { return std::sin(x); }}, {"tanh", [](double x) { return std::tanh(x); }}, {"atan", [](double x) { return std::atan(x); }},
-        {"erf", [](double x) { return std::erf(x); }}, {"relu", [](double x) { return x < 0 ? 0 : x; }}, {"relu6", [](double x) { return x < 0 ? 0 : x > 6 ? 6 : x; }},
-        {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }}, {"is_nan", [](double x) -> double { return std::isnan(x); }},
-        {"is_inf", [](double x) -> double { return std::isinf(x); }}, {"is_finite", [](double x) -> double { return std::isfinite(x); }},
+        {"abs", [](double x) { return std::fabs(x); }},
+        {"neg", [](double x) { return -x; }},
+        {"floor", [](double x) { return std::floor(x); }},
+        {"ceil", [](double x) { return std::ceil(x); }},
+        {"round", [](double x) { return std::nearbyint(x); }},
+        {"trunc", [](double x) { return std::trunc(x); }},
+        {"sqrt", [](double x) { return std::sqrt(x); }},
+        {"exp", [](double x) { return (double)(float)std::exp(x); }},
+        {"log", [](double x) { return std::log(x); }},
+        {"sin", [](double x) { return std::sin(x); }},
+        {"tanh", [](double x) { return std::tanh(x); }},
+        {"atan", [](double x) { return std::atan(x); }},
+        {"erf", [](double x) { return std::erf(x); }},
+        {"relu", [](double x) { return x < 0 ? 0 : x; }},
+        {"relu6", [](double x) { return x < 0   ? 0
+                                        : x > 6 ? 6
+                                                : x; }},
+        {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+        {"is_nan", [](double x) -> double { return std::isnan(x); }},
+        {"is_inf", [](double x) -> double { return std::isinf(x); }},
+        {"is_finite", [](double x) -> double { return std::isfinite(x); }},
         {"logical_not", [](double x) -> double { return x == 0; }},
     };
     const Tensor x = tensor(specials);
@@ -50,15 +67,25 @@ TEST(Elementwise, SpecialValuesOfOneTensor) {
 }
 
 TEST(Elementwise, SpecialValuesOfTwoTensors) {
-    struct Line { const char *name; double (*expected)(double, double); };
+    struct Line {
+        const char *name;
+        double (*expected)(double, double);
+    };
     const Line lines[] = {
-        {"equal", [](double a, double b) -> double { return a == b; }}, {"not_equal", [](double a, double b) -> double { return a != b; }},
-        {"less", [](double a, double b) -> double { return a < b; }}, {"less_equal", [](double a, double b) -> double { return a <= b; }},
-        {"greater", [](double a, double b) -> double { return a > b; }}, {"greater_equal", [](double a, double b) -> double { return a >= b; }},
-        {"logical_and", [](double a, double b) -> double { return a != 0 && b != 0; }}, {"logical_or", [](double a, double b) -> double { return a != 0 || b != 0; }},
-        {"maximum", [](double a, double b) { return std::isnan(a) || a > b ? a : b; }}, {"minimum", [](double a, double b) { return std::isnan(a) || a < b ? a : b; }},
-        {"add", [](double a, double b) { return (double)(float)(a + b); }}, {"mul", [](double a, double b) { return (double)(float)(a * b); }},
-        {"div", [](double a, double b) { return (double)(float)(a / b); }}, {"pow", [](double a, double b) { return (double)(float)std::pow(a, b); }},
+        {"equal", [](double a, double b) -> double { return a == b; }},
+        {"not_equal", [](double a, double b) -> double { return a != b; }},
+        {"less", [](double a, double b) -> double { return a < b; }},
+        {"less_equal", [](double a, double b) -> double { return a <= b; }},
+        {"greater", [](double a, double b) -> double { return a > b; }},
+        {"greater_equal", [](double a, double b) -> double { return a >= b; }},
+        {"logical_and", [](double a, double b) -> double { return a != 0 && b != 0; }},
+        {"logical_or", [](double a, double b) -> double { return a != 0 || b != 0; }},
+        {"maximum", [](double a, double b) { return std::isnan(a) || a > b ? a : b; }},
+        {"minimum", [](double a, double b) { return std::isnan(a) || a < b ? a : b; }},
+        {"add", [](double a, double b) { return (double)(float)(a + b); }},
+        {"mul", [](double a, double b) { return (double)(float)(a * b); }},
+        {"div", [](double a, double b) { return (double)(float)(a / b); }},
+        {"pow", [](double a, double b) { return (double)(float)std::pow(a, b); }},
         {"atan2", [](double a, double b) { return std::atan2(a, b); }},
     };
     const int64_t n = (int64_t)specials.size();
@@ -96,7 +123,8 @@ TEST(Elementwise, CastsAtTheirEdges) {
     EXPECT_EQ(F::cast(x, DType::boolean).to_vector<double>(), (std::vector<double>{1, 1, 1, 1, 1, 1, 1, 1, 1, 0}));
     const std::vector<int64_t> wide = {INT64_MAX, INT64_MIN, (int64_t(1) << 53) + 1, -5};
     EXPECT_EQ(F::cast(tensor(wide), DType::i64).to_vector<int64_t>(), wide);
-    EXPECT_EQ(F::cast(tensor<double>({1e300, -1e300, 9007199254740993.0, nan}), DType::i64).to_vector<int64_t>(), (std::vector<int64_t>{INT64_MAX, INT64_MIN, 9007199254740992, 0}));
+    EXPECT_EQ(F::cast(tensor<double>({1e300, -1e300, 9007199254740993.0, nan}), DType::i64).to_vector<int64_t>(),
+              (std::vector<int64_t>{INT64_MAX, INT64_MIN, 9007199254740992, 0}));
     // Just above a tie of f16, but a tie once it is a float: rounding twice would go down.
     EXPECT_EQ(F::cast(tensor<double>({1 + 0x1p-11 + 0x1p-40}), DType::f16).to_vector<double>()[0], 1 + 0x1p-10);
     EXPECT_EQ(F::cast(tensor<int64_t>({(int64_t(1) << 40) + (int64_t(1) << 32) + 1}), DType::bf16).to_vector<double>()[0], 0x1p40 + 0x1p33);
@@ -127,19 +155,36 @@ double trajectory(const std::string &name, const std::function<void(Tensor p, co
 
 TEST(Elementwise, UpdatesInPlaceFollowMindSpore) {
     Tensor v, m;
-    auto state = [](Tensor &s, const Tensor &p, int step) { if (step == 1) s = Tensor::zeros(p.shape(), p.dtype()); };
+    auto state = [](Tensor &s, const Tensor &p, int step) {
+        if (step == 1) s = Tensor::zeros(p.shape(), p.dtype());
+    };
     auto momentum = [&](double decay) {
-        return [&, decay](const Tensor &p, const Tensor &g, int t) { state(v, p, t); F::momentum_(p, v, g, 0.1, 0.9, decay); };
+        return [&, decay](const Tensor &p, const Tensor &g, int t) {
+            state(v, p, t);
+            F::momentum_(p, v, g, 0.1, 0.9, decay);
+        };
     };
     EXPECT_LT(trajectory("momentum", momentum(0)), 1e-6);
     EXPECT_LT(trajectory("momentum_wd", momentum(0.05)), 1e-6);
     EXPECT_GT(trajectory("momentum_wd", momentum(0)), 1e-3);
-    EXPECT_LT(trajectory("sgd_mom_damp", [&](const Tensor &p, const Tensor &g, int t) { state(v, p, t); F::sgd_(p, v, g, 0.1, 0.9, t == 1 ? 0 : 0.5); }), 1e-6);
-    EXPECT_LT(trajectory("sgd_mom_nesterov", [&](const Tensor &p, const Tensor &g, int t) { state(v, p, t); F::sgd_(p, v, g, 0.1, 0.9, 0, 0, 1); }), 1e-6);
-    EXPECT_LT(trajectory("adam", [&](const Tensor &p, const Tensor &g, int t) {
-        state(v, p, t), state(m, p, t);
-        F::adam_(p, m, v, g, 0.1 * std::sqrt(1 - std::pow(0.999, t)) / (1 - std::pow(0.9, t)), 0.9, 0.999, 1e-8);
-    }), 2e-6);  // 1 - beta2 is formed in double: of a beta2 rounded to float 1.3e-5 of it is lost
+    EXPECT_LT(trajectory("sgd_mom_damp",
+                         [&](const Tensor &p, const Tensor &g, int t) {
+                             state(v, p, t);
+                             F::sgd_(p, v, g, 0.1, 0.9, t == 1 ? 0 : 0.5);
+                         }),
+              1e-6);
+    EXPECT_LT(trajectory("sgd_mom_nesterov",
+                         [&](const Tensor &p, const Tensor &g, int t) {
+                             state(v, p, t);
+                             F::sgd_(p, v, g, 0.1, 0.9, 0, 0, 1);
+                         }),
+              1e-6);
+    EXPECT_LT(trajectory("adam",
+                         [&](const Tensor &p, const Tensor &g, int t) {
+                             state(v, p, t), state(m, p, t);
+                             F::adam_(p, m, v, g, 0.1 * std::sqrt(1 - std::pow(0.999, t)) / (1 - std::pow(0.9, t)), 0.9, 0.999, 1e-8);
+                         }),
+              2e-6);  // 1 - beta2 is formed in double: of a beta2 rounded to float 1.3e-5 of it is lost
     // MindSpore's AdamWeightDecay does round its betas, and corrects no bias.
     auto decoupled = [&](double beta1, double beta2) {
         return [&, beta1, beta2](const Tensor &p, const Tensor &g, int t) {
@@ -165,14 +210,39 @@ TEST(Elementwise, ActivationsFollowMindSpore) {
     // Tolerances of y and dx cover MindSpore's own distance to float64, which is most of each: its exp is 5e-6 off, tanh 8e-5,
     // and with them erf's dx 1.1e-6 (its y only 3e-8), mish's dx 3e-4. `defect` is an |x| where MindSpore is wrong: slopes at
     // a kink that belong to neither side, and at 90 an infinity or NaN on the way to a finite value.
-    struct Line { const char *golden, *op; double y, dx, defect = -1; };
-    const Line lines[] = {
-        {"relu", "relu", 0, 0}, {"relu6", "relu6", 0, 0}, {"sigmoid", "sigmoid", 5e-7, 5e-7}, {"tanh", "tanh", 1e-4, 1e-4}, {"gelu_tanh", "gelu_tanh", 5e-4, 5e-4},
-        {"gelu_erf", "gelu", 3e-7, 3e-7}, {"gelu_prim", "gelu_tanh", 5e-4, 5e-4}, {"fast_gelu", "fast_gelu", 1e-4, 1e-4}, {"elu", "elu", 1e-4, 1e-4}, {"silu", "silu", 1e-6, 1e-6},
-        {"mish", "mish", 1e-6, 4e-4, 90}, {"softplus", "softplus", 1e-6, 1e-6}, {"logsigmoid", "logsigmoid", 1e-6, 1e-6, 90}, {"softsign", "softsign", 1e-6, 1e-6},
-        {"abs", "abs", 0, 0}, {"neg", "neg", 0, 0}, {"square", "square", 1e-7, 1e-7}, {"sign", "sign", 0, 0}, {"floor", "floor", 0, 0}, {"round", "round", 0, 0},
-        {"erf", "erf", 2e-7, 2e-6}, {"exp", "exp", 1e-5, 1e-5}, {"log", "log", 5e-7, 2e-7}, {"sqrt", "sqrt", 2e-7, 2e-7}, {"rsqrt", "rsqrt", 3e-7, 3e-7},
-        {"reciprocal", "reciprocal", 2e-7, 3e-7}, {"hsigmoid", "hard_sigmoid", 3e-7, 3e-7}, {"hswish", "hard_swish", 3e-7, 3e-7, 3}, {"leakyrelu", "leaky_relu", 2e-7, 2e-7, 0}};
+    struct Line {
+        const char *golden, *op;
+        double y, dx, defect = -1;
+    };
+    const Line lines[] = {{"relu", "relu", 0, 0},
+                          {"relu6", "relu6", 0, 0},
+                          {"sigmoid", "sigmoid", 5e-7, 5e-7},
+                          {"tanh", "tanh", 1e-4, 1e-4},
+                          {"gelu_tanh", "gelu_tanh", 5e-4, 5e-4},
+                          {"gelu_erf", "gelu", 3e-7, 3e-7},
+                          {"gelu_prim", "gelu_tanh", 5e-4, 5e-4},
+                          {"fast_gelu", "fast_gelu", 1e-4, 1e-4},
+                          {"elu", "elu", 1e-4, 1e-4},
+                          {"silu", "silu", 1e-6, 1e-6},
+                          {"mish", "mish", 1e-6, 4e-4, 90},
+                          {"softplus", "softplus", 1e-6, 1e-6},
+                          {"logsigmoid", "logsigmoid", 1e-6, 1e-6, 90},
+                          {"softsign", "softsign", 1e-6, 1e-6},
+                          {"abs", "abs", 0, 0},
+                          {"neg", "neg", 0, 0},
+                          {"square", "square", 1e-7, 1e-7},
+                          {"sign", "sign", 0, 0},
+                          {"floor", "floor", 0, 0},
+                          {"round", "round", 0, 0},
+                          {"erf", "erf", 2e-7, 2e-6},
+                          {"exp", "exp", 1e-5, 1e-5},
+                          {"log", "log", 5e-7, 2e-7},
+                          {"sqrt", "sqrt", 2e-7, 2e-7},
+                          {"rsqrt", "rsqrt", 3e-7, 3e-7},
+                          {"reciprocal", "reciprocal", 2e-7, 3e-7},
+                          {"hsigmoid", "hard_sigmoid", 3e-7, 3e-7},
+                          {"hswish", "hard_swish", 3e-7, 3e-7, 3},
+                          {"leakyrelu", "leaky_relu", 2e-7, 2e-7, 0}};
     for (const Line &l : lines) {
         const auto g = golden(std::string("act_") + l.golden);
         Tape tape;
@@ -191,10 +261,14 @@ TEST(Elementwise, ActivationsFollowMindSpore) {
 }
 
 TEST(Elementwise, FunctionsOfTwoFollowMindSpore) {
-    struct Line { const char *golden, *op; double y, d; };
-    const Line lines[] = {{"add_bcast", "add", 0, 1e-6}, {"sub_bcast", "sub", 0, 1e-6}, {"mul_bcast", "mul", 0, 1e-6}, {"div_bcast", "div", 2e-7, 1e-6},
-                          {"maximum_bcast", "maximum", 0, 1e-6}, {"minimum_bcast", "minimum", 0, 1e-6}, {"maximum_ties", "maximum", 0, 0}, {"pow", "pow", 1e-6, 1e-5},
-                          {"floormod_negative", "floor_mod", 0, 0}};
+    struct Line {
+        const char *golden, *op;
+        double y, d;
+    };
+    const Line lines[] = {
+        {"add_bcast", "add", 0, 1e-6},           {"sub_bcast", "sub", 0, 1e-6},         {"mul_bcast", "mul", 0, 1e-6},     {"div_bcast", "div", 2e-7, 1e-6},
+        {"maximum_bcast", "maximum", 0, 1e-6},   {"minimum_bcast", "minimum", 0, 1e-6}, {"maximum_ties", "maximum", 0, 0}, {"pow", "pow", 1e-6, 1e-5},
+        {"floormod_negative", "floor_mod", 0, 0}};
     for (const Line &l : lines) {
         const auto g = golden(std::string("bin_") + l.golden);
         Tape tape;
@@ -262,7 +336,9 @@ TEST(Elementwise, OutputsLieOnTheirOwnInputsOnly) {
     const Tensor p = Tensor::ones({5}), v = Tensor::ones({5}), g = Tensor::ones({5}), other = Tensor::ones({5});
     const Tensor in[] = {p, v, g};
     const Attrs attrs(op.record);
-    const auto refuses = [&](const Tensor &p_out, const Tensor &v_out) { EXPECT_THROW(dispatch_into(op, in, attrs, std::vector<Tensor>{p_out, v_out}), ShapeError); };
+    const auto refuses = [&](const Tensor &p_out, const Tensor &v_out) {
+        EXPECT_THROW(dispatch_into(op, in, attrs, std::vector<Tensor>{p_out, v_out}), ShapeError);
+    };
     refuses(v, p);
     refuses(p, g);
     refuses(other, other);

@@ -49,9 +49,7 @@ Tensor transposed(const Tensor &t) {
     return t.transpose(order);
 }
 
-std::map<std::string, Tensor> golden(const std::string &name) {
-    return load_npz(std::string(HALYARD_SOURCE_DIR) + "/tests/goldens/" + name + ".npz");
-}
+std::map<std::string, Tensor> golden(const std::string &name) { return load_npz(std::string(HALYARD_SOURCE_DIR) + "/tests/goldens/" + name + ".npz"); }
 
 void expect_near(const std::string &what, const Tensor &got, const Tensor &want) {
     ASSERT_EQ(got.shape().text(), want.shape().text()) << what;
@@ -112,9 +110,22 @@ TEST(MatMul, SecondDerivatives) {  // of sum((a b)^2) along a: once more through
 }
 
 TEST(MatMul, IntegersAreExactForEveryVariantsShapes) {
-    struct Case { int64_t m, k, n; };
-    for (const Case &c : {Case{1, 1, 1}, {1, 7, 10}, {2, 300, 3}, {4, 9, 64}, {8, 8, 8}, {9, 1, 200}, {12, 40, 300}, {13, 131, 17},
-                          {32, 84, 10}, {65, 129, 67}, {130, 257, 195}, {1, 500, 260}, {500, 300, 1}})
+    struct Case {
+        int64_t m, k, n;
+    };
+    for (const Case &c : {Case{1, 1, 1},
+                          {1, 7, 10},
+                          {2, 300, 3},
+                          {4, 9, 64},
+                          {8, 8, 8},
+                          {9, 1, 200},
+                          {12, 40, 300},
+                          {13, 131, 17},
+                          {32, 84, 10},
+                          {65, 129, 67},
+                          {130, 257, 195},
+                          {1, 500, 260},
+                          {500, 300, 1}})
         for (bool ta : {false, true})
             for (bool tb : {false, true}) {
                 const Tensor a = integers({c.m, c.k}, 1), b = integers({c.k, c.n}, 2);
@@ -167,12 +178,11 @@ TEST(MatMul, SameBitsForAnyNumberOfThreads) {
     for (int n : {1, 2, 3, 8}) {
         set_threads(n);
         std::vector<std::vector<float>> all;
-        for (const Tensor &c : {F::matmul(a, b), F::matmul(a, rows_of_b, false, true), F::matmul(columns_of_a, b, true),
-                                F::matmul(tall, at(b, 0)), F::matmul(tall, one), F::matmul(transposed(one), transposed(tall))})
+        for (const Tensor &c : {F::matmul(a, b), F::matmul(a, rows_of_b, false, true), F::matmul(columns_of_a, b, true), F::matmul(tall, at(b, 0)),
+                                F::matmul(tall, one), F::matmul(transposed(one), transposed(tall))})
             all.push_back(c.to_vector<float>());
         if (first.empty()) first = all;
-        for (size_t k = 0; k < all.size(); k++)
-            EXPECT_EQ(std::memcmp(all[k].data(), first[k].data(), all[k].size() * sizeof(float)), 0) << k << ", " << n;
+        for (size_t k = 0; k < all.size(); k++) EXPECT_EQ(std::memcmp(all[k].data(), first[k].data(), all[k].size() * sizeof(float)), 0) << k << ", " << n;
     }
     set_threads(before);
 }

@@ -6,13 +6,21 @@
 namespace halyard {
 namespace {
 
-struct Line { const char *name; Ints kernel, stride; const char *mode; int64_t padding = 0; bool include = true; };
+struct Line {
+    const char *name;
+    Ints kernel, stride;
+    const char *mode;
+    int64_t padding = 0;
+    bool include = true;
+};
 const Line lines[] = {
-    {"valid_k2s2", {2, 2}, {2, 2}, "valid"},     {"valid_k2s2_odd", {2, 2}, {2, 2}, "valid"},    {"same_k2s2_odd", {2, 2}, {2, 2}, "same"},
-    {"same_k3s2_even", {3, 3}, {2, 2}, "same"},  {"same_k3s2_odd", {3, 3}, {2, 2}, "same"},      {"same_k3s1", {3, 3}, {1, 1}, "same"},
-    {"valid_k3s1", {3, 3}, {1, 1}, "valid"},     {"rect", {2, 3}, {1, 2}, "valid"},              {"pad1_k3s2", {3, 3}, {2, 2}, "pad", 1},
-    {"pad1_k3s2_exclude", {3, 3}, {2, 2}, "pad", 1, false}, {"ties_const_k3s2", {3, 3}, {2, 2}, "valid"},
-    {"ties_relu_k2s2", {2, 2}, {2, 2}, "valid"}, {"negative_same_k3s2", {3, 3}, {2, 2}, "same"},
+    {"valid_k2s2", {2, 2}, {2, 2}, "valid"},        {"valid_k2s2_odd", {2, 2}, {2, 2}, "valid"},
+    {"same_k2s2_odd", {2, 2}, {2, 2}, "same"},      {"same_k3s2_even", {3, 3}, {2, 2}, "same"},
+    {"same_k3s2_odd", {3, 3}, {2, 2}, "same"},      {"same_k3s1", {3, 3}, {1, 1}, "same"},
+    {"valid_k3s1", {3, 3}, {1, 1}, "valid"},        {"rect", {2, 3}, {1, 2}, "valid"},
+    {"pad1_k3s2", {3, 3}, {2, 2}, "pad", 1},        {"pad1_k3s2_exclude", {3, 3}, {2, 2}, "pad", 1, false},
+    {"ties_const_k3s2", {3, 3}, {2, 2}, "valid"},   {"ties_relu_k2s2", {2, 2}, {2, 2}, "valid"},
+    {"negative_same_k3s2", {3, 3}, {2, 2}, "same"},
 };
 Given attributes(const Line &l, bool max) {
     Given a = {{"kernel_size", l.kernel}, {"stride", l.stride}, {"pad_mode", l.mode}, {"padding", Ints(4, l.padding)}};
@@ -47,7 +55,8 @@ TEST(Pool, ChannelsLastIsTheSameNumbers) {
 }
 
 TEST(Pool, NaNIsKeptAndItsGradientIsItsOwn) {
-    for (const Given &a : {Given{{"kernel_size", Ints{2, 2}}, {"stride", Ints{2, 2}}}, Given{{"kernel_size", Ints{3, 3}}, {"stride", Ints{3, 3}}, {"pad_mode", "same"}}})
+    for (const Given &a :
+         {Given{{"kernel_size", Ints{2, 2}}, {"stride", Ints{2, 2}}}, Given{{"kernel_size", Ints{3, 3}}, {"stride", Ints{3, 3}}, {"pad_mode", "same"}}})
         for (int64_t at = 0; at < 4; at++) {
             Tensor x = Tensor::zeros({1, 1, 2, 2});
             x.set({0, 0, at / 2, at % 2}, NAN);

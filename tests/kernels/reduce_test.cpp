@@ -15,10 +15,20 @@ Tensor wave(int64_t n) {
 }
 
 TEST(Reduce, AgreesWithMindSpore) {
-    struct Line { const char *suffix; Ints axis; bool keep; };
+    struct Line {
+        const char *suffix;
+        Ints axis;
+        bool keep;
+    };
     for (const char *op : {"sum", "mean", "max", "min"})
-        for (const Line &l : {Line{"ax0_keep0", {0}, false}, {"ax2_3_keep0", {2, 3}, false}, {"axall_keep0", {}, false}, {"axm1_keep0", {-1}, false},
-                              {"ax0_keep1", {0}, true}, {"ax2_3_keep1", {2, 3}, true}, {"axall_keep1", {}, true}, {"axm1_keep1", {-1}, true}}) {
+        for (const Line &l : {Line{"ax0_keep0", {0}, false},
+                              {"ax2_3_keep0", {2, 3}, false},
+                              {"axall_keep0", {}, false},
+                              {"axm1_keep0", {-1}, false},
+                              {"ax0_keep1", {0}, true},
+                              {"ax2_3_keep1", {2, 3}, true},
+                              {"axall_keep1", {}, true},
+                              {"axm1_keep1", {-1}, true}}) {
             if (l.keep && std::string(op) != "mean") continue;
             const std::string name = std::string("reduce") + op + "_" + l.suffix, kernel = std::string("reduce_") + op;
             auto g = golden(name);
@@ -68,9 +78,7 @@ TEST(Reduce, OfNothing) {
     try {
         F::reduce_max(none, {1});
         FAIL() << "a maximum of nothing";
-    } catch (const ShapeError &e) {
-        EXPECT_STREQ(e.what(), "[reduce_max] needs s>0 (0 against 0)");
-    }
+    } catch (const ShapeError &e) { EXPECT_STREQ(e.what(), "[reduce_max] needs s>0 (0 against 0)"); }
 }
 
 TEST(Reduce, SameBitsForAnyNumberOfThreads) {

@@ -39,9 +39,11 @@ TEST(Golden, Compositions) {
 
 TEST(Golden, Layers) {
     const nn::Conv2d conv(3, 4, 3, {.pad_mode = "same", .has_bias = true});
-    expect_golden("conv2d_bias_same_k3", [&](const In &x) { return conv(x[0]); }, conv.trainable_params());
+    expect_golden(
+        "conv2d_bias_same_k3", [&](const In &x) { return conv(x[0]); }, conv.trainable_params());
     const nn::Dense dense(7, 5, {}, {}, true, nn::ReLU());
-    expect_golden("dense_relu_activation", [&](const In &x) { return dense(x[0]); }, dense.trainable_params());
+    expect_golden(
+        "dense_relu_activation", [&](const In &x) { return dense(x[0]); }, dense.trainable_params());
     const nn::Flatten flatten;
     expect_golden("flatten", [&](const In &x) { return flatten(x[0]); });
 }

@@ -49,7 +49,8 @@ TEST(Refusals, CompositeOpsNameThemselves) {
                     (void)Primitive(op->record.name.c_str(), attrs).run(in);
                 } catch (const Error &e) {
                     refused++;
-                    EXPECT_TRUE(std::string(e.what()).starts_with("[" + op->record.name + "] ")) << op->record.name << " of " << shape.text() << ": " << e.what();
+                    EXPECT_TRUE(std::string(e.what()).starts_with("[" + op->record.name + "] "))
+                        << op->record.name << " of " << shape.text() << ": " << e.what();
                 }
         }
     }

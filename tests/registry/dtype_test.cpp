@@ -126,23 +126,15 @@ TEST(DTypes, NamesAndSizes) {
     try {
         dtype_of("f8");
         FAIL();
-    } catch (const DTypeError &e) {
-        EXPECT_STREQ(e.what(), "[dtype] unknown dtype 'f8', expected one of f64 f32 f16 bf16 i64 i32 i8 u8 bool");
-    }
+    } catch (const DTypeError &e) { EXPECT_STREQ(e.what(), "[dtype] unknown dtype 'f8', expected one of f64 f32 f16 bf16 i64 i32 i8 u8 bool"); }
 }
 
 TEST(DTypes, PromotionTable) {
     const char *expected[dtype_count] = {
         // f64  f32   f16   bf16  i64   i32   i8    u8    bool
-        "f64 f64 f64 f64 f64 f64 f64 f64 f64 ",
-        "f64 f32 f32 f32 f32 f32 f32 f32 f32 ",
-        "f64 f32 f16 f32 f16 f16 f16 f16 f16 ",
-        "f64 f32 f32 bf16 bf16 bf16 bf16 bf16 bf16 ",
-        "f64 f32 f16 bf16 i64 i64 i64 i64 i64 ",
-        "f64 f32 f16 bf16 i64 i32 i32 i32 i32 ",
-        "f64 f32 f16 bf16 i64 i32 i8 i32 i8 ",
-        "f64 f32 f16 bf16 i64 i32 i32 u8 u8 ",
-        "f64 f32 f16 bf16 i64 i32 i8 u8 bool ",
+        "f64 f64 f64 f64 f64 f64 f64 f64 f64 ",       "f64 f32 f32 f32 f32 f32 f32 f32 f32 ",  "f64 f32 f16 f32 f16 f16 f16 f16 f16 ",
+        "f64 f32 f32 bf16 bf16 bf16 bf16 bf16 bf16 ", "f64 f32 f16 bf16 i64 i64 i64 i64 i64 ", "f64 f32 f16 bf16 i64 i32 i32 i32 i32 ",
+        "f64 f32 f16 bf16 i64 i32 i8 i32 i8 ",        "f64 f32 f16 bf16 i64 i32 i32 u8 u8 ",   "f64 f32 f16 bf16 i64 i32 i8 u8 bool ",
     };
     for (const DType a : all) {
         std::string row;

@@ -10,9 +10,7 @@ template<class E, class F> void expect_error(const std::string &message, const F
     try {
         body();
         ADD_FAILURE() << "nothing was thrown; expected " << message;
-    } catch (const E &e) {
-        EXPECT_EQ(e.what(), message);
-    }
+    } catch (const E &e) { EXPECT_EQ(e.what(), message); }
 }
 
 }  // namespace halyard

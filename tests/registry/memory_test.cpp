@@ -25,7 +25,8 @@ TEST(Memory, BlocksAreAlignedLongEnoughAndDistinct) {
     std::vector<std::pair<unsigned char *, size_t>> blocks;
     for (size_t bytes = 0; bytes < 3000; bytes += 7) blocks.emplace_back((unsigned char *)allocate(bytes), bytes);
     for (int power = 12; power < 24; power++)
-        for (const int extra : {-1, 0, 1}) blocks.emplace_back((unsigned char *)allocate((size_t{1} << power) + (size_t)extra), (size_t{1} << power) + (size_t)extra);
+        for (const int extra : {-1, 0, 1})
+            blocks.emplace_back((unsigned char *)allocate((size_t{1} << power) + (size_t)extra), (size_t{1} << power) + (size_t)extra);
     for (size_t i = 0; i < blocks.size(); i++) {
         EXPECT_EQ((uintptr_t)blocks[i].first % alignment, 0u);
         std::memset(blocks[i].first, (int)(i & 255), blocks[i].second);

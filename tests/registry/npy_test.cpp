@@ -74,7 +74,9 @@ TEST_F(Npy, FortranOrderAndVersions) {
 
 TEST_F(Npy, OtherIntegersConvertOnlyWhereTheyFit) {
     const std::string two("\xff\xff\x01\x00", 4);
-    const auto file = [&](const std::string &descr, int n) { return write("{'descr': '" + descr + "', 'fortran_order': False, 'shape': (" + std::to_string(n) + ",), }", two); };
+    const auto file = [&](const std::string &descr, int n) {
+        return write("{'descr': '" + descr + "', 'fortran_order': False, 'shape': (" + std::to_string(n) + ",), }", two);
+    };
     EXPECT_EQ(load_npy(file("<i2", 2)).to_vector<int32_t>(), (std::vector<int32_t>{-1, 1}));
     EXPECT_EQ(load_npy(file("<u4", 1)).to_vector<int64_t>(), (std::vector<int64_t>{0x1ffff}));
     EXPECT_EQ(load_npy(file("<u2", 2), DType::i32).to_vector<int32_t>(), (std::vector<int32_t>{65535, 1}));
@@ -104,7 +106,8 @@ TEST_F(Npy, LyingAndTruncatedFiles) {
     EXPECT_THROW(load_npy(write(shape("(4294967296, 4294967296)"), data)), ShapeError);
     EXPECT_THROW(load_npy(write(shape("(1,1,1,1,1,1,1,1,2)"), data)), ShapeError);
     for (const char *s : {"(99999999999999999999,)", "(-2,)", "(2", "2", "(2,,)", "(a,)"}) EXPECT_THROW(load_npy(write(shape(s), data)), IoError) << s;
-    for (const char *h : {"", "{", "{}", "{'descr': '<f4'}", "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2,)}", "{'descr': '<f4, 'shape': (2,)}", "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2,)}"})
+    for (const char *h : {"", "{", "{}", "{'descr': '<f4'}", "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2,)}", "{'descr': '<f4, 'shape': (2,)}",
+                          "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2,)}"})
         EXPECT_THROW(load_npy(write(h, data)), IoError) << h;
     EXPECT_THROW(load_npy(write("{'descr': '|b1', 'fortran_order': False, 'shape': (8,), }", "\1\1\1\1\1\1\1\2")), IoError);
     const std::string whole = [&] {
@@ -118,8 +121,7 @@ TEST_F(Npy, LyingAndTruncatedFiles) {
             wrong[i] = c;
             try {
                 (void)load_npy(write(wrong));
-            } catch (const Error &) {
-            }
+            } catch (const Error &) {}
         }
     EXPECT_EQ(memory::stats().live_blocks, live);
 }

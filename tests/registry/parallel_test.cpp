@@ -25,7 +25,8 @@ struct Threads {  // sets a number of threads for one scope
 };
 
 template<class F> int par_for(int min, int size, F f) {
-    return halide_do_par_for(nullptr, [](void *, int i, uint8_t *closure) { return (*(F *)closure)(i); }, min, size, (uint8_t *)&f);
+    return halide_do_par_for(
+        nullptr, [](void *, int i, uint8_t *closure) { return (*(F *)closure)(i); }, min, size, (uint8_t *)&f);
 }
 
 TEST(Parallel, EveryIndexOnce) {
@@ -87,7 +88,11 @@ TEST(Parallel, NoMoreWorkersThanAsked) {
 TEST(Parallel, ExceptionsReachTheCaller) {
     for (const int n : {1, 4}) {
         const Threads limit(n);
-        EXPECT_THROW(parallel_for(0, 100, [](int64_t i) { if (i == 37) throw std::out_of_range("37"); }), std::out_of_range);
+        EXPECT_THROW(parallel_for(0, 100,
+                                  [](int64_t i) {
+                                      if (i == 37) throw std::out_of_range("37");
+                                  }),
+                     std::out_of_range);
     }
 }
 
@@ -112,9 +117,7 @@ TEST(Parallel, AWorkersErrorReachesTheCaller) {
     }
     clear_kernel_error();
     EXPECT_STREQ(last_kernel_error(), "");
-    const int nested = par_for(0, 4, [](int i) {
-        return par_for(0, 4, [i](int j) { return i == 2 && j == 3 ? halide_error(nullptr, "deep"), -7 : 0; });
-    });
+    const int nested = par_for(0, 4, [](int i) { return par_for(0, 4, [i](int j) { return i == 2 && j == 3 ? halide_error(nullptr, "deep"), -7 : 0; }); });
     EXPECT_EQ(nested, -7);
     EXPECT_STREQ(last_kernel_error(), "deep");
 }
@@ -180,7 +183,8 @@ TEST(ParallelDeathTest, EnvironmentSetsTheStart) {
     EXPECT_EXIT(std::exit(start_with("3")), testing::ExitedWithCode(3), "");
     for (const char *bad : {"abc", "-1", "2x", "99999999999", "1025"}) EXPECT_EXIT(std::exit(start_with(bad)), testing::ExitedWithCode(111), "") << bad;
     EXPECT_EXIT(std::exit(start_with("1") == 1 && bodies_elsewhere() == 0 ? 7 : 8), testing::ExitedWithCode(7), "");
-    EXPECT_EXIT(std::exit((setenv("HALYARD_THREADS", "many", 1), par_for(0, 2, [](int) { return 0; }) == -1 && std::string(last_kernel_error()).starts_with("[parallel]") ? 5 : 6)),
+    EXPECT_EXIT(std::exit((setenv("HALYARD_THREADS", "many", 1),
+                           par_for(0, 2, [](int) { return 0; }) == -1 && std::string(last_kernel_error()).starts_with("[parallel]") ? 5 : 6)),
                 testing::ExitedWithCode(5), "");
 }
 

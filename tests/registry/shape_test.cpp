@@ -43,7 +43,9 @@ TEST(Shapes, LimitsOfSizes) {
     EXPECT_EQ(checked_elements("t", {2147483647}), 2147483647);
     EXPECT_EQ(checked_elements("t", {}), 1);
     EXPECT_EQ(checked_elements("t", {5, 0}), 0);
-    expect_error<ShapeError>("[t] shape [65536,32768] has more than 2147483647 elements (sizes past 2^31 are not supported)", [] { checked_elements("t", {65536, 32768}); });
+    expect_error<ShapeError>("[t] shape [65536,32768] has more than 2147483647 elements (sizes past 2^31 are not supported)", [] {
+        checked_elements("t", {65536, 32768});
+    });
     EXPECT_THROW(checked_elements("t", {int64_t{1} << 62, 8}), ShapeError) << "the product is 2^65";
     EXPECT_THROW(checked_elements("t", {0, int64_t{1} << 40}), ShapeError) << "strides would not fit";
     expect_error<ShapeError>("[t] extent 1 of [2,-3] is negative", [] { checked_elements("t", {2, -3}); });

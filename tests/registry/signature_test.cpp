@@ -11,12 +11,42 @@ namespace {
 
 TEST(Expressions, Values) {
     const Dims d = {{"n", 7}, {"c", 3}, {"stride", 2}, {"zero", 0}};
-    const std::vector<std::pair<std::string, int64_t>> cases = {
-        {"1+2*3", 7}, {"(1+2)*3", 9}, {"7-2-1", 4}, {"n/stride", 3}, {"-n/stride", -3}, {"n%stride", 1}, {"-n%c", -1}, {"--n", 7}, {"- ( n )", -7},
-        {"cdiv(n,stride)", 4}, {"cdiv(-n,2)", -3}, {"cdiv(8,2)", 4}, {"cdiv(n,-2)", -3}, {"cdiv(-7,-2)", 4}, {"max(n, c)", 7}, {"min(n,max(c,5))", 5},
-        {"n==7", 1}, {"n!=7", 0}, {"n<7", 0}, {"n<=7", 1}, {"n>c", 1}, {"n>=8", 0}, {"n>c && c>n", 0}, {"n>c || c>n", 1}, {"1 || 0 && 0", 1},
-        {"2 && 3", 1}, {"0 || 5", 1}, {"n>c ? 10 : 20", 10}, {"c>n ? 10 : n==7 ? 30 : 40", 30}, {"(n>c)+1", 2}, {"zero==0 ? 0 : n/zero", 0},
-        {"zero!=0 && n/zero>1", 0}, {"zero==0 || n/zero>1", 1}, {"9223372036854775807", INT64_MAX}, {"(h_2)", 5}, {"  n  ", 7}};
+    const std::vector<std::pair<std::string, int64_t>> cases = {{"1+2*3", 7},
+                                                                {"(1+2)*3", 9},
+                                                                {"7-2-1", 4},
+                                                                {"n/stride", 3},
+                                                                {"-n/stride", -3},
+                                                                {"n%stride", 1},
+                                                                {"-n%c", -1},
+                                                                {"--n", 7},
+                                                                {"- ( n )", -7},
+                                                                {"cdiv(n,stride)", 4},
+                                                                {"cdiv(-n,2)", -3},
+                                                                {"cdiv(8,2)", 4},
+                                                                {"cdiv(n,-2)", -3},
+                                                                {"cdiv(-7,-2)", 4},
+                                                                {"max(n, c)", 7},
+                                                                {"min(n,max(c,5))", 5},
+                                                                {"n==7", 1},
+                                                                {"n!=7", 0},
+                                                                {"n<7", 0},
+                                                                {"n<=7", 1},
+                                                                {"n>c", 1},
+                                                                {"n>=8", 0},
+                                                                {"n>c && c>n", 0},
+                                                                {"n>c || c>n", 1},
+                                                                {"1 || 0 && 0", 1},
+                                                                {"2 && 3", 1},
+                                                                {"0 || 5", 1},
+                                                                {"n>c ? 10 : 20", 10},
+                                                                {"c>n ? 10 : n==7 ? 30 : 40", 30},
+                                                                {"(n>c)+1", 2},
+                                                                {"zero==0 ? 0 : n/zero", 0},
+                                                                {"zero!=0 && n/zero>1", 0},
+                                                                {"zero==0 || n/zero>1", 1},
+                                                                {"9223372036854775807", INT64_MAX},
+                                                                {"(h_2)", 5},
+                                                                {"  n  ", 7}};
     Dims with = d;
     with["h_2"] = 5;
     std::vector<std::string> names;
@@ -47,7 +77,8 @@ TEST(Expressions, Errors) {
     expect_error<AttrError>("[expr] bad expression 'c/' at 2: expected a name or a number", [&] { value("c/"); });
     expect_error<AttrError>("[expr] bad expression '(n' at 2: expected ')'", [&] { value("(n"); });
     expect_error<AttrError>("[expr] bad expression 'abs(n)' at 4: unknown function 'abs', expected max, min or cdiv", [&] { value("abs(n)"); });
-    for (const char *text : {"", " ", "n n", "n)", "1.5", "2n", "max(n)", "max(n,1,2)", "n ? 1", "n = 7", "n & 1", "n < 1 < 2", "99999999999999999999", "!n", "*n"})
+    for (const char *text :
+         {"", " ", "n n", "n)", "1.5", "2n", "max(n)", "max(n,1,2)", "n ? 1", "n = 7", "n & 1", "n < 1 < 2", "99999999999999999999", "!n", "*n"})
         EXPECT_THROW(value(text), AttrError) << text;
     EXPECT_THROW(value(std::string(100000, '(')), AttrError) << "deep nesting is refused, not a crash";
     EXPECT_THROW(value(std::string(100000, '-') + "1"), AttrError);
@@ -111,12 +142,32 @@ TEST(Signatures, Parsing) {
 }
 
 TEST(Signatures, BadText) {
-    expect_error<AttrError>("[op] bad signature 'x[n,c -> y[n]' at 12: bad expression 'c -> y[n' at 3: expected a name or a number", [] { Signature("op", "x[n,c -> y[n]"); });
+    expect_error<AttrError>("[op] bad signature 'x[n,c -> y[n]' at 12: bad expression 'c -> y[n' at 3: expected a name or a number",
+                            [] { Signature("op", "x[n,c -> y[n]"); });
     expect_error<AttrError>("[op] bad signature 'x[n] -> y[n' at 11: expected ]", [] { Signature("op", "x[n] -> y[n"); });
-    expect_error<AttrError>("[op] bad signature 'x[n] -> y[n+]' at 12: bad expression 'n+' at 2: expected a name or a number", [] { Signature("op", "x[n] -> y[n+]"); });
-    for (const char *text : {"", "x[n]", "x[n] -> y[n] -> z[n]", "x -> y[n]", "x[n] x[n] -> y[n]", "x[n] -> x[n]", "x[n,..g] -> y[n]", "x[*,n] -> y[n]", "x[n,*] -> y[n]", "x[n] -> y[*]",
-                             "x[n] -> y[..g,n]", "x:f31[n] -> y[n]", "x:[n] -> y[n]", "x[..] -> y[n]", "x[n,] -> y[n]", "x?[n] -> y[n]", "2x[n] -> y[n]", "x[n]] -> y[n]", "x[(n] -> y[n]",
-                             "x[a,b,c,d,e,f,g,h,i] -> y[a]", "->"})
+    expect_error<AttrError>("[op] bad signature 'x[n] -> y[n+]' at 12: bad expression 'n+' at 2: expected a name or a number",
+                            [] { Signature("op", "x[n] -> y[n+]"); });
+    for (const char *text : {"",
+                             "x[n]",
+                             "x[n] -> y[n] -> z[n]",
+                             "x -> y[n]",
+                             "x[n] x[n] -> y[n]",
+                             "x[n] -> x[n]",
+                             "x[n,..g] -> y[n]",
+                             "x[*,n] -> y[n]",
+                             "x[n,*] -> y[n]",
+                             "x[n] -> y[*]",
+                             "x[n] -> y[..g,n]",
+                             "x:f31[n] -> y[n]",
+                             "x:[n] -> y[n]",
+                             "x[..] -> y[n]",
+                             "x[n,] -> y[n]",
+                             "x?[n] -> y[n]",
+                             "2x[n] -> y[n]",
+                             "x[n]] -> y[n]",
+                             "x[(n] -> y[n]",
+                             "x[a,b,c,d,e,f,g,h,i] -> y[a]",
+                             "->"})
         EXPECT_THROW(Signature("op", text), AttrError) << text;
 }
 

@@ -247,7 +247,9 @@ TEST(Tensors, AssignIntoViewsAndItself) {
     square.assign(square.swap_axes(0, 1));
     EXPECT_EQ(square.to_vector<float>(), (std::vector<float>{0, 2, 1, 3}));
     expect_error<ShapeError>("[assign] shape is [4], expected [5]", [&] { v.assign(Tensor::zeros({4})); });
-    expect_error<ShapeError>("[assign] dimension 1 of [5,3] has stride 0: its 3 elements are one", [&] { v.reshape({5, 1}).expand({5, 3}).assign(Tensor::zeros({5, 3})); });
+    expect_error<ShapeError>("[assign] dimension 1 of [5,3] has stride 0: its 3 elements are one", [&] {
+        v.reshape({5, 1}).expand({5, 3}).assign(Tensor::zeros({5, 3}));
+    });
     v.assign(Tensor::from<int32_t>({9, 8, 7, 6, 5}));
     EXPECT_EQ(v.at({4}), 5);
 }
@@ -267,7 +269,8 @@ TEST(Tensors, BorrowedMemory) {
     EXPECT_THROW(Tensor::borrow(nullptr, {1}, {1}, DType::f32), MemoryError);
     expect_error<ShapeError>("[tensor] stride 0 of [-1] is negative", [&] { Tensor::borrow(data, {2}, {-1}, DType::f32); });
     EXPECT_THROW(Tensor::borrow(data, {2}, {1, 1}, DType::f32), ShapeError);
-    expect_error<MemoryError>("[tensor] borrowed memory of f32 is 2 bytes off a multiple of 4", [&] { Tensor::borrow((char *)data + 2, {2}, {1}, DType::f32); });
+    expect_error<MemoryError>("[tensor] borrowed memory of f32 is 2 bytes off a multiple of 4",
+                              [&] { Tensor::borrow((char *)data + 2, {2}, {1}, DType::f32); });
     const int64_t far = int64_t{1} << 30, most = std::numeric_limits<int64_t>::max();
     expect_error<ShapeError>("[tensor] shape [3] with strides [1073741824] spans more than 2147483647 elements (sizes past 2^31 are not supported)",
                              [&] { Tensor::borrow(data, {3}, {far}, DType::f32); });

@@ -133,8 +133,10 @@ TEST_F(Command, RefusesFilesThatLie) {
     expect_refused("run relu --in lie.npy --out-dir o", "[lie.npy] truncated: shape [9] of <f4 takes 36 bytes, there are 12");
     for (const char *part : {"data/train", "data/test"}) {
         fs::create_directories(dir / part);
-        for (const char *file : {"train-images-idx3-ubyte", "t10k-images-idx3-ubyte"}) write((std::string(part) + "/" + file).c_str(), std::string("\0\0\x08\3\0\0\0\2", 8));
-        for (const char *file : {"train-labels-idx1-ubyte", "t10k-labels-idx1-ubyte"}) write((std::string(part) + "/" + file).c_str(), std::string("\0\0\x08\1\0\0\0\2\1\1", 10));
+        for (const char *file : {"train-images-idx3-ubyte", "t10k-images-idx3-ubyte"})
+            write((std::string(part) + "/" + file).c_str(), std::string("\0\0\x08\3\0\0\0\2", 8));
+        for (const char *file : {"train-labels-idx1-ubyte", "t10k-labels-idx1-ubyte"})
+            write((std::string(part) + "/" + file).c_str(), std::string("\0\0\x08\1\0\0\0\2\1\1", 10));
     }
     expect_refused("train lenet5 --data data --epochs 1 --out t", "extent 1 is missing: the file has 8 bytes, its header 16");
 }
@@ -150,7 +152,9 @@ TEST_F(Command, KeepsToItsEnvironment) {
         for (int above = i + 1; above < isa_count; above++) {
             const std::string name = name_of((Isa)above);
             EXPECT_TRUE(chosen == std::string::npos || text.substr(0, chosen).find(name, text.rfind('\n', chosen)) == std::string::npos) << text;
-            EXPECT_TRUE(text.find(" " + name + ": needs " + name + ", limited to " + level) != std::string::npos || text.find(" " + name + ": ") == std::string::npos) << text;
+            EXPECT_TRUE(text.find(" " + name + ": needs " + name + ", limited to " + level) != std::string::npos ||
+                        text.find(" " + name + ": ") == std::string::npos)
+                << text;
         }
     }
     for (int i = (int)host_isa() + 1; i < isa_count; i++) {

@@ -131,7 +131,9 @@ void Case::fit_forward_outputs(const Op &op) {
 
 namespace {
 
-double largest_of(DType t) { return t == DType::f64 ? 1.7976931348623157e308 : t == DType::f32 ? 3.4028234663852886e38 : t == DType::f16 ? 65504 : 3.3895313892515355e38; }
+double largest_of(DType t) {
+    return t == DType::f64 ? 1.7976931348623157e308 : t == DType::f32 ? 3.4028234663852886e38 : t == DType::f16 ? 65504 : 3.3895313892515355e38;
+}
 
 double wrapped(double v, DType t) {  // integer arithmetic is modular
     const auto i = (int64_t)v;
@@ -165,10 +167,12 @@ std::string compare(const OpRecord &op, const std::string &output, const Tensor 
         else if (std::isnan(w) || std::isnan(v[i])) ratio = std::isnan(w) == std::isnan(v[i]) ? 0 : INFINITY;
         else if (std::isinf(w) || std::isinf(v[i])) ratio = v[i] == w || (std::isinf(v[i]) && std::fabs(w) > largest * (1 - eps)) ? 0 : INFINITY;
         else {
-            const double size = op.contract.measure == Contract::elementwise ? std::fabs(w) : op.contract.measure == Contract::normwise || magnitude == expected.magnitude.end() ? most : magnitude->second.v[i];
+            const double size = op.contract.measure == Contract::elementwise                                         ? std::fabs(w)
+                                : op.contract.measure == Contract::normwise || magnitude == expected.magnitude.end() ? most
+                                                                                                                     : magnitude->second.v[i];
             double allowed = op.contract.ulps * inner * std::max(size, tiny);
             if (eps > inner) allowed += 0.5 * eps * std::max(std::fabs(w), tiny) * 1.01;  // one rounding into 16 bits
-            if (t == DType::f64) allowed += 4 * eps * std::max(size, tiny);                // the reference is in double itself
+            if (t == DType::f64) allowed += 4 * eps * std::max(size, tiny);               // the reference is in double itself
             ratio = v[i] == w ? 0 : std::fabs(v[i] - w) / allowed;
         }
         if (ratio > worst) worst = ratio, at = i;
@@ -176,7 +180,8 @@ std::string compare(const OpRecord &op, const std::string &output, const Tensor 
     if (worst <= 1) return "";
     std::ostringstream s;
     s.precision(9);
-    s << output << "[" << at << "] of " << want.shape.text() << " is " << v[at] << ", expected " << want.v[at] << ": " << worst << " times the bound of " << op.contract.ulps << " ulps";
+    s << output << "[" << at << "] of " << want.shape.text() << " is " << v[at] << ", expected " << want.v[at] << ": " << worst << " times the bound of "
+      << op.contract.ulps << " ulps";
     return s.str();
 }
 

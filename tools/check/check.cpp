@@ -84,7 +84,8 @@ void check_reference(const Op &op, const Options &o, Report &r) {
         }
         for (auto &k : library().at(op.name).kernels) {
             const bool asked = k.backend == "cpu" && k.dtypes == dtypes && std::find(isas.begin(), isas.end(), k.isa) != isas.end();
-            if (asked && can_run(op, k) && !reached.count({k.variant, k.isa})) r.fail(dtypes + "/" + name_of(k.isa) + "/" + k.variant + ": no sample reaches this variant");
+            if (asked && can_run(op, k) && !reached.count({k.variant, k.isa}))
+                r.fail(dtypes + "/" + name_of(k.isa) + "/" + k.variant + ": no sample reaches this variant");
         }
     }
 }
@@ -112,9 +113,7 @@ void check_views(const Op &op, const Options &, Report &r) {
                 const std::string where = dtypes + " '" + sample + "' with " + op.sig.inputs[k].name + " as " + name;
                 try {
                     compare_all(op, c, dispatch(c.registered, in, c.attrs), where, r);
-                } catch (const Error &e) {
-                    r.fail(where + ": " + e.what());
-                }
+                } catch (const Error &e) { r.fail(where + ": " + e.what()); }
             }
         }
     }
@@ -132,14 +131,10 @@ void check_zero_sizes(const Op &op, const Options &, Report &r) {
                 const auto out = dispatch(c.registered, c.in, c.attrs);
                 c.solve(op);
                 compare_all(op, c, out, "'" + sample + "'", r);
-            } catch (const DispatchError &e) {
-                r.fail("'" + sample + "': " + e.what());
-            } catch (const Error &) {
+            } catch (const DispatchError &e) { r.fail("'" + sample + "': " + e.what()); } catch (const Error &) {
                 r.pass();  // a typed error that says what is wrong
             }
-        } catch (const Error &) {
-            r.skip("zero sizes that its own shape rule refuses");
-        }
+        } catch (const Error &) { r.skip("zero sizes that its own shape rule refuses"); }
     }
 }
 
@@ -159,7 +154,8 @@ void check_specials(const Op &op, const Options &o, Report &r) {
         for (Isa isa : isas_of(op, o)) {
             const Force force(isa, "");
             const auto out = dispatch(c.registered, c.in, c.attrs);
-            for (size_t k = 0; k < out.size(); k++) r.expect("specials " + place("f32", isa, "", sample), compare_specials(op.sig.outputs[k].name, out[k], c.problem));
+            for (size_t k = 0; k < out.size(); k++)
+                r.expect("specials " + place("f32", isa, "", sample), compare_specials(op.sig.outputs[k].name, out[k], c.problem));
         }
     }
 }
@@ -186,18 +182,14 @@ void check_device(const Op &op, const Options &, Report &r) {
     try {
         set_device("opencl");
         set_device("cpu");
-    } catch (const DeviceError &) {
-        return r.skip("no OpenCL device");
-    }
+    } catch (const DeviceError &) { return r.skip("no OpenCL device"); }
     for (auto &sample : op.samples) {
         Case c(op, sample, "f32", 6);
         c.solve(op);
         const Force force(host_isa(), "", "opencl");
         try {
             compare_all(op, c, dispatch(c.registered, c.in, c.attrs), "opencl '" + sample + "'", r);
-        } catch (const Error &e) {
-            r.fail("opencl '" + sample + "': " + e.what());
-        }
+        } catch (const Error &e) { r.fail("opencl '" + sample + "': " + e.what()); }
     }
 }
 
@@ -210,12 +202,11 @@ Report check_op(const std::string &name, const Options &o) {
     if (op->form == Form::composite) return r.skip("composite: its parts are checked, and tests/primitives checks the whole"), r;
     if (isas_of(*op, o).empty()) return r.fail("has no kernel that this CPU can run"), r;
     using Check = void (*)(const Op &, const Options &, Report &);
-    for (Check check : {check_reference, check_views, check_zero_sizes, check_refusals, check_specials, check_threads, check_exact, check_gradients, check_adjoints, check_device, check_fuzz})
+    for (Check check : {check_reference, check_views, check_zero_sizes, check_refusals, check_specials, check_threads, check_exact, check_gradients,
+                        check_adjoints, check_device, check_fuzz})
         try {
             check(*op, o, r);
-        } catch (const std::exception &e) {
-            r.fail(std::string("threw ") + e.what());
-        }
+        } catch (const std::exception &e) { r.fail(std::string("threw ") + e.what()); }
     return r;
 }
 

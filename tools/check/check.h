@@ -10,11 +10,11 @@
 namespace halyard::check {
 
 struct Options {
-    std::vector<Isa> isas;  // empty: all that this CPU has and the op was built for
-    bool quick = false;     // fewer samples per kernel, no derived adjoints
-    int fuzz_cases = 40;    // random calls of each op
+    std::vector<Isa> isas;    // empty: all that this CPU has and the op was built for
+    bool quick = false;       // fewer samples per kernel, no derived adjoints
+    int fuzz_cases = 40;      // random calls of each op
     double fuzz_seconds = 0;  // > 0: as many as fit
-    unsigned seed = 1;      // of the random calls
+    unsigned seed = 1;        // of the random calls
 };
 
 // What was checked of one op. A failure is one line that names the kernel and the sample, and the command that repeats it.
@@ -33,17 +33,17 @@ struct Report {
 Report check_op(const std::string &name, const Options &options = {});
 Report fuzz_op(const std::string &name, const Options &options);  // check_fuzz alone
 
-void check_reference(const Op &op, const Options &o, Report &r);     // every dtype x ISA x variant x sample against the reference
-void check_views(const Op &op, const Options &o, Report &r);         // strided, offset and broadcast inputs
-void check_zero_sizes(const Op &op, const Options &o, Report &r);    // each dimension 0: right, or a typed error
-void check_refusals(const Op &op, const Options &o, Report &r);      // wrong ranks, dtypes, extents, attributes: right, or a typed error
-void check_specials(const Op &op, const Options &o, Report &r);      // NaN and Inf where the reference has them, nowhere else
-void check_threads(const Op &op, const Options &o, Report &r);       // same bits for 1, 2, 3 and 8 threads
-void check_exact(const Op &op, const Options &o, Report &r);         // scheduled == unscheduled in modular integers
-void check_gradients(const Op &op, const Options &o, Report &r);     // gradient ops against finite differences of the reference
-void check_adjoints(const Op &op, const Options &o, Report &r);      // gradient ops against the adjoint Halide derives
-void check_device(const Op &op, const Options &o, Report &r);        // OpenCL, where a device answers and the op has a GPU schedule
-void check_fuzz(const Op &op, const Options &o, Report &r);          // random calls (tools/check/fuzz.h)
+void check_reference(const Op &op, const Options &o, Report &r);   // every dtype x ISA x variant x sample against the reference
+void check_views(const Op &op, const Options &o, Report &r);       // strided, offset and broadcast inputs
+void check_zero_sizes(const Op &op, const Options &o, Report &r);  // each dimension 0: right, or a typed error
+void check_refusals(const Op &op, const Options &o, Report &r);    // wrong ranks, dtypes, extents, attributes: right, or a typed error
+void check_specials(const Op &op, const Options &o, Report &r);    // NaN and Inf where the reference has them, nowhere else
+void check_threads(const Op &op, const Options &o, Report &r);     // same bits for 1, 2, 3 and 8 threads
+void check_exact(const Op &op, const Options &o, Report &r);       // scheduled == unscheduled in modular integers
+void check_gradients(const Op &op, const Options &o, Report &r);   // gradient ops against finite differences of the reference
+void check_adjoints(const Op &op, const Options &o, Report &r);    // gradient ops against the adjoint Halide derives
+void check_device(const Op &op, const Options &o, Report &r);      // OpenCL, where a device answers and the op has a GPU schedule
+void check_fuzz(const Op &op, const Options &o, Report &r);        // random calls (tools/check/fuzz.h)
 
 std::vector<Isa> isas_of(const Op &op, const Options &o);
 

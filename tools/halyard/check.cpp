@@ -23,7 +23,8 @@ void set_fuzz(check::Options &options, const std::string &text) {
     char *end = nullptr;
     const double number = std::strtod(text.c_str(), &end);
     const std::string unit = end;
-    if (!(number > 0 && number < 1e9) || (unit != "" && unit != "s")) throw AttrError("check", "--fuzz is '" + text + "', expected a number of calls or of seconds: 500 or 30s");
+    if (!(number > 0 && number < 1e9) || (unit != "" && unit != "s"))
+        throw AttrError("check", "--fuzz is '" + text + "', expected a number of calls or of seconds: 500 or 30s");
     if (unit == "s") options.fuzz_seconds = number;
     else options.fuzz_cases = (int)number;
 }

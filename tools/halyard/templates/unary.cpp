@@ -5,7 +5,9 @@ namespace halyard {
 
 // `saves` names what the gradient needs beside dy: "x", "y" or "" (nothing). ulps and dulps bound the error of each element.
 HALYARD_OPS {
-    add_unary(ops, {.name = "new_op", .doc = "y = x / (1 + |x|)", .ulps = 2,
+    add_unary(ops, {.name = "new_op",
+                    .doc = "y = x / (1 + |x|)",
+                    .ulps = 2,
                     .fn = [](Expr x) { return x / (1_r + abs(x)); },
                     .reference = [](double x) { return x / (1 + std::fabs(x)); },
                     .saves = "x",
