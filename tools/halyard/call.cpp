@@ -122,11 +122,25 @@ const RegisteredOp &op_with_kernels(const std::string &name) {
     return op;
 }
 
+namespace {
+
+// The highest level that may be used here and that anything was built for.
+Isa best_built() {
+    const Isa limit = active_isa();
+    Isa best = Isa::baseline;
+    for (const RegisteredOp *op : library().ops())
+        for (const KernelEntry &k : op->kernels)
+            if (k.backend == "cpu" && k.isa <= limit) best = std::max(best, k.isa);
+    return best;
+}
+
+}  // namespace
+
 Target::Target(const std::string &device_name, const std::string &isa, const std::string &variant) {
     const std::string backend = device_name.empty() ? device() : device_name;
     set_device(backend);
     if (backend != "cpu" && !isa.empty()) throw DispatchError("isa", isa + " is a level of the CPU, the device is " + backend);
-    const Isa level = isa.empty() ? active_isa() : isa_of(isa);
+    const Isa level = isa.empty() ? best_built() : isa_of(isa);
     if (level > host_isa()) throw DispatchError("isa", isa + " was asked for, this CPU has up to " + name_of(host_isa()));
     if (!isa.empty() || !variant.empty()) force_.emplace(level, variant, backend);
 }
