@@ -26,6 +26,7 @@ void Winograd::define(const Func &image, const Func &filter, const Expr &shift_x
     image_(c, tx, ty, i, j, n) = choose(j, times_b([&](int z) { return columns_(c, i, z, tx, ty, n); }));
     filter_columns_(ki, c, i, y, ko) = choose(i, times_g([&](int z) { return filter(z, y, c, ko * block_ + ki); }));
     filter_(ki, c, i, j, ko) = choose(j, times_g([&](int z) { return filter_columns_(ki, c, i, z, ko); }));
+    image_.compute_root(), filter_.compute_root();  // unscheduled too: a check that transforms anew for every product takes minutes
     r_ = RDom(0, channels);
     sum_(ki, tx, ty, ko, i, j, n) += filter_(ki, r_, i, j, ko) * image_(r_, tx, ty, i, j, n);
     product_(ki, tx, ty, ko, i, j, n) = sum_(ki, tx, ty, ko, i, j, n);
@@ -81,6 +82,7 @@ void DeepWinograd::define(const Func &image, const Func &run, int per, bool turn
     const auto tap = [&](const Expr &v, const Expr &u) { return bank_(ki, c % per * 9 + (turned ? 8 - (u * 3 + v) : u * 3 + v), c / per, ko); };
     filter_columns_(ki, c, i, y, ko) = choose(i, times_g([&](int z) { return tap(z, y); }));
     filter_(ki, i, j, c, ko) = choose(j, times_g([&](int z) { return filter_columns_(ki, c, i, z, ko); }));
+    image_.compute_root(), filter_.compute_root();  // as above
     r_ = RDom(0, lanes), rb_ = RDom(0, channels / lanes);
     part_(ki, t, ko, i, j, b) += filter_(ki, i, j, b * lanes + r_, ko) * image_(r_, t, i, j, b);
     product_(ki, t, ko, i, j) += part_(ki, t, ko, i, j, rb_);
@@ -136,7 +138,7 @@ void WinogradTaps::define(const Func &image, const Func &dy, const Expr &shift_x
     image_(c, t, i, j, b) = choose(j, times_b([&](int z) { return columns_(b * depth_ + c, i, z, t); }));
     dy_columns_(k, i, y, t, ko) = choose(i, times_g_of_2([&](int z) { return dy(tx * 2 + z, ty * 2 + y, ko * outs_ + k, in); }));
     dy_(k, t, i, j, ko) = choose(j, times_g_of_2([&](int z) { return dy_columns_(k, i, z, t, ko); }));
-    image_.compute_root(), dy_.compute_root();  // unscheduled too: a check that transforms anew for every product takes minutes
+    image_.compute_root(), dy_.compute_root();  // as above
     r_ = RDom(0, tiles * images);
     sum_(c, k, i, j, b, ko) += image_(c, r_, i, j, b) * dy_(k, r_, i, j, ko);
     product_(c, k, i, j, b, ko) = sum_(c, k, i, j, b, ko);
