@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <cstring>
+
 #include "dsl/kernel.h"
 #include "registry/dispatch.h"
 #include "registry/parallel.h"
@@ -122,6 +124,7 @@ std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const
     const Plan chosen = make_plan(t.op, metas_of(t), t.attrs);
     auto add = [&](Subject subject) {
         set_threads(subject.threads);
+        for (const Tensor &y : subject.out) std::memset(y.raw(), 0xFF, y.bytes());  // the last one's answer is no answer of this one
         subject.run();
         if (subject.computes && expected.known()) subject.verdict = expected.judge(subject.out);
         all.push_back(std::move(subject));
@@ -144,7 +147,8 @@ std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const
             plan.kernel = kernel.get();
             Subject subject{c.label, threads, false, true, dispatched, copies[0].out, {}, {}, {}};
             std::vector<std::function<void()>> runs;
-            for (const Tensors &x : copies) runs.push_back([plan = std::make_shared<Plan>(plan), kernel, &t, x] { run_plan(*plan, x.in, t.attrs, x.out); });
+            const auto shared = std::make_shared<Plan>(plan);  // one call for the loops, whichever tensors it takes
+            for (const Tensors &x : copies) runs.push_back([shared, kernel, &t, x] { run_plan(*shared, x.in, t.attrs, x.out); });
             subject.run = in_turn(std::move(runs));
             add(std::move(subject));
         }
