@@ -23,7 +23,6 @@ struct Conv2d : Convolution {
     Func in_x = input("x"), weight = input("weight"), out_y = output("y"), padded, filter{"filter"}, run{"run"}, flat{"flat"}, sum{"sum"};
     Var k{"k"};
     RDom r;
-    bool deep_tiles() const { return variant.starts_with("deep"); }
     Winograd winograd;
     DeepWinograd deep;
 

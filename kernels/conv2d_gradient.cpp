@@ -26,7 +26,6 @@ struct Conv2dDx : Convolution {
          phases{"phases"}, sum{"sum"}, images{"images"};  // x: for its shape
     Var k{"k"}, a{"a"}, b{"b"};
     RDom r;
-    bool deep_tiles() const { return variant.starts_with("deep"); }
     Winograd winograd;
     DeepWinograd deep;
 

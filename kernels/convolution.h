@@ -24,6 +24,7 @@ protected:
     Var x{"x"}, y{"y"}, c{"c"}, n{"n"};
 
     bool pointwise() const { return variant.starts_with("pointwise"); }
+    bool deep_tiles() const { return variant.starts_with("deep"); }
     static std::string pointwise_when(const std::string &from) {
         return "u==1 v==1 stride_h==1 stride_w==1 group==1 oh==h ow==w w>=2 h*w>=tile_v*lanes " + from + "_s1==w ";
     }

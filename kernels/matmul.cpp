@@ -60,9 +60,10 @@ struct Matmul : Op {
         c(j, i, g) = sum(j, i, g);
     }
 
+    // vec lanes per vector; cols vectors x rows accumulators stay in registers
     struct Tile {
         int vec, cols, rows;
-    };  // vec lanes per vector; cols vectors x rows accumulators stay in registers
+    };
 
     void schedule(const Cpu &cpu) override {
         if (fused()) return any(cpu);  // operands that are computed have no strides to choose by

@@ -102,9 +102,10 @@ struct Pool : Op {
     std::vector<Func> scans, plane_scans;  // windows of the output; of per_plane
     Func per_plane;                        // what a whole plane of the output reads
 
+    // [top, bottom) x [left, right), cut to the image
     struct Window {
         int64_t top, bottom, left, right;
-    };  // [top, bottom) x [left, right), cut to the image
+    };
     static Window window(Problem &p, int64_t a, int64_t b) {
         const int64_t y = a * p["stride_h"] - p["pad_top"], x = b * p["stride_w"] - p["pad_left"];
         return {std::max<int64_t>(y, 0), std::min(y + p["kernel_h"], p["h"]), std::max<int64_t>(x, 0), std::min(x + p["kernel_w"], p["w"])};

@@ -18,10 +18,11 @@ class Tanh : public Cell {
 public:
     Tensor construct(const Tensor &x) const override;
 };
+// the form of F::gelu
 class GELU : public Cell {
 public:
     Tensor construct(const Tensor &x) const override;
-};  // the form of F::gelu
+};
 
 class Softmax : public Cell {
 public:

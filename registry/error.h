@@ -12,29 +12,37 @@ public:
     Error(const std::string &op, const std::string &what) : std::runtime_error("[" + op + "] " + what) {}
 };
 
+// rank, extent, axis, size limits
 struct ShapeError : Error {
     using Error::Error;
-};  // rank, extent, axis, size limits
+};
+// a dtype the op doesn't take, or two that disagree
 struct DTypeError : Error {
     using Error::Error;
-};  // a dtype the op doesn't take, or two that disagree
+};
+// an attribute out of range, unknown or missing
 struct AttrError : Error {
     using Error::Error;
-};  // an attribute out of range, unknown or missing
+};
+// no kernel for this key, or a kernel failed
 struct DispatchError : Error {
     using Error::Error;
-};  // no kernel for this key, or a kernel failed
+};
+// a device that is absent or failed
 struct DeviceError : Error {
     using Error::Error;
-};  // a device that is absent or failed
+};
+// files: missing, truncated or lying
 struct IoError : Error {
     using Error::Error;
-};  // files: missing, truncated or lying
+};
+// no gradient, or used outside its tape
 struct GradError : Error {
     using Error::Error;
-};  // no gradient, or used outside its tape
+};
+// an allocation that failed or would overflow
 struct MemoryError : Error {
     using Error::Error;
-};  // an allocation that failed or would overflow
+};
 
 }  // namespace halyard

@@ -29,17 +29,20 @@ struct AttrSpec {
     bool at_call = false;              // an argument of the call rather than of the primitive's constructor
 };
 
+// a derived dimension: an expression over what is known before it
 struct LetSpec {
     std::string name, value;
-};  // a derived dimension: an expression over what is known before it
+};
+// a kernel argument: an expression, or a real attribute's name
 struct ScalarSpec {
     std::string name, value;
     bool real = false;
-};  // a kernel argument: an expression, or a real attribute's name
+};
 
+// when: "m>=8 n>=lanes": every word must hold
 struct Variant {
     std::string name, when;
-};  // when: "m>=8 n>=lanes": every word must hold
+};
 
 // What an op promises about its numbers, per float dtype; integer and moved values are always exact.
 struct Contract {

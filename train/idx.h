@@ -11,9 +11,10 @@ namespace halyard::dataset {
 // the file is long.
 Tensor read_idx(const std::string &path, int rank);
 
+// u8[n,h,w], u8[n]
 struct ImagesAndLabels {
     Tensor images, labels;
-};  // u8[n,h,w], u8[n]
+};
 
 // Throws IoError also when the numbers of images and labels differ.
 ImagesAndLabels read_idx_pair(const std::string &images_path, const std::string &labels_path);

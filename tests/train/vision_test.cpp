@@ -18,9 +18,10 @@ const std::map<std::string, Tensor> &goldens() {
     return data;
 }
 
+// largest difference; part of the elements that differ
 struct Gap {
     double worst, share;
-};  // largest difference; part of the elements that differ
+};
 
 Gap gap(const Tensor &got, const std::string &name) {
     const Tensor &want = goldens().at(name);
