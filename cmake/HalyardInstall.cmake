@@ -21,6 +21,7 @@ foreach(op IN LISTS _ops)
   install(FILES "${HALYARD_KERNEL_DIR}/${op}.face.h" DESTINATION "${_headers}/kernels")
 endforeach()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/halyard/templates/" DESTINATION "${_templates}")
+install(DIRECTORY "${CMAKE_BINARY_DIR}/share/halyard/report" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard")
 
 configure_package_config_file(cmake/HalyardConfig.cmake.in "${CMAKE_BINARY_DIR}/package/HalyardConfig.cmake" INSTALL_DESTINATION "${_package}")
 write_basic_package_version_file("${CMAKE_BINARY_DIR}/package/HalyardConfigVersion.cmake" COMPATIBILITY SameMinorVersion)

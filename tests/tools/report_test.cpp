@@ -1,0 +1,215 @@
+// halyard report: what it takes, what it refuses, and its page in a browser.
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "tests/tools/command.h"
+#include "tools/report/run_file.h"
+
+namespace halyard {
+namespace {
+using nlohmann::json;
+
+// Text that ends scripts, opens elements and ends JSON strings, where a page isn't careful.
+const std::string hostile = "</script><script>document.title='taken'</script><img src=x onerror=alert(1)> \" \\ <!-- \u2028 &lt;";
+
+// Three rounds of three kernels, and one that broke its contract.
+json bench_file() {
+    json file = json::parse(
+        R"({"context": {"date": "2026-11-21T23:53:09+00:00", "host_name": "box", "cpu": "Some CPU", "num_cpus": 2, "load_avg": [0.25, 1, 2]},
+                                "benchmarks": []})");
+    const json run = json::parse(R"({"run_type": "iteration", "threads": 1, "iterations": 10, "time_unit": "ns", "label": "halyard bench relu",
+                                     "flops": 4096, "bytes": 32768, "peer": 0, "chosen": 0})");
+    const auto add = [&](const std::string &label, double ns) -> json & {
+        file["benchmarks"].push_back(run);
+        json &added = file["benchmarks"].back();
+        added["name"] = "relu/d0=1,d1=1,d2=4096/f32/" + label + "/threads:1";
+        added["real_time"] = added["cpu_time"] = ns;
+        return added;
+    };
+    for (const int noise : {0, 14, 7}) {
+        add("avx2", 500 + noise)["chosen"] = 1;
+        add("baseline", 900 + noise);
+        add("oneDNN", 600 + noise)["peer"] = 1;
+    }
+    json &broken = add("fast/avx2", 0);
+    broken["error_occurred"] = true, broken["error_message"] = hostile;
+    return file;
+}
+
+json check_file() {
+    json file = json::parse(R"({"kind": "halyard check", "version": 1, "cpu": "Some CPU", "date": "2026-11-21T23:54:00Z", "failed": 1,
+        "ops": [{"op": "relu", "passed": 9, "failed": 1, "skipped": 1, "seconds": 0.5, "failures": [], "notes": ["no device"],
+                 "checks": [{"check": "reference", "passed": 9, "failed": 1}]}]})");
+    file["ops"][0]["failures"].push_back(hostile);
+    return file;
+}
+
+const char *tune_file = R"(# records
+op=relu variant=wide picks=run:4 dtypes=f32 isa=avx2 cpu="Some CPU 1/2/3" threads=1 problem="d2=4096" n=9 median_us=0.52 verdict=proved date=2026-11-21T23:50:12Z
+op=relu variant=wide picks=run:8 dtypes=f32 isa=avx2 cpu="Some CPU 1/2/3" threads=1 problem="d2=4096" n=9 median_us=0.49 verdict=ok date=2026-11-21T23:50:14Z
+op=relu variant=wide picks=run:1 dtypes=f32 isa=avx2 cpu="Some CPU 1/2/3" threads=1 problem="d2=4096" n=0 median_us=0 verdict="breach: \"y\" is 1"
+op=relu this is no record
+)";
+const char *roofs_file = R"(halyard roofs 1
+Some CPU, 2 cores
+load 0.1
+level 1 L1 32768 9e10 8e10 1.2e11 1e11 7e10
+level 1 memory 9223372036854775807 1e10 8e9 9e9 9e9 1.1e10
+peak 1 avx2 f32 1e11
+end
+)";
+
+class Report : public Command {
+protected:
+    void SetUp() override {
+        Command::SetUp();
+        write("bench.json", bench_file().dump());
+        write("check.json", check_file().dump());
+        write("relu.tune", tune_file);
+        write("roofs.txt", roofs_file);
+    }
+    std::string page(const std::string &arguments = "bench.json check.json relu.tune roofs.txt -o page.html") const {
+        const Result r = halyard("report " + arguments);
+        EXPECT_EQ(r.status, 0) << r.err;
+        return text_of(dir / "page.html");
+    }
+};
+
+std::string between(const std::string &text, const std::string &from, const std::string &to) {
+    const size_t a = text.find(from) + from.size();
+    return text.substr(a, text.find(to, a) - a);
+}
+json runs_of(const std::string &page) { return json::parse(between(page, "id=\"runs\">", "</script>")); }
+int count(const std::string &text, const std::string &what) {
+    int n = 0;
+    for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) n++;
+    return n;
+}
+
+TEST_F(Report, HoldsWhatTheFilesSay) {
+    const json runs = runs_of(page());
+    ASSERT_EQ(runs["files"].size(), 4u);
+    const json &bench = runs["files"][0], &check = runs["files"][1], &tune = runs["files"][2], &roofs = runs["files"][3];
+    EXPECT_EQ(bench["kind"], "bench");
+    EXPECT_EQ(bench["conditions"], json::parse(R"([["CPU","Some CPU"],["date","2026-11-21T23:53:09+00:00"],["cores","2"],["load","0.25"]])"));
+    ASSERT_EQ(bench["lines"].size(), 4u);
+    const json &first = bench["lines"][0], &broken = bench["lines"][3];
+    EXPECT_EQ(first["problem"], "d0=1 d1=1 d2=4096");
+    EXPECT_NEAR(first["median"], 507e-9, 1e-15);
+    EXPECT_NEAR(first["high"], 514e-9, 1e-15);
+    EXPECT_TRUE(first["chosen"]);
+    EXPECT_TRUE(bench["lines"][2]["peer"]);
+    EXPECT_EQ(broken["fail"], hostile);  // to the letter
+    EXPECT_FALSE(broken.contains("median"));
+    EXPECT_EQ(check["ops"][0]["failures"][0], hostile);
+    ASSERT_EQ(tune["records"].size(), 3u);
+    EXPECT_NEAR(tune["records"][1]["median"], 0.49e-6, 1e-12);
+    EXPECT_EQ(tune["records"][2]["fail"], "breach: \"y\" is 1");
+    EXPECT_FALSE(tune["records"][2].contains("median"));
+    EXPECT_EQ(tune["conditions"][2], json::parse(R"(["lines that are no records:","1"])"));
+    EXPECT_EQ(roofs["bandwidths"][0], json::parse(R"({"level":"L1","threads":1,"bytes":1.2e11})"));
+    EXPECT_EQ(roofs["peaks"][0]["flops"], 1e11);
+}
+
+TEST_F(Report, TakesWhatBenchWrites) {
+    const Result r = halyard("bench relu --shape \"d0=1 d1=1 d2=100\" --rounds 6 --min-time 0.0005 --threads 1 --json saved.json");
+    ASSERT_EQ(r.status, 0) << r.err;
+    const json bench = runs_of(page("saved.json -o page.html"))["files"][0];
+    ASSERT_FALSE(bench["lines"].empty());
+    for (const json &line : bench["lines"]) {
+        EXPECT_EQ(line["op"], "relu");
+        EXPECT_EQ(line["problem"], "d0=1 d1=1 d2=100");
+        EXPECT_EQ(line["dtype"], "f32");
+        EXPECT_EQ(line["threads"], 1);
+        EXPECT_EQ(line["samples"], 6);
+        EXPECT_GT(line["low"], 0);
+        EXPECT_LE(line["low"], line["median"]);
+        EXPECT_LE(line["median"], line["high"]);
+    }
+}
+
+TEST_F(Report, LoadsNothingAndEndsItsScriptsItself) {
+    const std::string text = page("bench.json check.json --title '</title><b>' -o page.html");
+    EXPECT_EQ(count(text, "</script"), 3);
+    EXPECT_EQ(runs_of(text)["title"], "</title><b>");
+    EXPECT_NE(text.find("default-src 'none'"), std::string::npos);
+    std::string html = text;  // without what stands in scripts
+    for (size_t at = 0; (at = html.find("<script", at)) != std::string::npos; at++)
+        html.erase(html.find('>', at), html.find("</script>", at) - html.find('>', at));
+    for (const char *loads : {"http:", "https:", "src=", "href=", "<link", "<img", "<iframe", "url(", "@import"}) EXPECT_EQ(count(html, loads), 0) << loads;
+    EXPECT_NE(text.find("Chart.js v"), std::string::npos);
+    EXPECT_LT(text.size(), 400000u);
+}
+
+TEST_F(Report, IntervalsHoldTheMedian) {
+    const auto bounds = [](int n) {
+        std::vector<double> seconds;
+        for (int i = n; i > 0; i--) seconds.push_back(i);
+        json line;
+        report::add_statistics(line, seconds);
+        return std::pair<double, double>(line["low"], line["high"]);
+    };
+    EXPECT_EQ(bounds(1), std::pair(1.0, 1.0));
+    EXPECT_EQ(bounds(5), std::pair(1.0, 5.0));  // too few for 95 %: all of them
+    EXPECT_EQ(bounds(8), std::pair(1.0, 8.0));  // 2 * 9 / 256 is too much
+    EXPECT_EQ(bounds(9), std::pair(2.0, 8.0));  // 2 * 10 / 512 isn't
+    EXPECT_EQ(bounds(15), std::pair(4.0, 12.0));
+}
+
+TEST_F(Report, RefusesOtherFiles) {
+    const auto refused = [&](const char *text, const std::string &message) {
+        write("file", text);
+        expect_refused("report bench.json file -o none.html", message);
+        EXPECT_FALSE(exists("none.html"));
+    };
+    refused("", "[file] is none of what bench, check or explain write");
+    refused("some notes\nof mine\n", "[file] is none of what");
+    refused("{\"a\": 1}", "[file] is none of what");
+    refused("[1, 2]", "[file] is none of what");
+    refused("{\"context\": {}, \"benchmarks\": [{\"name\": \"a\"", "[file] is damaged: ");
+    refused("{\"context\": {}, \"benchmarks\": [{\"name\": \"a\"}]}", "[file] is damaged: key 'real_time' not found");
+    refused("{\"context\": {}, \"benchmarks\": [{\"name\": \"a\", \"real_time\": \"soon\"}]}", "[file] is damaged: ");
+    refused("{\"context\": {}, \"benchmarks\": 7}", "[file] is damaged: ");
+    refused("{\"context\": {}, \"benchmarks\": []}", "[file] has no measurements");
+    refused("{\"kind\": \"halyard check\", \"ops\": [{\"op\": \"a\"}]}", "[file] is damaged: key 'passed' not found");
+    expect_refused("report none.json", "[none.json] can't be read");
+    expect_refused("report .", "[.] is a folder");
+    expect_refused("report bench.json -o no/such/folder.html", "[no/such/folder.html] can't be written");
+    EXPECT_EQ(halyard("report").status, 2);
+}
+
+// In headless Chromium: every chart has ink on it, nothing was said on the console, no text of a file became an element, and on a
+// phone nothing but tables is wider than the screen.
+TEST_F(Report, ShowsInABrowser) {
+    if (std::string(HALYARD_CHROMIUM).empty()) GTEST_SKIP() << "no chromium here: the page was not shown";
+    std::string text = page();
+    const std::string probe = "<script>addEventListener('load', () => { const root = document.documentElement.dataset;"
+                              "root.width = innerWidth, root.wide = document.documentElement.scrollWidth > innerWidth;"
+                              "root.blank = [...document.querySelectorAll('canvas')].filter((c) => !c.getContext('2d').getImageData(0, 0, c.width, "
+                              "c.height).data.some((v) => v)).length;"
+                              "root.planted = document.querySelectorAll('main img, main script').length; });</script>";
+    text.insert(text.rfind("</body>"), probe);
+    write("probed.html", text);
+    const auto show = [&](const std::string &options) {
+        const std::string command = "cd '" + dir.string() +
+                                    "' && '" HALYARD_CHROMIUM "' --no-sandbox --disable-gpu --user-data-dir=profile --virtual-time-budget=5000 " + options +
+                                    " --enable-logging=stderr --dump-dom \"file://$PWD/probed.html\" >dom.html 2>log.txt";
+        EXPECT_EQ(std::system(command.c_str()), 0) << text_of(dir / "log.txt");
+        EXPECT_EQ(text_of(dir / "log.txt").find("CONSOLE"), std::string::npos) << text_of(dir / "log.txt");
+        return text_of(dir / "dom.html");
+    };
+    for (const std::string width : {"1280", "390"}) {
+        const std::string dom = show("--window-size=" + width + ",844" + (width == "390" ? " --blink-settings=preferredColorScheme=0" : "")),
+                          root = between(dom, "<html", ">");
+        EXPECT_NE(root.find("data-width=\"" + width + "\""), std::string::npos) << root;
+        EXPECT_NE(root.find("data-charts=\"3/3\""), std::string::npos) << root;  // times, roofline, tuning
+        EXPECT_NE(root.find("data-blank=\"0\""), std::string::npos) << root;
+        EXPECT_NE(root.find("data-wide=\"false\""), std::string::npos) << root;
+        EXPECT_NE(root.find("data-planted=\"0\""), std::string::npos) << root;
+        EXPECT_NE(dom.find("<title>Halyard report</title>"), std::string::npos);
+        EXPECT_NE(dom.find("&lt;/script&gt;&lt;script&gt;document.title='taken'"), std::string::npos);
+    }
+}
+
+}  // namespace
+}  // namespace halyard

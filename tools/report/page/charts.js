@@ -1,0 +1,237 @@
+// Charts, on Chart.js. Each is remembered as a function of the colours, so that all can be drawn again when those change.
+const charts = [];  // {canvas, configure(colours), chart}
+
+function colours() {
+  const probe = document.body.appendChild(element('i', { hidden: '' }));
+  const resolved = {};
+  for (const name of ['paper', 'ink', 'soft', 'line', 'ours', 'chosen', 'peer', 'bad', 'good', 'warm']) {
+    probe.style.color = `var(--${name})`;  // a custom property itself would still be light-dark(...)
+    resolved[name] = getComputedStyle(probe).color;
+  }
+  probe.remove();
+  return resolved;
+}
+
+function draw(entry) {
+  const c = colours();
+  Chart.defaults.color = c.soft;
+  Chart.defaults.borderColor = c.line;
+  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
+  Chart.defaults.font.size = 12;
+  entry.chart?.destroy();
+  entry.chart = new Chart(entry.canvas, entry.configure(c));
+}
+
+// Drawn when it can be seen: at once, or when the <details> around it opens.
+function drawAll() {
+  for (const entry of charts) if (!entry.canvas.closest('details:not([open])')) draw(entry);
+  report();
+}
+// For tests: how many charts there are, and how many have drawn into a canvas with a size.
+function report() {
+  const drawn = charts.filter((e) => e.chart && e.chart.width > 0 && e.chart.height > 0 && e.chart.getSortedVisibleDatasetMetas().length > 0);
+  document.documentElement.dataset.charts = `${drawn.length}/${charts.length}`;
+}
+
+// A figure: the chart, and in words what it shows.
+function figure(text, height, caption, configure) {
+  const canvas = element('canvas', { role: 'img', 'aria-label': text });
+  const entry = { canvas, configure };
+  charts.push(entry);
+  const box = element('div', { class: 'canvas', style: `height:${height}px` }, canvas);
+  return element('figure', {}, box, caption ? element('figcaption', {}, caption) : null);
+}
+
+function whenOpened(details) {
+  details.addEventListener('toggle', () => {
+    if (details.open) charts.filter((e) => !e.chart && details.contains(e.canvas)).forEach(draw);
+    report();
+  });
+  return details;
+}
+
+const plain = { animation: false, responsive: true, maintainAspectRatio: false, plugins: { legend: { display: false } } };
+const tooltip = (c, label, title) => ({
+  backgroundColor: c.ink, titleColor: c.paper, bodyColor: c.paper, displayColors: false, padding: 8, cornerRadius: 4,
+  titleFont: { weight: '600' }, callbacks: { label, ...(title ? { title } : {}) },
+});
+
+// Intervals over horizontal bars, and each bar's number behind its interval. One that reaches further than `most` ends in an arrow there.
+const intervals = (rows, text, most, c) => ({
+  id: 'intervals',
+  afterDatasetsDraw(chart) {
+    const { ctx, scales: { x, y } } = chart;
+    ctx.save();
+    ctx.lineWidth = 1.25;
+    ctx.textBaseline = 'middle';
+    ctx.font = `12px ${Chart.defaults.font.family}`;
+    rows.forEach((r, i) => {
+      const middle = y.getPixelForValue(i);
+      if (r.fail) {
+        ctx.fillStyle = c.bad;
+        ctx.fillText('FAIL, no time', x.left + 7, middle);
+        return;
+      }
+      const low = x.getPixelForValue(r.low), inside = r.high <= most;
+      const high = x.getPixelForValue(Math.min(r.high, most));
+      ctx.strokeStyle = c.ink;
+      ctx.beginPath();
+      ctx.moveTo(low, middle), ctx.lineTo(high, middle);
+      ctx.moveTo(low, middle - 3.5), ctx.lineTo(low, middle + 3.5);
+      if (inside) ctx.moveTo(high, middle - 3.5), ctx.lineTo(high, middle + 3.5);
+      else ctx.moveTo(high - 4, middle - 3.5), ctx.lineTo(high, middle), ctx.lineTo(high - 4, middle + 3.5);
+      ctx.stroke();
+      ctx.fillStyle = c.ink;
+      ctx.fillText(inside ? text(r) : `${text(r)} (to ${text({ median: r.high })})`, high + 7, middle);
+    });
+    ctx.restore();
+  },
+});
+
+// rows: {label, median, low, high, peer, chosen} or {label, fail}, drawn from the first down.
+function barChart(title, rows) {
+  const timed = rows.filter((r) => !r.fail), unit = timeUnit(timed.map((r) => r.median)), digits = decimals(timed.map((r) => r.median * unit.factor));
+  const text = (r) => (r.fail ? 'FAIL' : (r.median * unit.factor).toFixed(digits));
+  const words = `${title}. Medians in ${unit.text}: ${rows.map((r) => `${r.label} ${text(r)}`).join(', ')}. The table below has all numbers.`;
+  const longest = Math.max(...timed.map((r) => r.median)), most = Math.min(Math.max(...timed.map((r) => r.high)), longest * 1.2) * unit.factor;
+  return figure(words, rows.length * 25 + 48, null, (c) => {
+    const inUnit = rows.map((r) => ({ ...r, median: r.median * unit.factor, low: r.low * unit.factor, high: r.high * unit.factor }));
+    const colour = (r) => (r.peer ? c.peer : r.chosen ? c.chosen : c.ours);
+    return {
+      type: 'bar',
+      data: { labels: rows.map((r) => r.label), datasets: [{ data: inUnit.map((r) => (r.fail ? null : r.median)), backgroundColor: rows.map(colour), barThickness: 15, borderRadius: 2 }] },
+      options: {
+        ...plain, indexAxis: 'y', layout: { padding: { right: 4 } },
+        scales: {
+          x: { beginAtZero: true, suggestedMax: most * 1.15, grid: { drawBorder: false }, ticks: { maxTicksLimit: 7, maxRotation: 0 },
+            title: { display: true, text: unit.text } },
+          y: { grid: { display: false, drawBorder: false }, ticks: { color: c.ink, autoSkip: false } },
+        },
+        plugins: { ...plain.plugins, tooltip: tooltip(c, (item) => {
+          const r = inUnit[item.dataIndex];
+          return `${r.median.toFixed(digits)} ${unit.text}, interval ${r.low.toFixed(digits)} to ${r.high.toFixed(digits)}`;
+        }) },
+      },
+      plugins: [intervals(inUnit, (r) => r.median.toFixed(digits), most, c)],
+    };
+  });
+}
+
+// Powers of ten only, in words where there are prefixes.
+const powers = (value) => {
+  const e = Math.log10(value);
+  return Math.abs(e - Math.round(e)) > 1e-9 ? null : e >= -3 && e <= 4 ? String(Number(value.toPrecision(1))) : `1e${Math.round(e)}`;
+};
+const logAxis = (title, min, max, c) => ({
+  type: 'logarithmic', min, max, title: { display: true, text: title }, grid: { drawBorder: false, color: (g) => (powers(g.tick?.value ?? 1) ? c.line : 'transparent') },
+  ticks: { callback: powers, autoSkip: false, maxRotation: 0 },
+});
+
+// Names along the roofs: at the right end of flat ones, near the left edge of rising ones, which are turned as the line is.
+const roofNames = (roofs, c) => ({
+  id: 'roofNames',
+  afterDatasetsDraw(chart) {
+    const { ctx, chartArea: area, scales: { x, y } } = chart;
+    ctx.save();
+    ctx.beginPath(), ctx.rect(area.left, area.top, area.width, area.height), ctx.clip();
+    ctx.font = `11px ${Chart.defaults.font.family}`;
+    ctx.fillStyle = c.soft;
+    for (const r of roofs) {
+      const [from, to] = r.line.map((p) => ({ x: x.getPixelForValue(p.x), y: y.getPixelForValue(p.y) }));
+      ctx.save();
+      if (from.y === to.y) {
+        ctx.textAlign = 'right';
+        ctx.fillText(r.name, Math.min(to.x, area.right) - 6, from.y - 5);
+      } else {
+        const slope = (to.y - from.y) / (to.x - from.x);
+        let at = area.left + 8;  // where the line enters the chart, from the left or from below
+        if (from.y + slope * (at - from.x) > area.bottom - 6) at = from.x + (area.bottom - 6 - from.y) / slope;
+        ctx.translate(at, from.y + slope * (at - from.x));
+        ctx.rotate(Math.atan(slope));
+        ctx.fillText(r.name, 0, -4);
+      }
+      ctx.restore();
+    }
+    ctx.restore();
+  },
+});
+
+// Numbers beside points; those of the table under the chart.
+const pointNumbers = (points, c) => ({
+  id: 'pointNumbers',
+  afterDatasetsDraw(chart) {
+    const { ctx, scales: { x, y } } = chart;
+    ctx.save();
+    ctx.font = `600 11px ${Chart.defaults.font.family}`;
+    ctx.fillStyle = c.ink;
+    ctx.textBaseline = 'middle';
+    const labels = [];  // of points that lie on each other one label: 2,3,4
+    for (const p of points.filter((q) => q.number)) {
+      const at = { x: x.getPixelForValue(p.x) + 7, y: y.getPixelForValue(p.y), text: String(p.number) };
+      const near = labels.find((l) => Math.abs(l.x - at.x) < 12 && Math.abs(l.y - at.y) < 11);
+      if (near) near.text += `,${at.text}`;
+      else labels.push(at);
+    }
+    for (const l of labels) ctx.fillText(l.text, l.x, l.y);
+    ctx.restore();
+  },
+});
+
+// peaks: [{name, y}] and slopes: [{name, y per x}]; points: [{x, y, number, label, peer, chosen}]. GFLOP/s over FLOPs per byte.
+function roofChart(title, peaks, slopes, all) {
+  const points = [...all.filter((p) => !p.number), ...all.filter((p) => p.number)];  // what has a number lies above the others
+  const top = Math.max(0, ...peaks.map((p) => p.y)), steepest = Math.max(0, ...slopes.map((s) => s.y));
+  const corners = top && steepest ? slopes.map((s) => top / s.y) : [];
+  const xs = [...points.map((p) => p.x), ...corners], ys = [...points.map((p) => p.y), ...peaks.map((p) => p.y)];
+  const down = (v) => 10 ** Math.floor(Math.log10(v * 0.7)), up = (v) => 10 ** Math.ceil(Math.log10(v * 1.4));
+  const [left, right, bottom, above] = [down(Math.min(...xs)), up(Math.max(...xs)), down(Math.min(...ys)), up(Math.max(...ys))];
+  const roofs = [
+    ...peaks.map((p) => ({ name: p.name, line: [{ x: steepest ? Math.max(left, p.y / steepest) : left, y: p.y }, { x: right, y: p.y }] })),
+    ...slopes.map((s) => ({ name: s.name, line: [{ x: left, y: s.y * left }, { x: top ? top / s.y : right, y: top || s.y * right }] })),
+  ];
+  const words = `${title}. ${points.map((p) => `${p.label}: ${p.y.toPrecision(3)} GFLOP/s at ${p.x.toPrecision(3)} FLOPs per byte`).join('; ')}. The table below has all numbers.`;
+  return figure(words, 380, null, (c) => ({
+    type: 'scatter',
+    data: { datasets: [
+      { data: points, order: 0, pointRadius: points.map((p) => (p.number ? 5 : 3)), pointHoverRadius: 6, pointBorderWidth: 1, pointBorderColor: c.paper,
+        pointStyle: points.map((p) => (p.peer ? 'rect' : 'circle')), pointBackgroundColor: points.map((p) => (p.peer ? c.peer : p.chosen ? c.chosen : c.ours)) },
+      ...roofs.map((r) => ({ data: r.line, order: 1, showLine: true, pointRadius: 0, pointHitRadius: 0, borderColor: c.soft, borderWidth: 1.25 })),
+    ] },
+    options: {
+      ...plain,
+      scales: { x: logAxis('FLOPs per byte', left, right, c), y: logAxis('GFLOP/s', bottom, above, c) },
+      plugins: { ...plain.plugins, tooltip: tooltip(c, (item) => `${points[item.dataIndex].label}: ${item.parsed.y.toPrecision(3)} GFLOP/s`) },
+    },
+    plugins: [roofNames(roofs, c), pointNumbers(points, c)],
+  }));
+}
+
+// times: [{at, median, low, high, label}] in the order they were measured, and the best up to each.
+function historyChart(title, times) {
+  const unit = timeUnit([Math.min(...times.map((t) => t.median)) * 3]);
+  const of = (s) => s * unit.factor;
+  let best = Infinity;
+  const steps = times.map((t) => ({ x: t.at, y: of((best = Math.min(best, t.median))) }));
+  const last = times.reduce((a, b) => (b.median < a.median ? b : a));
+  const wide = Math.max(...times.map((t) => t.median)) > 20 * best;
+  const words = `${title}: ${plural(times.length, 'candidate')} timed; the best, ${last.label}, takes ${timeText(last.median)}. The table below has all numbers.`;
+  return figure(words, 260, null, (c) => ({
+    type: 'scatter',
+    data: { datasets: [
+      { data: times.map((t) => ({ x: t.at, y: of(t.median) })), pointRadius: 3.5, pointHoverRadius: 5, order: 0, pointBorderWidth: 0,
+        pointBackgroundColor: times.map((t) => (t === last ? c.chosen : c.ours)) },
+      { data: steps, showLine: true, stepped: 'before', pointRadius: 0, pointHitRadius: 0, borderColor: c.chosen, borderWidth: 1.5, order: 1 },
+    ] },
+    options: {
+      ...plain,
+      scales: {
+        x: { title: { display: true, text: 'measurement' }, grid: { display: false }, ticks: { precision: 0, maxRotation: 0 } },
+        y: wide ? logAxis(unit.text, undefined, undefined, c) : { beginAtZero: true, title: { display: true, text: unit.text }, grid: { drawBorder: false }, ticks: { maxTicksLimit: 6 } },
+      },
+      plugins: { ...plain.plugins, tooltip: tooltip(c, (item) => {
+        const t = times[item.dataIndex];
+        return item.datasetIndex === 0 ? `${t.label}: ${timeText(t.median)}` : `best so far: ${timeText(item.parsed.y / unit.factor)}`;
+      }) },
+    },
+  }));
+}

@@ -1,0 +1,84 @@
+// Elements, numbers and tables. Text from files only ever becomes text nodes and attributes: nothing here parses HTML.
+
+// element('td', {class: 'number'}, 'a', child, ...); children that are null or undefined are left out.
+function element(name, attributes = {}, ...children) {
+  const e = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) e.setAttribute(key, value);
+  e.append(...children.flat(Infinity).filter((c) => c !== null && c !== undefined));
+  return e;
+}
+
+const known = (v) => v !== null && v !== undefined;
+const plural = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
+
+// Decimals for numbers that are read together: three digits of the smallest, but never more than three decimals.
+function decimals(values) {
+  const least = Math.min(...values.filter((v) => v > 0));
+  return Number.isFinite(least) ? Math.min(3, Math.max(0, 2 - Math.floor(Math.log10(least)))) : 0;
+}
+
+// {text: one unit for all of them, factor: what to multiply with}
+function scale(values, units) {
+  const most = Math.max(...values.filter(Number.isFinite), 0);
+  return units.find((u) => most * u.factor >= 1) ?? units[units.length - 1];
+}
+const timeUnit = (seconds) => scale(seconds, [{ text: 's', factor: 1 }, { text: 'ms', factor: 1e3 }, { text: 'µs', factor: 1e6 }, { text: 'ns', factor: 1e9 }]);
+
+function timeText(seconds) {
+  if (!known(seconds)) return '';
+  const unit = timeUnit([seconds]);
+  return `${(seconds * unit.factor).toPrecision(3)} ${unit.text}`;
+}
+
+// "2026-11-21T23:53:09+00:00" as people write it; other text stays as it is.
+const dateText = (text) => text.replace(/(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)?(Z|\+00:00)?/g, (all, day, time, s, utc) => `${day} ${time}${utc ? ' UTC' : ''}`)
+  .replace(/^(.*) to \1$/, '$1');
+
+// A table. columns: {head, note?, get(row), show?(value, row), unit?, number?}; a column without a value in any row is left out.
+// get() gives what is sorted by; numbers of a column get the same decimals.
+function table(name, columns, rows, mark = () => '') {
+  const body = element('tbody');
+  const heads = [];
+  const shown = columns.filter((c) => rows.some((r) => known(c.get(r))));
+  for (const c of shown) {
+    const values = rows.map((r) => c.get(r)).filter(known);
+    c.number = values.every((v) => typeof v === 'number');
+    c.digits = c.digits ?? (values.every(Number.isInteger) ? 0 : decimals(values));
+  }
+  const cell = (c, row) => {
+    const value = c.get(row);
+    const text = !known(value) ? '' : c.show ? c.show(value, row) : c.number ? value.toFixed(c.digits) : value;
+    return element('td', { class: c.number ? 'number' : c.long ? 'long' : '' }, text);
+  };
+  const fill = (list) => body.replaceChildren(...list.map((r) => element('tr', { class: mark(r) }, shown.map((c) => cell(c, r)))));
+  const sortBy = (c, head) => {
+    const down = head.getAttribute('aria-sort') === 'ascending';
+    heads.forEach((h) => h.removeAttribute('aria-sort'));
+    head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+    const sign = down ? -1 : 1;
+    const order = (a, b) => (typeof a === 'number' && typeof b === 'number' ? a - b : String(a).localeCompare(String(b), 'en', { numeric: true }));
+    fill([...rows].sort((a, b) => {  // rows without a value stay last, whichever way
+      const [x, y] = [c.get(a), c.get(b)];
+      return known(x) && known(y) ? sign * order(x, y) : known(y) - known(x);
+    }));
+  };
+  for (const c of shown) {
+    const button = element('button', { type: 'button', ...(c.note ? { title: c.note } : {}) }, c.head);
+    const head = element('th', { scope: 'col', class: c.number ? 'number' : '' }, button);
+    button.addEventListener('click', () => sortBy(c, head));
+    heads.push(head);
+  }
+  fill(rows);
+  return element('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': name },
+    element('table', {}, element('thead', {}, element('tr', {}, heads)), body));
+}
+
+// The CPU's name, the date and the conditions: stands beside every figure.
+function runLine(run, what = '') {
+  const parts = run.conditions.map(([key, value]) => (key === 'CPU' ? [element('b', {}, value)] : key === 'date' ? [dateText(value)] : [`${key} ${value}`]));
+  if (!run.conditions.some(([key]) => key === 'CPU')) parts.unshift(['CPU not recorded']);
+  if (!run.conditions.some(([key]) => key === 'date')) parts.unshift(['date not recorded']);
+  return element('p', { class: 'run' }, what ? `${what}: ` : '', parts.flatMap((p, i) => (i ? [' · ', ...p] : p)), ' · ', element('code', {}, run.file));
+}
+
+const again = (command) => (command ? element('p', { class: 'again' }, 'again: ', element('code', {}, command)) : null);

@@ -1,0 +1,41 @@
+// The roofs of a machine, as `halyard roofs` keeps them: words in lines.
+#include <algorithm>
+#include <sstream>
+
+#include "tools/report/run_file.h"
+
+namespace halyard::report {
+
+std::optional<Json> read_roofs(const std::string &text) {
+    std::istringstream lines(text);
+    std::string line, machine;
+    if (!std::getline(lines, line) || !line.starts_with("halyard roofs ") || !std::getline(lines, machine)) return std::nullopt;
+    Json run{{"kind", "roofs"}, {"conditions", Json::array()}, {"peaks", Json::array()}, {"bandwidths", Json::array()}};
+    run["conditions"].push_back({"CPU", machine});
+    bool whole = false;
+    while (std::getline(lines, line)) {
+        std::istringstream words(line);
+        std::string kind, name, dtype;
+        int threads = 0;
+        words >> kind;
+        if (kind == "load" || kind == "date") {
+            words >> name;
+            run["conditions"].push_back({kind, name});
+        } else if (kind == "level") {
+            // Of its streams (reading, writing, copying, ...) the fastest: no mix of them gets past that.
+            double rate = 0, fastest = 0, capacity = 0;
+            words >> threads >> name >> capacity >> rate;
+            for (; words; words >> rate) fastest = std::max(fastest, rate);
+            if (fastest > 0) run["bandwidths"].push_back({{"level", name}, {"threads", threads}, {"bytes", fastest}});
+        } else if (kind == "peak") {
+            double rate = 0;
+            words >> threads >> name >> dtype >> rate;
+            if (words) run["peaks"].push_back({{"isa", name}, {"dtype", dtype}, {"threads", threads}, {"flops", rate}});
+        }
+        whole |= kind == "end";
+    }
+    if (!whole) run["conditions"].push_back({"file", "cut short"});
+    return run;
+}
+
+}  // namespace halyard::report

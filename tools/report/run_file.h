@@ -1,0 +1,41 @@
+// What `halyard report` reads: files that other subcommands saved. Each becomes one JSON object for the page, with
+//   kind        bench, roofs, tune, check, mutants or dispatch
+//   file        the file's name, without its folder
+//   conditions  [[what, value], ...]: the CPU, the date, whatever else the file says of its run
+// and what stands at the readers below. What a file doesn't say is left out, never made up. Times are seconds.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+namespace halyard::report {
+
+using Json = nlohmann::json;
+
+// Throws IoError for a file that can't be read, is damaged, or that no reader takes for its own.
+Json read_run(const std::string &path);
+
+// The readers: nothing when the file is not theirs; an exception of Json, or IoError, when it is and lies.
+
+// Google Benchmark's format. lines: [{op, problem, dtype, label, threads, peer, samples, median, low, high, min}], the samples of
+// all repetitions, [low, high] holding the median with 95 % confidence; or {..., fail} with the reason and no time. Also every
+// counter of the file: error, flops, bytes, ...
+std::optional<Json> read_bench(const Json &file);
+// peaks: [{isa, dtype, threads, flops}] in operations per second, bandwidths: [{level, threads, bytes}] in bytes per second, of the
+// level's fastest stream.
+std::optional<Json> read_roofs(const std::string &text);
+// records: [{op, problem, variant, picks, target, threads, verdict, median, low, high, samples}], in the order of the file.
+std::optional<Json> read_tune(const std::string &text);
+// ops: [{op, passed, failed, skipped, failures: [text], notes: [text]}]
+std::optional<Json> read_check(const Json &file);
+// mutants: [{op, fault, caught, by, reason}]
+std::optional<Json> read_mutants(const Json &file);
+// calls: [{op, problem, candidates: [{kernel, verdict, why, price}]}]
+std::optional<Json> read_dispatch(const Json &file);
+
+// Shared by the readers.
+Json conditions_of(const Json &context);
+// median, low, high, min and the number of samples, into `line`.
+void add_statistics(Json &line, std::vector<double> seconds);
+
+}  // namespace halyard::report
