@@ -15,7 +15,7 @@ const std::string hostile = "</script><script>document.title='taken'</script><im
 // Three rounds of three kernels, and one that broke its contract.
 json bench_file() {
     json file = json::parse(
-        R"({"context": {"date": "2026-11-21T23:53:09+00:00", "host_name": "box", "cpu": "Some CPU", "num_cpus": 2, "load_avg": [0.25, 1, 2]},
+        R"({"context": {"date": "2026-11-21T23:53:09+00:00", "host_name": "box", "cpu": "Some CPU", "num_cpus": 2, "command": "halyard bench relu --json b", "load_avg": [0.25, 1, 2]},
                                 "benchmarks": []})");
     const json run = json::parse(R"({"run_type": "iteration", "threads": 1, "iterations": 10, "time_unit": "ns", "label": "halyard bench relu",
                                      "flops": 4096, "bytes": 32768, "peer": 0, "chosen": 0})");

@@ -19,7 +19,7 @@ std::vector<std::string> split(const std::string &text, char by) {
 // OP/PROBLEM/DTYPE/LABEL/threads:N, where a label may have several parts, and parts of Google Benchmark's own follow.
 Json line_of(const std::string &name) {
     const std::vector<std::string> parts = split(name, '/');
-    Json line{{"op", parts[0]}, {"problem", ""}, {"dtype", ""}, {"label", name}, {"threads", 1}, {"peer", false}};
+    Json line{{"op", ""}, {"problem", ""}, {"dtype", ""}, {"label", name}, {"threads", 1}, {"peer", false}};
     const auto threads = std::find_if(parts.begin(), parts.end(), [](auto &p) { return p.starts_with("threads:"); });
     if (threads == parts.end() || threads - parts.begin() < 4) return line;  // a benchmark of another program
     std::string problem = parts[1], label;
@@ -29,7 +29,7 @@ Json line_of(const std::string &name) {
         label += (label.empty() ? "" : "/") + *p;
         for (const char *level : {"avx512", "avx2", "baseline"}) isa |= p->starts_with(level);
     }
-    line["problem"] = problem, line["dtype"] = parts[2], line["label"] = label, line["peer"] = !isa;
+    line["op"] = parts[0], line["problem"] = problem, line["dtype"] = parts[2], line["label"] = label, line["peer"] = !isa;
     line["threads"] = std::atoi(threads->c_str() + 8);
     return line;
 }
@@ -58,7 +58,10 @@ std::optional<Json> read_bench(const Json &file) {
         if (run.value("run_type", "iteration") != "iteration") continue;
         const std::string name = run.value("run_name", run.at("name").get<std::string>());
         const auto [at, added] = lines.emplace(name, Json());
-        if (added) order.push_back(name), at->second = line_of(name);
+        if (added) {
+            order.push_back(name), at->second = line_of(name);
+            if (file["context"].contains("command")) at->second["repro"] = file["context"]["command"];
+        }
         if (run.contains("label")) at->second["repro"] = run["label"];
         if (run.contains("chosen")) at->second["chosen"] = run["chosen"] != 0;
         if (run.contains("peer")) at->second["peer"] = run["peer"] != 0;

@@ -1,4 +1,4 @@
-// What check and explain write: objects whose "kind" says so.
+// What check and explain write: objects whose "kind" says so, or else the name of their list.
 #include <set>
 
 #include "tools/report/run_file.h"
@@ -10,7 +10,7 @@ const std::set<std::string> counts = {"kind", "version", "passed", "failed", "sk
 
 // The file's list, and as conditions its other members.
 std::optional<Json> run_of(const Json &file, const char *file_kind, const char *kind, const char *list) {
-    if (file.value("kind", "") != file_kind) return std::nullopt;
+    if (!file.contains(list) || file.value("kind", file_kind) != file_kind) return std::nullopt;
     Json context = file.value("context", Json::object());
     for (auto &[key, value] : file.items())
         if (!value.is_object() && !counts.contains(key)) context[key] = value;
@@ -35,7 +35,13 @@ std::optional<Json> read_check(const Json &file) {
 
 std::optional<Json> read_mutants(const Json &file) {
     auto run = run_of(file, "halyard mutants", "mutants", "mutants");
-    if (run) need((*run)["mutants"], {"op", "fault", "caught"});
+    if (!run) return run;
+    for (Json &m : (*run)["mutants"]) {
+        const std::string fault = m.at("fault");  // "wrong-index: load of x in e #2"
+        const size_t colon = fault.find(": ");
+        m["kind"] = fault.substr(0, colon), m["where"] = colon == std::string::npos ? "" : fault.substr(colon + 2);
+        (void)m.at("op"), (void)m.at("fate").get<std::string>();
+    }
     return run;
 }
 

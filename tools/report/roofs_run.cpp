@@ -11,7 +11,9 @@ std::optional<Json> read_roofs(const std::string &text) {
     std::string line, machine;
     if (!std::getline(lines, line) || !line.starts_with("halyard roofs ") || !std::getline(lines, machine)) return std::nullopt;
     Json run{{"kind", "roofs"}, {"conditions", Json::array()}, {"peaks", Json::array()}, {"bandwidths", Json::array()}};
-    run["conditions"].push_back({"CPU", machine});
+    const size_t comma = machine.find(", ");  // "AMD EPYC 26.2, 4 cores, up to avx512, kit 0.1.0"
+    run["conditions"].push_back({"CPU", machine.substr(0, comma)});
+    if (comma != std::string::npos) run["conditions"].push_back({"with", machine.substr(comma + 2)});
     bool whole = false;
     while (std::getline(lines, line)) {
         std::istringstream words(line);

@@ -76,8 +76,9 @@ Json read_run(const std::string &path) {
 
 Json conditions_of(const Json &context) {
     // Google Benchmark's own keys: the ones that say nothing of the run stay away, the others get words. All further keys are ours.
-    static const std::vector<std::string> left_out = {"host_name",          "executable",      "mhz_per_cpu",        "caches",
-                                                      "library_build_type", "library_version", "json_schema_version"};
+    // The command stands beside what it measured.
+    static const std::vector<std::string> left_out = {"host_name",          "executable",      "mhz_per_cpu",         "caches",
+                                                      "library_build_type", "library_version", "json_schema_version", "command"};
     static const std::vector<std::pair<std::string, std::string>> first = {{"cpu", "CPU"}, {"date", "date"}, {"num_cpus", "cores"}, {"load_avg", "load"}};
     Json list = Json::array();
     if (!context.is_object()) return list;

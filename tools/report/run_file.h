@@ -24,11 +24,12 @@ std::optional<Json> read_bench(const Json &file);
 // peaks: [{isa, dtype, threads, flops}] in operations per second, bandwidths: [{level, threads, bytes}] in bytes per second, of the
 // level's fastest stream.
 std::optional<Json> read_roofs(const std::string &text);
-// records: [{op, problem, variant, picks, target, threads, verdict, median, low, high, samples}], in the order of the file.
+// records: [{op, problem, variant, picks, target, threads, samples, median, ratio, low, high, verdict}], by date: the
+// ratio is to the default's time, and lies in [low, high]. One that must not be used has fail instead of a time.
 std::optional<Json> read_tune(const std::string &text);
 // ops: [{op, passed, failed, skipped, failures: [text], notes: [text]}]
 std::optional<Json> read_check(const Json &file);
-// mutants: [{op, fault, caught, by, reason}]
+// mutants: [{op, variant, kind, where, fate, caught_by, said}]; fate is caught, survived, or why there was no fault to catch
 std::optional<Json> read_mutants(const Json &file);
 // calls: [{op, problem, candidates: [{kernel, verdict, why, price}]}]
 std::optional<Json> read_dispatch(const Json &file);

@@ -70,6 +70,8 @@ std::optional<Json> read_tune(const std::string &text) {
         if (words->contains("date")) dates.push_back(words->at("date"));
     }
     if (records.empty()) return std::nullopt;
+    if (dates.size() == records.size())  // merged files are sorted otherwise
+        std::stable_sort(records.begin(), records.end(), [](const Json &a, const Json &b) { return a["date"] < b["date"]; });
     for (auto &cpu : cpus) conditions.push_back({"CPU", cpu});
     if (!dates.empty()) {
         const auto [first, last] = std::minmax_element(dates.begin(), dates.end());

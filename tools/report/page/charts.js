@@ -206,20 +206,19 @@ function roofChart(title, peaks, slopes, all) {
   }));
 }
 
-// times: [{at, median, low, high, label}] in the order they were measured, and the best up to each.
-function historyChart(title, times) {
+// times: [{at, median, label}] in the order they were measured, `best` one of them; the line is the least up to each.
+function historyChart(title, times, best) {
   const unit = timeUnit([Math.min(...times.map((t) => t.median)) * 3]);
   const of = (s) => s * unit.factor;
-  let best = Infinity;
-  const steps = times.map((t) => ({ x: t.at, y: of((best = Math.min(best, t.median))) }));
-  const last = times.reduce((a, b) => (b.median < a.median ? b : a));
-  const wide = Math.max(...times.map((t) => t.median)) > 20 * best;
-  const words = `${title}: ${plural(times.length, 'candidate')} timed; the best, ${last.label}, takes ${timeText(last.median)}. The table below has all numbers.`;
+  let least = Infinity;
+  const steps = times.map((t) => ({ x: t.at, y: of((least = Math.min(least, t.median))) }));
+  const wide = Math.max(...times.map((t) => t.median)) > 20 * least;
+  const words = `${title}: ${plural(times.length, 'candidate')} timed; the best, ${best.label}, takes ${timeText(best.median)}. The table below has all numbers.`;
   return figure(words, 260, null, (c) => ({
     type: 'scatter',
     data: { datasets: [
-      { data: times.map((t) => ({ x: t.at, y: of(t.median) })), pointRadius: 3.5, pointHoverRadius: 5, order: 0, pointBorderWidth: 0,
-        pointBackgroundColor: times.map((t) => (t === last ? c.chosen : c.ours)) },
+      { data: times.map((t) => ({ x: t.at, y: of(t.median) })), pointRadius: times.map((t) => (t === best ? 5 : 3.5)), pointHoverRadius: 5, order: 0, pointBorderWidth: 0,
+        pointBackgroundColor: times.map((t) => (t === best ? c.chosen : c.ours)) },
       { data: steps, showLine: true, stepped: 'before', pointRadius: 0, pointHitRadius: 0, borderColor: c.chosen, borderWidth: 1.5, order: 1 },
     ] },
     options: {
@@ -230,7 +229,7 @@ function historyChart(title, times) {
       },
       plugins: { ...plain.plugins, tooltip: tooltip(c, (item) => {
         const t = times[item.dataIndex];
-        return item.datasetIndex === 0 ? `${t.label}: ${timeText(t.median)}` : `best so far: ${timeText(item.parsed.y / unit.factor)}`;
+        return item.datasetIndex === 0 ? `${t.label}: ${timeText(t.median)}` : `least so far: ${timeText(item.parsed.y / unit.factor)}`;
       }) },
     },
   }));

@@ -75,7 +75,7 @@ function table(name, columns, rows, mark = () => '') {
 
 // The CPU's name, the date and the conditions: stands beside every figure.
 function runLine(run, what = '') {
-  const parts = run.conditions.map(([key, value]) => (key === 'CPU' ? [element('b', {}, value)] : key === 'date' ? [dateText(value)] : [`${key} ${value}`]));
+  const parts = run.conditions.map(([key, value]) => (key === 'CPU' ? [element('b', {}, value)] : key === 'date' ? [dateText(value)] : [`${key.replaceAll('_', ' ')} ${value}`]));
   if (!run.conditions.some(([key]) => key === 'CPU')) parts.unshift(['CPU not recorded']);
   if (!run.conditions.some(([key]) => key === 'date')) parts.unshift(['date not recorded']);
   return element('p', { class: 'run' }, what ? `${what}: ` : '', parts.flatMap((p, i) => (i ? [' · ', ...p] : p)), ' · ', element('code', {}, run.file));

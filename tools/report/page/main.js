@@ -6,7 +6,7 @@ const kinds = {
   roofs: ['Roofs', (r) => `${plural(r.peaks.length, 'peak')}, ${plural(r.bandwidths.length, 'bandwidth')}`, () => 0],
   tune: ['Tuning', (r) => plural(r.records.length, 'record'), (r) => r.records.filter((l) => l.fail).length],
   check: ['Checks', (r) => plural(r.ops.length, 'op'), (r) => r.ops.reduce((n, o) => n + o.failed, 0)],
-  mutants: ['Planted faults', (r) => plural(r.mutants.length, 'fault'), (r) => r.mutants.filter((m) => !m.caught).length],
+  mutants: ['Planted faults', (r) => plural(r.mutants.length, 'fault'), (r) => r.mutants.filter((m) => m.fate === 'survived').length],
   dispatch: ['Dispatch', (r) => plural(r.calls.length, 'call'), () => 0],
 };
 const badWord = { mutants: 'not caught' };
@@ -16,8 +16,8 @@ function overview() {
   return table('Files of this page', [
     { head: 'file', get: (r) => r.file, show: (v) => element('code', {}, v) },
     { head: 'shows', get: (r) => kinds[r.kind][0] },
-    { head: 'holds', get: (r) => kinds[r.kind][1](r) },
     { head: 'failures', get: (r) => kinds[r.kind][2](r), show: (n, r) => (n ? element('span', { class: 'bad' }, `${n} ${badWord[r.kind] ?? 'FAIL'}`) : 'none') },
+    { head: 'holds', get: (r) => kinds[r.kind][1](r) },
     { head: 'CPU', get: (r) => condition(r, 'CPU') },
     { head: 'date', get: (r) => condition(r, 'date'), show: dateText },
     { head: 'load', get: (r) => Number(r.conditions.find(([k]) => k === 'load')?.[1] ?? NaN), show: (v) => (Number.isNaN(v) ? '' : v.toFixed(2)) },

@@ -44,11 +44,11 @@ function problem(run, title, lines, open) {
 
 function benchSection(runs) {
   let open = openCharts;
-  const parts = runs.flatMap((run) => [...byKey(run.lines, (l) => [l.op, l.problem, l.dtype].filter(Boolean).join('  '))].map(
+  const parts = runs.flatMap((run) => [...byKey(run.lines, (l) => [l.op, l.problem, l.dtype].filter(Boolean).join('  ') || run.file)].map(
     ([title, lines]) => problem(run, title, lines, (open -= byKey(lines, (l) => l.threads).size) >= 0)));
   const lines = runs.flatMap((r) => r.lines);
   return [
-    element('p', { class: 'soft' }, 'Medians of interleaved rounds, fastest first. Lines over the bars are intervals: the median lies inside with 95 % ',
+    element('p', { class: 'soft' }, 'Medians of all rounds, fastest first. Lines over the bars are intervals: the median lies inside with 95 % ',
       'confidence, or, of fewer than six rounds, all rounds do. A kernel that broke its contract has no time.'),
     keys(...(lines.some((l) => l.chosen) ? [['chosen', 'what a call gets'], ['ours', 'other kernels']] : [['ours', 'kernels']]),
       ...(lines.some((l) => l.peer) ? [['peer', 'other libraries']] : [])),
@@ -104,18 +104,19 @@ function rooflineSection(benches, roofs) {
 function tuneSection(runs) {
   return runs.flatMap((run) => [...byKey(run.records, (r) => [r.op, r.problem, r.target, known(r.threads) ? plural(r.threads, 'thread') : null].filter(Boolean).join('  '))].map(
     ([title, records], i) => {
-      const numbered = records.map((r, at) => ({ ...r, at: at + 1, label: [r.variant, r.picks].filter(Boolean).join(' ') }));
+      const numbered = records.map((r, at) => ({ ...r, at: at + 1, label: [r.variant, r.schedule === 'own' ? null : r.schedule, r.picks].filter(Boolean).join(' ') }));
       const timed = numbered.filter((r) => !r.fail && known(r.median));
-      const best = timed.reduce((a, b) => (!a || b.median < a.median ? b : a), null);
+      const proved = timed.filter((r) => r.verdict === 'proved');  // only these may win
+      const best = (proved.length ? proved : timed).reduce((a, b) => (!a || b.median < a.median ? b : a), null);
       const unit = timeUnit(timed.map((r) => r.median));
       const refused = numbered.length - timed.length;
       return whenOpened(element('details', i < openCharts ? { open: '' } : {}, element('summary', {}, title), runLine(run),
-        timed.length ? historyChart(`Tuning of ${title}`, timed) : null,
-        element('p', { class: 'soft' }, best ? `${plural(timed.length, 'candidate')} timed, the line is the best so far: ${best.label}, ${timeText(best.median)}.` : '',
+        best ? historyChart(`Tuning of ${title}`, timed, best) : null,
+        element('p', { class: 'soft' }, best ? `${plural(timed.length, 'candidate')} timed, the line is the least time so far. The best${proved.length ? ' that is proved' : ''}: ${best.label}, ${timeText(best.median)}.` : '',
           refused ? ` ${plural(refused, 'candidate')} refused, without a time.` : ''),
         table(`Records of ${title}`, [
           { head: '#', get: (r) => r.at }, { head: 'variant', get: (r) => r.variant, show: (v, r) => (r === best ? element('span', { class: 'chosen' }, v) : v) },
-          { head: 'picks', get: (r) => r.picks },
+          { head: 'schedule', get: (r) => r.schedule }, { head: 'picks', get: (r) => r.picks },
           { head: `median ${unit.text}`, get: (r) => (known(r.median) && !r.fail ? r.median * unit.factor : null) },
           { head: 'beside the default', note: 'its time over that of the kernel that a call gets, with 99 % confidence', get: (r) => (r.fail ? null : r.ratio),
             show: (v, r) => `${v.toFixed(3)} (${r.low?.toFixed(3)} to ${r.high?.toFixed(3)})` },
@@ -139,7 +140,7 @@ function checkSection(runs) {
         element('ul', {}, o.failures.map((f) => element('li', { class: 'failure' }, element('code', {}, f))))]),
       table('Checks by op', [
         { head: 'op', get: (o) => o.op }, { head: 'result', get: (o) => (o.failed ? 'FAIL' : 'ok'), show: (v) => element('span', { class: v === 'ok' ? 'good' : 'bad' }, v) },
-        { head: 'passed', get: (o) => o.passed }, { head: 'failed', get: (o) => o.failed }, { head: 'skipped', get: (o) => o.skipped },
+        { head: 'passed', get: (o) => o.passed }, { head: 'failed', get: (o) => o.failed || null }, { head: 'skipped', get: (o) => o.skipped || null },
         ...kinds.map((kind) => ({ head: kind, get: (o) => part(o, kind)?.passed, show: (v, o) => [String(v), part(o, kind).failed ? [' ', element('span', { class: 'bad' }, `${part(o, kind).failed} FAIL`)] : null] })),
         { head: 'seconds', get: (o) => o.seconds, digits: 1 },
         { head: 'why skipped', get: (o) => (o.notes?.length ? o.notes.join('; ') : null), long: true },
@@ -151,17 +152,23 @@ function checkSection(runs) {
 function mutantsSection(runs) {
   const share = (v) => [`${(100 * v).toFixed(1)} %`, element('span', { class: 'share', 'aria-hidden': 'true' }, element('i', { style: `width:${100 * v}%` }))];
   return runs.flatMap((run) => {
-    const caught = run.mutants.filter((m) => m.caught), survivors = run.mutants.filter((m) => !m.caught);
-    const faults = [...byKey(run.mutants, (m) => m.fault)].map(([fault, list]) => ({ fault, planted: list.length, caught: list.filter((m) => m.caught).length }));
+    const of = (list, fate) => list.filter((m) => m.fate === fate), survivors = of(run.mutants, 'survived');
+    const real = run.mutants.filter((m) => m.fate === 'caught' || m.fate === 'survived'), others = run.mutants.length - real.length;
+    const checks = [...new Set(real.flatMap((m) => m.caught_by ?? []))];
+    const faults = [...byKey(real, (m) => m.kind)].map(([kind, list]) => ({ kind, planted: list.length, caught: of(list, 'caught').length,
+      by: Object.fromEntries(checks.map((c) => [c, list.filter((m) => m.caught_by?.includes(c)).length])) }));
     return [
       runLine(run),
-      element('p', {}, `${caught.length} of ${plural(run.mutants.length, 'planted fault')} caught, ${(100 * caught.length / Math.max(1, run.mutants.length)).toFixed(1)} %.`),
+      element('p', {}, `${real.length - survivors.length} of ${plural(real.length, 'planted fault')} caught, ${(100 * (1 - survivors.length / Math.max(1, real.length))).toFixed(1)} %.`,
+        others ? ` ${others} more gave the same code or none.` : ''),
       table('Planted faults by kind', [
-        { head: 'fault', get: (f) => f.fault }, { head: 'planted', get: (f) => f.planted }, { head: 'caught', get: (f) => f.caught },
+        { head: 'fault', get: (f) => f.kind }, { head: 'planted', get: (f) => f.planted }, { head: 'caught', get: (f) => f.caught },
         { head: 'share', get: (f) => f.caught / f.planted, show: share },
+        ...checks.map((c) => ({ head: c, note: 'caught by these checks', get: (f) => f.by[c] })),
       ], faults),
       survivors.length ? [element('h3', {}, 'Not caught'), table('Faults that were not caught', [
-        { head: 'op', get: (m) => m.op }, { head: 'fault', get: (m) => m.fault }, { head: 'where', get: (m) => m.where, long: true }, { head: 'reason', get: (m) => m.reason, long: true },
+        { head: 'op', get: (m) => m.op }, { head: 'variant', get: (m) => m.variant || null }, { head: 'fault', get: (m) => m.kind },
+        { head: 'where', get: (m) => m.where, long: true }, { head: 'why', get: (m) => m.said || null, long: true },
       ], survivors)] : null,
     ];
   });
