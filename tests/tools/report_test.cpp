@@ -59,6 +59,11 @@ peak 1 avx2 f32 1e11
 end
 )";
 
+const char *mutants_file = R"({"isa": "avx2", "seed": 1, "mutants": [
+    {"op": "relu", "variant": "wide", "fault": "dropped-tail: loop i in y", "fate": "caught", "caught_by": ["exact", "fuzz"], "said": "y[3] is 1"},
+    {"op": "relu", "variant": "wide", "fault": "wrong-clamp: min in y #3", "fate": "survived", "caught_by": [], "said": "the same bits"},
+    {"op": "relu", "variant": "", "fault": "lost-mask: y", "fate": "same code", "caught_by": [], "said": ""}]})";
+
 class Report : public Command {
 protected:
     void SetUp() override {
@@ -67,8 +72,9 @@ protected:
         write("check.json", check_file().dump());
         write("relu.tune", tune_file);
         write("roofs.txt", roofs_file);
+        write("mutants.json", mutants_file);
     }
-    std::string page(const std::string &arguments = "bench.json check.json relu.tune roofs.txt -o page.html") const {
+    std::string page(const std::string &arguments = "bench.json check.json relu.tune roofs.txt mutants.json -o page.html") const {
         const Result r = halyard("report " + arguments);
         EXPECT_EQ(r.status, 0) << r.err;
         return text_of(dir / "page.html");
@@ -88,8 +94,8 @@ int count(const std::string &text, const std::string &what) {
 
 TEST_F(Report, HoldsWhatTheFilesSay) {
     const json runs = runs_of(page());
-    ASSERT_EQ(runs["files"].size(), 4u);
-    const json &bench = runs["files"][0], &check = runs["files"][1], &tune = runs["files"][2], &roofs = runs["files"][3];
+    ASSERT_EQ(runs["files"].size(), 5u);
+    const json &bench = runs["files"][0], &check = runs["files"][1], &tune = runs["files"][2], &roofs = runs["files"][3], &mutants = runs["files"][4];
     EXPECT_EQ(bench["kind"], "bench");
     EXPECT_EQ(bench["conditions"], json::parse(R"([["CPU","Some CPU"],["date","2026-11-21T23:53:09+00:00"],["cores","2"],["load","0.25"]])"));
     ASSERT_EQ(bench["lines"].size(), 4u);
@@ -109,6 +115,9 @@ TEST_F(Report, HoldsWhatTheFilesSay) {
     EXPECT_EQ(tune["conditions"][2], json::parse(R"(["lines that are no records:","1"])"));
     EXPECT_EQ(roofs["bandwidths"][0], json::parse(R"({"level":"L1","threads":1,"bytes":1.2e11})"));
     EXPECT_EQ(roofs["peaks"][0]["flops"], 1e11);
+    EXPECT_EQ(roofs["conditions"], json::parse(R"([["CPU","Some CPU"],["load","0.1"],["with","2 cores"]])"));
+    EXPECT_EQ(mutants["mutants"][1]["kind"], "wrong-clamp");
+    EXPECT_EQ(mutants["mutants"][1]["where"], "min in y #3");
 }
 
 TEST_F(Report, TakesWhatBenchWrites) {
@@ -162,10 +171,10 @@ TEST_F(Report, RefusesOtherFiles) {
         expect_refused("report bench.json file -o none.html", message);
         EXPECT_FALSE(exists("none.html"));
     };
-    refused("", "[file] is none of what bench, check or explain write");
-    refused("some notes\nof mine\n", "[file] is none of what");
-    refused("{\"a\": 1}", "[file] is none of what");
-    refused("[1, 2]", "[file] is none of what");
+    refused("", "[file] is no saved run: expected");
+    refused("some notes\nof mine\n", "[file] is no saved run");
+    refused("{\"a\": 1}", "[file] is no saved run");
+    refused("[1, 2]", "[file] is no saved run");
     refused("{\"context\": {}, \"benchmarks\": [{\"name\": \"a\"", "[file] is damaged: ");
     refused("{\"context\": {}, \"benchmarks\": [{\"name\": \"a\"}]}", "[file] is damaged: key 'real_time' not found");
     refused("{\"context\": {}, \"benchmarks\": [{\"name\": \"a\", \"real_time\": \"soon\"}]}", "[file] is damaged: ");
@@ -183,11 +192,16 @@ TEST_F(Report, RefusesOtherFiles) {
 TEST_F(Report, ShowsInABrowser) {
     if (std::string(HALYARD_CHROMIUM).empty()) GTEST_SKIP() << "no chromium here: the page was not shown";
     std::string text = page();
-    const std::string probe = "<script>addEventListener('load', () => { const root = document.documentElement.dataset;"
-                              "root.width = innerWidth, root.wide = document.documentElement.scrollWidth > innerWidth;"
-                              "root.blank = [...document.querySelectorAll('canvas')].filter((c) => !c.getContext('2d').getImageData(0, 0, c.width, "
-                              "c.height).data.some((v) => v)).length;"
-                              "root.planted = document.querySelectorAll('main img, main script').length; });</script>";
+    const std::string probe = R"(<script>addEventListener('load', () => {
+        const root = document.documentElement, blank = (c) => !c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((v) => v);
+        root.dataset.width = innerWidth, root.dataset.wide = root.scrollWidth > innerWidth;
+        root.dataset.blank = [...document.querySelectorAll('canvas')].filter(blank).length;
+        root.dataset.planted = document.querySelectorAll('main img, main script').length;
+        const order = () => [...document.querySelectorAll('#times tbody td:first-child')].map((e) => e.textContent).join();
+        root.dataset.order = order();
+        for (let i = 0; i < 2; i++) document.querySelector('#times th:nth-child(2) button').click();
+        root.dataset.sorted = order();
+    });</script>)";
     text.insert(text.rfind("</body>"), probe);
     write("probed.html", text);
     const auto show = [&](const std::string &options) {
@@ -205,6 +219,8 @@ TEST_F(Report, ShowsInABrowser) {
         EXPECT_NE(root.find("data-charts=\"3/3\""), std::string::npos) << root;  // times, roofline, tuning
         EXPECT_NE(root.find("data-blank=\"0\""), std::string::npos) << root;
         EXPECT_NE(root.find("data-wide=\"false\""), std::string::npos) << root;
+        EXPECT_NE(root.find("data-order=\"avx2,oneDNN,baseline,fast/avx2\""), std::string::npos) << root;   // the fastest first
+        EXPECT_NE(root.find("data-sorted=\"baseline,oneDNN,avx2,fast/avx2\""), std::string::npos) << root;  // the one without a time stays last
         EXPECT_NE(root.find("data-planted=\"0\""), std::string::npos) << root;
         EXPECT_NE(dom.find("<title>Halyard report</title>"), std::string::npos);
         EXPECT_NE(dom.find("&lt;/script&gt;&lt;script&gt;document.title='taken'"), std::string::npos);

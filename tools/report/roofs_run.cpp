@@ -10,20 +10,19 @@ std::optional<Json> read_roofs(const std::string &text) {
     std::istringstream lines(text);
     std::string line, machine;
     if (!std::getline(lines, line) || !line.starts_with("halyard roofs ") || !std::getline(lines, machine)) return std::nullopt;
-    Json run{{"kind", "roofs"}, {"conditions", Json::array()}, {"peaks", Json::array()}, {"bandwidths", Json::array()}};
     const size_t comma = machine.find(", ");  // "AMD EPYC 26.2, 4 cores, up to avx512, kit 0.1.0"
-    run["conditions"].push_back({"CPU", machine.substr(0, comma)});
-    if (comma != std::string::npos) run["conditions"].push_back({"with", machine.substr(comma + 2)});
+    Json context{{"cpu", machine.substr(0, comma)}};
+    if (comma != std::string::npos) context["with"] = machine.substr(comma + 2);
+    Json run{{"kind", "roofs"}, {"peaks", Json::array()}, {"bandwidths", Json::array()}};
     bool whole = false;
     while (std::getline(lines, line)) {
         std::istringstream words(line);
         std::string kind, name, dtype;
         int threads = 0;
         words >> kind;
-        if (kind == "load" || kind == "date") {
-            words >> name;
-            run["conditions"].push_back({kind, name});
-        } else if (kind == "level") {
+        if (kind == "date" && words >> name) context["date"] = name;
+        else if (double load = 0; kind == "load" && words >> load) context["load_avg"] = load;
+        else if (kind == "level") {
             // Of its streams (reading, writing, copying, ...) the fastest: no mix of them gets past that.
             double rate = 0, fastest = 0, capacity = 0;
             words >> threads >> name >> capacity >> rate;
@@ -36,7 +35,8 @@ std::optional<Json> read_roofs(const std::string &text) {
         }
         whole |= kind == "end";
     }
-    if (!whole) run["conditions"].push_back({"file", "cut short"});
+    if (!whole) context["file"] = "cut short";
+    run["conditions"] = conditions_of(context);
     return run;
 }
 

@@ -69,7 +69,7 @@ Json read_run(const std::string &path) {
         throw IoError(path, "is damaged: " + what.substr(what.find("] ") + 2));
     }
     if (run && run->contains("lines") && (*run)["lines"].empty()) throw IoError(path, "has no measurements");
-    if (!run) throw IoError(path, "is none of what bench, check or explain write with --json, roofs and tune without");
+    if (!run) throw IoError(path, "is no saved run: expected JSON of bench, check or explain, records of tune, or roofs");
     (*run)["file"] = fs::path(path).filename().string();
     return *run;
 }

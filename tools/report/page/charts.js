@@ -127,29 +127,40 @@ const logAxis = (title, min, max, c) => ({
   ticks: { callback: powers, autoSkip: false, maxRotation: 0 },
 });
 
+// Labels that would lie on each other become one, with commas.
+function apart(labels, width, height) {
+  const kept = [];
+  for (const l of labels) {
+    const near = kept.find((k) => k.angle === l.angle && Math.abs(k.x - l.x) < width && Math.abs(k.y - l.y) < height);
+    if (near) near.text += `, ${l.text}`;
+    else kept.push(l);
+  }
+  return kept;
+}
+
 // Names along the roofs: at the right end of flat ones, near the left edge of rising ones, which are turned as the line is.
 const roofNames = (roofs, c) => ({
   id: 'roofNames',
   afterDatasetsDraw(chart) {
     const { ctx, chartArea: area, scales: { x, y } } = chart;
+    const labels = roofs.map((r) => {
+      const [from, to] = r.line.map((p) => ({ x: x.getPixelForValue(p.x), y: y.getPixelForValue(p.y) }));
+      if (r.line[0].y === r.line[1].y) return { text: r.name, angle: 0, x: Math.min(to.x, area.right) - 6, y: from.y - 5 };
+      const slope = (to.y - from.y) / (to.x - from.x);
+      let at = area.left + 8;  // where the line enters the chart, from the left or from below
+      if (from.y + slope * (at - from.x) > area.bottom - 6) at = from.x + (area.bottom - 6 - from.y) / slope;
+      return { text: r.name, angle: Math.round(Math.atan(slope) * 1000) / 1000, x: at, y: from.y + slope * (at - from.x) };
+    });
     ctx.save();
     ctx.beginPath(), ctx.rect(area.left, area.top, area.width, area.height), ctx.clip();
     ctx.font = `11px ${Chart.defaults.font.family}`;
     ctx.fillStyle = c.soft;
-    for (const r of roofs) {
-      const [from, to] = r.line.map((p) => ({ x: x.getPixelForValue(p.x), y: y.getPixelForValue(p.y) }));
+    for (const l of apart(labels, 16, 12)) {
       ctx.save();
-      if (from.y === to.y) {
-        ctx.textAlign = 'right';
-        ctx.fillText(r.name, Math.min(to.x, area.right) - 6, from.y - 5);
-      } else {
-        const slope = (to.y - from.y) / (to.x - from.x);
-        let at = area.left + 8;  // where the line enters the chart, from the left or from below
-        if (from.y + slope * (at - from.x) > area.bottom - 6) at = from.x + (area.bottom - 6 - from.y) / slope;
-        ctx.translate(at, from.y + slope * (at - from.x));
-        ctx.rotate(Math.atan(slope));
-        ctx.fillText(r.name, 0, -4);
-      }
+      ctx.translate(l.x, l.y);
+      ctx.rotate(l.angle);
+      ctx.textAlign = l.angle ? 'left' : 'right';
+      ctx.fillText(l.text, 0, l.angle ? -4 : 0);
       ctx.restore();
     }
     ctx.restore();
@@ -165,14 +176,8 @@ const pointNumbers = (points, c) => ({
     ctx.font = `600 11px ${Chart.defaults.font.family}`;
     ctx.fillStyle = c.ink;
     ctx.textBaseline = 'middle';
-    const labels = [];  // of points that lie on each other one label: 2,3,4
-    for (const p of points.filter((q) => q.number)) {
-      const at = { x: x.getPixelForValue(p.x) + 7, y: y.getPixelForValue(p.y), text: String(p.number) };
-      const near = labels.find((l) => Math.abs(l.x - at.x) < 12 && Math.abs(l.y - at.y) < 11);
-      if (near) near.text += `,${at.text}`;
-      else labels.push(at);
-    }
-    for (const l of labels) ctx.fillText(l.text, l.x, l.y);
+    const labels = points.filter((p) => p.number).map((p) => ({ text: String(p.number), x: x.getPixelForValue(p.x) + 7, y: y.getPixelForValue(p.y) }));
+    for (const l of apart(labels, 12, 11)) ctx.fillText(l.text, l.x, l.y);
     ctx.restore();
   },
 });
