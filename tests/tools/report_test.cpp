@@ -39,7 +39,7 @@ json bench_file() {
 json check_file() {
     json file = json::parse(R"({"kind": "halyard check", "version": 1, "cpu": "Some CPU", "date": "2026-11-21T23:54:00Z", "failed": 1,
         "ops": [{"op": "relu", "passed": 9, "failed": 1, "skipped": 1, "seconds": 0.5, "failures": [], "notes": ["no device"],
-                 "checks": [{"check": "reference", "passed": 9, "failed": 1}]}]})");
+                 "checks": [{"check": "reference", "passed": 9, "failed": 1, "skipped": 0}]}]})");
     file["ops"][0]["failures"].push_back(hostile);
     return file;
 }
@@ -53,7 +53,7 @@ op=relu this is no record
 const char *roofs_file = R"(halyard roofs 1
 Some CPU, 2 cores
 load 0.1
-level 1 L1 32768 9e10 8e10 1.2e11 1e11 7e10
+level 1 L1 32768 9e10 8e10 1.2e11 1e11 7e11
 level 1 memory 9223372036854775807 1e10 8e9 9e9 9e9 1.1e10
 peak 1 avx2 f32 1e11
 end
@@ -64,6 +64,13 @@ const char *mutants_file = R"({"isa": "avx2", "seed": 1, "mutants": [
     {"op": "relu", "variant": "wide", "fault": "wrong-clamp: min in y #3", "fate": "survived", "caught_by": [], "said": "the same bits"},
     {"op": "relu", "variant": "", "fault": "lost-mask: y", "fate": "same code", "caught_by": [], "said": ""}]})";
 
+const char *explain_file = R"({"op": "relu", "signature": "x[*] -> y[*]", "attributes": "", "problem": {"d2": 6, "x_s2": 2}, "outer_loops": [],
+    "copies": [{"tensor": "x", "why": "no kernel takes its strides", "seconds": 1e-7}], "other_dtypes": ["f16"],
+    "candidates": [{"backend": "cpu", "dtypes": "f32", "variant": "", "isa": "avx2", "picks": "", "chosen": true, "seconds": 4e-7},
+                   {"backend": "cpu", "dtypes": "f32", "variant": "wide", "isa": "baseline", "picks": "", "chosen": false, "seconds": 2e-7},
+                   {"backend": "opencl", "dtypes": "f32", "variant": "", "isa": "baseline", "picks": "", "chosen": false, "refused": "runs on opencl"}],
+    "price": {"call": 5e-7, "kernel": 4e-7, "best_kernel": 2e-7, "loss": 2.5}})";
+
 class Report : public Command {
 protected:
     void SetUp() override {
@@ -73,8 +80,9 @@ protected:
         write("relu.tune", tune_file);
         write("roofs.txt", roofs_file);
         write("mutants.json", mutants_file);
+        write("explain.json", explain_file);
     }
-    std::string page(const std::string &arguments = "bench.json check.json relu.tune roofs.txt mutants.json -o page.html") const {
+    std::string page(const std::string &arguments = "bench.json check.json relu.tune roofs.txt mutants.json explain.json -o page.html") const {
         const Result r = halyard("report " + arguments);
         EXPECT_EQ(r.status, 0) << r.err;
         return text_of(dir / "page.html");
@@ -94,7 +102,7 @@ int count(const std::string &text, const std::string &what) {
 
 TEST_F(Report, HoldsWhatTheFilesSay) {
     const json runs = runs_of(page());
-    ASSERT_EQ(runs["files"].size(), 5u);
+    ASSERT_EQ(runs["files"].size(), 6u);
     const json &bench = runs["files"][0], &check = runs["files"][1], &tune = runs["files"][2], &roofs = runs["files"][3], &mutants = runs["files"][4];
     EXPECT_EQ(bench["kind"], "bench");
     EXPECT_EQ(bench["conditions"], json::parse(R"([["CPU","Some CPU"],["date","2026-11-21T23:53:09+00:00"],["cores","2"],["load","0.25"]])"));
@@ -118,6 +126,12 @@ TEST_F(Report, HoldsWhatTheFilesSay) {
     EXPECT_EQ(roofs["conditions"], json::parse(R"([["CPU","Some CPU"],["load","0.1"],["with","2 cores"]])"));
     EXPECT_EQ(mutants["mutants"][1]["kind"], "wrong-clamp");
     EXPECT_EQ(mutants["mutants"][1]["where"], "min in y #3");
+    const json &call = runs["files"][5]["calls"][0], &kernels = call["candidates"];
+    EXPECT_EQ(call["problem"], "d2=6 x_s2=2");
+    EXPECT_EQ(call["around"], json::parse(R"([{"text": "copies x: no kernel takes its strides", "seconds": 1e-7}])"));
+    EXPECT_EQ(kernels[0], json::parse(R"({"kernel": "cpu f32 avx2", "verdict": "chosen", "seconds": 4e-7})"));
+    EXPECT_EQ(kernels[1]["verdict"], "fits, ranked lower");
+    EXPECT_EQ(kernels[2], json::parse(R"({"kernel": "opencl f32", "verdict": "refused", "why": "runs on opencl"})"));
 }
 
 TEST_F(Report, TakesWhatBenchWrites) {
@@ -181,6 +195,9 @@ TEST_F(Report, RefusesOtherFiles) {
     refused("{\"context\": {}, \"benchmarks\": 7}", "[file] is damaged: ");
     refused("{\"context\": {}, \"benchmarks\": []}", "[file] has no measurements");
     refused("{\"kind\": \"halyard check\", \"ops\": [{\"op\": \"a\"}]}", "[file] is damaged: key 'passed' not found");
+    refused("{\"kind\": \"halyard check\", \"ops\": 7}", "[file] is damaged: ");
+    refused("{\"mutants\": [{\"op\": \"a\", \"fault\": 3}]}", "[file] is damaged: ");
+    refused("{\"op\": \"relu\", \"candidates\": [{\"backend\": \"cpu\"}]}", "[file] is damaged: key 'dtypes' not found");
     expect_refused("report none.json", "[none.json] can't be read");
     expect_refused("report .", "[.] is a folder");
     expect_refused("report bench.json -o no/such/folder.html", "[no/such/folder.html] can't be written");

@@ -60,9 +60,9 @@ std::optional<Json> read_bench(const Json &file) {
         const auto [at, added] = lines.emplace(name, Json());
         if (added) {
             order.push_back(name), at->second = line_of(name);
-            if (file["context"].contains("command")) at->second["repro"] = file["context"]["command"];
+            if (file["context"].contains("command")) at->second["repro"] = file["context"]["command"].get<std::string>();
         }
-        if (run.contains("label")) at->second["repro"] = run["label"];
+        if (run.contains("label")) at->second["repro"] = run["label"].get<std::string>();
         if (run.contains("chosen")) at->second["chosen"] = run["chosen"] != 0;
         if (run.contains("peer")) at->second["peer"] = run["peer"] != 0;
         if (run.value("error_occurred", false)) at->second["fail"] = run.value("error_message", "failed");

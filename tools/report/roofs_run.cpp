@@ -23,10 +23,10 @@ std::optional<Json> read_roofs(const std::string &text) {
         if (kind == "date" && words >> name) context["date"] = name;
         else if (double load = 0; kind == "load" && words >> load) context["load_avg"] = load;
         else if (kind == "level") {
-            // Of its streams (reading, writing, copying, ...) the fastest: no mix of them gets past that.
+            // Of reading, writing, copying and adding the fastest: no mix of them gets past that. What follows them is none of them.
             double rate = 0, fastest = 0, capacity = 0;
-            words >> threads >> name >> capacity >> rate;
-            for (; words; words >> rate) fastest = std::max(fastest, rate);
+            words >> threads >> name >> capacity;
+            for (int stream = 0; stream < 4 && words >> rate; stream++) fastest = std::max(fastest, rate);
             if (fastest > 0) run["bandwidths"].push_back({{"level", name}, {"threads", threads}, {"bytes", fastest}});
         } else if (kind == "peak") {
             double rate = 0;

@@ -31,7 +31,8 @@ std::optional<Json> read_tune(const std::string &text);
 std::optional<Json> read_check(const Json &file);
 // mutants: [{op, variant, kind, where, fate, caught_by, said}]; fate is caught, survived, or why there was no fault to catch
 std::optional<Json> read_mutants(const Json &file);
-// calls: [{op, problem, candidates: [{kernel, verdict, why, price}]}]
+// calls: [{op, problem, around: [{text, seconds}], candidates: [{kernel, verdict, why, seconds}], seconds, best}]: around the kernel are
+// copies and casts; seconds is what all of it takes, best the fastest candidate's time
 std::optional<Json> read_dispatch(const Json &file);
 
 // Shared by the readers.

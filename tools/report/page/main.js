@@ -20,7 +20,7 @@ function overview() {
     { head: 'holds', get: (r) => kinds[r.kind][1](r) },
     { head: 'CPU', get: (r) => condition(r, 'CPU') },
     { head: 'date', get: (r) => condition(r, 'date'), show: dateText },
-    { head: 'load', get: (r) => Number(r.conditions.find(([k]) => k === 'load')?.[1] ?? NaN), show: (v) => (Number.isNaN(v) ? '' : v.toFixed(2)) },
+    { head: 'load', get: (r) => Number(r.conditions.find(([k]) => k === 'load')?.[1] ?? NaN), show: (v) => (Number.isNaN(v) ? '' : String(v)) },
   ], runs.files);
 }
 

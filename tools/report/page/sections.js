@@ -8,6 +8,7 @@ const byKey = (list, key) => {
   return groups;
 };
 const fail = (text) => element('span', {}, element('span', { class: 'bad' }, 'FAIL'), ` ${text}`);
+const percent = (v) => `${(100 * v).toFixed(0)} %`;
 const openCharts = 12;  // what lies further down is drawn when it is opened
 
 const benchColumns = (lines) => {
@@ -23,7 +24,7 @@ const benchColumns = (lines) => {
     { head: 'rounds', get: (l) => l.samples },
     { head: 'GFLOP/s', digits: 1, get: (l) => (l.flops > 0 && l.median ? l.flops / l.median / 1e9 : null) },
     { head: 'GB/s', digits: 1, get: (l) => (l.bytes > 0 && l.median ? l.bytes / l.median / 1e9 : null) },
-    { head: 'of roof', note: 'share of the measured roof', get: (l) => l.roof, show: (v) => `${(100 * v).toFixed(0)} %` },
+    { head: 'of roof', note: 'share of the measured roof', get: (l) => l.roof, show: percent },
     { head: 'error', note: 'largest error over the largest expected value', get: (l) => l.error, show: (v) => (v === 0 ? '0' : v.toExponential(1)) },
     { head: 'beside the chosen', note: 'its time over that of the chosen kernel, with 99 % confidence', get: (l) => l.ratio,
       show: (v, l) => `${{ 1: 'faster', '-1': 'slower' }[l.verdict] ?? 'cannot tell'}, ${v.toFixed(2)} (${l.ratio_low?.toFixed(2)} to ${l.ratio_high?.toFixed(2)})` },
@@ -42,10 +43,33 @@ function problem(run, title, lines, open) {
   return whenOpened(element('details', open ? { open: '' } : {}, element('summary', {}, title), runLine(run), parts));
 }
 
+// One row for each problem and number of threads: what a call gets (or else the fastest of ours), and what is faster.
+function problemsTable(run, problems) {
+  const fastest = (lines) => lines.reduce((a, b) => (!a || b.median < a.median ? b : a), null);
+  const rows = problems.flatMap(([title, lines]) => [...byKey(lines, (l) => l.threads)].map(([threads, some]) => {
+    const timed = some.filter((l) => !l.fail), ours = timed.filter((l) => !l.peer);
+    const peers = timed.filter((l) => l.peer && known(l.error));  // some only move the bytes
+    return { title, threads, line: ours.find((l) => l.chosen) ?? fastest(ours), peer: fastest(peers), failed: some.filter((l) => l.fail).length,
+      faster: fastest(ours.filter((l) => l.verdict === 1)) };
+  }));
+  return [element('h3', {}, 'All problems'), runLine(run), table('All problems', [
+    { head: 'problem', get: (r) => r.title }, { head: 'threads', get: (r) => r.threads }, { head: 'kernel', get: (r) => r.line?.label },
+    { head: 'median', get: (r) => r.line?.median, show: timeText },
+    { head: 'of roof', note: 'share of the measured roof', get: (r) => r.line?.roof, show: percent },
+    { head: 'fastest library', get: (r) => r.peer?.label },
+    { head: 'its time over ours', note: 'above 1 ours is faster', digits: 2, get: (r) => (r.peer && r.line ? r.peer.median / r.line.median : null) },
+    { head: 'faster beyond doubt', note: 'another kernel of ours', get: (r) => r.faster?.label, show: (v, r) => `${v}, ${r.faster.ratio.toFixed(2)} of its time` },
+    { head: 'result', get: (r) => (r.failed ? `${r.failed} FAIL` : null), show: (v) => element('span', { class: 'bad' }, v) },
+  ], rows)];
+}
+
 function benchSection(runs) {
   let open = openCharts;
-  const parts = runs.flatMap((run) => [...byKey(run.lines, (l) => [l.op, l.problem, l.dtype].filter(Boolean).join('  ') || run.file)].map(
-    ([title, lines]) => problem(run, title, lines, (open -= byKey(lines, (l) => l.threads).size) >= 0)));
+  const parts = runs.flatMap((run) => {
+    const problems = [...byKey(run.lines, (l) => [l.op, l.problem, l.dtype].filter(Boolean).join('  ') || run.file)];
+    return [problems.length > 1 ? problemsTable(run, problems) : null,
+      ...problems.map(([title, lines]) => problem(run, title, lines, (open -= byKey(lines, (l) => l.threads).size) >= 0))];
+  });
   const lines = runs.flatMap((r) => r.lines);
   return [
     element('p', { class: 'soft' }, 'Medians of all rounds, fastest first. Lines over the bars are intervals: the median lies inside with 95 % ',
@@ -95,7 +119,7 @@ function rooflineSection(benches, roofs) {
       table(`Points of the roofline, ${name}`, [
         { head: 'point', get: (p) => p.number }, { head: 'op', get: (p) => p.op }, { head: 'problem', get: (p) => p.problem }, { head: 'kernel', get: (p) => p.kernel },
         { head: 'FLOPs per byte', get: (p) => p.x, digits: 2 }, { head: 'GFLOP/s', get: (p) => p.y, digits: 1 },
-        { head: 'GB/s', get: (p) => p.y / p.x, digits: 1 }, { head: 'of roof', get: (p) => p.roof, show: (v) => `${(100 * v).toFixed(0)} %` },
+        { head: 'GB/s', get: (p) => p.y / p.x, digits: 1 }, { head: 'of roof', get: (p) => p.roof, show: percent },
       ], numbered),
     ];
   });
@@ -175,14 +199,18 @@ function mutantsSection(runs) {
 }
 
 function dispatchSection(runs) {
-  return runs.flatMap((run) => run.calls.map((call) => [
-    element('h3', {}, [call.op, call.problem].filter(Boolean).join('  ')), runLine(run),
-    (call.notes ?? []).map((n) => element('p', { class: 'soft' }, n)),
-    table(`Kernels for ${call.op}`, [
-      { head: 'kernel', get: (k) => k.kernel, show: (v, k) => (k.verdict === 'chosen' ? element('span', { class: 'chosen' }, v) : v) },
-      { head: 'verdict', get: (k) => k.verdict }, { head: 'time', get: (k) => k.seconds, show: timeText },
-      { head: 'price', note: 'time over that of the chosen kernel', get: (k) => k.price, show: (v) => `${v.toFixed(2)} x` },
-      { head: 'why', get: (k) => k.why, long: true },
-    ], call.candidates),
-  ]));
+  return runs.flatMap((run) => run.calls.map((call) => {
+    const times = (v) => `${(v / call.best).toFixed(2)} x`;
+    return [
+      element('h3', {}, [call.op, call.problem].filter(Boolean).join('  ')), runLine(run),
+      known(call.seconds) ? element('p', {}, `The call takes ${timeText(call.seconds)}, ${times(call.seconds)} its best kernel.`) : null,
+      call.around.map((step) => element('p', { class: 'soft' }, step.text, known(step.seconds) ? `: ${timeText(step.seconds)}` : '')),
+      table(`Kernels for ${call.op}`, [
+        { head: 'kernel', get: (k) => k.kernel, show: (v, k) => (k.verdict === 'chosen' ? element('span', { class: 'chosen' }, v) : v) },
+        { head: 'verdict', get: (k) => k.verdict }, { head: 'time', get: (k) => k.seconds, show: timeText },
+        { head: 'price', note: 'its time over that of the best kernel', get: (k) => (known(k.seconds) && call.best ? k.seconds : null), show: times },
+        { head: 'why', get: (k) => k.why, long: true },
+      ], call.candidates),
+    ];
+  }));
 }
