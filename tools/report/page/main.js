@@ -13,6 +13,7 @@ const badWord = { mutants: 'not caught' };
 
 function overview() {
   const condition = (run, key) => run.conditions.find(([k]) => k === key)?.[1] ?? 'not recorded';
+  const number = (text) => (known(text) ? Number(text) : null);
   return table('Files of this page', [
     { head: 'file', get: (r) => r.file, show: (v) => element('code', {}, v) },
     { head: 'shows', get: (r) => kinds[r.kind][0] },
@@ -20,7 +21,7 @@ function overview() {
     { head: 'holds', get: (r) => kinds[r.kind][1](r) },
     { head: 'CPU', get: (r) => condition(r, 'CPU') },
     { head: 'date', get: (r) => condition(r, 'date'), show: dateText },
-    { head: 'load', get: (r) => Number(r.conditions.find(([k]) => k === 'load')?.[1] ?? NaN), show: (v) => (Number.isNaN(v) ? '' : String(v)) },
+    { head: 'load', get: (r) => number(r.conditions.find(([k]) => k === 'load')?.[1]), show: String },
   ], runs.files);
 }
 
