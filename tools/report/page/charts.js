@@ -4,7 +4,7 @@ const charts = [];  // {canvas, configure(colours), chart}
 function colours() {
   const probe = document.body.appendChild(element('i', { hidden: '' }));
   const resolved = {};
-  for (const name of ['paper', 'ink', 'soft', 'line', 'ours', 'chosen', 'peer', 'bad', 'good', 'warm']) {
+  for (const name of ['paper', 'ink', 'soft', 'line', 'ours', 'chosen', 'peer', 'bad']) {
     probe.style.color = `var(--${name})`;  // a custom property itself would still be light-dark(...)
     resolved[name] = getComputedStyle(probe).color;
   }
@@ -29,17 +29,16 @@ function drawAll() {
 }
 // For tests: how many charts there are, and how many have drawn into a canvas with a size.
 function report() {
-  const drawn = charts.filter((e) => e.chart && e.chart.width > 0 && e.chart.height > 0 && e.chart.getSortedVisibleDatasetMetas().length > 0);
+  const drawn = charts.filter(({ chart }) => chart && chart.width > 0 && chart.height > 0 && chart.getSortedVisibleDatasetMetas().length > 0);
   document.documentElement.dataset.charts = `${drawn.length}/${charts.length}`;
 }
 
 // A figure: the chart, and in words what it shows.
-function figure(text, height, caption, configure) {
+function figure(text, height, configure) {
   const canvas = element('canvas', { role: 'img', 'aria-label': text });
   const entry = { canvas, configure };
   charts.push(entry);
-  const box = element('div', { class: 'canvas', style: `height:${height}px` }, canvas);
-  return element('figure', {}, box, caption ? element('figcaption', {}, caption) : null);
+  return element('figure', {}, element('div', { class: 'canvas', style: `height:${height}px` }, canvas));
 }
 
 function whenOpened(details) {
@@ -50,10 +49,11 @@ function whenOpened(details) {
   return details;
 }
 
+const below = 'The table below has all numbers.';
 const plain = { animation: false, responsive: true, maintainAspectRatio: false, plugins: { legend: { display: false } } };
-const tooltip = (c, label, title) => ({
+const tooltip = (c, label) => ({
   backgroundColor: c.ink, titleColor: c.paper, bodyColor: c.paper, displayColors: false, padding: 8, cornerRadius: 4,
-  titleFont: { weight: '600' }, callbacks: { label, ...(title ? { title } : {}) },
+  titleFont: { weight: '600' }, callbacks: { label },
 });
 
 // Intervals over horizontal bars, and each bar's number behind its interval. One that reaches further than `most` ends in an arrow there.
@@ -90,16 +90,21 @@ const intervals = (rows, text, most, c) => ({
 
 // rows: {label, median, low, high, peer, chosen} or {label, fail}, drawn from the first down.
 function barChart(title, rows) {
-  const timed = rows.filter((r) => !r.fail), unit = timeUnit(timed.map((r) => r.median)), digits = decimals(timed.map((r) => r.median * unit.factor));
+  const timed = rows.filter((r) => !r.fail), unit = timeUnit(timed.map((r) => r.median));
+  const digits = decimals(timed.map((r) => r.median * unit.factor));
   const text = (r) => (r.fail ? 'FAIL' : (r.median * unit.factor).toFixed(digits));
-  const words = `${title}. Medians in ${unit.text}: ${rows.map((r) => `${r.label} ${text(r)}`).join(', ')}. The table below has all numbers.`;
-  const longest = Math.max(...timed.map((r) => r.median)), most = Math.min(Math.max(...timed.map((r) => r.high)), longest * 1.2) * unit.factor;
-  return figure(words, rows.length * 25 + 48, null, (c) => {
+  const words = `${title}. Medians in ${unit.text}: ${rows.map((r) => `${r.label} ${text(r)}`).join(', ')}. ${below}`;
+  const longest = Math.max(...timed.map((r) => r.median));
+  const most = Math.min(Math.max(...timed.map((r) => r.high)), longest * 1.2) * unit.factor;
+  return figure(words, rows.length * 25 + 48, (c) => {
     const inUnit = rows.map((r) => ({ ...r, median: r.median * unit.factor, low: r.low * unit.factor, high: r.high * unit.factor }));
     const colour = (r) => (r.peer ? c.peer : r.chosen ? c.chosen : c.ours);
     return {
       type: 'bar',
-      data: { labels: rows.map((r) => r.label), datasets: [{ data: inUnit.map((r) => (r.fail ? null : r.median)), backgroundColor: rows.map(colour), barThickness: 15, borderRadius: 2 }] },
+      data: {
+        labels: rows.map((r) => r.label),
+        datasets: [{ data: inUnit.map((r) => (r.fail ? null : r.median)), backgroundColor: rows.map(colour), barThickness: 15, borderRadius: 2 }],
+      },
       options: {
         ...plain, indexAxis: 'y', layout: { padding: { right: 4 } },
         scales: {
@@ -123,7 +128,8 @@ const powers = (value) => {
   return Math.abs(e - Math.round(e)) > 1e-9 ? null : e >= -3 && e <= 4 ? String(Number(value.toPrecision(1))) : `1e${Math.round(e)}`;
 };
 const logAxis = (title, min, max, c) => ({
-  type: 'logarithmic', min, max, title: { display: true, text: title }, grid: { drawBorder: false, color: (g) => (powers(g.tick?.value ?? 1) ? c.line : 'transparent') },
+  type: 'logarithmic', min, max, title: { display: true, text: title },
+  grid: { drawBorder: false, color: (g) => (powers(g.tick?.value ?? 1) ? c.line : 'transparent') },
   ticks: { callback: powers, autoSkip: false, maxRotation: 0 },
 });
 
@@ -176,8 +182,8 @@ const pointNumbers = (points, c) => ({
     ctx.font = `600 11px ${Chart.defaults.font.family}`;
     ctx.fillStyle = c.ink;
     ctx.textBaseline = 'middle';
-    const labels = points.filter((p) => p.number).map((p) => ({ text: String(p.number), x: x.getPixelForValue(p.x) + 7, y: y.getPixelForValue(p.y) }));
-    for (const l of apart(labels, 12, 11)) ctx.fillText(l.text, l.x, l.y);
+    const label = (p) => ({ text: String(p.number), x: x.getPixelForValue(p.x) + 7, y: y.getPixelForValue(p.y) });
+    for (const l of apart(points.filter((p) => p.number).map(label), 12, 11)) ctx.fillText(l.text, l.x, l.y);
     ctx.restore();
   },
 });
@@ -194,12 +200,17 @@ function roofChart(title, peaks, slopes, all) {
     ...peaks.map((p) => ({ name: p.name, line: [{ x: steepest ? Math.max(left, p.y / steepest) : left, y: p.y }, { x: right, y: p.y }] })),
     ...slopes.map((s) => ({ name: s.name, line: [{ x: left, y: s.y * left }, { x: top ? top / s.y : right, y: top || s.y * right }] })),
   ];
-  const words = `${title}. ${points.map((p) => `${p.label}: ${p.y.toPrecision(3)} GFLOP/s at ${p.x.toPrecision(3)} FLOPs per byte`).join('; ')}. The table below has all numbers.`;
-  return figure(words, 380, null, (c) => ({
+  const inWords = (p) => `${p.label}: ${p.y.toPrecision(3)} GFLOP/s at ${p.x.toPrecision(3)} FLOPs per byte`;
+  const words = `${title}. ${points.filter((p) => p.number).map(inWords).join('; ')}. ${below}`;
+  return figure(words, 380, (c) => ({
     type: 'scatter',
     data: { datasets: [
-      { data: points, order: 0, pointRadius: points.map((p) => (p.number ? 5 : 3)), pointHoverRadius: 6, pointBorderWidth: 1, pointBorderColor: c.paper,
-        pointStyle: points.map((p) => (p.peer ? 'rect' : 'circle')), pointBackgroundColor: points.map((p) => (p.peer ? c.peer : p.chosen ? c.chosen : c.ours)) },
+      {
+        data: points, order: 0, pointHoverRadius: 6, pointBorderWidth: 1, pointBorderColor: c.paper,
+        pointRadius: points.map((p) => (p.number ? 5 : 3)),
+        pointStyle: points.map((p) => (p.peer ? 'rect' : 'circle')),
+        pointBackgroundColor: points.map((p) => (p.peer ? c.peer : p.chosen ? c.chosen : c.ours)),
+      },
       ...roofs.map((r) => ({ data: r.line, order: 1, showLine: true, pointRadius: 0, pointHitRadius: 0, borderColor: c.soft, borderWidth: 1.25 })),
     ] },
     options: {
@@ -218,19 +229,23 @@ function historyChart(title, times, best) {
   let least = Infinity;
   const steps = times.map((t) => ({ x: t.at, y: of((least = Math.min(least, t.median))) }));
   const wide = Math.max(...times.map((t) => t.median)) > 20 * least;
-  const words = `${title}: ${plural(times.length, 'candidate')} timed; the best, ${best.label}, takes ${timeText(best.median)}. The table below has all numbers.`;
-  return figure(words, 260, null, (c) => ({
+  const words = `${title}: ${plural(times.length, 'candidate')} timed; the best, ${best.label}, takes ${timeText(best.median)}. ${below}`;
+  return figure(words, 260, (c) => ({
     type: 'scatter',
     data: { datasets: [
-      { data: times.map((t) => ({ x: t.at, y: of(t.median) })), pointRadius: times.map((t) => (t === best ? 5 : 3.5)), pointHoverRadius: 5, order: 0, pointBorderWidth: 0,
-        pointBackgroundColor: times.map((t) => (t === best ? c.chosen : c.ours)) },
+      {
+        data: times.map((t) => ({ x: t.at, y: of(t.median) })), order: 0, pointHoverRadius: 5, pointBorderWidth: 0,
+        pointRadius: times.map((t) => (t === best ? 5 : 3.5)),
+        pointBackgroundColor: times.map((t) => (t === best ? c.chosen : c.ours)),
+      },
       { data: steps, showLine: true, stepped: 'before', pointRadius: 0, pointHitRadius: 0, borderColor: c.chosen, borderWidth: 1.5, order: 1 },
     ] },
     options: {
       ...plain,
       scales: {
         x: { title: { display: true, text: 'measurement' }, grid: { display: false }, ticks: { precision: 0, maxRotation: 0 } },
-        y: wide ? logAxis(unit.text, undefined, undefined, c) : { beginAtZero: true, title: { display: true, text: unit.text }, grid: { drawBorder: false }, ticks: { maxTicksLimit: 6 } },
+        y: wide ? logAxis(unit.text, undefined, undefined, c)
+          : { beginAtZero: true, title: { display: true, text: unit.text }, grid: { drawBorder: false }, ticks: { maxTicksLimit: 6 } },
       },
       plugins: { ...plain.plugins, tooltip: tooltip(c, (item) => {
         const t = times[item.dataIndex];

@@ -22,7 +22,8 @@ function scale(values, units) {
   const most = Math.max(...values.filter(Number.isFinite), 0);
   return units.find((u) => most * u.factor >= 1) ?? units[units.length - 1];
 }
-const timeUnit = (seconds) => scale(seconds, [{ text: 's', factor: 1 }, { text: 'ms', factor: 1e3 }, { text: 'µs', factor: 1e6 }, { text: 'ns', factor: 1e9 }]);
+const timeUnits = [{ text: 's', factor: 1 }, { text: 'ms', factor: 1e3 }, { text: 'µs', factor: 1e6 }, { text: 'ns', factor: 1e9 }];
+const timeUnit = (seconds) => scale(seconds, timeUnits);
 
 function timeText(seconds) {
   if (!known(seconds)) return '';
@@ -31,7 +32,9 @@ function timeText(seconds) {
 }
 
 // "2026-11-21T23:53:09+00:00" as people write it; other text stays as it is.
-const dateText = (text) => text.replace(/(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)?(Z|\+00:00)?/g, (all, day, time, s, utc) => `${day} ${time}${utc ? ' UTC' : ''}`)
+const isoDate = /(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)?(Z|\+00:00)?/g;
+const dateText = (text) => text
+  .replace(isoDate, (all, day, time, seconds, utc) => `${day} ${time}${utc ? ' UTC' : ''}`)
   .replace(/^(.*) to \1$/, '$1');
 
 // A table. columns: {head, note?, get(row), show?(value, row), unit?, number?}; a column without a value in any row is left out.
@@ -56,7 +59,7 @@ function table(name, columns, rows, mark = () => '') {
     heads.forEach((h) => h.removeAttribute('aria-sort'));
     head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
     const sign = down ? -1 : 1;
-    const order = (a, b) => (typeof a === 'number' && typeof b === 'number' ? a - b : String(a).localeCompare(String(b), 'en', { numeric: true }));
+    const order = (a, b) => (c.number ? a - b : String(a).localeCompare(String(b), 'en', { numeric: true }));
     fill([...rows].sort((a, b) => {  // rows without a value stay last, whichever way
       const [x, y] = [c.get(a), c.get(b)];
       return known(x) && known(y) ? sign * order(x, y) : known(y) - known(x);
@@ -73,12 +76,33 @@ function table(name, columns, rows, mark = () => '') {
     element('table', {}, element('thead', {}, element('tr', {}, heads)), body));
 }
 
+const conditionOf = (run, name) => run.conditions.find(([key]) => key === name)?.[1];
+
 // The CPU's name, the date and the conditions: stands beside every figure.
 function runLine(run, what = '') {
-  const parts = run.conditions.map(([key, value]) => (key === 'CPU' ? [element('b', {}, value)] : key === 'date' ? [dateText(value)] : [`${key.replaceAll('_', ' ')} ${value}`]));
-  if (!run.conditions.some(([key]) => key === 'CPU')) parts.unshift(['CPU not recorded']);
-  if (!run.conditions.some(([key]) => key === 'date')) parts.unshift(['date not recorded']);
-  return element('p', { class: 'run' }, what ? `${what}: ` : '', parts.flatMap((p, i) => (i ? [' · ', ...p] : p)), ' · ', element('code', {}, run.file));
+  const { CPU, date, ...others } = Object.fromEntries(run.conditions);
+  const parts = [
+    CPU ? element('b', {}, CPU) : 'CPU not recorded',
+    date ? dateText(date) : 'date not recorded',
+    ...Object.entries(others).map(([key, value]) => `${key.replaceAll('_', ' ')} ${value}`),
+    element('code', {}, run.file),
+  ];
+  return element('p', { class: 'run' }, what ? `${what}: ` : '', parts.flatMap((part, i) => (i ? [' · ', part] : [part])));
 }
 
 const again = (command) => (command ? element('p', { class: 'again' }, 'again: ', element('code', {}, command)) : null);
+
+// <span class="bad">, "good" or "chosen".
+const marked = (kind, text) => element('span', { class: kind }, text);
+const fail = (text) => element('span', {}, marked('bad', 'FAIL'), ` ${text}`);
+const percent = (v) => `${(100 * v).toFixed(0)} %`;
+const titled = (...parts) => parts.filter(Boolean).join('  ');
+
+const fastest = (lines) => lines.reduce((a, b) => (!a || b.median < a.median ? b : a), null);
+
+// A Map of lists, in the order of their first items.
+function byKey(list, key) {
+  const groups = new Map();
+  for (const item of list) groups.set(key(item), [...(groups.get(key(item)) ?? []), item]);
+  return groups;
+}

@@ -1,27 +1,43 @@
 // Puts the page together from the runs that stand in it.
 const runs = JSON.parse(document.getElementById('runs').textContent);
 
+// What to say of a file of each kind: its section, what it holds, and how many failures, called what.
 const kinds = {
-  bench: ['Times', (r) => `${plural(new Set(r.lines.map((l) => [l.op, l.problem, l.dtype].join())).size, 'problem')}, ${plural(r.lines.length, 'line')}`, (r) => r.lines.filter((l) => l.fail).length],
-  roofs: ['Roofs', (r) => `${plural(r.peaks.length, 'peak')}, ${plural(r.bandwidths.length, 'bandwidth')}`, () => 0],
-  tune: ['Tuning', (r) => plural(r.records.length, 'record'), (r) => r.records.filter((l) => l.fail).length],
-  check: ['Checks', (r) => plural(r.ops.length, 'op'), (r) => r.ops.reduce((n, o) => n + o.failed, 0)],
-  mutants: ['Planted faults', (r) => plural(r.mutants.length, 'fault'), (r) => r.mutants.filter((m) => m.fate === 'survived').length],
-  dispatch: ['Dispatch', (r) => plural(r.calls.length, 'call'), () => 0],
+  bench: {
+    section: 'Times',
+    holds: (r) => `${plural(byKey(r.lines, (l) => titled(l.op, l.problem, l.dtype)).size, 'problem')}, ${plural(r.lines.length, 'line')}`,
+    failures: (r) => r.lines.filter((l) => l.fail).length,
+  },
+  roofs: {
+    section: 'Roofline',
+    holds: (r) => `${plural(r.peaks.length, 'peak')}, ${plural(r.bandwidths.length, 'bandwidth')}`,
+    failures: () => 0,
+  },
+  tune: { section: 'Tuning', holds: (r) => plural(r.records.length, 'record'), failures: (r) => r.records.filter((l) => l.fail).length },
+  check: { section: 'Checks', holds: (r) => plural(r.ops.length, 'op'), failures: (r) => r.ops.reduce((n, o) => n + o.failed, 0) },
+  mutants: {
+    section: 'Planted faults',
+    holds: (r) => plural(r.mutants.length, 'fault'),
+    failures: (r) => r.mutants.filter((m) => m.fate === 'survived').length,
+    called: 'not caught',
+  },
+  dispatch: { section: 'Dispatch', holds: (r) => plural(r.calls.length, 'call'), failures: () => 0 },
 };
-const badWord = { mutants: 'not caught' };
 
 function overview() {
-  const condition = (run, key) => run.conditions.find(([k]) => k === key)?.[1] ?? 'not recorded';
   const number = (text) => (known(text) ? Number(text) : null);
   return table('Files of this page', [
     { head: 'file', get: (r) => r.file, show: (v) => element('code', {}, v) },
-    { head: 'shows', get: (r) => kinds[r.kind][0] },
-    { head: 'failures', get: (r) => kinds[r.kind][2](r), show: (n, r) => (n ? element('span', { class: 'bad' }, `${n} ${badWord[r.kind] ?? 'FAIL'}`) : 'none') },
-    { head: 'holds', get: (r) => kinds[r.kind][1](r) },
-    { head: 'CPU', get: (r) => condition(r, 'CPU') },
-    { head: 'date', get: (r) => condition(r, 'date'), show: dateText },
-    { head: 'load', get: (r) => number(r.conditions.find(([k]) => k === 'load')?.[1]), show: String },
+    { head: 'shows', get: (r) => kinds[r.kind].section },
+    {
+      head: 'failures',
+      get: (r) => kinds[r.kind].failures(r),
+      show: (n, r) => (n ? marked('bad', `${n} ${kinds[r.kind].called ?? 'FAIL'}`) : 'none'),
+    },
+    { head: 'holds', get: (r) => kinds[r.kind].holds(r) },
+    { head: 'CPU', get: (r) => conditionOf(r, 'CPU') ?? 'not recorded' },
+    { head: 'date', get: (r) => conditionOf(r, 'date') ?? 'not recorded', show: dateText },
+    { head: 'load', get: (r) => number(conditionOf(r, 'load')), show: String },
   ], runs.files);
 }
 
