@@ -18,7 +18,7 @@ json bench_file() {
         R"({"context": {"date": "2026-11-21T23:53:09+00:00", "host_name": "box", "cpu": "Some CPU", "num_cpus": 2, "command": "halyard bench relu --json b", "load_avg": [0.25, 1, 2]},
                                 "benchmarks": []})");
     const json run = json::parse(R"({"run_type": "iteration", "threads": 1, "iterations": 10, "time_unit": "ns", "label": "halyard bench relu",
-                                     "flops": 4096, "bytes": 32768, "peer": 0, "chosen": 0})");
+                                     "flops": 4096, "bytes": 32768, "error": 1e-7, "peer": 0, "chosen": 0})");
     const auto add = [&](const std::string &label, double ns) -> json & {
         file["benchmarks"].push_back(run);
         json &added = file["benchmarks"].back();
@@ -68,7 +68,7 @@ const char *explain_file = R"({"op": "relu", "signature": "x[*] -> y[*]", "attri
     "copies": [{"tensor": "x", "why": "no kernel takes its strides", "seconds": 1e-7}], "other_dtypes": ["f16"],
     "candidates": [{"backend": "cpu", "dtypes": "f32", "variant": "", "isa": "avx2", "picks": "", "chosen": true, "seconds": 4e-7},
                    {"backend": "cpu", "dtypes": "f32", "variant": "wide", "isa": "baseline", "picks": "", "chosen": false, "seconds": 2e-7},
-                   {"backend": "opencl", "dtypes": "f32", "variant": "", "isa": "baseline", "picks": "", "chosen": false, "refused": "runs on opencl"}],
+                   {"backend": "opencl", "dtypes": "f32", "variant": "", "isa": "baseline", "picks": "", "chosen": false, "refused": "refused: c>=2: c is 1"}],
     "price": {"call": 5e-7, "kernel": 4e-7, "best_kernel": 2e-7, "loss": 2.5}})";
 
 class Report : public Command {
@@ -131,7 +131,7 @@ TEST_F(Report, HoldsWhatTheFilesSay) {
     EXPECT_EQ(call["around"], json::parse(R"([{"text": "copies x: no kernel takes its strides", "seconds": 1e-7}])"));
     EXPECT_EQ(kernels[0], json::parse(R"({"kernel": "cpu f32 avx2", "verdict": "chosen", "seconds": 4e-7})"));
     EXPECT_EQ(kernels[1]["verdict"], "fits, ranked lower");
-    EXPECT_EQ(kernels[2], json::parse(R"({"kernel": "opencl f32", "verdict": "refused", "why": "runs on opencl"})"));
+    EXPECT_EQ(kernels[2], json::parse(R"({"kernel": "opencl f32", "verdict": "refused", "why": "c>=2: c is 1"})"));
 }
 
 TEST_F(Report, TakesWhatBenchWrites) {

@@ -12,7 +12,10 @@ Json candidate_of(const Json &kernel) {
     if (cpu) name += " " + kernel.at("isa").get<std::string>();
     Json candidate{{"kernel", name}};
     candidate["verdict"] = kernel.at("chosen").get<bool>() ? "chosen" : kernel.contains("refused") ? "refused" : "fits, ranked lower";
-    if (kernel.contains("refused")) candidate["why"] = kernel["refused"].get<std::string>();
+    if (kernel.contains("refused")) {
+        const std::string why = kernel["refused"], said = "refused: ";  // the verdict's column says that
+        candidate["why"] = why.starts_with(said) ? why.substr(said.size()) : why;
+    }
     if (kernel.contains("seconds")) candidate["seconds"] = kernel["seconds"].get<double>();
     return candidate;
 }

@@ -96,8 +96,12 @@ const again = (command) => (command ? element('p', { class: 'again' }, 'again: '
 const marked = (kind, text) => element('span', { class: kind }, text);
 const fail = (text) => element('span', {}, marked('bad', 'FAIL'), ` ${text}`);
 const percent = (v) => `${(100 * v).toFixed(0)} %`;
+// A ratio with its interval, which few rounds don't have.
+const ratioText = (r, low, high) => r.toFixed(3) + (known(low) && known(high) ? ` (${low.toFixed(3)} to ${high.toFixed(3)})` : '');
 const titled = (...parts) => parts.filter(Boolean).join('  ');
 
+// Some peers only move the bytes: they have a time, but no result that could have an error.
+const computes = (line) => !line.peer || known(line.error);
 const fastest = (lines) => lines.reduce((a, b) => (!a || b.median < a.median ? b : a), null);
 
 // A Map of lists, in the order of their first items.

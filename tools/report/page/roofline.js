@@ -47,14 +47,14 @@ function roofline(lines, roofs) {
       { head: 'FLOPs per byte', get: (p) => p.x, digits: 2 },
       { head: 'GFLOP/s', get: (p) => p.y, digits: 1 },
       { head: 'GB/s', get: (p) => p.y / p.x, digits: 1 },
-      { head: 'of roof', get: (p) => p.roof, show: percent },
+      { head: 'of roof', get: (p) => p.roof_share, show: percent },
     ], points.filter((p) => p.number)),
   ];
 }
 
 // Times of several files share a chart. The roofs are those of the same CPU.
 function rooflineSection(benches, roofs) {
-  const usable = (l) => !l.fail && l.flops > 0 && l.bytes > 0 && l.median > 0;
+  const usable = (l) => !l.fail && computes(l) && l.flops > 0 && l.bytes > 0 && l.median > 0;
   const lines = benches.flatMap((run) => run.lines.filter(usable).map((l) => ({ ...l, run })));
   const charts = byKey(lines, (l) => [conditionOf(l.run, 'CPU'), l.dtype, l.threads].join('/'));
   return [...charts.values()].flatMap((some) => roofline(some, roofs));

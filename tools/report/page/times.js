@@ -1,7 +1,7 @@
 // Times: a chart and a table for each problem and number of threads, and all problems at a glance.
 const openCharts = 12;  // what lies further down is drawn when it is opened
 
-const verdicts = { '1': 'faster', '0': 'cannot tell', '-1': 'slower' };
+const verdicts = { '1': 'faster,', '0': 'cannot tell,', '-1': 'slower,' };
 const rate = (amount, l) => (amount > 0 && l.median ? amount / l.median / 1e9 : null);
 
 function benchColumns(lines) {
@@ -15,9 +15,9 @@ function benchColumns(lines) {
     { head: 'to', digits, note: 'upper end of the interval', get: time('high') },
     { head: 'least', digits, note: 'fastest round', get: time('min') },
     { head: 'rounds', get: (l) => l.samples },
-    { head: 'GFLOP/s', digits: 1, get: (l) => rate(l.flops, l) },
+    { head: 'GFLOP/s', digits: 1, get: (l) => (computes(l) ? rate(l.flops, l) : null) },
     { head: 'GB/s', digits: 1, get: (l) => rate(l.bytes, l) },
-    { head: 'of roof', note: 'share of the measured roof', get: (l) => l.roof, show: percent },
+    { head: 'of roof', note: 'share of the measured roof, of the fastest round', get: (l) => l.roof_share, show: percent },
     {
       head: 'error',
       note: 'largest error over the largest expected value',
@@ -28,7 +28,7 @@ function benchColumns(lines) {
       head: 'beside the chosen',
       note: 'its time over that of the chosen kernel, with 99 % confidence',
       get: (l) => l.ratio,
-      show: (v, l) => `${verdicts[l.verdict] ?? ''} ${v.toFixed(2)} (${l.ratio_low?.toFixed(2)} to ${l.ratio_high?.toFixed(2)})`,
+      show: (v, l) => `${verdicts[l.verdict] ?? ''} ${ratioText(v, l.ratio_low, l.ratio_high)}`,
     },
     { head: 'result', get: (l) => (l.fail ? 'FAIL' : null), show: (v) => marked('bad', v) },
   ];
@@ -58,7 +58,7 @@ function problemsTable(run, problems) {
     return {
       title, threads,
       line: ours.find((l) => l.chosen) ?? fastest(ours),
-      peer: fastest(timed.filter((l) => l.peer && known(l.error))),  // some only move the bytes
+      peer: fastest(timed.filter((l) => l.peer && computes(l))),
       faster: fastest(ours.filter((l) => l.verdict === 1)),
       failed: lines.length - timed.length,
     };
@@ -69,7 +69,7 @@ function problemsTable(run, problems) {
     { head: 'threads', get: (r) => r.threads },
     { head: 'kernel', get: (r) => r.line?.label },
     { head: 'median', get: (r) => r.line?.median, show: timeText },
-    { head: 'of roof', note: 'share of the measured roof', get: (r) => r.line?.roof, show: percent },
+    { head: 'of roof', note: 'share of the measured roof, of the fastest round', get: (r) => r.line?.roof_share, show: percent },
     { head: 'fastest library', get: (r) => r.peer?.label },
     {
       head: 'its time over ours',

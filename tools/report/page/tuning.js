@@ -31,7 +31,7 @@ function tuned(run, name, records, open) {
         head: 'beside the default',
         note: 'its time over that of the kernel that a call gets, with 99 % confidence',
         get: (r) => (r.fail ? null : r.ratio),
-        show: (v, r) => `${v.toFixed(3)} (${r.low?.toFixed(3)} to ${r.high?.toFixed(3)})`,
+        show: (v, r) => ratioText(v, r.low, r.high),
       },
       { head: 'samples', get: (r) => r.samples },
       { head: 'verdict', get: (r) => r.fail ?? r.verdict, show: (v, r) => (r.fail ? fail(v) : v), long: true },
