@@ -4,7 +4,9 @@
 #include "registry/parallel.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/command.h"
-#include "tools/halyard/report.h"
+#include "tools/halyard/machine.h"
+#include "tools/halyard/table.h"
+#include "tools/halyard/timing.h"
 
 namespace halyard::command {
 namespace {
@@ -46,7 +48,7 @@ int bench(Options o) {
         measure(subjects, path, o.timing, runs);
         std::printf("\n%s %s %s\n", o.op.c_str(), text.c_str(), dtypes.c_str());
         if (subjects.empty()) throw DispatchError(o.op, "no kernel of this selection takes '" + text + "'");
-        print_table(subjects, work, expected);
+        print_table(subjects, columns_of(subjects, work, expected));
         for (auto &r : refused) std::printf("    not for this shape: %s\n", r.c_str());
         std::printf("  error: max |error| / max |expected|, against %s\n",
                     expected.known() ? expected.source().c_str() : "nothing: too large for the reference, and there is no f64 kernel");

@@ -10,7 +10,7 @@
 #include "tools/halyard/call.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/picks.h"
-#include "tools/halyard/report.h"
+#include "tools/halyard/machine.h"
 
 namespace halyard::command {
 namespace {
