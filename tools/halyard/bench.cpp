@@ -4,7 +4,13 @@
 #include "registry/parallel.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/command.h"
+#include "tools/halyard/comparison.h"
+#include "tools/halyard/kernels.h"
+#include "tools/halyard/load.h"
 #include "tools/halyard/machine.h"
+#include "tools/halyard/picks.h"
+#include "tools/halyard/runs.h"
+#include "tools/halyard/shape_set.h"
 #include "tools/halyard/table.h"
 #include "tools/halyard/timing.h"
 
@@ -12,21 +18,127 @@ namespace halyard::command {
 namespace {
 
 struct Options {
-    std::string op, dtype, json;
-    std::vector<std::string> shapes;
+    std::string op, dtype, json, set;
+    std::vector<std::string> shapes, pair;  // pair: --compare A B
     Selection selection;
     Timing timing;
+    double wait_quiet = 0;  // seconds
 };
 
+// What is timed: a problem of the command line, of a set, or of the op's record.
+std::vector<ShapeLine> cases_of(const Options &o) {
+    std::vector<ShapeLine> cases;
+    if (!o.set.empty()) cases = shape_set(o.set, o.op);
+    for (auto &text : o.shapes) cases.push_back({o.op, text, ""});
+    if (cases.empty()) {
+        const OpRecord &record = op_with_kernels(o.op).record;
+        for (auto &text : record.bench) cases.push_back({o.op, text, ""});
+        if (cases.empty()) cases = {{o.op, problems_of(record).back(), ""}};
+    }
+    for (auto &c : cases) {
+        const OpRecord &record = op_with_kernels(c.op).record;
+        check_variant(record, o.selection.variant);
+        dtype_set(record, o.dtype);
+    }
+    return cases;
+}
+
+// The command that times one case again.
+std::string again(const Options &o, const ShapeLine &c) {
+    const Selection &s = o.selection;
+    std::string text = "halyard bench " + c.op + " --shape \"" + c.problem + "\" --isa " + s.isa + " --threads " + listed(s.threads, ",");
+    if (!o.dtype.empty()) text += " --dtype " + o.dtype;
+    if (!s.variant.empty()) text += " --variant " + s.variant;
+    if (s.picks) text += " --picks";
+    if (s.cold) text += " --cold";
+    if (!o.pair.empty()) text += " --compare " + listed(o.pair, " ");
+    for (auto &path : loaded_libraries()) text += " --kernels " + path;
+    return text + " --rounds " + std::to_string(o.timing.rounds) + " --min-time " + text_of("%g", o.timing.min_time);
+}
+
+// The machine may have become busy since the last case.
+void gate(const Options &o) {
+    const int threads = *std::max_element(o.selection.threads.begin(), o.selection.threads.end());
+    std::string why = crowded(load_of_others(), threads);
+    if (!why.empty() && o.wait_quiet > 0) {
+        wait_quiet(threads, o.wait_quiet);
+        why = crowded(load_of_others(), threads);
+    }
+    if (!why.empty()) std::printf("warning: %s\n", why.c_str());
+}
+
+void print_rounds(const Rounds &r) {
+    if (r.repeated + r.disturbed == 0) return;
+    std::printf("  warning: others disturbed %d rounds, %d of them were repeated: %ld involuntary context switches", r.repeated + r.disturbed, r.repeated, r.switches);
+    if (r.stolen > 0.001) std::printf(", %.1f %% of a core stolen", r.stolen * 100);
+    if (r.waiting > 0.01) std::printf(", tasks waited for a core %.0f %% of the time", r.waiting * 100);
+    std::printf("\n");
+}
+
+Column beside_column(const std::string &title) {
+    auto text = [](const Subject &s) {
+        if (!s.beside) return std::string();
+        return s.dispatched ? text_of("noise %.1f %%", s.beside->noise * 100) : text_of(*s.beside);
+    };
+    return {title, text, true};
+}
+
+// --compare A B: one line for each number of threads.
+void print_pairs(const std::deque<Subject> &pairs) {
+    for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
+        const Subject &a = pairs[i], &b = pairs[i + 1];
+        std::printf("  threads: %d  %s against %s: %s; noise %.1f %%\n", a.threads, a.label.c_str(), b.label.c_str(), text_of(*a.beside).c_str(), a.beside->noise * 100);
+    }
+}
+
+// Times one case, prints it, and adds its runs. False where a kernel breaks the contract.
+bool bench_case(const Options &o, const ShapeLine &c, Runs &runs) {
+    const RegisteredOp &op = op_with_kernels(c.op);
+    const std::string dtypes = dtype_set(op.record, o.dtype);
+    const Trial t(op, c.problem, dtypes);
+    const std::vector<Tensor> like = outputs_of(t);
+    const Expected expected(t, like);
+    Work work{flops_of(op.record, t.dims), 0};
+    for (auto *list : {&t.in, &like})
+        for (const Tensor &x : *list) work.bytes += (double)x.bytes();
+    std::vector<std::string> refused;
+    auto subjects = subjects_of(t, dtypes, o.selection, expected, like, refused);
+    std::printf("\n%s %s %s%s\n", c.op.c_str(), c.problem.c_str(), dtypes.c_str(), c.note.empty() ? "" : ("  # " + c.note).c_str());
+    if (!o.pair.empty()) subjects = pair_of(c.op, subjects, o.pair);
+    if (subjects.empty()) throw DispatchError(c.op, "no kernel of this selection takes '" + c.problem + "'");
+    gate(o);
+    const Rounds rounds = measure(subjects, o.timing);
+    if (o.pair.empty()) compare_with_chosen(subjects);
+    else compare_pairs(subjects);
+
+    auto columns = columns_of(subjects, work, expected);
+    if (o.pair.empty()) columns.insert(columns.begin() + 2, beside_column("beside *"));
+    print_table(subjects, columns);
+    for (auto &r : refused) std::printf("    not for this shape: %s\n", r.c_str());
+    std::printf("  error: max |error| / max |expected|, against %s\n",
+                expected.known() ? expected.source().c_str() : "nothing: too large for the reference, and there is no f64 kernel");
+    if (o.pair.empty())
+        for (auto &line : regrets(subjects)) std::printf("  %s\n", line.c_str());
+    else print_pairs(subjects);
+    print_rounds(rounds);
+    std::printf("  again: %s\n", again(o, c).c_str());
+
+    std::string path = c.op + "/" + c.problem + "/" + dtypes;
+    std::replace(path.begin(), path.end(), ' ', ',');
+    collect(subjects, path, again(o, c), runs);
+    bool kept = true;
+    for (auto &s : subjects) kept &= s.verdict.breach.empty() || s.peer;
+    return kept;
+}
+
 int bench(Options o) {
-    const RegisteredOp &op = op_with_kernels(o.op);
-    check_variant(op.record, o.selection.variant);
     if (o.selection.isa != "all") Target("cpu", o.selection.isa, "");
     if (o.selection.threads.empty()) o.selection.threads = {threads()};
+    for (auto &label : o.pair) o.selection.only.push_back(planted("bench", label).first);
+    if (o.timing.rounds == 0) o.timing.rounds = o.pair.empty() ? 15 : 51;
+    if (o.timing.min_time == 0) o.timing.min_time = o.pair.empty() ? 0.01 : 0.005;
     list_all_ops(op_table());
-    const std::string dtypes = dtype_set(op.record, o.dtype);
-    std::vector<std::string> problems = o.shapes.empty() ? op.record.bench : o.shapes;
-    if (problems.empty()) problems = {problems_of(op.record).back()};
+    const auto cases = cases_of(o);
 
     char name[] = "halyard", *argv[] = {name, nullptr};
     int argc = 1;
@@ -34,29 +146,14 @@ int bench(Options o) {
     print_machine();
     bool kept = true;
     Runs runs;
-    for (auto &text : problems) {
-        const Trial t(op, text, dtypes);
-        const std::vector<Tensor> like = outputs_of(t);
-        const Expected expected(t, like);
-        Work work{flops_of(op.record, t.dims), 0};
-        for (auto *list : {&t.in, &like})
-            for (const Tensor &x : *list) work.bytes += (double)x.bytes();
-        std::vector<std::string> refused;
-        auto subjects = subjects_of(t, dtypes, o.selection, expected, like, refused);
-        std::string path = o.op + "/" + text + "/" + dtypes;
-        std::replace(path.begin(), path.end(), ' ', ',');
-        measure(subjects, path, o.timing, runs);
-        std::printf("\n%s %s %s\n", o.op.c_str(), text.c_str(), dtypes.c_str());
-        if (subjects.empty()) throw DispatchError(o.op, "no kernel of this selection takes '" + text + "'");
-        print_table(subjects, columns_of(subjects, work, expected));
-        for (auto &r : refused) std::printf("    not for this shape: %s\n", r.c_str());
-        std::printf("  error: max |error| / max |expected|, against %s\n",
-                    expected.known() ? expected.source().c_str() : "nothing: too large for the reference, and there is no f64 kernel");
-        for (auto &s : subjects) kept &= s.verdict.breach.empty() || s.peer;
+    for (auto &c : cases) {
+        kept &= bench_case(o, c, runs);
+        if (!o.json.empty()) save_json(o.json, runs);  // each time: a long set may be interrupted
     }
-    std::printf("\n* = what a call without limits takes. x PEER: the peer's time over ours, of the minima (of the medians); above 1 ours is faster.\n");
+    if (o.pair.empty())
+        std::printf("\n* = what a call without limits takes; beside it, with 99 %% confidence: faster, slower or cannot tell, against what it differs from itself "
+                    "(noise).\nx PEER: the peer's time over ours, of the minima (of the medians); above 1 ours is faster.\n");
     std::printf("%d interleaved rounds of %g s per kernel.\n", o.timing.rounds, o.timing.min_time);
-    if (!o.json.empty()) save_json(o.json, runs);
     return kept ? 0 : 1;
 }
 
@@ -66,18 +163,24 @@ void add_bench(CLI::App &app, Run &chosen) {
     auto o = std::make_shared<Options>();
     CLI::App *sub = app.add_subcommand("bench", "Time an op's kernels side by side, beside other libraries");
     sub->footer("A kernel whose result leaves the op's error bound gets no time, and the exit status is 1.");
-    sub->add_option("op", o->op, "Name of the op")->required();
+    sub->add_option("op", o->op, "Name of the op; with --shapes it may be left out");
     sub->add_option("--shape,-s", o->shapes, "A problem such as \"m=512 k=512 n=512\"; without, those of the op's record")->allow_extra_args(false);
+    sub->add_option("--shapes", o->set, "A set of problems: " + listed(shape_set_names()) + ", or a file with lines like \"matmul m=1 k=512 n=1000 g=1\"");
     sub->add_option("--dtype", o->dtype, "f32, f16, ... (f32,i32 where the op has two)");
     sub->add_option("--isa", o->selection.isa, "all, or one level: baseline, avx2, avx512; limits the peers too")->capture_default_str();
     sub->add_option("--variant", o->selection.variant, "Only this variant");
+    sub->add_option("--compare", o->pair, "Is A faster than B? Labels of the table, or chosen; +5% slows that one down")->expected(2)->type_name("A B");
     sub->add_option("--threads", o->selection.threads, "Numbers of threads to time: 1,2")->delimiter(',')->check(CLI::Range(1, 1024));
     sub->add_flag("--picks", o->selection.picks, "Other values of the schedules' free choices too, compiled now");
     sub->add_flag("--cold", o->selection.cold, "From memory: calls go round copies of the tensors that no cache holds");
+    sub->add_option("--wait-quiet", o->wait_quiet, "Wait up to so many seconds until others leave the cores alone")->check(CLI::Range(0.0, 86400.0));
     sub->add_option("--json", o->json, "Write all runs to this file, in Google Benchmark's format");
-    sub->add_option("--rounds", o->timing.rounds, "Interleaved rounds")->check(CLI::Range(1, 1000))->capture_default_str();
-    sub->add_option("--min-time", o->timing.min_time, "Seconds per kernel and round")->check(CLI::Range(1e-4, 60.0))->capture_default_str();
-    sub->callback([o, &chosen] { chosen = [o] { return bench(*o); }; });
+    sub->add_option("--rounds", o->timing.rounds, "Interleaved rounds: 15, to compare two 51")->check(CLI::Range(1, 1000));
+    sub->add_option("--min-time", o->timing.min_time, "Seconds per kernel and round: 0.01, to compare two 0.005")->check(CLI::Range(1e-4, 60.0));
+    sub->callback([o, &chosen] {
+        if (o->op.empty() && (o->set.empty() || !o->shapes.empty())) throw CLI::RequiredError("op, or --shapes without --shape,");
+        chosen = [o] { return bench(*o); };
+    });
 }
 
 }  // namespace halyard::command

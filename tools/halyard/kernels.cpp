@@ -13,6 +13,11 @@ std::vector<std::string> &names() {
     return all;
 }
 
+std::vector<std::string> &paths() {
+    static std::vector<std::string> all;
+    return all;
+}
+
 }  // namespace
 
 void load_kernels(const std::string &path) {
@@ -25,8 +30,10 @@ void load_kernels(const std::string &path) {
         }
     library().add(files);
     opened.list(op_table());
+    paths().push_back(path);
 }
 
 const std::vector<std::string> &loaded_ops() { return names(); }
+const std::vector<std::string> &loaded_libraries() { return paths(); }
 
 }  // namespace halyard::command

@@ -10,5 +10,6 @@ namespace halyard::command {
 void load_kernels(const std::string &path);
 
 const std::vector<std::string> &loaded_ops();  // of all libraries so far
+const std::vector<std::string> &loaded_libraries();  // their paths, as they were given
 
 }  // namespace halyard::command

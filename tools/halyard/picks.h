@@ -6,9 +6,9 @@
 
 namespace halyard::command {
 
-template<class List> std::string listed(const List &list) {
+template<class List> std::string listed(const List &list, const char *between = ", ") {
     std::ostringstream s;
-    for (auto &e : list) s << (s.tellp() > 0 ? ", " : "") << e;
+    for (auto &e : list) s << (s.tellp() > 0 ? between : "") << e;
     return s.str();
 }
 

@@ -9,8 +9,9 @@
 #include "registry/parallel.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/command.h"
-#include "tools/halyard/picks.h"
 #include "tools/halyard/machine.h"
+#include "tools/halyard/picks.h"
+#include "tools/halyard/subject.h"
 
 namespace halyard::command {
 namespace {

@@ -3,8 +3,48 @@
 #include <fstream>
 
 #include "registry/error.h"
+#include "tools/halyard/load.h"
+#include "tools/halyard/machine.h"
 
 namespace halyard::command {
+namespace {
+
+using Run = benchmark::BenchmarkReporter::Run;
+
+std::map<std::string, double> counters_of(const Subject &s) {
+    std::map<std::string, double> all = s.counters;
+    all["threads_used"] = s.threads;
+    all["chosen"] = s.dispatched;
+    all["peer"] = s.peer;
+    if (s.computes && !s.out.empty()) all["error"] = s.verdict.error;
+    if (!s.beside) return all;
+    all["noise"] = s.beside->noise;
+    if (s.dispatched) return all;
+    all["ratio"] = s.beside->ratio, all["ratio_low"] = s.beside->low, all["ratio_high"] = s.beside->high, all["verdict"] = s.beside->answer;
+    return all;
+}
+
+}  // namespace
+
+void collect(const std::deque<Subject> &subjects, const std::string &name, const std::string &again, Runs &runs) {
+    for (const Subject &s : subjects) {
+        std::vector<Run> all = s.runs;
+        if (!s.verdict.breach.empty()) {
+            all.resize(1);
+            all[0].error_occurred = true, all[0].error_message = s.verdict.breach;
+        }
+        for (size_t r = 0; r < all.size(); r++) {
+            all[r].run_name = {};
+            all[r].run_name.function_name = name + "/" + s.label;
+            all[r].run_name.threads = "threads:" + std::to_string(s.threads);
+            all[r].report_label = again;
+            all[r].family_index = (int64_t)runs.size();
+            all[r].repetitions = (int64_t)all.size(), all[r].repetition_index = (int64_t)r;
+            for (auto &[key, value] : counters_of(s)) all[r].counters[key] = value;
+        }
+        runs.push_back(std::move(all));
+    }
+}
 
 void save_json(const std::string &path, const Runs &runs) {
     std::ofstream file(path);

@@ -2,14 +2,22 @@
 #pragma once
 #include <benchmark/benchmark.h>
 
+#include <deque>
 #include <string>
 #include <vector>
+
+#include "tools/halyard/subject.h"
 
 namespace halyard::command {
 
 // One vector per subject, a run per round.
 using Runs = std::vector<std::vector<benchmark::BenchmarkReporter::Run>>;
 
-void save_json(const std::string &path, const Runs &runs);  // throws IoError
+// The runs of timed subjects, called OP/PROBLEM/DTYPES/LABEL/threads:N. `again` is the command that measures them again. One that
+// broke its contract gets a run with the error in place of times. docs/command.md lists the counters.
+void collect(const std::deque<Subject> &subjects, const std::string &name, const std::string &again, Runs &runs);
+
+// Throws IoError.
+void save_json(const std::string &path, const Runs &runs);
 
 }  // namespace halyard::command

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "dsl/kernel.h"
@@ -52,20 +53,29 @@ struct Candidate {
 
 std::string label_of(const KernelEntry &k) { return (k.variant.empty() ? "" : k.variant + "/") + name_of(k.isa); }
 
+// With --compare "chosen" any kernel may be the one.
+bool wanted(const Selection &s, const std::string &label, bool dispatched) {
+    if (s.only.empty()) return true;
+    const auto has = [&](const std::string &l) { return std::find(s.only.begin(), s.only.end(), l) != s.only.end(); };
+    return has(label) || (dispatched && has("chosen"));
+}
+
 // Each free choice in turn, the others at their defaults.
-std::vector<Candidate> other_picks(const RegisteredOp &op, const KernelEntry &k) {
+std::vector<Candidate> other_picks(const RegisteredOp &op, const KernelEntry &k, const Selection &s) {
     std::vector<Candidate> all;
     Instance i;
     i.dtypes = k.dtypes, i.variant = k.variant, i.isa = k.isa;
     const Kernel standard(op_table().make(op.record.name), i);
     for (auto &[name, values] : standard.instance.picks.offered)
         for (size_t v = 1; v < values.size(); v++) {
+            const std::string label = label_of(k) + "/" + name + "=" + std::to_string(values[v]);
+            if (!wanted(s, label, false)) continue;
             Instance other = i;
             other.picks.chosen[name] = values[v];
             Kernel built(op_table().make(op.record.name), other);
             KernelEntry entry = k;
             entry.fn = built.load(), entry.lanes = built.lanes, entry.picks = built.instance.picks.values();
-            all.push_back({entry, label_of(k) + "/" + name + "=" + std::to_string(values[v])});
+            all.push_back({entry, label});
         }
     return all;
 }
@@ -91,7 +101,7 @@ std::vector<Candidate> candidates_of(const Trial &t, const std::string &dtypes, 
     const size_t standard = all.size();
     for (size_t i = 0; i < standard; i++)
         if (all[i].kernel.isa == all[0].kernel.isa)
-            for (auto &other : other_picks(t.op, all[i].kernel)) all.push_back(other);
+            for (auto &other : other_picks(t.op, all[i].kernel, s)) all.push_back(other);
     return all;
 }
 
@@ -144,8 +154,10 @@ std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const
                 continue;
             }
             const bool dispatched = chosen.kernel && chosen.kernel->fn == kernel->fn;
+            if (!wanted(s, c.label, dispatched)) continue;
             plan.kernel = kernel.get();
-            Subject subject{c.label, threads, false, true, dispatched, copies[0].out, {}, {}, {}};
+            Subject subject{c.label, threads, false, true, dispatched, copies[0].out, {}};
+            subject.controlled = dispatched;
             std::vector<std::function<void()>> runs;
             const auto shared = std::make_shared<Plan>(plan);  // one call for the loops, whichever tensors it takes
             for (const Tensors &x : copies) runs.push_back([shared, kernel, &t, x] { run_plan(*shared, x.in, t.attrs, x.out); });
@@ -156,7 +168,8 @@ std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const
         for (const Tensors &x : copies)
             for (Peer &p : peers_for({t.op, t.attrs, chosen.dims, x.in, x.out, threads}, s.isa == "all" ? "" : s.isa)) peers[p.name].push_back(std::move(p));
         for (auto &[name, same] : peers) {
-            Subject subject{name, threads, true, same[0].computes, false, copies[0].out, {}, {}, {}};
+            if (!wanted(s, name, false)) continue;
+            Subject subject{name, threads, true, same[0].computes, false, copies[0].out, {}};
             std::vector<std::function<void()>> runs;
             for (Peer &p : same) runs.push_back(std::move(p.run));
             subject.run = in_turn(std::move(runs));

@@ -1,9 +1,14 @@
 // Subject: one thing that is timed: a kernel of the op, or a peer, with a number of threads.
 #pragma once
+#include <benchmark/benchmark.h>
+
 #include <deque>
 #include <functional>
+#include <map>
+#include <optional>
 
 #include "registry/plan.h"
+#include "tools/halyard/statistics.h"
 #include "tools/halyard/trial.h"
 #include "tools/halyard/verdict.h"
 
@@ -15,15 +20,21 @@ struct Subject {
     bool peer = false, computes = true;
     bool dispatched = false;  // a call without limits takes this kernel
     std::vector<Tensor> out;
-    std::function<void()> run;  // fills out
-    Expected::Verdict verdict;
-    std::vector<double> seconds;  // per call, one of each round
+    std::function<void()> run;                     // fills out
+    std::function<double(double seconds)> timed = {};  // times itself, in calls that fill so long: seconds per call
+    bool controlled = false;                       // timed twice in each round
+    Expected::Verdict verdict = {};
+    std::vector<double> seconds = {}, again = {};  // per call, one of each round; again: of the control
+    std::optional<Comparison> beside = {};         // the chosen kernel with as many threads, or the second one of --compare
+    std::map<std::string, double> counters = {};   // beside its times in the JSON file
+    std::vector<benchmark::BenchmarkReporter::Run> runs = {};
 };
 
 struct Selection {
     std::string isa = "all", variant;  // "all", or one level
     std::vector<int> threads;
     bool picks = false;  // kernels with other values of the schedule's free choices too, from the JIT
+    std::vector<std::string> only;  // only these labels; "chosen" = the dispatched kernel; empty = all
     bool cold = false;   // calls go round copies of the tensors that together are four times as large as the last cache
 };
 

@@ -1,54 +1,115 @@
 #include "tools/halyard/timing.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <random>
 #include <thread>
 
 #include "registry/parallel.h"
+#include "tools/halyard/load.h"
 
 namespace halyard::command {
 namespace {
 
+using Run = benchmark::BenchmarkReporter::Run;
+
 class Collector : public benchmark::BenchmarkReporter {
 public:
-    Collector(std::vector<Subject *> subjects, Runs &runs, size_t first) : subjects_(std::move(subjects)), runs_(runs), first_(first) {}
     bool ReportContext(const Context &) override { return true; }
-    void ReportRuns(const std::vector<Run> &report) override {
-        for (const Run &r : report) {
-            subjects_[next_]->seconds.push_back(r.real_accumulated_time / (double)r.iterations);
-            runs_[first_ + next_].push_back(r);
+    void ReportRuns(const std::vector<Run> &report) override { runs.insert(runs.end(), report.begin(), report.end()); }
+    std::vector<Run> runs;
+};
+
+double per_call(const Run &r) { return r.real_accumulated_time / (double)r.iterations; }
+
+// A place in each round: a subject, or its control.
+struct Place {
+    Subject *subject;
+    bool control;
+    int64_t calls = 0;  // that fill min_time; 0 = not known yet
+};
+
+class Clock {
+public:
+    explicit Clock(double min_time) : min_time_(min_time) {}
+
+    // One run for each place, in its order.
+    std::vector<Run> round(const std::vector<Place *> &order) {
+        for (const Place *p : order) {
+            auto *bench = benchmark::RegisterBenchmark(p->subject->label.c_str(), [this, p](benchmark::State &state) { time(state, *p); });
+            if (p->subject->timed) bench->Iterations(1)->UseManualTime();
+            else if (p->calls) bench->Iterations(p->calls)->UseRealTime();
+            else bench->MinTime(min_time_)->UseRealTime();
         }
-        next_ = (next_ + 1) % subjects_.size();
+        Collector collector;
+        benchmark::RunSpecifiedBenchmarks(&collector, ".");
+        benchmark::ClearRegisteredBenchmarks();
+        return collector.runs;
     }
 
 private:
-    std::vector<Subject *> subjects_;
-    Runs &runs_;
-    size_t first_, next_ = 0;
+    void time(benchmark::State &state, const Place &p) {
+        const Subject &s = *p.subject;
+        set_threads(s.threads);
+        if (spinning_) std::this_thread::sleep_for(std::chrono::milliseconds(40));
+        spinning_ = s.peer && s.threads > 1;
+        if (s.timed) {
+            for (auto _ : state) state.SetIterationTime(s.timed(min_time_));
+            return;
+        }
+        if (p.calls > 3) s.run();  // after another subject, caches and branch predictors are that one's
+        for (auto _ : state) s.run();
+    }
+    double min_time_;
+    bool spinning_ = false;  // threads of a peer may still hold a core for a while
 };
+
+void add(Rounds &sum, const Load &load) {
+    sum.switches += load.switches, sum.seconds += load.seconds, sum.waiting += load.waiting * load.seconds;
+    for (auto &core : load.cores) sum.stolen = std::max(sum.stolen, core.stolen);
+}
 
 }  // namespace
 
-void measure(std::deque<Subject> &subjects, const std::string &name, const Timing &timing, Runs &runs) {
-    const size_t first = runs.size();
-    std::vector<Subject *> timed;
-    bool spinning = false;  // threads of a peer may still hold a core for a while
+Rounds measure(std::deque<Subject> &subjects, const Timing &timing) {
+    std::deque<Place> places;
+    std::vector<Place *> order;
     for (Subject &s : subjects) {
         if (!s.verdict.breach.empty()) continue;
-        timed.push_back(&s);
-        const auto body = [&s, &spinning](benchmark::State &state) {
-            set_threads(s.threads);
-            if (spinning) std::this_thread::sleep_for(std::chrono::milliseconds(40)), spinning = false;
-            for (auto _ : state) s.run();
-            spinning = s.peer && s.threads > 1;
-        };
-        benchmark::RegisterBenchmark((name + "/" + s.label + "/threads:" + std::to_string(s.threads)).c_str(), body)->MinTime(timing.min_time)->UseRealTime();
+        places.push_back({&s, false});
+        if (s.controlled) places.push_back({&s, true});
     }
-    runs.resize(first + timed.size());
-    Collector collector(timed, runs, first);
-    for (int round = 0; round < timing.rounds && !timed.empty(); round++) benchmark::RunSpecifiedBenchmarks(&collector, ".");
-    benchmark::ClearRegisteredBenchmarks();
-    for (size_t i = first; i < runs.size(); i++)
-        for (size_t r = 0; r < runs[i].size(); r++) runs[i][r].repetitions = (int64_t)runs[i].size(), runs[i][r].repetition_index = (int64_t)r;
+    for (Place &p : places) order.push_back(&p);
+    Rounds done;
+    if (order.empty()) return done;
+
+    Clock clock(timing.min_time);
+    std::mt19937 random(1);
+    const auto first = clock.round(order);
+    for (size_t i = 0; i < order.size(); i++) order[i]->calls = std::max<int64_t>(1, std::llround(timing.min_time / per_call(first[i])));
+    while (done.kept < timing.rounds) {
+        std::shuffle(order.begin(), order.end(), random);
+        const Counters before = count();
+        const auto taken = clock.round(order);
+        const Load load = between(before, count());
+        add(done, load);
+        const bool bad = disturbed(load);
+        if (bad && done.repeated < timing.rounds / 2) {
+            done.repeated++;
+            continue;
+        }
+        done.kept++, done.disturbed += bad;
+        for (size_t i = 0; i < order.size(); i++) {
+            Subject &s = *order[i]->subject;
+            (order[i]->control ? s.again : s.seconds).push_back(per_call(taken[i]));
+            if (order[i]->control) continue;
+            s.runs.push_back(taken[i]);
+            s.runs.back().counters["switches"] = (double)load.switches;
+        }
+    }
+    done.waiting /= done.seconds;
+    return done;
 }
 
 }  // namespace halyard::command

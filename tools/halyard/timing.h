@@ -2,18 +2,25 @@
 #pragma once
 #include <deque>
 
-#include "tools/halyard/runs.h"
 #include "tools/halyard/subject.h"
 
 namespace halyard::command {
 
 struct Timing {
-    int rounds = 7;
-    double min_time = 0.02;  // seconds of each subject in each round
+    int rounds = 0;       // 0: 15 for a table, 51 for a comparison of two
+    double min_time = 0;  // seconds of each subject in each round; 0: 0.01 and 0.005
 };
 
-// Every round times each subject once, in order: A B C A B C. Subjects that broke their contract get no time. `name` stands before
-// the labels in `runs`, to which each subject adds its own.
-void measure(std::deque<Subject> &subjects, const std::string &name, const Timing &timing, Runs &runs);
+// How the rounds went.
+struct Rounds {
+    int kept = 0, disturbed = 0;  // disturbed: of those kept
+    int repeated = 0;             // thrown away, because others took their time
+    long switches = 0;            // involuntary context switches
+    double seconds = 0, stolen = 0, waiting = 0;  // of all rounds; stolen, waiting: shares, stolen of the worst core
+};
+
+// Each round times each subject once, in random order. A first round finds out how many calls fill min_time and isn't counted.
+// Rounds that others disturbed are repeated, up to half as many as there are. Subjects that broke their contract get no time.
+Rounds measure(std::deque<Subject> &subjects, const Timing &timing);
 
 }  // namespace halyard::command

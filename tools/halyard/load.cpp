@@ -1,0 +1,105 @@
+#include "tools/halyard/load.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace halyard::command {
+namespace {
+
+constexpr double busy_from = 0.15;  // of a core's time: an idle desktop stays below it
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// "some avg10=0.00 avg60=0.00 avg300=0.00 total=5422882635", in microseconds.
+double waiting() {
+    std::ifstream file("/proc/pressure/cpu");
+    std::string line;
+    std::getline(file, line);
+    const size_t at = line.find("total=");
+    return at == std::string::npos ? 0 : std::stod(line.substr(at + 6)) * 1e-6;
+}
+
+std::vector<Counters::Core> cores() {
+    cpu_set_t ours;
+    CPU_ZERO(&ours);
+    sched_getaffinity(0, sizeof ours, &ours);
+    std::vector<Counters::Core> all;
+    std::ifstream file("/proc/stat");
+    for (std::string line; std::getline(file, line);) {
+        int id = 0;
+        if (std::sscanf(line.c_str(), "cpu%d ", &id) != 1 || !CPU_ISSET(id, &ours)) continue;
+        std::istringstream fields(line.substr(line.find(' ')));
+        double user = 0, nice = 0, system = 0, idle = 0, io = 0, irq = 0, soft = 0, steal = 0;
+        fields >> user >> nice >> system >> idle >> io >> irq >> soft >> steal;
+        const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
+        all.push_back({id, (user + nice + system + irq + soft + steal) * tick, steal * tick});
+    }
+    return all;
+}
+
+std::string percent(double share) { return std::to_string((int)(share * 100 + 0.5)) + " %"; }
+
+}  // namespace
+
+Counters count() {
+    rusage own{};
+    getrusage(RUSAGE_SELF, &own);
+    return {now(), cores(), waiting(), own.ru_nivcsw};
+}
+
+Load between(const Counters &before, const Counters &after) {
+    Load load;
+    load.seconds = after.now - before.now;
+    load.waiting = (after.waiting - before.waiting) / load.seconds;
+    load.switches = after.switches - before.switches;
+    for (size_t i = 0; i < std::min(before.cores.size(), after.cores.size()); i++) {
+        const Counters::Core &a = before.cores[i], &b = after.cores[i];
+        load.cores.push_back({b.id, (b.busy - a.busy) / load.seconds, (b.stolen - a.stolen) / load.seconds});
+    }
+    return load;
+}
+
+Load load_of_others(double seconds) {
+    const Counters before = count();
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    return between(before, count());
+}
+
+std::string crowded(const Load &load, int threads) {
+    std::string busy;
+    int idle = 0;
+    for (const auto &core : load.cores) {
+        if (core.busy < busy_from) idle++;
+        else busy += (busy.empty() ? "" : ", ") + std::to_string(core.id) + " (" + percent(core.busy) + ")";
+    }
+    if (idle >= threads || busy.empty()) return "";
+    return "others keep core " + busy + " busy: " + std::to_string(idle) + " of " + std::to_string(load.cores.size()) + " are idle for " + std::to_string(threads) +
+           (threads == 1 ? " thread" : " threads") + (load.waiting > 0.01 ? "; tasks wait for a core " + percent(load.waiting) + " of the time" : "");
+}
+
+bool disturbed(const Load &load) {
+    constexpr double switches_per_second = 20, stolen = 0.01;
+    double most = 0;
+    for (const auto &core : load.cores) most = std::max(most, core.stolen);
+    return (double)load.switches > 1 + switches_per_second * load.seconds || most > stolen;
+}
+
+void wait_quiet(int threads, double seconds) {
+    const double begin = now();
+    for (;;) {
+        const std::string why = crowded(load_of_others(0.5), threads);
+        const double waited = now() - begin;
+        if (!why.empty() && waited < seconds) continue;
+        std::printf(why.empty() ? "waited %.1f s, now it is quiet\n" : "waited %.1f s in vain\n", waited);
+        return;
+    }
+}
+
+}  // namespace halyard::command

@@ -1,0 +1,42 @@
+// Load: who else uses the cores on which something is to be timed, before and while it is.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace halyard::command {
+
+// What Linux counts: monotonic, in seconds.
+struct Counters {
+    struct Core {
+        int id = 0;
+        double busy = 0, stolen = 0;  // stolen: given to other virtual machines
+    };
+    double now = 0;
+    std::vector<Core> cores;  // those that this process may run on
+    double waiting = 0;       // time in which some task had to wait for a core (PSI); 0 where the kernel doesn't tell
+    long switches = 0;        // times that a thread of this process lost its core
+};
+Counters count();
+
+// Between two counts.
+struct Load {
+    std::vector<Counters::Core> cores;  // shares of the time
+    double seconds = 0, waiting = 0;    // waiting: a share
+    long switches = 0;
+};
+Load between(const Counters &before, const Counters &after);
+
+// Of others: over `seconds` in which this process sleeps.
+Load load_of_others(double seconds = 0.1);
+
+// Why threads can't be timed under this load of others: "cores 0 (99 %), 1 (85 %) of 0-3 are busy, 3 threads need as many idle
+// ones"; "" = they can.
+std::string crowded(const Load &load, int threads);
+
+// Did others take the time from a stretch of measuring? By involuntary context switches and stolen time.
+bool disturbed(const Load &load);
+
+// Sleeps until others leave room for `threads`, `seconds` at most, and says so.
+void wait_quiet(int threads, double seconds);
+
+}  // namespace halyard::command

@@ -1,0 +1,53 @@
+#include "tools/halyard/shape_set.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "registry/error.h"
+#include "tools/halyard/picks.h"
+
+namespace halyard::command {
+namespace {
+namespace fs = std::filesystem;
+
+fs::path folder() { return fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "share/halyard/shapes"; }
+
+std::string trimmed(const std::string &s) {
+    const size_t from = s.find_first_not_of(" \t\r");
+    return from == std::string::npos ? "" : s.substr(from, s.find_last_not_of(" \t\r") - from + 1);
+}
+
+}  // namespace
+
+std::vector<std::string> shape_set_names() {
+    std::vector<std::string> names;
+    std::error_code none;
+    for (auto &entry : fs::directory_iterator(folder(), none)) names.push_back(entry.path().stem());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+std::vector<ShapeLine> shape_set(const std::string &name, const std::string &op) {
+    const auto names = shape_set_names();
+    const bool known = std::find(names.begin(), names.end(), name) != names.end();
+    std::ifstream file(known ? folder() / (name + ".txt") : fs::path(name));
+    if (!file || fs::is_directory(name)) throw IoError(name, "no such file, and no such set of shapes; there are " + listed(names));
+    std::vector<ShapeLine> lines;
+    int number = 0;
+    for (std::string text; std::getline(file, text);) {
+        number++;
+        const size_t hash = text.find('#');
+        const std::string problem = trimmed(text.substr(0, hash)), note = hash == std::string::npos ? "" : trimmed(text.substr(hash + 1));
+        if (problem.empty()) continue;
+        const size_t space = problem.find(' ');
+        if (space == std::string::npos) throw IoError(name, "line " + std::to_string(number) + ": '" + problem + "' is no op and its problem");
+        const ShapeLine line{problem.substr(0, space), trimmed(problem.substr(space)), note};
+        const bool again = std::any_of(lines.begin(), lines.end(), [&](const ShapeLine &l) { return l.op == line.op && l.problem == line.problem; });
+        if (!again && (op.empty() || op == line.op)) lines.push_back(line);
+    }
+    if (lines.empty()) throw IoError(name, op.empty() ? "has no problems" : "has no problems of " + op);
+    return lines;
+}
+
+}  // namespace halyard::command

@@ -1,0 +1,20 @@
+// Shape sets: problems of whole networks, as text files: one problem per line, its op first.
+//   conv2d n=1 c=64 h=56 w=56 o=64 u=3 v=3 pad_mode=same  # layer1.0.conv2
+#pragma once
+#include <string>
+#include <vector>
+
+namespace halyard::command {
+
+struct ShapeLine {
+    std::string op, problem, note;  // note: what follows '#'
+};
+
+// A file, or the name of a set that comes with the kit (bench/shapes). With `op` given, that op's lines only; the same problem
+// stands there once, with its first note. Throws IoError for what is neither, naming the sets there are, for a line without a
+// problem, and where no line is the op's.
+std::vector<ShapeLine> shape_set(const std::string &name, const std::string &op = "");
+
+std::vector<std::string> shape_set_names();
+
+}  // namespace halyard::command
