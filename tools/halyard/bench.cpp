@@ -144,6 +144,7 @@ int bench(Options o) {
     int argc = 1;
     benchmark::Initialize(&argc, argv);
     print_machine();
+    add_context();
     bool kept = true;
     Runs runs;
     for (auto &c : cases) {

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -12,8 +13,6 @@
 
 namespace halyard::command {
 namespace {
-
-constexpr double busy_from = 0.15;  // of a core's time: an idle desktop stays below it
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -44,7 +43,7 @@ std::vector<Counters::Core> cores() {
     return all;
 }
 
-std::string percent(double share) { return std::to_string((int)(share * 100 + 0.5)) + " %"; }
+std::string percent(double share) { return std::to_string((int)(std::min(share, 1.0) * 100 + 0.5)) + " %"; }  // ticks come in lumps
 
 }  // namespace
 
@@ -76,7 +75,7 @@ std::string crowded(const Load &load, int threads) {
     std::string busy;
     int idle = 0;
     for (const auto &core : load.cores) {
-        if (core.busy < busy_from) idle++;
+        if (!core.is_busy()) idle++;
         else busy += (busy.empty() ? "" : ", ") + std::to_string(core.id) + " (" + percent(core.busy) + ")";
     }
     if (idle >= threads || busy.empty()) return "";

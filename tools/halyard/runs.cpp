@@ -1,10 +1,12 @@
 #include "tools/halyard/runs.h"
 
+#include <cmath>
 #include <fstream>
 
 #include "registry/error.h"
 #include "tools/halyard/load.h"
 #include "tools/halyard/machine.h"
+#include "tools/halyard/table.h"
 
 namespace halyard::command {
 namespace {
@@ -40,10 +42,25 @@ void collect(const std::deque<Subject> &subjects, const std::string &name, const
             all[r].report_label = again;
             all[r].family_index = (int64_t)runs.size();
             all[r].repetitions = (int64_t)all.size(), all[r].repetition_index = (int64_t)r;
-            for (auto &[key, value] : counters_of(s)) all[r].counters[key] = value;
+            for (auto &[key, value] : counters_of(s))
+                if (std::isfinite(value)) all[r].counters[key] = value;  // JSON has no other numbers
         }
         runs.push_back(std::move(all));
     }
+}
+
+void add_context() {
+    std::ifstream file("/proc/self/cmdline");
+    std::string command, word;
+    while (std::getline(file, word, '\0')) command += (command.empty() ? "" : " ") + (word.find(' ') == std::string::npos ? word : "'" + word + "'");
+    const Load load = load_of_others();
+    int busy = 0;
+    for (auto &core : load.cores) busy += core.is_busy();
+    benchmark::AddCustomContext("command", command);
+    benchmark::AddCustomContext("cpu", processor());
+    benchmark::AddCustomContext("isa", name_of(host_isa()));
+    benchmark::AddCustomContext("busy_cores", std::to_string(busy) + " of " + std::to_string(load.cores.size()));
+    benchmark::AddCustomContext("cpu_pressure", text_of("%.3f", load.waiting));
 }
 
 void save_json(const std::string &path, const Runs &runs) {

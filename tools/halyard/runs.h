@@ -17,6 +17,9 @@ using Runs = std::vector<std::vector<benchmark::BenchmarkReporter::Run>>;
 // broke its contract gets a run with the error in place of times. docs/command.md lists the counters.
 void collect(const std::deque<Subject> &subjects, const std::string &name, const std::string &again, Runs &runs);
 
+// What the file says about the machine and this run, beside what Google Benchmark finds out itself. Before anything is timed.
+void add_context();
+
 // Throws IoError.
 void save_json(const std::string &path, const Runs &runs);
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "primitives/library.h"
 #include "registry/error.h"
 #include "tools/halyard/picks.h"
 
@@ -12,6 +13,16 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path folder() { return fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "share/halyard/shapes"; }
+
+// The ops that a line's first word means.
+std::vector<std::string> ops_of(const std::string &word) {
+    if (word != "elementwise" && word != "reduction") return {word};
+    const Form form = word == "elementwise" ? Form::elementwise : Form::reduction;
+    std::vector<std::string> names;
+    for (const RegisteredOp *op : library().ops())
+        if (op->record.form == form) names.push_back(op->record.name);
+    return names;
+}
 
 std::string trimmed(const std::string &s) {
     const size_t from = s.find_first_not_of(" \t\r");
@@ -42,9 +53,11 @@ std::vector<ShapeLine> shape_set(const std::string &name, const std::string &op)
         if (problem.empty()) continue;
         const size_t space = problem.find(' ');
         if (space == std::string::npos) throw IoError(name, "line " + std::to_string(number) + ": '" + problem + "' is no op and its problem");
-        const ShapeLine line{problem.substr(0, space), trimmed(problem.substr(space)), note};
-        const bool again = std::any_of(lines.begin(), lines.end(), [&](const ShapeLine &l) { return l.op == line.op && l.problem == line.problem; });
-        if (!again && (op.empty() || op == line.op)) lines.push_back(line);
+        for (auto &name_of_op : ops_of(problem.substr(0, space))) {
+            const ShapeLine line{name_of_op, trimmed(problem.substr(space)), note};
+            const bool again = std::any_of(lines.begin(), lines.end(), [&](const ShapeLine &l) { return l.op == line.op && l.problem == line.problem; });
+            if (!again && (op.empty() || op == line.op)) lines.push_back(line);
+        }
     }
     if (lines.empty()) throw IoError(name, op.empty() ? "has no problems" : "has no problems of " + op);
     return lines;

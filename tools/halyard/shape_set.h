@@ -1,5 +1,6 @@
 // Shape sets: problems of whole networks, as text files: one problem per line, its op first.
 //   conv2d n=1 c=64 h=56 w=56 o=64 u=3 v=3 pad_mode=same  # layer1.0.conv2
+// In place of an op, `elementwise` and `reduction` mean every op of that form.
 #pragma once
 #include <string>
 #include <vector>

@@ -69,7 +69,7 @@ std::vector<std::string> problems_of(const OpRecord &op) {
 }
 
 Trial::Trial(const RegisteredOp &which, const std::string &problem, const std::string &set, const std::vector<std::string> &more)
-    : op(which), text(problem), attrs(which.record) {
+    : op(which), text(problem), attrs(which.record, check::parse_sample(which.record, problem).attrs) {
     const check::Sample s = check::parse_sample(op.record, text);
     const std::vector<DType> dtypes = dtypes_from(op, set);
     std::map<std::string, std::string> given = s.attrs;
