@@ -1,5 +1,5 @@
 # What `make install` copies: the libraries, the command, headers, the CMake package, the templates of `halyard new` and
-# the shape sets of `halyard bench`.
+# the shape sets and the Python peers of `halyard bench`.
 # Included last by the kit's own CMakeLists.txt.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -24,6 +24,8 @@ endforeach()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/halyard/templates/" DESTINATION "${_templates}")
 install(DIRECTORY "${CMAKE_BINARY_DIR}/share/halyard/report" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/bench/shapes" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/bench/shapes" "${PROJECT_SOURCE_DIR}/bench/peers" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard"
+  FILES_MATCHING PATTERN "*.txt" PATTERN "driver*.py")
 
 configure_package_config_file(cmake/HalyardConfig.cmake.in "${CMAKE_BINARY_DIR}/package/HalyardConfig.cmake" INSTALL_DESTINATION "${_package}")
 write_basic_package_version_file("${CMAKE_BINARY_DIR}/package/HalyardConfigVersion.cmake" COMPATIBILITY SameMinorVersion)

@@ -51,6 +51,7 @@ std::string again(const Options &o, const ShapeLine &c) {
     if (!s.variant.empty()) text += " --variant " + s.variant;
     if (s.picks) text += " --picks";
     if (s.cold) text += " --cold";
+    if (!s.frameworks.empty()) text += " --peers " + listed(s.frameworks, ",") + " --python " + s.python;
     if (!o.pair.empty()) text += " --compare " + listed(o.pair, " ");
     for (auto &path : loaded_libraries()) text += " --kernels " + path;
     return text + " --rounds " + std::to_string(o.timing.rounds) + " --min-time " + text_of("%g", o.timing.min_time);
@@ -78,7 +79,7 @@ void print_rounds(const Rounds &r) {
 Column beside_column(const std::string &title) {
     auto text = [](const Subject &s) {
         if (!s.beside) return std::string();
-        return s.dispatched ? text_of("noise %.1f %%", s.beside->noise * 100) : text_of(*s.beside);
+        return s.dispatched ? noise_text(*s.beside) : text_of(*s.beside);
     };
     return {title, text, true};
 }
@@ -87,7 +88,7 @@ Column beside_column(const std::string &title) {
 void print_pairs(const std::deque<Subject> &pairs) {
     for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
         const Subject &a = pairs[i], &b = pairs[i + 1];
-        std::printf("  threads: %d  %s against %s: %s; noise %.1f %%\n", a.threads, a.label.c_str(), b.label.c_str(), text_of(*a.beside).c_str(), a.beside->noise * 100);
+        std::printf("  threads: %d  %s against %s: %s; %s\n", a.threads, a.label.c_str(), b.label.c_str(), text_of(*a.beside).c_str(), noise_text(*a.beside).c_str());
     }
 }
 
@@ -172,6 +173,10 @@ void add_bench(CLI::App &app, Run &chosen) {
     sub->add_option("--variant", o->selection.variant, "Only this variant");
     sub->add_option("--compare", o->pair, "Is A faster than B? Labels of the table, or chosen; +5% slows that one down")->expected(2)->type_name("A B");
     sub->add_option("--threads", o->selection.threads, "Numbers of threads to time: 1,2")->delimiter(',')->check(CLI::Range(1, 1024));
+    sub->add_option("--peers", o->selection.frameworks, "Python frameworks in the same rounds: pytorch,onnxruntime,mindspore")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"pytorch", "onnxruntime", "mindspore"}));
+    sub->add_option("--python", o->selection.python, "The interpreter that has them")->capture_default_str();
     sub->add_flag("--picks", o->selection.picks, "Other values of the schedules' free choices too, compiled now");
     sub->add_flag("--cold", o->selection.cold, "From memory: calls go round copies of the tensors that no cache holds");
     sub->add_option("--wait-quiet", o->wait_quiet, "Wait up to so many seconds until others leave the cores alone")->check(CLI::Range(0.0, 86400.0));

@@ -65,6 +65,8 @@ std::string text_of(const Comparison &c) {
     return (faster ? "faster by " : "slower by ") + factor_text(faster ? 1 / c.ratio : c.ratio) + interval;
 }
 
+std::string noise_text(const Comparison &c) { return std::isfinite(c.noise) ? text_of("noise %.1f %%", c.noise * 100) : "noise unknown"; }
+
 std::vector<std::string> regrets(const std::deque<Subject> &subjects) {
     std::vector<std::string> lines;
     for (const Subject &chosen : subjects) {
@@ -106,6 +108,7 @@ std::deque<Subject> pair_of(const std::string &op, const std::deque<Subject> &su
                 if (s.threads == n && (s.label == label || (label == "chosen" && s.dispatched))) found = &s;
             if (!found) throw DispatchError(op, "nothing to time is called '" + label + "' here");
             if (!found->verdict.breach.empty() && !found->peer) throw DispatchError(op, label + " breaks its contract: " + found->verdict.breach);
+            if (share > 0 && found->timed) throw DispatchError(op, label + " times itself, so that it can't be slowed down");
             pairs.push_back(share > 0 ? slowed(*found, share) : *found);
             pairs.back().label += wanted.substr(label.size());
             pairs.back().controlled = pairs.size() % 2 == 0;

@@ -16,6 +16,8 @@ void compare_with_chosen(std::deque<Subject> &subjects);
 
 std::string text_of(const Comparison &c);  // "slower by 1.15 (1.12..1.18)", "cannot tell (0.98..1.03)"
 
+std::string noise_text(const Comparison &c);  // "noise 0.4 %"
+
 // A line for each number of threads for which another kernel is faster than the chosen one.
 std::vector<std::string> regrets(const std::deque<Subject> &subjects);
 

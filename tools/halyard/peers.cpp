@@ -11,18 +11,10 @@ namespace {
 namespace fs = std::filesystem;
 
 void set_environment(const std::string &isa) {
-    struct Setting {
-        const char *name, *value;
-    };
-    // A worker that spins after its call returned holds a core of whoever runs next (docs/performance.md).
-    std::vector<Setting> settings = {{"OPENBLAS_THREAD_TIMEOUT", "4"}, {"OMP_WAIT_POLICY", "passive"}};
-    if (isa == "avx512") settings.insert(settings.end(), {{"OPENBLAS_CORETYPE", "SkylakeX"}, {"ONEDNN_MAX_CPU_ISA", "AVX512_CORE"}});
-    if (isa == "avx2") settings.insert(settings.end(), {{"OPENBLAS_CORETYPE", "Haswell"}, {"ONEDNN_MAX_CPU_ISA", "AVX2"}});
-    if (isa == "baseline") settings.insert(settings.end(), {{"OPENBLAS_CORETYPE", "Nehalem"}, {"ONEDNN_MAX_CPU_ISA", "SSE41"}});
     std::printf("peers run with");
-    for (auto &s : settings) {
-        setenv(s.name, s.value, 0);
-        std::printf(" %s=%s", s.name, std::getenv(s.name));
+    for (auto &[name, value] : peer_environment(isa)) {
+        setenv(name.c_str(), value.c_str(), 0);
+        std::printf(" %s=%s", name.c_str(), std::getenv(name.c_str()));
     }
     std::printf("\n");
 }
@@ -43,6 +35,15 @@ std::vector<PeersOf> open_modules(const std::string &isa) {
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string, std::string>> peer_environment(const std::string &isa) {
+    // A worker that spins after its call returned holds a core of whoever runs next (docs/performance.md).
+    std::vector<std::pair<std::string, std::string>> all = {{"OPENBLAS_THREAD_TIMEOUT", "4"}, {"OMP_WAIT_POLICY", "passive"}};
+    if (isa == "avx512") all.insert(all.end(), {{"OPENBLAS_CORETYPE", "SkylakeX"}, {"ONEDNN_MAX_CPU_ISA", "AVX512_CORE"}});
+    if (isa == "avx2") all.insert(all.end(), {{"OPENBLAS_CORETYPE", "Haswell"}, {"ONEDNN_MAX_CPU_ISA", "AVX2"}});
+    if (isa == "baseline") all.insert(all.end(), {{"OPENBLAS_CORETYPE", "Nehalem"}, {"ONEDNN_MAX_CPU_ISA", "SSE41"}});
+    return all;
+}
 
 std::vector<Peer> peers_for(const PeerTask &task, const std::string &isa) {
     static const std::vector<PeersOf> modules = open_modules(isa);

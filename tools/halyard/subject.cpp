@@ -9,6 +9,7 @@
 #include "registry/dispatch.h"
 #include "registry/parallel.h"
 #include "tools/halyard/peers.h"
+#include "tools/halyard/python_peers.h"
 
 namespace halyard::command {
 namespace {
@@ -134,7 +135,8 @@ std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const
     const Plan chosen = make_plan(t.op, metas_of(t), t.attrs);
     auto add = [&](Subject subject) {
         set_threads(subject.threads);
-        for (const Tensor &y : subject.out) std::memset(y.raw(), 0xFF, y.bytes());  // the last one's answer is no answer of this one
+        if (!subject.timed)
+            for (const Tensor &y : subject.out) std::memset(y.raw(), 0xFF, y.bytes());  // the last one's answer is no answer of this one
         subject.run();
         if (subject.computes && expected.known()) subject.verdict = expected.judge(subject.out);
         all.push_back(std::move(subject));
@@ -164,9 +166,10 @@ std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const
             subject.run = in_turn(std::move(runs));
             add(std::move(subject));
         }
+        const std::string limit = s.isa == "all" ? "" : s.isa;
         std::map<std::string, std::vector<Peer>> peers;
         for (const Tensors &x : copies)
-            for (Peer &p : peers_for({t.op, t.attrs, chosen.dims, x.in, x.out, threads}, s.isa == "all" ? "" : s.isa)) peers[p.name].push_back(std::move(p));
+            for (Peer &p : peers_for({t.op, t.attrs, chosen.dims, x.in, x.out, threads}, limit)) peers[p.name].push_back(std::move(p));
         for (auto &[name, same] : peers) {
             if (!wanted(s, name, false)) continue;
             Subject subject{name, threads, true, same[0].computes, false, copies[0].out, {}};
@@ -175,6 +178,9 @@ std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const
             subject.run = in_turn(std::move(runs));
             add(std::move(subject));
         }
+        const PeerTask task{t.op, t.attrs, chosen.dims, t.in, like, threads};
+        for (Subject &subject : python_peers_for({s.frameworks, s.python}, task, copies.size(), limit, refused))
+            if (wanted(s, subject.label, false)) add(std::move(subject));
     }
     return all;
 }

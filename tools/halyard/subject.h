@@ -35,6 +35,8 @@ struct Selection {
     std::vector<int> threads;
     bool picks = false;  // kernels with other values of the schedule's free choices too, from the JIT
     std::vector<std::string> only;  // only these labels; "chosen" = the dispatched kernel; empty = all
+    std::vector<std::string> frameworks;  // peers in Python
+    std::string python = "python3";
     bool cold = false;   // calls go round copies of the tensors that together are four times as large as the last cache
 };
 

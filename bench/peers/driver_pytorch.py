@@ -1,0 +1,142 @@
+"""PyTorch. Results are allocated by each call, as in its users' programs; gradients are its own backward kernels, without a tape."""
+import os
+
+import torch
+import torch.nn.functional as F
+from driver_task import Unsupported
+
+aten = torch.ops.aten
+
+UNARY = {
+    "gelu": F.gelu, "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"), "hard_sigmoid": F.hardsigmoid, "hard_swish": F.hardswish,
+    "logsigmoid": F.logsigmoid, "mish": F.mish, "relu6": F.relu6, "silu": F.silu, "softplus": F.softplus, "softsign": F.softsign,
+    "is_nan": torch.isnan, "is_inf": torch.isinf, "is_finite": torch.isfinite, "copy": torch.clone,
+}
+for same in ("abs acos asin atan ceil cos cosh erf erfc exp exp2 expm1 floor log log1p log2 logical_not neg reciprocal relu round rsqrt sigmoid sign "
+             "sin sinh sqrt square tan tanh trunc").split():
+    UNARY[same] = getattr(torch, same)
+BINARY = {
+    "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "pow": torch.pow, "atan2": torch.atan2, "maximum": torch.maximum,
+    "minimum": torch.minimum, "floor_mod": torch.remainder, "floor_div": torch.floor_divide, "equal": torch.eq, "not_equal": torch.ne, "less": torch.lt,
+    "less_equal": torch.le, "greater": torch.gt, "greater_equal": torch.ge, "logical_and": torch.logical_and, "logical_or": torch.logical_or,
+    "squared_difference": lambda a, b: torch.square(a - b), "add_relu": lambda a, b: torch.relu_(a + b), "select": torch.where,
+}
+UNARY_DX = {  # of y or x, whichever is the first input, and dy
+    "relu_dx": lambda y, dy: aten.threshold_backward(dy, y, 0), "sigmoid_dx": lambda y, dy: aten.sigmoid_backward(dy, y),
+    "tanh_dx": lambda y, dy: aten.tanh_backward(dy, y), "exp_dx": lambda y, dy: dy * y, "gelu_dx": lambda x, dy: aten.gelu_backward(dy, x),
+    "gelu_tanh_dx": lambda x, dy: aten.gelu_backward(dy, x, approximate="tanh"), "silu_dx": lambda x, dy: aten.silu_backward(dy, x),
+    "mish_dx": lambda x, dy: aten.mish_backward(dy, x), "hard_swish_dx": lambda x, dy: aten.hardswish_backward(dy, x),
+    "hard_sigmoid_dx": lambda x, dy: aten.hardsigmoid_backward(dy, x), "softplus_dx": lambda x, dy: aten.softplus_backward(dy, x, 1, 20),
+    "relu6_dx": lambda x, dy: aten.hardtanh_backward(dy, x, 0, 6), "abs_dx": lambda x, dy: dy * torch.sign(x),
+}
+ROWS_DX = {"softmax_dx": aten._softmax_backward_data, "log_softmax_dx": aten._log_softmax_backward_data}
+
+
+class Framework:
+    def __init__(self, threads, isa):
+        # oneDNN, which is most of it, is limited by its variable; the rest asks this one, before the first op.
+        if isa:
+            os.environ["ATEN_CPU_CAPABILITY"] = {"baseline": "default"}.get(isa, isa)
+        torch.set_num_threads(threads)
+        self.name = "PyTorch " + torch.__version__.split("+")[0]
+
+    def prepare(self, task):
+        x = [torch.from_numpy(a) for a in task.inputs]
+        x = [t.to(torch.bfloat16) if dtype == "bf16" else t for t, dtype in zip(x, task.dtypes)]
+        call = self.call(task, x)
+
+        def run():
+            with torch.inference_mode():
+                return call()
+        return run
+
+    def call(self, task, x):
+        op, a = task.op, task.attrs
+        if op == "leaky_relu":
+            return lambda: F.leaky_relu(x[0], a["alpha"])
+        if op == "elu":
+            return lambda: F.elu(x[0], a["alpha"])
+        for table in (UNARY, BINARY, UNARY_DX):
+            if op in table:
+                function = table[op]
+                return lambda: function(*x)
+        if op in ("softmax", "log_softmax"):
+            function = getattr(torch, op)
+            return lambda: function(x[0], a["axis"])
+        if op in ROWS_DX:
+            return lambda: ROWS_DX[op](x[1], x[0], a["axis"], x[0].dtype)
+        if op.startswith("reduce_") or op.startswith("arg"):
+            return self.reduction(task, x)
+        if op == "matmul":
+            left = x[0].transpose(-1, -2) if a["transpose_a"] else x[0]
+            right = x[1].transpose(-1, -2) if a["transpose_b"] else x[1]
+            return lambda: torch.matmul(left, right)
+        if op.startswith("conv2d"):
+            return self.convolution(task, x)
+        if "pool2d" in op:
+            return self.pooling(task, x)
+        if op.endswith("softmax_cross_entropy"):
+            label = x[1].long() if op.startswith("sparse") else x[1]
+            return lambda: F.cross_entropy(x[0], label, reduction="none")
+        if op.endswith("softmax_cross_entropy_dlogits"):
+            return self.cross_entropy_gradient(task, x)
+        raise Unsupported("no such op in bench/peers/driver_pytorch.py")
+
+    def reduction(self, task, x):
+        op = task.op
+        if op.startswith("arg"):
+            function = getattr(torch, op)
+            return lambda: function(x[0], task.attrs["axis"])
+        functions = {"reduce_sum": torch.sum, "reduce_mean": torch.mean, "reduce_max": torch.amax, "reduce_min": torch.amin}
+        if op not in functions:
+            raise Unsupported("no such op in bench/peers/driver_pytorch.py")
+        axes = task.axes()
+        return lambda: functions[op](x[0], axes)
+
+    def convolution(self, task, x):
+        a, mask = task.attrs, [task.op == "conv2d_dx", task.op == "conv2d_dweight", False]
+        task.require(not a["data_format"], "NHWC")
+        top, bottom, left, right = task.pads()
+        if task.op == "conv2d" and (top != bottom or left != right):
+            return lambda: F.conv2d(F.pad(x[0], (left, right, top, bottom)), x[1], None, a["stride"], 0, a["dilation"], a["group"])
+        pads = task.even_pads()
+        if task.op == "conv2d":
+            return lambda: F.conv2d(x[0], x[1], None, a["stride"], pads, a["dilation"], a["group"])
+        data, weight, dy = x
+        return lambda: aten.convolution_backward(dy, data, weight, None, a["stride"], pads, a["dilation"], False, [0, 0], a["group"], mask)[0 if mask[0] else 1]
+
+    def pooling(self, task, x):
+        a, pads = task.attrs, task.even_pads()
+        task.require(not a["data_format"], "NHWC")
+        size, stride = a["kernel_size"], a["stride"]
+        task.require(all(2 * pad <= k for pad, k in zip(pads, size)), "padding of more than half a window")
+        count = bool(a.get("count_include_pad", 1))
+        if task.op == "max_pool2d":
+            return lambda: F.max_pool2d(x[0], size, stride, pads)
+        if task.op == "avg_pool2d":
+            return lambda: F.avg_pool2d(x[0], size, stride, pads, False, count)
+        if task.op == "avg_pool2d_dx":
+            return lambda: aten.avg_pool2d_backward(x[1], x[0], size, stride, pads, False, count, None)
+        if task.op == "max_pool2d_dx":
+            places = F.max_pool2d(x[0], size, stride, pads, return_indices=True)[1]  # kept from the forward pass
+            return lambda: aten.max_pool2d_with_indices_backward(x[2], x[0], size, stride, pads, [1, 1], False, places)
+        raise Unsupported("no such op in bench/peers/driver_pytorch.py")
+
+    def cross_entropy_gradient(self, task, x):
+        """From the log-probabilities that the forward pass keeps."""
+        logs = torch.log_softmax(x[0], -1)
+        if task.op.startswith("sparse"):
+            labels, count = x[1].long(), torch.tensor(float(x[1].numel()))
+
+            def of_logs():
+                return aten.nll_loss_backward(x[2], logs, labels, None, 0, -100, count)
+        else:
+            def of_logs():
+                return -x[2].unsqueeze(-1) * x[1]
+        return lambda: aten._log_softmax_backward_data(of_logs(), logs, -1, logs.dtype)
+
+    def arrays(self, result):
+        return [(result.float() if result.dtype == torch.bfloat16 else result).numpy()]
+
+    def wait(self):
+        pass

@@ -1,0 +1,27 @@
+// Child: a process that answers a line with a line.
+#pragma once
+#include <sys/types.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace halyard::command {
+
+class Child {
+public:
+    // `environment` is set in the child, beside what this process has. Its standard error is thrown away.
+    Child(const std::vector<std::string> &command, const std::map<std::string, std::string> &environment);
+    ~Child();  // closes its input and waits for its end
+    Child(const Child &) = delete;
+
+    // The child's next line, after `line` was written to it ("" writes nothing). "" = it ended, or never began.
+    std::string answer(const std::string &line);
+
+private:
+    pid_t pid_ = -1;
+    int in_ = -1, out_ = -1;  // ours: what it reads, what it writes
+    std::string rest_;        // read, but not asked for yet
+};
+
+}  // namespace halyard::command
