@@ -115,6 +115,8 @@ bool bench_case(const Options &o, const ShapeLine &c, Runs &runs) {
     auto columns = columns_of(subjects, work, expected);
     if (o.pair.empty()) columns.insert(columns.begin() + 2, beside_column("beside *"));
     print_table(subjects, columns);
+    for (auto &s : subjects)
+        if (!s.imprecise.empty() && s.threads == subjects[0].threads) std::printf("  ! %s leaves our error bound: %s\n", s.label.c_str(), s.imprecise.c_str());
     for (auto &r : refused) std::printf("    not for this shape: %s\n", r.c_str());
     std::printf("  error: max |error| / max |expected|, against %s\n",
                 expected.known() ? expected.source().c_str() : "nothing: too large for the reference, and there is no f64 kernel");

@@ -24,6 +24,7 @@ struct Subject {
     std::function<double(double seconds)> timed = {};  // times itself, in calls that fill so long: seconds per call
     bool controlled = false;                       // timed twice in each round
     Expected::Verdict verdict = {};
+    std::string imprecise = {};                    // a peer's breach that doesn't make it another function: it keeps its time
     std::vector<double> seconds = {}, again = {};  // per call, one of each round; again: of the control
     std::optional<Comparison> beside = {};         // the chosen kernel with as many threads, or the second one of --compare
     std::map<std::string, double> counters = {};   // beside its times in the JSON file
