@@ -49,7 +49,8 @@ TEST(ShapeSet, Resnet50AndMobilenetHaveTheMultiplicationsTheyAreKnownFor) {
             const size_t more = line.note.find(" and ");
             if (more != std::string::npos) times += std::stod(line.note.substr(more + 5));
             auto at = [&](const char *name) { return (double)t.dims.at(name); };
-            products += times * (line.op == "matmul" ? at("m") * at("n") * at("k") : at("n") * at("o") * at("oh") * at("ow") * at("c") * at("u") * at("v") / at("group"));
+            products += times * (line.op == "matmul" ? at("m") * at("n") * at("k")
+                                                     : at("n") * at("o") * at("oh") * at("ow") * at("c") * at("u") * at("v") / at("group"));
         }
         return products;
     };

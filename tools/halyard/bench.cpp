@@ -70,7 +70,8 @@ void gate(const Options &o) {
 
 void print_rounds(const Rounds &r) {
     if (r.repeated + r.disturbed == 0) return;
-    std::printf("  warning: others disturbed %d rounds, %d of them were repeated: %ld involuntary context switches", r.repeated + r.disturbed, r.repeated, r.switches);
+    std::printf("  warning: others disturbed %d rounds, %d of them were repeated: %ld involuntary context switches", r.repeated + r.disturbed, r.repeated,
+                r.switches);
     if (r.stolen > 0.001) std::printf(", %.1f %% of a core stolen", r.stolen * 100);
     if (r.waiting > 0.01) std::printf(", tasks waited for a core %.0f %% of the time", r.waiting * 100);
     std::printf("\n");
@@ -88,7 +89,8 @@ Column beside_column(const std::string &title) {
 void print_pairs(const std::deque<Subject> &pairs) {
     for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
         const Subject &a = pairs[i], &b = pairs[i + 1];
-        std::printf("  threads: %d  %s against %s: %s; %s\n", a.threads, a.label.c_str(), b.label.c_str(), text_of(*a.beside).c_str(), noise_text(*a.beside).c_str());
+        std::printf("  threads: %d  %s against %s: %s; %s\n", a.threads, a.label.c_str(), b.label.c_str(), text_of(*a.beside).c_str(),
+                    noise_text(*a.beside).c_str());
     }
 }
 
@@ -155,8 +157,9 @@ int bench(Options o) {
         if (!o.json.empty()) save_json(o.json, runs);  // each time: a long set may be interrupted
     }
     if (o.pair.empty())
-        std::printf("\n* = what a call without limits takes; beside it, with 99 %% confidence: faster, slower or cannot tell, against what it differs from itself "
-                    "(noise).\nx PEER: the peer's time over ours, of the minima (of the medians); above 1 ours is faster.\n");
+        std::printf(
+            "\n* = what a call without limits takes; beside it, with 99 %% confidence: faster, slower or cannot tell, against what it differs from itself "
+            "(noise).\nx PEER: the peer's time over ours, of the minima (of the medians); above 1 ours is faster.\n");
     std::printf("%d interleaved rounds of %g s per kernel.\n", o.timing.rounds, o.timing.min_time);
     return kept ? 0 : 1;
 }

@@ -73,11 +73,12 @@ std::vector<std::string> regrets(const std::deque<Subject> &subjects) {
         if (!chosen.dispatched || chosen.seconds.empty()) continue;
         const Subject *best = nullptr;
         for (const Subject &s : subjects)
-            if (!s.peer && s.threads == chosen.threads && s.beside && s.beside->answer == Comparison::faster && (!best || s.beside->ratio < best->beside->ratio))
+            if (!s.peer && s.threads == chosen.threads && s.beside && s.beside->answer == Comparison::faster &&
+                (!best || s.beside->ratio < best->beside->ratio))
                 best = &s;
         if (best)
-            lines.push_back("regret: with threads: " + std::to_string(chosen.threads) + ", " + best->label + " is " + text_of(*best->beside) + " than " + chosen.label +
-                            ", which a call takes");
+            lines.push_back("regret: with threads: " + std::to_string(chosen.threads) + ", " + best->label + " is " + text_of(*best->beside) + " than " +
+                            chosen.label + ", which a call takes");
     }
     return lines;
 }

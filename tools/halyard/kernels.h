@@ -9,7 +9,7 @@ namespace halyard::command {
 // and Error where it has an op that exists already.
 void load_kernels(const std::string &path);
 
-const std::vector<std::string> &loaded_ops();  // of all libraries so far
+const std::vector<std::string> &loaded_ops();        // of all libraries so far
 const std::vector<std::string> &loaded_libraries();  // their paths, as they were given
 
 }  // namespace halyard::command

@@ -79,8 +79,9 @@ std::string crowded(const Load &load, int threads) {
         else busy += (busy.empty() ? "" : ", ") + std::to_string(core.id) + " (" + percent(core.busy) + ")";
     }
     if (idle >= threads || busy.empty()) return "";
-    return "others keep core " + busy + " busy: " + std::to_string(idle) + " of " + std::to_string(load.cores.size()) + " are idle for " + std::to_string(threads) +
-           (threads == 1 ? " thread" : " threads") + (load.waiting > 0.01 ? "; tasks wait for a core " + percent(load.waiting) + " of the time" : "");
+    return "others keep core " + busy + " busy: " + std::to_string(idle) + " of " + std::to_string(load.cores.size()) + " are idle for " +
+           std::to_string(threads) + (threads == 1 ? " thread" : " threads") +
+           (load.waiting > 0.01 ? "; tasks wait for a core " + percent(load.waiting) + " of the time" : "");
 }
 
 bool disturbed(const Load &load) {

@@ -9,7 +9,7 @@ namespace halyard::command {
 struct Counters {
     struct Core {
         int id = 0;
-        double busy = 0, stolen = 0;  // stolen: given to other virtual machines
+        double busy = 0, stolen = 0;                  // stolen: given to other virtual machines
         bool is_busy() const { return busy > 0.15; }  // of shares: an idle desktop's cores stay below
     };
     double now = 0;

@@ -62,14 +62,16 @@ void take(const Json &files, const std::vector<Tensor> &out) {
     for (size_t k = 0; k < out.size(); k++) {
         const std::string path = files.at(k);
         const Tensor y = load_npy(path).to(out[k].dtype());
-        if (y.elements() != out[k].elements()) throw IoError(path, "has " + std::to_string(y.elements()) + " elements, expected " + std::to_string(out[k].elements()));
+        if (y.elements() != out[k].elements())
+            throw IoError(path, "has " + std::to_string(y.elements()) + " elements, expected " + std::to_string(out[k].elements()));
         std::memcpy(out[k].raw(), y.raw(), y.bytes());
     }
 }
 
 }  // namespace
 
-std::vector<Subject> python_peers_for(const PythonPeers &peers, const PeerTask &task, size_t copies, const std::string &isa, std::vector<std::string> &refused) {
+std::vector<Subject> python_peers_for(const PythonPeers &peers, const PeerTask &task, size_t copies, const std::string &isa,
+                                      std::vector<std::string> &refused) {
     std::vector<Subject> all;
     if (peers.frameworks.empty()) return all;
     const fs::path dir = fs::temp_directory_path() / ("halyard_peers_" + std::to_string(getpid()));

@@ -21,9 +21,9 @@ Interval centre_of(const std::vector<double> &values, double confidence);
 struct Comparison {
     enum Answer : int8_t { slower = -1, cannot_tell = 0, faster = 1 };
     static constexpr double confidence = 0.99;
-    Answer answer = cannot_tell;        // A is ...
+    Answer answer = cannot_tell;          // A is ...
     double ratio = 1, low = 0, high = 0;  // time of A over time of B, and its interval
-    double noise = 0;                   // of the control: 0.004 = the same kernel differs from itself by up to 0.4 %
+    double noise = 0;                     // of the control: 0.004 = the same kernel differs from itself by up to 0.4 %
 };
 
 // `control`: B again, in the same rounds. A and B alike, swapping their times in any round changes nothing, as the order was random:

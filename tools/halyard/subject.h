@@ -20,9 +20,9 @@ struct Subject {
     bool peer = false, computes = true;
     bool dispatched = false;  // a call without limits takes this kernel
     std::vector<Tensor> out;
-    std::function<void()> run;                     // fills out
+    std::function<void()> run;                         // fills out
     std::function<double(double seconds)> timed = {};  // times itself, in calls that fill so long: seconds per call
-    bool controlled = false;                       // timed twice in each round
+    bool controlled = false;                           // timed twice in each round
     Expected::Verdict verdict = {};
     std::string imprecise = {};                    // a peer's breach that doesn't make it another function: it keeps its time
     std::vector<double> seconds = {}, again = {};  // per call, one of each round; again: of the control
@@ -34,11 +34,11 @@ struct Subject {
 struct Selection {
     std::string isa = "all", variant;  // "all", or one level
     std::vector<int> threads;
-    bool picks = false;  // kernels with other values of the schedule's free choices too, from the JIT
-    std::vector<std::string> only;  // only these labels; "chosen" = the dispatched kernel; empty = all
+    bool picks = false;                   // kernels with other values of the schedule's free choices too, from the JIT
+    std::vector<std::string> only;        // only these labels; "chosen" = the dispatched kernel; empty = all
     std::vector<std::string> frameworks;  // peers in Python
     std::string python = "python3";
-    bool cold = false;   // calls go round copies of the tensors that together are four times as large as the last cache
+    bool cold = false;  // calls go round copies of the tensors that together are four times as large as the last cache
 };
 
 // The kernels that take the trial's tensors, best first, then the peers, for each number of threads. Every one has run once and

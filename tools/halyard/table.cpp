@@ -41,7 +41,8 @@ std::vector<Column> columns_of(const std::deque<Subject> &subjects, const Work &
         {"min", [](const Subject &s) { return time_text(least(s.seconds)); }},
         {"GFLOP/s", [work](const Subject &s) { return work.flops > 0 && s.computes ? text_of("%.1f", work.flops / least(s.seconds) * 1e-9) : "-"; }},
         {"GB/s", [work](const Subject &s) { return text_of("%.1f", work.bytes / least(s.seconds) * 1e-9); }},
-        {"error", [known = expected.known()](const Subject &s) { return s.computes && known ? text_of("%.2g", s.verdict.error) + (s.imprecise.empty() ? "" : "!") : "-"; }},
+        {"error", [known = expected.known()](
+                      const Subject &s) { return s.computes && known ? text_of("%.2g", s.verdict.error) + (s.imprecise.empty() ? "" : "!") : "-"; }},
     };
     std::vector<std::string> peers;  // in order, each once
     for (const Subject &s : subjects)

@@ -13,9 +13,9 @@ struct Timing {
 
 // How the rounds went.
 struct Rounds {
-    int kept = 0, disturbed = 0;  // disturbed: of those kept
-    int repeated = 0;             // thrown away, because others took their time
-    long switches = 0;            // involuntary context switches
+    int kept = 0, disturbed = 0;                  // disturbed: of those kept
+    int repeated = 0;                             // thrown away, because others took their time
+    long switches = 0;                            // involuntary context switches
     double seconds = 0, stolen = 0, waiting = 0;  // of all rounds; stolen, waiting: shares, stolen of the worst core
 };
 
