@@ -57,17 +57,6 @@ std::string again(const Options &o, const ShapeLine &c) {
     return text + " --rounds " + std::to_string(o.timing.rounds) + " --min-time " + text_of("%g", o.timing.min_time);
 }
 
-// The machine may have become busy since the last case.
-void gate(const Options &o) {
-    const int threads = *std::max_element(o.selection.threads.begin(), o.selection.threads.end());
-    std::string why = crowded(load_of_others(), threads);
-    if (!why.empty() && o.wait_quiet > 0) {
-        wait_quiet(threads, o.wait_quiet);
-        why = crowded(load_of_others(), threads);
-    }
-    if (!why.empty()) std::printf("warning: %s\n", why.c_str());
-}
-
 void print_rounds(const Rounds &r) {
     if (r.repeated + r.disturbed == 0) return;
     std::printf("  warning: others disturbed %d rounds, %d of them were repeated: %ld involuntary context switches", r.repeated + r.disturbed, r.repeated,
@@ -109,7 +98,7 @@ bool bench_case(const Options &o, const ShapeLine &c, Runs &runs) {
     std::printf("\n%s %s %s%s\n", c.op.c_str(), c.problem.c_str(), dtypes.c_str(), c.note.empty() ? "" : ("  # " + c.note).c_str());
     if (!o.pair.empty()) subjects = pair_of(c.op, subjects, o.pair);
     if (subjects.empty()) throw DispatchError(c.op, "no kernel of this selection takes '" + c.problem + "'");
-    gate(o);
+    warn_of_others(*std::max_element(o.selection.threads.begin(), o.selection.threads.end()), o.wait_quiet);  // each time: they come and go
     const Rounds rounds = measure(subjects, o.timing);
     if (o.pair.empty()) compare_with_chosen(subjects);
     else compare_pairs(subjects);
@@ -119,7 +108,8 @@ bool bench_case(const Options &o, const ShapeLine &c, Runs &runs) {
     print_table(subjects, columns);
     for (auto &s : subjects)
         if (!s.imprecise.empty() && s.threads == subjects[0].threads) std::printf("  ! %s leaves our error bound: %s\n", s.label.c_str(), s.imprecise.c_str());
-    for (auto &r : refused) std::printf("    not for this shape: %s\n", r.c_str());
+    if (o.pair.empty())
+        for (auto &r : refused) std::printf("    not for this shape: %s\n", r.c_str());
     std::printf("  error: max |error| / max |expected|, against %s\n",
                 expected.known() ? expected.source().c_str() : "nothing: too large for the reference, and there is no f64 kernel");
     if (o.pair.empty())

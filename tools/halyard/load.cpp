@@ -47,17 +47,18 @@ std::string percent(double share) { return std::to_string((int)(std::min(share, 
 
 }  // namespace
 
-Counters count() {
+Counters count() { return {now(), cores(), waiting()}; }
+
+long involuntary_switches() {
     rusage own{};
     getrusage(RUSAGE_SELF, &own);
-    return {now(), cores(), waiting(), own.ru_nivcsw};
+    return own.ru_nivcsw;
 }
 
 Load between(const Counters &before, const Counters &after) {
     Load load;
     load.seconds = after.now - before.now;
     load.waiting = (after.waiting - before.waiting) / load.seconds;
-    load.switches = after.switches - before.switches;
     for (size_t i = 0; i < std::min(before.cores.size(), after.cores.size()); i++) {
         const Counters::Core &a = before.cores[i], &b = after.cores[i];
         load.cores.push_back({b.id, (b.busy - a.busy) / load.seconds, (b.stolen - a.stolen) / load.seconds});
@@ -91,15 +92,15 @@ bool disturbed(const Load &load) {
     return (double)load.switches > 1 + switches_per_second * load.seconds || most > stolen;
 }
 
-void wait_quiet(int threads, double seconds) {
+void warn_of_others(int threads, double patience) {
+    std::string why = crowded(load_of_others(), threads);
     const double begin = now();
-    for (;;) {
-        const std::string why = crowded(load_of_others(0.5), threads);
-        const double waited = now() - begin;
-        if (!why.empty() && waited < seconds) continue;
-        std::printf(why.empty() ? "waited %.1f s, now it is quiet\n" : "waited %.1f s in vain\n", waited);
-        return;
+    while (!why.empty() && now() - begin < patience) {
+        why = crowded(load_of_others(0.5), threads);
+        if (why.empty()) std::printf("waited %.1f s for others\n", now() - begin);
     }
+    if (!why.empty() && patience > 0) std::printf("waited %.1f s in vain\n", now() - begin);
+    if (!why.empty()) std::printf("warning: %s\n", why.c_str());
 }
 
 }  // namespace halyard::command

@@ -15,7 +15,6 @@ struct Counters {
     double now = 0;
     std::vector<Core> cores;  // those that this process may run on
     double waiting = 0;       // time in which some task had to wait for a core (PSI); 0 where the kernel doesn't tell
-    long switches = 0;        // times that a thread of this process lost its core
 };
 Counters count();
 
@@ -23,21 +22,24 @@ Counters count();
 struct Load {
     std::vector<Counters::Core> cores;  // shares of the time
     double seconds = 0, waiting = 0;    // waiting: a share
-    long switches = 0;
+    long switches = 0;                  // involuntary, of what was being timed; for the caller to fill in
 };
 Load between(const Counters &before, const Counters &after);
 
 // Of others: over `seconds` in which this process sleeps.
 Load load_of_others(double seconds = 0.1);
 
-// Why threads can't be timed under this load of others: "cores 0 (99 %), 1 (85 %) of 0-3 are busy, 3 threads need as many idle
-// ones"; "" = they can.
+// Why `threads` can't be timed under this load of others: "others keep core 0 (99 %), 3 (50 %) busy: 1 of 3 are idle for 2
+// threads"; "" = they can.
 std::string crowded(const Load &load, int threads);
 
-// Did others take the time from a stretch of measuring? By involuntary context switches and stolen time.
-bool disturbed(const Load &load);
+// Prints that, as a warning. First sleeps until others leave room for `threads`, `patience` seconds at most, and says so.
+void warn_of_others(int threads, double patience = 0);
 
-// Sleeps until others leave room for `threads`, `seconds` at most, and says so.
-void wait_quiet(int threads, double seconds);
+// Times that a thread of this process lost its core, so far.
+long involuntary_switches();
+
+// Did others take time from what was being timed? By involuntary context switches and stolen time.
+bool disturbed(const Load &load);
 
 }  // namespace halyard::command

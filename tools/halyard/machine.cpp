@@ -18,10 +18,9 @@ std::string processor() {
 
 void print_machine() {
     double load[1] = {0};
-    const unsigned cores = std::thread::hardware_concurrency();
-    std::printf("%s, %u cores, up to %s\n", processor().c_str(), cores, name_of(host_isa()));
-    if (getloadavg(load, 1) == 1 && load[0] > 0.3)
-        std::printf("warning: the load average is %.2f; others use this machine, trust ratios and minima rather than times\n", load[0]);
+    std::printf("%s, %u cores, up to %s", processor().c_str(), std::thread::hardware_concurrency(), name_of(host_isa()));
+    if (getloadavg(load, 1) == 1 && load[0] > 0.3) std::printf(", load average %.2f", load[0]);
+    std::printf("\n");
 }
 
 }  // namespace halyard::command

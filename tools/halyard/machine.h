@@ -6,7 +6,7 @@ namespace halyard::command {
 
 std::string processor();  // the CPU's name
 
-// The CPU's name, its cores and, when others use them, a warning.
+// The CPU's name, its cores and, when they have had work, the load average: load.h knows who has them now.
 void print_machine();
 
 }  // namespace halyard::command

@@ -9,6 +9,7 @@
 #include "registry/parallel.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/command.h"
+#include "tools/halyard/load.h"
 #include "tools/halyard/machine.h"
 #include "tools/halyard/picks.h"
 #include "tools/halyard/subject.h"
@@ -139,6 +140,7 @@ int profile(const Options &o) {
     if (!s) throw DispatchError(o.op, "nothing was computed for '" + t.text + "'");
 
     print_machine();
+    warn_of_others(threads());
     const std::string kernel = i.dtypes + (i.variant.empty() ? "" : " " + i.variant) + " " + name_of(i.isa);
     std::printf("\n%s %s %s, threads: %d\n", o.op.c_str(), t.text.c_str(), kernel.c_str(), threads());
     for (auto &[name, value] : watched.entry.picks) std::printf("  %s=%lld", name.c_str(), (long long)value);

@@ -42,11 +42,14 @@ public:
             else if (p->calls) bench->Iterations(p->calls)->UseRealTime();
             else bench->MinTime(min_time_)->UseRealTime();
         }
+        switches = 0;
         Collector collector;
         benchmark::RunSpecifiedBenchmarks(&collector, ".");
         benchmark::ClearRegisteredBenchmarks();
         return collector.runs;
     }
+
+    long switches = 0;  // in the last round, while a kernel or a peer of this process ran
 
 private:
     void time(benchmark::State &state, const Place &p) {
@@ -59,7 +62,9 @@ private:
             return;
         }
         if (p.calls > 3) s.run();  // after another subject, caches and branch predictors are that one's
+        const long before = involuntary_switches();
         for (auto _ : state) s.run();
+        switches += involuntary_switches() - before;
     }
     double min_time_;
     bool spinning_ = false;  // threads of a peer may still hold a core for a while
@@ -92,7 +97,8 @@ Rounds measure(std::deque<Subject> &subjects, const Timing &timing) {
         std::shuffle(order.begin(), order.end(), random);
         const Counters before = count();
         const auto taken = clock.round(order);
-        const Load load = between(before, count());
+        Load load = between(before, count());
+        load.switches = clock.switches;
         add(done, load);
         const bool bad = disturbed(load);
         if (bad && done.repeated < timing.rounds / 2) {
