@@ -29,6 +29,8 @@ GRADIENTS = {"relu_dx": (G.ReluGrad, "dy y"), "sigmoid_dx": (G.SigmoidGrad, "y d
 
 
 class Framework:
+    spins = 0.06  # seconds for which its threads look for more work
+
     def __init__(self, threads, isa):
         if isa:
             raise Unsupported(f"can't be limited to {isa}, so that it stays out")

@@ -19,6 +19,8 @@ REDUCTIONS = {"reduce_sum": "ReduceSum", "reduce_mean": "ReduceMean", "reduce_ma
 
 
 class Framework:
+    spins = 0
+
     def __init__(self, threads, isa):
         if isa:
             raise Unsupported(f"can't be limited to {isa}, so that it stays out")

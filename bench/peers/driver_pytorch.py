@@ -33,6 +33,8 @@ ROWS_DX = {"softmax_dx": aten._softmax_backward_data, "log_softmax_dx": aten._lo
 
 
 class Framework:
+    spins = 0
+
     def __init__(self, threads, isa):
         # oneDNN, which is most of it, is limited by its variable; the rest asks this one, before the first op.
         if isa:

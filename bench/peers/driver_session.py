@@ -18,7 +18,7 @@ class Driver:
         for _ in range(question["copies"]):
             self.calls.append(self.framework.prepare(Task(question)))
         results = self.framework.arrays(self.calls[0]())
-        files = [os.path.join(question["dir"], f"{type(self.framework).__name__}_{k}.npy") for k in range(len(results))]
+        files = [os.path.join(question["dir"], f"out_{k}.npy") for k in range(len(results))]
         for file, result in zip(files, results):
             np.save(file, np.ascontiguousarray(result))
         return {"out": files}
@@ -48,3 +48,5 @@ class Driver:
             return {"refused": str(e)}
         except Exception as e:  # whatever the framework throws is the answer
             return {"refused": f"{type(e).__name__}: {e}".splitlines()[0]}
+        finally:
+            time.sleep(self.framework.spins)  # or its threads hold a core of the next subject

@@ -21,9 +21,11 @@ cmake --install "$build_dir" --prefix "$dir/kit" >/dev/null
 for file in bin/halyard lib/libhalyard.so lib/libhalyard_dsl.so lib/libhalyard_registry.so lib/cmake/Halyard/HalyardConfig.cmake \
     include/halyard/dsl/op.h include/halyard/primitives/ops.h include/halyard/kernels/rows.h share/halyard/templates/unary.cpp \
     share/halyard/report/page.html share/halyard/report/chart.min.js; do
+    share/halyard/shapes/tails.txt share/halyard/peers/driver.py; do
     [ -e "kit/$file" ] || fail "$file was not installed"
 done
 
+expect "n=32 c=10 f32  # probabilities" kit/bin/halyard bench softmax --shapes lenet5 --threads 1 --rounds 1 --min-time 0.0005
 kit/bin/halyard new soft_step --project shop
 (cd shop && for kind in softmax matmul conv2d; do ../kit/bin/halyard new "my_$kind" --like "$kind"; done)
 # A chain of the kit's ops, as kernels/fused.cpp writes one.
