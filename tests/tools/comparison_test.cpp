@@ -95,5 +95,17 @@ TEST(Timing, EveryRoundHasATimeOfEachSubjectAndOfTheControl) {
     EXPECT_EQ(all[18].at("error_message"), "wrong");
 }
 
+TEST(Timing, TheOrderWithinARoundIsRandom) {
+    std::string order;
+    std::deque<Subject> subjects = {subject("a", 1), subject("b", 1)};
+    for (Subject &s : subjects) s.seconds.clear(), s.timed = [&order, &s](double seconds) { return order += s.label, seconds; };
+    const Rounds rounds = measure(subjects, {30, 0.0005});
+    ASSERT_EQ((int)order.size(), 2 * (1 + rounds.kept + rounds.repeated));
+    int a_first = 0;
+    for (size_t k = 2; k < order.size(); k += 2) a_first += order[k] == 'a';
+    EXPECT_GT(a_first, 5);
+    EXPECT_LT(a_first, 25);
+}
+
 }  // namespace
 }  // namespace halyard::command

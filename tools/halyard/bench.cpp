@@ -59,7 +59,7 @@ std::string again(const Options &o, const ShapeLine &c) {
 
 void print_rounds(const Rounds &r) {
     if (r.repeated + r.disturbed == 0) return;
-    std::printf("  warning: others disturbed %d rounds, %d of them were repeated: %ld involuntary context switches", r.repeated + r.disturbed, r.repeated,
+    std::printf("  warning: rounds that others disturbed: %d, of which repeated: %d; involuntary context switches: %ld", r.repeated + r.disturbed, r.repeated,
                 r.switches);
     if (r.stolen > 0.001) std::printf(", %.1f %% of a core stolen", r.stolen * 100);
     if (r.waiting > 0.01) std::printf(", tasks waited for a core %.0f %% of the time", r.waiting * 100);
@@ -129,7 +129,10 @@ bool bench_case(const Options &o, const ShapeLine &c, Runs &runs) {
 int bench(Options o) {
     if (o.selection.isa != "all") Target("cpu", o.selection.isa, "");
     if (o.selection.threads.empty()) o.selection.threads = {threads()};
-    for (auto &label : o.pair) o.selection.only.push_back(planted("bench", label).first);
+    for (auto &label : o.pair) {
+        o.selection.only.push_back(planted("bench", label).first);
+        o.selection.picks |= label.find('=') != std::string::npos;
+    }
     if (o.timing.rounds == 0) o.timing.rounds = o.pair.empty() ? 15 : 51;
     if (o.timing.min_time == 0) o.timing.min_time = o.pair.empty() ? 0.01 : 0.005;
     list_all_ops(op_table());
