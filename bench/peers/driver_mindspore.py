@@ -5,7 +5,6 @@ import sys
 # Its kernels take a thread for each core they may use, whatever they are told; it looks once, when it is loaded.
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-int(sys.argv[2]):])
 
-# pylint: disable=wrong-import-position
 import mindspore
 from mindspore import Tensor, ops
 from mindspore.ops import operations as P

@@ -76,6 +76,7 @@ std::vector<Subject> python_peers_for(const PythonPeers &peers, const PeerTask &
     if (peers.frameworks.empty()) return all;
     const fs::path dir = fs::temp_directory_path() / ("halyard_peers_" + std::to_string(getpid()));
     fs::create_directories(dir);
+    const std::string limit = isa == name_of(host_isa()) ? "" : isa;
     Json question = {{"op", task.op.record.name}, {"attrs", attributes(task.attrs)}, {"dims", task.dims}, {"copies", copies}, {"dir", dir}};
     for (size_t k = 0; k < task.in.size(); k++) {
         const std::string file = dir / ("in_" + std::to_string(k) + ".npy");
@@ -84,7 +85,7 @@ std::vector<Subject> python_peers_for(const PythonPeers &peers, const PeerTask &
         question["in"].push_back({{"name", task.op.signature.inputs[k].name}, {"dtype", name_of(x.dtype())}, {"file", file}});
     }
     for (auto &which : peers.frameworks) {
-        Framework &f = framework(which, peers.python, task.threads, isa);
+        Framework &f = framework(which, peers.python, task.threads, limit);
         if (f.name.empty()) continue;
         const Json answer = asked(*f.process, question);
         if (answer.contains("refused")) {
