@@ -23,7 +23,6 @@ foreach(op IN LISTS _ops)
 endforeach()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/halyard/templates/" DESTINATION "${_templates}")
 install(DIRECTORY "${CMAKE_BINARY_DIR}/share/halyard/report" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard")
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/bench/shapes" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/bench/shapes" "${PROJECT_SOURCE_DIR}/bench/peers" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard"
   FILES_MATCHING PATTERN "*.txt" PATTERN "driver*.py")
 
