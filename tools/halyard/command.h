@@ -16,6 +16,7 @@ void add_check(CLI::App &app, Run &run);
 void add_bench(CLI::App &app, Run &run);
 void add_profile(CLI::App &app, Run &run);
 void add_report(CLI::App &app, Run &run);
+void add_roofs(CLI::App &app, Run &run);
 void add_train(CLI::App &app, Run &run);
 void add_new(CLI::App &app, Run &run);
 

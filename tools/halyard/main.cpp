@@ -45,6 +45,7 @@ int main(int argc, char **argv) {
     command::add_bench(app, run);
     command::add_profile(app, run);
     command::add_report(app, run);
+    command::add_roofs(app, run);
     command::add_train(app, run);
     command::add_new(app, run);
     try {

@@ -1,0 +1,132 @@
+#include "tools/roofs/roofs.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "registry/error.h"
+
+namespace halyard::roofs {
+namespace {
+
+constexpr const char *first_line = "halyard roofs 1";
+
+std::string processor() {
+    std::ifstream info("/proc/cpuinfo");
+    std::string name = "unknown processor";
+    std::string family;
+    for (std::string line; std::getline(info, line);) {
+        if (line.starts_with("model name")) name = line.substr(line.find(": ") + 2);
+        if (line.starts_with("cpu family") || line.starts_with("model\t")) family += (family.empty() ? " " : ".") + line.substr(line.find(": ") + 2);
+        if (line.empty()) break;  // one of them is enough
+    }
+    return name + family;
+}
+
+// Roofs of the least number of threads that is at least `threads`, else of the most.
+template<class T> int measured_threads(const std::vector<T> &all, int threads) {
+    int at_least = 0, most = 0;
+    for (const T &t : all) {
+        if (t.threads >= threads && (at_least == 0 || t.threads < at_least)) at_least = t.threads;
+        most = std::max(most, t.threads);
+    }
+    return at_least ? at_least : most;
+}
+
+}  // namespace
+
+std::string machine_key() {
+    return processor() + ", " + std::to_string(std::thread::hardware_concurrency()) + " cores, up to " + name_of(active_isa()) + ", kit " HALYARD_VERSION;
+}
+
+double load_average() {
+    double load[1] = {0};
+    return getloadavg(load, 1) == 1 ? load[0] : 0;
+}
+
+const Level &Roofs::level(int threads, int64_t bytes) const {
+    const int n = measured_threads(levels, threads);
+    const Level *least = nullptr;
+    for (const Level &l : levels)
+        if (l.threads == n && l.capacity >= bytes && (!least || l.capacity < least->capacity)) least = &l;
+    return *least;  // memory holds everything
+}
+const Level &Roofs::memory(int threads) const { return level(threads, INT64_MAX); }
+
+double Roofs::peak(int threads, Isa isa, DType dtype) const {
+    const int n = measured_threads(peaks, threads);
+    for (const Peak &p : peaks)
+        if (p.threads == n && p.isa == isa && p.dtype == (dtype == DType::f64 ? DType::f64 : DType::f32)) return p.rate;
+    return 0;
+}
+
+Bound bound_of(double operations, double read, double written, const Level &level, double peak, const std::string &peak_name) {
+    // What can be copied is, the rest is read or written.
+    const double copied = std::min(read, written);
+    const double moving = 2 * copied / level.copy + (read - copied) / level.read + (written - copied) / level.write;
+    const double computing = peak > 0 ? operations / peak : 0;
+    return computing > moving ? Bound{computing, peak_name} : Bound{moving, level.name};
+}
+
+void save(const Roofs &r, const std::string &path) {
+    const std::string temporary = path + ".new";  // appears whole or not at all
+    std::ofstream file(temporary);
+    file << first_line << "\n" << r.machine << "\nload " << r.load << "\n";
+    file << "# level threads name capacity, then bytes per second: read write copy add past_caches\n";
+    for (const Level &l : r.levels)
+        file << "level " << l.threads << " " << l.name << " " << l.capacity << " " << l.read << " " << l.write << " " << l.copy << " " << l.add << " "
+             << l.past_caches << "\n";
+    file << "# peak threads isa dtype, operations per second\n";
+    for (const Peak &p : r.peaks) file << "peak " << p.threads << " " << name_of(p.isa) << " " << name_of(p.dtype) << " " << p.rate << "\n";
+    file << "end\n";
+    file.close();
+    std::error_code failed;
+    if (file) std::filesystem::rename(temporary, path, failed);
+    if (!file || failed) throw IoError(path, "can't be written");
+}
+
+bool load(Roofs &r, const std::string &path) {
+    std::ifstream file(path);
+    std::string line;
+    Roofs found;
+    bool whole = false;
+    if (!std::getline(file, line) || line != first_line || !std::getline(file, found.machine) || found.machine != machine_key()) return false;
+    try {
+        while (std::getline(file, line)) {
+            std::istringstream words(line);
+            std::string kind, isa, dtype;
+            words >> kind;
+            if (kind == "load") words >> found.load;
+            else if (kind == "level") {
+                Level l;
+                words >> l.threads >> l.name >> l.capacity >> l.read >> l.write >> l.copy >> l.add >> l.past_caches;
+                found.levels.push_back(l);
+            } else if (kind == "peak") {
+                Peak p;
+                words >> p.threads >> isa >> dtype >> p.rate;
+                p.isa = isa_of(isa), p.dtype = dtype_of(dtype);
+                found.peaks.push_back(p);
+            }
+            whole |= kind == "end";
+            if (words.fail()) return false;
+        }
+    } catch (const Error &) { return false; }
+    if (whole) r = found;
+    return whole;
+}
+
+Roofs of_this_machine(const std::string &folder, bool again, const std::function<void(const std::string &)> &progress) {
+    std::string name = "roofs_" + machine_key() + ".txt";
+    for (char &c : name)
+        if (!std::isalnum((unsigned char)c) && c != '.') c = '_';
+    const std::string path = (std::filesystem::path(folder) / name).string();
+    Roofs r;
+    if (!again && load(r, path)) return r;
+    r = measure(progress);
+    save(r, path);
+    return r;
+}
+
+}  // namespace halyard::roofs

@@ -1,0 +1,61 @@
+// Roofs: what this machine can do at most, measured: multiply-adds of each ISA and dtype, and bytes of each cache level and memory.
+//
+// A roof is the fastest of several ways to do nothing but that (streams.h, peaks.h, memcpy, memset), the best of some tries. A kernel's
+// time is at least that of its operations at the peak, and that of its bytes at the level that holds all of them.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "registry/dtype.h"
+#include "registry/op_record.h"
+
+namespace halyard::roofs {
+
+struct Level {
+    int threads = 1;
+    std::string name;                               // "L1", "L2", "L3", "memory"
+    int64_t capacity = 0;                           // bytes that it holds for so many threads; of memory INT64_MAX
+    double read = 0, write = 0, copy = 0, add = 0;  // bytes per second, of all streams together
+    double past_caches = 0;                         // copy with stores that go past the caches
+};
+struct Peak {
+    int threads = 1;
+    Isa isa = Isa::baseline;
+    DType dtype = DType::f32;  // f16 and bf16: each operand is converted to f32 before its multiplication
+    double rate = 0;           // operations per second, two for each multiply-add
+};
+
+struct Roofs {
+    std::string machine;  // the key: processor, cores, ISA, version of the kit
+    double load = 0;      // the load average when they were measured
+    std::vector<Level> levels;
+    std::vector<Peak> peaks;
+
+    // Those of `threads`, or of the next larger number that was measured; beyond, those of all cores. `bytes`: of all tensors.
+    const Level &level(int threads, int64_t bytes) const;
+    const Level &memory(int threads) const;
+    double peak(int threads, Isa isa, DType dtype) const;  // of the arithmetic: f16 and bf16 compute in f32, integers count as f32
+};
+
+// The least time of something that does so many operations, and reads and writes so many bytes, and what sets it.
+struct Bound {
+    double seconds = 0;
+    std::string by;  // "L2", "f32 avx512"
+};
+Bound bound_of(double operations, double read, double written, const Level &level, double peak, const std::string &peak_name);
+
+std::string machine_key();
+double load_average();  // of the last minute; 0 where it isn't known
+
+// Takes a few seconds; `progress` is told what comes next. Leaves the pool with the threads it had.
+Roofs measure(const std::function<void(const std::string &)> &progress);
+
+// A text file, a line per roof. load() gives nothing when there is none or it is another machine's; a damaged one counts as none.
+void save(const Roofs &r, const std::string &path);  // throws IoError
+bool load(Roofs &r, const std::string &path);
+
+// From the file in `folder` that belongs to this machine; measured and kept there when there is none.
+Roofs of_this_machine(const std::string &folder, bool again, const std::function<void(const std::string &)> &progress);
+
+}  // namespace halyard::roofs
