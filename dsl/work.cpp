@@ -279,27 +279,36 @@ void feed_reals(Op &op) {
 
 }  // namespace
 
+Known known_of(const Op &op, const Dims &dims) {
+    Known known;
+    for (auto &[name, parameter] : op.parameters)
+        if (const auto it = dims.find(name); it != dims.end()) known.insert(*it);
+    const auto add = [&](const std::string &buffer, const TensorSpec &spec) {
+        const std::vector<std::string> extents = op.extents_of(spec);
+        int64_t stride = 1;
+        for (size_t d = 0; d < extents.size(); d++) {
+            const std::string at = "." + std::to_string(d);
+            const int64_t extent = evaluate<int64_t>(extents[extents.size() - 1 - d], dims);
+            known[buffer + ".min" + at] = 0, known[buffer + ".extent" + at] = extent, known[buffer + ".stride" + at] = stride;
+            stride *= extent;
+        }
+    };
+    for (auto &spec : op.sig.inputs) add(spec.name, spec);
+    for (size_t k = 0; k < op.out.size(); k++) add(op.out[k].name(), op.sig.outputs[k]);
+    return known;
+}
+
 Work work_of(Op &op, const Dims &dims, const std::string &variant, int lanes) try {
     op.variant = variant, op.lanes = lanes;
     feed_reals(op);
     op.algorithm();
-    Known known;  // what the definitions may ask for: their loops have names of dimensions too
-    for (auto &[name, parameter] : op.parameters)
-        if (const auto it = dims.find(name); it != dims.end()) known.insert(*it);
-    for (auto &spec : op.sig.inputs) {
-        const std::vector<std::string> extents = op.extents_of(spec);
-        for (size_t d = 0; d < extents.size(); d++) {
-            const std::string at = "." + std::to_string(extents.size() - 1 - d);
-            known[spec.name + ".extent" + at] = evaluate<int64_t>(extents[d], dims), known[spec.name + ".min" + at] = 0;
-        }
-    }
     std::vector<std::pair<Func, std::vector<IndexSet>>> outputs;
     for (size_t k = 0; k < op.out.size(); k++) {
         std::vector<IndexSet> region;
         for (auto &extent : op.extents_of(op.sig.outputs[k])) region.insert(region.begin(), IndexSet(0, evaluate<int64_t>(extent, dims) - 1));
         outputs.emplace_back(op.out[k], region);
     }
-    Counter counter(op, known);
+    Counter counter(op, known_of(op, dims));
     Work work = counter.count(outputs);
     for (auto &t : op.sig.inputs) work.read[t.name] = counter.elements(t.name);
     for (size_t k = 0; k < op.out.size(); k++) {

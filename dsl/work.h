@@ -5,6 +5,7 @@
 // depends on neither a loop nor data (1 / (1 - p)), selects, and integer arithmetic (indices, random bits) are none.
 // An RDom's predicate counts exactly. A Func that is indexed by data is taken to be needed at as many places as there are indices.
 #pragma once
+#include "dsl/integer_value.h"
 #include "dsl/op.h"
 #include "registry/signature.h"
 
@@ -21,6 +22,10 @@ struct Work {
 // may compute the same in other ways (Winograd): `variant`, and `lanes` for those that lay out their stages in blocks of vectors.
 // Throws ShapeError or AttrError for dims that don't fit, Error where a definition has bounds that dims don't settle.
 Work work_of(Op &op, const Dims &dims, const std::string &variant, int lanes = 4);
+
+// What expressions over the op's parameters and dense tensors may ask for: its scalars by name, and x.min.0, x.extent.0, x.stride.0
+// of each dimension of x, innermost first; of an output under its Func's name.
+Known known_of(const Op &op, const Dims &dims);
 
 // Of the variant that is the plain statement of the op: the last one, which takes every shape.
 Work work_of(const OpTable &ops, const std::string &op, const Dims &dims);
