@@ -30,12 +30,12 @@ void print(const roofs::Roofs &r) {
         }
         std::printf("\n");
     }
-    std::printf("\n  threads  GB/s           read     write      copy     a+b=c   copy, past the caches\n");
+    std::printf("\n  threads  GB/s           read     write      copy     a+b=c   copy, bypassing the caches\n");
     for (auto &l : r.levels) {
         if (threads && threads != l.threads) std::printf("\n");
         threads = l.threads;
         std::printf("  %7d  %-8s %9.1f %9.1f %9.1f %9.1f %9.1f\n", l.threads, l.name.c_str(), l.read * 1e-9, l.write * 1e-9, l.copy * 1e-9, l.add * 1e-9,
-                    l.past_caches * 1e-9);
+                    l.bypass * 1e-9);
     }
 }
 

@@ -90,13 +90,10 @@ Level measure_level(int threads, const std::string &name, int64_t capacity, int6
     };
     uint64_t volatile sink = 0;
     l.read = best(1, [&](const Streams &s) { sink = read_stream(s[0], s.bytes()); });
-    l.write = std::max(best(1, [](const Streams &s) { write_stream(s[0], s.bytes()); }), best(1, [](const Streams &s) {
-                           std::memset(s[0], 0, (size_t)s.bytes());
-                           asm volatile("" ::: "memory");
-                       }));
-    l.copy = std::max(best(2, [](const Streams &s) { copy_stream(s[1], s[0], s.bytes()); }),
-                      best(2, [](const Streams &s) { copy_blocks(s[1], s[0], s.bytes()); }));
-    l.past_caches = best(2, [](const Streams &s) { copy_past_caches(s[1], s[0], s.bytes()); });
+    l.write = best(1, [](const Streams &s) { write_stream(s[0], s.bytes()); });
+    l.copy = best(2, [](const Streams &s) { copy_stream(s[1], s[0], s.bytes()); });
+    l.bypass = std::max(best(2, [](const Streams &s) { copy_past_caches(s[1], s[0], s.bytes()); }),
+                        best(2, [](const Streams &s) { copy_blocks(s[1], s[0], s.bytes()); }));
     l.add = best(3, [](const Streams &s) { add_stream(s[2], s[0], s[1], s.bytes()); });
     return l;
 }

@@ -74,10 +74,10 @@ void save(const Roofs &r, const std::string &path) {
     const std::string temporary = path + ".new";  // appears whole or not at all
     std::ofstream file(temporary);
     file << first_line << "\n" << r.machine << "\nload " << r.load << "\n";
-    file << "# level threads name capacity, then bytes per second: read write copy add past_caches\n";
+    file << "# level threads name capacity, then bytes per second: read write copy add bypass\n";
     for (const Level &l : r.levels)
         file << "level " << l.threads << " " << l.name << " " << l.capacity << " " << l.read << " " << l.write << " " << l.copy << " " << l.add << " "
-             << l.past_caches << "\n";
+             << l.bypass << "\n";
     file << "# peak threads isa dtype, operations per second\n";
     for (const Peak &p : r.peaks) file << "peak " << p.threads << " " << name_of(p.isa) << " " << name_of(p.dtype) << " " << p.rate << "\n";
     file << "end\n";
@@ -101,7 +101,7 @@ bool load(Roofs &r, const std::string &path) {
             if (kind == "load") words >> found.load;
             else if (kind == "level") {
                 Level l;
-                words >> l.threads >> l.name >> l.capacity >> l.read >> l.write >> l.copy >> l.add >> l.past_caches;
+                words >> l.threads >> l.name >> l.capacity >> l.read >> l.write >> l.copy >> l.add >> l.bypass;
                 found.levels.push_back(l);
             } else if (kind == "peak") {
                 Peak p;

@@ -1,7 +1,8 @@
 // Roofs: what this machine can do at most, measured: multiply-adds of each ISA and dtype, and bytes of each cache level and memory.
 //
-// A roof is the fastest of several ways to do nothing but that (streams.h, peaks.h, memcpy, memset), the best of some tries. A kernel's
-// time is at least that of its operations at the peak, and that of its bytes at the level that holds all of them.
+// A roof is the best of some tries to do nothing but that, with ordinary loads and stores, which are what compiled kernels have
+// (streams.h, peaks.h). A kernel's time is at least that of its operations at the peak, and that of its bytes at the level that holds
+// all of them.
 #pragma once
 #include <functional>
 #include <string>
@@ -17,7 +18,7 @@ struct Level {
     std::string name;                               // "L1", "L2", "L3", "memory"
     int64_t capacity = 0;                           // bytes that it holds for so many threads; of memory INT64_MAX
     double read = 0, write = 0, copy = 0, add = 0;  // bytes per second, of all streams together
-    double past_caches = 0;                         // copy with stores that go past the caches
+    double bypass = 0;  // copy without reading what is overwritten: by stores that go past the caches, or by memcpy
 };
 struct Peak {
     int threads = 1;
