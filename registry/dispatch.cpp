@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
-#include <set>
 
 #include "registry/device.h"
 #include "registry/plan.h"
@@ -179,45 +178,6 @@ void dispatch_into(const RegisteredOp &op, std::span<const Tensor> in, const Att
             if (out[i].overlaps(out[k])) throw ShapeError(name, label + " overlaps output " + op.signature.outputs[i].name);
     }
     run_plan(*plan, in, attrs, out);
-}
-
-std::string explain(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs) {
-    std::vector<OperandMeta> metas;
-    for (const Tensor &t : in) metas.push_back(meta_of(t));
-    const Plan p = make_plan(op, metas, attrs, true);
-    std::string s = op.record.name + ": " + op.record.signature + "\n  attributes: " + attrs.text() + "\n  problem:";
-    const auto is_choice = [&](const std::string &name) {  // a choice's own name, known to expressions only
-        return std::any_of(op.record.attrs.begin(), op.record.attrs.end(),
-                           [&](const AttrSpec &a) { return std::find(a.choices.begin(), a.choices.end(), name) != a.choices.end(); });
-    };
-    for (auto &[name, value] : p.dims)
-        if (!is_choice(name)) s += " " + name + "=" + std::to_string(value);
-    s += "\n";
-    if (!p.loops.empty()) s += "  outer loops: " + p.loops.text() + "\n";
-    for (size_t k = 0; k < p.inputs.size(); k++)
-        if (!p.inputs[k].copy_order.empty()) s += "  copies " + op.signature.inputs[k].name + ": no kernel takes its strides " + in[k].strides().text() + "\n";
-    for (size_t k = 0; k < p.outputs.size(); k++)
-        if (!p.outputs[k].copy_order.empty()) s += "  copies " + op.signature.outputs[k].name + ": it is computed in another order\n";
-    bool chosen = false;
-    std::set<std::string> other_dtypes;
-    for (const KernelEntry &k : op.kernels) other_dtypes.insert(k.dtypes);
-    for (auto &c : p.candidates) {
-        const KernelEntry &k = *c.kernel;
-        other_dtypes.erase(k.dtypes);
-        const bool choice = !chosen && c.refused.empty();
-        s += std::string(choice ? "  -> " : "     ") + k.backend + " " + k.dtypes + " " + (k.variant.empty() ? "(only variant)" : k.variant) + " " +
-             (k.backend == "cpu" ? name_of(k.isa) : "") +
-             (choice              ? ": chosen"
-              : c.refused.empty() ? ": fits, ranked lower"
-                                  : ": " + c.refused);
-        for (auto &[name, value] : k.picks)
-            if (choice) s += " " + name + "=" + std::to_string(value);
-        s += "\n";
-        chosen |= choice;
-    }
-    if (!other_dtypes.empty()) s += "  kernels for other dtypes:";
-    for (auto &d : other_dtypes) s += " " + d;
-    return s + (other_dtypes.empty() ? "" : "\n");
 }
 
 Force::Force(Isa isa, std::string variant, std::string backend) : choice_{isa, std::move(variant), std::move(backend)}, before_(forced) { forced = &choice_; }

@@ -1,7 +1,7 @@
 // Dispatch: from tensors and attributes to the best kernel that takes them, and the call.
 //
 // A call is planned once per op, attributes, dtypes, shapes and strides; the plan is cached per thread, so a repeated
-// call only allocates its outputs and runs. A plan knows every candidate it refused and why: explain() prints it.
+// call only allocates its outputs and runs. A plan knows every candidate it refused and why: registry/explain.h.
 #pragma once
 #include <span>
 #include <string>
@@ -21,9 +21,6 @@ Tensor dispatch1(const RegisteredOp &op, std::span<const Tensor> in, const Attrs
 // Writes into tensors the caller has (shapes, dtypes as dispatch() would return them). They may be inputs too where op is
 // elementwise, of several outputs each over the input it is called after; other overlaps are refused with ShapeError.
 void dispatch_into(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs, std::span<const Tensor> out);
-
-// Every candidate with the predicate that refused it, the choice, the canonical problem and the copies it takes.
-std::string explain(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs);
 
 // While it lives, this thread's calls use only kernels of this ISA and variant ("" = any). For tests and benches.
 class Force {

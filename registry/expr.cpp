@@ -198,6 +198,48 @@ CompiledExpr::CompiledExpr(const std::string &text, const std::vector<std::strin
         throw AttrError(op, "expression '" + text + "' needs a stack of " + std::to_string(needed) + ", the limit is " + std::to_string(stack_size));
 }
 
+std::string ParsedExpr::text_of(int node) const {
+    struct Infix {
+        const char *text;
+        int strength;  // binds its operands the closer
+    };
+    const auto infix = [](const Node &n) -> Infix {
+        switch (n.kind) {
+        case ExprKind::either: return {"||", 1};
+        case ExprKind::both: return {"&&", 2};
+        case ExprKind::equal: return {"==", 3};
+        case ExprKind::unequal: return {"!=", 3};
+        case ExprKind::less: return {n.swapped ? ">" : "<", 3};
+        case ExprKind::less_equal: return {n.swapped ? ">=" : "<=", 3};
+        case ExprKind::add: return {"+", 4};
+        case ExprKind::sub: return {"-", 4};
+        case ExprKind::mul: return {"*", 5};
+        case ExprKind::div: return {"/", 5};
+        case ExprKind::mod: return {"%", 5};
+        default: return {"", n.kind == ExprKind::choose ? 0 : 6};
+        }
+    };
+    const Node n = nodes_[(size_t)node];
+    const auto operand = [&](int k, int least) {
+        return infix(nodes_[(size_t)k]).strength < least ? "(" + text_of(k) + ")" : text_of(k);
+    };
+    const auto call = [&](const char *name) { return name + ("(" + text_of(n.a)) + "," + text_of(n.b) + ")"; };
+    switch (n.kind) {
+    case ExprKind::constant: return std::to_string(n.value);
+    case ExprKind::name: return names_[(size_t)n.value];
+    case ExprKind::neg: return "-" + operand(n.a, 6);
+    case ExprKind::cdiv: return call("cdiv");
+    case ExprKind::max: return call("max");
+    case ExprKind::min: return call("min");
+    case ExprKind::choose: return operand(n.a, 1) + "?" + text_of(n.b) + ":" + text_of(n.c);
+    default: break;
+    }
+    const auto [sign, strength] = infix(n);
+    const bool compares = strength == 3;
+    const int left = n.swapped ? n.b : n.a, right = n.swapped ? n.a : n.b;
+    return operand(left, compares ? 4 : strength) + sign + operand(right, strength + 1);
+}
+
 int CompiledExpr::emit(const ParsedExpr &e, int node, const std::vector<std::string> &names) {
     const ParsedExpr::Node n = e.nodes()[(size_t)node];
     switch (n.kind) {

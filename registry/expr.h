@@ -81,10 +81,12 @@ public:
     const std::string &text() const { return text_; }
     const std::vector<std::string> &names() const { return names_; }  // in order of first use
     const std::vector<Node> &nodes() const { return nodes_; }
+    std::string text_of(int node) const;  // with the parentheses it needs
     bool is_comparison() const { return nodes_.back().kind >= ExprKind::equal && nodes_.back().kind <= ExprKind::less_equal; }
+    int root() const { return (int)nodes_.size() - 1; }
 
     // `value_of(name)` gives a T. Throws what value_of and ExprOps<T> throw.
-    template<class T, class F> T evaluate(const F &value_of) const { return node<T>((int)nodes_.size() - 1, value_of); }
+    template<class T, class F> T evaluate(const F &value_of) const { return node<T>(root(), value_of); }
     template<class T, class F> T node(int i, const F &value_of) const;
 
 private:

@@ -27,7 +27,7 @@ int64_t value_of(const OpRecord &op, const std::string &expression, const std::m
 
 namespace {
 
-// How a condition fails: "stride_h>=1 (0 against 1)", "pad_mode==pad||top==0 (pad_mode=valid, top=1)"; "" where it holds.
+// How a condition fails: "stride_h>=1: stride_h is 0", "pad_mode==pad||top==0 (pad_mode=valid, top=1)"; "" where it holds.
 std::string broken(const OpRecord &op, const ParsedExpr &condition, const std::map<std::string, int64_t> &dims) {
     std::string why;
     try {

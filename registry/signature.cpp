@@ -245,6 +245,24 @@ Dims parse_dims(const std::string &text) {
     return dims;
 }
 
+namespace {
+
+// What makes a node false: "c is 10", "2*lanes is 32" of c>=2*lanes. What is a constant says so itself.
+template<class F> void add_facts(const ParsedExpr &e, int node, const F &value, std::vector<std::string> &facts) {
+    const ParsedExpr::Node n = e.nodes()[(size_t)node];
+    const auto add = [&](int side) {
+        if (e.nodes()[(size_t)side].kind == ExprKind::constant) return;
+        const std::string fact = e.text_of(side) + " is " + std::to_string(e.node<int64_t>(side, value));
+        if (std::find(facts.begin(), facts.end(), fact) == facts.end()) facts.push_back(fact);
+    };
+    if (n.kind == ExprKind::both) return add_facts(e, e.node<int64_t>(n.a, value) ? n.b : n.a, value, facts);
+    if (n.kind == ExprKind::either) return add_facts(e, n.a, value, facts), add_facts(e, n.b, value, facts);
+    if (n.kind < ExprKind::equal || n.kind > ExprKind::less_equal) return add(node);
+    add(n.swapped ? n.b : n.a), add(n.swapped ? n.a : n.b);
+}
+
+}  // namespace
+
 bool holds(const std::string &conditions, const Dims &dims, std::string *why) {
     std::stringstream words(conditions);
     for (std::string w; words >> w;) {
@@ -255,14 +273,11 @@ bool holds(const std::string &conditions, const Dims &dims, std::string *why) {
             return it->second;
         };
         if (e.evaluate<int64_t>(value)) continue;
-        if (why) {
-            *why = w + " is false";
-            if (e.is_comparison()) {
-                int64_t a = e.node<int64_t>(e.nodes().back().a, value), b = e.node<int64_t>(e.nodes().back().b, value);
-                if (e.nodes().back().swapped) std::swap(a, b);
-                *why = w + " (" + std::to_string(a) + " against " + std::to_string(b) + ")";
-            }
-        }
+        if (!why) return false;
+        std::vector<std::string> facts;
+        add_facts(e, e.root(), value, facts);
+        *why = w;
+        for (auto &f : facts) *why += (&f == &facts[0] ? ": " : ", ") + f;
         return false;
     }
     return true;

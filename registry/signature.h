@@ -52,7 +52,7 @@ public:
 Dims parse_dims(const std::string &text);
 
 // "m>=8 n>=tile_j*lanes": is every word, an expression without blanks, other than 0? If not, `why` names the first that isn't:
-// "n>=tile_j*lanes (37 against 48)". Throws AttrError on unknown names and bad text.
+// "n>=tile_j*lanes: n is 37, tile_j*lanes is 48". Throws AttrError on unknown names and bad text.
 bool holds(const std::string &conditions, const Dims &dims, std::string *why = nullptr);
 
 }  // namespace halyard

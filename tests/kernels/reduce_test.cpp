@@ -78,7 +78,7 @@ TEST(Reduce, OfNothing) {
     try {
         F::reduce_max(none, {1});
         FAIL() << "a maximum of nothing";
-    } catch (const ShapeError &e) { EXPECT_STREQ(e.what(), "[reduce_max] needs s>0 (0 against 0)"); }
+    } catch (const ShapeError &e) { EXPECT_STREQ(e.what(), "[reduce_max] needs s>0: s is 0"); }
 }
 
 TEST(Reduce, SameBitsForAnyNumberOfThreads) {

@@ -1,4 +1,5 @@
 #include "registry/dispatch.h"
+#include "registry/explain.h"
 
 #include <gtest/gtest.h>
 

@@ -223,12 +223,18 @@ TEST(Signatures, DimsAndConditions) {
     EXPECT_TRUE(holds("m>=8 n>=lanes m!=n n%2==1 m<10", d, &why));
     EXPECT_EQ(why, "");
     EXPECT_FALSE(holds("m>=8 n>=tile_j*lanes m>100", d, &why));
-    EXPECT_EQ(why, "n>=tile_j*lanes (37 against 48)");
+    EXPECT_EQ(why, "n>=tile_j*lanes: n is 37, tile_j*lanes is 48");
     EXPECT_FALSE(holds("m<n-30", d, &why));
-    EXPECT_EQ(why, "m<n-30 (9 against 7)");
+    EXPECT_EQ(why, "m<n-30: m is 9, n-30 is 7");
     EXPECT_FALSE(holds("m>10||n>40", d, &why));
-    EXPECT_EQ(why, "m>10||n>40 is false");
+    EXPECT_EQ(why, "m>10||n>40: m is 9, n is 37");
     EXPECT_FALSE(holds("m==8", d));
+    EXPECT_FALSE(holds("m>=2*lanes||m>=lanes&&n<lanes", d, &why));
+    EXPECT_EQ(why, "m>=2*lanes||m>=lanes&&n<lanes: m is 9, 2*lanes is 32, lanes is 16") << "n wasn't asked for";
+    EXPECT_FALSE(holds("m==9&&(n-m)*(lanes-1)/2<=-tile_j", d, &why));
+    EXPECT_EQ(why, "m==9&&(n-m)*(lanes-1)/2<=-tile_j: (n-m)*(lanes-1)/2 is 210, -tile_j is -3");
+    EXPECT_FALSE(holds("m-(n-1)-1>=max(n,cdiv(m,2))", d, &why));
+    EXPECT_EQ(why, "m-(n-1)-1>=max(n,cdiv(m,2)): m-(n-1)-1 is -28, max(n,cdiv(m,2)) is 37");
     expect_error<AttrError>("[condition] unknown name 'k' in 'k>=1'", [&] { holds("k>=1", d); });
 }
 

@@ -96,15 +96,15 @@ TEST_F(Command, RefusalsNameTheDimensionAndBothValues) {
     refused("softmax -i i.npy", "[softmax] no kernels for i32, there are f32 f16 bf16 f64");
     refused("reduce_max -i none.npy -a axis=0", "[reduce_max] needs ");
     refused("reduce_sum -i x.npy -a axis=0,0", "[reduce_sum] axis 0 is given twice");
-    refused("conv2d -i image.npy -i w.npy -a stride=-1", "[conv2d] needs stride_h>=1 (-1 against 1)");
+    refused("conv2d -i image.npy -i w.npy -a stride=-1", "[conv2d] needs stride_h>=1: stride_h is -1");
     refused("conv2d -i image.npy -i w.npy -a stride=1,2,3", "[conv2d] stride has 3 values, expected 1 or 2");
-    refused("conv2d -i image.npy -i w.npy -a pad_mode=pad -a padding=-1", "[conv2d] needs top>=0 (-1 against 0)");
+    refused("conv2d -i image.npy -i w.npy -a pad_mode=pad -a padding=-1", "[conv2d] needs top>=0: top is -1");
     refused("conv2d -i image.npy -i w.npy -a pad_mode=around", "[conv2d] pad_mode is 'around', expected one of valid, same, pad");
     refused("conv2d -i image.npy -i w.npy -a dilation=9223372036854775807", "[conv2d] overflow: ");
-    refused("max_pool2d -i image.npy -a kernel_size=5", "[max_pool2d] needs h+pads_h>=kernel_h (4 against 5)");
+    refused("max_pool2d -i image.npy -a kernel_size=5", "[max_pool2d] needs h+pads_h>=kernel_h: h+pads_h is 4, kernel_h is 5");
     refused("max_pool2d -i image.npy -a kernel_size=2 -a padding=1,0,0,0",
             "[max_pool2d] needs pad_mode==pad||top+bottom+left+right==0 (pad_mode=valid, top=1, bottom=0, left=0, right=0)");
-    refused("conv2d -i image.npy -i w.npy -a group=0", "[conv2d] needs group>=1 (0 against 1)");
+    refused("conv2d -i image.npy -i w.npy -a group=0", "[conv2d] needs group>=1: group is 0");
     refused("conv2d -i image.npy -i w.npy -a group=2", "[conv2d] weight.c/group is 1, expected 0 from x[1,1,4,4]");
     refused("conv2d -i image.npy -i x.npy", "[conv2d] weight has rank 2, expected 4 (o,c/group,u,v)");
     refused("reduce_sum -i one.npy -a axis=0", "[reduce_sum] axis is 0, but a scalar has none");
