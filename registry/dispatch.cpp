@@ -68,12 +68,6 @@ std::shared_ptr<const Plan> planned(const RegisteredOp &op, std::span<const Tens
     return plan;
 }
 
-Tensor gathered(const Tensor &t, const std::vector<int> &order) {  // dense in that order, seen in its own
-    std::vector<int> back(order.size());
-    for (size_t i = 0; i < order.size(); i++) back[(size_t)order[i]] = (int)i;
-    return t.transpose(order).copy().transpose(back);
-}
-
 void call(const Plan &p, const Tensor *in, const Attrs &attrs, const Tensor *out) {
     halide_buffer_t buffers[Plan::max_arguments];
     union {
@@ -119,6 +113,12 @@ void call(const Plan &p, const Tensor *in, const Attrs &attrs, const Tensor *out
 }
 
 }  // namespace
+
+Tensor gathered(const Tensor &t, const std::vector<int> &order) {
+    std::vector<int> back(order.size());
+    for (size_t i = 0; i < order.size(); i++) back[(size_t)order[i]] = (int)i;
+    return t.transpose(order).copy().transpose(back);
+}
 
 void run_plan(const Plan &p, std::span<const Tensor> in, const Attrs &attrs, std::span<const Tensor> out) {
     bool copies = false, nothing = true;

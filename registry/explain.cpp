@@ -34,7 +34,8 @@ Explanation explanation_of(const RegisteredOp &op, std::span<const Tensor> in, c
 }
 
 std::string label_of(const KernelEntry &k) {
-    return k.backend + " " + k.dtypes + " " + (k.variant.empty() ? "(only variant)" : k.variant) + (k.backend == "cpu" ? std::string(" ") + name_of(k.isa) : "");
+    return k.backend + " " + k.dtypes + " " + (k.variant.empty() ? "(only variant)" : k.variant) +
+           (k.backend == "cpu" ? std::string(" ") + name_of(k.isa) : "");
 }
 
 std::string text_of(const Explanation &e, const Note &copy_note, const Note &candidate_note) {
@@ -50,7 +51,10 @@ std::string text_of(const Explanation &e, const Note &copy_note, const Note &can
     for (size_t k = 0; k < e.plan.candidates.size(); k++) {
         const auto &c = e.plan.candidates[k];
         const bool choice = (int)k == e.chosen();
-        s += std::string(choice ? "  -> " : "     ") + label_of(*c.kernel) + (choice ? ": chosen" : c.refused.empty() ? ": fits, ranked lower" : ": " + c.refused);
+        s += std::string(choice ? "  -> " : "     ") + label_of(*c.kernel) +
+             (choice              ? ": chosen"
+              : c.refused.empty() ? ": fits, ranked lower"
+                                  : ": " + c.refused);
         if (choice)
             for (auto &[name, value] : c.kernel->picks) s += " " + name + "=" + std::to_string(value);
         s += (candidate_note ? candidate_note(k) : "") + "\n";

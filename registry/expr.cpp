@@ -220,9 +220,7 @@ std::string ParsedExpr::text_of(int node) const {
         }
     };
     const Node n = nodes_[(size_t)node];
-    const auto operand = [&](int k, int least) {
-        return infix(nodes_[(size_t)k]).strength < least ? "(" + text_of(k) + ")" : text_of(k);
-    };
+    const auto operand = [&](int k, int least) { return infix(nodes_[(size_t)k]).strength < least ? "(" + text_of(k) + ")" : text_of(k); };
     const auto call = [&](const char *name) { return name + ("(" + text_of(n.a)) + "," + text_of(n.b) + ")"; };
     switch (n.kind) {
     case ExprKind::constant: return std::to_string(n.value);

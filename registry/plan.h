@@ -67,6 +67,9 @@ void check_conditions(const OpRecord &op, const std::map<std::string, int64_t> &
 // Throws the error that tells the caller what is wrong; `candidates` is filled only when `explaining`.
 Plan make_plan(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs, bool explaining = false);
 
+// What run_plan() makes where a plan copies: dense with its dimensions in `order`, seen in its own.
+Tensor gathered(const Tensor &t, const std::vector<int> &order);
+
 void run_plan(const Plan &p, std::span<const Tensor> in, const Attrs &attrs, std::span<const Tensor> out);
 
 }  // namespace halyard

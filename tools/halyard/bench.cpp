@@ -9,6 +9,7 @@
 #include "tools/halyard/load.h"
 #include "tools/halyard/machine.h"
 #include "tools/halyard/picks.h"
+#include "tools/halyard/roofline.h"
 #include "tools/halyard/runs.h"
 #include "tools/halyard/shape_set.h"
 #include "tools/halyard/table.h"
@@ -57,6 +58,16 @@ std::string again(const Options &o, const ShapeLine &c) {
     return text + " --rounds " + std::to_string(o.timing.rounds) + " --min-time " + text_of("%g", o.timing.min_time);
 }
 
+// For the JSON file: what was counted, and the roof that binds.
+void add_counters(std::deque<Subject> &subjects, const Roofline &roofline) {
+    for (Subject &s : subjects) {
+        if (s.seconds.empty()) continue;
+        s.counters["flops"] = roofline.operations(), s.counters["least_flops"] = roofline.least_operations(), s.counters["bytes"] = roofline.bytes();
+        s.counters["roof_seconds"] = roofline.bound(s.isa, s.threads).seconds;
+        s.counters["roof_share"] = s.counters["roof_seconds"] / least(s.seconds);
+    }
+}
+
 void print_rounds(const Rounds &r) {
     if (r.repeated + r.disturbed == 0) return;
     std::printf("  warning: rounds that others disturbed: %d, of which repeated: %d; involuntary context switches: %ld", r.repeated + r.disturbed, r.repeated,
@@ -90,20 +101,20 @@ bool bench_case(const Options &o, const ShapeLine &c, Runs &runs) {
     const Trial t(op, c.problem, dtypes);
     const std::vector<Tensor> like = outputs_of(t);
     const Expected expected(t, like);
-    Work work{flops_of(op.record, t.dims), 0};
-    for (auto *list : {&t.in, &like})
-        for (const Tensor &x : *list) work.bytes += (double)x.bytes();
+    const Roofline roofline(t, like, o.selection.cold);
     std::vector<std::string> refused;
     auto subjects = subjects_of(t, dtypes, o.selection, expected, like, refused);
     std::printf("\n%s %s %s%s\n", c.op.c_str(), c.problem.c_str(), dtypes.c_str(), c.note.empty() ? "" : ("  # " + c.note).c_str());
     if (!o.pair.empty()) subjects = pair_of(c.op, subjects, o.pair);
     if (subjects.empty()) throw DispatchError(c.op, "no kernel of this selection takes '" + c.problem + "'");
     warn_of_others(*std::max_element(o.selection.threads.begin(), o.selection.threads.end()), o.wait_quiet);  // each time: they come and go
+    machine_roofs();  // measured, if they must be, while nothing else is
     const Rounds rounds = measure(subjects, o.timing);
+    add_counters(subjects, roofline);
     if (o.pair.empty()) compare_with_chosen(subjects);
     else compare_pairs(subjects);
 
-    auto columns = columns_of(subjects, work, expected);
+    auto columns = columns_of(subjects, roofline, expected);
     if (o.pair.empty()) columns.insert(columns.begin() + 2, beside_column("beside *"));
     print_table(subjects, columns);
     for (auto &s : subjects)
@@ -149,6 +160,9 @@ int bench(Options o) {
         kept &= bench_case(o, c, runs);
         if (!o.json.empty()) save_json(o.json, runs);  // each time: a long set may be interrupted
     }
+    std::printf(
+        "\nof the roof: the least time that this machine's roofs allow (halyard roofs) over the fastest round, and what binds: operations of an ISA, or\n"
+        "the bytes of the level of memory that holds all tensors. GFLOP/s and GB/s are of what the op's definitions count.\n");
     if (o.pair.empty())
         std::printf(
             "\n* = what a call without limits takes; beside it, with 99 %% confidence: faster, slower or cannot tell, against what it differs from itself "

@@ -2,9 +2,11 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <set>
 
 #include "dsl/all_ops.h"
 #include "dsl/kernel.h"
+#include "registry/explain.h"
 
 namespace halyard::command {
 
@@ -20,25 +22,36 @@ const roofs::Roofs &machine_roofs(bool again) {
     return r;
 }
 
-Roofline::Roofline(const Trial &t, const std::vector<Tensor> &outputs, bool cold) : trial_(t), cold_(cold) {
+Roofline::Roofline(const Trial &t, const std::vector<Tensor> &outputs, bool cold) : cold_(cold) {
+    const std::string &name = t.op.record.name;
+    if (!t.in.empty() && t.in[0].dtype() == DType::f64) arithmetic_ = DType::f64;
+    for (auto *list : {&t.in, &outputs})
+        for (const Tensor &x : *list) held_ += (int64_t)x.bytes();
     if (op_table().names().empty()) list_all_ops(op_table());
-    plain_ = work_of(op_table(), t.op.record.name, t.dims);
-    const auto bytes = [](const Tensor &x, const std::map<std::string, int64_t> &elements, const std::string &name) {
-        return (double)std::min(elements.at(name), x.elements()) * (double)bytes_of(x.dtype());  // a broadcast operand has fewer than the problem
+    Work work;
+    try {
+        work = work_of(op_table(), name, t.dims);
+        operations_ = least_ = (double)work.operations();
+        std::set<std::pair<std::string, int>> seen;
+        for (auto &c : explanation_of(t.op, t.in, t.attrs).plan.candidates) {
+            if (!c.refused.empty() || !seen.emplace(c.kernel->variant, c.kernel->lanes).second) continue;
+            least_ = std::min(least_, (double)work_of(*op_table().make(name), t.dims, c.kernel->variant, c.kernel->lanes).operations());
+        }
+    } catch (const Error &) {  // a stage that isn't written in the DSL: bytes are those of the tensors, operations nobody knows
+        operations_ = least_ = 0, work = {};
+    }
+    const auto bytes = [](const Tensor &x, const std::map<std::string, int64_t> &elements, const std::string &tensor) {
+        const auto it = elements.find(tensor);  // a broadcast operand has fewer than the problem says
+        return (double)(it == elements.end() ? x.elements() : std::min(it->second, x.elements())) * (double)bytes_of(x.dtype());
     };
-    for (size_t k = 0; k < t.in.size(); k++) read_ += bytes(t.in[k], plain_.read, t.op.signature.inputs[k].name), held_ += (double)t.in[k].bytes();
-    for (size_t k = 0; k < outputs.size(); k++)
-        written_ += bytes(outputs[k], plain_.written, t.op.signature.outputs[k].name), held_ += (double)outputs[k].bytes();
+    for (size_t k = 0; k < t.in.size(); k++) read_ += bytes(t.in[k], work.read, t.op.signature.inputs[k].name);
+    for (size_t k = 0; k < outputs.size(); k++) written_ += bytes(outputs[k], work.written, t.op.signature.outputs[k].name);
 }
 
-roofs::Bound Roofline::bound(const std::string &variant, Isa isa, int lanes, int threads) const {
+roofs::Bound Roofline::bound(Isa isa, int threads) const {
     const roofs::Roofs &r = machine_roofs();
-    double operations = this->operations();
-    const OpPtr op = op_table().make(trial_.op.record.name);
-    if (!variant.empty() && variant != op->variants.back().name) operations = (double)work_of(*op, trial_.dims, variant, lanes).operations();
-    const DType arithmetic = !trial_.in.empty() && trial_.in[0].dtype() == DType::f64 ? DType::f64 : DType::f32;
-    const roofs::Level &level = cold_ ? r.memory(threads) : r.level(threads, (int64_t)held_);
-    return roofs::bound_of(operations, read_, written_, level, r.peak(threads, isa, arithmetic), std::string(name_of(arithmetic)) + " " + name_of(isa));
+    const roofs::Level &level = cold_ ? r.memory(threads) : r.level(threads, held_);
+    return roofs::bound_of(least_, read_, written_, level, r.peak(threads, isa, arithmetic_), std::string(name_of(arithmetic_)) + " " + name_of(isa));
 }
 
 }  // namespace halyard::command

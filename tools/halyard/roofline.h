@@ -14,19 +14,17 @@ public:
     // `outputs`: of the trial's call. `cold`: its tensors come from memory.
     Roofline(const Trial &t, const std::vector<Tensor> &outputs, bool cold = false);
 
-    // Of the op as its plainest variant states it; elements that are touched at least once, in bytes.
-    double operations() const { return (double)plain_.operations(); }
-    double bytes() const { return read_ + written_; }
-    const Work &work() const { return plain_; }
+    double operations() const { return operations_; }   // of the op as its last variant states it; 0 where they can't be counted
+    double least_operations() const { return least_; }  // of any variant that takes the problem: Winograd has fewer
+    double bytes() const { return read_ + written_; }   // of the elements that are touched at least once
 
-    // The least time of a variant's own operations on an ISA, or of the bytes that every kernel has to move. An empty variant is the
-    // plainest one.
-    roofs::Bound bound(const std::string &variant, Isa isa, int lanes, int threads) const;
+    // The least time of the least operations on an ISA, and of the bytes in the level that holds all of the call's tensors.
+    roofs::Bound bound(Isa isa, int threads) const;
 
 private:
-    const Trial &trial_;
-    Work plain_;
-    double read_ = 0, written_ = 0, held_ = 0;  // bytes: touched, and of the tensors as they lie
+    double operations_ = 0, least_ = 0, read_ = 0, written_ = 0;
+    int64_t held_ = 0;  // bytes of the tensors as they lie
+    DType arithmetic_ = DType::f32;
     bool cold_;
 };
 

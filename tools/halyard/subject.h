@@ -17,6 +17,7 @@ namespace halyard::command {
 struct Subject {
     std::string label;  // "packed/avx512", "OpenBLAS 0.3.21"
     int threads = 1;
+    Isa isa = Isa::baseline;  // that it may use
     bool peer = false, computes = true;
     bool dispatched = false;  // a call without limits takes this kernel
     std::vector<Tensor> out;

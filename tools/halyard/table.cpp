@@ -17,6 +17,8 @@ std::string beside_peer(const std::deque<Subject> &subjects, const std::string &
     return "";
 }
 
+std::string share_text(const roofs::Bound &bound, double seconds) { return text_of("%.0f %% ", 100 * bound.seconds / seconds) + bound.by; }
+
 std::string padded(const std::string &text, size_t width, bool left) {
     const std::string gap(width - std::min(width, text.size()), ' ');
     return left ? text + gap : gap + text;
@@ -35,12 +37,14 @@ std::string time_text(double s) {
     return s < 1e-3 ? text_of("%.2f us", s * 1e6) : text_of("%.2f ms", s * 1e3);
 }
 
-std::vector<Column> columns_of(const std::deque<Subject> &subjects, const Work &work, const Expected &expected) {
+std::vector<Column> columns_of(const std::deque<Subject> &subjects, const Roofline &roofline, const Expected &expected) {
     std::vector<Column> columns = {
         {"median", [](const Subject &s) { return time_text(median(s.seconds)); }},
         {"min", [](const Subject &s) { return time_text(least(s.seconds)); }},
-        {"GFLOP/s", [work](const Subject &s) { return work.flops > 0 && s.computes ? text_of("%.1f", work.flops / least(s.seconds) * 1e-9) : "-"; }},
-        {"GB/s", [work](const Subject &s) { return text_of("%.1f", work.bytes / least(s.seconds) * 1e-9); }},
+        {"GFLOP/s",
+         [flops = roofline.operations()](const Subject &s) { return flops > 0 && s.computes ? text_of("%.1f", flops / least(s.seconds) * 1e-9) : "-"; }},
+        {"GB/s", [bytes = roofline.bytes()](const Subject &s) { return text_of("%.1f", bytes / least(s.seconds) * 1e-9); }},
+        {"of the roof", [&roofline](const Subject &s) { return share_text(roofline.bound(s.isa, s.threads), least(s.seconds)); }, true},
         {"error", [known = expected.known()](
                       const Subject &s) { return s.computes && known ? text_of("%.2g", s.verdict.error) + (s.imprecise.empty() ? "" : "!") : "-"; }},
     };

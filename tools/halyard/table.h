@@ -5,14 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "tools/halyard/roofline.h"
 #include "tools/halyard/subject.h"
 
 namespace halyard::command {
-
-// Bytes that a call has to move at least, and its operations.
-struct Work {
-    double flops = 0, bytes = 0;
-};
 
 struct Column {
     std::string title;
@@ -20,8 +16,8 @@ struct Column {
     bool left = false;                                 // aligned
 };
 
-// Time, work per second, error, and the ratios to the peers among the subjects.
-std::vector<Column> columns_of(const std::deque<Subject> &subjects, const Work &work, const Expected &expected);
+// Time, work per second, the share of the roof, error, and the ratios to the peers among the subjects.
+std::vector<Column> columns_of(const std::deque<Subject> &subjects, const Roofline &roofline, const Expected &expected);
 
 // Columns are as wide as their widest text. A subject that broke its contract has its breach in place of all of them.
 void print_table(const std::deque<Subject> &subjects, const std::vector<Column> &columns);

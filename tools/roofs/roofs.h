@@ -18,7 +18,7 @@ struct Level {
     std::string name;                               // "L1", "L2", "L3", "memory"
     int64_t capacity = 0;                           // bytes that it holds for so many threads; of memory INT64_MAX
     double read = 0, write = 0, copy = 0, add = 0;  // bytes per second, of all streams together
-    double bypass = 0;  // copy without reading what is overwritten: by stores that go past the caches, or by memcpy
+    double bypass = 0;                              // copy without reading what is overwritten: by stores that go past the caches, or by memcpy
 };
 struct Peak {
     int threads = 1;
