@@ -36,7 +36,6 @@ Convolution::Convolution(const std::string &name, const std::string &signature) 
                   "o%group==0",
                   "(u-1)*dil_h+1<=h+pad_top+pad_bottom",
                   "(v-1)*dil_w+1<=w+pad_left+pad_right"};
-    flops = "2*n*o*oh*ow*u*v*(c/group)";
     contract = {Contract::products, 8};
     samples = {"n=1 c=1 h=1 w=1 o=1 u=1 v=1",
                "n=1 c=2 h=5 w=3 o=3 u=2 v=2 pad_mode=same",

@@ -13,7 +13,6 @@ struct CrossEntropy : Op {
     CrossEntropy(const std::string &name, const std::string &signature) : Op(name, signature) {
         samples = {"n=1 c=1", "n=3 c=7", "n=5 c=64", "n=4 c=31", "n=2 c=1000", "n=70 c=17", "n=33 c=10"};
         bench = {"n=32 c=10", "n=4096 c=1024"};
-        flops = "5*n*c";
         conditions = {"c>=1"};
         contract = {Contract::normwise, 10};
     }

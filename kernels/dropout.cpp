@@ -47,7 +47,6 @@ struct Dropout : Op {
         contract = {Contract::elementwise, 1.5};
         samples = {"n=1", "n=63", "n=64", "n=1000", "n=4099 seed_lo=7 offset_lo=3"};
         bench = {"n=4194304"};
-        flops = "n";
     }
     Func x = input("x"), y = output("y"), mask = output("mask");
     Func random{"random"}, kept{"kept"};  // a byte per element, for both outputs: drawing twice would cost more than the bytes
@@ -97,7 +96,6 @@ struct DropoutDx : Op {
         contract = {Contract::elementwise, 1.5};
         samples = {"n=1", "n=63", "n=1000"};
         bench = {"n=4194304"};
-        flops = "n";
     }
     Func mask = input("mask"), dy = input("dy"), dx = output("dx");
     Expr p = scalar("p", 0.5);

@@ -8,7 +8,6 @@ using Halide::Var;
 Elementwise::Elementwise(const std::string &name, const std::string &signature) : Op(name, signature) {
     samples = {"d0=1 d1=1 d2=1", "d0=2 d1=3 d2=5", "d0=1 d1=3 d2=17", "d0=1 d1=1 d2=31", "d0=1 d1=1 d2=32", "d0=5 d1=7 d2=33", "d0=1 d1=1 d2=40009"};
     bench = {"d0=1 d1=1 d2=4194304"};
-    flops = "d0*d1*d2";
 }
 
 namespace {

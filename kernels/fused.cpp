@@ -24,7 +24,6 @@ struct AddRelu : Chain {
         doc = "y = max(x + z, 0)";
         samples = {"d0=1 d1=1 d2=1", "d0=2 d1=3 d2=37", "d0=1 d1=1 d2=40009"};
         bench = {"d0=1 d1=1 d2=4194304"};
-        flops = "2*d0*d1*d2";
     }
 };
 

@@ -47,7 +47,6 @@ struct Matmul : Op {
                    "g=1 m=96 k=20 n=96",
                    "g=1 m=96 k=20 n=96 transpose_b=1"};
         bench = {"g=1 m=512 k=512 n=512", "g=1 m=128 k=768 n=3072", "g=1 m=32 k=400 n=120 transpose_b=1", "g=32 m=64 k=64 n=64"};
-        flops = "2*g*m*k*n";
     }
     Func a = input("a"), b = input("b"), c = output("c"), sum{"sum"};
     Var j{"j"}, i{"i"}, g{"g"}, u{"u"};

@@ -15,7 +15,6 @@ struct OneHot : Op {
         conditions = {"depth>=0"};
         samples = {"n=1 depth=1", "n=3 depth=7", "n=5 depth=16", "n=7 depth=17", "n=65 depth=10", "n=2 depth=1000"};
         bench = {"n=32 depth=10", "n=4096 depth=1000"};
-        flops = "n*depth";
         contract = {Contract::elementwise, 0};
     }
     Func indices = input("indices"), on = input("on"), off = input("off"), y = output("y");

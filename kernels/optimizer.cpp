@@ -13,7 +13,6 @@ struct Update : Elementwise {
         any_strides = false;
         dtypes = {"f32", "f64"};  // 16-bit parameters would lose their updates to rounding: mixed precision keeps f32 ones
         contract = {Contract::normwise, 8};
-        flops = "8*d0*d1*d2";
     }
 };
 

@@ -51,7 +51,6 @@ struct Pool : Op {
                    "n=1 c=2 h=8 w=31 kernel_size=3,3 stride=2,2 pad_mode=pad padding=1,1,1,1",
                    "n=1 c=1 h=5 w=5 kernel_size=4,4 stride=5,3 pad_mode=pad padding=3,0,1,2"};
         bench = {"n=32 c=6 h=28 w=28 " + lenet, "n=32 c=16 h=10 w=10 " + lenet, "n=4 c=64 h=112 w=112 " + stem};
-        flops = "n*c*oh*ow*kernel_h*kernel_w";
     }
     Var vx{"x"}, vy{"y"}, vc{"c"}, vn{"n"};
     Expr kh = derived("kernel_h", "kernel_h"), kw = derived("kernel_w", "kernel_w"), sh = derived("stride_h", "stride_h"), sw = derived("stride_w", "stride_w");

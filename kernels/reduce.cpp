@@ -39,7 +39,6 @@ struct Reduction : Op {
                    "o=2 r=1031 i=530 s=1 axis=1,3", "o=2 r=1 i=1 s=16411 axis=1,3", "o=1 r=1 i=2 s=262181 axis=1,3"};
         bench = {"o=1 r=1 i=1 s=4194304 axis=1,3", "o=1 r=1 i=4096 s=1024 axis=1,3", "o=1 r=4096 i=1024 s=1 axis=1,3", "o=1 r=32 i=64 s=3136 axis=1,3",
                  "o=1 r=32 i=10 s=1 axis=1,3"};
-        flops = "o*r*i*s";
     }
     Func x = input("x"), y = output("y");
     Var i{"i"}, o{"o"}, u{"u"}, t{"t"}, r{"r"};
@@ -256,7 +255,6 @@ struct ArgExtremum : Op {
         variants = {{"rows", "c>=64 x_s0==1"}, {"columns", ""}};
         samples = {"n=1 c=1", "n=3 c=7", "n=65 c=10", "n=5 c=64", "n=7 c=65", "n=2 c=1000"};
         bench = {"n=4096 c=1024", "n=32 c=10"};
-        flops = "n*c";
         contract = {Contract::elementwise, 0};
     }
     Func x = input("x"), y = output("y"), best{"best"}, lanes{"lanes"};

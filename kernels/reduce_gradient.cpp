@@ -19,7 +19,6 @@ struct Spread : Op {
         samples = {"o=1 r=1 i=1 s=1 axis=1,3", "o=2 r=3 i=5 s=7 axis=1,3", "o=1 r=1 i=3 s=33 axis=1,3", "o=3 r=31 i=17 s=1 axis=1,3",
                    "o=1 r=1 i=1 s=40009 axis=1,3"};
         bench = {"o=1 r=1 i=4096 s=1024 axis=1,3", "o=1 r=4096 i=1024 s=1 axis=1,3"};
-        flops = "o*r*i*s";
         contract = {Contract::elementwise, 1};
     }
     Func x = input("x");

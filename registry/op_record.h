@@ -68,7 +68,6 @@ struct OpRecord {
     std::vector<std::string> conditions;         // "stride_h>=1": else AttrError where it names an attribute, ShapeError where not
     std::vector<Variant> variants = {{"", ""}};  // best first; the last takes every shape
     std::vector<std::string> samples, bench;     // "n=3 c=7 axis=1": one problem per line
-    std::string flops = "0";                     // expression over dimensions
     std::string axis;                            // plain: the dimension that attribute `axis` selects ("c")
     bool any_strides = false;                    // innermost strides are free, for inputs and outputs
     bool gpu = false;                            // built for OpenCL and CUDA too

@@ -62,7 +62,7 @@ std::string record(const OpRecord &r) {
          braced(r.scalars, [](const ScalarSpec &l) { return "{" + quoted(l.name) + ", " + quoted(l.value) + ", " + (l.real ? "true" : "false") + "}"; });
     s += ", .conditions = " + strings(r.conditions);
     s += ",\n         .variants = " + braced(r.variants, [](const Variant &v) { return "{" + quoted(v.name) + ", " + quoted(v.when) + "}"; });
-    s += ", .samples = " + strings(r.samples) + ", .bench = " + strings(r.bench) + ", .flops = " + quoted(r.flops);
+    s += ", .samples = " + strings(r.samples) + ", .bench = " + strings(r.bench);
     static const char *measures[] = {"elementwise", "normwise", "products"};
     s += ",\n         .axis = " + quoted(r.axis) + ", .any_strides = " + (r.any_strides ? "true" : "false") + ", .gpu = " + (r.gpu ? "true" : "false") +
          ", .internal = " + (r.internal ? "true" : "false") + ", .contract = {Contract::" + measures[r.contract.measure] + ", " + number(r.contract.ulps) +

@@ -5,6 +5,7 @@
 #include <functional>
 #include <random>
 
+#include "dsl/work.h"
 #include "primitives/library.h"
 #include "registry/plan.h"
 
@@ -34,7 +35,7 @@ public:
         if (chance(8) && !c.sample.dims.empty())
             std::next(c.sample.dims.begin(), (long)(rng_() % c.sample.dims.size()))->second = 1 + (int64_t)(rng_() % 50000);
         const int64_t limit = chance(8) ? 200000 : 10000;
-        while (work(c.sample) > limit) {
+        while (work(c.sample, limit) > limit) {
             auto most = std::max_element(c.sample.dims.begin(), c.sample.dims.end(), [](auto &a, auto &b) { return a.second < b.second; });
             if (most->second <= 1) break;
             most->second = most->second / 2 + (int64_t)(rng_() % 2) * (most->second > 3);
@@ -76,17 +77,20 @@ private:
         const bool in_place = op_.form == Form::elementwise ? !chance(6) : chance(2);
         return (in_place ? "on-" : "over-") + one_of(others);
     }
-    int64_t work(const Sample &s) const try {
+    // Of its tensors; and where those are few, of its operations.
+    int64_t work(const Sample &s, int64_t limit) const try {
         Dims dims = s.dims;
         bind_attributes(Attrs(op_, s.attrs), dims);
         bind_derived(op_, dims);
-        int64_t most = evaluate<int64_t>(op_.flops, dims);
+        int64_t most = 0;
         for (auto *all : {&op_.sig.inputs, &op_.sig.outputs})
             for (auto &t : *all) {
                 int64_t elements = 1;
                 for (auto &e : op_.extents_of(t)) elements *= evaluate<int64_t>(e, dims);
                 most = std::max(most, elements);
             }
+        if (const OpPtr op = most > limit ? nullptr : op_table().make(op_.name))
+            most = std::max(most, work_of(*op, dims, op->variants.back().name).operations());
         return most;
     } catch (const Error &) {
         return 0;  // it will be refused

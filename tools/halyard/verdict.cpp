@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "dsl/op.h"
+#include "dsl/work.h"
 #include "primitives/primitive.h"
 #include "registry/dispatch.h"
 #include "tools/check/case.h"
@@ -10,7 +10,7 @@
 namespace halyard::command {
 namespace {
 
-constexpr double most_flops = 2e8;  // that a reference may take: about a second
+constexpr double most_operations = 2e8;  // that a reference may take: about a second
 
 std::vector<Tensor> in_double(const std::vector<Tensor> &in, bool absolute) {
     std::vector<Tensor> wide;
@@ -25,16 +25,15 @@ std::vector<Tensor> in_double(const std::vector<Tensor> &in, bool absolute) {
 
 }  // namespace
 
-double flops_of(const OpRecord &op, const Dims &dims) {
-    if (op.flops == "0") return 0;
-    return (double)evaluate<int64_t>(op.flops, dims);
-}
-
 Expected::Expected(const Trial &t, const std::vector<Tensor> &out) : op_(t.op) {
     for (size_t k = 0; k < out.size(); k++) problem_.tensors[op_.signature.outputs[k].name] = Array(out[k].shape());
-    double work = flops_of(op_.record, t.dims);
-    for (const Tensor &y : out) work = std::max(work, (double)y.elements());
-    if (work <= most_flops) from_reference(t);
+    double work = 0;
+    for (auto *list : {&t.in, &out})
+        for (const Tensor &x : *list) work = std::max(work, (double)x.elements());
+    try {
+        work = std::max(work, (double)work_of(op_table(), op_.record.name, t.dims).operations());
+    } catch (const Error &) {}  // what can't be counted is as much as its tensors
+    if (work <= most_operations) from_reference(t);
     else from_doubles(t);
 }
 

@@ -27,7 +27,4 @@ private:
     std::string source_;
 };
 
-// The record's `flops` of this problem; 0 when it says none.
-double flops_of(const OpRecord &op, const Dims &dims);
-
 }  // namespace halyard::command

@@ -14,7 +14,6 @@ struct NewOp : Op {
         contract = {Contract::products, 16};
         samples = {"g=1 m=1 k=1 n=1", "g=1 m=3 k=5 n=7", "g=3 m=37 k=37 n=37", "g=1 m=200 k=19 n=97"};
         bench = {"g=1 m=512 k=512 n=512"};
-        flops = "2*g*m*k*n";
     }
     Func a = input("a"), b = input("b"), c = output("c"), sum{"sum"};
     Var j{"j"}, i{"i"}, g{"g"}, jo, io, ji, ii;
