@@ -80,7 +80,7 @@ TEST(Roofs, TheLevelHoldsAllBytesAndThreadsRoundUp) {
     EXPECT_EQ(r.level(3, 32 * 1024 + 1).name, "L1");
     EXPECT_EQ(r.level(3, 1000).threads, 4);
     EXPECT_EQ(r.level(16, 1000).threads, 4);
-    EXPECT_EQ(r.memory(1).name, "memory");
+    EXPECT_EQ(r.level(1, INT64_MAX).name, "memory");
     EXPECT_EQ(r.peak(1, Isa::avx2, DType::bf16), 1e11);
     EXPECT_EQ(r.peak(4, Isa::avx2, DType::f64), 2e11);
     EXPECT_EQ(r.peak(1, Isa::avx512, DType::f32), 0) << "not measured";
@@ -88,14 +88,23 @@ TEST(Roofs, TheLevelHoldsAllBytesAndThreadsRoundUp) {
 
 TEST(Roofs, TheHigherTimeBinds) {
     const roofs::Roofs r = some();
-    const roofs::Level &memory = r.memory(1);
-    const roofs::Bound moves = roofs::bound_of(1e6, 5e6, 2e6, memory, 1e11, "f32 avx2");  // 2 MB copied, 3 MB read
+    constexpr int64_t nowhere = INT64_MAX;                                                   // cached
+    const roofs::Bound moves = r.bound({1e6, 5e6, 2e6, nowhere, DType::f32}, 1, Isa::avx2);  // 2 MB copied, 3 MB read
     EXPECT_EQ(moves.by, "memory");
-    EXPECT_DOUBLE_EQ(moves.seconds, 4e6 / 3e10 + 3e6 / 4e10);
-    const roofs::Bound computes = roofs::bound_of(1e9, 5e6, 2e6, memory, 1e11, "f32 avx2");
+    EXPECT_FLOAT_EQ((float)moves.seconds, (float)(4e6 / 3e10 + 3e6 / 4e10));
+    const roofs::Bound computes = r.bound({1e9, 5e6, 2e6, nowhere, DType::f32}, 1, Isa::avx2);
     EXPECT_EQ(computes.by, "f32 avx2");
-    EXPECT_DOUBLE_EQ(computes.seconds, 1e-2);
-    EXPECT_DOUBLE_EQ(roofs::bound_of(0, 0, 6e6, memory, 0, "").seconds, 6e6 / 2e10) << "all written";
+    EXPECT_FLOAT_EQ((float)computes.seconds, 1e-2f);
+    EXPECT_FLOAT_EQ((float)r.bound({1e9, 0, 0, nowhere, DType::f64}, 1, Isa::avx2).seconds, 2e-2f);
+    EXPECT_FLOAT_EQ((float)r.bound({0, 0, 6e6, nowhere, DType::f32}, 1, Isa::avx2).seconds, (float)(6e6 / 2e10)) << "all written";
+    EXPECT_FLOAT_EQ((float)r.bound({0, 1e4, 0, 10000, DType::f32}, 1, Isa::avx2).seconds, (float)(1e4 / 4e11)) << "of L1";
+}
+
+TEST(Roofs, ASmallerLevelMayHaveKeptAPart) {
+    const int64_t twice = 2 * 32 * 1024;
+    const roofs::Bound b = some().bound({0, (double)twice, 0, twice, DType::f32}, 1, Isa::avx2);
+    EXPECT_EQ(b.by, "memory");
+    EXPECT_DOUBLE_EQ(b.seconds, 32 * 1024 / 4e11 + 32 * 1024 / 4e10);
 }
 
 TEST(Roofs, TheFileIsThisMachinesAndWhole) {

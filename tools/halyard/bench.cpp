@@ -162,7 +162,8 @@ int bench(Options o) {
     }
     std::printf(
         "\nof the roof: the least time that this machine's roofs allow (halyard roofs) over the fastest round, and what binds: operations of an ISA, or\n"
-        "the bytes of the level of memory that holds all tensors. GFLOP/s and GB/s are of what the op's definitions count.\n");
+        "the bytes of the level of memory that holds all tensors. GFLOP/s and GB/s are of what the op's definitions count.\n"
+        "Above 100 %%: others used the machine while its roofs were measured (halyard roofs --remeasure).\n");
     if (o.pair.empty())
         std::printf(
             "\n* = what a call without limits takes; beside it, with 99 %% confidence: faster, slower or cannot tell, against what it differs from itself "

@@ -49,9 +49,7 @@ Roofline::Roofline(const Trial &t, const std::vector<Tensor> &outputs, bool cold
 }
 
 roofs::Bound Roofline::bound(Isa isa, int threads) const {
-    const roofs::Roofs &r = machine_roofs();
-    const roofs::Level &level = cold_ ? r.memory(threads) : r.level(threads, held_);
-    return roofs::bound_of(least_, read_, written_, level, r.peak(threads, isa, arithmetic_), std::string(name_of(arithmetic_)) + " " + name_of(isa));
+    return machine_roofs().bound({least_, read_, written_, cold_ ? INT64_MAX : held_, arithmetic_}, threads, isa);
 }
 
 }  // namespace halyard::command

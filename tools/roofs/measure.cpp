@@ -1,13 +1,13 @@
 // Measuring roofs: each is the best of several tries within a few hundredths of a second, on the kit's own threads.
-#include <unistd.h>
-
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <thread>
 
 #include "registry/parallel.h"
+#include "registry/tensor.h"
 #include "tools/roofs/peaks.h"
 #include "tools/roofs/roofs.h"
 #include "tools/roofs/streams.h"
@@ -43,32 +43,35 @@ std::vector<int> thread_counts() {  // 1, 2, 4, ... and all cores
     return all;
 }
 
-int64_t size_of(int name, int64_t otherwise) {
-    const long bytes = sysconf(name);
-    return bytes > 0 ? bytes : otherwise;
+// Of the first core's data. Not sysconf(): on AMD it adds up the last caches of a whole socket, of which a core reaches one.
+int64_t cache_bytes(int level, int64_t otherwise) {
+    for (int index = 0; index < 8; index++) {
+        const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
+        std::ifstream level_file(folder + "level"), type_file(folder + "type"), size_file(folder + "size");
+        int found = 0;
+        int64_t size = 0;
+        std::string type;
+        char unit = 0;
+        if (!(level_file >> found) || !(type_file >> type) || !(size_file >> size >> unit) || found != level || type == "Instruction") continue;
+        return unit == 'M' ? size << 20 : size << 10;  // "32768K"
+    }
+    return otherwise;
 }
 
-// Three streams of one thread, a page apart in their offsets, so that no load waits for a store to the same place of another page.
+// Three streams of one thread, in the memory that tensors have, a part of a page apart in their offsets, so that no load waits for a
+// store to the same place of another page.
 class Streams {
 public:
     explicit Streams(int64_t bytes) : bytes_(bytes / 128 * 128) {
-        const size_t room = (size_t)(bytes_ + 2 * apart + 4095) / 4096 * 4096;
-        for (auto &m : memory_) {
-            m.reset((char *)std::aligned_alloc(4096, room));
-            if (!m) throw std::bad_alloc();
-            std::memset(m.get(), 0, room);
-        }
+        for (Tensor &m : memory_) m = Tensor::zeros({bytes_ + 2 * apart}, DType::u8);
     }
-    char *operator[](int k) const { return memory_[k].get() + k * apart; }
+    char *operator[](int k) const { return (char *)memory_[k].raw() + k * apart; }
     int64_t bytes() const { return bytes_; }
 
 private:
     static constexpr int64_t apart = 1024;
-    struct Free {
-        void operator()(char *p) const { std::free(p); }
-    };
     int64_t bytes_;
-    std::unique_ptr<char, Free> memory_[3];
+    Tensor memory_[3];
 };
 
 void copy_blocks(char *to, const char *from, int64_t bytes) {
@@ -104,7 +107,7 @@ Roofs measure(const std::function<void(const std::string &)> &progress) {
     const int before = threads();
     Roofs r;
     r.machine = machine_key(), r.load = load_average();
-    const int64_t l1 = size_of(_SC_LEVEL1_DCACHE_SIZE, 32 << 10), l2 = size_of(_SC_LEVEL2_CACHE_SIZE, 512 << 10), l3 = size_of(_SC_LEVEL3_CACHE_SIZE, 8 << 20);
+    const int64_t l1 = cache_bytes(1, 32 << 10), l2 = cache_bytes(2, 512 << 10), l3 = cache_bytes(3, 0);  // not every machine has a third
     for (int n : thread_counts()) {
         const std::string on = ", threads: " + std::to_string(n);
         set_threads(n);
@@ -118,11 +121,12 @@ Roofs measure(const std::function<void(const std::string &)> &progress) {
             }
         progress("caches and memory" + on);
         // Half of what a core's own caches hold, so that nothing else pushes it out; well past the second and well within the third,
-        // which others use too; of memory four times the last cache.
+        // which others use too; of memory eight times the last cache, of which the
+        // cores may have several.
         r.levels.push_back(measure_level(n, "L1", l1 * n, l1 / 2));
         r.levels.push_back(measure_level(n, "L2", l2 * n, l2 / 2));
         if (l3 > l2 * n) r.levels.push_back(measure_level(n, "L3", l3, (int64_t)std::sqrt((double)(l2 * n) * (double)l3) / n));
-        r.levels.push_back(measure_level(n, "memory", INT64_MAX, std::max<int64_t>(4 * l3, 64 << 20) / n));
+        r.levels.push_back(measure_level(n, "memory", INT64_MAX, std::max<int64_t>(8 * std::max(l2 * n, l3), 64 << 20) / n));
     }
     set_threads(before);
     return r;

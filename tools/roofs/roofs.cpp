@@ -53,7 +53,6 @@ const Level &Roofs::level(int threads, int64_t bytes) const {
         if (l.threads == n && l.capacity >= bytes && (!least || l.capacity < least->capacity)) least = &l;
     return *least;  // memory holds everything
 }
-const Level &Roofs::memory(int threads) const { return level(threads, INT64_MAX); }
 
 double Roofs::peak(int threads, Isa isa, DType dtype) const {
     const int n = measured_threads(peaks, threads);
@@ -62,12 +61,23 @@ double Roofs::peak(int threads, Isa isa, DType dtype) const {
     return 0;
 }
 
-Bound bound_of(double operations, double read, double written, const Level &level, double peak, const std::string &peak_name) {
-    // What can be copied is, the rest is read or written.
-    const double copied = std::min(read, written);
-    const double moving = 2 * copied / level.copy + (read - copied) / level.read + (written - copied) / level.write;
-    const double computing = peak > 0 ? operations / peak : 0;
-    return computing > moving ? Bound{computing, peak_name} : Bound{moving, level.name};
+Bound Roofs::bound(const Demand &d, int threads, Isa isa) const {
+    const auto moving = [&](const Level &l) {  // what can be copied is, the rest is read or written
+        const double copied = std::min(d.read, d.written);
+        return 2 * copied / l.copy + (d.read - copied) / l.read + (d.written - copied) / l.write;
+    };
+    const Level &whole = level(threads, d.held);
+    double seconds = moving(whole);
+    const Level *part = nullptr;
+    for (const Level &l : levels)
+        if (l.threads == whole.threads && l.capacity < whole.capacity && (!part || l.capacity > part->capacity)) part = &l;
+    if (part) {  // then it holds less than all
+        const double share = (double)part->capacity / (double)d.held;
+        seconds = share * std::min(seconds, moving(*part)) + (1 - share) * seconds;
+    }
+    const double rate = peak(threads, isa, d.dtype), computing = rate > 0 ? d.operations / rate : 0;
+    if (computing <= seconds) return {seconds, whole.name};
+    return {computing, std::string(d.dtype == DType::f64 ? "f64 " : "f32 ") + name_of(isa)};
 }
 
 void save(const Roofs &r, const std::string &path) {

@@ -27,24 +27,32 @@ struct Peak {
     double rate = 0;           // operations per second, two for each multiply-add
 };
 
+// What something has to do at least.
+struct Demand {
+    double operations = 0, read = 0, written = 0;  // bytes
+    int64_t held = 0;                              // bytes of all its tensors; INT64_MAX: no cache has any of them
+    DType dtype = DType::f32;                      // f16 and bf16 compute in f32, integers count as f32
+};
+// The least time of that, and what sets it.
+struct Bound {
+    double seconds = 0;
+    std::string by;  // "L2", "f32 avx512"
+};
+
 struct Roofs {
     std::string machine;  // the key: processor, cores, ISA, version of the kit
     double load = 0;      // the load average when they were measured
     std::vector<Level> levels;
     std::vector<Peak> peaks;
 
-    // Those of `threads`, or of the next larger number that was measured; beyond, those of all cores. `bytes`: of all tensors.
-    const Level &level(int threads, int64_t bytes) const;
-    const Level &memory(int threads) const;
-    double peak(int threads, Isa isa, DType dtype) const;  // of the arithmetic: f16 and bf16 compute in f32, integers count as f32
-};
+    // Those of `threads`, or of the next larger number that was measured; beyond, those of all cores.
+    const Level &level(int threads, int64_t bytes) const;  // the smallest that holds so many
+    double peak(int threads, Isa isa, DType dtype) const;  // operations per second; 0 where it wasn't measured
 
-// The least time of something that does so many operations, and reads and writes so many bytes, and what sets it.
-struct Bound {
-    double seconds = 0;
-    std::string by;  // "L2", "f32 avx512"
+    // Operations take their time at the peak, bytes theirs in the level that holds everything; but a smaller level may have kept as many
+    // of them as it holds. The longer of the two binds.
+    Bound bound(const Demand &d, int threads, Isa isa) const;
 };
-Bound bound_of(double operations, double read, double written, const Level &level, double peak, const std::string &peak_name);
 
 std::string machine_key();
 double load_average();  // of the last minute; 0 where it isn't known
