@@ -73,7 +73,6 @@ TEST_F(Command, RoofsAreMeasuredOnce) {
     EXPECT_EQ(second.err, "");
     EXPECT_EQ(first.out, second.out);
     for (const char *word : {"GFLOP/s", "baseline", "GB/s", "L1", "memory"}) EXPECT_NE(first.out.find(word), std::string::npos) << first.out;
-    EXPECT_NE(halyard("roofs --remeasure", here).err, "");
 
     // bench stands its times beside them.
     const Result b = halyard("bench matmul --shape 'g=1 m=64 k=32 n=48' --variant any --rounds 2 --min-time 0.002 --threads 1 --json b.json", here);
