@@ -137,7 +137,8 @@ TEST(Conv2d, SaysWhatIsWrong) {
     expect_error<AttrError>("[conv2d] needs bottom>=0: bottom is -1", call({{"pad_mode", "pad"}, {"padding", Ints{0, -1, 0, 0}}}));
     expect_error<AttrError>("[conv2d] needs pad_mode==pad||top+bottom+left+right==0 (pad_mode=valid, top=1, bottom=1, left=1, right=1)",
                             call({{"padding", Ints{1, 1, 1, 1}}}));
-    expect_error<AttrError>("[conv2d] needs (u-1)*dil_h+1<=h+pad_top+pad_bottom: (u-1)*dil_h+1 is 7, h+pad_top+pad_bottom is 5", call({{"dilation", Ints{3, 1}}}));
+    expect_error<AttrError>("[conv2d] needs (u-1)*dil_h+1<=h+pad_top+pad_bottom: (u-1)*dil_h+1 is 7, h+pad_top+pad_bottom is 5",
+                            call({{"dilation", Ints{3, 1}}}));
     expect_error<ShapeError>("[conv2d] weight.c/group is 4, expected 2 from x[1,4,5,5] (weight has shape [2,4,3,3])", call({{"group", 2}}));
     expect_error<AttrError>("[conv2d] needs c%group==0: c%group is 1", [] {
         run_op("conv2d", {Tensor::zeros({1, 5, 3, 3}), Tensor::zeros({2, 2, 1, 1})}, {{"group", 2}});
