@@ -92,7 +92,8 @@ std::vector<Subject> python_peers_for(const PythonPeers &peers, const PeerTask &
             refused.push_back(f.name + ": " + answer.value("refused", ""));
             continue;
         }
-        Subject s{f.name, task.threads, isa.empty() ? host_isa() : isa_of(isa), true, true, false, {}, {}};
+        Subject s{f.name, task.threads, true, true, false, {}, {}};
+        s.isa = isa.empty() ? host_isa() : isa_of(isa);
         for (const Tensor &y : task.out) s.out.push_back(Tensor::empty(y.shape(), y.dtype()));
         take(answer.at("out"), s.out);
         s.run = [] {};  // its results are here already

@@ -168,8 +168,9 @@ std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const
             const bool dispatched = chosen.kernel && chosen.kernel->fn == kernel->fn;
             if (!wanted(s, c.label, dispatched)) continue;
             plan.kernel = kernel.get();
-            Subject subject{c.label, threads, kernel->isa, false, true, dispatched, copies[0].out, {}};
+            Subject subject{c.label, threads, false, true, dispatched, copies[0].out, {}};
             subject.controlled = dispatched;
+            subject.isa = kernel->isa;
             std::vector<std::function<void()>> runs;
             const auto shared = std::make_shared<Plan>(plan);  // one call for the loops, whichever tensors it takes
             for (const Tensors &x : copies) runs.push_back([shared, kernel, &t, x] { run_plan(*shared, x.in, t.attrs, x.out); });
@@ -182,7 +183,8 @@ std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const
             for (Peer &p : peers_for({t.op, t.attrs, chosen.dims, x.in, x.out, threads}, limit)) peers[p.name].push_back(std::move(p));
         for (auto &[name, same] : peers) {
             if (!wanted(s, name, false)) continue;
-            Subject subject{name, threads, s.isa == "all" ? host_isa() : isa_of(s.isa), true, same[0].computes, false, copies[0].out, {}};
+            Subject subject{name, threads, true, same[0].computes, false, copies[0].out, {}};
+            subject.isa = s.isa == "all" ? host_isa() : isa_of(s.isa);
             std::vector<std::function<void()>> runs;
             for (Peer &p : same) runs.push_back(std::move(p.run));
             subject.run = in_turn(std::move(runs));

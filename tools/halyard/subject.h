@@ -17,7 +17,6 @@ namespace halyard::command {
 struct Subject {
     std::string label;  // "packed/avx512", "OpenBLAS 0.3.21"
     int threads = 1;
-    Isa isa = Isa::baseline;  // that it may use
     bool peer = false, computes = true;
     bool dispatched = false;  // a call without limits takes this kernel
     std::vector<Tensor> out;
@@ -28,6 +27,7 @@ struct Subject {
     std::string imprecise = {};                    // a peer's breach that doesn't make it another function: it keeps its time
     std::vector<double> seconds = {}, again = {};  // per call, one of each round; again: of the control
     std::optional<Comparison> beside = {};         // the chosen kernel with as many threads, or the second one of --compare
+    Isa isa = Isa::baseline;                       // that it may use
     std::map<std::string, double> counters = {};   // beside its times in the JSON file
     std::vector<benchmark::BenchmarkReporter::Run> runs = {};
 };
