@@ -19,14 +19,17 @@ struct Options {
 
 // What was checked of one op. A failure is one line that names the kernel and the sample, and the command that repeats it.
 struct Report {
-    std::string op;
+    std::string op, check;  // check: "reference", "exact", ...; "" for all of them together
     int passed = 0, failed = 0, skipped = 0;
+    double seconds = 0;
     std::vector<std::string> failures, notes;
+    std::vector<Report> checks;  // what it consists of, in the order in which they ran
 
     void pass() { passed++; }
     void fail(const std::string &what);
     void skip(const std::string &why);  // counted, and noted once
     void expect(const std::string &where, const std::string &error) { error.empty() ? pass() : fail(where + ": " + error); }
+    void add(const Report &part);
 };
 
 // Everything below, for one op of op_table().
@@ -44,6 +47,10 @@ void check_gradients(const Op &op, const Options &o, Report &r);   // gradient o
 void check_adjoints(const Op &op, const Options &o, Report &r);    // gradient ops against the adjoint Halide derives
 void check_device(const Op &op, const Options &o, Report &r);      // OpenCL, where a device answers and the op has a GPU schedule
 void check_fuzz(const Op &op, const Options &o, Report &r);        // random calls (tools/check/fuzz.h)
+
+using Check = void (*)(const Op &, const Options &, Report &);
+extern const std::vector<std::pair<std::string, Check>> all_checks;                     // by name, in the order in which check_op() runs them
+Report run_check(const Op &op, const std::string &check, Check run, const Options &o);  // timed; what it throws is a failure
 
 std::vector<Isa> isas_of(const Op &op, const Options &o);
 

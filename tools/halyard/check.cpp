@@ -1,20 +1,27 @@
 // halyard check: an op against everything its record promises.
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
 #include "dsl/all_ops.h"
 #include "primitives/library.h"
 #include "tools/check/fuzz.h"
+#include "tools/halyard/check_json.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/kernels.h"
+#include "tools/halyard/workers.h"
 
 namespace halyard::command {
 namespace {
 
 struct Options {
     std::vector<std::string> ops, isas;
-    std::string fuzz, fuzz_case;
+    std::string fuzz, fuzz_case, json;
     unsigned seed = 1;
+    int jobs = 0;
     bool quick = false;
 };
 
@@ -39,6 +46,24 @@ int run_again(const std::string &name, const std::string &text) {
     return error.empty() ? 0 : 1;
 }
 
+size_t cores() {  // that this process may use
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
+}
+
+int sum_up(const CheckRun &run, const std::string &json) {
+    int passed = 0, failed = 0, skipped = 0;
+    std::string bad;
+    for (auto &r : run.reports) {
+        if (r.failed) bad += " " + r.op;
+        passed += r.passed, failed += r.failed, skipped += r.skipped;
+    }
+    std::printf("%zu ops: %d checks passed, %d failed, %d skipped%s%s\n", run.reports.size(), passed, failed, skipped,
+                bad.empty() ? "" : "\nagain: halyard check", bad.c_str());
+    if (!json.empty()) save_checks(json, run);
+    return failed ? 1 : 0;
+}
+
 int check_ops(const Options &o) {
     if (!o.fuzz_case.empty()) {
         if (o.ops.size() != 1) throw AttrError("check", "--fuzz-case is a call of one op");
@@ -54,24 +79,33 @@ int check_ops(const Options &o) {
     list_all_ops(op_table());
     for (auto &name : o.ops) library().at(name);
     const std::vector<std::string> names = !o.ops.empty() ? o.ops : !loaded_ops().empty() ? loaded_ops() : op_table().names();
-    int passed = 0, failed = 0, skipped = 0;
-    std::string bad;
-    for (size_t i = 0; i < names.size(); i++) {
-        std::printf("[%zu/%zu] %-24s ", i + 1, names.size(), names[i].c_str());
-        std::fflush(stdout);
-        const check::Report r = o.fuzz.empty() ? check::check_op(names[i], options) : check::fuzz_op(names[i], options);
-        std::printf("%s %6d passed", r.failed ? "FAIL" : "ok  ", r.passed);
+    CheckRun run;
+    run.quick = o.quick, run.seed = o.seed;
+    for (int i = 0; i <= (int)host_isa(); i++)
+        if (o.isas.empty() || std::count(o.isas.begin(), o.isas.end(), name_of((Isa)i))) run.isas.push_back(name_of((Isa)i));
+    const auto from = std::chrono::steady_clock::now();
+    const auto show = [&](size_t i, const check::Report &r) {
+        std::printf("[%zu/%zu] %-24s %s %6d passed", i + 1, names.size(), names[i].c_str(), r.failed ? "FAIL" : "ok  ", r.passed);
         if (r.failed) std::printf(", %d failed", r.failed);
         if (r.skipped) std::printf(", %d skipped", r.skipped);
         std::printf("\n");
         for (auto &f : r.failures) std::printf("    %s\n", f.c_str());
         for (auto &n : r.notes) std::printf("    skipped: %s\n", n.c_str());
-        if (r.failed) bad += " " + names[i];
-        passed += r.passed, failed += r.failed, skipped += r.skipped;
-    }
-    std::printf("%zu ops: %d checks passed, %d failed, %d skipped%s%s\n", names.size(), passed, failed, skipped, bad.empty() ? "" : "\nagain: halyard check",
-                bad.c_str());
-    return failed ? 1 : 0;
+        std::fflush(stdout);
+        run.reports.push_back(r);
+    };
+    in_workers(
+        names.size(), o.jobs > 0 ? (size_t)o.jobs : cores(),
+        [&](size_t i) { return json_of(o.fuzz.empty() ? check::check_op(names[i], options) : check::fuzz_op(names[i], options)).dump(); },
+        [&](size_t i, const std::string &text) { show(i, report_of(nlohmann::json::parse(text))); },
+        [&](size_t i, const std::string &how) {
+            check::Report r;
+            r.op = names[i];
+            r.fail(how);
+            show(i, r);
+        });
+    run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+    return sum_up(run, o.json);
 }
 
 }  // namespace
@@ -85,6 +119,8 @@ void add_check(CLI::App &app, Run &chosen) {
     sub->add_option("--fuzz", o->fuzz, "Only random calls of each op: 500 of them, or 30s");
     sub->add_option("--seed", o->seed, "Other random calls");
     sub->add_option("--fuzz-case", o->fuzz_case, "The call that a failure of random calls printed, again");
+    sub->add_option("--jobs,-j", o->jobs, "Ops at once, each in a process of its own; default: as many as there are cores")->check(CLI::Range(1, 1024));
+    sub->add_option("--json", o->json, "File for the results, check by check");
     sub->callback([o, &chosen] { chosen = [o] { return check_ops(*o); }; });
 }
 
