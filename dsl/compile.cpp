@@ -76,18 +76,23 @@ std::string Kernel::object(const std::string &symbol) {
     return path;
 }
 
-KernelFn Kernel::load() {
-    const std::string symbol = instance.symbol(op->name), object_path = object(symbol), library = fs::path(object_path).replace_extension(".so");
-    if (!fs::exists(library))
-        atomically(library, [&](const std::string &to) {
+std::string Kernel::library() {
+    const std::string object_path = object(instance.symbol(op->name)), path = fs::path(object_path).replace_extension(".so");
+    if (!fs::exists(path))
+        atomically(path, [&](const std::string &to) {
             // -Bsymbolic: the kernel library exports the same names, and its kernel would take this one's calls.
             const std::string command = "ld -shared -Bsymbolic -o '" + to + "' '" + object_path + "'";
             if (std::system(command.c_str()) != 0) throw DispatchError(op->name, "linking failed: " + command);
         });
-    void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    return path;
+}
+
+KernelFn Kernel::load() {
+    const std::string symbol = instance.symbol(op->name), path = library();
+    void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) throw DispatchError(op->name, std::string("cannot load the compiled kernel: ") + dlerror());
     const auto fn = (KernelFn)dlsym(handle, (symbol + "_argv").c_str());
-    if (!fn) throw DispatchError(op->name, "no symbol " + symbol + "_argv in " + library);
+    if (!fn) throw DispatchError(op->name, "no symbol " + symbol + "_argv in " + path);
     return fn;
 }
 

@@ -15,9 +15,9 @@
 namespace halyard::check {
 
 const std::vector<std::pair<std::string, Check>> all_checks = {
-    {"reference", check_reference}, {"views", check_views}, {"zero sizes", check_zero_sizes}, {"refusals", check_refusals}, {"specials", check_specials},
-    {"threads", check_threads},     {"exact", check_exact}, {"gradients", check_gradients},   {"adjoints", check_adjoints}, {"device", check_device},
-    {"fuzz", check_fuzz},
+    {"legality", check_legality},   {"reference", check_reference}, {"views", check_views},     {"zero sizes", check_zero_sizes},
+    {"refusals", check_refusals},   {"specials", check_specials},   {"threads", check_threads}, {"exact", check_exact},
+    {"gradients", check_gradients}, {"adjoints", check_adjoints},   {"device", check_device},   {"fuzz", check_fuzz},
 };
 
 void Report::fail(const std::string &what) {

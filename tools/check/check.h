@@ -12,6 +12,7 @@ namespace halyard::check {
 struct Options {
     std::vector<Isa> isas;    // empty: all that this CPU has and the op was built for
     bool quick = false;       // fewer samples per kernel, no derived adjoints
+    bool legality = false;    // of CPU kernels too: each is compiled twice more, with the sanitizers
     int fuzz_cases = 40;      // random calls of each op
     double fuzz_seconds = 0;  // > 0: as many as fit
     unsigned seed = 1;        // of the random calls
@@ -46,6 +47,7 @@ void check_exact(const Op &op, const Options &o, Report &r);       // scheduled 
 void check_gradients(const Op &op, const Options &o, Report &r);   // gradient ops against finite differences of the reference
 void check_adjoints(const Op &op, const Options &o, Report &r);    // gradient ops against the adjoint Halide derives
 void check_device(const Op &op, const Options &o, Report &r);      // OpenCL, where a device answers and the op has a GPU schedule
+void check_legality(const Op &op, const Options &o, Report &r);    // no race, no access out of bounds, nothing read that wasn't written
 void check_fuzz(const Op &op, const Options &o, Report &r);        // random calls (tools/check/fuzz.h)
 
 using Check = void (*)(const Op &, const Options &, Report &);

@@ -22,7 +22,7 @@ struct Options {
     std::string fuzz, fuzz_case, json;
     unsigned seed = 1;
     int jobs = 0;
-    bool quick = false;
+    bool quick = false, legality = false;
 };
 
 // "500" calls or "30s" of calls, of each op.
@@ -70,7 +70,7 @@ int check_ops(const Options &o) {
         return run_again(o.ops[0], o.fuzz_case);
     }
     check::Options options;
-    options.quick = o.quick, options.seed = o.seed;
+    options.quick = o.quick, options.legality = o.legality, options.seed = o.seed;
     if (!o.fuzz.empty()) set_fuzz(options, o.fuzz);
     for (auto &name : o.isas) {
         options.isas.push_back(isa_of(name));
@@ -115,6 +115,7 @@ void add_check(CLI::App &app, Run &chosen) {
     CLI::App *sub = app.add_subcommand("check", "Check ops: reference, exact schedules, gradients, views, zero sizes, threads");
     sub->add_option("ops", o->ops, "Names; none = all ops, or those of --kernels");
     sub->add_flag("--quick", o->quick, "Fewer samples per kernel, no derived adjoints");
+    sub->add_flag("--legality", o->legality, "Races and accesses out of bounds of CPU kernels too: compiles each with the sanitizers");
     sub->add_option("--isa", o->isas, "Levels to check: baseline,avx2,avx512 (default: all of this CPU)")->delimiter(',');
     sub->add_option("--fuzz", o->fuzz, "Only random calls of each op: 500 of them, or 30s");
     sub->add_option("--seed", o->seed, "Other random calls");
