@@ -192,12 +192,17 @@ void check_threads(const Op &op, const Options &, Report &r) {
     set_threads(before);
 }
 
+bool has_device(const std::string &backend) {
+    try {
+        set_device(backend);
+    } catch (const DeviceError &) { return false; }
+    set_device("cpu");
+    return true;
+}
+
 void check_device(const Op &op, const Options &, Report &r) {
     if (!op.gpu) return;
-    try {
-        set_device("opencl");
-        set_device("cpu");
-    } catch (const DeviceError &) { return r.skip("no OpenCL device"); }
+    if (!has_device("opencl")) return r.skip("no OpenCL device");
     for (auto &sample : op.samples) {
         Case c(op, sample, "f32", 6);
         c.solve(op);

@@ -54,6 +54,7 @@ using Check = void (*)(const Op &, const Options &, Report &);
 extern const std::vector<std::pair<std::string, Check>> all_checks;                     // by name, in the order in which check_op() runs them
 Report run_check(const Op &op, const std::string &check, Check run, const Options &o);  // timed; what it throws is a failure
 
+bool has_device(const std::string &backend);  // does it answer?
 std::vector<Isa> isas_of(const Op &op, const Options &o);
 
 }  // namespace halyard::check

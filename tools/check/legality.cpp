@@ -55,7 +55,8 @@ struct Finding {
 
 // What oclgrind says: a heading, then indented lines, one of which names the kernel.
 void read_oclgrind(const std::string &line, Finding &open, std::set<Finding> &found) {
-    if (line.find("data race at") != std::string::npos || line.starts_with("Invalid ") || line.starts_with("Uninitialized ") || line.starts_with("Controlflow ")) {
+    if (line.find("data race at") != std::string::npos || line.starts_with("Invalid ") || line.starts_with("Uninitialized ") ||
+        line.starts_with("Controlflow ")) {
         open.what = line.substr(0, line.find(" at "));
         for (const char *detail : {" memory address", " address"})
             if (const size_t at = open.what.find(detail); at != std::string::npos) open.what.resize(at);
@@ -72,7 +73,8 @@ void read_sanitizer(const std::string &line, Finding &open, std::set<Finding> &f
     const size_t name = line.find("Sanitizer: ");
     if (name != std::string::npos && line.find("SUMMARY") == std::string::npos) {
         open.what = line.substr(name + 11);
-        open.what.resize(std::min(open.what.find(" on "), open.what.find(" (")));
+        for (const char *detail : {" on ", " ("})
+            if (const size_t at = open.what.find(detail); at != std::string::npos) open.what.resize(at);
     } else if (const size_t at = line.find("#"); at != std::string::npos && !open.what.empty() && line.find("hy_") != std::string::npos) {
         std::istringstream words(line.substr(line.find("hy_")));
         words >> open.where;
@@ -103,7 +105,6 @@ std::set<Finding> run(const SampleCalls &calls, const std::string &tool, const f
         else oclgrind ? read_oclgrind(line, open, found) : read_sanitizer(line, open, found);
         if (!line.empty()) last = line;
     }
-    if (std::getenv("KEEP")) fs::copy_file(said, "/tmp/said", fs::copy_options::overwrite_existing), fs::copy_file(file, "/tmp/recording", fs::copy_options::overwrite_existing);
     if (status != 0 && found.empty())
         found.insert({open.call, "the calls ended with " + std::to_string(WIFEXITED(status) ? WEXITSTATUS(status) : status) + ": " + last, ""});
     return found;
@@ -130,6 +131,7 @@ void check_kernel(const Op &op, const Instance &i, int64_t work, const std::stri
 }  // namespace
 
 void check_legality(const Op &op, const Options &o, Report &r) {
+    if (!fs::exists(runner(""))) return r.skip("legality: this build is instrumented itself, or not whole");
     if (op.gpu && !has_oclgrind()) r.skip("legality of the GPU kernel: there is no oclgrind");
     else if (op.gpu) {
         Instance i;
