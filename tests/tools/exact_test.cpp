@@ -16,7 +16,7 @@ struct BlockedSoftmax : Op {
     BlockedSoftmax(const std::string &name, bool dropped) : Op(name, "x[n,c] -> y[n,c]"), dropped(dropped) {
         dtypes = {"f32"}, gpu = !dropped, contract = {Contract::normwise, 10};
         variants = {{"blocks", "c>=lanes"}, {"any", ""}};
-        samples = {"n=1 c=1", "n=2 c=64", "n=3 c=100", "n=2 c=101"};  // vectors of 8 and 16 don't fill the last two
+        samples = {"n=1 c=1", "n=2 c=64", "n=3 c=99", "n=2 c=101"};  // no vector divides the last two
     }
     const bool dropped;
     Func x = input("x"), y = output("y"), peak{"peak"}, e{"e"}, total{"total"};
@@ -78,20 +78,21 @@ template<class T> T registered() {
 Report run(Check check, const Op &op) {
     Options o;
     o.isas = {host_isa()};
-    return run_check(op, "", check, o);
+    const Report r = run_check(op, "", check, o);
+    for (auto &f : r.failures) std::printf("    %s\n", f.c_str());
+    return r;
 }
 
 TEST(Exact, ADroppedTailIsCaught) {
     const Report r = run(check_exact, registered<DroppedSoftmax>());
     ASSERT_EQ(r.failures.size(), 2u);
-    EXPECT_THAT(r.failures, Each(AllOf(HasSubstr("/blocks 'n="), HasSubstr(" c=10"),
-                                       HasSubstr(" elements differ from variant any, because this one's algorithm is another: "))));
+    EXPECT_THAT(r.failures, Each(AllOf(HasSubstr("/blocks 'n="), HasSubstr(" elements differ from variant any, because this one's algorithm is another: "))));
 }
 
 TEST(Reference, ADroppedTailIsCaught) {
     const Report r = run(check_reference, library().find("dropped_softmax") ? DroppedSoftmax() : registered<DroppedSoftmax>());
     ASSERT_EQ(r.failures.size(), 2u);
-    EXPECT_THAT(r.failures, Each(AllOf(HasSubstr("/blocks 'n="), HasSubstr(" c=10"), HasSubstr(" times the bound of 10 ulps"))));
+    EXPECT_THAT(r.failures, Each(AllOf(HasSubstr("/blocks 'n="), HasSubstr(" times the bound of 10 ulps"))));
 }
 
 TEST(Exact, SoundSchedulesOfCpuAndGpuAreProved) {

@@ -93,7 +93,9 @@ template<class T> T registered() {
 Report run(Check check, const Op &op) {
     Options o;
     o.isas = {host_isa()}, o.legality = !op.gpu;
-    return run_check(op, "", check, o);
+    const Report r = run_check(op, "", check, o);
+    for (auto &f : r.failures) std::printf("    %s\n", f.c_str());
+    return r;
 }
 
 void expect_right_numbers(const Op &op, Check check) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 
 #include "dsl/all_ops.h"
 #include "primitives/library.h"
@@ -51,6 +52,18 @@ size_t cores() {  // that this process may use
     return sched_getaffinity(0, sizeof set, &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
 }
 
+// The levels of this CPU that any of the ops has kernels for, or those that were asked for.
+std::vector<std::string> isas_checked(const std::vector<std::string> &ops, const check::Options &o) {
+    std::set<Isa> all(o.isas.begin(), o.isas.end());
+    if (all.empty())
+        for (auto &name : ops)
+            for (const KernelEntry &k : library().at(name).kernels)
+                if (k.backend == "cpu" && k.isa <= host_isa()) all.insert(k.isa);
+    std::vector<std::string> names;
+    for (Isa isa : all) names.push_back(name_of(isa));
+    return names;
+}
+
 int sum_up(const CheckRun &run, const std::string &json) {
     int passed = 0, failed = 0, skipped = 0;
     std::string bad;
@@ -81,8 +94,7 @@ int check_ops(const Options &o) {
     const std::vector<std::string> names = !o.ops.empty() ? o.ops : !loaded_ops().empty() ? loaded_ops() : op_table().names();
     CheckRun run;
     run.quick = o.quick, run.seed = o.seed;
-    for (int i = 0; i <= (int)host_isa(); i++)
-        if (o.isas.empty() || std::count(o.isas.begin(), o.isas.end(), name_of((Isa)i))) run.isas.push_back(name_of((Isa)i));
+    run.isas = isas_checked(names, options);
     const auto from = std::chrono::steady_clock::now();
     const auto show = [&](size_t i, const check::Report &r) {
         std::printf("[%zu/%zu] %-24s %s %6d passed", i + 1, names.size(), names[i].c_str(), r.failed ? "FAIL" : "ok  ", r.passed);
