@@ -1,10 +1,13 @@
 // From a scheduled pipeline to an object in the cache, and from there into this process.
 #include <dlfcn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 #include "dsl/kernel.h"
@@ -44,6 +47,35 @@ template<class Write> void atomically(const std::string &path, Write write) {
     fs::rename(temporary, path);
 }
 
+// Runs body() in a child process. A code generator that aborts takes only that along. And the names it makes up on its way don't count up
+// here, where those of the kernels built next, and so their places in the cache, would depend on what the cache already had.
+void in_child(const std::string &op, const std::string &symbol, const std::function<void()> &body) {
+    int ends[2];
+    if (pipe(ends) != 0) throw DispatchError(op, "no pipe to be had");
+    std::fflush(nullptr);
+    const pid_t child = fork();
+    if (child < 0) throw DispatchError(op, "fork failed");
+    if (child == 0) {
+        std::string said;
+        try {
+            body();
+            _exit(0);
+        } catch (const Halide::Error &e) {  // no std::exception
+            said = e.what();
+        } catch (const std::exception &e) { said = e.what(); }
+        _exit(write(ends[1], said.data(), said.size()) == (ssize_t)said.size() ? 1 : 2);
+    }
+    close(ends[1]);
+    std::string said;
+    char some[4096];
+    for (ssize_t n; (n = read(ends[0], some, sizeof some)) > 0;) said.append(some, (size_t)n);
+    close(ends[0]);
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (WIFSIGNALED(status)) throw DispatchError(op, symbol + ": the code generator died of signal " + std::to_string(WTERMSIG(status)));
+    if (status != 0) throw Error(op, symbol + ": " + said);
+}
+
 }  // namespace
 
 // What a schedule demands of a buffer, which the serialised pipeline does not hold; "" for what every buffer has.
@@ -69,25 +101,28 @@ std::string Kernel::object(const std::string &symbol) {
     const std::string path = kernel_cache() + "/" + digest(text, more) + ".o";
     if (!fs::exists(path))
         atomically(path, [&](const std::string &to) {
-            try {
-                pipeline.compile_to({{Halide::OutputFileType::object, to}}, arguments(), symbol, target);
-            } catch (const Halide::Error &e) { throw Error(op->name, symbol + ": " + e.what()); }
+            in_child(op->name, symbol, [&] { pipeline.compile_to({{Halide::OutputFileType::object, to}}, arguments(), symbol, target); });
+        });
+    return path;
+}
+
+std::string Kernel::library() {
+    const std::string object_path = object(instance.symbol(op->name)), path = fs::path(object_path).replace_extension(".so");
+    if (!fs::exists(path))
+        atomically(path, [&](const std::string &to) {
+            // -Bsymbolic: the kernel library exports the same names, and its kernel would take this one's calls.
+            const std::string command = "ld -shared -Bsymbolic -o '" + to + "' '" + object_path + "'";
+            if (std::system(command.c_str()) != 0) throw DispatchError(op->name, "linking failed: " + command);
         });
     return path;
 }
 
 KernelFn Kernel::load() {
-    const std::string symbol = instance.symbol(op->name), object_path = object(symbol), library = fs::path(object_path).replace_extension(".so");
-    if (!fs::exists(library))
-        atomically(library, [&](const std::string &to) {
-            // -Bsymbolic: the kernel library exports the same names, and its kernel would take this one's calls.
-            const std::string command = "ld -shared -Bsymbolic -o '" + to + "' '" + object_path + "'";
-            if (std::system(command.c_str()) != 0) throw DispatchError(op->name, "linking failed: " + command);
-        });
-    void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    const std::string symbol = instance.symbol(op->name), path = library();
+    void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) throw DispatchError(op->name, std::string("cannot load the compiled kernel: ") + dlerror());
     const auto fn = (KernelFn)dlsym(handle, (symbol + "_argv").c_str());
-    if (!fn) throw DispatchError(op->name, "no symbol " + symbol + "_argv in " + library);
+    if (!fn) throw DispatchError(op->name, "no symbol " + symbol + "_argv in " + path);
     return fn;
 }
 

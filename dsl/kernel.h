@@ -28,6 +28,7 @@ public:
 
     std::vector<Halide::Argument> arguments() const;  // inputs, then scalars
     std::string object(const std::string &symbol);    // path of the compiled object, in the content-addressed cache
+    std::string library();                            // path of a shared library with nothing else in it, beside the object
     KernelFn load();                                  // compiled, linked and opened: the JIT is the same object, dlopened
     std::string davinci();                            // ascend: the lowered program as text
 

@@ -18,7 +18,7 @@ expect() {
 }
 
 cmake --install "$build_dir" --prefix "$dir/kit" >/dev/null
-for file in bin/halyard lib/libhalyard.so lib/libhalyard_dsl.so lib/libhalyard_registry.so lib/cmake/Halyard/HalyardConfig.cmake \
+for file in bin/halyard lib/libhalyard.so lib/libhalyard_dsl.so lib/libhalyard_registry.so lib/cmake/Halyard/HalyardConfig.cmake libexec/halyard/kernel_runner \
     include/halyard/dsl/op.h include/halyard/primitives/ops.h include/halyard/kernels/rows.h share/halyard/templates/unary.cpp \
     share/halyard/report/page.html share/halyard/report/chart.min.js share/halyard/shapes/tails.txt share/halyard/peers/driver.py; do
     [ -e "kit/$file" ] || fail "$file was not installed"

@@ -1,6 +1,7 @@
 #include "tools/check/check.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -13,6 +14,12 @@
 
 namespace halyard::check {
 
+const std::vector<std::pair<std::string, Check>> all_checks = {
+    {"legality", check_legality},   {"reference", check_reference}, {"views", check_views},     {"zero sizes", check_zero_sizes},
+    {"refusals", check_refusals},   {"specials", check_specials},   {"threads", check_threads}, {"exact", check_exact},
+    {"gradients", check_gradients}, {"adjoints", check_adjoints},   {"device", check_device},   {"fuzz", check_fuzz},
+};
+
 void Report::fail(const std::string &what) {
     failed++;
     failures.push_back(op + " " + what);
@@ -20,6 +27,14 @@ void Report::fail(const std::string &what) {
 void Report::skip(const std::string &why) {
     skipped++;
     if (std::find(notes.begin(), notes.end(), why) == notes.end()) notes.push_back(why);
+}
+
+void Report::add(const Report &part) {
+    passed += part.passed, failed += part.failed, skipped += part.skipped, seconds += part.seconds;
+    failures.insert(failures.end(), part.failures.begin(), part.failures.end());
+    for (auto &n : part.notes)
+        if (std::find(notes.begin(), notes.end(), n) == notes.end()) notes.push_back(n);
+    checks.push_back(part);
 }
 
 std::vector<Isa> isas_of(const Op &op, const Options &o) {
@@ -177,12 +192,17 @@ void check_threads(const Op &op, const Options &, Report &r) {
     set_threads(before);
 }
 
+bool has_device(const std::string &backend) {
+    try {
+        set_device(backend);
+    } catch (const DeviceError &) { return false; }
+    set_device("cpu");
+    return true;
+}
+
 void check_device(const Op &op, const Options &, Report &r) {
     if (!op.gpu) return;
-    try {
-        set_device("opencl");
-        set_device("cpu");
-    } catch (const DeviceError &) { return r.skip("no OpenCL device"); }
+    if (!has_device("opencl")) return r.skip("no OpenCL device");
     for (auto &sample : op.samples) {
         Case c(op, sample, "f32", 6);
         c.solve(op);
@@ -193,6 +213,17 @@ void check_device(const Op &op, const Options &, Report &r) {
     }
 }
 
+Report run_check(const Op &op, const std::string &check, Check run, const Options &o) {
+    Report r;
+    r.op = op.name, r.check = check;
+    const auto from = std::chrono::steady_clock::now();
+    try {
+        run(op, o, r);
+    } catch (const std::exception &e) { r.fail(std::string("threw ") + e.what()); }
+    r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+    return r;
+}
+
 Report check_op(const std::string &name, const Options &o) {
     if (op_table().names().empty()) list_all_ops(op_table());
     Report r;
@@ -201,12 +232,7 @@ Report check_op(const std::string &name, const Options &o) {
     if (!op) throw DispatchError(name, "no such op");
     if (op->form == Form::composite) return r.skip("composite: its parts are checked, and tests/primitives checks the whole"), r;
     if (isas_of(*op, o).empty()) return r.fail("has no kernel that this CPU can run"), r;
-    using Check = void (*)(const Op &, const Options &, Report &);
-    for (Check check : {check_reference, check_views, check_zero_sizes, check_refusals, check_specials, check_threads, check_exact, check_gradients,
-                        check_adjoints, check_device, check_fuzz})
-        try {
-            check(*op, o, r);
-        } catch (const std::exception &e) { r.fail(std::string("threw ") + e.what()); }
+    for (auto &[check, run] : all_checks) r.add(run_check(*op, check, run, o));
     return r;
 }
 

@@ -12,6 +12,7 @@ namespace halyard::check {
 struct Options {
     std::vector<Isa> isas;    // empty: all that this CPU has and the op was built for
     bool quick = false;       // fewer samples per kernel, no derived adjoints
+    bool legality = false;    // of CPU kernels too: each is compiled twice more, with the sanitizers
     int fuzz_cases = 40;      // random calls of each op
     double fuzz_seconds = 0;  // > 0: as many as fit
     unsigned seed = 1;        // of the random calls
@@ -19,14 +20,17 @@ struct Options {
 
 // What was checked of one op. A failure is one line that names the kernel and the sample, and the command that repeats it.
 struct Report {
-    std::string op;
+    std::string op, check;  // check: "reference", "exact", ...; "" for all of them together
     int passed = 0, failed = 0, skipped = 0;
+    double seconds = 0;
     std::vector<std::string> failures, notes;
+    std::vector<Report> checks;  // what it consists of, in the order in which they ran
 
     void pass() { passed++; }
     void fail(const std::string &what);
     void skip(const std::string &why);  // counted, and noted once
     void expect(const std::string &where, const std::string &error) { error.empty() ? pass() : fail(where + ": " + error); }
+    void add(const Report &part);
 };
 
 // Everything below, for one op of op_table().
@@ -43,8 +47,14 @@ void check_exact(const Op &op, const Options &o, Report &r);       // scheduled 
 void check_gradients(const Op &op, const Options &o, Report &r);   // gradient ops against finite differences of the reference
 void check_adjoints(const Op &op, const Options &o, Report &r);    // gradient ops against the adjoint Halide derives
 void check_device(const Op &op, const Options &o, Report &r);      // OpenCL, where a device answers and the op has a GPU schedule
+void check_legality(const Op &op, const Options &o, Report &r);    // no race, no access out of bounds, nothing read that wasn't written
 void check_fuzz(const Op &op, const Options &o, Report &r);        // random calls (tools/check/fuzz.h)
 
+using Check = void (*)(const Op &, const Options &, Report &);
+extern const std::vector<std::pair<std::string, Check>> all_checks;                     // by name, in the order in which check_op() runs them
+Report run_check(const Op &op, const std::string &check, Check run, const Options &o);  // timed; what it throws is a failure
+
+bool has_device(const std::string &backend);  // does it answer?
 std::vector<Isa> isas_of(const Op &op, const Options &o);
 
 }  // namespace halyard::check

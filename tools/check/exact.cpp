@@ -1,5 +1,7 @@
 // Schedules are proved in modular integers: whatever is legal gives the same bits as the algorithm as written.
+#include <cmath>
 #include <cstring>
+#include <map>
 #include <random>
 
 #include "dsl/kernel.h"
@@ -42,6 +44,129 @@ std::vector<Tensor> run_exact(const Plan &p, KernelFn fn, const Case &c) {
     return out;
 }
 
+// How many elements of one result differ from another's; "" for none.
+std::string difference(const std::vector<Tensor> &a, const std::vector<Tensor> &b) {
+    int64_t differ = 0, total = 0;
+    for (size_t k = 0; k < a.size(); k++)
+        for (size_t i = 0, n = (size_t)a[k].elements(), size = bytes_of(a[k].dtype()); i < n; i++, total++)
+            differ += std::memcmp((char *)a[k].raw() + i * size, (char *)b[k].raw() + i * size, size) != 0;
+    return differ ? std::to_string(differ) + " of " + std::to_string(total) + " elements differ from " : "";
+}
+
+// The algorithms of an op's variants, unscheduled and in double.
+class InDouble {
+public:
+    InDouble(const Op &op, Isa isa) : op_(op), isa_(isa) {}
+
+    // Where two variants differ by more than what rounding explains; "" for nowhere.
+    std::string difference(const std::string &sample, const std::string &variant, const std::string &other) {
+        const Case c(op_, sample, "f64", 7);
+        const auto a = run(c, variant), b = run(c, other);
+        for (size_t k = 0; k < a.size(); k++) {
+            const std::vector<double> x = a[k].to_vector<double>(), y = b[k].to_vector<double>();
+            double largest = 0;
+            for (double v : y) largest = std::max(largest, std::fabs(v));
+            for (size_t i = 0; i < x.size(); i++)
+                if (!(std::fabs(x[i] - y[i]) <= 1e-9 * largest))
+                    return op_.sig.outputs[k].name + "[" + std::to_string(i) + "] is " + std::to_string(x[i]) + " of '" + sample + "' in double, there " +
+                           std::to_string(y[i]);
+        }
+        return "";
+    }
+
+private:
+    std::vector<Tensor> run(const Case &c, const std::string &variant) {
+        if (!kernels_.count(variant)) {
+            Instance i;
+            i.dtypes = "f64", i.isa = isa_, i.variant = variant, i.scheduled = false;
+            kernels_[variant] = Kernel(op_table().make(op_.name), i).load();
+        }
+        RegisteredOp alone = library().at(op_.name);
+        alone.record.variants = {{"", ""}};  // any shape: nothing is vectorised
+        alone.record.dtypes = {"f64"};
+        alone.kernels = {{op_.name, "cpu", "f64", "", isa_, 1, {}, kernels_[variant]}};
+        const Force force(isa_, "");
+        std::vector<OperandMeta> metas;
+        for (const Tensor &t : c.in) metas.push_back(meta_of(t));
+        return run_exact(make_plan(alone, metas, c.attrs), kernels_[variant], c);
+    }
+
+    const Op &op_;
+    const Isa isa_;
+    std::map<std::string, KernelFn> kernels_;
+};
+
+// One op's samples in modular integers, and what the algorithm as written makes of them: that of the last variant, which takes every shape.
+class Exact {
+public:
+    Exact(const Op &op, Isa isa) : op_(op), isa_(isa), written_(exact_kernel(op.name, isa, op.variants.back().name, false)), results_(op.samples.size()) {
+        for (auto &sample : op.samples) {
+            cases_.emplace_back(op, sample, "f32", 7);
+            std::mt19937 rng(11);
+            for (Tensor &t : cases_.back().in)
+                if (t.dtype() == DType::f32)
+                    for (int64_t i = 0; i < t.elements(); i++) ((uint32_t *)t.raw())[i] = (uint32_t)rng();
+        }
+    }
+
+    void check(KernelFn scheduled, Isa isa, const std::string &variant, const std::string &backend, Report &r) {
+        const Force force(isa, backend == "cpu" ? variant : "", backend);
+        for (size_t s = 0; s < cases_.size(); s++) {
+            const Case &c = cases_[s];
+            Plan p;
+            try {
+                p = exact_plan(c, op_);
+            } catch (const DispatchError &) {
+                continue;  // this variant doesn't take this sample
+            }
+            const auto mine = run_exact(p, scheduled, c);
+            if (results_[s].empty()) results_[s] = run_exact(on_host(p), written_, c);
+            std::string error = difference(mine, results_[s]);
+            if (!error.empty()) error = backend == "cpu" ? blamed(s, p, mine, variant, error) : error + "the algorithm as written";
+            r.expect("exact/" + (backend == "cpu" ? std::string(name_of(isa)) : backend) + (variant.empty() ? "" : "/" + variant) + " '" + op_.samples[s] + "'",
+                     error);
+        }
+    }
+
+private:
+    static Plan on_host(Plan p) {
+        p.on_device = false;
+        return p;
+    }
+    // A variant may have an algorithm of its own. Its schedule answers for that one; and where modular integers know no common answer
+    // (Winograd's fractions, a gradient that asks for the largest element of a y that isn't x's), the two algorithms are compared in double.
+    std::string blamed(size_t s, const Plan &p, const std::vector<Tensor> &mine, const std::string &variant, const std::string &error) {
+        if (variant == op_.variants.back().name) return error + "the algorithm as written";
+        if (!own_.count(variant)) own_[variant] = exact_kernel(op_.name, isa_, variant, false);
+        const std::string from_own = difference(mine, run_exact(p, own_[variant], cases_[s]));
+        if (!from_own.empty()) return from_own + "the algorithm as written";
+        const std::string in_double = differs_in_double(variant);
+        return in_double.empty() ? "" : error + "variant " + op_.variants.back().name + ", because this one's algorithm is another: " + in_double;
+    }
+
+    const std::string &differs_in_double(const std::string &variant) {
+        const auto [at, is_new] = in_double_.emplace(variant, "");
+        if (!is_new) return at->second;
+        InDouble algorithms(op_, isa_);
+        for (const Case &c : cases_) try {
+                exact_plan(c, op_);
+                at->second = algorithms.difference(c.sample, variant, op_.variants.back().name);
+                if (!at->second.empty()) break;
+            } catch (const DispatchError &) {
+                continue;  // this variant doesn't take this sample
+            }
+        return at->second;
+    }
+
+    const Op &op_;
+    const Isa isa_;
+    const KernelFn written_;
+    std::map<std::string, KernelFn> own_;           // by variant, as written
+    std::map<std::string, std::string> in_double_;  // by variant: where its algorithm differs from the last one's, in double
+    std::vector<Case> cases_;
+    std::vector<std::vector<Tensor>> results_;  // of each sample
+};
+
 }  // namespace
 
 void check_exact(const Op &op, const Options &o, Report &r) {
@@ -49,39 +174,16 @@ void check_exact(const Op &op, const Options &o, Report &r) {
     for (auto &d : op.dtypes) f32 |= d.substr(0, 3) == "f32" && (d.size() == 3 || d == "f32,f32");
     if (!f32) return r.skip("exact mode: the op has no f32 kernels");
     const std::vector<Isa> all = isas_of(op, o);
-    for (auto &v : op.variants) {
-        KernelFn plain;
-        try {
-            plain = exact_kernel(op.name, all.back(), v.name, false);
-        } catch (const DTypeError &e) {
-            r.skip(std::string("exact mode: ") + e.what());
-            continue;
+    try {
+        Exact exact(op, all.back());
+        for (auto &v : op.variants)
+            for (Isa isa : all)
+                if (!o.quick || isa == all.back()) exact.check(exact_kernel(op.name, isa, v.name, true), isa, v.name, "cpu", r);
+        if (op.gpu && has_device("opencl")) {
+            const std::string &last = op.variants.back().name;
+            exact.check(exact_kernel(op.name, Isa::baseline, last, true, "opencl"), host_isa(), last, "opencl", r);
         }
-        for (Isa isa : all) {
-            if (o.quick && isa != all.back()) continue;
-            const KernelFn scheduled = exact_kernel(op.name, isa, v.name, true);
-            for (auto &sample : op.samples) {
-                Case c(op, sample, "f32", 7);
-                std::mt19937 rng(11);
-                for (Tensor &t : c.in)
-                    if (t.dtype() == DType::f32)
-                        for (int64_t i = 0; i < t.elements(); i++) ((uint32_t *)t.raw())[i] = (uint32_t)rng();
-                const Force force(isa, v.name);
-                try {
-                    const Plan p = exact_plan(c, op);
-                    const auto a = run_exact(p, plain, c), b = run_exact(p, scheduled, c);
-                    int64_t differ = 0, total = 0;
-                    for (size_t k = 0; k < a.size(); k++)
-                        for (size_t i = 0, n = (size_t)a[k].elements(), size = bytes_of(a[k].dtype()); i < n; i++, total++)
-                            differ += std::memcmp((char *)a[k].raw() + i * size, (char *)b[k].raw() + i * size, size) != 0;
-                    r.expect(std::string("exact/") + name_of(isa) + "/" + v.name + " '" + sample + "'",
-                             differ ? std::to_string(differ) + " of " + std::to_string(total) + " elements differ from the algorithm as written" : "");
-                } catch (const DispatchError &) {
-                    continue;  // this variant doesn't take this sample
-                }
-            }
-        }
-    }
+    } catch (const DTypeError &e) { r.skip(std::string("exact mode: ") + e.what()); }
 }
 
 }  // namespace halyard::check

@@ -157,7 +157,7 @@ Report fuzz_op(const std::string &name, const Options &o) {
     const OpPtr op = op_table().make(name);
     if (!op) throw DispatchError(name, "no such op");
     if (op->form == Form::composite) r.skip("composite: its parts are checked");
-    else check_fuzz(*op, o, r);
+    else r.add(run_check(*op, "fuzz", check_fuzz, o));
     return r;
 }
 

@@ -1,21 +1,29 @@
 // halyard check: an op against everything its record promises.
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 
 #include "dsl/all_ops.h"
 #include "primitives/library.h"
 #include "tools/check/fuzz.h"
+#include "tools/halyard/check_json.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/kernels.h"
+#include "tools/halyard/workers.h"
 
 namespace halyard::command {
 namespace {
 
 struct Options {
     std::vector<std::string> ops, isas;
-    std::string fuzz, fuzz_case;
+    std::string fuzz, fuzz_case, json;
     unsigned seed = 1;
-    bool quick = false;
+    int jobs = 0;
+    bool quick = false, legality = false;
 };
 
 // "500" calls or "30s" of calls, of each op.
@@ -39,13 +47,43 @@ int run_again(const std::string &name, const std::string &text) {
     return error.empty() ? 0 : 1;
 }
 
+size_t cores() {  // that this process may use
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
+}
+
+// The levels of this CPU that any of the ops has kernels for, or those that were asked for.
+std::vector<std::string> isas_checked(const std::vector<std::string> &ops, const check::Options &o) {
+    std::set<Isa> all(o.isas.begin(), o.isas.end());
+    if (all.empty())
+        for (auto &name : ops)
+            for (const KernelEntry &k : library().at(name).kernels)
+                if (k.backend == "cpu" && k.isa <= host_isa()) all.insert(k.isa);
+    std::vector<std::string> names;
+    for (Isa isa : all) names.push_back(name_of(isa));
+    return names;
+}
+
+int sum_up(const CheckRun &run, const std::string &json) {
+    int passed = 0, failed = 0, skipped = 0;
+    std::string bad;
+    for (auto &r : run.reports) {
+        if (r.failed) bad += " " + r.op;
+        passed += r.passed, failed += r.failed, skipped += r.skipped;
+    }
+    std::printf("%zu ops: %d checks passed, %d failed, %d skipped%s%s\n", run.reports.size(), passed, failed, skipped,
+                bad.empty() ? "" : "\nagain: halyard check", bad.c_str());
+    if (!json.empty()) save_checks(json, run);
+    return failed ? 1 : 0;
+}
+
 int check_ops(const Options &o) {
     if (!o.fuzz_case.empty()) {
         if (o.ops.size() != 1) throw AttrError("check", "--fuzz-case is a call of one op");
         return run_again(o.ops[0], o.fuzz_case);
     }
     check::Options options;
-    options.quick = o.quick, options.seed = o.seed;
+    options.quick = o.quick, options.legality = o.legality, options.seed = o.seed;
     if (!o.fuzz.empty()) set_fuzz(options, o.fuzz);
     for (auto &name : o.isas) {
         options.isas.push_back(isa_of(name));
@@ -54,24 +92,32 @@ int check_ops(const Options &o) {
     list_all_ops(op_table());
     for (auto &name : o.ops) library().at(name);
     const std::vector<std::string> names = !o.ops.empty() ? o.ops : !loaded_ops().empty() ? loaded_ops() : op_table().names();
-    int passed = 0, failed = 0, skipped = 0;
-    std::string bad;
-    for (size_t i = 0; i < names.size(); i++) {
-        std::printf("[%zu/%zu] %-24s ", i + 1, names.size(), names[i].c_str());
-        std::fflush(stdout);
-        const check::Report r = o.fuzz.empty() ? check::check_op(names[i], options) : check::fuzz_op(names[i], options);
-        std::printf("%s %6d passed", r.failed ? "FAIL" : "ok  ", r.passed);
+    CheckRun run;
+    run.quick = o.quick, run.seed = o.seed;
+    run.isas = isas_checked(names, options);
+    const auto from = std::chrono::steady_clock::now();
+    const auto show = [&](size_t i, const check::Report &r) {
+        std::printf("[%zu/%zu] %-24s %s %6d passed", i + 1, names.size(), names[i].c_str(), r.failed ? "FAIL" : "ok  ", r.passed);
         if (r.failed) std::printf(", %d failed", r.failed);
         if (r.skipped) std::printf(", %d skipped", r.skipped);
         std::printf("\n");
         for (auto &f : r.failures) std::printf("    %s\n", f.c_str());
         for (auto &n : r.notes) std::printf("    skipped: %s\n", n.c_str());
-        if (r.failed) bad += " " + names[i];
-        passed += r.passed, failed += r.failed, skipped += r.skipped;
-    }
-    std::printf("%zu ops: %d checks passed, %d failed, %d skipped%s%s\n", names.size(), passed, failed, skipped, bad.empty() ? "" : "\nagain: halyard check",
-                bad.c_str());
-    return failed ? 1 : 0;
+        std::fflush(stdout);
+        run.reports.push_back(r);
+    };
+    in_workers(
+        names.size(), o.jobs > 0 ? (size_t)o.jobs : cores(),
+        [&](size_t i) { return json_of(o.fuzz.empty() ? check::check_op(names[i], options) : check::fuzz_op(names[i], options)).dump(); },
+        [&](size_t i, const std::string &text) { show(i, report_of(nlohmann::json::parse(text))); },
+        [&](size_t i, const std::string &how) {
+            check::Report r;
+            r.op = names[i];
+            r.fail(how);
+            show(i, r);
+        });
+    run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+    return sum_up(run, o.json);
 }
 
 }  // namespace
@@ -81,10 +127,13 @@ void add_check(CLI::App &app, Run &chosen) {
     CLI::App *sub = app.add_subcommand("check", "Check ops: reference, exact schedules, gradients, views, zero sizes, threads");
     sub->add_option("ops", o->ops, "Names; none = all ops, or those of --kernels");
     sub->add_flag("--quick", o->quick, "Fewer samples per kernel, no derived adjoints");
+    sub->add_flag("--legality", o->legality, "Races and accesses out of bounds of CPU kernels too: compiles each with the sanitizers");
     sub->add_option("--isa", o->isas, "Levels to check: baseline,avx2,avx512 (default: all of this CPU)")->delimiter(',');
     sub->add_option("--fuzz", o->fuzz, "Only random calls of each op: 500 of them, or 30s");
     sub->add_option("--seed", o->seed, "Other random calls");
     sub->add_option("--fuzz-case", o->fuzz_case, "The call that a failure of random calls printed, again");
+    sub->add_option("--jobs,-j", o->jobs, "Ops at once, each in a process of its own; default: as many as there are cores")->check(CLI::Range(1, 1024));
+    sub->add_option("--json", o->json, "File for the results, check by check");
     sub->callback([o, &chosen] { chosen = [o] { return check_ops(*o); }; });
 }
 

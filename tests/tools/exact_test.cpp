@@ -1,0 +1,105 @@
+// A tail that is dropped from a reduction: the smallest of faults, seen by the exact check and, on its own, by the reference.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dsl/kernel.h"
+#include "primitives/library.h"
+#include "tools/check/check.h"
+
+namespace halyard::check {
+namespace {
+
+using testing::AllOf, testing::Each, testing::HasSubstr, testing::IsEmpty, testing::Not;
+
+// softmax of rows; one variant adds up whole vectors only, and so loses what is left of a row when `dropped`.
+struct BlockedSoftmax : Op {
+    BlockedSoftmax(const std::string &name, bool dropped) : Op(name, "x[n,c] -> y[n,c]"), dropped(dropped) {
+        dtypes = {"f32"}, gpu = !dropped, contract = {Contract::normwise, 10};
+        variants = {{"blocks", "c>=lanes"}, {"any", ""}};
+        samples = {"n=1 c=1", "n=2 c=64", "n=3 c=99", "n=2 c=101"};  // no vector divides the last two
+    }
+    const bool dropped;
+    Func x = input("x"), y = output("y"), peak{"peak"}, e{"e"}, total{"total"};
+    Var j{"j"}, i{"i"}, ji{"ji"};
+    RDom k, added;
+
+    void algorithm() override {
+        const Expr whole = size("c") / lanes * lanes;
+        k = RDom(0, size("c")), added = RDom(0, variant == "blocks" && dropped ? whole : size("c"));
+        peak(i) = math::lowest();
+        peak(i) = max(peak(i), x(k, i));
+        e(j, i) = math::exp_nonpositive(x(j, i) - peak(i));
+        total(i) += e(added, i);
+        y(j, i) = e(j, i) / total(i);
+    }
+    void schedule(const Cpu &cpu) override {
+        store().vectorize(var(0), cpu.lanes, Tail::GuardWithIf);
+        for (Func f : {peak, e, total}) f.compute_at(store(), var(1));
+    }
+    void schedule(const Gpu &) override {
+        store().gpu_tile(var(0), ji, 16, Tail::GuardWithIf).gpu_blocks(var(1));
+        for (Func f : {peak, total}) {
+            f.compute_root().gpu_tile(i, ji, 8, Tail::GuardWithIf);
+            f.update().gpu_tile(i, ji, 8, Tail::GuardWithIf);
+        }
+    }
+    void reference(Problem &p) const override {
+        for (int64_t r = 0; r < p["n"]; r++) {
+            double most = -INFINITY, sum = 0;
+            for (int64_t c = 0; c < p["c"]; c++) most = std::max(most, p("x")(r, c));
+            for (int64_t c = 0; c < p["c"]; c++) sum += std::exp(p("x")(r, c) - most);
+            for (int64_t c = 0; c < p["c"]; c++) p("y")(r, c) = std::exp(p("x")(r, c) - most) / sum;
+        }
+    }
+};
+struct WholeSoftmax : BlockedSoftmax {
+    WholeSoftmax() : BlockedSoftmax("whole_softmax", false) {}
+};
+struct DroppedSoftmax : BlockedSoftmax {
+    DroppedSoftmax() : BlockedSoftmax("dropped_softmax", true) {}
+};
+
+template<class T> T registered() {
+    const T op;
+    op_table().add<T>();
+    static const OpFile file{{op}, {}};
+    library().add({&file});
+    for (auto &v : op.variants)
+        for (const char *backend : {"cpu", "opencl"}) {
+            if (backend == std::string("opencl") && !op.gpu) continue;
+            Instance i;
+            i.backend = backend, i.isa = host_isa(), i.variant = v.name;
+            Kernel kernel(std::make_unique<T>(), i);
+            library().add_kernel({op.name, backend, "f32", v.name, i.isa, kernel.lanes, {}, kernel.load()});
+        }
+    return op;
+}
+
+Report run(Check check, const Op &op) {
+    Options o;
+    o.isas = {host_isa()};
+    const Report r = run_check(op, "", check, o);
+    for (auto &f : r.failures) std::printf("    %s\n", f.c_str());
+    return r;
+}
+
+TEST(Exact, ADroppedTailIsCaught) {
+    const Report r = run(check_exact, registered<DroppedSoftmax>());
+    ASSERT_EQ(r.failures.size(), 2u);
+    EXPECT_THAT(r.failures, Each(AllOf(HasSubstr("/blocks 'n="), HasSubstr(" elements differ from variant any, because this one's algorithm is another: "))));
+}
+
+TEST(Reference, ADroppedTailIsCaught) {
+    const Report r = run(check_reference, library().find("dropped_softmax") ? DroppedSoftmax() : registered<DroppedSoftmax>());
+    ASSERT_EQ(r.failures.size(), 2u);
+    EXPECT_THAT(r.failures, Each(AllOf(HasSubstr("/blocks 'n="), HasSubstr(" times the bound of 10 ulps"))));
+}
+
+TEST(Exact, SoundSchedulesOfCpuAndGpuAreProved) {
+    const Report r = run(check_exact, registered<WholeSoftmax>());
+    EXPECT_THAT(r.failures, IsEmpty());
+    EXPECT_EQ(r.passed, 3 + 4 + (has_device("opencl") ? 4 : 0)) << "blocks, any, the GPU's";
+}
+
+}  // namespace
+}  // namespace halyard::check

@@ -1,0 +1,130 @@
+// kernel_runner FILE: makes the calls of a recording, with every tensor in a block of its own that is exactly as long as the tensor.
+// It is built as it is for oclgrind, and with the address and the thread sanitizer: nothing but this file and the kernel runs, so that what
+// they report is the kernel's. "call N" on standard error says where a report belongs.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <thread>
+
+#include "tools/check/runner/recording.h"
+
+namespace {
+
+using halyard::check::RecordedArgument;
+using Kernel = int (*)(void **);
+
+constexpr int threads = 3;
+thread_local bool inside_loop = false;
+
+// One tensor or scalar of a call.
+class Argument {
+public:
+    explicit Argument(const RecordedArgument &from) : block_(std::malloc(from.bytes.size())) {
+        if (from.kind != RecordedArgument::output) std::memcpy(block_, from.bytes.data(), from.bytes.size());
+        buffer_.host = (uint8_t *)block_, buffer_.type = from.type, buffer_.dimensions = (int32_t)from.dims.size();
+        buffer_.dim = const_cast<halide_dimension_t *>(from.dims.data());
+        buffer_.set_host_dirty(from.kind == RecordedArgument::input);
+        passed_ = from.kind == RecordedArgument::scalar ? block_ : (void *)&buffer_;
+    }
+    ~Argument() { std::free(block_); }
+    Argument(const Argument &) = delete;
+    Argument &operator=(const Argument &) = delete;
+    void *passed() const { return passed_; }
+    int fetch() { return halide_copy_to_host(nullptr, &buffer_); }
+    void free_on_device() { halide_device_free(nullptr, &buffer_); }
+
+private:
+    void *block_, *passed_ = nullptr;
+    halide_buffer_t buffer_ = {};
+};
+
+int make(const halyard::check::RecordedCall &call, Kernel kernel, bool on_device) {
+    std::vector<std::unique_ptr<Argument>> arguments;
+    std::vector<void *> passed;
+    for (auto &a : call) arguments.push_back(std::make_unique<Argument>(a)), passed.push_back(arguments.back()->passed());
+    int status = kernel(passed.data());
+    if (!on_device) return status;
+    for (size_t i = 0; i < call.size(); i++) {
+        if (call[i].kind == RecordedArgument::output && status == 0) status = arguments[i]->fetch();
+        if (call[i].kind != RecordedArgument::scalar) arguments[i]->free_on_device();
+    }
+    return status;
+}
+
+}  // namespace
+
+extern "C" {
+
+// Plain threads, and who runs which iteration is settled before: a counter would order bodies that nothing else orders. A loop inside
+// another is its caller's.
+int halide_do_par_for(void *context, halide_task_t task, int min, int size, uint8_t *closure) {
+    std::atomic<int> failed{0};
+    const auto share = [&](int first, int step) {
+        for (int i = first; i < size; i += step)
+            if (const int status = task(context, min + i, closure)) failed = status;
+    };
+    if (inside_loop || size < 2) {
+        share(0, 1);
+        return failed;
+    }
+    std::vector<std::thread> all;
+    for (int t = 0; t < threads; t++)
+        all.emplace_back([&, t] {
+            inside_loop = true;
+            share(t, threads);
+        });
+    for (auto &t : all) t.join();
+    return failed;
+}
+
+// oclgrind keeps what it knows of a buffer's bytes by the buffer's number, and takes what it knew of the last one with this number for the
+// next: nothing is given back, so that no number comes again.
+void *halide_opencl_get_symbol(void *, const char *name) {
+    static const auto keep = +[](void *) { return 0; };
+    return std::strcmp(name, "clReleaseMemObject") == 0 ? (void *)keep : dlsym(RTLD_DEFAULT, name);
+}
+
+void halide_error(void *, const char *text) { std::fprintf(stderr, "kernel: %s\n", text); }
+
+// As in registry/runtime.cpp: Halide may read past what it asked for, by less than this.
+void *halide_malloc(void *, size_t bytes) {
+    constexpr size_t unit = 64;
+    char *block = (char *)std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit + 2 * unit);
+    return block ? block + unit : nullptr;
+}
+void halide_free(void *, void *block) {
+    if (block) std::free((char *)block - 64);
+}
+
+#ifdef __SANITIZE_THREAD__
+// What instrumented kernels call and GCC's libtsan lacks (LLVM's own has it): it watches the plain functions.
+[[gnu::weak]] void *__tsan_memcpy(void *to, const void *from, size_t bytes) { return std::memcpy(to, from, bytes); }
+[[gnu::weak]] void *__tsan_memmove(void *to, const void *from, size_t bytes) { return std::memmove(to, from, bytes); }
+[[gnu::weak]] void *__tsan_memset(void *to, int value, size_t bytes) { return std::memset(to, value, bytes); }
+#endif
+
+}  // extern "C"
+
+int main(int argc, char **argv) {
+    if (argc != 2) return 2;
+    std::ifstream file(argv[1], std::ios::binary);
+    halyard::check::Recording r;
+    halyard::check::RecordingReader reader(file);
+    archive(reader, r);
+    if (!file) return std::fprintf(stderr, "%s: not a recording\n", argv[1]), 2;
+    void *library = dlopen(r.library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    const auto kernel = library ? (Kernel)dlsym(library, r.symbol.c_str()) : nullptr;
+    if (!kernel) return std::fprintf(stderr, "%s\n", dlerror()), 2;
+    int failed = 0;
+    for (size_t i = 0; i < r.calls.size(); i++) {
+        std::fprintf(stderr, "call %zu\n", i);
+        if (const int status = make(r.calls[i], kernel, r.on_device)) failed = std::fprintf(stderr, "failed with %d\n", status);
+    }
+    if (r.on_device) std::_Exit(failed ? 3 : 0);  // Halide gives the device back when oclgrind has already ended
+    return failed ? 3 : 0;
+}
