@@ -11,9 +11,9 @@
 namespace halyard::check {
 namespace {
 
-KernelFn exact_kernel(const std::string &name, Isa isa, const std::string &variant, bool scheduled, const std::string &backend = "cpu") {
+KernelFn exact_kernel(const std::string &name, Isa isa, const std::string &variant, bool scheduled, const Picks &picks = {}) {
     Instance i;
-    i.backend = backend, i.dtypes = "exact", i.isa = isa, i.variant = variant, i.scheduled = scheduled;
+    i.dtypes = "exact", i.isa = isa, i.variant = variant, i.scheduled = scheduled, i.picks = picks;
     return Kernel(op_table().make(name), i).load();
 }
 
@@ -42,6 +42,15 @@ std::vector<Tensor> run_exact(const Plan &p, KernelFn fn, const Case &c) {
     return out;
 }
 
+// Does the variant take the plan's problem with these picks too?
+bool takes(const Variant &v, const Plan &p, const Picks &picks) {
+    Dims facts = p.dims;
+    for (auto &[name, value] : p.kernel->picks) facts[name] = value;
+    for (auto &[name, value] : picks.chosen) facts[name] = value;
+    facts["lanes"] = p.kernel->lanes;
+    return holds(v.when, facts);
+}
+
 }  // namespace
 
 void check_exact(const Op &op, const Options &o, Report &r) {
@@ -50,6 +59,7 @@ void check_exact(const Op &op, const Options &o, Report &r) {
     if (!f32) return r.skip("exact mode: the op has no f32 kernels");
     const std::vector<Isa> all = isas_of(op, o);
     for (auto &v : op.variants) {
+        if (!o.variant.empty() && v.name != o.variant) continue;
         KernelFn plain;
         try {
             plain = exact_kernel(op.name, all.back(), v.name, false);
@@ -59,7 +69,7 @@ void check_exact(const Op &op, const Options &o, Report &r) {
         }
         for (Isa isa : all) {
             if (o.quick && isa != all.back()) continue;
-            const KernelFn scheduled = exact_kernel(op.name, isa, v.name, true);
+            const KernelFn scheduled = o.kernel ? o.kernel : exact_kernel(op.name, isa, v.name, true, o.picks);
             for (auto &sample : op.samples) {
                 Case c(op, sample, "f32", 7);
                 std::mt19937 rng(11);
@@ -69,6 +79,7 @@ void check_exact(const Op &op, const Options &o, Report &r) {
                 const Force force(isa, v.name);
                 try {
                     const Plan p = exact_plan(c, op);
+                    if (!takes(v, p, o.picks)) continue;
                     const auto a = run_exact(p, plain, c), b = run_exact(p, scheduled, c);
                     int64_t differ = 0, total = 0;
                     for (size_t k = 0; k < a.size(); k++)
