@@ -7,12 +7,13 @@
 #include "tools/check/fuzz.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/kernels.h"
+#include "tools/tune/stale.h"
 
 namespace halyard::command {
 namespace {
 
 struct Options {
-    std::vector<std::string> ops, isas;
+    std::vector<std::string> ops, isas, records;
     std::string fuzz, fuzz_case;
     unsigned seed = 1;
     bool quick = false;
@@ -39,6 +40,15 @@ int run_again(const std::string &name, const std::string &text) {
     return error.empty() ? 0 : 1;
 }
 
+// Records of this op's kernels tell about what it computes now.
+void check_records(const std::vector<tune::RecordFile> &files, const std::string &op, check::Report &r) {
+    for (auto &file : files) {
+        const auto stale = tune::stale_lines(file, op);
+        for (auto &line : stale) r.fail(line);
+        if (stale.empty() && std::any_of(file.records.begin(), file.records.end(), [&](auto &record) { return record.op == op; })) r.pass();
+    }
+}
+
 int check_ops(const Options &o) {
     if (!o.fuzz_case.empty()) {
         if (o.ops.size() != 1) throw AttrError("check", "--fuzz-case is a call of one op");
@@ -54,12 +64,15 @@ int check_ops(const Options &o) {
     list_all_ops(op_table());
     for (auto &name : o.ops) library().at(name);
     const std::vector<std::string> names = !o.ops.empty() ? o.ops : !loaded_ops().empty() ? loaded_ops() : op_table().names();
+    std::vector<tune::RecordFile> records;
+    for (auto &path : o.records.empty() ? tune::committed_files() : o.records) records.push_back(tune::read_records(path));
     int passed = 0, failed = 0, skipped = 0;
     std::string bad;
     for (size_t i = 0; i < names.size(); i++) {
         std::printf("[%zu/%zu] %-24s ", i + 1, names.size(), names[i].c_str());
         std::fflush(stdout);
-        const check::Report r = o.fuzz.empty() ? check::check_op(names[i], options) : check::fuzz_op(names[i], options);
+        check::Report r = o.fuzz.empty() ? check::check_op(names[i], options) : check::fuzz_op(names[i], options);
+        if (o.fuzz.empty()) check_records(records, names[i], r);
         std::printf("%s %6d passed", r.failed ? "FAIL" : "ok  ", r.passed);
         if (r.failed) std::printf(", %d failed", r.failed);
         if (r.skipped) std::printf(", %d skipped", r.skipped);
@@ -84,6 +97,7 @@ void add_check(CLI::App &app, Run &chosen) {
     sub->add_option("--isa", o->isas, "Levels to check: baseline,avx2,avx512 (default: all of this CPU)")->delimiter(',');
     sub->add_option("--fuzz", o->fuzz, "Only random calls of each op: 500 of them, or 30s");
     sub->add_option("--seed", o->seed, "Other random calls");
+    sub->add_option("--records", o->records, "Tuning records that must not be stale; default: those that come with the kit")->allow_extra_args(false);
     sub->add_option("--fuzz-case", o->fuzz_case, "The call that a failure of random calls printed, again");
     sub->callback([o, &chosen] { chosen = [o] { return check_ops(*o); }; });
 }

@@ -46,6 +46,7 @@ int main(int argc, char **argv) {
     command::add_profile(app, run);
     command::add_report(app, run);
     command::add_train(app, run);
+    command::add_tune(app, run);
     command::add_new(app, run);
     try {
         app.parse(argc, argv);
