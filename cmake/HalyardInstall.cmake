@@ -1,5 +1,5 @@
 # What `make install` copies: the libraries, the command, headers, the CMake package, the templates of `halyard new` and
-# the shape sets and the Python peers of `halyard bench`.
+# the shape sets and the Python peers of `halyard bench`, and tuning records.
 # Included last by the kit's own CMakeLists.txt.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -22,6 +22,7 @@ foreach(op IN LISTS _ops)
   install(FILES "${HALYARD_KERNEL_DIR}/${op}.face.h" DESTINATION "${_headers}/kernels")
 endforeach()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/halyard/templates/" DESTINATION "${_templates}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/kernels/records/" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/records")
 install(DIRECTORY "${CMAKE_BINARY_DIR}/share/halyard/report" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/bench/shapes" "${PROJECT_SOURCE_DIR}/bench/peers" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard"
   FILES_MATCHING PATTERN "*.txt" PATTERN "driver*.py")

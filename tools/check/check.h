@@ -16,6 +16,10 @@ struct Options {
     int fuzz_cases = 40;      // random calls of each op
     double fuzz_seconds = 0;  // > 0: as many as fit
     unsigned seed = 1;        // of the random calls
+    // check_exact:
+    std::string variant;        // only this one ("" = all),
+    Picks picks;                // with these values for its schedule's free choices,
+    KernelFn kernel = nullptr;  // or this kernel in modular integers instead of what its schedule makes
 };
 
 // What was checked of one op. A failure is one line that names the kernel and the sample, and the command that repeats it.

@@ -13,9 +13,10 @@
 namespace halyard::check {
 namespace {
 
-KernelFn exact_kernel(const std::string &name, Isa isa, const std::string &variant, bool scheduled, const std::string &backend = "cpu") {
+KernelFn exact_kernel(const std::string &name, Isa isa, const std::string &variant, bool scheduled, const std::string &backend = "cpu",
+                      const Picks &picks = {}) {
     Instance i;
-    i.backend = backend, i.dtypes = "exact", i.isa = isa, i.variant = variant, i.scheduled = scheduled;
+    i.backend = backend, i.dtypes = "exact", i.isa = isa, i.variant = variant, i.scheduled = scheduled, i.picks = picks;
     return Kernel(op_table().make(name), i).load();
 }
 
@@ -42,6 +43,15 @@ std::vector<Tensor> run_exact(const Plan &p, KernelFn fn, const Case &c) {
     for (auto &o : p.outputs) out.push_back(Tensor::zeros(o.shape, o.dtype));
     run_plan(mine, c.in, c.attrs, out);
     return out;
+}
+
+// Does the variant take the plan's problem with these picks too?
+bool takes(const Variant &v, const Plan &p, const Picks &picks) {
+    Dims facts = p.dims;
+    for (auto &[name, value] : p.kernel->picks) facts[name] = value;
+    for (auto &[name, value] : picks.chosen) facts[name] = value;
+    facts["lanes"] = p.kernel->lanes;
+    return holds(v.when, facts);
 }
 
 // How many elements of one result differ from another's; "" for none.
@@ -109,7 +119,8 @@ public:
         }
     }
 
-    void check(KernelFn scheduled, Isa isa, const std::string &variant, const std::string &backend, Report &r) {
+    void check(KernelFn scheduled, Isa isa, const Variant &v, const std::string &backend, const Picks &picks, Report &r) {
+        const std::string &variant = v.name;
         const Force force(isa, backend == "cpu" ? variant : "", backend);
         for (size_t s = 0; s < cases_.size(); s++) {
             const Case &c = cases_[s];
@@ -119,6 +130,7 @@ public:
             } catch (const DispatchError &) {
                 continue;  // this variant doesn't take this sample
             }
+            if (!takes(v, p, picks)) continue;
             const auto mine = run_exact(p, scheduled, c);
             if (results_[s].empty()) results_[s] = run_exact(on_host(p), written_, c);
             std::string error = difference(mine, results_[s]);
@@ -176,12 +188,15 @@ void check_exact(const Op &op, const Options &o, Report &r) {
     const std::vector<Isa> all = isas_of(op, o);
     try {
         Exact exact(op, all.back());
-        for (auto &v : op.variants)
+        for (auto &v : op.variants) {
+            if (!o.variant.empty() && v.name != o.variant) continue;
             for (Isa isa : all)
-                if (!o.quick || isa == all.back()) exact.check(exact_kernel(op.name, isa, v.name, true), isa, v.name, "cpu", r);
-        if (op.gpu && has_device("opencl")) {
-            const std::string &last = op.variants.back().name;
-            exact.check(exact_kernel(op.name, Isa::baseline, last, true, "opencl"), host_isa(), last, "opencl", r);
+                if (!o.quick || isa == all.back())
+                    exact.check(o.kernel ? o.kernel : exact_kernel(op.name, isa, v.name, true, "cpu", o.picks), isa, v, "cpu", o.picks, r);
+        }
+        if (op.gpu && o.variant.empty() && has_device("opencl")) {
+            const Variant &last = op.variants.back();
+            exact.check(exact_kernel(op.name, Isa::baseline, last.name, true, "opencl"), host_isa(), last, "opencl", {}, r);
         }
     } catch (const DTypeError &e) { r.skip(std::string("exact mode: ") + e.what()); }
 }

@@ -14,12 +14,13 @@
 #include "tools/halyard/command.h"
 #include "tools/halyard/kernels.h"
 #include "tools/halyard/workers.h"
+#include "tools/tune/stale.h"
 
 namespace halyard::command {
 namespace {
 
 struct Options {
-    std::vector<std::string> ops, isas;
+    std::vector<std::string> ops, isas, records;
     std::string fuzz, fuzz_case, json;
     unsigned seed = 1;
     int jobs = 0;
@@ -77,6 +78,15 @@ int sum_up(const CheckRun &run, const std::string &json) {
     return failed ? 1 : 0;
 }
 
+// Records of this op's kernels tell about what it computes now.
+void check_records(const std::vector<tune::RecordFile> &files, const std::string &op, check::Report &r) {
+    for (auto &file : files) {
+        const auto stale = tune::stale_lines(file, op);
+        for (auto &line : stale) r.fail(line);
+        if (stale.empty() && std::any_of(file.records.begin(), file.records.end(), [&](auto &record) { return record.op == op; })) r.pass();
+    }
+}
+
 int check_ops(const Options &o) {
     if (!o.fuzz_case.empty()) {
         if (o.ops.size() != 1) throw AttrError("check", "--fuzz-case is a call of one op");
@@ -92,6 +102,8 @@ int check_ops(const Options &o) {
     list_all_ops(op_table());
     for (auto &name : o.ops) library().at(name);
     const std::vector<std::string> names = !o.ops.empty() ? o.ops : !loaded_ops().empty() ? loaded_ops() : op_table().names();
+    std::vector<tune::RecordFile> records;
+    for (auto &path : o.records.empty() ? tune::committed_files() : o.records) records.push_back(tune::read_records(path));
     CheckRun run;
     run.quick = o.quick, run.seed = o.seed;
     run.isas = isas_checked(names, options);
@@ -108,7 +120,11 @@ int check_ops(const Options &o) {
     };
     in_workers(
         names.size(), o.jobs > 0 ? (size_t)o.jobs : cores(),
-        [&](size_t i) { return json_of(o.fuzz.empty() ? check::check_op(names[i], options) : check::fuzz_op(names[i], options)).dump(); },
+        [&](size_t i) {
+            check::Report r = o.fuzz.empty() ? check::check_op(names[i], options) : check::fuzz_op(names[i], options);
+            if (o.fuzz.empty()) check_records(records, names[i], r);
+            return json_of(r).dump();
+        },
         [&](size_t i, const std::string &text) { show(i, report_of(nlohmann::json::parse(text))); },
         [&](size_t i, const std::string &how) {
             check::Report r;
@@ -132,6 +148,7 @@ void add_check(CLI::App &app, Run &chosen) {
     sub->add_option("--fuzz", o->fuzz, "Only random calls of each op: 500 of them, or 30s");
     sub->add_option("--seed", o->seed, "Other random calls");
     sub->add_option("--fuzz-case", o->fuzz_case, "The call that a failure of random calls printed, again");
+    sub->add_option("--records", o->records, "Tuning records that must not be stale; default: those that come with the kit")->allow_extra_args(false);
     sub->add_option("--jobs,-j", o->jobs, "Ops at once, each in a process of its own; default: as many as there are cores")->check(CLI::Range(1, 1024));
     sub->add_option("--json", o->json, "File for the results, check by check");
     sub->callback([o, &chosen] { chosen = [o] { return check_ops(*o); }; });

@@ -18,6 +18,7 @@ void add_profile(CLI::App &app, Run &run);
 void add_report(CLI::App &app, Run &run);
 void add_roofs(CLI::App &app, Run &run);
 void add_train(CLI::App &app, Run &run);
+void add_tune(CLI::App &app, Run &run);
 void add_new(CLI::App &app, Run &run);
 
 }  // namespace halyard::command

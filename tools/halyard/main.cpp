@@ -47,6 +47,7 @@ int main(int argc, char **argv) {
     command::add_report(app, run);
     command::add_roofs(app, run);
     command::add_train(app, run);
+    command::add_tune(app, run);
     command::add_new(app, run);
     try {
         app.parse(argc, argv);

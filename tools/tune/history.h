@@ -1,0 +1,36 @@
+// History: the records that a tuning run stands on, and those it adds.
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+
+#include "tools/tune/record.h"
+
+namespace halyard::tune {
+
+class History {
+public:
+    // Reads the file where it is there already, and appends to it. Throws IoError.
+    explicit History(const std::string &path);
+
+    const Record *find(const Record &like) const;  // the newest measurement of that very thing; null = there is none
+    void put(const Record &r);
+
+    // Measurements of this problem on this machine by this kit beside this default, of algorithms in `algorithms` (variant -> hash): their place is that of
+    // `like`, whatever their variant, picks and code. Those of another algorithm are stale, and are counted.
+    std::vector<const Record *> known(const Record &like, const std::map<std::string, std::string> &algorithms);
+
+    const std::vector<std::string> &refused() const { return refused_; }
+    size_t foreign() const { return foreign_.size(); }
+    size_t stale() const { return stale_.size(); }
+    std::string why_foreign() const { return foreign_.empty() ? "" : halyard::tune::foreign(*foreign_.begin()->second); }
+
+private:
+    std::map<std::string, Record> records_;
+    std::map<std::string, const Record *> foreign_;
+    std::set<std::string> stale_;  // keys
+    std::vector<std::string> refused_;
+    RecordWriter writer_;
+};
+
+}  // namespace halyard::tune

@@ -1,0 +1,112 @@
+// Files of records: reading, appending, merging, comparing.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "registry/error.h"
+#include "tools/tune/record.h"
+
+namespace halyard::tune {
+namespace {
+
+std::string rounded(double v) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.4g", v);
+    return text;
+}
+
+}  // namespace
+
+std::string key_of(const Record &r) {
+    std::string key;
+    for (const std::string &s : {r.op, r.dtypes, r.isa, r.cpu, std::to_string(r.threads), r.bucket, r.problem, r.variant, r.schedule, picks_text(r.picks),
+                                 r.algorithm, r.code, r.against, r.kit})
+        key += s + "\n";
+    return key;
+}
+
+RecordFile read_records(const std::string &path) {
+    std::ifstream in(path);
+    if (!in) throw IoError(path, "can't be read");
+    RecordFile file{path, {}, {}, {}};
+    int number = 0;
+    for (std::string line; std::getline(in, line);) {
+        number++;
+        if (line.empty() || line[0] == '#') continue;
+        std::string why;
+        if (auto r = parse_record(line, why)) file.records.push_back(std::move(*r)), file.lines.push_back(number);
+        else file.refused.push_back(path + ":" + std::to_string(number) + ": " + why);
+    }
+    return file;
+}
+
+RecordWriter::RecordWriter(const std::string &path) : path_(path) {
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+    file_ = open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (file_ < 0) throw IoError(path, "can't be written");
+    char last = '\n';  // a line that was cut by a full disk or a power failure must not swallow the next one
+    const off_t end = lseek(file_, 0, SEEK_END);
+    if (end > 0 && pread(file_, &last, 1, end - 1) == 1 && last != '\n' && write(file_, "\n", 1) != 1) throw IoError(path, "can't be written");
+}
+RecordWriter::~RecordWriter() { close(file_); }
+
+void RecordWriter::append(const Record &r) {
+    const std::string line = text_of(r) + "\n";
+    if (write(file_, line.data(), line.size()) != (ssize_t)line.size()) throw IoError(path_, "can't be written");
+}
+
+std::vector<Record> merged(const std::vector<RecordFile> &files) {
+    std::map<std::string, Record> newest;
+    for (auto &file : files)
+        for (auto &r : file.records) {
+            const auto [at, fresh] = newest.emplace(key_of(r), r);
+            if (!fresh && std::make_pair(at->second.date, text_of(at->second)) < std::make_pair(r.date, text_of(r))) at->second = r;
+        }
+    std::vector<Record> all;
+    for (auto &[key, r] : newest) all.push_back(r);
+    return all;
+}
+
+std::vector<std::string> differences(const RecordFile &a, const RecordFile &b) {
+    auto place = [](const Record &r) {  // the same measurement in another kit, or of an op that has changed since
+        Record same = r;
+        same.algorithm = same.code = same.against = same.kit = "";
+        return key_of(same);
+    };
+    auto name = [](const Record &r) {
+        return r.op + " '" + r.problem + "' " + r.dtypes + " " + r.variant + "/" + r.isa + " " + picks_text(r.picks) +
+               (r.schedule == "own" ? "" : " by " + r.schedule) + ", " + std::to_string(r.threads) + " thread" + (r.threads > 1 ? "s" : "");
+    };
+    std::map<std::string, std::pair<const Record *, const Record *>> both;
+    for (auto &r : a.records) both[place(r)].first = &r;
+    for (auto &r : b.records) both[place(r)].second = &r;
+    std::vector<std::string> lines;
+    for (auto &[key, pair] : both) {
+        const auto [x, y] = pair;
+        if (!x || !y) {
+            lines.push_back((x ? "only in " + a.path : "only in " + b.path) + ": " + name(x ? *x : *y));
+            continue;
+        }
+        std::string what;
+        auto changed = [&](const std::string &label, const std::string &from, const std::string &to) {
+            if (from != to) what += (what.empty() ? "" : ", ") + label + " " + from + " -> " + to;
+        };
+        changed("algorithm", x->algorithm, y->algorithm);
+        changed("code", x->code.substr(0, 8), y->code.substr(0, 8));
+        changed("default", x->against.substr(0, 8), y->against.substr(0, 8));
+        changed("kit", x->kit, y->kit);
+        changed("verdict", x->verdict, y->verdict);
+        if (x->timed() && y->timed() && std::fabs(y->median_us / x->median_us - 1) > 0.05)
+            what += (what.empty() ? "" : ", ") + rounded(x->median_us) + " -> " + rounded(y->median_us) + " us (" + rounded(y->median_us / x->median_us) +
+                    " x)";
+        if (!what.empty()) lines.push_back(name(*x) + ": " + what);
+    }
+    return lines;
+}
+
+}  // namespace halyard::tune
