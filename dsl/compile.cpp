@@ -7,7 +7,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "dsl/child.h"
 #include "dsl/kernel.h"
+#include "dsl/refusal.h"
 
 namespace halyard {
 namespace fs = std::filesystem;
@@ -40,7 +42,12 @@ std::string digest(const std::vector<uint8_t> &data, const std::string &more) {
 // Files appear whole or not at all, whoever else is compiling the same kernel.
 template<class Write> void atomically(const std::string &path, Write write) {
     const std::string temporary = path + "." + std::to_string(getpid());
-    write(temporary);
+    try {
+        write(temporary);
+    } catch (...) {
+        fs::remove(temporary);
+        throw;
+    }
     fs::rename(temporary, path);
 }
 
@@ -58,7 +65,7 @@ std::string Kernel::demands(const Halide::Parameter &p) const {
     return text.str();
 }
 
-std::string Kernel::object(const std::string &symbol) {
+std::string Kernel::object(const std::string &symbol, unsigned seconds) {
     std::vector<uint8_t> text;
     Halide::serialize_pipeline(pipeline, text);
     std::string more = symbol + target.to_string() + "halide-21.0.0";
@@ -69,9 +76,13 @@ std::string Kernel::object(const std::string &symbol) {
     const std::string path = kernel_cache() + "/" + digest(text, more) + ".o";
     if (!fs::exists(path))
         atomically(path, [&](const std::string &to) {
-            try {
-                pipeline.compile_to({{Halide::OutputFileType::object, to}}, arguments(), symbol, target);
-            } catch (const Halide::Error &e) { throw Error(op->name, symbol + ": " + e.what()); }
+            const auto compile = [&] {
+                try {
+                    pipeline.compile_to({{Halide::OutputFileType::object, to}}, arguments(), symbol, target);
+                } catch (const Halide::Error &e) { throw Error(op->name, explained(e, written)); }
+                return std::string();
+            };
+            in_child(op->name, compile, seconds);
         });
     return path;
 }

@@ -1,5 +1,7 @@
 #include "dsl/kernel.h"
 
+#include "dsl/refusal.h"
+
 namespace halyard {
 using namespace Halide;
 
@@ -76,11 +78,10 @@ Region bounds_of(const ImageParam &m) {
 }  // namespace
 
 Kernel::Kernel(OpPtr o, Instance i) : op(std::move(o)), instance(std::move(i)), target(target_of(instance)) {
+    refuse_by_exception();
     try {
         build();
-    } catch (const Halide::Error &e) {  // no std::exception
-        throw Error(op->name, instance.symbol(op->name) + ": " + e.what());
-    }
+    } catch (const Halide::Error &e) { throw Error(op->name, explained(e, written)); }
 }
 
 bool Kernel::strides_free() const { return op->any_strides && instance.backend != "ascend"; }
@@ -114,6 +115,7 @@ void Kernel::build() {
         for (int d = 0; d < m.dimensions(); d++) e.push_back(m.dim(d).extent());
         op->feed(k, loaded(m, spec), e);
     }
+    const Recording recording(written, instance.skip);
     op->algorithm();
     std::vector<Func> results = op->out;
     std::vector<Type> storage;

@@ -3,7 +3,17 @@
 namespace halyard {
 using namespace Halide;
 
-Op::Op(std::string n, std::string text) : sig(n, text) {
+namespace {
+
+Signature signature_from(const std::string &name, const std::string &text) {
+    try {
+        return {name, text};
+    } catch (const Error &e) { throw Error(name, placed(Trace::here(), e.what())); }
+}
+
+}  // namespace
+
+Op::Op(std::string n, std::string text) : sig(signature_from(n, text)) {
     name = std::move(n);
     signature = std::move(text);
     if (!sig.inputs.empty() && sig.inputs[0].any_rank) form = Form::elementwise, any_strides = true;
@@ -71,7 +81,8 @@ Op::Extents Op::output_extents() const {
     return e;
 }
 
-void OpTable::put(const std::string &name, OpFactory f) {
+void OpTable::put(OpFactory f) {
+    const std::string name = f()->name;
     if (!ops_.emplace(name, std::move(f)).second) throw Error(name, "two ops of this name");
     order_.push_back(name);
 }

@@ -1,0 +1,20 @@
+// Refusal: what Halide objects to in an op, said with the op's own names, its lines, and what would be legal.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "dsl/directives.h"
+
+namespace halyard {
+
+// What Halide throws while a Kernel is built and compiled. Its warnings go nowhere: emulated f16 is meant.
+struct Refused : Halide::Error {
+    Refused(const char *what, Trace at) : Halide::Error(what), at(std::move(at)) {}
+    Trace at;  // of the call that was refused, or of lowering
+};
+void refuse_by_exception();  // from now on, in this process
+
+// `what`: Halide's words; `written`: all that the op told Halide. "kernels/softmax.cpp:41: e.compute_at(y, n): ..."
+std::string explained(const Halide::Error &what, const std::vector<Directive> &written);
+
+}  // namespace halyard
