@@ -79,7 +79,7 @@ std::string Kernel::object(const std::string &symbol, unsigned seconds) {
             const auto compile = [&] {
                 try {
                     pipeline.compile_to({{Halide::OutputFileType::object, to}}, arguments(), symbol, target);
-                } catch (const Halide::Error &e) { throw Error(op->name, explained(e, written)); }
+                } catch (const Halide::Error &e) { throw refusal(*op, e, written); }
                 return std::string();
             };
             in_child(op->name, compile, seconds);

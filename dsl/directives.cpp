@@ -68,6 +68,19 @@ std::string name_of(const Func &f) { return f.name(); }
 std::string name_of(const Stage &s) { return s.name(); }
 std::string name_of(const FuncRef &f) { return f.function().name(); }
 
+std::vector<std::string> loops_of(const Internal::StageSchedule &s) {
+    std::vector<std::string> all;
+    for (const Internal::Dim &d : s.dims())
+        if (d.var != Var::outermost().name()) all.push_back(d.var);
+    return all;
+}
+std::vector<std::string> loops_of(const Stage &s) { return loops_of(s.get_schedule()); }
+std::vector<std::string> loops_of(const Func &f) {
+    if (!f.defined()) return {};
+    return loops_of(f.function().definition().schedule());
+}
+std::vector<std::string> loops_of(const FuncRef &) { return {}; }
+
 template<class Self, class... A> Directive directive(const Self &self, const std::string &method, const A &...args) {
     Directive d;
     d.definition = std::is_same_v<Self, FuncRef>;
@@ -76,6 +89,7 @@ template<class Self, class... A> Directive directive(const Self &self, const std
     Text text;
     (text.argument(args), ...);
     d.names = text.names;
+    d.loops = loops_of(self);
     d.call = without_counters(d.definition ? d.stage + " " + method + " ..." : d.stage + "." + method + "(" + text.s.str() + ")");
     d.at = Trace::here();
     return d;

@@ -1,5 +1,6 @@
 #include "dsl/kernel.h"
 
+#include "dsl/op_check.h"
 #include "dsl/refusal.h"
 
 namespace halyard {
@@ -81,7 +82,7 @@ Kernel::Kernel(OpPtr o, Instance i) : op(std::move(o)), instance(std::move(i)), 
     refuse_by_exception();
     try {
         build();
-    } catch (const Halide::Error &e) { throw Error(op->name, explained(e, written)); }
+    } catch (const Halide::Error &e) { throw refusal(*op, e, written); }
 }
 
 bool Kernel::strides_free() const { return op->any_strides && instance.backend != "ascend"; }
@@ -117,6 +118,7 @@ void Kernel::build() {
     }
     const Recording recording(written, instance.skip);
     op->algorithm();
+    check_algorithm(*op, written);
     std::vector<Func> results = op->out;
     std::vector<Type> storage;
     for (auto &t : op->sig.outputs) storage.push_back(storage_of(t));

@@ -1,5 +1,7 @@
 #include "dsl/op.h"
 
+#include "registry/error.h"
+
 namespace halyard {
 using namespace Halide;
 
@@ -8,7 +10,7 @@ namespace {
 Signature signature_from(const std::string &name, const std::string &text) {
     try {
         return {name, text};
-    } catch (const Error &e) { throw Error(name, placed(Trace::here(), e.what())); }
+    } catch (const Error &e) { throw Error(name, placed(Trace::here().origin(), e.what())); }
 }
 
 }  // namespace
@@ -43,7 +45,13 @@ Expr Op::size(const std::string &expression) const {
         try {
             dims.emplace(l.name, evaluate<Expr>(l.value, dims));
         } catch (const std::exception &) { continue; }
-    return evaluate<Expr>(expression, dims);
+    try {
+        return evaluate<Expr>(expression, dims);
+    } catch (const AttrError &e) {
+        std::string known;
+        for (auto &[n, extent] : dims) known += (known.empty() ? "" : ", ") + n;
+        throw AttrError(name, placed(Trace::here().place(), "size(\"" + expression + "\"): the sizes of " + signature + " are " + known));
+    }
 }
 
 Expr Op::parameter(const std::string &n, const Type &t) {

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "dsl/directives.h"
+#include "dsl/op.h"
+#include "registry/error.h"
 
 namespace halyard {
 
@@ -14,7 +16,8 @@ struct Refused : Halide::Error {
 };
 void refuse_by_exception();  // from now on, in this process
 
-// `what`: Halide's words; `written`: all that the op told Halide. "kernels/softmax.cpp:41: e.compute_at(y, n): ..."
-std::string explained(const Halide::Error &what, const std::vector<Directive> &written);
+// `what`: Halide's words; `written`: all that `op` told Halide.
+//   [softmax] kernels/softmax.cpp:41: e.compute_at(y, n): no loop n of y is around every use of e; legal are compute_root(), ...
+Error refusal(const Op &op, const Halide::Error &what, const std::vector<Directive> &written);
 
 }  // namespace halyard

@@ -44,6 +44,14 @@ std::vector<std::string> lines_of(const Module &m, const std::vector<void *> &ca
     return lines;
 }
 
+// Members of these are what calls op files.
+bool calls_ops(const void *address) {
+    Dl_info info;
+    if (!dladdr(address, &info) || !info.dli_sname) return false;
+    const std::string name = info.dli_sname;
+    return name.find("halyard6Kernel") != std::string::npos || name.find("halyard7OpTable") != std::string::npos;
+}
+
 bool is_system(const std::string &file) { return file.find("/include/c++/") != std::string::npos || fs::path(file).filename() == "Halide.h"; }
 bool is_kit(const std::string &file) { return fs::path(file).parent_path().filename() == "dsl"; }
 
@@ -68,7 +76,7 @@ std::vector<Trace::Frame> Trace::frames() const {
     Module of;
     for (void *call : calls_) {
         const Module m = module_of(call);
-        if (m.base == kit.base && !calls.empty()) break;
+        if (m.base == kit.base && (!calls.empty() || calls_ops(call))) break;
         if (m.base == kit.base || m.path.find("libHalide") != std::string::npos || m.path.find("libstdc++") != std::string::npos) continue;
         if (!calls.empty() && m.base != of.base) break;
         of = m, calls.push_back(call);
@@ -77,8 +85,9 @@ std::vector<Trace::Frame> Trace::frames() const {
     if (calls.empty()) return all;
     for (const std::string &line : lines_of(of, calls)) {
         const size_t colon = line.rfind(':');
-        if (colon == std::string::npos || line[0] == '?' || is_system(line)) continue;
+        if (colon == std::string::npos || line[0] == '?') continue;
         const std::string file = line.substr(0, colon);
+        if (is_system(file)) continue;
         if (is_kit(file) && !all.empty()) break;
         if (const int number = std::atoi(line.c_str() + colon + 1); number > 0 && !is_kit(file)) all.push_back({file, number});
     }
@@ -94,14 +103,16 @@ std::string Trace::place() const {
     return at == 0 ? own : own + " (" + shown(all[0].file, all[0].line) + ")";
 }
 
+std::string Trace::origin() const {
+    const std::vector<Frame> all = frames();
+    return all.empty() ? "" : shown(all.back().file, all.back().line);
+}
+
 std::string Trace::file() const {
     const std::vector<Frame> all = frames();
     return all.empty() ? "" : all.back().file;
 }
 
-std::string placed(const Trace &t, const std::string &what) {
-    const std::string place = t.place();
-    return place.empty() ? what : place + ": " + what;
-}
+std::string placed(const std::string &place, const std::string &what) { return place.empty() ? what : place + ": " + what; }
 
 }  // namespace halyard

@@ -14,7 +14,10 @@ public:
     // "kernels/softmax.cpp:41": the innermost call in the file that holds the op's own function. Where that was made through a
     // helper in another file, "kernels/conv2d.cpp:41 (kernels/convolution.cpp:20)". "" = unknown.
     std::string place() const;
-    std::string file() const;  // of place(), as the compiler was given it; "" = unknown
+
+    // The outermost call instead: of an op's constructors the op's own.
+    std::string origin() const;
+    std::string file() const;  // of origin(), as the compiler was given it; "" = unknown
 
 private:
     struct Frame {
@@ -26,6 +29,6 @@ private:
 };
 
 // "kernels/softmax.cpp:41: what", or just `what` where the place is unknown.
-std::string placed(const Trace &t, const std::string &what);
+std::string placed(const std::string &place, const std::string &what);
 
 }  // namespace halyard

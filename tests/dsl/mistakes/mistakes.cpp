@@ -136,12 +136,16 @@ struct RealIndex : Row {
     }
 };
 
-struct MixedTypes : Row {
-    MixedTypes() : Row("mixed_types", "x[n,c] mask:bool[n,c] -> y[n,c]") {}
-    Func mask = input("mask");
+struct NoCondition : Row {
+    NoCondition() : Row("no_condition") {}
     void algorithm() override {
-        y(c, n) = x(c, n) * mask(c, n);  // <- mixed_types
+        y(c, n) = select(x(c, n), 1_r, 0_r);  // <- no_condition
     }
+};
+
+struct UnreadInput : Row {
+    UnreadInput() : Row("unread_input", "x[n,c] mask:bool[n,c] -> y[n,c]") {}  // <- unread_input
+    Func mask = input("mask");
 };
 
 struct NotAssociative : Row {
@@ -170,7 +174,6 @@ struct TooSmallBound : Row {
         e.compute_root().split(c, vec, lane, 8);
         y.bound_extent(c, 16);
         e.bound_extent(c, 8);  // <- too_small_bound
-        total.compute_at(y, n).update().reorder(n, k).vectorize(k);
     }
 };
 
@@ -179,7 +182,7 @@ struct TooSmallBound : Row {
 HALYARD_OPS {
     ops.add<NoSuchLoop>(), ops.add<UsedElsewhere>(), ops.add<StoredInside>(), ops.add<RacingSum>(), ops.add<AnyExtent>(), ops.add<NoSuchVar>();
     ops.add<TooFewArguments>(), ops.add<NeverDefined>(), ops.add<NoOutput>(), ops.add<UpdatedOutput>(), ops.add<DefinedTwice>(), ops.add<NoSuchSize>();
-    ops.add<RoundedConstant>(), ops.add<TooLarge>(), ops.add<RealIndex>(), ops.add<MixedTypes>(), ops.add<NotAssociative>(), ops.add<BadSample>();
+    ops.add<RoundedConstant>(), ops.add<TooLarge>(), ops.add<RealIndex>(), ops.add<NoCondition>(), ops.add<UnreadInput>(), ops.add<NotAssociative>(), ops.add<BadSample>();
     ops.add<TooSmallBound>();
 }
 
