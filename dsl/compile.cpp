@@ -65,7 +65,7 @@ std::string Kernel::demands(const Halide::Parameter &p) const {
     return text.str();
 }
 
-std::string Kernel::object(const std::string &symbol, unsigned seconds) {
+std::string Kernel::object(const std::string &symbol) {
     std::vector<uint8_t> text;
     Halide::serialize_pipeline(pipeline, text);
     std::string more = symbol + target.to_string() + "halide-21.0.0";
@@ -74,25 +74,28 @@ std::string Kernel::object(const std::string &symbol, unsigned seconds) {
     for (Halide::Func f : pipeline.outputs())
         for (auto &b : f.output_buffers()) more += demands(b.parameter());
     const std::string path = kernel_cache() + "/" + digest(text, more) + ".o";
-    if (!fs::exists(path))
-        atomically(path, [&](const std::string &to) {
-            const auto compile = [&] {
-                try {
-                    pipeline.compile_to({{Halide::OutputFileType::object, to}}, arguments(), symbol, target);
-                } catch (const Halide::Error &e) { throw refusal(*op, e, written); }
-                return std::string();
-            };
-            in_child(op->name, compile, seconds);
-        });
+    if (!fs::exists(path)) atomically(path, [&](const std::string &to) { write_object(to, symbol, 0); });
     return path;
 }
 
-KernelFn Kernel::load() {
-    const std::string symbol = instance.symbol(op->name), object_path = object(symbol), library = fs::path(object_path).replace_extension(".so");
+void Kernel::write_object(const std::string &path, const std::string &symbol, unsigned seconds) {
+    const auto compile = [&] {
+        try {
+            pipeline.compile_to({{Halide::OutputFileType::object, path}}, arguments(), symbol, target);
+        } catch (const Halide::Error &e) { throw refusal(*op, e, written); }
+        return std::string();
+    };
+    in_child(op->name, compile, seconds);
+}
+
+void Kernel::compile(const std::string &object, unsigned seconds) { write_object(object, instance.symbol(op->name), seconds); }
+
+KernelFn Kernel::open(const std::string &object) const {
+    const std::string symbol = instance.symbol(op->name), library = fs::path(object).replace_extension(".so");
     if (!fs::exists(library))
         atomically(library, [&](const std::string &to) {
             // -Bsymbolic: the kernel library exports the same names, and its kernel would take this one's calls.
-            const std::string command = "ld -shared -Bsymbolic -o '" + to + "' '" + object_path + "'";
+            const std::string command = "ld -shared -Bsymbolic -o '" + to + "' '" + object + "'";
             if (std::system(command.c_str()) != 0) throw DispatchError(op->name, "linking failed: " + command);
         });
     void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -101,5 +104,7 @@ KernelFn Kernel::load() {
     if (!fn) throw DispatchError(op->name, "no symbol " + symbol + "_argv in " + library);
     return fn;
 }
+
+KernelFn Kernel::load() { return open(object(instance.symbol(op->name))); }
 
 }  // namespace halyard

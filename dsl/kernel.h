@@ -29,11 +29,14 @@ public:
     Kernel(OpPtr op, Instance i);
 
     std::vector<Halide::Argument> arguments() const;  // inputs, then scalars
-    // Path of the compiled object, in the content-addressed cache. Compiles in a child process, for at most `seconds` (0: any
-    // time): throws DispatchError where the code generator died.
-    std::string object(const std::string &symbol, unsigned seconds = 0);
+    std::string object(const std::string &symbol);    // path of the compiled object, in the content-addressed cache
     KernelFn load();                                  // compiled, linked and opened: the JIT is the same object, dlopened
     std::string davinci();                            // ascend: the lowered program as text
+
+    // The two halves of load(), without the cache. An object is written in a child process, which may take `seconds` (0: any time);
+    // throws DispatchError where the code generator died.
+    void compile(const std::string &object, unsigned seconds = 0);
+    KernelFn open(const std::string &object) const;
 
     const OpPtr op;
     const Instance instance;  // instance.picks.offered: what the schedule asked for
@@ -44,6 +47,7 @@ public:
 
 private:
     void build();
+    void write_object(const std::string &path, const std::string &symbol, unsigned seconds);
     bool strides_free() const;
     std::string demands(const Halide::Parameter &buffer) const;
 };

@@ -1,5 +1,6 @@
 #include "dsl/op_check.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -39,6 +40,7 @@ void check_problem(const Op &op, const char *kind, const std::string &text, cons
         if (!known) refuse("names " + name + ": the dimensions of " + op.signature + " are " + all);
         open.erase(name);
     }
+    for (auto &l : op.lets) open.erase(l.name);
     if (!open.empty()) refuse("doesn't say " + *open.begin());
 }
 
@@ -50,6 +52,16 @@ std::string place_of(const std::vector<Directive> &written, const std::string &f
     if (calls.empty()) return "";
     const size_t from_last = count - 1 - i;
     return (from_last < calls.size() ? calls[calls.size() - 1 - from_last] : calls[0])->place();
+}
+
+// Is a dimension known from this input only? Gradients have some for their shape.
+bool sizes_something(const Op &op, size_t input) {
+    std::set<std::string> others;
+    for (size_t k = 0; k < op.sig.inputs.size(); k++)
+        if (k != input)
+            for (auto &d : op.extents_of(op.sig.inputs[k])) others.insert(d);
+    const auto mine = op.extents_of(op.sig.inputs[input]);
+    return std::any_of(mine.begin(), mine.end(), [&](const std::string &d) { return !others.count(d); });
 }
 
 // "0.1" where `v` is 0.1f: a double that has a float's digits, and few in decimal. "" for others, such as 0.5 and 2^-30.
@@ -99,7 +111,7 @@ void check_algorithm(const Op &op, const std::vector<Directive> &written) {
     }
     const auto environment = Halide::Internal::build_environment(outputs);
     for (size_t k = 0; k < op.in.size(); k++)
-        if (!environment.count(op.in[k].name())) throw Error(op.name, placed(op.made.origin(), "algorithm() never reads input " + op.sig.inputs[k].name));
+        if (!environment.count(op.in[k].name()) && !sizes_something(op, k)) throw Error(op.name, placed(op.made.origin(), "algorithm() never reads input " + op.sig.inputs[k].name));
     for (auto &[name, f] : environment) {
         const size_t count = 1 + f.updates().size();
         for (size_t i = 0; i < count; i++) {

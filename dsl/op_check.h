@@ -8,8 +8,8 @@ namespace halyard {
 // A sample or a bench problem that names what the op doesn't have, or leaves a dimension open.
 void check_record(const Op &op);
 
-// After op.algorithm(), of which `written` are the definitions: an output that is undefined or updated, an input that nothing reads,
-// constants that were rounded to float.
+// After op.algorithm(), of which `written` are the definitions: an output that is undefined or updated, an input that neither is
+// read nor sizes anything, constants that were rounded to float.
 void check_algorithm(const Op &op, const std::vector<Directive> &written);
 
 }  // namespace halyard

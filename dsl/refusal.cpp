@@ -23,15 +23,6 @@ template<class List> std::string listed(const List &all, const char *between = "
     return s;
 }
 
-// The names that the op's file has: no counters, no stages in loops' names, an input as input() was told.
-std::string readable(const Op &op, std::string text) {
-    text = std::regex_replace(text, std::regex(R"re(([A-Za-z_]\w*(?:\$\d+)?)\.s\d+\.(?:[\w$]+\.)*([\w$]+))re"), "$2 of $1");
-    text = without_counters(text);
-    text = std::regex_replace(text, std::regex(R"re(\b(\w+)\$([xyzw])\b)re"), "$1.$2");
-    for (auto &t : op.sig.inputs) text = std::regex_replace(text, std::regex("\\b" + t.name + "_in\\b"), t.name);
-    return std::regex_replace(text, std::regex(R"re(\bfloat64\b)re"), "real");
-}
-
 // Halide's text without what only Halide's authors can use.
 std::string plain(std::string text) {
     text = std::regex_replace(text, std::regex(R"re(^(User |Internal )?[Ee]rror:? ?)re"), "");
@@ -163,6 +154,14 @@ private:
 void refuse_by_exception() {
     static Reporter reporter;
     Halide::set_custom_compile_time_error_reporter(&reporter);
+}
+
+std::string readable(const Op &op, std::string text) {
+    text = std::regex_replace(text, std::regex(R"re(([A-Za-z_]\w*(?:\$\d+)?)\.s\d+\.(?:[\w$]+\.)*([\w$]+))re"), "$2 of $1");
+    text = without_counters(text);
+    text = std::regex_replace(text, std::regex(R"re(\b(\w+)\$([xyzw])\b)re"), "$1.$2");
+    for (auto &t : op.sig.inputs) text = std::regex_replace(text, std::regex("\\b" + t.name + "_in\\b"), t.name);
+    return std::regex_replace(text, std::regex(R"re(\bfloat64\b)re"), "real");
 }
 
 Error refusal(const Op &op, const Halide::Error &error, const std::vector<Directive> &written) {

@@ -16,6 +16,9 @@ struct Refused : Halide::Error {
 };
 void refuse_by_exception();  // from now on, in this process
 
+// Halide's text with the names that the op's file has: no counters, no stages in the names of loops, inputs as input() was told.
+std::string readable(const Op &op, std::string text);
+
 // `what`: Halide's words; `written`: all that `op` told Halide.
 //   [softmax] kernels/softmax.cpp:41: e.compute_at(y, n): no loop n of y is around every use of e; legal are compute_root(), ...
 Error refusal(const Op &op, const Halide::Error &what, const std::vector<Directive> &written);

@@ -1,8 +1,5 @@
 // halyard lower: what the text of an op becomes, for one of its kernels.
-#include <unistd.h>
-
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 
 #include "dsl/all_ops.h"
@@ -10,11 +7,11 @@
 #include "dsl/lower.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/command.h"
+#include "tools/halyard/folder.h"
 #include "tools/halyard/picks.h"
 
 namespace halyard::command {
 namespace {
-namespace fs = std::filesystem;
 
 struct Options {
     std::string op, to = "loops", device, isa, variant, dtype, out;
@@ -56,22 +53,9 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const Options &o)
     return i;
 }
 
-// Removed with everything in it.
-class Folder {
-public:
-    Folder() : path(fs::temp_directory_path() / ("halyard_lower_" + std::to_string(getpid()))) { fs::create_directories(path); }
-    ~Folder() {
-        std::error_code ignored;
-        fs::remove_all(path, ignored);
-    }
-    Folder(const Folder &) = delete;
-    Folder &operator=(const Folder &) = delete;
-    const fs::path path;
-};
-
 // LLVM aborts where it can't go on.
 std::string text_in_child(Kernel &k, const std::string &form) {
-    const Folder folder;
+    const Folder folder("lower");
     return in_child(k.op->name, [&] { return text_of(k, form, (folder.path / "scratch").string()); });
 }
 
