@@ -39,6 +39,7 @@ Target target_of(const Instance &i) {
     if (i.backend == "cuda") text += "-cuda-cuda_capability_80";
     if (!i.sanitizer.empty()) text += i.sanitizer == "thread" ? "-tsan" : "-asan";
     if (i.profiled) text += "-profile";
+    if (i.traced) text += "-trace_realizations";
     return Target(text + "-no_runtime");
 }
 

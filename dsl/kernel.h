@@ -16,6 +16,7 @@ struct Instance {
     std::string sanitizer;                            // address, thread: the code reports its own reads and writes; "" = it doesn't
     int skip = no_directive;                          // the scheduling call of this number is left out
     bool profiled = false;                            // stages report their time and memory to Halide's profiler
+    bool traced = false;                              // stages report when they begin and end to Halide's tracer
     std::string symbol(const std::string &op) const;  // a C identifier: "hy_softmax_f32_rows_avx2"
 };
 

@@ -10,7 +10,10 @@ namespace {
 Signature signature_from(const std::string &name, const std::string &text) {
     try {
         return {name, text};
-    } catch (const Error &e) { throw Error(name, placed(Trace::here().origin(), e.what())); }
+    } catch (const Error &e) {
+        const std::string what = e.what();
+        throw Error(name, placed(Trace::here().origin(), what.substr(what.find("] ") + 2)));
+    }
 }
 
 }  // namespace

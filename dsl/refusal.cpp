@@ -116,7 +116,7 @@ private:
         for (const std::string &v : d.loops)
             if (v.find('$') == std::string::npos && v != m[2]) pure.push_back(v);
         return {&d, "several iterations of " + m[2].str() + " write the same element",
-                (pure.empty() ? "" : "legal are the pure loops " + listed(pure) + "; ") + std::string("or rfactor() the reduction first, or atomic()")};
+                (pure.empty() ? "" : "legal are the pure loops " + listed(pure) + ", or ") + std::string("rfactor() the reduction first, or atomic()")};
     }
     Reason any_extent(const std::smatch &m) const {
         const std::string method = m[1], func = m[2], name = m[3], var = name.substr(name.rfind('.') + 1);

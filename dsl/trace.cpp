@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <sstream>
 
 namespace halyard {
@@ -53,7 +54,8 @@ bool calls_ops(const void *address) {
 }
 
 bool is_system(const std::string &file) { return file.find("/include/c++/") != std::string::npos || fs::path(file).filename() == "Halide.h"; }
-bool is_kit(const std::string &file) { return fs::path(file).parent_path().filename() == "dsl"; }
+// Of its own functions only those in headers are part of an op's code.
+bool is_kit(const fs::path &file) { return file.extension() == ".h" && file.parent_path().filename() == "dsl"; }
 
 std::string shown(const std::string &file, int line) {
     const fs::path path(file);
@@ -69,27 +71,30 @@ Trace Trace::here() {
     return t;
 }
 
-// From the innermost call of an op file to where the kit called it.
+// From the innermost call of an op file to where the kit called it. Instances of Halide's templates may lie in any module.
 std::vector<Trace::Frame> Trace::frames() const {
     const Module kit = module_of((const void *)&lines_of);
-    std::vector<void *> calls;
-    Module of;
-    for (void *call : calls_) {
-        const Module m = module_of(call);
-        if (m.base == kit.base && (!calls.empty() || calls_ops(call))) break;
-        if (m.base == kit.base || m.path.find("libHalide") != std::string::npos || m.path.find("libstdc++") != std::string::npos) continue;
-        if (!calls.empty() && m.base != of.base) break;
-        of = m, calls.push_back(call);
+    std::vector<std::string> lines;  // of the calls; "" in the kit's library, which is none of an op's
+    std::map<uintptr_t, std::pair<Module, std::vector<size_t>>> modules;
+    for (size_t i = 0; i < calls_.size() && !calls_ops(calls_[i]); i++) {
+        lines.emplace_back();
+        const Module m = module_of(calls_[i]);
+        const bool library = m.path.find("libHalide") != std::string::npos || m.path.find("libstdc++") != std::string::npos;
+        if (m.base && m.base != kit.base && !library) modules[m.base].first = m, modules[m.base].second.push_back(i);
+    }
+    for (auto &[base, of] : modules) {
+        std::vector<void *> calls;
+        for (size_t i : of.second) calls.push_back(calls_[i]);
+        const std::vector<std::string> found = lines_of(of.first, calls);
+        for (size_t k = 0; k < found.size(); k++) lines[of.second[k]] = found[k];
     }
     std::vector<Frame> all;
-    if (calls.empty()) return all;
-    for (const std::string &line : lines_of(of, calls)) {
+    for (const std::string &line : lines) {
         const size_t colon = line.rfind(':');
-        if (colon == std::string::npos || line[0] == '?') continue;
-        const std::string file = line.substr(0, colon);
-        if (is_system(file)) continue;
-        if (is_kit(file) && !all.empty()) break;
-        if (const int number = std::atoi(line.c_str() + colon + 1); number > 0 && !is_kit(file)) all.push_back({file, number});
+        const std::string file = line.substr(0, colon == std::string::npos ? 0 : colon);
+        if (!all.empty() && (line.empty() || is_kit(file))) break;
+        if (file.empty() || file[0] == '?' || is_system(file) || is_kit(file)) continue;
+        if (const int number = std::atoi(line.c_str() + colon + 1); number > 0) all.push_back({file, number});
     }
     return all;
 }

@@ -8,12 +8,14 @@
 #include "tools/halyard/chosen.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/report.h"
+#include "tools/halyard/timeline.h"
 
 namespace halyard::command {
 namespace {
 
 struct Options {
     KernelOptions kernel;
+    std::string trace;
     double seconds = 1;
 };
 
@@ -79,6 +81,20 @@ void print_stages(const std::vector<Stage> &stages) {
     if (left_out) std::printf("  %d more, together %.2f us\n", left_out, rest * 1e6);
 }
 
+// One call's timeline. `plain`: seconds of a call that nobody watches.
+void trace(const Chosen &chosen, double plain, const std::string &path) {
+    const std::string name = chosen.op.record.name;
+    Instance traced = chosen.instance;
+    traced.traced = true;
+    Kernel built(op_table().make(name), traced);
+    const KernelEntry entry = chosen.entry(built, built.load());
+    const std::vector<Slice> slices = timeline_of(name, chosen.runner(entry));
+    double end = 0;
+    for (const Slice &s : slices) end = std::max(end, s.begin + s.seconds);
+    save_timeline(path, chosen.headline(), slices);
+    std::printf("  %s: %zu slices of one call, which took %.2f us while each was written down, %.2f us else\n", path.c_str(), slices.size(), end * 1e6, plain * 1e6);
+}
+
 int profile(const Options &o) {
     const Chosen chosen(o.kernel);
     const std::string name = chosen.op.record.name;
@@ -112,6 +128,7 @@ int profile(const Options &o) {
     std::printf("  a call takes %.2f us, %.2f us while it is watched: ", best_plain * 1e6, best_watched * 1e6);
     std::printf("%s\n", best_watched < 1.1 * best_plain ? "the shares are those of the kernel" : "watching is a part of the shares of its shortest stages");
     halide_profiler_reset();  // else it reports at exit, too
+    if (!o.trace.empty()) trace(chosen, best_plain, o.trace);
     return 0;
 }
 
@@ -121,6 +138,7 @@ void add_profile(CLI::App &app, Run &chosen) {
     auto o = std::make_shared<Options>();
     CLI::App *sub = app.add_subcommand("profile", "Time and memory of each stage of a kernel");
     add_kernel_options(*sub, o->kernel);
+    sub->add_option("--trace", o->trace, "Write when each stage of one call began and ended, for chrome://tracing or ui.perfetto.dev");
     sub->add_option("--time", o->seconds, "Seconds of watched calls")->check(CLI::Range(0.01, 600.0));
     sub->callback([o, &chosen] { chosen = [o] { return profile(*o); }; });
 }

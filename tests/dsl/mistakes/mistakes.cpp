@@ -1,4 +1,4 @@
-// Typical mistakes of authors, an op each. The line that is wrong ends in "// <- NAME" with the op's name: the error names it.
+// Typical mistakes of authors, an op each. Where an error should point, the line ends in "// <- NAME".
 #include "dsl/op.h"
 
 namespace halyard {
@@ -168,22 +168,12 @@ struct BadSample : Row {
     }
 };
 
-struct TooSmallBound : Row {
-    TooSmallBound() : Row("too_small_bound") {}
-    void schedule(const Cpu &) override {
-        e.compute_root().split(c, vec, lane, 8);
-        y.bound_extent(c, 16);
-        e.bound_extent(c, 8);  // <- too_small_bound
-    }
-};
-
 }  // namespace
 
 HALYARD_OPS {
     ops.add<NoSuchLoop>(), ops.add<UsedElsewhere>(), ops.add<StoredInside>(), ops.add<RacingSum>(), ops.add<AnyExtent>(), ops.add<NoSuchVar>();
     ops.add<TooFewArguments>(), ops.add<NeverDefined>(), ops.add<NoOutput>(), ops.add<UpdatedOutput>(), ops.add<DefinedTwice>(), ops.add<NoSuchSize>();
     ops.add<RoundedConstant>(), ops.add<TooLarge>(), ops.add<RealIndex>(), ops.add<NoCondition>(), ops.add<UnreadInput>(), ops.add<NotAssociative>(), ops.add<BadSample>();
-    ops.add<TooSmallBound>();
 }
 
 }  // namespace halyard
