@@ -63,23 +63,23 @@ Child::~Child() {
         if (file >= 0) close(file);
 }
 
-std::string Child::result(int status, const std::string &op) const {
+std::string Child::result(int status, const std::string &op, const std::string &what) const {
     const std::string text = read_all(result_);
     if (WIFEXITED(status) && WEXITSTATUS(status) == returned) return text;
     if (WIFEXITED(status) && WEXITSTATUS(status) == threw && !text.empty()) throw std::runtime_error(text);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM && seconds_)
-        throw DispatchError(op, "the code generator took more than " + std::to_string(seconds_) + " s");
+        throw DispatchError(op, what + " took more than " + std::to_string(seconds_) + " s");
     const std::string how = WIFSIGNALED(status) ? std::string("signal ") + std::to_string(WTERMSIG(status)) + ", " + strsignal(WTERMSIG(status))
                                                 : "exit " + std::to_string(WEXITSTATUS(status));
-    throw DispatchError(op, "the code generator died (" + how + "): " + read_all(said_));
+    throw DispatchError(op, what + " died (" + how + "): " + read_all(said_));
 }
 
-std::string in_child(const std::string &op, const std::function<std::string()> &work, unsigned seconds) {
+std::string in_child(const std::string &op, const std::function<std::string()> &work, unsigned seconds, const std::string &what) {
     const Child child(work, seconds);
     int status = 0;
     while (waitpid(child.pid(), &status, 0) < 0)
         if (errno != EINTR) throw Error(op, std::string("lost the process that compiled it: ") + std::strerror(errno));
-    return child.result(status, op);
+    return child.result(status, op, what);
 }
 
 }  // namespace halyard

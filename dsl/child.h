@@ -18,8 +18,8 @@ public:
     pid_t pid() const { return pid_; }
 
     // Of a process that has ended with `status`, as wait() gives it: what `work` returned. Throws std::runtime_error with the text
-    // of what it threw; or with the signal and the last words, for `op`, where it died.
-    std::string result(int status, const std::string &op) const;
+    // of what it threw; or, for `op`, with the signal and the last words of `what` was at work, where it died.
+    std::string result(int status, const std::string &op, const std::string &what = "the code generator") const;
 
 private:
     pid_t pid_ = -1;
@@ -28,6 +28,6 @@ private:
 };
 
 // All of it: started, waited for, and its result.
-std::string in_child(const std::string &op, const std::function<std::string()> &work, unsigned seconds = 0);
+std::string in_child(const std::string &op, const std::function<std::string()> &work, unsigned seconds = 0, const std::string &what = "the code generator");
 
 }  // namespace halyard

@@ -153,7 +153,9 @@ void Kernel::build() {
     if (f16 && instance.backend == "cpu" && !a.f16_by_halide)
         for (const ImageParam &m : op->memory)
             if (m.dimensions()) a.zero = m.dim(m.dimensions() - 1).min();  // every tensor begins at 0; Halide may know it of inner dimensions
-    interpret(results, storage, a);
+    try {
+        interpret(results, storage, a);
+    } catch (const DTypeError &e) { throw refusal(*op, e, written); }
     pipeline = Pipeline(results);
     const Backend b{target, a.real, instance.variant, &instance.picks};
     lanes = b.lanes;

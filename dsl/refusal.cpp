@@ -49,6 +49,7 @@ public:
             {std::regex(R"re(In schedule for ([^,]+), marking var (\S+) as parallel or vectorized may introduce a race)re"), &Explainer::race},
             {std::regex(R"re(Can only (\w+) for loops over a constant extent\.?\s*Loop over (\S+?)\.s\d+\.(\S+) has extent)re"), &Explainer::any_extent},
             {std::regex(R"re(In schedule for ([^,]+), could not find (?:\w+ )*dimension:? (\S+))re"), &Explainer::no_such_loop},
+            {std::regex(R"re(In schedule for ([^,]+), could not find var (\S+) )re"), &Explainer::no_such_loop},
             {std::regex(R"re(Func "([^"]+)" was called with (\d+) arguments, but was defined with (\d+))re"), &Explainer::arguments},
             {std::regex(R"re(Can't call Func "([^"]+)" because it has not yet been defined)re"), &Explainer::undefined},
             {std::regex(R"re(can't perform rfactor\(\) because we can't prove associativity)re"), &Explainer::not_associative},
@@ -175,6 +176,14 @@ Error refusal(const Op &op, const Halide::Error &error, const std::vector<Direct
     s += readable(op, why.what);
     if (!why.legal.empty()) s += "; " + readable(op, why.legal);
     return Error(op.name, placed(place, s));
+}
+
+DTypeError refusal(const Op &op, const DTypeError &error, const std::vector<Directive> &written) {
+    const std::string text = error.what(), func = text.substr(1, text.find("] ") - 1), what = text.substr(text.find("] ") + 2);
+    std::string place;
+    for (auto &d : written)
+        if (d.definition && d.func == func) place = d.at.place();
+    return DTypeError(op.name, placed(place, readable(op, what)));
 }
 
 }  // namespace halyard

@@ -23,4 +23,7 @@ std::string readable(const Op &op, std::string text);
 //   [softmax] kernels/softmax.cpp:41: e.compute_at(y, n): no loop n of y is around every use of e; legal are compute_root(), ...
 Error refusal(const Op &op, const Halide::Error &what, const std::vector<Directive> &written);
 
+// The same for interpret()'s errors.
+DTypeError refusal(const Op &op, const DTypeError &what, const std::vector<Directive> &written);
+
 }  // namespace halyard

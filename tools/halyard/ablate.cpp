@@ -1,4 +1,5 @@
 // halyard ablate: what each directive of a schedule is worth: the kernel without it, against the kernel with all of them.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,7 +8,9 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <random>
+#include <utility>
 
 #include "dsl/child.h"
 #include "dsl/refusal.h"
@@ -31,7 +34,12 @@ struct Options {
     unsigned limit = 60;
 };
 
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+// Processor time, which others on the machine don't prolong as much.
+double children_seconds() {
+    rusage used;
+    getrusage(RUSAGE_CHILDREN, &used);
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
 
 std::string read(const fs::path &path) {
     std::ifstream file(path, std::ios::binary);
@@ -43,15 +51,15 @@ struct Build {
     std::unique_ptr<Kernel> kernel;
     fs::path path;
     std::string object;      // its bytes
-    double compiled_in = 0;  // seconds
+    double compiled_in = 0;  // seconds of a processor
 
     Build(const Chosen &c, int skip, fs::path to, unsigned limit) : path(std::move(to)) {
         Instance i = c.instance;
         i.skip = skip;
         kernel = std::make_unique<Kernel>(op_table().make(c.op.record.name), i);
-        const auto start = Clock::now();
+        const double before = children_seconds();
         kernel->compile(path, limit);
-        compiled_in = since(start);
+        compiled_in = children_seconds() - before;
         object = read(path);
     }
 };
@@ -75,13 +83,13 @@ std::string breach_of(const Chosen &c, const Expected &expected, const KernelEnt
             c.runner(k)();
             return expected.known() ? expected.judge(c.out).breach : std::string();
         },
-        limit);
+        limit, "a call");
 }
 
 double seconds_per_call(const std::function<void()> &run, int calls) {
     const auto start = Clock::now();
     for (int i = 0; i < calls; i++) run();
-    return since(start) / calls;
+    return std::chrono::duration<double>(Clock::now() - start).count() / calls;
 }
 
 // Interleaved, in random order within each round, with the full schedule a second time as the control.
@@ -103,9 +111,9 @@ Comparison compared(const std::function<void()> &without, const std::function<vo
 }
 
 // What an error says, without the op's name, which stands in the headline, and without advice.
-std::string essence(const std::string &error) {
+std::string essence(const Op &op, const std::string &error) {
     const size_t from = error.starts_with("[") ? error.find("] ") + 2 : 0;
-    return error.substr(from, error.find(';', from) - from);
+    return readable(op, error.substr(from, error.find(';', from) - from));
 }
 
 Row drop(const Chosen &c, const Build &full, const KernelEntry &full_entry, const Expected &expected, int which, const Directive &d, const fs::path &folder,
@@ -130,7 +138,7 @@ Row drop(const Chosen &c, const Build &full, const KernelEntry &full_entry, cons
         const std::string breach = breach_of(c, expected, entry, o.limit);
         if (breach.empty()) row.time = compared(c.runner(entry), c.runner(full_entry), o);
         else row.refused = "wrong without it: " + breach;
-    } catch (const std::exception &e) { row.refused = "needed: " + essence(e.what()); }
+    } catch (const std::exception &e) { row.refused = "needed: " + essence(*full.kernel->op, e.what()); }
     return row;
 }
 
@@ -140,12 +148,21 @@ double effect(const Row &r) { return r.refused.empty() && !r.same_code && r.time
 void print(const std::vector<Row> &rows, const Build &full) {
     std::printf("  without it:  time              code  compile\n");
     const double code = (double)code_bytes(full.object);
+    std::map<std::string, int> noise;  // directives of each line: loops and helpers make many, of which one is shown
+    for (auto &r : rows) noise[r.where] += r.refused.empty() && effect(r) == 0;
     for (auto &r : rows) {
         if (!r.refused.empty()) continue;
         char time[60];
-        if (effect(r) > 0) std::snprintf(time, sizeof time, "%.2fx (%.2f-%.2f)", r.time.ratio, r.time.low, r.time.high);
-        else std::snprintf(time, sizeof time, "%s", r.same_code ? "noise, same code" : "noise");
-        std::printf("  %-22s %+8.0f%% %+7.2fs  %s %s\n", time, 100 * r.more_code / code, r.more_compile, r.where.c_str(), r.call.c_str());
+        std::string more;
+        if (effect(r) > 0) {
+            std::snprintf(time, sizeof time, "%.2fx (%.2f-%.2f)", r.time.ratio, r.time.low, r.time.high);
+        } else {
+            const int here = std::exchange(noise[r.where], 0);
+            if (here == 0) continue;
+            std::snprintf(time, sizeof time, "%s", r.same_code ? "noise, same code" : "noise");
+            if (here > 1) more = ", and " + std::to_string(here - 1) + " more there";
+        }
+        std::printf("  %-22s %+8.0f%% %+7.2fs  %s %s%s\n", time, 100 * r.more_code / code, r.more_compile, r.where.c_str(), r.call.c_str(), more.c_str());
     }
     bool first = true;
     for (auto &r : rows) {

@@ -148,6 +148,13 @@ struct UnreadInput : Row {
     Func mask = input("mask");
 };
 
+struct HalfAnInteger : Row {
+    HalfAnInteger() : Row("half_an_integer") { dtypes = {"i32"}; }
+    void algorithm() override {
+        y(c, n) = x(c, n) * 0.5_r;  // <- half_an_integer
+    }
+};
+
 struct NotAssociative : Row {
     NotAssociative() : Row("not_associative") {}
     void algorithm() override {
@@ -173,7 +180,7 @@ struct BadSample : Row {
 HALYARD_OPS {
     ops.add<NoSuchLoop>(), ops.add<UsedElsewhere>(), ops.add<StoredInside>(), ops.add<RacingSum>(), ops.add<AnyExtent>(), ops.add<NoSuchVar>();
     ops.add<TooFewArguments>(), ops.add<NeverDefined>(), ops.add<NoOutput>(), ops.add<UpdatedOutput>(), ops.add<DefinedTwice>(), ops.add<NoSuchSize>();
-    ops.add<RoundedConstant>(), ops.add<TooLarge>(), ops.add<RealIndex>(), ops.add<NoCondition>(), ops.add<UnreadInput>(), ops.add<NotAssociative>(), ops.add<BadSample>();
+    ops.add<RoundedConstant>(), ops.add<TooLarge>(), ops.add<RealIndex>(), ops.add<NoCondition>(), ops.add<HalfAnInteger>(), ops.add<UnreadInput>(), ops.add<NotAssociative>(), ops.add<BadSample>();
 }
 
 }  // namespace halyard
