@@ -67,8 +67,7 @@ std::string Child::result(int status, const std::string &op, const std::string &
     const std::string text = read_all(result_);
     if (WIFEXITED(status) && WEXITSTATUS(status) == returned) return text;
     if (WIFEXITED(status) && WEXITSTATUS(status) == threw && !text.empty()) throw std::runtime_error(text);
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM && seconds_)
-        throw DispatchError(op, what + " took more than " + std::to_string(seconds_) + " s");
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM && seconds_) throw DispatchError(op, what + " took more than " + std::to_string(seconds_) + " s");
     const std::string how = WIFSIGNALED(status) ? std::string("signal ") + std::to_string(WTERMSIG(status)) + ", " + strsignal(WTERMSIG(status))
                                                 : "exit " + std::to_string(WEXITSTATUS(status));
     throw DispatchError(op, what + " died (" + how + "): " + read_all(said_));

@@ -68,18 +68,15 @@ std::string name_of(const Func &f) { return f.name(); }
 std::string name_of(const Stage &s) { return s.name(); }
 std::string name_of(const FuncRef &f) { return f.function().name(); }
 
-std::vector<std::string> loops_of(const Internal::StageSchedule &s) {
-    std::vector<std::string> all;
+std::vector<Loop> loops_of(const Internal::StageSchedule &s) {
+    std::vector<Loop> all;
     for (const Internal::Dim &d : s.dims())
-        if (d.var != Var::outermost().name()) all.push_back(d.var);
+        if (d.var != Var::outermost().name()) all.push_back({d.var, d.is_pure()});
     return all;
 }
-std::vector<std::string> loops_of(const Stage &s) { return loops_of(s.get_schedule()); }
-std::vector<std::string> loops_of(const Func &f) {
-    if (!f.defined()) return {};
-    return loops_of(f.function().definition().schedule());
-}
-std::vector<std::string> loops_of(const FuncRef &) { return {}; }
+std::vector<Loop> loops_of(const Stage &s) { return loops_of(s.get_schedule()); }
+std::vector<Loop> loops_of(const Func &f) { return f.defined() ? loops_of(f.function().definition().schedule()) : std::vector<Loop>(); }
+std::vector<Loop> loops_of(const FuncRef &) { return {}; }
 
 template<class Self, class... A> Directive directive(const Self &self, const std::string &method, const A &...args) {
     Directive d;
@@ -101,8 +98,7 @@ struct Nested {  // Halide's calls of itself are no directives
 };
 
 // `real` with the arguments: recorded, or left out.
-template<class Self, class R, class... P>
-R forward(Self &self, const char *method, R (Self::*real)(P...), std::type_identity_t<P>... args) {
+template<class Self, class R, class... P> R forward(Self &self, const char *method, R (Self::*real)(P...), std::type_identity_t<P>... args) {
     if (!state.to || state.depth > 0) return (self.*real)(std::forward<P>(args)...);
     state.to->push_back(directive(self, method, args...));
     const size_t at = state.to->size() - 1;
@@ -144,10 +140,10 @@ Recording::~Recording() { state = {}; }
 
 // The interposed members: the same declarations as in Halide.h, whose comments say what they do.
 // FORWARD(class, result, name, (parameters), arguments)
-#define FORWARD(Class, Result, name, parameters, ...)                                                        \
-    Result Class::name parameters {                                                                          \
-        static const auto real = halyard::next(static_cast<Result(Class::*) parameters>(&Class::name));      \
-        return halyard::forward<Class>(*this, #name, real __VA_OPT__(, ) __VA_ARGS__);                       \
+#define FORWARD(Class, Result, name, parameters, ...)                                                                                                          \
+    Result Class::name parameters {                                                                                                                            \
+        static const auto real = halyard::next(static_cast<Result(Class::*) parameters>(&Class::name));                                                        \
+        return halyard::forward<Class>(*this, #name, real __VA_OPT__(, ) __VA_ARGS__);                                                                         \
     }
 #define FUNC(name, parameters, ...) FORWARD(Func, Func &, name, parameters, __VA_ARGS__)
 #define STAGE(name, parameters, ...) FORWARD(Stage, Stage &, name, parameters, __VA_ARGS__)
@@ -250,9 +246,9 @@ FUNC(set_estimate, (const Var &v, E least, E extent), v, least, extent)
 FUNC(set_estimates, (const Region &estimates), estimates)
 FUNC(async, ())
 
-#define DEFINITION(op)                                                    \
-    FORWARD(FuncRef, Stage, operator op, (E value), value)                \
-    FORWARD(FuncRef, Stage, operator op, (const Tuple &value), value)     \
+#define DEFINITION(op)                                                                                                                                         \
+    FORWARD(FuncRef, Stage, operator op, (E value), value)                                                                                                     \
+    FORWARD(FuncRef, Stage, operator op, (const Tuple &value), value)                                                                                          \
     FORWARD(FuncRef, Stage, operator op, (const FuncRef &value), value)
 DEFINITION(=)
 DEFINITION(+=)

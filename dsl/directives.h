@@ -12,12 +12,17 @@
 
 namespace halyard {
 
+struct Loop {
+    std::string var;
+    bool pure;  // its iterations write different elements
+};
+
 struct Directive {
     bool definition = false;         // y(c, n) = ...; else a scheduling call
     std::string func, stage;         // Halide's names: "total$3", "total$3.update(0)"
     std::string call;                // "total.update(0).split(r.x, ko, ki, 64, GuardWithIf)"
     std::vector<std::string> names;  // Halide's, of the loop variables and Funcs among the arguments
-    std::vector<std::string> loops;  // of the stage until now, innermost first
+    std::vector<Loop> loops;         // of the stage until now, innermost first
     std::string makes;               // the Func that rfactor() or in() returned
     Trace at;
 };

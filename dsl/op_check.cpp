@@ -106,12 +106,14 @@ void check_algorithm(const Op &op, const std::vector<Directive> &written) {
         const std::string name = op.sig.outputs[outputs.size()].name;
         if (!f.defined()) throw Error(op.name, placed(op.made.origin(), "algorithm() never defines output " + name));
         if (f.has_update_definition())
-            throw Error(op.name, placed(place_of(written, f.name(), 1, 2), "output " + name + " is updated; reduce into a Func of its own, and copy it to " + name));
+            throw Error(op.name,
+                        placed(place_of(written, f.name(), 1, 2), "output " + name + " is updated; reduce into a Func of its own, and copy it to " + name));
         outputs.push_back(f.function());
     }
     const auto environment = Halide::Internal::build_environment(outputs);
     for (size_t k = 0; k < op.in.size(); k++)
-        if (!environment.count(op.in[k].name()) && !sizes_something(op, k)) throw Error(op.name, placed(op.made.origin(), "algorithm() never reads input " + op.sig.inputs[k].name));
+        if (!environment.count(op.in[k].name()) && !sizes_something(op, k))
+            throw Error(op.name, placed(op.made.origin(), "algorithm() never reads input " + op.sig.inputs[k].name));
     for (auto &[name, f] : environment) {
         const size_t count = 1 + f.updates().size();
         for (size_t i = 0; i < count; i++) {
@@ -119,7 +121,8 @@ void check_algorithm(const Op &op, const std::vector<Directive> &written) {
             (i == 0 ? f.definition() : f.update((int)i - 1)).accept(&constants);
             const std::string &digits = constants.found;
             if (digits.empty()) continue;
-            throw Error(op.name, placed(place_of(written, name, i, count), "the constant " + digits + "f has a float's digits only, also in f64 kernels; " + digits + "_r has all"));
+            throw Error(op.name, placed(place_of(written, name, i, count),
+                                        "the constant " + digits + "f has a float's digits only, also in f64 kernels; " + digits + "_r has all"));
         }
     }
 }

@@ -1,6 +1,7 @@
 #include "dsl/refusal.h"
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <regex>
 #include <set>
@@ -28,6 +29,7 @@ std::string plain(std::string text) {
     text = std::regex_replace(text, std::regex(R"re(^(User |Internal )?[Ee]rror:? ?)re"), "");
     text = std::regex_replace(text, std::regex(R"re( ?(at|in) \S+\.(cpp|h):\d+( triggered by user code at\S*)?:?)re"), "");
     text = std::regex_replace(text, std::regex(R"re(\nVars: .*)re"), "");
+    text = std::regex_replace(text, std::regex(R"re(^In schedule for [^,:]+[,:] )re"), "");
     text = std::regex_replace(text, std::regex(R"re(\s+)re"), " ");
     text = std::regex_replace(text, std::regex(R"re(^ | $|\.? $|\.$)re"), "");
     return text;
@@ -50,10 +52,12 @@ public:
             {std::regex(R"re(Can only (\w+) for loops over a constant extent\.?\s*Loop over (\S+?)\.s\d+\.(\S+) has extent)re"), &Explainer::any_extent},
             {std::regex(R"re(In schedule for ([^,]+), could not find (?:\w+ )*dimension:? (\S+))re"), &Explainer::no_such_loop},
             {std::regex(R"re(In schedule for ([^,]+), could not find var (\S+) )re"), &Explainer::no_such_loop},
+            {std::regex(R"re([Ff]unction (\S+?),? (?:because the function )?is scheduled inline)re"), &Explainer::inlined},
             {std::regex(R"re(Func "([^"]+)" was called with (\d+) arguments, but was defined with (\d+))re"), &Explainer::arguments},
             {std::regex(R"re(Can't call Func "([^"]+)" because it has not yet been defined)re"), &Explainer::undefined},
             {std::regex(R"re(can't perform rfactor\(\) because we can't prove associativity)re"), &Explainer::not_associative},
-            {std::regex(R"re(constant (\S+) will be implicitly coerced to type (\w+), which changes its value to (?:\(\w+\))?(\S+?)\.?\s*$)re"), &Explainer::too_large},
+            {std::regex(R"re(constant (\S+) will be implicitly coerced to type (\w+), which changes its value to (?:\(\w+\))?(\S+?)\.?\s*$)re"),
+             &Explainer::too_large},
             {std::regex(R"re(Implicit cast from float64 to int in argument (\d+) in call to "([^"]+)")re"), &Explainer::real_index},
             {std::regex(R"re(Undefined variable "([^"]+)" in definition of Func "([^"]+)")re"), &Explainer::unknown_variable},
         };
@@ -76,11 +80,19 @@ private:
         return definition;
     }
     static bool says(const Directive &d, const char *method) { return d.call.find(std::string(".") + method) != std::string::npos; }
+    const Directive *current() const {  // what Halide was being told
+        static const Directive none;
+        return written_.empty() ? &none : &written_.back();
+    }
     const Directive *about_any() const {  // whose Func the text names
-        for (size_t i = written_.size(); i-- > 0;)
-            if (text_.find(written_[i].func) != std::string::npos) return &written_[i];
+        for (size_t i = written_.size(); i-- > 0;) {
+            const std::string &func = written_[i].func;
+            for (size_t at = text_.find(func); at != std::string::npos; at = text_.find(func, at + 1))
+                if ((at == 0 || !in_name(text_[at - 1])) && (at + func.size() == text_.size() || !in_name(text_[at + func.size()]))) return &written_[i];
+        }
         return nullptr;
     }
+    static bool in_name(char c) { return std::isalnum((unsigned char)c) || c == '_' || c == '$'; }
 
     Reason invalid_location(const std::smatch &m) const {
         const std::string func = m[1], location = m[2];
@@ -92,7 +104,8 @@ private:
             if (line.find("Var::outermost()") != std::string::npos) continue;
             if (std::regex_search(line, found, std::regex(R"re(^\s+\S+?\.(compute_\w+\(.*\));$)re"))) legal.push_back(found[1]);
             if (std::regex_search(line, found, std::regex(R"re(^\s+(\S+) uses \S+$)re"))) users.insert(found[1]);
-            if (std::regex_search(line, found, std::regex(R"re(for (\S+?)\.s\d+\.(?:[\w$]+\.)*([\w$]+):$)re"))) loops.insert(found[1].str() + ", " + found[2].str());
+            if (std::regex_search(line, found, std::regex(R"re(for (\S+?)\.s\d+\.(?:[\w$]+\.)*([\w$]+):$)re")))
+                loops.insert(found[1].str() + ", " + found[2].str());
         }
         std::smatch store, compute;
         std::regex_search(location, compute, std::regex(R"re(compute_\w+\((.*?)\)$)re"));
@@ -112,33 +125,43 @@ private:
         return {last(func, [](const Directive &d) { return says(d, "compute_"); }), what, "legal are " + listed(legal)};
     }
     Reason race(const std::smatch &m) const {
-        const Directive &d = written_.back();
         std::vector<std::string> pure;
-        for (const std::string &v : d.loops)
-            if (v.find('$') == std::string::npos && v != m[2]) pure.push_back(v);
-        return {&d, "several iterations of " + m[2].str() + " write the same element",
+        for (const Loop &l : current()->loops)
+            if (l.pure) pure.push_back(l.var);
+        return {current(), "several iterations of " + m[2].str() + " write the same element",
                 (pure.empty() ? "" : "legal are the pure loops " + listed(pure) + ", or ") + std::string("rfactor() the reduction first, or atomic()")};
     }
     Reason any_extent(const std::smatch &m) const {
         const std::string method = m[1], func = m[2], name = m[3], var = name.substr(name.rfind('.') + 1);
         const Directive *d = last(func, [&](const Directive &at) { return says(at, method.c_str()) && std::count(at.names.begin(), at.names.end(), var); });
-        return {d, "how long loop " + var + " is isn't known when this is compiled", "give a factor: ." + method + "(" + var + ", 8), or bound_extent(" + var + ", ...)"};
+        return {d, "how long loop " + var + " is isn't known when this is compiled",
+                "give a factor: ." + method + "(" + var + ", 8), or bound_extent(" + var + ", ...)"};
     }
     Reason no_such_loop(const std::smatch &m) const {
-        const std::vector<std::string> loops = written_.empty() ? std::vector<std::string>() : written_.back().loops;
-        return {written_.empty() ? nullptr : &written_.back(), m[1].str() + " has no loop " + m[2].str() + " here", "its loops are, innermost first, " + listed(loops)};
+        std::vector<std::string> loops;
+        for (const Loop &l : current()->loops) loops.push_back(l.var);
+        return {current(), m[1].str() + " has no loop " + m[2].str() + " here", "its loops are, innermost first, " + listed(loops)};
     }
-    Reason arguments(const std::smatch &m) const { return {nullptr, m[1].str() + " has " + m[3].str() + " dimensions, and " + m[2].str() + " arguments here", ""}; }
-    Reason undefined(const std::smatch &m) const { return {nullptr, m[1].str() + " is read before it is defined", m[1].str() + "(...) = ... has to come first"}; }
+    Reason inlined(const std::smatch &m) const {
+        const Directive *d = last(m[1], [](const Directive &at) { return !says(at, "compute_inline"); });
+        return {d, m[1].str() + " has no loops of its own: it is computed inline, where it is used", "compute_at() or compute_root() gives it some"};
+    }
+    Reason arguments(const std::smatch &m) const {
+        return {nullptr, m[1].str() + " has " + m[3].str() + " dimensions, and " + m[2].str() + " arguments here", ""};
+    }
+    Reason undefined(const std::smatch &m) const {
+        return {nullptr, m[1].str() + " is read before it is defined", m[1].str() + "(...) = ... has to come first"};
+    }
     Reason not_associative(const std::smatch &) const {
-        return {written_.empty() ? nullptr : &written_.back(), "the update isn't known to be associative: its parts can't be combined",
-                "sums, products, max, min, && and || are"};
+        return {current(), "the update isn't known to be associative: its parts can't be combined", "sums, products, max, min, && and || are"};
     }
     Reason too_large(const std::smatch &m) const {
-        return {nullptr, "the constant " + m[1].str() + " doesn't fit " + m[2].str() + ", where it would be " + m[3].str(), "cast the other operand to a wider type"};
+        return {nullptr, "the constant " + m[1].str() + " doesn't fit " + m[2].str() + ", where it would be " + m[3].str(),
+                "cast the other operand to a wider type"};
     }
     Reason real_index(const std::smatch &m) const {
-        return {nullptr, "argument " + m[1].str() + " of " + m[2].str() + "(...) is a real, and an index has to be an integer", "cast<int32_t>(...) makes it one"};
+        return {nullptr, "argument " + m[1].str() + " of " + m[2].str() + "(...) is a real, and an index has to be an integer",
+                "cast<int32_t>(...) makes it one"};
     }
     Reason unknown_variable(const std::smatch &m) const {
         return {nullptr, m[1].str() + " isn't a variable of this definition of " + m[2].str() + "(...)",
@@ -171,7 +194,11 @@ Error refusal(const Op &op, const Halide::Error &error, const std::vector<Direct
     const auto *refused = dynamic_cast<const Refused *>(&error);
     std::string place = refused ? refused->at.place() : "";
     const Directive *d = why.directive;
-    if (place.empty() && d) place = d->at.place();
+    if (place.empty()) {
+        if (d) place = d->at.place();
+    } else {  // the call that was refused is a directive, or part of an expression
+        d = !written.empty() && written.back().at.place() == place ? &written.back() : nullptr;
+    }
     std::string s = d && !d->definition ? readable(op, d->call) + ": " : "";
     s += readable(op, why.what);
     if (!why.legal.empty()) s += "; " + readable(op, why.legal);

@@ -102,7 +102,8 @@ int report(const Failures &failures, size_t of, const std::string &file) {
     size_t failed = 0;
     for (auto &[what, kernels] : failures) {
         failed += kernels.size();
-        std::fprintf(stderr, "%s\n    (%s%s)\n", what.c_str(), kernels[0].c_str(), kernels.size() > 1 ? (" and " + std::to_string(kernels.size() - 1) + " more").c_str() : "");
+        std::fprintf(stderr, "%s\n    (%s%s)\n", what.c_str(), kernels[0].c_str(),
+                     kernels.size() > 1 ? (" and " + std::to_string(kernels.size() - 1) + " more").c_str() : "");
     }
     std::fprintf(stderr, "halyard_gen: %zu of %zu kernels of %s failed\n", failed, of, file.c_str());
     return 1;

@@ -47,7 +47,12 @@ TEST(Child, DiesAlone) {
 
 TEST(Child, IsStopped) {
     const auto start = std::chrono::steady_clock::now();
-    EXPECT_EQ(error_of([]() -> std::string { for (;;) pause(); }, 1), "[op] the code generator took more than 1 s");
+    EXPECT_EQ(error_of(
+                  []() -> std::string {
+                      for (;;) pause();
+                  },
+                  1),
+              "[op] the code generator took more than 1 s");
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 

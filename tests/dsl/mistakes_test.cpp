@@ -12,13 +12,17 @@ struct Mistake {
     const char *op, *message;
 };
 const std::vector<Mistake> mistakes = {
-    {"no_such_loop", "e.compute_at(y, c): y has no loop c where e is used; legal are compute_root(), compute_at(y, n), compute_at(y, vec), compute_at(y, lane)"},
+    {"no_such_loop",
+     "e.compute_at(y, c): y has no loop c where e is used; legal are compute_root(), compute_at(y, n), compute_at(y, vec), compute_at(y, lane)"},
     {"used_elsewhere", "e.compute_at(y, n): that loop isn't around every use of e, by total and y; legal are compute_root()"},
     {"stored_inside", "total.store_at(y, c): total is computed in a loop around that one, compute_at(y, n); legal are store_root(), store_at(y, n)"},
-    {"racing_sum", "total.update(0).parallel(k.x): several iterations of k.x write the same element; legal are the pure loops n, or rfactor() the reduction first, or "
-                   "atomic()"},
+    {"racing_sum",
+     "total.update(0).parallel(k.x): several iterations of k.x write the same element; legal are the pure loops n, or rfactor() the reduction first, or "
+     "atomic()"},
     {"any_extent", "y.vectorize(c): how long loop c is isn't known when this is compiled; give a factor: .vectorize(c, 8), or bound_extent(c, ...)"},
     {"no_such_var", "y.vectorize(lane, 8): y has no loop lane here; its loops are, innermost first, c, n"},
+    {"inlined", "e.vectorize(c, 8): e has no loops of its own: it is computed inline, where it is used; compute_at() or compute_root() gives it some"},
+    {"two_names", "y.split(c, vec, n, 8): can't create var n using a split or tile, because n is already used in this Func's schedule elsewhere"},
     {"too_few_arguments", "x has 2 dimensions, and 1 arguments here"},
     {"never_defined", "e is read before it is defined; e(...) = ... has to come first"},
     {"no_output", "algorithm() never defines output y"},
@@ -31,7 +35,8 @@ const std::vector<Mistake> mistakes = {
     {"no_condition", "The first argument to a select must be a boolean: (real)x(c, n) has type real"},
     {"half_an_integer", "the constant 0.500000 has no value in integer arithmetic"},
     {"unread_input", "algorithm() never reads input mask"},
-    {"not_associative", "total.update(0).rfactor(k.x, u): the update isn't known to be associative: its parts can't be combined; sums, products, max, min, && and || are"},
+    {"not_associative",
+     "total.update(0).rfactor(k.x, u): the update isn't known to be associative: its parts can't be combined; sums, products, max, min, && and || are"},
     {"bad_sample", "sample 'n=2 q=5' names q: the dimensions of x[n,c] -> y[n,c] are c, n"},
 };
 
@@ -40,14 +45,16 @@ std::string error_of(const Mistake &m) {
     std::ifstream source(HALYARD_SOURCE_DIR "/tests/dsl/mistakes/mistakes.cpp");
     int number = 1;
     for (std::string line; std::getline(source, line); number++)
-        if (line.ends_with(std::string("// <- ") + m.op)) return std::string("[") + m.op + "] mistakes/mistakes.cpp:" + std::to_string(number) + ": " + m.message;
+        if (line.ends_with(std::string("// <- ") + m.op))
+            return std::string("[") + m.op + "] mistakes/mistakes.cpp:" + std::to_string(number) + ": " + m.message;
     return std::string("mistakes.cpp has no line marked ") + m.op;
 }
 
 class Mistakes : public Command {};
 
 TEST_F(Mistakes, AreExplainedInABuild) {
-    const std::string run = std::string("'" HALYARD_GEN_MISTAKES "' --isas baseline --name mistakes --out '") + dir.string() + "' 2>'" + dir.string() + "/said'";
+    const std::string run = std::string("'" HALYARD_GEN_MISTAKES "' --isas baseline --name mistakes --out '") + dir.string() + "' 2>'" + dir.string() +
+                            "/said'";
     EXPECT_NE(std::system(run.c_str()), 0);
     const std::string said = text_of(dir / "said");
     for (auto &m : mistakes) EXPECT_NE(said.find(error_of(m) + "\n"), std::string::npos) << error_of(m) << "\nwas said as\n" << said;
@@ -69,9 +76,7 @@ TEST(Ops, NameTheLineOfASignatureThatDoesNotParse) {
     try {
         ops.add<NoSignature>();
         FAIL() << "it parsed";
-    } catch (const Error &e) {
-        EXPECT_TRUE(std::regex_search(e.what(), std::regex(R"(^\[no_signature\] dsl/mistakes_test\.cpp:\d+: [^\[])"))) << e.what();
-    }
+    } catch (const Error &e) { EXPECT_TRUE(std::regex_search(e.what(), std::regex(R"(^\[no_signature\] dsl/mistakes_test\.cpp:\d+: [^\[])"))) << e.what(); }
 }
 
 TEST_F(Mistakes, OfTheCodeGeneratorTakeNothingDown) {  // LLVM exits at once

@@ -66,8 +66,8 @@ struct Build {
 
 struct Row {
     std::string where, call;
-    std::string refused;      // why there is no such kernel, or no right one; else:
-    Comparison time;          // without, against with
+    std::string refused;  // why there is no such kernel, or no right one; else:
+    Comparison time;      // without, against with
     bool same_code = false;
     double more_code = 0;     // bytes
     double more_compile = 0;  // seconds
@@ -207,7 +207,9 @@ void add_ablate(CLI::App &app, Run &chosen) {
     add_kernel_options(*sub, o->kernel);
     sub->add_option("--time", o->seconds, "Seconds of measuring per directive")->check(CLI::Range(0.001, 600.0))->capture_default_str();
     sub->add_option("--rounds", o->rounds, "Interleaved rounds per directive")->check(CLI::Range(8, 1000))->capture_default_str();
-    sub->add_option("--limit", o->limit, "Seconds that compiling or a first call without a directive may take")->check(CLI::Range(1u, 3600u))->capture_default_str();
+    sub->add_option("--limit", o->limit, "Seconds that compiling or a first call without a directive may take")
+        ->check(CLI::Range(1u, 3600u))
+        ->capture_default_str();
     sub->callback([o, &chosen] { chosen = [o] { return ablate(*o); }; });
 }
 

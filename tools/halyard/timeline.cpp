@@ -92,7 +92,7 @@ std::vector<Slice> timeline_of(const std::string &op, const std::function<void()
     return best;
 }
 
-void save_timeline(const std::string &path, const std::string &headline, const std::vector<Slice> &slices) {
+void save_timeline(const std::string &path, const std::string &headline, double plain, const std::vector<Slice> &slices) {
     using nlohmann::json;
     json all = json::array();
     auto name = [&](const char *what, int thread, const std::string &text) {
@@ -105,7 +105,11 @@ void save_timeline(const std::string &path, const std::string &headline, const s
     for (const Slice &s : slices)
         all.push_back({{"ph", "X"}, {"name", s.stage}, {"cat", "stage"}, {"pid", 1}, {"tid", s.thread}, {"ts", s.begin * 1e6}, {"dur", s.seconds * 1e6}});
     std::ofstream file(path);
-    file << json{{"traceEvents", all}, {"displayTimeUnit", "ns"}}.dump() << "\n";
+    file << json{{"traceEvents", all},
+                 {"displayTimeUnit", "ns"},
+                 {"otherData", {{"kernel", headline}, {"microseconds of a call without tracing", plain * 1e6}}}}
+                .dump()
+         << "\n";
     file.close();
     if (!file) throw IoError(path, "can't be written");
 }

@@ -7,8 +7,8 @@
 namespace halyard::command {
 
 struct Slice {
-    std::string stage;  // as the op's file calls it
-    int thread = 0;     // counted as they came
+    std::string stage;              // as the op's file calls it
+    int thread = 0;                 // counted as they came
     double begin = 0, seconds = 0;  // since the call began, on the clock
 };
 
@@ -17,6 +17,7 @@ struct Slice {
 std::vector<Slice> timeline_of(const std::string &op, const std::function<void()> &call);
 
 // In the format of Chrome's trace viewer and of Perfetto: complete events in microseconds, a track per thread. Throws IoError.
-void save_timeline(const std::string &path, const std::string &headline, const std::vector<Slice> &slices);
+// `plain`: seconds of a call that nobody watches.
+void save_timeline(const std::string &path, const std::string &headline, double plain, const std::vector<Slice> &slices);
 
 }  // namespace halyard::command

@@ -65,8 +65,23 @@ struct AnyExtent : Row {
 struct NoSuchVar : Row {
     NoSuchVar() : Row("no_such_var") {}
     void schedule(const Cpu &) override {
-        y.reorder(c, n)
-            .vectorize(lane, 8);  // <- no_such_var
+        y.reorder(c, n).vectorize(lane, 8);  // <- no_such_var
+    }
+};
+
+struct Inlined : Row {
+    Inlined() : Row("inlined") {}
+    void schedule(const Cpu &) override {
+        total.compute_root();
+        e.vectorize(c, 8);  // <- inlined
+    }
+};
+
+struct TwoNames : Row {
+    TwoNames() : Row("two_names") {}
+    void schedule(const Cpu &) override {
+        total.compute_root();
+        y.split(c, vec, n, 8);  // <- two_names
     }
 };
 
@@ -178,9 +193,11 @@ struct BadSample : Row {
 }  // namespace
 
 HALYARD_OPS {
-    ops.add<NoSuchLoop>(), ops.add<UsedElsewhere>(), ops.add<StoredInside>(), ops.add<RacingSum>(), ops.add<AnyExtent>(), ops.add<NoSuchVar>();
+    ops.add<NoSuchLoop>(), ops.add<UsedElsewhere>(), ops.add<StoredInside>(), ops.add<RacingSum>(), ops.add<AnyExtent>(), ops.add<NoSuchVar>(),
+        ops.add<Inlined>(), ops.add<TwoNames>();
     ops.add<TooFewArguments>(), ops.add<NeverDefined>(), ops.add<NoOutput>(), ops.add<UpdatedOutput>(), ops.add<DefinedTwice>(), ops.add<NoSuchSize>();
-    ops.add<RoundedConstant>(), ops.add<TooLarge>(), ops.add<RealIndex>(), ops.add<NoCondition>(), ops.add<HalfAnInteger>(), ops.add<UnreadInput>(), ops.add<NotAssociative>(), ops.add<BadSample>();
+    ops.add<RoundedConstant>(), ops.add<TooLarge>(), ops.add<RealIndex>(), ops.add<NoCondition>(), ops.add<HalfAnInteger>(), ops.add<UnreadInput>(),
+        ops.add<NotAssociative>(), ops.add<BadSample>();
 }
 
 }  // namespace halyard
