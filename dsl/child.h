@@ -27,7 +27,7 @@ private:
     unsigned seconds_;
 };
 
-// All of it: started, waited for, and its result.
+// All of it: started, waited for, and its result. Where threads and AddressSanitizer make that unsafe it works in this process.
 std::string in_child(const std::string &op, const std::function<std::string()> &work, unsigned seconds = 0, const std::string &what = "the code generator");
 
 }  // namespace halyard

@@ -27,9 +27,10 @@ Module module_of(const void *address) {
 
 // "softmax.cpp:41 (discriminator 3)" as it comes from addr2line, one line per address.
 std::vector<std::string> lines_of(const Module &m, const std::vector<void *> &calls) {
-    const fs::path file = m.path.find('/') == std::string::npos ? fs::path("/proc/self/exe") : fs::path(m.path);  // the program as it was typed
+    std::error_code relative;  // the program is called what was typed, maybe in another folder
+    const fs::path found = fs::canonical(m.path, relative), file = relative ? fs::path("/proc/self/exe") : found;
     std::ostringstream command;
-    command << "addr2line -e '" << fs::canonical(file).string() << "'" << std::hex;
+    command << "addr2line -e '" << file.string() << "'" << std::hex;
     for (void *call : calls) command << " 0x" << (uintptr_t)call - m.base - 1;  // the call, not where it returns to
     command << " 2>/dev/null";
     std::string text;

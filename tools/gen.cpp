@@ -68,7 +68,7 @@ void compile(const OpTable &table, const Job &job, const fs::path &dir) {
     for (auto &[name, value] : k.instance.picks.values()) facts << " " << name << "=" << value;
 }
 
-// Kernels that failed, by what was wrong: most kernels of an op fail alike.
+// What was wrong, and with which kernels: most kernels of an op fail alike.
 using Failures = std::map<std::string, std::vector<std::string>>;
 
 Failures run_jobs(const OpTable &table, const std::vector<Job> &jobs, const fs::path &dir, int parallel) {
@@ -98,15 +98,12 @@ Failures run_jobs(const OpTable &table, const std::vector<Job> &jobs, const fs::
 }
 
 // As a compiler prints them: a line each.
-int report(const Failures &failures, size_t of, const std::string &file) {
-    size_t failed = 0;
-    for (auto &[what, kernels] : failures) {
-        failed += kernels.size();
-        std::fprintf(stderr, "%s\n    (%s%s)\n", what.c_str(), kernels[0].c_str(),
-                     kernels.size() > 1 ? (" and " + std::to_string(kernels.size() - 1) + " more").c_str() : "");
+void report(const Failures &failures, const std::string &file) {
+    for (auto &[what, of] : failures) {
+        const std::string more = of.size() > 1 ? " and " + std::to_string(of.size() - 1) + " more" : "";
+        std::fprintf(stderr, "%s\n    (%s%s)\n", what.c_str(), of[0].c_str(), more.c_str());
     }
-    std::fprintf(stderr, "halyard_gen: %zu of %zu kernels of %s failed\n", failed, of, file.c_str());
-    return 1;
+    std::fprintf(stderr, "halyard_gen: %zu error%s in %s\n", failures.size(), failures.size() == 1 ? "" : "s", file.c_str());
 }
 
 void write_if_new(const fs::path &path, const std::string &text) {
@@ -143,7 +140,10 @@ int main_(int argc, char **argv) {
     for (auto &name : table.names()) try {
             check_record(*table.make(name));
         } catch (const Error &e) { failures[e.what()].push_back(name); }
-    if (!failures.empty()) return report(failures, jobs.size(), file);
+    if (!failures.empty()) {
+        report(failures, file);
+        return 1;
+    }
 
     std::vector<KernelEntry> kernels;
     std::string archive = "ar qcs '" + (fs::path(out) / (file + ".kernels.a")).string() + "'";
