@@ -59,7 +59,7 @@ bool is_system(const std::string &file) { return file.find("/include/c++/") != s
 bool is_kit(const fs::path &file) { return file.extension() == ".h" && file.parent_path().filename() == "dsl"; }
 
 std::string shown(const std::string &file, int line) {
-    const fs::path path(file);
+    const fs::path path = fs::path(file).lexically_normal();  // "../" where the compiler ran in a build folder
     return (path.parent_path().filename() / path.filename()).string() + ":" + std::to_string(line);
 }
 
