@@ -36,6 +36,7 @@ function(halyard_op NAME)
   set_property(DIRECTORY APPEND PROPERTY HALYARD_OPS ${NAME})
   add_library(op_${NAME} OBJECT "${CMAKE_CURRENT_SOURCE_DIR}/${NAME}.cpp")
   target_compile_definitions(op_${NAME} PRIVATE HALYARD_OP_FILE=${file})
+  target_compile_options(op_${NAME} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-g1>)  # errors name lines of it, whatever the build type
   target_link_libraries(op_${NAME} PRIVATE Halyard::halyard_kernel_base $<TARGET_NAME_IF_EXISTS:halyard_warnings>)
 
   file(CONFIGURE OUTPUT "${HALYARD_KERNEL_DIR}/list_${file}.cpp" CONTENT

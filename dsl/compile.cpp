@@ -1,16 +1,16 @@
 // From a scheduled pipeline to an object in the cache, and from there into this process.
 #include <dlfcn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <sstream>
 
+#include "dsl/child.h"
 #include "dsl/kernel.h"
+#include "dsl/refusal.h"
 
 namespace halyard {
 namespace fs = std::filesystem;
@@ -43,37 +43,25 @@ std::string digest(const std::vector<uint8_t> &data, const std::string &more) {
 // Files appear whole or not at all, whoever else is compiling the same kernel.
 template<class Write> void atomically(const std::string &path, Write write) {
     const std::string temporary = path + "." + std::to_string(getpid());
-    write(temporary);
+    try {
+        write(temporary);
+    } catch (...) {
+        fs::remove(temporary);
+        throw;
+    }
     fs::rename(temporary, path);
 }
 
-// Runs body() in a child process. A code generator that aborts takes only that along. And the names it makes up on its way don't count up
-// here, where those of the kernels built next, and so their places in the cache, would depend on what the cache already had.
-void in_child(const std::string &op, const std::string &symbol, const std::function<void()> &body) {
-    int ends[2];
-    if (pipe(ends) != 0) throw DispatchError(op, "no pipe to be had");
-    std::fflush(nullptr);
-    const pid_t child = fork();
-    if (child < 0) throw DispatchError(op, "fork failed");
-    if (child == 0) {
-        std::string said;
-        try {
-            body();
-            _exit(0);
-        } catch (const Halide::Error &e) {  // no std::exception
-            said = e.what();
-        } catch (const std::exception &e) { said = e.what(); }
-        _exit(write(ends[1], said.data(), said.size()) == (ssize_t)said.size() ? 1 : 2);
-    }
-    close(ends[1]);
-    std::string said;
-    char some[4096];
-    for (ssize_t n; (n = read(ends[0], some, sizeof some)) > 0;) said.append(some, (size_t)n);
-    close(ends[0]);
-    int status = 0;
-    waitpid(child, &status, 0);
-    if (WIFSIGNALED(status)) throw DispatchError(op, symbol + ": the code generator died of signal " + std::to_string(WTERMSIG(status)));
-    if (status != 0) throw Error(op, symbol + ": " + said);
+// The object as a library that can be opened, beside it.
+std::string linked(const std::string &op, const std::string &object) {
+    const std::string library = fs::path(object).replace_extension(".so");
+    if (!fs::exists(library))
+        atomically(library, [&](const std::string &to) {
+            // -Bsymbolic: the kernel library exports the same names, and its kernel would take this one's calls.
+            const std::string command = "ld -shared -Bsymbolic -o '" + to + "' '" + object + "'";
+            if (std::system(command.c_str()) != 0) throw DispatchError(op, "linking failed: " + command);
+        });
+    return library;
 }
 
 }  // namespace
@@ -99,31 +87,35 @@ std::string Kernel::object(const std::string &symbol) {
     for (Halide::Func f : pipeline.outputs())
         for (auto &b : f.output_buffers()) more += demands(b.parameter());
     const std::string path = kernel_cache() + "/" + digest(text, more) + ".o";
-    if (!fs::exists(path))
-        atomically(path, [&](const std::string &to) {
-            in_child(op->name, symbol, [&] { pipeline.compile_to({{Halide::OutputFileType::object, to}}, arguments(), symbol, target); });
-        });
+    if (!fs::exists(path)) atomically(path, [&](const std::string &to) { write_object(to, symbol, 0); });
     return path;
 }
 
-std::string Kernel::library() {
-    const std::string object_path = object(instance.symbol(op->name)), path = fs::path(object_path).replace_extension(".so");
-    if (!fs::exists(path))
-        atomically(path, [&](const std::string &to) {
-            // -Bsymbolic: the kernel library exports the same names, and its kernel would take this one's calls.
-            const std::string command = "ld -shared -Bsymbolic -o '" + to + "' '" + object_path + "'";
-            if (std::system(command.c_str()) != 0) throw DispatchError(op->name, "linking failed: " + command);
-        });
-    return path;
+// In a child process: a code generator that aborts takes only that along. And the names it makes up on its way don't count up here,
+// where those of the kernels built next, and so their places in the cache, would depend on what the cache already had.
+void Kernel::write_object(const std::string &path, const std::string &symbol, unsigned seconds) {
+    const auto compile = [&] {
+        try {
+            pipeline.compile_to({{Halide::OutputFileType::object, path}}, arguments(), symbol, target);
+        } catch (const Halide::Error &e) { throw refusal(*op, e, written); }
+        return std::string();
+    };
+    in_child(op->name, compile, seconds);
 }
 
-KernelFn Kernel::load() {
-    const std::string symbol = instance.symbol(op->name), path = library();
-    void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+void Kernel::compile(const std::string &object, unsigned seconds) { write_object(object, instance.symbol(op->name), seconds); }
+
+std::string Kernel::library() { return linked(op->name, object(instance.symbol(op->name))); }
+
+KernelFn Kernel::open(const std::string &object) const {
+    const std::string symbol = instance.symbol(op->name), library = linked(op->name, object);
+    void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) throw DispatchError(op->name, std::string("cannot load the compiled kernel: ") + dlerror());
     const auto fn = (KernelFn)dlsym(handle, (symbol + "_argv").c_str());
-    if (!fn) throw DispatchError(op->name, "no symbol " + symbol + "_argv in " + path);
+    if (!fn) throw DispatchError(op->name, "no symbol " + symbol + "_argv in " + library);
     return fn;
 }
+
+KernelFn Kernel::load() { return open(object(instance.symbol(op->name))); }
 
 }  // namespace halyard

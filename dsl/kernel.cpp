@@ -1,5 +1,8 @@
 #include "dsl/kernel.h"
 
+#include "dsl/op_check.h"
+#include "dsl/refusal.h"
+
 namespace halyard {
 using namespace Halide;
 
@@ -36,6 +39,7 @@ Target target_of(const Instance &i) {
     if (i.backend == "cuda") text += "-cuda-cuda_capability_80";
     if (!i.sanitizer.empty()) text += i.sanitizer == "thread" ? "-tsan" : "-asan";
     if (i.profiled) text += "-profile";
+    if (i.traced) text += "-trace_realizations";
     return Target(text + "-no_runtime");
 }
 
@@ -76,11 +80,10 @@ Region bounds_of(const ImageParam &m) {
 }  // namespace
 
 Kernel::Kernel(OpPtr o, Instance i) : op(std::move(o)), instance(std::move(i)), target(target_of(instance)) {
+    refuse_by_exception();
     try {
         build();
-    } catch (const Halide::Error &e) {  // no std::exception
-        throw Error(op->name, instance.symbol(op->name) + ": " + e.what());
-    }
+    } catch (const Halide::Error &e) { throw refusal(*op, e, written); }
 }
 
 bool Kernel::strides_free() const { return op->any_strides && instance.backend != "ascend"; }
@@ -114,7 +117,9 @@ void Kernel::build() {
         for (int d = 0; d < m.dimensions(); d++) e.push_back(m.dim(d).extent());
         op->feed(k, loaded(m, spec), e);
     }
+    const Recording recording(written, instance.skip);
     op->algorithm();
+    check_algorithm(*op, written);
     std::vector<Func> results = op->out;
     std::vector<Type> storage;
     for (auto &t : op->sig.outputs) storage.push_back(storage_of(t));
@@ -148,7 +153,9 @@ void Kernel::build() {
     if (f16 && instance.backend == "cpu" && !a.f16_by_halide)
         for (const ImageParam &m : op->memory)
             if (m.dimensions()) a.zero = m.dim(m.dimensions() - 1).min();  // every tensor begins at 0; Halide may know it of inner dimensions
-    interpret(results, storage, a);
+    try {
+        interpret(results, storage, a);
+    } catch (const DTypeError &e) { throw refusal(*op, e, written); }
     pipeline = Pipeline(results);
     const Backend b{target, a.real, instance.variant, &instance.picks};
     lanes = b.lanes;

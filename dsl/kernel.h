@@ -1,5 +1,6 @@
 // Kernel: one op, instantiated. The choices that turn an op into code stand in `Instance`.
 #pragma once
+#include "dsl/directives.h"
 #include "dsl/op.h"
 
 namespace halyard {
@@ -13,7 +14,9 @@ struct Instance {
     bool scheduled = true;                            // false: the algorithm as written
     std::string adjoint_in;                           // "x": not the op but its derived adjoint in x; inputs are the op's, then dy
     std::string sanitizer;                            // address, thread: the code reports its own reads and writes; "" = it doesn't
+    int skip = no_directive;                          // the scheduling call of this number is left out
     bool profiled = false;                            // stages report their time and memory to Halide's profiler
+    bool traced = false;                              // stages report when they begin and end to Halide's tracer
     std::string symbol(const std::string &op) const;  // a C identifier: "hy_softmax_f32_rows_avx2"
 };
 
@@ -23,7 +26,7 @@ Halide::Type halide_type(DType t);
 class Kernel {
 public:
     // Builds and schedules; compiles nothing yet. Throws DTypeError when the op can't be had in these dtypes, Error with
-    // Halide's words when the algorithm or the schedule is refused.
+    // the line of the op's source when the algorithm or the schedule is refused.
     Kernel(OpPtr op, Instance i);
 
     std::vector<Halide::Argument> arguments() const;  // inputs, then scalars
@@ -32,14 +35,21 @@ public:
     KernelFn load();                                  // compiled, linked and opened: the JIT is the same object, dlopened
     std::string davinci();                            // ascend: the lowered program as text
 
+    // The two halves of load(), without the cache. An object is written in a child process, which may take `seconds` (0: any time);
+    // throws DispatchError where the code generator died.
+    void compile(const std::string &object, unsigned seconds = 0);
+    KernelFn open(const std::string &object) const;
+
     const OpPtr op;
     const Instance instance;  // instance.picks.offered: what the schedule asked for
     const Halide::Target target;
     int lanes = 1;
     Halide::Pipeline pipeline;
+    std::vector<Directive> written;  // all that the op told Halide
 
 private:
     void build();
+    void write_object(const std::string &path, const std::string &symbol, unsigned seconds);
     bool strides_free() const;
     std::string demands(const Halide::Parameter &buffer) const;
 };

@@ -1,5 +1,7 @@
 #include "dsl/lower.h"
 
+#include "dsl/refusal.h"
+
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -131,7 +133,7 @@ std::string text_of(Kernel &k, const std::string &form, const std::string &scrat
         if (form == "opencl" || form == "ptx") return compiled(k, OutputFileType::device_code, scratch);
         if (form == "dv") return without_counters(k.davinci());
     } catch (const Halide::Error &e) {  // no std::exception
-        throw Error(k.op->name, k.instance.symbol(k.op->name) + ": " + e.what());
+        throw refusal(*k.op, e, k.written);
     } catch (const std::invalid_argument &e) {  // of davinci()
         throw DispatchError(k.op->name, e.what());
     }

@@ -1,9 +1,24 @@
 #include "dsl/op.h"
 
+#include "registry/error.h"
+
 namespace halyard {
 using namespace Halide;
 
-Op::Op(std::string n, std::string text) : sig(n, text) {
+namespace {
+
+Signature signature_from(const std::string &name, const std::string &text) {
+    try {
+        return {name, text};
+    } catch (const Error &e) {
+        const std::string what = e.what();
+        throw Error(name, placed(Trace::here().origin(), what.substr(what.find("] ") + 2)));
+    }
+}
+
+}  // namespace
+
+Op::Op(std::string n, std::string text) : sig(signature_from(n, text)) {
     name = std::move(n);
     signature = std::move(text);
     if (!sig.inputs.empty() && sig.inputs[0].any_rank) form = Form::elementwise, any_strides = true;
@@ -33,7 +48,13 @@ Expr Op::size(const std::string &expression) const {
         try {
             dims.emplace(l.name, evaluate<Expr>(l.value, dims));
         } catch (const std::exception &) { continue; }
-    return evaluate<Expr>(expression, dims);
+    try {
+        return evaluate<Expr>(expression, dims);
+    } catch (const AttrError &e) {
+        std::string known;
+        for (auto &[n, extent] : dims) known += (known.empty() ? "" : ", ") + n;
+        throw AttrError(name, placed(Trace::here().place(), "size(\"" + expression + "\"): the sizes of " + signature + " are " + known));
+    }
 }
 
 Expr Op::parameter(const std::string &n, const Type &t) {
@@ -71,7 +92,8 @@ Op::Extents Op::output_extents() const {
     return e;
 }
 
-void OpTable::put(const std::string &name, OpFactory f) {
+void OpTable::put(OpFactory f) {
+    const std::string name = f()->name;
     if (!ops_.emplace(name, std::move(f)).second) throw Error(name, "two ops of this name");
     order_.push_back(name);
 }

@@ -17,6 +17,7 @@
 #include "dsl/backend.h"
 #include "dsl/problem.h"
 #include "dsl/real.h"
+#include "dsl/trace.h"
 #include "registry/op_record.h"
 #include "registry/signature.h"
 
@@ -31,6 +32,7 @@ public:
 
     // Innermost dimension last in `sig`; for x[*] the dimensions are d0, d1, d2.
     const Signature sig;
+    const Trace made = Trace::here();  // by the constructor of an op file
 
     virtual void algorithm() {}
     virtual void schedule(const Cpu &) {}  // an empty schedule is legal, correct and slow
@@ -101,10 +103,9 @@ using OpFactory = std::function<OpPtr()>;
 class OpTable {
 public:
     template<class T, class... Args> void add(const Args &...args) {
-        const OpPtr op = std::make_unique<T>(args...);
-        put(op->name, [args...] { return std::make_unique<T>(args...); });
+        put([args...] { return std::make_unique<T>(args...); });
     }
-    void put(const std::string &name, OpFactory f);
+    void put(OpFactory f);
     OpPtr make(const std::string &name) const;  // null when there is none
     const std::vector<std::string> &names() const { return order_; }
 

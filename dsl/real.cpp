@@ -63,7 +63,7 @@ public:
 
 class Interpret : public IRMutator {
     const Arithmetic &a;
-    const std::string *self;                     // the Func whose update is being rewritten
+    const std::string func;                      // that is being rewritten
     const std::map<std::string, Type> &outputs;  // what each is stored as
 
     // LLVM takes a conversion from or to f16 as a promise of no NaN and no Inf, and drops what asks for them. A 0 that it doesn't
@@ -94,7 +94,7 @@ class Interpret : public IRMutator {
         if (v == INFINITY) return a.real.max();
         if (v == -INFINITY) return a.real.min();
         if (!exact()) {
-            if (v != std::floor(v)) throw DTypeError("interpret", "the constant " + std::to_string(v) + " has no value in integer arithmetic");
+            if (v != std::floor(v)) throw DTypeError(func, "the constant " + std::to_string(v) + " has no value in integer arithmetic");
             return cast(a.real, make_const(Int(64), (int64_t)v));
         }
         if (v == std::floor(v) && std::fabs(v) < 1e9) return make_const(UInt(32), (uint32_t)(int64_t)v);
@@ -139,7 +139,7 @@ class Interpret : public IRMutator {
 
     bool reads_self(const Expr &e) const {
         const Call *c = e.as<Call>();
-        return self && c && c->call_type == Call::Halide && c->name == *self;
+        return c && c->call_type == Call::Halide && c->name == func;
     }
     template<class Op> Expr extremum(const Op *op, bool is_max) {
         Expr x = mutate(op->a), y = mutate(op->b);
@@ -180,7 +180,7 @@ class Interpret : public IRMutator {
             if (starts_with(name, "is_nan") || starts_with(name, "is_inf")) return const_false();
             if (starts_with(name, "is_finite")) return const_true();
             if (Expr e = integer_function(name, args); e.defined()) return e;
-            throw DTypeError("interpret", name + " is not defined on integers");
+            throw DTypeError(func, name + " is not defined on integers");
         }
         if (Expr e = float_division(name, args); e.defined()) return e;
         if (op->is_intrinsic()) return Call::make(t, op->name, args, op->call_type);
@@ -194,8 +194,8 @@ public:
         const bool once = ieee() && a.own_math && e.defined() && is_real(e.type()) && settled(e, scalars) && scalars;
         return once ? cast(a.real, e) : IRMutator::mutate(e);  // as doubles, rounded at the end
     }
-    Interpret(const Arithmetic &a, const std::string *self, const std::map<std::string, Type> &outputs, bool hide)
-        : a(a), self(self), outputs(outputs), hide(hide) {}
+    Interpret(const Arithmetic &a, std::string func, const std::map<std::string, Type> &outputs, bool hide)
+        : a(a), func(std::move(func)), outputs(outputs), hide(hide) {}
     void rewrite(Function f, const Type *stored) {
         f.mutate(this);
         if (exact()) {  // a mixing function uses its argument several times: nested, the tree would grow without bound
@@ -223,10 +223,7 @@ public:
 
 void interpret(const std::vector<Func> &outputs, const std::vector<Type> &storage, const Arithmetic &a) {
     std::vector<Function> roots;
-    for (const Func &f : outputs) {
-        if (f.has_update_definition()) throw Error(f.name(), "an output must be pure; reduce into a stage and copy");
-        roots.push_back(f.function());
-    }
+    for (const Func &f : outputs) roots.push_back(f.function());
     std::map<std::string, Type> stored;
     for (size_t i = 0; i < outputs.size(); i++) stored[outputs[i].name()] = storage[i];
     const auto environment = build_environment(roots);
@@ -235,7 +232,7 @@ void interpret(const std::vector<Func> &outputs, const std::vector<Type> &storag
         for (auto &[name, f] : environment) f.accept(&asks);
     for (auto &[name, f] : environment) {
         const auto it = stored.find(name);
-        Interpret(a, &name, stored, asks.any).rewrite(f, it == stored.end() ? nullptr : &it->second);
+        Interpret(a, name, stored, asks.any).rewrite(f, it == stored.end() ? nullptr : &it->second);
     }
 }
 

@@ -25,7 +25,8 @@ inline Arithmetic ieee(Halide::Type t) { return {Arithmetic::ieee, t}; }
 inline Arithmetic integer(Halide::Type t) { return {Arithmetic::integer, t}; }
 inline Arithmetic exact() { return {Arithmetic::exact, Halide::UInt(32)}; }
 
-// Rewrites every Func that `outputs` reach; output i is stored as `storage[i]`.
+// Rewrites every Func that `outputs`, which are pure, reach; output i is stored as `storage[i]`. Throws DTypeError in the name of
+// the Func that computes what the arithmetic hasn't.
 void interpret(const std::vector<Halide::Func> &outputs, const std::vector<Halide::Type> &storage, const Arithmetic &a);
 
 // The functions reals have. max, min, exp, log, tanh, sqrt, abs, floor, sin and pow are Halide's own names; those it

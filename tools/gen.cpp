@@ -8,15 +8,18 @@
 // Every kernel is built in a child process of its own: a code generator that aborts takes only that kernel with it,
 // names inside a kernel never depend on the others, and the content-addressed cache hits.
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "dsl/child.h"
 #include "dsl/kernel.h"
+#include "dsl/op_check.h"
 #include "tools/emit.h"
 
 namespace halyard {
@@ -29,12 +32,6 @@ namespace fs = std::filesystem;
 struct Job {
     std::string op;
     Instance instance;
-};
-
-class Quiet : public Halide::CompileTimeErrorReporter {  // emulated f16 is meant
-public:
-    void warning(const char *) override {}
-    void error(const char *text) override { throw std::runtime_error(text); }
 };
 
 std::vector<Job> jobs_of(const OpTable &table, const std::vector<Isa> &isas, const std::string &sanitizer, bool gpu) {
@@ -61,8 +58,6 @@ std::vector<Job> jobs_of(const OpTable &table, const std::vector<Isa> &isas, con
 
 // In the child: compiles, and leaves the object and a line of facts in `dir`.
 void compile(const OpTable &table, const Job &job, const fs::path &dir) {
-    static Quiet quiet;
-    Halide::set_custom_compile_time_error_reporter(&quiet);
     Kernel k(table.make(job.op), job.instance);
     const std::string symbol = job.instance.symbol(job.op), object = k.object(symbol);
     const fs::path to = dir / (symbol + ".o");
@@ -73,40 +68,42 @@ void compile(const OpTable &table, const Job &job, const fs::path &dir) {
     for (auto &[name, value] : k.instance.picks.values()) facts << " " << name << "=" << value;
 }
 
-int run_jobs(const OpTable &table, const std::vector<Job> &jobs, const fs::path &dir, int parallel) {
+// What was wrong, and with which kernels: most kernels of an op fail alike.
+using Failures = std::map<std::string, std::vector<std::string>>;
+
+Failures run_jobs(const OpTable &table, const std::vector<Job> &jobs, const fs::path &dir, int parallel) {
+    Failures failures;
+    std::map<pid_t, std::pair<Child, const Job *>> running;
     size_t next = 0;
-    int running = 0, failed = 0;
-    std::map<pid_t, size_t> at;
-    while (next < jobs.size() || running > 0) {
-        if (next < jobs.size() && running < parallel) {
-            std::fflush(nullptr);
-            const pid_t pid = fork();
-            if (pid < 0) throw Error("gen", "fork failed");
-            if (pid == 0) {
-                int status = 0;
-                try {
-                    compile(table, jobs[next], dir);
-                } catch (const std::exception &e) {
-                    std::fprintf(stderr, "%s: %s\n", jobs[next].instance.symbol(jobs[next].op).c_str(), e.what());
-                    status = 1;
-                }
-                std::fflush(nullptr);
-                _exit(status);
-            }
-            at[pid] = next++, running++;
+    while (next < jobs.size() || !running.empty()) {
+        if (next < jobs.size() && running.size() < (size_t)parallel) {
+            const Job &job = jobs[next++];
+            Child child([&] {
+                compile(table, job, dir);
+                return std::string();
+            });
+            running.emplace(child.pid(), std::make_pair(std::move(child), &job));
             continue;
         }
         int status = 0;
-        const pid_t pid = wait(&status);
-        running--;
-        if (status != 0) {
-            const Job &j = jobs[at[pid]];
-            std::fprintf(stderr, "halyard_gen: %s did not compile (%s %d)\n", j.instance.symbol(j.op).c_str(), WIFSIGNALED(status) ? "signal" : "exit",
-                         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-            failed++;
-        }
+        const auto ended = running.find(wait(&status));
+        if (ended == running.end()) throw Error("gen", std::string("lost a process: ") + std::strerror(errno));
+        const auto &[child, job] = ended->second;
+        try {
+            child.result(status, job->op);
+        } catch (const std::exception &e) { failures[e.what()].push_back(job->instance.symbol(job->op)); }
+        running.erase(ended);
     }
-    return failed;
+    return failures;
+}
+
+// As a compiler prints them: a line each.
+void report(const Failures &failures, const std::string &file) {
+    for (auto &[what, of] : failures) {
+        const std::string more = of.size() > 1 ? " and " + std::to_string(of.size() - 1) + " more" : "";
+        std::fprintf(stderr, "%s\n    (%s%s)\n", what.c_str(), of[0].c_str(), more.c_str());
+    }
+    std::fprintf(stderr, "halyard_gen: %zu error%s in %s\n", failures.size(), failures.size() == 1 ? "" : "s", file.c_str());
 }
 
 void write_if_new(const fs::path &path, const std::string &text) {
@@ -139,8 +136,12 @@ int main_(int argc, char **argv) {
     const fs::path dir = fs::path(out) / file;
     fs::remove_all(dir);
     fs::create_directories(dir);
-    if (const int failed = run_jobs(table, jobs, dir, parallel)) {
-        std::fprintf(stderr, "halyard_gen: %d of %zu kernels of %s failed\n", failed, jobs.size(), file.c_str());
+    Failures failures = run_jobs(table, jobs, dir, parallel);
+    for (auto &name : table.names()) try {
+            check_record(*table.make(name));
+        } catch (const Error &e) { failures[e.what()].push_back(name); }
+    if (!failures.empty()) {
+        report(failures, file);
         return 1;
     }
 

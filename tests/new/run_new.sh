@@ -67,6 +67,7 @@ halyard() { "$dir/kit/bin/halyard" --kernels "$dir/shop/build/libshop_kernels.so
 halyard check
 expect "x[*] -> y[*]" halyard ops soft_step
 expect ": chosen" halyard explain my_matmul
+expect "my_matmul.cpp:" halyard ablate my_matmul --shape "g=1 m=32 k=32 n=64" --rounds 8 --time 0.002
 expect "against the reference" halyard bench my_softmax --shape "n=3 c=7" --rounds 2 --min-time 0.0005
 python3 - <<'PY'
 import struct

@@ -168,8 +168,8 @@ TEST_F(Command, OpensOnlyKernelLibrariesThatFit) {
     expect_refused("ops --kernels none.so", "[none.so] no such kernel library");
     expect_refused("ops --kernels text.so", "[text.so] can't be opened: ");
     expect_refused("ops --kernels " HALYARD_ANY_LIBRARY, "] is no kernel library: it has no symbol halyard_kernels");
-    expect_refused("ops --kernels " HALYARD_OTHER_KIT_2, "] was built with kit 7.1.0, kernel ABI 2; this kit, ");
-    expect_refused("ops --kernels " HALYARD_OTHER_KIT_1, "] was built with kit 7.1.0, record size 1; this kit, ");
+    expect_refused("ops --kernels " HALYARD_OTHER_KIT_1, "] was built with kit 7.1.0, kernel ABI ");
+    expect_refused("ops --kernels " HALYARD_OTHER_KIT_0, "] was built with kit 7.1.0, record size 1; this kit, ");
 }
 
 TEST_F(Command, NewWritesAnOpBesideTheOthers) {

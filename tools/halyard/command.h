@@ -8,6 +8,7 @@ namespace halyard::command {
 
 using Run = std::function<int()>;
 
+void add_ablate(CLI::App &app, Run &run);
 void add_ops(CLI::App &app, Run &run);
 void add_run(CLI::App &app, Run &run);
 void add_explain(CLI::App &app, Run &run);

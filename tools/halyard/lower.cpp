@@ -1,20 +1,17 @@
 // halyard lower: what the text of an op becomes, for one of its kernels.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 
 #include "dsl/all_ops.h"
+#include "dsl/child.h"
 #include "dsl/lower.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/command.h"
+#include "tools/halyard/folder.h"
 #include "tools/halyard/picks.h"
 
 namespace halyard::command {
 namespace {
-namespace fs = std::filesystem;
 
 struct Options {
     std::string op, to = "loops", device, isa, variant, dtype, out;
@@ -56,52 +53,10 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const Options &o)
     return i;
 }
 
-std::string read(const fs::path &path) {
-    std::ifstream file(path, std::ios::binary);
-    return std::string((std::istreambuf_iterator<char>(file)), {});
-}
-
-// Removed with everything in it.
-class Folder {
-public:
-    Folder() : path(fs::temp_directory_path() / ("halyard_lower_" + std::to_string(getpid()))) { fs::create_directories(path); }
-    ~Folder() {
-        std::error_code ignored;
-        fs::remove_all(path, ignored);
-    }
-    Folder(const Folder &) = delete;
-    Folder &operator=(const Folder &) = delete;
-    const fs::path path;
-};
-
-// text_of() in a child process: LLVM aborts where it can't go on.
+// LLVM aborts where it can't go on.
 std::string text_in_child(Kernel &k, const std::string &form) {
-    const Folder folder;
-    const fs::path text = folder.path / "text", said = folder.path / "said";
-    std::fflush(nullptr);
-    const pid_t pid = fork();
-    if (pid < 0) throw Error(k.op->name, "fork failed");
-    if (pid == 0) {
-        int status = 0;
-        if (!std::freopen(said.c_str(), "w", stderr)) _exit(1);  // warnings of emulated f16, and last words
-        try {
-            std::ofstream(text, std::ios::binary) << text_of(k, form, (folder.path / "scratch").string());
-        } catch (const std::exception &e) {
-            std::ofstream(text) << e.what();
-            status = 1;
-        }
-        std::fflush(nullptr);
-        _exit(status);
-    }
-    int status = 0;
-    waitpid(pid, &status, 0);
-    const std::string result = read(text);
-    if (WIFSIGNALED(status) || (status != 0 && result.empty())) {
-        const std::string how = WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : "exit " + std::to_string(WEXITSTATUS(status));
-        throw DispatchError(k.op->name, "the code generator died (" + how + "): " + read(said));
-    }
-    if (status != 0) throw std::runtime_error(result);  // an Error's text
-    return result;
+    const Folder folder("lower");
+    return in_child(k.op->name, [&] { return text_of(k, form, (folder.path / "scratch").string()); });
 }
 
 // "// matmul f32 direct avx512: x86-64-linux-...; cols=4 of 4, 2"

@@ -44,6 +44,7 @@ int main(int argc, char **argv) {
     command::add_check(app, run);
     command::add_bench(app, run);
     command::add_profile(app, run);
+    command::add_ablate(app, run);
     command::add_report(app, run);
     command::add_roofs(app, run);
     command::add_train(app, run);

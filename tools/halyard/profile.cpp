@@ -4,22 +4,19 @@
 #include <cstdio>
 
 #include "HalideRuntime.h"
-#include "dsl/all_ops.h"
 #include "dsl/lower.h"
-#include "registry/parallel.h"
-#include "tools/halyard/call.h"
+#include "tools/halyard/chosen.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/load.h"
 #include "tools/halyard/machine.h"
-#include "tools/halyard/picks.h"
-#include "tools/halyard/subject.h"
+#include "tools/halyard/timeline.h"
 
 namespace halyard::command {
 namespace {
 
 struct Options {
-    std::string op, shape, dtype, isa, variant;
-    std::vector<std::string> picks;
+    KernelOptions kernel;
+    std::string trace;
     double seconds = 1;
 };
 
@@ -29,19 +26,6 @@ struct Stage {
     uint64_t heap = 0, stack = 0;     // bytes at their peak
     double allocations = 0;           // per call
 };
-
-struct Compiled {
-    KernelEntry entry;
-    std::string symbol;
-};
-
-Compiled compiled(const std::string &op, Instance i, const KernelEntry &like, bool profiled) {
-    i.profiled = profiled;
-    Kernel k(op_table().make(op), i);
-    Compiled c{like, i.symbol(op)};
-    c.entry.fn = k.load(), c.entry.lanes = k.lanes, c.entry.picks = k.instance.picks.values();
-    return c;
-}
 
 // One call after another for as long as `seconds`; how long each took on average. Adds to `calls`.
 double time_calls(const std::function<void()> &run, double seconds, int64_t &calls) {
@@ -98,31 +82,29 @@ void print_stages(const std::vector<Stage> &stages) {
     if (left_out) std::printf("  %d more, together %.2f us\n", left_out, rest * 1e6);
 }
 
-int profile(const Options &o) {
-    const RegisteredOp &op = op_with_kernels(o.op);
-    check_variant(op.record, o.variant);
-    const Target target("cpu", o.isa, o.variant);
-    list_all_ops(op_table());
-    const auto problems = problems_of(op.record);
-    if (o.shape.empty() && problems.empty()) throw AttrError(o.op, "has no bench or sample problem, give --shape");
-    const Trial t(op, o.shape.empty() ? problems[0] : o.shape, dtype_set(op.record, o.dtype));
-    const Plan plan = make_plan(op, metas_of(t), t.attrs);
-    if (!plan.kernel) throw DispatchError(o.op, "nothing is to be computed for '" + t.text + "'");
+// One call's timeline. `plain`: seconds of a call that nobody watches.
+void trace(const Chosen &chosen, double plain, const std::string &path) {
+    const std::string name = chosen.op.record.name;
+    Instance traced = chosen.instance;
+    traced.traced = true;
+    Kernel built(op_table().make(name), traced);
+    const KernelEntry entry = chosen.entry(built, built.load());
+    const std::vector<Slice> slices = timeline_of(name, chosen.runner(entry));
+    double end = 0;
+    for (const Slice &s : slices) end = std::max(end, s.begin + s.seconds);
+    save_timeline(path, chosen.headline(), plain, slices);
+    std::printf("  %s: %zu slices of one call, which took %.2f us while each was written down, %.2f us else\n", path.c_str(), slices.size(), end * 1e6,
+                plain * 1e6);
+}
 
-    Instance i;
-    i.dtypes = plan.kernel->dtypes, i.variant = plan.kernel->variant, i.isa = plan.kernel->isa;
-    i.picks = picks_from(o.op, i, o.picks);
-    const Compiled plain = compiled(o.op, i, *plan.kernel, false), watched = compiled(o.op, i, *plan.kernel, true);
-    if (!takes(op.record, watched.entry, plan)) throw DispatchError(o.op, "the variant's condition doesn't hold with these picks");
-    const std::vector<Tensor> out = outputs_of(t);
-    auto runner = [&](const Compiled &c) {
-        return [&, mine = [&] {
-            Plan p = plan;
-            p.kernel = &c.entry;
-            return p;
-        }()] { run_plan(mine, t.in, t.attrs, out); };
-    };
-    const std::function<void()> run_plain = runner(plain), run_watched = runner(watched);
+int profile(const Options &o) {
+    const Chosen chosen(o.kernel);
+    const std::string name = chosen.op.record.name;
+    Instance profiled = chosen.instance;
+    profiled.profiled = true;
+    Kernel plain(op_table().make(name), chosen.instance), watched(op_table().make(name), profiled);
+    const KernelEntry plain_entry = chosen.entry(plain, plain.load()), watched_entry = chosen.entry(watched, watched.load());
+    const std::function<void()> run_plain = chosen.runner(plain_entry), run_watched = chosen.runner(watched_entry);
     run_plain(), run_watched();
 
     halide_profiler_state *const profiler = halide_profiler_get_state();
@@ -136,20 +118,20 @@ int profile(const Options &o) {
         best_watched = std::min(best_watched, time_calls(run_watched, o.seconds / rounds, calls));
     }
     const halide_profiler_pipeline_stats *s = profiler->pipelines;
-    while (s && watched.symbol != s->name) s = (const halide_profiler_pipeline_stats *)s->next;
-    if (!s) throw DispatchError(o.op, "nothing was computed for '" + t.text + "'");
+    while (s && profiled.symbol(name) != s->name) s = (const halide_profiler_pipeline_stats *)s->next;
+    if (!s) throw DispatchError(name, "nothing was computed for '" + chosen.trial.text + "'");
 
     print_machine();
     warn_of_others(threads());
-    const std::string kernel = i.dtypes + (i.variant.empty() ? "" : " " + i.variant) + " " + name_of(i.isa);
-    std::printf("\n%s %s %s, threads: %d\n", o.op.c_str(), t.text.c_str(), kernel.c_str(), threads());
-    for (auto &[name, value] : watched.entry.picks) std::printf("  %s=%lld", name.c_str(), (long long)value);
-    std::printf("%s", watched.entry.picks.empty() ? "" : "\n");
+    std::printf("\n%s\n", chosen.headline().c_str());
+    for (auto &[pick, value] : watched_entry.picks) std::printf("  %s=%lld", pick.c_str(), (long long)value);
+    std::printf("%s", watched_entry.picks.empty() ? "" : "\n");
     print_stages(stages_of(*s, calls));
     std::printf("  all together: heap peak %s; %d samples of %lld calls\n", bytes_text(s->memory_peak).c_str(), s->samples, (long long)calls);
     std::printf("  a call takes %.2f us, %.2f us while it is watched: ", best_plain * 1e6, best_watched * 1e6);
     std::printf("%s\n", best_watched < 1.1 * best_plain ? "the shares are those of the kernel" : "watching is a part of the shares of its shortest stages");
     halide_profiler_reset();  // else it reports at exit, too
+    if (!o.trace.empty()) trace(chosen, best_plain, o.trace);
     return 0;
 }
 
@@ -158,12 +140,8 @@ int profile(const Options &o) {
 void add_profile(CLI::App &app, Run &chosen) {
     auto o = std::make_shared<Options>();
     CLI::App *sub = app.add_subcommand("profile", "Time and memory of each stage of a kernel");
-    sub->add_option("op", o->op, "Name of the op")->required();
-    sub->add_option("--shape,-s", o->shape, "A problem in the words of the record: \"n=1024 c=1024\"; default: the op's first");
-    sub->add_option("--dtype", o->dtype, "f32, f16, ... (f32,i32 where the op has two)");
-    sub->add_option("--isa", o->isa, "Only kernels of this level: baseline, avx2, avx512");
-    sub->add_option("--variant", o->variant, "Only kernels of this variant");
-    sub->add_option("--picks", o->picks, "A value for one of the schedule's free choices: rows=4")->allow_extra_args(false);
+    add_kernel_options(*sub, o->kernel);
+    sub->add_option("--trace", o->trace, "Write when each stage of one call began and ended, for chrome://tracing or ui.perfetto.dev");
     sub->add_option("--time", o->seconds, "Seconds of watched calls")->check(CLI::Range(0.01, 600.0));
     sub->callback([o, &chosen] { chosen = [o] { return profile(*o); }; });
 }
