@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dsl/work.h"
 #include "primitives/library.h"
 #include "registry/plan.h"
 #include "tools/check/case.h"
@@ -42,8 +43,8 @@ int take_down(void **arguments) {
     return 0;
 }
 
-int64_t work_of(const Op &op, const Case &c) {
-    int64_t most = evaluate<int64_t>(op.flops, c.problem.dims);
+int64_t cost_of(const Op &op, const Case &c) {
+    int64_t most = work_of(op_table(), op.name, c.problem.dims).operations();
     for (auto &[name, a] : c.problem.tensors) most = std::max(most, (int64_t)a.v.size());
     return most;
 }
@@ -57,7 +58,7 @@ SampleCalls record_samples(const Op &op, Kernel &kernel, int64_t work) {
     RegisteredOp alone = library().at(op.name);
     alone.kernels = {{op.name, i.backend, i.dtypes, i.variant, i.isa, kernel.lanes, i.picks.values(), take_down}};
     std::vector<std::pair<int64_t, const std::string *>> samples;
-    for (auto &s : op.samples) samples.emplace_back(work_of(op, Case(op, s, i.dtypes, 12)), &s);
+    for (auto &s : op.samples) samples.emplace_back(cost_of(op, Case(op, s, i.dtypes, 12)), &s);
     std::stable_sort(samples.begin(), samples.end(), [](auto &a, auto &b) { return a.first < b.first; });
     for (auto &[cost, sample] : samples) {
         if (cost > work && !all.samples.empty()) break;

@@ -5,6 +5,7 @@
 
 #include "HalideRuntime.h"
 #include "dsl/lower.h"
+#include "registry/parallel.h"
 #include "tools/halyard/chosen.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/load.h"
