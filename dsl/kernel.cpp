@@ -1,5 +1,7 @@
 #include "dsl/kernel.h"
 
+#include "dsl/mutate.h"
+
 namespace halyard {
 using namespace Halide;
 
@@ -164,6 +166,7 @@ void Kernel::build() {
     } else {
         op->schedule(Cpu{b});
     }
+    if (!instance.fault.empty()) plant(pipeline, instance.fault);
 }
 
 std::vector<Argument> Kernel::arguments() const {

@@ -13,6 +13,7 @@ struct Instance {
     bool scheduled = true;                            // false: the algorithm as written
     std::string adjoint_in;                           // "x": not the op but its derived adjoint in x; inputs are the op's, then dy
     std::string sanitizer;                            // address, thread: the code reports its own reads and writes; "" = it doesn't
+    std::string fault;                                // planted to try the checks, one of faults_of() (dsl/mutate.h); "" = none
     bool profiled = false;                            // stages report their time and memory to Halide's profiler
     std::string symbol(const std::string &op) const;  // a C identifier: "hy_softmax_f32_rows_avx2"
 };
@@ -41,6 +42,7 @@ public:
 private:
     void build();
     bool strides_free() const;
+    std::string lowered(const std::string &symbol);
     std::string demands(const Halide::Parameter &buffer) const;
 };
 

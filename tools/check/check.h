@@ -16,6 +16,10 @@ struct Options {
     int fuzz_cases = 40;      // random calls of each op
     double fuzz_seconds = 0;  // > 0: as many as fit
     unsigned seed = 1;        // of the random calls
+    double shrink_seconds = 5;
+    // What the checks of a planted fault are limited to; "" = all.
+    std::string dtypes, variant;
+    std::string fault;  // and what is planted into the modular kernel of this variant (dsl/mutate.h)
 };
 
 // What was checked of one op. A failure is one line that names the kernel and the sample, and the command that repeats it.
@@ -43,6 +47,7 @@ void check_zero_sizes(const Op &op, const Options &o, Report &r);  // each dimen
 void check_refusals(const Op &op, const Options &o, Report &r);    // wrong ranks, dtypes, extents, attributes: right, or a typed error
 void check_specials(const Op &op, const Options &o, Report &r);    // NaN and Inf where the reference has them, nowhere else
 void check_threads(const Op &op, const Options &o, Report &r);     // same bits for 1, 2, 3 and 8 threads
+void check_sandbox(const Op &op, const Options &o, Report &r);     // same bits in poisoned memory, each iteration of a parallel loop alone
 void check_exact(const Op &op, const Options &o, Report &r);       // scheduled == unscheduled in modular integers
 void check_gradients(const Op &op, const Options &o, Report &r);   // gradient ops against finite differences of the reference
 void check_adjoints(const Op &op, const Options &o, Report &r);    // gradient ops against the adjoint Halide derives

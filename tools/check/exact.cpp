@@ -13,9 +13,10 @@
 namespace halyard::check {
 namespace {
 
-KernelFn exact_kernel(const std::string &name, Isa isa, const std::string &variant, bool scheduled, const std::string &backend = "cpu") {
+KernelFn exact_kernel(const std::string &name, Isa isa, const std::string &variant, bool scheduled, const std::string &backend = "cpu",
+                      const std::string &fault = "") {
     Instance i;
-    i.backend = backend, i.dtypes = "exact", i.isa = isa, i.variant = variant, i.scheduled = scheduled;
+    i.backend = backend, i.fault = fault, i.dtypes = "exact", i.isa = isa, i.variant = variant, i.scheduled = scheduled;
     return Kernel(op_table().make(name), i).load();
 }
 
@@ -178,7 +179,8 @@ void check_exact(const Op &op, const Options &o, Report &r) {
         Exact exact(op, all.back());
         for (auto &v : op.variants)
             for (Isa isa : all)
-                if (!o.quick || isa == all.back()) exact.check(exact_kernel(op.name, isa, v.name, true), isa, v.name, "cpu", r);
+                if ((!o.quick || isa == all.back()) && (o.variant.empty() || o.variant == v.name))
+                    exact.check(exact_kernel(op.name, isa, v.name, true, "cpu", o.fault), isa, v.name, "cpu", r);
         if (op.gpu && has_device("opencl")) {
             const std::string &last = op.variants.back().name;
             exact.check(exact_kernel(op.name, Isa::baseline, last, true, "opencl"), host_isa(), last, "opencl", r);
