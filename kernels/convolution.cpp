@@ -53,7 +53,6 @@ Convolution::Convolution(const std::string &name, const std::string &signature) 
                "n=1 c=3 h=17 w=18 o=5 u=7 v=7 stride=2,2 pad_mode=pad padding=3,3,3,3",
                "n=32 c=1 h=32 w=32 o=6 u=5 v=5",
                "n=32 c=6 h=14 w=14 o=16 u=5 v=5",
-               "n=19 c=7 h=6 w=5 o=3 u=2 v=3",
                "n=1 c=37 h=14 w=14 o=33 u=3 v=3 pad_mode=same",
                "n=2 c=32 h=9 w=23 o=32 u=3 v=3 pad_mode=same",
                "n=1 c=48 h=14 w=13 o=48 u=3 v=3 pad_mode=same"};
