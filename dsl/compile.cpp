@@ -78,6 +78,14 @@ std::string Kernel::demands(const Halide::Parameter &p) const {
     return text.str();
 }
 
+std::string Kernel::lowered(const std::string &symbol) {
+    std::ostringstream text;
+    try {
+        for (auto &f : pipeline.compile_to_module(arguments(), symbol, target).functions()) text << f.body;
+    } catch (const Halide::Error &e) { throw Error(op->name, symbol + ": " + e.what()); }
+    return text.str();
+}
+
 std::string Kernel::object(const std::string &symbol) {
     std::vector<uint8_t> text;
     Halide::serialize_pipeline(pipeline, text);
@@ -86,6 +94,7 @@ std::string Kernel::object(const std::string &symbol) {
     for (auto &m : op->memory) more += demands(m.parameter());
     for (Halide::Func f : pipeline.outputs())
         for (auto &b : f.output_buffers()) more += demands(b.parameter());
+    if (!instance.fault.empty()) more += lowered(symbol);  // where the pipeline doesn't have it
     const std::string path = kernel_cache() + "/" + digest(text, more) + ".o";
     if (!fs::exists(path)) atomically(path, [&](const std::string &to) { write_object(to, symbol, 0); });
     return path;

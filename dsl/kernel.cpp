@@ -1,5 +1,6 @@
 #include "dsl/kernel.h"
 
+#include "dsl/mutate.h"
 #include "dsl/op_check.h"
 #include "dsl/refusal.h"
 
@@ -171,6 +172,7 @@ void Kernel::build() {
     } else {
         op->schedule(Cpu{b});
     }
+    if (!instance.fault.empty()) plant(pipeline, instance.fault);
 }
 
 std::vector<Argument> Kernel::arguments() const {

@@ -15,6 +15,7 @@ struct Instance {
     std::string adjoint_in;                           // "x": not the op but its derived adjoint in x; inputs are the op's, then dy
     std::string sanitizer;                            // address, thread: the code reports its own reads and writes; "" = it doesn't
     int skip = no_directive;                          // the scheduling call of this number is left out
+    std::string fault;                                // planted to try the checks, one of faults_of() (dsl/mutate.h); "" = none
     bool profiled = false;                            // stages report their time and memory to Halide's profiler
     bool traced = false;                              // stages report when they begin and end to Halide's tracer
     std::string symbol(const std::string &op) const;  // a C identifier: "hy_softmax_f32_rows_avx2"
@@ -51,6 +52,7 @@ private:
     void build();
     void write_object(const std::string &path, const std::string &symbol, unsigned seconds);
     bool strides_free() const;
+    std::string lowered(const std::string &symbol);
     std::string demands(const Halide::Parameter &buffer) const;
 };
 

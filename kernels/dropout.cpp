@@ -45,7 +45,7 @@ struct Dropout : Op {
         doc = "y = x / (1-p) where a Philox4x32-10 word says so, else 0; mask = kept";
         internal = true;
         contract = {Contract::elementwise, 1.5};
-        samples = {"n=1", "n=63", "n=64", "n=1000", "n=4099 seed_lo=7 offset_lo=3"};
+        samples = {"n=1", "n=63", "n=64", "n=1000", "n=4099 seed_lo=7 offset_lo=3", "n=20011 seed_lo=5"};
         bench = {"n=4194304"};
     }
     Func x = input("x"), y = output("y"), mask = output("mask");

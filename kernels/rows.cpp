@@ -14,7 +14,8 @@ Rows::Rows(const std::string &name, const std::string &signature) : Op(name, sig
     attr("axis", -1);
     axis = "c";
     variants = {{"wide", "c>=2*lanes||c>=lanes&&n<lanes"}, {"short", "c<=256"}};
-    samples = {"n=1 c=1", "n=3 c=7", "n=5 c=64", "n=2 c=1000", "n=4 c=31", "n=4 c=33", "n=70 c=17", "n=33 c=10"};
+    samples = {"n=1 c=1",   "n=3 c=7",   "n=5 c=64", "n=2 c=1000", "n=4 c=31", "n=4 c=33",
+               "n=70 c=17", "n=33 c=10", "n=2 c=53", "n=2 c=71",   "n=3 c=87", "n=2 c=119"};
     bench = {"n=1024 c=1024", "n=4096 c=1024", "n=16384 c=256", "n=512 c=8192", "n=32 c=10"};
 }
 

@@ -61,6 +61,16 @@ void Registry::add_kernel(const KernelEntry &k) {
     invalidate_plans();
 }
 
+void Registry::replace_kernel(const KernelEntry &k) {
+    for (auto &op : ops_)
+        for (KernelEntry &e : op->kernels)
+            if (e.op == k.op && e.backend == k.backend && e.dtypes == k.dtypes && e.variant == k.variant && e.isa == k.isa) {
+                e = k;
+                return invalidate_plans();
+            }
+    throw Error(k.op, "has no " + k.backend + " kernel " + k.dtypes + "/" + k.variant + " to replace");
+}
+
 const RegisteredOp *Registry::find(const std::string &name) const {
     const auto it = std::lower_bound(ops_.begin(), ops_.end(), name, by_name);
     return it == ops_.end() || (*it)->record.name != name ? nullptr : it->get();

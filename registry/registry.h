@@ -22,6 +22,7 @@ public:
     // Adds the ops of generated files. Throws Error when a name is taken or a kernel belongs to no op.
     void add(const std::vector<const OpFile *> &files);
     void add_kernel(const KernelEntry &k);                    // a development kernel, from the JIT
+    void replace_kernel(const KernelEntry &k);                // of the same backend, dtypes, variant and ISA; throws Error when there is none
     const RegisteredOp *find(const std::string &name) const;  // null when there is none
     const RegisteredOp &at(const std::string &name) const;    // throws DispatchError with the nearest names
     std::vector<const RegisteredOp *> ops() const;            // sorted by name

@@ -35,6 +35,7 @@ struct LoopTime {
 // LeNet-5's step on 2 threads of a Zen 5 takes 1.02x as long with 0, 1.02x with 8 us, 1.16x with 20 us.
 constexpr float worth_sharing = 3e-6F;
 constinit thread_local const void *this_call = nullptr;
+constinit thread_local KernelWatch *watching = nullptr;
 constinit thread_local bool crowded = false;  // inside a loop that has enough iterations for all threads
 
 LoopTime &time_of(halide_task_t body, int size) {
@@ -84,6 +85,8 @@ void clear_kernel_error() { message.text[0] = 0; }
 
 void announce_call(const void *call) { this_call = call; }
 
+void watch_kernels(KernelWatch *watch) { watching = watch; }
+
 }  // namespace halyard
 
 extern "C" {
@@ -92,6 +95,7 @@ extern "C" {
 int halide_do_par_for(void *user_context, halide_task_t task, int min, int size, uint8_t *closure) {
     using namespace halyard;
     try {
+        if (watching) return watching->loop(user_context, task, min, size, closure);
         if (size > 1 && !crowded) {
             const Arena &arena = current_arena();
             if (arena.threads > 1) {
@@ -114,15 +118,22 @@ void halide_error(void *, const char *text) { halyard::message.set(text); }
 
 // Halide may read 8 bytes before and past what it asked for, and whole vectors: a unit of 64 bytes on both sides is ours.
 void *halide_malloc(void *, size_t bytes) {
-    constexpr size_t unit = halyard::memory::alignment;
+    using namespace halyard;
+    constexpr size_t unit = memory::alignment;
+    static_assert(unit == scratch_margin);
     if (bytes > SIZE_MAX / 4) return nullptr;
     try {
-        return static_cast<char *>(halyard::memory::allocate((bytes + unit - 1) / unit * unit + 2 * unit)) + unit;
+        char *const block = static_cast<char *>(memory::allocate((bytes + unit - 1) / unit * unit + 2 * unit)) + unit;
+        if (watching) watching->allocated(block, bytes);
+        return block;
     } catch (const std::exception &) { return nullptr; }
 }
 
 void halide_free(void *, void *block) {
-    if (block) halyard::memory::release(static_cast<char *>(block) - halyard::memory::alignment);
+    using namespace halyard;
+    if (!block) return;
+    if (watching) watching->released(static_cast<char *>(block));
+    memory::release(static_cast<char *>(block) - memory::alignment);
 }
 
 #ifdef __SANITIZE_THREAD__

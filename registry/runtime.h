@@ -2,6 +2,9 @@
 // one memory pool, and errors kept as text instead of an abort. Linking registry/runtime.cpp overrides Halide's weak versions of
 // halide_do_par_for, halide_error, halide_malloc and halide_free.
 #pragma once
+#include <cstddef>
+
+#include "HalideRuntime.h"
 
 namespace halyard {
 
@@ -12,5 +15,16 @@ void clear_kernel_error();
 
 // Loops that follow on this thread belong to this call: what they took is remembered under it.
 void announce_call(const void *call);
+
+// For checks: it runs the loops of this thread's kernels that may be parallel, in the pool's place, and sees their scratch memory.
+class KernelWatch {
+public:
+    virtual ~KernelWatch() = default;
+    virtual int loop(void *user_context, halide_task_t body, int min, int size, uint8_t *closure) = 0;  // as halide_do_par_for()
+    virtual void allocated(char *block, size_t bytes) = 0;  // scratch_margin bytes before and after it are its own as well
+    virtual void released(char *block) = 0;
+};
+inline constexpr size_t scratch_margin = 64;
+void watch_kernels(KernelWatch *watch);  // null: nobody does
 
 }  // namespace halyard

@@ -16,9 +16,11 @@ struct Options {
     int fuzz_cases = 40;      // random calls of each op
     double fuzz_seconds = 0;  // > 0: as many as fit
     unsigned seed = 1;        // of the random calls
+    double shrink_seconds = 5;
+    std::string dtypes, variant;  // only these; "" = all
     // check_exact:
-    std::string variant;        // only this one ("" = all),
-    Picks picks;                // with these values for its schedule's free choices,
+    Picks picks;                // values for the free choices of the variant's schedule,
+    std::string fault;          // what is planted into its kernel (dsl/mutate.h),
     KernelFn kernel = nullptr;  // or this kernel in modular integers instead of what its schedule makes
 };
 
@@ -47,6 +49,7 @@ void check_zero_sizes(const Op &op, const Options &o, Report &r);  // each dimen
 void check_refusals(const Op &op, const Options &o, Report &r);    // wrong ranks, dtypes, extents, attributes: right, or a typed error
 void check_specials(const Op &op, const Options &o, Report &r);    // NaN and Inf where the reference has them, nowhere else
 void check_threads(const Op &op, const Options &o, Report &r);     // same bits for 1, 2, 3 and 8 threads
+void check_sandbox(const Op &op, const Options &o, Report &r);     // same bits in poisoned memory, each iteration of a parallel loop alone
 void check_exact(const Op &op, const Options &o, Report &r);       // scheduled == unscheduled in modular integers
 void check_gradients(const Op &op, const Options &o, Report &r);   // gradient ops against finite differences of the reference
 void check_adjoints(const Op &op, const Options &o, Report &r);    // gradient ops against the adjoint Halide derives

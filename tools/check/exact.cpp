@@ -14,9 +14,9 @@ namespace halyard::check {
 namespace {
 
 KernelFn exact_kernel(const std::string &name, Isa isa, const std::string &variant, bool scheduled, const std::string &backend = "cpu",
-                      const Picks &picks = {}) {
+                      const Picks &picks = {}, const std::string &fault = "") {
     Instance i;
-    i.backend = backend, i.dtypes = "exact", i.isa = isa, i.variant = variant, i.scheduled = scheduled, i.picks = picks;
+    i.backend = backend, i.dtypes = "exact", i.isa = isa, i.variant = variant, i.scheduled = scheduled, i.picks = picks, i.fault = fault;
     return Kernel(op_table().make(name), i).load();
 }
 
@@ -192,7 +192,7 @@ void check_exact(const Op &op, const Options &o, Report &r) {
             if (!o.variant.empty() && v.name != o.variant) continue;
             for (Isa isa : all)
                 if (!o.quick || isa == all.back())
-                    exact.check(o.kernel ? o.kernel : exact_kernel(op.name, isa, v.name, true, "cpu", o.picks), isa, v, "cpu", o.picks, r);
+                    exact.check(o.kernel ? o.kernel : exact_kernel(op.name, isa, v.name, true, "cpu", o.picks, o.fault), isa, v, "cpu", o.picks, r);
         }
         if (op.gpu && o.variant.empty() && has_device("opencl")) {
             const Variant &last = op.variants.back();

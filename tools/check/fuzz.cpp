@@ -19,12 +19,14 @@ class Generator {
 public:
     Generator(const Op &op, const Options &o) : op_(op), registered_(library().at(op.name)), isas_(isas_of(op, o)), rng_(o.seed) {
         for (char c : op.name) rng_.discard((unsigned char)c);  // calls of its own for every op
+        for (auto &d : op.dtypes)
+            if (o.dtypes.empty() || d == o.dtypes) dtypes_.push_back(d);
         for (auto &text : op.samples) samples_.push_back(parse_sample(op, text));
     }
 
     FuzzCase next() {
         FuzzCase c;
-        c.dtypes = one_of(op_.dtypes), c.isa = one_of(isas_);
+        c.dtypes = one_of(dtypes_), c.isa = one_of(isas_);
         if (chance(2)) c.variant = one_of(op_.variants).name;
         c.seed = 1 + (int)(rng_() % 1000);
         c.sample = one_of(samples_);
@@ -61,7 +63,7 @@ private:
             {0, 1, 1, 2, 3, 5, 7, 13, 37, 101, lanes - 1, lanes, lanes + 1, 2 * lanes - 1, 2 * lanes, 2 * lanes + 1, 4 * lanes + 3, 64, 131});
     }
     std::string input_lies(int rank) {
-        const std::string how = one_of<std::string>({"reversed", "gaps", "pitch", "shifted", "still"});
+        const std::string how = one_of<std::string>({"reversed", "swapped", "gaps", "pitch", "shifted", "still"});
         return how == "still" ? how + std::to_string(rank ? rng_() % (unsigned)rank : 0) : how;
     }
     // In place and overlapping where the op may do so, and where it has to refuse.
@@ -99,6 +101,7 @@ private:
     const Op &op_;
     const RegisteredOp &registered_;
     std::vector<Isa> isas_;
+    std::vector<std::string> dtypes_;
     std::vector<Sample> samples_;
     std::mt19937 rng_;
 };
@@ -146,7 +149,7 @@ void check_fuzz(const Op &op, const Options &o, Report &r) {
             r.pass();
             continue;
         }
-        c = shrink(op, c);
+        c = shrink(op, c, o.shrink_seconds);
         return r.fail("'" + c.text() + "': " + run_fuzz_case(op, c) + "\n      again: halyard check " + op.name + " --fuzz-case \"" + c.text() + "\"");
     }
 }

@@ -10,7 +10,7 @@ namespace halyard::check {
 
 // One call, as one line that says all of it:
 //   f32/avx512/wide n=3 c=33 axis=-1 x:gaps dy:still1 y:on-x specials:3 seed:17
-// Inputs lie     reversed (dimensions in memory), gaps (between all elements), pitch (between rows), shifted (by one element: aligned to
+// Inputs lie     reversed (dimensions in memory), swapped (all but the last reversed), gaps (between all elements), pitch (between rows), shifted (by one element: aligned to
 //                no vector), stillN (dimension N has stride 0), or as the caller would pass them
 // outputs lie    shifted, on-x (in place), over-x (overlapping x, an input or another output, by one element), or in memory of their own
 // `specials`     how many NaN, Inf, zeros, ... each real input has, `seed` the other values
@@ -25,8 +25,9 @@ struct FuzzCase {
 };
 FuzzCase parse_fuzz_case(const OpRecord &op, const std::string &text);  // throws AttrError
 
-// What is wrong with this call; "" when its results are right or it is refused by an error that says why.
-std::string run_fuzz_case(const Op &op, const FuzzCase &c);
+// What is wrong with this call; "" when its results are right or it is, where it may be, refused by an error that says why.
+// Half of the calls, those with even seeds, run in a sandbox (tools/check/sandbox.h).
+std::string run_fuzz_case(const Op &op, const FuzzCase &c, bool may_refuse = true);
 
 // The smallest call found, in at most `seconds`, that goes wrong as this one does.
 FuzzCase shrink(const Op &op, FuzzCase c, double seconds = 5);

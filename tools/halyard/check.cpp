@@ -13,6 +13,7 @@
 #include "tools/halyard/check_json.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/kernels.h"
+#include "tools/halyard/mutants.h"
 #include "tools/halyard/workers.h"
 #include "tools/tune/stale.h"
 
@@ -25,6 +26,7 @@ struct Options {
     unsigned seed = 1;
     int jobs = 0;
     bool quick = false, legality = false;
+    MutantArguments mutants;
 };
 
 // "500" calls or "30s" of calls, of each op.
@@ -102,6 +104,12 @@ int check_ops(const Options &o) {
     list_all_ops(op_table());
     for (auto &name : o.ops) library().at(name);
     const std::vector<std::string> names = !o.ops.empty() ? o.ops : !loaded_ops().empty() ? loaded_ops() : op_table().names();
+    if (o.mutants.per_op || !o.mutants.only.empty()) {
+        MutantArguments a = o.mutants;
+        a.seed = o.seed, a.json = o.json;
+        if (o.jobs) a.at_once = o.jobs;
+        return check_mutants(names, a, options.isas.empty() ? host_isa() : options.isas.back());
+    }
     std::vector<tune::RecordFile> records;
     for (auto &path : o.records.empty() ? tune::committed_files() : o.records) records.push_back(tune::read_records(path));
     CheckRun run;
@@ -151,6 +159,8 @@ void add_check(CLI::App &app, Run &chosen) {
     sub->add_option("--records", o->records, "Tuning records that must not be stale; default: those that come with the kit")->allow_extra_args(false);
     sub->add_option("--jobs,-j", o->jobs, "Ops at once, each in a process of its own; default: as many as there are cores")->check(CLI::Range(1, 1024));
     sub->add_option("--json", o->json, "File for the results, check by check");
+    sub->add_option("--mutants", o->mutants.per_op, "Plant so many faults into each op and see which the checks find")->check(CLI::PositiveNumber);
+    sub->add_option("--mutant", o->mutants.only, "One planted fault, as --mutants prints it");
     sub->callback([o, &chosen] { chosen = [o] { return check_ops(*o); }; });
 }
 

@@ -14,7 +14,7 @@ namespace halyard::command {
 namespace {
 
 struct Options {
-    std::string op, to = "loops", device, isa, variant, dtype, out;
+    std::string op, to = "loops", device, isa, variant, dtype, fault, out;
     std::vector<std::string> picks;
 };
 
@@ -75,6 +75,7 @@ int lower(const Options &o) {
     Instance i = instance_of(op, form, o);
     list_all_ops(op_table());
     i.picks = picks_from(o.op, i, o.picks);
+    i.fault = o.fault;
     Kernel k(op_table().make(o.op), i);
     const std::string text = headline(k, form.comment) + text_in_child(k, form.name);
     if (o.out.empty()) {
@@ -103,6 +104,7 @@ void add_lower(CLI::App &app, Run &chosen) {
     sub->add_option("--variant", o->variant, "One of the op's variants; default: its first, on a GPU the one that takes every shape");
     sub->add_option("--dtype", o->dtype, "f32, f16, ... (f32,i32 where the op has two); default: the op's first");
     sub->add_option("--picks", o->picks, "A value for one of the schedule's free choices: rows=4")->allow_extra_args(false);
+    sub->add_option("--fault", o->fault, "With a planted fault, as check --mutants prints it: \"dropped-tail: loop y.s0.n\"");
     sub->add_option("--out,-o", o->out, "File to write, instead of standard output");
     sub->callback([o, &chosen] { chosen = [o] { return lower(*o); }; });
 }

@@ -1,0 +1,112 @@
+// Planted faults are caught, kernels without one are not.
+#include "tools/check/mutants.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+#include <set>
+
+#include "dsl/all_ops.h"
+#include "dsl/kernel.h"
+#include "dsl/mutate.h"
+#include "registry/error.h"
+#include "tools/check/children.h"
+
+namespace halyard::check {
+namespace {
+
+bool has(const std::vector<std::string> &list, const std::string &s) { return std::find(list.begin(), list.end(), s) != list.end(); }
+
+MutantOptions options(std::vector<std::string> ops, int per_op, std::vector<std::string> only = {}) {
+    MutantOptions o;
+    o.ops = std::move(ops), o.per_op = per_op, o.isa = host_isa(), o.only = std::move(only);
+    return o;
+}
+
+Mutant tried(const std::string &op, const std::string &fault) {
+    const std::vector<Mutant> all = try_mutants(options({op}, 1, {fault}));
+    EXPECT_EQ(all.size(), 1u);
+    return all.at(0);
+}
+
+TEST(Children, SayWhatTheyDidAndHowTheyEnded) {
+    std::vector<ChildResult> results(5);
+    const auto job = [](size_t i, const Say &say) {
+        say("job " + std::to_string(i));
+        if (i == 1) raise(SIGSEGV);
+        if (i == 2) throw Error("test", "no");
+        for (volatile int turns = 0; i == 3;) turns = turns + 1;
+        say("end");
+    };
+    in_children(5, 2, 1, job, [&](size_t i, const ChildResult &r) { results[i] = r; });
+    EXPECT_EQ(results[0].text, "job 0\nend\n");
+    EXPECT_EQ(results[1].text, "job 1\n");
+    EXPECT_EQ(results[3].text, "job 3\n");
+    EXPECT_EQ(results[4].text, "job 4\nend\n");
+    const std::vector<std::string> died = {"", "signal 11", "exit 1", "no end after 1 s", ""};
+    for (size_t i = 0; i < died.size(); i++) EXPECT_EQ(results[i].died, died[i]);
+}
+
+TEST(Mutants, AreCaught) {
+    std::set<std::string> kinds;
+    std::vector<Mutant> all = try_mutants(options({"relu"}, 8));
+    for (auto &m : try_mutants(
+             options({"softmax"}, 0,
+                     {"softmax/short reduction-bounds: loop peak.s1.r$x ends early", "softmax/short reduction-bounds: loop total.s1.r$x begins late",
+                      "softmax/short missing-init: store to total", "softmax/short overwrites: store to total", "softmax/short wrong-operator: max in peak"})))
+        all.push_back(m);
+    for (auto &m : all) {
+        EXPECT_EQ(m.fate, Mutant::caught) << m.text() << ": " << m.said;
+        kinds.insert(m.kind());
+    }
+    EXPECT_GE(kinds.size(), 10u);
+}
+
+// The numbers of a race are right nearly always: a maximum that several threads search in one place, for one.
+TEST(Mutants, ARaceIsCaughtByTheSandbox) {
+    const Mutant m = tried("softmax", "softmax/short racy-parallel: loop peak.s1.r$x");
+    EXPECT_EQ(m.fate, Mutant::caught);
+    EXPECT_TRUE(has(m.caught_by, "sandbox"));
+    EXPECT_NE(m.said.find("of a loop that runs in parallel write different values to one place"), std::string::npos) << m.said;
+}
+
+TEST(Mutants, WhatIsRightIsNotCaught) {  // (b - a)^2 for (a - b)^2
+    const Mutant m = tried("squared_difference", "squared_difference swapped-operands: - in y");
+    EXPECT_EQ(m.fate, Mutant::survived) << m.said;
+    EXPECT_TRUE(m.caught_by.empty());
+}
+
+TEST(Mutants, AFaultThatHasNoPlaceIsRefused) {
+    const Mutant m = tried("relu", "relu missing-init: store to total");
+    EXPECT_EQ(m.fate, Mutant::refused);
+    EXPECT_NE(m.said.find("no place for the fault 'missing-init: store to total'"), std::string::npos) << m.said;
+    EXPECT_THROW(try_mutants(options({"relu"}, 1, {"rely missing-init: store to total"})), AttrError);
+}
+
+TEST(Faults, HaveTheSameNamesWheneverTheyAreListed) {
+    const auto listed = [] {
+        Instance i;
+        i.isa = host_isa(), i.variant = "wide";
+        Kernel k(op_table().make("softmax"), i);
+        return faults_of(k);
+    };
+    const std::vector<std::string> once = listed();
+    EXPECT_EQ(once, listed());
+    std::set<std::string> kinds;
+    for (auto &k : fault_kinds()) kinds.insert(k.name);
+    for (auto &f : once) EXPECT_TRUE(kinds.count(kind_of(f))) << f;
+    EXPECT_EQ(std::set<std::string>(once.begin(), once.end()).size(), once.size());
+}
+
+TEST(Survivors, ABadLineIsRefused) {
+    const std::string path = testing::TempDir() + "survivors.txt";
+    std::ofstream(path) << "# comment\nrelu/x dropped-tail: loop y -- it has none\n\n";
+    EXPECT_EQ(read_survivors(path), (std::map<std::string, std::string>{{"relu/x dropped-tail: loop y", "it has none"}}));
+    std::ofstream(path) << "relu dropped-tail\n";
+    EXPECT_THROW(read_survivors(path), IoError);
+    EXPECT_THROW(read_survivors(path + ".none"), IoError);
+}
+
+}  // namespace
+}  // namespace halyard::check

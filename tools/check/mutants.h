@@ -1,0 +1,46 @@
+// Mutants: kernels with one planted fault each (dsl/mutate.h), and which checks find it. What the checks are worth, as a number.
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/check/check.h"
+
+namespace halyard::check {
+
+struct Mutant {
+    enum Fate {
+        caught,
+        survived,
+        same_code,  // the compiler made the same code of it: no fault
+        refused,    // it can't be compiled
+    };
+    std::string op, variant, fault;
+    Fate fate = survived;
+    std::vector<std::string> caught_by;  // names of all_checks(), or "crash", "hang"
+    std::string said;                    // the first failure, the compiler's words, or why a known survivor survives
+    std::string kind() const;
+    std::string text() const { return op + (variant.empty() ? "" : "/" + variant) + " " + fault; }
+};
+const char *name_of(Mutant::Fate fate);
+
+struct MutantOptions {
+    std::vector<std::string> ops;
+    int per_op = 2;  // faults to plant in each op
+    unsigned seed = 1;
+    int at_once = 2;  // processes
+    Isa isa = Isa::baseline;
+    double seconds = 120;                                                            // of processor time, compilation included; then it hangs
+    std::vector<std::string> only;                                                   // Mutant::text()s, instead of a choice
+    std::function<void(size_t, size_t, const std::string &doing)> on_progress = {};  // of how many
+};
+
+// Plants faults into kernels of the ops' first dtypes, as many of each kind as can be, and runs the checks that see those kernels on each in a
+// child process of its own. The same options choose the same faults. Composite ops have no kernels and give none.
+std::vector<Mutant> try_mutants(const MutantOptions &o);
+
+// Lines "op/variant kind: place -- why it can't be seen"; # begins a comment. Throws IoError with the line that is something else.
+std::map<std::string, std::string> read_survivors(const std::string &path);
+
+}  // namespace halyard::check

@@ -1,0 +1,118 @@
+// halyard check --mutants: how many planted faults the checks find.
+#include "tools/halyard/mutants.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "dsl/mutate.h"
+#include "primitives/library.h"
+#include "tools/check/mutants.h"
+
+namespace halyard::command {
+namespace {
+namespace fs = std::filesystem;
+using check::Mutant;
+
+std::map<std::string, std::string> known_survivors() {  // where the installed command has them too
+    return check::read_survivors(fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "share/halyard/survivors.txt");
+}
+
+void show_progress(size_t done, size_t all, const std::string &doing) {
+    if (!isatty(STDERR_FILENO)) return;
+    constexpr size_t width = 30;
+    const size_t full = width * done / all;
+    std::fprintf(stderr, "\r\033[K[%s%s] %zu/%zu %.90s", std::string(full, '=').c_str(), std::string(width - full, ' ').c_str(), done, all, doing.c_str());
+    if (done == all) std::fprintf(stderr, "\r\033[K");
+}
+
+struct Tally {
+    int planted = 0, caught = 0;
+    std::map<std::string, int> by;  // check -> how many it finds, whatever the others do
+};
+
+void print_row(const std::string &name, const Tally &t, const std::vector<std::string> &checks) {
+    std::printf("%-18s %7d %7d %6.1f%%", name.c_str(), t.planted, t.caught, t.planted ? 100.0 * t.caught / t.planted : 0);
+    for (auto &c : checks) {
+        const auto it = t.by.find(c);
+        std::printf(" %*s", (int)std::max<size_t>(c.size(), 5), it == t.by.end() ? "-" : std::to_string(it->second).c_str());
+    }
+    std::printf("\n");
+}
+
+// Each kind of fault: planted, caught, and how many each check would find alone.
+void print_table(const std::vector<Mutant> &mutants) {
+    std::map<std::string, Tally> kinds;
+    Tally all;
+    std::vector<std::string> checks;
+    const auto has = [&](const std::string &c) { return std::find(checks.begin(), checks.end(), c) != checks.end(); };
+    std::vector<std::string> order;
+    for (auto &[name, check] : check::all_checks) order.push_back(name);
+    order.insert(order.end(), {"crash", "hang"});
+    for (auto &c : order)
+        for (auto &m : mutants)
+            if (!has(c) && std::find(m.caught_by.begin(), m.caught_by.end(), c) != m.caught_by.end()) checks.push_back(c);
+    for (auto &m : mutants) {
+        if (m.fate != Mutant::caught && m.fate != Mutant::survived) continue;
+        for (Tally *t : {&kinds[m.kind()], &all}) {
+            t->planted++, t->caught += m.fate == Mutant::caught;
+            for (auto &c : m.caught_by) t->by[c]++;
+        }
+    }
+    std::printf("%-18s %7s %7s %7s", "fault", "planted", "caught", "share");
+    for (auto &c : checks) std::printf(" %5s", c.c_str());
+    std::printf("\n");
+    for (auto &kind : fault_kinds())
+        if (kinds.count(kind.name)) print_row(kind.name, kinds[kind.name], checks);
+    print_row("all", all, checks);
+}
+
+void save(const std::string &path, const MutantArguments &a, Isa isa, const std::vector<Mutant> &mutants) {
+    nlohmann::ordered_json list = nlohmann::json::array();
+    for (auto &m : mutants)
+        list.push_back({{"op", m.op},
+                        {"variant", m.variant},
+                        {"kind", m.kind()},
+                        {"fault", m.fault},
+                        {"fate", name_of(m.fate)},
+                        {"caught_by", m.caught_by},
+                        {"said", m.said}});
+    std::ofstream file(path);
+    file << nlohmann::ordered_json{{"isa", name_of(isa)}, {"seed", a.seed}, {"per_op", a.per_op}, {"mutants", list}}.dump(1) << std::endl;
+    if (!file) throw IoError(path, "can't be written");
+}
+
+}  // namespace
+
+int check_mutants(const std::vector<std::string> &ops, const MutantArguments &a, Isa isa) {
+    check::MutantOptions o;
+    o.ops = ops, o.per_op = a.per_op, o.seed = a.seed, o.at_once = a.at_once, o.only = a.only, o.isa = isa, o.on_progress = show_progress;
+    std::map<std::string, std::string> known = known_survivors();
+    std::vector<Mutant> mutants = check::try_mutants(o);
+    int unknown = 0, planted = 0, caught = 0, same = 0, refused = 0;
+    for (auto &m : mutants) {
+        planted += m.fate == Mutant::caught || m.fate == Mutant::survived, caught += m.fate == Mutant::caught;
+        same += m.fate == Mutant::same_code, refused += m.fate == Mutant::refused;
+        if (!a.only.empty()) std::printf("%s: %s %s\n", m.text().c_str(), name_of(m.fate), m.said.c_str());
+        if (m.fate != Mutant::survived) continue;
+        const auto it = known.find(m.text());
+        if (it != known.end()) m.said = it->second;
+        else unknown++;
+        std::printf("survived: %s\n", m.text().c_str());
+        std::printf("    %s\n", it == known.end() ? ("nobody knows why; again: halyard check --mutant \"" + m.text() + "\"").c_str() : it->second.c_str());
+    }
+    if (a.only.empty()) print_table(mutants);
+    std::set<std::string> tried;
+    for (auto &m : mutants) tried.insert(m.op);
+    std::printf(
+        "%zu ops on %s: %d faults planted, %d caught, %d survived, %d of them not known; not counted: %d of the same code, %d refused by the compiler\n",
+        tried.size(), name_of(isa), planted, caught, planted - caught, unknown, same, refused);
+    if (!a.json.empty()) save(a.json, a, isa, mutants);
+    return unknown ? 1 : 0;
+}
+
+}  // namespace halyard::command
