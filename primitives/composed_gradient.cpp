@@ -74,6 +74,8 @@ const ComposedGradient *composed_gradient(const std::string &op, const std::stri
     static const std::vector<ComposedGradient> all = {
         {"add", "a", {"dy"}, pass},
         {"add", "b", {"dy"}, pass},
+        {"addcdiv", "x", {"dy"}, pass},
+        {"addcmul", "x", {"dy"}, pass},
         {"cast", "x", {"dy"}, pass},
         {"copy", "x", {"dy"}, pass},
         {"matmul", "a", {"b", "dc"}, matmul_in_a},
