@@ -99,7 +99,7 @@ struct ReduceNorm : Reduction {
     bool squares;
     explicit ReduceNorm(bool squares) : Reduction(squares ? "reduce_l2" : "reduce_l1", ""), squares(squares) {
         doc = squares ? "y = sqrt(sum of x^2 over axis)" : "y = sum of |x| over axis";
-        contract = {Contract::elementwise, 8};
+        contract = {Contract::elementwise, 16};
     }
     Expr start() const override { return 0_r; }
     Expr load(const Expr &x) const override { return squares ? x * x : abs(x); }
@@ -107,9 +107,9 @@ struct ReduceNorm : Reduction {
     Expr finish(const Expr &a) const override { return squares ? sqrt(a) : a; }
     void reference(Problem &p) const override {
         each(p, [&](int64_t a, int64_t c, auto elements) {
-            double sum = 0;
+            long double sum = 0;  // of terms that never cancel: a double's own error would show beside f64's
             elements([&](double v) { sum += squares ? v * v : std::fabs(v); });
-            p("y")(a, c) = squares ? std::sqrt(sum) : sum;
+            p("y")(a, c) = (double)(squares ? std::sqrt(sum) : sum);
         });
     }
 };

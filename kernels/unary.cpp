@@ -166,7 +166,7 @@ void add_activations(OpTable &ops) {
     add_unary(ops, {.name = "selu", .doc = "y = 1.0507 x where x > 0, else 1.0507 * 1.67326 (e^x - 1)", .ulps = 4,
                     .fn = [](Expr x) -> Expr { return select(x > 0_r, math::number(selu_scale) * x, math::number(selu_scale * selu_alpha) * math::expm1(x)); },
                     .reference = [](double x) { return x > 0 ? selu_scale * x : selu_scale * selu_alpha * std::expm1(x); },
-                    .saves = "x", .dfn = [](Expr x, Expr dy) -> Expr { return select(x > 0_r, math::number(selu_scale) * dy, dy * (math::number(selu_scale * selu_alpha) * exp(x))); },
+                    .saves = "x", .dfn = [](Expr x, Expr dy) -> Expr { return select(x > 0_r, math::number(selu_scale) * dy, dy * strict_float(math::number(selu_scale * selu_alpha) * exp(x))); },
                     .dreference = [](double x, double dy) { return x > 0 ? selu_scale * dy : dy * (selu_scale * selu_alpha * std::exp(x)); }, .alias = "SeLU"});
     add_unary(ops, {.name = "gelu", .doc = "y = x P(N(0,1) < x)", .ulps = 4,
                     .fn = [](Expr x) { return math::gelu(x); }, .reference = [](double x) { return at_limit(x, 0.5 * x * std::erfc(-x * M_SQRT1_2)); },
