@@ -6,6 +6,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "primitives/indexing.h"
+
 namespace halyard {
 namespace {
 
@@ -153,7 +155,7 @@ Composition composition_of(const std::string &op) {
         {"dropout", dropout},
     };
     const auto it = all.find(op);
-    return it == all.end() ? nullptr : it->second;
+    return it == all.end() ? indexing_composition(op) : it->second;
 }
 
 }  // namespace halyard
