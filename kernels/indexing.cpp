@@ -10,6 +10,8 @@ int64_t wrapped(int64_t axis, int rank) { return axis < 0 ? axis + rank : axis; 
 struct GatherAxis : Composite {
     GatherAxis() : Composite("gather", "x[*] indices:i32[*] -> y[*]", "y = x's elements at indices along axis; negative ones count from the end") {
         at_call("axis", AttrKind::integer, "0");
+        let("indices_end", "d0");
+        samples = {"d0=2 d1=3 d2=5", "d0=2 d1=3 d2=5 axis=1", "d0=2 d1=3 d2=5 axis=-1"};
     }
     void reference(Problem &p) const override {
         const Shape x = p("x").shape, at = p("indices").shape;
@@ -33,6 +35,8 @@ struct GatherAxis : Composite {
 struct IndexSelect : Composite {
     IndexSelect() : Composite("index_select", "x[*] index:i32[m] -> y[*]", "y = x's elements at index along axis; negative ones count from the end") {
         at_call("axis", AttrKind::integer, "0");
+        let("index_end", "d0");
+        samples = {"d0=2 d1=3 d2=5 m=4", "d0=2 d1=3 d2=5 m=7 axis=-2"};
     }
     void reference(Problem &p) const override {
         const Shape x = p("x").shape;
@@ -48,7 +52,10 @@ struct IndexSelect : Composite {
 };
 
 struct Embedding : Composite {
-    Embedding() : Composite("embedding", "indices:i32[*] weight[v,d] -> y[*]", "y = weight's rows at indices; negative ones count from the end") {}
+    Embedding() : Composite("embedding", "indices:i32[*] weight[v,d] -> y[*]", "y = weight's rows at indices; negative ones count from the end") {
+        let("indices_end", "v");
+        samples = {"d0=2 d1=3 d2=5 v=7 d=4", "d0=1 d1=1 d2=1 v=1 d=1"};
+    }
     void reference(Problem &p) const override {
         Shape s = p("indices").shape;
         s.push_back(p["d"]);
@@ -140,7 +147,7 @@ struct Pad : Composite {
         attrs.push_back({"mode", AttrKind::choice, "constant", {"constant", "reflect", "replicate", "circular"}, {}, true});
         at_call("value", AttrKind::real, "0");
         samples = {"d0=2 d1=3 d2=5 padding=1,2", "d0=2 d1=3 d2=5 padding=2,4,1,0 mode=reflect", "d0=2 d1=3 d2=5 padding=0,3,2,1 mode=replicate",
-                   "d0=2 d1=3 d2=5 padding=5,1 mode=circular", "d0=2 d1=3 d2=5 padding=1,0,0,2,1,1 value=2.5"};
+                   "d0=2 d1=3 d2=5 padding=5,1 mode=circular", "d0=2 d1=3 d2=5 padding=1,0,0,2,1,1 value=1"};
     }
     void reference(Problem &p) const override {
         const Array x = p("x");

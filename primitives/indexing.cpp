@@ -30,6 +30,13 @@ Tensor take(const Tensor &x, int axis, const Places &places, double fill = 0) {
     return take(x, axis, Tensor::from(places, {(int64_t)places.size()}), {(int64_t)places.size()}, fill);
 }
 
+Places no_places(const std::string &op, int64_t extent, int64_t times = 1) {
+    int64_t n = 0;
+    if (__builtin_mul_overflow(extent, times, &n) || n > INT32_MAX)
+        throw ShapeError(op, std::to_string(extent) + " elements " + std::to_string(times) + " times, the limit is " + std::to_string(INT32_MAX));
+    return Places((size_t)n);
+}
+
 // `indices` as places of an axis of n. Throws ShapeError for one outside of [-n, n).
 Tensor places_of(const std::string &op, const Tensor &indices, int64_t n) {
     Places at = indices.to_vector<int32_t>();
@@ -93,7 +100,7 @@ Result tile(Tensors in, const Attrs &a) {
         const int64_t times = multiples[(size_t)d];
         if (times < 0) throw AttrError("tile", "multiple " + std::to_string(d) + " is " + std::to_string(times) + ", expected 0 or more");
         if (times == 1) continue;
-        Places at((size_t)(times * y.shape()[d]));
+        Places at = no_places("tile", y.shape()[d], times);
         for (size_t k = 0; k < at.size(); k++) at[k] = (int32_t)((int64_t)k % y.shape()[d]);
         y = take(y, d, at);
     }
@@ -104,7 +111,7 @@ Result repeat_interleave(Tensors in, const Attrs &a) {
     const int axis = normal_axis("repeat_interleave", integer(a, "axis"), in[0].rank());
     const int64_t repeats = integer(a, "repeats");
     if (repeats < 0) throw AttrError("repeat_interleave", "repeats is " + std::to_string(repeats) + ", expected 0 or more");
-    Places at((size_t)(repeats * in[0].shape()[axis]));
+    Places at = no_places("repeat_interleave", in[0].shape()[axis], repeats);
     for (size_t k = 0; k < at.size(); k++) at[k] = (int32_t)((int64_t)k / repeats);
     return {take(in[0], axis, at)};
 }
@@ -115,9 +122,11 @@ enum PadMode { constant, reflect, replicate, circular };
 Places padded_places(int64_t n, int64_t before, int64_t after, PadMode mode) {
     const int64_t most = mode == reflect ? n - 1 : mode == circular ? n : INT32_MAX;
     for (int64_t p : {before, after})
-        if (mode != constant && (p > most || n == 0))
+        if (p > INT32_MAX || (mode != constant && (p > most || n == 0)))
             throw AttrError("pad", "padding is " + std::to_string(p) + ", expected at most " + std::to_string(most) + " for an extent of " + std::to_string(n));
-    Places at;
+    int64_t wanted = 0;
+    if (__builtin_add_overflow(n + before, after, &wanted)) wanted = INT64_MAX;
+    Places at = no_places("pad", wanted);
     for (int64_t i = -before; i < n + after; i++) {
         const bool inside = i >= 0 && i < n;
         int64_t from = i;
@@ -125,7 +134,7 @@ Places padded_places(int64_t n, int64_t before, int64_t after, PadMode mode) {
         if (!inside && mode == reflect) from = i < 0 ? -i : 2 * (n - 1) - i;
         if (!inside && mode == replicate) from = i < 0 ? 0 : n - 1;
         if (!inside && mode == circular) from = i < 0 ? i + n : i - n;
-        at.push_back((int32_t)from);
+        at[(size_t)(i + before)] = (int32_t)from;
     }
     return at;
 }

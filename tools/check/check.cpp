@@ -199,7 +199,10 @@ Report check_op(const std::string &name, const Options &o) {
     r.op = name;
     const OpPtr op = op_table().make(name);
     if (!op) throw DispatchError(name, "no such op");
-    if (op->form == Form::composite) return r.skip("composite: its parts are checked, and tests/primitives checks the whole"), r;
+    if (op->form == Form::composite) {
+        check_composite(*op, o, r);
+        return r;
+    }
     if (isas_of(*op, o).empty()) return r.fail("has no kernel that this CPU can run"), r;
     using Check = void (*)(const Op &, const Options &, Report &);
     for (Check check : {check_reference, check_views, check_zero_sizes, check_refusals, check_specials, check_threads, check_exact, check_gradients,

@@ -45,6 +45,8 @@ void check_adjoints(const Op &op, const Options &o, Report &r);    // gradient o
 void check_device(const Op &op, const Options &o, Report &r);      // OpenCL, where a device answers and the op has a GPU schedule
 void check_fuzz(const Op &op, const Options &o, Report &r);        // random calls (tools/check/fuzz.h)
 
+void check_composite(const Op &op, const Options &o, Report &r);  // of an op without a kernel: the primitive against the reference
+
 std::vector<Isa> isas_of(const Op &op, const Options &o);
 
 }  // namespace halyard::check
