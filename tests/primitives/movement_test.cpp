@@ -41,5 +41,22 @@ TEST(Indexing, Gradients) {
     check([](const Tensor &t) { return F::embedding(places({1, 1, 0}), t); });
 }
 
+TEST(Scan, Gradients) {
+    const Tensor x = numbers({3, 21});
+    for (const bool exclusive : {false, true})
+        for (const bool reverse : {false, true})
+            gradient_check([&](const std::vector<Tensor> &in) { return ops::CumSum(exclusive, reverse)(in[0], 0); }, {x});
+}
+
+TEST(Norm, Gradients) {
+    const Tensor x = numbers({3, 4, 5});
+    gradient_check([](const std::vector<Tensor> &in) { return F::reduce_l1(in[0], {0, 2}); }, {x});
+    gradient_check([](const std::vector<Tensor> &in) { return F::reduce_l2(in[0], {1}, true); }, {x});
+    Tape tape;
+    const Tensor zero = Tensor::zeros({2, 3});
+    tape.watch(zero);
+    EXPECT_EQ(tape.gradient(F::reduce_l2(zero, {1}), {zero})[0].to_vector<float>(), std::vector<float>(6, 0));
+}
+
 }  // namespace
 }  // namespace halyard
