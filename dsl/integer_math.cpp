@@ -35,12 +35,27 @@ Expr power(const Expr &a, const Expr &b) {  // by squaring, in the unsigned type
     return Internal::common_subexpression_elimination(cast(a.type(), a.type().is_uint() ? y : select(b < make_const(b.type(), 0), reciprocal, y)));
 }
 
+// By a count outside of [0, bits) as if one by one: zeros come in, on the right of a shift to the right copies of the sign.
+Expr shifted(const Expr &a, const Expr &b, bool left) {
+    const Type u = a.type().with_code(Type::UInt);
+    const Expr zero = make_const(b.type(), 0), last = make_const(b.type(), a.type().bits() - 1);
+    const Expr outside = b < zero || b > last, count = cast(u, clamp(b, zero, last));
+    if (left) return select(outside, make_const(a.type(), 0), cast(a.type(), cast(u, a) << count));
+    return select(outside && a.type().is_uint(), make_const(a.type(), 0), a >> select(outside, cast(u, last), count));
+}
+
 }  // namespace
 
 Expr integer_function(const std::string &name, const std::vector<Expr> &args) {
     if (name == "floor_div") return quotient(args[0], args[1]);
     if (name == "floor_mod") return remainder(args[0], args[1]);
     if (name == "pow") return power(args[0], args[1]);
+    if (name == "bitwise_and") return args[0] & args[1];
+    if (name == "bitwise_or") return args[0] | args[1];
+    if (name == "bitwise_xor") return args[0] ^ args[1];
+    if (name == "bitwise_not") return ~args[0];
+    if (name == "left_shift") return shifted(args[0], args[1], true);
+    if (name == "right_shift") return shifted(args[0], args[1], false);
     return Expr();
 }
 

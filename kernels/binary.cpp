@@ -5,6 +5,7 @@ namespace halyard {
 namespace {
 
 const std::vector<std::string> numbers = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8"};
+const std::vector<std::string> integers = {"i64", "i32", "i8", "u8"};
 const std::vector<std::string> all_types = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
 
 // The larger side gets the whole gradient; a tie gives each side half, as MindSpore does. A NaN belongs to no side.
@@ -186,8 +187,37 @@ void add_comparisons(OpTable &ops) {
         "logical_and", "y = a and b; what isn't 0 is true", [](Expr a, Expr b) { return a != 0_r && b != 0_r; },
         [](double a, double b) -> double { return a != 0 && b != 0; });
     line(
+        "logical_xor", "y = one of a and b, not both; what isn't 0 is true", [](Expr a, Expr b) { return (a != 0_r) != (b != 0_r); },
+        [](double a, double b) -> double { return (a != 0) != (b != 0); });
+    line(
         "logical_or", "y = a or b; what isn't 0 is true", [](Expr a, Expr b) { return a != 0_r || b != 0_r; },
         [](double a, double b) -> double { return a != 0 || b != 0; });
+}
+
+int64_t left_shift(int64_t a, int64_t b) { return b < 0 || b > 63 ? 0 : (int64_t)((uint64_t)a << b); }
+int64_t right_shift(int64_t a, int64_t b) { return b < 0 || b > 63 ? (a < 0 ? -1 : 0) : a >> b; }
+
+// Of integers only.
+void add_bits(OpTable &ops) {
+    auto line = [&](const char *name, const char *doc, Expr (*fn)(Expr, Expr), int64_t (*reference)(int64_t, int64_t), const char *functional = "") {
+        add_binary(ops, {.name = name, .doc = doc, .ulps = 0, .fn = fn, .reference = nullptr, .integer_reference = reference, .functional = functional,
+                         .dtypes = integers});
+    };
+    line(
+        "bitwise_and", "y = the bits set in both a and b", [](Expr a, Expr b) { return math::call("bitwise_and", {a, b}); },
+        [](int64_t a, int64_t b) { return a & b; });
+    line(
+        "bitwise_or", "y = the bits set in a or b", [](Expr a, Expr b) { return math::call("bitwise_or", {a, b}); },
+        [](int64_t a, int64_t b) { return a | b; });
+    line(
+        "bitwise_xor", "y = the bits set in one of a and b", [](Expr a, Expr b) { return math::call("bitwise_xor", {a, b}); },
+        [](int64_t a, int64_t b) { return a ^ b; });
+    line(
+        "left_shift", "y = a moved b bits up; 0 where b isn't in [0, bits of a)", [](Expr a, Expr b) { return math::call("left_shift", {a, b}); },
+        left_shift, "bitwise_left_shift");
+    line(
+        "right_shift", "y = a moved b bits down, with copies of its sign; only these where b isn't in [0, bits of a)",
+        [](Expr a, Expr b) { return math::call("right_shift", {a, b}); }, right_shift, "bitwise_right_shift");
 }
 
 }  // namespace
@@ -195,6 +225,7 @@ void add_comparisons(OpTable &ops) {
 HALYARD_OPS {
     add_arithmetic(ops);
     add_comparisons(ops);
+    add_bits(ops);
 }
 
 }  // namespace halyard

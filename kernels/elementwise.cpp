@@ -107,17 +107,20 @@ std::vector<std::string> floats_of(const std::vector<std::string> &dtypes) {
     return floats;
 }
 
+double wrapped(int64_t v, DType t) { return t == DType::i8 ? (int8_t)v : t == DType::u8 ? (uint8_t)v : t == DType::i32 ? (int32_t)v : (double)v; }
+
 struct Unary : Elementwise {
     UnaryLine line;
     Func x = input("x"), y = output("y");
     explicit Unary(const UnaryLine &l) : Elementwise(l.name, l.to_bool ? "x[*] -> y:bool[*]" : "x[*] -> y[*]"), line(l) {
-        doc = l.doc, alias = l.alias, dtypes = l.dtypes, gpu = !l.to_bool;
+        doc = l.doc, alias = l.alias, dtypes = l.dtypes, gpu = !l.to_bool && l.reference;
         contract = {Contract::elementwise, l.ulps};
         if (l.ulps <= 0.5) task_elements = cheap_task;
     }
     void algorithm() override { y(Halide::_) = line.fn(x(Halide::_)); }
     void reference(Problem &p) const override {
-        each(p, [&](const double *in, double *o) { o[0] = line.reference(in[0]); });
+        const bool whole = is_integer(p.dtype) && line.integer_reference;
+        each(p, [&](const double *in, double *o) { o[0] = whole ? wrapped(line.integer_reference((int64_t)in[0]), p.dtype) : line.reference(in[0]); });
     }
 };
 
@@ -137,35 +140,77 @@ struct UnaryDx : Elementwise {
     }
 };
 
-struct Scaled : Elementwise {
-    ScaledLine line;
-    Func x = input("x"), y = output("y");
-    Expr alpha = scalar(line.scalar, line.value);
-    explicit Scaled(const ScaledLine &l) : Elementwise(l.name, "x[*] -> y[*]"), line(l) {
-        doc = l.doc, alias = l.alias, gpu = true;
-        contract = {Contract::elementwise, l.ulps};
+// "x[*] weight[*] -> y[*]"
+std::string formula_signature(const std::vector<std::string> &inputs, const std::string &output) {
+    std::string s;
+    for (auto &n : inputs) s += n + "[*] ";
+    return s + "-> " + output + "[*]";
+}
+
+struct FormulaBase : Elementwise {
+    FormulaLine line;
+    Exprs s;
+    FormulaBase(const std::string &name, const std::string &signature, const FormulaLine &l) : Elementwise(name, signature), line(l) {
+        for (auto &[scalar_name, value] : l.scalars) s.push_back(scalar(scalar_name, value));
+        for (auto &t : sig.inputs) input(t.name);
     }
-    void algorithm() override { y(Halide::_) = line.fn(x(Halide::_), alpha); }
-    void reference(Problem &p) const override {
-        each(p, [&](const double *in, double *o) { o[0] = line.reference(in[0], p.real(line.scalar)); });
+    std::vector<double> numbers_of(const Problem &p) const {
+        std::vector<double> all;
+        for (auto &[scalar_name, value] : line.scalars) all.push_back(p.real(scalar_name));
+        return all;
     }
 };
 
-struct ScaledDx : Elementwise {
-    ScaledLine line;
-    Func x = input("x"), dy = input("dy"), dx = output("dx");
-    Expr alpha = scalar(line.scalar, line.value);
-    explicit ScaledDx(const ScaledLine &l) : Elementwise(l.name + "_dx", "x[*] dy[*] -> dx[*]"), line(l) {
+struct Formula : FormulaBase {
+    Func y = output("y");
+    explicit Formula(const FormulaLine &l) : FormulaBase(l.name, formula_signature(l.inputs, "y"), l) {
+        doc = l.doc, alias = l.alias, functional = l.functional, gpu = l.gpu;
+        contract = {l.magnitude ? Contract::products : Contract::elementwise, l.ulps};
+    }
+    void algorithm() override {
+        Exprs x;
+        for (const Func &f : in) x.push_back(f(Halide::_));
+        y(Halide::_) = line.fn(x, s);
+    }
+    void reference(Problem &p) const override {
+        const std::vector<double> numbers = numbers_of(p);
+        each(p, [&](const double *x, double *o) { o[0] = line.reference(x, numbers.data()); });
+        if (!line.magnitude) return;
+        Array sizes = p("y");  // each() fills the outputs
+        std::swap(p("y"), sizes);
+        each(p, [&](const double *x, double *o) { o[0] = line.magnitude(x, numbers.data()); });
+        std::swap(p("y"), sizes);
+        p.magnitude["y"] = sizes;
+    }
+};
+
+struct FormulaSlope : FormulaBase {
+    FormulaLine::Slope slope;
+    Func d = output("d" + slope.input);
+    FormulaSlope(const FormulaLine &l, const FormulaLine::Slope &which)
+        : FormulaBase(l.name + "_d" + which.input, formula_signature(with_dy(which.saves), "d" + which.input), l), slope(which) {
         internal = true;
-        contract = {Contract::elementwise, l.dulps};
+        contract = {Contract::elementwise, which.ulps};
     }
-    void algorithm() override { dx(Halide::_) = line.dfn(x(Halide::_), alpha, dy(Halide::_)); }
+    static std::vector<std::string> with_dy(std::vector<std::string> saves) {
+        saves.push_back("dy");
+        return saves;
+    }
+    size_t place(size_t saved) const { return (size_t)(std::find(line.inputs.begin(), line.inputs.end(), slope.saves[saved]) - line.inputs.begin()); }
+    void algorithm() override {
+        Exprs x(line.inputs.size());
+        for (size_t k = 0; k < slope.saves.size(); k++) x[place(k)] = in[k](Halide::_);
+        d(Halide::_) = slope.fn(x, s, in.back()(Halide::_));
+    }
     void reference(Problem &p) const override {
-        each(p, [&](const double *in, double *o) { o[0] = line.dreference(in[0], p.real(line.scalar), in[1]); });
+        const std::vector<double> numbers = numbers_of(p);
+        std::vector<double> x(line.inputs.size());
+        each(p, [&](const double *given, double *o) {
+            for (size_t k = 0; k < slope.saves.size(); k++) x[place(k)] = given[k];
+            o[0] = slope.reference(x.data(), numbers.data(), given[slope.saves.size()]);
+        });
     }
 };
-
-double wrapped(int64_t v, DType t) { return t == DType::i8 ? (int8_t)v : t == DType::u8 ? (uint8_t)v : t == DType::i32 ? (int32_t)v : (double)v; }
 
 struct Binary : Elementwise {
     BinaryLine line;
@@ -223,9 +268,9 @@ void add_unary(OpTable &ops, const UnaryLine &line) {
     if (line.saves != "none") ops.add<UnaryDx>(line);
 }
 
-void add_scaled(OpTable &ops, const ScaledLine &line) {
-    ops.add<Scaled>(line);
-    ops.add<ScaledDx>(line);
+void add_formula(OpTable &ops, const FormulaLine &line) {
+    ops.add<Formula>(line);
+    for (auto &slope : line.slopes) ops.add<FormulaSlope>(line, slope);
 }
 
 void add_binary(OpTable &ops, const BinaryLine &line) {

@@ -39,24 +39,34 @@ struct UnaryLine {
     Contract::Measure dmeasure = Contract::elementwise;  // normwise where the gradient has a zero crossing that cancels
     std::string alias = "";
     std::vector<std::string> dtypes = {"f32", "f16", "bf16", "f64"};
-    bool to_bool = false;  // the result is a bool
+    bool to_bool = false;                            // the result is a bool
+    int64_t (*integer_reference)(int64_t) = nullptr;  // where integers aren't just real numbers; wraps
 };
 void add_unary(OpTable &ops, const UnaryLine &line);  // the op and, if it has one, its gradient
 
-// The same with a number that is known at run time: y = fn(x, alpha), dx = dfn(x, alpha, dy).
-struct ScaledLine {
+// Any number of tensors x and of run-time numbers s: y = fn(x, s), and for the inputs that have one a gradient.
+using Exprs = std::vector<Expr>;
+struct FormulaLine {
+    struct Slope {
+        std::string input;               // "x": the op NAME_dx
+        std::vector<std::string> saves;  // the inputs it needs beside dy; the places of the others in x are empty
+        Expr (*fn)(const Exprs &x, const Exprs &s, const Expr &dy);
+        double (*reference)(const double *x, const double *s, double dy);
+        double ulps = 4;
+    };
     std::string name, doc;
+    std::vector<std::string> inputs;
+    std::vector<std::pair<std::string, double>> scalars = {};  // with their defaults
     double ulps;
-    std::string scalar;
-    double value;  // the scalar's default
-    Expr (*fn)(Expr x, Expr alpha);
-    double (*reference)(double x, double alpha);
-    Expr (*dfn)(Expr x, Expr alpha, Expr dy);
-    double (*dreference)(double x, double alpha, double dy);
-    double dulps = 4;
-    std::string alias = "";
+    Expr (*fn)(const Exprs &x, const Exprs &s);
+    double (*reference)(const double *x, const double *s);
+    std::vector<Slope> slopes = {};
+    // Where terms cancel: how large they were. Then ulps count against that (Contract::products).
+    double (*magnitude)(const double *x, const double *s) = nullptr;
+    std::string alias = "", functional = "";
+    bool gpu = false;
 };
-void add_scaled(OpTable &ops, const ScaledLine &line);
+void add_formula(OpTable &ops, const FormulaLine &line);
 
 struct BinaryLine {
     std::string name, doc;

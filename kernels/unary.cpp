@@ -31,6 +31,7 @@ double gelu_slope(double x) {
 }
 Expr logistic_slope(const Expr &h, const Expr &z, const Expr &dz) { return math::sigmoid(z) * (1_r + h * dz * math::sigmoid(math::negative(z))); }
 double logistic_slope(double h, double z, double dz) { return sigmoid(z) * (1 + h * dz * sigmoid(-z)); }
+constexpr double selu_scale = 1.0507009873554804934193349852946, selu_alpha = 1.6732632423543772848170429916717;  // Klambauer et al. 2017
 constexpr double tanh_a = 1.5957691216057308, tanh_b = tanh_a * 0.044715;  // tanh_a = 2 sqrt(2/pi)
 Expr gelu_tanh_slope(const Expr &x) {
     const Expr h = held(x), h2 = h * h;
@@ -69,6 +70,13 @@ void add_rounding(OpTable &ops) {
                     .fn = [](Expr x) { return math::call("round", {x}); }, .reference = [](double x) { return std::nearbyint(x); }});
     add_unary(ops, {.name = "trunc", .doc = "y = x rounded toward 0", .ulps = 0,
                     .fn = [](Expr x) { return math::call("trunc", {x}); }, .reference = [](double x) { return std::trunc(x); }});
+}
+
+// Of integers only.
+void add_bits(OpTable &ops) {
+    add_unary(ops, {.name = "bitwise_not", .doc = "y = the bits not set in x", .ulps = 0,
+                    .fn = [](Expr x) { return math::call("bitwise_not", {x}); }, .reference = nullptr, .dtypes = {"i64", "i32", "i8", "u8"},
+                    .integer_reference = [](int64_t x) { return ~x; }});
 }
 
 void add_powers(OpTable &ops) {
@@ -155,15 +163,11 @@ void add_activations(OpTable &ops) {
                     .fn = [](Expr x) { return clip(x, 0, 6); }, .reference = [](double x) { return clip(x, 0, 6); },
                     .saves = "x", .dfn = [](Expr x, Expr dy) -> Expr { return select(x > 0_r && x <= 6_r, dy, 0_r); },
                     .dreference = [](double x, double dy) { return x > 0 && x <= 6 ? dy : 0; }, .dulps = 0, .alias = "ReLU6"});
-    add_scaled(ops, {.name = "leaky_relu", .doc = "y = x where x > 0, else alpha x", .ulps = 1, .scalar = "alpha", .value = 0.2,
-                     .fn = [](Expr x, Expr alpha) -> Expr { return select(x > 0_r, x, alpha * x); }, .reference = [](double x, double alpha) { return x > 0 ? x : alpha * x; },
-                     .dfn = [](Expr x, Expr alpha, Expr dy) -> Expr { return select(x > 0_r, dy, alpha * dy); },
-                     .dreference = [](double x, double alpha, double dy) { return x > 0 ? dy : alpha * dy; }, .dulps = 1, .alias = "LeakyReLU"});
-    add_scaled(ops, {.name = "elu", .doc = "y = x where x > 0, else alpha (e^x - 1)", .ulps = 3, .scalar = "alpha", .value = 1.0,
-                     .fn = [](Expr x, Expr alpha) -> Expr { return select(x > 0_r, x, alpha * math::expm1(x)); },
-                     .reference = [](double x, double alpha) { return x > 0 ? x : alpha * std::expm1(x); },
-                     .dfn = [](Expr x, Expr alpha, Expr dy) -> Expr { return select(x > 0_r, dy, dy * alpha * exp(x)); },
-                     .dreference = [](double x, double alpha, double dy) { return x > 0 ? dy : dy * alpha * std::exp(x); }});
+    add_unary(ops, {.name = "selu", .doc = "y = 1.0507 x where x > 0, else 1.0507 * 1.67326 (e^x - 1)", .ulps = 4,
+                    .fn = [](Expr x) -> Expr { return select(x > 0_r, math::number(selu_scale) * x, math::number(selu_scale * selu_alpha) * math::expm1(x)); },
+                    .reference = [](double x) { return x > 0 ? selu_scale * x : selu_scale * selu_alpha * std::expm1(x); },
+                    .saves = "x", .dfn = [](Expr x, Expr dy) -> Expr { return select(x > 0_r, math::number(selu_scale) * dy, dy * strict_float(math::number(selu_scale * selu_alpha) * exp(x))); },
+                    .dreference = [](double x, double dy) { return x > 0 ? selu_scale * dy : dy * (selu_scale * selu_alpha * std::exp(x)); }, .alias = "SeLU"});
     add_unary(ops, {.name = "gelu", .doc = "y = x P(N(0,1) < x)", .ulps = 4,
                     .fn = [](Expr x) { return math::gelu(x); }, .reference = [](double x) { return at_limit(x, 0.5 * x * std::erfc(-x * M_SQRT1_2)); },
                     .saves = "x", .dfn = [](Expr x, Expr dy) { return dy * gelu_slope(x); }, .dreference = [](double x, double dy) { return dy * gelu_slope(x); },
@@ -230,6 +234,7 @@ void add_questions(OpTable &ops) {
 
 HALYARD_OPS {
     add_rounding(ops);
+    add_bits(ops);
     add_powers(ops);
     add_trigonometry(ops);
     add_activations(ops);

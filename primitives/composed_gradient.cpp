@@ -68,14 +68,31 @@ Tensor reduce(In in, const RegisteredOp &op, const Attrs &attrs) {
     return std::move(Primitive(forward, Attrs(forward.record, op.record, attrs)).run(in)[0]);
 }
 
+// Element i is in the sums of all that follow it: its gradient sums theirs, from the other end.
+Tensor cumsum_in_x(In in, const RegisteredOp &, const Attrs &attrs) {
+    const auto value = [&](const char *name) { return attrs.integer((size_t)attrs.find(name)); };
+    return run1("cumsum", {in[0]}, {{"axis", value("axis")}, {"exclusive", is_set(attrs, "exclusive")}, {"reverse", !is_set(attrs, "reverse")}});
+}
+
+// Norms: dx = dy sign x, and dy x / y; 0 where y is 0.
+Tensor reduce_l1_in_x(In in, const RegisteredOp &op, const Attrs &attrs) { return mul(run1("sign", {in[0]}), spread(in.subspan(1), op, attrs)); }
+Tensor reduce_l2_in_x(In in, const RegisteredOp &op, const Attrs &attrs) {
+    const Tensor zero = Tensor::scalar(0, in[1].dtype()), one = Tensor::scalar(1, in[1].dtype());
+    const Tensor length = run1("select", {run1("equal", {in[1], zero}), one, in[1]});
+    return mul(in[0], spread({{run1("div", {in[2], length})}}, op, attrs));
+}
+
 }  // namespace
 
 const ComposedGradient *composed_gradient(const std::string &op, const std::string &input) {
     static const std::vector<ComposedGradient> all = {
         {"add", "a", {"dy"}, pass},
         {"add", "b", {"dy"}, pass},
+        {"addcdiv", "x", {"dy"}, pass},
+        {"addcmul", "x", {"dy"}, pass},
         {"cast", "x", {"dy"}, pass},
         {"copy", "x", {"dy"}, pass},
+        {"cumsum", "x", {"dy"}, cumsum_in_x},
         {"matmul", "a", {"b", "dc"}, matmul_in_a},
         {"matmul", "b", {"a", "dc"}, matmul_in_b},
         {"sub", "a", {"dy"}, pass},
@@ -89,6 +106,8 @@ const ComposedGradient *composed_gradient(const std::string &op, const std::stri
         {"sign", "x", {}, none},
         {"trunc", "x", {}, none},
         {"reduce_sum", "x", {"dy"}, spread},
+        {"reduce_l1", "x", {"x", "dy"}, reduce_l1_in_x},
+        {"reduce_l2", "x", {"x", "y", "dy"}, reduce_l2_in_x},
         // second order
         {"mul_da", "a", {}, none},
         {"mul_db", "b", {}, none},

@@ -6,6 +6,9 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "primitives/indexing.h"
+#include "primitives/statistics.h"
+
 namespace halyard {
 namespace {
 
@@ -153,7 +156,9 @@ Composition composition_of(const std::string &op) {
         {"dropout", dropout},
     };
     const auto it = all.find(op);
-    return it == all.end() ? nullptr : it->second;
+    if (it != all.end()) return it->second;
+    const Composition indexing = indexing_composition(op);
+    return indexing ? indexing : statistics_composition(op);
 }
 
 }  // namespace halyard

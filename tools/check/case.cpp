@@ -98,6 +98,8 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
     bind_attributes(attrs, problem.dims);
     for (size_t k = 0; k < op.attrs.size(); k++)
         if (op.attrs[k].kind == AttrKind::real) problem.reals[op.attrs[k].name] = attrs.real(k);
+        else if (op.form == Form::composite && op.attrs[k].kind == AttrKind::ints)  // as its reference reads them: perm0, perm1, ...
+            for (size_t place = 0; place < attrs.ints(k).size(); place++) problem.dims[op.attrs[k].name + std::to_string(place)] = attrs.ints(k)[place];
     bind_derived(op, problem.dims);
     auto shape_of = [&](const TensorSpec &t) { return callers_shape(op, t, problem.dims); };
     std::mt19937 rng((uint32_t)seed);
@@ -109,7 +111,7 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
         problem.tensors[t.name] = array_of(in.back());  // as stored: both sides see the same inputs
     }
     fit_forward_outputs(op);
-    for (auto &t : op.sig.outputs) problem.tensors[t.name] = Array(shape_of(t));
+    for (auto &t : op.sig.outputs) problem.tensors[t.name] = op.form == Form::composite ? Array() : Array(shape_of(t));  // composite: its reference says
 }
 
 void Case::fit_forward_outputs(const Op &op) {

@@ -221,7 +221,10 @@ Report check_op(const std::string &name, const Options &o) {
     r.op = name;
     const OpPtr op = op_table().make(name);
     if (!op) throw DispatchError(name, "no such op");
-    if (op->form == Form::composite) return r.skip("composite: its parts are checked, and tests/primitives checks the whole"), r;
+    if (op->form == Form::composite) {
+        r.add(run_check(*op, "composite", check_composite, o));
+        return r;
+    }
     if (isas_of(*op, o).empty()) return r.fail("has no kernel that this CPU can run"), r;
     for (auto &[check, run] : all_checks) r.add(run_check(*op, check, run, o));
     return r;

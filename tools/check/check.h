@@ -56,6 +56,7 @@ void check_adjoints(const Op &op, const Options &o, Report &r);    // gradient o
 void check_device(const Op &op, const Options &o, Report &r);      // OpenCL, where a device answers and the op has a GPU schedule
 void check_legality(const Op &op, const Options &o, Report &r);    // no race, no access out of bounds, nothing read that wasn't written
 void check_fuzz(const Op &op, const Options &o, Report &r);        // random calls (tools/check/fuzz.h)
+void check_composite(const Op &op, const Options &o, Report &r);   // all there is of an op without a kernel: the primitive against the reference
 
 using Check = void (*)(const Op &, const Options &, Report &);
 extern const std::vector<std::pair<std::string, Check>> all_checks;                     // by name, in the order in which check_op() runs them

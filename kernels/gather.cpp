@@ -1,0 +1,112 @@
+// Elements along one axis by their place, and its adjoint. Every op that moves elements by a list of places stands on these two
+// (primitives/indexing.cpp): gather, embedding, pad, flip, roll, tile.
+#include <cmath>
+
+#include "dsl/op.h"
+
+namespace halyard {
+namespace {
+
+using Halide::Expr;
+
+constexpr int task_elements = 65536;
+
+// y[o,m,i] = x[o,index[m],i]; fill where the index is outside of [0, n).
+struct Gather : Op {
+    Gather() : Op("gather_kernel", "x[o,n,i] index:i32[m] fill[] -> y[o,m,i]") {
+        internal = moves = true;
+        let("index_end", "n");
+        conditions = {"n>0"};
+        dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
+        variants = {{"runs", "i>=lanes"}, {"points", ""}};
+        samples = {"o=1 n=1 m=1 i=1", "o=2 n=3 m=5 i=7", "o=3 n=17 m=31 i=1", "o=1 n=5 m=33 i=65", "o=5 n=7 m=2 i=129", "o=1 n=1000 m=40009 i=1"};
+        bench = {"o=1 n=30522 m=4096 i=768", "o=64 n=3136 m=3136 i=1"};
+        contract = {Contract::elementwise, 0};
+    }
+    Func x = input("x"), index = input("index"), fill = input("fill"), y = output("y");
+    Var i{"i"}, m{"m"}, o{"o"};
+
+    void algorithm() override {
+        const Expr at = index(m);
+        y(i, m, o) = select(at >= 0 && at < size("n"), x(i, clamp(at, 0, size("n") - 1), o), fill());
+    }
+    void schedule(const Cpu &cpu) override {
+        Func last = store();
+        Var vec("vec"), lane("lane"), row("row"), task("task");
+        const Expr rows = max(1, task_elements / max(1, size("i")));
+        if (variant == "runs") last.split(var(0), vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane).fuse(var(1), var(2), row);
+        else
+            last.reorder(var(1), var(0), var(2))
+                .split(var(1), vec, lane, cpu.lanes, Tail::GuardWithIf)
+                .vectorize(lane)
+                .reorder(lane, var(0), vec, var(2))
+                .fuse(vec, var(2), row);
+        last.split(row, task, row, variant == "runs" ? rows : max(1, rows / cpu.lanes), Tail::GuardWithIf).parallel(task);
+    }
+    void reference(Problem &p) const override {
+        for (int64_t a = 0; a < p["o"]; a++)
+            for (int64_t b = 0; b < p["m"]; b++)
+                for (int64_t c = 0; c < p["i"]; c++) {
+                    const int64_t at = (int64_t)p("index")(b);
+                    p("y")(a, b, c) = at >= 0 && at < p["n"] ? p("x")(a, at, c) : p("fill")();
+                }
+    }
+};
+
+// dx[o,k,i] = the sum of dy[o,m,i] over the m whose index is k, in their order: the same bits with any number of threads.
+// x is there for its shape alone.
+struct GatherDx : Op {
+    GatherDx() : Op("gather_kernel_dx", "x[o,n,i] index:i32[m] dy[o,m,i] -> dx[o,n,i]") {
+        internal = true;
+        let("index_end", "n");
+        conditions = {"n>0"};
+        samples = {"o=1 n=1 m=1 i=1", "o=2 n=3 m=5 i=7", "o=3 n=17 m=31 i=1", "o=1 n=5 m=33 i=65", "o=5 n=7 m=2 i=129", "o=1 n=1000 m=4009 i=1"};
+        bench = {"o=1 n=30522 m=4096 i=768"};
+        contract = {Contract::products, 8};
+    }
+    Func x = input("x"), index = input("index"), dy = input("dy"), dx = output("dx"), sum{"sum"};
+    Var i{"i"}, k{"k"}, o{"o"};
+    RDom r;
+
+    void algorithm() override {
+        r = RDom(0, size("m"));
+        const Expr at = index(r);
+        r.where(at >= 0 && at < size("n"));
+        sum(i, k, o) = 0_r;
+        const Expr place = clamp(at, 0, size("n") - 1);
+        sum(i, place, o) = sum(i, place, o) + dy(i, r, o);
+        dx(i, k, o) = sum(i, k, o);
+    }
+    // A task has some of i to itself: nobody else adds to its sums.
+    void schedule(const Cpu &cpu) override {
+        Func last = store();
+        Var piece("piece"), ii("ii"), lane("lane"), vec("vec"), task("task");
+        last.split(var(0), piece, ii, 4 * cpu.lanes, Tail::GuardWithIf).reorder(ii, var(1), piece, var(2)).fuse(piece, var(2), task).parallel(task);
+        last.split(ii, vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane);
+        sum.compute_at(last, task).split(i, vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane);
+        sum.update().split(i, vec, lane, cpu.lanes, Tail::GuardWithIf).reorder(lane, vec, r, o).vectorize(lane);
+    }
+    void reference(Problem &p) const override {
+        Array &size = p.magnitude["dx"] = Array(p("dx").shape), hits(p("dx").shape);
+        p("dx") = Array(p("dx").shape);
+        for (int64_t a = 0; a < p["o"]; a++)
+            for (int64_t b = 0; b < p["m"]; b++)
+                for (int64_t c = 0; c < p["i"]; c++) {
+                    const int64_t at = (int64_t)p("index")(b);
+                    if (at < 0 || at >= p["n"]) continue;
+                    p("dx")(a, at, c) += p("dy")(a, b, c);
+                    size(a, at, c) += std::fabs(p("dy")(a, b, c));
+                    hits(a, at, c)++;
+                }
+        for (size_t e = 0; e < size.v.size(); e++) size.v[e] *= std::fmax(1, hits.v[e] / 16);  // one rounding each
+    }
+};
+
+}  // namespace
+
+HALYARD_OPS {
+    ops.add<Gather>();
+    ops.add<GatherDx>();
+}
+
+}  // namespace halyard

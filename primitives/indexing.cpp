@@ -1,0 +1,170 @@
+#include "primitives/indexing.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "primitives/composite.h"
+
+namespace halyard {
+namespace {
+
+using Tensors = std::span<const Tensor>;
+using Result = std::vector<Tensor>;
+using Places = std::vector<int32_t>;
+
+const Ints &ints(const Attrs &a, const char *name) { return a.ints((size_t)a.find(name)); }
+int64_t integer(const Attrs &a, const char *name) { return a.integer((size_t)a.find(name)); }
+
+// x's elements at `places` along `axis`, in the shape `instead` where x has that axis; `fill` where a place is -1.
+Tensor take(const Tensor &x, int axis, const Tensor &places, const Shape &instead, double fill = 0) {
+    int64_t outer = 1, inner = 1;
+    Shape s;
+    for (int d = 0; d < axis; d++) outer *= x.shape()[d], s.push_back(x.shape()[d]);
+    for (int d = 0; d < instead.rank(); d++) s.push_back(instead[d]);
+    for (int d = axis + 1; d < x.rank(); d++) inner *= x.shape()[d], s.push_back(x.shape()[d]);
+    const int64_t n = x.shape()[axis];
+    if (n == 0 || s.elements() == 0) return Tensor::full(s, fill, x.dtype());
+    return reshaped(run1("gather_kernel", {reshaped(x, {outer, n, inner}), places, Tensor::scalar(fill, x.dtype())}), s);
+}
+Tensor take(const Tensor &x, int axis, const Places &places, double fill = 0) {
+    return take(x, axis, Tensor::from(places, {(int64_t)places.size()}), {(int64_t)places.size()}, fill);
+}
+
+Places no_places(const std::string &op, int64_t extent, int64_t times = 1) {
+    int64_t n = 0;
+    if (__builtin_mul_overflow(extent, times, &n) || n > INT32_MAX)
+        throw ShapeError(op, std::to_string(extent) + " elements " + std::to_string(times) + " times, the limit is " + std::to_string(INT32_MAX));
+    return Places((size_t)n);
+}
+
+// `indices` as places of an axis of n. Throws ShapeError for one outside of [-n, n).
+Tensor places_of(const std::string &op, const Tensor &indices, int64_t n) {
+    Places at = indices.to_vector<int32_t>();
+    for (size_t k = 0; k < at.size(); k++) {
+        if (at[k] < -n || at[k] >= n)
+            throw ShapeError(op, "index " + std::to_string(k) + " is " + std::to_string(at[k]) + ", expected " + std::to_string(-n) + " to " +
+                                     std::to_string(n - 1));
+        if (at[k] < 0) at[k] += (int32_t)n;
+    }
+    return Tensor::from(at, {(int64_t)at.size()});
+}
+
+Result gather(Tensors in, const Attrs &a) {
+    const int axis = normal_axis("gather", integer(a, "axis"), in[0].rank());
+    return {take(in[0], axis, places_of("gather", in[1], in[0].shape()[axis]), in[1].shape())};
+}
+Result index_select(Tensors in, const Attrs &a) {
+    const int axis = normal_axis("index_select", integer(a, "axis"), in[0].rank());
+    return {take(in[0], axis, places_of("index_select", in[1], in[0].shape()[axis]), in[1].shape())};
+}
+Result embedding(Tensors in, const Attrs &) { return {take(in[1], 0, places_of("embedding", in[0], in[1].shape()[0]), in[0].shape())}; }
+
+Result flip(Tensors in, const Attrs &a) {
+    Tensor y = in[0];
+    for (int64_t dim : ints(a, "dims")) {
+        const int axis = normal_axis("flip", dim, y.rank());
+        Places at((size_t)y.shape()[axis]);
+        std::iota(at.rbegin(), at.rend(), 0);
+        y = take(y, axis, at);
+    }
+    return {y};
+}
+
+Result roll(Tensors in, const Attrs &a) {
+    const Ints &shifts = ints(a, "shifts"), &dims = ints(a, "dims");
+    if (shifts.size() != dims.size())
+        throw AttrError("roll", "shifts has " + std::to_string(shifts.size()) + " values, expected " + std::to_string(dims.size()) + " as dims");
+    Tensor y = in[0];
+    for (size_t k = 0; k < dims.size(); k++) {
+        const int axis = normal_axis("roll", dims[k], y.rank());
+        const int64_t n = y.shape()[axis];
+        if (n == 0) continue;
+        Places at((size_t)n);
+        std::iota(at.begin(), at.end(), 0);
+        std::rotate(at.begin(), at.begin() + (n - (shifts[k] % n + n) % n) % n, at.end());
+        y = take(y, axis, at);
+    }
+    return {y};
+}
+
+Result tile(Tensors in, const Attrs &a) {
+    const Ints &multiples = ints(a, "multiples");
+    const int lead = (int)multiples.size() - in[0].rank();
+    if (lead < 0)
+        throw AttrError("tile", "multiples has " + std::to_string(multiples.size()) + " values, expected at least " + std::to_string(in[0].rank()) + " for x" +
+                                    in[0].shape().text());
+    Shape s = in[0].shape();
+    for (int d = 0; d < lead; d++) s.insert(0, 1);
+    Tensor y = reshaped(in[0], s);
+    for (int d = 0; d < s.rank(); d++) {
+        const int64_t times = multiples[(size_t)d];
+        if (times < 0) throw AttrError("tile", "multiple " + std::to_string(d) + " is " + std::to_string(times) + ", expected 0 or more");
+        if (times == 1) continue;
+        Places at = no_places("tile", y.shape()[d], times);
+        for (size_t k = 0; k < at.size(); k++) at[k] = (int32_t)((int64_t)k % y.shape()[d]);
+        y = take(y, d, at);
+    }
+    return {y};
+}
+
+Result repeat_interleave(Tensors in, const Attrs &a) {
+    const int axis = normal_axis("repeat_interleave", integer(a, "axis"), in[0].rank());
+    const int64_t repeats = integer(a, "repeats");
+    if (repeats < 0) throw AttrError("repeat_interleave", "repeats is " + std::to_string(repeats) + ", expected 0 or more");
+    Places at = no_places("repeat_interleave", in[0].shape()[axis], repeats);
+    for (size_t k = 0; k < at.size(); k++) at[k] = (int32_t)((int64_t)k / repeats);
+    return {take(in[0], axis, at)};
+}
+
+enum PadMode { constant, reflect, replicate, circular };
+
+// Places along one axis of n with `before` and `after` more.
+Places padded_places(int64_t n, int64_t before, int64_t after, PadMode mode) {
+    const int64_t most = mode == reflect ? n - 1 : mode == circular ? n : INT32_MAX;
+    for (int64_t p : {before, after})
+        if (p > INT32_MAX || (mode != constant && (p > most || n == 0)))
+            throw AttrError("pad", "padding is " + std::to_string(p) + ", expected at most " + std::to_string(most) + " for an extent of " + std::to_string(n));
+    int64_t wanted = 0;
+    if (__builtin_add_overflow(n + before, after, &wanted)) wanted = INT64_MAX;
+    Places at = no_places("pad", wanted);
+    for (int64_t i = -before; i < n + after; i++) {
+        const bool inside = i >= 0 && i < n;
+        int64_t from = i;
+        if (!inside && mode == constant) from = -1;
+        if (!inside && mode == reflect) from = i < 0 ? -i : 2 * (n - 1) - i;
+        if (!inside && mode == replicate) from = i < 0 ? 0 : n - 1;
+        if (!inside && mode == circular) from = i < 0 ? i + n : i - n;
+        at[(size_t)(i + before)] = (int32_t)from;
+    }
+    return at;
+}
+
+Result pad(Tensors in, const Attrs &a) {
+    Tensor y = in[0];
+    const Ints &padding = ints(a, "padding");
+    if (padding.size() % 2 || padding.size() > 2 * (size_t)y.rank())
+        throw AttrError("pad", "padding has " + std::to_string(padding.size()) + " values, expected an even number up to " + std::to_string(2 * y.rank()) +
+                                   " for x" + y.shape().text());
+    for (size_t k = 0; 2 * k < padding.size(); k++) {
+        const int axis = y.rank() - 1 - (int)k;
+        const int64_t before = padding[2 * k], after = padding[2 * k + 1];
+        for (int64_t p : {before, after})
+            if (p < 0) throw AttrError("pad", "padding is " + std::to_string(p) + ", expected 0 or more");
+        if (before == 0 && after == 0) continue;
+        y = take(y, axis, padded_places(y.shape()[axis], before, after, (PadMode)integer(a, "mode")), a.real((size_t)a.find("value")));
+    }
+    return {y};
+}
+
+}  // namespace
+
+Composition indexing_composition(const std::string &op) {
+    static const std::pair<const char *, Composition> all[] = {
+        {"gather", gather}, {"index_select", index_select},          {"embedding", embedding}, {"flip", flip}, {"roll", roll}, {"tile", tile},
+        {"pad", pad},       {"repeat_interleave", repeat_interleave}};
+    for (auto &[name, composition] : all)
+        if (op == name) return composition;
+    return nullptr;
+}
+
+}  // namespace halyard

@@ -1,0 +1,73 @@
+#include "primitives/statistics.h"
+
+#include <cmath>
+
+#include "primitives/composite.h"
+#include "primitives/tape.h"
+
+namespace halyard {
+namespace {
+
+using Tensors = std::span<const Tensor>;
+using Result = std::vector<Tensor>;
+
+// One call: x in the arithmetic of the op, and the axes that every reduction in it goes over.
+struct Call {
+    Call(Tensors in, const Attrs &a)
+        : given(in[0].dtype()), axis(a.ints((size_t)a.find("axis"))), keep(a.integer((size_t)a.find("keep_dims")) != 0),
+          x(cast_to(in[0], bytes_of(given) == 2 ? DType::f32 : given)) {}
+    Tensor reduce(const char *op, const Tensor &t, bool keep_dims) const { return run1(op, {t}, {{"axis", axis}, {"keep_dims", keep_dims}}); }
+    Tensor reduce(const char *op, const Tensor &t) const { return reduce(op, t, keep); }
+    Tensor number(double v) const { return Tensor::scalar(v, x.dtype()); }
+    Result result(const Tensor &y) const { return {cast_to(y, given)}; }
+
+    const DType given;
+    const Ints axis;
+    const bool keep;
+    const Tensor x;
+};
+
+// The largest element is taken out first, where it is finite: it keeps exp in range, and has no gradient of its own.
+Result logsumexp(Tensors in, const Attrs &a) {
+    const Call c(in, a);
+    const auto shift = [&](bool keep_dims) {
+        const Tensor most = stop_gradient(c.reduce("reduce_max", c.x, keep_dims));
+        return run1("select", {run1("is_finite", {most}), most, c.number(0)});
+    };
+    const Tensor sum = c.reduce("reduce_sum", run1("exp", {run1("sub", {c.x, shift(true)})}));
+    return c.result(run1("add", {run1("log", {sum}), shift(c.keep)}));
+}
+
+Tensor variance(const Call &c, const Attrs &a) {
+    const Tensor off = run1("sub", {c.x, c.reduce("reduce_mean", c.x, true)}), sum = c.reduce("reduce_sum", run1("square", {off}));
+    const double n = (double)c.x.elements() / (double)std::max<int64_t>(1, sum.elements()), ddof = (double)a.integer((size_t)a.find("ddof"));
+    return run1("div", {sum, c.number(std::fmax(0, n - ddof))});
+}
+Result var(Tensors in, const Attrs &a) {
+    const Call c(in, a);
+    return c.result(variance(c, a));
+}
+Result standard_deviation(Tensors in, const Attrs &a) {
+    const Call c(in, a);
+    return c.result(run1("sqrt", {variance(c, a)}));
+}
+
+Result norm(Tensors in, const Attrs &a) {
+    const Call c(in, a);
+    const double ord = a.real((size_t)a.find("ord"));
+    if (std::isnan(ord)) throw AttrError("norm", "ord is nan, expected a number");
+    if (ord == 1) return c.result(c.reduce("reduce_l1", c.x));
+    if (ord == 2) return c.result(c.reduce("reduce_l2", c.x));
+    if (ord == 0) return c.result(c.reduce("reduce_sum", cast_to(run1("not_equal", {c.x, c.number(0)}), c.x.dtype())));
+    const Tensor size = run1("abs", {c.x});
+    if (std::isinf(ord)) return c.result(c.reduce(ord > 0 ? "reduce_max" : "reduce_min", size));
+    return c.result(run1("pow", {c.reduce("reduce_sum", run1("pow", {size, c.number(ord)})), c.number(1 / ord)}));
+}
+
+}  // namespace
+
+Composition statistics_composition(const std::string &op) {
+    return op == "logsumexp" ? logsumexp : op == "var" ? var : op == "std" ? standard_deviation : op == "norm" ? norm : nullptr;
+}
+
+}  // namespace halyard

@@ -1,0 +1,21 @@
+// Composite ops have no kernel: the whole primitive is held against the reference.
+#include "primitives/primitive.h"
+#include "tools/check/case.h"
+#include "tools/check/check.h"
+
+namespace halyard::check {
+
+void check_composite(const Op &op, const Options &, Report &r) {
+    for (auto &dtypes : op.dtypes)
+        for (auto &sample : op.samples) {
+            const std::string where = dtypes + " '" + sample + "'";
+            try {
+                Case c(op, sample, dtypes, 1);
+                const std::vector<Tensor> out = Primitive(c.registered, c.attrs).run(c.in);
+                c.solve(op);
+                for (size_t k = 0; k < out.size(); k++) r.expect(where, compare(op, op.sig.outputs[k].name, out[k], c.problem));
+            } catch (const Error &e) { r.fail(where + ": " + e.what()); }
+        }
+}
+
+}  // namespace halyard::check
