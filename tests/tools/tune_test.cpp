@@ -151,7 +151,7 @@ struct Edit {
 } edit;
 
 struct Probe : Op {
-    Probe() : Op("tune_probe", "x[..n,c] -> y[..n,c]") {
+    explicit Probe(const std::string &name = "tune_probe") : Op(name, "x[..n,c] -> y[..n,c]") {
         dtypes = {"f32"};
         contract = {Contract::normwise, 4};
         samples = {"n=3 c=40"};
@@ -173,7 +173,7 @@ struct Probe : Op {
 };
 
 TEST_F(RecordFiles, AreStaleWhenTheFormulaWasEditedAndOnlyThen) {
-    op_table().put("tune_probe", [] { return std::make_unique<Probe>(); });
+    op_table().add<Probe>();
     edit = {};
     Record r = sample("tune_probe");
     Instance i;
@@ -207,11 +207,13 @@ TEST(Algorithm, DependsOnDtypesAndNotOnWhatWasBuiltBefore) {
 }
 
 struct Endless : Probe {
+    Endless() : Probe("tune_endless") {}
     void schedule(const Cpu &) override {
         for (volatile bool on = true; on;) {}
     }
 };
 struct Aborts : Probe {
+    Aborts() : Probe("tune_aborts") {}
     void schedule(const Cpu &) override {
         std::fprintf(stderr, "Assertion `it went well' failed\n");
         std::abort();
@@ -220,9 +222,9 @@ struct Aborts : Probe {
 
 TEST(Compiler, OutlivesWhatItRuns) {
     edit = {};
-    op_table().put("tune_endless", [] { return std::make_unique<Endless>(); });
-    op_table().put("tune_aborts", [] { return std::make_unique<Aborts>(); });
-    op_table().put("tune_well", [] { return std::make_unique<Probe>(); });
+    op_table().add<Endless>();
+    op_table().add<Aborts>();
+    op_table().add<Probe>(std::string("tune_well"));
     Compiler compiler;
     Job job;
     job.op = "tune_endless", job.seconds = 0.3;
