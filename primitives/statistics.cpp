@@ -15,7 +15,14 @@ using Result = std::vector<Tensor>;
 struct Call {
     Call(Tensors in, const Attrs &a)
         : given(in[0].dtype()), axis(a.ints((size_t)a.find("axis"))), keep(a.integer((size_t)a.find("keep_dims")) != 0),
-          x(cast_to(in[0], bytes_of(given) == 2 ? DType::f32 : given)) {}
+          x(cast_to(in[0], bytes_of(given) == 2 ? DType::f32 : given)) {
+        unsigned reduced = 0;
+        for (int64_t d : axis) {
+            const unsigned bit = 1u << normal_axis(a.op().name.c_str(), d, x.rank());
+            if (reduced & bit) throw AttrError(a.op().name, "axis " + std::to_string(d) + " is given twice");
+            reduced |= bit;
+        }
+    }
     Tensor reduce(const char *op, const Tensor &t, bool keep_dims) const { return run1(op, {t}, {{"axis", axis}, {"keep_dims", keep_dims}}); }
     Tensor reduce(const char *op, const Tensor &t) const { return reduce(op, t, keep); }
     Tensor number(double v) const { return Tensor::scalar(v, x.dtype()); }

@@ -62,7 +62,7 @@ TEST(ShapeSet, TailsHaveALineForEveryOpWithKernels) {
     std::map<std::string, int> lines;
     for (const ShapeLine &line : shape_set("tails")) lines[line.op]++;
     for (const RegisteredOp *op : library().ops())
-        if (op->record.form != Form::composite) { EXPECT_GE(lines[op->record.name], 5) << op->record.name; }
+        if (!op->kernels.empty()) { EXPECT_GE(lines[op->record.name], 3) << op->record.name; }
 }
 
 TEST(ShapeSet, OnesOwnFile) {

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "registry/npy.h"
-#include "tools/halyard/child.h"
+#include "tools/halyard/dialogue.h"
 #include "tools/halyard/peers.h"
 
 namespace halyard::command {
@@ -18,11 +18,11 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 struct Framework {
-    std::unique_ptr<Child> process;
+    std::unique_ptr<Dialogue> process;
     std::string name;  // with its version; "" = it isn't there
 };
 
-Json asked(Child &child, const Json &question) {
+Json asked(Dialogue &child, const Json &question) {
     const Json answer = Json::parse(child.answer(question.dump()), nullptr, false);
     return answer.is_object() ? answer : Json{{"refused", "its process ended without a word"}};
 }
@@ -38,7 +38,7 @@ Framework &framework(const std::string &which, const std::string &python, int th
     environment["PYTHONDONTWRITEBYTECODE"] = "1";
     for (auto &[name, value] : peer_environment(isa))
         if (!std::getenv(name.c_str())) environment[name] = value;
-    f.process = std::make_unique<Child>(std::vector<std::string>{python, driver, which, std::to_string(threads), isa}, environment);
+    f.process = std::make_unique<Dialogue>(std::vector<std::string>{python, driver, which, std::to_string(threads), isa}, environment);
     const Json hello = Json::parse(f.process->answer(""), nullptr, false);
     if (hello.is_object() && hello.contains("name")) f.name = hello["name"];
     else if (missing.insert(which).second)

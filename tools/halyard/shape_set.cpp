@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "primitives/library.h"
 #include "registry/error.h"
@@ -29,6 +30,15 @@ std::string trimmed(const std::string &s) {
     return from == std::string::npos ? "" : s.substr(from, s.find_last_not_of(" \t\r") - from + 1);
 }
 
+// The samples of every op with kernels that has no line yet.
+void add_others(std::vector<ShapeLine> &lines) {
+    std::set<std::string> there;
+    for (auto &l : lines) there.insert(l.op);
+    for (const RegisteredOp *op : library().ops())
+        if (!op->kernels.empty() && !there.count(op->record.name))
+            for (auto &sample : op->record.samples) lines.push_back({op->record.name, sample, "sample"});
+}
+
 }  // namespace
 
 std::vector<std::string> shape_set_names() {
@@ -53,12 +63,17 @@ std::vector<ShapeLine> shape_set(const std::string &name, const std::string &op)
         if (problem.empty()) continue;
         const size_t space = problem.find(' ');
         if (space == std::string::npos) throw IoError(name, "line " + std::to_string(number) + ": '" + problem + "' is no op and its problem");
+        if (problem == "others samples") {
+            add_others(lines);
+            continue;
+        }
         for (auto &name_of_op : ops_of(problem.substr(0, space))) {
             const ShapeLine line{name_of_op, trimmed(problem.substr(space)), note};
             const bool again = std::any_of(lines.begin(), lines.end(), [&](const ShapeLine &l) { return l.op == line.op && l.problem == line.problem; });
-            if (!again && (op.empty() || op == line.op)) lines.push_back(line);
+            if (!again) lines.push_back(line);
         }
     }
+    if (!op.empty()) std::erase_if(lines, [&](const ShapeLine &l) { return l.op != op; });
     if (lines.empty()) throw IoError(name, op.empty() ? "has no problems" : "has no problems of " + op);
     return lines;
 }

@@ -1,6 +1,7 @@
 // Shape sets: problems of whole networks, as text files: one problem per line, its op first.
 //   conv2d n=1 c=64 h=56 w=56 o=64 u=3 v=3 pad_mode=same  # layer1.0.conv2
-// In place of an op, `elementwise` and `reduction` mean every op of that form.
+// In place of an op, `elementwise` and `reduction` mean every op of that form. The line `others samples` stands for the samples of every
+// op with kernels that no line before it names.
 #pragma once
 #include <string>
 #include <vector>

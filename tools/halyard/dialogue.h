@@ -1,4 +1,4 @@
-// Child: a process that answers a line with a line.
+// Dialogue: a process that answers a line with a line.
 #pragma once
 #include <sys/types.h>
 
@@ -8,12 +8,12 @@
 
 namespace halyard::command {
 
-class Child {
+class Dialogue {
 public:
     // `environment` is set in the child, beside what this process has. Its standard error is thrown away.
-    Child(const std::vector<std::string> &command, const std::map<std::string, std::string> &environment);
-    ~Child();  // closes its input and waits for its end
-    Child(const Child &) = delete;
+    Dialogue(const std::vector<std::string> &command, const std::map<std::string, std::string> &environment);
+    ~Dialogue();  // closes its input and waits for its end
+    Dialogue(const Dialogue &) = delete;
 
     // The child's next line, after `line` was written to it ("" writes nothing). "" = it ended, or never began.
     std::string answer(const std::string &line);

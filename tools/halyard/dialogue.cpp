@@ -1,4 +1,4 @@
-#include "tools/halyard/child.h"
+#include "tools/halyard/dialogue.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -11,7 +11,7 @@
 
 namespace halyard::command {
 
-Child::Child(const std::vector<std::string> &command, const std::map<std::string, std::string> &environment) {
+Dialogue::Dialogue(const std::vector<std::string> &command, const std::map<std::string, std::string> &environment) {
     int to[2], from[2];
     if (pipe2(to, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0) throw IoError(command[0], "no pipe for it");
     std::signal(SIGPIPE, SIG_IGN);  // a child that ended is told by its answer
@@ -30,12 +30,12 @@ Child::Child(const std::vector<std::string> &command, const std::map<std::string
     in_ = to[1], out_ = from[0];
 }
 
-Child::~Child() {
+Dialogue::~Dialogue() {
     close(in_), close(out_);
     waitpid(pid_, nullptr, 0);
 }
 
-std::string Child::answer(const std::string &line) {
+std::string Dialogue::answer(const std::string &line) {
     const std::string text = line.empty() ? "" : line + "\n";
     for (size_t done = 0; done < text.size();) {
         const ssize_t n = write(in_, text.data() + done, text.size() - done);
