@@ -22,6 +22,7 @@ struct Call {
             if (reduced & bit) throw AttrError(a.op().name, "axis " + std::to_string(d) + " is given twice");
             reduced |= bit;
         }
+        for (int d = 0; d < x.rank(); d++) nothing |= x.shape()[d] == 0 && (axis.empty() || (reduced >> d & 1));
     }
     Tensor reduce(const char *op, const Tensor &t, bool keep_dims) const { return run1(op, {t}, {{"axis", axis}, {"keep_dims", keep_dims}}); }
     Tensor reduce(const char *op, const Tensor &t) const { return reduce(op, t, keep); }
@@ -32,11 +33,13 @@ struct Call {
     const Ints axis;
     const bool keep;
     const Tensor x;
+    bool nothing = false;  // is what each result is made of
 };
 
 // The largest element is taken out first, where it is finite: it keeps exp in range, and has no gradient of its own.
 Result logsumexp(Tensors in, const Attrs &a) {
     const Call c(in, a);
+    if (c.nothing) return c.result(run1("log", {c.reduce("reduce_sum", c.x)}));
     const auto shift = [&](bool keep_dims) {
         const Tensor most = stop_gradient(c.reduce("reduce_max", c.x, keep_dims));
         return run1("select", {run1("is_finite", {most}), most, c.number(0)});
@@ -67,6 +70,8 @@ Result norm(Tensors in, const Attrs &a) {
     if (ord == 2) return c.result(c.reduce("reduce_l2", c.x));
     if (ord == 0) return c.result(c.reduce("reduce_sum", cast_to(run1("not_equal", {c.x, c.number(0)}), c.x.dtype())));
     const Tensor size = run1("abs", {c.x});
+    if (std::isinf(ord) && c.nothing)
+        throw ShapeError("norm", "x" + in[0].shape().text() + " has no elements along axis, expected some for ord " + (ord > 0 ? "inf" : "-inf"));
     if (std::isinf(ord)) return c.result(c.reduce(ord > 0 ? "reduce_max" : "reduce_min", size));
     return c.result(run1("pow", {c.reduce("reduce_sum", run1("pow", {size, c.number(ord)})), c.number(1 / ord)}));
 }
