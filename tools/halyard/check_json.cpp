@@ -1,23 +1,12 @@
 #include "tools/halyard/check_json.h"
 
-#include <ctime>
 #include <fstream>
 
 #include "registry/error.h"
 #include "tools/halyard/machine.h"
+#include "tools/tune/record.h"
 
 namespace halyard::command {
-namespace {
-
-std::string now() {  // UTC
-    char text[32];
-    const std::time_t t = std::time(nullptr);
-    std::tm utc{};
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &utc));
-    return text;
-}
-
-}  // namespace
 
 nlohmann::json json_of(const check::Report &r) {
     nlohmann::json j = {{"passed", r.passed},   {"failed", r.failed},     {"skipped", r.skipped},
@@ -42,7 +31,7 @@ void save_checks(const std::string &path, const CheckRun &run) {
     int passed = 0, failed = 0, skipped = 0;
     nlohmann::json ops = nlohmann::json::array();
     for (auto &r : run.reports) passed += r.passed, failed += r.failed, skipped += r.skipped, ops.push_back(json_of(r));
-    const nlohmann::json all = {{"kind", "halyard check"}, {"version", 1},       {"date", now()},      {"cpu", processor()},
+    const nlohmann::json all = {{"kind", "halyard check"}, {"version", 1},       {"date", tune::now()},      {"cpu", processor()},
                                 {"isas", run.isas},        {"quick", run.quick}, {"seed", run.seed},   {"seconds", run.seconds},
                                 {"passed", passed},        {"failed", failed},   {"skipped", skipped}, {"ops", ops}};
     std::ofstream file(path);

@@ -7,7 +7,7 @@ function tuneSection(runs) {
 function tuned(run, name, records, open) {
   const numbered = records.map((r, i) => ({ ...r, at: i + 1, label: titled(r.variant, r.schedule !== 'own' && r.schedule, r.picks) }));
   const timed = numbered.filter((r) => !r.fail && known(r.median));
-  const proved = timed.filter((r) => r.verdict === 'proved');  // only these may win
+  const proved = timed.filter((r) => r.verdict === 'proved' || (known(r.code) && r.code === r.against));  // only these and the default may win
   const best = fastest(proved.length ? proved : timed);
   const unit = timeUnit(timed.map((r) => r.median));
   const refused = numbered.length - timed.length;
