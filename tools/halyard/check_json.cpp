@@ -31,9 +31,9 @@ void save_checks(const std::string &path, const CheckRun &run) {
     int passed = 0, failed = 0, skipped = 0;
     nlohmann::json ops = nlohmann::json::array();
     for (auto &r : run.reports) passed += r.passed, failed += r.failed, skipped += r.skipped, ops.push_back(json_of(r));
-    const nlohmann::json all = {{"kind", "halyard check"}, {"version", 1},       {"date", tune::now()},      {"cpu", processor()},
-                                {"isas", run.isas},        {"quick", run.quick}, {"seed", run.seed},   {"seconds", run.seconds},
-                                {"passed", passed},        {"failed", failed},   {"skipped", skipped}, {"ops", ops}};
+    const nlohmann::json all = {{"kind", "halyard check"}, {"version", 1},       {"date", tune::now()}, {"cpu", processor()},
+                                {"isas", run.isas},        {"quick", run.quick}, {"seed", run.seed},    {"seconds", run.seconds},
+                                {"passed", passed},        {"failed", failed},   {"skipped", skipped},  {"ops", ops}};
     std::ofstream file(path);
     file << all.dump(1) << "\n";
     file.close();
