@@ -200,24 +200,45 @@ int64_t right_shift(int64_t a, int64_t b) { return b < 0 || b > 63 ? (a < 0 ? -1
 // Of integers only.
 void add_bits(OpTable &ops) {
     auto line = [&](const char *name, const char *doc, Expr (*fn)(Expr, Expr), int64_t (*reference)(int64_t, int64_t), const char *functional = "") {
-        add_binary(ops, {.name = name, .doc = doc, .ulps = 0, .fn = fn, .reference = nullptr, .integer_reference = reference, .functional = functional,
+        add_binary(ops, {.name = name,
+                         .doc = doc,
+                         .ulps = 0,
+                         .fn = fn,
+                         .reference = nullptr,
+                         .integer_reference = reference,
+                         .functional = functional,
                          .dtypes = integers});
     };
     line(
-        "bitwise_and", "y = the bits set in both a and b", [](Expr a, Expr b) { return math::call("bitwise_and", {a, b}); },
+        "bitwise_and", "y = the bits set in both a and b",
+        [](Expr a, Expr b) {
+            return math::call("bitwise_and", {a, b});
+        },
         [](int64_t a, int64_t b) { return a & b; });
     line(
-        "bitwise_or", "y = the bits set in a or b", [](Expr a, Expr b) { return math::call("bitwise_or", {a, b}); },
+        "bitwise_or", "y = the bits set in a or b",
+        [](Expr a, Expr b) {
+            return math::call("bitwise_or", {a, b});
+        },
         [](int64_t a, int64_t b) { return a | b; });
     line(
-        "bitwise_xor", "y = the bits set in one of a and b", [](Expr a, Expr b) { return math::call("bitwise_xor", {a, b}); },
+        "bitwise_xor", "y = the bits set in one of a and b",
+        [](Expr a, Expr b) {
+            return math::call("bitwise_xor", {a, b});
+        },
         [](int64_t a, int64_t b) { return a ^ b; });
     line(
-        "left_shift", "y = a moved b bits up; 0 where b isn't in [0, bits of a)", [](Expr a, Expr b) { return math::call("left_shift", {a, b}); },
+        "left_shift", "y = a moved b bits up; 0 where b isn't in [0, bits of a)",
+        [](Expr a, Expr b) {
+            return math::call("left_shift", {a, b});
+        },
         left_shift, "bitwise_left_shift");
     line(
         "right_shift", "y = a moved b bits down, with copies of its sign; only these where b isn't in [0, bits of a)",
-        [](Expr a, Expr b) { return math::call("right_shift", {a, b}); }, right_shift, "bitwise_right_shift");
+        [](Expr a, Expr b) {
+            return math::call("right_shift", {a, b});
+        },
+        right_shift, "bitwise_right_shift");
 }
 
 }  // namespace

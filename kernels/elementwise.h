@@ -39,7 +39,7 @@ struct UnaryLine {
     Contract::Measure dmeasure = Contract::elementwise;  // normwise where the gradient has a zero crossing that cancels
     std::string alias = "";
     std::vector<std::string> dtypes = {"f32", "f16", "bf16", "f64"};
-    bool to_bool = false;                            // the result is a bool
+    bool to_bool = false;                             // the result is a bool
     int64_t (*integer_reference)(int64_t) = nullptr;  // where integers aren't just real numbers; wraps
 };
 void add_unary(OpTable &ops, const UnaryLine &line);  // the op and, if it has one, its gradient

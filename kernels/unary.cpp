@@ -32,7 +32,7 @@ double gelu_slope(double x) {
 Expr logistic_slope(const Expr &h, const Expr &z, const Expr &dz) { return math::sigmoid(z) * (1_r + h * dz * math::sigmoid(math::negative(z))); }
 double logistic_slope(double h, double z, double dz) { return sigmoid(z) * (1 + h * dz * sigmoid(-z)); }
 constexpr double selu_scale = 1.0507009873554804934193349852946, selu_alpha = 1.6732632423543772848170429916717;  // Klambauer et al. 2017
-constexpr double tanh_a = 1.5957691216057308, tanh_b = tanh_a * 0.044715;  // tanh_a = 2 sqrt(2/pi)
+constexpr double tanh_a = 1.5957691216057308, tanh_b = tanh_a * 0.044715;                                         // tanh_a = 2 sqrt(2/pi)
 Expr gelu_tanh_slope(const Expr &x) {
     const Expr h = held(x), h2 = h * h;
     return logistic_slope(h, h * (math::number(tanh_a) + math::number(tanh_b) * h2), math::number(tanh_a) + math::number(3 * tanh_b) * h2);

@@ -44,8 +44,7 @@ TEST(Indexing, Gradients) {
 TEST(Scan, Gradients) {
     const Tensor x = numbers({3, 21});
     for (const bool exclusive : {false, true})
-        for (const bool reverse : {false, true})
-            gradient_check([&](const std::vector<Tensor> &in) { return ops::CumSum(exclusive, reverse)(in[0], 0); }, {x});
+        for (const bool reverse : {false, true}) gradient_check([&](const std::vector<Tensor> &in) { return ops::CumSum(exclusive, reverse)(in[0], 0); }, {x});
 }
 
 TEST(Norm, Gradients) {

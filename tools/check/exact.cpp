@@ -13,8 +13,8 @@
 namespace halyard::check {
 namespace {
 
-KernelFn exact_kernel(const std::string &name, Isa isa, const std::string &variant, bool scheduled, const std::string &backend = "cpu",
-                      const Picks &picks = {}, const std::string &fault = "") {
+KernelFn exact_kernel(const std::string &name, Isa isa, const std::string &variant, bool scheduled, const std::string &backend = "cpu", const Picks &picks = {},
+                      const std::string &fault = "") {
     Instance i;
     i.backend = backend, i.dtypes = "exact", i.isa = isa, i.variant = variant, i.scheduled = scheduled, i.picks = picks, i.fault = fault;
     return Kernel(op_table().make(name), i).load();

@@ -95,7 +95,8 @@ bool Tuner::takes(const Candidate &c) const { return !c.autoscheduler.empty() ||
 
 void Tuner::prove(Record &r, const Candidate &c) {
     tune::Job job = job_of(c);
-    if (work_of(op_table(), trial_.op.record.name, trial_.dims).operations() <= 100000) job.problem = trial_.text;  // as written, sums are made again for every element
+    if (work_of(op_table(), trial_.op.record.name, trial_.dims).operations() <= 100000)
+        job.problem = trial_.text;  // as written, sums are made again for every element
     const tune::Built proof = compiler_.prove(job);
     if (proof.error.empty()) r.verdict = "proved";
     else if (!proof.error.starts_with("not proved: ")) r.verdict = "breach: " + proof.error;
