@@ -354,7 +354,8 @@ private:
             if (k.backend == "cpu" && (force ? k.isa != limit : k.isa > limit))
                 return std::string("needs ") + name_of(k.isa) + ", limited to " + name_of(limit);
             if (force && !force->variant.empty() && k.variant != force->variant) return "variant " + force->variant + " is forced";
-            return refusal(k);
+            const std::string why = refusal_of(r_, k, dims_);
+            return why.empty() ? "" : "refused: " + why;
         };
         for (const KernelEntry &k : op_.kernels) {
             const std::string why = why_not(k);
@@ -369,21 +370,22 @@ private:
             throw DispatchError(r_.name, text);
         }
     }
-    std::string refusal(const KernelEntry &k) const {
-        if (k.backend != "cpu") return "";  // variants are CPU schedules
-        for (auto &v : r_.variants)
-            if (v.name == k.variant) {
-                Dims facts = dims_;
-                for (auto &[name, value] : k.picks) facts[name] = value;
-                facts["lanes"] = k.lanes;
-                std::string why;
-                return holds(v.when, facts, &why) ? "" : "refused: " + why;
-            }
-        return k.backend == "cpu" ? "no variant of this name" : "";
-    }
 };
 
 }  // namespace
+
+std::string refusal_of(const OpRecord &op, const KernelEntry &k, const std::map<std::string, int64_t> &dims) {
+    if (k.backend != "cpu") return "";
+    for (auto &v : op.variants)
+        if (v.name == k.variant) {
+            Dims facts = dims;
+            for (auto &[name, value] : k.picks) facts[name] = value;
+            facts["lanes"] = k.lanes;
+            std::string why;
+            return holds(v.when, facts, &why) ? "" : why;
+        }
+    return "no variant of this name";
+}
 
 Plan make_plan(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs, bool explaining) try {
     return Planner(op, in, attrs).plan(explaining);

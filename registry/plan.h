@@ -64,6 +64,10 @@ int64_t value_of(const OpRecord &op, const std::string &expression, const std::m
 // Throws AttrError or ShapeError where a condition of the op's fails. Not `all`: only those whose names are in `dims` already.
 void check_conditions(const OpRecord &op, const std::map<std::string, int64_t> &dims, bool all);
 
+// What the condition of the kernel's variant says against a problem of `dims`: "c<=256: c is 512"; "" where the kernel takes it.
+// Variants are CPU schedules: others take everything.
+std::string refusal_of(const OpRecord &op, const KernelEntry &k, const std::map<std::string, int64_t> &dims);
+
 // Throws the error that tells the caller what is wrong; `candidates` is filled only when `explaining`.
 Plan make_plan(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs, bool explaining = false);
 

@@ -39,7 +39,7 @@ Chosen::Chosen(const KernelOptions &o) : op(op_with_kernels(o.op)), trial(op, pr
 KernelEntry Chosen::entry(const Kernel &built, KernelFn fn) const {
     KernelEntry k = *plan.kernel;
     k.fn = fn, k.lanes = built.lanes, k.picks = built.instance.picks.values();
-    if (!takes(op.record, k, plan)) throw DispatchError(op.record.name, "the variant's condition doesn't hold with these picks");
+    if (const std::string why = refusal_of(op.record, k, plan.dims); !why.empty()) throw DispatchError(op.record.name, "not with these picks: " + why);
     return k;
 }
 

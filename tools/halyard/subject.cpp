@@ -123,15 +123,6 @@ std::vector<OperandMeta> metas_of(const Trial &t) {
     return metas;
 }
 
-bool takes(const OpRecord &op, const KernelEntry &k, const Plan &plan) {
-    Dims facts = plan.dims;
-    for (auto &[name, value] : k.picks) facts[name] = value;
-    facts["lanes"] = k.lanes;
-    for (auto &v : op.variants)
-        if (v.name == k.variant) return holds(v.when, facts);
-    return false;
-}
-
 std::vector<Tensor> outputs_of(const Trial &t) {
     std::vector<Tensor> out;
     for (auto &o : make_plan(t.op, metas_of(t), t.attrs).outputs) out.push_back(Tensor::empty(o.shape, o.dtype));
@@ -161,8 +152,8 @@ std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const
                 const Force force(kernel->isa, kernel->variant);
                 plan = make_plan(t.op, metas_of(t), t.attrs);
             }
-            if (!takes(t.op.record, *kernel, plan)) {
-                refused.push_back(c.label + ": the variant's condition doesn't hold with these picks");
+            if (!refusal_of(t.op.record, *kernel, plan.dims).empty()) {
+                refused.push_back(c.label + ": not with these picks: " + refusal_of(t.op.record, *kernel, plan.dims));
                 continue;
             }
             const bool dispatched = chosen.kernel && chosen.kernel->fn == kernel->fn;

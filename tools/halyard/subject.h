@@ -49,9 +49,6 @@ std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const
 
 std::vector<OperandMeta> metas_of(const Trial &t);
 
-// Does the variant's condition hold for this kernel's picks?
-bool takes(const OpRecord &op, const KernelEntry &k, const Plan &plan);
-
 // Outputs for the trial's call, uninitialised. Throws what the op's shape and dtype rules throw.
 std::vector<Tensor> outputs_of(const Trial &t);
 

@@ -92,7 +92,7 @@ std::vector<KernelEntry> Regret::candidates(const Plan &plan, int threads) {
     auto add = [&](KernelEntry k, const std::map<std::string, int64_t> &picks) {
         k.picks = picks;
         const Key key{k.variant, k.picks};
-        if (std::find(seen.begin(), seen.end(), key) != seen.end() || !takes(op_.record, k, plan)) return;
+        if (std::find(seen.begin(), seen.end(), key) != seen.end() || !refusal_of(op_.record, k, plan.dims).empty()) return;
         k.fn = built(key, k.isa);  // the default too: where a kernel lies in memory makes a difference
         if (k.fn) seen.push_back(key), all.push_back(k);
     };

@@ -91,7 +91,7 @@ KernelEntry Tuner::entry_of(const Candidate &c) const {
     return k;
 }
 
-bool Tuner::takes(const Candidate &c) const { return !c.autoscheduler.empty() || command::takes(trial_.op.record, entry_of(c), plan_); }
+bool Tuner::takes(const Candidate &c) const { return !c.autoscheduler.empty() || refusal_of(trial_.op.record, entry_of(c), plan_.dims).empty(); }
 
 void Tuner::prove(Record &r, const Candidate &c) {
     tune::Job job = job_of(c);
