@@ -6,7 +6,7 @@
 namespace halyard {
 namespace {
 
-constexpr int task_elements = 32768, chains = 4;
+constexpr int task_elements = 32768, chains = 4, block_elements = 2048, most_rows = 4;
 
 }  // namespace
 
@@ -19,14 +19,17 @@ Rows::Rows(const std::string &name, const std::string &signature) : Op(name, sig
     bench = {"n=1024 c=1024", "n=4096 c=1024", "n=16384 c=256", "n=512 c=8192", "n=32 c=10"};
 }
 
-// wide: a row at a time, kept in L1, with `chains` vectors of partial totals, folded by halves. With one vector, its lanes added one
-// after another, and the general exp, softmax took 1.21 (4096 x 1024), 1.06 (16384 x 256) and 1.36 times as long (512 x 8192; 1 thread,
-// Zen 5). The last vector of a row overlaps the one before it.
+// wide: a row at a time, kept in L1, with `chains` vectors of partial totals, folded by halves down to 4 lanes, which are added one after
+// another. With one vector, all its lanes added so, and the general exp, softmax took 1.21 (4096 x 1024), 1.06 (16384 x 256) and 1.36
+// times as long (512 x 8192; 1 thread, Zen 5). The last vector of a row overlaps the one before it.
+// With several totals, which may wait for each other, it is up to most_rows rows at a time, stage after stage: different rows don't
+// wait. One at a time, softmax took 1.9 times as long for 12288 x 128, 1.4 for 16384 x 256 and 1.05 for 1024 x 1024 (same machine);
+// gradients, with one total, took 1.1 times as long in fours.
 // short: `lanes` rows at a time, one in each lane.
 void Rows::schedule(const Cpu &cpu) {
     const int v = cpu.lanes;
     Func y = store();
-    Var task("task"), row("row"), vec("vec"), lane("lane"), u("u");
+    Var task("task"), block("block"), row("row"), vec("vec"), lane("lane"), u("u");
     const Expr rows = max(1, task_elements / max(1, size("c")));
     std::vector<Func> staged = row_stages;  // and inputs that are computed: once per row, then read by every stage
     if (fused()) std::copy_if(in.begin(), in.end(), std::back_inserter(staged), [](const Func &f) { return f.dimensions() == 2; });
@@ -38,24 +41,25 @@ void Rows::schedule(const Cpu &cpu) {
         for (Func &f : staged) f.compute_at(y, vec).hoist_storage(y, task).reorder(f.args()[1], f.args()[0]).vectorize(f.args()[1]);
         return;
     }
-    y.split(var(1), task, row, rows, Tail::GuardWithIf).parallel(task);
+    const Expr block_rows = totals.size() > 1 ? clamp(block_elements / max(1, size("c")), 1, most_rows) : 1;
+    y.split(var(1), task, row, rows, Tail::GuardWithIf).parallel(task).split(row, block, row, block_rows, Tail::GuardWithIf);
     y.split(var(0), vec, lane, v, Tail::ShiftInwards).vectorize(lane);
     for (Func &f : totals) {
         RVar ko, ki, half;
         Func part = f.update().split(k, ko, ki, chains * v, Tail::GuardWithIf).rfactor(ki, u);
-        part.compute_at(y, row).bound_extent(u, chains * v).vectorize(u, v).unroll(u).update().reorder(u, ko).vectorize(u, v).unroll(u);
-        for (int w = chains * v / 2; w > 0; w /= 2) {
+        part.compute_at(f, n).bound_extent(u, chains * v).vectorize(u, v).unroll(u).update().reorder(u, ko).vectorize(u, v).unroll(u);
+        for (int w = chains * v / 2; w >= 4; w /= 2) {
             RVar next;
             Func fold = f.update().split(ki, half, next, w, Tail::GuardWithIf).rfactor(next, u);
-            fold.compute_at(y, row).bound_extent(u, w).vectorize(u, std::min(v, w)).unroll(u);
+            fold.compute_at(f, n).bound_extent(u, w).vectorize(u, std::min(v, w)).unroll(u);
             fold.update().reorder(u, half).vectorize(u, std::min(v, w)).unroll(u).unroll(half);
             ki = next;
         }
-        f.compute_at(y, row);
+        f.compute_at(y, block).bound_storage(n, most_rows).update().unroll(ki);
     }
     y.specialize(size("c") >= chains * v);
-    for (Func &f : per_row) f.compute_at(y, row);
-    for (Func &f : staged) f.compute_at(y, row).hoist_storage(y, task).split(f.args()[0], vec, lane, v, Tail::ShiftInwards).vectorize(lane);
+    for (Func &f : per_row) f.compute_at(y, block).bound_storage(n, most_rows);
+    for (Func &f : staged) f.compute_at(y, block).hoist_storage(y, task).split(f.args()[0], vec, lane, v, Tail::ShiftInwards).vectorize(lane);
 }
 
 void Rows::schedule(const Gpu &) {
