@@ -77,7 +77,7 @@ struct Adam : Update {
          scale = scalar("scale", 1.0);
     const bool decoupled;  // the decay is subtracted from p, and stays out of the means
     explicit Adam(bool apart) : Update(apart ? "adam_weight_decay_" : "adam_", "p[*] m[*] v[*] g[*]", "p_out[*] m_out[*] v_out[*]"), decoupled(apart) {
-        contract.ulps = 64;  // where v is near 0, m / (sqrt(v) + eps) multiplies its rounding
+        let("v_least", "0");  // a mean of squares; below 0 it would cancel against g^2, and m / (sqrt v + eps) multiply what is lost
         doc = std::string("m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; p = p - lr ") +
               (apart ? "(m / (sqrt v + eps) + weight_decay p); g = scale g" : "m / (sqrt v + eps); g = scale g + weight_decay p");
         alias = apart ? "AdamWeightDecay" : "Adam";

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "primitives/library.h"
@@ -56,6 +57,15 @@ TEST(ShapeSet, Resnet50AndMobilenetHaveTheMultiplicationsTheyAreKnownFor) {
     };
     EXPECT_EQ(forward("resnet50") / 8, 4089184256);  // as counted of the layers that torchvision builds
     EXPECT_EQ(forward("mobilenet-v2"), 300774272);
+}
+
+// A mean of squares below 0 is no problem that occurs, and cancels: an element in millions then leaves the op's contract.
+TEST(Trial, FillsInputsFromTheLeastThatTheirOpNames) {
+    const Trial t(library().at("adam_weight_decay_"), "d0=1 d1=3 d2=1000");
+    const std::vector<float> m = t.in[1].to_vector<float>(), v = t.in[2].to_vector<float>();
+    EXPECT_LT(*std::min_element(m.begin(), m.end()), -1.9f);
+    EXPECT_GE(*std::min_element(v.begin(), v.end()), 0);
+    EXPECT_GT(*std::max_element(v.begin(), v.end()), 3.9f);
 }
 
 TEST(ShapeSet, TailsHaveALineForEveryOpWithKernels) {

@@ -56,9 +56,9 @@ namespace {
 
 bool is_variable(const std::string &dtype) { return dtype.size() == 1 && std::isupper((unsigned char)dtype[0]); }
 
-Array random_array(const Shape &shape, DType t, int64_t end, std::mt19937 &rng) {
+Array random_array(const Shape &shape, DType t, int64_t end, double least, std::mt19937 &rng) {
     Array a(shape);
-    std::uniform_real_distribution<double> real(-2, 2);
+    std::uniform_real_distribution<double> real(least, least + 4);
     std::uniform_int_distribution<int64_t> integer(t == DType::u8 ? 0 : -20, 20), index(0, std::max<int64_t>(0, end - 1));
     for (double &v : a.v) v = t == DType::boolean ? (double)(rng() & 1) : is_float(t) ? real(rng) : end > 0 ? (double)index(rng) : (double)integer(rng);
     return a;
@@ -105,9 +105,12 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
     std::mt19937 rng((uint32_t)seed);
     for (size_t k = 0; k < op.sig.inputs.size(); k++) {
         const TensorSpec &t = op.sig.inputs[k];
-        const auto end = problem.dims.find(t.name + "_end");  // a let of this name bounds indices
-        const int64_t limit = end != problem.dims.end() ? end->second : is_variable(t.dtype) ? 0 : 7;
-        in.push_back(tensor_of(random_array(shape_of(t), in_dtypes[k], limit, rng), in_dtypes[k]));
+        const auto let = [&](const std::string &what, int64_t otherwise) {  // <input>_end bounds indices, <input>_least reals
+            const auto found = problem.dims.find(t.name + what);
+            return found == problem.dims.end() ? otherwise : found->second;
+        };
+        const int64_t end = let("_end", is_variable(t.dtype) ? 0 : 7);
+        in.push_back(tensor_of(random_array(shape_of(t), in_dtypes[k], end, (double)let("_least", -2), rng), in_dtypes[k]));
         problem.tensors[t.name] = array_of(in.back());  // as stored: both sides see the same inputs
     }
     fit_forward_outputs(op);

@@ -16,8 +16,8 @@ uint64_t next(uint64_t &state) {  // SplitMix64
     return z ^ (z >> 31);
 }
 
-// `end` > 0: integers in [0, end).
-Tensor filled(const Shape &shape, DType t, int64_t end, uint64_t seed) {
+// `end` > 0: integers in [0, end). Reals: 4 wide, from `least` up.
+Tensor filled(const Shape &shape, DType t, int64_t end, double least, uint64_t seed) {
     const Tensor x = Tensor::empty(shape, t);
     const int64_t n = x.elements();
     visit_dtype(t, [&](auto zero) {
@@ -28,8 +28,8 @@ Tensor filled(const Shape &shape, DType t, int64_t end, uint64_t seed) {
             if constexpr (std::is_same_v<T, bool>) to[i] = r & 1;
             else if constexpr (std::is_integral_v<T>)
                 to[i] = (T)(end > 0 ? (int64_t)(r % (uint64_t)end) : (int64_t)(r % 41) - (std::is_unsigned_v<T> ? 0 : 20));
-            else if constexpr (std::is_same_v<T, double>) to[i] = (double)r * 0x1p-51 - 2;
-            else to[i] = T((float)((double)r * 0x1p-51 - 2));
+            else if constexpr (std::is_same_v<T, double>) to[i] = (double)r * 0x1p-51 + least;
+            else to[i] = T((float)((double)r * 0x1p-51 + least));
         }
     });
     return x;
@@ -85,8 +85,11 @@ Trial::Trial(const RegisteredOp &which, const std::string &problem, const std::s
         Shape shape = inputs[k].any_rank ? op.signature.shape({"", "T", false, "", {"d0", "d1", "d2"}}, dims) : op.signature.shape(inputs[k], dims);
         const auto swap = dims.find("transpose_" + inputs[k].name);
         if (swap != dims.end() && swap->second) std::swap(shape[shape.rank() - 1], shape[shape.rank() - 2]);
-        const auto end = dims.find(inputs[k].name + "_end");
-        in.push_back(filled(shape, dtypes[k], end != dims.end() ? end->second : is_variable(inputs[k].dtype) ? 0 : 7, k + 1));
+        const auto let = [&](const std::string &what, int64_t otherwise) {  // as in check/case.cpp
+            const auto found = dims.find(inputs[k].name + what);
+            return found == dims.end() ? otherwise : found->second;
+        };
+        in.push_back(filled(shape, dtypes[k], let("_end", is_variable(inputs[k].dtype) ? 0 : 7), (double)let("_least", -2), k + 1));
     }
     put_forward_outputs(op, attrs, in);
 }
