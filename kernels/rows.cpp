@@ -6,7 +6,7 @@
 namespace halyard {
 namespace {
 
-constexpr int task_elements = 32768, chains = 4, block_elements = 2048, most_rows = 4;
+constexpr int task_elements = 32768, chains = 4, block_elements = 1024, most_rows = 8;
 
 }  // namespace
 
@@ -22,9 +22,9 @@ Rows::Rows(const std::string &name, const std::string &signature) : Op(name, sig
 // wide: a row at a time, kept in L1, with `chains` vectors of partial totals, folded by halves down to 4 lanes, which are added one after
 // another. With one vector, all its lanes added so, and the general exp, softmax took 1.21 (4096 x 1024), 1.06 (16384 x 256) and 1.36
 // times as long (512 x 8192; 1 thread, Zen 5). The last vector of a row overlaps the one before it.
-// With several totals, which may wait for each other, it is up to most_rows rows at a time, stage after stage: different rows don't
-// wait. One at a time, softmax took 1.9 times as long for 12288 x 128, 1.4 for 16384 x 256 and 1.05 for 1024 x 1024 (same machine);
-// gradients, with one total, took 1.1 times as long in fours.
+// With several totals, which may wait for each other, it is a block of up to most_rows rows, stage after stage: different rows don't wait.
+// One at a time, softmax took 1.85 times as long for 12288 x 128, 1.4 for 16384 x 256 and 1.05 for 1024 x 1024 (same machine), in fours
+// 1.05, 1.0 and 1.0; gradients, with one total, took 1.1 times as long in fours as one at a time.
 // short: `lanes` rows at a time, one in each lane.
 void Rows::schedule(const Cpu &cpu) {
     const int v = cpu.lanes;
@@ -41,7 +41,7 @@ void Rows::schedule(const Cpu &cpu) {
         for (Func &f : staged) f.compute_at(y, vec).hoist_storage(y, task).reorder(f.args()[1], f.args()[0]).vectorize(f.args()[1]);
         return;
     }
-    const Expr block_rows = totals.size() > 1 ? clamp(block_elements / max(1, size("c")), 1, most_rows) : 1;
+    const Expr block_rows = totals.size() > 1 ? clamp(block_elements / max(1, size("c")), select(size("c") > 2 * block_elements, 1, 2), most_rows) : 1;
     y.split(var(1), task, row, rows, Tail::GuardWithIf).parallel(task).split(row, block, row, block_rows, Tail::GuardWithIf);
     y.split(var(0), vec, lane, v, Tail::ShiftInwards).vectorize(lane);
     for (Func &f : totals) {
