@@ -59,7 +59,10 @@ void Rows::schedule(const Cpu &cpu) {
     }
     y.specialize(size("c") >= chains * v);
     for (Func &f : per_row) f.compute_at(y, block).bound_storage(n, most_rows);
-    for (Func &f : staged) f.compute_at(y, block).hoist_storage(y, task).split(f.args()[0], vec, lane, v, Tail::ShiftInwards).vectorize(lane);
+    for (Func &f : staged) {
+        f.compute_at(y, block).hoist_storage(y, task).bound_storage(f.args()[1], block_rows);
+        f.split(f.args()[0], vec, lane, v, Tail::ShiftInwards).vectorize(lane);
+    }
 }
 
 void Rows::schedule(const Gpu &) {
