@@ -23,8 +23,8 @@ Rows::Rows(const std::string &name, const std::string &signature) : Op(name, sig
 // another. With one vector, all its lanes added so, and the general exp, softmax took 1.21 (4096 x 1024), 1.06 (16384 x 256) and 1.36
 // times as long (512 x 8192; 1 thread, Zen 5). The last vector of a row overlaps the one before it.
 // With several totals, which may wait for each other, it is a block of up to most_rows rows, stage after stage: different rows don't wait.
-// One at a time, softmax took 1.85 times as long for 12288 x 128, 1.4 for 16384 x 256 and 1.05 for 1024 x 1024 (same machine), in fours
-// 1.05, 1.0 and 1.0; gradients, with one total, took 1.1 times as long in fours as one at a time.
+// One at a time, softmax took 2.0 times as long for 12288 x 128, 1.4 for 16384 x 256 and 1.06 for 1024 x 1024 (same machine), in fours
+// 1.05 for 12288 x 128. Gradients, with one total, took up to 1.1 times as long in fours as one at a time.
 // short: `lanes` rows at a time, one in each lane.
 void Rows::schedule(const Cpu &cpu) {
     const int v = cpu.lanes;
