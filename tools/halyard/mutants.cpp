@@ -33,7 +33,7 @@ void show_progress(size_t done, size_t all, const std::string &doing) {
 struct Tally {
     int planted = 0, equivalent = 0, caught = 0;
     double share() const { return planted > equivalent ? 100.0 * caught / (planted - equivalent) : 100; }  // of those that can be caught
-    std::map<std::string, int> by;  // check -> how many it finds, whatever the others do
+    std::map<std::string, int> by;                                                                         // check -> how many it finds, whatever the others do
 };
 
 void print_row(const std::string &name, const Tally &t, const std::vector<std::string> &checks) {
