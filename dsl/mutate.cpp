@@ -299,6 +299,15 @@ private:
 
     Expr visit(const LT *op) override { return here("wrong-comparison", "< in " + stage()) ? LE::make(op->a, op->b) : IRMutator::visit(op); }
     Expr visit(const LE *op) override { return here("wrong-comparison", "<= in " + stage()) ? LT::make(op->a, op->b) : IRMutator::visit(op); }
+    Expr visit(const Or *op) override {  // a < b || a == b is how a <= b of strict floats arrives here: as it is, <= for its < is no fault
+        const Call *lt = op->a.as<Call>(), *eq = op->b.as<Call>();
+        const bool is_le = lt && eq && lt->is_intrinsic(Call::strict_lt) && eq->is_intrinsic(Call::strict_eq) &&
+                           Halide::Internal::equal(lt->args[0], eq->args[0]) && Halide::Internal::equal(lt->args[1], eq->args[1]);
+        if (!is_le) return IRMutator::visit(op);
+        if (here("wrong-comparison", "<= in " + stage())) return op->a;
+        const std::vector<Expr> sides = {mutate(lt->args[0]), mutate(lt->args[1])};
+        return Or::make(Call::make(lt->type, lt->name, sides, lt->call_type), Call::make(eq->type, eq->name, sides, eq->call_type));
+    }
     Expr visit(const Call *op) override {
         const bool lt = op->is_intrinsic(Call::strict_lt), le = op->is_intrinsic(Call::strict_le);
         if ((lt || le) && here("wrong-comparison", std::string(lt ? "<" : "<=") + " in " + stage()))

@@ -220,7 +220,8 @@ struct Conv2dDweight : Convolution {
         rl = RDom(0, width), rb = RDom(0, (N + block - 1) / block);
         r.where(b * block + r.z < N);
         const Expr at = r.x * width + l, image = b * block + r.z, first = first_of_group(clamp(n, 0, last), size("o/group"), size("c/group"));
-        terms(l, x, y, c, n, b) += wide(at, r.y, n, image) * padded(at_x(at, x), at_y(r.y, y), first + c, image);
+        // r.where keeps image below N, but bounds inference doesn't always see that: unscheduled, it asked for images beyond the last.
+        terms(l, x, y, c, n, b) += wide(at, r.y, n, image) * padded(at_x(at, x), at_y(r.y, y), first + c, min(image, N - 1));
         part(x, y, c, n, b) += terms(rl, x, y, c, n, b);
     }
     // One sum per image in registers, output channels in the vector; the images of a block are added up in L2.

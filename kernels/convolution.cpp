@@ -53,9 +53,15 @@ Convolution::Convolution(const std::string &name, const std::string &signature) 
                "n=1 c=3 h=17 w=18 o=5 u=7 v=7 stride=2,2 pad_mode=pad padding=3,3,3,3",
                "n=32 c=1 h=32 w=32 o=6 u=5 v=5",
                "n=32 c=6 h=14 w=14 o=16 u=5 v=5",
+               "n=19 c=7 h=6 w=5 o=3 u=2 v=3",
                "n=1 c=37 h=14 w=14 o=33 u=3 v=3 pad_mode=same",
                "n=2 c=32 h=9 w=23 o=32 u=3 v=3 pad_mode=same",
-               "n=1 c=48 h=14 w=13 o=48 u=3 v=3 pad_mode=same"};
+               "n=1 c=48 h=14 w=13 o=48 u=3 v=3 pad_mode=same",
+               "n=1 c=2 h=5 w=35 o=9 u=2 v=3 stride=1,2",
+               "n=1 c=4 h=4 w=19 o=10 u=2 v=3 group=2",
+               "n=1 c=32 h=18 w=7 o=32 u=3 v=1 pad_mode=same",
+               "n=2 c=48 h=3 w=3 o=32 u=1 v=1",
+               "n=5 c=67 h=2 w=4 o=33 u=1 v=3"};
     bench = {"n=1 c=64 h=56 w=56 o=64 u=3 v=3 pad_mode=same",
              "n=1 c=128 h=28 w=28 o=128 u=3 v=3 pad_mode=same",
              "n=1 c=256 h=14 w=14 o=256 u=3 v=3 pad_mode=same",

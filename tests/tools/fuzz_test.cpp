@@ -27,16 +27,26 @@ struct TwiceInPlace : Elementwise {
     }
 };
 
-int register_it(Isa isa) {  // gives the lanes
+// y = x from 1 on, else 0, which the kernel gets wrong at 1 itself.
+struct WrongAtOne : Elementwise {
+    WrongAtOne() : Elementwise("fuzz_at_one", "x[*] -> y[*]") { dtypes = {"f32"}; }
+    Func x = input("x"), y = output("y");
+    void algorithm() override { y(Halide::_) = select(x(Halide::_) > 1_r, x(Halide::_), 0_r); }
+    void reference(Problem &p) const override {
+        each(p, [](const double *in, double *out) { out[0] = in[0] >= 1 ? in[0] : 0; });
+    }
+};
+
+template<class Tested> int register_it(Isa isa) {  // gives the lanes
     int lanes = 0;
     OpFile file;
-    file.ops.push_back(TwiceInPlace());
+    file.ops.push_back(Tested());
     library().add({&file});
-    for (auto &v : TwiceInPlace().variants) {
+    for (auto &v : Tested().variants) {
         Instance i;
         i.isa = isa, i.variant = v.name;
-        Kernel k(std::make_unique<TwiceInPlace>(), i);
-        library().add_kernel({"fuzz_twice", "cpu", "f32", v.name, isa, k.lanes, {}, k.load()});
+        Kernel k(std::make_unique<Tested>(), i);
+        library().add_kernel({Tested().name, "cpu", "f32", v.name, isa, k.lanes, {}, k.load()});
         lanes = k.lanes;
     }
     return lanes;
@@ -46,7 +56,7 @@ TEST(Fuzz, FindsATailThatIsWrongInPlace) {
     const auto from = std::chrono::steady_clock::now();
     Options o;
     o.isas = {host_isa()};
-    const int lanes = register_it(host_isa());
+    const int lanes = register_it<TwiceInPlace>(host_isa());
     const TwiceInPlace op;
     Report r;
     r.op = op.name;
@@ -70,6 +80,18 @@ TEST(Fuzz, FindsATailThatIsWrongInPlace) {
     EXPECT_NE(run_fuzz_case(op, c), "") << "the line repeats it";
     c.lies.clear();
     EXPECT_EQ(run_fuzz_case(op, c), "") << "it is wrong in place only";
+}
+
+TEST(Fuzz, MeetsBends) {
+    register_it<WrongAtOne>(host_isa());
+    const WrongAtOne op;
+    const std::string call = std::string("f32/") + name_of(host_isa()) + " d0=1 d1=1 d2=40";
+    for (const char *still : {"", " x:still2"}) {
+        EXPECT_EQ(run_fuzz_case(op, parse_fuzz_case(op, call + still + " seed:1")), "");
+        const FuzzCase c = parse_fuzz_case(op, call + " d1=40" + still + " bends seed:1");
+        EXPECT_EQ(parse_fuzz_case(op, c.text()).text(), c.text());
+        EXPECT_NE(run_fuzz_case(op, c).find("is 0, expected 1"), std::string::npos) << c.text();
+    }
 }
 
 }  // namespace

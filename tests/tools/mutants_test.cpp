@@ -71,6 +71,12 @@ TEST(Mutants, ARaceIsCaughtByTheSandbox) {
     EXPECT_NE(m.said.find("of a loop that runs in parallel write different values to one place"), std::string::npos) << m.said;
 }
 
+// hard_swish_dx jumps at -3 and 3. a <= b is a < b || a == b there: losing a == b is a fault, and the only one that is planted.
+TEST(Mutants, AComparisonIsCaughtWhereValuesAreEqual) {
+    EXPECT_EQ(tried("hard_swish_dx", "hard_swish_dx wrong-comparison: <= in dx").fate, Mutant::caught);
+    EXPECT_EQ(tried("hard_swish_dx", "hard_swish_dx wrong-comparison: < in dx").fate, Mutant::refused);
+}
+
 TEST(Mutants, WhatIsRightIsNotCaught) {  // (b - a)^2 for (a - b)^2
     const Mutant m = tried("squared_difference", "squared_difference swapped-operands: - in y");
     EXPECT_EQ(m.fate, Mutant::survived) << m.said;

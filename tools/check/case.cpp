@@ -190,7 +190,7 @@ std::string compare(const OpRecord &op, const std::string &output, const Tensor 
     return s.str();
 }
 
-std::string compare_specials(const std::string &output, const Tensor &got, const Problem &expected) {
+std::string compare_specials(const std::string &output, const Tensor &got, const Problem &expected, bool finite_stays) {
     const std::vector<double> v = got.to_vector<double>();
     const Array &want = expected.tensors.at(output);
     if (!is_float(got.dtype())) {
@@ -204,7 +204,9 @@ std::string compare_specials(const std::string &output, const Tensor &got, const
     for (size_t i = 0; i < v.size(); i++) {
         const double w = want.v[i], size = std::max(std::fabs(w), terms == expected.magnitude.end() ? 0 : terms->second.v[i]);
         const bool overflow = size > largest;  // of the result or on the way to it; in double it is still finite
-        const bool nan_differs = std::isnan(v[i]) != std::isnan(w) && !overflow, inf_differs = std::isinf(w) && v[i] != w && !std::isnan(v[i]);
+        const bool nan_differs = std::isnan(v[i]) != std::isnan(w) && !overflow;
+        const bool made_inf = finite_stays && std::isinf(v[i]) && std::isfinite(w) && !overflow;
+        const bool inf_differs = (std::isinf(w) && v[i] != w && !std::isnan(v[i])) || made_inf;
         if (nan_differs || inf_differs) return output + "[" + std::to_string(i) + "] is " + std::to_string(v[i]) + ", expected " + std::to_string(w);
     }
     return "";

@@ -34,7 +34,8 @@ std::vector<DType> dtypes_of(const std::string &text);  // "f32,i32"
 
 // Where a result leaves the op's contract, or "" if nowhere.
 std::string compare(const OpRecord &op, const std::string &output, const Tensor &got, const Problem &expected);
-// The same for inputs with NaN, Inf and numbers that overflow on their way: only where NaN and Inf stand.
-std::string compare_specials(const std::string &output, const Tensor &got, const Problem &expected);
+// The same for inputs with NaN, Inf and numbers that overflow on their way: only where NaN and Inf stand. A result may be Inf where the
+// expected one isn't, unless finite_stays.
+std::string compare_specials(const std::string &output, const Tensor &got, const Problem &expected, bool finite_stays = false);
 
 }  // namespace halyard::check

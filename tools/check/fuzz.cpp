@@ -47,6 +47,7 @@ public:
         for (size_t k = 0; k < op_.sig.outputs.size(); k++)
             if (chance(2)) c.lies[op_.sig.outputs[k].name] = output_lies(k);
         if (chance(4)) c.specials = 1 + (int)(rng_() % 8);
+        else c.bends = chance(2);  // both together is much that is told by its NaN alone
         return c;
     }
 
@@ -117,6 +118,7 @@ std::vector<FuzzCase> simpler(const FuzzCase &c) {
         for (int64_t smaller = 1; value > 1 && smaller < value; smaller += (value - smaller + 1) / 2) with([&](FuzzCase &f) { f.sample.dims[name] = smaller; });
     for (auto &[name, how] : c.lies) with([&](FuzzCase &f) { f.lies.erase(name); });
     for (auto &[name, value] : c.sample.attrs) with([&](FuzzCase &f) { f.sample.attrs.erase(name); });
+    if (c.bends) with([](FuzzCase &f) { f.bends = false; });
     if (c.specials) with([](FuzzCase &f) { f.specials = 0; });
     if (c.specials > 1) with([](FuzzCase &f) { f.specials /= 2; });
     if (!c.variant.empty()) with([](FuzzCase &f) { f.variant = ""; });

@@ -13,6 +13,7 @@ namespace halyard::check {
 // Inputs lie     reversed (dimensions in memory), swapped (all but the last reversed), gaps (between all elements), pitch (between rows), shifted (by one element: aligned to
 //                no vector), stillN (dimension N has stride 0), or as the caller would pass them
 // outputs lie    shifted, on-x (in place), over-x (overlapping x, an input or another output, by one element), or in memory of their own
+// bends          half of all values are such that ops bend there, or equal to others: 0, +-1, +-3, ..., their attributes
 // `specials`     how many NaN, Inf, zeros, ... each real input has, `seed` the other values
 struct FuzzCase {
     std::string dtypes;
@@ -20,6 +21,7 @@ struct FuzzCase {
     std::string variant;  // "": dispatch chooses
     Sample sample;
     std::map<std::string, std::string> lies;  // tensor -> how
+    bool bends = false;
     int specials = 0, seed = 1;
     std::string text() const;
 };

@@ -1,5 +1,6 @@
 // One random call: its line of text, its tensors, its verdict.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <sstream>
@@ -15,6 +16,7 @@ std::string FuzzCase::text() const {
     for (auto &[name, value] : sample.dims) s += " " + name + "=" + std::to_string(value);
     for (auto &[name, value] : sample.attrs) s += " " + name + "=" + value;
     for (auto &[name, how] : lies) s += " " + name + ":" + how;
+    if (bends) s += " bends";
     if (specials) s += " specials:" + std::to_string(specials);
     return s + " seed:" + std::to_string(seed);
 }
@@ -31,7 +33,8 @@ FuzzCase parse_fuzz_case(const OpRecord &op, const std::string &text) try {
     std::getline(places, c.variant);
     while (words >> w) {
         const size_t at = w.find(':');
-        if (at == std::string::npos) sample += w + " ";
+        if (w == "bends") c.bends = true;
+        else if (at == std::string::npos) sample += w + " ";
         else if (w.starts_with("specials:")) c.specials = std::stoi(w.substr(at + 1));
         else if (w.starts_with("seed:")) c.seed = std::stoi(w.substr(at + 1));
         else c.lies[w.substr(0, at)] = w.substr(at + 1);
@@ -104,14 +107,29 @@ void sprinkle(const Tensor &t, int count, std::mt19937 &rng) {
     }
 }
 
+// Half of t's elements become numbers where ops bend or jump, and that are often equal to each other: 0 and 1 most often, and `own`,
+// the op's attributes. All dtypes have them exactly.
+void bend(const Tensor &t, const std::vector<double> &own, std::mt19937 &rng) {
+    std::vector<double> all = {0, 0, 0, 1, 1, -1, 0.5, -0.5, 2, -2, 3, -3, 6, -6};
+    for (double v : own)
+        if (v == (double)(float)bfloat16((float)v) && std::fabs(v) < 1e3) all.insert(all.end(), {v, -v});
+    if (!is_float(t.dtype())) return;
+    const Tensor flat = t.reshape({t.elements()});
+    for (int64_t i = 0; i < t.elements(); i++)
+        if (rng() % 2) flat.set({i}, all[rng() % all.size()]);
+}
+
 // The op's tensors where the case wants them.
 class Call {
 public:
     Call(const Op &op, const FuzzCase &f) : op_(op), f_(f), c_(op, legal_sample(op, f.sample), f.dtypes, f.seed) {
         std::mt19937 rng((uint32_t)f.seed);
         std::vector<Tensor> still(c_.in.size());
+        std::vector<double> reals;
+        for (auto &[name, value] : c_.problem.reals) reals.push_back(value);
         for (size_t k = 0; k < c_.in.size(); k++) {
             const std::string &name = op.sig.inputs[k].name, how = lies(name);
+            if (f.bends) bend(c_.in[k], reals, rng);
             sprinkle(c_.in[k], f.specials, rng);
             const int d = how.starts_with("still") ? std::atoi(how.c_str() + 5) : -1;
             if (d >= 0 && d < c_.in[k].rank() && c_.in[k].size(d) > 1) {

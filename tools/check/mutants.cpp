@@ -199,6 +199,7 @@ const char *name_of(Mutant::Fate fate) {
     switch (fate) {
     case Mutant::caught: return "caught";
     case Mutant::survived: return "survived";
+    case Mutant::equivalent: return "equivalent";
     case Mutant::same_code: return "same code";
     case Mutant::refused: break;
     }

@@ -13,8 +13,9 @@ struct Mutant {
     enum Fate {
         caught,
         survived,
-        same_code,  // the compiler made the same code of it: no fault
-        refused,    // it can't be compiled
+        equivalent,  // survived, and survivors.txt says why nothing can see it: no fault
+        same_code,   // the compiler made the same code of it: no fault
+        refused,     // it can't be compiled
     };
     std::string op, variant, fault;
     Fate fate = survived;

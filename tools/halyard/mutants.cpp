@@ -31,12 +31,13 @@ void show_progress(size_t done, size_t all, const std::string &doing) {
 }
 
 struct Tally {
-    int planted = 0, caught = 0;
-    std::map<std::string, int> by;  // check -> how many it finds, whatever the others do
+    int planted = 0, equivalent = 0, caught = 0;
+    double share() const { return planted > equivalent ? 100.0 * caught / (planted - equivalent) : 100; }  // of those that can be caught
+    std::map<std::string, int> by;                                                                         // check -> how many it finds, whatever the others do
 };
 
 void print_row(const std::string &name, const Tally &t, const std::vector<std::string> &checks) {
-    std::printf("%-18s %7d %7d %6.1f%%", name.c_str(), t.planted, t.caught, t.planted ? 100.0 * t.caught / t.planted : 0);
+    std::printf("%-18s %7d %10d %7d %6.1f%%", name.c_str(), t.planted, t.equivalent, t.caught, t.share());
     for (auto &c : checks) {
         const auto it = t.by.find(c);
         std::printf(" %*s", (int)std::max<size_t>(c.size(), 5), it == t.by.end() ? "-" : std::to_string(it->second).c_str());
@@ -44,8 +45,10 @@ void print_row(const std::string &name, const Tally &t, const std::vector<std::s
     std::printf("\n");
 }
 
-// Each kind of fault: planted, caught, and how many each check would find alone.
-void print_table(const std::vector<Mutant> &mutants) {
+bool was_planted(const Mutant &m) { return m.fate == Mutant::caught || m.fate == Mutant::survived || m.fate == Mutant::equivalent; }
+
+// Each kind of fault: planted, caught, and how many each check would find alone. Gives that of all kinds together.
+Tally print_table(const std::vector<Mutant> &mutants) {
     std::map<std::string, Tally> kinds;
     Tally all;
     std::vector<std::string> checks;
@@ -57,18 +60,19 @@ void print_table(const std::vector<Mutant> &mutants) {
         for (auto &m : mutants)
             if (!has(c) && std::find(m.caught_by.begin(), m.caught_by.end(), c) != m.caught_by.end()) checks.push_back(c);
     for (auto &m : mutants) {
-        if (m.fate != Mutant::caught && m.fate != Mutant::survived) continue;
+        if (!was_planted(m)) continue;
         for (Tally *t : {&kinds[m.kind()], &all}) {
-            t->planted++, t->caught += m.fate == Mutant::caught;
+            t->planted++, t->equivalent += m.fate == Mutant::equivalent, t->caught += m.fate == Mutant::caught;
             for (auto &c : m.caught_by) t->by[c]++;
         }
     }
-    std::printf("%-18s %7s %7s %7s", "fault", "planted", "caught", "share");
+    std::printf("%-18s %7s %10s %7s %7s", "fault", "planted", "equivalent", "caught", "share");
     for (auto &c : checks) std::printf(" %5s", c.c_str());
     std::printf("\n");
     for (auto &kind : fault_kinds())
         if (kinds.count(kind.name)) print_row(kind.name, kinds[kind.name], checks);
     print_row("all", all, checks);
+    return all;
 }
 
 void save(const std::string &path, const MutantArguments &a, Isa isa, const std::vector<Mutant> &mutants) {
@@ -91,28 +95,31 @@ void save(const std::string &path, const MutantArguments &a, Isa isa, const std:
 int check_mutants(const std::vector<std::string> &ops, const MutantArguments &a, Isa isa) {
     check::MutantOptions o;
     o.ops = ops, o.per_op = a.per_op, o.seed = a.seed, o.at_once = a.at_once, o.only = a.only, o.isa = isa, o.on_progress = show_progress;
-    std::map<std::string, std::string> known = known_survivors();
+    const std::map<std::string, std::string> known = known_survivors();
     std::vector<Mutant> mutants = check::try_mutants(o);
-    int unknown = 0, planted = 0, caught = 0, same = 0, refused = 0;
-    for (auto &m : mutants) {
-        planted += m.fate == Mutant::caught || m.fate == Mutant::survived, caught += m.fate == Mutant::caught;
-        same += m.fate == Mutant::same_code, refused += m.fate == Mutant::refused;
-        if (!a.only.empty()) std::printf("%s: %s %s\n", m.text().c_str(), name_of(m.fate), m.said.c_str());
-        if (m.fate != Mutant::survived) continue;
-        const auto it = known.find(m.text());
-        if (it != known.end()) m.said = it->second;
-        else unknown++;
-        std::printf("survived: %s\n", m.text().c_str());
-        std::printf("    %s\n", it == known.end() ? ("nobody knows why; again: halyard check --mutant \"" + m.text() + "\"").c_str() : it->second.c_str());
-    }
-    if (a.only.empty()) print_table(mutants);
     std::set<std::string> tried;
-    for (auto &m : mutants) tried.insert(m.op);
-    std::printf(
-        "%zu ops on %s: %d faults planted, %d caught, %d survived, %d of them not known; not counted: %d of the same code, %d refused by the compiler\n",
-        tried.size(), name_of(isa), planted, caught, planted - caught, unknown, same, refused);
+    int survived = 0, same = 0, refused = 0;
+    for (auto &m : mutants) {
+        const auto it = known.find(m.text());
+        if (m.fate == Mutant::survived && it != known.end()) m.fate = Mutant::equivalent, m.said = it->second;
+        if (m.fate == Mutant::caught && it != known.end()) std::printf("caught, though survivors.txt says that nothing can: %s\n", m.text().c_str());
+        if (!a.only.empty()) std::printf("%s: %s %s\n", m.text().c_str(), name_of(m.fate), m.said.c_str());
+        else if (m.fate == Mutant::equivalent) std::printf("equivalent: %s\n    %s\n", m.text().c_str(), m.said.c_str());
+        if (m.fate == Mutant::survived)
+            std::printf("survived: %s\n    nobody knows why; again: halyard check --mutant \"%s\"\n", m.text().c_str(), m.text().c_str());
+        survived += m.fate == Mutant::survived, same += m.fate == Mutant::same_code, refused += m.fate == Mutant::refused;
+        tried.insert(m.op);
+    }
+    if (a.only.empty()) {
+        const Tally all = print_table(mutants);
+        std::printf("%zu ops on %s: %d faults planted, %d of them equivalent to none (survivors.txt says why)\n", tried.size(), name_of(isa), all.planted,
+                    all.equivalent);
+        std::printf("%d of the other %d caught, %.1f %%; %.1f %% of all planted; %d survived\n", all.caught, all.planted - all.equivalent, all.share(),
+                    all.planted ? 100.0 * all.caught / all.planted : 0, survived);
+        std::printf("not counted: %d of the same code, %d refused by the compiler\n", same, refused);
+    }
     if (!a.json.empty()) save(a.json, a, isa, mutants);
-    return unknown ? 1 : 0;
+    return survived ? 1 : 0;
 }
 
 }  // namespace halyard::command

@@ -44,14 +44,14 @@ function mutantsSection(runs) {
   return runs.flatMap((run) => {
     const of = (list, fate) => list.filter((m) => m.fate === fate);
     const survivors = of(run.mutants, 'survived'), caught = of(run.mutants, 'caught');
-    const real = survivors.length + caught.length;  // the others are no faults: the compiler made the same code of them, or none
+    const real = survivors.length + caught.length;  // the others are no faults: the same code, refused by the compiler, or equivalent
     const checks = [...new Set(caught.flatMap((m) => m.caught_by))];
     const kinds = [...byKey([...caught, ...survivors], (m) => m.kind)].map(([kind, list]) => ({ kind, list, caught: of(list, 'caught').length }));
     return [
       runLine(run),
       element('p', {},
         `${caught.length} of ${plural(real, 'planted fault')} caught, ${(100 * caught.length / Math.max(1, real)).toFixed(1)} %.`,
-        real < run.mutants.length ? ` ${run.mutants.length - real} more gave the same code or none.` : ''),
+        real < run.mutants.length ? ` ${run.mutants.length - real} more are no faults: the same code, refused by the compiler, or known to be equivalent.` : ''),
       table('Planted faults by kind', [
         { head: 'fault', get: (k) => k.kind },
         { head: 'planted', get: (k) => k.list.length },
