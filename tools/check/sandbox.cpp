@@ -124,7 +124,7 @@ std::string run_in_sandbox(const Op &op, const Plan &p, const Case &c, unsigned 
     for (auto &o : p.outputs) plain.push_back(Tensor::zeros(o.shape, o.dtype)), sandboxed.push_back(Tensor::empty(o.shape, o.dtype));
     run_plan(p, c.in, c.attrs, plain);
     for (const Tensor &t : sandboxed) std::memset(t.raw(), garbage, t.bytes());
-    const std::string error = in_sandbox(sandboxed, garbage, [&] { run_plan(p, c.in, c.attrs, sandboxed); });
+    std::string error = in_sandbox(sandboxed, garbage, [&] { run_plan(p, c.in, c.attrs, sandboxed); });
     if (!error.empty()) return error;
     for (size_t k = 0; k < plain.size(); k++)
         if (std::memcmp(plain[k].raw(), sandboxed[k].raw(), plain[k].bytes()) != 0)

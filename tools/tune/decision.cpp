@@ -3,7 +3,7 @@
 namespace halyard::tune {
 
 std::string unusable(const Record &r, const Question &q) {
-    if (const std::string why = foreign(r); !why.empty()) return why;
+    if (std::string why = foreign(r); !why.empty()) return why;
     const auto algorithm = q.algorithms.find(r.variant);
     if (algorithm == q.algorithms.end()) return "the op has no variant '" + r.variant + "' for " + q.isa;
     if (algorithm->second != r.algorithm) return "stale: of algorithm " + r.algorithm + ", it is " + algorithm->second + " now";
