@@ -78,7 +78,7 @@ struct ReduceLogical : Reduction {
     bool any;
     explicit ReduceLogical(bool any) : Reduction(any ? "reduce_any" : "reduce_all", any ? "ReduceAny" : "ReduceAll", "bool"), any(any) {
         doc = any ? "y = some x along axis isn't 0; of nothing: false" : "y = no x along axis is 0; of nothing: true";
-        dtypes = {"bool", "f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8"};
+        dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
         contract = {Contract::elementwise, 0};
     }
     Expr start() const override { return any ? 0_r : 1_r; }

@@ -64,7 +64,7 @@ private:
             {0, 1, 1, 2, 3, 5, 7, 13, 37, 101, lanes - 1, lanes, lanes + 1, 2 * lanes - 1, 2 * lanes, 2 * lanes + 1, 4 * lanes + 3, 64, 131});
     }
     std::string input_lies(int rank) {
-        const std::string how = one_of<std::string>({"reversed", "swapped", "gaps", "pitch", "shifted", "still"});
+        const std::string how = one_of<std::string>({"reversed", "swapped", "gaps", "pitch", "columns", "shifted", "still"});
         return how == "still" ? how + std::to_string(rank ? rng_() % (unsigned)rank : 0) : how;
     }
     // In place and overlapping where the op may do so, and where it has to refuse.

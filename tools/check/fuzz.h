@@ -10,8 +10,9 @@ namespace halyard::check {
 
 // One call, as one line that says all of it:
 //   f32/avx512/wide n=3 c=33 axis=-1 x:gaps dy:still1 y:on-x specials:3 seed:17
-// Inputs lie     reversed (dimensions in memory), swapped (all but the last reversed), gaps (between all elements), pitch (between rows), shifted (by one element: aligned to
-//                no vector), stillN (dimension N has stride 0), or as the caller would pass them
+// Inputs lie     reversed (dimensions in memory), swapped (all but the last reversed), gaps (between all elements), pitch (between rows),
+//                columns (the last two dimensions swapped in memory, and a gap after every such matrix), gap (like pitch, between
+//                matrices), shifted (by one element: aligned to no vector), stillN (dimension N has stride 0), or as the caller would pass them
 // outputs lie    shifted, on-x (in place), over-x (overlapping x, an input or another output, by one element), or in memory of their own
 // bends          half of all values are such that ops bend there, or equal to others: 0, +-1, +-3, ..., their attributes
 // `specials`     how many NaN, Inf, zeros, ... each real input has, `seed` the other values

@@ -81,7 +81,18 @@ Tensor lying(const Tensor &t, const std::string &how) {
         if ((int)order.size() < rank) order.push_back(rank - 1);
         return t.transpose(order).copy().transpose(order);
     }
-    if (how == "shifted" || rank == 0) {
+    if (how == "columns") {
+        if (rank < 2) return t;
+        std::vector<int> order;
+        for (int d = 0; d < rank; d++) order.push_back(d);
+        std::swap(order[(size_t)rank - 1], order[(size_t)rank - 2]);
+        return lying(t.transpose(order), "gap").transpose(order);
+    }
+    if (how == "gap" && rank > 1) {
+        Shape wide = t.shape();
+        wide[rank - 2]++;
+        to = Tensor::full(wide, filler(t.dtype()), t.dtype()).slice(rank - 2, 0, t.shape()[rank - 2]);
+    } else if (how == "shifted" || rank == 0) {
         to = Tensor::full({t.elements() + 1}, filler(t.dtype()), t.dtype()).slice(0, 1, t.elements() + 1).reshape(t.shape());
     } else if (how == "pitch") {
         Shape wide = t.shape();
@@ -108,15 +119,18 @@ void sprinkle(const Tensor &t, int count, std::mt19937 &rng) {
 }
 
 // Half of t's elements become numbers where ops bend or jump, and that are often equal to each other: 0 and 1 most often, and `own`,
-// the op's attributes. All dtypes have them exactly.
+// the op's attributes; now and then all of them one such number. All dtypes have them exactly.
 void bend(const Tensor &t, const std::vector<double> &own, std::mt19937 &rng) {
     std::vector<double> all = {0, 0, 0, 1, 1, -1, 0.5, -0.5, 2, -2, 3, -3, 6, -6};
     for (double v : own)
         if (v == (double)(float)bfloat16((float)v) && std::fabs(v) < 1e3) all.insert(all.end(), {v, -v});
     if (!is_float(t.dtype())) return;
     const Tensor flat = t.reshape({t.elements()});
+    const double one = all[rng() % all.size()];
+    const bool same = rng() % 8 == 0;  // all of them: whether any isn't 0
     for (int64_t i = 0; i < t.elements(); i++)
-        if (rng() % 2) flat.set({i}, all[rng() % all.size()]);
+        if (same) flat.set({i}, one);
+        else if (rng() % 2) flat.set({i}, all[rng() % all.size()]);
 }
 
 // The op's tensors where the case wants them.

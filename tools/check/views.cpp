@@ -12,6 +12,7 @@ std::vector<std::string> lies_of(const Op &op, const TensorSpec &t) {
     if (rank == 0) return {"", "shifted"};
     std::vector<std::string> all = {"", "reversed", "gaps", "still" + std::to_string(rank - 1)};
     if (rank > 2) all.push_back("swapped");
+    if (rank > 1 && op.form != Form::elementwise) all.push_back("columns");  // elementwise kernels have no dimensions of their own
     return all;
 }
 
