@@ -198,13 +198,13 @@ void add_activations(OpTable &ops) {
                     .fn = [](Expr x) { return math::logsigmoid(x); }, .reference = [](double x) { return -softplus(-x); },
                     .saves = "x", .dfn = [](Expr x, Expr dy) { return dy * math::sigmoid(math::negative(x)); }, .dreference = [](double x, double dy) { return dy * sigmoid(-x); },
                     .alias = "LogSigmoid"});
-    // x + 3 is rounded first: x / 6 + 0.5, which Halide makes of it otherwise, is below 0 at -3.
+    // Clipped before it is divided: of (x + 3) / 6 Halide makes x / 6 + 0.5, which is below 0 at -3.
     add_unary(ops, {.name = "hard_sigmoid", .doc = "y = min(max((x + 3) / 6, 0), 1)", .ulps = 2,
-                    .fn = [](Expr x) { return clip(strict_float(x + 3_r) / 6_r, 0, 1); }, .reference = [](double x) { return clip((x + 3) / 6, 0, 1); },
+                    .fn = [](Expr x) { return clip(x + 3_r, 0, 6) / 6_r; }, .reference = [](double x) { return clip((x + 3) / 6, 0, 1); },
                     .saves = "x", .dfn = [](Expr x, Expr dy) -> Expr { return select(abs(x) < 3_r, dy / 6_r, 0_r); },
                     .dreference = [](double x, double dy) { return std::fabs(x) < 3 ? dy / 6 : 0; }, .dulps = 1, .alias = "HSigmoid"});
     add_unary(ops, {.name = "hard_swish", .doc = "y = x min(max((x + 3) / 6, 0), 1)", .ulps = 3,
-                    .fn = [](Expr x) -> Expr { return select(x <= -3_r, 0_r, x * clip(strict_float(x + 3_r) / 6_r, 0, 1)); },
+                    .fn = [](Expr x) -> Expr { return select(x <= -3_r, 0_r, x * (clip(x + 3_r, 0, 6) / 6_r)); },
                     .reference = [](double x) { return x <= -3 ? 0 : x * clip((x + 3) / 6, 0, 1); },
                     .saves = "x", .dfn = [](Expr x, Expr dy) -> Expr { return select(x <= -3_r, 0_r, x >= 3_r, dy, dy * (x + x + 3_r) / 6_r); },
                     .dreference = [](double x, double dy) { return x <= -3 ? 0 : x >= 3 ? dy : dy * (x + x + 3) / 6; },
