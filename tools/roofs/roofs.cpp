@@ -83,6 +83,7 @@ Bound Roofs::bound(const Demand &d, int threads, Isa isa) const {
 void save(const Roofs &r, const std::string &path) {
     const std::string temporary = path + ".new";  // appears whole or not at all
     std::ofstream file(temporary);
+    file.precision(17);  // read again, they print the same
     file << first_line << "\n" << r.machine << "\nload " << r.load << "\n";
     file << "# level threads name capacity, then bytes per second: read write copy add bypass\n";
     for (const Level &l : r.levels)
