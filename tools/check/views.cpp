@@ -52,7 +52,7 @@ void check_views(const Op &op, const Options &o, Report &r) {
             FuzzCase c;
             c.dtypes = op.dtypes[0], c.isa = isas_of(op, o).back(), c.sample = parse_sample(op, sample), c.lies = lies;
             c.seed = ++number, c.seed = depends_on_specials ? number : number % 2 ? 2 : 4;  // exact results bear any values
-            c.bends = op.form == Form::elementwise || number % 4 > 1;  // sums need no bends, and products of small numbers hide much
+            c.bends = op.form == Form::elementwise || number % 4 > 1;                       // sums need no bends, and products of small numbers hide much
             if (depends_on_specials && number % 3 == 0) c.specials = 8;
             const std::string error = run_fuzz_case(op, c, false);
             r.expect("'" + c.text() + "'", error.empty() ? "" : error + "\n      again: halyard check " + op.name + " --fuzz-case \"" + c.text() + "\"");
