@@ -21,15 +21,6 @@ namespace {
 
 enum Exit { returned = 0, threw = 1 };
 
-bool write_all(int file, const std::string &text) {
-    for (size_t at = 0; at < text.size();) {
-        const ssize_t n = write(file, text.data() + at, text.size() - at);
-        if (n <= 0) return false;
-        at += (size_t)n;
-    }
-    return true;
-}
-
 std::string read_all(int file) {
     std::string text;
     std::array<char, 4096> part;
@@ -47,6 +38,15 @@ bool forks_safely() {
 }
 
 }  // namespace
+
+bool write_all(int file, const std::string &text) {
+    for (size_t at = 0; at < text.size();) {
+        const ssize_t n = write(file, text.data() + at, text.size() - at);
+        if (n <= 0) return false;
+        at += (size_t)n;
+    }
+    return true;
+}
 
 Child::Child(const std::function<std::string()> &work, unsigned seconds)
     : result_(memfd_create("result", MFD_CLOEXEC)), said_(memfd_create("said", MFD_CLOEXEC)), seconds_(seconds) {

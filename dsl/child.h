@@ -30,4 +30,6 @@ private:
 // All of it: started, waited for, and its result. Where threads and AddressSanitizer make that unsafe it works in this process.
 std::string in_child(const std::string &op, const std::function<std::string()> &work, unsigned seconds = 0, const std::string &what = "the code generator");
 
+bool write_all(int file, const std::string &text);  // to a file descriptor; false, with errno, where some can't be written
+
 }  // namespace halyard

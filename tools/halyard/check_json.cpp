@@ -4,7 +4,6 @@
 
 #include "registry/error.h"
 #include "tools/halyard/machine.h"
-#include "tools/tune/record.h"
 
 namespace halyard::command {
 
@@ -31,9 +30,9 @@ void save_checks(const std::string &path, const CheckRun &run) {
     int passed = 0, failed = 0, skipped = 0;
     nlohmann::json ops = nlohmann::json::array();
     for (auto &r : run.reports) passed += r.passed, failed += r.failed, skipped += r.skipped, ops.push_back(json_of(r));
-    const nlohmann::json all = {{"kind", "halyard check"}, {"version", 1},       {"date", tune::now()}, {"cpu", processor()},
-                                {"isas", run.isas},        {"quick", run.quick}, {"seed", run.seed},    {"seconds", run.seconds},
-                                {"passed", passed},        {"failed", failed},   {"skipped", skipped},  {"ops", ops}};
+    const nlohmann::json all = {{"kind", "halyard check"}, {"version", 1},       {"date", now()},      {"cpu", processor()},
+                                {"isas", run.isas},        {"quick", run.quick}, {"seed", run.seed},   {"seconds", run.seconds},
+                                {"passed", passed},        {"failed", failed},   {"skipped", skipped}, {"ops", ops}};
     std::ofstream file(path);
     file << all.dump(1) << "\n";
     file.close();

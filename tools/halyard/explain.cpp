@@ -8,7 +8,6 @@
 #include "tools/halyard/price.h"
 #include "tools/halyard/table.h"
 #include "tools/halyard/trial.h"
-#include "tools/tune/record.h"
 
 namespace halyard::command {
 namespace {
@@ -83,7 +82,7 @@ void print(const RegisteredOp &op, const Explanation &e, const Cast *c, const Pr
 
 Json json_of(const RegisteredOp &op, const Explanation &e, const Cast *c, const Prices *p) {
     Json j = {{"op", op.record.name}, {"signature", op.record.signature}, {"attributes", e.attributes}, {"problem", e.problem()}};
-    j["cpu"] = processor(), j["date"] = tune::now();
+    j["cpu"] = processor(), j["date"] = now();
     j["outer_loops"] = std::vector<int64_t>(e.plan.loops.begin(), e.plan.loops.end());
     if (c) {
         j["cast"] = {{"key", c->key}, {"to", name_of(c->to)}, {"why", cast_text(op, *c)}};

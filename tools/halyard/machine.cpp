@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <thread>
 
@@ -14,6 +15,15 @@ std::string processor() {
     for (std::string line; std::getline(info, line);)
         if (line.starts_with("model name")) return line.substr(line.find(": ") + 2);
     return "unknown processor";
+}
+
+std::string now() {
+    const std::time_t t = std::time(nullptr);
+    std::tm utc = {};
+    gmtime_r(&t, &utc);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return text;
 }
 
 void print_machine() {

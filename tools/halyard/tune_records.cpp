@@ -6,11 +6,11 @@
 #include <tuple>
 
 #include "registry/dispatch.h"
-#include "registry/preference.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/picks.h"
 #include "tools/halyard/subject.h"
 #include "tools/halyard/tune.h"
+#include "tools/tune/bucket.h"
 #include "tools/tune/stale.h"
 
 namespace halyard::command {
@@ -84,8 +84,13 @@ int explain_records(const TuneOptions &o) {
             const Plan plan = make_plan(op, metas_of(t), t.attrs);
             if (!plan.kernel) throw ShapeError(op.record.name, "'" + problem + "' has nothing to compute");
             const Isa isa = o.tuner.isa.empty() ? plan.kernel->isa : isa_of(o.tuner.isa);
-            const tune::Question q{
-                op.record.name, dtypes, name_of(isa), bucket_of(plan), threads, algorithms_of(op, dtypes, isa, compiler), code_of_default(plan, compiler)};
+            const tune::Question q{op.record.name,
+                                   dtypes,
+                                   name_of(isa),
+                                   tune::bucket_of(plan),
+                                   threads,
+                                   algorithms_of(op, dtypes, isa, compiler),
+                                   code_of_default(plan, compiler)};
             const tune::Decision d = decide(file.records, q);
             std::printf("%s '%s' %s %s, threads: %d: bucket %s\n", q.op.c_str(), problem.c_str(), dtypes.c_str(), q.isa.c_str(), threads, q.bucket.c_str());
             if (d.best) std::printf("  %s decides: %s\n", place_of(file, *d.best).c_str(), line_of(*d.best).c_str());

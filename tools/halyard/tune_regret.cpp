@@ -7,13 +7,13 @@
 #include <random>
 
 #include "registry/parallel.h"
-#include "registry/preference.h"
 #include "tools/check/case.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/machine.h"
 #include "tools/halyard/paired.h"
 #include "tools/halyard/subject.h"
 #include "tools/halyard/tune.h"
+#include "tools/tune/bucket.h"
 
 namespace halyard::command {
 namespace {
@@ -115,7 +115,7 @@ void Regret::measure(const std::string &shape, int threads) {
     if (!plan.kernel) return;
     const std::vector<Tensor> out = outputs_of(t);
     const Expected expected(t, out);
-    const std::string bucket = bucket_of(plan);
+    const std::string bucket = tune::bucket_of(plan);
     if (algorithms_.empty()) algorithms_ = algorithms_of(op_, dtypes_, plan.kernel->isa, compiler_);
     const tune::Decision d = decide(file_.records,
                                     {op_.record.name, dtypes_, name_of(plan.kernel->isa), bucket, threads, algorithms_, code_of_default(plan, compiler_)});

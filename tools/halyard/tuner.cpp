@@ -9,9 +9,10 @@
 #include "dsl/work.h"
 #include "registry/dispatch.h"
 #include "registry/parallel.h"
-#include "registry/preference.h"
+#include "tools/halyard/machine.h"
 #include "tools/halyard/paired.h"
 #include "tools/halyard/subject.h"
+#include "tools/tune/bucket.h"
 
 namespace halyard::command {
 namespace {
@@ -75,7 +76,7 @@ Record Tuner::blank(const Candidate &c) const {
     r.op = trial_.op.record.name, r.variant = c.variant, r.picks = c.picks;
     if (!c.autoscheduler.empty()) r.schedule = c.autoscheduler;
     r.dtypes = plan_.kernel->dtypes, r.isa = name_of(plan_.kernel->isa), r.cpu = tune::this_cpu(), r.kit = tune::this_kit();
-    r.threads = o_.threads, r.bucket = bucket_of(plan_), r.problem = trial_.text;
+    r.threads = o_.threads, r.bucket = tune::bucket_of(plan_), r.problem = trial_.text;
     const auto algorithm = algorithms_.find(c.variant);
     r.algorithm = algorithm == algorithms_.end() ? "-" : algorithm->second;
     r.code = "-", r.against = against_;
@@ -112,7 +113,7 @@ void Tuner::time(Record &r, const tune::Built &built, int rounds) {
     standard.kernel = &default_;
     set_threads(o_.threads);
     for (const Tensor &y : out_) std::memset(y.raw(), 0xFF, y.bytes());  // the last one's answer is no answer of this one
-    r.n = 0, r.date = tune::now();
+    r.n = 0, r.date = now();
     const auto call = [&](const Plan &p) { return [this, &p] { run_plan(p, trial_.in, trial_.attrs, out_); }; };
     try {
         call(mine)();
@@ -141,7 +142,7 @@ std::optional<Record> Tuner::evaluate(const Candidate &c) {
     Record r = blank(c);
     const tune::Built built = compiler_.build(job_of(c));
     if (!built.error.empty()) {
-        r.verdict = "uncompiled: " + built.error, r.date = tune::now();
+        r.verdict = "uncompiled: " + built.error, r.date = now();
     } else {
         r.algorithm = built.algorithm, r.code = built.code;
         if (c.autoscheduler.empty()) r.picks = built.picks;
@@ -174,7 +175,7 @@ void Tuner::confirm_best(const std::atomic<bool> &stop) {
         const Candidate c{r.variant, own ? r.picks : std::map<std::string, int>(), own ? "" : r.schedule};
         const tune::Built built = compiler_.build(job_of(c));
         prove(r, c);
-        if (r.verdict.starts_with("breach: ")) r.n = 0, r.date = tune::now();
+        if (r.verdict.starts_with("breach: ")) r.n = 0, r.date = now();
         else time(r, built, rounds);
         history_.put(r);
         keep(r, true);

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "dsl/child.h"
 #include "registry/error.h"
 #include "registry/parallel.h"
 #include "tools/check/check.h"
@@ -33,15 +34,6 @@ std::string one_line(std::string text) {
         if (c == '\n' || c == '\t') c = ' ';
     while (!text.empty() && text.back() == ' ') text.pop_back();
     return text.size() > 300 ? text.substr(0, 300) + "..." : text;
-}
-
-bool write_all(int file, const std::string &text) {
-    for (size_t at = 0; at < text.size();) {
-        const ssize_t n = write(file, text.data() + at, text.size() - at);
-        if (n <= 0) return false;
-        at += (size_t)n;
-    }
-    return true;
 }
 
 Instance instance_of(const Job &job) {

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <sstream>
 
@@ -166,15 +165,6 @@ std::string this_cpu() {
 }
 
 std::string this_kit() { return HALYARD_VERSION; }
-
-std::string now() {
-    const std::time_t t = std::time(nullptr);
-    std::tm utc = {};
-    gmtime_r(&t, &utc);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    return text;
-}
 
 std::string foreign(const Record &r) {
     if (r.cpu != this_cpu()) return "was measured on " + r.cpu + ", this is " + this_cpu();

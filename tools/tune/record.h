@@ -11,7 +11,7 @@
 //   against    the code of the default beside which it was timed
 //   schedule   own = the op's; else the autoscheduler that made it: mullapudi2016, adams2019, li2018, anderson2021
 //   picks      name:value of everything the schedule offers, comma between; - = nothing
-//   bucket     the canonical problem with every extent rounded down to a power of two (registry/preference.h)
+//   bucket     the canonical problem with every extent rounded down to a power of two (tools/tune/bucket.h)
 //   n          rounds; each times this kernel, the default (what a call without limits takes, compiled the same way) and, as a control,
 //              the default again
 //   median_us, min_us  microseconds of a call; spread = (third quartile - first) / median
@@ -81,7 +81,6 @@ std::vector<std::string> differences(const RecordFile &a, const RecordFile &b);
 
 std::string this_cpu();  // "AMD EPYC 26/2/1": model name, family/model/stepping
 std::string this_kit();  // the kit's version
-std::string now();       // UTC: "2026-11-21T23:50:12Z"
 // Why a record says nothing about this machine and kit; empty where it does.
 std::string foreign(const Record &r);
 

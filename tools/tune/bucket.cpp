@@ -1,11 +1,11 @@
-#include "registry/preference.h"
+#include "tools/tune/bucket.h"
 
 #include <algorithm>
 #include <bit>
 
 #include "registry/expr.h"
 
-namespace halyard {
+namespace halyard::tune {
 
 std::string bucket_of(const Plan &plan) {
     const RegisteredOp &op = *plan.op;
@@ -40,4 +40,4 @@ std::string bucket_of(const Plan &plan) {
     return text;
 }
 
-}  // namespace halyard
+}  // namespace halyard::tune
