@@ -95,6 +95,31 @@ TEST_F(Bench, TakesSetsOfShapes) {
     expect_refused("bench matmul --shapes mine.txt", "[mine.txt] has no problems of matmul");
 }
 
+TEST_F(Bench, SumsUpASuite) {
+    write("mine.txt",
+          "[fast things] ratio=1.5 roof=0.01 dtype=f32\nrelu d0=1 d1=1 d2=1000\nvar d0=2 d1=3 d2=40 axis=2  # no kernel of its own\n\n[others]\nnothing n=1\n");
+    const std::string options = " --rounds 2 --min-time 0.0005 --threads 1 --out results.md";
+    const Result r = halyard("bench --suite mine.txt" + options);
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_NE(r.out.find("\n| fast things | 1.5 x, 1 % | 1 |  |  | "), std::string::npos) << r.out;
+    EXPECT_NE(r.out.find(" % | no peer |\n"), std::string::npos) << r.out;
+    EXPECT_NE(r.out.find("missing: [nothing] "), std::string::npos) << r.out;
+    EXPECT_NE(r.out.find("| others |  | 1 |  |  |  | not timed |\n"), std::string::npos) << r.out;
+    const std::string results = text_of(dir / "results.md");
+    EXPECT_NE(results.find("### fast things, f32"), std::string::npos) << results;
+    EXPECT_NE(results.find("| var d0=2 d1=3 d2=40 axis=2 | 1 | "), std::string::npos) << results;
+    const Result one = halyard("bench --suite mine.txt --group fast" + options);
+    EXPECT_EQ(one.out.find("| others "), std::string::npos) << one.out;
+    expect_refused("bench --suite gpu", "[gpu] no such file, and no such suite; there are cpu");
+    for (auto &[text, message] : std::map<std::string, std::string>{{"relu d0=1\n", "line 1: a problem before the first [group]"},
+                                                                    {"\n[a\n", "line 2: no ']' after the group's title"},
+                                                                    {"[a] speed=2\n", "line 1: a group has ratio, roof and dtype, no 'speed'"},
+                                                                    {"[a] ratio=fast\n", "line 1: 'fast' is no positive number"}}) {
+        write("wrong.txt", text);
+        expect_refused("bench --suite wrong.txt", message);
+    }
+}
+
 // 256 KiB, which the second cache holds: from memory they take several times as long.
 TEST_F(Bench, ColdCallsFindNothingInACache) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

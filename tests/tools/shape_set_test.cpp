@@ -9,6 +9,9 @@
 #include "primitives/library.h"
 #include "registry/error.h"
 #include "registry/plan.h"
+#include "tools/check/case.h"
+#include "tools/halyard/call.h"
+#include "tools/halyard/suite_file.h"
 #include "tools/halyard/trial.h"
 
 namespace halyard::command {
@@ -35,6 +38,17 @@ TEST(ShapeSet, EveryLineOfEverySetHasAPlan) {
                 const Plan plan = make_plan(*op, metas, t.attrs);
                 EXPECT_NE(plan.kernel, nullptr);
             } catch (const Error &e) { ADD_FAILURE() << e.what(); }
+        }
+}
+
+TEST(Suite, EveryProblemOfTheCpuSuiteIsOneOfItsOp) {
+    for (const SuiteGroup &group : suite("cpu"))
+        for (const ShapeLine &line : group.lines) {
+            SCOPED_TRACE(group.title + ": " + line.op + " " + line.problem);
+            const RegisteredOp *op = library().find(line.op);
+            ASSERT_NE(op, nullptr);
+            EXPECT_NO_THROW(dtype_set(op->record, group.dtype));
+            EXPECT_NO_THROW(check::parse_sample(op->record, line.problem));
         }
 }
 

@@ -74,6 +74,13 @@ Shape callers_shape(const Op &op, const TensorSpec &t, const Dims &dims) {
 
 }  // namespace
 
+void bind_values(const OpRecord &op, const Attrs &attrs, Problem &p) {
+    for (size_t k = 0; k < op.attrs.size(); k++)
+        if (op.attrs[k].kind == AttrKind::real) p.reals[op.attrs[k].name] = attrs.real(k);
+        else if (op.form == Form::composite && op.attrs[k].kind == AttrKind::ints)
+            for (size_t place = 0; place < attrs.ints(k).size(); place++) p.dims[op.attrs[k].name + std::to_string(place)] = attrs.ints(k)[place];
+}
+
 Case::Case(const Op &op, const std::string &text, const std::string &types, int seed)
     : registered(library().at(op.name)), sample(text), dtypes(types), attrs(registered.record, parse_sample(op, text).attrs) {
     const Sample s = parse_sample(op, text);
@@ -96,10 +103,7 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
 
     problem.dims = s.dims;
     bind_attributes(attrs, problem.dims);
-    for (size_t k = 0; k < op.attrs.size(); k++)
-        if (op.attrs[k].kind == AttrKind::real) problem.reals[op.attrs[k].name] = attrs.real(k);
-        else if (op.form == Form::composite && op.attrs[k].kind == AttrKind::ints)  // as its reference reads them: perm0, perm1, ...
-            for (size_t place = 0; place < attrs.ints(k).size(); place++) problem.dims[op.attrs[k].name + std::to_string(place)] = attrs.ints(k)[place];
+    bind_values(op, attrs, problem);
     bind_derived(op, problem.dims);
     auto shape_of = [&](const TensorSpec &t) { return callers_shape(op, t, problem.dims); };
     std::mt19937 rng((uint32_t)seed);

@@ -8,6 +8,9 @@
 
 namespace halyard::check {
 
+// Attributes as references read them: real ones in Problem::reals, lists of a composite op in Problem::dims as perm0, perm1, ...
+void bind_values(const OpRecord &op, const Attrs &attrs, Problem &p);
+
 struct Case {
     Case(const Op &op, const std::string &sample, const std::string &dtypes, int seed);
 

@@ -6,12 +6,14 @@
 #include "tools/halyard/command.h"
 #include "tools/halyard/comparison.h"
 #include "tools/halyard/kernels.h"
+#include "tools/halyard/kit_file.h"
 #include "tools/halyard/load.h"
 #include "tools/halyard/machine.h"
 #include "tools/halyard/picks.h"
 #include "tools/halyard/roofline.h"
 #include "tools/halyard/runs.h"
 #include "tools/halyard/shape_set.h"
+#include "tools/halyard/suite.h"
 #include "tools/halyard/table.h"
 #include "tools/halyard/timing.h"
 
@@ -19,7 +21,7 @@ namespace halyard::command {
 namespace {
 
 struct Options {
-    std::string op, dtype, json, set;
+    std::string op, dtype, json, set, suite, group, out;
     std::vector<std::string> shapes, pair;  // pair: --compare A B
     Selection selection;
     Timing timing;
@@ -137,6 +139,27 @@ bool bench_case(const Options &o, const ShapeLine &c, Runs &runs) {
     return kept;
 }
 
+// Google Benchmark as this command uses it, and the head of the output.
+void begin() {
+    char name[] = "halyard", *argv[] = {name, nullptr};
+    int argc = 1;
+    benchmark::Initialize(&argc, argv);
+    print_machine();
+    add_context();
+}
+
+int bench_suite(const Options &o) {
+    const std::string isa = o.selection.isa == "all" ? "" : o.selection.isa;
+    const std::optional<Target> limit = isa.empty() ? std::nullopt : std::make_optional<Target>("cpu", isa, "");
+    SuiteOptions all{o.suite, o.group, o.out, o.selection, o.timing, o.wait_quiet};
+    if (all.selection.threads.empty()) all.selection.threads = {1, 2};
+    if (all.timing.rounds == 0) all.timing.rounds = 9;
+    if (all.timing.min_time == 0) all.timing.min_time = 0.01;
+    list_all_ops(op_table());
+    begin();
+    return run_suite(all) ? 0 : 1;
+}
+
 int bench(Options o) {
     if (o.selection.isa != "all") Target("cpu", o.selection.isa, "");
     if (o.selection.threads.empty()) o.selection.threads = {threads()};
@@ -149,11 +172,7 @@ int bench(Options o) {
     list_all_ops(op_table());
     const auto cases = cases_of(o);
 
-    char name[] = "halyard", *argv[] = {name, nullptr};
-    int argc = 1;
-    benchmark::Initialize(&argc, argv);
-    print_machine();
-    add_context();
+    begin();
     bool kept = true;
     Runs runs;
     for (auto &c : cases) {
@@ -181,6 +200,9 @@ void add_bench(CLI::App &app, Run &chosen) {
     sub->add_option("op", o->op, "Name of the op; with --shapes it may be left out");
     sub->add_option("--shape,-s", o->shapes, "A problem such as \"m=512 k=512 n=512\"; without, those of the op's record")->allow_extra_args(false);
     sub->add_option("--shapes", o->set, "A set of problems: " + listed(shape_set_names()) + ", or a file with lines like \"matmul m=1 k=512 n=1000 g=1\"");
+    sub->add_option("--suite", o->suite, "Groups of problems with goals: " + listed(kit_files("suites")) + ", or a file; each op is called whole");
+    sub->add_option("--group", o->group, "Only groups of the suite with this in their title");
+    sub->add_option("--out", o->out, "Write the suite's results to this Markdown file");
     sub->add_option("--dtype", o->dtype, "f32, f16, ... (f32,i32 where the op has two)");
     sub->add_option("--isa", o->selection.isa, "all, or one level: baseline, avx2, avx512; limits the peers too")->capture_default_str();
     sub->add_option("--variant", o->selection.variant, "Only this variant");
@@ -197,8 +219,9 @@ void add_bench(CLI::App &app, Run &chosen) {
     sub->add_option("--rounds", o->timing.rounds, "Interleaved rounds: 15, to compare two 51")->check(CLI::Range(1, 1000));
     sub->add_option("--min-time", o->timing.min_time, "Seconds per kernel and round: 0.01, to compare two 0.005")->check(CLI::Range(1e-4, 60.0));
     sub->callback([o, &chosen] {
-        if (o->op.empty() && (o->set.empty() || !o->shapes.empty())) throw CLI::RequiredError("op, or --shapes without --shape,");
-        chosen = [o] { return bench(*o); };
+        const bool suite = !o->suite.empty();
+        if (!suite && o->op.empty() && (o->set.empty() || !o->shapes.empty())) throw CLI::RequiredError("op, --suite, or --shapes without --shape,");
+        chosen = [o, suite] { return suite ? bench_suite(*o) : bench(*o); };
     });
 }
 

@@ -19,4 +19,7 @@ std::vector<ShapeLine> shape_set(const std::string &name, const std::string &op 
 
 std::vector<std::string> shape_set_names();
 
+// One line of such a file; of an empty one, or a comment, without an op. Throws IoError, naming the file and the line's number.
+ShapeLine shape_line(const std::string &file, int number, const std::string &text);
+
 }  // namespace halyard::command

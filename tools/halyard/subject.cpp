@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "dsl/kernel.h"
+#include "primitives/primitive.h"
 #include "registry/dispatch.h"
 #include "registry/parallel.h"
 #include "tools/halyard/peers.h"
@@ -115,6 +116,47 @@ std::vector<Candidate> candidates_of(const Trial &t, const std::string &dtypes, 
     return all;
 }
 
+// The last one's answer is no answer of the next one.
+void forget(const std::vector<Tensor> &out) {
+    for (const Tensor &y : out) std::memset(y.raw(), 0xFF, y.bytes());
+}
+
+// Runs it once; what it leaves in `out` is its verdict.
+void judge(Subject &s, const Expected &expected) {
+    set_threads(s.threads);
+    s.run();
+    if (s.computes && expected.known()) s.verdict = expected.judge(s.out);
+    if (s.peer && s.verdict.error <= peer_error(s.out)) s.imprecise = std::exchange(s.verdict.breach, "");
+}
+
+// Those of the trial's call with so many threads, judged. `dims`: of the problem, attributes and lets included.
+std::vector<Subject> peers_of(const Trial &t, const Dims &dims, const Selection &s, const Expected &expected, const std::vector<Tensors> &copies, int threads,
+                              std::vector<std::string> &refused) {
+    std::vector<Subject> all;
+    const std::string limit = s.isa == "all" ? "" : s.isa;
+    std::map<std::string, std::vector<Peer>> peers;
+    for (const Tensors &x : copies)
+        for (Peer &p : peers_for({t.op, t.attrs, dims, x.in, x.out, threads}, limit)) peers[p.name].push_back(std::move(p));
+    for (auto &[name, same] : peers) {
+        if (!wanted(s, name, false)) continue;
+        Subject subject{name, threads, true, same[0].computes, false, copies[0].out, {}};
+        subject.isa = s.isa == "all" ? host_isa() : isa_of(s.isa);
+        std::vector<std::function<void()>> runs;
+        for (Peer &p : same) runs.push_back(std::move(p.run));
+        subject.run = in_turn(std::move(runs));
+        forget(subject.out);
+        judge(subject, expected);
+        all.push_back(std::move(subject));
+    }
+    const PeerTask task{t.op, t.attrs, dims, t.in, copies[0].out, threads};
+    for (Subject &subject : python_peers_for({s.frameworks, s.python}, task, copies.size(), limit, refused)) {
+        if (!wanted(s, subject.label, false)) continue;
+        judge(subject, expected);
+        all.push_back(std::move(subject));
+    }
+    return all;
+}
+
 }  // namespace
 
 std::vector<OperandMeta> metas_of(const Trial &t) {
@@ -124,6 +166,7 @@ std::vector<OperandMeta> metas_of(const Trial &t) {
 }
 
 std::vector<Tensor> outputs_of(const Trial &t) {
+    if (t.op.record.form == Form::composite) return Primitive(t.op, t.attrs).run(t.in);
     std::vector<Tensor> out;
     for (auto &o : make_plan(t.op, metas_of(t), t.attrs).outputs) out.push_back(Tensor::empty(o.shape, o.dtype));
     return out;
@@ -133,15 +176,6 @@ std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const
                                 std::vector<std::string> &refused) {
     std::deque<Subject> all;
     const Plan chosen = make_plan(t.op, metas_of(t), t.attrs);
-    auto add = [&](Subject subject) {
-        set_threads(subject.threads);
-        if (!subject.timed)
-            for (const Tensor &y : subject.out) std::memset(y.raw(), 0xFF, y.bytes());  // the last one's answer is no answer of this one
-        subject.run();
-        if (subject.computes && expected.known()) subject.verdict = expected.judge(subject.out);
-        if (subject.peer && subject.verdict.error <= peer_error(subject.out)) subject.imprecise = std::exchange(subject.verdict.breach, "");
-        all.push_back(std::move(subject));
-    };
     const auto candidates = candidates_of(t, dtypes, s, refused);
     const std::vector<Tensors> copies = copies_of(t, like, s.cold);
     for (int threads : s.threads) {
@@ -166,24 +200,33 @@ std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const
             const auto shared = std::make_shared<Plan>(plan);  // one call for the loops, whichever tensors it takes
             for (const Tensors &x : copies) runs.push_back([shared, kernel, &t, x] { run_plan(*shared, x.in, t.attrs, x.out); });
             subject.run = in_turn(std::move(runs));
-            add(std::move(subject));
+            forget(subject.out);
+            judge(subject, expected);
+            all.push_back(std::move(subject));
         }
-        const std::string limit = s.isa == "all" ? "" : s.isa;
-        std::map<std::string, std::vector<Peer>> peers;
-        for (const Tensors &x : copies)
-            for (Peer &p : peers_for({t.op, t.attrs, chosen.dims, x.in, x.out, threads}, limit)) peers[p.name].push_back(std::move(p));
-        for (auto &[name, same] : peers) {
-            if (!wanted(s, name, false)) continue;
-            Subject subject{name, threads, true, same[0].computes, false, copies[0].out, {}};
-            subject.isa = s.isa == "all" ? host_isa() : isa_of(s.isa);
-            std::vector<std::function<void()>> runs;
-            for (Peer &p : same) runs.push_back(std::move(p.run));
-            subject.run = in_turn(std::move(runs));
-            add(std::move(subject));
-        }
-        const PeerTask task{t.op, t.attrs, chosen.dims, t.in, like, threads};
-        for (Subject &subject : python_peers_for({s.frameworks, s.python}, task, copies.size(), limit, refused))
-            if (wanted(s, subject.label, false)) add(std::move(subject));
+        for (Subject &subject : peers_of(t, chosen.dims, s, expected, copies, threads, refused)) all.push_back(std::move(subject));
+    }
+    return all;
+}
+
+std::deque<Subject> calls_of(const Trial &t, const Selection &s, const Expected &expected, const std::vector<Tensor> &like, std::vector<std::string> &refused) {
+    std::deque<Subject> all;
+    const bool composite = t.op.record.form == Form::composite;
+    const Dims dims = composite ? t.dims : make_plan(t.op, metas_of(t), t.attrs).dims;
+    const std::vector<Tensors> copies = copies_of(t, like, s.cold);
+    for (int threads : s.threads) {
+        Subject subject{"call", threads, false, true, true, {}, {}};
+        subject.controlled = true;
+        subject.isa = s.isa == "all" ? host_isa() : isa_of(s.isa);
+        const auto primitive = std::make_shared<Primitive>(t.op, t.attrs);
+        set_threads(threads);
+        subject.out = primitive->run(t.in);
+        std::vector<std::function<void()>> runs;
+        for (const Tensors &x : copies) runs.push_back([primitive, in = x.in] { primitive->run(in); });
+        subject.run = in_turn(std::move(runs));
+        judge(subject, expected);
+        all.push_back(std::move(subject));
+        for (Subject &peer : peers_of(t, dims, s, expected, copies, threads, refused)) all.push_back(std::move(peer));
     }
     return all;
 }

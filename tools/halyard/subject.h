@@ -47,9 +47,13 @@ struct Selection {
 std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const Selection &s, const Expected &expected, const std::vector<Tensor> &like,
                                 std::vector<std::string> &refused);
 
+// The op called whole, as a program calls it: planned, its results allocated, composed where it has no kernel. Labelled "call"; then
+// the peers, for each number of threads.
+std::deque<Subject> calls_of(const Trial &t, const Selection &s, const Expected &expected, const std::vector<Tensor> &like, std::vector<std::string> &refused);
+
 std::vector<OperandMeta> metas_of(const Trial &t);
 
-// Outputs for the trial's call, uninitialised. Throws what the op's shape and dtype rules throw.
+// Outputs for the trial's call, of any values. Throws what the op's shape and dtype rules throw.
 std::vector<Tensor> outputs_of(const Trial &t);
 
 }  // namespace halyard::command

@@ -4,7 +4,6 @@
 
 #include "dsl/work.h"
 #include "primitives/primitive.h"
-#include "registry/dispatch.h"
 #include "tools/check/case.h"
 
 namespace halyard::command {
@@ -42,10 +41,7 @@ void Expected::from_reference(const Trial &t) {
     problem_.dims = t.dims;
     for (size_t k = 0; k < t.in.size(); k++)
         if (op_.signature.inputs[k].dtype == "T") problem_.dtype = t.in[k].dtype();
-    for (size_t k = 0; k < op_.record.attrs.size(); k++) {
-        const AttrSpec &a = op_.record.attrs[k];
-        if (a.kind == AttrKind::real) problem_.reals[a.name] = t.attrs.real(k);
-    }
+    check::bind_values(op_.record, t.attrs, problem_);
     for (size_t k = 0; k < t.in.size(); k++) problem_.tensors[op_.signature.inputs[k].name] = check::array_of(t.in[k]);
     op->reference(problem_);
     source_ = "the reference";
@@ -55,10 +51,11 @@ void Expected::from_doubles(const Trial &t) {
     bool doubles = false;
     for (auto &d : op_.record.dtypes) doubles |= d.starts_with("f64");
     if (!doubles) return;
-    const auto exact = dispatch(op_, in_double(t.in, false), t.attrs);
+    const Primitive primitive(op_, t.attrs);
+    const auto exact = primitive.run(in_double(t.in, false));
     for (size_t k = 0; k < exact.size(); k++) problem_.tensors[op_.signature.outputs[k].name] = check::array_of(exact[k]);
     if (op_.record.contract.measure == Contract::products) {  // sums of |a||b| are what the op makes of |a| and |b|
-        const auto sums = dispatch(op_, in_double(t.in, true), t.attrs);
+        const auto sums = primitive.run(in_double(t.in, true));
         for (size_t k = 0; k < sums.size(); k++) problem_.magnitude[op_.signature.outputs[k].name] = check::array_of(sums[k]);
     }
     source_ = "the f64 kernel";
