@@ -8,17 +8,6 @@
 
 namespace halyard::nn {
 
-LearningRate::LearningRate(std::vector<double> per_step) : list_(std::move(per_step)) {
-    if (list_.empty()) throw AttrError("optimizer", "the list of learning rates is empty");
-}
-
-double LearningRate::at(int64_t step) const {
-    const double lr = schedule_ ? schedule_(step) : list_[(size_t)std::min<int64_t>(step, (int64_t)list_.size() - 1)];
-    if (!(lr >= 0) || !std::isfinite(lr))
-        throw AttrError("optimizer", "learning rate of step " + std::to_string(step) + " is " + std::to_string(lr) + ", expected at least 0");
-    return lr;
-}
-
 struct Optimizer::State {
     struct Setting {
         LearningRate lr;

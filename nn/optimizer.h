@@ -3,28 +3,14 @@
 // Before the rule sees a gradient g of parameter p it becomes  g / loss_scale + weight_decay * p  (L2, as in MindSpore).
 // weight_decay skips parameters whose names hold "beta" or "gamma", unless the parameters are grouped.
 #pragma once
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "nn/learning_rate.h"
 #include "primitives/parameter.h"
 
 namespace halyard::nn {
-
-// A number, one number per step (the last one holds on), or a function of the step, which counts from 0.
-class LearningRate {
-public:
-    LearningRate(double constant) : list_{constant} {}
-    LearningRate(int constant) : list_{(double)constant} {}
-    LearningRate(std::vector<double> per_step);  // throws AttrError when it is empty
-    LearningRate(std::function<double(int64_t step)> schedule) : schedule_(std::move(schedule)) {}
-    double at(int64_t step) const;  // throws AttrError unless it is finite and not negative
-
-private:
-    std::vector<double> list_;
-    std::function<double(int64_t)> schedule_;
-};
 
 struct ParamGroup {
     ParameterTuple params;

@@ -2,5 +2,6 @@ set(HALYARD_NN_TESTS
   nn/cell_test.cpp
   nn/golden_test.cpp
   nn/initializer_test.cpp
+  nn/learning_rate_test.cpp
   nn/optimizer_test.cpp
   nn/random_test.cpp)
