@@ -1,4 +1,5 @@
 set(HALYARD_TRAIN_TESTS
+  train/checkpoint_test.cpp
   train/idx_test.cpp
   train/lenet5_test.cpp
   train/model_test.cpp
