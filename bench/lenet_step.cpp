@@ -4,7 +4,7 @@
 
 #include "examples/lenet5/lenet5.h"
 #include "nn/loss.h"
-#include "nn/random.h"
+#include "primitives/random.h"
 #include "nn/wrap.h"
 
 namespace halyard {

@@ -31,7 +31,7 @@ void Registry::add(const std::vector<const OpFile *> &files) {
     for (const OpFile *file : files) {
         for (const OpRecord &r : file->ops) {
             if (find(r.name)) throw Error(r.name, "two ops of this name");
-            auto op = std::make_unique<RegisteredOp>(RegisteredOp{r, Signature(r.name, r.signature), {}, {}});
+            auto op = std::make_unique<RegisteredOp>(RegisteredOp{r, Signature(r.name, r.signature), {}, {}, file->name});
             ops_.insert(std::lower_bound(ops_.begin(), ops_.end(), r.name, by_name), std::move(op));
         }
         for (const KernelEntry &k : file->kernels) add_kernel(k);

@@ -35,7 +35,7 @@ struct MemoryNode : Node {
         Pass(const MemoryNode &n, uint64_t pass) : node(n), order((size_t)n.rows) {
             std::iota(order.begin(), order.end(), int64_t(0));
             if (!node.shuffle) return;
-            const nn::Random random = order_of(node.depth, pass);
+            const Random random = order_of(node.depth, pass);
             for (size_t i = order.size(); i > 1; i--) std::swap(order[i - 1], order[random.below(i, (uint32_t)i)]);
         }
         bool next(Row &row) override {
