@@ -12,8 +12,8 @@ struct ClipByNorm : Composite {
         at_call("norm_type", AttrKind::real, "2");
         dtypes = {"f32", "f16", "bf16", "f64"};
         contract = {Contract::normwise, 16};
-        samples = {"d0=1 d1=1 d2=1 max_norm=0.5", "d0=2 d1=3 d2=5 max_norm=1", "d0=2 d1=3 d2=5 max_norm=1 norm_type=1", "d0=7 d1=1 d2=31 max_norm=2 norm_type=inf",
-                   "d0=2 d1=3 d2=5 max_norm=1000"};
+        samples = {"d0=1 d1=1 d2=1 max_norm=0.5", "d0=2 d1=3 d2=5 max_norm=1", "d0=2 d1=3 d2=5 max_norm=1 norm_type=1",
+                   "d0=7 d1=1 d2=31 max_norm=2 norm_type=inf", "d0=2 d1=3 d2=5 max_norm=1000"};
     }
     void reference(Problem &p) const override {
         const double ord = p.real("norm_type");

@@ -57,7 +57,8 @@ struct RmsProp : Adaptive {
         s = input("s"), m = input("m"), g = input("g");
         if (c) a_out = output("a_out");
         s_out = output("s_out"), m_out = output("m_out");
-        let("s_least", c ? "5" : "0");  // centered: above a^2, or the difference would cancel
+        contract.measure = Contract::products;
+        let("s_least", c ? "5" : "0");  // centered: above a^2
         finish();
         samples.push_back("d0=2 d1=3 d2=17 momentum=0.9");
     }
@@ -66,18 +67,32 @@ struct RmsProp : Adaptive {
         if (centered) a_out(Halide::_) = rho * a(Halide::_) + (1_r - rho) * grad;
         s_out(Halide::_) = rho * s(Halide::_) + (1_r - rho) * grad * grad;
         Expr spread = s_out(Halide::_);
-        if (centered) spread = max(spread - a_out(Halide::_) * a_out(Halide::_), 0_r);  // rounding may take it below
+        if (centered) spread -= a_out(Halide::_) * a_out(Halide::_);
+        spread = max(spread, 0_r);  // rounding may take it below
         m_out(Halide::_) = momentum * m(Halide::_) + lr * grad / sqrt(spread + eps);
         p_out(Halide::_) = p(Halide::_) - m_out(Halide::_);
     }
+    // Errors count against the terms before they cancel: in the gradient, and in s - a^2.
     void reference(Problem &q) const override {
+        const double k = q.real("decay"), eps0 = q.real("eps");
+        for (auto &t : sig.outputs) q.magnitude[t.name] = Array(q(t.name).shape);
+        size_t i = 0;
         each(q, [&](const double *in, double *o) {
-            const double *state = in + (centered ? 2 : 1), k = q.real("decay"), grad = gradient(q, in[0], state[2]);
-            double *out_state = o + (centered ? 2 : 1), mean = 0;
-            if (centered) mean = o[1] = k * in[1] + (1 - k) * grad;
-            out_state[0] = k * state[0] + (1 - k) * grad * grad;
-            out_state[1] = q.real("momentum") * state[1] + q.real("lr") * grad / std::sqrt(out_state[0] - mean * mean + q.real("eps"));
-            o[0] = in[0] - out_state[1];
+            const double *state = in + (centered ? 2 : 1), grad = gradient(q, in[0], state[2]);
+            const double terms = std::fabs(state[2] * q.real("scale")) + std::fabs(q.real("weight_decay") * in[0]);
+            const double mean = centered ? k * in[1] + (1 - k) * grad : 0, mean_terms = centered ? k * std::fabs(in[1]) + (1 - k) * terms : 0;
+            const double squares = k * state[0] + (1 - k) * grad * grad, square_terms = k * std::fabs(state[0]) + (1 - k) * terms * terms;
+            const double spread = squares - mean * mean < 0 ? 0 : squares - mean * mean, step = q.real("lr") / std::sqrt(spread + eps0);
+            const double moment = q.real("momentum") * state[1] + step * grad;
+            const double moment_terms = std::fabs(q.real("momentum") * state[1]) +
+                                        step * terms * (1 + (square_terms + mean_terms * mean_terms) / (spread + eps0));
+            const double value[] = {in[0] - moment, mean, squares, moment};
+            const double size[] = {std::fabs(in[0]) + moment_terms, mean_terms, square_terms, moment_terms};
+            for (size_t t = 0; t < sig.outputs.size(); t++) {
+                const size_t from = t == 0 || centered ? t : t + 1;
+                o[t] = value[from], q.magnitude[sig.outputs[t].name].v[i] = size[from];
+            }
+            i++;
         });
     }
 };
@@ -94,7 +109,8 @@ struct AdaMax : Adaptive {
     void algorithm() override {
         const Expr grad = gradient(g);
         m_out(Halide::_) = beta1 * m(Halide::_) + (1_r - beta1) * grad;
-        v_out(Halide::_) = max(beta2 * v(Halide::_), abs(grad));
+        const Expr held = beta2 * v(Halide::_), size = abs(grad);
+        v_out(Halide::_) = select(held > size || math::is_nan(v(Halide::_)), held, size);
         p_out(Halide::_) = p(Halide::_) - lr * m_out(Halide::_) / (v_out(Halide::_) + eps);
     }
     void reference(Problem &q) const override {

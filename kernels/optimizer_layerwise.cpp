@@ -6,7 +6,8 @@
 namespace halyard {
 namespace {
 
-constexpr const char *lamb_means = "m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; r = m / (1 - beta1^step) / (sqrt(v / (1 - beta2^step)) + eps) + weight_decay p";
+constexpr const char *lamb_means =
+    "m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; r = m / (1 - beta1^step) / (sqrt(v / (1 - beta2^step)) + eps) + weight_decay p";
 
 // One element of LAMB's step, before it is scaled.
 struct LambValues {
@@ -18,8 +19,8 @@ struct LambValues {
 
 struct LambDirection : Update {
     Func p = input("p"), m = input("m"), v = input("v"), g = input("g"), r = output("r"), m_out = output("m_out"), v_out = output("v_out");
-    Expr beta1 = scalar("beta1", 0.9), beta2 = scalar("beta2", 0.999), eps = scalar("eps", 1e-6), decay = scalar("weight_decay", 0.0), scale = scalar("scale", 1.0),
-         correction1 = scalar("correction1", 1.0), correction2 = scalar("correction2", 1.0);
+    Expr beta1 = scalar("beta1", 0.9), beta2 = scalar("beta2", 0.999), eps = scalar("eps", 1e-6), decay = scalar("weight_decay", 0.0),
+         scale = scalar("scale", 1.0), correction1 = scalar("correction1", 1.0), correction2 = scalar("correction2", 1.0);
     LambDirection() : Update("lamb_direction", "p[*] m[*] v[*] g[*]", "r[*] m_out[*] v_out[*]") {
         internal = true;
         doc = std::string(lamb_means) + "; g = scale g, the corrections are 1 - beta^step";
@@ -54,7 +55,9 @@ struct CompositeUpdate : Composite {
 };
 
 struct Lamb : CompositeUpdate {
-    Lamb() : CompositeUpdate("lamb_", "p[*] m[*] v[*] g[*] -> p_out[*] m_out[*] v_out[*]", std::string(lamb_means) + "; p = p - lr |p| / |r| r, with 1 for |p| / |r| where either is 0; g = scale g") {
+    Lamb()
+        : CompositeUpdate("lamb_", "p[*] m[*] v[*] g[*] -> p_out[*] m_out[*] v_out[*]",
+                          std::string(lamb_means) + "; p = p - lr |p| / |r| r, with 1 for |p| / |r| where either is 0; g = scale g") {
         alias = "Lamb";
         real_attr("lr", "0.001"), real_attr("beta1", "0.9"), real_attr("beta2", "0.999"), real_attr("eps", "1e-6");
         real_attr("weight_decay", "0"), real_attr("scale", "1");
@@ -66,7 +69,8 @@ struct Lamb : CompositeUpdate {
         const auto step = (double)q["step"];
         Array p = q("p"), m = q("m"), v = q("v"), r = p;
         for (size_t i = 0; i < p.v.size(); i++) {
-            const LambValues l(p.v[i], m.v[i], v.v[i], q("g").v[i] * q.real("scale"), q, 1 - std::pow(q.real("beta1"), step), 1 - std::pow(q.real("beta2"), step));
+            const LambValues l(p.v[i], m.v[i], v.v[i], q("g").v[i] * q.real("scale"), q, 1 - std::pow(q.real("beta1"), step),
+                               1 - std::pow(q.real("beta2"), step));
             m.v[i] = l.m, v.v[i] = l.v, r.v[i] = l.r;
         }
         const double of_p = norm(p.v), of_r = norm(r.v), ratio = of_p > 0 && of_r > 0 ? of_p / of_r : 1;
@@ -77,9 +81,10 @@ struct Lamb : CompositeUpdate {
 
 struct LarsUpdate : CompositeUpdate {
     LarsUpdate()
-        : CompositeUpdate("lars_update", "p[*] g[*] -> y[*]",
-                          "y = t (g + weight_decay p), the gradient for another update; t = coefficient |p| / (|g| + weight_decay |p| + eps), 1 where |p| or |g| is 0; "
-                          "use_clip: t = min(t / lr, 1)") {
+        : CompositeUpdate(
+              "lars_update", "p[*] g[*] -> y[*]",
+              "y = t (g + weight_decay p), the gradient for another update; t = coefficient |p| / (|g| + weight_decay |p| + eps), 1 where |p| or |g| is 0; "
+              "use_clip: t = min(t / lr, 1)") {
         alias = "LARSUpdate";
         real_attr("coefficient", "0.001"), real_attr("weight_decay", "0"), real_attr("eps", "1e-5"), real_attr("lr", "1");
         flag("use_clip", false);

@@ -18,7 +18,8 @@ struct Choice : Composite {
     }
     static Words block(const Problem &p, uint64_t k, uint32_t lane) {
         const auto seed = (uint64_t)p["seed"], offset = (uint64_t)p["offset"];
-        return philox_words({(uint32_t)k, (uint32_t)(k >> 32) | lane << 16, (uint32_t)offset, (uint32_t)(offset >> 32)}, {(uint32_t)seed, (uint32_t)(seed >> 32)});
+        return philox_words({(uint32_t)k, (uint32_t)(k >> 32) | lane << 16, (uint32_t)offset, (uint32_t)(offset >> 32)},
+                            {(uint32_t)seed, (uint32_t)(seed >> 32)});
     }
     static double uniform53(const Problem &p, uint64_t k) {
         const Words w = block(p, k, 0);

@@ -31,7 +31,9 @@ Random place_of(const Attrs &a) {
 int64_t low_word(uint64_t v) { return (int32_t)(uint32_t)v; }
 Given words_of(const Random &at, Given also) {
     const RngState &s = at.state();
-    also.insert(also.end(), {{"seed_lo", low_word(s.seed)}, {"seed_hi", low_word(s.seed >> 32)}, {"offset_lo", low_word(s.offset)}, {"offset_hi", low_word(s.offset >> 32)}});
+    also.insert(
+        also.end(),
+        {{"seed_lo", low_word(s.seed)}, {"seed_hi", low_word(s.seed >> 32)}, {"offset_lo", low_word(s.offset)}, {"offset_hi", low_word(s.offset >> 32)}});
     return also;
 }
 
@@ -42,10 +44,15 @@ Tensor filled(const Attrs &a, const char *kernel, const Shape &shape, Given also
     return reshaped(run1(kernel, {}, words_of(at, std::move(also))), shape);
 }
 Shape shape_of(const Attrs &a, const char *name) {
-    const Ints &s = a.ints((size_t)a.find(name));
-    for (int64_t extent : s)
+    const Shape s(a.ints((size_t)a.find(name)));
+    bool fits = true;
+    int64_t n = 1;
+    for (int64_t extent : s) {
         if (extent < 0) throw AttrError(a.op().name, std::string(name) + " has an extent of " + std::to_string(extent) + ", expected 0 or more");
-    return Shape(s);
+        fits &= !__builtin_mul_overflow(n, extent, &n);
+    }
+    if (!fits || n > INT32_MAX) throw ShapeError(a.op().name, std::string(name) + " " + s.text() + " has more than " + std::to_string(INT32_MAX) + " elements");
+    return s;
 }
 DType dtype_of_call(const Attrs &a) {
     const auto dtype = (DType)integer(a, "dtype");
@@ -90,7 +97,8 @@ Result randint(Tensors, const Attrs &a) {
         throw AttrError("randint", "high is " + std::to_string(high) + ", expected more than low " + std::to_string(low) + ", by at most 4294967296");
     if (dtype == DType::i32 && (low < INT32_MIN || high - 1 > INT32_MAX))
         throw AttrError("randint", "low " + std::to_string(low) + " to high " + std::to_string(high) + " is out of range of i32");
-    const Given given = {{"low_lo", low_word((uint64_t)low)}, {"low_hi", low_word((uint64_t)low >> 32)}, {"range_less_1", low_word((uint64_t)high - (uint64_t)low - 1)}};
+    const Given given = {
+        {"low_lo", low_word((uint64_t)low)}, {"low_hi", low_word((uint64_t)low >> 32)}, {"range_less_1", low_word((uint64_t)high - (uint64_t)low - 1)}};
     return {cast_to(filled(a, "randint_kernel", shape_of(a, "size"), given, DType::i64), dtype)};
 }
 
@@ -159,33 +167,35 @@ Result multinomial(Tensors in, const Attrs &a) {
     const int64_t count = integer(a, "num_samples");
     if (!is_float(x.dtype())) throw DTypeError("multinomial", std::string("x is ") + name_of(x.dtype()) + ", expected a float");
     if (x.rank() < 1) throw ShapeError("multinomial", "x has rank 0, expected at least 1");
-    if (count < 1) throw AttrError("multinomial", "num_samples is " + std::to_string(count) + ", expected 1 or more");
+    if (count < 1 || count > INT32_MAX)
+        throw AttrError("multinomial", "num_samples is " + std::to_string(count) + ", expected 1 to " + std::to_string(INT32_MAX));
     Shape shape = x.shape();
     const size_t c = (size_t)shape[x.rank() - 1];
     shape[x.rank() - 1] = count;
     const std::vector<double> weights = x.to_vector<double>();
-    std::vector<int32_t> y((size_t)shape.elements());
+    const Tensor y = Tensor::empty(shape, DType::i32);
     const Random at = place_of(a);
-    for (size_t row = 0; row < y.size() / (size_t)count; row++) {
+    for (size_t row = 0; row < (size_t)(y.elements() / count); row++) {
         const std::span<const double> w(weights.data() + row * c, c);
         double sum = 0;
         for (size_t j = 0; j < c; sum += w[j++])
             if (!(w[j] >= 0) || std::isinf(w[j]))
-                throw ShapeError("multinomial", "weight " + std::to_string(j) + " of row " + std::to_string(row) + " is " + std::to_string(w[j]) + ", expected at least 0");
+                throw ShapeError("multinomial",
+                                 "weight " + std::to_string(j) + " of row " + std::to_string(row) + " is " + std::to_string(w[j]) + ", expected at least 0");
         if (sum == 0) throw ShapeError("multinomial", "row " + std::to_string(row) + " has no weight above 0");
-        const std::span<int32_t> places(y.data() + row * (size_t)count, (size_t)count);
+        const std::span<int32_t> places(y.data<int32_t>() + row * (size_t)count, (size_t)count);
         if (integer(a, "replacement")) choose_with_replacement(at, row * (size_t)count, w, places);
         else choose_without(at, row * c, w, places);
     }
-    return {Tensor::from(y, shape)};
+    return {y};
 }
 
 }  // namespace
 
 Composition random_composition(const std::string &op) {
-    static const std::pair<const char *, Composition> all[] = {
-        {"uniform", uniform}, {"normal", normal},     {"truncated_normal", truncated_normal}, {"randint", randint}, {"bernoulli", bernoulli},
-        {"dropout", dropout}, {"randperm", randperm}, {"shuffle", shuffle},                   {"multinomial", multinomial}};
+    static const std::pair<const char *, Composition> all[] = {{"uniform", uniform},   {"normal", normal},       {"truncated_normal", truncated_normal},
+                                                               {"randint", randint},   {"bernoulli", bernoulli}, {"dropout", dropout},
+                                                               {"randperm", randperm}, {"shuffle", shuffle},     {"multinomial", multinomial}};
     for (auto &[name, composition] : all)
         if (op == name) return composition;
     return nullptr;

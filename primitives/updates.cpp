@@ -1,5 +1,6 @@
 #include "primitives/updates.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "primitives/composite.h"
@@ -25,21 +26,37 @@ void into(const Tensor &out, const char *op, std::initializer_list<Tensor> in, c
     const Primitive p(op, attrs);
     dispatch_into(p.op(), std::span(in.begin(), in.size()), p.attrs(), {&out, 1});
 }
-void same_shapes(const Attrs &a, Tensors in, const Signature &s) {
-    for (size_t k = 1; k < in.size(); k++)
+// Tensors of one shape and float dtype; those that are updated also dense, and apart from all others.
+void check_inputs(const RegisteredOp &op, Tensors in) {
+    const std::string &name = op.record.name;
+    const auto &specs = op.signature.inputs;
+    if (!is_float(in[0].dtype())) throw DTypeError(name, specs[0].name + " is " + name_of(in[0].dtype()) + ", expected a float");
+    for (size_t k = 0; k < in.size(); k++) {
+        const std::string &own = specs[k].name;
+        if (in[k].dtype() != in[0].dtype()) throw DTypeError(name, own + " is " + name_of(in[k].dtype()) + ", expected " + name_of(in[0].dtype()) + " like p");
         if (!(in[k].shape() == in[0].shape()))
-            throw ShapeError(a.op().name, s.inputs[k].name + " has shape " + in[k].shape().text() + ", expected " + in[0].shape().text() + " as p");
+            throw ShapeError(name, own + " has shape " + in[k].shape().text() + ", expected " + in[0].shape().text() + " like p");
+        const auto &outputs = op.signature.outputs;
+        if (std::none_of(outputs.begin(), outputs.end(), [&](const TensorSpec &o) { return o.name == own + "_out"; })) continue;
+        if (!in[k].dense()) throw ShapeError(name, own + " must be dense");
+        for (size_t i = 0; i < in.size(); i++)
+            if (i != k && in[i].overlaps(in[k])) throw ShapeError(name, own + " overlaps " + specs[i].name);
+    }
 }
 
 Result lamb(Tensors in, const Attrs &a) {
     const StopTape stop;
-    same_shapes(a, in, find_op("lamb_").signature);
+    check_inputs(find_op("lamb_"), in);
     const int64_t step = a.integer((size_t)a.find("step"));
     if (step < 1) throw AttrError("lamb_", "step is " + std::to_string(step) + ", expected 1 or more");
     const double beta1 = real(a, "beta1"), beta2 = real(a, "beta2");
     const Tensor &p = in[0], &m = in[1], &v = in[2], r = Tensor::empty(p.shape(), p.dtype());
-    const Primitive direction("lamb_direction", {{"beta1", beta1}, {"beta2", beta2}, {"eps", real(a, "eps")}, {"weight_decay", real(a, "weight_decay")},
-                                                 {"scale", real(a, "scale")}, {"correction1", 1 - std::pow(beta1, (double)step)},
+    const Primitive direction("lamb_direction", {{"beta1", beta1},
+                                                 {"beta2", beta2},
+                                                 {"eps", real(a, "eps")},
+                                                 {"weight_decay", real(a, "weight_decay")},
+                                                 {"scale", real(a, "scale")},
+                                                 {"correction1", 1 - std::pow(beta1, (double)step)},
                                                  {"correction2", 1 - std::pow(beta2, (double)step)}});
     const Tensor out[] = {r, m, v};
     dispatch_into(direction.op(), in, direction.attrs(), out);
@@ -50,17 +67,18 @@ Result lamb(Tensors in, const Attrs &a) {
 
 Result lion(Tensors in, const Attrs &a) {
     const StopTape stop;
-    same_shapes(a, in, find_op("lion_").signature);
+    check_inputs(find_op("lion_"), in);
     const Tensor &p = in[0], &m = in[1], &g = in[2];
-    into(p, "lion_step", {p, m, g}, {{"lr", real(a, "lr")}, {"beta1", real(a, "beta1")}, {"weight_decay", real(a, "weight_decay")}, {"scale", real(a, "scale")}});
+    into(p, "lion_step", {p, m, g},
+         {{"lr", real(a, "lr")}, {"beta1", real(a, "beta1")}, {"weight_decay", real(a, "weight_decay")}, {"scale", real(a, "scale")}});
     into(m, "mul", {m, number(real(a, "beta2"), m)}, {});
     into(m, "addcmul", {m, g, number(1 - real(a, "beta2"), m)}, {{"value", real(a, "scale")}});
     return {p, m};
 }
 
 Result lars_update(Tensors in, const Attrs &a) {
+    check_inputs(find_op("lars_update"), in);
     const Tensor &p = in[0], &g = in[1], of_p = norm(p), of_g = norm(g);
-    same_shapes(a, in, find_op("lars_update").signature);
     const double decay = real(a, "weight_decay");
     const Tensor below = run1("add", {run1("addcmul", {of_g, of_p, number(decay, p)}), number(real(a, "eps"), p)});
     Tensor trust = ratio_or_one(of_p, of_g, run1("div", {run1("mul", {of_p, number(real(a, "coefficient"), p)}), below}));

@@ -22,7 +22,9 @@ const std::vector<JoinedOp> &joined_ops() {
     static const std::vector<JoinedOp> all = {
         {record("clip_by_global_norm", "x[*] ... -> y[*] ...", "y_k = x_k clip_norm / max(N, clip_norm), N the 2-norm of all elements of all tensors",
                 {{"clip_norm", AttrKind::real, "1", {}, {}, false}}, {"f32", "f16", "bf16", "f64"}),
-         [](std::span<const Tensor> in, const Attrs &a) { return F::clip_by_global_norm({in.begin(), in.end()}, a.real(0)); }},
+         [](std::span<const Tensor> in, const Attrs &a) {
+             return F::clip_by_global_norm({in.begin(), in.end()}, a.real(0));
+         }},
         {record("concat", "x[*] ... -> y[*]", "tensors joined along `axis`; they agree in every other extent", {axis}),
          [](std::span<const Tensor> in, const Attrs &a) {
              return std::vector{F::concat({in.begin(), in.end()}, (int)a.integer(0))};
