@@ -25,7 +25,10 @@ const std::map<std::string, Expr (*)(const Expr &)> own_f32 = {
     {"exp", exp_f32},
     {"exp2", exp2_f32},
     {"exp_nonpositive", exp_nonpositive_f32},
+    {"exp_minus_square", exp_minus_square_f32},
     {"expm1", expm1_f32},
+    {"fast_gelu", fast_gelu_f32},
+    {"gaussian", gaussian_f32},
     {"gelu", gelu_f32},
     {"gelu_tanh", gelu_tanh_f32},
     {"log", log_f32},
@@ -78,6 +81,8 @@ Expr composed(const std::string &name, const std::vector<Expr> &args) {
     };
     auto softplus = [&](const Expr &v) { return max(v, c(0)) + f("log1p", f("exp", -abs(v))); };
     auto limited = [&](const Expr &y) { return select(is_nan(x), x, x < c(-800), c(-0.0), y); };  // 0 at -inf, not inf * 0
+    if (name == "gaussian") return f("exp", x * x * c(-0.5));
+    if (name == "exp_minus_square") return f("exp", -x * x);
     if (name == "rsqrt") return c(1) / f("sqrt", x);
     if (name == "reciprocal") return c(1) / x;
     if (name == "sigmoid") return logistic(x);
@@ -86,6 +91,7 @@ Expr composed(const std::string &name, const std::vector<Expr> &args) {
     if (name == "logsigmoid") return select(is_nan(x), x, -softplus(-x));
     if (name == "mish") return limited(x * f("tanh", softplus(x)));
     if (name == "gelu") return limited(c(0.5) * x * f("erfc", -x * c(0.70710678118654752440)));
+    if (name == "fast_gelu") return limited(x * logistic(x * c(1.702)));
     if (name == "gelu_tanh") return limited(x * logistic(x * (c(1.5957691216057308) + c(0.07135481627260025) * x * x)));
     return Expr();
 }

@@ -101,6 +101,7 @@ Expr mish_f32(const Expr &x);
 Expr softplus_f32(const Expr &x);
 Expr logsigmoid_f32(const Expr &x);
 Expr gelu_tanh_f32(const Expr &x);
+Expr fast_gelu_f32(const Expr &x);
 
 Expr log_f32(const Expr &x);
 Expr log2_f32(const Expr &x);
@@ -122,6 +123,8 @@ Expr atan2_f32(const Expr &y, const Expr &x);
 Expr erf_f32(const Expr &x);
 Expr erfc_f32(const Expr &x);
 Expr gelu_f32(const Expr &x);
+Expr gaussian_f32(const Expr &x);
+Expr exp_minus_square_f32(const Expr &x);
 Expr rsqrt_f32(const Expr &x);
 
 }  // namespace halyard::math

@@ -90,23 +90,28 @@ Expr cosh_f32(const Expr &x) {
     return select(is_nan(x), x, y);
 }
 
-Expr tanh_f32(const Expr &x) {  // t / (t + 2), t = e^2|x| - 1
-    auto [n, p] = natural_power(num(2) * min(magnitude(x), num(9.5)));
-    Expr s = exp2i(n), t = plus(times(s, p), minus(s, num(1)));
-    Expr y = with_sign(over(t, plus(t, num(2))), sign_bit(x)), z = x * x;
-    Expr small = plus(x, x * z * poly(z, {-0.333333284, 0.133329317, -0.0538320504, 0.020033855}));
-    return select(nan_or_below(x, 0x1p-13f), x, abs_bits(x) < bits_of(0.3f), small, y);
+// 1 - 2 / (e^2|x| + 1): near 1 the error of the quotient is far below the last place, so that the function never falls.
+Expr tanh_f32(const Expr &x) {
+    Expr a = magnitude(x), z = a * a;
+    auto [n, p] = natural_power(num(2) * held_below(a, 9.5));
+    Expr s = exp2i(n), large = minus(num(1), over(num(2), plus(times(s, p), plus(s, num(1)))));
+    Expr small = plus(a, a * z * poly(z, {-0.333333135, 0.13332437, -0.0538357571, 0.021000376, -0.00616961392}));
+    return with_sign(select(bits(a) < bits_of(0.55f), small, large), sign_bit(x));
 }
 
 // factor / (1 + e^-x) = factor {1, e^x} / (1 + e^-|x|), both 2^64 times too large, so that a subnormal quotient rounds once.
 static Expr logistic(const Expr &x, const Power &minus_magnitude, const Expr &factor) {
     Expr e = shifted(plus(num(1), minus_magnitude.p), minus_magnitude.n + 64), numerator = select(bits(x) < 0, e, num(0x1p64));
-    return over(factor.defined() ? times(numerator, factor) : numerator, plus(num(0x1p64), e));
+    return over(times(numerator, factor), plus(num(0x1p64), e));
 }
 // Beyond 2^60 the numerator x 2^64 would overflow, and x / (1 + e^-x) = x.
 static Expr with_identity(const Expr &x, const Expr &y) { return select(bits(x) >= bits_of(0x1p60f) || is_nan(x), x, y); }
 
-Expr sigmoid_f32(const Expr &x) { return select(is_nan(x), x, logistic(x, natural_power(-min(magnitude(x), num(120))), Expr())); }
+// 1 / (1 + e^-x), which never falls; e / (1 + e) would, where 1 + e is rounded. Both parts 2^64 times too small, so that e^104 is a number.
+Expr sigmoid_f32(const Expr &x) {
+    auto [n, p] = natural_power(-held_above(held_below(x, 40), -104.5));
+    return over(num(0x1p-64), plus(num(0x1p-64), times(exp2i(n - 64), plus(num(1), p))));
+}
 
 Expr silu_f32(const Expr &x) { return with_identity(x, logistic(x, natural_power(-min(magnitude(x), num(120))), max(x, num(-120)))); }
 
@@ -141,6 +146,15 @@ Expr gelu_tanh_f32(const Expr &x) {
     Two v = exact_product(c, slope.high);
     Expr rest = plus(v.low, times(c, low));
     return with_identity(x, logistic(x, natural_power(-v.high, -rest), max(x, num(-11.5))));
+}
+
+// x / (1 + e^-v), v = 1.702 x in two parts
+Expr fast_gelu_f32(const Expr &x) {
+    const float a = 1.702f;
+    Expr c = min(magnitude(x), num(70));
+    Two v = exact_product(c, num(a));
+    Expr rest = plus(v.low, times(c, num(1.702 - a)));
+    return with_identity(x, logistic(x, natural_power(-v.high, -rest), max(x, num(-70))));
 }
 
 }  // namespace halyard::math

@@ -12,9 +12,17 @@ const std::vector<std::string> all_types = {"f32", "f16", "bf16", "f64", "i64", 
 Expr won(const Expr &mine, const Expr &other, const Expr &dy) { return select(mine > other, dy, select(mine == other, dy * 0.5_r, 0_r)); }
 double won(double mine, double other, double dy) { return mine > other ? dy : mine == other ? dy * 0.5 : 0; }
 
-// b a^(b-1) and a^b log a, where the limits at b = 0 and a = 0 are 0.
-Expr pow_in_a(const Expr &a, const Expr &b) { return select(b == 0_r, 0_r, b * pow(a, b - 1_r)); }
-double pow_in_a(double a, double b) { return b == 0 ? 0 : b * std::pow(a, b - 1); }
+// b a^(b-1) and a^b log a, where the limits at b = 0 and a = 0 are 0. Below 1/2, b - 1 would be rounded: to a whole number, of which a negative
+// a has powers, or by enough to be multiplied by log a. a^b / a can't overflow there where the result doesn't.
+Expr pow_in_a(const Expr &a, const Expr &b) {
+    const Expr divided = b < 0.5_r && a != 0_r && a < math::highest() && a > math::lowest();
+    const Expr power = pow(a, select(divided, b, b - 1_r));
+    return select(b == 0_r, 0_r, strict_float(b * select(divided, power / a, power)));
+}
+double pow_in_a(double a, double b) {
+    const bool whole = b == std::floor(b);
+    return b == 0 ? 0 : a < 0 && std::isfinite(a) && !whole ? NAN : b * std::pow(a, b - 1);
+}
 Expr pow_in_b(const Expr &a, const Expr &b) { return select(a == 0_r && b >= 0_r, 0_r, pow(a, b) * log(a)); }
 double pow_in_b(double a, double b) { return a == 0 && b >= 0 ? 0 : std::pow(a, b) * std::log(a); }
 
@@ -57,6 +65,7 @@ void add_arithmetic(OpTable &ops) {
                      .db = [](Expr, Expr, Expr dy) { return math::negative(dy); },
                      .db_reference = [](double, double, double dy) { return -dy; },
                      .dulps = 0,
+                     .other_names = {"subtract"},
                      .dtypes = numbers});
     add_binary(ops, {.name = "mul",
                      .doc = "y = a * b",
@@ -70,6 +79,7 @@ void add_arithmetic(OpTable &ops) {
                      .db = [](Expr a, Expr, Expr dy) { return dy * a; },
                      .db_reference = [](double a, double, double dy) { return dy * a; },
                      .dulps = 0.5,
+                     .other_names = {"multiply"},
                      .dtypes = numbers});
     add_binary(ops, {.name = "div",
                      .doc = "y = a / b",
@@ -81,13 +91,15 @@ void add_arithmetic(OpTable &ops) {
                      .da_reference = [](double, double b, double dy) { return dy / b; },
                      .db_saves = "ab",
                      .db = [](Expr a, Expr b, Expr dy) { return math::negative(dy) / b * (a / b); },
-                     .db_reference = [](double a, double b, double dy) { return -dy / b * (a / b); }});
+                     .db_reference = [](double a, double b, double dy) { return -dy / b * (a / b); },
+                     .other_names = {"divide", "true_divide"}});
     add_binary(ops, {.name = "floor_div",
                      .doc = "y = floor(a / b); of integers, 0 where b is 0",
                      .ulps = 0.5,
                      .fn = math::floor_div,
                      .reference = [](double a, double b) { return std::floor(a / b); },
                      .integer_reference = whole_floor_div,
+                     .other_names = {"floor_divide"},
                      .dtypes = numbers});
     add_binary(ops, {.name = "floor_mod",
                      .doc = "y = a - floor(a / b) * b, of b's sign; of integers, 0 where b is 0",
@@ -99,6 +111,7 @@ void add_arithmetic(OpTable &ops) {
                      .db_reference = [](double a, double b, double dy) { return -dy * std::floor(a / b); },
                      .dulps = 1.5,
                      .integer_reference = whole_floor_mod,
+                     .other_names = {"remainder"},
                      .dtypes = numbers});
     add_binary(ops, {.name = "pow",
                      .doc = "y = a^b; of integers, a negative power is 0 unless a is 1 or -1",
@@ -114,6 +127,7 @@ void add_arithmetic(OpTable &ops) {
                      .dulps = 16,
                      .integer_reference = whole_pow,
                      .functional = "tensor_pow",
+                     .other_names = {"power"},
                      .dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32"}});
     add_binary(ops, {.name = "maximum",
                      .doc = "y = max(a, b); NaN if either is",
@@ -164,25 +178,28 @@ void add_arithmetic(OpTable &ops) {
                      .da_reference = [](double a, double b, double dy) { return dy * b / (a * a + b * b); },
                      .db_saves = "ab",
                      .db = [](Expr a, Expr b, Expr dy) { return atan2_slope(b, a, math::negative(dy)); },
-                     .db_reference = [](double a, double b, double dy) { return -dy * a / (a * a + b * b); }});
+                     .db_reference = [](double a, double b, double dy) { return -dy * a / (a * a + b * b); },
+                     .other_names = {"arctan2"}});
 }
 
 void add_comparisons(OpTable &ops) {
-    auto line = [&](const char *name, const char *doc, Expr (*fn)(Expr, Expr), double (*reference)(double, double)) {
-        add_binary(ops, {.name = name, .doc = doc, .ulps = 0, .fn = fn, .reference = reference, .dtypes = all_types, .to_bool = true});
+    auto line = [&](const char *name, const char *doc, Expr (*fn)(Expr, Expr), double (*reference)(double, double),
+                    const std::vector<std::string> &other_names = {}) {
+        add_binary(ops,
+                   {.name = name, .doc = doc, .ulps = 0, .fn = fn, .reference = reference, .other_names = other_names, .dtypes = all_types, .to_bool = true});
     };
     line(
-        "equal", "y = a == b; false beside NaN", [](Expr a, Expr b) { return a == b; }, [](double a, double b) -> double { return a == b; });
+        "equal", "y = a == b; false beside NaN", [](Expr a, Expr b) { return a == b; }, [](double a, double b) -> double { return a == b; }, {"eq"});
     line(
-        "not_equal", "y = a != b; true beside NaN", [](Expr a, Expr b) { return a != b; }, [](double a, double b) -> double { return a != b; });
+        "not_equal", "y = a != b; true beside NaN", [](Expr a, Expr b) { return a != b; }, [](double a, double b) -> double { return a != b; }, {"ne"});
     line(
-        "less", "y = a < b; false beside NaN", [](Expr a, Expr b) { return a < b; }, [](double a, double b) -> double { return a < b; });
+        "less", "y = a < b; false beside NaN", [](Expr a, Expr b) { return a < b; }, [](double a, double b) -> double { return a < b; }, {"lt"});
     line(
-        "less_equal", "y = a <= b; false beside NaN", [](Expr a, Expr b) { return a <= b; }, [](double a, double b) -> double { return a <= b; });
+        "less_equal", "y = a <= b; false beside NaN", [](Expr a, Expr b) { return a <= b; }, [](double a, double b) -> double { return a <= b; }, {"le"});
     line(
-        "greater", "y = a > b; false beside NaN", [](Expr a, Expr b) { return a > b; }, [](double a, double b) -> double { return a > b; });
+        "greater", "y = a > b; false beside NaN", [](Expr a, Expr b) { return a > b; }, [](double a, double b) -> double { return a > b; }, {"gt"});
     line(
-        "greater_equal", "y = a >= b; false beside NaN", [](Expr a, Expr b) { return a >= b; }, [](double a, double b) -> double { return a >= b; });
+        "greater_equal", "y = a >= b; false beside NaN", [](Expr a, Expr b) { return a >= b; }, [](double a, double b) -> double { return a >= b; }, {"ge"});
     line(
         "logical_and", "y = a and b; what isn't 0 is true", [](Expr a, Expr b) { return a != 0_r && b != 0_r; },
         [](double a, double b) -> double { return a != 0 && b != 0; });

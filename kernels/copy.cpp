@@ -8,6 +8,7 @@ struct Copy : Elementwise {
     Func x = input("x"), y = output("y");
     Copy() : Elementwise("copy", "x[*] -> y[*]") {
         doc = "y = x";
+        other_names = {"clone"};
         dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
         contract = {Contract::elementwise, 0};
         moves = gpu = tiled = true;

@@ -82,20 +82,27 @@ void Elementwise::each(Problem &p, const std::function<void(const double *in, do
     for (auto &t : sig.inputs) from.push_back(&p(t.name));
     for (auto &t : sig.outputs) to.push_back(&p(t.name));
     const Shape &shape = to[0]->shape;
+    const auto broadcast_place = [&](const Shape &s, int64_t rest) {
+        int64_t at = 0, stride = 1;
+        for (int d = shape.rank() - 1, e = s.rank() - 1; e >= 0; d--, e--) {
+            at += (s[e] == 1 ? 0 : rest % shape[d]) * stride;
+            rest /= shape[d], stride *= s[e];
+        }
+        return at;
+    };
+    std::vector<char> alike(from.size());
+    for (size_t k = 0; k < from.size(); k++) alike[k] = from[k]->shape == shape;
     std::vector<double> a(from.size()), b(to.size());
     for (int64_t i = 0, n = shape.elements(); i < n; i++) {
-        for (size_t k = 0; k < from.size(); k++) {
-            const Shape &s = from[k]->shape;
-            int64_t rest = i, at = 0, stride = 1;
-            for (int d = shape.rank() - 1, e = s.rank() - 1; e >= 0; d--, e--) {
-                at += (s[e] == 1 ? 0 : rest % shape[d]) * stride;
-                rest /= shape[d], stride *= s[e];
-            }
-            a[k] = from[k]->v[(size_t)at];
-        }
+        for (size_t k = 0; k < from.size(); k++) a[k] = from[k]->v[(size_t)(alike[k] ? i : broadcast_place(from[k]->shape, i))];
         value(a.data(), b.data());
         for (size_t k = 0; k < to.size(); k++) to[k]->v[(size_t)i] = b[k];
     }
+}
+
+void Elementwise::each_magnitude(Problem &p, const std::function<void(const double *in, double *out)> &value) const {
+    each(p, value);
+    for (auto &t : sig.outputs) p.magnitude[t.name] = p(t.name);
 }
 
 namespace {
@@ -113,7 +120,7 @@ struct Unary : Elementwise {
     UnaryLine line;
     Func x = input("x"), y = output("y");
     explicit Unary(const UnaryLine &l) : Elementwise(l.name, l.to_bool ? "x[*] -> y:bool[*]" : "x[*] -> y[*]"), line(l) {
-        doc = l.doc, alias = l.alias, dtypes = l.dtypes, gpu = !l.to_bool && l.reference;
+        doc = l.doc, alias = l.alias, other_names = l.other_names, dtypes = l.dtypes, gpu = !l.to_bool && l.reference;
         contract = {Contract::elementwise, l.ulps};
         if (l.ulps <= 0.5) task_elements = cheap_task;
     }
@@ -129,14 +136,19 @@ struct UnaryDx : Elementwise {
     Func saved, dy, dx;
     explicit UnaryDx(const UnaryLine &l) : Elementwise(l.name + "_dx", (l.saves.empty() ? "" : l.saves + "[*] ") + "dy[*] -> dx[*]"), line(l) {
         internal = true, dtypes = floats_of(l.dtypes);
-        contract = {l.dmeasure, l.dulps};
+        contract = {l.dmagnitude ? Contract::products : Contract::elementwise, l.dulps};
         if (l.dulps <= 0.5) task_elements = cheap_task;
         if (!l.saves.empty()) saved = input(l.saves);
         dy = input("dy"), dx = output("dx");
     }
     void algorithm() override { dx(Halide::_) = line.dfn(line.saves.empty() ? Expr() : saved(Halide::_), dy(Halide::_)); }
     void reference(Problem &p) const override {
-        each(p, [&](const double *in, double *o) { o[0] = line.saves.empty() ? line.dreference(0, in[0]) : line.dreference(in[0], in[1]); });
+        const auto at = [&](double (*f)(double, double), const double *in) { return line.saves.empty() ? f(0, in[0]) : f(in[0], in[1]); };
+        each_magnitude(p, [&](const double *in, double *o) {
+            const double one[] = {in[0], 1};
+            o[0] = line.dmagnitude ? at(line.dmagnitude, in) : std::fabs(at(line.dreference, line.saves.empty() ? one + 1 : one));
+        });
+        each(p, [&](const double *in, double *o) { o[0] = at(line.dreference, in); });
     }
 };
 
@@ -174,13 +186,8 @@ struct Formula : FormulaBase {
     }
     void reference(Problem &p) const override {
         const std::vector<double> numbers = numbers_of(p);
+        if (line.magnitude) each_magnitude(p, [&](const double *x, double *o) { o[0] = line.magnitude(x, numbers.data()); });
         each(p, [&](const double *x, double *o) { o[0] = line.reference(x, numbers.data()); });
-        if (!line.magnitude) return;
-        Array sizes = p("y");  // each() fills the outputs
-        std::swap(p("y"), sizes);
-        each(p, [&](const double *x, double *o) { o[0] = line.magnitude(x, numbers.data()); });
-        std::swap(p("y"), sizes);
-        p.magnitude["y"] = sizes;
     }
 };
 
@@ -205,10 +212,12 @@ struct FormulaSlope : FormulaBase {
     void reference(Problem &p) const override {
         const std::vector<double> numbers = numbers_of(p);
         std::vector<double> x(line.inputs.size());
-        each(p, [&](const double *given, double *o) {
+        const auto at = [&](const double *given, double dy) {
             for (size_t k = 0; k < slope.saves.size(); k++) x[place(k)] = given[k];
-            o[0] = slope.reference(x.data(), numbers.data(), given[slope.saves.size()]);
-        });
+            return slope.reference(x.data(), numbers.data(), dy);
+        };
+        each_magnitude(p, [&](const double *given, double *o) { o[0] = std::fabs(at(given, 1)); });
+        each(p, [&](const double *given, double *o) { o[0] = at(given, given[slope.saves.size()]); });
     }
 };
 
@@ -216,7 +225,7 @@ struct Binary : Elementwise {
     BinaryLine line;
     Func a = input("a"), b = input("b"), y = output("y");
     explicit Binary(const BinaryLine &l) : Elementwise(l.name, l.to_bool ? "a[*] b[*] -> y:bool[*]" : "a[*] b[*] -> y[*]"), line(l) {
-        doc = l.doc, alias = l.alias, functional = l.functional, dtypes = l.dtypes;
+        doc = l.doc, alias = l.alias, functional = l.functional, other_names = l.other_names, dtypes = l.dtypes;
         contract = {Contract::elementwise, l.ulps};
         if (l.ulps <= 0.5) task_elements = cheap_task;
     }
@@ -253,11 +262,13 @@ struct BinaryGradient : Elementwise {
         d(Halide::_) = (in_a ? line.da : line.db)(value("a"), value("b"), value("dy"));
     }
     void reference(Problem &p) const override {
-        each(p, [&](const double *in, double *o) {
+        const auto at = [&](const double *in, bool slope) {
             double a = 0, b = 0, g = 0;
             for (size_t k = 0; k < sig.inputs.size(); k++) (sig.inputs[k].name == "a" ? a : sig.inputs[k].name == "b" ? b : g) = in[k];
-            o[0] = (in_a ? line.da_reference : line.db_reference)(a, b, g);
-        });
+            return (in_a ? line.da_reference : line.db_reference)(a, b, slope ? 1 : g);
+        };
+        each_magnitude(p, [&](const double *in, double *o) { o[0] = std::fabs(at(in, true)); });
+        each(p, [&](const double *in, double *o) { o[0] = at(in, false); });
     }
 };
 

@@ -19,6 +19,8 @@ struct Elementwise : Op {
 
     // For references: `value` maps the inputs' elements to the outputs', broadcasting as NumPy does.
     void each(Problem &p, const std::function<void(const double *in, double *out)> &value) const;
+    // How large numbers are on the way to a result: the terms of a sum, or of a gradient its slope, which may overflow before it meets a small dy.
+    void each_magnitude(Problem &p, const std::function<void(const double *in, double *out)> &value) const;
 
     // Elements a task. What is rounded once is an instruction or two, and a second thread worth its while only for long tasks.
     int task_elements = 16384;
@@ -36,8 +38,10 @@ struct UnaryLine {
     Expr (*dfn)(Expr saved, Expr dy) = nullptr;
     double (*dreference)(double saved, double dy) = nullptr;
     double dulps = 4;
-    Contract::Measure dmeasure = Contract::elementwise;  // normwise where the gradient has a zero crossing that cancels
+    // Where the gradient's terms cancel: how large they were. Then dulps count against that (Contract::products).
+    double (*dmagnitude)(double saved, double dy) = nullptr;
     std::string alias = "";
+    std::vector<std::string> other_names = {};
     std::vector<std::string> dtypes = {"f32", "f16", "bf16", "f64"};
     bool to_bool = false;                             // the result is a bool
     int64_t (*integer_reference)(int64_t) = nullptr;  // where integers aren't just real numbers; wraps
@@ -83,6 +87,7 @@ struct BinaryLine {
     double dulps = 4;
     int64_t (*integer_reference)(int64_t a, int64_t b) = nullptr;  // where integers aren't just real numbers; wraps
     std::string alias = "", functional = "";
+    std::vector<std::string> other_names = {};
     std::vector<std::string> dtypes = {"f32", "f16", "bf16", "f64"};
     bool to_bool = false;  // the result is a bool
 };

@@ -10,6 +10,7 @@ struct Select : Elementwise {
     Func condition = input("condition"), a = input("a"), b = input("b"), y = output("y");
     Select() : Elementwise("select", "condition:bool[*] a[*] b[*] -> y[*]") {
         doc = "y = a where condition, else b";
+        other_names = {"where"};
         dtypes = all_types;
         contract = {Contract::elementwise, 0};
         moves = true;
@@ -73,6 +74,7 @@ struct Clip : Elementwise {
     Func x = input("x"), low = input("clip_value_min"), high = input("clip_value_max"), y = output("y");
     Clip() : Elementwise("clip_by_value", "x[*] clip_value_min[*] clip_value_max[*] -> y[*]") {
         doc = "y = min(max(x, clip_value_min), clip_value_max)";
+        other_names = {"clip", "clamp"};
         dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8"};
         contract = {Contract::elementwise, 0};
     }

@@ -12,7 +12,7 @@ namespace halyard {
 class OpTable;
 
 // Raise it with every change that such a library could trip over: OpRecord, KernelEntry, KernelFn, Op, Tensor.
-inline constexpr int32_t kernel_abi = 2;
+inline constexpr int32_t kernel_abi = 3;
 
 struct KernelLibrary {
     // These keep their places in every version.

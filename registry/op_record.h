@@ -55,11 +55,12 @@ struct Contract {
 };
 
 struct OpRecord {
-    std::string name;        // "softmax": also the kernel's name and the test's
-    std::string signature;   // "x[..n,c] -> y[..n,c]"
-    std::string doc;         // the formula, one line
-    std::string alias;       // the primitive's class, MindSpore's name: "Softmax"; empty = CamelCase of `name`
-    std::string functional;  // MindSpore's functional name where it isn't `name`: "tensor_pow"
+    std::string name;                      // "softmax": also the kernel's name and the test's
+    std::string signature;                 // "x[..n,c] -> y[..n,c]"
+    std::string doc;                       // the formula, one line
+    std::string alias;                     // the primitive's class, MindSpore's name: "Softmax"; empty = CamelCase of `name`
+    std::string functional;                // MindSpore's functional name where it isn't `name`: "tensor_pow"
+    std::vector<std::string> other_names;  // NumPy's and PyTorch's where they differ: "power"; they find the op and are functions too
     Form form = Form::plain;
     std::vector<std::string> dtypes = {"f32", "f16", "bf16", "f64"};  // one per kernel set; "f32,i32" binds T and U
     std::vector<AttrSpec> attrs;
@@ -74,6 +75,10 @@ struct OpRecord {
     bool internal = false;                       // a gradient or helper kernel: no public face
     Contract contract;
 };
+
+std::string class_name(const OpRecord &op);                  // its alias, or CamelCase of its name
+const std::string &function_name(const OpRecord &op);        // its functional name, or its name
+std::vector<std::string> further_names(const OpRecord &op);  // all that find it beside its name; none for internal ops
 
 // A compiled kernel: arguments are halyard's inputs, scalars (int32 or double) and outputs, in the record's order.
 using KernelFn = int (*)(void **args);

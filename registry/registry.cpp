@@ -30,8 +30,10 @@ int edit_distance(const std::string &a, const std::string &b) {
 void Registry::add(const std::vector<const OpFile *> &files) {
     for (const OpFile *file : files) {
         for (const OpRecord &r : file->ops) {
-            if (find(r.name)) throw Error(r.name, "two ops of this name");
+            if (const RegisteredOp *same = find(r.name); same && same->record.name == r.name) throw Error(r.name, "two ops of this name");
             auto op = std::make_unique<RegisteredOp>(RegisteredOp{r, Signature(r.name, r.signature), {}, {}, file->name});
+            for (const std::string &further : further_names(r))
+                if (!further_.emplace(further, op.get()).second) throw Error(r.name, "two ops are also called " + further);
             ops_.insert(std::lower_bound(ops_.begin(), ops_.end(), r.name, by_name), std::move(op));
         }
         for (const KernelEntry &k : file->kernels) add_kernel(k);
@@ -73,7 +75,9 @@ void Registry::replace_kernel(const KernelEntry &k) {
 
 const RegisteredOp *Registry::find(const std::string &name) const {
     const auto it = std::lower_bound(ops_.begin(), ops_.end(), name, by_name);
-    return it == ops_.end() || (*it)->record.name != name ? nullptr : it->get();
+    if (it != ops_.end() && (*it)->record.name == name) return it->get();
+    const auto further = further_.find(name);
+    return further == further_.end() ? nullptr : further->second;
 }
 
 const RegisteredOp &Registry::at(const std::string &name) const {

@@ -1,5 +1,6 @@
 // Registry: which ops exist, which kernels they have, and where calls run.
 #pragma once
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,12 +25,13 @@ public:
     void add(const std::vector<const OpFile *> &files);
     void add_kernel(const KernelEntry &k);                    // a development kernel, from the JIT
     void replace_kernel(const KernelEntry &k);                // of the same backend, dtypes, variant and ISA; throws Error when there is none
-    const RegisteredOp *find(const std::string &name) const;  // null when there is none
+    const RegisteredOp *find(const std::string &name) const;  // by its name or a further one (op_names.cpp); null when there is none
     const RegisteredOp &at(const std::string &name) const;    // throws DispatchError with the nearest names
     std::vector<const RegisteredOp *> ops() const;            // sorted by name
 
 private:
     std::vector<std::unique_ptr<RegisteredOp>> ops_;  // sorted by name
+    std::map<std::string, const RegisteredOp *> further_;
 };
 
 Registry &registry();

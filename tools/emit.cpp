@@ -1,7 +1,6 @@
 #include "tools/emit.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "registry/signature.h"
 
@@ -51,8 +50,8 @@ const char *kind_name(AttrKind k) {
 
 std::string record(const OpRecord &r) {
     std::string s = "        {.name = " + quoted(r.name) + ", .signature = " + quoted(r.signature) + ", .doc = " + quoted(r.doc) +
-                    ", .alias = " + quoted(r.alias) + ", .functional = " + quoted(r.functional) + ",\n         .form = Form::" + form_name(r.form) +
-                    ", .dtypes = " + strings(r.dtypes);
+                    ", .alias = " + quoted(r.alias) + ", .functional = " + quoted(r.functional) + ", .other_names = " + strings(r.other_names) +
+                    ",\n         .form = Form::" + form_name(r.form) + ", .dtypes = " + strings(r.dtypes);
     s += ",\n         .attrs = " + braced(r.attrs, [](const AttrSpec &a) {
              return "{" + quoted(a.name) + ", AttrKind::" + kind_name(a.kind) + ", " + quoted(a.value) + ", " + strings(a.choices) + ", " + strings(a.parts) +
                     ", " + (a.at_call ? "true" : "false") + "}";
@@ -107,7 +106,7 @@ std::string face(const OpRecord &r) {
     };
     const bool in_place = std::all_of(sig.outputs.begin(), sig.outputs.end(), updates);
     const bool promotes = r.form == Form::elementwise && sig.inputs.size() >= 2 && !in_place;
-    const std::string cls = class_name(r), fn = r.functional.empty() ? r.name : r.functional;
+    const std::string cls = class_name(r), fn = function_name(r);
     const size_t outputs = sig.outputs.size();
     const std::string result = in_place ? "void" : outputs == 1 ? "Tensor" : "std::array<Tensor, " + std::to_string(outputs) + ">";
     Parameters construct, call, all;
@@ -143,21 +142,14 @@ std::string face(const OpRecord &r) {
     s += "namespace F {\ninline " + result + " " + fn + "(" + all.declared + ") {\n";
     if (construct.passed.empty()) s += "    static const ops::" + cls + " op;\n    return op(" + call.passed + ");\n}\n";
     else s += "    return ops::" + cls + "(" + construct.passed + ")(" + call.passed + ");\n}\n";
+    std::vector<std::string> others = further_names(r);
+    others.push_back(r.name);
+    for (const std::string &other : others)
+        if (other != fn && other != cls) s += "inline " + result + " " + other + "(" + all.declared + ") { return " + fn + "(" + all.passed + "); }\n";
     return s + "}  // namespace F\n\n";
 }
 
 }  // namespace
-
-std::string class_name(const OpRecord &op) {
-    if (!op.alias.empty()) return op.alias;
-    std::string s;
-    bool up = true;
-    for (char c : op.name) {
-        if (c == '_') up = true;
-        else s += up ? (char)std::toupper((unsigned char)c) : c, up = false;
-    }
-    return s;
-}
 
 std::string records_source(const std::string &file, const std::vector<OpRecord> &ops, const std::vector<KernelEntry> &kernels,
                            const std::function<std::string(const KernelEntry &)> &symbol) {

@@ -15,6 +15,4 @@ std::string records_source(const std::string &file, const std::vector<OpRecord> 
 // `class ops::Softmax` and `F::softmax` for every op that isn't internal.
 std::string face_source(const std::vector<OpRecord> &ops);
 
-std::string class_name(const OpRecord &op);  // its alias, or CamelCase of its name
-
 }  // namespace halyard

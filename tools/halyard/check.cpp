@@ -14,6 +14,7 @@
 #include "tools/halyard/command.h"
 #include "tools/halyard/kernels.h"
 #include "tools/halyard/mutants.h"
+#include "tools/halyard/ulps.h"
 #include "tools/halyard/workers.h"
 #include "tools/tune/stale.h"
 
@@ -22,7 +23,7 @@ namespace {
 
 struct Options {
     std::vector<std::string> ops, isas, records;
-    std::string fuzz, fuzz_case, json;
+    std::string fuzz, fuzz_case, ulps, json;
     unsigned seed = 1;
     int jobs = 0;
     bool quick = false, legality = false;
@@ -42,8 +43,7 @@ void set_fuzz(check::Options &options, const std::string &text) {
 
 int run_again(const std::string &name, const std::string &text) {
     list_all_ops(op_table());
-    library().at(name);
-    const OpPtr op = op_table().make(name);
+    const OpPtr op = op_table().make(library().at(name).record.name);
     if (!op || op->form == Form::composite) throw AttrError(name, "has no kernel of its own to fuzz");
     const std::string error = check::run_fuzz_case(*op, check::parse_fuzz_case(*op, text));
     std::printf("%s '%s': %s\n", name.c_str(), text.c_str(), error.empty() ? "ok" : error.c_str());
@@ -102,14 +102,16 @@ int check_ops(const Options &o) {
         if (options.isas.back() > host_isa()) throw DispatchError("isa", name + " was asked for, this CPU has up to " + name_of(host_isa()));
     }
     list_all_ops(op_table());
-    for (auto &name : o.ops) library().at(name);
-    const std::vector<std::string> names = !o.ops.empty() ? o.ops : !loaded_ops().empty() ? loaded_ops() : op_table().names();
+    std::vector<std::string> asked;
+    for (auto &name : o.ops) asked.push_back(library().at(name).record.name);
+    const std::vector<std::string> names = !asked.empty() ? asked : !loaded_ops().empty() ? loaded_ops() : op_table().names();
     if (o.mutants.per_op || !o.mutants.only.empty()) {
         MutantArguments a = o.mutants;
         a.seed = o.seed, a.json = o.json;
         if (o.jobs) a.at_once = o.jobs;
         return check_mutants(names, a, options.isas.empty() ? host_isa() : options.isas.back());
     }
+    if (!o.ulps.empty()) return check_ulps(names, o.ulps, options.isas, o.jobs > 0 ? (size_t)o.jobs : cores());
     std::vector<tune::RecordFile> records;
     for (auto &path : o.records.empty() ? tune::committed_files() : o.records) records.push_back(tune::read_records(path));
     CheckRun run;
@@ -156,6 +158,7 @@ void add_check(CLI::App &app, Run &chosen) {
     sub->add_option("--fuzz", o->fuzz, "Only random calls of each op: 500 of them, or 30s");
     sub->add_option("--seed", o->seed, "Other random calls");
     sub->add_option("--fuzz-case", o->fuzz_case, "The call that a failure of random calls printed, again");
+    sub->add_option("--ulps", o->ulps, "Only the worst error of functions of one tensor, over so many f32 inputs, or all");
     sub->add_option("--records", o->records, "Tuning records that must not be stale; default: those that come with the kit")->allow_extra_args(false);
     sub->add_option("--jobs,-j", o->jobs, "Ops at once, each in a process of its own; default: as many as there are cores")->check(CLI::Range(1, 1024));
     sub->add_option("--json", o->json, "File for the results, check by check");

@@ -32,7 +32,7 @@ Chosen::Chosen(const KernelOptions &o) : op(op_with_kernels(o.op)), trial(op, pr
     plan = make_plan(op, metas_of(trial), trial.attrs);
     if (!plan.kernel) throw DispatchError(o.op, "nothing is to be computed for '" + trial.text + "'");
     instance.dtypes = plan.kernel->dtypes, instance.variant = plan.kernel->variant, instance.isa = plan.kernel->isa;
-    instance.picks = picks_from(o.op, instance, o.picks);
+    instance.picks = picks_from(op.record.name, instance, o.picks);
     out = outputs_of(trial);
 }
 

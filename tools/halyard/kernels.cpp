@@ -25,7 +25,8 @@ void load_kernels(const std::string &path) {
     const std::vector<const OpFile *> files = opened.files();
     for (const OpFile *file : files)
         for (const OpRecord &r : file->ops) {
-            if (library().find(r.name)) throw Error(path, "has an op " + r.name + ", and so has the kit or another library");
+            if (const RegisteredOp *same = library().find(r.name); same && same->record.name == r.name)
+                throw Error(path, "has an op " + r.name + ", and so has the kit or another library");
             names().push_back(r.name);
         }
     library().add(files);

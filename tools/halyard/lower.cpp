@@ -74,9 +74,9 @@ int lower(const Options &o) {
     const TextForm &form = form_of(o.to);
     Instance i = instance_of(op, form, o);
     list_all_ops(op_table());
-    i.picks = picks_from(o.op, i, o.picks);
+    i.picks = picks_from(op.name, i, o.picks);
     i.fault = o.fault;
-    Kernel k(op_table().make(o.op), i);
+    Kernel k(op_table().make(op.name), i);
     const std::string text = headline(k, form.comment) + text_in_child(k, form.name);
     if (o.out.empty()) {
         std::fwrite(text.data(), 1, text.size(), stdout);

@@ -7,7 +7,6 @@
 
 #include "primitives/library.h"
 #include "registry/error.h"
-#include "tools/emit.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/joined.h"
 
@@ -85,7 +84,9 @@ void check_op_name(const std::string &name) {
     wanted.name = name;
     for (const RegisteredOp *op : library().ops()) {
         const OpRecord &r = op->record;
-        if (r.name == name || r.functional == name) throw AttrError(name, "is an op already: " + r.name + ": " + r.signature);
+        const std::vector<std::string> further = further_names(r);
+        if (r.name == name || std::find(further.begin(), further.end(), name) != further.end())
+            throw AttrError(name, "is an op already: " + r.name + ": " + r.signature);
         if (r.name.starts_with(name + "_d")) throw AttrError(name, "would take the op " + r.name + " for its gradient");
         if (!r.internal && class_name(r) == class_name(wanted))
             throw AttrError(name, "would be ops::" + class_name(wanted) + ", which is the class of " + r.name);

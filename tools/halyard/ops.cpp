@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "primitives/library.h"
-#include "tools/emit.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/joined.h"
@@ -46,8 +45,6 @@ const char *name_of_kind(AttrKind k) {
 std::string default_of(const AttrSpec &a) {
     return a.kind == AttrKind::choice ? a.choices[0] : a.kind == AttrKind::boolean ? (a.value == "1" ? "true" : "false") : a.value;
 }
-const std::string &function_of(const OpRecord &r) { return r.functional.empty() ? r.name : r.functional; }
-
 std::string form_of(const OpRecord &r) {
     static const char *names[] = {"plain", "elementwise", "reduction", "composite"};
     return names[(int)r.form];
@@ -63,12 +60,25 @@ json as_json(const OpRecord &r, const std::vector<KernelEntry> &kernels, const s
     }
     for (auto &v : r.variants) variants.push_back({{"name", v.name}, {"when", v.when}});
     static const char *measures[] = {"elementwise", "normwise", "products"};
-    return {{"name", r.name},         {"signature", r.signature},   {"doc", r.doc},
-            {"class", class_name(r)}, {"function", function_of(r)}, {"form", form_of(r)},
-            {"internal", r.internal}, {"dtypes", r.dtypes},         {"backends", kinds.backends},
-            {"isas", kinds.isas},     {"variants", variants},       {"layouts", kinds.layouts},
-            {"gradients", gradients}, {"attributes", attrs},        {"kernels", kernels.size()},
-            {"samples", r.samples},   {"bench", r.bench},           {"contract", {{"measure", measures[r.contract.measure]}, {"ulps", r.contract.ulps}}}};
+    return {{"name", r.name},
+            {"other_names", r.other_names},
+            {"signature", r.signature},
+            {"doc", r.doc},
+            {"class", class_name(r)},
+            {"function", function_name(r)},
+            {"form", form_of(r)},
+            {"internal", r.internal},
+            {"dtypes", r.dtypes},
+            {"backends", kinds.backends},
+            {"isas", kinds.isas},
+            {"variants", variants},
+            {"layouts", kinds.layouts},
+            {"gradients", gradients},
+            {"attributes", attrs},
+            {"kernels", kernels.size()},
+            {"samples", r.samples},
+            {"bench", r.bench},
+            {"contract", {{"measure", measures[r.contract.measure]}, {"ulps", r.contract.ulps}}}};
 }
 
 void print_details(const OpRecord &r, const std::vector<KernelEntry> &kernels, const std::vector<std::string> &gradients) {
@@ -78,7 +88,8 @@ void print_details(const OpRecord &r, const std::vector<KernelEntry> &kernels, c
     };
     std::printf("%s: %s\n", r.name.c_str(), r.signature.c_str());
     line("", r.doc);
-    if (!r.internal) line("names", "ops::" + class_name(r) + ", F::" + function_of(r));
+    if (!r.internal)
+        line("names", "ops::" + class_name(r) + ", F::" + function_name(r) + (r.other_names.empty() ? "" : ", F::" + joined(r.other_names, ", F::")));
     line("form", form_of(r));
     line("dtypes", joined(r.dtypes, " "));
     line("backends", joined(kinds.backends));
@@ -134,8 +145,8 @@ int list(const std::string &name, bool as_data, bool all) {
     for (const RegisteredOp *op : library().ops()) ops[op->record.name] = {&op->record, &op->kernels, gradients_of(*op)};
     for (auto &op : joined_ops()) ops[op.record.name] = {&op.record, &none, {}};
     if (!name.empty()) {
-        const auto it = ops.find(name);
-        const Listed one = it != ops.end() ? it->second : Listed{&library().at(name).record, &none, {}};
+        const auto it = ops.find(ops.count(name) ? name : library().at(name).record.name);
+        const Listed &one = it->second;
         if (as_data) std::printf("%s\n", as_json(*one.record, *one.kernels, one.gradients).dump(1).c_str());
         else print_details(*one.record, *one.kernels, one.gradients);
         return 0;
