@@ -4,8 +4,8 @@
 
 #include "examples/lenet5/lenet5.h"
 #include "nn/loss.h"
-#include "nn/random.h"
 #include "nn/wrap.h"
+#include "primitives/random.h"
 
 namespace halyard {
 namespace {

@@ -81,8 +81,8 @@ std::string written_as_float(double v) {
 
 class Constants : public Halide::Internal::IRVisitor {
     using IRVisitor::visit;
-    void visit(const Halide::Internal::FloatImm *c) override {
-        if (found.empty()) found = written_as_float(c->value);
+    void visit(const Halide::Internal::FloatImm *c) override {  // reals are Float(64); what is Float(32) was meant to be
+        if (found.empty() && c->type.bits() == 64) found = written_as_float(c->value);
     }
 
 public:

@@ -178,24 +178,6 @@ struct Fill : Composite {
     void reference(Problem &p) const override { p.tensors["y"] = Array(list(p, "shape"), p.real("value")); }
 };
 
-// Its kernel, dropout_kernel, takes seed and offset as 32-bit words.
-struct Dropout : Composite {
-    Dropout()
-        : Composite("dropout", "x[*] -> y[*] mask:bool[*]",
-                    "y = x / (1-p) where mask, else 0; mask is a function of (seed, offset, place); offset -1 counts calls") {
-        attrs.push_back({"p", AttrKind::real, "0.5", {}, {}});
-        attr("seed", 0);
-        attr("offset", -1);
-        dtypes = {"f32", "f16", "bf16", "f64"};
-        contract = {Contract::elementwise, 1.5};
-        samples = {"d0=2 d1=3 d2=4 p=0 offset=0"};
-    }
-    void reference(Problem &p) const override {
-        p.tensors["y"] = p("x");
-        p.tensors["mask"] = Array(p("x").shape, 1);
-    }
-};
-
 }  // namespace
 
 HALYARD_OPS {
@@ -211,7 +193,6 @@ HALYARD_OPS {
     ops.add<Like>("zeros_like", 0.0);
     ops.add<Like>("ones_like", 1.0);
     ops.add<Fill>();
-    ops.add<Dropout>();
 }
 
 }  // namespace halyard

@@ -1,20 +1,8 @@
-// Parameter updates, in place: output p_out is written over input p, and so on. The state's loops come first and read the
-// old p; the loop that overwrites p takes the state's new values from where they were stored, so no input is needed after it
-// is gone.
-//
-// Every rule sees the gradient g = scale * g + weight_decay * p: `scale` takes a loss scale out again, the decay is L2.
-#include "kernels/elementwise.h"
+// Parameter updates with one step size for all elements, and Adam's.
+#include "kernels/update.h"
 
 namespace halyard {
 namespace {
-
-struct Update : Elementwise {
-    Update(const std::string &n, const std::string &inputs, const std::string &outputs) : Elementwise(n, inputs + " -> " + outputs) {
-        any_strides = false;
-        dtypes = {"f32", "f64"};  // 16-bit parameters would lose their updates to rounding: mixed precision keeps f32 ones
-        contract = {Contract::normwise, 8};
-    }
-};
 
 // v = momentum v + g;  p = p - lr v, with nesterov p - lr (g + momentum v).
 struct Momentum : Update {

@@ -1,6 +1,5 @@
 #include "nn/basic.h"
 
-#include "nn/random.h"
 #include "primitives/ops.h"
 
 namespace halyard::nn {
@@ -12,15 +11,13 @@ Tensor Flatten::construct(const Tensor &x) const {
     return F::reshape(x, {x.size(0), rest});
 }
 
-Dropout::Dropout(double p) : p_(p), calls_(std::make_shared<std::atomic<int64_t>>(0)) {
+Dropout::Dropout(double p) : p_(p) {
     if (!(p >= 0 && p < 1)) throw AttrError("Dropout", "p is " + std::to_string(p) + ", expected 0 <= p < 1");
-    const Words w = Random::next().block(0);
-    seed_ = (int64_t)((uint64_t)w[0] << 32 | w[1]);
 }
 
 Tensor Dropout::construct(const Tensor &x) const {
     if (!training() || p_ == 0) return x;
-    return F::dropout(x, p_, seed_, calls_->fetch_add(1))[0];
+    return F::dropout(x, p_)[0];
 }
 
 }  // namespace halyard::nn

@@ -1,6 +1,5 @@
 // Layers that move or drop elements.
 #pragma once
-#include <atomic>
 #include <memory>
 
 #include "nn/cell.h"
@@ -14,7 +13,7 @@ public:
 };
 
 // In training each element is 0 with probability p, else divided by 1 - p; in evaluation x itself.
-// Masks come from the global seed by counter: another mask at each call, the same ones in each run. Throws AttrError unless 0 <= p < 1.
+// Masks come from the default generator: another mask at each call, the same ones in each run. Throws AttrError unless 0 <= p < 1.
 class Dropout : public Cell {
 public:
     explicit Dropout(double p = 0.5);
@@ -22,8 +21,6 @@ public:
 
 private:
     double p_;
-    int64_t seed_;
-    std::shared_ptr<std::atomic<int64_t>> calls_;  // the number of the next mask
 };
 
 }  // namespace halyard::nn

@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-#include "nn/random.h"
+#include "primitives/random.h"
 #include "registry/tensor.h"
 
 namespace halyard::nn {

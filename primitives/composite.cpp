@@ -2,12 +2,13 @@
 #include "primitives/composite.h"
 
 #include <algorithm>
-#include <atomic>
 #include <string_view>
 #include <unordered_map>
 
 #include "primitives/indexing.h"
+#include "primitives/random_ops.h"
 #include "primitives/statistics.h"
+#include "primitives/updates.h"
 
 namespace halyard {
 namespace {
@@ -134,18 +135,6 @@ Result ones_like(Tensors in, const Attrs &) { return {Tensor::ones(in[0].shape()
 
 Result fill(Tensors, const Attrs &a) { return {Tensor::full(Shape(ints(a, "shape")), real(a, "value"), (DType)integer(a, "dtype"))}; }
 
-Result dropout(Tensors in, const Attrs &a) {
-    const double p = real(a, "p");
-    if (!(p >= 0 && p <= 1)) throw AttrError("dropout", "p is " + std::to_string(p) + ", expected 0 to 1");
-    static std::atomic<int64_t> calls{0};
-    const int64_t seed = integer(a, "seed"), given = integer(a, "offset");
-    const int64_t offset = given < 0 ? calls.fetch_add(1) : given;
-    auto low = [](int64_t v) { return (int64_t)(int32_t)(uint32_t)v; };  // kernel scalars are int32; the bits are what counts
-    return Primitive("dropout_kernel",
-                     {{"seed_lo", low(seed)}, {"seed_hi", low(seed >> 32)}, {"offset_lo", low(offset)}, {"offset_hi", low(offset >> 32)}, {"p", p}})
-        .run(in);
-}
-
 }  // namespace
 
 Composition composition_of(const std::string &op) {
@@ -153,12 +142,12 @@ Composition composition_of(const std::string &op) {
         {"reshape", reshape},   {"transpose", transpose},       {"flatten", flatten},     {"expand_dims", expand_dims},
         {"squeeze", squeeze},   {"broadcast_to", broadcast_to}, {"slice", slice},         {"strided_slice", strided_slice},
         {"bias_add", bias_add}, {"zeros_like", zeros_like},     {"ones_like", ones_like}, {"fill", fill},
-        {"dropout", dropout},
     };
     const auto it = all.find(op);
     if (it != all.end()) return it->second;
-    const Composition indexing = indexing_composition(op);
-    return indexing ? indexing : statistics_composition(op);
+    for (const auto &family : {indexing_composition, random_composition, statistics_composition, update_composition})
+        if (const Composition found = family(op)) return found;
+    return nullptr;
 }
 
 }  // namespace halyard

@@ -61,6 +61,7 @@ std::vector<Tensor> Primitive::run(std::span<const Tensor> in) const {
 }
 
 void Primitive::run_in_place(std::span<const Tensor> in) const {
+    if (op_->record.form == Form::composite) return void(run(in));  // its composition writes them
     std::vector<Tensor> out;
     for (const TensorSpec &o : op_->signature.outputs)
         for (size_t k = 0; k < in.size() && k < op_->signature.inputs.size(); k++)

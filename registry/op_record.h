@@ -100,6 +100,7 @@ struct KernelEntry {
 
 // One op file's worth of the above, as the generator wrote it.
 struct OpFile {
+    std::string name;  // "softmax": kernels/softmax.cpp
     std::vector<OpRecord> ops;
     std::vector<KernelEntry> kernels;
 };

@@ -31,7 +31,7 @@ void Registry::add(const std::vector<const OpFile *> &files) {
     for (const OpFile *file : files) {
         for (const OpRecord &r : file->ops) {
             if (const RegisteredOp *same = find(r.name); same && same->record.name == r.name) throw Error(r.name, "two ops of this name");
-            auto op = std::make_unique<RegisteredOp>(RegisteredOp{r, Signature(r.name, r.signature), {}, {}});
+            auto op = std::make_unique<RegisteredOp>(RegisteredOp{r, Signature(r.name, r.signature), {}, {}, file->name});
             for (const std::string &further : further_names(r))
                 if (!further_.emplace(further, op.get()).second) throw Error(r.name, "two ops are also called " + further);
             ops_.insert(std::lower_bound(ops_.begin(), ops_.end(), r.name, by_name), std::move(op));

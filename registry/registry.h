@@ -16,6 +16,7 @@ struct RegisteredOp {
     Signature signature;
     std::vector<KernelEntry> kernels;
     std::vector<std::string> gradient_inputs;  // "x" where an op "<name>_dx" exists
+    std::string file;                          // where it is written: "softmax"
 };
 
 class Registry {

@@ -155,7 +155,8 @@ std::string records_source(const std::string &file, const std::vector<OpRecord> 
                            const std::function<std::string(const KernelEntry &)> &symbol) {
     std::string s = "#include \"registry/op_record.h\"\n\nextern \"C\" {\n";
     for (auto &k : kernels) s += "int " + symbol(k) + "(void **);\n";
-    s += "}\n\nnamespace halyard {\n\nextern const OpFile op_file_" + file + ";\nconst OpFile op_file_" + file + " = {\n    .ops = {\n";
+    s += "}\n\nnamespace halyard {\n\nextern const OpFile op_file_" + file + ";\nconst OpFile op_file_" + file + " = {\n    .name = " + quoted(file) +
+         ",\n    .ops = {\n";
     for (auto &r : ops) s += record(r) + ",\n";
     s += "    },\n    .kernels = {\n";
     for (auto &k : kernels)

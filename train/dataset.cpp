@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "nn/random.h"
+#include "primitives/random.h"
 #include "registry/parallel.h"
 #include "train/order.h"
 
@@ -56,7 +56,7 @@ struct ShuffleNode : Node {
 
     // MindSpore's order of work: the last row moves into the gap, the next one takes the last place.
     struct Pass : Source {
-        Pass(const ShuffleNode &n, std::unique_ptr<Source> s, nn::Random r) : source(std::move(s)), random(r), capacity(n.capacity) {}
+        Pass(const ShuffleNode &n, std::unique_ptr<Source> s, Random r) : source(std::move(s)), random(r), capacity(n.capacity) {}
         bool next(Row &row) override {
             for (Row incoming; buffer.size() < capacity && !dry;) {
                 dry = !source->next(incoming);
@@ -70,7 +70,7 @@ struct ShuffleNode : Node {
             return true;
         }
         std::unique_ptr<Source> source;
-        nn::Random random;
+        Random random;
         size_t capacity;
         std::vector<Row> buffer;
         uint64_t drawn = 0;

@@ -13,7 +13,7 @@ public:
     Pass(const IndexedNode &n, uint64_t pass) : node_(n), order_((size_t)n.size()) {
         std::iota(order_.begin(), order_.end(), int64_t(0));
         if (!node_.shuffle) return;
-        const nn::Random random = order_of(node_.depth, pass);
+        const Random random = order_of(node_.depth, pass);
         for (size_t i = order_.size(); i > 1; i--) std::swap(order_[i - 1], order_[random.below(i, (uint32_t)i)]);
     }
     bool next(Row &row) override {

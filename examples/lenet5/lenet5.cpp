@@ -1,7 +1,7 @@
 #include "examples/lenet5/lenet5.h"
 
 #include "nn/loss.h"
-#include "nn/random.h"
+#include "primitives/random.h"
 #include "train/model.h"
 #include "train/sources.h"
 #include "train/vision.h"

@@ -10,7 +10,7 @@
 
 #include "nn/dense.h"
 #include "nn/loss.h"
-#include "nn/random.h"
+#include "primitives/random.h"
 #include "registry/error.h"
 #include "train/sources.h"
 
@@ -20,10 +20,10 @@ namespace {
 
 // Points whose class is the sign of their first coordinate.
 dataset::Dataset points(int64_t n) {
-    const nn::Random random(1, 2);
+    const Random random(1, 2);
     const Tensor x = Tensor::empty({n, 2}), y = Tensor::empty({n}, DType::i32);
     for (int64_t i = 0; i < n; i++) {
-        const auto [a, b] = nn::normal_pair(random.block((uint64_t)i)[0], random.block((uint64_t)i)[1]);
+        const auto [a, b] = normal_pair(random.block((uint64_t)i)[0], random.block((uint64_t)i)[1]);
         x.set({i, 0}, a), x.set({i, 1}, b), y.set({i}, a > 0);
     }
     return dataset::TensorDataset({{"x", x}, {"y", y}});

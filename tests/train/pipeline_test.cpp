@@ -6,7 +6,7 @@
 #include <set>
 #include <thread>
 
-#include "nn/random.h"
+#include "primitives/random.h"
 #include "registry/error.h"
 #include "registry/parallel.h"
 #include "train/sources.h"

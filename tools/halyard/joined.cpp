@@ -1,15 +1,17 @@
 #include "tools/halyard/joined.h"
 
 #include "primitives/concat.h"
+#include "primitives/updates.h"
 
 namespace halyard::command {
 namespace {
 
-OpRecord record(const char *name, const char *signature, const char *doc, std::vector<AttrSpec> attrs) {
+OpRecord record(const char *name, const char *signature, const char *doc, std::vector<AttrSpec> attrs,
+                std::vector<std::string> dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"}) {
     OpRecord r;
     r.name = name, r.signature = signature, r.doc = doc, r.attrs = std::move(attrs);
     r.form = Form::composite;
-    r.dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
+    r.dtypes = std::move(dtypes);
     return r;
 }
 const AttrSpec axis{"axis", AttrKind::integer, "0", {}, {}, false};
@@ -18,6 +20,11 @@ const AttrSpec axis{"axis", AttrKind::integer, "0", {}, {}, false};
 
 const std::vector<JoinedOp> &joined_ops() {
     static const std::vector<JoinedOp> all = {
+        {record("clip_by_global_norm", "x[*] ... -> y[*] ...", "y_k = x_k clip_norm / max(N, clip_norm), N the 2-norm of all elements of all tensors",
+                {{"clip_norm", AttrKind::real, "1", {}, {}, false}}, {"f32", "f16", "bf16", "f64"}),
+         [](std::span<const Tensor> in, const Attrs &a) {
+             return F::clip_by_global_norm({in.begin(), in.end()}, a.real(0));
+         }},
         {record("concat", "x[*] ... -> y[*]", "tensors joined along `axis`; they agree in every other extent", {axis}),
          [](std::span<const Tensor> in, const Attrs &a) {
              return std::vector{F::concat({in.begin(), in.end()}, (int)a.integer(0))};
