@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "primitives/indexing.h"
+#include "primitives/sorting.h"
 #include "primitives/statistics.h"
 
 namespace halyard {
@@ -157,8 +158,9 @@ Composition composition_of(const std::string &op) {
     };
     const auto it = all.find(op);
     if (it != all.end()) return it->second;
-    const Composition indexing = indexing_composition(op);
-    return indexing ? indexing : statistics_composition(op);
+    for (const auto family : {indexing_composition, sorting_composition, statistics_composition})
+        if (const Composition c = family(op)) return c;
+    return nullptr;
 }
 
 }  // namespace halyard
