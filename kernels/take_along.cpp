@@ -34,7 +34,10 @@ struct TakeAlong : Op {
     }
     void reference(Problem &p) const override {
         for (int64_t a = 0; a < p["n"]; a++)
-            for (int64_t b = 0; b < p["m"]; b++) p("y")(a, b) = p("x")(a, (int64_t)p("index")(a, b));
+            for (int64_t b = 0; b < p["m"]; b++) {
+                const int64_t at = (int64_t)p("index")(a, b);
+                p("y")(a, b) = at < p["c"] ? p("x")(a, at) : 0;
+            }
     }
 };
 
@@ -72,6 +75,7 @@ struct TakeAlongDx : Op {
         for (int64_t a = 0; a < p["n"]; a++)
             for (int64_t b = 0; b < p["m"]; b++) {
                 const int64_t at = (int64_t)p("index")(a, b);
+                if (at >= p["c"]) continue;
                 p("dx")(a, at) += p("dy")(a, b);
                 size(a, at) += std::fabs(p("dy")(a, b));
                 hits(a, at)++;

@@ -83,65 +83,73 @@ template<class P> void sort(const hwy::Sorter &sorter, P *p, int64_t n) {
     else sorter(p, (size_t)n, hwy::SortAscending());
 }
 
-// The k first of n keys, packed into p, which has room for `room` of them; in order. Keys are looked at in blocks: one that has none
+constexpr int64_t block = 64, few = 24, spare = 256;
+
+// The k first of n keys, packed and in order, into p, which has room for 2 k + spare. Keys are looked at in blocks: one that has none
 // before the k-th of those found so far, as most have when k is much smaller than n, costs a few vector instructions.
-template<class P, class K> void first_of(const hwy::Sorter &sorter, const K *keys, int64_t n, int64_t k, P *p, int64_t room) {
-    constexpr int64_t block = 64;
-    int64_t found = std::min(n, room);
-    for (int64_t i = 0; i < found; i++) p[i] = Pack<P>::of(keys[i], i);
-    K limit = 0;
-    const auto keep = [&] {
-        if (found <= k) return;
-        std::nth_element(p, p + (k - 1), p + found);
-        found = k, limit = (K)Pack<P>::key(p[k - 1]);
-    };
-    keep();
-    for (int64_t i = room; i < n; i += block) {
+// Few are kept in order one by one; of many, a batch is sorted now and then.
+template<class P, class K> void first_of(const hwy::Sorter &sorter, const K *keys, int64_t n, int64_t k, P *p) {
+    const bool one_by_one = k <= few;
+    const int64_t room = 2 * k + spare, begin = std::min(n, one_by_one ? k : room);
+    int64_t found = begin;
+    for (int64_t i = 0; i < begin; i++) p[i] = Pack<P>::of(keys[i], i);
+    sort(sorter, p, found);
+    found = std::min(found, k);
+    for (int64_t i = begin; i < n; i += block) {
         const int64_t end = std::min(n, i + block);
-        K any = 0;
+        K limit = (K)Pack<P>::key(p[k - 1]), any = 0;  // an equal one comes after it
         for (int64_t j = i; j < end; j++) any |= keys[j] < limit;
         if (!any) continue;
-        if (found + block > room) keep();
-        for (int64_t j = i; j < end; j++) p[found] = Pack<P>::of(keys[j], j), found += keys[j] < limit;  // an equal one comes after it
+        if (one_by_one) {
+            for (int64_t j = i; j < end; j++) {
+                if (keys[j] >= limit) continue;
+                const P next = Pack<P>::of(keys[j], j);
+                int64_t at = k - 1;
+                for (; at > 0 && next < p[at - 1]; at--) p[at] = p[at - 1];
+                p[at] = next, limit = (K)Pack<P>::key(p[k - 1]);
+            }
+            continue;
+        }
+        for (int64_t j = i; j < end; j++) p[found] = Pack<P>::of(keys[j], j), found += keys[j] < limit;
+        if (found + block > room) sort(sorter, p, found), found = k;
     }
-    keep();
     sort(sorter, p, found);
 }
 
-constexpr int64_t alignment = 64, select_room = 256;
-
-int64_t room_for(const Job &job) { return job.want == Want::first && job.k <= job.c / 8 ? std::min(job.c, 2 * job.k + select_room) : job.c; }
+// The place of the k-th key in order, of those equal to it by their places. `sorted` has room for n.
+template<class K> int64_t nth_of(const hwy::Sorter &sorter, const K *keys, int64_t n, int64_t k, K *sorted) {
+    std::copy(keys, keys + n, sorted);
+    sort(sorter, sorted, n);
+    int64_t equal_before = sorted + k - std::lower_bound(sorted, sorted + k, sorted[k]), at = 0;
+    while (keys[at] != sorted[k] || equal_before-- > 0) at++;
+    return at;
+}
 
 template<class C, class P> void order(const Job &job, int64_t first, int64_t last) {
     using B = typename C::Bits;
     using K = typename C::Key;
     const K flip = job.descending ? C::all : 0;
-    const int64_t c = job.c, k = job.k, wide = job.wide(), room = room_for(job);
-    const bool selects = room < c;
-    // One more than is kept: a block's elements are written before it is known whether they stay.
-    const Tensor scratch = Tensor::empty({(int64_t)sizeof(P) * (room + 1) + alignment + (selects ? (int64_t)sizeof(K) * c : 0)}, DType::u8);
+    const int64_t c = job.c, k = job.k, wide = job.wide();
+    const bool nth = job.want == Want::nth, selects = !nth && 2 * k + spare < c / 2, keyed = nth || selects;
+    const int64_t packed = nth ? 0 : selects ? 2 * k + spare : c;
+    const Tensor scratch = Tensor::empty({(int64_t)sizeof(P) * packed + (int64_t)sizeof(K) * (nth ? 2 * c : keyed ? c : 0)}, DType::u8);
     P *const p = static_cast<P *>(scratch.raw());
-    K *const keys = reinterpret_cast<K *>(static_cast<char *>(scratch.raw()) + ((int64_t)sizeof(P) * (room + 1) + alignment - 1) / alignment * alignment);
+    K *const keys = reinterpret_cast<K *>(p + packed);
     const hwy::Sorter sorter;
     for (int64_t row = first; row < last; row++) {
         const B *x = static_cast<const B *>(job.x) + row * c;
         B *values = static_cast<B *>(job.values) + row * wide;
         int32_t *places = job.places + row * wide;
-        if (job.want == Want::nth) {
-            int64_t at = 0;
-            while (at < c && !C::is_nan(x[at])) at++;
-            if (at == c) {
-                for (int64_t i = 0; i < c; i++) p[i] = Pack<P>::of(C::of(x[i], flip), i);
-                std::nth_element(p, p + k, p + c);
-                at = Pack<P>::place(p[k]);
-            }
+        if (keyed)
+            for (int64_t i = 0; i < c; i++) keys[i] = C::of(x[i], flip);
+        if (nth) {
+            int64_t at = std::find_if(x, x + c, C::is_nan) - x;
+            if (at == c) at = nth_of(sorter, keys, c, k, keys + c);
             *values = x[at], *places = (int32_t)at;
             continue;
         }
-        if (selects) {
-            for (int64_t i = 0; i < c; i++) keys[i] = C::of(x[i], flip);
-            first_of(sorter, keys, c, k, p, room);
-        } else {
+        if (selects) first_of(sorter, keys, c, k, p);
+        else {
             for (int64_t i = 0; i < c; i++) p[i] = Pack<P>::of(C::of(x[i], flip), i);
             sort(sorter, p, c);
         }

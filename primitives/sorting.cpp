@@ -107,34 +107,35 @@ template<bool largest> Result arg_with_value(Tensors in, const Attrs &a) {
     return {x.back(places, keep), x.back(run1("take_along_kernel", {x.rows, places}), keep)};
 }
 
-// Groups of equal elements stand together once sorted; each one's first place is the least of its places, sorting being stable.
+// Equal elements stand together once sorted: groups, numbered in order. As they first occur, their numbers are given out again.
 Result unique(Tensors in, const Attrs &a) {
     const Tensor x = in[0].contiguous().reshape({1, in[0].elements()});
     const int64_t n = x.elements();
     const Ordered y = first_in_order(x, n, false);
     const int32_t *places = y.places.data<int32_t>();
-    // Equal: not the one before the other, as the values say. NaN equals nothing, not even itself.
-    const Tensor at = y.values.reshape({n});
+    const Tensor at = y.values.reshape({n});  // NaN equals nothing, not even itself
     const Tensor same = n < 2 ? Tensor::empty({0}, DType::boolean) : run1("equal", {at.slice(0, 1, n), at.slice(0, 0, n - 1)});
-    std::vector<int32_t> starts, group((size_t)n);
+    const Tensor inverse = Tensor::empty(in[0].shape(), DType::i32);
+    int32_t *const group = inverse.data<int32_t>();
+    std::vector<int32_t> first, count;  // of each group: the place of its first element, and how many there are
     for (int64_t i = 0; i < n; i++) {
-        if (i == 0 || !same.data<bool>()[i - 1]) starts.push_back((int32_t)i);
-        group[(size_t)i] = (int32_t)starts.size() - 1;
+        if (i == 0 || !same.data<bool>()[i - 1]) first.push_back(places[i]), count.push_back(0);
+        count.back()++;
+        group[places[i]] = (int32_t)first.size() - 1;
     }
-    const size_t groups = starts.size();
-    std::vector<int32_t> sequence(groups), rank(groups), first_place(groups), count(groups), inverse((size_t)n);
-    std::iota(sequence.begin(), sequence.end(), 0);
-    if (!integer(a, "sorted")) std::sort(sequence.begin(), sequence.end(), [&](int32_t p, int32_t q) { return places[starts[(size_t)p]] < places[starts[(size_t)q]]; });
-    for (size_t r = 0; r < groups; r++) {
-        const auto g = (size_t)sequence[r];
-        rank[g] = (int32_t)r;
-        first_place[r] = places[starts[g]];
-        count[r] = (int32_t)((g + 1 < groups ? starts[g + 1] : n) - starts[g]);
+    if (!integer(a, "sorted")) {
+        std::vector<int32_t> number(first.size(), -1), sizes;
+        sizes.reserve(first.size());
+        for (int64_t i = 0, g = 0; i < n; i++) {
+            g = group[i];
+            if (number[(size_t)g] < 0) number[(size_t)g] = (int32_t)sizes.size(), sizes.push_back(count[(size_t)g]), first[sizes.size() - 1] = (int32_t)i;
+            group[i] = number[(size_t)g];
+        }
+        count.swap(sizes);
     }
-    for (int64_t i = 0; i < n; i++) inverse[(size_t)places[i]] = rank[(size_t)group[(size_t)i]];
-    const Shape found{(int64_t)groups};
-    const Tensor values = groups ? run1("take_along_kernel", {x, Tensor::from(first_place, {1, (int64_t)groups})}).reshape(found) : Tensor::empty(found, x.dtype());
-    return {values, Tensor::from(inverse, in[0].shape()), Tensor::from(count, found)};
+    const int64_t groups = (int64_t)count.size();
+    const Tensor values = groups ? run1("take_along_kernel", {x, Tensor::from(first, {1, groups})}) : x;
+    return {values.reshape({groups}), inverse, Tensor::from(count, {groups})};
 }
 
 }  // namespace
