@@ -11,7 +11,7 @@ using Halide::Var;
 namespace {
 
 constexpr int run = 16, width = reduction_width, task_elements = reduction_task_elements, most_unrolled = 8;
-constexpr int block_rows = 16, rows_at_once = 4;  // of short rows: in a block, and folded in the same vectors
+constexpr int narrow_width = 16, block_rows = 16, rows_at_once = 4;  // short rows: in a block of them, and folded in the same vectors
 
 Expr blocks(const Expr &n, int of) { return (n + (of - 1)) / of; }
 
@@ -92,12 +92,12 @@ void Reduction::algorithm() {
     k[3] = RDom(0, rows);
     all(u, i, o) = start();
     all(u, i, o) = combine(all(u, i, o), over[2](u, k[3].x, i, o));
-    fold(all);
+    fold(all, width);
 }
 
-void Reduction::fold(const Func &wide) {
+void Reduction::fold(const Func &wide, int from_width) {
     Func from = wide;
-    for (int w = width / 2, f = 0; w > 0; w /= 2, f++) {
+    for (int w = from_width / 2, f = 0; w > 0; w /= 2, f++) {
         folds[f] = Func("fold" + std::to_string(w));
         folds[f](u, i, o) = combine(from(u, i, o), from(u + w, i, o));
         from = folds[f];
@@ -105,16 +105,19 @@ void Reduction::fold(const Func &wide) {
     y(i, o) = finish(from(0, i, o));
 }
 
-// Rows of one run at most. The last block of rows repeats the last row.
+// Rows of one run at most. What is left of whole blocks goes to 16 partial results: whole vectors of them, and the row's last 16
+// elements, of which those that were there already count for nothing. The last block of rows repeats the last row.
 void Reduction::short_rows() {
-    const Expr whole_blocks = size("s") / width, row = min(i, size("i") - 1), at_end = whole_blocks * width + u;
+    const Expr s = size("s"), row = min(i, size("i") - 1), whole_blocks = s / width, rest = s % width;
     k[0] = RDom(0, whole_blocks);
-    RDom once(0, 1);
-    once.where(at_end < size("s"));
+    k[1] = RDom(0, rest / narrow_width);
     all(u, i, o) = start();
     all(u, i, o) = combine(all(u, i, o), load(x(k[0] * width + u, row, 0, o)));
-    all(u, i, o) = combine(all(u, i, o), load(x(unsafe_promise_clamped(at_end + once, 0, size("s") - 1), row, 0, o)));
-    fold(all);
+    narrow(u, i, o) = combine(combine(all(u, i, o), all(u + width / 2, i, o)), combine(all(u + width / 4, i, o), all(u + 3 * width / 4, i, o)));
+    narrow(u, i, o) = combine(narrow(u, i, o), load(x(whole_blocks * width + k[1] * narrow_width + u, row, 0, o)));
+    const Expr last = load(x(s - narrow_width + u, row, 0, o));
+    narrow(u, i, o) = combine(narrow(u, i, o), select(u >= narrow_width - s % narrow_width, last, start()));
+    fold(narrow, narrow_width);
 }
 
 // Rows: `width` partial results in registers, one row after another. The condition on lanes stands apart, for the last, broken
@@ -153,20 +156,23 @@ void Reduction::schedule_rows(const Cpu &cpu) {
     last.specialize(dense);
 }
 
-// Short rows: blocks of 16, each row folded to 16 partial results, from which 4 rows at a time go on in the same vectors.
+// Short rows: blocks of 16, each row brought to 16 partial results, from which 4 rows at a time go on in the same vectors.
 void Reduction::schedule_short(const Cpu &cpu) {
     const int v = std::min(cpu.lanes, width);
     Func last = store();
     Var block("block"), row("row"), task("task"), four("four");
     last.split(var(0), block, row, block_rows, Tail::GuardWithIf).vectorize(row, std::min(v, block_rows));
     last.split(block, task, block, max(1, task_elements / block_rows / size("s")), Tail::GuardWithIf).fuse(task, var(1), task).parallel(task);
-    Func narrow = folds[1];  // 16 wide
-    narrow.compute_at(last, block).bound_extent(i, block_rows).bound_extent(u, width / 4).vectorize(u, std::min(v, width / 4));
+    Func lanes = narrow.in();  // a row's 16 stay in registers until they are done
+    lanes.compute_at(last, block).bound_extent(i, block_rows).bound_extent(u, narrow_width).vectorize(u, std::min(v, narrow_width));
+    narrow.compute_at(lanes, i);
+    in_registers(narrow, u, std::min(v, narrow_width));
+    in_registers(narrow.update().reorder(u, k[1]), u, std::min(v, narrow_width));
+    in_registers(narrow.update(1), u, std::min(v, narrow_width));
     all.compute_at(narrow, i).bound(u, 0, width);
     in_registers(all, u, v);
     in_registers(all.update().reorder(u, k[0]), u, v);
-    in_registers(all.update(1), u, v);
-    for (int w = width / 8, f = 2; w > 0; w /= 2, f++) {
+    for (int w = narrow_width / 2, f = 0; w > 0; w /= 2, f++) {
         folds[f].compute_at(last, block).bound_extent(i, block_rows).bound_extent(u, w).split(i, i, four, rows_at_once, Tail::RoundUp);
         folds[f].reorder(u, four, i).vectorize(u).vectorize(four).unroll(i);
     }

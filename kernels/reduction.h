@@ -43,7 +43,7 @@ struct Reduction : Op {
 
 private:
     bool along_s() const { return variant == "whole" || variant == "rows"; }
-    void fold(const Func &wide);  // the rest of the tree: `width` partial results of (u, i, o) to y
+    void fold(const Func &wide, int from_width);  // the rest of the tree: partial results of (u, i, o) to y
     void short_rows();
     void schedule_rows(const Cpu &cpu);
     void schedule_short(const Cpu &cpu);
@@ -53,7 +53,7 @@ private:
     Var i{"i"}, o{"o"}, u{"u"}, t{"t"}, r{"r"};
     Func level[3] = {Func("runs"), Func("runs_of_runs"), Func("runs_of_runs_of_runs")};  // of a run, of 16 runs, of 256 runs
     Func over[3] = {Func("rows"), Func("runs_of_rows"), Func("runs_of_runs_of_rows")};  // the same, of 16, 256 and 4096 r
-    Func all{"all"};                                                                     // what is left to fold across the width
+    Func all{"all"}, narrow{"narrow"};                                                   // what is left to fold across the width
     Func folds[6];
     RDom k[7];
 };
