@@ -52,7 +52,7 @@ private:
 
     Var i{"i"}, o{"o"}, u{"u"}, t{"t"}, r{"r"};
     Func level[3] = {Func("runs"), Func("runs_of_runs"), Func("runs_of_runs_of_runs")};  // of a run, of 16 runs, of 256 runs
-    Func over[3] = {Func("rows"), Func("runs_of_rows"), Func("runs_of_runs_of_rows")};  // the same, of 16, 256 and 4096 r
+    Func over[3] = {Func("rows"), Func("runs_of_rows"), Func("runs_of_runs_of_rows")};   // the same, of 16, 256 and 4096 r
     Func all{"all"}, narrow{"narrow"};                                                   // what is left to fold across the width
     Func folds[6];
     RDom k[7];

@@ -76,9 +76,7 @@ Tensor cumsum_in_x(In in, const RegisteredOp &, const Attrs &attrs) {
 }
 
 // A running extremum is the element at its place.
-Tensor running_in_x(In in, const RegisteredOp &, const Attrs &attrs) {
-    return added_along(in[0], attrs.integer((size_t)attrs.find("axis")), in[1], in[2]);
-}
+Tensor running_in_x(In in, const RegisteredOp &, const Attrs &attrs) { return added_along(in[0], attrs.integer((size_t)attrs.find("axis")), in[1], in[2]); }
 Tensor taken(In in, const RegisteredOp &, const Attrs &) { return run1("take_along_kernel", {in[1], in[0]}); }
 
 // Norms: dx = dy sign x, and dy x / y; 0 where y is 0.

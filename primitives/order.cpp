@@ -47,7 +47,7 @@ template<class B, uint64_t infinity, bool is_signed> struct Code {
     using Bits = B;
     using Key = std::conditional_t<sizeof(B) <= 4, uint32_t, uint64_t>;
     static constexpr int bits = 8 * sizeof(B);
-    static constexpr Key all = (Key)(B)~(B)0, sign = is_signed ? (Key)1 << (bits - 1) : 0;
+    static constexpr Key all = (Key)(B) ~(B)0, sign = is_signed ? (Key)1 << (bits - 1) : 0;
 
     static Key of(B element, Key flip) {
         const Key e = element;

@@ -85,8 +85,7 @@ Result top_k(Tensors in, const Attrs &a) {
 }
 
 void require_some(const char *op, const AlongAxis &x, const Tensor &given) {
-    if (x.rows.shape()[1] == 0)
-        throw ShapeError(op, "dimension " + std::to_string(x.axis) + " of x" + given.shape().text() + " is 0, expected 1 or more");
+    if (x.rows.shape()[1] == 0) throw ShapeError(op, "dimension " + std::to_string(x.axis) + " of x" + given.shape().text() + " is 0, expected 1 or more");
 }
 
 Result median(Tensors in, const Attrs &a) {

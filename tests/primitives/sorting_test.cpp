@@ -1,11 +1,9 @@
 // What the records of the ops that order can't say: special values, ties, errors, gradients, MindSpore's and PyTorch's answers.
 #include <gtest/gtest.h>
 
-#include <bit>
+#include <algorithm>
 #include <cmath>
-#include <limits>
 
-#include "primitives/order.h"
 #include "primitives/ops.h"
 #include "primitives/tape.h"
 #include "registry/parallel.h"
@@ -137,11 +135,13 @@ TEST(Sorting, Gradients) {
     gradient_check([&](const Tensors &v) { return weigh(F::cummin(v[0])[0]); }, {x});
     gradient_check([&](const Tensors &v) { return weigh(F::argmax_with_value(v[0], 1)[1]); }, {x});
     const auto cubed = [](const Tensor &t) { return F::mul(F::mul(t, t), t); };  // second derivatives
-    gradient_check([&](const Tensors &v) {
-        Tape tape;
-        tape.watch(v[0]);
-        return weigh(tape.gradient(cubed(F::sort(v[0], 1)[0]), {v[0]})[0]);
-    }, {x});
+    gradient_check(
+        [&](const Tensors &v) {
+            Tape tape;
+            tape.watch(v[0]);
+            return weigh(tape.gradient(cubed(F::sort(v[0], 1)[0]), {v[0]})[0]);
+        },
+        {x});
 }
 
 TEST(Sorting, SameBitsForAnyNumberOfThreads) {
