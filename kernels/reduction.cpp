@@ -11,6 +11,7 @@ using Halide::Var;
 namespace {
 
 constexpr int run = 16, width = reduction_width, task_elements = reduction_task_elements, most_unrolled = 8;
+constexpr int narrow_width = 16, block_rows = 16, rows_at_once = 4;  // short rows: in a block of them, and folded in the same vectors
 
 Expr blocks(const Expr &n, int of) { return (n + (of - 1)) / of; }
 
@@ -27,17 +28,23 @@ Reduction::Reduction(const std::string &name, const std::string &mindspore, cons
     alias = mindspore;
     attrs.push_back({"axis", AttrKind::ints, "", {}, {}, true});
     flag("keep_dims", false);
-    variants = {
-        {"whole", "s>=262144 o*i<=4"}, {"tall", "s<16 r>=1024 o*i<=65536 i>=8*lanes"}, {"thin", "s<16 r>=1024 o*i<=65536"}, {"columns", "s<16"}, {"rows", ""}};
-    samples = {"o=1 r=1 i=1 s=1 axis=1,3",      "o=2 r=3 i=5 s=7 axis=1,3",     "o=1 r=1 i=3 s=17 axis=1,3",     "o=3 r=2 i=5 s=63 axis=1,3",
-               "o=1 r=1 i=7 s=65 axis=1,3",     "o=1 r=31 i=33 s=1 axis=1,3",   "o=3 r=257 i=15 s=1 axis=1,3",   "o=1 r=1031 i=17 s=1 axis=1,3",
-               "o=2 r=1031 i=530 s=1 axis=1,3", "o=2 r=1 i=1 s=16411 axis=1,3", "o=1 r=1 i=2 s=262181 axis=1,3", "o=1 r=1063 i=61 s=3 axis=1,3",
-               "o=1 r=37 i=131 s=1 axis=1,3",   "o=2 r=1063 i=133 s=2 axis=1,3"};
-    bench = {"o=1 r=1 i=1 s=4194304 axis=1,3", "o=1 r=1 i=4096 s=1024 axis=1,3", "o=1 r=4096 i=1024 s=1 axis=1,3", "o=1 r=32 i=64 s=3136 axis=1,3",
-             "o=1 r=32 i=10 s=1 axis=1,3"};
+    variants = {{"whole", "s>=262144 o*i<=4"},
+                {"short", "s>=16 s<=1024 r==1 i>=16"},
+                {"tall", "s<16 r>=1024 o*i<=65536 i>=8*lanes"},
+                {"thin", "s<16 r>=1024 o*i<=65536"},
+                {"columns", "s<16"},
+                {"rows", ""}};
+    samples = {"o=1 r=1 i=1 s=1 axis=1,3",      "o=2 r=3 i=5 s=7 axis=1,3",      "o=1 r=1 i=3 s=17 axis=1,3",     "o=3 r=2 i=5 s=63 axis=1,3",
+               "o=1 r=1 i=7 s=65 axis=1,3",     "o=1 r=31 i=33 s=1 axis=1,3",    "o=3 r=257 i=15 s=1 axis=1,3",   "o=1 r=1031 i=17 s=1 axis=1,3",
+               "o=2 r=1031 i=530 s=1 axis=1,3", "o=2 r=1 i=1 s=16411 axis=1,3",  "o=1 r=1 i=2 s=262181 axis=1,3", "o=1 r=1063 i=61 s=3 axis=1,3",
+               "o=1 r=37 i=131 s=1 axis=1,3",   "o=2 r=1063 i=133 s=2 axis=1,3", "o=1 r=1 i=17 s=65 axis=1,3",    "o=1 r=1 i=35 s=128 axis=1,3",
+               "o=2 r=1 i=33 s=16 axis=1,3",    "o=1 r=1 i=1031 s=127 axis=1,3", "o=1 r=4099 i=2 s=17 axis=1,3"};
+    bench = {"o=1 r=1 i=1 s=4194304 axis=1,3", "o=1 r=1 i=4096 s=1024 axis=1,3", "o=1 r=4096 i=1024 s=1 axis=1,3",
+             "o=1 r=1 i=12288 s=128 axis=1,3", "o=1 r=32 i=64 s=3136 axis=1,3",  "o=1 r=32 i=10 s=1 axis=1,3"};
 }
 void Reduction::algorithm() {
     count = math::real(size("r")) * math::real(size("s"));
+    if (variant == "short") return short_rows();
     const Expr n = along_s() ? blocks(size("s"), width) : size("r"), whole_blocks = size("s") / width;
     k[0] = along_s() ? RDom(0, run) : RDom(0, size("s"), 0, run);
     const Expr at = along_s() ? t * run + k[0].x : t * run + k[0].y;
@@ -72,16 +79,45 @@ void Reduction::algorithm() {
         y(i, o) = finish(all(i, o));
         return;
     }
-    k[3] = RDom(0, m, 0, size("r"));
+    Expr rows = size("r");
+    for (int l = 0; l < 3; l++) {
+        k[4 + l] = l == 0 ? RDom(0, m, 0, run) : RDom(0, 1, 0, run);
+        const Expr place = t * run + k[4 + l].y;
+        k[4 + l].where(place < rows);
+        const Expr inside = unsafe_promise_clamped(place, 0, rows - 1);
+        over[l](u, t, i, o) = start();
+        over[l](u, t, i, o) = combine(over[l](u, t, i, o), l == 0 ? level[2](u, k[4].x, i, inside, o) : over[l - 1](u, inside, i, o));
+        rows = blocks(rows, run);
+    }
+    k[3] = RDom(0, rows);
     all(u, i, o) = start();
-    all(u, i, o) = combine(all(u, i, o), level[2](u, k[3].x, i, k[3].y, o));
-    Func from = all;
-    for (int w = width / 2, f = 0; w > 0; w /= 2, f++) {
+    all(u, i, o) = combine(all(u, i, o), over[2](u, k[3].x, i, o));
+    fold(all, width);
+}
+
+void Reduction::fold(const Func &wide, int from_width) {
+    Func from = wide;
+    for (int w = from_width / 2, f = 0; w > 0; w /= 2, f++) {
         folds[f] = Func("fold" + std::to_string(w));
         folds[f](u, i, o) = combine(from(u, i, o), from(u + w, i, o));
         from = folds[f];
     }
     y(i, o) = finish(from(0, i, o));
+}
+
+// Rows of one run at most. What is left of whole blocks goes to 16 partial results: whole vectors of them, and the row's last 16
+// elements, of which those that were there already count for nothing. The last block of rows repeats the last row.
+void Reduction::short_rows() {
+    const Expr s = size("s"), row = min(i, size("i") - 1), whole_blocks = s / width, rest = s % width;
+    k[0] = RDom(0, whole_blocks);
+    k[1] = RDom(0, rest / narrow_width);
+    all(u, i, o) = start();
+    all(u, i, o) = combine(all(u, i, o), load(x(k[0] * width + u, row, 0, o)));
+    narrow(u, i, o) = combine(combine(all(u, i, o), all(u + width / 2, i, o)), combine(all(u + width / 4, i, o), all(u + 3 * width / 4, i, o)));
+    narrow(u, i, o) = combine(narrow(u, i, o), load(x(whole_blocks * width + k[1] * narrow_width + u, row, 0, o)));
+    const Expr last = load(x(s - narrow_width + u, row, 0, o));
+    narrow(u, i, o) = combine(narrow(u, i, o), select(u >= narrow_width - s % narrow_width, last, start()));
+    fold(narrow, narrow_width);
 }
 
 // Rows: `width` partial results in registers, one row after another. The condition on lanes stands apart, for the last, broken
@@ -96,14 +132,19 @@ void Reduction::schedule_rows(const Cpu &cpu) {
     if (!whole) last.parallel(task);
     all.compute_at(last, ri).bound(u, 0, width);
     in_registers(all, u, v);
-    in_registers(all.update().reorder(u, k[3].x, k[3].y), u, v);
+    in_registers(all.update().reorder(u, k[3].x), u, v);
+    for (int l = 2; l >= 0; l--) {
+        over[l].compute_at(l == 2 ? all : over[l + 1], l == 2 ? k[3].x : k[5 + l].y).bound(u, 0, width);
+        in_registers(over[l], u, v);
+        in_registers(over[l].update().reorder(u, k[4 + l].x, k[4 + l].y), u, v);
+    }
     for (int w = width / 2, f = 0; w > 0; w /= 2, f++) {
         folds[f].compute_at(last, ri).bound_extent(u, w);
         if (w >= v) folds[f].vectorize(u, v);
         else if (w > 1) folds[f].vectorize(u, w);
     }
     for (int l = 2; l >= 0; l--) {
-        if (l == 2) level[l].compute_at(all, k[3].x);
+        if (l == 2) level[l].compute_at(over[0], k[4].x);
         else if (whole && l == 1) level[l].compute_root().parallel(t, runs, Tail::GuardWithIf);
         else level[l].compute_at(level[l + 1], k[l + 1].x);
         level[l].bound(u, 0, width);
@@ -113,6 +154,29 @@ void Reduction::schedule_rows(const Cpu &cpu) {
         if (whole && l == 1) level[l].update().parallel(t, runs, Tail::GuardWithIf).specialize(dense);
     }
     last.specialize(dense);
+}
+
+// Short rows: blocks of 16, each row brought to 16 partial results, from which 4 rows at a time go on in the same vectors.
+void Reduction::schedule_short(const Cpu &cpu) {
+    const int v = std::min(cpu.lanes, width);
+    Func last = store();
+    Var block("block"), row("row"), task("task"), four("four");
+    last.split(var(0), block, row, block_rows, Tail::GuardWithIf).vectorize(row, std::min(v, block_rows));
+    last.split(block, task, block, max(1, task_elements / block_rows / size("s")), Tail::GuardWithIf).fuse(task, var(1), task).parallel(task);
+    Func lanes = narrow.in();  // a row's 16 stay in registers until they are done
+    lanes.compute_at(last, block).bound_extent(i, block_rows).bound_extent(u, narrow_width).vectorize(u, std::min(v, narrow_width));
+    narrow.compute_at(lanes, i);
+    in_registers(narrow, u, std::min(v, narrow_width));
+    in_registers(narrow.update().reorder(u, k[1]), u, std::min(v, narrow_width));
+    in_registers(narrow.update(1), u, std::min(v, narrow_width));
+    all.compute_at(narrow, i).bound(u, 0, width);
+    in_registers(all, u, v);
+    in_registers(all.update().reorder(u, k[0]), u, v);
+    for (int w = narrow_width / 2, f = 0; w > 0; w /= 2, f++) {
+        folds[f].compute_at(last, block).bound_extent(i, block_rows).bound_extent(u, w).split(i, i, four, rows_at_once, Tail::RoundUp);
+        folds[f].reorder(u, four, i).vectorize(u).vectorize(four).unroll(i);
+    }
+    last.specialize(memory[0].dim(0).stride() == 1);
 }
 
 // Columns: i goes into vectors; a wide piece of 16 rows at a time, in tiles that fit registers.
@@ -160,6 +224,10 @@ void Reduction::schedule_tall(const Cpu &cpu) {
     task_sums.specialize(dense);
 }
 
-void Reduction::schedule(const Cpu &cpu) { along_s() ? schedule_rows(cpu) : variant == "tall" ? schedule_tall(cpu) : schedule_columns(cpu); }
+void Reduction::schedule(const Cpu &cpu) {
+    if (variant == "short") schedule_short(cpu);
+    else if (variant == "tall") schedule_tall(cpu);
+    else along_s() ? schedule_rows(cpu) : schedule_columns(cpu);
+}
 
 }  // namespace halyard

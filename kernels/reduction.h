@@ -1,7 +1,7 @@
 // Reductions over any dimensions: x[o,r,i,s], of which r and s (the dimensions in `axis`) are reduced to y[o,i].
 //
 // Every reduction is a tree that depends on the shape alone: runs of 16 (rows: of 64 partial results side by side), runs of
-// 16 of those, and so on. So the error of a sum grows with the tree's depth (pairwise summation: Higham, "The accuracy of
+// 16 of those, and so on, along s and then along r. So the error of a sum grows with the tree's depth (pairwise summation: Higham, "The accuracy of
 // floating point summation", SIAM J. Sci. Comput. 14, 1993), and threads and instruction sets cannot change a bit.
 #pragma once
 #include <cmath>
@@ -43,15 +43,19 @@ struct Reduction : Op {
 
 private:
     bool along_s() const { return variant == "whole" || variant == "rows"; }
+    void fold(const Func &wide, int from_width);  // the rest of the tree: partial results of (u, i, o) to y
+    void short_rows();
     void schedule_rows(const Cpu &cpu);
+    void schedule_short(const Cpu &cpu);
     void schedule_columns(const Cpu &cpu);
     void schedule_tall(const Cpu &cpu);
 
     Var i{"i"}, o{"o"}, u{"u"}, t{"t"}, r{"r"};
     Func level[3] = {Func("runs"), Func("runs_of_runs"), Func("runs_of_runs_of_runs")};  // of a run, of 16 runs, of 256 runs
-    Func all{"all"};                                                                     // what is left to fold across the width
+    Func over[3] = {Func("rows"), Func("runs_of_rows"), Func("runs_of_runs_of_rows")};   // the same, of 16, 256 and 4096 r
+    Func all{"all"}, narrow{"narrow"};                                                   // what is left to fold across the width
     Func folds[6];
-    RDom k[4];
+    RDom k[7];
 };
 
 }  // namespace halyard

@@ -2,6 +2,7 @@
 // run here are recorded by the tapes around the one that walks.
 #include "primitives/adjoint.h"
 #include "primitives/composite.h"
+#include "primitives/sorting.h"
 
 namespace halyard {
 namespace {
@@ -74,6 +75,10 @@ Tensor cumsum_in_x(In in, const RegisteredOp &, const Attrs &attrs) {
     return run1("cumsum", {in[0]}, {{"axis", value("axis")}, {"exclusive", is_set(attrs, "exclusive")}, {"reverse", !is_set(attrs, "reverse")}});
 }
 
+// A running extremum is the element at its place.
+Tensor running_in_x(In in, const RegisteredOp &, const Attrs &attrs) { return added_along(in[0], attrs.integer((size_t)attrs.find("axis")), in[1], in[2]); }
+Tensor taken(In in, const RegisteredOp &, const Attrs &) { return run1("take_along_kernel", {in[1], in[0]}); }
+
 // Norms: dx = dy sign x, and dy x / y; 0 where y is 0.
 Tensor reduce_l1_in_x(In in, const RegisteredOp &op, const Attrs &attrs) { return mul(run1("sign", {in[0]}), spread(in.subspan(1), op, attrs)); }
 Tensor reduce_l2_in_x(In in, const RegisteredOp &op, const Attrs &attrs) {
@@ -92,6 +97,8 @@ const ComposedGradient *composed_gradient(const std::string &op, const std::stri
         {"addcmul", "x", {"dy"}, pass},
         {"cast", "x", {"dy"}, pass},
         {"copy", "x", {"dy"}, pass},
+        {"cummax", "x", {"x", "index", "dy"}, running_in_x},
+        {"cummin", "x", {"x", "index", "dy"}, running_in_x},
         {"cumsum", "x", {"dy"}, cumsum_in_x},
         {"matmul", "a", {"b", "dc"}, matmul_in_a},
         {"matmul", "b", {"a", "dc"}, matmul_in_b},
@@ -122,6 +129,8 @@ const ComposedGradient *composed_gradient(const std::string &op, const std::stri
         {"softmax_dx", "dy", {"y", "ddx"}, again},
         {"dropout_kernel_dx", "dy", {"mask", "ddx"}, again},
         {"reduce_mean_dx", "dy", {"ddx"}, reduce},
+        {"take_along_kernel_dx", "x", {}, none},
+        {"take_along_kernel_dx", "dy", {"index", "ddx"}, taken},
     };
     for (const ComposedGradient &g : all)
         if (op == g.op && input == g.input) return &g;

@@ -7,6 +7,7 @@
 
 #include "primitives/indexing.h"
 #include "primitives/random_ops.h"
+#include "primitives/sorting.h"
 #include "primitives/statistics.h"
 #include "primitives/updates.h"
 
@@ -145,7 +146,7 @@ Composition composition_of(const std::string &op) {
     };
     const auto it = all.find(op);
     if (it != all.end()) return it->second;
-    for (const auto &family : {indexing_composition, random_composition, statistics_composition, update_composition})
+    for (const auto &family : {indexing_composition, random_composition, sorting_composition, statistics_composition, update_composition})
         if (const Composition found = family(op)) return found;
     return nullptr;
 }

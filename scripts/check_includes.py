@@ -41,7 +41,7 @@ EXTERNAL = [
     (re.compile(r"Halide(Buffer|Runtime\w*)\.h$"), {"registry", "dsl", "kernels"}),
     (re.compile(r"Halide.*\.h$"), {"dsl", "kernels", "examples/custom_op"}),
     (re.compile(r"(oneapi/)?tbb[/.]"), {"registry"}),
-    (re.compile(r"hwy/"), {"kernels"}),
+    (re.compile(r"hwy/"), {"primitives"}),
     (re.compile(r"zlib\.h$"), {"train"}),
     (re.compile(r"(gtest|gmock|benchmark|CLI|nlohmann)/|CL/|(cblas|dnnl)\b"), set()),
 ]

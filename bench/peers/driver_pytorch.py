@@ -69,6 +69,8 @@ class Framework:
             return lambda: ROWS_DX[op](x[1], x[0], a["axis"], x[0].dtype)
         if op.startswith("reduce_") or op.startswith("arg"):
             return self.reduction(task, x)
+        if op in ("sort", "argsort", "top_k", "median", "cumsum", "cumprod", "cummax", "cummin"):
+            return self.ordered(task, x[0])
         if op == "matmul":
             left = x[0].transpose(-1, -2) if a["transpose_a"] else x[0]
             right = x[1].transpose(-1, -2) if a["transpose_b"] else x[1]
@@ -94,6 +96,19 @@ class Framework:
             raise Unsupported("no such op in bench/peers/driver_pytorch.py")
         axes = task.axes()
         return lambda: functions[op](x[0], axes)
+
+    def ordered(self, task, x):
+        """Sorts are stable, as ours are."""
+        op, a = task.op, task.attrs
+        if op == "sort":
+            return lambda: torch.sort(x, dim=a["axis"], descending=bool(a["descending"]), stable=True)
+        if op == "argsort":
+            return lambda: torch.argsort(x, dim=a["axis"], descending=bool(a["descending"]), stable=True)
+        if op == "top_k":
+            return lambda: torch.topk(x, a["k"], a["dim"], bool(a["largest"]))
+        task.require(not a.get("exclusive") and not a.get("reverse"), "exclusive or reverse")
+        function = getattr(torch, op)
+        return lambda: function(x, a["axis"])
 
     def convolution(self, task, x):
         a, mask = task.attrs, [task.op == "conv2d_dx", task.op == "conv2d_dweight", False]
@@ -138,7 +153,8 @@ class Framework:
         return lambda: aten._log_softmax_backward_data(of_logs(), logs, -1, logs.dtype)
 
     def arrays(self, result):
-        return [(result.float() if result.dtype == torch.bfloat16 else result).numpy()]
+        results = result if isinstance(result, tuple) else [result]
+        return [(r.float() if r.dtype == torch.bfloat16 else r).numpy() for r in results]
 
     def wait(self):
         pass

@@ -104,6 +104,25 @@ TEST(Reduce, ErrorGrowsWithTheDepthOnly) {  // (8 + log2 n) u sum|x|, on the har
     const double exact = (double)0.1f * (double)n;
     for (const Tensor &y : {F::reduce_sum(x), F::reduce_sum(x.reshape({n, 1}), {0}), F::reduce_sum(x.reshape({n / 4, 4}), {0, 1})})
         EXPECT_LE(std::fabs(y.item() - exact), (8 + 22) * 0x1p-24 * exact);
+    // Many short rows to each result.
+    const Tensor rows = F::reduce_sum(Tensor::full({n / 32, 2, 32}, 0.1), {0, 2});
+    for (int64_t i : {0, 1}) EXPECT_LE(std::fabs(rows.at({i}) - exact), (8 + 22) * 0x1p-24 * exact);
+}
+
+TEST(Reduce, VarianceFarFromZero) {  // mean / std = 10^4
+    const int64_t n = 1 << 16;
+    std::vector<float> v((size_t)n);
+    for (size_t i = 0; i < v.size(); i++) v[i] = 1e4f + (float)std::sin((double)i * 0.37) * std::sqrt(2.f);
+    double mean = 0, sum = 0;
+    for (float e : v) mean += e / (double)n;
+    for (float e : v) sum += (e - mean) * (e - mean);
+    const Tensor x = Tensor::from(v, {n});
+    // The mean, rounded, is at most u |mean| off: its square is all that two passes add.
+    const double bound = (8 + 16) * 0x1p-24 * sum / (double)n + std::pow(16 * 0x1p-24 * 1e4, 2);
+    EXPECT_LE(std::fabs(F::var(x).item() - sum / (double)n), bound);
+    EXPECT_LE(std::fabs(F::var(x.reshape({n / 64, 64}), {0, 1}).item() - sum / (double)n), bound);
+    const Tensor columns = F::var(x.reshape({n / 4, 4}), {0});
+    for (int64_t i = 0; i < 4; i++) EXPECT_NEAR(columns.at({i}), 1, 1e-3);
 }
 
 TEST(Reduce, Strides) {

@@ -1,0 +1,160 @@
+#include "primitives/sorting.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "primitives/composite.h"
+#include "primitives/order.h"
+#include "primitives/tape.h"
+
+namespace halyard {
+namespace {
+
+using Tensors = std::span<const Tensor>;
+using Result = std::vector<Tensor>;
+
+int64_t integer(const Attrs &a, const char *name) { return a.integer((size_t)a.find(name)); }
+
+// The permutation that makes `axis` the last, or the last one `axis` again: it is its own inverse.
+std::vector<int> swapped(int axis, int rank) {
+    std::vector<int> p((size_t)rank);
+    std::iota(p.begin(), p.end(), 0);
+    std::swap(p[(size_t)axis], p.back());
+    return p;
+}
+
+// x as dense rows [n,c] along `axis`, differentiable, and results with rows of m, or without the axis, in x's layout again.
+struct AlongAxis {
+    AlongAxis(const char *op, const Tensor &x, int64_t given) : axis(normal_axis(op, given, x.rank())), turn(swapped(axis, x.rank())), shape(x.shape()) {
+        const int64_t c = shape[axis];
+        std::swap(shape[axis], shape[shape.rank() - 1]);
+        n = 1;
+        for (int d = 0; d + 1 < shape.rank(); d++) n *= shape[d];
+        const Tensor y = reshaped(transposed(x, turn), {n, c});
+        rows = y.dense() ? y : run1("copy", {y});
+    }
+    Tensor back(const Tensor &y) const {  // y[n,m]
+        Shape s = shape;
+        s[s.rank() - 1] = y.shape()[1];
+        return transposed(reshaped(y, s), turn);
+    }
+    Tensor back(const Tensor &y, bool keep_dims) const {  // y[n,1]
+        const Tensor kept = back(y);
+        if (keep_dims) return kept;
+        Shape s = kept.shape();
+        s.erase(axis);
+        return reshaped(kept, s);
+    }
+    const int axis;
+    const std::vector<int> turn;
+    Shape shape;  // with the axis last
+    int64_t n = 0;
+    Tensor rows;
+};
+
+// values[n,m] are x[n,c]'s elements at `places`: their gradient goes there.
+Tensor recorded(const Tensor &x, const Tensor &values, const Tensor &places) {
+    if (Tape *tape = Tape::current(); tape && is_float(x.dtype()))
+        tape->record({x}, {values}, [x, places](Tensors dy) { return Result{run1("take_along_kernel_dx", {x, places, dy[0]})}; });
+    return values;
+}
+
+Ordered first(const AlongAxis &a, int64_t k, bool descending) {
+    const Ordered y = first_in_order(a.rows, k, descending);
+    return {recorded(a.rows, y.values, y.places), y.places};
+}
+
+Result sort(Tensors in, const Attrs &a) {
+    const AlongAxis x("sort", in[0], integer(a, "axis"));
+    const Ordered y = first(x, x.rows.shape()[1], integer(a, "descending") != 0);
+    return {x.back(y.values), x.back(y.places)};
+}
+Result argsort(Tensors in, const Attrs &a) {
+    const AlongAxis x("argsort", in[0], integer(a, "axis"));
+    return {x.back(first_in_order(x.rows, x.rows.shape()[1], integer(a, "descending") != 0).places)};
+}
+
+Result top_k(Tensors in, const Attrs &a) {
+    const AlongAxis x("top_k", in[0], integer(a, "dim"));
+    const int64_t k = integer(a, "k"), c = x.rows.shape()[1];
+    if (k < 0 || k > c)
+        throw AttrError("top_k", "k is " + std::to_string(k) + ", expected 0 to " + std::to_string(c) + ", the extent of dimension " + std::to_string(x.axis) +
+                                     " of x" + in[0].shape().text());
+    const Ordered y = first(x, k, integer(a, "largest") != 0);
+    return {x.back(y.values), x.back(y.places)};
+}
+
+void require_some(const char *op, const AlongAxis &x, const Tensor &given) {
+    if (x.rows.shape()[1] == 0) throw ShapeError(op, "dimension " + std::to_string(x.axis) + " of x" + given.shape().text() + " is 0, expected 1 or more");
+}
+
+Result median(Tensors in, const Attrs &a) {
+    const AlongAxis x("median", in[0], integer(a, "axis"));
+    require_some("median", x, in[0]);
+    const bool keep = integer(a, "keep_dims") != 0;
+    const Ordered y = nth_in_order(x.rows, (x.rows.shape()[1] - 1) / 2);
+    const Tensor values = y.values.reshape({x.n, 1}), places = y.places.reshape({x.n, 1});
+    return {x.back(recorded(x.rows, values, places), keep), x.back(places, keep)};
+}
+
+template<bool largest> Result arg_with_value(Tensors in, const Attrs &a) {
+    const char *op = largest ? "argmax_with_value" : "argmin_with_value";
+    const AlongAxis x(op, in[0], integer(a, "axis"));
+    require_some(op, x, in[0]);
+    const bool keep = integer(a, "keep_dims") != 0;
+    const Tensor places = run1(largest ? "argmax" : "argmin", {x.rows}).reshape({x.n, 1});
+    return {x.back(places, keep), x.back(run1("take_along_kernel", {x.rows, places}), keep)};
+}
+
+// Equal elements stand together once sorted: groups, numbered in order. As they first occur, their numbers are given out again.
+Result unique(Tensors in, const Attrs &a) {
+    const Tensor x = in[0].contiguous().reshape({1, in[0].elements()});
+    const int64_t n = x.elements();
+    const Ordered y = first_in_order(x, n, false);
+    const int32_t *places = y.places.data<int32_t>();
+    const Tensor at = y.values.reshape({n});  // NaN equals nothing, not even itself
+    const Tensor same = n < 2 ? Tensor::empty({0}, DType::boolean) : run1("equal", {at.slice(0, 1, n), at.slice(0, 0, n - 1)});
+    const Tensor inverse = Tensor::empty(in[0].shape(), DType::i32);
+    int32_t *const group = inverse.data<int32_t>();
+    std::vector<int32_t> first, count;  // of each group: the place of its first element, and how many there are
+    for (int64_t i = 0; i < n; i++) {
+        if (i == 0 || !same.data<bool>()[i - 1]) first.push_back(places[i]), count.push_back(0);
+        count.back()++;
+        group[places[i]] = (int32_t)first.size() - 1;
+    }
+    if (!integer(a, "sorted")) {
+        std::vector<int32_t> number(first.size(), -1), sizes;
+        sizes.reserve(first.size());
+        for (int64_t i = 0, g = 0; i < n; i++) {
+            g = group[i];
+            if (number[(size_t)g] < 0) number[(size_t)g] = (int32_t)sizes.size(), sizes.push_back(count[(size_t)g]), first[sizes.size() - 1] = (int32_t)i;
+            group[i] = number[(size_t)g];
+        }
+        count.swap(sizes);
+    }
+    const int64_t groups = (int64_t)count.size();
+    const Tensor values = groups ? run1("take_along_kernel", {x, Tensor::from(first, {1, groups})}) : x;
+    return {values.reshape({groups}), inverse, Tensor::from(count, {groups})};
+}
+
+}  // namespace
+
+Tensor added_along(const Tensor &x, int64_t axis, const Tensor &places, const Tensor &dy) {
+    const AlongAxis rows("added_along", x, axis), at("added_along", places, axis), d("added_along", dy, axis);
+    return rows.back(run1("take_along_kernel_dx", {rows.rows, at.rows, d.rows}));
+}
+
+Composition sorting_composition(const std::string &op) {
+    static const std::pair<const char *, Composition> all[] = {{"sort", sort},
+                                                               {"argsort", argsort},
+                                                               {"top_k", top_k},
+                                                               {"median", median},
+                                                               {"unique", unique},
+                                                               {"argmax_with_value", arg_with_value<true>},
+                                                               {"argmin_with_value", arg_with_value<false>}};
+    for (auto &[name, composition] : all)
+        if (op == name) return composition;
+    return nullptr;
+}
+
+}  // namespace halyard
