@@ -2,6 +2,8 @@
 // run here are recorded by the tapes around the one that walks.
 #include "primitives/adjoint.h"
 #include "primitives/composite.h"
+#include "primitives/resize.h"
+#include "primitives/scatter.h"
 
 namespace halyard {
 namespace {
@@ -90,11 +92,15 @@ const ComposedGradient *composed_gradient(const std::string &op, const std::stri
         {"add", "b", {"dy"}, pass},
         {"addcdiv", "x", {"dy"}, pass},
         {"addcmul", "x", {"dy"}, pass},
+        {"band_kernel", "x", {"dy"}, again},
         {"cast", "x", {"dy"}, pass},
         {"copy", "x", {"dy"}, pass},
         {"cumsum", "x", {"dy"}, cumsum_in_x},
         {"matmul", "a", {"b", "dc"}, matmul_in_a},
         {"matmul", "b", {"a", "dc"}, matmul_in_b},
+        {"resize_kernel", "x", {"x", "row", "row_weight", "column", "column_weight", "dy"}, resize_in_x},
+        {"scatter_kernel", "x", {"x", "index", "updates", "y", "dy"}, scatter_in_x},
+        {"scatter_kernel", "updates", {"x", "index", "updates", "y", "dy"}, scatter_in_updates},
         {"sub", "a", {"dy"}, pass},
         {"floor_mod", "a", {"dy"}, pass},
         // constant between steps

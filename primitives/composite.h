@@ -16,6 +16,14 @@ struct Window {
 Tensor window_of(const Tensor &x, const Window &w);
 Tensor embedded(const Tensor &y, const Shape &shape, const Window &w);  // its adjoint: zeros of `shape` with y in the window
 
+// Elements x[..., i, ..., i + offset, ...] of dimensions a and b, which go last as one.
+struct Diagonal {
+    int64_t offset;  // below 0: from row -offset on
+    int a, b;        // different dimensions
+};
+Tensor diagonal_of(const Tensor &x, const Diagonal &d);
+Tensor on_diagonal(const Tensor &y, const Shape &shape, const Diagonal &d);  // its adjoint: zeros of `shape` with y on the diagonal
+
 // The adjoint of broadcasting to x's shape: sums over the dimensions that `shape` lacks or has as 1. Throws GradError
 // naming `op` when `shape` doesn't broadcast to x's.
 Tensor sum_to(const Tensor &x, const Shape &shape, const char *op);

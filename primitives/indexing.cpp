@@ -4,6 +4,8 @@
 #include <numeric>
 
 #include "primitives/composite.h"
+#include "primitives/places.h"
+#include "primitives/recorded.h"
 
 namespace halyard {
 namespace {
@@ -15,38 +17,24 @@ using Places = std::vector<int32_t>;
 const Ints &ints(const Attrs &a, const char *name) { return a.ints((size_t)a.find(name)); }
 int64_t integer(const Attrs &a, const char *name) { return a.integer((size_t)a.find(name)); }
 
-// x's elements at `places` along `axis`, in the shape `instead` where x has that axis; `fill` where a place is -1.
-Tensor take(const Tensor &x, int axis, const Tensor &places, const Shape &instead, double fill = 0) {
+// x's elements at `places` along `axis`, in the shape `instead` where x has that axis.
+Tensor take(const Tensor &x, int axis, const Tensor &places, const Shape &instead) {
     int64_t outer = 1, inner = 1;
     Shape s;
     for (int d = 0; d < axis; d++) outer *= x.shape()[d], s.push_back(x.shape()[d]);
     for (int d = 0; d < instead.rank(); d++) s.push_back(instead[d]);
     for (int d = axis + 1; d < x.rank(); d++) inner *= x.shape()[d], s.push_back(x.shape()[d]);
     const int64_t n = x.shape()[axis];
-    if (n == 0 || s.elements() == 0) return Tensor::full(s, fill, x.dtype());
-    return reshaped(run1("gather_kernel", {reshaped(x, {outer, n, inner}), places, Tensor::scalar(fill, x.dtype())}), s);
+    if (n == 0 || s.elements() == 0) return Tensor::zeros(s, x.dtype());
+    return reshaped(run1("gather_kernel", {reshaped(x, {outer, n, inner}), places, Tensor::scalar(0, x.dtype())}), s);
 }
-Tensor take(const Tensor &x, int axis, const Places &places, double fill = 0) {
-    return take(x, axis, Tensor::from(places, {(int64_t)places.size()}), {(int64_t)places.size()}, fill);
-}
+Tensor take(const Tensor &x, int axis, const Places &places) { return take(x, axis, Tensor::from(places, {(int64_t)places.size()}), {(int64_t)places.size()}); }
 
 Places no_places(const std::string &op, int64_t extent, int64_t times = 1) {
     int64_t n = 0;
     if (__builtin_mul_overflow(extent, times, &n) || n > INT32_MAX)
         throw ShapeError(op, std::to_string(extent) + " elements " + std::to_string(times) + " times, the limit is " + std::to_string(INT32_MAX));
     return Places((size_t)n);
-}
-
-// `indices` as places of an axis of n. Throws ShapeError for one outside of [-n, n).
-Tensor places_of(const std::string &op, const Tensor &indices, int64_t n) {
-    Places at = indices.to_vector<int32_t>();
-    for (size_t k = 0; k < at.size(); k++) {
-        if (at[k] < -n || at[k] >= n)
-            throw ShapeError(op, "index " + std::to_string(k) + " is " + std::to_string(at[k]) + ", expected " + std::to_string(-n) + " to " +
-                                     std::to_string(n - 1));
-        if (at[k] < 0) at[k] += (int32_t)n;
-    }
-    return Tensor::from(at, {(int64_t)at.size()});
 }
 
 Result gather(Tensors in, const Attrs &a) {
@@ -116,13 +104,33 @@ Result repeat_interleave(Tensors in, const Attrs &a) {
     return {take(in[0], axis, at)};
 }
 
-enum PadMode { constant, reflect, replicate, circular };
+enum PadMode { constant, reflect, replicate, circular, symmetric };
+
+// x with `before` and `after` more elements of `value` around it along every axis. Each element is written once.
+Tensor bordered(const Tensor &x, const Shape &before, const Shape &after, double value) {
+    Window inside{before, before, before};
+    Shape s = x.shape();
+    for (int d = 0; d < s.rank(); d++) {
+        if (__builtin_add_overflow(before[d] + s[d], after[d], &s[d])) s[d] = INT64_MAX;
+        inside.end[d] = before[d] + x.shape()[d], inside.step[d] = 1;
+    }
+    const Tensor y = Tensor::empty(s, x.dtype()), border = Tensor::scalar(value, x.dtype());
+    const auto fill = [&](const Tensor &part) { part.assign(border.expand(part.shape())); };
+    Tensor rest = y;
+    for (int d = 0; d < s.rank(); d++) {  // what is left of this axis is as deep as x
+        fill(rest.slice(d, 0, before[d]));
+        fill(rest.slice(d, inside.end[d], s[d]));
+        rest = rest.slice(d, before[d], inside.end[d]);
+    }
+    rest.assign(x);
+    return recorded(x, y, [inside](const Tensor &dy) { return window_of(dy, inside); });
+}
 
 // Places along one axis of n with `before` and `after` more.
 Places padded_places(int64_t n, int64_t before, int64_t after, PadMode mode) {
-    const int64_t most = mode == reflect ? n - 1 : mode == circular ? n : INT32_MAX;
+    const int64_t most = mode == reflect ? n - 1 : mode == replicate ? INT32_MAX : n;
     for (int64_t p : {before, after})
-        if (p > INT32_MAX || (mode != constant && (p > most || n == 0)))
+        if (p > most || n == 0)
             throw AttrError("pad", "padding is " + std::to_string(p) + ", expected at most " + std::to_string(most) + " for an extent of " + std::to_string(n));
     int64_t wanted = 0;
     if (__builtin_add_overflow(n + before, after, &wanted)) wanted = INT64_MAX;
@@ -130,10 +138,10 @@ Places padded_places(int64_t n, int64_t before, int64_t after, PadMode mode) {
     for (int64_t i = -before; i < n + after; i++) {
         const bool inside = i >= 0 && i < n;
         int64_t from = i;
-        if (!inside && mode == constant) from = -1;
         if (!inside && mode == reflect) from = i < 0 ? -i : 2 * (n - 1) - i;
         if (!inside && mode == replicate) from = i < 0 ? 0 : n - 1;
         if (!inside && mode == circular) from = i < 0 ? i + n : i - n;
+        if (!inside && mode == symmetric) from = i < 0 ? -1 - i : 2 * n - 1 - i;
         at[(size_t)(i + before)] = (int32_t)from;
     }
     return at;
@@ -142,18 +150,22 @@ Places padded_places(int64_t n, int64_t before, int64_t after, PadMode mode) {
 Result pad(Tensors in, const Attrs &a) {
     Tensor y = in[0];
     const Ints &padding = ints(a, "padding");
+    const auto mode = (PadMode)integer(a, "mode");
     if (padding.size() % 2 || padding.size() > 2 * (size_t)y.rank())
         throw AttrError("pad", "padding has " + std::to_string(padding.size()) + " values, expected an even number up to " + std::to_string(2 * y.rank()) +
                                    " for x" + y.shape().text());
-    for (size_t k = 0; 2 * k < padding.size(); k++) {
-        const int axis = y.rank() - 1 - (int)k;
-        const int64_t before = padding[2 * k], after = padding[2 * k + 1];
-        for (int64_t p : {before, after})
-            if (p < 0) throw AttrError("pad", "padding is " + std::to_string(p) + ", expected 0 or more");
-        if (before == 0 && after == 0) continue;
-        y = take(y, axis, padded_places(y.shape()[axis], before, after, (PadMode)integer(a, "mode")), a.real((size_t)a.find("value")));
+    for (int64_t p : padding)
+        if (p < 0 || p > INT32_MAX)
+            throw AttrError("pad", "padding is " + std::to_string(p) + ", expected " + (p < 0 ? "0 or more" : "at most " + std::to_string(INT32_MAX)));
+    Shape before = y.shape(), after = y.shape();
+    for (int d = 0; d < y.rank(); d++) {
+        const size_t k = 2 * (size_t)(y.rank() - 1 - d);
+        before[d] = k < padding.size() ? padding[k] : 0, after[d] = k < padding.size() ? padding[k + 1] : 0;
     }
-    return {y};
+    if (mode == constant) return {bordered(y, before, after, a.real((size_t)a.find("value")))};
+    for (int d = y.rank(); d-- > 0;)
+        if (before[d] || after[d]) y = take(y, d, padded_places(y.shape()[d], before[d], after[d], mode));
+    return {y.impl() == in[0].impl() ? alias_of(y) : y};
 }
 
 }  // namespace
