@@ -92,6 +92,13 @@ struct Expand : Composite {
     }
 };
 
+struct Contiguous : Composite {
+    Contiguous() : Composite("contiguous", "x[*] -> y[*]", "y = x, its elements in row-major order: a view becomes a tensor of its own, another tensor stays as it is") {
+        samples = {"d0=1 d1=1 d2=1", "d0=2 d1=3 d2=17"};
+    }
+    void reference(Problem &p) const override { same_elements(p, p("x").shape); }
+};
+
 // Blocks of b x b pixels, out of the channels or into them. `block_first`: the place within a block is the slower part of a channel's
 // number (MindSpore's DepthToSpace, ONNX's DCR), else the faster one (pixel_shuffle, ONNX's CRD).
 struct Blocks : Composite {
@@ -205,6 +212,7 @@ HALYARD_OPS {
     ops.add<SwapAxes>();
     ops.add<MoveDim>();
     ops.add<Expand>();
+    ops.add<Contiguous>();
     ops.add<Blocks>("depth_to_space", "y[n, c, h b + i, w b + j] = x[n, (i b + j) C + c, h, w], of b = block_size and y's C channels", "block_size", true,
                     true);
     ops.add<Blocks>("space_to_depth", "y[n, (i b + j) C + c, h, w] = x[n, c, h b + i, w b + j], of b = block_size and x's C channels", "block_size", false,

@@ -96,6 +96,7 @@ const ComposedGradient *composed_gradient(const std::string &op, const std::stri
         {"cast", "x", {"dy"}, pass},
         {"copy", "x", {"dy"}, pass},
         {"cumsum", "x", {"dy"}, cumsum_in_x},
+        {"gather_elements_kernel", "x", {"x", "index", "dy"}, gather_elements_in_x},
         {"matmul", "a", {"b", "dc"}, matmul_in_a},
         {"matmul", "b", {"a", "dc"}, matmul_in_b},
         {"resize_kernel", "x", {"x", "row", "row_weight", "column", "column_weight", "dy"}, resize_in_x},

@@ -38,9 +38,13 @@ Tensor alias_of(const Tensor &x) {
     return recorded(x, x.with_view(x.shape(), x.strides(), 0), [](const Tensor &dy) { return dy; });
 }
 
+Tensor dense(const Tensor &x) {
+    return recorded(x, x.copy(), [](const Tensor &dy) { return dy; });
+}
+
 Tensor reshaped(const Tensor &x, const Shape &shape) {
     const bool viewable = x.dense() || x.can_reshape(shape);
-    if (!viewable) return reshaped(run1("copy", {x}), shape);
+    if (!viewable) return reshaped(dense(x), shape);
     return recorded(x, x.reshape(shape), [from = x.shape()](const Tensor &dy) { return reshaped(dy, from); });
 }
 

@@ -82,4 +82,42 @@ std::vector<Tensor> F::split(const Tensor &x, int axis, int output_num) {
     return parts;
 }
 
+std::vector<Tensor> F::unstack(const Tensor &x, int axis) {
+    const int a = normal_axis("unstack", axis, x.rank());
+    Shape row = x.shape();
+    row.erase(a);
+    std::vector<Tensor> rows;
+    for (int64_t k = 0; k < x.shape()[a]; k++) rows.push_back(reshaped(window_of(x, part(x.shape(), a, k, k + 1)), row));
+    return rows;
+}
+
+std::vector<Tensor> F::broadcast_tensors(const std::vector<Tensor> &x) {
+    Shape shape;
+    for (const Tensor &t : x) shape = broadcast("broadcast_tensors", shape, t.shape());
+    std::vector<Tensor> views;
+    for (const Tensor &t : x) views.push_back(broadcast_view(t, shape));
+    return views;
+}
+
+std::vector<Tensor> F::meshgrid(const std::vector<Tensor> &x, const std::string &indexing) {
+    if (indexing != "xy" && indexing != "ij") throw AttrError("meshgrid", "indexing is '" + indexing + "', expected xy or ij");
+    if (x.empty() || x.size() > (size_t)max_rank)
+        throw ShapeError("meshgrid", "takes 1 to " + std::to_string(max_rank) + " tensors, got " + std::to_string(x.size()));
+    const bool swapped = indexing == "xy" && x.size() > 1;
+    const auto dimension = [&](size_t k) { return swapped && k < 2 ? 1 - (int)k : (int)k; };
+    Shape all, ones;
+    for (size_t k = 0; k < x.size(); k++) all.push_back(1), ones.push_back(1);
+    for (size_t k = 0; k < x.size(); k++) {
+        if (x[k].rank() > 1) throw ShapeError("meshgrid", "x" + std::to_string(k) + " has rank " + std::to_string(x[k].rank()) + ", expected 1");
+        all[dimension(k)] = x[k].elements();
+    }
+    std::vector<Tensor> grids;
+    for (size_t k = 0; k < x.size(); k++) {
+        Shape line = ones;
+        line[dimension(k)] = x[k].elements();
+        grids.push_back(broadcast_view(reshaped(x[k], line), all));
+    }
+    return grids;
+}
+
 }  // namespace halyard

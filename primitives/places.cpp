@@ -63,17 +63,23 @@ Tensor places_of(const std::string &op, const Tensor &indices, int64_t n) {
     return places;
 }
 
-Tensor places_along(const std::string &op, const Tensor &index, const Shape &shape, int axis) {
+Tensor indices_along(const std::string &op, const Tensor &index, const Shape &shape, int axis) {
     const Shape s = index.shape();
     if (s.rank() != shape.rank()) throw ShapeError(op, "index has rank " + std::to_string(s.rank()) + ", expected " + std::to_string(shape.rank()) + " as x");
     for (int d = 0; d < s.rank(); d++)
         if (d != axis && s[d] > shape[d])
             throw ShapeError(op, "index dimension " + std::to_string(d) + " is " + std::to_string(s[d]) + ", expected at most " + std::to_string(shape[d]) +
                                      " from x" + shape.text());
-    const Tensor given = narrowed(op, index), places = Tensor::empty({index.elements()}, DType::i32);
+    const Tensor given = narrowed(op, index);
+    checked_range(op, index, given.data<int32_t>(), given.elements(), shape[axis]);
+    return given;
+}
+
+Tensor places_along(const std::string &op, const Tensor &index, const Shape &shape, int axis) {
+    const Tensor given = indices_along(op, index, shape, axis), places = Tensor::empty({index.elements()}, DType::i32);
+    const Shape s = index.shape();
     const int32_t *at = given.data<int32_t>();
     const int64_t n = shape[axis], count = given.elements();
-    checked_range(op, index, at, count, n);
     if (count == 0) return places;
 
     // Rows of the last dimension: where each starts in x comes from the dimensions before it.

@@ -38,7 +38,18 @@ int64_t elements_from(const Shape &shape, int64_t axis) {
 Result gather_elements(Tensors in, const Attrs &a) {
     const Tensor &x = in[0], &index = in[1];
     const int axis = normal_axis("gather_elements", integer(a, "dim"), x.rank());
-    return {taken(x, places_along("gather_elements", index, x.shape(), axis), 1, index.shape())};
+    const Tensor at = indices_along("gather_elements", index, x.shape(), axis);
+    const Shape s = index.shape();
+    if (s.elements() == 0) return {Tensor::zeros(s, x.dtype())};
+    Window corner{s, s, s};  // of x, as large as the index but for `axis`
+    int64_t outer = 1;
+    for (int d = 0; d < s.rank(); d++) {
+        corner.begin[d] = 0, corner.end[d] = d == axis ? x.shape()[d] : s[d], corner.step[d] = 1;
+        if (d < axis) outer *= s[d];
+    }
+    const Tensor from = corner.end == x.shape() ? x : window_of(x, corner);
+    const int64_t n = x.shape()[axis], m = s[axis], inner = s.elements() / (outer * m);
+    return {reshaped(run1("gather_elements_kernel", {reshaped(from, {outer, n, inner}), at.reshape({outer, m, inner})}), s)};
 }
 
 // Index and update of element k: along one axis, in the shape of the index.
@@ -151,6 +162,11 @@ int64_t differentiable(const Attrs &attrs) {
 }
 
 }  // namespace
+
+Tensor gather_elements_in_x(std::span<const Tensor> in, const RegisteredOp &, const Attrs &) {
+    const Tensor &x = in[0], &dy = in[2], places = places_along("gather_elements", in[1], x.shape(), 1);
+    return reshaped(run1("gather_kernel_dx", {reshaped(x, {1, x.elements(), 1}), places, reshaped(dy, {1, dy.elements(), 1})}), x.shape());
+}
 
 Tensor scatter_in_x(std::span<const Tensor> in, const RegisteredOp &, const Attrs &attrs) {
     const int64_t reduction = differentiable(attrs);

@@ -14,6 +14,8 @@ using Result = std::vector<Tensor>;
 const Ints &ints(const Attrs &a, const char *name) { return a.ints((size_t)a.find(name)); }
 int64_t integer(const Attrs &a, const char *name) { return a.integer((size_t)a.find(name)); }
 
+Result contiguous(Tensors in, const Attrs &) { return {in[0].dense() ? alias_of(in[0]) : dense(in[0])}; }
+
 Result swapaxes(Tensors in, const Attrs &a) {
     const int rank = in[0].rank(), p = normal_axis("swapaxes", integer(a, "axis0"), rank), q = normal_axis("swapaxes", integer(a, "axis1"), rank);
     std::vector<int> order((size_t)rank);
@@ -127,7 +129,7 @@ Result rot90(Tensors in, const Attrs &a) {
 }  // namespace
 
 Composition views_composition(const std::string &op) {
-    static const std::pair<const char *, Composition> all[] = {{"swapaxes", swapaxes},
+    static const std::pair<const char *, Composition> all[] = {{"contiguous", contiguous}, {"swapaxes", swapaxes},
                                                                {"movedim", movedim},
                                                                {"diagonal", diagonal},
                                                                {"diag", diag},

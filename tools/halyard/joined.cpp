@@ -18,9 +18,18 @@ const AttrSpec axis{"axis", AttrKind::integer, "0", {}, {}, false};
 
 const std::vector<JoinedOp> &joined_ops() {
     static const std::vector<JoinedOp> all = {
+        {record("broadcast_tensors", "x[*] ... -> y[*] ...", "every x as large as all of them broadcast to", {}),
+         [](std::span<const Tensor> in, const Attrs &) {
+             return F::broadcast_tensors({in.begin(), in.end()});
+         }},
         {record("concat", "x[*] ... -> y[*]", "tensors joined along `axis`; they agree in every other extent", {axis}),
          [](std::span<const Tensor> in, const Attrs &a) {
              return std::vector{F::concat({in.begin(), in.end()}, (int)a.integer(0))};
+         }},
+        {record("meshgrid", "x[n] ... -> y[*] ...", "y k varies with x k along dimension k alone; xy exchanges the first two dimensions",
+                {{"indexing", AttrKind::choice, "xy", {"xy", "ij"}, {}, false}}),
+         [](std::span<const Tensor> in, const Attrs &a) {
+             return F::meshgrid({in.begin(), in.end()}, a.integer(0) ? "ij" : "xy");
          }},
         {record("split", "x[*] -> y[*] ...", "output_num equal parts of x along `axis`", {axis, {"output_num", AttrKind::integer, "1", {}, {}, false}}),
          [](std::span<const Tensor> in, const Attrs &a) {
@@ -30,6 +39,11 @@ const std::vector<JoinedOp> &joined_ops() {
         {record("stack", "x[*] ... -> y[*]", "tensors of one shape joined along a new `axis`", {axis}),
          [](std::span<const Tensor> in, const Attrs &a) {
              return std::vector{F::stack({in.begin(), in.end()}, (int)a.integer(0))};
+         }},
+        {record("unstack", "x[*] -> y[*] ...", "the tensors that stack would join to x along `axis`", {axis}),
+         [](std::span<const Tensor> in, const Attrs &a) {
+             if (in.size() != 1) throw ShapeError("unstack", "got " + std::to_string(in.size()) + " inputs, expected 1");
+             return F::unstack(in[0], (int)a.integer(0));
          }},
     };
     return all;
