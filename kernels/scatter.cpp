@@ -55,6 +55,7 @@ struct Scatter : Op {
     }
     // A task has some of i to itself: nobody else writes its elements.
     void schedule(const Cpu &cpu) override {
+        if (variant == "columns") return schedule_columns(cpu);
         Func last = store();
         Var piece("piece"), ii("ii"), lane("lane"), vec("vec"), task("task");
         last.split(var(0), piece, ii, 4 * cpu.lanes, Tail::GuardWithIf).reorder(ii, var(1), piece, var(2)).fuse(piece, var(2), task).parallel(task);
@@ -63,6 +64,14 @@ struct Scatter : Op {
         Halide::Stage meets = result.update();
         meets.split(i, vec, lane, cpu.lanes, Tail::GuardWithIf).reorder(lane, vec, r, o).vectorize(lane);
         for (int known : {0, 1}) meets.specialize(reduction == known);
+    }
+    void schedule_columns(const Cpu &cpu) {
+        Func last = store();
+        Var lane("lane"), vec("vec"), task("task");
+        last.reorder(var(1), var(0), var(2)).fuse(var(0), var(2), task).parallel(task).split(var(1), vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane);
+        result.compute_at(last, task).reorder_storage(k, i, o).reorder(k, i, o).split(k, vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane);
+        for (int known : {0, 1}) result.update().specialize(reduction == known);
+        last.specialize(last.output_buffer().dim(1).stride() == 1 && memory[0].dim(1).stride() == 1);
     }
     void reference(Problem &p) const override {
         const int64_t mode = p["reduction"];

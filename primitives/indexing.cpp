@@ -26,9 +26,22 @@ Tensor take(const Tensor &x, int axis, const Tensor &places, const Shape &instea
     for (int d = axis + 1; d < x.rank(); d++) inner *= x.shape()[d], s.push_back(x.shape()[d]);
     const int64_t n = x.shape()[axis];
     if (n == 0 || s.elements() == 0) return Tensor::zeros(s, x.dtype());
-    return reshaped(run1("gather_kernel", {reshaped(x, {outer, n, inner}), places, Tensor::scalar(0, x.dtype())}), s);
+    return reshaped(run1("gather_kernel", {reshaped(x, {outer, n, inner}), places, Tensor::scalar(0, x.dtype())}, {{"all_within", true}}), s);
 }
 Tensor take(const Tensor &x, int axis, const Places &places) { return take(x, axis, Tensor::from(places, {(int64_t)places.size()}), {(int64_t)places.size()}); }
+
+// The adjoint of take(): of x, whose axis has n elements.
+Tensor given_back(const Tensor &dy, int axis, const Places &places, int64_t n) {
+    int64_t outer = 1, inner = 1;
+    Shape s = dy.shape();
+    s[axis] = n;
+    for (int d = 0; d < axis; d++) outer *= s[d];
+    for (int d = axis + 1; d < s.rank(); d++) inner *= s[d];
+    if (s.elements() == 0 || dy.elements() == 0) return Tensor::zeros(s, dy.dtype());
+    const auto m = (int64_t)places.size();
+    const Tensor shape_of_x = Tensor::scalar(0, dy.dtype()).expand({outer, n, inner});
+    return reshaped(run1("gather_kernel_dx", {shape_of_x, Tensor::from(places, {m}), reshaped(dy, {outer, m, inner})}), s);
+}
 
 Places no_places(const std::string &op, int64_t extent, int64_t times = 1) {
     int64_t n = 0;
@@ -106,66 +119,94 @@ Result repeat_interleave(Tensors in, const Attrs &a) {
 
 enum PadMode { constant, reflect, replicate, circular, symmetric };
 
-// x with `before` and `after` more elements of `value` around it along every axis. Each element is written once.
-Tensor bordered(const Tensor &x, const Shape &before, const Shape &after, double value) {
-    Window inside{before, before, before};
-    Shape s = x.shape();
-    for (int d = 0; d < s.rank(); d++) {
-        if (__builtin_add_overflow(before[d] + s[d], after[d], &s[d])) s[d] = INT64_MAX;
-        inside.end[d] = before[d] + x.shape()[d], inside.step[d] = 1;
+// How many elements stand around x along each axis: at most 2^31-1 on each side.
+struct Border {
+    Shape before, after;
+    Window inside(const Shape &x) const {
+        Window w{before, before, before};
+        for (int d = 0; d < x.rank(); d++) w.end[d] += x[d], w.step[d] = 1;
+        return w;
     }
+    Shape whole(const Shape &x) const {
+        Shape s = x;
+        for (int d = 0; d < x.rank(); d++) s[d] += before[d] + after[d];
+        return s;
+    }
+};
+
+// x with `value` around it. Each element is written once.
+Tensor bordered(const Tensor &x, const Border &b, double value) {
+    const Window inside = b.inside(x.shape());
+    const Shape s = b.whole(x.shape());
     const Tensor y = Tensor::empty(s, x.dtype()), border = Tensor::scalar(value, x.dtype());
     const auto fill = [&](const Tensor &part) { part.assign(border.expand(part.shape())); };
     Tensor rest = y;
     for (int d = 0; d < s.rank(); d++) {  // what is left of this axis is as deep as x
-        fill(rest.slice(d, 0, before[d]));
+        fill(rest.slice(d, 0, b.before[d]));
         fill(rest.slice(d, inside.end[d], s[d]));
-        rest = rest.slice(d, before[d], inside.end[d]);
+        rest = rest.slice(d, b.before[d], inside.end[d]);
     }
     rest.assign(x);
     return recorded(x, y, [inside](const Tensor &dy) { return window_of(dy, inside); });
 }
 
-// Places along one axis of n with `before` and `after` more.
-Places padded_places(int64_t n, int64_t before, int64_t after, PadMode mode) {
-    const int64_t most = mode == reflect ? n - 1 : mode == replicate ? INT32_MAX : n;
-    for (int64_t p : {before, after})
-        if (p > most || n == 0)
-            throw AttrError("pad", "padding is " + std::to_string(p) + ", expected at most " + std::to_string(most) + " for an extent of " + std::to_string(n));
-    int64_t wanted = 0;
-    if (__builtin_add_overflow(n + before, after, &wanted)) wanted = INT64_MAX;
-    Places at = no_places("pad", wanted);
-    for (int64_t i = -before; i < n + after; i++) {
-        const bool inside = i >= 0 && i < n;
-        int64_t from = i;
-        if (!inside && mode == reflect) from = i < 0 ? -i : 2 * (n - 1) - i;
-        if (!inside && mode == replicate) from = i < 0 ? 0 : n - 1;
-        if (!inside && mode == circular) from = i < 0 ? i + n : i - n;
-        if (!inside && mode == symmetric) from = i < 0 ? -1 - i : 2 * n - 1 - i;
-        at[(size_t)(i + before)] = (int32_t)from;
+// What stands at place i of an axis of n, for i outside of it.
+int64_t mirrored(int64_t i, int64_t n, PadMode mode) {
+    if (mode == reflect) return i < 0 ? -i : 2 * (n - 1) - i;
+    if (mode == replicate) return i < 0 ? 0 : n - 1;
+    if (mode == circular) return i < 0 ? i + n : i - n;
+    return i < 0 ? -1 - i : 2 * n - 1 - i;
+}
+
+// x with itself around it, in one of the other modes: the innermost axis first, then whole rows of the result along the others.
+Tensor surrounded(const Tensor &x, const Border &b, PadMode mode) {
+    for (int d = 0; d < x.rank(); d++) {
+        const int64_t n = x.shape()[d], most = mode == reflect ? n - 1 : mode == replicate ? INT32_MAX : n;
+        for (int64_t p : {b.before[d], b.after[d]})
+            if (p > 0 && (p > most || n == 0))
+                throw AttrError("pad", "padding is " + std::to_string(p) + ", expected at most " + std::to_string(most) + " for an extent of " + std::to_string(n));
     }
-    return at;
+    const Tensor y = Tensor::empty(b.whole(x.shape()), x.dtype());
+    std::vector<Tensor> within = {y};  // [d]: the axes before d only as deep as x
+    for (int d = 0; d < x.rank(); d++) within.push_back(within.back().slice(d, b.before[d], b.before[d] + x.shape()[d]));
+    within.back().assign(x);
+    for (int d = x.rank(); d-- > 0;) {
+        const int64_t n = x.shape()[d], before = b.before[d];
+        const auto line = [&](int64_t i) { return within[(size_t)d].slice(d, before + i, before + i + 1); };
+        for (int64_t i = -before; i < 0; i++) line(i).assign(line(mirrored(i, n, mode)));
+        for (int64_t i = n; i < n + b.after[d]; i++) line(i).assign(line(mirrored(i, n, mode)));
+    }
+    return recorded(x, y, [from = x.shape(), b, mode](const Tensor &dy) {
+        Tensor dx = dy;
+        for (int d = 0; d < from.rank(); d++) {
+            if (b.before[d] == 0 && b.after[d] == 0) continue;
+            Places at = no_places("pad", dx.shape()[d]);
+            for (size_t k = 0; k < at.size(); k++) {
+                const int64_t i = (int64_t)k - b.before[d];
+                at[k] = (int32_t)(i >= 0 && i < from[d] ? i : mirrored(i, from[d], mode));
+            }
+            dx = given_back(dx, d, at, from[d]);
+        }
+        return dx;
+    });
 }
 
 Result pad(Tensors in, const Attrs &a) {
-    Tensor y = in[0];
+    const Tensor &x = in[0];
     const Ints &padding = ints(a, "padding");
     const auto mode = (PadMode)integer(a, "mode");
-    if (padding.size() % 2 || padding.size() > 2 * (size_t)y.rank())
-        throw AttrError("pad", "padding has " + std::to_string(padding.size()) + " values, expected an even number up to " + std::to_string(2 * y.rank()) +
-                                   " for x" + y.shape().text());
+    if (padding.size() % 2 || padding.size() > 2 * (size_t)x.rank())
+        throw AttrError("pad", "padding has " + std::to_string(padding.size()) + " values, expected an even number up to " + std::to_string(2 * x.rank()) +
+                                   " for x" + x.shape().text());
     for (int64_t p : padding)
         if (p < 0 || p > INT32_MAX)
             throw AttrError("pad", "padding is " + std::to_string(p) + ", expected " + (p < 0 ? "0 or more" : "at most " + std::to_string(INT32_MAX)));
-    Shape before = y.shape(), after = y.shape();
-    for (int d = 0; d < y.rank(); d++) {
-        const size_t k = 2 * (size_t)(y.rank() - 1 - d);
-        before[d] = k < padding.size() ? padding[k] : 0, after[d] = k < padding.size() ? padding[k + 1] : 0;
+    Border b{x.shape(), x.shape()};
+    for (int d = 0; d < x.rank(); d++) {
+        const size_t k = 2 * (size_t)(x.rank() - 1 - d);
+        b.before[d] = k < padding.size() ? padding[k] : 0, b.after[d] = k < padding.size() ? padding[k + 1] : 0;
     }
-    if (mode == constant) return {bordered(y, before, after, a.real((size_t)a.find("value")))};
-    for (int d = y.rank(); d-- > 0;)
-        if (before[d] || after[d]) y = take(y, d, padded_places(y.shape()[d], before[d], after[d], mode));
-    return {y.impl() == in[0].impl() ? alias_of(y) : y};
+    return {mode == constant ? bordered(x, b, a.real((size_t)a.find("value"))) : surrounded(x, b, mode)};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "primitives/scatter.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "primitives/composite.h"
@@ -16,7 +17,8 @@ int64_t integer(const Attrs &a, const char *name) { return a.integer((size_t)a.f
 // The `inner` elements of x at each of `places`.
 Tensor taken(const Tensor &x, const Tensor &places, int64_t inner, const Shape &shape) {
     if (shape.elements() == 0) return Tensor::zeros(shape, x.dtype());
-    return reshaped(run1("gather_kernel", {reshaped(x, {1, x.elements() / inner, inner}), places, Tensor::scalar(0, x.dtype())}), shape);
+    return reshaped(run1("gather_kernel", {reshaped(x, {1, x.elements() / inner, inner}), places, Tensor::scalar(0, x.dtype())}, {{"all_within", true}}),
+                    shape);
 }
 
 // x after `updates`, runs of `inner` elements, met the runs at `places`, in order.
@@ -49,7 +51,9 @@ Result gather_elements(Tensors in, const Attrs &a) {
     }
     const Tensor from = corner.end == x.shape() ? x : window_of(x, corner);
     const int64_t n = x.shape()[axis], m = s[axis], inner = s.elements() / (outer * m);
-    return {reshaped(run1("gather_elements_kernel", {reshaped(from, {outer, n, inner}), at.reshape({outer, m, inner})}), s)};
+    const int32_t *first = at.data<int32_t>();
+    const bool negative = std::any_of(first, first + at.elements(), [](int32_t i) { return i < 0; });
+    return {reshaped(run1("gather_elements_kernel", {reshaped(from, {outer, n, inner}), at.reshape({outer, m, inner})}, {{"some_negative", negative}}), s)};
 }
 
 // Index and update of element k: along one axis, in the shape of the index.
