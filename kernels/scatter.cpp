@@ -27,6 +27,7 @@ struct Scatter : Op {
         choice("reduction", {std::begin(reductions), std::end(reductions)});
         let("index_end", "n");
         dtypes.insert(dtypes.end(), {"i64", "i32"});
+        variants = {{"columns", "i==1"}, {"", ""}};
         samples = {"o=1 n=1 m=1 i=1",
                    "o=2 n=3 m=5 i=7 reduction=add",
                    "o=3 n=17 m=31 i=1 reduction=max",

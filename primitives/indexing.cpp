@@ -71,6 +71,15 @@ Result flip(Tensors in, const Attrs &a) {
     return {y};
 }
 
+// x's last `by` elements of an axis, then the others.
+Tensor rotated(const Tensor &x, int axis, int64_t by) {
+    const int64_t n = x.shape()[axis];
+    const Tensor y = Tensor::empty(x.shape(), x.dtype());
+    y.slice(axis, by, n).assign(x.slice(axis, 0, n - by));
+    y.slice(axis, 0, by).assign(x.slice(axis, n - by, n));
+    return recorded(x, y, [axis, n, by](const Tensor &dy) { return rotated(dy, axis, n - by); });
+}
+
 Result roll(Tensors in, const Attrs &a) {
     const Ints &shifts = ints(a, "shifts"), &dims = ints(a, "dims");
     if (shifts.size() != dims.size())
@@ -79,13 +88,22 @@ Result roll(Tensors in, const Attrs &a) {
     for (size_t k = 0; k < dims.size(); k++) {
         const int axis = normal_axis("roll", dims[k], y.rank());
         const int64_t n = y.shape()[axis];
-        if (n == 0) continue;
-        Places at((size_t)n);
-        std::iota(at.begin(), at.end(), 0);
-        std::rotate(at.begin(), at.begin() + (n - (shifts[k] % n + n) % n) % n, at.end());
-        y = take(y, axis, at);
+        if (n > 0) y = rotated(y, axis, (shifts[k] % n + n) % n);
     }
     return {y};
+}
+
+// x as [outer, n, inner] around `axis`, seen `times` times over along a new dimension before or behind that of n, and copied.
+Tensor repeated(const char *op, const Tensor &x, int axis, int64_t times, bool each) {
+    Shape s = x.shape();
+    if (__builtin_mul_overflow(s[axis], times, &s[axis]) || s[axis] > INT32_MAX)
+        throw ShapeError(op, std::to_string(x.shape()[axis]) + " elements " + std::to_string(times) + " times, the limit is " + std::to_string(INT32_MAX));
+    int64_t outer = 1, inner = 1;
+    for (int d = 0; d < axis; d++) outer *= s[d];
+    for (int d = axis + 1; d < s.rank(); d++) inner *= s[d];
+    const int64_t n = x.shape()[axis];
+    if (each) return reshaped(broadcast_view(reshaped(x, {outer * n, 1, inner}), {outer * n, times, inner}), s);
+    return reshaped(broadcast_view(reshaped(x, {outer, 1, n * inner}), {outer, times, n * inner}), s);
 }
 
 Result tile(Tensors in, const Attrs &a) {
@@ -97,13 +115,10 @@ Result tile(Tensors in, const Attrs &a) {
     Shape s = in[0].shape();
     for (int d = 0; d < lead; d++) s.insert(0, 1);
     Tensor y = reshaped(in[0], s);
-    for (int d = 0; d < s.rank(); d++) {
+    for (int d = s.rank(); d-- > 0;) {
         const int64_t times = multiples[(size_t)d];
         if (times < 0) throw AttrError("tile", "multiple " + std::to_string(d) + " is " + std::to_string(times) + ", expected 0 or more");
-        if (times == 1) continue;
-        Places at = no_places("tile", y.shape()[d], times);
-        for (size_t k = 0; k < at.size(); k++) at[k] = (int32_t)((int64_t)k % y.shape()[d]);
-        y = take(y, d, at);
+        if (times != 1) y = repeated("tile", y, d, times, false);
     }
     return {y};
 }
@@ -112,9 +127,7 @@ Result repeat_interleave(Tensors in, const Attrs &a) {
     const int axis = normal_axis("repeat_interleave", integer(a, "axis"), in[0].rank());
     const int64_t repeats = integer(a, "repeats");
     if (repeats < 0) throw AttrError("repeat_interleave", "repeats is " + std::to_string(repeats) + ", expected 0 or more");
-    Places at = no_places("repeat_interleave", in[0].shape()[axis], repeats);
-    for (size_t k = 0; k < at.size(); k++) at[k] = (int32_t)((int64_t)k / repeats);
-    return {take(in[0], axis, at)};
+    return {repeated("repeat_interleave", in[0], axis, repeats, true)};
 }
 
 enum PadMode { constant, reflect, replicate, circular, symmetric };

@@ -1,7 +1,7 @@
 #include "primitives/places.h"
 
 #include <algorithm>
-#include <atomic>
+#include <cstring>
 
 #include "registry/error.h"
 #include "registry/parallel.h"
@@ -27,13 +27,23 @@ Tensor narrowed(const std::string &op, const Tensor &indices) {
     throw ShapeError(op, "index " + std::to_string(at) + " is " + std::to_string(index) + ", expected " + std::to_string(-n) + " to " + std::to_string(n - 1));
 }
 
-// The least and the largest of at[0], at[step], ...
+// The least and the largest of at[0], at[1], ... The compiler makes no vectors of such a loop by itself: it took 1.2 ns per index.
 struct Range {
     int32_t least = INT32_MAX, most = INT32_MIN;
 };
 Range range_of(const int32_t *at, int64_t count) {
+    constexpr int lanes = 16;
+    typedef int32_t Vector __attribute__((vector_size(lanes * sizeof(int32_t))));
+    Vector least = Vector{} + INT32_MAX, most = Vector{} + INT32_MIN;
+    int64_t k = 0;
+    for (; k + lanes <= count; k += lanes) {
+        Vector v;
+        std::memcpy(&v, at + k, sizeof v);
+        least = v < least ? v : least, most = v > most ? v : most;
+    }
     Range r;
-    for (int64_t k = 0; k < count; k++) r.least = std::min(r.least, at[k]), r.most = std::max(r.most, at[k]);
+    for (int l = 0; l < lanes; l++) r.least = std::min(r.least, least[l]), r.most = std::max(r.most, most[l]);
+    for (; k < count; k++) r.least = std::min(r.least, at[k]), r.most = std::max(r.most, at[k]);
     return r;
 }
 
@@ -63,7 +73,7 @@ Tensor places_of(const std::string &op, const Tensor &indices, int64_t n) {
     return places;
 }
 
-Tensor indices_along(const std::string &op, const Tensor &index, const Shape &shape, int axis) {
+Indices indices_along(const std::string &op, const Tensor &index, const Shape &shape, int axis) {
     const Shape s = index.shape();
     if (s.rank() != shape.rank()) throw ShapeError(op, "index has rank " + std::to_string(s.rank()) + ", expected " + std::to_string(shape.rank()) + " as x");
     for (int d = 0; d < s.rank(); d++)
@@ -71,12 +81,12 @@ Tensor indices_along(const std::string &op, const Tensor &index, const Shape &sh
             throw ShapeError(op, "index dimension " + std::to_string(d) + " is " + std::to_string(s[d]) + ", expected at most " + std::to_string(shape[d]) +
                                      " from x" + shape.text());
     const Tensor given = narrowed(op, index);
-    checked_range(op, index, given.data<int32_t>(), given.elements(), shape[axis]);
-    return given;
+    const Range r = checked_range(op, index, given.data<int32_t>(), given.elements(), shape[axis]);
+    return {given, given.elements() > 0 && r.least < 0};
 }
 
 Tensor places_along(const std::string &op, const Tensor &index, const Shape &shape, int axis) {
-    const Tensor given = indices_along(op, index, shape, axis), places = Tensor::empty({index.elements()}, DType::i32);
+    const Tensor given = indices_along(op, index, shape, axis).at, places = Tensor::empty({index.elements()}, DType::i32);
     const Shape s = index.shape();
     const int32_t *at = given.data<int32_t>();
     const int64_t n = shape[axis], count = given.elements();

@@ -12,7 +12,11 @@ Tensor places_of(const std::string &op, const Tensor &indices, int64_t n);
 
 // `index` as i32, dense, of elements x[.., index[.., k, ..], ..] along `axis` of an x of `shape`; negative ones stay. Throws ShapeError
 // where index has another rank, is larger than x along another axis, or an index is out of range.
-Tensor indices_along(const std::string &op, const Tensor &index, const Shape &shape, int axis);
+struct Indices {
+    Tensor at;
+    bool some_negative;
+};
+Indices indices_along(const std::string &op, const Tensor &index, const Shape &shape, int axis);
 
 // Where in a dense tensor of `shape` the elements stand that gather_elements and scatter mean: index[.., k, ..] along `axis`, the
 // place of index itself along all others. Throws as indices_along().

@@ -1,6 +1,5 @@
 #include "primitives/scatter.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "primitives/composite.h"
@@ -40,7 +39,7 @@ int64_t elements_from(const Shape &shape, int64_t axis) {
 Result gather_elements(Tensors in, const Attrs &a) {
     const Tensor &x = in[0], &index = in[1];
     const int axis = normal_axis("gather_elements", integer(a, "dim"), x.rank());
-    const Tensor at = indices_along("gather_elements", index, x.shape(), axis);
+    const Indices indices = indices_along("gather_elements", index, x.shape(), axis);
     const Shape s = index.shape();
     if (s.elements() == 0) return {Tensor::zeros(s, x.dtype())};
     Window corner{s, s, s};  // of x, as large as the index but for `axis`
@@ -51,9 +50,9 @@ Result gather_elements(Tensors in, const Attrs &a) {
     }
     const Tensor from = corner.end == x.shape() ? x : window_of(x, corner);
     const int64_t n = x.shape()[axis], m = s[axis], inner = s.elements() / (outer * m);
-    const int32_t *first = at.data<int32_t>();
-    const bool negative = std::any_of(first, first + at.elements(), [](int32_t i) { return i < 0; });
-    return {reshaped(run1("gather_elements_kernel", {reshaped(from, {outer, n, inner}), at.reshape({outer, m, inner})}, {{"some_negative", negative}}), s)};
+    return {reshaped(run1("gather_elements_kernel", {reshaped(from, {outer, n, inner}), indices.at.reshape({outer, m, inner})},
+                          {{"some_negative", indices.some_negative}}),
+                     s)};
 }
 
 // Index and update of element k: along one axis, in the shape of the index.
