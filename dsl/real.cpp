@@ -162,6 +162,8 @@ class Interpret : public IRMutator {
                                       op->param);
             return e.type() == t ? e : cast(t, e);
         }
+        if (op->call_type == Call::Image && op->type == Float(64) && t != op->type)  // a tensor that is f64 whatever T is
+            return cast(t, Call::make(op->type, op->name, args, op->call_type, op->func, op->value_index, op->image, op->param));
         if (!of_reals || op->call_type == Call::Image || op->is_intrinsic({Call::likely, Call::likely_if_innermost}))
             return Call::make(op->call_type == Call::Image ? op->type : t, op->name, args, op->call_type, op->func, op->value_index, op->image, op->param);
         if (exact()) {

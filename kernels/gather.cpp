@@ -11,37 +11,51 @@ using Halide::Expr;
 
 constexpr int task_elements = 65536;
 
-// y[o,m,i] = x[o,index[m],i]; fill where the index is outside of [0, n).
+// Loads from places here and there, one after the other: Halide takes vectors of them apart, lane by lane. `plain` is when the
+// indices need nothing done to them but to be held within x.
+void one_by_one(Halide::Func y, const Halide::ImageParam &x, const Halide::Var &i, const Halide::Var &m, const Halide::Var &o, const Expr &plain) {
+    Halide::Var some("some"), place("place"), row("row"), task("task");
+    constexpr int places = 64;
+    y.split(m, some, place, places, Halide::TailStrategy::GuardWithIf).reorder(i, place, some, o).fuse(some, o, row);
+    y.split(row, task, row, task_elements / places, Halide::TailStrategy::GuardWithIf).parallel(task);
+    const auto out = y.output_buffer();
+    const Expr single = out.dim(0).extent() == 1 && out.dim(1).stride() == 1 && x.dim(1).stride() == 1;
+    y.specialize(plain && single);
+    y.specialize(plain);
+    y.specialize(single);
+}
+
+// y[o,m,i] = x[o,index[m],i]; fill where the index is outside of [0, n), which doesn't happen when `all_within`.
 struct Gather : Op {
     Gather() : Op("gather_kernel", "x[o,n,i] index:i32[m] fill[] -> y[o,m,i]") {
         internal = moves = true;
+        flag("all_within", false);
         let("index_end", "n");
         conditions = {"n>0"};
         dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
         variants = {{"runs", "i>=lanes"}, {"points", ""}};
-        samples = {"o=1 n=1 m=1 i=1", "o=2 n=3 m=5 i=7", "o=3 n=17 m=31 i=1", "o=1 n=5 m=33 i=65", "o=5 n=7 m=2 i=129", "o=1 n=1000 m=40009 i=1"};
+        samples = {"o=1 n=1 m=1 i=1", "o=2 n=3 m=5 i=7", "o=3 n=17 m=31 i=1", "o=1 n=5 m=33 i=65", "o=5 n=7 m=2 i=129", "o=1 n=1000 m=40009 i=1",
+                   "o=3 n=7 m=65 i=1 all_within=1", "o=2 n=5 m=67 i=3 all_within=1", "o=2 n=5 m=7 i=33 all_within=1"};
         bench = {"o=1 n=30522 m=4096 i=768", "o=64 n=3136 m=3136 i=1"};
         contract = {Contract::elementwise, 0};
     }
     Func x = input("x"), index = input("index"), fill = input("fill"), y = output("y");
+    Expr within = derived("within", "all_within");
     Var i{"i"}, m{"m"}, o{"o"};
 
     void algorithm() override {
         const Expr at = index(m);
-        y(i, m, o) = select(at >= 0 && at < size("n"), x(i, clamp(at, 0, size("n") - 1), o), fill());
+        y(i, m, o) = select(within != 0 || (at >= 0 && at < size("n")), x(i, clamp(at, 0, size("n") - 1), o), fill());
     }
     void schedule(const Cpu &cpu) override {
         Func last = store();
         Var vec("vec"), lane("lane"), row("row"), task("task");
-        const Expr rows = max(1, task_elements / max(1, size("i")));
-        if (variant == "runs") last.split(var(0), vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane).fuse(var(1), var(2), row);
-        else
-            last.reorder(var(1), var(0), var(2))
-                .split(var(1), vec, lane, cpu.lanes, Tail::GuardWithIf)
-                .vectorize(lane)
-                .reorder(lane, var(0), vec, var(2))
-                .fuse(vec, var(2), row);
-        last.split(row, task, row, variant == "runs" ? rows : max(1, rows / cpu.lanes), Tail::GuardWithIf).parallel(task);
+        if (variant == "runs") {
+            last.split(var(0), vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane).fuse(var(1), var(2), row);
+            last.split(row, task, row, max(1, task_elements / max(1, size("i"))), Tail::GuardWithIf).parallel(task);
+            return;
+        }
+        one_by_one(last, memory[0], var(0), var(1), var(2), within != 0);
     }
     void reference(Problem &p) const override {
         for (int64_t a = 0; a < p["o"]; a++)
@@ -102,11 +116,40 @@ struct GatherDx : Op {
     }
 };
 
+// y[o,m,i] = x[o,index[o,m,i],i]; with `some_negative`, those count from the end. Callers see to it that all are within x.
+struct GatherElements : Op {
+    GatherElements() : Op("gather_elements_kernel", "x[o,n,i] index:i32[o,m,i] -> y[o,m,i]") {
+        internal = moves = true;
+        flag("some_negative", false);
+        let("index_end", "n");
+        conditions = {"n>0"};
+        dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
+        samples = {"o=1 n=1 m=1 i=1", "o=2 n=3 m=5 i=7", "o=3 n=17 m=31 i=1 some_negative=1", "o=1 n=5 m=33 i=65", "o=1 n=1000 m=40009 i=1"};
+        bench = {"o=4096 n=1024 m=1024 i=1", "o=1 n=1024 m=1024 i=4096"};
+        contract = {Contract::elementwise, 0};
+    }
+    Func x = input("x"), index = input("index"), y = output("y");
+    Expr negative = derived("negative", "some_negative");
+    Var i{"i"}, m{"m"}, o{"o"};
+
+    void algorithm() override {
+        const Expr at = index(i, m, o);
+        y(i, m, o) = x(i, clamp(select(negative != 0 && at < 0, at + size("n"), at), 0, size("n") - 1), o);
+    }
+    void schedule(const Cpu &) override { one_by_one(store(), memory[0], var(0), var(1), var(2), negative == 0); }
+    void reference(Problem &p) const override {
+        for (int64_t a = 0; a < p["o"]; a++)
+            for (int64_t b = 0; b < p["m"]; b++)
+                for (int64_t c = 0; c < p["i"]; c++) p("y")(a, b, c) = p("x")(a, (int64_t)p("index")(a, b, c), c);
+    }
+};
+
 }  // namespace
 
 HALYARD_OPS {
     ops.add<Gather>();
     ops.add<GatherDx>();
+    ops.add<GatherElements>();
 }
 
 }  // namespace halyard

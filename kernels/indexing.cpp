@@ -144,10 +144,14 @@ struct Pad : Composite {
         : Composite("pad", "x[*] -> y[*]",
                     "y = x with padding[0] elements before and padding[1] after along the last axis, padding[2], [3] along the one before it, ...") {
         at_call("padding", AttrKind::ints, "");
-        attrs.push_back({"mode", AttrKind::choice, "constant", {"constant", "reflect", "replicate", "circular"}, {}, true});
+        attrs.push_back({"mode", AttrKind::choice, "constant", {"constant", "reflect", "replicate", "circular", "symmetric"}, {}, true});
         at_call("value", AttrKind::real, "0");
-        samples = {"d0=2 d1=3 d2=5 padding=1,2", "d0=2 d1=3 d2=5 padding=2,4,1,0 mode=reflect", "d0=2 d1=3 d2=5 padding=0,3,2,1 mode=replicate",
-                   "d0=2 d1=3 d2=5 padding=5,1 mode=circular", "d0=2 d1=3 d2=5 padding=1,0,0,2,1,1 value=1"};
+        samples = {"d0=2 d1=3 d2=5 padding=1,2",
+                   "d0=2 d1=3 d2=5 padding=2,4,1,0 mode=reflect",
+                   "d0=2 d1=3 d2=5 padding=0,3,2,1 mode=replicate",
+                   "d0=2 d1=3 d2=5 padding=5,1 mode=circular",
+                   "d0=2 d1=3 d2=5 padding=5,2,1,3 mode=symmetric",
+                   "d0=2 d1=3 d2=5 padding=1,0,0,2,1,1 value=1"};
     }
     void reference(Problem &p) const override {
         const Array x = p("x");
@@ -165,7 +169,8 @@ struct Pad : Composite {
                 const int k = rank - 1 - d;
                 const int64_t n = x.shape[d], i = index[d] - (2 * k < padding.rank() ? padding[2 * k] : 0);
                 const int64_t mirrored = i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
-                const int64_t from[] = {i, mirrored, std::clamp<int64_t>(i, 0, n - 1), (i % n + n) % n};
+                const int64_t repeated = i < 0 ? -1 - i : i >= n ? 2 * n - 1 - i : i;
+                const int64_t from[] = {i, mirrored, std::clamp<int64_t>(i, 0, n - 1), (i % n + n) % n, repeated};
                 const int64_t place = from[p["mode"]];
                 inside &= place >= 0 && place < n;
                 at = at * n + place;

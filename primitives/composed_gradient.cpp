@@ -3,6 +3,8 @@
 #include "primitives/adjoint.h"
 #include "primitives/composite.h"
 #include "primitives/sorting.h"
+#include "primitives/resize.h"
+#include "primitives/scatter.h"
 
 namespace halyard {
 namespace {
@@ -95,13 +97,18 @@ const ComposedGradient *composed_gradient(const std::string &op, const std::stri
         {"add", "b", {"dy"}, pass},
         {"addcdiv", "x", {"dy"}, pass},
         {"addcmul", "x", {"dy"}, pass},
+        {"band_kernel", "x", {"dy"}, again},
         {"cast", "x", {"dy"}, pass},
         {"copy", "x", {"dy"}, pass},
         {"cummax", "x", {"x", "index", "dy"}, running_in_x},
         {"cummin", "x", {"x", "index", "dy"}, running_in_x},
         {"cumsum", "x", {"dy"}, cumsum_in_x},
+        {"gather_elements_kernel", "x", {"x", "index", "dy"}, gather_elements_in_x},
         {"matmul", "a", {"b", "dc"}, matmul_in_a},
         {"matmul", "b", {"a", "dc"}, matmul_in_b},
+        {"resize_kernel", "x", {"x", "row", "row_weight", "column", "column_weight", "dy"}, resize_in_x},
+        {"scatter_kernel", "x", {"x", "index", "updates", "y", "dy"}, scatter_in_x},
+        {"scatter_kernel", "updates", {"x", "index", "updates", "y", "dy"}, scatter_in_updates},
         {"sub", "a", {"dy"}, pass},
         {"floor_mod", "a", {"dy"}, pass},
         // constant between steps

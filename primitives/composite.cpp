@@ -5,11 +5,16 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "primitives/creation.h"
 #include "primitives/indexing.h"
 #include "primitives/random_ops.h"
+#include "primitives/resize.h"
+#include "primitives/scatter.h"
 #include "primitives/sorting.h"
 #include "primitives/statistics.h"
 #include "primitives/updates.h"
+#include "primitives/views.h"
+#include "primitives/windows.h"
 
 namespace halyard {
 namespace {
@@ -32,8 +37,8 @@ const Ints &per_axis(const Attrs &a, const char *name, const Tensor &x) {
 
 Result reshape(Tensors in, const Attrs &a) { return {reshaped(in[0], Shape(ints(a, "shape")))}; }
 
-Result transpose(Tensors in, const Attrs &a) {
-    const Ints &p = ints(a, "perm");
+Result transpose(Tensors in, const Attrs &a) {  // and permute
+    const Ints &p = a.ints(0);
     return {transposed(in[0], std::vector<int>(p.begin(), p.end()))};
 }
 
@@ -74,12 +79,12 @@ Result squeeze(Tensors in, const Attrs &a) {
     return {reshaped(x, s)};
 }
 
-Result broadcast_to(Tensors in, const Attrs &a) {
-    Shape s(ints(a, "shape"));
+Result broadcast_to(Tensors in, const Attrs &a) {  // and expand
+    Shape s(a.ints(0));
     const int lead = s.rank() - in[0].rank();
     for (int d = 0; d < s.rank(); d++) {  // -1 keeps the extent
         if (s[d] != -1) continue;
-        if (d < lead) throw ShapeError("broadcast_to", "dimension " + std::to_string(d) + " is -1, but x" + in[0].shape().text() + " has no extent there");
+        if (d < lead) throw ShapeError(a.op().name, "dimension " + std::to_string(d) + " is -1, but x" + in[0].shape().text() + " has no extent there");
         s[d] = in[0].shape()[d - lead];
     }
     return {broadcast_view(in[0], s)};
@@ -143,10 +148,12 @@ Composition composition_of(const std::string &op) {
         {"reshape", reshape},   {"transpose", transpose},       {"flatten", flatten},     {"expand_dims", expand_dims},
         {"squeeze", squeeze},   {"broadcast_to", broadcast_to}, {"slice", slice},         {"strided_slice", strided_slice},
         {"bias_add", bias_add}, {"zeros_like", zeros_like},     {"ones_like", ones_like}, {"fill", fill},
+        {"permute", transpose}, {"expand", broadcast_to},
     };
     const auto it = all.find(op);
     if (it != all.end()) return it->second;
-    for (const auto &family : {indexing_composition, random_composition, sorting_composition, statistics_composition, update_composition})
+    for (const auto &family : {creation_composition, indexing_composition, random_composition, resize_composition, scatter_composition, sorting_composition,
+                               statistics_composition, update_composition, views_composition, windows_composition})
         if (const Composition found = family(op)) return found;
     return nullptr;
 }

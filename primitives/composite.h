@@ -5,6 +5,7 @@
 namespace halyard {
 
 Tensor alias_of(const Tensor &x);                      // the same elements under an identity of their own
+Tensor dense(const Tensor &x);                          // a copy in row-major order
 Tensor reshaped(const Tensor &x, const Shape &shape);  // one -1; copies where no strides can say it
 Tensor transposed(const Tensor &x, const std::vector<int> &permutation);
 Tensor broadcast_view(const Tensor &x, const Shape &shape);  // extents of 1, and leading ones, are repeated
@@ -15,6 +16,14 @@ struct Window {
 };
 Tensor window_of(const Tensor &x, const Window &w);
 Tensor embedded(const Tensor &y, const Shape &shape, const Window &w);  // its adjoint: zeros of `shape` with y in the window
+
+// Elements x[..., i, ..., i + offset, ...] of dimensions a and b, which go last as one.
+struct Diagonal {
+    int64_t offset;  // below 0: from row -offset on
+    int a, b;        // different dimensions
+};
+Tensor diagonal_of(const Tensor &x, const Diagonal &d);
+Tensor on_diagonal(const Tensor &y, const Shape &shape, const Diagonal &d);  // its adjoint: zeros of `shape` with y on the diagonal
 
 // The adjoint of broadcasting to x's shape: sums over the dimensions that `shape` lacks or has as 1. Throws GradError
 // naming `op` when `shape` doesn't broadcast to x's.

@@ -1,17 +1,13 @@
 // Views that differentiate. The adjoint of a view is a view of the gradient, or an embedding into zeros, or a sum; each is
 // built from functions of this file again, so gradients of gradients need nothing more.
 #include "primitives/composite.h"
-#include "primitives/tape.h"
+
+#include <algorithm>
+
+#include "primitives/recorded.h"
 
 namespace halyard {
 namespace {
-
-// Remembers y = view of x; `back` maps dy to dx.
-template<class Back> Tensor recorded(const Tensor &x, Tensor y, Back back) {
-    if (Tape *tape = Tape::current(); tape && is_float(x.dtype()))
-        tape->record({x}, {y}, [back = std::move(back)](std::span<const Tensor> dy) { return std::vector<Tensor>{back(dy[0])}; });
-    return y;
-}
 
 Tensor window(const Tensor &x, const Window &w) {
     Shape shape = x.shape(), strides = x.strides();
@@ -24,15 +20,31 @@ Tensor window(const Tensor &x, const Window &w) {
     return x.with_view(shape, strides, shape.elements() ? offset : 0);
 }
 
+Tensor diagonal(const Tensor &x, const Diagonal &d) {
+    const int64_t offset = std::clamp<int64_t>(d.offset, -INT32_MAX, INT32_MAX);  // no extent is larger
+    const int64_t down = std::max<int64_t>(0, -offset), right = std::max<int64_t>(0, offset);
+    const int64_t n = std::max<int64_t>(0, std::min(x.shape()[d.a] - down, x.shape()[d.b] - right));
+    Shape shape, strides;
+    for (int k = 0; k < x.rank(); k++)
+        if (k != d.a && k != d.b) shape.push_back(x.shape()[k]), strides.push_back(x.strides()[k]);
+    shape.push_back(n);
+    strides.push_back(x.strides()[d.a] + x.strides()[d.b]);
+    return x.with_view(shape, strides, shape.elements() ? down * x.strides()[d.a] + right * x.strides()[d.b] : 0);
+}
+
 }  // namespace
 
 Tensor alias_of(const Tensor &x) {
     return recorded(x, x.with_view(x.shape(), x.strides(), 0), [](const Tensor &dy) { return dy; });
 }
 
+Tensor dense(const Tensor &x) {
+    return recorded(x, x.copy(), [](const Tensor &dy) { return dy; });
+}
+
 Tensor reshaped(const Tensor &x, const Shape &shape) {
     const bool viewable = x.dense() || x.can_reshape(shape);
-    if (!viewable) return reshaped(run1("copy", {x}), shape);
+    if (!viewable) return reshaped(dense(x), shape);
     return recorded(x, x.reshape(shape), [from = x.shape()](const Tensor &dy) { return reshaped(dy, from); });
 }
 
@@ -55,6 +67,16 @@ Tensor embedded(const Tensor &y, const Shape &shape, const Window &w) {
     Tensor x = Tensor::zeros(shape, y.dtype());
     window(x, w).assign(y);
     return recorded(y, std::move(x), [w](const Tensor &dx) { return window_of(dx, w); });
+}
+
+Tensor diagonal_of(const Tensor &x, const Diagonal &d) {
+    return recorded(x, diagonal(x, d), [from = x.shape(), d](const Tensor &dy) { return on_diagonal(dy, from, d); });
+}
+
+Tensor on_diagonal(const Tensor &y, const Shape &shape, const Diagonal &d) {
+    Tensor x = Tensor::zeros(shape, y.dtype());
+    diagonal(x, d).assign(y);
+    return recorded(y, std::move(x), [d](const Tensor &dx) { return diagonal_of(dx, d); });
 }
 
 Tensor sum_to(const Tensor &x, const Shape &shape, const char *op) {

@@ -1,5 +1,7 @@
 #include "primitives/concat.h"
 
+#include <algorithm>
+
 #include "primitives/composite.h"
 #include "primitives/tape.h"
 
@@ -35,10 +37,16 @@ Tensor F::concat(const std::vector<Tensor> &x, int axis) {
         shape[a] += x[k].shape()[a];
     }
     Tensor y = Tensor::empty(shape, first.dtype());
-    int64_t from = 0;
-    for (const Tensor &t : x) {
-        y.slice(a, from, from + t.shape()[a]).assign(t);
-        from += t.shape()[a];
+    // Some rows of all tensors, then the next rows: y is written from its first to its last element.
+    constexpr int64_t elements_each = 1 << 18;
+    const int64_t rows = a == 0 ? 1 : shape[0], each = a == 0 ? 1 : std::max<int64_t>(1, elements_each / std::max<int64_t>(1, shape.elements() / std::max<int64_t>(1, rows)));
+    for (int64_t row = 0; row < rows; row += each) {
+        const auto some = [&](const Tensor &t) { return a == 0 ? t : t.slice(0, row, std::min(row + each, rows)); };
+        int64_t from = 0;
+        for (const Tensor &t : x) {
+            some(y).slice(a, from, from + t.shape()[a]).assign(some(t));
+            from += t.shape()[a];
+        }
     }
     if (Tape *tape = Tape::current()) {
         std::vector<int64_t> extents;
@@ -80,6 +88,44 @@ std::vector<Tensor> F::split(const Tensor &x, int axis, int output_num) {
     std::vector<Tensor> parts;
     for (int k = 0; k < output_num; k++) parts.push_back(window_of(x, part(x.shape(), a, k * n, (k + 1) * n)));
     return parts;
+}
+
+std::vector<Tensor> F::unstack(const Tensor &x, int axis) {
+    const int a = normal_axis("unstack", axis, x.rank());
+    Shape row = x.shape();
+    row.erase(a);
+    std::vector<Tensor> rows;
+    for (int64_t k = 0; k < x.shape()[a]; k++) rows.push_back(reshaped(window_of(x, part(x.shape(), a, k, k + 1)), row));
+    return rows;
+}
+
+std::vector<Tensor> F::broadcast_tensors(const std::vector<Tensor> &x) {
+    Shape shape;
+    for (const Tensor &t : x) shape = broadcast("broadcast_tensors", shape, t.shape());
+    std::vector<Tensor> views;
+    for (const Tensor &t : x) views.push_back(broadcast_view(t, shape));
+    return views;
+}
+
+std::vector<Tensor> F::meshgrid(const std::vector<Tensor> &x, const std::string &indexing) {
+    if (indexing != "xy" && indexing != "ij") throw AttrError("meshgrid", "indexing is '" + indexing + "', expected xy or ij");
+    if (x.empty() || x.size() > (size_t)max_rank)
+        throw ShapeError("meshgrid", "takes 1 to " + std::to_string(max_rank) + " tensors, got " + std::to_string(x.size()));
+    const bool swapped = indexing == "xy" && x.size() > 1;
+    const auto dimension = [&](size_t k) { return swapped && k < 2 ? 1 - (int)k : (int)k; };
+    Shape all, ones;
+    for (size_t k = 0; k < x.size(); k++) all.push_back(1), ones.push_back(1);
+    for (size_t k = 0; k < x.size(); k++) {
+        if (x[k].rank() > 1) throw ShapeError("meshgrid", "x" + std::to_string(k) + " has rank " + std::to_string(x[k].rank()) + ", expected 1");
+        all[dimension(k)] = x[k].elements();
+    }
+    std::vector<Tensor> grids;
+    for (size_t k = 0; k < x.size(); k++) {
+        Shape line = ones;
+        line[dimension(k)] = x[k].elements();
+        grids.push_back(broadcast_view(reshaped(x[k], line), all));
+    }
+    return grids;
 }
 
 }  // namespace halyard

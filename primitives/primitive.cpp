@@ -50,7 +50,7 @@ std::vector<Tensor> Primitive::run(std::span<const Tensor> in) const {
             return compose(in, attrs_);
         } catch (const ShapeError &e) {  // what Shape and Tensor refuse is told as this op's
             const std::string what = e.what();
-            for (const char *inner : {"[shape] ", "[tensor] ", "[expand] "})
+            for (const char *inner : {"[shape] ", "[tensor] ", "[expand] ", "[transpose] "})
                 if (what.starts_with(inner)) throw ShapeError(op_->record.name, what.substr(std::strlen(inner)));
             throw;
         }

@@ -5,6 +5,7 @@
 
 #include "registry/convert.h"
 #include "registry/parallel.h"
+#include "registry/transpose.h"
 
 namespace halyard {
 namespace {
@@ -45,14 +46,16 @@ Loops loops_of(const TensorImpl &to, const TensorImpl &from) {
 }
 
 template<class To, class From> void copy_rows(To *to, const From *from, const Dim &row, const Dim &col) {
-    constexpr int64_t tile = 16;
     if (col.to == 1 && col.from == 1) {
         for (int64_t i = 0; i < row.extent; i++, to += row.to, from += row.from) {
             if constexpr (std::is_same_v<To, From>) std::memcpy(to, from, (size_t)col.extent * sizeof(To));
             else
                 for (int64_t j = 0; j < col.extent; j++) to[j] = convert<To>(from[j]);
         }
+    } else if (std::is_same_v<To, From> && col.to == 1 && row.from == 1) {
+        transpose_elements(to, from, row.extent, col.extent, row.to, col.from, sizeof(To));
     } else if (row.from == 1 && row.extent > 1) {
+        constexpr int64_t tile = 16;
         for (int64_t i0 = 0; i0 < row.extent; i0 += tile)
             for (int64_t j0 = 0; j0 < col.extent; j0 += tile)
                 for (int64_t i = i0; i < std::min(i0 + tile, row.extent); i++)

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "primitives/concat.h"
 #include "primitives/ops.h"
 #include "tests/primitives/gradient_check.h"
 #include "tests/registry/expect_error.h"
@@ -39,6 +40,130 @@ TEST(Indexing, Gradients) {
     check([](const Tensor &t) { return F::roll(F::flip(t, {0, 1}), {1}, {1}); });
     check([](const Tensor &t) { return F::repeat_interleave(t, 2, -1); });
     check([](const Tensor &t) { return F::embedding(places({1, 1, 0}), t); });
+}
+
+TEST(Indexing, GathersAndScattersRefuse) {
+    const Tensor x = Tensor::ones({2, 3}), wide = Tensor::from<int32_t>({0, 1, 0, 1, 0, 1, 0, 1}, {2, 4});
+    expect_error<ShapeError>("[gather_elements] index 1 is 2, expected -2 to 1", [&] { F::gather_elements(x, Tensor::from<int32_t>({0, 2}, {1, 2}), 0); });
+    expect_error<ShapeError>("[gather_elements] index dimension 1 is 4, expected at most 3 from x[2,3]", [&] { F::gather_elements(x, wide, 0); });
+    expect_error<ShapeError>("[gather_elements] index has rank 1, expected 2 as x", [&] { F::gather_elements(x, places({0}), 0); });
+    expect_error<ShapeError>("[gather_nd] indices' last dimension is 3, expected 1 to 2 for x[2,3]", [&] { F::gather_nd(x, places({0, 0, 0})); });
+    expect_error<ShapeError>("[gather_nd] index 1 is -4, expected -3 to 2", [&] { F::gather_nd(x, places({1, -4})); });
+    expect_error<ShapeError>("[tensor_scatter_add] updates have shape [2], expected [1,3]",
+                             [&] { F::tensor_scatter_add(x, places({0}).reshape({1, 1}), Tensor::ones({2})); });
+    expect_error<DTypeError>("[scatter] updates are f64, expected f32 like x",
+                             [&] { F::scatter(x, wide.slice(1, 0, 3), Tensor::ones({2, 3}, DType::f64), 0); });
+    expect_error<DTypeError>("[gather] indices are f32, expected i32 or i64", [&] { F::gather(x, Tensor::ones({1}), 0); });
+    expect_error<ShapeError>("[unsorted_segment_sum] segment id 1 is 2, expected less than num_segments 2",
+                             [&] { F::unsorted_segment_sum(x, places({0, 2}), 2); });
+    expect_error<GradError>("[scatter] has no gradient for reduction mul", [&] {
+        Tape tape;
+        tape.watch(x);
+        tape.gradient(F::tensor_scatter_mul(x, places({0}).reshape({1, 1}), Tensor::ones({1, 3})), {x});
+    });
+}
+
+TEST(Indexing, OneHotAlongAnyAxis) {
+    const Tensor at = Tensor::from<int32_t>({0, 2, 1, 3, 2, -1}, {2, 3}), on = Tensor::scalar(1), off = Tensor::scalar(0);
+    const Tensor last = F::one_hot(at, on, off, 3, -1);
+    EXPECT_EQ(last.to_vector<float>(), (Floats{1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}));
+    for (const int axis : {0, 1, -3}) {
+        const Tensor y = F::one_hot(at, on, off, 3, axis);
+        EXPECT_EQ(F::movedim(y, {axis}, {-1}).to_vector<float>(), last.to_vector<float>()) << axis;
+    }
+}
+
+// Several numbers to an index, i64 indices, negative ones; the last of several updates stays.
+TEST(Indexing, PlacesOfSeveralNumbers) {
+    const Tensor x = Tensor::from(Floats{0, 1, 2, 3, 4, 5}, {2, 3}), at = Tensor::from<int64_t>({1, 2, 0, -3, 1, -1}, {3, 2});
+    EXPECT_EQ(F::gather_nd(x, at).to_vector<float>(), (Floats{5, 0, 5}));
+    const Tensor updates = Tensor::from<float>({10, 20, 30});
+    EXPECT_EQ(F::tensor_scatter_update(x, at, updates).to_vector<float>(), (Floats{20, 1, 2, 3, 4, 30}));
+    EXPECT_EQ(F::tensor_scatter_add(x, at, updates).to_vector<float>(), (Floats{20, 1, 2, 3, 4, 45}));
+    EXPECT_EQ(F::scatter_nd(at, updates, {2, 3}).to_vector<float>(), (Floats{20, 0, 0, 0, 0, 40}));
+    EXPECT_EQ(F::unsorted_segment_sum(x, places({-1, 1}), 3).to_vector<float>(), (Floats{0, 0, 0, 3, 4, 5, 0, 0, 0}));
+    EXPECT_EQ(F::gather_elements(x, Tensor::from<int64_t>({-1, 0}, {2, 1}), 1).to_vector<float>(), (Floats{2, 3}));
+}
+
+TEST(Indexing, ScatterGradients) {
+    const Tensor x = numbers({3, 4}), u = numbers({2, 4}, 7), rows = Tensor::from<int32_t>({2, 0}, {2, 1});
+    const Tensor index = Tensor::from<int32_t>({0, 2, 1, 1, 2, 2, 1, 0}, {2, 4});
+    const Tensor smaller = Tensor::from<int32_t>({3, 0, 3, 3}, {2, 2});
+    gradient_check([&](const std::vector<Tensor> &in) { return F::gather_elements(in[0], index, 0); }, {x});
+    gradient_check([&](const std::vector<Tensor> &in) { return F::gather_elements(in[0], smaller, -1); }, {x});
+    gradient_check([&](const std::vector<Tensor> &in) { return F::gather_nd(in[0], rows); }, {x});
+    for (const char *reduction : {"none", "add", "max", "min"})
+        gradient_check([&](const std::vector<Tensor> &in) { return F::tensor_scatter_elements(in[0], index, in[1], 0, reduction); }, {x, u});
+    gradient_check([&](const std::vector<Tensor> &in) { return F::tensor_scatter_sub(in[0], rows, in[1]); }, {x, u});
+    gradient_check([&](const std::vector<Tensor> &in) { return F::index_add(in[0], places({1, 1, 0, 2, 2}), in[1], 1); }, {x, numbers({3, 5}, 3)});
+    gradient_check([&](const std::vector<Tensor> &in) { return F::unsorted_segment_sum(in[0], places({1, 0, 1}), 2); }, {x});
+}
+
+TEST(Views, Gradients) {
+    const Tensor x = numbers({2, 4, 4, 6}), square = numbers({3, 5});
+    auto check = [&](const Tensor &t, auto f) { gradient_check([&](const std::vector<Tensor> &in) { return f(in[0]); }, {t}); };
+    check(x, [](const Tensor &t) { return F::space_to_depth(t, 2); });
+    check(x, [](const Tensor &t) { return F::depth_to_space(t, 2); });
+    check(x, [](const Tensor &t) { return F::pixel_shuffle(t, 2); });
+    check(x, [](const Tensor &t) { return F::pixel_unshuffle(t, 2); });
+    check(x, [](const Tensor &t) { return F::rot90(F::contiguous(F::movedim(t, {0, 1}, {-1, 0})), 3, {0, 2}); });
+    check(x, [](const Tensor &t) { return F::swapaxes(F::permute(t, {3, 2, 1, 0}), 0, 2); });
+    check(square, [](const Tensor &t) { return F::diagonal(t, 1); });
+    check(square, [](const Tensor &t) { return F::diag(F::diag(t, -1), 2); });
+    check(square, [](const Tensor &t) { return F::trace(t); });
+    check(square, [](const Tensor &t) { return F::add(F::tril(t), F::triu(t, 2)); });
+    check(numbers({2, 1}), [](const Tensor &t) { return F::expand(t, {3, -1, 4}); });
+    check(square, [](const Tensor &t) { return F::pad(t, {2, 1, 3, 3}, "symmetric"); });
+    check(square, [](const Tensor &t) { return F::mul(F::unstack(t, 1)[3], F::unstack(F::broadcast_tensors({t, F::unbind(t)[0]})[1], 1)[0]); });
+}
+
+TEST(Views, Refuse) {
+    const Tensor x = Tensor::ones({1, 6, 4, 5});
+    expect_error<ShapeError>("[space_to_depth] x.w is 5, expected a multiple of 2", [&] { F::space_to_depth(x, 2); });
+    expect_error<ShapeError>("[pixel_shuffle] x.c is 6, expected a multiple of 4", [&] { F::pixel_shuffle(x, 2); });
+    expect_error<AttrError>("[depth_to_space] block_size is 0, expected 1 to 32767", [&] { F::depth_to_space(x, 0); });
+    expect_error<AttrError>("[movedim] source -4 is given twice", [&] { F::movedim(x, {0, -4}, {1, 2}); });
+    expect_error<ShapeError>("[permute] permutation has 2 axes, expected 4", [&] { F::permute(x, {0, 1}); });
+    expect_error<AttrError>("[diagonal] dim1 and dim2 are both dimension 1", [&] { F::diagonal(x, 0, 1, -3); });
+    expect_error<AttrError>("[arange] step is 0, expected another number", [&] { F::arange(0, 1, 0); });
+    expect_error<AttrError>("[eye] n is -1, expected 0 or more", [&] { F::eye(-1); });
+    expect_error<AttrError>("[meshgrid] indexing is 'yx', expected xy or ij", [&] { F::meshgrid({x}, "yx"); });
+    expect_error<ShapeError>("[meshgrid] x0 has rank 4, expected 1", [&] { F::meshgrid({x}); });
+}
+
+TEST(Views, Meshgrid) {
+    const Tensor a = Tensor::from<float>({1, 2}), b = Tensor::from<float>({3, 4, 5});
+    EXPECT_EQ(F::meshgrid({a, b})[0].text(), "[[1, 2], [1, 2], [1, 2]] f32[3,2]");
+    EXPECT_EQ(F::meshgrid({a, b}, "ij")[1].text(), "[[3, 4, 5], [3, 4, 5]] f32[2,3]");
+}
+
+TEST(Windows, GradientsOfEachOther) {
+    const Tensor x = numbers({1, 2, 5, 4}), columns = numbers({1, 12, 4}, 5);
+    gradient_check([](const std::vector<Tensor> &in) { return F::unfold(in[0], {3, 2}, {1, 2}, {1, 0}, {2, 1}); }, {x});
+    gradient_check([](const std::vector<Tensor> &in) { return F::fold(in[0], {5, 4}, {3, 2}, {1, 2}, {0, 1}, {2, 2}); }, {columns.slice(2, 0, 4)});
+    expect_error<ShapeError>("[fold] x.l is 4, expected 6 windows", [&] { F::fold(columns, {5, 4}, {3, 2}, {1, 1}, {0, 0}, {2, 1}); });
+    expect_error<ShapeError>("[unfold] h is 5, 5 with padding, expected at least the windows' 7", [&] { F::unfold(x, {4, 1}, {2, 1}); });
+}
+
+TEST(Resize, Gradients) {
+    const Tensor x = numbers({1, 2, 4, 5});
+    for (const char *mode : {"nearest", "nearest_exact", "bilinear", "bicubic"})
+        for (const Ints &size : {Ints{7, 9}, Ints{3, 2}})
+            gradient_check([&](const std::vector<Tensor> &in) { return F::interpolate(in[0], size, 0, mode); }, {x});
+    gradient_check([](const std::vector<Tensor> &in) { return F::resize_bilinear(in[0], {6, 3}, true); }, {x});
+    expect_error<AttrError>("[interpolate] expected either size or scale_factor", [&] { F::interpolate(x); });
+    expect_error<AttrError>("[interpolate] align_corners is for linear, bilinear and bicubic", [&] { F::interpolate(x, {2, 2}, 0, "nearest", true); });
+    expect_error<ShapeError>("[resize_bilinear] x has rank 3, expected 4 (n,c,h,w)", [&] { F::resize_bilinear(x.reshape({2, 4, 5}), {2, 2}); });
+}
+
+// A pixel that isn't a number stays in the outputs made of it; one that counts nothing doesn't matter.
+TEST(Resize, KeepsSpecialValuesWhereTheyAre) {
+    const Tensor x = Tensor::from(Floats{1, NAN, INFINITY, 4}, {1, 1, 1, 4});
+    const Floats same = F::interpolate(x, {1, 4}, 0, "bicubic").to_vector<float>();
+    EXPECT_EQ(same[0], 1);
+    EXPECT_TRUE(std::isnan(same[1]));
+    EXPECT_EQ(same[2], INFINITY);
+    EXPECT_EQ(same[3], 4);
 }
 
 TEST(Scan, Gradients) {

@@ -236,6 +236,27 @@ TEST(Tensors, LargeCopiesAreRightForAnyNumberOfThreads) {
     set_threads(0);
 }
 
+// Every size of element, tiles that fit and that don't, few rows and few columns, dense and with gaps; each instruction set this
+// machine has, as HALYARD_ISA chooses it for the whole program.
+TEST(Tensors, TransposedCopiesMoveEveryElement) {
+    const int64_t extents[] = {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 64, 300};
+    for (DType t : {DType::u8, DType::f16, DType::i32, DType::f64})
+        for (int64_t rows : extents)
+            for (int64_t columns : extents)
+                for (int64_t gap : {0, 3}) {
+                    const Tensor from = Tensor::empty({columns, rows + gap}, DType::i32);
+                    for (int64_t e = 0; e < from.elements(); e++) from.data<int32_t>()[e] = (int32_t)(e * 37 % 251);
+                    const Tensor whole = Tensor::zeros({rows, columns + gap}, t);
+                    whole.slice(1, 0, columns).assign(from.to(t).slice(1, 0, rows).transpose({1, 0}));
+                    const std::vector<double> got = whole.to_vector<double>();
+                    int64_t wrong = 0;
+                    for (int64_t i = 0; i < rows; i++)
+                        for (int64_t j = 0; j < columns + gap; j++)
+                            wrong += got[(size_t)(i * (columns + gap) + j)] != (j < columns ? (double)((j * (rows + gap) + i) * 37 % 251) : 0);
+                    ASSERT_EQ(wrong, 0) << name_of(t) << " " << rows << " x " << columns << " gap " << gap;
+                }
+}
+
 TEST(Tensors, AssignIntoViewsAndItself) {
     const Tensor t = Tensor::zeros({3, 4});
     t.slice(1, 1, 3).assign(counting({3, 2}));

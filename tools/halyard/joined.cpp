@@ -20,6 +20,10 @@ const AttrSpec axis{"axis", AttrKind::integer, "0", {}, {}, false};
 
 const std::vector<JoinedOp> &joined_ops() {
     static const std::vector<JoinedOp> all = {
+        {record("broadcast_tensors", "x[*] ... -> y[*] ...", "every x as large as all of them broadcast to", {}),
+         [](std::span<const Tensor> in, const Attrs &) {
+             return F::broadcast_tensors({in.begin(), in.end()});
+         }},
         {record("clip_by_global_norm", "x[*] ... -> y[*] ...", "y_k = x_k clip_norm / max(N, clip_norm), N the 2-norm of all elements of all tensors",
                 {{"clip_norm", AttrKind::real, "1", {}, {}, false}}, {"f32", "f16", "bf16", "f64"}),
          [](std::span<const Tensor> in, const Attrs &a) {
@@ -29,6 +33,11 @@ const std::vector<JoinedOp> &joined_ops() {
          [](std::span<const Tensor> in, const Attrs &a) {
              return std::vector{F::concat({in.begin(), in.end()}, (int)a.integer(0))};
          }},
+        {record("meshgrid", "x[n] ... -> y[*] ...", "y k varies with x k along dimension k alone; xy exchanges the first two dimensions",
+                {{"indexing", AttrKind::choice, "xy", {"xy", "ij"}, {}, false}}),
+         [](std::span<const Tensor> in, const Attrs &a) {
+             return F::meshgrid({in.begin(), in.end()}, a.integer(0) ? "ij" : "xy");
+         }},
         {record("split", "x[*] -> y[*] ...", "output_num equal parts of x along `axis`", {axis, {"output_num", AttrKind::integer, "1", {}, {}, false}}),
          [](std::span<const Tensor> in, const Attrs &a) {
              if (in.size() != 1) throw ShapeError("split", "got " + std::to_string(in.size()) + " inputs, expected 1");
@@ -37,6 +46,11 @@ const std::vector<JoinedOp> &joined_ops() {
         {record("stack", "x[*] ... -> y[*]", "tensors of one shape joined along a new `axis`", {axis}),
          [](std::span<const Tensor> in, const Attrs &a) {
              return std::vector{F::stack({in.begin(), in.end()}, (int)a.integer(0))};
+         }},
+        {record("unstack", "x[*] -> y[*] ...", "the tensors that stack would join to x along `axis`", {axis}),
+         [](std::span<const Tensor> in, const Attrs &a) {
+             if (in.size() != 1) throw ShapeError("unstack", "got " + std::to_string(in.size()) + " inputs, expected 1");
+             return F::unstack(in[0], (int)a.integer(0));
          }},
     };
     return all;
