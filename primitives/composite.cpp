@@ -6,7 +6,9 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "primitives/convolutions.h"
 #include "primitives/indexing.h"
+#include "primitives/pools.h"
 #include "primitives/statistics.h"
 
 namespace halyard {
@@ -157,8 +159,9 @@ Composition composition_of(const std::string &op) {
     };
     const auto it = all.find(op);
     if (it != all.end()) return it->second;
-    const Composition indexing = indexing_composition(op);
-    return indexing ? indexing : statistics_composition(op);
+    for (const auto list : {indexing_composition, statistics_composition, convolution_composition, pool_composition})
+        if (const Composition found = list(op)) return found;
+    return nullptr;
 }
 
 }  // namespace halyard
