@@ -1,5 +1,6 @@
 // conv2d: the cross-correlation of feature maps with a bank of filters, NCHW and OIHW.
 #include "kernels/convolution.h"
+#include "kernels/depthwise.h"
 #include "kernels/winograd.h"
 
 namespace halyard {
@@ -10,6 +11,7 @@ struct Conv2d : Convolution {
         doc = "y[o] = sum over c, u, v of weight[o,c,u,v] * x[c], shifted by (u, v) * dilation; stride, padding and groups as in MindSpore";
         alias = "Conv2D";
         const std::string tiled = "u==3 v==3 stride_h==1 stride_w==1 dil_h==1 dil_w==1 group==1 ";
+        const std::string square = " u==3 v==3 dil_h==1 dil_w==1";
         const std::string deep_ones = tiled + "c%lanes==0 o>=32 ow>=4 oh>=4 (n*oh*ow<=1600||ow<8) weight_s1==3 weight_s2==9";
         variants = {{"deep_7", deep_ones + " n*cdiv(ow,2)*cdiv(oh,2)%tiles==0"},
                     {"deep", deep_ones},
@@ -18,6 +20,10 @@ struct Conv2d : Convolution {
                     {"pointwise", pointwise_when("x") + "o>=outs"},
                     {"packed", "group==1 o>=32 ow>=5"},
                     {"narrow", "group==1 o>=16 ow>=5"},
+                    {"depthwise_3", depthwise_when(1) + square},
+                    {"depthwise_3_2", depthwise_when(2) + square},
+                    {"depthwise", depthwise_when(1)},
+                    {"depthwise_2", depthwise_when(2)},
                     {"any", ""}};
     }
     Func in_x = input("x"), weight = input("weight"), out_y = output("y"), padded, filter{"filter"}, run{"run"}, flat{"flat"}, sum{"sum"};
@@ -25,6 +31,7 @@ struct Conv2d : Convolution {
     RDom r;
     Winograd winograd;
     DeepWinograd deep;
+    Depthwise depthwise;
 
     void algorithm() override {
         if (pointwise()) {
@@ -36,6 +43,14 @@ struct Conv2d : Convolution {
             return;
         }
         const Expr last = size("o") - 1;
+        if (by_depth()) {
+            Func image("image"), taps("taps");
+            image(x, y, c, n) = in_x(x, y, clamp(c, 0, last) / max(size("o/group"), 1), n);
+            taps(x, y, c) = weight(x, y, 0, clamp(c, 0, last));
+            depthwise.define(image, taps, depth_stride(), depth_side(), {size("w"), size("v"), dil_w, pad_left}, {size("h"), size("u"), dil_h, pad_top});
+            out_y(x, y, c, n) = depthwise.at(x, y, c, n);
+            return;
+        }
         padded = zero_outside(in_x, size("w"), size("h"), size("c"));
         filter(x, y, c, n) = weight(x, y, c, clamp(n, 0, last));
         if (deep_tiles()) {
@@ -61,6 +76,7 @@ struct Conv2d : Convolution {
             memory[1].dim(1).set_stride(3), memory[1].dim(2).set_stride(9);
             return deep.schedule(cpu, store());
         }
+        if (by_depth()) return depthwise.schedule(cpu, store());
         if (cpu.variant == "winograd") return winograd.schedule(cpu, store());
         if (cpu.variant != "any") return channel_tiles(cpu, padded, filter, sum, r);
         pixel_tiles(cpu, padded, sum, r);

@@ -28,6 +28,13 @@ protected:
     static std::string pointwise_when(const std::string &from) {
         return "u==1 v==1 stride_h==1 stride_w==1 group==1 oh==h ow==w w>=2 h*w>=tile_v*lanes " + from + "_s1==w ";
     }
+    bool by_depth() const { return variant.starts_with("depthwise"); }
+    int depth_stride() const { return variant.ends_with("_2") ? 2 : 1; }
+    int depth_side() const { return variant.starts_with("depthwise_3") ? 3 : 0; }
+    static std::string depthwise_when(int stride) {
+        const std::string s = std::to_string(stride);
+        return "c==group stride_h==" + s + " stride_w==" + s;
+    }
     bool dense() const { return variant != "any"; }  // the other variants take group==1 only
     Expr inside(const Expr &at_x, const Expr &at_y, const Expr &w, const Expr &h) const { return at_x >= 0 && at_x < w && at_y >= 0 && at_y < h; }
     // f with zeros around it, w x h x channels being its own size. A stage of its own: a test inside the sum costs 2.5x.
