@@ -11,7 +11,6 @@ struct Conv2d : Convolution {
         doc = "y[o] = sum over c, u, v of weight[o,c,u,v] * x[c], shifted by (u, v) * dilation; stride, padding and groups as in MindSpore";
         alias = "Conv2D";
         const std::string tiled = "u==3 v==3 stride_h==1 stride_w==1 dil_h==1 dil_w==1 group==1 ";
-        const std::string square = " u==3 v==3 dil_h==1 dil_w==1";
         const std::string deep_ones = tiled + "c%lanes==0 o>=32 ow>=4 oh>=4 (n*oh*ow<=1600||ow<8) weight_s1==3 weight_s2==9";
         variants = {{"deep_7", deep_ones + " n*cdiv(ow,2)*cdiv(oh,2)%tiles==0"},
                     {"deep", deep_ones},
@@ -20,10 +19,10 @@ struct Conv2d : Convolution {
                     {"pointwise", pointwise_when("x") + "o>=outs"},
                     {"packed", "group==1 o>=32 ow>=5"},
                     {"narrow", "group==1 o>=16 ow>=5"},
-                    {"depthwise_3", depthwise_when(1) + square},
-                    {"depthwise_3_2", depthwise_when(2) + square},
-                    {"depthwise", depthwise_when(1)},
-                    {"depthwise_2", depthwise_when(2)},
+                    {"depthwise_3", depthwise_when(1, 3)},
+                    {"depthwise_3_2", depthwise_when(2, 3)},
+                    {"depthwise", depthwise_when(1, 0)},
+                    {"depthwise_2", depthwise_when(2, 0)},
                     {"any", ""}};
     }
     Func in_x = input("x"), weight = input("weight"), out_y = output("y"), padded, filter{"filter"}, run{"run"}, flat{"flat"}, sum{"sum"};
@@ -47,7 +46,8 @@ struct Conv2d : Convolution {
             Func image("image"), taps("taps");
             image(x, y, c, n) = in_x(x, y, clamp(c, 0, last) / max(size("o/group"), 1), n);
             taps(x, y, c) = weight(x, y, 0, clamp(c, 0, last));
-            depthwise.define(image, taps, depth_stride(), depth_side(), {size("w"), size("v"), dil_w, pad_left}, {size("h"), size("u"), dil_h, pad_top});
+            const PaddedMap map("map", image, {size("w"), pad_left}, {size("h"), pad_top});
+            depthwise.define(map, taps, depth_stride(), depth_side(), {size("v"), dil_w}, {size("u"), dil_h});
             out_y(x, y, c, n) = depthwise.at(x, y, c, n);
             return;
         }
