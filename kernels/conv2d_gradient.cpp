@@ -73,7 +73,8 @@ struct Conv2dDx : Convolution {
     void turned_taps() {
         Func taps("taps");
         taps(x, y, c) = weight(size("v") - 1 - x, size("u") - 1 - y, 0, c);
-        const PaddedMap map("map", dy, {size("ow"), (size("v") - 1) * dil_w - pad_left, depth_stride()}, {size("oh"), (size("u") - 1) * dil_h - pad_top, depth_stride()});
+        const PaddedMap map("map", dy, {size("ow"), (size("v") - 1) * dil_w - pad_left, depth_stride()},
+                            {size("oh"), (size("u") - 1) * dil_h - pad_top, depth_stride()});
         depthwise.define(map, taps, 1, depth_side(), {size("v"), dil_w}, {size("u"), dil_h});
         dx(x, y, c, n) = depthwise.at(x, y, c, n);
     }

@@ -24,8 +24,11 @@ std::string joined(const std::vector<std::string> &parts) {
 struct SpatialConvolution : Composite {
     const std::span<const Line> dims;
 
-    SpatialConvolution(const std::string &n, int rank, const std::string &x, const std::string &weight, const std::string &y, const std::string &formula)
-        : Composite(n, "x[" + x + extents(rank, &Line::in) + "] weight[" + weight + extents(rank, &Line::tap) + "] -> y[" + y + extents(rank, &Line::out) + "]",
+    SpatialConvolution(const std::string &n, int rank, const std::string &x, const std::string &weight, const std::string &y, const std::string &formula,
+                       const std::string &more = "")
+        : Composite(n,
+                    "x[" + x + extents(rank, &Line::in) + "] weight[" + weight + extents(rank, &Line::tap) + "]" + more + " -> y[" + y +
+                        extents(rank, &Line::out) + "]",
                     formula),
           dims(last(rank)) {
         per_dimension("stride", "1");
@@ -66,6 +69,19 @@ protected:
         let("pad_" + l.before, "pad_mode==same?same_" + l.in + "/2:" + l.before);
     }
 
+    // Extents of the result, which are smaller than the map's by windows and strides.
+    void shrinking() {
+        for (const Line &l : dims) {
+            pads_by_mode(l, l.in);
+            let("pad_" + l.after, "pad_mode==same?same_" + l.in + "-same_" + l.in + "/2:" + l.after);
+            const std::string whole = "(" + l.in + "+pad_" + l.before + "+pad_" + l.after + ")";
+            let(l.out, "max((" + whole + "-" + window(l) + ")/max(stride_" + l.in + ",1)+1,0)");
+            conditions.push_back(window(l) + "<=" + whole);
+        }
+        conditions.push_back("c%group==0");
+        conditions.push_back("o%group==0");
+    }
+
     // `body(small, large, tap)` for every pair of places, in row-major order over (front, top, left), that a tap joins: `small` is of the
     // map that a stride makes smaller.
     static void each_tap(const Problem &p, std::span<const Line> dims, std::string Line::*small, std::string Line::*large,
@@ -86,34 +102,8 @@ protected:
         for (const Line &l : dims) v *= p[l.*name];
         return v;
     }
-    Shape spatial(const Problem &p, Shape s, std::string Line::*name) const {
-        for (const Line &l : dims) s.push_back(p[l.*name]);
-        return s;
-    }
-};
-
-struct Conv : SpatialConvolution {
-    Conv(const std::string &n, int rank, const std::string &mindspore)
-        : SpatialConvolution(n, rank, "n,c", "o,c/group", "n,o",
-                             "y[o] = sum over c and taps of weight[o,c,tap] * x[c], shifted by tap * dilation; stride, padding and groups as in conv2d") {
-        alias = mindspore;
-        for (const Line &l : dims) {
-            pads_by_mode(l, l.in);
-            let("pad_" + l.after, "pad_mode==same?same_" + l.in + "-same_" + l.in + "/2:" + l.after);
-            const std::string whole = "(" + l.in + "+pad_" + l.before + "+pad_" + l.after + ")";
-            let(l.out, "max((" + whole + "-" + window(l) + ")/max(stride_" + l.in + ",1)+1,0)");
-            conditions.push_back(window(l) + "<=" + whole);
-        }
-        conditions.push_back("c%group==0");
-        conditions.push_back("o%group==0");
-        samples = rank == 1 ? std::vector<std::string>{"n=1 c=1 w=1 o=1 v=1", "n=2 c=3 w=17 o=5 v=3 pad_mode=same",
-                                                       "n=3 c=4 w=31 o=6 v=2 stride=2 pad_mode=pad padding=1,2 dilation=3 group=2"}
-                            : std::vector<std::string>{"n=1 c=1 d=1 h=1 w=1 o=1 t=1 u=1 v=1", "n=2 c=3 d=5 h=4 w=7 o=2 t=3 u=3 v=3 pad_mode=same",
-                                                       "n=2 c=2 d=5 h=6 w=5 o=3 t=2 u=1 v=3 pad_mode=same stride=2,1,2",
-                                                       "n=1 c=4 d=7 h=5 w=9 o=6 t=3 u=2 v=2 stride=2,2,1 pad_mode=pad padding=2,0,1,0,0,1 dilation=2,1,3 group=2",
-                                                       "n=2 c=5 d=3 h=5 w=6 o=4 t=2 u=3 v=3"};
-    }
-    void reference(Problem &p) const override {
+    // The convolution, and the sum of its terms' magnitudes.
+    std::pair<Array, Array> convolved(Problem &p) const {
         const Array &x = p("x"), &weight = p("weight");
         const Shape s = spatial(p, {p["n"], p["o"]}, &Line::out);
         Array y(s), size(s);
@@ -128,6 +118,30 @@ struct Conv : SpatialConvolution {
                         y.v[(size_t)at] += term, size.v[(size_t)at] += std::fabs(term);
                     }
         });
+        return {y, size};
+    }
+    Shape spatial(const Problem &p, Shape s, std::string Line::*name) const {
+        for (const Line &l : dims) s.push_back(p[l.*name]);
+        return s;
+    }
+};
+
+struct Conv : SpatialConvolution {
+    Conv(const std::string &n, int rank, const std::string &mindspore)
+        : SpatialConvolution(n, rank, "n,c", "o,c/group", "n,o",
+                             "y[o] = sum over c and taps of weight[o,c,tap] * x[c], shifted by tap * dilation; stride, padding and groups as in conv2d") {
+        alias = mindspore;
+        shrinking();
+        samples = rank == 1
+                      ? std::vector<std::string>{"n=1 c=1 w=1 o=1 v=1", "n=2 c=3 w=17 o=5 v=3 pad_mode=same",
+                                                 "n=3 c=4 w=31 o=6 v=2 stride=2 pad_mode=pad padding=1,2 dilation=3 group=2"}
+                      : std::vector<std::string>{"n=1 c=1 d=1 h=1 w=1 o=1 t=1 u=1 v=1", "n=2 c=3 d=5 h=4 w=7 o=2 t=3 u=3 v=3 pad_mode=same",
+                                                 "n=2 c=2 d=5 h=6 w=5 o=3 t=2 u=1 v=3 pad_mode=same stride=2,1,2",
+                                                 "n=1 c=4 d=7 h=5 w=9 o=6 t=3 u=2 v=2 stride=2,2,1 pad_mode=pad padding=2,0,1,0,0,1 dilation=2,1,3 group=2",
+                                                 "n=2 c=5 d=3 h=5 w=6 o=4 t=2 u=3 v=3"};
+    }
+    void reference(Problem &p) const override {
+        const auto [y, size] = convolved(p);
         p.tensors["y"] = y, p.magnitude["y"] = size;
     }
 };
@@ -142,8 +156,8 @@ struct ConvTranspose : SpatialConvolution {
         for (const Line &l : dims) {
             const std::string extra = "output_padding_" + l.in;
             pads_by_mode(l, "(" + l.in + "*stride_" + l.in + ")");
-            let(l.out, "max(pad_mode==same?" + l.in + "*stride_" + l.in + ":(" + l.in + "-1)*stride_" + l.in + "+" + window(l) + "-" + l.before + "-" + l.after + "+" +
-                           extra + ",0)");
+            let(l.out, "max(pad_mode==same?" + l.in + "*stride_" + l.in + ":(" + l.in + "-1)*stride_" + l.in + "+" + window(l) + "-" + l.before + "-" +
+                           l.after + "+" + extra + ",0)");
             conditions.push_back(extra + ">=0");
             conditions.push_back(extra + "<stride_" + l.in);
             conditions.push_back(l.out + ">=1");
@@ -181,6 +195,38 @@ struct ConvTranspose : SpatialConvolution {
     }
 };
 
+// A convolution and what follows it in a network, in one pass for the first activations, f32; in two for the others.
+struct Conv2dAct : SpatialConvolution {
+    const bool shortcut;
+    explicit Conv2dAct(bool with_z)
+        : SpatialConvolution(with_z ? "conv2d_bias_add_act" : "conv2d_bias_act", 2, "n,c", "o,c/group", "n,o",
+                             with_z ? "y = activation(conv2d(x, weight) + bias + z)" : "y = activation(conv2d(x, weight) + bias)",
+                             with_z ? " bias[o] z[n,o,oh,ow]" : " bias[o]"),
+          shortcut(with_z) {
+        choice("activation", {"relu", "relu6", "none", "elu", "gelu", "hard_sigmoid", "hard_swish", "mish", "sigmoid", "silu", "softplus", "tanh"});
+        shrinking();
+        samples = {"n=1 c=1 h=1 w=1 o=1 u=1 v=1", "n=2 c=3 h=5 w=7 o=4 u=3 v=3 pad_mode=same stride=2,2 activation=relu6",
+                   "n=1 c=4 h=6 w=5 o=6 u=2 v=3 pad_mode=pad padding=1,0,2,1 dilation=2,1 group=2 activation=none",
+                   "n=2 c=5 h=4 w=4 o=3 u=1 v=1 activation=tanh"};
+    }
+    static double activated(int64_t activation, double v) {
+        if (activation == 0) return v < 0 ? 0 : v;
+        if (activation == 1) return std::clamp(v, 0.0, 6.0);
+        return activation == 2 ? v : std::tanh(v);  // of the samples
+    }
+    void reference(Problem &p) const override {
+        const auto [sum, size] = convolved(p);
+        Array y = sum, bound = size;
+        const int64_t out = volume(p, dims, &Line::out);
+        for (size_t i = 0; i < y.v.size(); i++) {
+            const double b = p("bias").v[i / (size_t)out % (size_t)p["o"]], z = shortcut ? p("z").v[i] : 0;
+            y.v[i] = activated(p["activation"], sum.v[i] + b + z);
+            bound.v[i] += std::fabs(b) + std::fabs(z);
+        }
+        p.tensors["y"] = y, p.magnitude["y"] = bound;
+    }
+};
+
 // Inference's normalisation is a factor and a summand per channel, which a convolution's weights and bias can hold.
 struct FoldBatchNorm : Composite {
     FoldBatchNorm()
@@ -213,6 +259,8 @@ HALYARD_OPS {
     ops.add<ConvTranspose>("conv1d_transpose", 1, "Conv1DTranspose");
     ops.add<ConvTranspose>("conv2d_transpose", 2, "Conv2DTranspose");
     ops.add<ConvTranspose>("conv3d_transpose", 3, "Conv3DTranspose");
+    ops.add<Conv2dAct>(false);
+    ops.add<Conv2dAct>(true);
     ops.add<FoldBatchNorm>();
 }
 

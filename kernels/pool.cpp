@@ -125,7 +125,9 @@ struct Pool : Op {
 
 // Positions beyond the border are those of the nearest line of the image: a maximum may count a value twice.
 struct MaxBase : Pool {
-    MaxBase(const std::string &name, const std::string &signature, const std::string &mindspore) : Pool(name, signature, mindspore) { flag("ceil_mode", false); }
+    MaxBase(const std::string &name, const std::string &signature, const std::string &mindspore) : Pool(name, signature, mindspore) {
+        flag("ceil_mode", false);
+    }
     Expr column(const Expr &ox, const Expr &k) const { return clamp(likely(ox * sw + k - pl), 0, size("w") - 1); }
     Expr row(const Expr &oy, const Expr &k) const { return clamp(likely(oy * sh + k - pt), 0, size("h") - 1); }
     static Expr larger(const Expr &a, const Expr &b) { return select(b > a || b != b, b, a); }  // NaN wins
@@ -305,7 +307,9 @@ struct AvgBase : Pool {
 };
 
 struct AvgPool2d : AvgBase {
-    AvgPool2d() : AvgBase("avg_pool2d", "x[n,c,h,w] -> y[n,c,oh,ow]", "AvgPool2d") { doc = "y = sum of x over each window / its places, or / divisor_override where that isn't 0"; }
+    AvgPool2d() : AvgBase("avg_pool2d", "x[n,c,h,w] -> y[n,c,oh,ow]", "AvgPool2d") {
+        doc = "y = sum of x over each window / its places, or / divisor_override where that isn't 0";
+    }
     Func x = input("x"), y = output("y"), sum{"sum"};
     RDom k;
 

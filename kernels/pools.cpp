@@ -1,5 +1,6 @@
 // Pooling along one and three dimensions, to a given number of windows, by other norms, and undone: primitives/pools.cpp states these
 // in terms of avg_pool2d, max_pool2d and the kernels of kernels/pool_adaptive.cpp.
+#include <algorithm>
 #include <cmath>
 #include <span>
 
@@ -20,7 +21,8 @@ struct Windowed : Composite {
     const int rank;
     const std::span<const Line> dims = std::span(lines).last((size_t)rank);
 
-    Windowed(const std::string &n, int r, const std::string &formula) : Composite(n + digits[r], signature(r), formula), rank(r) {
+    Windowed(const std::string &n, int r, const std::string &formula, const std::string &more = "")
+        : Composite(n + digits[r] + (more.empty() ? "" : "_with_" + more), signature(r, more), formula), rank(r) {
         dtypes = {"f32", "f16", "bf16", "f64"};
         for (const Line &l : dims) conditions.push_back(l.in + ">=1");
     }
@@ -31,7 +33,12 @@ struct Windowed : Composite {
     virtual double value(const Problem &p, const std::vector<double> &elements, int64_t places) const = 0;
 
     void reference(Problem &p) const override {
-        const Array &x = p("x");
+        p.tensors["y"] = of_windows(p, [&](const auto &elements, const auto &, int64_t n) { return value(p, elements, n); });
+    }
+
+    // What f(elements, their places in x's plane, number of places) makes of every window.
+    template<class F> Array of_windows(const Problem &p, const F &f) const {
+        const Array &x = p.tensors.at("x");
         Shape s{p["n"], p["c"]};
         for (const Line &l : dims) s.push_back(p[l.out]);
         Array y(s);
@@ -51,16 +58,17 @@ struct Windowed : Composite {
             }
             std::vector<double> elements;
             for (int64_t a : at) elements.push_back(x.v[(size_t)a]);
-            y.v[i] = value(p, elements, places);
+            for (int64_t &a : at) a -= rest * (x.shape.elements() / (p["n"] * p["c"]));
+            y.v[i] = f(elements, at, places);
         }
-        p.tensors["y"] = y;
+        return y;
     }
 
 protected:
-    static std::string signature(int rank) {
+    static std::string signature(int rank, const std::string &more) {
         std::string in, out;
         for (const Line &l : std::span(lines).last((size_t)rank)) in += "," + l.in, out += "," + l.out;
-        return "x[n,c" + in + "] -> y[n,c" + out + "]";
+        return "x[n,c" + in + "] -> y[n,c" + out + "]" + (more.empty() ? "" : " " + more + ":i32[n,c" + out + "]");
     }
     static std::string joined(const std::vector<std::string> &parts) {
         std::string s;
@@ -87,7 +95,7 @@ protected:
 
 // The windows of max_pool2d and avg_pool2d.
 struct Pool : Windowed {
-    Pool(const std::string &n, int r, const std::string &formula) : Windowed(n, r, formula) {
+    Pool(const std::string &n, int r, const std::string &formula, const std::string &more = "") : Windowed(n, r, formula, more) {
         per_dimension("kernel_size", "1");
         per_dimension("stride", "1");
         choice("pad_mode", {"valid", "same", "pad"});
@@ -164,7 +172,8 @@ struct LpPool : Pool {
 };
 
 struct Adaptive : Windowed {
-    Adaptive(const std::string &n, int r, const std::string &formula) : Windowed(n, r, formula + " of window i, [floor(i h / oh), ceil((i+1) h / oh)), in each dimension h") {
+    Adaptive(const std::string &n, int r, const std::string &formula)
+        : Windowed(n, r, formula + " of window i, [floor(i h / oh), ceil((i+1) h / oh)), in each dimension h") {
         std::vector<std::string> outs;
         for (const Line &l : dims) outs.push_back(l.out), conditions.push_back(l.out + ">=1");
         ints("output_size", "!", outs);
@@ -193,33 +202,16 @@ struct AdaptiveMax : Adaptive {
     double value(const Problem &, const std::vector<double> &elements, int64_t) const override { return largest(elements); }
 };
 
-struct MaxWithIndices : Composite {
-    MaxWithIndices()
-        : Composite("max_pool2d_with_indices", "x[n,c,h,w] -> y[n,c,oh,ow] indices:i32[n,c,oh,ow]",
-                    "y = max_pool2d(x); indices: the place of each window's first maximum in its plane, row * w + column") {
+struct MaxWithIndices : Pool {
+    MaxWithIndices() : Pool("max_pool", 2, "y = max_pool2d(x); indices: the place of each window's first maximum in its plane, row * w + column", "indices") {
         alias = "MaxPoolWithArgmaxV2";
-        ints("kernel_size", "1,1", {"kernel_h", "kernel_w"});
-        ints("stride", "1,1", {"stride_h", "stride_w"});
-        choice("pad_mode", {"valid", "same", "pad"});
-        ints("padding", "0,0,0,0", {"top", "bottom", "left", "right"});
-        flag("ceil_mode", false);
-        dtypes = {"f32", "f16", "bf16", "f64"};
-        samples = {"n=1 c=1 h=1 w=1", "n=2 c=3 h=7 w=9 kernel_size=3,2 stride=2,3"};
     }
-    void reference(Problem &p) const override {  // of the samples, which have no padding
-        const int64_t oh = (p["h"] - p["kernel_h"]) / p["stride_h"] + 1, ow = (p["w"] - p["kernel_w"]) / p["stride_w"] + 1;
-        const Array &x = p("x");
-        Array y({p["n"], p["c"], oh, ow}, -INFINITY), indices = y;
-        for (size_t i = 0; i < y.v.size(); i++) {
-            const int64_t plane = (int64_t)i / (oh * ow), a = (int64_t)i / ow % oh, b = (int64_t)i % ow;
-            for (int64_t k = 0; k < p["kernel_h"]; k++)
-                for (int64_t l = 0; l < p["kernel_w"]; l++) {
-                    const int64_t at = (a * p["stride_h"] + k) * p["w"] + b * p["stride_w"] + l;
-                    const double v = x.v[(size_t)(plane * p["h"] * p["w"] + at)];
-                    if (v > y.v[i]) y.v[i] = v, indices.v[i] = (double)at;
-                }
-        }
-        p.tensors["y"] = y, p.tensors["indices"] = indices;
+    double value(const Problem &, const std::vector<double> &elements, int64_t) const override { return largest(elements); }
+    void reference(Problem &p) const override {
+        Pool::reference(p);
+        p.tensors["indices"] = of_windows(p, [](const std::vector<double> &elements, const std::vector<int64_t> &at, int64_t) {
+            return (double)at[(size_t)(std::max_element(elements.begin(), elements.end()) - elements.begin())];
+        });
     }
 };
 
@@ -234,9 +226,9 @@ struct MaxUnpool : Composite {
         let("indices_end", places);
         dtypes = {"f32", "f64"};
         contract = {Contract::normwise, 8};
-        const std::vector<std::string> all_samples[] = {
-            {"n=1 c=1 w=1 output_size=1", "n=2 c=3 w=5 output_size=11"}, {"n=1 c=1 h=1 w=1 output_size=1,1", "n=2 c=3 h=2 w=4 output_size=5,7"},
-            {"n=1 c=1 d=1 h=1 w=1 output_size=1,1,1", "n=2 c=2 d=2 h=2 w=3 output_size=5,4,7"}};
+        const std::vector<std::string> all_samples[] = {{"n=1 c=1 w=1 output_size=1", "n=2 c=3 w=5 output_size=11"},
+                                                        {"n=1 c=1 h=1 w=1 output_size=1,1", "n=2 c=3 h=2 w=4 output_size=5,7"},
+                                                        {"n=1 c=1 d=1 h=1 w=1 output_size=1,1,1", "n=2 c=2 d=2 h=2 w=3 output_size=5,4,7"}};
         samples = all_samples[rank - 1];
     }
     static std::string signature(int rank) {

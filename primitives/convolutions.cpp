@@ -5,6 +5,7 @@
 #include "primitives/composite.h"
 #include "primitives/concat.h"
 #include "primitives/facts.h"
+#include "primitives/tape.h"
 
 namespace halyard {
 namespace {
@@ -95,6 +96,46 @@ Result conv3d_transpose(Tensors in, const Attrs &a) {
     return {cast_to(window_of(y, {{0, 0, front, 0, 0}, {n, outs, front + od, oh, ow}, {1, 1, 1, 1, 1}}), given)};
 }
 
+// The gradients of y = activation(conv2d(x, weight) + bias + z), z being there or not, for activations that only cut off.
+std::vector<Tensor> cut_gradients(const std::vector<Tensor> &in, const Tensor &y, const Tensor &dy, const std::string &activation, const Given &attrs) {
+    Tensor dsum = dy;
+    if (activation == "relu") dsum = run1("relu_dx", {y, dy});
+    if (activation == "relu6") dsum = run1("hard_tanh_dx", {y, dy}, {{"min_val", 0.0}, {"max_val", 6.0}});
+    const Tensor dbias = run1("reduce_sum", {dsum}, {{"axis", Ints{0, 2, 3}}});
+    return {run1("conv2d_dx", {in[0], in[1], dsum}, attrs), run1("conv2d_dweight", {in[0], in[1], dsum}, attrs), dbias, dsum};
+}
+
+Tensor act(const Tensor &sum, const std::string &activation) { return activation == "none" ? sum : run1(activation.c_str(), {sum}); }
+
+Result conv2d_act(Tensors in, const Attrs &a) {
+    const Dims f = facts_of(in, a);
+    const size_t k = (size_t)a.find("activation");
+    const std::string &activation = a.op().attrs[k].choices[(size_t)a.integer(k)];
+    const bool cuts = activation == "none" || activation == "relu" || activation == "relu6", shortcut = in.size() == 4;
+    const DType dtype = in[0].dtype();
+    const Given attrs = planar(a, f);
+    if (dtype == DType::f64) {
+        const Tensor sum = run1("add", {run1("conv2d", {in[0], in[1]}, attrs), reshaped(in[2], {f.at("o"), 1, 1})});
+        return {act(shortcut ? run1("add", {sum, in[3]}) : sum, activation)};
+    }
+    std::vector<Tensor> given;  // to round 16-bit floats once
+    for (const Tensor &t : in) given.push_back(cast_to(t, DType::f32));
+    Given clamped = attrs;
+    if (activation.starts_with("relu")) clamped.push_back({"low", 0.0});
+    if (activation == "relu6") clamped.push_back({"high", 6.0});
+    const RegisteredOp &kernel = find_op(shortcut ? "conv2d_bias_add_clamp" : "conv2d_bias_clamp");
+    const Tensor y = dispatch1(kernel, given, Attrs(kernel.record, clamped));
+    if (Tape *tape = Tape::current()) {
+        const std::string cut = cuts ? activation : "none";
+        tape->record(given, {y}, [given, y, cut, attrs](std::span<const Tensor> dy) {
+            std::vector<Tensor> d = cut_gradients(given, y, dy[0], cut, attrs);
+            d.resize(given.size());
+            return d;
+        });
+    }
+    return {cast_to(cuts ? y : act(y, activation), dtype)};
+}
+
 Result fold_batch_norm(Tensors in, const Attrs &a) {
     const Dims f = facts_of(in, a);
     const Tensor &weight = in[0], &bias = in[1], &gamma = in[2], &beta = in[3], &mean = in[4], &variance = in[5];
@@ -106,13 +147,14 @@ Result fold_batch_norm(Tensors in, const Attrs &a) {
 }  // namespace
 
 Composition convolution_composition(const std::string &op) {
-    static const std::pair<const char *, Composition> all[] = {
-        {"conv1d", conv1d},
-        {"conv3d", conv3d},
-        {"conv1d_transpose", conv1d_transpose},
-        {"conv2d_transpose", conv2d_transpose},
-        {"conv3d_transpose", conv3d_transpose},
-        {"fold_batch_norm", fold_batch_norm}};
+    static const std::pair<const char *, Composition> all[] = {{"conv1d", conv1d},
+                                                               {"conv3d", conv3d},
+                                                               {"conv1d_transpose", conv1d_transpose},
+                                                               {"conv2d_transpose", conv2d_transpose},
+                                                               {"conv3d_transpose", conv3d_transpose},
+                                                               {"conv2d_bias_act", conv2d_act},
+                                                               {"conv2d_bias_add_act", conv2d_act},
+                                                               {"fold_batch_norm", fold_batch_norm}};
     for (auto &[name, composition] : all)
         if (op == name) return composition;
     return nullptr;

@@ -22,11 +22,12 @@ Given planar(const Attrs &a, const Dims &f, bool depth) {
         return it == f.end() ? otherwise : it->second;
     };
     const auto pair = [&](const std::string &name) { return depth ? Ints{value(name + "_d", 1), 1} : Ints{value(name + "_h", 1), value(name + "_w", 1)}; };
-    return {{"kernel_size", pair("kernel_size")},
-            {"stride", pair("stride")},
-            {"pad_mode", choice_of(a, "pad_mode")},
-            {"padding", depth ? Ints{value("front", 0), value("back", 0), 0, 0} : Ints{value("top", 0), value("bottom", 0), value("left", 0), value("right", 0)}},
-            {"ceil_mode", f.at("ceil_mode") != 0}};
+    return {
+        {"kernel_size", pair("kernel_size")},
+        {"stride", pair("stride")},
+        {"pad_mode", choice_of(a, "pad_mode")},
+        {"padding", depth ? Ints{value("front", 0), value("back", 0), 0, 0} : Ints{value("top", 0), value("bottom", 0), value("left", 0), value("right", 0)}},
+        {"ceil_mode", f.at("ceil_mode") != 0}};
 }
 
 Shape spatial(const Dims &f, std::initializer_list<const char *> names) {
@@ -67,7 +68,8 @@ Result max_pool1d(Tensors in, const Attrs &a) {
 
 Result max_pool3d(Tensors in, const Attrs &a) {
     const Dims f = facts_of(in, a);
-    return {by_planes(in[0], f, [&](const Tensor &x) { return max_of(x, a, f, false); }, [&](const Tensor &x) { return max_of(x, a, f, true); })};
+    return {by_planes(
+        in[0], f, [&](const Tensor &x) { return max_of(x, a, f, false); }, [&](const Tensor &x) { return max_of(x, a, f, true); })};
 }
 
 Result avg_pool1d(Tensors in, const Attrs &a) {
@@ -78,8 +80,9 @@ Result avg_pool1d(Tensors in, const Attrs &a) {
 Result avg_pool3d(Tensors in, const Attrs &a) {  // a mean of means, or a sum of sums under a given divisor
     const Dims f = facts_of(in, a);
     const int64_t divisor = f.at("divisor_override");
-    const Tensor y = by_planes(wide(in[0]), f, [&](const Tensor &x) { return avg_of(x, a, f, false, divisor ? 1 : 0); },
-                               [&](const Tensor &x) { return avg_of(x, a, f, true, divisor); });
+    const Tensor y = by_planes(
+        wide(in[0]), f, [&](const Tensor &x) { return avg_of(x, a, f, false, divisor ? 1 : 0); },
+        [&](const Tensor &x) { return avg_of(x, a, f, true, divisor); });
     return {cast_to(y, in[0].dtype())};
 }
 
@@ -124,18 +127,14 @@ Result adaptive_pool2d(Tensors in, const Attrs &a) {
 Result adaptive_pool3d(Tensors in, const Attrs &a) {
     const Dims f = facts_of(in, a);
     const std::string kind = a.op().name.substr(9, 3);
-    const Tensor y = by_planes(kind == "avg" ? wide(in[0]) : in[0], f, [&](const Tensor &x) { return adaptive_of(kind, x, f.at("oh"), f.at("ow")); },
-                               [&](const Tensor &x) { return adaptive_of(kind, x, f.at("od"), x.shape()[3]); });
+    const Tensor y = by_planes(
+        kind == "avg" ? wide(in[0]) : in[0], f, [&](const Tensor &x) { return adaptive_of(kind, x, f.at("oh"), f.at("ow")); },
+        [&](const Tensor &x) { return adaptive_of(kind, x, f.at("od"), x.shape()[3]); });
     return {cast_to(y, in[0].dtype())};
 }
 
 Result max_pool2d_with_indices(Tensors in, const Attrs &a) {
-    const auto given = [&](const char *name) { return std::pair<std::string, AttrValue>(name, a.ints((size_t)a.find(name))); };
-    const Given attrs = {given("kernel_size"),
-                         given("stride"),
-                         given("padding"),
-                         {"pad_mode", choice_of(a, "pad_mode")},
-                         {"ceil_mode", a.integer((size_t)a.find("ceil_mode")) != 0}};
+    const Given attrs = planar(a, facts_of(in, a), false);
     return {run1("max_pool2d", {in[0]}, attrs), run1("max_pool2d_indices", {in[0]}, attrs)};
 }
 
@@ -146,7 +145,8 @@ Result max_unpool(Tensors in, const Attrs &a) {
     Shape y{x.shape()[0], x.shape()[1]};
     int64_t plane = 1;
     for (int64_t extent : a.ints((size_t)a.find("output_size"))) y.push_back(extent), plane *= extent;
-    if (y.elements() > INT32_MAX) throw ShapeError(a.op().name, "y" + y.text() + " has " + std::to_string(y.elements()) + " elements, the limit is " + std::to_string(INT32_MAX));
+    if (y.elements() > INT32_MAX)
+        throw ShapeError(a.op().name, "y" + y.text() + " has " + std::to_string(y.elements()) + " elements, the limit is " + std::to_string(INT32_MAX));
     if (x.elements() == 0) return {Tensor::zeros(y, x.dtype())};
     std::vector<int32_t> at = indices.to_vector<int32_t>();
     const int64_t per_plane = x.elements() / (y[0] * y[1]);
@@ -163,23 +163,22 @@ Result max_unpool(Tensors in, const Attrs &a) {
 }  // namespace
 
 Composition pool_composition(const std::string &op) {
-    static const std::pair<const char *, Composition> all[] = {
-        {"max_pool1d", max_pool1d},
-        {"max_pool3d", max_pool3d},
-        {"avg_pool1d", avg_pool1d},
-        {"avg_pool3d", avg_pool3d},
-        {"lp_pool1d", lp_pool1d},
-        {"lp_pool2d", lp_pool2d},
-        {"adaptive_avg_pool1d", adaptive_pool1d},
-        {"adaptive_avg_pool2d", adaptive_pool2d},
-        {"adaptive_avg_pool3d", adaptive_pool3d},
-        {"adaptive_max_pool1d", adaptive_pool1d},
-        {"adaptive_max_pool2d", adaptive_pool2d},
-        {"adaptive_max_pool3d", adaptive_pool3d},
-        {"max_pool2d_with_indices", max_pool2d_with_indices},
-        {"max_unpool1d", max_unpool},
-        {"max_unpool2d", max_unpool},
-        {"max_unpool3d", max_unpool}};
+    static const std::pair<const char *, Composition> all[] = {{"max_pool1d", max_pool1d},
+                                                               {"max_pool3d", max_pool3d},
+                                                               {"avg_pool1d", avg_pool1d},
+                                                               {"avg_pool3d", avg_pool3d},
+                                                               {"lp_pool1d", lp_pool1d},
+                                                               {"lp_pool2d", lp_pool2d},
+                                                               {"adaptive_avg_pool1d", adaptive_pool1d},
+                                                               {"adaptive_avg_pool2d", adaptive_pool2d},
+                                                               {"adaptive_avg_pool3d", adaptive_pool3d},
+                                                               {"adaptive_max_pool1d", adaptive_pool1d},
+                                                               {"adaptive_max_pool2d", adaptive_pool2d},
+                                                               {"adaptive_max_pool3d", adaptive_pool3d},
+                                                               {"max_pool2d_with_indices", max_pool2d_with_indices},
+                                                               {"max_unpool1d", max_unpool},
+                                                               {"max_unpool2d", max_unpool},
+                                                               {"max_unpool3d", max_unpool}};
     for (auto &[name, composition] : all)
         if (op == name) return composition;
     return nullptr;
