@@ -16,8 +16,8 @@ struct Conv2d : Convolution {
         variants = {{"deep_7", deep_ones + " n*cdiv(ow,2)*cdiv(oh,2)%tiles==0"},
                     {"deep", deep_ones},
                     {"winograd", tiled + "c>=16 o>=32 ow>=8 oh>=8"},
-                    {"pointwise_3", pointwise_when("x") + "o>=outs h*w>=1024"},
-                    {"pointwise", pointwise_when("x") + "o>=outs"},
+                    {"pointwise_3", pointwise_when() + "o>=outs w>=1024"},
+                    {"pointwise", pointwise_when() + "o>=outs"},
                     {"packed", "group==1 o>=32 ow>=5"},
                     {"narrow", "group==1 o>=16 ow>=5"},
                     {"depthwise_3", depthwise_when(1, 3)},
@@ -26,7 +26,7 @@ struct Conv2d : Convolution {
                     {"depthwise_2", depthwise_when(2, 0)},
                     {"any", ""}};
     }
-    Func in_x = input("x"), weight = input("weight"), out_y = output("y"), padded, filter{"filter"}, run{"run"}, flat{"flat"}, sum{"sum"};
+    Func in_x = input("x"), weight = input("weight"), out_y = output("y"), padded, filter{"filter"}, run{"run"}, sum{"sum"};
     Var k{"k"};
     RDom r;
     Winograd winograd;
@@ -37,11 +37,9 @@ struct Conv2d : Convolution {
 
     void algorithm() override {
         if (pointwise()) {
-            const Expr w = size("w");
             r = RDom(0, size("c"));
-            sum(k, c, n) += weight(0, 0, r, c) * in_x(k % w, k / w, r, n);
-            flat(k, c, n) = sum(k, c, n);
-            out_y(x, y, c, n) = finished(flat(x + y * w, c, n));
+            sum(x, y, c, n) += weight(0, 0, r, c) * in_x(x, y, r, n);
+            out_y(x, y, c, n) = finished(sum(x, y, c, n));
             return;
         }
         const Expr last = size("o") - 1;
@@ -74,7 +72,7 @@ struct Conv2d : Convolution {
     }
     void schedule(const Cpu &cpu) override {
         from_zero();
-        if (pointwise()) return pointwise_tiles(cpu, memory[0], flat, sum, r);
+        if (pointwise()) return pointwise_tiles(cpu, sum, r);
         if (deep_tiles()) {
             memory[1].dim(1).set_stride(3), memory[1].dim(2).set_stride(9);
             return deep.schedule(cpu, store());

@@ -16,8 +16,8 @@ struct Conv2dDx : Convolution {
         variants = {{"deep_7", deep_ones + " n*cdiv(w,2)*cdiv(h,2)%tiles==0"},
                     {"deep", deep_ones},
                     {"winograd", plain + "u==3 v==3 dil_h==1 dil_w==1 o>=16 c>=32 w>=8 h>=8"},
-                    {"pointwise_3", pointwise_when("dy") + "c>=outs h*w>=1024"},
-                    {"pointwise", pointwise_when("dy") + "c>=outs"},
+                    {"pointwise_3", pointwise_when() + "c>=outs w>=1024"},
+                    {"pointwise", pointwise_when() + "c>=outs"},
                     {"packed", plain + "c>=32 w>=7"},
                     {"lanes", plain + "n>=16 c<16 w<32"},
                     {"phases", "group==1 dil_h==1 dil_w==1 stride_h*stride_w>1 c>=32 w>=8"},
@@ -26,7 +26,7 @@ struct Conv2dDx : Convolution {
                     {"depthwise", depthwise_when(1, 0) + " o==group"},
                     {"any", ""}};
     }
-    Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dx = output("dx"), padded{"padded"}, filter{"filter"}, run{"run"}, flat{"flat"},
+    Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dx = output("dx"), padded{"padded"}, filter{"filter"}, run{"run"},
          phases{"phases"}, sum{"sum"}, images{"images"};  // x: for its shape
     Var k{"k"}, a{"a"}, b{"b"};
     RDom r;
@@ -38,11 +38,9 @@ struct Conv2dDx : Convolution {
         if (by_depth()) return turned_taps();
         if (variant == "lanes") return by_images();
         if (pointwise()) {
-            const Expr w = size("ow");
             r = RDom(0, size("o"));
-            sum(k, c, n) += weight(0, 0, c, r) * dy(k % w, k / w, r, n);
-            flat(k, c, n) = sum(k, c, n);
-            dx(x, y, c, n) = flat(x + y * w, c, n);
+            sum(x, y, c, n) += weight(0, 0, c, r) * dy(x, y, r, n);
+            dx(x, y, c, n) = sum(x, y, c, n);
             return;
         }
         if (variant == "phases") return by_phases();
@@ -139,7 +137,7 @@ struct Conv2dDx : Convolution {
         if (by_depth()) return depthwise.schedule(cpu, store());
         if (cpu.variant == "lanes") return image_tiles(cpu);
         if (cpu.variant == "phases") return phase_tiles(cpu);
-        if (pointwise()) return pointwise_tiles(cpu, memory[2], flat, sum, r);
+        if (pointwise()) return pointwise_tiles(cpu, sum, r);
         if (deep_tiles()) {
             memory[1].dim(1).set_stride(3), memory[1].dim(2).set_stride(9);
             return deep.schedule(cpu, store());
