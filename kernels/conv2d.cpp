@@ -1,66 +1,83 @@
 // conv2d: the cross-correlation of feature maps with a bank of filters, NCHW and OIHW.
 #include "kernels/convolution.h"
+#include "kernels/depthwise.h"
 #include "kernels/winograd.h"
 
 namespace halyard {
 namespace {
 
 struct Conv2d : Convolution {
-    Conv2d() : Convolution("conv2d", "x[n,c,h,w] weight[o,c/group,u,v] -> y[n,o,oh,ow]") {
+    Conv2d() : Conv2d("conv2d", "x[n,c,h,w] weight[o,c/group,u,v] -> y[n,o,oh,ow]") {}
+    Conv2d(const std::string &op, const std::string &text) : Convolution(op, text) {
         doc = "y[o] = sum over c, u, v of weight[o,c,u,v] * x[c], shifted by (u, v) * dilation; stride, padding and groups as in MindSpore";
-        alias = "Conv2D";
+        if (op == "conv2d") alias = "Conv2D";
         const std::string tiled = "u==3 v==3 stride_h==1 stride_w==1 dil_h==1 dil_w==1 group==1 ";
         const std::string deep_ones = tiled + "c%lanes==0 o>=32 ow>=4 oh>=4 (n*oh*ow<=1600||ow<8) weight_s1==3 weight_s2==9";
         variants = {{"deep_7", deep_ones + " n*cdiv(ow,2)*cdiv(oh,2)%tiles==0"},
                     {"deep", deep_ones},
                     {"winograd", tiled + "c>=16 o>=32 ow>=8 oh>=8"},
-                    {"pointwise_3", pointwise_when("x") + "o>=outs h*w>=1024"},
-                    {"pointwise", pointwise_when("x") + "o>=outs"},
+                    {"pointwise_3", pointwise_when() + "o>=outs w>=1024"},
+                    {"pointwise", pointwise_when() + "o>=outs"},
                     {"packed", "group==1 o>=32 ow>=5"},
                     {"narrow", "group==1 o>=16 ow>=5"},
+                    {"depthwise_3", depthwise_when(1, 3)},
+                    {"depthwise_3_2", depthwise_when(2, 3)},
+                    {"depthwise", depthwise_when(1, 0)},
+                    {"depthwise_2", depthwise_when(2, 0)},
                     {"any", ""}};
     }
-    Func in_x = input("x"), weight = input("weight"), out_y = output("y"), padded, filter{"filter"}, run{"run"}, flat{"flat"}, sum{"sum"};
+    Func in_x = input("x"), weight = input("weight"), out_y = output("y"), padded, filter{"filter"}, run{"run"}, sum{"sum"};
     Var k{"k"};
     RDom r;
     Winograd winograd;
     DeepWinograd deep;
+    Depthwise depthwise;
+
+    virtual Expr finished(const Expr &value) const { return value; }  // at (x, y, c, n)
 
     void algorithm() override {
         if (pointwise()) {
-            const Expr w = size("w");
             r = RDom(0, size("c"));
-            sum(k, c, n) += weight(0, 0, r, c) * in_x(k % w, k / w, r, n);
-            flat(k, c, n) = sum(k, c, n);
-            out_y(x, y, c, n) = flat(x + y * w, c, n);
+            sum(x, y, c, n) += weight(0, 0, r, c) * in_x(x, y, r, n);
+            out_y(x, y, c, n) = finished(sum(x, y, c, n));
             return;
         }
         const Expr last = size("o") - 1;
+        if (by_depth()) {
+            Func image("image"), taps("taps");
+            image(x, y, c, n) = in_x(x, y, clamp(c, 0, last) / max(size("o/group"), 1), n);
+            taps(x, y, c) = weight(x, y, 0, clamp(c, 0, last));
+            const PaddedMap map("map", image, {size("w"), pad_left}, {size("h"), pad_top});
+            depthwise.define(map, taps, depth_stride(), depth_side(), {size("v"), dil_w}, {size("u"), dil_h});
+            out_y(x, y, c, n) = finished(depthwise.at(x, y, c, n));
+            return;
+        }
         padded = zero_outside(in_x, size("w"), size("h"), size("c"));
         filter(x, y, c, n) = weight(x, y, c, clamp(n, 0, last));
         if (deep_tiles()) {
             run(k, n, c) = weight(k % 9 % 3, k % 9 / 3, c * lanes + k / 9, clamp(n, 0, last));
             deep.define(padded, run, lanes, false, -pad_left, -pad_top, size("c"), size("ow"), size("oh"), size("n"), lanes);
-            out_y(x, y, c, n) = deep.at(x, y, c, n);
+            out_y(x, y, c, n) = finished(deep.at(x, y, c, n));
             return;
         }
         if (variant == "winograd") {
             winograd.define(padded, filter, -pad_left, -pad_top, size("c"), lanes);
-            out_y(x, y, c, n) = winograd.at(x, y, c, n);
+            out_y(x, y, c, n) = finished(winograd.at(x, y, c, n));
             return;
         }
         r = RDom(0, size("v"), 0, size("u"), 0, size("c/group"));
         const Expr first = first_of_group(clamp(c, 0, last), size("o/group"), size("c/group"));
         sum(x, y, c, n) += filter(r.x, r.y, r.z, c) * padded(x * stride_w + r.x * dil_w - pad_left, y * stride_h + r.y * dil_h - pad_top, first + r.z, n);
-        out_y(x, y, c, n) = sum(x, y, c, n);
+        out_y(x, y, c, n) = finished(sum(x, y, c, n));
     }
     void schedule(const Cpu &cpu) override {
         from_zero();
-        if (pointwise()) return pointwise_tiles(cpu, memory[0], flat, sum, r);
+        if (pointwise()) return pointwise_tiles(cpu, sum, r);
         if (deep_tiles()) {
             memory[1].dim(1).set_stride(3), memory[1].dim(2).set_stride(9);
             return deep.schedule(cpu, store());
         }
+        if (by_depth()) return depthwise.schedule(cpu, store());
         if (cpu.variant == "winograd") return winograd.schedule(cpu, store());
         if (cpu.variant != "any") return channel_tiles(cpu, padded, filter, sum, r);
         pixel_tiles(cpu, padded, sum, r);
@@ -85,8 +102,42 @@ struct Conv2d : Convolution {
     }
 };
 
+// With what follows a convolution in a network, while its results are in registers: bias, a shortcut z, and an activation that cuts off.
+struct Conv2dClamp : Conv2d {
+    const bool shortcut;
+    explicit Conv2dClamp(bool with_z)
+        : Conv2d(with_z ? "conv2d_bias_add_clamp" : "conv2d_bias_clamp",
+                 std::string("x[n,c,h,w] weight[o,c/group,u,v] bias[o]") + (with_z ? " z[n,o,oh,ow]" : "") + " -> y[n,o,oh,ow]"),
+          shortcut(with_z) {
+        internal = true;
+        dtypes = {"f32"};
+    }
+    Func bias = input("bias"), z = shortcut ? input("z") : Func();
+    Expr low = scalar("low", -HUGE_VAL), high = scalar("high", HUGE_VAL);
+
+    Expr finished(const Expr &value) const override {
+        const Expr sum = value + bias(c) + (shortcut ? z(x, y, c, n) : 0_r);
+        return select(sum < low, low, select(sum > high, high, sum));  // NaN stays
+    }
+    void reference(Problem &p) const override {
+        Conv2d::reference(p);
+        Array &out = p("y"), &size = p.magnitude["y"];
+        const size_t plane = (size_t)(p["oh"] * p["ow"]);
+        for (size_t i = 0; i < out.v.size(); i++) {
+            const double b = p("bias").v[i / plane % (size_t)p["o"]], more = shortcut ? p("z").v[i] : 0, sum = out.v[i] + b + more;
+            size.v[i] += std::fabs(b) + std::fabs(more);
+            out.v[i] = sum < p.real("low") ? p.real("low") : sum > p.real("high") ? p.real("high") : sum;
+            if (std::isnan(sum)) size.v[i] = 0;
+        }
+    }
+};
+
 }  // namespace
 
-HALYARD_OPS { ops.add<Conv2d>(); }
+HALYARD_OPS {
+    ops.add<Conv2d>();
+    ops.add<Conv2dClamp>(false);
+    ops.add<Conv2dClamp>(true);
+}
 
 }  // namespace halyard

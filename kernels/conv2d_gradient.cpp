@@ -1,5 +1,6 @@
 // The gradients of conv2d, each gathered per element of its result: no atomics, the same bits for any number of threads.
 #include "kernels/convolution.h"
+#include "kernels/depthwise.h"
 #include "kernels/winograd.h"
 
 namespace halyard {
@@ -15,28 +16,31 @@ struct Conv2dDx : Convolution {
         variants = {{"deep_7", deep_ones + " n*cdiv(w,2)*cdiv(h,2)%tiles==0"},
                     {"deep", deep_ones},
                     {"winograd", plain + "u==3 v==3 dil_h==1 dil_w==1 o>=16 c>=32 w>=8 h>=8"},
-                    {"pointwise_3", pointwise_when("dy") + "c>=outs h*w>=1024"},
-                    {"pointwise", pointwise_when("dy") + "c>=outs"},
+                    {"pointwise_3", pointwise_when() + "c>=outs w>=1024"},
+                    {"pointwise", pointwise_when() + "c>=outs"},
                     {"packed", plain + "c>=32 w>=7"},
                     {"lanes", plain + "n>=16 c<16 w<32"},
                     {"phases", "group==1 dil_h==1 dil_w==1 stride_h*stride_w>1 c>=32 w>=8"},
+                    {"depthwise_3", depthwise_when(1, 3) + " o==group"},
+                    {"depthwise_3_2", depthwise_when(2, 3) + " o==group"},
+                    {"depthwise", depthwise_when(1, 0) + " o==group"},
                     {"any", ""}};
     }
-    Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dx = output("dx"), padded{"padded"}, filter{"filter"}, run{"run"}, flat{"flat"},
+    Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dx = output("dx"), padded{"padded"}, filter{"filter"}, run{"run"},
          phases{"phases"}, sum{"sum"}, images{"images"};  // x: for its shape
     Var k{"k"}, a{"a"}, b{"b"};
     RDom r;
     Winograd winograd;
     DeepWinograd deep;
+    Depthwise depthwise;
 
     void algorithm() override {
+        if (by_depth()) return turned_taps();
         if (variant == "lanes") return by_images();
         if (pointwise()) {
-            const Expr w = size("ow");
             r = RDom(0, size("o"));
-            sum(k, c, n) += weight(0, 0, c, r) * dy(k % w, k / w, r, n);
-            flat(k, c, n) = sum(k, c, n);
-            dx(x, y, c, n) = flat(x + y * w, c, n);
+            sum(x, y, c, n) += weight(0, 0, c, r) * dy(x, y, r, n);
+            dx(x, y, c, n) = sum(x, y, c, n);
             return;
         }
         if (variant == "phases") return by_phases();
@@ -63,6 +67,14 @@ struct Conv2dDx : Convolution {
         sum(x, y, c, n) += filter(r.x, r.y, r.z, c) *
                            padded(x + pad_left - r.x * dil_w, y + pad_top - r.y * dil_h, first_of_group(clamp(c, 0, last), cg, og) + r.z, n);
         dx(x, y, c, n) = sum(x, y, c, n);
+    }
+    void turned_taps() {
+        Func taps("taps");
+        taps(x, y, c) = weight(size("v") - 1 - x, size("u") - 1 - y, 0, c);
+        const PaddedMap map("map", dy, {size("ow"), (size("v") - 1) * dil_w - pad_left, depth_stride()},
+                            {size("oh"), (size("u") - 1) * dil_h - pad_top, depth_stride()});
+        depthwise.define(map, taps, 1, depth_side(), {size("v"), dil_w}, {size("u"), dil_h});
+        dx(x, y, c, n) = depthwise.at(x, y, c, n);
     }
     // For strides above 1: pixels of the same remainders (a, b) see the same taps, so no zeros are multiplied.
     void by_phases() {
@@ -122,9 +134,10 @@ struct Conv2dDx : Convolution {
     }
     void schedule(const Cpu &cpu) override {
         from_zero();
+        if (by_depth()) return depthwise.schedule(cpu, store());
         if (cpu.variant == "lanes") return image_tiles(cpu);
         if (cpu.variant == "phases") return phase_tiles(cpu);
-        if (pointwise()) return pointwise_tiles(cpu, memory[2], flat, sum, r);
+        if (pointwise()) return pointwise_tiles(cpu, sum, r);
         if (deep_tiles()) {
             memory[1].dim(1).set_stride(3), memory[1].dim(2).set_stride(9);
             return deep.schedule(cpu, store());
@@ -165,6 +178,8 @@ struct Conv2dDweight : Convolution {
                     {"taps", "group==1 u<=8 v<=8 u*v>=25 c<=4 o>=4 (n<16||oh*ow>1024)"},
                     {"channels", "group==1 o>=32 v>=3"},
                     {"lanes", "group==1 n>=16 oh*ow<=1024"},
+                    {"depthwise_3", depthwise_when(1, 3) + " o==group"},
+                    {"depthwise_3_2", depthwise_when(2, 3) + " o==group"},
                     {"any", ""}};
     }
     Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dweight = output("dweight");  // weight: for its shape
@@ -172,6 +187,7 @@ struct Conv2dDweight : Convolution {
     Var l{"l"}, b{"b"};
     RDom r, rl, rb;
     WinogradTaps winograd;
+    DepthwiseTaps depthwise;
     static constexpr int width = 16, block = 4;  // pixels of a row that are summed apart; images of a block
 
     int side() const { return variant == "matrix" ? 3 : variant == "matrix_1" ? 1 : 0; }  // of a filter, known when compiled
@@ -180,6 +196,12 @@ struct Conv2dDweight : Convolution {
 
     // In every variant (x, y, c, n) is an element of the filter (v, u, input channel, output channel) and b a block of images.
     void algorithm() override {
+        if (by_depth()) {
+            const PaddedMap map("map", in_x, {size("w"), pad_left}, {size("h"), pad_top}), edged("edged", dy, {size("ow"), 0}, {size("oh"), 0});
+            depthwise.define(map, edged, depth_stride(), depth_side(), size("ow"), size("oh"), size("n"), lanes);
+            dweight(x, y, c, n) = depthwise.at(x, y, n);
+            return;
+        }
         padded = zero_outside(in_x, size("w"), size("h"), size("c"));
         if (variant == "winograd") {
             Func edged = zero_outside(dy, size("ow"), size("oh"), size("o"));
@@ -248,6 +270,7 @@ struct Conv2dDweight : Convolution {
 
     void schedule(const Cpu &cpu) override {
         from_zero();
+        if (by_depth()) return depthwise.schedule(cpu, store());
         if (cpu.variant == "winograd") return winograd.schedule(cpu, store());
         if (side()) return matrix_tiles(cpu);
         if (cpu.variant == "taps") return tap_tiles(cpu);

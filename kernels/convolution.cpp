@@ -16,6 +16,8 @@ Convolution::Convolution(const std::string &name, const std::string &signature) 
     let("same_w", "max((cdiv(w,max(stride_w,1))-1)*stride_w+(v-1)*dil_w+1-w,0)");
     let("oh", "max((h+pad_top+pad_bottom-(u-1)*dil_h-1)/max(stride_h,1)+1,0)");
     let("ow", "max((w+pad_left+pad_right-(v-1)*dil_w-1)/max(stride_w,1)+1,0)");
+    // Filters of 1 x 1 know nothing of rows.
+    for (const char *join : {"join_h_w", "join_oh_ow"}) let(join, "u==1&&v==1&&stride_h==1&&stride_w==1&&pad_top+pad_bottom+pad_left+pad_right==0");
     conditions = {"stride_h>=1",
                   "stride_w>=1",
                   "dil_h>=1",
@@ -44,6 +46,10 @@ Convolution::Convolution(const std::string &name, const std::string &signature) 
                "n=1 c=4 h=11 w=19 o=6 u=3 v=2 stride=2,1 pad_mode=pad padding=1,0,2,1 dilation=2,2 group=2",
                "n=2 c=6 h=8 w=9 o=6 u=3 v=3 pad_mode=same group=6",
                "n=1 c=4 h=6 w=6 o=8 u=3 v=3 stride=2,2 pad_mode=same group=4",
+               "n=3 c=3 h=7 w=18 o=3 u=3 v=3 pad_mode=pad padding=1,1,1,1 group=3",
+               "n=2 c=5 h=9 w=35 o=5 u=3 v=3 stride=2,2 pad_mode=pad padding=1,0,2,1 group=5",
+               "n=1 c=2 h=10 w=17 o=2 u=5 v=4 pad_mode=pad padding=3,2,1,0 dilation=2,1 group=2",
+               "n=1 c=3 h=11 w=13 o=6 u=5 v=5 stride=2,2 pad_mode=same group=3",
                "n=1 c=33 h=9 w=11 o=6 u=3 v=3 stride=2,2 pad_mode=same",
                "n=2 c=34 h=8 w=12 o=5 u=3 v=2 stride=2,3 pad_mode=pad padding=1,0,2,1",
                "n=2 c=7 h=4 w=15 o=17 u=1 v=1",
@@ -119,28 +125,18 @@ void Convolution::channel_tiles(const Cpu &cpu, const Func &padded, Func filter,
     sum.update().reorder(c, x, y, r.x, r.y, r.z).vectorize(c, v).unroll(c).unroll(x).unroll(y);
 }
 
-// oneDNN's time over ours, one thread, AVX-512 on an AMD EPYC Zen 5, its own layouts (row-major ones): 256 to 256 channels at 14 x 14
-// 0.82 (0.89), 512 to 2048 at 7 x 7 0.79 (1.11), "packed" 0.68 (0.74) and 0.46 (0.66); 64 to 256 at 56 x 56 three vectors wide 0.84
-// (0.86), two 0.81 (0.83), "packed" 0.61 (0.63). Tiles can't end where rows of the output do, hence `flat`: a copy in L2.
-void Convolution::pointwise_tiles(const Cpu &cpu, Halide::ImageParam from, Func flat, Func sum, const RDom &r) const {
+void Convolution::pointwise_tiles(const Cpu &cpu, Func sum, const RDom &r) const {
     Func o = store();
     const bool three = variant == "pointwise_3";
     const int across = cpu.lanes * cpu.pick("tile_v", {three ? 3 : 2}), outs = cpu.pick("outs", {!cpu.has_avx512() ? 4 : three ? 8 : 12});
-    Var pixels, lo, li, co, ci, l = flat.args()[0], k = flat.args()[1];
-    const Expr width = from.dim(0).extent();
-    from.dim(1).set_stride(width);
-    o.output_buffer().dim(0).set_extent(width).set_stride(1);
-    o.output_buffer().dim(1).set_stride(width);
-    o.fuse(var(0), var(1), pixels).split(var(2), co, ci, outs, Tail::ShiftInwards).reorder(pixels, ci, co, var(3));
-    o.vectorize(pixels, cpu.lanes, Tail::ShiftInwards);
+    Var xo, xi, co, ci, px = var(0), py = var(1), pc = var(2), pn = var(3);
+    o.split(px, xo, xi, across, Tail::ShiftInwards).split(pc, co, ci, outs, Tail::ShiftInwards).reorder(xi, ci, xo, co, py, pn);
+    o.vectorize(xi, cpu.lanes).unroll(xi).unroll(ci);
     // The last block of channels overlaps the one before it, another task's: both write the same bits there, which ThreadSanitizer can't know.
     if (!cpu.target.has_feature(Halide::Target::TSAN)) o.parallel(co);
-    o.parallel(var(3));
-    o.specialize(width >= 1);  // always, but Halide divides by it
-    o.specialize_fail("a map without pixels");
-    flat.compute_at(o, co).bound_extent(k, outs).split(l, lo, li, across, Tail::ShiftInwards).reorder(li, k, lo).vectorize(li, cpu.lanes).unroll(li).unroll(k);
-    sum.compute_at(flat, lo).bound_extent(l, across).bound_extent(k, outs).vectorize(l, cpu.lanes).unroll(l).unroll(k);
-    sum.update().reorder(l, k, r.x).vectorize(l, cpu.lanes).unroll(l).unroll(k);
+    o.parallel(pn);
+    sum.compute_at(o, xo).bound_extent(x, across).bound_extent(c, outs).vectorize(x, cpu.lanes).unroll(x).unroll(c);
+    sum.update().reorder(x, c, r.x).vectorize(x, cpu.lanes).unroll(x).unroll(c);
 }
 
 bool Convolution::any_special(const Array &a, int64_t i, int64_t k) {

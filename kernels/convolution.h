@@ -25,8 +25,13 @@ protected:
 
     bool pointwise() const { return variant.starts_with("pointwise"); }
     bool deep_tiles() const { return variant.starts_with("deep"); }
-    static std::string pointwise_when(const std::string &from) {
-        return "u==1 v==1 stride_h==1 stride_w==1 group==1 oh==h ow==w w>=2 h*w>=tile_v*lanes " + from + "_s1==w ";
+    static std::string pointwise_when() { return "u==1 v==1 stride_h==1 stride_w==1 group==1 h==1 oh==1 ow==w w>=tile_v*lanes "; }
+    bool by_depth() const { return variant.starts_with("depthwise"); }
+    int depth_stride() const { return variant.ends_with("_2") ? 2 : 1; }
+    int depth_side() const { return variant.starts_with("depthwise_3") ? 3 : 0; }
+    static std::string depthwise_when(int stride, int side) {
+        const std::string s = std::to_string(stride), k = std::to_string(side);
+        return "c==group stride_h==" + s + " stride_w==" + s + (side ? " u==" + k + " v==" + k + " dil_h==1 dil_w==1" : "");
     }
     bool dense() const { return variant != "any"; }  // the other variants take group==1 only
     Expr inside(const Expr &at_x, const Expr &at_y, const Expr &w, const Expr &h) const { return at_x >= 0 && at_x < w && at_y >= 0 && at_y < h; }
@@ -47,9 +52,8 @@ protected:
     // The same with output channels in the vector: the filter is packed by blocks of channels, which stay in L2 for all images.
     void channel_tiles(const Cpu &cpu, const Func &padded, Func filter, Func sum, const RDom &r) const;
 
-    // For filters of 1 x 1, a product of matrices as they lie, a map being a row of w * h pixels: flat = sum, of (pixel, c, n), is
-    // what store() lays out as (x, y, c, n); `from` holds the maps that are read.
-    void pointwise_tiles(const Cpu &cpu, Halide::ImageParam from, Func flat, Func sum, const RDom &r) const;
+    // For filters of 1 x 1, a product of matrices as they lie, a map being one row of pixels.
+    void pointwise_tiles(const Cpu &cpu, Func sum, const RDom &r) const;
 
     // What a reference says of NaN and infinity. They reach every element whose formula has them as a factor; an element that is
     // not NaN by its formula may become NaN where `touched(i, k)` says that its slice [i, k, :, :] of `output` multiplies such a

@@ -1,7 +1,8 @@
 // Pooling over windows of two spatial dimensions.
 //
 // Sizes are MindSpore's: `valid` floor((h - k) / s) + 1; `same` ceil(h / s), padded by max((oh-1) s + k - h, 0), the odd line
-// at the bottom; `pad` by `padding` = top, bottom, left, right. Pads are smaller than the kernel, so no window is empty.
+// at the bottom; `pad` by `padding` = top, bottom, left, right. With ceil_mode the last window of `valid` and `pad` may be cut off, as
+// in PyTorch, if it begins before the padding at the end. Pads are smaller than the kernel, so no window is empty.
 #include <cmath>
 
 #include "dsl/op.h"
@@ -29,7 +30,9 @@ struct Pool : Op {
                               after = d == "h" ? "bottom" : "right";
             const std::string whole = "max(0,(cdiv(" + d + "," + s + ")-1)*" + s + "+" + k + "-" + d + ")";
             let("pads_" + d, "pad_mode==same?" + whole + ":pad_mode==pad?" + before + "+" + after + ":0");
-            let(o, "pad_mode==same?cdiv(" + d + "," + s + "):" + d + "+pads_" + d + "<" + k + "?0:(" + d + "+pads_" + d + "-" + k + ")/" + s + "+1");
+            let("full_" + d, "(" + d + "+pads_" + d + "-" + k + "+ceil_mode*(" + s + "-1))/" + s + "+1");
+            const std::string beyond = "((full_" + d + "-1)*" + s + ">=" + d + "+(pad_mode==pad?" + before + ":0))";
+            let(o, "pad_mode==same?cdiv(" + d + "," + s + "):" + d + "+pads_" + d + "<" + k + "?0:full_" + d + "-" + beyond);
             conditions.push_back(k + ">=1");
             conditions.push_back("stride_" + d + ">=1");
             conditions.push_back(d + "+pads_" + d + ">=" + k);
@@ -39,7 +42,7 @@ struct Pool : Op {
         }
         conditions.push_back("pad_mode==pad||top+bottom+left+right==0");
         const std::string lenet = "kernel_size=2,2 stride=2,2", stem = "kernel_size=3,3 stride=2,2 pad_mode=same";
-        variants = {{"halves", "kernel_h==2 kernel_w==2 stride_h==2 stride_w==2 pads_h==0 pads_w==0"}, {"", ""}};
+        variants = {{"halves", "kernel_h==2 kernel_w==2 stride_h==2 stride_w==2 pads_h==0 pads_w==0 2*oh<=h 2*ow<=w"}, {"", ""}};
         samples = {"n=1 c=1 h=1 w=1",
                    "n=2 c=3 h=6 w=6 " + lenet,
                    "n=1 c=2 h=7 w=33 " + lenet,
@@ -49,7 +52,9 @@ struct Pool : Op {
                    "n=1 c=17 h=7 w=9 " + stem,
                    "n=1 c=2 h=7 w=38 kernel_size=2,3 stride=1,2",
                    "n=1 c=2 h=8 w=31 kernel_size=3,3 stride=2,2 pad_mode=pad padding=1,1,1,1",
-                   "n=1 c=1 h=5 w=5 kernel_size=4,4 stride=5,3 pad_mode=pad padding=3,0,1,2"};
+                   "n=1 c=1 h=5 w=5 kernel_size=4,4 stride=5,3 pad_mode=pad padding=3,0,1,2",
+                   "n=1 c=2 h=7 w=6 kernel_size=2,2 stride=2,2 ceil_mode=1",
+                   "n=2 c=1 h=5 w=6 kernel_size=3,2 stride=2,3 pad_mode=pad padding=1,1,1,0 ceil_mode=1"};
         bench = {"n=32 c=6 h=28 w=28 " + lenet, "n=32 c=16 h=10 w=10 " + lenet, "n=4 c=64 h=112 w=112 " + stem};
     }
     Var vx{"x"}, vy{"y"}, vc{"c"}, vn{"n"};
@@ -120,7 +125,9 @@ struct Pool : Op {
 
 // Positions beyond the border are those of the nearest line of the image: a maximum may count a value twice.
 struct MaxBase : Pool {
-    using Pool::Pool;
+    MaxBase(const std::string &name, const std::string &signature, const std::string &mindspore) : Pool(name, signature, mindspore) {
+        flag("ceil_mode", false);
+    }
     Expr column(const Expr &ox, const Expr &k) const { return clamp(likely(ox * sw + k - pl), 0, size("w") - 1); }
     Expr row(const Expr &oy, const Expr &k) const { return clamp(likely(oy * sh + k - pt), 0, size("h") - 1); }
     static Expr larger(const Expr &a, const Expr &b) { return select(b > a || b != b, b, a); }  // NaN wins
@@ -234,27 +241,75 @@ struct MaxPool2dDx : MaxBase {
     }
 };
 
-// Padding is 0. Its places count in the divisor only under `pad` with count_include_pad.
+// Where the first maximum of each window is, row by row.
+struct MaxPool2dIndices : MaxBase {
+    MaxPool2dIndices() : MaxBase("max_pool2d_indices", "x[n,c,h,w] -> indices:i32[n,c,oh,ow]", "") {
+        internal = true;
+        variants = {{"", ""}};
+    }
+    Func x = input("x"), indices = output("indices"), best{"best"};
+    RDom k;
+
+    void algorithm() override {
+        k = RDom(0, kw, 0, kh);
+        const auto place = [&](const Expr &b, const Expr &a) { return row(vy, a) * size("w") + column(vx, b); };
+        const auto in = [&](const Expr &b, const Expr &a) { return x(column(vx, b), row(vy, a), vc, vn); };
+        best(vx, vy, vc, vn) = Halide::Tuple(in(0, 0), place(0, 0));
+        const Expr most = best(vx, vy, vc, vn)[0], at = best(vx, vy, vc, vn)[1], next = in(k.x, k.y);
+        const Expr larger = next > most || (next != next && most == most);  // the first NaN wins
+        best(vx, vy, vc, vn) = Halide::Tuple(select(larger, next, most), select(larger, place(k.x, k.y), at));
+        indices(vx, vy, vc, vn) = best(vx, vy, vc, vn)[1];
+        scans = {best};
+    }
+    void reference(Problem &p) const override {
+        each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, const Window &w) {
+            int64_t at = w.top * p["w"] + w.left;
+            for (int64_t i = w.top; i < w.bottom; i++)
+                for (int64_t j = w.left; j < w.right; j++) {
+                    const double v = p("x")(n, c, i, j), most = p("x")(n, c, at / p["w"], at % p["w"]);
+                    if (v > most || (std::isnan(v) && !std::isnan(most))) at = i * p["w"] + j;
+                }
+            p("indices")(n, c, a, b) = (double)at;
+        });
+    }
+};
+
+// Padding is 0. Its places count in the divisor only under `pad` with count_include_pad, those beyond it never.
 struct AvgBase : Pool {
     AvgBase(const std::string &name, const std::string &signature, const std::string &mindspore) : Pool(name, signature, mindspore) {
         flag("count_include_pad", true);
+        flag("ceil_mode", false);
+        attr("divisor_override", 0);
+        conditions.push_back("divisor_override>=0");
+        variants[0].when += " divisor_override==0";
         samples.push_back("n=1 c=2 h=8 w=9 kernel_size=3,3 stride=2,2 pad_mode=pad padding=1,1,1,1 count_include_pad=0");
+        samples.push_back("n=1 c=2 h=5 w=6 kernel_size=3,2 stride=2,3 pad_mode=pad padding=1,1,1,0 ceil_mode=1 count_include_pad=0");
+        samples.push_back("n=1 c=3 h=6 w=6 kernel_size=2,2 stride=2,2 divisor_override=3");
         contract = {Contract::normwise, 8};
     }
-    Expr all = derived("count_all", "pad_mode==pad&&count_include_pad");
+    Expr all = derived("count_all", "pad_mode==pad&&count_include_pad"), divisor = derived("divisor_override", "divisor_override");
+    Expr pb = derived("pad_bottom", "pad_mode==pad?bottom:0"), pr = derived("pad_right", "pad_mode==pad?right:0");
 
     Expr count(const Expr &ox, const Expr &oy) const {
-        auto lines = [](const Expr &from, const Expr &kernel, const Expr &end) { return min(from + kernel, end) - max(from, 0); };
-        const Expr valid = lines(ox * sw - pl, kw, size("w")) * lines(oy * sh - pt, kh, size("h"));
-        return math::real(select(all != 0, kh * kw, max(valid, 1)));
+        const auto lines = [&](const Expr &from, const Expr &kernel, const Expr &end, const Expr &after) {
+            return select(all != 0, min(kernel, end + after - from), min(from + kernel, end) - max(from, 0));
+        };
+        const Expr places = lines(ox * sw - pl, kw, size("w"), pr) * lines(oy * sh - pt, kh, size("h"), pb);
+        return math::real(select(divisor != 0, divisor, max(places, 1)));
     }
-    static double count(Problem &p, const Window &w) {
-        return (double)(p["count_all"] ? p["kernel_h"] * p["kernel_w"] : (w.bottom - w.top) * (w.right - w.left));
+    static double count(Problem &p, int64_t a, int64_t b) {
+        if (p["divisor_override"]) return (double)p["divisor_override"];
+        const Window w = window(p, a, b);
+        if (!p["count_all"]) return (double)((w.bottom - w.top) * (w.right - w.left));
+        const int64_t top = a * p["stride_h"] - p["pad_top"], left = b * p["stride_w"] - p["pad_left"];
+        return (double)((std::min(top + p["kernel_h"], p["h"] + p["bottom"]) - top) * (std::min(left + p["kernel_w"], p["w"] + p["right"]) - left));
     }
 };
 
 struct AvgPool2d : AvgBase {
-    AvgPool2d() : AvgBase("avg_pool2d", "x[n,c,h,w] -> y[n,c,oh,ow]", "AvgPool2d") { doc = "y = mean of x over each window"; }
+    AvgPool2d() : AvgBase("avg_pool2d", "x[n,c,h,w] -> y[n,c,oh,ow]", "AvgPool2d") {
+        doc = "y = sum of x over each window / its places, or / divisor_override where that isn't 0";
+    }
     Func x = input("x"), y = output("y"), sum{"sum"};
     RDom k;
 
@@ -275,7 +330,7 @@ struct AvgPool2d : AvgBase {
             double total = 0;
             for (int64_t i = w.top; i < w.bottom; i++)
                 for (int64_t j = w.left; j < w.right; j++) total += p("x")(n, c, i, j);
-            p("y")(n, c, a, b) = total / count(p, w);
+            p("y")(n, c, a, b) = total / count(p, a, b);
         });
     }
 };
@@ -305,7 +360,7 @@ struct AvgPool2dDx : AvgBase {
         std::fill(p("dx").v.begin(), p("dx").v.end(), 0.0);
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, const Window &w) {
             for (int64_t i = w.top; i < w.bottom; i++)
-                for (int64_t q = w.left; q < w.right; q++) p("dx")(n, c, i, q) += p("dy")(n, c, a, b) / count(p, w);
+                for (int64_t q = w.left; q < w.right; q++) p("dx")(n, c, i, q) += p("dy")(n, c, a, b) / count(p, a, b);
         });
     }
 };
@@ -315,6 +370,7 @@ struct AvgPool2dDx : AvgBase {
 HALYARD_OPS {
     ops.add<MaxPool2d>();
     ops.add<MaxPool2dDx>();
+    ops.add<MaxPool2dIndices>();
     ops.add<AvgPool2d>();
     ops.add<AvgPool2dDx>();
 }

@@ -63,6 +63,17 @@ Tensor matmul_in_b(In in, const RegisteredOp &, const Attrs &attrs) {
     return is_set(attrs, "transpose_b") ? matmul(dc, true, a, ta) : matmul(a, !ta, dc, false);
 }
 
+// Convolution is linear in its input and in its weights: each gradient's gradients are the other two of the three.
+Tensor convolved(const char *name, In in, const RegisteredOp &op, const Attrs &attrs) {
+    const RegisteredOp &other = registry().at(name);
+    return std::move(Primitive(other, Attrs(other.record, op.record, attrs)).run(in)[0]);
+}
+Tensor conv2d_of(In in, const RegisteredOp &op, const Attrs &attrs) { return convolved("conv2d", in, op, attrs); }
+Tensor conv2d_dx_of(In in, const RegisteredOp &op, const Attrs &attrs) { return convolved("conv2d_dx", in, op, attrs); }
+Tensor conv2d_dweight_of(In in, const RegisteredOp &op, const Attrs &attrs) { return convolved("conv2d_dweight", in, op, attrs); }
+
+Tensor gathered(In in, const RegisteredOp &, const Attrs &) { return run1("gather_kernel", {in[1], in[0], Tensor::scalar(0, in[1].dtype())}); }
+
 Tensor again(In in, const RegisteredOp &op, const Attrs &attrs) { return std::move(Primitive(op, attrs).run(in)[0]); }
 
 // The gradient of a sum or mean spreads dy over what was reduced; its adjoint reduces again.
@@ -134,6 +145,14 @@ const ComposedGradient *composed_gradient(const std::string &op, const std::stri
         {"sigmoid_dx", "y", {"y", "dy", "ddx"}, sigmoid_dx_in_y},
         {"softmax_dx", "y", {"y", "dy", "ddx"}, softmax_dx_in_y},
         {"softmax_dx", "dy", {"y", "ddx"}, again},
+        {"gather_kernel_dx", "x", {}, none},
+        {"gather_kernel_dx", "dy", {"index", "ddx"}, gathered},
+        {"conv2d_dx", "x", {}, none},
+        {"conv2d_dx", "weight", {"ddx", "weight", "dy"}, conv2d_dweight_of},
+        {"conv2d_dx", "dy", {"ddx", "weight"}, conv2d_of},
+        {"conv2d_dweight", "weight", {}, none},
+        {"conv2d_dweight", "x", {"x", "ddweight", "dy"}, conv2d_dx_of},
+        {"conv2d_dweight", "dy", {"x", "ddweight"}, conv2d_of},
         {"dropout_kernel_dx", "dy", {"mask", "ddx"}, again},
         {"reduce_mean_dx", "dy", {"ddx"}, reduce},
         {"take_along_kernel_dx", "x", {}, none},

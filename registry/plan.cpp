@@ -62,6 +62,7 @@ public:
         }
         if (!settled) throw DispatchError(r_.name, "no kernel takes these strides, and no copy helps");
         check_conditions(r_, dims_, true);
+        join_rows();
         fill();
         choose(explaining);
         return std::move(plan_);
@@ -310,6 +311,36 @@ private:
         for (int64_t s : l.outer) b.outer.push_back(s * b.bytes_per_element);
         b.copy_order = copy;
         return b;
+    }
+
+    // Where let join_h_w isn't 0, rows that follow one another in memory are one row: every tensor [..,h,w] becomes [..,1,h*w], and so do
+    // the dims h and w. All such pairs of an op are joined, or none is.
+    void join_rows() {
+        struct Rows {
+            Layout &layout;
+            std::string h, w;
+        };
+        std::vector<Rows> all;
+        for (size_t k = 0; k < in_.size() + sig_.outputs.size(); k++) {
+            const bool out = k >= in_.size();
+            const std::vector<std::string> &names = (out ? sig_.outputs[k - in_.size()] : sig_.inputs[k]).extents;
+            if (names.size() < 2) continue;
+            const std::string &h = names[names.size() - 2], &w = names.back();
+            const auto let = dims_.find("join_" + h + "_" + w);
+            if (let == dims_.end()) continue;
+            Layout &l = out ? c_.outputs[k - in_.size()] : c_.inputs[k];
+            const int last = l.shape.rank() - 1;
+            const bool apart = l.shape[last - 1] > 1 && l.strides[last - 1] != l.shape[last] * l.strides[last];
+            if (!let->second || apart || l.shape[last - 1] * l.shape[last] > INT32_MAX) return;
+            all.push_back({l, h, w});
+        }
+        for (Rows &r : all) {
+            const int last = r.layout.shape.rank() - 1;
+            r.layout.shape[last] *= r.layout.shape[last - 1];
+            r.layout.strides[last - 1] = r.layout.shape[last] * r.layout.strides[last];
+            dims_[r.h] = r.layout.shape[last - 1] = 1;
+            dims_[r.w] = r.layout.shape[last];
+        }
     }
 
     void fill() {

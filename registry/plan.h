@@ -56,7 +56,7 @@ struct Plan {
 };
 
 // Names that expressions may use: integer attributes, their parts and choices; then lets and derived scalars, each as
-// soon as everything it needs is in `dims`.
+// soon as everything it needs is in `dims`. A let join_h_w that isn't 0 allows kernels to see maps of h rows as one row of h*w.
 void bind_attributes(const Attrs &attrs, std::map<std::string, int64_t> &dims);
 void bind_derived(const OpRecord &op, std::map<std::string, int64_t> &dims);
 // An expression of the op's; a ShapeError (overflow, division by zero) names the op and the expression.

@@ -1,0 +1,61 @@
+// Depthwise convolution, a filter per channel: a map lies in L1 with zeros around it while its result is made, some rows at a time.
+#pragma once
+#include "dsl/backend.h"
+
+namespace halyard {
+
+// A map with zeros around it: one spatial dimension.
+struct Margin {
+    Halide::Expr extent, before;  // of the map; zeros in front of it
+    int step = 1;                 // between its elements, with zeros between
+};
+struct PaddedMap {
+    // map(x, y, k, n) is asked for inside of the map alone.
+    PaddedMap(const std::string &name, const Halide::Func &map, const Margin &across, const Margin &down);
+    void compute_at(const Halide::Func &f, const Halide::VarOrRVar &v, int lanes) const;
+    Halide::Expr operator()(const Halide::Expr &x, const Halide::Expr &y, const Halide::Expr &k, const Halide::Expr &n) const { return f(x, y, k, n); }
+    PaddedMap() = default;
+    Halide::Func f;
+    Halide::RDom pixel;
+};
+
+// sum over taps of filter(v, u, k) * map(x * stride + v * dilation, ..); also the gradient in the map, of dy and the filters turned.
+class Depthwise {
+public:
+    struct Taps {
+        Halide::Expr extent, dilation;
+    };
+    // `side`: of a square filter without dilation, or 0 for any.
+    void define(const PaddedMap &map, const Halide::Func &filter, int stride, int side, const Taps &across, const Taps &down);
+    Halide::Expr at(const Halide::Expr &x, const Halide::Expr &y, const Halide::Expr &k, const Halide::Expr &n) const { return sum_(x, y, k, n); }
+    void schedule(const Cpu &cpu, Halide::Func o) const;  // o: the stored Func, which is at(...)
+
+private:
+    using Func = Halide::Func;
+    using Var = Halide::Var;
+    int side_ = 0;
+    PaddedMap map_;
+    Func sum_{"sum"};
+    Halide::RDom r_;
+    Var x{"x"}, y{"y"}, k{"k"}, n{"n"};
+};
+
+// The gradient in the filters, square ones of `side` without dilation: sum over images and pixels of dy(x, y) * map(x * stride + v, ..).
+class DepthwiseTaps {
+public:
+    // dy: without zeros in front of it. w, h: its extents.
+    void define(const PaddedMap &map, const PaddedMap &dy, int stride, int side, const Halide::Expr &w, const Halide::Expr &h, const Halide::Expr &images,
+                int lanes);
+    Halide::Expr at(const Halide::Expr &v, const Halide::Expr &u, const Halide::Expr &k) const { return total_(v, u, k); }
+    void schedule(const Cpu &cpu, Halide::Func o) const;  // o(v, u, 0, k)
+
+private:
+    using Func = Halide::Func;
+    using Var = Halide::Var;
+    PaddedMap map_, dy_;
+    Func sum_{"sum"}, total_{"total"};
+    Halide::RDom r_, lane_;
+    Var l{"l"}, v{"v"}, u{"u"}, k{"k"};
+};
+
+}  // namespace halyard

@@ -1,0 +1,22 @@
+#include "primitives/facts.h"
+
+#include "registry/plan.h"
+
+namespace halyard {
+
+Dims facts_of(std::span<const Tensor> in, const Attrs &attrs) {
+    const OpRecord &op = attrs.op();
+    Dims dims;
+    bind_attributes(attrs, dims);
+    check_conditions(op, dims, false);
+    Signature inputs = find_op(op.name.c_str()).signature;
+    inputs.outputs.clear();  // their extents need lets, which need the inputs'
+    std::vector<Shape> shapes;
+    for (const Tensor &t : in) shapes.push_back(t.shape());
+    inputs.infer_into(shapes, dims);
+    bind_derived(op, dims);
+    check_conditions(op, dims, true);
+    return dims;
+}
+
+}  // namespace halyard
