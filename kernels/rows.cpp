@@ -11,12 +11,27 @@ constexpr int task_elements = 32768, chains = 4, block_elements = 1024, most_row
 }  // namespace
 
 Rows::Rows(const std::string &name, const std::string &signature) : Op(name, signature) {
-    attr("axis", -1);
-    axis = "c";
+    if (signature.find("..") != std::string::npos) attr("axis", -1), axis = "c";
     variants = {{"wide", "c>=2*lanes||c>=lanes&&n<lanes"}, {"short", "c<=256"}};
     samples = {"n=1 c=1",   "n=3 c=7",   "n=5 c=64", "n=2 c=1000", "n=4 c=31", "n=4 c=33",
                "n=70 c=17", "n=33 c=10", "n=2 c=53", "n=2 c=71",   "n=3 c=87", "n=2 c=119"};
     bench = {"n=1024 c=1024", "n=4096 c=1024", "n=16384 c=256", "n=512 c=8192", "n=32 c=10"};
+}
+
+void reduce_in_lanes(Halide::Func f, const Halide::RVar &k, const Halide::Var &row, int lanes) {
+    using namespace Halide;
+    Var u("u");
+    RVar ko, ki, half;
+    Func part = f.update().split(k, ko, ki, chains * lanes, TailStrategy::GuardWithIf).rfactor(ki, u);
+    part.compute_at(f, row).bound_extent(u, chains * lanes).vectorize(u, lanes).unroll(u).update().reorder(u, ko).vectorize(u, lanes).unroll(u);
+    for (int w = chains * lanes / 2; w >= 4; w /= 2) {
+        RVar next;
+        Func fold = f.update().split(ki, half, next, w, TailStrategy::GuardWithIf).rfactor(next, u);
+        fold.compute_at(f, row).bound_extent(u, w).vectorize(u, std::min(lanes, w)).unroll(u);
+        fold.update().reorder(u, half).vectorize(u, std::min(lanes, w)).unroll(u).unroll(half);
+        ki = next;
+    }
+    f.update().unroll(ki);
 }
 
 // wide: a row at a time, kept in L1, with `chains` vectors of partial totals, folded by halves down to 4 lanes, which are added one after
@@ -29,7 +44,7 @@ Rows::Rows(const std::string &name, const std::string &signature) : Op(name, sig
 void Rows::schedule(const Cpu &cpu) {
     const int v = cpu.lanes;
     Func y = store();
-    Var task("task"), block("block"), row("row"), vec("vec"), lane("lane"), u("u");
+    Var task("task"), block("block"), row("row"), vec("vec"), lane("lane");
     const Expr rows = max(1, task_elements / max(1, size("c")));
     std::vector<Func> staged = row_stages;  // and inputs that are computed: once per row, then read by every stage
     if (fused()) std::copy_if(in.begin(), in.end(), std::back_inserter(staged), [](const Func &f) { return f.dimensions() == 2; });
@@ -45,17 +60,8 @@ void Rows::schedule(const Cpu &cpu) {
     y.split(var(1), task, row, rows, Tail::GuardWithIf).parallel(task).split(row, block, row, block_rows, Tail::GuardWithIf);
     y.split(var(0), vec, lane, v, Tail::ShiftInwards).vectorize(lane);
     for (Func &f : totals) {
-        RVar ko, ki, half;
-        Func part = f.update().split(k, ko, ki, chains * v, Tail::GuardWithIf).rfactor(ki, u);
-        part.compute_at(f, n).bound_extent(u, chains * v).vectorize(u, v).unroll(u).update().reorder(u, ko).vectorize(u, v).unroll(u);
-        for (int w = chains * v / 2; w >= 4; w /= 2) {
-            RVar next;
-            Func fold = f.update().split(ki, half, next, w, Tail::GuardWithIf).rfactor(next, u);
-            fold.compute_at(f, n).bound_extent(u, w).vectorize(u, std::min(v, w)).unroll(u);
-            fold.update().reorder(u, half).vectorize(u, std::min(v, w)).unroll(u).unroll(half);
-            ki = next;
-        }
-        f.compute_at(y, block).bound_storage(n, most_rows).update().unroll(ki);
+        reduce_in_lanes(f, k, n, v);
+        f.compute_at(y, block).bound_storage(n, most_rows);
     }
     y.specialize(size("c") >= chains * v);
     for (Func &f : per_row) f.compute_at(y, block).bound_storage(n, most_rows);

@@ -7,6 +7,7 @@
 namespace halyard {
 
 struct Rows : Op {
+    // x[..n,c] takes an axis, x[n,c] doesn't.
     Rows(const std::string &name, const std::string &signature);
     Var c{"c"}, n{"n"};
     RDom k;
@@ -17,5 +18,8 @@ struct Rows : Op {
     void schedule(const Gpu &gpu) override;
     void schedule(const Ascend &npu) override;
 };
+
+// Reduces f's update over k in several vectors of partial results, which are folded by halves; computed for each `row`, a Var of f.
+void reduce_in_lanes(Halide::Func f, const Halide::RVar &k, const Halide::Var &row, int lanes);
 
 }  // namespace halyard

@@ -34,7 +34,8 @@ Adjoint resolve(const RegisteredOp &op, const std::string &input) {
         a.compose = composed->compose;
         for (const std::string &from : composed->from) a.inputs.push_back(source_of(op, from, name));
     } else if (std::find(op.gradient_inputs.begin(), op.gradient_inputs.end(), input) != op.gradient_inputs.end()) {
-        a.op = &registry().at(name + "_d" + input);
+        const GradientOp g = registry().gradient_in(op, input);
+        a.op = g.op, a.output = g.output;
         for (const TensorSpec &t : a.op->signature.inputs) a.inputs.push_back(source_of(op, t.name, a.op->record.name));
     } else if (scales(op, input)) {
         a.compose = again;

@@ -18,7 +18,8 @@ struct Adjoint {
     };
     using Compose = Tensor (*)(std::span<const Tensor> in, const RegisteredOp &op, const Attrs &attrs);
 
-    const RegisteredOp *op = nullptr;  // runs on `inputs`; or
+    const RegisteredOp *op = nullptr;  // runs on `inputs`, and output `output` is the gradient; or
+    size_t output = 0;
     Compose compose = nullptr;         // does, given the op being differentiated and its attributes (undefined = zeros); neither: no gradient
     std::vector<Source> inputs;
 };

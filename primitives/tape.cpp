@@ -207,13 +207,20 @@ struct Walk {
         }
         const std::string &name = e.op->record.name;
         const std::vector<Adjoint> &adjoints = adjoints_of(*e.op);
+        const RegisteredOp *ran = nullptr;  // and what it gave: one op may give several inputs' gradients
+        std::vector<Tensor> gave;
         for (size_t k = 0; k < e.in.size(); k++) {
             if (e.in[k] < 0 || !needed[(size_t)e.in[k]]) continue;
             const Adjoint &a = adjoints[k];
             if (!a.op && !a.compose) throw GradError(name, "has no gradient in " + e.op->signature.inputs[k].name);
+            if (a.op && a.op == ran) {
+                add(e.in[k], std::move(gave[a.output]), name.c_str());
+                continue;
+            }
             std::vector<Tensor> in;
             for (const Adjoint::Source &s : a.inputs) in.push_back(s.kind == Adjoint::forward ? e.kept[(size_t)s.place] : gradient_of_output((size_t)s.place));
-            Tensor g = a.compose ? a.compose(in, *e.op, *e.attrs) : std::move(Primitive(*a.op, Attrs(a.op->record, e.op->record, *e.attrs)).run(in)[0]);
+            if (a.op) ran = a.op, gave = Primitive(*a.op, Attrs(a.op->record, e.op->record, *e.attrs)).run(in);
+            Tensor g = a.op ? std::move(gave[a.output]) : a.compose(in, *e.op, *e.attrs);
             in.clear();
             if (g.defined()) add(e.in[k], std::move(g), name.c_str());
         }

@@ -41,7 +41,7 @@ void Registry::add(const std::vector<const OpFile *> &files) {
     for (auto &op : ops_) {
         op->gradient_inputs.clear();
         for (auto &t : op->signature.inputs)
-            if (find(op->record.name + "_d" + t.name)) op->gradient_inputs.push_back(t.name);
+            if (gradient_in(*op, t.name).op) op->gradient_inputs.push_back(t.name);
     }
     invalidate_plans();
 }
@@ -89,6 +89,18 @@ const RegisteredOp &Registry::at(const std::string &name) const {
     std::string hint;
     for (size_t i = 0; i < near.size() && i < 3 && near[i].first <= 4; i++) hint += (i ? ", " : "; did you mean ") + near[i].second;
     throw DispatchError(name, "no such op" + hint);
+}
+
+GradientOp Registry::gradient_in(const RegisteredOp &op, const std::string &input) const {
+    const auto gradient = [&](const TensorSpec &of) -> GradientOp {
+        const RegisteredOp *g = find(op.record.name + "_d" + of.name);
+        for (size_t k = 0; g && k < g->signature.outputs.size(); k++)
+            if (g->signature.outputs[k].name == "d" + input) return {g, k};
+        return {};
+    };
+    for (const TensorSpec &t : op.signature.inputs)
+        if (const GradientOp g = gradient(t); g.op) return g;
+    return {};
 }
 
 std::vector<const RegisteredOp *> Registry::ops() const {

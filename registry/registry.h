@@ -15,8 +15,13 @@ struct RegisteredOp {
     OpRecord record;
     Signature signature;
     std::vector<KernelEntry> kernels;
-    std::vector<std::string> gradient_inputs;  // "x" where an op "<name>_dx" exists
+    std::vector<std::string> gradient_inputs;  // those for which Registry::gradient_in finds an op
     std::string file;                          // where it is written: "softmax"
+};
+
+struct GradientOp {
+    const RegisteredOp *op = nullptr;  // null: there is none
+    size_t output = 0;                 // which of its outputs
 };
 
 class Registry {
@@ -28,6 +33,8 @@ public:
     const RegisteredOp *find(const std::string &name) const;  // by its name or a further one (op_names.cpp); null when there is none
     const RegisteredOp &at(const std::string &name) const;    // throws DispatchError with the nearest names
     std::vector<const RegisteredOp *> ops() const;            // sorted by name
+    // Op "<name>_dx", or that of another input where one kernel gives several gradients: "<name>_dx: ... -> dx dgamma".
+    GradientOp gradient_in(const RegisteredOp &op, const std::string &input) const;
 
 private:
     std::vector<std::unique_ptr<RegisteredOp>> ops_;  // sorted by name
