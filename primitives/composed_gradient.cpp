@@ -93,6 +93,9 @@ const ComposedGradient *composed_gradient(const std::string &op, const std::stri
         {"cast", "x", {"dy"}, pass},
         {"copy", "x", {"dy"}, pass},
         {"cumsum", "x", {"dy"}, cumsum_in_x},
+        {"dense_kernel", "a", {"b", "dc"}, matmul_in_a},  // without an activation: primitives/contraction.cpp
+        {"dense_kernel", "b", {"a", "dc"}, matmul_in_b},
+        {"dense_kernel", "bias", {"dc"}, pass},
         {"matmul", "a", {"b", "dc"}, matmul_in_a},
         {"matmul", "b", {"a", "dc"}, matmul_in_b},
         {"sub", "a", {"dy"}, pass},

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "primitives/attention.h"
+#include "primitives/contraction.h"
 #include "primitives/indexing.h"
 #include "primitives/statistics.h"
 
@@ -157,8 +159,9 @@ Composition composition_of(const std::string &op) {
     };
     const auto it = all.find(op);
     if (it != all.end()) return it->second;
-    const Composition indexing = indexing_composition(op);
-    return indexing ? indexing : statistics_composition(op);
+    for (auto compositions : {attention_composition, contraction_composition, indexing_composition, statistics_composition})
+        if (const Composition found = compositions(op)) return found;
+    return nullptr;
 }
 
 }  // namespace halyard
