@@ -85,6 +85,7 @@ struct Dense : Composite {
         dtypes = {"f32", "f16", "bf16", "f64"};
         contract = {Contract::products, 16};
         samples = {"d0=1 d1=1 d2=1 k=1 n=1", "d0=2 d1=3 d2=9 k=9 n=5", "d0=3 d1=4 d2=17 k=17 n=33 activation=gelu"};
+        bench = {"d0=1 d1=8 d2=768 k=768 n=3072 activation=gelu", "d0=8 d1=128 d2=768 k=768 n=3072 activation=gelu"};
     }
     void reference(Problem &p) const override {
         const Array &x = p("x"), &weight = p("weight"), &bias = p("bias");
