@@ -146,7 +146,8 @@ struct Attention : Composite {
         const Array &m = p("attn_mask");
         const double scale = p.real("scale") != 0 ? p.real("scale") : 1 / std::sqrt((double)p["d"]);
         attend(
-            p, "query", "key", "value", p["is_causal"], scale, [&](int64_t, int64_t s, int64_t t) { return m(s % p["ms"], t % p["mt"]); }, p.tensors["y"], p.magnitude["y"]);
+            p, "query", "key", "value", p["is_causal"], scale, [&](int64_t, int64_t s, int64_t t) { return m(s % p["ms"], t % p["mt"]); }, p.tensors["y"],
+            p.magnitude["y"]);
     }
 };
 

@@ -55,13 +55,12 @@ struct DenseKernel : Product {
     Expr activation = derived("activation", "activation");
 
     void algorithm() override {
-        // Sums start at the bias. An activation of `sum + bias` would see no NaN: LLVM takes additions that aren't strict as none.
-        sum(j, i, g) = bias(j);
         multiply();
+        const Expr z = strict_float(sum(j, i, g) + bias(j));  // LLVM takes additions as free of NaN, and drops what asks for it
         finished = Func("finished");
         Expr y;
         for (int k = (int)std::size(activations); k-- > 0;) {
-            const Expr value = activations[k].fn(sum(j, i, g));
+            const Expr value = activations[k].fn(z);
             y = y.defined() ? select(activation == k, value, y) : value;
             cases.insert(cases.begin(), activation == k);
         }

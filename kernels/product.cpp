@@ -175,7 +175,7 @@ void Product::any(const Cpu &cpu) {  // every shape and stride; masked vectors a
     Var jo, ji, io, ii;
     const int v = cpu.lanes, rows = cpu.pick("rows", {8, 4, 2});
     out.tile(var(0), var(1), jo, io, ji, ii, v, rows, Tail::GuardWithIf).vectorize(ji, v, Tail::Predicate);
-    sum.compute_at(out, jo).vectorize(j, v, finished.defined() ? Tail::Predicate : Tail::RoundUp);
+    sum.compute_at(out, jo).vectorize(j, v, Tail::RoundUp);
     sum.update().reorder(j, i, ko).vectorize(j, v, Tail::Predicate).unroll(i, rows, Tail::GuardWithIf);
     part.compute_at(sum, ko).reorder_storage(j, i, g, u).vectorize(j, v, Tail::RoundUp);
     part.update().reorder(j, i, ki).vectorize(j, v, Tail::Predicate).unroll(i, rows, Tail::GuardWithIf);

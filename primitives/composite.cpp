@@ -9,6 +9,7 @@
 #include "primitives/attention.h"
 #include "primitives/contraction.h"
 #include "primitives/indexing.h"
+#include "primitives/recurrent.h"
 #include "primitives/statistics.h"
 
 namespace halyard {
@@ -159,7 +160,7 @@ Composition composition_of(const std::string &op) {
     };
     const auto it = all.find(op);
     if (it != all.end()) return it->second;
-    for (auto compositions : {attention_composition, contraction_composition, indexing_composition, statistics_composition})
+    for (auto compositions : {attention_composition, contraction_composition, indexing_composition, recurrent_composition, statistics_composition})
         if (const Composition found = compositions(op)) return found;
     return nullptr;
 }

@@ -44,13 +44,15 @@ Result dense(Tensors in, const Attrs &a) {
 
 Tensor batches(const Attrs &attrs, const Tensor &a, const Tensor &b) {
     expect_rank(attrs, "a", a, 3), expect_rank(attrs, "b", b, 3);
+    expect_extent(attrs, "b.k", b.shape()[1], "a.k", a.shape()[2]);
     expect_extent(attrs, "b.g", b.shape()[0], "a.g", a.shape()[0]);
     return run1("matmul", {a, b});
 }
 Result bmm(Tensors in, const Attrs &a) { return {batches(a, in[0], in[1])}; }
 
 Tensor times_vector(const Attrs &a, const Tensor &matrix, const Tensor &vector) {
-    expect_rank(a, "mat", matrix, 2), expect_rank(a, "vec", vector, 1);
+    expect_rank(a, "a", matrix, 2), expect_rank(a, "b", vector, 1);
+    expect_extent(a, "b.k", vector.elements(), "a.k", matrix.shape()[1]);
     return reshaped(run1("matmul", {matrix, reshaped(vector, {vector.elements(), 1})}), {matrix.shape()[0]});
 }
 Result mv(Tensors in, const Attrs &a) { return {times_vector(a, in[0], in[1])}; }
@@ -100,7 +102,8 @@ DType wide(DType d) { return bytes_of(d) == 2 ? DType::f32 : d; }
 Result vecdot(Tensors in, const Attrs &a) {
     const DType given = in[0].dtype();
     const Tensor products = run1("mul", {cast_to(in[0], wide(given)), cast_to(in[1], wide(given))});
-    return {cast_to(run1("reduce_sum", {products}, {{"axis", Ints{a.integer((size_t)a.find("axis"))}}}), given)};
+    const Ints axis{normal_axis("vecdot", a.integer((size_t)a.find("axis")), products.rank())};
+    return {cast_to(run1("reduce_sum", {products}, {{"axis", axis}}), given)};
 }
 
 // beta x + alpha product, without the factors that are 1, and without x where beta is 0, which may hold anything.
@@ -121,6 +124,7 @@ Result added(Tensors in, const Attrs &a, Tensor (*product)(const Attrs &a, const
 Result addmm(Tensors in, const Attrs &attrs) {
     return added(in, attrs, [](const Attrs &a, const Tensor &b, const Tensor &c) {
         expect_rank(a, "a", b, 2), expect_rank(a, "b", c, 2);
+        expect_extent(a, "b.k", c.shape()[0], "a.k", b.shape()[1]);
         return run1("matmul", {b, c});
     });
 }

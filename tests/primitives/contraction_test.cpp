@@ -127,7 +127,7 @@ TEST(Products, Gradients) {
 TEST(Products, Refuse) {
     const Tensor x = Tensor::ones({2, 3, 4}), y = Tensor::ones({3, 4, 2});
     expect_error<ShapeError>("[bmm] b.g is 3, expected 2 as a.g", [&] { F::bmm(x, y); });
-    expect_error<ShapeError>("[mv] mat has rank 3, expected 2", [&] { F::mv(x, y); });
+    expect_error<ShapeError>("[mv] a has rank 3, expected 2", [&] { F::mv(x, y); });
     expect_error<ShapeError>("[dot] b's extent 1 is 3, expected 4 as a's extent 2", [&] { F::dot(x, x); });
     expect_error<AttrError>("[tensor_dot] axes_b has 1 axes, expected 2 as axes_a", [&] { F::tensor_dot(x, y, {0, 1}, {0}); });
     expect_error<AttrError>("[tensor_dot] axis -3 is given twice", [&] { F::tensor_dot(x, y, {0, -3}, {0, 1}); });
