@@ -18,9 +18,19 @@ Product::Product(const std::string &n, const std::string &text) : Op(n, text) {
     contract = {Contract::products, 16};
 }
 
+// vnni: sums of two products at a time, which is what vdpbf16ps does with a's and b's two values of k beside each other, as stored.
 void Product::multiply() {
-    k = RDom(0, size("k"), "k");
-    sum(j, i, g) += a(k, i, g) * b(j, k, g);
+    if (variant == "vnni") {
+        k = RDom(0, 2, 0, size("k") / 2);
+        const bool exact = types.empty();
+        const Expr stored = b(j, 2 * u + q, g);
+        pairs(q, j, u, g) = exact ? stored : cast(memory[1].type(), stored);
+        const Expr factor = pairs(k.x, j, k.y, g);
+        sum(j, i, g) += a(2 * k.y + k.x, i, g) * (exact ? factor : cast(Halide::Float(64), factor));
+    } else {
+        k = RDom(0, size("k"), "k");
+        sum(j, i, g) += a(k, i, g) * b(j, k, g);
+    }
 }
 
 void Product::schedule(const Cpu &cpu) {
@@ -33,7 +43,8 @@ void Product::schedule(const Cpu &cpu) {
     store().output_buffer().dim(0).set_stride(1);
     const std::string &w = cpu.variant;
     for (size_t k = 2; w != "any" && k < memory.size(); k++) memory[k].dim(0).set_stride(1);
-    if (w == "packed") packed(cpu, {v, cpu.pick("cols", {wide ? 4 : 3}), 4}, false);
+    if (w == "vnni") paired(cpu, {v, cpu.pick("cols", {2}), cpu.pick("rows", {8})});
+    else if (w == "packed") packed(cpu, {v, cpu.pick("cols", {wide ? 4 : 3}), 4}, false);
     else if (w == "packed_t") packed(cpu, {v, cpu.pick("cols", {wide ? 1 : 3}), cpu.pick("rows", {wide ? 8 : 4})}, true);
     else if (w == "half_t") packed(cpu, {std::max(1, v / 2), 1, 8}, true);
     else if (w == "direct") direct(cpu, {v, cpu.pick("cols", {wide ? 4 : 3}), 4});
@@ -135,6 +146,24 @@ void Product::packed(const Cpu &cpu, const Tile &t, bool transposed) {
     tiles(cpu, t, jo, io, ib);
     pack_panel(part, jo, t, transposed);
     in_registers(part, io, t);
+    share(store().specialize(may_share(cpu, t.rows, t.vec * t.cols)), {n, jo, ib});
+}
+
+void Product::paired(const Cpu &cpu, const Tile &t) {
+    memory[0].dim(0).set_stride(1);
+    cpu.pick("pairs", {types.count("T") && types.at("T") == DType::bf16});
+    const Var n = var(2);
+    Var jo, io, ib;
+    Func part = sum.update().split(k.y, ko, ki, cpu.pick("block_k", {64, 128, 32}), Tail::GuardWithIf).rfactor(ko, u);
+    tiles(cpu, t, jo, io, ib);
+    for (Func f : {sum, part}) f.bound_extent(j, t.vec * t.cols).bound_extent(i, t.rows).vectorize(j, t.vec).unroll(j).unroll(i);
+    sum.compute_at(store(), io).update().reorder(j, i, ko).vectorize(j, t.vec).unroll(j).unroll(i);
+    part.compute_at(sum, ko).reorder_storage(j, i, g, u);
+    part.update().reorder(k.x, j, i, ki).atomic().vectorize(k.x).vectorize(j, t.vec).unroll(j).unroll(i);
+    pairs.compute_at(store(), jo).bound_extent(j, t.vec * t.cols).bound(q, 0, 2).reorder_storage(q, j, u, g).reorder(q, j, u);
+    pairs.specialize(memory[1].dim(0).stride() == 1).vectorize(q).vectorize(j, t.vec);
+    pairs.vectorize(q);
+    finish_tile(io, t);
     share(store().specialize(may_share(cpu, t.rows, t.vec * t.cols)), {n, jo, ib});
 }
 

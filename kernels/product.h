@@ -7,8 +7,8 @@ namespace halyard {
 struct Product : Op {
     // Inputs a[..g,m,k] b[..g,k,n] first, output c[..g,m,n]; either operand may be transposed.
     Product(const std::string &name, const std::string &signature);
-    Func a = input("a"), b = input("b"), sum{"sum"};
-    Var j{"j"}, i{"i"}, g{"g"}, u{"u"};
+    Func a = input("a"), b = input("b"), sum{"sum"}, pairs{"pairs"};
+    Var j{"j"}, i{"i"}, g{"g"}, u{"u"}, q{"q"};
     RDom k;
     RVar ko{"ko"}, ki{"ki"};
 
@@ -37,6 +37,7 @@ private:
     Expr may_share(const Cpu &cpu, int rows, int cols) const;
     void tiles(const Cpu &cpu, const Tile &t, Var &jo, Var &io, Var &ib);
     void packed(const Cpu &cpu, const Tile &t, bool transposed);
+    void paired(const Cpu &cpu, const Tile &t);
     void direct(const Cpu &cpu, const Tile &t);
     void dot(const Cpu &cpu, int rows, int cols);
     void any(const Cpu &cpu);
