@@ -9,6 +9,7 @@
 #include "primitives/attention.h"
 #include "primitives/contraction.h"
 #include "primitives/indexing.h"
+#include "primitives/low_precision.h"
 #include "primitives/recurrent.h"
 #include "primitives/statistics.h"
 
@@ -160,7 +161,8 @@ Composition composition_of(const std::string &op) {
     };
     const auto it = all.find(op);
     if (it != all.end()) return it->second;
-    for (auto compositions : {attention_composition, contraction_composition, indexing_composition, recurrent_composition, statistics_composition})
+    for (auto compositions :
+         {attention_composition, contraction_composition, indexing_composition, low_precision_composition, recurrent_composition, statistics_composition})
         if (const Composition found = compositions(op)) return found;
     return nullptr;
 }

@@ -9,7 +9,7 @@
 namespace halyard {
 
 bool is_extension(const std::string &variant);
-bool host_runs(const std::string &variant);            // false where it is an extension that this CPU lacks
-bool builds(const std::string &variant, Isa isa);      // is there a kernel of it for this level?
+bool host_runs(const std::string &variant);        // false where it is an extension that this CPU lacks
+bool builds(const std::string &variant, Isa isa);  // is there a kernel of it for this level?
 
 }  // namespace halyard

@@ -9,8 +9,8 @@
 #include <set>
 #include <sstream>
 
-#include "tools/check/check.h"
 #include "registry/extension.h"
+#include "tools/check/check.h"
 #include "tools/check/record.h"
 #include "tools/check/stages.h"
 
