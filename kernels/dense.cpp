@@ -36,6 +36,7 @@ struct DenseKernel : Product {
         choice("activation", activation_names());
         variants = {
             {"vnni", "pairs>0 a_s0==1 bias_s0==1 k%2==0 k>=2 m>=rows n>=cols*lanes"},
+            {"narrow_t", "b_s1==1 b_s0!=1 bias_s0==1 m>=8 k>=8 n>=lanes n<upto||n<8*lanes&&n%(2*lanes)>0&&n%(2*lanes)<=lanes"},
             {"packed_t", "b_s1==1 b_s0!=1 bias_s0==1 m>=rows n>=cols*lanes k>=8"},
             {"half_t", "b_s1==1 b_s0!=1 bias_s0==1 m>=8 n>=lanes/2 k>=8 lanes>=4"},
             {"dot_row", "b_s1==1 a_s0==1 bias_s0==1 m<8 n>=4"},

@@ -20,6 +20,7 @@ struct Matmul : Product {
         // Each against the variant that would take its place, OpenBLAS's time over theirs:
         variants = {
             {"vnni", "pairs>0 a_s0==1 k%2==0 k>=2 m>=rows n>=cols*lanes"},
+            {"narrow_t", "b_s1==1 b_s0!=1 m>=8 k>=8 n>=lanes n<upto||n<8*lanes&&n%(2*lanes)>0&&n%(2*lanes)<=lanes"},
             {"packed_t", "b_s1==1 b_s0!=1 m>=rows n>=cols*lanes k>=8"},                          // 512 x 512 x 512: 1.08, any 0.18
             {"half_t", "b_s1==1 b_s0!=1 m>=8 n>=lanes/2 k>=8 lanes>=4"},                         // 500 x 1000 x 10: 1.13, any 0.05
             {"dot_row", "b_s1==1 a_s0==1 m<8 n>=4"},                                             // 1 x 1000 x 1000: 0.73, any 0.15
