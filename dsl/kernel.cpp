@@ -3,6 +3,7 @@
 #include "dsl/mutate.h"
 #include "dsl/op_check.h"
 #include "dsl/refusal.h"
+#include "registry/extension.h"
 
 namespace halyard {
 using namespace Halide;
@@ -35,7 +36,7 @@ Target target_of(const Instance &i) {
     if (i.backend == "ascend") return Target("x86-64-linux-no_asserts-no_bounds_query-no_runtime-strict_float");
     std::string text = "x86-64-linux";
     if (i.isa >= Isa::avx2) text += "-sse41-avx-f16c-fma-avx2";
-    if (i.isa >= Isa::avx512) text += "-avx512-avx512_skylake";
+    if (i.isa >= Isa::avx512) text += is_extension(i.variant) ? "-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4" : "-avx512-avx512_skylake";
     if (i.backend == "opencl") text += "-opencl-cl_doubles";
     if (i.backend == "cuda") text += "-cuda-cuda_capability_80";
     if (!i.sanitizer.empty()) text += i.sanitizer == "thread" ? "-tsan" : "-asan";

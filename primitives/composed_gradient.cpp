@@ -115,6 +115,9 @@ const ComposedGradient *composed_gradient(const std::string &op, const std::stri
         {"cummin", "x", {"x", "index", "dy"}, running_in_x},
         {"cumsum", "x", {"dy"}, cumsum_in_x},
         {"gather_elements_kernel", "x", {"x", "index", "dy"}, gather_elements_in_x},
+        {"dense_kernel", "a", {"b", "dc"}, matmul_in_a},  // without an activation: primitives/contraction.cpp
+        {"dense_kernel", "b", {"a", "dc"}, matmul_in_b},
+        {"dense_kernel", "bias", {"dc"}, pass},
         {"matmul", "a", {"b", "dc"}, matmul_in_a},
         {"matmul", "b", {"a", "dc"}, matmul_in_b},
         {"resize_kernel", "x", {"x", "row", "row_weight", "column", "column_weight", "dy"}, resize_in_x},

@@ -4,6 +4,7 @@
 
 #include "registry/dispatch.h"
 #include "registry/expr.h"
+#include "registry/extension.h"
 
 namespace halyard {
 
@@ -407,6 +408,7 @@ private:
 
 std::string refusal_of(const OpRecord &op, const KernelEntry &k, const std::map<std::string, int64_t> &dims) {
     if (k.backend != "cpu") return "";
+    if (!host_runs(k.variant)) return "this CPU lacks " + k.variant;
     for (auto &v : op.variants)
         if (v.name == k.variant) {
             Dims facts = dims;

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 # Headers of registry/ without a tensor, a device or a thread in them: safe to include at build time.
-BUILD_TIME_SAFE = ["signature", "expr", "dtype", "shape", "error", "record", "op_record", "philox", "view"]
+BUILD_TIME_SAFE = ["signature", "expr", "dtype", "shape", "error", "record", "op_record", "extension", "philox", "view"]
 # What every run-time layer may name directly, because each layer's own interface is spelled with it.
 BASICS = ["tensor", "dtype", "shape", "error"]
 

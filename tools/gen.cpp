@@ -20,6 +20,7 @@
 #include "dsl/child.h"
 #include "dsl/kernel.h"
 #include "dsl/op_check.h"
+#include "registry/extension.h"
 #include "tools/emit.h"
 
 namespace halyard {
@@ -42,6 +43,7 @@ std::vector<Job> jobs_of(const OpTable &table, const std::vector<Isa> &isas, con
         for (auto &dtypes : op->dtypes) {
             for (auto &v : op->variants)
                 for (Isa isa : isas) {
+                    if (!builds(v.name, isa)) continue;
                     Instance i;
                     i.dtypes = dtypes, i.variant = v.name, i.isa = isa, i.sanitizer = sanitizer;
                     jobs.push_back({name, i});

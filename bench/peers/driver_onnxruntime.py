@@ -71,6 +71,9 @@ class Framework:
             if a["transpose_a"] or a["transpose_b"]:
                 return "FusedMatMul", {"transA": a["transpose_a"], "transB": a["transpose_b"]}, {}, "com.microsoft"
             return "MatMul", {}, {}, ""
+        if op == "integer_product":
+            task.require(not a["transpose_a"] and not a["transpose_b"], "transposed operands")
+            return "MatMulInteger", {}, {"x1": None}, ""
         if op == "conv2d":
             return "Conv", dict(self.window(task), dilations=a["dilation"], group=a["group"]), {"x1": None}, ""
         if op == "max_pool2d":

@@ -29,6 +29,7 @@ UNARY_DX = {  # of y or x, whichever is the first input, and dy
     "hard_sigmoid_dx": lambda x, dy: aten.hardsigmoid_backward(dy, x), "softplus_dx": lambda x, dy: aten.softplus_backward(dy, x, 1, 20),
     "relu6_dx": lambda x, dy: aten.hardtanh_backward(dy, x, 0, 6), "abs_dx": lambda x, dy: dy * torch.sign(x),
 }
+ACTIVATIONS = [lambda x: x] + [UNARY[name] for name in ("relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh")]  # as in kernels/dense.cpp
 ROWS_DX = {"softmax_dx": aten._softmax_backward_data, "log_softmax_dx": aten._log_softmax_backward_data}
 
 
@@ -75,6 +76,18 @@ class Framework:
             left = x[0].transpose(-1, -2) if a["transpose_a"] else x[0]
             right = x[1].transpose(-1, -2) if a["transpose_b"] else x[1]
             return lambda: torch.matmul(left, right)
+        if op == "dense_kernel":
+            task.require(not a["transpose_a"] and x[0].shape[0] == 1 and a["transpose_b"], "anything but x weight^T")
+            activation, rows, weight = ACTIVATIONS[a["activation"]], x[0][0], x[1][0]
+            return lambda: activation(F.linear(rows, weight, x[2])).unsqueeze(0)
+        if op == "dense":
+            activation = ACTIVATIONS[a["activation"]]
+            return lambda: activation(F.linear(x[0], x[1], x[2]))
+        if op == "scaled_dot_product_attention":
+            q, k, v = (t.unsqueeze(0) for t in x[:3])
+            causal, scale, mask = bool(a["is_causal"]), a["scale"] or None, None if x[3].numel() == 1 else x[3]  # one number for all changes nothing
+            task.require(not (causal and mask is not None), "a causal mask and another")
+            return lambda: F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, scale=scale)[0]
         if op.startswith("conv2d"):
             return self.convolution(task, x)
         if "pool2d" in op:

@@ -9,6 +9,7 @@
 
 #include "dsl/all_ops.h"
 #include "primitives/library.h"
+#include "registry/extension.h"
 #include "registry/parallel.h"
 #include "tools/check/case.h"
 
@@ -65,6 +66,7 @@ bool same_bits(const Tensor &a, const Tensor &b) { return a.shape() == b.shape()
 
 // Is there any shape this kernel takes? "lanes>=4" is false for two doubles, whatever the shape.
 bool can_run(const OpRecord &op, const KernelEntry &k) {
+    if (!host_runs(k.variant)) return false;
     Dims known = k.picks;
     known["lanes"] = k.lanes;
     for (auto &v : op.variants) {

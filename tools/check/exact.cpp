@@ -6,6 +6,7 @@
 
 #include "dsl/kernel.h"
 #include "primitives/library.h"
+#include "registry/extension.h"
 #include "registry/plan.h"
 #include "tools/check/case.h"
 #include "tools/check/check.h"
@@ -188,7 +189,7 @@ void check_exact(const Op &op, const Options &o, Report &r) {
         for (auto &v : op.variants) {
             if (!o.variant.empty() && v.name != o.variant) continue;
             for (Isa isa : all)
-                if (!o.quick || isa == all.back())
+                if (builds(v.name, isa) && host_runs(v.name) && (!o.quick || isa == all.back()))
                     exact.check(o.kernel ? o.kernel : exact_kernel(op.name, isa, v.name, true, "cpu", o.picks, o.fault), isa, v.name, "cpu", o.picks, r);
         }
         if (op.gpu && o.variant.empty() && has_device("opencl")) {
