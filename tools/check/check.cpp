@@ -9,7 +9,6 @@
 
 #include "dsl/all_ops.h"
 #include "primitives/library.h"
-#include "registry/parallel.h"
 #include "tools/check/case.h"
 #include "tools/check/guard.h"
 
@@ -190,23 +189,6 @@ void check_specials(const Op &op, const Options &o, Report &r) {
     }
 }
 
-void check_threads(const Op &op, const Options &, Report &r) {
-    const int before = threads();
-    for (auto &sample : op.samples) {
-        Case c(op, sample, op.dtypes[0], 5);
-        std::vector<Tensor> first;
-        for (int n : {1, 2, 3, 8}) {
-            set_threads(n);
-            const auto out = dispatch(c.registered, c.in, c.attrs);
-            if (first.empty()) first = out;
-            bool equal = true;
-            for (size_t k = 0; k < out.size(); k++) equal &= same_bits(out[k], first[k]);
-            r.expect("'" + sample + "' with " + std::to_string(n) + " threads", equal ? "" : "other bits than with 1");
-        }
-    }
-    set_threads(before);
-}
-
 bool has_device(const std::string &backend) {
     try {
         set_device(backend);
@@ -247,6 +229,7 @@ Report check_op(const std::string &name, const Options &o) {
     if (!op) throw DispatchError(name, "no such op");
     if (op->form == Form::composite) {
         r.add(run_check(*op, "composite", check_composite, o));
+        r.add(run_check(*op, "threads", check_threads, o));
         return r;
     }
     if (isas_of(*op, o).empty()) return r.fail("has no kernel that this CPU can run"), r;
