@@ -1,6 +1,6 @@
 # The three commands of this project: make build, make test, make demo. The rest is for people who change it.
 .DEFAULT_GOAL := help
-.PHONY: build test demo install asan tsan format tidy lint clean help
+.PHONY: build test demo install asan tsan onnx format tidy lint clean help
 
 build: ## install what is missing, configure, compile into build/release
 	@scripts/build.sh release
@@ -18,6 +18,9 @@ install: build ## copy the kit into PREFIX (/usr/local): CMake package, headers,
 asan tsan: ## the tests under AddressSanitizer and UBSan, or ThreadSanitizer
 	@scripts/build.sh $@
 	@scripts/test.sh $@
+
+onnx: build ## ONNX's own node tests through the primitives; fetches the onnx wheel
+	@scripts/onnx.sh release
 
 format: ## rewrite the C++ sources with clang-format
 	@scripts/lint.sh format

@@ -2,9 +2,9 @@
 // run here are recorded by the tapes around the one that walks.
 #include "primitives/adjoint.h"
 #include "primitives/composite.h"
-#include "primitives/sorting.h"
 #include "primitives/resize.h"
 #include "primitives/scatter.h"
+#include "primitives/sorting.h"
 
 namespace halyard {
 namespace {

@@ -1,9 +1,33 @@
+#include <atomic>
 #include <cstdlib>
+#include <string>
 
+#include "registry/dispatch.h"
 #include "registry/error.h"
 #include "registry/op_record.h"
+#include "registry/reproducible.h"
 
 namespace halyard {
+namespace {
+
+std::atomic<bool> &only_baseline() {
+    static std::atomic<bool> on = [] {
+        const char *given = std::getenv("HALYARD_REPRODUCIBLE");
+        const std::string text = given ? given : "";
+        if (text != "" && text != "0" && text != "1") throw AttrError("reproducible", "HALYARD_REPRODUCIBLE is '" + text + "', expected 0 or 1");
+        return text == "1";
+    }();
+    return on;
+}
+
+}  // namespace
+
+bool reproducible() { return only_baseline().load(std::memory_order_relaxed); }
+
+void set_reproducible(bool now) {
+    only_baseline() = now;
+    invalidate_plans();
+}
 
 const char *name_of(Isa isa) { return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "baseline"; }
 
@@ -32,7 +56,7 @@ Isa active_isa() {
         if (isa > host_isa()) throw DispatchError("isa", std::string("HALYARD_ISA is ") + wanted + ", this CPU has up to " + name_of(host_isa()));
         return isa;
     }();
-    return active;
+    return reproducible() ? Isa::baseline : active;
 }
 
 }  // namespace halyard

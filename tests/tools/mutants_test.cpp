@@ -71,6 +71,20 @@ TEST(Mutants, ARaceIsCaughtByTheSandbox) {
     EXPECT_NE(m.said.find("of a loop that runs in parallel write different values to one place"), std::string::npos) << m.said;
 }
 
+// The element past the end is read and not used: only the guard behind the input tells.
+TEST(Mutants, AReadPastTheEndIsCaughtByGuards) {
+    if (op_table().names().empty()) list_all_ops(op_table());
+    Instance i;
+    i.isa = host_isa();
+    Kernel cumsum(op_table().make("cumsum"), i);
+    std::vector<std::string> clamps;
+    for (auto &f : faults_of(cumsum))
+        if (f.starts_with("wrong-clamp: min in ")) clamps.push_back("cumsum " + f);
+    int seen = 0;
+    for (auto &m : try_mutants(options({"cumsum"}, 0, clamps))) seen += m.said.find("it reads past the end of input x (byte ") != std::string::npos;
+    EXPECT_GT(seen, 0) << "of " << clamps.size();
+}
+
 // hard_swish_dx jumps at -3 and 3. a <= b is a < b || a == b there: losing a == b is a fault, and the only one that is planted.
 TEST(Mutants, AComparisonIsCaughtWhereValuesAreEqual) {
     EXPECT_EQ(tried("hard_swish_dx", "hard_swish_dx wrong-comparison: <= in dx").fate, Mutant::caught);

@@ -10,8 +10,8 @@
 #include "dsl/all_ops.h"
 #include "primitives/library.h"
 #include "registry/extension.h"
-#include "registry/parallel.h"
 #include "tools/check/case.h"
+#include "tools/check/guard.h"
 
 namespace halyard::check {
 
@@ -79,6 +79,26 @@ bool can_run(const OpRecord &op, const KernelEntry &k) {
     return true;
 }
 
+// The call between guard pages, once flush with the guard after each tensor and once with that before, which also makes two alignments:
+// the bits must be the same. Throws as dispatch() does.
+std::vector<Tensor> guarded_call(const Op &op, const Case &c, const std::string &where, Report &r) {
+    std::vector<Tensor> results;
+    for (auto side : {Guards::before, Guards::after}) {
+        std::vector<Tensor> in = c.in, out;
+        for (size_t k = 0; k < c.out_dtypes.size(); k++) out.push_back(Tensor::empty(c.problem.tensors.at(op.sig.outputs[k].name).shape, c.out_dtypes[k]));
+        Guards guards(side);
+        guards.move(op, in, out);
+        dispatch_into(c.registered, in, c.attrs, out);
+        if (const std::string outside = guards.finding(); !outside.empty()) r.fail(where + ": " + outside);
+        if (results.empty())
+            for (const Tensor &t : out) results.push_back(t.copy());
+        else
+            for (size_t k = 0; k < out.size(); k++)
+                r.expect(where, same_bits(out[k], results[k]) ? "" : op.sig.outputs[k].name + " has other bits where tensors begin elsewhere in memory");
+    }
+    return results;
+}
+
 }  // namespace
 
 void check_reference(const Op &op, const Options &o, Report &r) {
@@ -93,11 +113,12 @@ void check_reference(const Op &op, const Options &o, Report &r) {
                 for (auto &v : op.variants) {
                     if (!o.variant.empty() && v.name != o.variant) continue;
                     const Force force(isa, v.name);
+                    const std::string where = place(dtypes, isa, v.name, sample);
                     try {
-                        compare_all(op, c, dispatch(c.registered, c.in, c.attrs), place(dtypes, isa, v.name, sample), r);
+                        compare_all(op, c, guarded_call(op, c, where, r), where, r);
                         reached.emplace(v.name, isa);
                     } catch (const DispatchError &e) {
-                        if (!refused(e)) r.fail(place(dtypes, isa, v.name, sample) + ": " + e.what());
+                        if (!refused(e)) r.fail(where + ": " + e.what());
                     }
                 }
         }
@@ -119,7 +140,7 @@ void check_zero_sizes(const Op &op, const Options &, Report &r) {
         try {
             Case c(op, sample, op.dtypes[0], 3);
             try {
-                const auto out = dispatch(c.registered, c.in, c.attrs);
+                const auto out = guarded_call(op, c, "'" + sample + "'", r);
                 c.solve(op);
                 compare_all(op, c, out, "'" + sample + "'", r);
             } catch (const DispatchError &e) { r.fail("'" + sample + "': " + e.what()); } catch (const Error &) {
@@ -170,23 +191,6 @@ void check_specials(const Op &op, const Options &o, Report &r) {
     }
 }
 
-void check_threads(const Op &op, const Options &, Report &r) {
-    const int before = threads();
-    for (auto &sample : op.samples) {
-        Case c(op, sample, op.dtypes[0], 5);
-        std::vector<Tensor> first;
-        for (int n : {1, 2, 3, 8}) {
-            set_threads(n);
-            const auto out = dispatch(c.registered, c.in, c.attrs);
-            if (first.empty()) first = out;
-            bool equal = true;
-            for (size_t k = 0; k < out.size(); k++) equal &= same_bits(out[k], first[k]);
-            r.expect("'" + sample + "' with " + std::to_string(n) + " threads", equal ? "" : "other bits than with 1");
-        }
-    }
-    set_threads(before);
-}
-
 bool has_device(const std::string &backend) {
     try {
         set_device(backend);
@@ -227,6 +231,7 @@ Report check_op(const std::string &name, const Options &o) {
     if (!op) throw DispatchError(name, "no such op");
     if (op->form == Form::composite) {
         r.add(run_check(*op, "composite", check_composite, o));
+        r.add(run_check(*op, "threads", check_threads, o));
         return r;
     }
     if (isas_of(*op, o).empty()) return r.fail("has no kernel that this CPU can run"), r;

@@ -48,7 +48,7 @@ void check_views(const Op &op, const Options &o, Report &r);       // strided, o
 void check_zero_sizes(const Op &op, const Options &o, Report &r);  // each dimension 0: right, or a typed error
 void check_refusals(const Op &op, const Options &o, Report &r);    // wrong ranks, dtypes, extents, attributes: right, or a typed error
 void check_specials(const Op &op, const Options &o, Report &r);    // NaN and Inf where the reference has them, nowhere else
-void check_threads(const Op &op, const Options &o, Report &r);     // same bits for 1, 2, 3 and 8 threads
+void check_threads(const Op &op, const Options &o, Report &r);     // same bits for any number of threads and alignment, also of composed gradients
 void check_sandbox(const Op &op, const Options &o, Report &r);     // same bits in poisoned memory, each iteration of a parallel loop alone
 void check_exact(const Op &op, const Options &o, Report &r);       // scheduled == unscheduled in modular integers
 void check_gradients(const Op &op, const Options &o, Report &r);   // gradient ops against finite differences of the reference
@@ -56,7 +56,7 @@ void check_adjoints(const Op &op, const Options &o, Report &r);    // gradient o
 void check_device(const Op &op, const Options &o, Report &r);      // OpenCL, where a device answers and the op has a GPU schedule
 void check_legality(const Op &op, const Options &o, Report &r);    // no race, no access out of bounds, nothing read that wasn't written
 void check_fuzz(const Op &op, const Options &o, Report &r);        // random calls (tools/check/fuzz.h)
-void check_composite(const Op &op, const Options &o, Report &r);   // all there is of an op without a kernel: the primitive against the reference
+void check_composite(const Op &op, const Options &o, Report &r);   // of an op without a kernel: the primitive against the reference
 
 using Check = void (*)(const Op &, const Options &, Report &);
 extern const std::vector<std::pair<std::string, Check>> all_checks;                     // by name, in the order in which check_op() runs them

@@ -2,6 +2,7 @@
 #include "primitives/primitive.h"
 #include "tools/check/case.h"
 #include "tools/check/check.h"
+#include "tools/check/guard.h"
 
 namespace halyard::check {
 
@@ -11,7 +12,11 @@ void check_composite(const Op &op, const Options &, Report &r) {
             const std::string where = dtypes + " '" + sample + "'";
             try {
                 Case c(op, sample, dtypes, 1);
-                const std::vector<Tensor> out = Primitive(c.registered, c.attrs).run(c.in);
+                std::vector<Tensor> in = c.in;
+                Guards guards(Guards::after);
+                guards.move(op, in, {});
+                const std::vector<Tensor> out = Primitive(c.registered, c.attrs).run(in);
+                r.expect(where, guards.finding());
                 c.solve(op);
                 for (size_t k = 0; k < out.size(); k++) r.expect(where, compare(op, op.sig.outputs[k].name, out[k], c.problem));
             } catch (const Error &e) { r.fail(where + ": " + e.what()); }

@@ -7,6 +7,7 @@
 
 #include "registry/plan.h"
 #include "tools/check/fuzz.h"
+#include "tools/check/guard.h"
 #include "tools/check/sandbox.h"
 
 namespace halyard::check {
@@ -49,27 +50,15 @@ namespace {
 
 double filler(DType t) { return is_float(t) ? NAN : t == DType::boolean ? 1 : 77; }  // memory that no kernel should read
 
-// Memory for `elements` of a dtype with guards around it.
-class Guarded {
-public:
-    Guarded(int64_t elements, DType t) : elements_(elements), memory_(Tensor::empty({elements + 2 * guard}, t)) {
-        std::memset(memory_.raw(), pattern, memory_.bytes());
-    }
-    Tensor view(const Shape &shape, int64_t at) const { return memory_.slice(0, guard + at, guard + at + shape.elements()).reshape(shape); }
-    bool intact() const {
-        const auto whole = [&](int64_t from, int64_t count) {
-            const auto *p = (const unsigned char *)memory_.raw() + (size_t)from * bytes_of(memory_.dtype());
-            return std::all_of(p, p + (size_t)count * bytes_of(memory_.dtype()), [](unsigned char c) { return c == pattern; });
-        };
-        return whole(0, guard) && whole(guard + elements_, guard);
-    }
+// What outputs find where they go.
+Tensor soiled(int64_t elements, DType t) {
+    const Tensor memory = Tensor::empty({elements}, t);
+    std::memset(memory.raw(), 0xA5, memory.bytes());
+    return memory;
+}
 
-private:
-    static constexpr int64_t guard = 64;  // a multiple of every vector: a view at 0 is aligned
-    static constexpr unsigned char pattern = 0xA5;
-    int64_t elements_;
-    Tensor memory_;
-};
+// The part of it from element `at` on.
+Tensor view(const Tensor &memory, const Shape &shape, int64_t at) { return memory.slice(0, at, at + shape.elements()).reshape(shape); }
 
 Tensor lying(const Tensor &t, const std::string &how) {
     const int rank = t.rank();
@@ -136,7 +125,8 @@ void bend(const Tensor &t, const std::vector<double> &own, std::mt19937 &rng) {
 // The op's tensors where the case wants them.
 class Call {
 public:
-    Call(const Op &op, const FuzzCase &f) : op_(op), f_(f), c_(op, legal_sample(op, f.sample), f.dtypes, f.seed) {
+    Call(const Op &op, const FuzzCase &f)
+        : op_(op), f_(f), c_(op, legal_sample(op, f.sample), f.dtypes, f.seed), guards_(f.seed / 2 % 2 ? Guards::after : Guards::before) {
         std::mt19937 rng((uint32_t)f.seed);
         std::vector<Tensor> still(c_.in.size());
         std::vector<double> reals;
@@ -161,6 +151,7 @@ public:
         for (size_t k = 0; k < op.sig.outputs.size(); k++) place_output(k);
         for (size_t k = 0; k < c_.in.size(); k++)
             if (!placed_.count(op.sig.inputs[k].name)) c_.in[k] = lying(c_.in[k], lies(op.sig.inputs[k].name));
+        guards_.move(op, c_.in, out_);
     }
 
     std::string verdict() {
@@ -171,8 +162,7 @@ public:
             const std::string error = in_sandbox(out_, garbages[f_.seed / 2 % 2], [&] { dispatch_into(c_.registered, c_.in, c_.attrs, out_); });
             if (!error.empty()) return error;
         } else dispatch_into(c_.registered, c_.in, c_.attrs, out_);
-        for (auto &g : guards_)
-            if (!g.intact()) return "it wrote outside its output";
+        if (const std::string outside = guards_.finding(); !outside.empty()) return outside;
         for (size_t k = 0; k < kept.size(); k++)
             if (!placed_.count(op_.sig.inputs[k].name) && std::memcmp(c_.in[k].copy().raw(), kept[k].raw(), kept[k].bytes()) != 0)
                 return "it wrote into input " + op_.sig.inputs[k].name;
@@ -210,8 +200,7 @@ private:
         const DType t = c_.out_dtypes[k];
         const bool on = how.starts_with("on-"), over = how.starts_with("over-");
         if (!on && !over) {
-            guards_.emplace_back(shape.elements() + 1, t);
-            out_.push_back(guards_.back().view(shape, how == "shifted"));
+            out_.push_back(view(soiled(shape.elements() + 1, t), shape, how == "shifted"));
             return;
         }
         const std::string other = how.substr(on ? 3 : 5);
@@ -221,19 +210,18 @@ private:
         for (size_t i = 0; i < k; i++)
             if (op_.sig.outputs[i].name == other) from = &out_[i];
         if (!from || from->dtype() != t || placed_.count(other)) throw ShapeError(op_.name, name + " can't lie " + how);
-        guards_.emplace_back(std::max(from->elements(), shape.elements() + over), t);
-        const Tensor moved = guards_.back().view(from->shape(), 0);
+        const Tensor memory = soiled(std::max(from->elements(), shape.elements() + over), t), moved = view(memory, from->shape(), 0);
         moved.assign(*from);
         *from = moved;
         placed_[other] = name;
-        out_.push_back(guards_.back().view(shape, over));
+        out_.push_back(view(memory, shape, over));
     }
 
     const Op &op_;
     const FuzzCase &f_;
     Case c_;
     std::vector<Tensor> out_;
-    std::vector<Guarded> guards_;
+    Guards guards_;
     int64_t longest_still_ = 0;                  // elements that are one, where every input has such: so many terms of a sum may be equal
     std::map<std::string, std::string> placed_;  // inputs and outputs under an output
 };

@@ -1,0 +1,159 @@
+// ONNX's operators of networks: products, convolutions, pooling, normalisations, losses.
+#include <algorithm>
+
+#include "tests/onnx/node.h"
+
+namespace halyard::onnx {
+namespace {
+
+Results matmul(const Node &n) {  // of vectors as matrices of one row or column
+    Tensor a = n[0], b = n[1];
+    const bool row = a.rank() == 1, column = b.rank() == 1;
+    if (row) a = a.unsqueeze(0);
+    if (column) b = b.unsqueeze(1);
+    Tensor y = call1("matmul", {a, b});
+    if (column) y = y.squeeze(y.rank() - 1);
+    if (row) y = y.squeeze(y.rank() - 1 - !column);
+    return {y};
+}
+
+Results gemm(const Node &n) {
+    Tensor y = call1("matmul", {n[0], n[1]}, {{"transpose_a", n.integer("transA", 0)}, {"transpose_b", n.integer("transB", 0)}});
+    if (n.real("alpha", 1) != 1) y = call1("mul", {y, number(n.real("alpha", 1), y)});
+    if (!n.has(2)) return {y};
+    const Tensor c = n.real("beta", 1) == 1 ? n[2] : call1("mul", {n[2], number(n.real("beta", 1), n[2])});
+    return call("add", {y, c});
+}
+
+// Strides, dilations and padding of a window over `spatial` dimensions.
+struct Window {
+    Ints kernel, stride, dilation, pads;  // pads: all before, then all after
+
+    Window(const Node &n, const Ints &extents, Ints kernel_shape) : kernel(std::move(kernel_shape)) {
+        const size_t spatial = kernel.size();
+        stride = n.ints("strides", Ints(spatial, 1)), dilation = n.ints("dilations", Ints(spatial, 1)), pads = n.ints("pads", Ints(2 * spatial, 0));
+        const std::string automatic = n.text("auto_pad", "NOTSET");
+        if (!automatic.starts_with("SAME")) return;
+        for (size_t d = 0; d < spatial; d++) {
+            const int64_t out = (extents[d] + stride[d] - 1) / stride[d], needed = std::max<int64_t>(0, (out - 1) * stride[d] + reach(d) - extents[d]);
+            pads[d + (automatic == "SAME_LOWER" ? spatial : 0)] = needed / 2, pads[d + (automatic == "SAME_LOWER" ? 0 : spatial)] = needed - needed / 2;
+        }
+    }
+    int64_t reach(size_t d) const { return (kernel[d] - 1) * dilation[d] + 1; }
+    bool dilated() const {
+        return std::any_of(dilation.begin(), dilation.end(), [](int64_t d) { return d != 1; });
+    }
+    // Of two dimensions, in the primitives' order: top, bottom, left, right.
+    Ints padding() const { return {pads[0], pads[2], pads[1], pads[3]}; }
+};
+
+Ints spatial_extents(const Tensor &x) { return {x.shape().begin() + 2, x.shape().end()}; }
+
+Results conv(const Node &n) {
+    Tensor x = n[0], weight = n[1];
+    const int spatial = x.rank() - 2;
+    n.refuse_unless(spatial == 1 || spatial == 2, std::to_string(spatial) + " spatial dimensions");
+    Window w(n, spatial_extents(x), n.ints("kernel_shape", spatial_extents(weight)));
+    if (spatial == 1) {  // one row
+        x = x.unsqueeze(2), weight = weight.unsqueeze(2);
+        w.stride.insert(w.stride.begin(), 1), w.dilation.insert(w.dilation.begin(), 1), w.pads = {0, w.pads[0], 0, w.pads[1]};
+    }
+    Tensor y = call1("conv2d", {x, weight},
+                     {{"stride", w.stride}, {"pad_mode", "pad"}, {"padding", w.padding()}, {"dilation", w.dilation}, {"group", n.integer("group", 1)}});
+    if (n.has(2)) y = call1("bias_add", {y, n[2]});
+    return {spatial == 1 ? y.squeeze(2) : y};
+}
+
+Operator pool(const std::string &primitive) {
+    return [=](const Node &n) -> Results {
+        Tensor x = n[0];
+        const int spatial = x.rank() - 2;
+        n.refuse_unless(spatial == 1 || spatial == 2, std::to_string(spatial) + " spatial dimensions");
+        n.refuse_unless(n.results == 1, "indices");
+        n.refuse_unless(!n.integer("ceil_mode", 0), "ceil_mode");
+        Window w(n, spatial_extents(x), n.ints("kernel_shape"));
+        n.refuse_unless(!w.dilated(), "dilations");
+        if (spatial == 1) x = x.unsqueeze(2), w.kernel.insert(w.kernel.begin(), 1), w.stride.insert(w.stride.begin(), 1), w.pads = {0, w.pads[0], 0, w.pads[1]};
+        Given given = {{"kernel_size", w.kernel}, {"stride", w.stride}, {"pad_mode", "pad"}, {"padding", w.padding()}};
+        if (primitive == "avg_pool2d") given.emplace_back("count_include_pad", n.integer("count_include_pad", 0));
+        const Tensor y = call1(primitive, {x}, given);
+        return {spatial == 1 ? y.squeeze(2) : y};
+    };
+}
+
+Operator global_pool(const std::string &reduction) {
+    return [=](const Node &n) -> Results {
+        Ints axes;
+        for (int d = 2; d < n[0].rank(); d++) axes.push_back(d);
+        return call(reduction, {n[0]}, {{"axis", axes}, {"keep_dims", 1}});
+    };
+}
+
+Operator along_axis(const std::string &primitive) {
+    return [=](const Node &n) -> Results { return call(primitive, {n[0]}, {{"axis", n.integer("axis", -1)}}); };
+}
+
+// (x - mean) / sqrt(mean (x - mean)^2 + eps), over `axes`.
+Tensor standardised(const Tensor &x, const Ints &axes, double eps) {
+    const Tensor centred = call1("sub", {x, call1("reduce_mean", {x}, {{"axis", axes}, {"keep_dims", 1}})});
+    const Tensor variance = call1("var", {x}, {{"axis", axes}, {"keep_dims", 1}});
+    return call1("mul", {centred, call1("rsqrt", {call1("add", {variance, number(eps, x)})})});
+}
+
+Tensor per_channel(const Tensor &v, int rank) {  // [c] -> [c,1,1]
+    Shape s(std::vector<int64_t>((size_t)rank - 1, 1));
+    s[0] = v.elements();
+    return v.reshape(s);
+}
+
+Tensor scaled(const Tensor &x, const Tensor &scale, const Tensor &bias) { return call1("add", {call1("mul", {x, scale}), bias}); }
+
+Tensor mixed(const Tensor &old, const Tensor &now, double keep) {  // a running statistic
+    return call1("add", {call1("mul", {old, number(keep, old)}), call1("mul", {now, number(1 - keep, now)})});
+}
+
+Results batch_norm(const Node &n) {
+    const Tensor &x = n[0];
+    const auto v = [&](size_t k) { return per_channel(n[k], x.rank()); };
+    if (n.integer("training_mode", 0)) {
+        Ints axes = {0};
+        for (int d = 2; d < x.rank(); d++) axes.push_back(d);
+        const double keep = n.real("momentum", 0.9);
+        return {scaled(standardised(x, axes, n.real("epsilon", 1e-5)), v(1), v(2)), mixed(n[3], call1("reduce_mean", {x}, {{"axis", axes}}), keep),
+                mixed(n[4], call1("var", {x}, {{"axis", axes}}), keep)};
+    }
+    const Tensor root = call1("rsqrt", {call1("add", {v(4), number(n.real("epsilon", 1e-5), x)})});
+    return {scaled(call1("mul", {call1("sub", {x, v(3)}), root}), v(1), v(2))};
+}
+
+Results instance_norm(const Node &n) {
+    Ints axes;
+    for (int d = 2; d < n[0].rank(); d++) axes.push_back(d);
+    return {scaled(standardised(n[0], axes, n.real("epsilon", 1e-5)), per_channel(n[1], n[0].rank()), per_channel(n[2], n[0].rank()))};
+}
+
+Results mean_variance(const Node &n) {
+    const Ints axes = n.ints("axes", {0, 2, 3});
+    return {standardised(n[0], axes, 1e-9)};
+}
+
+Results dropout(const Node &n) {  // in inference; the mask of training is another generator's
+    const bool drops = n.has(2) && n[2].at({}) != 0 && (!n.has(1) || n[1].item() != 0);
+    n.refuse_unless(!drops, "training_mode, whose numbers are another generator's");
+    Results all = {n[0]};
+    if (n.results > 1) all.push_back(Tensor::ones(n[0].shape(), DType::boolean));
+    return all;
+}
+
+}  // namespace
+
+void add_networks(Operators &all) {
+    all["MatMul"] = matmul, all["Gemm"] = gemm, all["Conv"] = conv;
+    all["MaxPool"] = pool("max_pool2d"), all["AveragePool"] = pool("avg_pool2d");
+    all["GlobalAveragePool"] = global_pool("reduce_mean"), all["GlobalMaxPool"] = global_pool("reduce_max");
+    all["Softmax"] = along_axis("softmax"), all["LogSoftmax"] = along_axis("log_softmax");
+    all["BatchNormalization"] = batch_norm, all["InstanceNormalization"] = instance_norm, all["MeanVarianceNormalization"] = mean_variance;
+    all["Dropout"] = dropout;
+}
+
+}  // namespace halyard::onnx
