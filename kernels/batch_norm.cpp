@@ -114,8 +114,7 @@ struct BatchNormForward : BatchNorm {
         // Deviations from `middle` are those from the block's own mean and `off`.
         const Expr off = strict_float(of_block(c, all)[0] - middle(c)), deviations = of_block(c, all)[1];
         sums(c) = Tuple(0_r, 0_r);
-        sums(c) = Tuple(sums(c)[0] + (deviations + off * count_of(all)),
-                        sums(c)[1] + (of_block(c, all)[2] + off * (2_r * deviations + off * count_of(all))));
+        sums(c) = Tuple(sums(c)[0] + (deviations + off * count_of(all)), sums(c)[1] + (of_block(c, all)[2] + off * (2_r * deviations + off * count_of(all))));
         left(c) = sums(c)[0] / count();
         spread(c) = max(sums(c)[1] / count() - left(c) * left(c), 0_r);
         scale(c) = 1_r / sqrt(spread(c) + eps);
@@ -177,9 +176,7 @@ struct BatchNormDx : BatchNorm {
         dx(at) = gamma(c) * scale(c) * ((dy(at) - bias(c)) - normal(x(at)) * slope(c));
         dgamma(c) = sums(c)[1], dbeta(c) = sums(c)[0];
     }
-    void schedule(const Cpu &cpu) override {
-        schedule_all(cpu, dx, {block_sums, of_block}, {scale, shift, sums, bias, slope}, {dgamma, dbeta});
-    }
+    void schedule(const Cpu &cpu) override { schedule_all(cpu, dx, {block_sums, of_block}, {scale, shift, sums, bias, slope}, {dgamma, dbeta}); }
     void reference(Problem &p) const override {
         for (auto &t : sig.outputs) p.magnitude[t.name] = p(t.name);
         for (int64_t i = 0; i < p["c"]; i++) {

@@ -48,7 +48,7 @@ struct RowNorm : Rows {
     }
     // For references.
     struct Row {
-        long double mean = 0;  // a double's own error would show beside f64's
+        long double mean = 0;                  // a double's own error would show beside f64's
         double scale = 0, most = 0, lost = 0;  // most: the largest |normal|; lost: infinite where sums leave the range of f32
     };
     Row row_of(Problem &p, int64_t i) const {
@@ -95,7 +95,8 @@ struct RowNormForward : RowNorm {
 // With g = gamma dy: dx = scale (g - mean g - normal mean(g normal)), layer_norm's; rms_norm's lacks mean g.
 // dgamma = sum over rows of dy normal, dbeta = sum of dy.
 struct RowNormDx : RowNorm {
-    explicit RowNormDx(bool is_centred) : RowNorm(is_centred, "_dx", "x[n,c] gamma[c] dy[n,c]", is_centred ? "dx[n,c] dgamma[c] dbeta[c]" : "dx[n,c] dgamma[c]") {
+    explicit RowNormDx(bool is_centred)
+        : RowNorm(is_centred, "_dx", "x[n,c] gamma[c] dy[n,c]", is_centred ? "dx[n,c] dgamma[c] dbeta[c]" : "dx[n,c] dgamma[c]") {
         contract = {Contract::products, 16};
         variants = {{"wide", "c>=lanes"}, {"short", ""}};
         samples = {"n=1 c=1", "n=3 c=7", "n=2 c=64", "n=4 c=31", "n=70 c=17", "n=33 c=10", "n=2 c=53", "n=2 c=71"};  // unscheduled, c^4 steps a row

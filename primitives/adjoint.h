@@ -20,7 +20,7 @@ struct Adjoint {
 
     const RegisteredOp *op = nullptr;  // runs on `inputs`, and output `output` is the gradient; or
     size_t output = 0;
-    Compose compose = nullptr;         // does, given the op being differentiated and its attributes (undefined = zeros); neither: no gradient
+    Compose compose = nullptr;  // does, given the op being differentiated and its attributes (undefined = zeros); neither: no gradient
     std::vector<Source> inputs;
 };
 

@@ -49,9 +49,7 @@ bool same_bits(const Tensor &a, const Tensor &b) {
 }  // namespace
 
 void check_threads(const Op &op, const Options &, Report &r) {
-    const struct {
-        int threads, offset;
-    } ways[] = {{1, 0}, {1, 1}, {2, 3}, {3, 0}, {4, 7}, {8, 13}};
+    const struct { int threads, offset; } ways[] = {{1, 0}, {1, 1}, {2, 3}, {3, 0}, {4, 7}, {8, 13}};
     const int before = threads();
     for (auto &sample : op.samples) {
         const Case c(op, sample, op.dtypes[0], 5);
