@@ -42,8 +42,8 @@ EXTERNAL = [
     (re.compile(r"Halide.*\.h$"), {"dsl", "kernels", "examples/custom_op"}),
     (re.compile(r"(oneapi/)?tbb[/.]"), {"registry"}),
     (re.compile(r"hwy/"), {"primitives"}),
-    (re.compile(r"zlib\.h$"), {"train"}),
-    (re.compile(r"(gtest|gmock|benchmark|CLI|nlohmann)/|CL/|(cblas|dnnl)\b"), set()),
+    (re.compile(r"(png|turbojpeg|xxhash|zlib)\.h$|google/protobuf/|nlohmann/"), {"train"}),  # files of images and checkpoints
+    (re.compile(r"(gtest|gmock|benchmark|CLI)/|CL/|(cblas|dnnl)\b"), set()),
 ]
 
 SOURCE = {".h", ".hpp", ".inl", ".cpp", ".cc", ".py", ".sh", ".cmake"}
