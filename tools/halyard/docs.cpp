@@ -135,7 +135,13 @@ std::string errors(const Listed &op) {
 
 std::string accuracy(const OpRecord &r) {
     if (r.contract.ulps == 0) return "Exact.\n";
-    return "Within " + bound_of(r.contract) + " (of f32 where T has 16 bits, and one rounding to T). Integers are exact.\n";
+    bool halves = false, integers = false;
+    for (auto &set : r.dtypes) {
+        const DType t = dtype_of(set.substr(0, set.find(',')));
+        halves |= is_float(t) && bytes_of(t) == 2, integers |= is_integer(t);
+    }
+    return "Within " + bound_of(r.contract) + (halves ? "; f16 and bf16: of f32, and one rounding" : "") + "." + (integers ? " Integers are exact." : "") +
+           "\n";
 }
 
 std::string kernels(const Listed &op) {

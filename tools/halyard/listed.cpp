@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstdio>
 
 #include "primitives/library.h"
@@ -99,6 +100,10 @@ const char *name_of_kind(AttrKind k) {
     return names[(int)k];
 }
 std::string default_of(const AttrSpec &a) {
+    if (a.kind == AttrKind::real && a.value != "!") {  // the shortest text of the same number: 0.1, not 0.10000000000000001
+        char text[40];
+        return {text, std::to_chars(text, text + sizeof text, std::stod(a.value)).ptr};
+    }
     return a.kind == AttrKind::choice ? a.choices[0] : a.kind == AttrKind::boolean ? (a.value == "1" ? "true" : "false") : a.value;
 }
 std::string form_of(const OpRecord &r) {
