@@ -1,5 +1,6 @@
-# What `make install` copies: the libraries, the command, headers, the CMake package, the templates of `halyard new` and
-# the shape sets, suites and Python peers of `halyard bench`, tuning records, and what `halyard check --mutants` can't find.
+# What `make install` copies: the libraries, the command, headers, the CMake package, the templates of `halyard new`,
+# reference pages, the shape sets, suites and Python peers of `halyard bench`, tuning records, and what `halyard check --mutants`
+# can't find.
 # Included last by the kit's own CMakeLists.txt.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -24,6 +25,9 @@ endforeach()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/halyard/templates/" DESTINATION "${_templates}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/kernels/records/" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/records")
 install(FILES "${PROJECT_SOURCE_DIR}/tools/check/survivors.txt" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard")
+if(NOT HALYARD_SANITIZE)
+  install(DIRECTORY "${CMAKE_BINARY_DIR}/share/halyard/docs" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard")
+endif()
 install(DIRECTORY "${CMAKE_BINARY_DIR}/share/halyard/report" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/bench/shapes" "${PROJECT_SOURCE_DIR}/bench/suites" "${PROJECT_SOURCE_DIR}/bench/peers" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard"
   FILES_MATCHING PATTERN "*.txt" PATTERN "driver*.py")

@@ -98,6 +98,7 @@ std::vector<DType> dtypes_from(const RegisteredOp &op, const std::string &set) {
 }
 
 std::vector<size_t> differentiable_inputs(const RegisteredOp &op) {
+    if (op.signature.outputs[0].name.ends_with("_out")) return {};  // in place: never on a tape
     const bool composite = op.record.form == Form::composite;
     const std::vector<Adjoint> adjoints = composite ? std::vector<Adjoint>() : adjoints_of(op);
     std::vector<size_t> places;

@@ -40,6 +40,7 @@ int main(int argc, char **argv) {
     command::add_ops(app, run);
     command::add_run(app, run);
     command::add_explain(app, run);
+    command::add_docs(app, run);
     command::add_lower(app, run);
     command::add_check(app, run);
     command::add_bench(app, run);

@@ -1,0 +1,120 @@
+#include "tools/halyard/listed.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdio>
+
+#include "primitives/library.h"
+#include "tools/halyard/call.h"
+#include "tools/halyard/joined.h"
+
+namespace halyard::command {
+namespace {
+
+struct Family {
+    std::string title;
+    std::vector<std::string> files;
+};
+
+const std::vector<Family> &all_families() {
+    static const std::vector<Family> all = {
+        {"Elementwise functions", {"unary", "formula"}},
+        {"Arithmetic, comparisons, choices", {"binary", "select", "cast", "copy", "clip"}},
+        {"Reductions", {"reduce", "statistics", "argmax", "scan", "sorting"}},
+        {"Shape and movement", {"composites", "indexing", "gather", "scatter", "take_along", "views", "triangle", "windows", "resize", "one_hot", "joined"}},
+        {"Creation", {"creation"}},
+        {"Contractions", {"matmul", "contraction", "product", "products", "dense", "attention", "recurrent"}},
+        {"Convolutions", {"conv2d", "convolutions", "depthwise"}},
+        {"Pooling", {"pool", "pools", "pool_adaptive"}},
+        {"Norms", {"softmax", "row_norm", "batch_norm"}},
+        {"Losses", {"cross_entropy", "losses"}},
+        {"Random", {"random", "random_order", "dropout"}},
+        {"Optimisers", {"optimizer", "optimizer_adaptive", "optimizer_layerwise"}},
+        {"Low precision", {"integer_product", "quantize"}},
+        {"Fused", {"fused"}},
+    };
+    return all;
+}
+
+}  // namespace
+
+std::map<std::string, Listed> listed_ops() {
+    static const std::vector<KernelEntry> none;
+    std::map<std::string, Listed> ops;
+    for (const RegisteredOp *op : library().ops()) {
+        Listed &one = ops[op->record.name] = {&op->record, &op->kernels, {}, op->file};
+        for (size_t k : differentiable_inputs(*op)) one.gradients.push_back(op->signature.inputs[k].name);
+    }
+    for (auto &op : joined_ops()) ops[op.record.name] = {&op.record, &none, {}, op.record.name.starts_with("clip") ? "clip" : "joined"};
+    return ops;
+}
+
+Listed listed_op(const std::string &any_name) {
+    std::map<std::string, Listed> ops = listed_ops();
+    return ops.at(ops.count(any_name) ? any_name : library().at(any_name).record.name);
+}
+
+Kinds kinds_of(const Listed &op) {
+    Kinds kinds;
+    auto add = [](std::vector<std::string> &to, const std::string &s) {
+        if (std::find(to.begin(), to.end(), s) == to.end()) to.push_back(s);
+    };
+    for (auto &k : *op.kernels) {
+        add(kinds.backends, k.backend);
+        if (k.backend == "cpu") add(kinds.isas, name_of(k.isa));
+    }
+    if (op.record->form == Form::composite) kinds.backends = {"composite"};
+    for (auto &v : op.record->variants)
+        if (!v.name.empty()) kinds.variants.push_back(v.name);
+    for (auto &a : op.record->attrs)
+        if (a.name == "data_format") kinds.layouts = a.choices;
+    return kinds;
+}
+
+std::string family_of(const Listed &op) {
+    for (auto &family : all_families())
+        if (std::find(family.files.begin(), family.files.end(), op.file) != family.files.end()) return family.title;
+    std::string title = op.file.empty() ? "Others" : op.file;
+    title[0] = (char)std::toupper((unsigned char)title[0]);
+    std::replace(title.begin(), title.end(), '_', ' ');
+    return title;
+}
+
+const std::vector<std::string> &families() {
+    static const std::vector<std::string> titles = [] {
+        std::vector<std::string> all;
+        for (auto &family : all_families()) all.push_back(family.title);
+        return all;
+    }();
+    return titles;
+}
+
+std::string joined(const std::vector<std::string> &list, const char *between) {
+    std::string s;
+    for (auto &e : list) s += (s.empty() ? "" : between) + e;
+    return s;
+}
+const char *name_of_kind(AttrKind k) {
+    static const char *names[] = {"integer", "real", "boolean", "choice", "ints", "dtype"};
+    return names[(int)k];
+}
+std::string default_of(const AttrSpec &a) {
+    if (a.kind == AttrKind::real && a.value != "!") {  // the shortest text of the same number: 0.1, not 0.10000000000000001
+        char text[40];
+        return {text, std::to_chars(text, text + sizeof text, std::stod(a.value)).ptr};
+    }
+    return a.kind == AttrKind::choice ? a.choices[0] : a.kind == AttrKind::boolean ? (a.value == "1" ? "true" : "false") : a.value;
+}
+std::string form_of(const OpRecord &r) {
+    static const char *names[] = {"plain", "elementwise", "reduction", "composite"};
+    return names[(int)r.form];
+}
+std::string bound_of(const Contract &c) {
+    static const char *measures[] = {"ulps of each element", "ulps of the largest element", "ulps of the sum of |products|"};
+    char text[80];
+    std::snprintf(text, sizeof text, "%g %s", c.ulps, measures[c.measure]);
+    return text;
+}
+
+}  // namespace halyard::command

@@ -1,0 +1,36 @@
+// Listed: an op of this build with what its kernels and gradients say of it, in the words that `ops` and `docs` share.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "registry/registry.h"
+
+namespace halyard::command {
+
+struct Listed {
+    const OpRecord *record;
+    const std::vector<KernelEntry> *kernels;
+    std::vector<std::string> gradients;  // the inputs that have one
+    std::string file;                    // "softmax"
+};
+std::map<std::string, Listed> listed_ops();     // internal ones and those of any number of tensors too, by name
+Listed listed_op(const std::string &any_name);  // by any of its names; throws DispatchError with the nearest ones
+
+// What is derived from the kernels, each in the order of first appearance.
+struct Kinds {
+    std::vector<std::string> backends, isas, variants, layouts;
+};
+Kinds kinds_of(const Listed &op);
+
+// "Reductions": by the file it is written in; a file that nobody put into a family is one.
+std::string family_of(const Listed &op);
+const std::vector<std::string> &families();  // in the order of the index
+
+std::string joined(const std::vector<std::string> &list, const char *between = ", ");
+const char *name_of_kind(AttrKind k);
+std::string default_of(const AttrSpec &a);
+std::string form_of(const OpRecord &r);
+std::string bound_of(const Contract &c);  // "10 ulps of the largest element"
+
+}  // namespace halyard::command
