@@ -132,7 +132,8 @@ template<class C, class P> void order(const Job &job, int64_t first, int64_t las
     const int64_t c = job.c, k = job.k, wide = job.wide();
     const bool nth = job.want == Want::nth, selects = !nth && 2 * k + spare < c / 2, keyed = nth || selects;
     const int64_t packed = nth ? 0 : selects ? 2 * k + spare : c;
-    const Tensor scratch = Tensor::empty({(int64_t)sizeof(P) * packed + (int64_t)sizeof(K) * (nth ? 2 * c : keyed ? c : 0)}, DType::u8);
+    const int64_t bytes = (int64_t)sizeof(P) * packed + (int64_t)sizeof(K) * (nth ? 2 * c : keyed ? c : 0);
+    const Tensor scratch = Tensor::empty({(bytes + 7) / 8}, DType::i64);
     P *const p = static_cast<P *>(scratch.raw());
     K *const keys = reinterpret_cast<K *>(p + packed);
     const hwy::Sorter sorter;
