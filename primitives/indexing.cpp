@@ -1,7 +1,6 @@
 #include "primitives/indexing.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "primitives/composite.h"
 #include "primitives/places.h"
@@ -28,8 +27,6 @@ Tensor take(const Tensor &x, int axis, const Tensor &places, const Shape &instea
     if (n == 0 || s.elements() == 0) return Tensor::zeros(s, x.dtype());
     return reshaped(run1("gather_kernel", {reshaped(x, {outer, n, inner}), places, Tensor::scalar(0, x.dtype())}, {{"all_within", true}}), s);
 }
-Tensor take(const Tensor &x, int axis, const Places &places) { return take(x, axis, Tensor::from(places, {(int64_t)places.size()}), {(int64_t)places.size()}); }
-
 // The adjoint of take(): of x, whose axis has n elements.
 Tensor given_back(const Tensor &dy, int axis, const Places &places, int64_t n) {
     int64_t outer = 1, inner = 1;
@@ -60,15 +57,18 @@ Result index_select(Tensors in, const Attrs &a) {
 }
 Result embedding(Tensors in, const Attrs &) { return {take(in[1], 0, places_of("embedding", in[0], in[1].shape()[0]), in[0].shape())}; }
 
+Tensor flipped(const Tensor &x, const std::vector<int> &axes) {
+    Shape strides = x.strides();
+    int64_t first = 0;  // element: strides run backwards from there
+    for (int d : axes) first += (x.shape()[d] - 1) * strides[d], strides[d] = -strides[d];
+    const Tensor y = x.elements() == 0 ? x.copy() : x.with_view(x.shape(), strides, first).copy();
+    return recorded(x, y, [axes](const Tensor &dy) { return flipped(dy, axes); });
+}
+
 Result flip(Tensors in, const Attrs &a) {
-    Tensor y = in[0];
-    for (int64_t dim : ints(a, "dims")) {
-        const int axis = normal_axis("flip", dim, y.rank());
-        Places at((size_t)y.shape()[axis]);
-        std::iota(at.rbegin(), at.rend(), 0);
-        y = take(y, axis, at);
-    }
-    return {y};
+    std::vector<int> axes;
+    for (int64_t dim : ints(a, "dims")) axes.push_back(normal_axis("flip", dim, in[0].rank()));
+    return {flipped(in[0], axes)};
 }
 
 // x's last `by` elements of an axis, then the others.
