@@ -59,6 +59,7 @@ struct Gather : Op {
         if (variant == "runs") {
             last.split(var(0), vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane).fuse(var(1), var(2), row);
             last.split(row, task, row, max(1, task_elements / max(1, size("i"))), Tail::GuardWithIf).parallel(task);
+            last.specialize(within != 0);
             return;
         }
         one_by_one(last, memory[0], var(0), var(1), var(2), within != 0);

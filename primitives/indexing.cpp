@@ -171,15 +171,8 @@ int64_t mirrored(int64_t i, int64_t n, PadMode mode) {
     return i < 0 ? -1 - i : 2 * n - 1 - i;
 }
 
-// x with itself around it, in one of the other modes: the innermost axis first, then whole rows of the result along the others.
-Tensor surrounded(const Tensor &x, const Border &b, PadMode mode) {
-    for (int d = 0; d < x.rank(); d++) {
-        const int64_t n = x.shape()[d], most = mode == reflect ? n - 1 : mode == replicate ? INT32_MAX : n;
-        for (int64_t p : {b.before[d], b.after[d]})
-            if (p > 0 && (p > most || n == 0))
-                throw AttrError("pad", "padding is " + std::to_string(p) + ", expected at most " + std::to_string(most) + " for an extent of " + std::to_string(n));
-    }
-    const Tensor y = Tensor::empty(b.whole(x.shape()), x.dtype());
+// Fills y with x and itself around it, in one of the other modes: the innermost axis first, then whole rows of y along the others.
+void surround(const Tensor &y, const Tensor &x, const Border &b, PadMode mode) {
     std::vector<Tensor> within = {y};  // [d]: the axes before d only as deep as x
     for (int d = 0; d < x.rank(); d++) within.push_back(within.back().slice(d, b.before[d], b.before[d] + x.shape()[d]));
     within.back().assign(x);
@@ -188,6 +181,24 @@ Tensor surrounded(const Tensor &x, const Border &b, PadMode mode) {
         const auto line = [&](int64_t i) { return within[(size_t)d].slice(d, before + i, before + i + 1); };
         for (int64_t i = -before; i < 0; i++) line(i).assign(line(mirrored(i, n, mode)));
         for (int64_t i = n; i < n + b.after[d]; i++) line(i).assign(line(mirrored(i, n, mode)));
+    }
+}
+
+Tensor surrounded(const Tensor &x, const Border &b, PadMode mode) {
+    for (int d = 0; d < x.rank(); d++) {
+        const int64_t n = x.shape()[d], most = mode == reflect ? n - 1 : mode == replicate ? INT32_MAX : n;
+        for (int64_t p : {b.before[d], b.after[d]})
+            if (p > 0 && (p > most || n == 0))
+                throw AttrError("pad", "padding is " + std::to_string(p) + ", expected at most " + std::to_string(most) + " for an extent of " + std::to_string(n));
+    }
+    const Tensor y = Tensor::empty(b.whole(x.shape()), x.dtype());
+    // Some of the outermost axis at a time, where it has no border, so that what is read again is still in the cache.
+    constexpr int64_t elements_each = 1 << 17;
+    const bool whole = x.rank() == 0 || y.elements() == 0 || b.before[0] || b.after[0];
+    const int64_t n = whole ? 1 : x.shape()[0], each = std::max<int64_t>(1, elements_each / std::max<int64_t>(1, y.elements() / n));
+    for (int64_t k = 0; k < n; k += each) {
+        const auto some = [&](const Tensor &t) { return whole ? t : t.slice(0, k, std::min(k + each, n)); };
+        surround(some(y), some(x), b, mode);
     }
     return recorded(x, y, [from = x.shape(), b, mode](const Tensor &dy) {
         Tensor dx = dy;
