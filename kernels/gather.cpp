@@ -40,8 +40,15 @@ struct Gather : Op {
         conditions = {"n>0"};
         dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
         variants = {{"runs", "i>=lanes"}, {"points", ""}};
-        samples = {"o=1 n=1 m=1 i=1", "o=2 n=3 m=5 i=7", "o=3 n=17 m=31 i=1", "o=1 n=5 m=33 i=65", "o=5 n=7 m=2 i=129", "o=1 n=1000 m=40009 i=1",
-                   "o=3 n=7 m=65 i=1 all_within=1", "o=2 n=5 m=67 i=3 all_within=1", "o=2 n=5 m=7 i=33 all_within=1"};
+        samples = {"o=1 n=1 m=1 i=1",
+                   "o=2 n=3 m=5 i=7",
+                   "o=3 n=17 m=31 i=1",
+                   "o=1 n=5 m=33 i=65",
+                   "o=5 n=7 m=2 i=129",
+                   "o=1 n=1000 m=40009 i=1",
+                   "o=3 n=7 m=65 i=1 all_within=1",
+                   "o=2 n=5 m=67 i=3 all_within=1",
+                   "o=2 n=5 m=7 i=33 all_within=1"};
         bench = {"o=1 n=30522 m=4096 i=768", "o=64 n=3136 m=3136 i=1"};
         contract = {Contract::elementwise, 0};
     }

@@ -93,7 +93,8 @@ struct Expand : Composite {
 };
 
 struct Contiguous : Composite {
-    Contiguous() : Composite("contiguous", "x[*] -> y[*]", "y = x, its elements in row-major order: a view becomes a tensor of its own, another tensor stays as it is") {
+    Contiguous()
+        : Composite("contiguous", "x[*] -> y[*]", "y = x, its elements in row-major order: a view becomes a tensor of its own, another tensor stays as it is") {
         samples = {"d0=1 d1=1 d2=1", "d0=2 d1=3 d2=17"};
     }
     void reference(Problem &p) const override { same_elements(p, p("x").shape); }

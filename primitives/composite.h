@@ -5,7 +5,7 @@
 namespace halyard {
 
 Tensor alias_of(const Tensor &x);                      // the same elements under an identity of their own
-Tensor dense(const Tensor &x);                          // a copy in row-major order
+Tensor dense(const Tensor &x);                         // a copy in row-major order
 Tensor reshaped(const Tensor &x, const Shape &shape);  // one -1; copies where no strides can say it
 Tensor transposed(const Tensor &x, const std::vector<int> &permutation);
 Tensor broadcast_view(const Tensor &x, const Shape &shape);  // extents of 1, and leading ones, are repeated

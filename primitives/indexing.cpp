@@ -189,7 +189,8 @@ Tensor surrounded(const Tensor &x, const Border &b, PadMode mode) {
         const int64_t n = x.shape()[d], most = mode == reflect ? n - 1 : mode == replicate ? INT32_MAX : n;
         for (int64_t p : {b.before[d], b.after[d]})
             if (p > 0 && (p > most || n == 0))
-                throw AttrError("pad", "padding is " + std::to_string(p) + ", expected at most " + std::to_string(most) + " for an extent of " + std::to_string(n));
+                throw AttrError("pad",
+                                "padding is " + std::to_string(p) + ", expected at most " + std::to_string(most) + " for an extent of " + std::to_string(n));
     }
     const Tensor y = Tensor::empty(b.whole(x.shape()), x.dtype());
     // Some of the outermost axis at a time, where it has no border, so that what is read again is still in the cache.

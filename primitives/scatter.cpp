@@ -50,9 +50,9 @@ Result gather_elements(Tensors in, const Attrs &a) {
     }
     const Tensor from = corner.end == x.shape() ? x : window_of(x, corner);
     const int64_t n = x.shape()[axis], m = s[axis], inner = s.elements() / (outer * m);
-    return {reshaped(run1("gather_elements_kernel", {reshaped(from, {outer, n, inner}), indices.at.reshape({outer, m, inner})},
-                          {{"some_negative", indices.some_negative}}),
-                     s)};
+    return {reshaped(
+        run1("gather_elements_kernel", {reshaped(from, {outer, n, inner}), indices.at.reshape({outer, m, inner})}, {{"some_negative", indices.some_negative}}),
+        s)};
 }
 
 // Index and update of element k: along one axis, in the shape of the index.

@@ -129,7 +129,8 @@ Result rot90(Tensors in, const Attrs &a) {
 }  // namespace
 
 Composition views_composition(const std::string &op) {
-    static const std::pair<const char *, Composition> all[] = {{"contiguous", contiguous}, {"swapaxes", swapaxes},
+    static const std::pair<const char *, Composition> all[] = {{"contiguous", contiguous},
+                                                               {"swapaxes", swapaxes},
                                                                {"movedim", movedim},
                                                                {"diagonal", diagonal},
                                                                {"diag", diag},

@@ -24,9 +24,7 @@ template<class E> struct Matrix {
     Matrix part(int64_t i, int64_t j, int64_t m, int64_t n) const { return {to + i * to_step + j, from + i + j * from_step, m, n, to_step, from_step}; }
 };
 
-template<class E, int N> struct VectorOf {
-    typedef E Type __attribute__((vector_size(N * sizeof(E))));
-};
+template<class E, int N> struct VectorOf { typedef E Type __attribute__((vector_size(N * sizeof(E)))); };
 
 // lo = a[0] b[0] a[1] b[1] ..., hi = the same of the upper halves
 template<int N, class V, size_t... K> [[gnu::always_inline]] inline void zip(V &lo, V &hi, const V &a, const V &b, std::index_sequence<K...>) {
@@ -65,7 +63,8 @@ template<int N, class E> [[gnu::always_inline]] inline void by_tiles(const Matri
     for (int64_t i0 = 0; i0 < m.rows; i0 += block_rows)
         for (int64_t j0 = 0; j0 < m.columns; j0 += block_columns)
             for (int64_t i = i0; i < std::min(i0 + block_rows, m.rows); i += N)
-                for (int64_t j = j0; j < std::min(j0 + block_columns, m.columns); j += N) tile<N>(m.part(std::min(i, m.rows - N), std::min(j, m.columns - N), N, N));
+                for (int64_t j = j0; j < std::min(j0 + block_columns, m.columns); j += N)
+                    tile<N>(m.part(std::min(i, m.rows - N), std::min(j, m.columns - N), N, N));
 }
 
 // Up to N columns, one row after the other in `to`: each row is written with what the next one overwrites behind it, but for the last

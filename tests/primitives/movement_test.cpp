@@ -71,13 +71,16 @@ TEST(Indexing, GathersAndScattersRefuse) {
     expect_error<ShapeError>("[gather_elements] index has rank 1, expected 2 as x", [&] { F::gather_elements(x, places({0}), 0); });
     expect_error<ShapeError>("[gather_nd] indices' last dimension is 3, expected 1 to 2 for x[2,3]", [&] { F::gather_nd(x, places({0, 0, 0})); });
     expect_error<ShapeError>("[gather_nd] index 1 is -4, expected -3 to 2", [&] { F::gather_nd(x, places({1, -4})); });
-    expect_error<ShapeError>("[tensor_scatter_add] updates have shape [2], expected [1,3]",
-                             [&] { F::tensor_scatter_add(x, places({0}).reshape({1, 1}), Tensor::ones({2})); });
-    expect_error<DTypeError>("[scatter] updates are f64, expected f32 like x",
-                             [&] { F::scatter(x, wide.slice(1, 0, 3), Tensor::ones({2, 3}, DType::f64), 0); });
+    expect_error<ShapeError>("[tensor_scatter_add] updates have shape [2], expected [1,3]", [&] {
+        F::tensor_scatter_add(x, places({0}).reshape({1, 1}), Tensor::ones({2}));
+    });
+    expect_error<DTypeError>("[scatter] updates are f64, expected f32 like x", [&] {
+        F::scatter(x, wide.slice(1, 0, 3), Tensor::ones({2, 3}, DType::f64), 0);
+    });
     expect_error<DTypeError>("[gather] indices are f32, expected i32 or i64", [&] { F::gather(x, Tensor::ones({1}), 0); });
-    expect_error<ShapeError>("[unsorted_segment_sum] segment id 1 is 2, expected less than num_segments 2",
-                             [&] { F::unsorted_segment_sum(x, places({0, 2}), 2); });
+    expect_error<ShapeError>("[unsorted_segment_sum] segment id 1 is 2, expected less than num_segments 2", [&] {
+        F::unsorted_segment_sum(x, places({0, 2}), 2);
+    });
     expect_error<GradError>("[scatter] has no gradient for reduction mul", [&] {
         Tape tape;
         tape.watch(x);
