@@ -11,6 +11,12 @@ using Halide::Expr;
 
 constexpr int task_elements = 65536;
 
+// `at`, or n - 1 where it is no index of n: one unsigned minimum.
+Expr held_within(const Expr &at, const Expr &n) {
+    const Expr place = Halide::cast(Halide::Int(32), min(Halide::cast(Halide::UInt(32), at), Halide::cast(Halide::UInt(32), n - 1)));
+    return Halide::unsafe_promise_clamped(place, 0, n - 1);
+}
+
 // Loads from places here and there, one after the other: Halide takes vectors of them apart, lane by lane. `plain` is when the
 // indices need nothing done to them but to be held within x.
 void one_by_one(Halide::Func y, const Halide::ImageParam &x, const Halide::Var &i, const Halide::Var &m, const Halide::Var &o, const Expr &plain) {
@@ -52,7 +58,7 @@ struct Gather : Op {
 
     void algorithm() override {
         const Expr at = index(m);
-        y(i, m, o) = select(within != 0 || (at >= 0 && at < size("n")), x(i, clamp(at, 0, size("n") - 1), o), fill());
+        y(i, m, o) = select(within != 0 || (at >= 0 && at < size("n")), x(i, held_within(at, size("n")), o), fill());
     }
     void schedule(const Cpu &cpu) override {
         Func last = store();
@@ -60,6 +66,7 @@ struct Gather : Op {
         if (variant == "runs") {
             last.split(var(0), vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane).fuse(var(1), var(2), row);
             last.split(row, task, row, max(1, task_elements / max(1, size("i"))), Tail::GuardWithIf).parallel(task);
+            last.specialize(within != 0);
             return;
         }
         one_by_one(last, memory[0], var(0), var(1), var(2), within != 0);
@@ -141,7 +148,7 @@ struct GatherElements : Op {
 
     void algorithm() override {
         const Expr at = index(i, m, o);
-        y(i, m, o) = x(i, clamp(select(negative != 0 && at < 0, at + size("n"), at), 0, size("n") - 1), o);
+        y(i, m, o) = x(i, held_within(select(negative != 0 && at < 0, at + size("n"), at), size("n")), o);
     }
     void schedule(const Cpu &) override { one_by_one(store(), memory[0], var(0), var(1), var(2), negative == 0); }
     void reference(Problem &p) const override {

@@ -1,7 +1,6 @@
 #include "primitives/indexing.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "primitives/composite.h"
 #include "primitives/places.h"
@@ -28,8 +27,6 @@ Tensor take(const Tensor &x, int axis, const Tensor &places, const Shape &instea
     if (n == 0 || s.elements() == 0) return Tensor::zeros(s, x.dtype());
     return reshaped(run1("gather_kernel", {reshaped(x, {outer, n, inner}), places, Tensor::scalar(0, x.dtype())}, {{"all_within", true}}), s);
 }
-Tensor take(const Tensor &x, int axis, const Places &places) { return take(x, axis, Tensor::from(places, {(int64_t)places.size()}), {(int64_t)places.size()}); }
-
 // The adjoint of take(): of x, whose axis has n elements.
 Tensor given_back(const Tensor &dy, int axis, const Places &places, int64_t n) {
     int64_t outer = 1, inner = 1;
@@ -60,15 +57,18 @@ Result index_select(Tensors in, const Attrs &a) {
 }
 Result embedding(Tensors in, const Attrs &) { return {take(in[1], 0, places_of("embedding", in[0], in[1].shape()[0]), in[0].shape())}; }
 
+Tensor flipped(const Tensor &x, const std::vector<int> &axes) {
+    Shape strides = x.strides();
+    int64_t first = 0;  // element: strides run backwards from there
+    for (int d : axes) first += (x.shape()[d] - 1) * strides[d], strides[d] = -strides[d];
+    const Tensor y = x.elements() == 0 ? x.copy() : x.with_view(x.shape(), strides, first).copy();
+    return recorded(x, y, [axes](const Tensor &dy) { return flipped(dy, axes); });
+}
+
 Result flip(Tensors in, const Attrs &a) {
-    Tensor y = in[0];
-    for (int64_t dim : ints(a, "dims")) {
-        const int axis = normal_axis("flip", dim, y.rank());
-        Places at((size_t)y.shape()[axis]);
-        std::iota(at.rbegin(), at.rend(), 0);
-        y = take(y, axis, at);
-    }
-    return {y};
+    std::vector<int> axes;
+    for (int64_t dim : ints(a, "dims")) axes.push_back(normal_axis("flip", dim, in[0].rank()));
+    return {flipped(in[0], axes)};
 }
 
 // x's last `by` elements of an axis, then the others.
@@ -171,7 +171,19 @@ int64_t mirrored(int64_t i, int64_t n, PadMode mode) {
     return i < 0 ? -1 - i : 2 * n - 1 - i;
 }
 
-// x with itself around it, in one of the other modes: the innermost axis first, then whole rows of the result along the others.
+// Fills y with x and itself around it, in one of the other modes: the innermost axis first, then whole rows of y along the others.
+void surround(const Tensor &y, const Tensor &x, const Border &b, PadMode mode) {
+    std::vector<Tensor> within = {y};  // [d]: the axes before d only as deep as x
+    for (int d = 0; d < x.rank(); d++) within.push_back(within.back().slice(d, b.before[d], b.before[d] + x.shape()[d]));
+    within.back().assign(x);
+    for (int d = x.rank(); d-- > 0;) {
+        const int64_t n = x.shape()[d], before = b.before[d];
+        const auto line = [&](int64_t i) { return within[(size_t)d].slice(d, before + i, before + i + 1); };
+        for (int64_t i = -before; i < 0; i++) line(i).assign(line(mirrored(i, n, mode)));
+        for (int64_t i = n; i < n + b.after[d]; i++) line(i).assign(line(mirrored(i, n, mode)));
+    }
+}
+
 Tensor surrounded(const Tensor &x, const Border &b, PadMode mode) {
     for (int d = 0; d < x.rank(); d++) {
         const int64_t n = x.shape()[d], most = mode == reflect ? n - 1 : mode == replicate ? INT32_MAX : n;
@@ -181,14 +193,13 @@ Tensor surrounded(const Tensor &x, const Border &b, PadMode mode) {
                                 "padding is " + std::to_string(p) + ", expected at most " + std::to_string(most) + " for an extent of " + std::to_string(n));
     }
     const Tensor y = Tensor::empty(b.whole(x.shape()), x.dtype());
-    std::vector<Tensor> within = {y};  // [d]: the axes before d only as deep as x
-    for (int d = 0; d < x.rank(); d++) within.push_back(within.back().slice(d, b.before[d], b.before[d] + x.shape()[d]));
-    within.back().assign(x);
-    for (int d = x.rank(); d-- > 0;) {
-        const int64_t n = x.shape()[d], before = b.before[d];
-        const auto line = [&](int64_t i) { return within[(size_t)d].slice(d, before + i, before + i + 1); };
-        for (int64_t i = -before; i < 0; i++) line(i).assign(line(mirrored(i, n, mode)));
-        for (int64_t i = n; i < n + b.after[d]; i++) line(i).assign(line(mirrored(i, n, mode)));
+    // Some of the outermost axis at a time, where it has no border, so that what is read again is still in the cache.
+    constexpr int64_t elements_each = 1 << 17;
+    const bool whole = x.rank() == 0 || y.elements() == 0 || b.before[0] || b.after[0];
+    const int64_t n = whole ? 1 : x.shape()[0], each = std::max<int64_t>(1, elements_each / std::max<int64_t>(1, y.elements() / n));
+    for (int64_t k = 0; k < n; k += each) {
+        const auto some = [&](const Tensor &t) { return whole ? t : t.slice(0, k, std::min(k + each, n)); };
+        surround(some(y), some(x), b, mode);
     }
     return recorded(x, y, [from = x.shape(), b, mode](const Tensor &dy) {
         Tensor dx = dy;

@@ -54,6 +54,8 @@ template<class To, class From> void copy_rows(To *to, const From *from, const Di
         }
     } else if (std::is_same_v<To, From> && col.to == 1 && row.from == 1) {
         transpose_elements(to, from, row.extent, col.extent, row.to, col.from, sizeof(To));
+    } else if (std::is_same_v<To, From> && col.to == 1 && col.from == -1) {
+        for (int64_t i = 0; i < row.extent; i++) reverse_elements(to + i * row.to, from + i * row.from, col.extent, sizeof(To));
     } else if (row.from == 1 && row.extent > 1) {
         constexpr int64_t tile = 16;
         for (int64_t i0 = 0; i0 < row.extent; i0 += tile)

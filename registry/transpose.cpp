@@ -94,9 +94,27 @@ template<int Bytes, class E> [[gnu::always_inline]] inline void transpose(const 
     one_by_one(m);
 }
 
+template<int N, class V, size_t... K> [[gnu::always_inline]] inline void turn(V &v, std::index_sequence<K...>) {
+    v = __builtin_shufflevector(v, v, (N - 1 - (int)K)...);
+}
+
+template<int Bytes, class E> [[gnu::always_inline]] inline void reverse(E *to, const E *from, int64_t n) {
+    constexpr int N = std::min(16, Bytes / (int)sizeof(E));
+    typename VectorOf<E, N>::Type v;
+    int64_t j = 0;
+    for (; j + N <= n; j += N) {
+        std::memcpy(&v, from - j - (N - 1), sizeof v);
+        turn<N>(v, std::make_index_sequence<N>());
+        std::memcpy(to + j, &v, sizeof v);
+    }
+    for (; j < n; j++) to[j] = from[-j];
+}
+
 #if defined(__x86_64__)
 template<class E> [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]] void transpose_avx512(const Matrix<E> &m) { transpose<64>(m); }
 template<class E> [[gnu::target("avx2")]] void transpose_avx2(const Matrix<E> &m) { transpose<32>(m); }
+template<class E> [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]] void reverse_avx512(E *to, const E *from, int64_t n) { reverse<64>(to, from, n); }
+template<class E> [[gnu::target("avx2")]] void reverse_avx2(E *to, const E *from, int64_t n) { reverse<32>(to, from, n); }
 #endif
 
 template<class E> void transpose_any(void *to, const void *from, int64_t rows, int64_t columns, int64_t to_step, int64_t from_step) {
@@ -108,14 +126,30 @@ template<class E> void transpose_any(void *to, const void *from, int64_t rows, i
     transpose<16>(m);
 }
 
+template<class E> void reverse_any(void *to, const void *from, int64_t n) {
+#if defined(__x86_64__)
+    if (active_isa() == Isa::avx512) return reverse_avx512(static_cast<E *>(to), static_cast<const E *>(from), n);
+    if (active_isa() == Isa::avx2) return reverse_avx2(static_cast<E *>(to), static_cast<const E *>(from), n);
+#endif
+    reverse<16>(static_cast<E *>(to), static_cast<const E *>(from), n);
+}
+
+// what(E()) for the unsigned E of this size
+template<class F> void visit_size(size_t bytes, F what) {
+    if (bytes == 1) what(uint8_t());
+    else if (bytes == 2) what(uint16_t());
+    else if (bytes == 4) what(uint32_t());
+    else what(uint64_t());
+}
+
 }  // namespace
 
 void transpose_elements(void *to, const void *from, int64_t rows, int64_t columns, int64_t to_step, int64_t from_step, size_t element_bytes) {
-    const auto one = element_bytes == 1   ? transpose_any<uint8_t>
-                     : element_bytes == 2 ? transpose_any<uint16_t>
-                     : element_bytes == 4 ? transpose_any<uint32_t>
-                                          : transpose_any<uint64_t>;
-    one(to, from, rows, columns, to_step, from_step);
+    visit_size(element_bytes, [&](auto e) { transpose_any<decltype(e)>(to, from, rows, columns, to_step, from_step); });
+}
+
+void reverse_elements(void *to, const void *from, int64_t n, size_t element_bytes) {
+    visit_size(element_bytes, [&](auto e) { reverse_any<decltype(e)>(to, from, n); });
 }
 
 }  // namespace halyard

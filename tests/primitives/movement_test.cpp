@@ -29,6 +29,28 @@ TEST(Indexing, PadRefuses) {
     expect_error<ShapeError>("[tile] 3 elements 2147483647 times, the limit is 2147483647", [&] { F::tile(x, {1, 2147483647}); });
 }
 
+TEST(Indexing, FlipsOfEveryLength) {
+    for (const DType t : {DType::u8, DType::bf16, DType::i32, DType::i64})
+        for (const int64_t n : {1, 2, 7, 15, 16, 17, 33, 64, 131}) {
+            const Tensor x = F::arange(0, (double)(2 * n), 1, t).reshape({2, n}), y = F::flip(x, {1});
+            for (int64_t j = 0; j < n; j++) ASSERT_EQ(y.at({1, j}), x.at({1, n - 1 - j})) << name_of(t) << " " << n << " " << j;
+            EXPECT_EQ(F::flip(x, {0, 1}).at({0, 0}), x.at({1, n - 1}));
+        }
+}
+
+TEST(Indexing, OfNothing) {
+    const Tensor x = Tensor::ones({2, 3}), none = Tensor::zeros({0, 3});
+    EXPECT_EQ(F::tile(x, {0, 2}).shape().text(), "[0,6]");
+    EXPECT_EQ(F::repeat_interleave(x, 0, 1).shape().text(), "[2,0]");
+    EXPECT_EQ(F::flip(none, {0, 1}).shape().text(), "[0,3]");
+    EXPECT_EQ(F::roll(none, {1, 1}, {0, 1}).shape().text(), "[0,3]");
+    EXPECT_EQ(F::pad(none, {0, 0, 1, 1}, "constant", 7.0).to_vector<float>(), Floats(6, 7));
+    EXPECT_EQ(F::gather_elements(x, Tensor::zeros({0, 3}, DType::i32), 0).shape().text(), "[0,3]");
+    EXPECT_EQ(F::scatter(x, Tensor::zeros({0, 3}, DType::i32), none, 0).to_vector<float>(), Floats(6, 1));
+    EXPECT_EQ(F::tril(none).shape().text(), "[0,3]");
+    EXPECT_EQ(F::contiguous(none).shape().text(), "[0,3]");
+}
+
 // An element that is taken several times gets the sum of its gradients; one that isn't, none.
 TEST(Indexing, Gradients) {
     const Tensor x = numbers({3, 4});
