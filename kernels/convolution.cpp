@@ -51,6 +51,8 @@ Convolution::Convolution(const std::string &name, const std::string &signature) 
                "n=1 c=2 h=10 w=17 o=2 u=5 v=4 pad_mode=pad padding=3,2,1,0 dilation=2,1 group=2",
                "n=1 c=3 h=11 w=13 o=6 u=5 v=5 stride=2,2 pad_mode=same group=3",
                "n=1 c=33 h=9 w=11 o=6 u=3 v=3 stride=2,2 pad_mode=same",
+               "n=2 c=33 h=11 w=13 o=29 u=1 v=1 stride=2,2",
+               "n=1 c=32 h=12 w=11 o=13 u=3 v=3 stride=2,2 pad_mode=same",
                "n=2 c=34 h=8 w=12 o=5 u=3 v=2 stride=2,3 pad_mode=pad padding=1,0,2,1",
                "n=2 c=7 h=4 w=15 o=17 u=1 v=1",
                "n=2 c=37 h=4 w=15 o=35 u=1 v=1",
@@ -123,6 +125,7 @@ void Convolution::channel_tiles(const Cpu &cpu, const Func &padded, Func filter,
     sum.compute_at(o, xo).bound_extent(x, across).bound_extent(y, down).bound_extent(c, block).reorder_storage(c, x, y, n);
     sum.reorder(c, x, y).vectorize(c, v).unroll(c).unroll(x).unroll(y);
     sum.update().reorder(c, x, y, r.x, r.y, r.z).vectorize(c, v).unroll(c).unroll(x).unroll(y);
+    sum.update().specialize(size("v") == 1 && size("u") == 1);
 }
 
 void Convolution::pointwise_tiles(const Cpu &cpu, Func sum, const RDom &r) const {
