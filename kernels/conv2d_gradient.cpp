@@ -26,8 +26,8 @@ struct Conv2dDx : Convolution {
                     {"depthwise", depthwise_when(1, 0) + " o==group"},
                     {"any", ""}};
     }
-    Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dx = output("dx"), padded{"padded"}, filter{"filter"}, run{"run"},
-         phases{"phases"}, sum{"sum"}, images{"images"};  // x: for its shape
+    Func in_x = input("x"), weight = input("weight"), dy = input("dy"), dx = output("dx"), padded{"padded"}, filter{"filter"}, run{"run"}, phases{"phases"},
+         sum{"sum"}, images{"images"};  // x: for its shape
     Var k{"k"}, a{"a"}, b{"b"};
     RDom r;
     Winograd winograd;

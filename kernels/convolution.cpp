@@ -115,11 +115,17 @@ void Convolution::channel_tiles(const Cpu &cpu, const Func &padded, Func filter,
     const int v = cpu.lanes, block = v * cpu.pick("vectors", {cpu.has_avx512() && variant != "narrow" ? 2 : 1}),
               across = cpu.pick("tile_x", {variant == "narrow" ? 10 : 7}), down = 2, strip = 8;
     Var xo, xi, yo, yi, yt, co, ci, px = var(0), py = var(1), pc = var(2), pn = var(3);
-    o.split(pc, co, ci, block, Tail::GuardWithIf).split(px, xo, xi, across, Tail::GuardWithIf);
-    o.split(py, yt, yi, down, Tail::GuardWithIf).split(yt, yo, yt, strip, Tail::GuardWithIf);
-    o.reorder(ci, xi, yi, xo, yt, yo, pn, co).vectorize(ci, v).parallel(co).parallel(pn).parallel(yo);
+    const auto tiles = [&](auto stage, Tail tail) {
+        stage.split(pc, co, ci, block, tail).split(px, xo, xi, across, tail).split(py, yt, yi, down, tail).split(yt, yo, yt, strip, Tail::GuardWithIf);
+        stage.reorder(ci, xi, yi, xo, yt, yo, pn, co).vectorize(ci, v).parallel(co).parallel(pn).parallel(yo);
+        return stage;
+    };
     const auto extent = [&](int d) { return o.output_buffer().dim(d).extent(); };
-    o.specialize(extent(2) % block == 0 && extent(0) % across == 0 && extent(1) % down == 0).unroll(ci).unroll(xi).unroll(yi);
+    const bool overlap = !cpu.target.has_feature(Halide::Target::TSAN);  // of tiles, which write the same bits
+    const Expr fits = extent(2) >= block && extent(0) >= across && extent(1) >= down;
+    const Expr even = extent(2) % block == 0 && extent(0) % across == 0 && extent(1) % down == 0;
+    tiles(o.specialize(overlap ? fits : even), Tail::ShiftInwards).unroll(ci).unroll(xi).unroll(yi);
+    tiles(o, Tail::GuardWithIf);
     zeros.compute_root().parallel(c).parallel(n).vectorize(x, v, Tail::RoundUp);
     filter.compute_at(o, co).reorder_storage(n, x, y, c).reorder(n, x, y, c).bound_extent(n, block).vectorize(n, v).unroll(n);
     sum.compute_at(o, xo).bound_extent(x, across).bound_extent(y, down).bound_extent(c, block).reorder_storage(c, x, y, n);
