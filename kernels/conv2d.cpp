@@ -18,6 +18,7 @@ struct Conv2d : Convolution {
                     {"winograd", tiled + "c>=16 o>=32 ow>=8 oh>=8"},
                     {"pointwise_3", pointwise_when() + "o>=outs w>=1024"},
                     {"pointwise", pointwise_when() + "o>=outs"},
+                    {"patches", "group==1 stride_h==2 stride_w==2 dil_h==1 dil_w==1 o>=outs ow>=5 oh*ow>=2*lanes c>=32 (u*v==1||oh*ow<=100) oh*ow<=8192"},
                     {"packed", "group==1 o>=32 ow>=5"},
                     {"narrow", "group==1 o>=16 ow>=5"},
                     {"depthwise_3", depthwise_when(1, 3)},
@@ -26,12 +27,15 @@ struct Conv2d : Convolution {
                     {"depthwise_2", depthwise_when(2, 0)},
                     {"any", ""}};
     }
-    Func in_x = input("x"), weight = input("weight"), out_y = output("y"), padded, filter{"filter"}, run{"run"}, sum{"sum"};
+    Func in_x = input("x"), weight = input("weight"), out_y = output("y"), padded, filter{"filter"}, run{"run"}, patches{"patches"}, flat{"flat"}, sum{"sum"};
     Var k{"k"};
     RDom r;
     Winograd winograd;
     DeepWinograd deep;
     Depthwise depthwise;
+    PaddedMap whole;
+    RDom pixel;
+    static constexpr int short_row = 8;
 
     virtual Expr finished(const Expr &value) const { return value; }  // at (x, y, c, n)
 
@@ -65,13 +69,45 @@ struct Conv2d : Convolution {
             out_y(x, y, c, n) = finished(winograd.at(x, y, c, n));
             return;
         }
+        if (variant == "patches") return as_matrix();
         r = RDom(0, size("v"), 0, size("u"), 0, size("c/group"));
         const Expr first = first_of_group(clamp(c, 0, last), size("o/group"), size("c/group"));
         sum(x, y, c, n) += filter(r.x, r.y, r.z, c) * padded(x * stride_w + r.x * dil_w - pad_left, y * stride_h + r.y * dil_h - pad_top, first + r.z, n);
         out_y(x, y, c, n) = finished(sum(x, y, c, n));
     }
+    // For small maps that a stride leaves: a product of matrices, filters as they lie by the pixels under each of their taps, as one row.
+    // A row of pixels is written in whole vectors, whose excess the next row covers.
+    void as_matrix() {
+        const PaddedMap map("map", in_x, {size("w"), pad_left}, {size("h"), pad_top});
+        const Expr ow = size("ow");
+        whole = map;
+        r = RDom(0, size("v"), 0, size("u"), 0, size("c")), pixel = RDom(0, (ow + short_row - 1) / short_row * short_row, 0, size("oh"));
+        patches(k, x, y, c, n) = 0_r;
+        patches(pixel.x + pixel.y * ow, x, y, c, n) = map(pixel.x * 2 + x, pixel.y * 2 + y, c, n);
+        sum(k, c, n) += weight(r.x, r.y, r.z, c) * patches(k, r.x, r.y, r.z, n);
+        flat(k, c, n) = sum(k, c, n);
+        out_y(x, y, c, n) = finished(flat(x + y * ow, c, n));
+    }
+    void matrix_tiles(const Cpu &cpu) {
+        Func o = store();
+        const int across = cpu.lanes * cpu.pick("tile_v", {2}), outs = cpu.pick("outs", {cpu.has_avx512() ? 12 : 4});
+        Var co, ci, lo, li, xo, xi, px = var(0), py = var(1), pc = var(2), pn = var(3);
+        o.split(pc, co, ci, outs, Tail::ShiftInwards).split(px, xo, xi, cpu.lanes, Tail::GuardWithIf).reorder(xi, xo, py, ci, co, pn).vectorize(xi);
+        if (!cpu.target.has_feature(Halide::Target::TSAN)) o.parallel(co);  // as in pointwise_tiles
+        o.parallel(pn);
+        patches.compute_root().vectorize(k, cpu.lanes, Tail::RoundUp).parallel(c).parallel(n);
+        // Vectors of a row don't reach into each other.
+        patches.update().allow_race_conditions().reorder(pixel.x, pixel.y, x, y, c, n).parallel(c).parallel(n);
+        patches.update().vectorize(RVar(pixel.x), short_row);
+        whole.compute_at(patches, c, cpu.lanes);
+        flat.compute_at(o, co).bound_extent(c, outs).split(k, lo, li, across, Tail::RoundUp).reorder(li, c, lo).vectorize(li, cpu.lanes).unroll(li).unroll(c);
+        sum.compute_at(flat, lo).bound_extent(k, across).bound_extent(c, outs).vectorize(k, cpu.lanes).unroll(k).unroll(c);
+        sum.update().reorder(k, c, r.x, r.y, r.z).vectorize(k, cpu.lanes).unroll(k).unroll(c);
+        sum.update().specialize(size("v") == 1 && size("u") == 1);
+    }
     void schedule(const Cpu &cpu) override {
         from_zero();
+        if (variant == "patches") return matrix_tiles(cpu);
         if (pointwise()) return pointwise_tiles(cpu, sum, r);
         if (deep_tiles()) {
             memory[1].dim(1).set_stride(3), memory[1].dim(2).set_stride(9);

@@ -51,6 +51,8 @@ Convolution::Convolution(const std::string &name, const std::string &signature) 
                "n=1 c=2 h=10 w=17 o=2 u=5 v=4 pad_mode=pad padding=3,2,1,0 dilation=2,1 group=2",
                "n=1 c=3 h=11 w=13 o=6 u=5 v=5 stride=2,2 pad_mode=same group=3",
                "n=1 c=33 h=9 w=11 o=6 u=3 v=3 stride=2,2 pad_mode=same",
+               "n=2 c=33 h=11 w=13 o=29 u=1 v=1 stride=2,2",
+               "n=1 c=32 h=12 w=11 o=13 u=3 v=3 stride=2,2 pad_mode=same",
                "n=2 c=34 h=8 w=12 o=5 u=3 v=2 stride=2,3 pad_mode=pad padding=1,0,2,1",
                "n=2 c=7 h=4 w=15 o=17 u=1 v=1",
                "n=2 c=37 h=4 w=15 o=35 u=1 v=1",
@@ -113,16 +115,23 @@ void Convolution::channel_tiles(const Cpu &cpu, const Func &padded, Func filter,
     const int v = cpu.lanes, block = v * cpu.pick("vectors", {cpu.has_avx512() && variant != "narrow" ? 2 : 1}),
               across = cpu.pick("tile_x", {variant == "narrow" ? 10 : 7}), down = 2, strip = 8;
     Var xo, xi, yo, yi, yt, co, ci, px = var(0), py = var(1), pc = var(2), pn = var(3);
-    o.split(pc, co, ci, block, Tail::GuardWithIf).split(px, xo, xi, across, Tail::GuardWithIf);
-    o.split(py, yt, yi, down, Tail::GuardWithIf).split(yt, yo, yt, strip, Tail::GuardWithIf);
-    o.reorder(ci, xi, yi, xo, yt, yo, pn, co).vectorize(ci, v).parallel(co).parallel(pn).parallel(yo);
+    const auto tiles = [&](auto stage, Tail tail) {
+        stage.split(pc, co, ci, block, tail).split(px, xo, xi, across, tail).split(py, yt, yi, down, tail).split(yt, yo, yt, strip, Tail::GuardWithIf);
+        stage.reorder(ci, xi, yi, xo, yt, yo, pn, co).vectorize(ci, v).parallel(co).parallel(pn).parallel(yo);
+        return stage;
+    };
     const auto extent = [&](int d) { return o.output_buffer().dim(d).extent(); };
-    o.specialize(extent(2) % block == 0 && extent(0) % across == 0 && extent(1) % down == 0).unroll(ci).unroll(xi).unroll(yi);
+    const bool overlap = !cpu.target.has_feature(Halide::Target::TSAN);  // of tiles, which write the same bits
+    const Expr fits = extent(2) >= block && extent(0) >= across && extent(1) >= down;
+    const Expr even = extent(2) % block == 0 && extent(0) % across == 0 && extent(1) % down == 0;
+    tiles(o.specialize(overlap ? fits : even), Tail::ShiftInwards).unroll(ci).unroll(xi).unroll(yi);
+    tiles(o, Tail::GuardWithIf);
     zeros.compute_root().parallel(c).parallel(n).vectorize(x, v, Tail::RoundUp);
     filter.compute_at(o, co).reorder_storage(n, x, y, c).reorder(n, x, y, c).bound_extent(n, block).vectorize(n, v).unroll(n);
     sum.compute_at(o, xo).bound_extent(x, across).bound_extent(y, down).bound_extent(c, block).reorder_storage(c, x, y, n);
     sum.reorder(c, x, y).vectorize(c, v).unroll(c).unroll(x).unroll(y);
     sum.update().reorder(c, x, y, r.x, r.y, r.z).vectorize(c, v).unroll(c).unroll(x).unroll(y);
+    sum.update().specialize(size("v") == 1 && size("u") == 1);
 }
 
 void Convolution::pointwise_tiles(const Cpu &cpu, Func sum, const RDom &r) const {

@@ -10,7 +10,7 @@ struct Window {
 };
 
 // `same` pads the odd line at the bottom and right, as MindSpore does.
-Window window_of(const halyard::Dims &d, int64_t kernel_h, int64_t kernel_w, int64_t out_h, int64_t out_w) {
+Window window_of(const halyard::Dims &d, const Tensor &x, int64_t kernel_h, int64_t kernel_w, int64_t out_h, int64_t out_w) {
     auto value = [&](const char *name, int64_t otherwise) {
         const auto it = d.find(name);
         return it == d.end() ? otherwise : it->second;
@@ -21,8 +21,8 @@ Window window_of(const halyard::Dims &d, int64_t kernel_h, int64_t kernel_w, int
     const int64_t mode = value("pad_mode", 0);
     if (mode == value("pad", 2)) w.before = {value("top", 0), value("left", 0)};
     else w.before = {0, 0};
-    const int64_t need_h = (out_h - 1) * w.stride[0] + (kernel_h - 1) * (w.dilation[0] + 1) + 1 - d.at("h");
-    const int64_t need_w = (out_w - 1) * w.stride[1] + (kernel_w - 1) * (w.dilation[1] + 1) + 1 - d.at("w");
+    const int64_t need_h = (out_h - 1) * w.stride[0] + (kernel_h - 1) * (w.dilation[0] + 1) + 1 - x.size(2);
+    const int64_t need_w = (out_w - 1) * w.stride[1] + (kernel_w - 1) * (w.dilation[1] + 1) + 1 - x.size(3);
     if (mode == value("same", 1)) w.before = {std::max<int64_t>(0, need_h) / 2, std::max<int64_t>(0, need_w) / 2};
     w.after = {need_h - w.before[0], need_w - w.before[1]};
     return w;
@@ -78,7 +78,7 @@ bool add_convolution(const PeerTask &t, std::vector<Peer> &peers) {
     if (t.dims.at("data_format") != 0) return true;
     const Tensor x = name == "conv2d_dx" ? t.out[0] : t.in[0], y = name == "conv2d" ? t.out[0] : t.in[2];
     const Tensor w = grouped(name == "conv2d_dweight" ? t.out[0] : t.in[1], t.dims.at("group"));
-    const Window win = window_of(t.dims, w.size(-2), w.size(-1), y.size(2), y.size(3));
+    const Window win = window_of(t.dims, x, w.size(-2), w.size(-1), y.size(2), y.size(3));
     const auto kind = algorithm::convolution_auto;
     const convolution_forward::primitive_desc forward(
         convolution_forward::desc(prop_kind::forward_training, kind, any(x), any(w), any(y), win.stride, win.dilation, win.before, win.after), engine());
@@ -112,8 +112,12 @@ bool add_pooling(const PeerTask &t, std::vector<Peer> &peers) {
     if (t.dims.at("data_format") != 0) return true;
     const Tensor x = t.in[0], y = t.out[0];
     const memory::dims kernel = {t.dims.at("kernel_h"), t.dims.at("kernel_w")};
-    const Window w = window_of(t.dims, kernel[0], kernel[1], y.size(2), y.size(3));
-    const auto kind = name == "max_pool2d" ? algorithm::pooling_max : algorithm::pooling_avg_exclude_padding;
+    const Window w = window_of(t.dims, x, kernel[0], kernel[1], y.size(2), y.size(3));
+    const bool average = name == "avg_pool2d", divided = average && t.dims.at("divisor_override") != 0;
+    if (divided) return true;
+    const auto kind = !average                    ? algorithm::pooling_max
+                      : t.dims.at("count_all") != 0 ? algorithm::pooling_avg_include_padding
+                                                    : algorithm::pooling_avg_exclude_padding;
     const pooling_forward::primitive_desc p(pooling_forward::desc(prop_kind::forward_inference, kind, plain(x), plain(y), w.stride, kernel, w.before, w.after),
                                             engine());
     const std::unordered_map<int, memory> args = {{DNNL_ARG_SRC, wrap(x)}, {DNNL_ARG_DST, wrap(y)}};
