@@ -164,7 +164,7 @@ struct FormulaBase : Elementwise {
 struct Formula : FormulaBase {
     Func y = output("y");
     explicit Formula(const FormulaLine &l) : FormulaBase(l.name, formula_signature(l.inputs, "y"), l) {
-        doc = l.doc, alias = l.alias, functional = l.functional, gpu = l.gpu;
+        doc = l.doc, alias = l.alias, functional = l.functional, gpu = l.gpu, internal = l.internal;
         contract = {l.magnitude ? Contract::products : Contract::elementwise, l.ulps};
     }
     void algorithm() override {
@@ -190,7 +190,7 @@ struct FormulaSlope : FormulaBase {
     FormulaSlope(const FormulaLine &l, const FormulaLine::Slope &which)
         : FormulaBase(l.name + "_d" + which.input, formula_signature(with_dy(which.saves), "d" + which.input), l), slope(which) {
         internal = true;
-        contract = {Contract::elementwise, which.ulps};
+        contract = {which.magnitude ? Contract::products : Contract::elementwise, which.ulps};
     }
     static std::vector<std::string> with_dy(std::vector<std::string> saves) {
         saves.push_back("dy");
@@ -205,10 +205,15 @@ struct FormulaSlope : FormulaBase {
     void reference(Problem &p) const override {
         const std::vector<double> numbers = numbers_of(p);
         std::vector<double> x(line.inputs.size());
-        each(p, [&](const double *given, double *o) {
-            for (size_t k = 0; k < slope.saves.size(); k++) x[place(k)] = given[k];
-            o[0] = slope.reference(x.data(), numbers.data(), given[slope.saves.size()]);
-        });
+        const std::string name = sig.outputs[0].name;
+        auto fill = [&](double (*value)(const double *x, const double *s, double dy)) {
+            each(p, [&](const double *given, double *o) {
+                for (size_t k = 0; k < slope.saves.size(); k++) x[place(k)] = given[k];
+                o[0] = value(x.data(), numbers.data(), given[slope.saves.size()]);
+            });
+        };
+        if (slope.magnitude) fill(slope.magnitude), p.magnitude[name] = p(name);
+        fill(slope.reference);
     }
 };
 

@@ -7,6 +7,8 @@
 #include <unordered_map>
 
 #include "primitives/indexing.h"
+#include "primitives/losses.h"
+#include "primitives/norm.h"
 #include "primitives/statistics.h"
 
 namespace halyard {
@@ -157,8 +159,9 @@ Composition composition_of(const std::string &op) {
     };
     const auto it = all.find(op);
     if (it != all.end()) return it->second;
-    const Composition indexing = indexing_composition(op);
-    return indexing ? indexing : statistics_composition(op);
+    for (const auto &family : {indexing_composition, statistics_composition, norm_composition, loss_composition})
+        if (const Composition found = family(op)) return found;
+    return nullptr;
 }
 
 }  // namespace halyard
