@@ -47,7 +47,7 @@ struct CrossEntropy : Op {
             part.compute_at(last, row).vectorize(u, v).update().vectorize(u, v);
         }
         for (Func &f : per_row) f.compute_at(last, row);
-        if (w.size() > 1) e.compute_at(last, row).vectorize(c, v, Tail::GuardWithIf);
+        if (w.size() > 1 && e.defined()) e.compute_at(last, row).vectorize(c, v, Tail::GuardWithIf);
     }
 
     // For references: the log of the sum of exponentials of row i.
@@ -104,6 +104,37 @@ struct SparseSoftmaxCrossEntropyDlogits : Sparse {
             const double all = log_sum_of(p, i);
             for (int64_t j = 0; j < p["c"]; j++) p("dlogits")(i, j) = p("dloss")(i) * (std::exp(p("logits")(i, j) - all) - (j == label));
         }
+    }
+};
+
+// What nll_loss and cross_entropy are made of: the label's logit, negative.
+struct Pick : Sparse {
+    Pick() : Sparse("nll_kernel", "x[..n,c] labels:i32[..n] -> loss[..n]") {
+        internal = true;
+        contract = {Contract::elementwise, 0};
+    }
+    Func x = input("x"), labels = input("labels"), loss = output("loss");
+
+    void algorithm() override { loss(n) = select(known(labels), math::negative(x(clamp(labels(n), 0, size("c") - 1), n)), 0_r); }
+    void reference(Problem &p) const override {
+        for (int64_t i = 0; i < p["n"]; i++) {
+            const int64_t label = (int64_t)p("labels")(i);
+            p("loss")(i) = label < 0 || label >= p["c"] ? 0 : -p("x")(i, label);
+        }
+    }
+};
+
+struct PickDx : Sparse {
+    PickDx() : Sparse("nll_kernel_dx", "x[..n,c] labels:i32[..n] dloss[..n] -> dx[..n,c]") {  // x is there for its shape alone
+        internal = true;
+        contract = {Contract::elementwise, 0};
+    }
+    Func x = input("x"), labels = input("labels"), dloss = input("dloss"), dx = output("dx");
+
+    void algorithm() override { dx(c, n) = select(c == labels(n), math::negative(dloss(n)), 0_r); }
+    void reference(Problem &p) const override {
+        for (int64_t i = 0; i < p["n"]; i++)
+            for (int64_t j = 0; j < p["c"]; j++) p("dx")(i, j) = j == (int64_t)p("labels")(i) ? -p("dloss")(i) : 0;
     }
 };
 
@@ -181,6 +212,8 @@ struct SoftmaxCrossEntropyDlabels : CrossEntropy {
 }  // namespace
 
 HALYARD_OPS {
+    ops.add<Pick>();
+    ops.add<PickDx>();
     ops.add<SparseSoftmaxCrossEntropy>();
     ops.add<SparseSoftmaxCrossEntropyDlogits>();
     ops.add<SoftmaxCrossEntropy>();

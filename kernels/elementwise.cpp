@@ -176,7 +176,7 @@ struct FormulaBase : Elementwise {
 struct Formula : FormulaBase {
     Func y = output("y");
     explicit Formula(const FormulaLine &l) : FormulaBase(l.name, formula_signature(l.inputs, "y"), l) {
-        doc = l.doc, alias = l.alias, functional = l.functional, gpu = l.gpu;
+        doc = l.doc, alias = l.alias, functional = l.functional, gpu = l.gpu, internal = l.internal;
         contract = {l.magnitude ? Contract::products : Contract::elementwise, l.ulps};
     }
     void algorithm() override {
@@ -197,7 +197,7 @@ struct FormulaSlope : FormulaBase {
     FormulaSlope(const FormulaLine &l, const FormulaLine::Slope &which)
         : FormulaBase(l.name + "_d" + which.input, formula_signature(with_dy(which.saves), "d" + which.input), l), slope(which) {
         internal = true;
-        contract = {Contract::elementwise, which.ulps};
+        contract = {which.magnitude ? Contract::products : Contract::elementwise, which.ulps};
     }
     static std::vector<std::string> with_dy(std::vector<std::string> saves) {
         saves.push_back("dy");
@@ -212,12 +212,15 @@ struct FormulaSlope : FormulaBase {
     void reference(Problem &p) const override {
         const std::vector<double> numbers = numbers_of(p);
         std::vector<double> x(line.inputs.size());
-        const auto at = [&](const double *given, double dy) {
+        const auto at = [&](double (*value)(const double *x, const double *s, double dy), const double *given, double dy) {
             for (size_t k = 0; k < slope.saves.size(); k++) x[place(k)] = given[k];
-            return slope.reference(x.data(), numbers.data(), dy);
+            return value(x.data(), numbers.data(), dy);
         };
-        each_magnitude(p, [&](const double *given, double *o) { o[0] = std::fabs(at(given, 1)); });
-        each(p, [&](const double *given, double *o) { o[0] = at(given, given[slope.saves.size()]); });
+        const size_t dy = slope.saves.size();
+        each_magnitude(p, [&](const double *given, double *o) {
+            o[0] = slope.magnitude ? at(slope.magnitude, given, given[dy]) : std::fabs(at(slope.reference, given, 1));
+        });
+        each(p, [&](const double *given, double *o) { o[0] = at(slope.reference, given, given[dy]); });
     }
 };
 

@@ -57,6 +57,7 @@ struct FormulaLine {
         Expr (*fn)(const Exprs &x, const Exprs &s, const Expr &dy);
         double (*reference)(const double *x, const double *s, double dy);
         double ulps = 4;
+        double (*magnitude)(const double *x, const double *s, double dy) = nullptr;  // as the line's
     };
     std::string name, doc;
     std::vector<std::string> inputs;
@@ -69,6 +70,7 @@ struct FormulaLine {
     double (*magnitude)(const double *x, const double *s) = nullptr;
     std::string alias = "", functional = "";
     bool gpu = false;
+    bool internal = false;  // without a public face
 };
 void add_formula(OpTable &ops, const FormulaLine &line);
 

@@ -100,6 +100,30 @@ Tensor reduce_l2_in_x(In in, const RegisteredOp &op, const Attrs &attrs) {
     return mul(in[0], spread({{run1("div", {in[2], length})}}, op, attrs));
 }
 
+// normalize_kernel: y = (x - mean) scale + offset
+Tensor minus_product(In in, const RegisteredOp &, const Attrs &) { return run1("neg", {mul(in[0], in[1])}); }
+Tensor deviation_product(In in, const RegisteredOp &, const Attrs &) { return mul(run1("sub", {in[0], in[1]}), in[2]); }
+
+// Losses in their targets. Of x - target a loss in x moves the other way.
+Tensor smooth_l1_in_target(In in, const RegisteredOp &op, const Attrs &attrs) {
+    const RegisteredOp &in_x = registry().at(op.record.name + "_dx");
+    return run1("neg", {Primitive(in_x, Attrs(in_x.record, op.record, attrs)).run(in)[0]});
+}
+// dy (log(1-x) - log x), logarithms at least -100
+Tensor bce_in_target(In in, const RegisteredOp &, const Attrs &) {
+    const Tensor least = Tensor::scalar(-100, in[0].dtype());
+    const auto floored = [&](const Tensor &t) { return run1("maximum", {t, least}); };
+    return mul(in[1], run1("sub", {floored(run1("log1p", {run1("neg", {in[0]})})), floored(run1("log", {in[0]}))}));
+}
+// dy (-x + (pos_weight - 1) log(1 + e^-x)), and dy target log(1 + e^-x)
+Tensor bce_logits_in_target(In in, const RegisteredOp &, const Attrs &) {
+    const Tensor minus_x = run1("neg", {in[0]}), more = run1("sub", {in[1], Tensor::scalar(1, in[1].dtype())});
+    return mul(in[2], add(minus_x, mul(more, run1("softplus", {minus_x}))));
+}
+Tensor bce_logits_in_pos_weight(In in, const RegisteredOp &, const Attrs &) {
+    return mul(mul(in[1], in[2]), run1("softplus", {run1("neg", {in[0]})}));
+}
+
 }  // namespace
 
 const ComposedGradient *composed_gradient(const std::string &op, const std::string &input) {
@@ -125,6 +149,14 @@ const ComposedGradient *composed_gradient(const std::string &op, const std::stri
         {"scatter_kernel", "updates", {"x", "index", "updates", "y", "dy"}, scatter_in_updates},
         {"sub", "a", {"dy"}, pass},
         {"floor_mod", "a", {"dy"}, pass},
+        {"normalize_kernel", "x", {"scale", "dy"}, product},
+        {"normalize_kernel", "mean", {"scale", "dy"}, minus_product},
+        {"normalize_kernel", "scale", {"x", "mean", "dy"}, deviation_product},
+        {"normalize_kernel", "offset", {"dy"}, pass},
+        {"smooth_l1_kernel", "target", {"x", "target", "dy"}, smooth_l1_in_target},
+        {"bce_kernel", "target", {"x", "dy"}, bce_in_target},
+        {"bce_logits_kernel", "target", {"x", "pos_weight", "dy"}, bce_logits_in_target},
+        {"bce_logits_kernel", "pos_weight", {"x", "target", "dy"}, bce_logits_in_pos_weight},
         // constant between steps
         {"ceil", "x", {}, none},
         {"floor", "x", {}, none},

@@ -92,6 +92,8 @@ class Framework:
             return self.convolution(task, x)
         if "pool2d" in op:
             return self.pooling(task, x)
+        if "_norm_" in op:
+            return self.norm(task, x)
         if op.endswith("softmax_cross_entropy"):
             label = x[1].long() if op.startswith("sparse") else x[1]
             return lambda: F.cross_entropy(x[0], label, reduction="none")
@@ -152,6 +154,37 @@ class Framework:
             return lambda: aten.max_pool2d_with_indices_backward(x[2], x[0], size, stride, pads, [1, 1], False, places)
         raise Unsupported("no such op in bench/peers/driver_pytorch.py")
 
+    def norm(self, task, x):
+        op, eps = task.op, task.attrs["epsilon"]
+        shape = list(x[0].shape[-1:])
+        if op == "layer_norm_kernel":
+            return lambda: F.layer_norm(x[0], shape, x[1], x[2], eps)
+        if op == "layer_norm_kernel_dx":
+            data, gamma, dy = x
+            mean, root = torch.native_layer_norm(data, shape, gamma, gamma, eps)[1:]  # kept from the forward pass
+            return lambda: aten.native_layer_norm_backward(dy, data, shape, mean, root, gamma, gamma, [True, True, True])
+        if op == "rms_norm_kernel":
+            return lambda: F.rms_norm(x[0], shape, x[1], eps)
+        if op == "rms_norm_kernel_dx":
+            data, gamma, dy = x
+            root = aten._fused_rms_norm(data, shape, gamma, eps)[1]
+            return lambda: aten._fused_rms_norm_backward(dy, data, shape, root, gamma, [True, True])
+        if not op.startswith("batch_norm_"):
+            raise Unsupported("no such op in bench/peers/driver_pytorch.py")
+        if "channels" in op:  # [r,c] as an image of r pixels whose channels are last
+            x = [t if t.dim() == 1 else t.t().unsqueeze(0).unsqueeze(-1) for t in x]
+        if op.endswith("_dx"):
+            data, gamma, mean, _, variance, dy = x
+            root = torch.rsqrt(variance + eps)
+            return lambda: aten.native_batch_norm_backward(dy, data, gamma, None, None, mean, root, True, eps, [True, True, True])
+        data, gamma, beta = x
+        running = torch.zeros_like(gamma), torch.ones_like(gamma)
+
+        def forward():  # with momentum 1 running statistics are the batch's
+            y, mean, _ = torch.native_batch_norm(data, gamma, beta, *running, True, 1.0, eps)
+            return y, mean, torch.zeros(()), running[1]
+        return forward
+
     def cross_entropy_gradient(self, task, x):
         """From the log-probabilities that the forward pass keeps."""
         logs = torch.log_softmax(x[0], -1)
@@ -166,7 +199,7 @@ class Framework:
         return lambda: aten._log_softmax_backward_data(of_logs(), logs, -1, logs.dtype)
 
     def arrays(self, result):
-        results = result if isinstance(result, tuple) else [result]
+        results = result if isinstance(result, (tuple, list)) else [result]
         return [(r.float() if r.dtype == torch.bfloat16 else r).numpy() for r in results]
 
     def wait(self):

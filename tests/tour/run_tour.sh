@@ -19,8 +19,8 @@ awk -v dir="$copy" '
     file { print > file }
     script { print > script }
 ' README.md
-lines="$(wc -l < kernels/rms_norm.cpp)"
-[ "$lines" -le 60 ] || { echo "kernels/rms_norm.cpp has $lines lines, the tour promises at most 60"; exit 1; }
+lines="$(wc -l < kernels/rms_scale.cpp)"
+[ "$lines" -le 60 ] || { echo "kernels/rms_scale.cpp has $lines lines, the tour promises at most 60"; exit 1; }
 count="$(ls tour_block_*.sh | wc -l)"
 [ "$count" -ge 4 ] || { echo "found only $count shell blocks in README.md"; exit 1; }
 for ((i = 1; i <= count; i++)); do bash "tour_block_$i.sh"; done
@@ -28,7 +28,7 @@ for ((i = 1; i <= count; i++)); do bash "tour_block_$i.sh"; done
 # Nothing else was touched: one new op file, one program, one CMake line.
 changed="$(diff -rq "$source_dir" "$copy" -x build -x .git -x .venv -x 'tour_block_*' -x '__pycache__' | grep -v "^Only in $source_dir" | LC_ALL=C sort || true)"
 expected="Files $source_dir/kernels/CMakeLists.txt and $copy/kernels/CMakeLists.txt differ
-Only in $copy/kernels: rms_norm.cpp
+Only in $copy/kernels: rms_scale.cpp
 Only in $copy: tour.cpp"
 [ "$changed" = "$expected" ] || { printf 'the tour touched more than it says:\n%s\n' "$changed"; exit 1; }
 [ "$(diff "$source_dir/kernels/CMakeLists.txt" kernels/CMakeLists.txt | grep -c '^[<>]' || true)" = 1 ] || { echo "more than one CMake line"; exit 1; }
