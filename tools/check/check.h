@@ -48,6 +48,7 @@ void check_views(const Op &op, const Options &o, Report &r);       // strided, o
 void check_zero_sizes(const Op &op, const Options &o, Report &r);  // each dimension 0: right, or a typed error
 void check_refusals(const Op &op, const Options &o, Report &r);    // wrong ranks, dtypes, extents, attributes: right, or a typed error
 void check_specials(const Op &op, const Options &o, Report &r);    // NaN and Inf where the reference has them, nowhere else
+void check_isolation(const Op &op, const Options &o, Report &r);   // a NaN reaches no element that doesn't depend on it
 void check_threads(const Op &op, const Options &o, Report &r);     // same bits for any number of threads and alignment, also of composed gradients
 void check_sandbox(const Op &op, const Options &o, Report &r);     // same bits in poisoned memory, each iteration of a parallel loop alone
 void check_exact(const Op &op, const Options &o, Report &r);       // scheduled == unscheduled in modular integers
