@@ -75,9 +75,7 @@ struct Ctc : Op {
         double &operator()(int64_t place, int64_t step) { return v[(size_t)(step * places + place)]; }
         double at(int64_t place, int64_t step) const { return place < 0 || place >= places ? -INFINITY : v[(size_t)(step * places + place)]; }
     };
-    static int64_t label_of(const Problem &p, int64_t i, int64_t place) {
-        return place % 2 == 0 ? p["blank"] : (int64_t)p.tensors.at("targets")(i, place / 2);
-    }
+    static int64_t label_of(const Problem &p, int64_t i, int64_t place) { return place % 2 == 0 ? p["blank"] : (int64_t)p.tensors.at("targets")(i, place / 2); }
     static Places empty(Problem &p, int64_t i) {
         const auto places = 2 * (int64_t)p("target_lengths")(i) + 1, steps = (int64_t)p("input_lengths")(i);
         return {places, steps, std::vector<double>((size_t)(places * steps), -INFINITY)};
@@ -167,7 +165,8 @@ struct CtcLossDx : Ctc {
                 for (int64_t place = a.places; place-- > 0;) {
                     auto ahead = [&](int64_t to) { return to < a.places ? b.at(to, step + 1) + p("log_probs")(step + 1, i, label_of(p, i, to)) : -INFINITY; };
                     const bool skip = place % 2 == 1 && place + 2 < a.places && label_of(p, i, place) != label_of(p, i, place + 2);
-                    b(place, step) = step == a.steps - 1 ? (place >= a.places - 2 ? 0 : -INFINITY) : log_sum(ahead(place), ahead(place + 1), skip ? ahead(place + 2) : -INFINITY);
+                    b(place, step) = step == a.steps - 1 ? (place >= a.places - 2 ? 0 : -INFINITY)
+                                                         : log_sum(ahead(place), ahead(place + 1), skip ? ahead(place + 2) : -INFINITY);
                     p("dlog_probs")(step, i, label_of(p, i, place)) -= p("dloss")(i) * std::exp(a.at(place, step) + b.at(place, step) - all);
                 }
         }

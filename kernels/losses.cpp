@@ -104,7 +104,9 @@ const std::vector<TermLine> &term_lines() {
 // clang-format on
 
 struct KlDiv : Loss {
-    KlDiv() : Loss("kl_div", "input[*] target[*] -> loss[*]", "target (log target - input), 0 where target is 0; log_target: e^target (target - input); batchmean: the sum over the first extent") {
+    KlDiv()
+        : Loss("kl_div", "input[*] target[*] -> loss[*]",
+               "target (log target - input), 0 where target is 0; log_target: e^target (target - input); batchmean: the sum over the first extent") {
         choice("reduction", {"mean", "none", "sum", "batchmean"});
         flag("log_target", false);
         let("target_least", "0");
@@ -131,7 +133,8 @@ double cosine(Problem &p, int64_t i, double eps) {
 }
 
 struct CosineSimilarity : Loss {
-    CosineSimilarity() : Loss("cosine_similarity", "input1[n,c] input2[n,c] -> y[n]", "y = sum input1 input2 / (max(|input1|, eps) max(|input2|, eps)), along dim") {
+    CosineSimilarity()
+        : Loss("cosine_similarity", "input1[n,c] input2[n,c] -> y[n]", "y = sum input1 input2 / (max(|input1|, eps) max(|input2|, eps)), along dim") {
         attr("dim", 1);
         real("eps", "1e-8");
         samples = {"n=3 c=1", "n=5 c=17"};
@@ -145,7 +148,8 @@ struct CosineSimilarity : Loss {
 
 struct CosineEmbeddingLoss : Loss {
     CosineEmbeddingLoss()
-        : Loss("cosine_embedding_loss", "input1[n,c] input2[n,c] target:i32[n] -> loss[n]", "1 - cosine_similarity where target is 1, else max(0, cosine_similarity - margin)") {
+        : Loss("cosine_embedding_loss", "input1[n,c] input2[n,c] target:i32[n] -> loss[n]",
+               "1 - cosine_similarity where target is 1, else max(0, cosine_similarity - margin)") {
         real("margin", "0.0");
         reduction();
         let("target_end", "2");
@@ -164,7 +168,8 @@ struct CosineEmbeddingLoss : Loss {
 struct TripletMarginLoss : Loss {
     TripletMarginLoss()
         : Loss("triplet_margin_loss", "anchor[n,c] positive[n,c] negative[n,c] -> loss[n]",
-               "max(0, d(anchor, positive) - d(anchor, negative) + margin), d(a, b) = |a - b + eps|; swap: the smaller of d(anchor, negative) and d(positive, negative)") {
+               "max(0, d(anchor, positive) - d(anchor, negative) + margin), d(a, b) = |a - b + eps|; swap: the smaller of d(anchor, negative) and d(positive, "
+               "negative)") {
         real("margin", "1.0");
         real("eps", "1e-6");
         flag("swap", false);
@@ -192,16 +197,19 @@ struct LabelLoss : Loss {
     const bool logits;
     explicit LabelLoss(bool of_logits)
         : Loss(of_logits ? "cross_entropy" : "nll_loss", "input[n,c] target:i32[n] weight[c] -> loss[n]",
-               of_logits ? "weight[target] (log sum exp(input) - input[target]), of label_smoothing everywhere a share of the mean over all classes; target may hold the "
-                           "probability of every class instead; mean: over the weights of the labels"
-                         : "-weight[target] input[target], of label_smoothing everywhere a share of the mean over all classes; mean: over the weights of the labels"),
+               of_logits
+                   ? "weight[target] (log sum exp(input) - input[target]), of label_smoothing everywhere a share of the mean over all classes; target may hold "
+                     "the "
+                     "probability of every class instead; mean: over the weights of the labels"
+                   : "-weight[target] input[target], of label_smoothing everywhere a share of the mean over all classes; mean: over the weights of the labels"),
           logits(of_logits) {
         attr("ignore_index", -100);
         reduction();
         real("label_smoothing", "0.0");
         let("target_end", "c"), let("weight_least", "1");
         if (!logits) alias = "NLLLoss";
-        for (const std::string how : {"", "reduction=none", "reduction=sum", "label_smoothing=0.1", "ignore_index=1", "ignore_index=1 label_smoothing=0.3 reduction=none"})
+        for (const std::string how :
+             {"", "reduction=none", "reduction=sum", "label_smoothing=0.1", "ignore_index=1", "ignore_index=1 label_smoothing=0.3 reduction=none"})
             samples.push_back("n=5 c=7 " + how);
     }
     void reference(Problem &p) const override {
@@ -224,7 +232,9 @@ struct LabelLoss : Loss {
 struct CtcLoss : Loss {
     CtcLoss()
         : Loss("ctc_loss", "log_probs[t,n,c] targets:i32[n,s] input_lengths:i32[n] target_lengths:i32[n] -> loss[n]",
-               "-log of the probability of all paths that spell targets; mean: of losses over their target's length; zero_infinity: 0 where no path is long enough", 400) {
+               "-log of the probability of all paths that spell targets; mean: of losses over their target's length; zero_infinity: 0 where no path is long "
+               "enough",
+               400) {
         attr("blank", 0);
         reduction();
         flag("zero_infinity", false);

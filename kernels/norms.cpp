@@ -29,7 +29,10 @@ struct Norm : Composite {
 };
 
 struct LayerNorm : Norm {
-    LayerNorm() : Norm("layer_norm", "x[..n,c] gamma[c] beta[c] -> y[..n,c]", "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, over dimensions begin_norm_axis to the last; gamma and beta have those from begin_params_axis on") {
+    LayerNorm()
+        : Norm("layer_norm", "x[..n,c] gamma[c] beta[c] -> y[..n,c]",
+               "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, over dimensions begin_norm_axis to the last; gamma and beta have those from "
+               "begin_params_axis on") {
         attr("begin_norm_axis", 1), attr("begin_params_axis", 1);
         attrs.push_back({"epsilon", AttrKind::real, "1e-7", {}, {}});
         samples = {"n=3 c=1", "n=2 c=17", "n=5 c=64"};
@@ -63,9 +66,10 @@ struct ChannelNorm : Norm {
 };
 
 struct BatchNorm : ChannelNorm {
-    BatchNorm() : ChannelNorm("batch_norm", "x[n,c,s] gamma[c] beta[c] mean[c] variance[c] -> y[n,c,s]",
-                              "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, of each channel; is_training: by the batch's own statistics, and mean and "
-                              "variance (unbiased) move to them: mean = (1-momentum) mean + momentum batch") {
+    BatchNorm()
+        : ChannelNorm("batch_norm", "x[n,c,s] gamma[c] beta[c] mean[c] variance[c] -> y[n,c,s]",
+                      "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, of each channel; is_training: by the batch's own statistics, and mean and "
+                      "variance (unbiased) move to them: mean = (1-momentum) mean + momentum batch") {
         flag("is_training", false);
         attrs.push_back({"epsilon", AttrKind::real, "1e-5", {}, {}});
         attrs.push_back({"momentum", AttrKind::real, "0.1", {}, {}});
@@ -86,7 +90,9 @@ struct BatchNorm : ChannelNorm {
 };
 
 struct InstanceNorm : ChannelNorm {
-    InstanceNorm() : ChannelNorm("instance_norm", "x[n,c,s] gamma[c] beta[c] -> y[n,c,s]", "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, of each image's channel") {
+    InstanceNorm()
+        : ChannelNorm("instance_norm", "x[n,c,s] gamma[c] beta[c] -> y[n,c,s]",
+                      "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, of each image's channel") {
         attrs.push_back({"epsilon", AttrKind::real, "1e-5", {}, {}});
         samples = {"n=2 c=3 s=7", "n=1 c=2 s=65"};
     }
@@ -96,7 +102,9 @@ struct InstanceNorm : ChannelNorm {
 };
 
 struct GroupNorm : ChannelNorm {
-    GroupNorm() : ChannelNorm("group_norm", "x[n,c,s] gamma[c] beta[c] -> y[n,c,s]", "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, of num_groups groups of channels of each image") {
+    GroupNorm()
+        : ChannelNorm("group_norm", "x[n,c,s] gamma[c] beta[c] -> y[n,c,s]",
+                      "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, of num_groups groups of channels of each image") {
         attrs.push_back({"num_groups", AttrKind::integer, "!", {}, {}});
         attrs.push_back({"epsilon", AttrKind::real, "1e-5", {}, {}});
         samples = {"n=2 c=4 s=7 num_groups=2", "n=1 c=3 s=33 num_groups=1", "n=2 c=6 s=5 num_groups=6"};

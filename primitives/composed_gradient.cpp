@@ -120,9 +120,7 @@ Tensor bce_logits_in_target(In in, const RegisteredOp &, const Attrs &) {
     const Tensor minus_x = run1("neg", {in[0]}), more = run1("sub", {in[1], Tensor::scalar(1, in[1].dtype())});
     return mul(in[2], add(minus_x, mul(more, run1("softplus", {minus_x}))));
 }
-Tensor bce_logits_in_pos_weight(In in, const RegisteredOp &, const Attrs &) {
-    return mul(mul(in[1], in[2]), run1("softplus", {run1("neg", {in[0]})}));
-}
+Tensor bce_logits_in_pos_weight(In in, const RegisteredOp &, const Attrs &) { return mul(mul(in[1], in[2]), run1("softplus", {run1("neg", {in[0]})})); }
 
 }  // namespace
 

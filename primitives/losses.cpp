@@ -117,8 +117,8 @@ Result cosine_embedding_loss(Tensors in, const Attrs &a) {
     const Call c(in, a);
     if (c[0].rank() == 0) throw ShapeError("cosine_embedding_loss", "input1 has rank 0, expected at least 1");
     const Tensor similarity = cosine(c[0], c[1], c[0].rank() - 1, 1e-12), target = cast_to(c[2], similarity.dtype());
-    return c.reduced(run1("select", {run1("equal", {target, like(target, 1)}), sub(like(similarity, 1), similarity),
-                                     relu(sub(similarity, like(similarity, c.real("margin"))))}));
+    return c.reduced(run1(
+        "select", {run1("equal", {target, like(target, 1)}), sub(like(similarity, 1), similarity), relu(sub(similarity, like(similarity, c.real("margin"))))}));
 }
 Result triplet_margin_loss(Tensors in, const Attrs &a) {
     const Call c(in, a);
@@ -153,7 +153,7 @@ Tensor dense_cross_entropy(const Tensor &x, const Tensor &p) { return run1("soft
 Tensor dense_nll(const Tensor &x, const Tensor &p) { return run1("neg", {sum_along(mul(x, p), x.rank() - 1)}); }
 
 struct LabelLoss {
-    const char *op, *picked;                                     // with a label
+    const char *op, *picked;                                    // with a label
     Tensor (*probabilities)(const Tensor &x, const Tensor &p);  // with probabilities
 };
 
@@ -162,7 +162,8 @@ Result of_labels(const Call &c, const LabelLoss &loss, const Tensor &x) {
     const int64_t classes = x.shape()[x.rank() - 1];
     Shape rows = x.shape();
     rows.erase(rows.rank() - 1);
-    if (!(c[1].shape() == rows)) throw ShapeError(loss.op, "target has shape " + c[1].shape().text() + ", expected " + rows.text() + " from input" + c[0].shape().text());
+    if (!(c[1].shape() == rows))
+        throw ShapeError(loss.op, "target has shape " + c[1].shape().text() + ", expected " + rows.text() + " from input" + c[0].shape().text());
     const double smooth = c.real("label_smoothing");
     const Tensor given = cast_to(c[1], DType::i32), ignored = Tensor::scalar((double)(int32_t)c.integer("ignore_index"), DType::i32);
     const Tensor labels = run1("select", {run1("equal", {given, ignored}), Tensor::scalar(-1, DType::i32), given});
@@ -192,7 +193,8 @@ Result label_loss(Tensors in, const Attrs &a, const LabelLoss &loss) {
     if (c[2].defined() && !(c[2].shape() == Shape{classes}))
         throw ShapeError(loss.op, "weight has shape " + c[2].shape().text() + ", expected [" + std::to_string(classes) + "] from input" + c[0].shape().text());
     if (!is_float(c[1].dtype())) return of_labels(c, loss, x);
-    if (!(c[1].shape() == c[0].shape())) throw ShapeError(loss.op, "target has shape " + c[1].shape().text() + ", expected " + c[0].shape().text() + " of probabilities");
+    if (!(c[1].shape() == c[0].shape()))
+        throw ShapeError(loss.op, "target has shape " + c[1].shape().text() + ", expected " + c[0].shape().text() + " of probabilities");
     Tensor p = classes_last(loss.op, c[1]);
     if (smooth != 0) p = add(mul(p, like(p, 1 - smooth)), like(p, smooth / (double)classes));
     return c.reduced(loss.probabilities(x, c.weighted(p, 2)));

@@ -25,7 +25,8 @@ Shape last_dimensions(const Tensor &x, int from) { return Shape(x.shape().begin(
 
 Result layer_norm(Tensors in, const Attrs &a) {
     const Tensor &x = in[0];
-    const int norm = normal_axis("layer_norm", integer(a, "begin_norm_axis"), x.rank()), params = normal_axis("layer_norm", integer(a, "begin_params_axis"), x.rank());
+    const int norm = normal_axis("layer_norm", integer(a, "begin_norm_axis"), x.rank()),
+              params = normal_axis("layer_norm", integer(a, "begin_params_axis"), x.rank());
     expect_shape(a, "gamma", in[1], last_dimensions(x, params), x);
     expect_shape(a, "beta", in[2], last_dimensions(x, params), x);
     const int64_t c = last_dimensions(x, norm).elements();
@@ -123,14 +124,15 @@ Result group_norm(Tensors in, const Attrs &a) {
 Result l2_normalize(Tensors in, const Attrs &a) {
     const DType d = arithmetic_of(in[0]);
     const Tensor x = cast_to(in[0], d);
-    const Tensor squares = run1("reduce_sum", {run1("square", {x})}, {{"axis", Ints{normal_axis("l2_normalize", integer(a, "axis"), x.rank())}}, {"keep_dims", true}});
+    const Tensor squares = run1("reduce_sum", {run1("square", {x})},
+                                {{"axis", Ints{normal_axis("l2_normalize", integer(a, "axis"), x.rank())}}, {"keep_dims", true}});
     return {cast_to(run1("mul", {x, run1("rsqrt", {run1("maximum", {squares, Tensor::scalar(real(a, "epsilon"), d)})})}), in[0].dtype())};
 }
 
 }  // namespace
 
 Composition norm_composition(const std::string &op) {
-    static const std::pair<const char *, Composition> all[] = {{"batch_norm", batch_norm},       {"group_norm", group_norm}, {"instance_norm", instance_norm},
+    static const std::pair<const char *, Composition> all[] = {{"batch_norm", batch_norm},     {"group_norm", group_norm}, {"instance_norm", instance_norm},
                                                                {"l2_normalize", l2_normalize}, {"layer_norm", layer_norm}, {"rms_norm", rms_norm}};
     for (auto &[name, composition] : all)
         if (op == name) return composition;

@@ -115,7 +115,7 @@ bool add_pooling(const PeerTask &t, std::vector<Peer> &peers) {
     const Window w = window_of(t.dims, x, kernel[0], kernel[1], y.size(2), y.size(3));
     const bool average = name == "avg_pool2d", divided = average && t.dims.at("divisor_override") != 0;
     if (divided) return true;
-    const auto kind = !average                    ? algorithm::pooling_max
+    const auto kind = !average                      ? algorithm::pooling_max
                       : t.dims.at("count_all") != 0 ? algorithm::pooling_avg_include_padding
                                                     : algorithm::pooling_avg_exclude_padding;
     const pooling_forward::primitive_desc p(pooling_forward::desc(prop_kind::forward_inference, kind, plain(x), plain(y), w.stride, kernel, w.before, w.after),

@@ -130,8 +130,8 @@ TEST(Products, OfConvolutionsOfIntegersAreExact) {
                                 for (int64_t v = 0; v < 3; v++) {
                                     const int64_t at_h = i * stride + u - 1, at_w = j * stride + v - 1;
                                     if (at_h >= 0 && at_h < h && at_w >= 0 && at_w < w)
-                                        expected[(size_t)((oc * out_h + i) * out_w + j)] +=
-                                            pixel[(size_t)((ic * h + at_h) * w + at_w)] * tap[(size_t)(((oc * c + ic) * 3 + u) * 3 + v)];
+                                        expected[(size_t)((oc * out_h + i) * out_w + j)] += pixel[(size_t)((ic * h + at_h) * w + at_w)] *
+                                                                                            tap[(size_t)(((oc * c + ic) * 3 + u) * 3 + v)];
                                 }
             const Attrs attrs(op.record, std::vector<std::pair<std::string, AttrValue>>{
                                              {"pad_mode", "pad"}, {"padding", Ints{1, 1, 1, 1}}, {"stride", Ints{stride, stride}}});

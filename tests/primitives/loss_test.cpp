@@ -28,14 +28,19 @@ TEST(LossGradient, OfTerms) {
         gradients("smooth_l1_loss", [&](const In &in) { return F::smooth_l1_loss(in[0], in[1], 0.7, how); }, {x, y});
         gradients("huber_loss", [&](const In &in) { return F::huber_loss(in[0], in[1], 0.7, how); }, {x, y});
         gradients("binary_cross_entropy", [&](const In &in) { return F::binary_cross_entropy(in[0], in[1], in[2], how); }, {positive({3, 5}, 4, 0.05), w, w});
-        gradients("binary_cross_entropy_with_logits", [&](const In &in) { return F::binary_cross_entropy_with_logits(in[0], in[1], in[2], in[3], how); }, {x, w, w, positive({5}, 5)});
+        gradients("binary_cross_entropy_with_logits", [&](const In &in) { return F::binary_cross_entropy_with_logits(in[0], in[1], in[2], in[3], how); },
+                  {x, w, w, positive({5}, 5)});
         gradients("kl_div", [&](const In &in) { return F::kl_div(in[0], in[1], how); }, {x, w});
         gradients("soft_margin_loss", [&](const In &in) { return F::soft_margin_loss(in[0], in[1], how); }, {x, y});
         gradients("margin_ranking_loss", [&](const In &in) { return F::margin_ranking_loss(in[0], in[1], in[2], 0.3, how); }, {x, y, w});
         gradients("gaussian_nll_loss", [&](const In &in) { return F::gaussian_nll_loss(in[0], in[1], in[2], 1e-6, true, how); }, {x, y, w});
         gradients("poisson_nll_loss", [&](const In &in) { return F::poisson_nll_loss(in[0], in[1], how); }, {x, w});
         gradients("triplet_margin_loss", [&](const In &in) { return F::triplet_margin_loss(in[0], in[1], in[2], 1, 1e-6, true, how); }, {x, y, w});
-        gradients("cosine_embedding_loss", [&](const In &in) { return F::cosine_embedding_loss(in[0], in[1], Tensor::from<int32_t>({1, -1, 1}), 0.1, how); }, {x, y});
+        gradients("cosine_embedding_loss",
+                  [&](const In &in) {
+                      return F::cosine_embedding_loss(in[0], in[1], Tensor::from<int32_t>({1, -1, 1}), 0.1, how);
+                  },
+                  {x, y});
     }
     gradients("kl_div", [&](const In &in) { return F::kl_div(in[0], in[1], "batchmean", true); }, {x, y});
     gradients("cosine_similarity", [&](const In &in) { return F::cosine_similarity(in[0], in[1], 0); }, {x, y});
@@ -104,7 +109,8 @@ TEST(BatchNorm, ChannelsLastAreTheSame) {
 // A mean of 1e4 standard deviations: a sum of squares less their mean's has no digit left in f32.
 TEST(Norms, KeepTheirDigitsFarFromZero) {
     const Tensor far = Tensor::empty({64, 96}), exact = Tensor::empty({64, 96}, DType::f64);
-    for (int64_t i = 0; i < far.elements(); i++) far.data<float>()[i] = 10000.f + (float)((i * 389 % 997) / 512.0), exact.data<double>()[i] = far.data<float>()[i];
+    for (int64_t i = 0; i < far.elements(); i++)
+        far.data<float>()[i] = 10000.f + (float)((i * 389 % 997) / 512.0), exact.data<double>()[i] = far.data<float>()[i];
     const auto differ = [](const Tensor &a, const Tensor &b) {
         double most = 0;
         for (int64_t i = 0; i < a.elements(); i++) most = std::fmax(most, std::fabs((double)a.data<float>()[i] - b.data<double>()[i]));
@@ -122,8 +128,12 @@ TEST(Norms, KeepTheirDigitsFarFromZero) {
 
 TEST(Losses, RefuseWhatDoesNotFit) {
     const Tensor x = Tensor::zeros({2, 3});
-    expect_error<ShapeError>("[cross_entropy] target has shape [3], expected [2] from input[2,3]", [&] { F::cross_entropy(x, Tensor::from<int32_t>({1, 2, 0}), {}); });
-    expect_error<ShapeError>("[nll_loss] weight has shape [2], expected [3] from input[2,3]", [&] { F::nll_loss(x, Tensor::from<int32_t>({1, 2}), Tensor::ones({2})); });
+    expect_error<ShapeError>("[cross_entropy] target has shape [3], expected [2] from input[2,3]", [&] {
+        F::cross_entropy(x, Tensor::from<int32_t>({1, 2, 0}), {});
+    });
+    expect_error<ShapeError>("[nll_loss] weight has shape [2], expected [3] from input[2,3]", [&] {
+        F::nll_loss(x, Tensor::from<int32_t>({1, 2}), Tensor::ones({2}));
+    });
     expect_error<ShapeError>("[layer_norm] gamma has shape [2], expected [3] from x[2,3]", [&] { F::layer_norm(x, Tensor::ones({2}), Tensor::ones({3})); });
     expect_error<AttrError>("[group_norm] num_groups is 2, expected a divisor of c, 3", [&] { F::group_norm(x, Tensor::ones({3}), Tensor::ones({3}), 2); });
     expect_error<AttrError>("[huber_loss] delta is 0.000000, expected more than 0", [&] { F::huber_loss(x, x, 0); });

@@ -81,7 +81,8 @@ public:
             const Force force(call.isa, call.variant);
             const auto results = dispatch(case_.registered, spoilt.in, case_.attrs);
             const std::string error = leak(op_, input, call.results, results, case_.problem, spoilt.problem);
-            r.expect(std::string("f32/") + name_of(call.isa) + (call.variant.empty() ? "" : "/" + call.variant) + " '" + case_.sample + "' with " + what, error);
+            r.expect(std::string("f32/") + name_of(call.isa) + (call.variant.empty() ? "" : "/" + call.variant) + " '" + case_.sample + "' with " + what,
+                     error);
         }
     }
 
