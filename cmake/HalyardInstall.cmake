@@ -1,5 +1,5 @@
 # What `make install` copies: the libraries, the command, headers, the CMake package, the templates of `halyard new`,
-# reference pages, the shape sets and the Python peers of `halyard bench`, tuning records, and what `halyard check --mutants` can't find.
+# reference pages, the shape sets, suites and Python peers of `halyard bench`, tuning records, and what `halyard check --mutants` can't find.
 # Included last by the kit's own CMakeLists.txt.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -28,7 +28,7 @@ if(NOT HALYARD_SANITIZE)
   install(DIRECTORY "${CMAKE_BINARY_DIR}/share/halyard/docs" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard")
 endif()
 install(DIRECTORY "${CMAKE_BINARY_DIR}/share/halyard/report" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard")
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/bench/shapes" "${PROJECT_SOURCE_DIR}/bench/peers" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard"
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/bench/shapes" "${PROJECT_SOURCE_DIR}/bench/suites" "${PROJECT_SOURCE_DIR}/bench/peers" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard"
   FILES_MATCHING PATTERN "*.txt" PATTERN "driver*.py")
 
 configure_package_config_file(cmake/HalyardConfig.cmake.in "${CMAKE_BINARY_DIR}/package/HalyardConfig.cmake" INSTALL_DESTINATION "${_package}")

@@ -1,6 +1,5 @@
 #include "train/model.h"
 
-#include "primitives/ops.h"
 #include "primitives/tape.h"
 
 namespace halyard {
@@ -44,11 +43,10 @@ private:
 
 }  // namespace
 
-Model::Model(nn::AnyCell network, nn::AnyCell loss_fn, std::optional<nn::Optimizer> optimizer, std::set<std::string> metrics)
+Model::Model(nn::AnyCell network, nn::AnyCell loss_fn, std::optional<nn::Optimizer> optimizer, Metrics metrics)
     : network_(std::move(network)), loss_fn_(std::move(loss_fn)), optimizer_(std::move(optimizer)), metrics_(std::move(metrics)) {
-    for (const std::string &m : metrics_)
-        if (m != "accuracy" && m != "acc" && m != "loss") throw AttrError("model", "metric is " + m + ", expected accuracy, acc or loss");
-    if (metrics_.count("loss") && !loss_fn_) throw AttrError("model", "metric loss needs a loss function");
+    for (auto &m : metrics_.all())
+        if (m.metric->needs_loss() && !loss_fn_) throw AttrError("model", "metric " + m.name + " needs a loss function");
 }
 
 void Model::train(int64_t epochs, const dataset::Dataset &data, const Callbacks &callbacks, const SinkOptions &sink) {
@@ -95,27 +93,19 @@ std::map<std::string, double> Model::eval(const dataset::Dataset &data) const {
     check_columns("model", data);
     const Mode mode(network_, false);
     const nn::WithEvalCell evaluate(network_, loss_fn_);
-    int64_t right = 0, seen = 0, batches = 0;
-    double loss_sum = 0;
+    for (auto &m : metrics_.all()) m.metric->clear();
+    int64_t batches = 0;
     for (const dataset::Row &row : data.create_dict_iterator()) {
-        const auto [loss, logits, label] = evaluate(row[0], row[1]);
-        if (loss.defined()) {
-            RunContext c;
-            c.net_outputs = loss;
-            loss_sum += c.loss();
+        const auto [loss, outputs, label] = evaluate(row[0], row[1]);
+        for (auto &m : metrics_.all()) {
+            m.metric->update(outputs, label);
+            if (loss.defined()) m.metric->update_loss(loss);
         }
         batches++;
-        if (!metrics_.count("accuracy") && !metrics_.count("acc")) continue;
-        const StopTape stop;
-        const std::vector<int64_t> guess = F::argmax(logits, -1).to_vector<int64_t>();
-        const std::vector<int64_t> truth = (label.rank() == logits.rank() ? F::argmax(label, -1) : label).to_vector<int64_t>();
-        if (guess.size() != truth.size())
-            throw ShapeError("model", "logits are " + logits.shape().text() + " and labels " + label.shape().text() + ", expected one label per row");
-        for (size_t i = 0; i < guess.size(); i++) right += guess[i] == truth[i], seen++;
     }
     if (!batches) throw AttrError("model", "the dataset has no row");
     std::map<std::string, double> out;
-    for (const std::string &m : metrics_) out[m] = m == "loss" ? loss_sum / (double)batches : (double)right / (double)seen;
+    for (auto &m : metrics_.all()) out[m.name] = m.metric->eval();
     return out;
 }
 

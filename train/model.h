@@ -2,13 +2,13 @@
 #pragma once
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "nn/optimizer.h"
 #include "nn/wrap.h"
 #include "train/callback.h"
 #include "train/dataset.h"
+#include "train/metrics.h"
 
 namespace halyard {
 
@@ -22,13 +22,13 @@ struct SinkOptions {
 class Model {
 public:
     // Of each row the first column is the network's input, the second the label. Without a loss function the network returns
-    // its own loss from both. metrics: "accuracy" (or "acc"), "loss". Throws AttrError on others.
-    Model(nn::AnyCell network, nn::AnyCell loss_fn = {}, std::optional<nn::Optimizer> optimizer = {}, std::set<std::string> metrics = {});
+    // its own loss from both. Throws AttrError for metrics of a loss without one.
+    Model(nn::AnyCell network, nn::AnyCell loss_fn = {}, std::optional<nn::Optimizer> optimizer = {}, Metrics metrics = {});
 
     // Throws AttrError without an optimiser, for epochs below 1 and for a dataset without a row.
     void train(int64_t epoch, const dataset::Dataset &train_dataset, const Callbacks &callbacks = {}, const SinkOptions &sink = {});
 
-    // The metrics' values; the network is in evaluation meanwhile, then as before. Accuracy: how many largest logits are the label.
+    // The metrics' values, begun anew; the network is in evaluation meanwhile, then as before.
     std::map<std::string, double> eval(const dataset::Dataset &valid_dataset) const;
 
     Tensor predict(const Tensor &data) const;  // in evaluation, without a tape
@@ -38,7 +38,7 @@ public:
 private:
     nn::AnyCell network_, loss_fn_;
     std::optional<nn::Optimizer> optimizer_;
-    std::set<std::string> metrics_;
+    Metrics metrics_;
 };
 
 }  // namespace halyard

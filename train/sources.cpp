@@ -1,26 +1,23 @@
 #include "train/sources.h"
 
 #include <filesystem>
-#include <numeric>
 
 #include "registry/error.h"
 #include "train/idx.h"
-#include "train/order.h"
+#include "train/image.h"
+#include "train/indexed.h"
 
 namespace halyard::dataset {
 namespace {
 
 // Blocks of rows, one after another; row r of a block is the slice [r] of its tensors.
-struct MemoryNode : Node {
+struct MemoryNode : IndexedNode {
     using Block = std::vector<Tensor>;
-    MemoryNode(std::vector<Block> b, std::vector<std::string> names, bool random_order) : blocks(std::move(b)), shuffle(random_order) {
-        columns = std::make_shared<const std::vector<std::string>>(std::move(names));
+    MemoryNode(std::vector<Block> b, std::vector<std::string> names, bool random_order) : IndexedNode(std::move(names), random_order), blocks(std::move(b)) {
         for (const Block &block : blocks) rows += block[0].size(0);
     }
     int64_t size() const override { return rows; }
-    std::unique_ptr<Source> open(uint64_t pass) const override { return std::make_unique<Pass>(*this, pass); }
-
-    Row row(int64_t i) const {
+    std::optional<Row> row(int64_t i) const override {
         size_t b = 0;
         for (; i >= blocks[b][0].size(0); b++) i -= blocks[b][0].size(0);
         std::vector<Tensor> tensors;
@@ -28,34 +25,19 @@ struct MemoryNode : Node {
             const Shape shape(t.shape().begin() + 1, t.shape().end());
             tensors.push_back(t.slice(0, i, i + 1).reshape(shape));
         }
-        return {columns, std::move(tensors)};
+        return Row(columns, std::move(tensors));
     }
-
-    struct Pass : Source {
-        Pass(const MemoryNode &n, uint64_t pass) : node(n), order((size_t)n.rows) {
-            std::iota(order.begin(), order.end(), int64_t(0));
-            if (!node.shuffle) return;
-            const Random random = order_of(node.depth, pass);
-            for (size_t i = order.size(); i > 1; i--) std::swap(order[i - 1], order[random.below(i, (uint32_t)i)]);
-        }
-        bool next(Row &row) override {
-            if (at == order.size()) return false;
-            row = node.row(order[at++]);
-            return true;
-        }
-        const MemoryNode &node;
-        std::vector<int64_t> order;
-        size_t at = 0;
-    };
     std::vector<Block> blocks;
-    bool shuffle;
     int64_t rows = 0;
 };
 
-std::shared_ptr<const Node> read_mnist(const std::string &dir, const MnistOptions &o) {
+void check_usage(const char *op, const std::string &usage) {
+    if (usage != "" && usage != "train" && usage != "test" && usage != "all") throw AttrError(op, "usage is " + usage + ", expected train, test or all");
+}
+
+std::shared_ptr<const Node> read_mnist(const std::string &dir, const SourceOptions &o) {
     constexpr const char *op = "MnistDataset";
-    if (o.usage != "" && o.usage != "train" && o.usage != "test" && o.usage != "all")
-        throw AttrError(op, "usage is " + o.usage + ", expected train, test or all");
+    check_usage(op, o.usage);
     std::vector<MemoryNode::Block> blocks;
     const auto add = [&](const std::string &usage, const std::string &prefix) {
         const std::filesystem::path images = std::filesystem::path(dir) / (prefix + "-images-idx3-ubyte");
@@ -67,6 +49,35 @@ std::shared_ptr<const Node> read_mnist(const std::string &dir, const MnistOption
     add("test", "t10k");
     if (blocks.empty()) throw IoError(dir, "there is neither train-images-idx3-ubyte nor t10k-images-idx3-ubyte");
     return std::make_shared<MemoryNode>(std::move(blocks), std::vector<std::string>{"image", "label"}, o.shuffle);
+}
+
+// A file of records: `labels` bytes, the last of which is the class, then 3 x 32 x 32 bytes, red, green, blue.
+MemoryNode::Block read_cifar(const std::string &path, int64_t labels) {
+    constexpr int64_t side = 32, pixels = 3 * side * side;
+    const Tensor bytes = read_bytes(path);
+    const int64_t record = labels + pixels, n = bytes.elements() / record;
+    if (n == 0 || bytes.elements() % record)
+        throw IoError(path, "has " + std::to_string(bytes.elements()) + " bytes, expected a multiple of " + std::to_string(record));
+    const Tensor records = bytes.reshape({n, record});
+    MemoryNode::Block block = {records.slice(1, labels, record).copy().reshape({n, 3, side, side}).transpose({0, 2, 3, 1}).copy()};
+    for (int64_t k = 0; k < labels; k++) block.push_back(records.slice(1, k, k + 1).copy().reshape({n}).to(DType::i32));
+    return block;
+}
+
+std::shared_ptr<const Node> read_cifars(const char *op, const std::string &dir, const std::vector<std::string> &train, const std::string &test, int64_t labels,
+                                        const SourceOptions &o) {
+    check_usage(op, o.usage);
+    std::vector<MemoryNode::Block> blocks;
+    const auto add = [&](const std::string &usage, const std::string &name) {
+        const std::string path = (std::filesystem::path(dir) / name).string();
+        if (o.usage == usage || o.usage == "all" || (o.usage == "" && std::filesystem::exists(path))) blocks.push_back(read_cifar(path, labels));
+    };
+    for (auto &name : train) add("train", name);
+    add("test", test);
+    if (blocks.empty()) throw IoError(dir, "there is neither " + train[0] + " nor " + test);
+    const std::vector<std::string> columns = labels == 1 ? std::vector<std::string>{"image", "label"}
+                                                         : std::vector<std::string>{"image", "coarse_label", "fine_label"};
+    return std::make_shared<MemoryNode>(std::move(blocks), columns, o.shuffle);
 }
 
 std::shared_ptr<const Node> in_memory(const std::vector<std::pair<std::string, Tensor>> &columns, bool shuffle) {
@@ -86,7 +97,14 @@ std::shared_ptr<const Node> in_memory(const std::vector<std::pair<std::string, T
 
 }  // namespace
 
-MnistDataset::MnistDataset(const std::string &dir, const MnistOptions &options) : Dataset(read_mnist(dir, options)) {}
+Cifar10Dataset::Cifar10Dataset(const std::string &dir, const SourceOptions &options)
+    : Dataset(read_cifars("Cifar10Dataset", dir, {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
+                          "test_batch.bin", 1, options)) {}
+
+Cifar100Dataset::Cifar100Dataset(const std::string &dir, const SourceOptions &options)
+    : Dataset(read_cifars("Cifar100Dataset", dir, {"train.bin"}, "test.bin", 2, options)) {}
+
+MnistDataset::MnistDataset(const std::string &dir, const SourceOptions &options) : Dataset(read_mnist(dir, options)) {}
 
 TensorDataset::TensorDataset(const std::vector<std::pair<std::string, Tensor>> &columns, bool shuffle) : Dataset(in_memory(columns, shuffle)) {}
 

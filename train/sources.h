@@ -1,10 +1,10 @@
-// Datasets that a pipeline starts with: the MNIST files, and tensors in memory.
+// Datasets that a pipeline starts with, held in memory: the files of MNIST and CIFAR, and tensors.
 #pragma once
 #include "train/dataset.h"
 
 namespace halyard::dataset {
 
-struct MnistOptions {
+struct SourceOptions {
     std::string usage = "";  // "train", "test", "all"; empty: the files that are there
     bool shuffle = true;     // all rows, in another order in each epoch, as MindSpore does unless told otherwise
 };
@@ -13,7 +13,20 @@ struct MnistOptions {
 // The files are read and checked here (train/idx.h). Throws IoError, AttrError.
 class MnistDataset : public Dataset {
 public:
-    explicit MnistDataset(const std::string &dir, const MnistOptions &options = {});
+    explicit MnistDataset(const std::string &dir, const SourceOptions &options = {});
+};
+
+// The binary version of CIFAR-10: columns "image" u8[32,32,3] and "label" i32[], from data_batch_1.bin to data_batch_5.bin and test_batch.bin.
+// Read and checked here. Throws IoError, AttrError.
+class Cifar10Dataset : public Dataset {
+public:
+    explicit Cifar10Dataset(const std::string &dir, const SourceOptions &options = {});
+};
+
+// Of CIFAR-100: columns "image", "coarse_label" and "fine_label", from train.bin and test.bin.
+class Cifar100Dataset : public Dataset {
+public:
+    explicit Cifar100Dataset(const std::string &dir, const SourceOptions &options = {});
 };
 
 // Rows of tensors in memory: row i holds the i-th slice of every column. Throws ShapeError when their numbers of rows differ.

@@ -1,0 +1,172 @@
+// Image files and the datasets that read them.
+#include "train/image.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <set>
+
+#include "registry/error.h"
+#include "train/image_folder.h"
+#include "train/sources.h"
+
+namespace halyard::dataset {
+namespace {
+namespace fs = std::filesystem;
+
+struct Images : testing::Test {
+    void SetUp() override {
+        dir = fs::path(testing::TempDir()) / ("images_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+        fs::remove_all(dir);
+        fs::create_directories(dir);
+    }
+    void TearDown() override { fs::remove_all(dir); }
+    std::string at(const std::string &name) const { return dir / name; }
+    void put(const std::string &name, const std::string &bytes) const {
+        fs::create_directories(fs::path(at(name)).parent_path());
+        std::ofstream(at(name), std::ios::binary) << bytes;
+    }
+    void put_image(const std::string &name, int seed) const {
+        fs::create_directories(fs::path(at(name)).parent_path());
+        write_image(at(name), picture(4 + seed, 6, seed));
+    }
+    // Soft, so that JPEG hardly changes it.
+    static Tensor picture(int64_t h, int64_t w, int seed) {
+        const Tensor t = Tensor::empty({h, w, 3}, DType::u8);
+        for (int64_t i = 0; i < t.elements(); i++) t.data<uint8_t>()[i] = (uint8_t)(40 * (i % 3) + 3 * (i / 3 % w) + 2 * (i / 3 / w) + seed);
+        return t;
+    }
+    fs::path dir;
+};
+
+template<class F> std::string message(const F &f) {
+    try {
+        f();
+    } catch (const Error &e) { return e.what(); }
+    return "no error";
+}
+
+TEST_F(Images, PngComesBackExactlyAndJpegNearly) {
+    const Tensor image = picture(17, 31, 0);
+    write_image(at("a.png"), image);
+    write_image(at("a.jpg"), image, 95);
+    EXPECT_EQ(decode_image(read_bytes(at("a.png")), "a").to_vector<int>(), image.to_vector<int>());
+    const auto jpeg = vision::Decode()(read_bytes(at("a.jpg"))).to_vector<int>(), want = image.to_vector<int>();
+    ASSERT_EQ(jpeg.size(), want.size());
+    for (size_t i = 0; i < want.size(); i++) ASSERT_LE(std::abs(jpeg[i] - want[i]), 6) << i;
+}
+
+// Made by Pillow: one grey, one with transparency, one with a palette.
+TEST_F(Images, EveryKindOfPngBecomesThreeChannels) {
+    const std::string goldens = HALYARD_SOURCE_DIR "/tests/goldens/png_";
+    const auto values = [&](const std::string &kind) { return decode_image(read_bytes(goldens + kind + ".png"), kind).to_vector<int>(); };
+    EXPECT_EQ(values("grey"), (std::vector<int>{7, 7, 7, 200, 200, 200}));
+    EXPECT_EQ(values("rgba"), (std::vector<int>{1, 2, 3, 250, 128, 0}));
+    EXPECT_EQ(values("palette"), (std::vector<int>{10, 20, 30, 40, 50, 60}));
+}
+
+TEST_F(Images, DamagedFilesAreNamed) {
+    write_image(at("a.png"), picture(40, 40, 0));
+    write_image(at("a.jpg"), picture(40, 40, 0));
+    for (const char *name : {"a.png", "a.jpg"}) {
+        const Tensor whole = read_bytes(at(name));
+        constexpr int64_t end = 24;  // behind the last row: checksums, and PNG's last chunk
+        for (int64_t n = 0; n < whole.elements() - end; n += 1 + n / 20) {
+            const std::string m = message([&] { decode_image(whole.slice(0, 0, n), "my file"); });
+            EXPECT_TRUE(m.starts_with("[my file] ")) << name << " " << n << ": " << m;
+        }
+        std::mt19937 random(1);
+        for (int i = 0; i < 500; i++) {
+            const Tensor other = whole.copy();
+            for (int k = 0; k < 3; k++) other.data<uint8_t>()[random() % (size_t)other.elements()] = (uint8_t)random();
+            message([&] { decode_image(other, "my file"); });  // an image or an error of ours
+        }
+    }
+    EXPECT_EQ(message([&] { decode_image(Tensor::zeros({9}, DType::u8), "x"); }), "[x] neither JPEG nor PNG: 9 bytes");
+    EXPECT_EQ(message([&] { decode_image(Tensor::zeros({9}), "x"); }), "[x] an image file is u8[n], got f32[9]");
+    EXPECT_EQ(message([&] { read_bytes(at("none")); }), "[" + at("none") + "] can't be read: No such file or directory");
+    EXPECT_EQ(message([&] { write_image(at("a.gif"), picture(2, 2, 0)); }), "[" + at("a.gif") + "] ends in none of .png, .jpg and .jpeg");
+    EXPECT_EQ(message([&] { write_image(at("b.png"), Tensor::zeros({2, 2, 4}, DType::u8)); }), "[" + at("b.png") + "] an image has shape [h,w,3], got [2,2,4]");
+    EXPECT_FALSE(fs::exists(at("b.png")));
+}
+
+TEST_F(Images, FolderGivesLabelsByName) {
+    put_image("cat/b.PNG.png", 2), put_image("cat/a.jpg", 1), put_image("dog/c.jpeg", 3), put("dog/notes.txt", "none"), put("readme", "no folder");
+    const ImageFolderDataset d(dir, {.decode = true, .shuffle = false});
+    EXPECT_EQ(d.get_class_indexing(), (std::map<std::string, int>{{"cat", 0}, {"dog", 1}}));
+    EXPECT_EQ(d.get_dataset_size(), 3);
+    std::vector<int64_t> heights, labels;
+    for (const Row &row : d.create_dict_iterator()) heights.push_back(row["image"].size(0)), labels.push_back((int64_t)row["label"].item());
+    EXPECT_EQ(heights, (std::vector<int64_t>{5, 6, 7}));
+    EXPECT_EQ(labels, (std::vector<int64_t>{0, 0, 1}));
+    const ImageFolderDataset raw(dir, {.shuffle = false, .class_indexing = {{"dog", 7}}});
+    for (const Row &row : raw.map(vision::Decode(), "image").create_dict_iterator()) {
+        EXPECT_EQ(row["image"].shape(), (Shape{7, 6, 3}));
+        EXPECT_EQ(row["label"].item(), 7);
+    }
+    EXPECT_EQ(message([&] {
+                  ImageFolderDataset(dir.string(), {.class_indexing = {{"fox", 0}}});
+              }),
+              "[ImageFolderDataset] class_indexing has fox, which is no folder of " + dir.string());
+    EXPECT_EQ(message([&] { ImageFolderDataset(at("cat")); }), "[" + at("cat") + "] has no folder with a .jpg, .jpeg or .png file");
+    EXPECT_EQ(message([&] { ImageFolderDataset(at("none")); }), "[" + at("none") + "] can't be read: No such file or directory");
+}
+
+TEST_F(Images, FolderShufflesByPassAndNotByThreads) {
+    for (int i = 0; i < 70; i++) put_image("c/" + std::to_string(i) + ".png", i);
+    const ImageFolderDataset d(dir, {.decode = true});
+    const auto order = [&](uint64_t pass) {
+        std::vector<int64_t> heights;
+        for (const Row &row : d.create_dict_iterator(pass)) heights.push_back(row["image"].size(0));
+        return heights;
+    };
+    const auto first = order(0);
+    EXPECT_EQ(first, order(0));
+    EXPECT_NE(first, order(1));
+    EXPECT_EQ(std::set<int64_t>(first.begin(), first.end()).size(), 70u);
+}
+
+TEST_F(Images, DamagedImagesEndThePassOrAreLeftOut) {
+    put_image("a/1.jpg", 1), put("a/2.jpg", "no image at all"), put_image("a/3.jpg", 3);
+    const std::string expected = "[" + at("a/2.jpg") + "] neither JPEG nor PNG: 15 bytes";
+    const auto count = [&](const Dataset &d) {
+        int n = 0;
+        for (const Row &row : d.create_dict_iterator()) n += row.size() == 2;
+        return n;
+    };
+    EXPECT_EQ(message([&] { count(ImageFolderDataset(dir, {.decode = true})); }), expected);
+    const ImageFolderDataset d(dir, {.decode = true, .on_error = OnError::SKIP});
+    EXPECT_EQ(count(d), 2);
+    EXPECT_EQ(count(d), 2);
+    EXPECT_EQ(d.skipped(), std::vector<std::string>{expected});
+}
+
+TEST_F(Images, Cifar) {
+    const auto record = [](const std::string &labels, int first) {
+        std::string s = labels;
+        for (int i = 0; i < 3072; i++) s += (char)(first + i / 1024 + 10 * (i % 32));
+        return s;
+    };
+    put("data_batch_1.bin", record("\3", 1) + record("\4", 2)), put("test_batch.bin", record("\5", 3));
+    put("train.bin", record("\1\7", 1)), put("test.bin", record("\2\x63", 2));
+    const Cifar10Dataset test(dir, {.usage = "test", .shuffle = false});
+    for (const Row &row : test.create_dict_iterator()) {
+        EXPECT_EQ(row["label"].item(), 5);
+        EXPECT_EQ(row["image"].shape(), (Shape{32, 32, 3}));
+        EXPECT_EQ(row["image"].at({31, 2, 1}), 3 + 1 + 20);
+    }
+    EXPECT_EQ(Cifar10Dataset(dir).get_dataset_size(), 3);
+    const Cifar100Dataset hundred(dir, {.usage = "test"});
+    EXPECT_EQ(hundred.get_col_names(), (std::vector<std::string>{"image", "coarse_label", "fine_label"}));
+    for (const Row &row : hundred.create_dict_iterator()) EXPECT_EQ(row["fine_label"].item(), 99);
+    EXPECT_EQ(message([&] { Cifar10Dataset(dir, {.usage = "train"}); }), "[" + at("data_batch_2.bin") + "] can't be read: No such file or directory");
+    put("test_batch.bin", "short");
+    EXPECT_EQ(message([&] { Cifar10Dataset(dir, {.usage = "test"}); }), "[" + at("test_batch.bin") + "] has 5 bytes, expected a multiple of 3073");
+    EXPECT_EQ(message([&] { Cifar100Dataset(dir, {.usage = "valid"}); }), "[Cifar100Dataset] usage is valid, expected train, test or all");
+}
+
+}  // namespace
+}  // namespace halyard::dataset

@@ -1,0 +1,112 @@
+#include "train/image.h"
+
+#include <png.h>
+#include <turbojpeg.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "registry/error.h"
+#include "train/atomic_file.h"
+
+namespace halyard::dataset {
+namespace {
+
+using Handle = std::unique_ptr<void, int (*)(tjhandle)>;
+
+Tensor empty_image(const std::string &name, int64_t height, int64_t width) {
+    if (height < 1 || width < 1 || height * width > INT32_MAX / 3)
+        throw IoError(name, "an image of " + std::to_string(height) + " x " + std::to_string(width) + " pixels has no bytes, or more than 2^31-1");
+    return Tensor::empty({height, width, 3}, DType::u8);
+}
+
+Tensor decode_jpeg(const Tensor &bytes, const std::string &name) {
+    const Handle handle(tjInitDecompress(), tjDestroy);
+    const auto *data = bytes.data<uint8_t>();
+    const auto fail = [&] { throw IoError(name, std::string("damaged JPEG: ") + tjGetErrorStr2(handle.get())); };
+    int width = 0, height = 0, subsampling = 0, space = 0;
+    if (tjDecompressHeader3(handle.get(), data, (unsigned long)bytes.elements(), &width, &height, &subsampling, &space) != 0) fail();
+    const Tensor image = empty_image(name, height, width);
+    // Warnings are errors: a truncated file is filled up with grey otherwise.
+    if (tjDecompress2(handle.get(), data, (unsigned long)bytes.elements(), image.data<uint8_t>(), width, 0, height, TJPF_RGB, 0) != 0) fail();
+    return image;
+}
+
+Tensor decode_png(const Tensor &bytes, const std::string &name) {
+    png_image png = {};
+    png.version = PNG_IMAGE_VERSION;
+    const std::unique_ptr<png_image, void (*)(png_image *)> owner(&png, png_image_free);
+    const auto fail = [&] { throw IoError(name, std::string("damaged PNG: ") + png.message); };
+    if (!png_image_begin_read_from_memory(&png, bytes.raw(), bytes.bytes())) fail();
+    // An image with transparency is read with it: libpng would mix it with a background.
+    const bool transparent = png.format & PNG_FORMAT_FLAG_ALPHA;
+    png.format = transparent ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB;
+    const Tensor image = empty_image(name, png.height, png.width);
+    if (!transparent) {
+        if (!png_image_finish_read(&png, nullptr, image.raw(), 0, nullptr)) fail();
+        return image;
+    }
+    const Tensor with_alpha = Tensor::empty({image.size(0), image.size(1), 4}, DType::u8);
+    if (!png_image_finish_read(&png, nullptr, with_alpha.raw(), 0, nullptr)) fail();
+    image.assign(with_alpha.slice(2, 0, 3));
+    return image;
+}
+
+void check_image(const std::string &path, const Tensor &image) {
+    if (image.dtype() != DType::u8) throw DTypeError(path, std::string("an image is u8, got ") + name_of(image.dtype()));
+    if (image.rank() != 3 || image.size(2) != 3 || image.elements() == 0) throw ShapeError(path, "an image has shape [h,w,3], got " + image.shape().text());
+}
+
+}  // namespace
+
+Tensor decode_image(const Tensor &bytes, const std::string &name) {
+    if (bytes.dtype() != DType::u8 || bytes.rank() != 1)
+        throw ShapeError(name, "an image file is u8[n], got " + std::string(name_of(bytes.dtype())) + bytes.shape().text());
+    const Tensor dense = bytes.contiguous();
+    const auto *data = dense.data<uint8_t>();
+    const int64_t n = dense.elements();
+    if (n >= 3 && data[0] == 0xFF && data[1] == 0xD8 && data[2] == 0xFF) return decode_jpeg(dense, name);
+    if (n >= 8 && png_sig_cmp(data, 0, 8) == 0) return decode_png(dense, name);
+    throw IoError(name, "neither JPEG nor PNG: " + std::to_string(n) + " bytes");
+}
+
+Tensor read_bytes(const std::string &path) {
+    std::error_code failed;
+    const uint64_t length = std::filesystem::file_size(path, failed);
+    if (failed) throw IoError(path, "can't be read: " + failed.message());
+    if (length > INT32_MAX) throw IoError(path, "has " + std::to_string(length) + " bytes, expected at most 2^31-1");
+    std::ifstream file(path, std::ios::binary);
+    const Tensor bytes = Tensor::empty({(int64_t)length}, DType::u8);
+    if (!file || (length && !file.read((char *)bytes.raw(), (std::streamsize)length))) throw IoError(path, "can't be read");
+    return bytes;
+}
+
+void write_image(const std::string &path, const Tensor &image, int quality) {
+    check_image(path, image);
+    const Tensor dense = image.contiguous();
+    const int height = (int)image.size(0), width = (int)image.size(1);
+    AtomicFile file(path);
+    if (path.ends_with(".png")) {
+        png_image png = {};
+        png.version = PNG_IMAGE_VERSION, png.width = (png_uint_32)width, png.height = (png_uint_32)height, png.format = PNG_FORMAT_RGB;
+        png_alloc_size_t bytes = 0;
+        if (!png_image_write_to_memory(&png, nullptr, &bytes, 0, dense.raw(), 0, nullptr)) throw IoError(path, png.message);
+        std::string data(bytes, '\0');
+        if (!png_image_write_to_memory(&png, data.data(), &bytes, 0, dense.raw(), 0, nullptr)) throw IoError(path, png.message);
+        file.write(data.data(), bytes);
+    } else if (path.ends_with(".jpg") || path.ends_with(".jpeg")) {
+        if (quality < 1 || quality > 100) throw AttrError(path, "quality is " + std::to_string(quality) + ", expected 1 to 100");
+        const Handle handle(tjInitCompress(), tjDestroy);
+        unsigned char *data = nullptr;
+        unsigned long bytes = 0;
+        const int failed = tjCompress2(handle.get(), dense.data<uint8_t>(), width, 0, height, TJPF_RGB, &data, &bytes, TJSAMP_444, quality, 0);
+        const std::unique_ptr<unsigned char, void (*)(unsigned char *)> owner(data, tjFree);
+        if (failed) throw IoError(path, tjGetErrorStr2(handle.get()));
+        file.write(data, bytes);
+    } else throw IoError(path, "ends in none of .png, .jpg and .jpeg");
+    file.commit();
+}
+
+}  // namespace halyard::dataset

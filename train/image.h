@@ -1,0 +1,26 @@
+// Images in files: JPEG by libjpeg-turbo, PNG by libpng.
+#pragma once
+#include <string>
+
+#include "registry/tensor.h"
+
+namespace halyard::dataset {
+
+// u8[h,w,3], red first, of the file's bytes u8[n]. Grey images get three equal channels, transparency is dropped, 16 bits per channel become
+// 8. Throws IoError, with `name` (a path, or what else the bytes are called): neither format, damaged or truncated, larger than 2^31-1 bytes.
+Tensor decode_image(const Tensor &bytes, const std::string &name);
+
+Tensor read_bytes(const std::string &path);  // a file as u8[n]; throws IoError
+
+// PNG, or JPEG of that quality (1 to 100), by the path's ending .png, .jpg or .jpeg. `image`: u8[h,w,3]. Throws IoError, ShapeError, DTypeError.
+void write_image(const std::string &path, const Tensor &image, int quality = 90);
+
+namespace vision {
+
+// For Dataset::map: the bytes of an image file to u8[h,w,3].
+struct Decode {
+    Tensor operator()(const Tensor &bytes) const { return decode_image(bytes, "Decode"); }
+};
+
+}  // namespace vision
+}  // namespace halyard::dataset

@@ -1,0 +1,89 @@
+#include "train/image_folder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <mutex>
+#include <set>
+
+#include "registry/error.h"
+#include "train/image.h"
+#include "train/indexed.h"
+
+namespace halyard::dataset {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr size_t at_once = 32;  // images read and decoded together
+
+bool is_image(const fs::path &path) {
+    std::string end = path.extension();
+    std::transform(end.begin(), end.end(), end.begin(), [](unsigned char c) { return (char)std::tolower(c); });
+    return end == ".jpg" || end == ".jpeg" || end == ".png";
+}
+
+template<class Keep> std::vector<fs::path> sorted_entries(const fs::path &dir, const Keep &keep) {
+    std::error_code failed;
+    std::vector<fs::path> all;
+    for (auto &entry : fs::directory_iterator(dir, failed))
+        if (keep(entry)) all.push_back(entry.path());
+    if (failed) throw IoError(dir, "can't be read: " + failed.message());
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
+}  // namespace
+
+struct ImageFolderDataset::State : IndexedNode {
+    struct File {
+        std::string path;
+        int label;
+    };
+    State(const std::string &dir, const ImageFolderOptions &o) : IndexedNode({"image", "label"}, o.shuffle, at_once), options(o), classes(o.class_indexing) {
+        const auto folders = sorted_entries(dir, [](const fs::directory_entry &e) { return e.is_directory(); });
+        for (auto &[name, label] : classes)
+            if (!fs::is_directory(fs::path(dir) / name)) throw AttrError("ImageFolderDataset", "class_indexing has " + name + ", which is no folder of " + dir);
+        if (o.class_indexing.empty())
+            for (auto &folder : folders) classes.emplace(folder.filename(), (int)classes.size());
+        for (auto &folder : folders) {
+            const auto label = classes.find(folder.filename());
+            if (label == classes.end()) continue;
+            for (auto &path : sorted_entries(folder, [](const fs::directory_entry &e) { return e.is_regular_file() && is_image(e.path()); }))
+                files.push_back({path, label->second});
+        }
+        if (files.empty()) throw IoError(dir, "has no folder with a .jpg, .jpeg or .png file");
+    }
+    int64_t size() const override { return (int64_t)files.size(); }
+    std::optional<Row> row(int64_t i) const override {
+        const File &file = files[(size_t)i];
+        try {
+            Tensor image = read_bytes(file.path);
+            if (options.decode) image = decode_image(image, file.path);
+            return Row(columns, {image, Tensor::scalar(file.label, DType::i32)});
+        } catch (const IoError &e) {
+            if (options.on_error == OnError::RAISE) throw;
+            const std::scoped_lock lock(mutex);
+            skipped.insert(e.what());
+            return {};
+        }
+    }
+    ImageFolderOptions options;
+    std::map<std::string, int> classes;
+    std::vector<File> files;
+    mutable std::mutex mutex;
+    mutable std::set<std::string> skipped;
+};
+
+ImageFolderDataset::ImageFolderDataset(const std::string &dir, const ImageFolderOptions &options)
+    : ImageFolderDataset(std::make_shared<const State>(dir, options)) {}
+
+ImageFolderDataset::ImageFolderDataset(const std::shared_ptr<const State> &state) : Dataset(state), state_(state) {}
+
+const std::map<std::string, int> &ImageFolderDataset::get_class_indexing() const { return state_->classes; }
+
+std::vector<std::string> ImageFolderDataset::skipped() const {
+    const std::scoped_lock lock(state_->mutex);
+    return {state_->skipped.begin(), state_->skipped.end()};
+}
+
+}  // namespace halyard::dataset

@@ -1,0 +1,161 @@
+#include "train/mindspore_ckpt.h"
+
+#include <google/protobuf/io/zero_copy_stream_impl.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "checkpoint.pb.h"
+#include "registry/error.h"
+#include "train/atomic_file.h"
+
+namespace halyard {
+namespace {
+
+constexpr std::string_view mark = "crc_num";
+constexpr size_t trailer = 17, crc_bytes = 10;
+constexpr int64_t part_bytes = int64_t{512} << 20;  // of a tensor's content per message, as MindSpore writes it
+
+constexpr std::pair<const char *, DType> types[] = {{"Float64", DType::f64},   {"Float32", DType::f32}, {"Float16", DType::f16},
+                                                    {"BFloat16", DType::bf16}, {"Int64", DType::i64},   {"Int32", DType::i32},
+                                                    {"Int8", DType::i8},       {"UInt8", DType::u8},    {"Bool", DType::boolean}};
+
+DType type_in(const std::string &path, const std::string &tag, const std::string &text) {
+    for (auto &[name, t] : types)
+        if (text == name) return t;
+    throw DTypeError(path, "'" + tag + "' has type " + text + ", which no dtype is");
+}
+
+Shape shape_in(const std::string &path, const std::string &tag, const ckpt::TensorProto &t) {
+    if (t.dims_size() == 1 && t.dims(0) == 0 && !t.tensor_content().empty()) return {};
+    if (t.dims_size() > max_rank) throw ShapeError(path, "'" + tag + "' has " + std::to_string(t.dims_size()) + " dimensions, the limit is 8");
+    return Shape(t.dims().begin(), t.dims().end());
+}
+
+// UTF-32, as NumPy keeps texts, to UTF-8.
+std::string text_in(const std::string &path, const std::string &tag, const std::string &content) {
+    if (content.size() % 4) throw IoError(path, "'" + tag + "' is a text of " + std::to_string(content.size()) + " bytes, expected a multiple of 4");
+    std::string text;
+    for (size_t i = 0; i < content.size(); i += 4) {
+        uint32_t c;
+        std::memcpy(&c, content.data() + i, 4);
+        if (c > 0x10FFFF) throw IoError(path, "'" + tag + "' is no text");
+        if (c < 0x80) text += (char)c;
+        else if (c < 0x800) text += {(char)(0xC0 | c >> 6), (char)(0x80 | (c & 63))};
+        else if (c < 0x10000) text += {(char)(0xE0 | c >> 12), (char)(0x80 | (c >> 6 & 63)), (char)(0x80 | (c & 63))};
+        else text += {(char)(0xF0 | c >> 18), (char)(0x80 | (c >> 12 & 63)), (char)(0x80 | (c >> 6 & 63)), (char)(0x80 | (c & 63))};
+    }
+    return text;
+}
+
+// Bytes before the trailer, whose checksum, if there is one, they have.
+uint64_t checked_length(const std::string &path, std::ifstream &file, uint64_t length) {
+    std::array<unsigned char, trailer> end;
+    if (length < trailer || !file.seekg((std::streamoff)(length - trailer)) || !file.read((char *)end.data(), trailer)) return length;
+    if (std::memcmp(end.data(), mark.data(), mark.size()) != 0) return length;
+    uint64_t expected = 0;
+    for (size_t i = mark.size(); i < trailer; i++) expected = expected << 8 | end[i];
+    std::vector<unsigned char> part(1 << 20);
+    unsigned long sum = crc32(0, nullptr, 0);
+    file.seekg(0);
+    for (uint64_t left = length - trailer; left > 0;) {
+        const size_t n = std::min<uint64_t>(left, part.size());
+        if (!file.read((char *)part.data(), (std::streamsize)n)) throw IoError(path, "can't be read");
+        sum = crc32(sum, part.data(), (unsigned)n), left -= n;
+    }
+    if (sum != expected) throw IoError(path, "damaged: its content has CRC " + std::to_string(sum) + ", expected " + std::to_string(expected));
+    return length - trailer;
+}
+
+}  // namespace
+
+NamedTensors load_mindspore_ckpt(const std::string &path) {
+    std::error_code failed;
+    const uint64_t length = std::filesystem::file_size(path, failed);
+    std::ifstream file(path, std::ios::binary);
+    if (failed || !file) throw IoError(path, "can't be read" + (failed ? ": " + failed.message() : std::string()));
+    const uint64_t content = checked_length(path, file, length);
+    file.clear();
+    file.seekg(0);
+    google::protobuf::io::IstreamInputStream stream(&file);
+    google::protobuf::io::LimitingInputStream limited(&stream, (int64_t)content);
+    ckpt::Checkpoint read;
+    if (!read.ParseFromZeroCopyStream(&limited)) throw IoError(path, "no MindSpore checkpoint, or damaged or encrypted");
+
+    NamedTensors all;
+    std::set<std::string> names;
+    for (int i = 0; i < read.value_size();) {
+        const std::string tag = read.value(i).tag();
+        if (!read.value(i).has_tensor()) throw IoError(path, "'" + tag + "' is a map parameter, or nothing");
+        take_name(path, tag, names);
+        const ckpt::TensorProto first = std::move(*read.mutable_value(i)->mutable_tensor());
+        std::vector<std::string> more;  // parts behind the first
+        for (i++; i < read.value_size() && read.value(i).tag() == tag; i++)
+            more.push_back(std::move(*read.mutable_value(i)->mutable_tensor()->mutable_tensor_content()));
+        if (first.tensor_type() == "str") {
+            all.metadata[tag] = text_in(path, tag, first.tensor_content());
+            continue;
+        }
+        const DType dtype = type_in(path, tag, first.tensor_type());
+        const Shape shape = shape_in(path, tag, first);
+        uint64_t bytes = first.tensor_content().size();
+        for (auto &part : more) bytes += part.size();
+        const uint64_t needed = (uint64_t)checked_elements(path.c_str(), shape) * bytes_of(dtype);
+        if (bytes != needed)
+            throw IoError(path, "'" + tag + "' has " + std::to_string(bytes) + " bytes, but " + first.tensor_type() + " " + shape.text() + " takes " +
+                                    std::to_string(needed));
+        const Tensor t = Tensor::empty(shape, dtype);
+        char *to = (char *)t.raw();
+        to = std::copy(first.tensor_content().begin(), first.tensor_content().end(), to);
+        for (auto &part : more) to = std::copy(part.begin(), part.end(), to);
+        check_truth(path, tag, t);
+        all.tensors.emplace_back(tag, t);
+    }
+    return all;
+}
+
+void save_mindspore_ckpt(const std::string &path, const NamedTensors &all) {
+    AtomicFile file(path);
+    unsigned long sum = crc32(0, nullptr, 0);
+    const auto write = [&](const std::string &tag, const std::string &type, const Shape &shape, const char *data, int64_t bytes) {
+        int64_t at = 0;
+        do {
+            ckpt::Checkpoint message;
+            ckpt::Checkpoint::Value &value = *message.add_value();
+            value.set_tag(tag);
+            value.mutable_tensor()->set_tensor_type(type);
+            for (int64_t extent : shape) value.mutable_tensor()->add_dims(extent);
+            const int64_t n = std::min(part_bytes, bytes - at);
+            value.mutable_tensor()->set_tensor_content(data + at, (size_t)n);
+            const std::string text = message.SerializeAsString();
+            sum = crc32_z(sum, (const unsigned char *)text.data(), text.size());
+            file.write(text.data(), text.size());
+            at += n;
+        } while (at < bytes);
+    };
+    std::set<std::string> names;
+    for (auto &[name, t] : all.tensors) {
+        take_name(path, name, names);
+        const Tensor dense = t.contiguous();
+        const auto type = std::find_if(std::begin(types), std::end(types), [&](auto &x) { return x.second == t.dtype(); });
+        write(name, type->first, t.shape(), (const char *)dense.raw(), (int64_t)dense.bytes());
+    }
+    for (auto &[key, value] : all.metadata) {
+        std::u32string wide(value.begin(), value.end());
+        for (char32_t c : wide)
+            if (c > 127) throw IoError(path, "'" + key + "' has a text that isn't ASCII, which this writer doesn't keep");
+        write(key, "str", {0}, (const char *)wide.data(), (int64_t)(4 * wide.size()));
+    }
+    std::array<unsigned char, crc_bytes> end = {};
+    for (size_t i = 0; i < 4; i++) end[crc_bytes - 1 - i] = (unsigned char)(sum >> 8 * i);
+    file.write(mark.data(), mark.size());
+    file.write(end.data(), end.size());
+    file.commit();
+}
+
+}  // namespace halyard
