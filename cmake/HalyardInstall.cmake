@@ -26,7 +26,7 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/halyard/templates/" DESTINATION "
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/kernels/records/" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/records")
 install(FILES "${PROJECT_SOURCE_DIR}/tools/check/survivors.txt" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard")
 if(NOT HALYARD_SANITIZE)
-  install(DIRECTORY "${CMAKE_BINARY_DIR}/share/halyard/docs" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard")
+  install(DIRECTORY "${CMAKE_BINARY_DIR}/share/halyard/docs" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard" OPTIONAL)
 endif()
 install(DIRECTORY "${CMAKE_BINARY_DIR}/share/halyard/report" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/bench/shapes" "${PROJECT_SOURCE_DIR}/bench/suites" "${PROJECT_SOURCE_DIR}/bench/peers" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard"

@@ -224,6 +224,7 @@ struct Random : Composite {
 
 struct Uniform : Random {
     Uniform() : Random("uniform", "-> y[n]", "y uniform in [minval, maxval), of `shape`", {"f32", "f64"}) {
+        other_names = {"rand"};
         shape("shape");
         at_call("minval", AttrKind::real, "0");
         at_call("maxval", AttrKind::real, "1");
@@ -237,8 +238,9 @@ struct Uniform : Random {
 };
 
 template<class Kernel> struct Bell : Random {
-    Bell(const std::string &op_name, const std::string &formula, std::vector<std::string> op_dtypes)
+    Bell(const std::string &op_name, const std::string &formula, std::vector<std::string> op_dtypes, std::vector<std::string> others = {})
         : Random(op_name, "-> y[n]", formula, std::move(op_dtypes)) {
+        other_names = std::move(others);
         shape("shape");
         at_call("mean", AttrKind::real, "0");
         at_call("stddev", AttrKind::real, "1");
@@ -288,7 +290,8 @@ struct Bernoulli : Random {
 
 HALYARD_OPS {
     ops.add<Uniform>();
-    ops.add<Bell<NormalKernel>>("normal", "y normal with mean and stddev, of `shape` (Box and Muller)", std::vector<std::string>{"f32", "f64"});
+    ops.add<Bell<NormalKernel>>("normal", "y normal with mean and stddev, of `shape` (Box and Muller)", std::vector<std::string>{"f32", "f64"},
+                                std::vector<std::string>{"randn"});
     ops.add<Bell<TruncatedNormalKernel>>("truncated_normal", "y normal with mean and stddev, no further than 2 stddev from mean, of `shape`",
                                          std::vector<std::string>{"f32"});
     ops.add<Randint>();

@@ -56,6 +56,7 @@ struct Randperm : Choice {
 
 struct Shuffle : Choice {
     Shuffle() : Choice("shuffle", "x[*] -> y[*]", "y = x with its first axis in random order") {
+        other_names = {"permutation"};
         finish();
         samples = {"d0=1 d1=1 d2=1 seed=1 offset=0", "d0=7 d1=2 d2=3 seed=2 offset=5"};
     }

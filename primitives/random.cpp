@@ -34,13 +34,14 @@ Words Random::block(uint64_t k, uint32_t lane) const {
                         {(uint32_t)state_.seed, (uint32_t)(state_.seed >> 32)});
 }
 
-// Lemire: the high half of word * bound; words whose low half falls into the short remainder are drawn again.
+// Lemire: the high half of word * bound; words whose low half falls into the short remainder are drawn again. The remainder, a
+// division, is less than bound.
 uint32_t Random::below(uint64_t k, uint32_t bound) const {
-    const uint32_t refused = (0u - bound) % bound;
     for (uint32_t lane = 0;; lane++) {
         for (const uint32_t w : block(k, lane)) {
             const uint64_t product = (uint64_t)w * bound;
-            if ((uint32_t)product >= refused) return (uint32_t)(product >> 32);
+            const auto low = (uint32_t)product;
+            if (low >= bound || low >= (0u - bound) % bound) return (uint32_t)(product >> 32);
         }
     }
 }

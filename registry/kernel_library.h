@@ -17,8 +17,8 @@ inline constexpr int32_t kernel_abi = 3;
 struct KernelLibrary {
     // These keep their places in every version.
     int32_t abi = kernel_abi;
-    int32_t record_bytes = sizeof(OpRecord) + sizeof(KernelEntry);  // should someone forget to raise kernel_abi
-    const char *kit = "";                                           // the version it was built with
+    int32_t record_bytes = sizeof(OpRecord) + sizeof(KernelEntry) + sizeof(OpFile);  // should someone forget to raise kernel_abi
+    const char *kit = "";                                                            // the version it was built with
 
     std::vector<const OpFile *> (*files)() = nullptr;
     void (*list)(OpTable &ops) = nullptr;  // the ops' build-time code, for checks and the JIT

@@ -62,7 +62,7 @@ struct DroppedSoftmax : BlockedSoftmax {
 template<class T> T registered() {
     const T op;
     op_table().add<T>();
-    static const OpFile file{{op}, {}};
+    static const OpFile file{"", {op}, {}};
     library().add({&file});
     for (auto &v : op.variants)
         for (const char *backend : {"cpu", "opencl"}) {

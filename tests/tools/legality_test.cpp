@@ -78,7 +78,7 @@ struct ReadsPast : RowSums {
 template<class T> T registered() {
     const T op;
     op_table().add<T>();
-    static const OpFile file{{op}, {}};
+    static const OpFile file{"", {op}, {}};
     library().add({&file});
     for (const char *backend : {"cpu", "opencl"}) {
         if (backend == std::string("opencl") && !op.gpu) continue;

@@ -141,7 +141,8 @@ bool bench_case(const Options &o, const ShapeLine &c, Runs &runs) {
 
 // Google Benchmark as this command uses it, and the head of the output.
 void begin() {
-    char name[] = "halyard", *argv[] = {name, nullptr};
+    static char name[] = "halyard";  // its pointer is kept
+    char *argv[] = {name, nullptr};
     int argc = 1;
     benchmark::Initialize(&argc, argv);
     print_machine();
