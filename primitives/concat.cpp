@@ -1,8 +1,7 @@
 #include "primitives/concat.h"
 
-#include <algorithm>
-
 #include "primitives/composite.h"
+#include "primitives/rows.h"
 #include "primitives/tape.h"
 
 namespace halyard {
@@ -37,18 +36,13 @@ Tensor F::concat(const std::vector<Tensor> &x, int axis) {
         shape[a] += x[k].shape()[a];
     }
     Tensor y = Tensor::empty(shape, first.dtype());
-    // Some rows of all tensors, then the next rows: y is written from its first to its last element.
-    constexpr int64_t elements_each = 1 << 18;
-    const int64_t rows = a == 0 ? 1 : shape[0],
-                  each = a == 0 ? 1 : std::max<int64_t>(1, elements_each / std::max<int64_t>(1, shape.elements() / std::max<int64_t>(1, rows)));
-    for (int64_t row = 0; row < rows; row += each) {
-        const auto some = [&](const Tensor &t) { return a == 0 ? t : t.slice(0, row, std::min(row + each, rows)); };
+    by_rows(shape, a > 0, [&](auto some) {
         int64_t from = 0;
         for (const Tensor &t : x) {
             some(y).slice(a, from, from + t.shape()[a]).assign(some(t));
             from += t.shape()[a];
         }
-    }
+    });
     if (Tape *tape = Tape::current()) {
         std::vector<int64_t> extents;
         for (const Tensor &t : x) extents.push_back(t.shape()[a]);

@@ -5,6 +5,7 @@
 #include "primitives/composite.h"
 #include "primitives/places.h"
 #include "primitives/recorded.h"
+#include "primitives/rows.h"
 
 namespace halyard {
 namespace {
@@ -75,8 +76,10 @@ Result flip(Tensors in, const Attrs &a) {
 Tensor rotated(const Tensor &x, int axis, int64_t by) {
     const int64_t n = x.shape()[axis];
     const Tensor y = Tensor::empty(x.shape(), x.dtype());
-    y.slice(axis, by, n).assign(x.slice(axis, 0, n - by));
-    y.slice(axis, 0, by).assign(x.slice(axis, n - by, n));
+    by_rows(x.shape(), axis > 0, [&](auto some) {
+        some(y).slice(axis, 0, by).assign(some(x).slice(axis, n - by, n));
+        some(y).slice(axis, by, n).assign(some(x).slice(axis, 0, n - by));
+    });
     return recorded(x, y, [axis, n, by](const Tensor &dy) { return rotated(dy, axis, n - by); });
 }
 
@@ -193,14 +196,8 @@ Tensor surrounded(const Tensor &x, const Border &b, PadMode mode) {
                                 "padding is " + std::to_string(p) + ", expected at most " + std::to_string(most) + " for an extent of " + std::to_string(n));
     }
     const Tensor y = Tensor::empty(b.whole(x.shape()), x.dtype());
-    // Some of the outermost axis at a time, where it has no border, so that what is read again is still in the cache.
-    constexpr int64_t elements_each = 1 << 17;
-    const bool whole = x.rank() == 0 || y.elements() == 0 || b.before[0] || b.after[0];
-    const int64_t n = whole ? 1 : x.shape()[0], each = std::max<int64_t>(1, elements_each / std::max<int64_t>(1, y.elements() / n));
-    for (int64_t k = 0; k < n; k += each) {
-        const auto some = [&](const Tensor &t) { return whole ? t : t.slice(0, k, std::min(k + each, n)); };
-        surround(some(y), some(x), b, mode);
-    }
+    const bool apart = x.rank() > 0 && b.before[0] == 0 && b.after[0] == 0;
+    by_rows(y.shape(), apart, [&](auto some) { surround(some(y), some(x), b, mode); });
     return recorded(x, y, [from = x.shape(), b, mode](const Tensor &dy) {
         Tensor dx = dy;
         for (int d = 0; d < from.rank(); d++) {
