@@ -1,18 +1,22 @@
-// Copies that touch memory several times do so a few rows after the other, so that it is still in the cache.
+// Copies that touch memory several times do so a few rows after the other, so that it is still in the cache, on all threads.
 #pragma once
 #include <algorithm>
 
+#include "registry/parallel.h"
 #include "registry/tensor.h"
 
 namespace halyard {
 
 // what(some) for a few of the first dimension's rows of a tensor of `shape` at a time: some(t) are the same rows of another tensor t
-// that has as many. `apart` = false: all of them at once.
+// that has as many. `apart` = false: all of them at once. Calls run side by side.
 template<class F> void by_rows(const Shape &shape, bool apart, F what) {
     constexpr int64_t elements_each = 1 << 17;
     const int64_t rows = apart && shape.rank() > 0 && shape.elements() > 0 ? shape[0] : 1;
     const int64_t each = std::max<int64_t>(1, elements_each / std::max<int64_t>(1, shape.elements() / rows));
-    for (int64_t row = 0; row < rows; row += each) what([&, row](const Tensor &t) { return rows == 1 ? t : t.slice(0, row, std::min(row + each, rows)); });
+    parallel_for(0, (rows + each - 1) / each, [&](int64_t block) {
+        const int64_t first = block * each, end = std::min(first + each, rows);
+        what([&](const Tensor &t) { return rows == 1 ? t : t.slice(0, first, end); });
+    });
 }
 
 }  // namespace halyard
