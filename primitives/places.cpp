@@ -27,7 +27,7 @@ Tensor narrowed(const std::string &op, const Tensor &indices) {
     throw ShapeError(op, "index " + std::to_string(at) + " is " + std::to_string(index) + ", expected " + std::to_string(-n) + " to " + std::to_string(n - 1));
 }
 
-// The least and the largest of at[0], at[1], ... The compiler makes no vectors of such a loop by itself: it took 1.2 ns per index.
+// The least and the largest of at[0], at[1], ... The compiler makes no vectors of a plain loop: it took 37 % of gather_elements' time.
 struct Range {
     int32_t least = INT32_MAX, most = INT32_MIN;
 };
