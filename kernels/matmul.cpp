@@ -51,6 +51,7 @@ struct Matmul : Product {
                    "g=1 m=96 k=20 n=96",
                    "g=1 m=97 k=20 n=290",
                    "g=1 m=96 k=20 n=96 transpose_b=1",
+                   "g=1 m=9 k=20 n=11 transpose_b=1",
                    "g=1 m=179 k=8 n=65",
                    "g=1 m=179 k=8 n=65 transpose_b=1"};
         bench = {"g=1 m=512 k=512 n=512", "g=1 m=128 k=768 n=3072", "g=1 m=32 k=400 n=120 transpose_b=1", "g=32 m=64 k=64 n=64"};

@@ -196,7 +196,8 @@ void Product::dot(const Cpu &cpu, int rows, int cols) {  // both operands contig
     parts.bound_extent(u, v).reorder_storage(u, j, i, g).vectorize(u, cpu.lanes).unroll(u);
     parts.update().reorder(u, j, i, ko).vectorize(u, cpu.lanes).unroll(u).unroll(j).unroll(i);
     sum.update().reorder(ki, j, i).atomic().vectorize(ki).unroll(j).unroll(i);
-    finish_tile(inner, {std::min(cols, cpu.lanes), 1, rows});
+    const int vec = std::min(cols, cpu.lanes);
+    finish_tile(inner, {vec, cols / vec, rows});
     share(out.specialize(may_share(cpu, rows, cols)), {n, to});
 }
 
