@@ -26,7 +26,7 @@ struct QuantizeKernel : Elementwise {
     Func x = input("x"), scale = input("scale"), zero_point = input("zero_point"), y = output("y");
     void algorithm() override {
         using Halide::_;
-        y(_) = strict_float(round(strict_float(x(_) / scale(_))) + math::real(zero_point(_)));
+        y(_) = strict_float(math::call("round", {strict_float(x(_) / scale(_))}) + math::real(zero_point(_)));
     }
     void reference(Problem &p) const override {
         each(p, [&](const double *in, double *o) { o[0] = quantized(in[0], in[1], in[2], (DType)p["dtype"]); });
@@ -61,7 +61,7 @@ struct RequantizeKernel : Elementwise {
     void algorithm() override {
         using Halide::_;
         const Expr product = strict_float(math::real(x(_) - excess(_)) * scale(_));  // rounded, on machines that fuse it with the sum too
-        y(_) = strict_float(round(strict_float(product + bias(_))) + math::real(zero_point(_)));
+        y(_) = strict_float(math::call("round", {strict_float(product + bias(_))}) + math::real(zero_point(_)));
     }
     void reference(Problem &p) const override {
         each(p, [&](const double *in, double *o) {
