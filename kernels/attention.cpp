@@ -12,7 +12,7 @@ using Halide::Expr;
 constexpr int task_blocks = 32;  // blocks of queries a task, which turns k once
 
 // What both references compute: o, and in `size` of its terms, infinite where a score overflows f32 on its way.
-void attend(const Problem &p, const char *queries, const char *keys, const char *values, bool causal, double scale,
+void attend(const Problem &p, const char *queries, const char *keys, const char *values, bool causal, int64_t from, double scale,
             const std::function<double(int64_t g, int64_t s, int64_t t)> &mask, Array &o, Array &size) {
     const Array &q = p.tensors.at(queries), &k = p.tensors.at(keys), &v = p.tensors.at(values);
     o = size = Array({p["g"], p["s"], p["e"]});
@@ -23,7 +23,7 @@ void attend(const Problem &p, const char *queries, const char *keys, const char 
             for (int64_t t = 0; t < p["t"]; t++) {
                 double dot = 0, &score = weight[(size_t)t];
                 for (int64_t x = 0; x < p["d"]; x++) dot += q(g, s, x) * k(g, t, x), largest = std::fmax(largest, std::fabs(q(g, s, x) * k(g, t, x) * scale));
-                score = causal && t > s ? -INFINITY : dot * scale + mask(g, s, t);
+                score = causal && t > s + from ? -INFINITY : dot * scale + mask(g, s, t);
                 most = std::isnan(most) || std::isnan(score) ? NAN : std::max(most, score);
             }
             for (double &w : weight) total += w = std::exp(w - (most == -INFINITY ? 0 : most));
@@ -43,15 +43,17 @@ struct AttentionKernel : Op {
     AttentionKernel() : Op("attention_kernel", "q[..g,s,d] k[..g,t,d] v[..g,t,e] mask[..g,s,t] -> o[..g,s,e]") {
         internal = any_strides = true;
         attr("causal", 0);
+        attr("from", 0);  // the first query's place among all queries, where these are some of them
         contract = {Contract::normwise, 40};
         variants = {
             {"wide", "s>=rows t>=keys*lanes e>=cols*lanes q_s0==1 v_s0==1"}, {"half", "s>=rows t>=keys*lanes e>=cols*lanes q_s0==1 v_s0==1"}, {"any", ""}};
-        samples = {"g=1 s=1 t=1 d=1 e=1", "g=2 s=3 t=5 d=7 e=9", "g=2 s=13 t=67 d=17 e=65", "g=1 s=31 t=129 d=8 e=33 causal=1", "g=2 s=199 t=70 d=5 e=64"};
+        samples = {"g=1 s=1 t=1 d=1 e=1", "g=2 s=3 t=5 d=7 e=9", "g=2 s=13 t=67 d=17 e=65", "g=1 s=31 t=129 d=8 e=33 causal=1",
+                   "g=2 s=199 t=70 d=5 e=64 causal=1 from=-60"};
         bench = {"g=12 s=512 t=512 d=64 e=64", "g=12 s=512 t=512 d=64 e=64 causal=1"};
     }
     Func q = input("q"), k = input("k"), v = input("v"), mask = input("mask"), o = output("o");
     Func ready{"ready"}, turned{"turned"}, dots{"dots"}, score{"score"}, peak{"peak"}, weight{"weight"}, total{"total"}, inverse{"inverse"}, mix{"mix"};
-    Expr scale = scalar("scale", 1.0), causal = derived("is_causal", "causal");
+    Expr scale = scalar("scale", 1.0), causal = derived("is_causal", "causal"), from = derived("first", "from");
     Var x{"x"}, s{"s"}, t{"t"}, g{"g"}, u{"u"};
     RDom along, keys;
     RVar ko{"ko"}, ki{"ki"};
@@ -61,7 +63,7 @@ struct AttentionKernel : Op {
         ready(x, s, g) = q(x, s, g) * scale;
         turned(t, x, g) = k(x, t, g);
         dots(t, s, g) += ready(along, s, g) * turned(t, along, g);
-        score(t, s, g) = select(causal != 0 && t > s, math::lowest(), dots(t, s, g) + mask(t, s, g));
+        score(t, s, g) = select(causal != 0 && t > s + from, math::lowest(), dots(t, s, g) + mask(t, s, g));
         peak(s, g) = math::lowest();
         peak(s, g) = max(peak(s, g), score(keys, s, g));
         const Expr shift = select(peak(s, g) == math::lowest(), 0_r, peak(s, g));  // a query that sees no key weighs all by 0
@@ -126,7 +128,7 @@ struct AttentionKernel : Op {
     void reference(Problem &p) const override {
         const Array &m = p("mask");
         attend(
-            p, "q", "k", "v", p["causal"], p.real("scale"), [&](int64_t g, int64_t s, int64_t t) { return m(g, s, t); }, p("o"), p.magnitude["o"]);
+            p, "q", "k", "v", p["causal"], p["from"], p.real("scale"), [&](int64_t g, int64_t s, int64_t t) { return m(g, s, t); }, p("o"), p.magnitude["o"]);
     }
 };
 
@@ -139,14 +141,15 @@ struct Attention : Composite {
         attrs.push_back({"scale", AttrKind::real, "0", {}, {}, true});
         dtypes = {"f32", "f16", "bf16", "f64"};
         contract = {Contract::normwise, 40};
-        samples = {"g=1 s=1 t=1 d=1 e=1 ms=1 mt=1", "g=2 s=7 t=5 d=3 e=9 ms=7 mt=5", "g=3 s=9 t=11 d=8 e=4 ms=1 mt=11 is_causal=1 scale=0.5"};
+        samples = {"g=1 s=1 t=1 d=1 e=1 ms=1 mt=1", "g=2 s=7 t=5 d=3 e=9 ms=7 mt=5", "g=3 s=9 t=11 d=8 e=4 ms=1 mt=11 is_causal=1 scale=0.5",
+                   "g=2 s=300 t=200 d=3 e=5 ms=300 mt=200 is_causal=1"};
         bench = {"g=12 s=512 t=512 d=64 e=64 ms=1 mt=1", "g=12 s=512 t=512 d=64 e=64 ms=1 mt=1 is_causal=1"};
     }
     void reference(Problem &p) const override {
         const Array &m = p("attn_mask");
         const double scale = p.real("scale") != 0 ? p.real("scale") : 1 / std::sqrt((double)p["d"]);
         attend(
-            p, "query", "key", "value", p["is_causal"], scale, [&](int64_t, int64_t s, int64_t t) { return m(s % p["ms"], t % p["mt"]); }, p.tensors["y"],
+            p, "query", "key", "value", p["is_causal"], 0, scale, [&](int64_t, int64_t s, int64_t t) { return m(s % p["ms"], t % p["mt"]); }, p.tensors["y"],
             p.magnitude["y"]);
     }
 };

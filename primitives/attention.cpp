@@ -1,8 +1,10 @@
 #include "primitives/attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "primitives/composite.h"
+#include "primitives/concat.h"
 #include "primitives/tape.h"
 
 namespace halyard {
@@ -49,6 +51,32 @@ struct Backward {
     }
 };
 
+Tensor kernel(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &mask, bool causal, int64_t from, double scale) {
+    return run1("attention_kernel", {q, k, v, mask}, {{"causal", (int64_t)causal}, {"from", from}, {"scale", scale}});
+}
+
+// [from, to) of an axis counted from the last.
+Tensor part(const Tensor &x, int axis, int64_t from, int64_t to) {
+    Window w{x.shape(), x.shape(), x.shape()};
+    for (int d = 0; d < x.rank(); d++) w.begin[d] = 0, w.step[d] = 1;
+    w.begin[x.rank() + axis] = from, w.end[x.rank() + axis] = to;
+    return window_of(x, w);
+}
+
+// A chunk of queries at a time, with the keys that its last one sees.
+Tensor by_chunks(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &mask, double scale) {
+    constexpr int64_t chunk = 128;
+    const int64_t s = q.size(-2), t = k.size(-2);
+    if (s <= chunk) return kernel(q, k, v, mask, true, 0, scale);
+    std::vector<Tensor> all;
+    for (int64_t from = 0; from < s; from += chunk) {
+        const int64_t to = std::min(s, from + chunk), seen = std::min(t, to);
+        const Tensor hidden_keys = part(part(mask, -2, from, to), -1, 0, seen);
+        all.push_back(kernel(part(q, -2, from, to), part(k, -2, 0, seen), part(v, -2, 0, seen), hidden_keys, true, from, scale));
+    }
+    return F::concat(all, -2);
+}
+
 std::vector<Tensor> attention(std::span<const Tensor> in, const Attrs &a) {
     const Tensor &q = in[0], &k = in[1], &v = in[2];
     const char *names[] = {"query", "key", "value"};
@@ -68,7 +96,7 @@ std::vector<Tensor> attention(std::span<const Tensor> in, const Attrs &a) {
     Tensor y;
     {
         const StopTape stop;
-        y = run1("attention_kernel", {q, k, v, mask}, {{"causal", (int64_t)causal}, {"scale", scale}});
+        y = causal ? by_chunks(q, k, v, mask, scale) : kernel(q, k, v, mask, false, 0, scale);
     }
     if (Tape *tape = Tape::current()) tape->record({q, k, v, additive}, {y}, Backward{q, k, v, additive, causal, scale});
     return {y};
