@@ -45,7 +45,8 @@ void Product::schedule(const Cpu &cpu) {
     for (size_t k = 2; w != "any" && k < memory.size(); k++) memory[k].dim(0).set_stride(1);
     if (w == "vnni") paired(cpu, {v, cpu.pick("cols", {2}), cpu.pick("rows", {8})});
     else if (w == "packed") packed(cpu, {v, cpu.pick("cols", {wide ? 4 : 3}), 4}, false);
-    else if (w == "packed_t") packed(cpu, {v, cpu.pick("cols", {wide ? 2 : 3}), cpu.pick("rows", {wide ? 8 : 4})}, true);
+    else if (w == "packed_t")
+        packed(cpu, {v, cpu.pick("cols", wide ? std::vector<int>{2, 1, 3} : std::vector<int>{3}), cpu.pick("rows", {wide ? 8 : 4})}, true);
     else if (w == "narrow_t") packed(cpu, {v, 1, 8}, true);
     else if (w == "half_t") packed(cpu, {std::max(1, v / 2), 1, 8}, true);
     else if (w == "direct") direct(cpu, {v, cpu.pick("cols", {wide ? 4 : 3}), 4});

@@ -5,6 +5,7 @@
 #include "dsl/all_ops.h"
 #include "dsl/child.h"
 #include "dsl/lower.h"
+#include "registry/extension.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/folder.h"
@@ -32,7 +33,8 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const Options &o)
         throw DispatchError(op.name, "--to " + form.name + " is for " + listed(form.backends) + ", not for " + i.backend);
     i.dtypes = dtype_set(op, o.dtype);
     check_variant(op, o.variant);
-    i.variant = o.variant.empty() ? op.variants[0].name : o.variant;
+    const auto best = std::find_if(op.variants.begin(), op.variants.end(), [](const Variant &v) { return !is_extension(v.name); });
+    i.variant = o.variant.empty() ? best->name : o.variant;
     if (i.backend == "cpu") {
         i.isa = o.isa.empty() ? host_isa() : isa_of(o.isa);
         return i;
