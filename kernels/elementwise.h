@@ -68,7 +68,8 @@ struct FormulaLine {
     // Where terms cancel: how large they were. Then ulps count against that (Contract::products).
     double (*magnitude)(const double *x, const double *s) = nullptr;
     std::string alias = "", functional = "";
-    bool gpu = false;
+    std::vector<std::string> dtypes = {"f32", "f16", "bf16", "f64"};
+    bool gpu = false, internal = false;
 };
 void add_formula(OpTable &ops, const FormulaLine &line);
 
