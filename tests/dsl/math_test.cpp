@@ -67,7 +67,7 @@ const Unary unary[] = {
     {"softplus", 4, softplus},
     {"logsigmoid", 4, [](double x) { return -softplus(-x); }},
     {"silu", 4, [](double x) { return at_limit(x, x * sigmoid(x)); }},
-    {"mish", 4,
+    {"mish", 4.5,
      [](double x) {
          const double e = std::exp(std::fmin(x, 40.0)), w = e * (e + 2);
          return std::isnan(x) ? x : at_limit(x, x * (w / (w + 2)));

@@ -15,7 +15,7 @@ enum Fault { none, off_by_ulps, wrong_at_infinity, flushes, not_odd, wrong_zero 
 template<Fault fault> struct Cube : Elementwise {
     Cube() : Elementwise("cube_" + std::to_string((int)fault), "x[*] -> y[*]") {
         dtypes = {"f32"};
-        contract = {Contract::elementwise, 3};
+        contract = {Contract::elementwise, 4};
     }
     Func x = input("x"), y = output("y");
     void algorithm() override {
