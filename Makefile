@@ -1,6 +1,6 @@
 # The three commands of this project: make build, make test, make demo. The rest is for people who change it.
 .DEFAULT_GOAL := help
-.PHONY: build test demo install asan tsan onnx format tidy lint clean help
+.PHONY: build test demo nightly install asan tsan onnx format tidy lint clean help
 
 build: ## install what is missing, configure, compile into build/release
 	@scripts/build.sh release
@@ -11,6 +11,9 @@ test: build ## build, then check the project's rules and run every test
 demo: ## build what it takes, then list, check and measure operators and train LeNet5
 	@scripts/build.sh demo
 	@scripts/demo.sh
+
+nightly: build ## what takes hours: the error of every elementwise function over all f32, f16 and bf16 numbers
+	@build/release/bin/halyard check --ulps all
 
 install: build ## copy the kit into PREFIX (/usr/local): CMake package, headers, libraries, the command
 	@scripts/install.sh $(PREFIX)

@@ -22,6 +22,12 @@ Expr remainder(const Expr &a, const Expr &b) {
     const Expr r = a % select(b == minus, one, b);
     return select(b < zero && r != zero, r + b, r);
 }
+Expr remainder_of_trunc(const Expr &a, const Expr &b) {  // of a's sign
+    if (a.type().is_uint()) return a % b;
+    const Expr minus = make_const(b.type(), -1), one = make_const(b.type(), 1), zero = make_const(b.type(), 0);
+    const Expr r = a % select(b == minus, one, b);
+    return select(a < zero && r != zero, select(b < zero, r + b, r - b), r);
+}
 Expr power(const Expr &a, const Expr &b) {  // by squaring, in the unsigned type, where products wrap
     const Type u = a.type().with_code(Type::UInt);
     const Expr one = make_const(u, 1), zero = make_const(u, 0), e = cast(u, b);
@@ -49,6 +55,7 @@ Expr shifted(const Expr &a, const Expr &b, bool left) {
 Expr integer_function(const std::string &name, const std::vector<Expr> &args) {
     if (name == "floor_div") return quotient(args[0], args[1]);
     if (name == "floor_mod") return remainder(args[0], args[1]);
+    if (name == "mod") return remainder_of_trunc(args[0], args[1]);
     if (name == "pow") return power(args[0], args[1]);
     if (name == "bitwise_and") return args[0] & args[1];
     if (name == "bitwise_or") return args[0] | args[1];
@@ -64,8 +71,10 @@ Expr float_division(const std::string &name, const std::vector<Expr> &args) {
     const Type t = a.type(), wide = Float(64).with_lanes(t.lanes());
     // Two floats' quotient is never so close below an integer that doubles would round it up to that integer.
     if (name == "floor_div") return cast(t, floor(cast(wide, a) / cast(wide, b)));
-    if (name != "floor_mod") return Expr();
+    if (name == "trunc_div") return cast(t, trunc(cast(wide, a) / cast(wide, b)));
+    if (name != "floor_mod" && name != "mod") return Expr();
     const Expr r = Internal::Call::make(t, t.bits() == 64 ? "fmod" : "fmodf", {a, b}, Internal::Call::PureExtern), zero = Internal::make_zero(t);
+    if (name == "mod") return r;
     const Expr other_side = (strict_float(r < zero) && strict_float(b > zero)) || (strict_float(r > zero) && strict_float(b < zero));
     return select(other_side, r + b, r);
 }

@@ -5,13 +5,13 @@ namespace halyard::math {
 using namespace Halide;
 namespace {
 
-// 2^-64 11/4 P, where e^(a^2/2) erfc(a / sqrt 2) / 2 = (1 - v) P(v - m), v = a / (a + 11/4), 0 <= a < 14.6. Relative error 0.35 2^-24; of
-// all m, one whose constant is nearly a float.
+// 2^-64 11/4 P, where e^(a^2/2) erfc(a / sqrt 2) / 2 = (1 - v) P(v - m), v = a / (a + 11/4), 0 <= a < 14.6. Relative error 0.35 2^-24.
+// m: the rounding errors of both ends are alike, and the constant is nearly a float.
 Expr tail_polynomial(const Expr &v) {
-    std::vector<double> c = {1.04969704,   -1.37065077,  0.706470668,  0.178658545,    -0.229090065,
-                             -0.117682420, 0.0542076342, 0.0999076515, -0.00938051473, -0.0375486426};
+    std::vector<double> c = {0.922427058,   -1.22809732, 0.744756997,  0.0790051147,  -0.275726408,
+                             -0.0667420775, 0.117344439, 0.0798723027, -0.0433722883, -0.0369045623};
     for (double &k : c) k *= 0x1p-64;
-    return poly(minus(v, num(0.2151)), c);
+    return poly(minus(v, num(0.313)), c);
 }
 
 // 2^64 e^(-square / 2) for square = high + low: rounding it would cost `square` / 2 ULPs. The factor, undone by the other

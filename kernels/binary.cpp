@@ -16,8 +16,8 @@ double won(double mine, double other, double dy) { return mine > other ? dy : mi
 // a has powers, or by enough to be multiplied by log a. a^b / a can't overflow there where the result doesn't.
 Expr pow_in_a(const Expr &a, const Expr &b) {
     const Expr divided = b < 0.5_r && a != 0_r && a < math::highest() && a > math::lowest();
-    const Expr power = pow(a, select(divided, b, b - 1_r));
-    return select(b == 0_r, 0_r, strict_float(b * select(divided, power / a, power)));
+    const Expr slope = strict_float(b * pow(a, select(divided, b, b - 1_r)));
+    return select(b == 0_r, 0_r, divided, strict_float(slope / a), slope);
 }
 double pow_in_a(double a, double b) {
     const bool whole = b == std::floor(b);
@@ -113,6 +113,24 @@ void add_arithmetic(OpTable &ops) {
                      .integer_reference = whole_floor_mod,
                      .other_names = {"remainder"},
                      .dtypes = numbers});
+    add_binary(ops, {.name = "mod",
+                     .doc = "y = a - trunc(a / b) * b, of a's sign (MindSpore's Mod; NumPy's mod is floor_mod); of integers, 0 where b is 0",
+                     .ulps = 0,
+                     .fn =
+                         [](Expr a, Expr b) {
+                             return math::call("mod", {a, b});
+                         },
+                     .reference = [](double a, double b) { return std::fmod(a, b); },
+                     .db_saves = "ab",
+                     .db =
+                         [](Expr a, Expr b, Expr dy) {
+                             return math::negative(dy) * math::call("trunc_div", {a, b});
+                         },
+                     .db_reference = [](double a, double b, double dy) { return -dy * std::trunc(a / b); },
+                     .dulps = 1.5,
+                     .integer_reference = [](int64_t a, int64_t b) -> int64_t { return b == 0 ? 0 : a % b; },
+                     .other_names = {"fmod"},
+                     .dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32"}});
     add_binary(ops, {.name = "pow",
                      .doc = "y = a^b; of integers, a negative power is 0 unless a is 1 or -1",
                      .ulps = 4,

@@ -160,6 +160,27 @@ struct BiasAdd : Composite {
     }
 };
 
+// One weight per channel, or one for all.
+struct PRelu : Composite {
+    PRelu() : Composite("prelu", "x[*] weight[c] -> y[*]", "y = x where x > 0, else weight x; weight has an element per index of x's dimension 1, or one") {
+        alias = "PReLU";
+        dtypes = {"f32", "f16", "bf16", "f64"};
+        contract = {Contract::elementwise, 0.5};
+        samples = {"d0=2 d1=3 d2=4 c=3", "d0=2 d1=3 d2=5 c=1", "d0=1 d1=17 d2=31 c=17"};
+    }
+    void reference(Problem &p) const override {
+        const Array &x = p("x"), &weight = p("weight");
+        Array y(x.shape);
+        int64_t inner = 1;
+        for (int d = 2; d < x.shape.rank(); d++) inner *= x.shape[d];
+        for (int64_t i = 0; i < (int64_t)y.v.size(); i++) {
+            const double v = x.v[(size_t)i], w = weight.v[(size_t)(i / inner % weight.shape[0])];
+            y.v[(size_t)i] = v > 0 ? v : w * v;
+        }
+        p.tensors["y"] = y;
+    }
+};
+
 struct Like : Composite {
     const double value;
     Like(const std::string &n, double v) : Composite(n, "x[*] -> y[*]", v == 0 ? "y = 0, of x's shape and dtype" : "y = 1, of x's shape and dtype"), value(v) {
@@ -193,6 +214,7 @@ HALYARD_OPS {
     ops.add<Like>("zeros_like", 0.0);
     ops.add<Like>("ones_like", 1.0);
     ops.add<Fill>();
+    ops.add<PRelu>();
 }
 
 }  // namespace halyard

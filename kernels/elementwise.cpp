@@ -176,7 +176,7 @@ struct FormulaBase : Elementwise {
 struct Formula : FormulaBase {
     Func y = output("y");
     explicit Formula(const FormulaLine &l) : FormulaBase(l.name, formula_signature(l.inputs, "y"), l) {
-        doc = l.doc, alias = l.alias, functional = l.functional, gpu = l.gpu, internal = l.internal;
+        doc = l.doc, alias = l.alias, functional = l.functional, dtypes = l.dtypes, gpu = l.gpu, internal = l.internal;
         contract = {l.magnitude ? Contract::products : Contract::elementwise, l.ulps};
     }
     void algorithm() override {
@@ -196,7 +196,7 @@ struct FormulaSlope : FormulaBase {
     Func d = output("d" + slope.input);
     FormulaSlope(const FormulaLine &l, const FormulaLine::Slope &which)
         : FormulaBase(l.name + "_d" + which.input, formula_signature(with_dy(which.saves), "d" + which.input), l), slope(which) {
-        internal = true;
+        internal = true, dtypes = l.dtypes;
         contract = {which.magnitude ? Contract::products : Contract::elementwise, which.ulps};
     }
     static std::vector<std::string> with_dy(std::vector<std::string> saves) {

@@ -69,6 +69,7 @@ struct FormulaLine {
     // Where terms cancel: how large they were. Then ulps count against that (Contract::products).
     double (*magnitude)(const double *x, const double *s) = nullptr;
     std::string alias = "", functional = "";
+    std::vector<std::string> dtypes = {"f32", "f16", "bf16", "f64"};
     bool gpu = false;
     bool internal = false;  // without a public face
 };

@@ -6,6 +6,8 @@ namespace {
 
 using D = const double *;
 
+double larger(double a, double b) { return a > b || std::isnan(a) ? a : b; }
+
 // A table, the forward function beside its gradients.
 // clang-format off
 void add_activations(OpTable &ops) {
@@ -15,6 +17,14 @@ void add_activations(OpTable &ops) {
                       .slopes = {{"x", {"x"}, [](const Exprs &x, const Exprs &s, const Expr &dy) -> Expr { return select(x[0] > 0_r, dy, s[0] * dy); },
                                   [](D x, D s, double dy) { return x[0] > 0 ? dy : s[0] * dy; }, 1}},
                       .alias = "LeakyReLU", .gpu = true});
+    add_formula(ops, {.name = "prelu_kernel", .doc = "y = x where x > 0, else weight x", .inputs = {"x", "weight"}, .ulps = 0.5,
+                      .fn = [](const Exprs &x, const Exprs &) -> Expr { return select(x[0] > 0_r, x[0], x[1] * x[0]); },
+                      .reference = [](D x, D) { return x[0] > 0 ? x[0] : x[1] * x[0]; },
+                      .slopes = {{"x", {"x", "weight"}, [](const Exprs &x, const Exprs &, const Expr &dy) -> Expr { return select(x[0] > 0_r, dy, x[1] * dy); },
+                                  [](D x, D, double dy) { return x[0] > 0 ? dy : x[1] * dy; }, 0.5},
+                                 {"weight", {"x"}, [](const Exprs &x, const Exprs &, const Expr &dy) -> Expr { return select(x[0] > 0_r, 0_r, x[0] * dy); },
+                                  [](D x, D, double dy) { return x[0] > 0 ? 0 : x[0] * dy; }, 0.5}},
+                      .internal = true});
     add_formula(ops, {.name = "elu", .doc = "y = x where x > 0, else alpha (e^x - 1)", .inputs = {"x"}, .scalars = {{"alpha", 1.0}}, .ulps = 3,
                       .fn = [](const Exprs &x, const Exprs &s) -> Expr { return select(x[0] > 0_r, x[0], s[0] * math::expm1(x[0])); },
                       .reference = [](D x, D s) { return x[0] > 0 ? x[0] : s[0] * std::expm1(x[0]); },
@@ -84,8 +94,14 @@ void add_sums(OpTable &ops) {
                       .magnitude = [](D x, D s) { return std::fabs(x[0]) + std::fabs(s[0] * x[1] / x[2]); }});
 }
 
-// 0 log y is 0, whatever y is (but NaN).
+// 0 log y is 0, whatever y is (but NaN). Equal infinities have no difference.
 void add_logarithms(OpTable &ops) {
+    add_formula(ops, {.name = "logaddexp", .doc = "y = log(e^a + e^b)", .inputs = {"a", "b"}, .ulps = 3,
+                      .fn = [](const Exprs &x, const Exprs &) -> Expr {
+                          return select(x[0] == x[1], x[0] + math::number(M_LN2), max(x[0], x[1]) + math::log1p(exp(math::negative(abs(x[0] - x[1]))))); },
+                      .reference = [](D x, D) { return x[0] == x[1] ? x[0] + M_LN2 : larger(x[0], x[1]) + std::log1p(std::exp(-std::fabs(x[0] - x[1]))); },
+                      .magnitude = [](D x, D) { return std::fabs(larger(x[0], x[1])) + std::log1p(std::exp(-std::fabs(x[0] - x[1]))); },
+                      .dtypes = {"f32", "f64"}});
     add_formula(ops, {.name = "xlogy", .doc = "y = a log b, and 0 where a is 0 and b is a number", .inputs = {"a", "b"}, .ulps = 3,
                       .fn = [](const Exprs &x, const Exprs &) -> Expr { return select(x[0] == 0_r && x[1] == x[1], 0_r, x[0] * log(x[1])); },
                       .reference = [](D x, D) { return x[0] == 0 && !std::isnan(x[1]) ? 0 : x[0] * std::log(x[1]); },

@@ -117,6 +117,10 @@ void add_powers(OpTable &ops) {
     add_unary(ops, {.name = "log2", .doc = "y = the logarithm of x to base 2", .ulps = 2,
                     .fn = [](Expr x) { return math::log2(x); }, .reference = [](double x) { return std::log2(x); },
                     .saves = "x", .dfn = [](Expr x, Expr dy) { return dy * math::number(M_LOG2E) / x; }, .dreference = [](double x, double dy) { return dy * M_LOG2E / x; }});
+    add_unary(ops, {.name = "log10", .doc = "y = the logarithm of x to base 10", .ulps = 2,
+                    .fn = [](Expr x) { return math::call("log10", {x}); }, .reference = [](double x) { return std::log10(x); },
+                    .saves = "x", .dfn = [](Expr x, Expr dy) { return dy * math::number(M_LOG10E) / x; }, .dreference = [](double x, double dy) { return dy * M_LOG10E / x; },
+                    .dtypes = {"f32", "f64"}});
     add_unary(ops, {.name = "log1p", .doc = "y = log(1 + x), accurate near 0", .ulps = 2,
                     .fn = [](Expr x) { return math::log1p(x); }, .reference = [](double x) { return std::log1p(x); },
                     .saves = "x", .dfn = [](Expr x, Expr dy) { return dy / (1_r + x); }, .dreference = [](double x, double dy) { return dy / (1 + x); }});
@@ -151,6 +155,15 @@ void add_trigonometry(OpTable &ops) {
                     .dreference = [](double x, double dy) { return -dy / std::sqrt((1 - x) * (1 + x)); }, .alias = "ACos", .other_names = {"arccos"}});
     add_unary(ops, {.name = "atan", .doc = "y = arctan x", .ulps = 4, .fn = [](Expr x) { return atan(x); }, .reference = [](double x) { return std::atan(x); },
                     .saves = "x", .dfn = [](Expr x, Expr dy) { return atan_slope(x, dy); }, .dreference = [](double x, double dy) { return dy / (1 + x * x); }, .other_names = {"arctan"}});
+    add_unary(ops, {.name = "asinh", .doc = "y = arsinh x", .ulps = 4, .fn = [](Expr x) { return asinh(x); }, .reference = [](double x) { return std::asinh(x); },
+                    .saves = "x", .dfn = [](Expr x, Expr dy) -> Expr { return select(abs(x) > math::number(0x1p60), dy / abs(x), dy * math::rsqrt(1_r + x * x)); },
+                    .dreference = [](double x, double dy) { return dy / std::sqrt(1 + x * x); }, .other_names = {"arcsinh"}, .dtypes = {"f32", "f64"}});
+    add_unary(ops, {.name = "acosh", .doc = "y = arcosh x", .ulps = 4, .fn = [](Expr x) { return acosh(x); }, .reference = [](double x) { return std::acosh(x); },
+                    .saves = "x", .dfn = [](Expr x, Expr dy) { return strict_float(dy * math::rsqrt(x - 1_r) * math::rsqrt(x + 1_r)); },
+                    .dreference = [](double x, double dy) { return dy / std::sqrt(x - 1) / std::sqrt(x + 1); }, .other_names = {"arccosh"}, .dtypes = {"f32", "f64"}});
+    add_unary(ops, {.name = "atanh", .doc = "y = artanh x", .ulps = 4, .fn = [](Expr x) { return atanh(x); }, .reference = [](double x) { return std::atanh(x); },
+                    .saves = "x", .dfn = [](Expr x, Expr dy) { return strict_float(dy / (1_r - x) / (1_r + x)); },
+                    .dreference = [](double x, double dy) { return dy / (1 - x) / (1 + x); }, .other_names = {"arctanh"}, .dtypes = {"f32", "f64"}});
     add_unary(ops, {.name = "erf", .doc = "y = 2/sqrt(pi) times the integral of e^(-t^2) from 0 to x", .ulps = 2,
                     .fn = [](Expr x) { return math::erf(x); }, .reference = [](double x) { return std::erf(x); },
                     .saves = "x", .dfn = [](Expr x, Expr dy) { return dy * math::call("exp_minus_square", {x}) * math::number(M_2_SQRTPI); },
@@ -175,7 +188,7 @@ void add_activations(OpTable &ops) {
                     .reference = [](double x) { return x > 0 ? selu_scale * x : selu_scale * selu_alpha * std::expm1(x); },
                     .saves = "x", .dfn = [](Expr x, Expr dy) -> Expr { return select(x > 0_r, math::number(selu_scale) * dy, dy * strict_float(math::number(selu_scale * selu_alpha) * exp(x))); },
                     .dreference = [](double x, double dy) { return x > 0 ? selu_scale * dy : dy * (selu_scale * selu_alpha * std::exp(x)); }, .alias = "SeLU"});
-    add_unary(ops, {.name = "gelu", .doc = "y = x P(N(0,1) < x)", .ulps = 4,
+    add_unary(ops, {.name = "gelu", .doc = "y = x P(N(0,1) < x)", .ulps = 5,
                     .fn = [](Expr x) { return math::gelu(x); }, .reference = [](double x) { return at_limit(x, 0.5 * x * std::erfc(-x * M_SQRT1_2)); },
                     .saves = "x", .dfn = [](Expr x, Expr dy) { return dy * gelu_slope(x); }, .dreference = [](double x, double dy) { return dy * gelu_slope(x); },
                     .dulps = 16, .dmagnitude = [](double x, double dy) { return std::fabs(dy) * gelu_slope(x, true); }, .alias = "GeLUErf"});
@@ -194,7 +207,7 @@ void add_activations(OpTable &ops) {
                     .saves = "x", .dfn = [](Expr x, Expr dy) { return dy * logistic_slope(held(x), held(x), 1_r); },
                     .dreference = [](double x, double dy) { return dy * logistic_slope(held(x), held(x), 1); },
                     .dulps = 16, .dmagnitude = [](double x, double dy) { return std::fabs(dy) * sigmoid(held(x)) * (1 + std::fabs(held(x)) * sigmoid(-held(x))); }, .alias = "SiLU", .other_names = {"swish"}});
-    add_unary(ops, {.name = "mish", .doc = "y = x tanh(log(1 + e^x))", .ulps = 4,
+    add_unary(ops, {.name = "mish", .doc = "y = x tanh(log(1 + e^x))", .ulps = 4.5,
                     .fn = [](Expr x) { return math::mish(x); }, .reference = mish,
                     .saves = "x", .dfn = [](Expr x, Expr dy) { return dy * mish_slope(x); }, .dreference = [](double x, double dy) { return dy * mish_slope(x); },
                     .dulps = 16, .dmagnitude = [](double x, double dy) { return std::fabs(dy) * mish_slope(x, true); }});

@@ -37,6 +37,10 @@ Tensor tanh_dx_in_y(In in, const RegisteredOp &, const Attrs &) { return scaled(
 // sigmoid_dx = dy y (1 - y)
 Tensor sigmoid_dx_in_y(In in, const RegisteredOp &, const Attrs &) { return mul(mul(in[1], in[2]), add(scaled(in[0], -2), Tensor::scalar(1, in[0].dtype()))); }
 
+// Each side's share of the sum e^a + e^b.
+Tensor logaddexp_in_a(In in, const RegisteredOp &, const Attrs &) { return mul(in[2], run1("sigmoid", {run1("sub", {in[0], in[1]})})); }
+Tensor logaddexp_in_b(In in, const RegisteredOp &, const Attrs &) { return mul(in[2], run1("sigmoid", {run1("sub", {in[1], in[0]})})); }
+
 // softmax_dx = y (dy - sum y dy), sums along axis
 Tensor softmax_dx_in_y(In in, const RegisteredOp &op, const Attrs &attrs) {
     const Tensor &y = in[0], &dy = in[1], &g = in[2];
@@ -155,6 +159,9 @@ const ComposedGradient *composed_gradient(const std::string &op, const std::stri
         {"bce_kernel", "target", {"x", "dy"}, bce_in_target},
         {"bce_logits_kernel", "target", {"x", "pos_weight", "dy"}, bce_logits_in_target},
         {"bce_logits_kernel", "pos_weight", {"x", "target", "dy"}, bce_logits_in_pos_weight},
+        {"logaddexp", "a", {"a", "b", "dy"}, logaddexp_in_a},
+        {"logaddexp", "b", {"a", "b", "dy"}, logaddexp_in_b},
+        {"mod", "a", {"dy"}, pass},
         // constant between steps
         {"ceil", "x", {}, none},
         {"floor", "x", {}, none},

@@ -144,6 +144,17 @@ Result bias_add(Tensors in, const Attrs &a) {
     return {run1("add", {x, reshaped(bias, s)})};
 }
 
+Result prelu(Tensors in, const Attrs &) {
+    const Tensor &x = in[0], &weight = in[1];
+    if (weight.rank() != 1) throw ShapeError("prelu", "weight has rank " + std::to_string(weight.rank()) + ", expected 1");
+    const int64_t channels = x.rank() < 2 ? 1 : x.shape()[1], c = weight.shape()[0];
+    if (c != 1 && c != channels)
+        throw ShapeError("prelu", "weight.c is " + std::to_string(c) + ", expected 1 or " + std::to_string(channels) + " from x" + x.shape().text());
+    Shape s{c};
+    for (int d = 2; d < x.rank(); d++) s.push_back(1);
+    return {run1("prelu_kernel", {x, reshaped(weight, s)})};
+}
+
 Result zeros_like(Tensors in, const Attrs &) { return {Tensor::zeros(in[0].shape(), in[0].dtype())}; }
 Result ones_like(Tensors in, const Attrs &) { return {Tensor::ones(in[0].shape(), in[0].dtype())}; }
 
@@ -156,7 +167,7 @@ Composition composition_of(const std::string &op) {
         {"reshape", reshape},   {"transpose", transpose},       {"flatten", flatten},     {"expand_dims", expand_dims},
         {"squeeze", squeeze},   {"broadcast_to", broadcast_to}, {"slice", slice},         {"strided_slice", strided_slice},
         {"bias_add", bias_add}, {"zeros_like", zeros_like},     {"ones_like", ones_like}, {"fill", fill},
-        {"permute", transpose}, {"expand", broadcast_to},
+        {"permute", transpose}, {"expand", broadcast_to},       {"prelu", prelu},
     };
     const auto it = all.find(op);
     if (it != all.end()) return it->second;

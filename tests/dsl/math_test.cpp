@@ -59,7 +59,7 @@ const Unary unary[] = {
     {"erf", 2, [](double x) { return std::erf(x); }},
     {"erfc", 8, [](double x) { return std::erfc(x); }},
     {"sigmoid", 2.5, sigmoid},
-    {"gelu", 4, [](double x) { return at_limit(x, 0.5 * x * std::erfc(-x * M_SQRT1_2)); }},
+    {"gelu", 5, [](double x) { return at_limit(x, 0.5 * x * std::erfc(-x * M_SQRT1_2)); }},
     {"gelu_tanh", 8, [](double x) { return at_limit(x, x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))); }},
     {"fast_gelu", 4, [](double x) { return at_limit(x, x * sigmoid(1.702 * x)); }},
     {"gaussian", 3, [](double x) { return std::exp(x * x * -0.5); }},
@@ -67,7 +67,7 @@ const Unary unary[] = {
     {"softplus", 4, softplus},
     {"logsigmoid", 4, [](double x) { return -softplus(-x); }},
     {"silu", 4, [](double x) { return at_limit(x, x * sigmoid(x)); }},
-    {"mish", 4,
+    {"mish", 4.5,
      [](double x) {
          const double e = std::exp(std::fmin(x, 40.0)), w = e * (e + 2);
          return std::isnan(x) ? x : at_limit(x, x * (w / (w + 2)));

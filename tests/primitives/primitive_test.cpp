@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
+
 #include "primitives/ops.h"
 #include "primitives/tape.h"
 #include "tests/registry/expect_error.h"
@@ -30,6 +33,25 @@ TEST(Promotion, TensorsOfDifferentDtypes) {
     expect(F::add(Tensor::ones({1}, DType::i32), Tensor::full({1}, 0.5, DType::f32)), DType::f32, {1.5});
 }
 
+TEST(Promotion, IsThatOfPyTorch) {
+    std::ifstream golden(std::string(HALYARD_SOURCE_DIR) + "/tests/goldens/promotion.txt");
+    int pairs = 0;
+    for (std::string line; std::getline(golden, line);) {
+        std::istringstream words(line);
+        std::string a, b, pytorch;
+        words >> a >> b >> pytorch;
+        if (a == "#") continue;
+        if (pytorch == "i16") pytorch = "i32";           // which we have not
+        if (a == "bool" && b == "int") pytorch = "i32";  // there i64, for which nobody asked
+        const Tensor x = Tensor::ones({1}, dtype_of(a));
+        const Tensor y = b == "int" ? F::add(x, 2) : b == "float" ? F::add(x, 0.5) : F::add(x, Tensor::ones({1}, dtype_of(b)));
+        if (a == "bool" && b == "bool") pytorch = "i32";  // there true + true is true; ours counts
+        EXPECT_EQ(name_of(y.dtype()), pytorch) << line;
+        pairs++;
+    }
+    EXPECT_EQ(pairs, 99);
+}
+
 TEST(Promotion, NumbersThatDoNotFitAreRefused) {
     expect_error<DTypeError>("[add] number 300 is out of range of u8", [] { F::add(Tensor::ones({1}, DType::u8), 300); });
     expect_error<DTypeError>("[mul] number -129 is out of range of i8", [] { F::mul(Tensor::ones({1}, DType::i8), -129); });
@@ -49,6 +71,77 @@ TEST(Primitive, Errors) {
     expect_error<ShapeError>("[add] takes 2 tensors, got 1", [] { Primitive("add").run_promoted({Argument(1)}); });
     expect_error<ShapeError>("[reshape] takes 1 tensors, got 2", [] { Primitive("reshape").run({Tensor::ones({1}), Tensor::ones({1})}); });
     EXPECT_THROW(Primitive("sofmax"), DispatchError);
+}
+
+// MindSpore's functions and classes, NumPy's and PyTorch's functions.
+TEST(Primitive, IsFoundByEveryNameItHas) {
+    const std::vector<std::pair<std::string, std::string>> names = {{"absolute", "abs"},
+                                                                    {"negative", "neg"},
+                                                                    {"rint", "round"},
+                                                                    {"sgn", "sign"},
+                                                                    {"inv", "reciprocal"},
+                                                                    {"arcsin", "asin"},
+                                                                    {"arccos", "acos"},
+                                                                    {"arctan", "atan"},
+                                                                    {"arctan2", "atan2"},
+                                                                    {"arcsinh", "asinh"},
+                                                                    {"arccosh", "acosh"},
+                                                                    {"arctanh", "atanh"},
+                                                                    {"swish", "silu"},
+                                                                    {"log_sigmoid", "logsigmoid"},
+                                                                    {"hardtanh", "hard_tanh"},
+                                                                    {"hardsigmoid", "hard_sigmoid"},
+                                                                    {"hardswish", "hard_swish"},
+                                                                    {"hardshrink", "hard_shrink"},
+                                                                    {"softshrink", "soft_shrink"},
+                                                                    {"isnan", "is_nan"},
+                                                                    {"isinf", "is_inf"},
+                                                                    {"isfinite", "is_finite"},
+                                                                    {"subtract", "sub"},
+                                                                    {"multiply", "mul"},
+                                                                    {"divide", "div"},
+                                                                    {"true_divide", "div"},
+                                                                    {"floor_divide", "floor_div"},
+                                                                    {"remainder", "floor_mod"},
+                                                                    {"fmod", "mod"},
+                                                                    {"power", "pow"},
+                                                                    {"tensor_pow", "pow"},
+                                                                    {"eq", "equal"},
+                                                                    {"ne", "not_equal"},
+                                                                    {"lt", "less"},
+                                                                    {"le", "less_equal"},
+                                                                    {"gt", "greater"},
+                                                                    {"ge", "greater_equal"},
+                                                                    {"bitwise_left_shift", "left_shift"},
+                                                                    {"bitwise_right_shift", "right_shift"},
+                                                                    {"bitwise_invert", "bitwise_not"},
+                                                                    {"where", "select"},
+                                                                    {"clip", "clip_by_value"},
+                                                                    {"clamp", "clip_by_value"},
+                                                                    {"clone", "copy"},
+                                                                    {"ReLU", "relu"},
+                                                                    {"GeLU", "gelu_tanh"},
+                                                                    {"PReLU", "prelu"},
+                                                                    {"HSigmoid", "hard_sigmoid"},
+                                                                    {"Softmax", "softmax"},
+                                                                    {"MatMul", "matmul"}};
+    for (auto &[name, op] : names) EXPECT_EQ(find_op(name.c_str()).record.name, op) << name;
+    const Tensor x = Tensor::full({1}, -2, DType::f32);
+    expect(F::where(F::lt(x, 0), F::absolute(x), x), DType::f32, {2});
+    expect(F::clamp(F::remainder(x, 5), 0, 2), DType::f32, {2});
+    expect(F::fmod(x, 5), DType::f32, {-2});
+}
+
+TEST(Primitive, PReluHasAWeightPerChannel) {
+    const Tensor x = Tensor::full({2, 3, 2}, -1, DType::f32), weight = Tensor::empty({3});
+    for (int c = 0; c < 3; c++) weight.set({c}, c + 1);
+    Tape tape;
+    tape.watch(weight);
+    const Tensor y = F::prelu(x, weight);
+    expect(y, DType::f32, {-1, -1, -2, -2, -3, -3, -1, -1, -2, -2, -3, -3});
+    expect(tape.gradient(y, {weight})[0], DType::f32, {-4, -4, -4});
+    expect_error<ShapeError>("[prelu] weight.c is 2, expected 1 or 3 from x[2,3,2]", [&] { F::prelu(x, Tensor::ones({2})); });
+    expect_error<ShapeError>("[prelu] weight has rank 0, expected 1", [&] { F::prelu(x, Tensor::scalar(1, DType::f32)); });
 }
 
 TEST(Primitive, OneObjectServesManyCalls) {
