@@ -68,10 +68,10 @@ class Framework:
             return lambda: function(x[0], a["axis"])
         if op in ROWS_DX:
             return lambda: ROWS_DX[op](x[1], x[0], a["axis"], x[0].dtype)
-        if op.startswith("reduce_") or op.startswith("arg"):
-            return self.reduction(task, x)
         if op in ("sort", "argsort", "top_k", "median", "cumsum", "cumprod", "cummax", "cummin"):
             return self.ordered(task, x[0])
+        if op.startswith("reduce_") or op.startswith("arg"):
+            return self.reduction(task, x)
         if op == "matmul":
             left = x[0].transpose(-1, -2) if a["transpose_a"] else x[0]
             right = x[1].transpose(-1, -2) if a["transpose_b"] else x[1]
