@@ -132,6 +132,61 @@ Results instance_norm(const Node &n) {
     return {scaled(standardised(n[0], axes, n.real("epsilon", 1e-5)), per_channel(n[1], n[0].rank()), per_channel(n[2], n[0].rank()))};
 }
 
+Ints axes_from(const Node &n, int64_t axis) {  // and all after it
+    Ints axes;
+    for (int64_t d = axis < 0 ? axis + n[0].rank() : axis; d < n[0].rank(); d++) axes.push_back(d);
+    return axes;
+}
+
+Results layer_norm(const Node &n) {
+    const Ints axes = axes_from(n, n.integer("axis", -1));
+    const double eps = n.real("epsilon", 1e-5);
+    const Tensor &x = n[0], y = call1("mul", {standardised(x, axes, eps), n[1]});
+    const Tensor variance = call1("var", {x}, {{"axis", axes}, {"keep_dims", 1}});
+    return {n.has(2) ? call1("add", {y, n[2]}) : y, call1("reduce_mean", {x}, {{"axis", axes}, {"keep_dims", 1}}),
+            call1("rsqrt", {call1("add", {variance, number(eps, x)})})};
+}
+
+Results rms_norm(const Node &n) {
+    const Tensor &x = n[0], squares = call1("reduce_mean", {call1("square", {x})}, {{"axis", axes_from(n, n.integer("axis", -1))}, {"keep_dims", 1}});
+    return call("mul", {call1("mul", {x, call1("rsqrt", {call1("add", {squares, number(n.real("epsilon", 1e-5), x)})})}), n[1]});
+}
+
+Results group_norm(const Node &n) {
+    const Tensor &x = n[0];
+    const int64_t groups = n.integer("num_groups", 1);
+    const Tensor grouped = call1("reshape", {x}, {{"shape", Ints{x.shape()[0], groups, -1}}});
+    const Tensor y = call1("reshape", {standardised(grouped, {2}, n.real("epsilon", 1e-5))}, {{"shape", Ints(x.shape().begin(), x.shape().end())}});
+    return {scaled(y, per_channel(n[1], x.rank()), per_channel(n[2], x.rank()))};
+}
+
+// The loss of each element, and what `reduction` makes of them. Weights are by class; ignored elements have none.
+Results nll_loss(const Node &n) {
+    const Tensor &x = n[0], labels = cast(n[1], DType::i64);
+    const int64_t classes = x.shape()[1], ignored = n.integer("ignore_index", classes);
+    const Tensor counts = call1("not_equal", {labels, number((double)ignored, labels)});
+    const Tensor places = cast(call1("select", {counts, labels, number(0, labels)}), DType::i32);
+    const Tensor weight = n.has(2) ? n[2] : Tensor::ones({classes}, x.dtype());
+    const Tensor weights = call1("mul", {call1("gather", {weight, places}, {{"axis", 0}}), cast(counts, x.dtype())});
+    Ints order = {0};  // classes last
+    for (int d = 2; d < x.rank(); d++) order.push_back(d);
+    order.push_back(1);
+    const Tensor hot = call1("one_hot", {places, number(1, x), number(0, x)}, {{"depth", classes}});
+    const Tensor picked = call1("reduce_sum", {call1("mul", {call1("transpose", {x}, {{"perm", order}}), hot})}, {{"axis", Ints{-1}}});
+    const Tensor loss = call1("mul", {call1("neg", {picked}), weights});
+    const std::string reduction = n.text("reduction", "mean");
+    if (reduction == "none") return {loss};
+    const Tensor sum = call1("reduce_sum", {loss});
+    return {reduction == "sum" ? sum : call1("div", {sum, call1("reduce_sum", {weights})})};
+}
+
+Results softmax_cross_entropy(const Node &n) {
+    Node logs = n;
+    const Tensor y = call1("log_softmax", {n[0]}, {{"axis", 1}});
+    logs.in[0] = y;
+    return {nll_loss(logs)[0], y};
+}
+
 Results mean_variance(const Node &n) {
     const Ints axes = n.ints("axes", {0, 2, 3});
     return {standardised(n[0], axes, 1e-9)};
@@ -153,6 +208,8 @@ void add_networks(Operators &all) {
     all["GlobalAveragePool"] = global_pool("reduce_mean"), all["GlobalMaxPool"] = global_pool("reduce_max");
     all["Softmax"] = along_axis("softmax"), all["LogSoftmax"] = along_axis("log_softmax");
     all["BatchNormalization"] = batch_norm, all["InstanceNormalization"] = instance_norm, all["MeanVarianceNormalization"] = mean_variance;
+    all["LayerNormalization"] = layer_norm, all["RMSNormalization"] = rms_norm, all["GroupNormalization"] = group_norm;
+    all["NegativeLogLikelihoodLoss"] = nll_loss, all["SoftmaxCrossEntropyLoss"] = softmax_cross_entropy;
     all["Dropout"] = dropout;
 }
 
