@@ -24,7 +24,8 @@ bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)
 std::vector<bool> must_stay(const std::vector<bool> &depends, const Shape &shape, const std::vector<bool> &shared, bool is_product) {
     std::vector<bool> stay(depends.size());
     for (size_t i = 0; i < depends.size(); i++) stay[i] = !depends[i];
-    if (!is_product || std::count(depends.begin(), depends.end(), true) == 0) return stay;
+    if (!is_product) return stay;
+    if (std::count(depends.begin(), depends.end(), true) == 0) return std::vector<bool>(depends.size());  // it meets nothing but padding
     const auto place = [&](size_t i, int d) {
         for (int inner = shape.rank() - 1; inner > d; inner--) i /= (size_t)shape[inner];
         return i % (size_t)shape[d];
