@@ -120,10 +120,41 @@ Results one_hot(const Node &n) {
 }
 
 // ONNX's indices are i32 or i64, ours i32.
-Operator indexed(const std::string &primitive, const char *axis = nullptr) {
-    return [=](const Node &n) -> Results {
-        return axis ? call(primitive, {n[0], cast(n[1], DType::i32)}, {{axis, n.integer("axis", 0)}}) : call(primitive, {n[0], cast(n[1], DType::i32)});
-    };
+Operator indexed(const std::string &primitive, const char *theirs, const char *ours) {
+    return [=](const Node &n) -> Results { return call(primitive, {n[0], cast(n[1], DType::i32)}, {{ours, n.integer(theirs, 0)}}); };
+}
+
+Results trilu(const Node &n) {
+    const int64_t diagonal = n.has(1) ? n.ints_of(1).at(0) : 0;
+    return call(n.integer("upper", 1) ? "triu" : "tril", {n[0]}, {{"diagonal", diagonal}});
+}
+
+Results scatter_elements(const Node &n) {
+    return call("tensor_scatter_elements", {n[0], cast(n[1], DType::i32), n[2]}, {{"axis", n.integer("axis", 0)}, {"reduction", n.text("reduction", "none")}});
+}
+
+Results scatter_nd(const Node &n) {
+    static const std::map<std::string, const char *> ours = {{"none", "update"}, {"add", "add"}, {"mul", "mul"}, {"max", "max"}, {"min", "min"}};
+    return call(std::string("tensor_scatter_") + ours.at(n.text("reduction", "none")), {n[0], cast(n[1], DType::i32), n[2]});
+}
+
+Results gather_nd(const Node &n) {
+    const int64_t batch_dims = n.integer("batch_dims", 0);
+    if (batch_dims == 0) return call("gather_nd", {n[0], cast(n[1], DType::i32)});
+    std::vector<Tensor> all;
+    for (int64_t i = 0; i < n[0].shape()[0]; i++) {
+        Node one = n;
+        for (Tensor &t : one.in) t = t.slice(0, i, i + 1).squeeze(0);
+        one.attributes["batch_dims"] = batch_dims - 1;
+        all.push_back(gather_nd(one)[0]);
+    }
+    return {F::stack(all)};
+}
+
+Results top_k(const Node &n) {
+    Results all = call("top_k", {n[0]}, {{"k", n.ints_of(1).at(0)}, {"dim", n.integer("axis", -1)}, {"largest", n.integer("largest", 1)}});
+    all[1] = cast(all[1], DType::i64);
+    return all;
 }
 
 Results space_to_depth(const Node &n) {
@@ -181,7 +212,9 @@ void add_movement(Operators &all) {
     all["Concat"] = [](const Node &n) -> Results { return {F::concat(n.in, (int)n.integer("axis", 0))}; };
     all["Constant"] = constant, all["ConstantOfShape"] = constant_of_shape, all["Range"] = range;
     all["DepthToSpace"] = depth_to_space, all["SpaceToDepth"] = space_to_depth;
-    all["Expand"] = expand, all["Flatten"] = flatten, all["Gather"] = indexed("gather", "axis"), all["OneHot"] = one_hot, all["Pad"] = pad;
+    all["GatherElements"] = indexed("gather_elements", "axis", "dim"), all["GatherND"] = gather_nd, all["Trilu"] = trilu, all["TopK"] = top_k;
+    all["Scatter"] = all["ScatterElements"] = scatter_elements, all["ScatterND"] = scatter_nd;
+    all["Expand"] = expand, all["Flatten"] = flatten, all["Gather"] = indexed("gather", "axis", "axis"), all["OneHot"] = one_hot, all["Pad"] = pad;
     all["Reshape"] = reshape, all["Shape"] = shape, all["Slice"] = slice, all["Split"] = split, all["Squeeze"] = squeeze;
     all["Size"] = [](const Node &n) -> Results { return {Tensor::scalar((double)n[0].elements(), DType::i64)}; };
     all["Tile"] = [](const Node &n) -> Results { return call("tile", {n[0]}, {{"multiples", n.ints_of(1)}}); };

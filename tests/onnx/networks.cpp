@@ -25,6 +25,12 @@ Results gemm(const Node &n) {
     return call("add", {y, c});
 }
 
+Tensor per_channel(const Tensor &v, int rank) {  // [c] -> [c,1,1]
+    Shape s(std::vector<int64_t>((size_t)rank - 1, 1));
+    s[0] = v.elements();
+    return v.reshape(s);
+}
+
 // Strides, dilations and padding of a window over `spatial` dimensions.
 struct Window {
     Ints kernel, stride, dilation, pads;  // pads: all before, then all after
@@ -43,41 +49,56 @@ struct Window {
     bool dilated() const {
         return std::any_of(dilation.begin(), dilation.end(), [](int64_t d) { return d != 1; });
     }
-    // Of two dimensions, in the primitives' order: top, bottom, left, right.
-    Ints padding() const { return {pads[0], pads[2], pads[1], pads[3]}; }
+    Ints padding() const {  // in the primitives' order: before and after, dimension by dimension
+        Ints all;
+        for (size_t d = 0; d < kernel.size(); d++) all.push_back(pads[d]), all.push_back(pads[d + kernel.size()]);
+        return all;
+    }
 };
 
 Ints spatial_extents(const Tensor &x) { return {x.shape().begin() + 2, x.shape().end()}; }
 
+std::string of_rank(const char *before, const Tensor &x, const char *after) { return before + std::to_string(x.rank() - 2) + after; }
+
+Tensor with_bias(const Node &n, const Tensor &y) { return n.has(2) ? call1("add", {y, per_channel(n[2], y.rank())}) : y; }
+
 Results conv(const Node &n) {
-    Tensor x = n[0], weight = n[1];
-    const int spatial = x.rank() - 2;
-    n.refuse_unless(spatial == 1 || spatial == 2, std::to_string(spatial) + " spatial dimensions");
-    Window w(n, spatial_extents(x), n.ints("kernel_shape", spatial_extents(weight)));
-    if (spatial == 1) {  // one row
-        x = x.unsqueeze(2), weight = weight.unsqueeze(2);
-        w.stride.insert(w.stride.begin(), 1), w.dilation.insert(w.dilation.begin(), 1), w.pads = {0, w.pads[0], 0, w.pads[1]};
-    }
-    Tensor y = call1("conv2d", {x, weight},
-                     {{"stride", w.stride}, {"pad_mode", "pad"}, {"padding", w.padding()}, {"dilation", w.dilation}, {"group", n.integer("group", 1)}});
-    if (n.has(2)) y = call1("bias_add", {y, n[2]});
-    return {spatial == 1 ? y.squeeze(2) : y};
+    const Window w(n, spatial_extents(n[0]), n.ints("kernel_shape", spatial_extents(n[1])));
+    const Given given = {{"stride", w.stride}, {"pad_mode", "pad"}, {"padding", w.padding()}, {"dilation", w.dilation}, {"group", n.integer("group", 1)}};
+    return {with_bias(n, call1(of_rank("conv", n[0], "d"), {n[0], n[1]}, given))};
 }
 
-Operator pool(const std::string &primitive) {
+Results conv_transpose(const Node &n) {
+    const std::string primitive = of_rank("conv", n[0], "d_transpose");
+    if (!has_primitive(primitive)) throw NotCovered("no primitive " + primitive);
+    Window w(n, spatial_extents(n[0]), n.ints("kernel_shape", spatial_extents(n[1])));
+    const Ints more = n.ints("output_padding", Ints(w.kernel.size(), 0));
+    const std::string automatic = n.text("auto_pad", "NOTSET");
+    Ints out = n.ints("output_shape");
+    for (size_t d = 0; d < w.kernel.size(); d++) {  // padding that gives this shape
+        const int64_t in = n[0].shape()[(int)d + 2];
+        if (automatic.starts_with("SAME")) out.push_back(in * w.stride[d]);
+        if (out.empty()) continue;
+        const int64_t total = w.stride[d] * (in - 1) + more[d] + w.reach(d) - out[d], less = total / 2;
+        w.pads[d] = automatic == "SAME_UPPER" ? less : total - less, w.pads[d + w.kernel.size()] = total - w.pads[d];
+    }
+    const Given given = {{"stride", w.stride},    {"pad_mode", "pad"}, {"padding", w.padding()}, {"dilation", w.dilation}, {"group", n.integer("group", 1)},
+                         {"output_padding", more}};
+    return {with_bias(n, call1(primitive, {n[0], n[1]}, given))};
+}
+
+Operator pool(const char *name) {
     return [=](const Node &n) -> Results {
-        Tensor x = n[0];
-        const int spatial = x.rank() - 2;
-        n.refuse_unless(spatial == 1 || spatial == 2, std::to_string(spatial) + " spatial dimensions");
+        const std::string primitive = of_rank(name, n[0], "d");
+        if (!has_primitive(primitive)) throw NotCovered("no primitive " + primitive);
+        const Window w(n, spatial_extents(n[0]), n.ints("kernel_shape"));
         n.refuse_unless(n.results == 1, "indices");
-        n.refuse_unless(!n.integer("ceil_mode", 0), "ceil_mode");
-        Window w(n, spatial_extents(x), n.ints("kernel_shape"));
         n.refuse_unless(!w.dilated(), "dilations");
-        if (spatial == 1) x = x.unsqueeze(2), w.kernel.insert(w.kernel.begin(), 1), w.stride.insert(w.stride.begin(), 1), w.pads = {0, w.pads[0], 0, w.pads[1]};
         Given given = {{"kernel_size", w.kernel}, {"stride", w.stride}, {"pad_mode", "pad"}, {"padding", w.padding()}};
-        if (primitive == "avg_pool2d") given.emplace_back("count_include_pad", n.integer("count_include_pad", 0));
-        const Tensor y = call1(primitive, {x}, given);
-        return {spatial == 1 ? y.squeeze(2) : y};
+        if (n.integer("ceil_mode", 0)) given.emplace_back("ceil_mode", true);
+        if (n.op == "AveragePool") given.emplace_back("count_include_pad", n.integer("count_include_pad", 0));
+        if (n.op == "LpPool") given.emplace_back("norm_type", (double)n.integer("p", 2));
+        return call(primitive, {n.op == "LpPool" ? call1("abs", {n[0]}) : n[0]}, given);  // ours leaves the sign to an odd power
     };
 }
 
@@ -98,12 +119,6 @@ Tensor standardised(const Tensor &x, const Ints &axes, double eps) {
     const Tensor centred = call1("sub", {x, call1("reduce_mean", {x}, {{"axis", axes}, {"keep_dims", 1}})});
     const Tensor variance = call1("var", {x}, {{"axis", axes}, {"keep_dims", 1}});
     return call1("mul", {centred, call1("rsqrt", {call1("add", {variance, number(eps, x)})})});
-}
-
-Tensor per_channel(const Tensor &v, int rank) {  // [c] -> [c,1,1]
-    Shape s(std::vector<int64_t>((size_t)rank - 1, 1));
-    s[0] = v.elements();
-    return v.reshape(s);
 }
 
 Tensor scaled(const Tensor &x, const Tensor &scale, const Tensor &bias) { return call1("add", {call1("mul", {x, scale}), bias}); }
@@ -203,8 +218,8 @@ Results dropout(const Node &n) {  // in inference; the mask of training is anoth
 }  // namespace
 
 void add_networks(Operators &all) {
-    all["MatMul"] = matmul, all["Gemm"] = gemm, all["Conv"] = conv;
-    all["MaxPool"] = pool("max_pool2d"), all["AveragePool"] = pool("avg_pool2d");
+    all["MatMul"] = matmul, all["Gemm"] = gemm, all["Conv"] = conv, all["ConvTranspose"] = conv_transpose;
+    all["MaxPool"] = pool("max_pool"), all["AveragePool"] = pool("avg_pool"), all["LpPool"] = pool("lp_pool");
     all["GlobalAveragePool"] = global_pool("reduce_mean"), all["GlobalMaxPool"] = global_pool("reduce_max");
     all["Softmax"] = along_axis("softmax"), all["LogSoftmax"] = along_axis("log_softmax");
     all["BatchNormalization"] = batch_norm, all["InstanceNormalization"] = instance_norm, all["MeanVarianceNormalization"] = mean_variance;
