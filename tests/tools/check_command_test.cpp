@@ -29,10 +29,11 @@ TEST_F(Command, ChecksSeveralOpsAndWritesWhatItFound) {
     std::vector<std::string> checks;
     for (auto &part : relu["checks"]) passed += part["passed"].get<int>(), checks.push_back(part["check"]);
     EXPECT_EQ(passed, relu["passed"]);
-    EXPECT_EQ(checks, (std::vector<std::string>{"legality", "reference", "views", "zero sizes", "refusals", "specials", "threads", "sandbox", "exact",
-                                                "gradients", "adjoints", "device", "fuzz"}));
-    ASSERT_EQ(bias_add["checks"].size(), 1u);  // it has no kernel of its own
+    EXPECT_EQ(checks, (std::vector<std::string>{"legality", "reference", "views", "zero sizes", "refusals", "specials", "isolation", "threads", "sandbox",
+                                                "exact", "gradients", "adjoints", "device", "fuzz"}));
+    ASSERT_EQ(bias_add["checks"].size(), 2u);  // it has no kernel of its own
     EXPECT_EQ(bias_add["checks"][0]["check"], "composite");
+    EXPECT_EQ(bias_add["checks"][1]["check"], "threads");
     EXPECT_GT(bias_add["passed"], 0);
 }
 
