@@ -6,23 +6,9 @@ namespace halyard {
 using namespace Halide;
 namespace {
 
-constexpr TailStrategy guard = TailStrategy::GuardWithIf, up = TailStrategy::RoundUp;
+constexpr TailStrategy guard = TailStrategy::GuardWithIf;
 
 }  // namespace
-
-PaddedMap::PaddedMap(const std::string &name, const Func &map, const Margin &across, const Margin &down) : f(name), pixel(0, across.extent, 0, down.extent) {
-    Var x("x"), y("y"), k("k"), n("n");
-    f(x, y, k, n) = 0_r;
-    f(pixel.x * across.step + across.before, pixel.y * down.step + down.before, k, n) = map(pixel.x, pixel.y, k, n);
-}
-
-void PaddedMap::compute_at(const Func &at, const VarOrRVar &v, int lanes) const {
-    Func padded = f;
-    if (v.is_rvar) padded.compute_at(at, v.rvar);
-    else padded.compute_at(at, v.var);
-    padded.vectorize(padded.args()[0], lanes, up);
-    padded.update().vectorize(RVar(pixel.x), lanes, guard);
-}
 
 void Depthwise::define(const PaddedMap &map, const Func &filter, int stride, int side, const Taps &across, const Taps &down) {
     side_ = side, map_ = map;

@@ -1,23 +1,8 @@
 // Depthwise convolution, a filter per channel: a map lies in L1 with zeros around it while its result is made, some rows at a time.
 #pragma once
-#include "dsl/backend.h"
+#include "kernels/padded_map.h"
 
 namespace halyard {
-
-// A map with zeros around it: one spatial dimension.
-struct Margin {
-    Halide::Expr extent, before;  // of the map; zeros in front of it
-    int step = 1;                 // between its elements, with zeros between
-};
-struct PaddedMap {
-    // map(x, y, k, n) is asked for inside of the map alone.
-    PaddedMap(const std::string &name, const Halide::Func &map, const Margin &across, const Margin &down);
-    void compute_at(const Halide::Func &f, const Halide::VarOrRVar &v, int lanes) const;
-    Halide::Expr operator()(const Halide::Expr &x, const Halide::Expr &y, const Halide::Expr &k, const Halide::Expr &n) const { return f(x, y, k, n); }
-    PaddedMap() = default;
-    Halide::Func f;
-    Halide::RDom pixel;
-};
 
 // sum over taps of filter(v, u, k) * map(x * stride + v * dilation, ..); also the gradient in the map, of dy and the filters turned.
 class Depthwise {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "dsl/op.h"
+#include "kernels/padded_map.h"
 
 namespace halyard {
 namespace {
@@ -62,9 +63,35 @@ struct Pool : Op {
     Expr pt = derived("pad_top", "pad_mode==pad?top:pads_h/2"), pl = derived("pad_left", "pad_mode==pad?left:pads_w/2");
 
     bool halves() const { return variant == "halves"; }
+    bool thirds() const { return variant == "thirds"; }
+
+    // 3 x 3 with stride 2: a plane is padded in L1, its columns are reduced to one row, and that to every other element.
+    Func down{"down"};
+    PaddedMap map;
+    Variant thirds_of(const std::string &out) const { return {"thirds", "kernel_h==3 kernel_w==3 stride_h==2 stride_w==2 x_s0==1 " + out + "_s0==1"}; }
+    template<class Combine> Expr by_thirds(const Func &x, const Expr &around, const Combine &combine) {
+        map = PaddedMap("map", x, {size("w"), pl}, {size("h"), pt}, around);
+        const auto line = [&](int j) { return map(vx, vy * 2 + j, vc, vn); };
+        down(vx, vy, vc, vn) = combine(combine(line(0), line(1)), line(2));
+        const auto at = [&](int i) { return down(vx * 2 + i, vy, vc, vn); };
+        return combine(combine(at(0), at(1)), at(2));
+    }
+    void third_tiles(const Cpu &cpu) {
+        Func last = store();
+        const int v = std::max(4, cpu.lanes);  // not 2, as below
+        Var plane("plane"), task("task"), vec("vec"), lane("lane");
+        const auto image = last.output_buffer();
+        last.fuse(var(2), var(3), plane)
+            .split(plane, task, plane, max(1, task_elements / max(1, image.dim(0).extent() * image.dim(1).extent())), Tail::GuardWithIf);
+        last.parallel(task).split(var(0), vec, lane, v, Tail::GuardWithIf).vectorize(lane);
+        map.compute_at(last, plane, v);
+        down.compute_at(last, var(1)).vectorize(vx, v, Tail::RoundUp);
+        last.specialize(image.dim(0).stride() == 1 && memory[0].dim(0).stride() == 1);
+    }
 
     // A task is some planes of one channel each; vectors go along w, which channels-last tensors step through with a stride.
     void schedule(const Cpu &cpu) override {
+        if (thirds()) return third_tiles(cpu);
         Func last = store();
         const int v = std::max(4, cpu.lanes);  // of two lanes [a, b] Halide 21 makes the ramp a + (b - a) * i: of NaN and b it makes two NaN
         Var plane("plane"), task("task"), vec("vec"), lane("lane");
@@ -137,11 +164,16 @@ struct MaxPool2d : MaxBase {
     MaxPool2d() : MaxBase("max_pool2d", "x[n,c,h,w] -> y[n,c,oh,ow]", "MaxPool2d") {
         doc = "y = largest x of each window; NaN if there is one; padding never wins";
         contract = {Contract::elementwise, 0};
+        variants.insert(variants.begin(), thirds_of("y"));
     }
     Func x = input("x"), y = output("y"), best{"best"};
     RDom k;
 
     void algorithm() override {
+        if (thirds()) {
+            y(vx, vy, vc, vn) = by_thirds(x, math::lowest(), larger);
+            return;
+        }
         if (halves()) {
             auto at = [&](int b, int a) { return x(vx * 2 + b, vy * 2 + a, vc, vn); };
             y(vx, vy, vc, vn) = larger(larger(at(0, 0), at(1, 0)), larger(at(0, 1), at(1, 1)));

@@ -1,0 +1,24 @@
+// A map with padding around it, as a stage of its own: the map is copied as it lies, so that what reads it needs no test.
+#pragma once
+#include <string>
+
+#include "dsl/backend.h"
+
+namespace halyard {
+
+// One spatial dimension of a padded map.
+struct Margin {
+    Halide::Expr extent, before;  // of the map; padding in front of it
+    int step = 1;                 // between its elements, with padding between
+};
+struct PaddedMap {
+    // map(x, y, k, n) is asked for inside of the map alone; `around`: the padding, 0 where not given.
+    PaddedMap(const std::string &name, const Halide::Func &map, const Margin &across, const Margin &down, const Halide::Expr &around = {});
+    void compute_at(const Halide::Func &f, const Halide::VarOrRVar &v, int lanes) const;
+    Halide::Expr operator()(const Halide::Expr &x, const Halide::Expr &y, const Halide::Expr &k, const Halide::Expr &n) const { return f(x, y, k, n); }
+    PaddedMap() = default;
+    Halide::Func f;
+    Halide::RDom pixel;
+};
+
+}  // namespace halyard
