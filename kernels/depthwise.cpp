@@ -17,6 +17,9 @@ void Depthwise::define(const PaddedMap &map, const Func &filter, int stride, int
     sum_(x, y, k, n) += filter(r_.x, r_.y, k) * map(x * stride + right, y * stride + below, k, n);
 }
 
+// oneDNN's time over ours, one thread, AVX-512 on an AMD EPYC Zen 5, its own layouts (row-major ones), 3 x 3: 32 channels at 112 x 112
+// 0.62 (1.46), 144 at 56 x 56 0.49 (1.15), 384 at 14 x 14 0.27 (0.77); 96 at 112 x 112 with stride 2 0.34 (0.94). Small maps wait
+// for rows that were just stored. With taps in a loop 32 at 112 x 112 takes 118 us instead of 74.
 void Depthwise::schedule(const Cpu &cpu, Func o) const {
     const int v = cpu.lanes, rows = cpu.pick("rows", {4}), task_elements = 16384;
     Func sum = sum_;

@@ -5,7 +5,8 @@
 namespace halyard {
 using namespace Halide;
 
-PaddedMap::PaddedMap(const std::string &name, const Func &map, const Margin &across, const Margin &down, const Expr &around) : f(name), pixel(0, across.extent, 0, down.extent) {
+PaddedMap::PaddedMap(const std::string &name, const Func &map, const Margin &across, const Margin &down, const Expr &around)
+    : f(name), pixel(0, across.extent, 0, down.extent) {
     Var x("x"), y("y"), k("k"), n("n");
     f(x, y, k, n) = around.defined() ? around : 0_r;
     f(pixel.x * across.step + across.before, pixel.y * down.step + down.before, k, n) = map(pixel.x, pixel.y, k, n);
