@@ -38,7 +38,7 @@ struct Adaptive : Op {
                     for (int64_t b = 0; b < ow; b++) value(n, c, a, b, a * h / oh, ((a + 1) * h + oh - 1) / oh, b * w / ow, ((b + 1) * w + ow - 1) / ow);
     }
     void schedule(const Cpu &cpu) override {
-        const int v = std::max(4, cpu.lanes);  // not 2: kernels/pool.cpp
+        const int v = std::max(4, cpu.lanes);  // not 2: kernels/pool.h
         Func last = store();
         Var plane("plane"), vec("vec"), lane("lane");
         last.fuse(var(2), var(3), plane).parallel(plane).split(var(0), vec, lane, v, Tail::GuardWithIf).vectorize(lane);
