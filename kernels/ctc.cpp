@@ -12,6 +12,7 @@ namespace {
 
 using Halide::clamp;
 using Halide::Expr;
+using Halide::strict_float;
 
 double log_sum(double a, double b, double c) {
     const double m = std::isnan(a) || std::isnan(b) || std::isnan(c) ? NAN : std::fmax(a, std::fmax(b, c)), from = std::isinf(m) && m < 0 ? 0 : m;
@@ -43,9 +44,12 @@ struct Ctc : Op {
     }
     // May a path go from place - 2 to place? Not over a label, and not from one to its like.
     Expr skips(const Expr &place) const { return place % 2 == 1 && label(place) != label(place - 2); }
+    // Strict wherever -infinity may be an operand: otherwise Halide lets LLVM assume that there is none.
     static Expr log_sum_of(const Expr &a, const Expr &b, const Expr &c) {
-        const Expr m = max(a, max(b, c)), from = select(m == math::lowest(), 0_r, m);
-        return from + log(exp(a - from) + exp(b - from) + exp(c - from));
+        auto larger = [](const Expr &x, const Expr &y) { return select(y > x || math::is_nan(y), y, x); };  // NaN wins
+        const Expr m = larger(larger(a, b), c), from = select(m == math::lowest(), 0_r, m);
+        auto part = [&](const Expr &e) { return exp(strict_float(e - from)); };
+        return strict_float(from + log(part(a) + part(b) + part(c)));
     }
     void forward() {
         first = RDom(0, 2);
@@ -53,7 +57,8 @@ struct Ctc : Op {
         alpha(n, l, t) = math::lowest();
         alpha(n, first, 0) = log_probs(label(first), n, 0);
         const Expr skipped = select(skips(k.x), alpha(n, k.x - 2, k.y - 1), math::lowest());
-        alpha(n, k.x, k.y) = log_sum_of(alpha(n, k.x, k.y - 1), alpha(n, k.x - 1, k.y - 1), skipped) + log_probs(label(k.x), n, k.y);
+        const Expr reached = log_sum_of(alpha(n, k.x, k.y - 1), alpha(n, k.x - 1, k.y - 1), skipped);
+        alpha(n, k.x, k.y) = strict_float(reached + log_probs(label(k.x), n, k.y));
         const Expr last = max(steps() - 1, 0), at_blank = alpha(n, clamp(end(), 0, 2 * size("s")), last);
         const Expr at_label = select(end() > 0, alpha(n, clamp(end() - 1, 0, 2 * size("s")), last), math::lowest());
         total(n) = select(steps() > 0, log_sum_of(at_blank, at_label, math::lowest()), end() == 0, 0_r, math::lowest());
@@ -136,13 +141,13 @@ struct CtcLossDx : Ctc {
         back = RDom(0, 2 * size("s") + 1, 0, size("t"));
         const Expr time = size("t") - 1 - back.y, at = 2 * size("s") - back.x, later = min(time + 1, size("t") - 1);
         beta(n, l, t) = math::lowest();
-        auto ahead = [&](const Expr &to) { return beta(n, to, time + 1) + log_probs(label(to), n, later); };
+        auto ahead = [&](const Expr &to) { return strict_float(beta(n, to, time + 1) + log_probs(label(to), n, later)); };
         const Expr goes_on = log_sum_of(ahead(at), ahead(at + 1), select(skips(at + 2), ahead(at + 2), math::lowest()));
         beta(n, at, time) = select(time == steps() - 1, select(at == end() || at == end() - 1, 0_r, math::lowest()), time >= steps(), math::lowest(), goes_on);
-        const Expr posterior = exp(alpha(n, places, t) + beta(n, places, t) - total(n));
+        const Expr posterior = exp(strict_float(alpha(n, places, t) + beta(n, places, t) - total(n)));
         sum(c, n, t) = 0_r;
-        sum(label(places), n, t) += select(t < steps() && total(n) != math::lowest(), posterior, 0_r);
-        dlog_probs(c, n, t) = select(sum(c, n, t) == 0_r, 0_r, math::negative(sum(c, n, t) * dloss(n)));
+        sum(label(places), n, t) += select(t < steps() && places <= end() && total(n) != math::lowest(), posterior, 0_r);
+        dlog_probs(c, n, t) = math::negative(sum(c, n, t) * dloss(n));
     }
     void schedule(const Cpu &cpu) override {
         schedule_scan(alpha, k, cpu.lanes);
@@ -159,16 +164,16 @@ struct CtcLossDx : Ctc {
             const double all = total_of(a), steps = size_of(p, i);
             for (int64_t step = 0; step < p["t"]; step++)
                 for (int64_t j = 0; j < p["c"]; j++) size(step, i, j) = std::fabs(p("dloss")(i)) * steps;
-            if (std::isinf(all) && all < 0) continue;
             Places b = empty(p, i);
-            for (int64_t step = a.steps; step-- > 0;)
+            for (int64_t step = std::isinf(all) && all < 0 ? 0 : a.steps; step-- > 0;)
                 for (int64_t place = a.places; place-- > 0;) {
                     auto ahead = [&](int64_t to) { return to < a.places ? b.at(to, step + 1) + p("log_probs")(step + 1, i, label_of(p, i, to)) : -INFINITY; };
                     const bool skip = place % 2 == 1 && place + 2 < a.places && label_of(p, i, place) != label_of(p, i, place + 2);
-                    b(place, step) = step == a.steps - 1 ? (place >= a.places - 2 ? 0 : -INFINITY)
-                                                         : log_sum(ahead(place), ahead(place + 1), skip ? ahead(place + 2) : -INFINITY);
-                    p("dlog_probs")(step, i, label_of(p, i, place)) -= p("dloss")(i) * std::exp(a.at(place, step) + b.at(place, step) - all);
+                    b(place, step) = step == a.steps - 1 ? (place >= a.places - 2 ? 0 : -INFINITY) : log_sum(ahead(place), ahead(place + 1), skip ? ahead(place + 2) : -INFINITY);
+                    p("dlog_probs")(step, i, label_of(p, i, place)) -= std::exp(a.at(place, step) + b.at(place, step) - all);
                 }
+            for (int64_t step = 0; step < p["t"]; step++)
+                for (int64_t j = 0; j < p["c"]; j++) p("dlog_probs")(step, i, j) *= p("dloss")(i);
         }
     }
 };

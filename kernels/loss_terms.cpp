@@ -40,7 +40,9 @@ HALYARD_OPS {
                       .internal = true});
     add_formula(ops, {.name = "bce_kernel", .doc = "y = -target log x - (1-target) log(1-x), logarithms at least -100", .inputs = {"x", "target"}, .ulps = 4,
                       .fn = [](const Exprs &x, const Exprs &) -> Expr {
-                          return math::negative(x[1] * max(log(x[0]), math::number(-100)) + (1_r - x[1]) * max(math::log1p(math::negative(x[0])), math::number(-100))); },
+                          auto floored = [](const Expr &v) { return select(v < math::number(-100), math::number(-100), v); };
+                          const Expr in = floored(log(x[0])), out = floored(math::log1p(math::negative(x[0])));
+                          return math::negative(Halide::strict_float(x[1] * in + (1_r - x[1]) * out)); },  // an infinite target times both is NaN
                       .reference = [](D x, D) { return -(x[1] * floored_log(x[0]) + (1 - x[1]) * (x[0] > 1 ? NAN : std::isnan(x[0]) ? x[0] : std::fmax(std::log1p(-x[0]), -100))); },
                       .slopes = {{"x", {"x", "target"}, [](const Exprs &x, const Exprs &, const Expr &dy) -> Expr {
                                       return dy * (x[0] - x[1]) / max((1_r - x[0]) * x[0], 1e-12_r); },

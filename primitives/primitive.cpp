@@ -1,7 +1,6 @@
 #include "primitives/primitive.h"
 
 #include <cmath>
-#include <cstring>
 
 #include "primitives/composite.h"
 #include "primitives/library.h"
@@ -34,6 +33,15 @@ Tensor number_as(const OpRecord &op, double v, DType d) {
     return t;
 }
 
+// What Shape, Tensor and the ops inside of a composition refuse is told as its own: "[ctc_loss] ctc_kernel: ...".
+template<class E> [[noreturn]] void tell_as(const std::string &op, const E &e) {
+    const std::string what = e.what();
+    const size_t end = what.find("] ");
+    const std::string inner = what.substr(1, end - 1), rest = what.substr(end + 2);
+    if (inner == op) throw e;
+    throw E(op, inner == "shape" || inner == "tensor" || inner == "expand" || inner == "transpose" ? rest : inner + ": " + rest);
+}
+
 }  // namespace
 
 const RegisteredOp &find_op(const char *name) { return library().at(name); }
@@ -48,12 +56,9 @@ std::vector<Tensor> Primitive::run(std::span<const Tensor> in) const {
             throw ShapeError(op_->record.name, "takes " + std::to_string(op_->signature.inputs.size()) + " tensors, got " + std::to_string(in.size()));
         try {
             return compose(in, attrs_);
-        } catch (const ShapeError &e) {  // what Shape and Tensor refuse is told as this op's
-            const std::string what = e.what();
-            for (const char *inner : {"[shape] ", "[tensor] ", "[expand] ", "[transpose] "})
-                if (what.starts_with(inner)) throw ShapeError(op_->record.name, what.substr(std::strlen(inner)));
-            throw;
-        }
+        } catch (const ShapeError &e) { tell_as(op_->record.name, e); } catch (const AttrError &e) {
+            tell_as(op_->record.name, e);
+        } catch (const DTypeError &e) { tell_as(op_->record.name, e); }
     }
     std::vector<Tensor> out = dispatch(*op_, in, attrs_);
     if (Tape *tape = Tape::current()) tape->record(*op_, attrs_, in, out);

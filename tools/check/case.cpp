@@ -206,7 +206,7 @@ std::string compare_specials(const std::string &output, const Tensor &got, const
     const auto terms = expected.magnitude.find(output);
     const double largest = 0.999 * largest_of(got.dtype());
     for (size_t i = 0; i < v.size(); i++) {
-        const double w = want.v[i], size = std::max(std::fabs(w), terms == expected.magnitude.end() ? 0 : terms->second.v[i]);
+        const double w = want.v[i], size = std::fmax(std::fabs(w), terms == expected.magnitude.end() ? 0 : terms->second.v[i]);
         const bool overflow = size > largest;  // of the result or on the way to it; in double it is still finite
         const bool nan_differs = std::isnan(v[i]) != std::isnan(w) && !overflow;
         const bool made_inf = finite_stays && std::isinf(v[i]) && std::isfinite(w) && !overflow;
