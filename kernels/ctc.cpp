@@ -169,7 +169,8 @@ struct CtcLossDx : Ctc {
                 for (int64_t place = a.places; place-- > 0;) {
                     auto ahead = [&](int64_t to) { return to < a.places ? b.at(to, step + 1) + p("log_probs")(step + 1, i, label_of(p, i, to)) : -INFINITY; };
                     const bool skip = place % 2 == 1 && place + 2 < a.places && label_of(p, i, place) != label_of(p, i, place + 2);
-                    b(place, step) = step == a.steps - 1 ? (place >= a.places - 2 ? 0 : -INFINITY) : log_sum(ahead(place), ahead(place + 1), skip ? ahead(place + 2) : -INFINITY);
+                    b(place, step) = step == a.steps - 1 ? (place >= a.places - 2 ? 0 : -INFINITY)
+                                                         : log_sum(ahead(place), ahead(place + 1), skip ? ahead(place + 2) : -INFINITY);
                     p("dlog_probs")(step, i, label_of(p, i, place)) -= std::exp(a.at(place, step) + b.at(place, step) - all);
                 }
             for (int64_t step = 0; step < p["t"]; step++)

@@ -174,15 +174,15 @@ class Framework:
         if "channels" in op:  # [r,c] as an image of r pixels whose channels are last
             x = [t if t.dim() == 1 else t.t().unsqueeze(0).unsqueeze(-1) for t in x]
         if op.endswith("_dx"):
-            data, gamma, mean, _, variance, dy = x
-            root = torch.rsqrt(variance + eps)
+            data, gamma, mean, rest, variance, dy = x
+            mean, root = mean + rest, torch.rsqrt(variance + eps)
             return lambda: aten.native_batch_norm_backward(dy, data, gamma, None, None, mean, root, True, eps, [True, True, True])
         data, gamma, beta = x
-        running = torch.zeros_like(gamma), torch.ones_like(gamma)
+        running, n = (torch.zeros_like(gamma), torch.ones_like(gamma)), data.numel() / gamma.numel()
 
         def forward():  # with momentum 1 running statistics are the batch's
             y, mean, _ = torch.native_batch_norm(data, gamma, beta, *running, True, 1.0, eps)
-            return y, mean, torch.zeros(()), running[1]
+            return y, mean, torch.zeros_like(mean), running[1] * ((n - 1) / n)
         return forward
 
     def cross_entropy_gradient(self, task, x):

@@ -16,7 +16,8 @@ using Losses = std::function<Tensor(const In &)>;
 constexpr double tolerance = 2e-6;  // both are f32's
 
 // y and the gradients of sum(dy y) in `inputs` against the file's `y` and `gradients`.
-void expect_golden(const Golden &g, const std::string &what, const In &x, const std::string &y, const Tensor &dy, const std::vector<std::string> &gradients, const Losses &f) {
+void expect_golden(const Golden &g, const std::string &what, const In &x, const std::string &y, const Tensor &dy, const std::vector<std::string> &gradients,
+                   const Losses &f) {
     Tape tape;
     for (const Tensor &t : x) tape.watch(t);
     const Tensor value = f(x);
@@ -26,8 +27,8 @@ void expect_golden(const Golden &g, const std::string &what, const In &x, const 
 }
 
 TEST(MindSpore, Norms) {
-    for (const std::string name : {"layernorm_last", "layernorm_eps1e-5", "layernorm_ax1_3d", "groupnorm_g2", "batchnorm1d_eval", "batchnorm1d_train", "batchnorm2d_train_default",
-                                   "batchnorm2d_train_eps1e-3_mom0.5"}) {
+    for (const std::string name : {"layernorm_last", "layernorm_eps1e-5", "layernorm_ax1_3d", "groupnorm_g2", "batchnorm1d_eval", "batchnorm1d_train",
+                                   "batchnorm2d_train_default", "batchnorm2d_train_eps1e-3_mom0.5"}) {
         const Golden g = golden(name);
         const bool training = name.find("train") != std::string::npos, other = name.find("mom0.5") != std::string::npos;
         const Tensor mean = training || g.count("p_mean") ? g.at("p_mean").copy() : Tensor(), variance = mean.defined() ? g.at("p_variance").copy() : Tensor();
@@ -45,16 +46,16 @@ TEST(MindSpore, Norms) {
 TEST(MindSpore, Losses) {
     const auto of_two = [](const std::string &name, const Losses &f) {
         const Golden g = golden(name);
-        expect_golden(g, name, {g.at("x0"), g.at("x1")}, "y0", g.at("dy0"), g.count("dx1") ? std::vector<std::string>{"dx0", "dx1"} : std::vector<std::string>{"dx0"}, f);
+        expect_golden(g, name, {g.at("x0"), g.at("x1")}, "y0", g.at("dy0"),
+                      g.count("dx1") ? std::vector<std::string>{"dx0", "dx1"} : std::vector<std::string>{"dx0"}, f);
     };
     of_two("mse_mean", [](const In &x) { return F::mse_loss(x[0], x[1]); });
     of_two("l1_mean", [](const In &x) { return F::l1_loss(x[0], x[1]); });
     of_two("smoothl1_none", [](const In &x) { return F::smooth_l1_loss(x[0], x[1], 1, "none"); });
     of_two("bce_logits_mean", [](const In &x) { return F::binary_cross_entropy_with_logits(x[0], x[1], {}, {}); });
     const Golden g = golden("cross_entropy_loss_ls0.1");
-    expect_golden(g, "cross_entropy", {g.at("x0")}, "y0", g.at("dy0"), {"dx0"}, [&](const In &x) {
-        return F::cross_entropy(x[0], g.at("x1").to(DType::i32), {}, -100, "mean", 0.1);
-    });
+    expect_golden(g, "cross_entropy", {g.at("x0")}, "y0", g.at("dy0"), {"dx0"},
+                  [&](const In &x) { return F::cross_entropy(x[0], g.at("x1").to(DType::i32), {}, -100, "mean", 0.1); });
 }
 
 Tensor gen(const Shape &shape, int64_t s, double scale = 1, double shift = 0) {
@@ -67,7 +68,8 @@ TEST(PyTorch, LossesAndNorms) {
     const Golden g = golden("pytorch_losses");
     const Tensor x = gen({5, 7}, 1), y = gen({5, 7}, 2), p = gen({5, 7}, 3, 0.4, 0.5), weight = gen({7}, 4, 0.4, 1), pos = gen({7}, 5, 0.4, 1);
     const Tensor labels = Tensor::from<int32_t>({0, 6, 2, -100, 2}), spoken = Tensor::from<int32_t>({1, 2, 2, 3, 1, 4}, {2, 3});
-    const Tensor lengths = Tensor::from<int32_t>({9, 7}), target_lengths = Tensor::from<int32_t>({3, 2}), first = weight.with_view({2}, {1}, 0), second = pos.with_view({2}, {1}, 0);
+    const Tensor lengths = Tensor::from<int32_t>({9, 7}), target_lengths = Tensor::from<int32_t>({3, 2}), first = weight.with_view({2}, {1}, 0),
+                 second = pos.with_view({2}, {1}, 0);
     const auto number = [](double v) { return Tensor::scalar(v); };
     const std::map<std::string, Losses> all = {
         {"cross_entropy", [&](const In &in) { return F::cross_entropy(in[0], labels, weight); }},

@@ -28,7 +28,8 @@ TEST(LossGradient, OfTerms) {
         gradients("smooth_l1_loss", [&](const In &in) { return F::smooth_l1_loss(in[0], in[1], 0.7, how); }, {x, y});
         gradients("huber_loss", [&](const In &in) { return F::huber_loss(in[0], in[1], 0.7, how); }, {x, y});
         gradients("binary_cross_entropy", [&](const In &in) { return F::binary_cross_entropy(in[0], in[1], in[2], how); }, {positive({3, 5}, 4, 0.05), w, y});
-        gradients("binary_cross_entropy_with_logits", [&](const In &in) { return F::binary_cross_entropy_with_logits(in[0], in[1], in[2], in[3], how); }, {x, w, y, positive({5}, 5)});
+        gradients("binary_cross_entropy_with_logits", [&](const In &in) { return F::binary_cross_entropy_with_logits(in[0], in[1], in[2], in[3], how); },
+                  {x, w, y, positive({5}, 5)});
         gradients("kl_div", [&](const In &in) { return F::kl_div(in[0], in[1], how); }, {x, w});
         gradients("soft_margin_loss", [&](const In &in) { return F::soft_margin_loss(in[0], in[1], how); }, {x, y});
         gradients("margin_ranking_loss", [&](const In &in) { return F::margin_ranking_loss(in[0], in[1], in[2], 0.3, how); }, {x, y, w});
