@@ -14,7 +14,7 @@ using Halide::Expr;
 using Halide::strict_float;
 using Halide::Tuple;
 
-constexpr int block_rows = 64, task_elements = 16384;
+constexpr int block_rows = 64, block_run = 32, task_elements = 16384;
 
 struct BatchNorm : Op {
     const bool planes;
@@ -34,7 +34,7 @@ struct BatchNorm : Op {
         return s;
     }
     Expr eps = scalar("epsilon", 1e-5);
-    Var s{"s"}, c{"c"}, n{"n"}, b{"b"};
+    Var s{"s"}, c{"c"}, n{"n"}, b{"b"}, g{"g"};
     RDom k, all;  // a block's elements; the blocks
 
     void domains() {
@@ -71,7 +71,11 @@ struct BatchNorm : Op {
         for (Func f : outputs) f.compute_root().vectorize(c, v, guard);
         for (Func f : of_channels) {
             f.compute_root().vectorize(c, v, guard);
-            if (f.has_update_definition()) f.update().reorder(c, all).vectorize(c, v, guard);
+            if (!f.has_update_definition()) continue;
+            RVar runs, run;  // of blocks: one after another, 1568 lost a digit
+            Func part = f.update().split(all, runs, run, block_run, guard).rfactor(runs, g);
+            part.compute_root().vectorize(c, v, guard).update().reorder(c, run).vectorize(c, v, guard);
+            f.update().reorder(c, runs).vectorize(c, v, guard);
         }
         for (Func f : of_blocks) {
             if (f.name() == of_blocks.back().name()) f.compute_root().parallel(b);

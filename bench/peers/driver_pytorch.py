@@ -173,16 +173,19 @@ class Framework:
             raise Unsupported("no such op in bench/peers/driver_pytorch.py")
         if "channels" in op:  # [r,c] as an image of r pixels whose channels are last
             x = [t if t.dim() == 1 else t.t().unsqueeze(0).unsqueeze(-1) for t in x]
+
+        def rows(results):
+            return [t[0, :, :, 0].t() if t.dim() == 4 else t for t in results]
         if op.endswith("_dx"):
             data, gamma, mean, rest, variance, dy = x
             mean, root = mean + rest, torch.rsqrt(variance + eps)
-            return lambda: aten.native_batch_norm_backward(dy, data, gamma, None, None, mean, root, True, eps, [True, True, True])
+            return lambda: rows(aten.native_batch_norm_backward(dy, data, gamma, None, None, mean, root, True, eps, [True, True, True]))
         data, gamma, beta = x
         running, n = (torch.zeros_like(gamma), torch.ones_like(gamma)), data.numel() / gamma.numel()
 
         def forward():  # with momentum 1 running statistics are the batch's
             y, mean, _ = torch.native_batch_norm(data, gamma, beta, *running, True, 1.0, eps)
-            return y, mean, torch.zeros_like(mean), running[1] * ((n - 1) / n)
+            return rows((y, mean, torch.zeros_like(mean), running[1] * ((n - 1) / n)))
         return forward
 
     def cross_entropy_gradient(self, task, x):
