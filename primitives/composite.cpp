@@ -171,7 +171,10 @@ Composition composition_of(const std::string &op) {
     };
     const auto it = all.find(op);
     if (it != all.end()) return it->second;
-    for (const auto &family : {attention_composition, contraction_composition, convolution_composition, creation_composition, indexing_composition, loss_composition, low_precision_composition, norm_composition, pool_composition, random_composition, recurrent_composition, resize_composition, scatter_composition, sorting_composition, statistics_composition, update_composition, views_composition, windows_composition})
+    for (const auto &family :
+         {attention_composition, contraction_composition, convolution_composition, creation_composition, indexing_composition, loss_composition,
+          low_precision_composition, norm_composition, pool_composition, random_composition, recurrent_composition, resize_composition, scatter_composition,
+          sorting_composition, statistics_composition, update_composition, views_composition, windows_composition})
         if (const Composition found = family(op)) return found;
     return nullptr;
 }
