@@ -230,6 +230,15 @@ std::vector<Shape> Signature::infer_into(const std::vector<Shape> &in, Dims &dim
     return out;
 }
 
+bool Signature::differentiates(const Signature &forward) const {
+    return std::any_of(forward.inputs.begin(), forward.inputs.end(), [&](const TensorSpec &t) { return op == forward.op + "_d" + t.name; });
+}
+
+std::string forward_name(const std::string &op) {
+    const size_t cut = op.rfind("_d");
+    return cut == std::string::npos ? "" : op.substr(0, cut);
+}
+
 Dims parse_dims(const std::string &text) {
     Dims dims;
     std::stringstream words(text);

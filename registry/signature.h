@@ -44,9 +44,15 @@ public:
     // The same, and afterwards `dims` holds every bound dimension as well.
     std::vector<Shape> infer_into(const std::vector<Shape> &in, Dims &dims) const;
 
+    // Is this op, called <forward>_d<input>, the gradient of an op with that signature? "expand_dims" isn't one of "expand".
+    bool differentiates(const Signature &forward) const;
+
     // The shape of a tensor without * once all names are known; a group is one dimension.
     Shape shape(const TensorSpec &spec, const Dims &dims) const;
 };
+
+// "softmax" of "softmax_dx": what an op differentiates if it is a gradient op; "" where its name can't be one's.
+std::string forward_name(const std::string &op);
 
 // "n=3 c=7". Throws AttrError on anything else, and on a name given twice.
 Dims parse_dims(const std::string &text);

@@ -238,5 +238,14 @@ TEST(Signatures, DimsAndConditions) {
     expect_error<AttrError>("[condition] unknown name 'k' in 'k>=1'", [&] { holds("k>=1", d); });
 }
 
+TEST(Signatures, AGradientOpIsNamedAfterAnInput) {
+    const Signature expand("expand", "x[*] -> y[*]"), dims("expand_dims", "x[*] -> y[*]"), gradient("expand_dx", "dy[*] -> dx[*]");
+    EXPECT_EQ(forward_name("expand_dims"), "expand");
+    EXPECT_FALSE(dims.differentiates(expand));
+    EXPECT_TRUE(gradient.differentiates(expand));
+    EXPECT_EQ(forward_name("add"), "");
+    EXPECT_EQ(forward_name("mul_db"), "mul");
+}
+
 }  // namespace
 }  // namespace halyard

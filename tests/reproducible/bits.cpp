@@ -4,9 +4,9 @@
 #include "dsl/all_ops.h"
 #include "examples/lenet5/lenet5.h"
 #include "nn/loss.h"
-#include "nn/random.h"
 #include "nn/wrap.h"
 #include "primitives/primitive.h"
+#include "primitives/random.h"
 #include "tools/check/case.h"
 
 namespace halyard {

@@ -122,9 +122,8 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
 }
 
 void Case::fit_forward_outputs(const Op &op) {
-    const size_t cut = op.name.rfind("_d");
-    const OpPtr forward = cut == std::string::npos ? nullptr : op_table().make(op.name.substr(0, cut));
-    if (!forward) return;
+    const OpPtr forward = op_table().make(forward_name(op.name));
+    if (!forward || !op.sig.differentiates(forward->sig)) return;
     Problem f = problem;
     for (auto &t : forward->sig.inputs)
         if (!f.tensors.count(t.name)) return;

@@ -100,9 +100,8 @@ private:
 
 // A gradient op's input that is an output of the forward op has no values of its own.
 bool is_result(const Op &op, const std::string &input) {
-    const size_t cut = op.name.rfind("_d");
-    const OpPtr forward = cut == std::string::npos ? nullptr : op_table().make(op.name.substr(0, cut));
-    return forward && std::any_of(forward->sig.outputs.begin(), forward->sig.outputs.end(), [&](auto &t) { return t.name == input; });
+    const OpPtr forward = op_table().make(forward_name(op.name));
+    return forward && op.sig.differentiates(forward->sig) && std::any_of(forward->sig.outputs.begin(), forward->sig.outputs.end(), [&](auto &t) { return t.name == input; });
 }
 
 }  // namespace

@@ -37,10 +37,8 @@ Tensor filled(const Shape &shape, DType t, int64_t end, double least, uint64_t s
 
 // Gradient ops take some of the forward op's outputs: random ones would be no problem that occurs.
 void put_forward_outputs(const RegisteredOp &op, const Attrs &attrs, std::vector<Tensor> &in) {
-    const std::string &name = op.record.name;
-    const size_t cut = name.rfind("_d");
-    const RegisteredOp *forward = cut == std::string::npos ? nullptr : library().find(name.substr(0, cut));
-    if (!forward) return;
+    const RegisteredOp *forward = library().find(forward_name(op.record.name));
+    if (!forward || !op.signature.differentiates(forward->signature)) return;
     auto place = [&](const std::string &tensor) {
         for (size_t k = 0; k < in.size(); k++)
             if (op.signature.inputs[k].name == tensor) return (int)k;
