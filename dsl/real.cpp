@@ -111,7 +111,13 @@ class Interpret : public IRMutator {
     }
     Expr visit(const Variable *op) override {  // a run-time scalar, or a let
         if (!is_real(op->type)) return op;
-        return op->param.defined() ? cast(a.real, Expr(op)) : Variable::make(a.real, op->name);
+        if (!op->param.defined()) return Variable::make(a.real, op->name);
+        return exact() ? modular(op) : cast(a.real, Expr(op));
+    }
+    // A scalar as FloatImm is: whole numbers as they are, others as a hash of their bits. A mere cast of infinity differs between machines.
+    static Expr modular(const Expr &v) {
+        const Expr whole = v == floor(v) && abs(v) < Expr(1e9), bits = reinterpret(UInt(64), v);
+        return select(whole, cast(UInt(32), cast(Int(64), select(whole, v, Expr(0.0)))), cast(UInt(32), bits ^ (bits >> 32)) * Expr(2654435761u) | Expr(1u));
     }
     Expr visit(const Div *op) override {
         if (!exact() || !is_real(op->type)) return IRMutator::visit(op);

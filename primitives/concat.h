@@ -42,6 +42,9 @@ struct Unstack {
     int axis = 0;
     std::vector<Tensor> operator()(const Tensor &x) const { return F::unstack(x, axis); }
 };
+struct BroadcastTensors {
+    std::vector<Tensor> operator()(const std::vector<Tensor> &x) const { return F::broadcast_tensors(x); }
+};
 struct Meshgrid {
     std::string indexing = "xy";
     std::vector<Tensor> operator()(const std::vector<Tensor> &x) const { return F::meshgrid(x, indexing); }

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
+
 #include "registry/dispatch.h"
 #include "registry/error.h"
 #include "registry/registry.h"
@@ -14,17 +16,24 @@ std::string &current() {
     return name;
 }
 
+std::atomic<const halide_device_interface_t *> used = nullptr;  // by the last call
+
 }  // namespace
 
 int call_on_device(KernelFn fn, void **args, halide_buffer_t *buffers, size_t inputs, size_t outputs) {
     for (size_t k = 0; k < inputs; k++) buffers[k].set_host_dirty(true);
     int status = fn(args);
+    if (inputs + outputs > 0) used = buffers[0].device_interface;
     for (size_t k = inputs; k < inputs + outputs && status == 0; k++) status = halide_copy_to_host(nullptr, &buffers[k]);
     for (size_t k = 0; k < inputs + outputs; k++) {
         const int freed = halide_device_free(nullptr, &buffers[k]);
         if (status == 0) status = freed;
     }
     return status;
+}
+
+void release_devices() {
+    if (const halide_device_interface_t *device = used.exchange(nullptr)) halide_device_release(nullptr, device);
 }
 
 void set_device(const std::string &backend) {

@@ -141,7 +141,9 @@ TEST_F(Legality, ARacyCpuReductionIsRejectedThoughItsNumbersAreRight) {
 
 TEST_F(Legality, AReadPastTheEndIsRejectedThoughItsNumbersAreRight) {
     const auto op = registered<ReadsPast>();
-    expect_right_numbers(op, check_reference);
+    const Report numbers = run(check_reference, op);
+    EXPECT_GT(numbers.passed, 0);
+    EXPECT_THAT(numbers.failures, Each(HasSubstr(": it reads past the end of input x (byte 1 after it)"))) << "no number is wrong, but a page is touched";
     const Report r = run(check_legality, op);
     EXPECT_THAT(r.failures,
                 Contains(AllOf(HasSubstr("/opencl 'n=1 c=1': Invalid read of size 4 "), HasSubstr("in `total` update 0: gpu_blocks(n), gpu_threads(ni)"))));

@@ -101,7 +101,8 @@ private:
 // A gradient op's input that is an output of the forward op has no values of its own.
 bool is_result(const Op &op, const std::string &input) {
     const OpPtr forward = op_table().make(forward_name(op.name));
-    return forward && op.sig.differentiates(forward->sig) && std::any_of(forward->sig.outputs.begin(), forward->sig.outputs.end(), [&](auto &t) { return t.name == input; });
+    return forward && op.sig.differentiates(forward->sig) &&
+           std::any_of(forward->sig.outputs.begin(), forward->sig.outputs.end(), [&](auto &t) { return t.name == input; });
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // halyard: what a kernel author types. Exit status: 0 = done, 1 = an op, a file or a check refused, 2 = the command line is wrong.
 #include <cstdio>
 
+#include "registry/device.h"
 #include "registry/error.h"
 #include "registry/parallel.h"
 #include "tools/halyard/command.h"
@@ -60,7 +61,9 @@ int main(int argc, char **argv) {
         if (threads >= 0) set_threads(threads);
         else halyard::threads();  // a bad HALYARD_THREADS is refused also where no loop is long enough to need it
         for (auto &path : libraries) command::load_kernels(path);
-        return run();
+        const int status = run();
+        release_devices();
+        return status;
     } catch (const CLI::ParseError &e) { return app.exit(e) == 0 ? 0 : 2; } catch (const std::exception &e) {
         std::fprintf(stderr, "%s\n", one_line(e.what()).c_str());
         return 1;
