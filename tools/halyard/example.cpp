@@ -123,11 +123,12 @@ OpPtr op_of(const Listed &op) {
 // Of an op that takes any number of tensors, or gives it.
 Example joined_example(const OpRecord &r) {
     const bool many = r.signature.find("... ->") != std::string::npos, split = r.signature.ends_with("...");
+    const Shape shape = r.signature.starts_with("x[n]") ? Shape{3} : Shape{2, 3};
     Example e;
     std::vector<std::string> names = many ? std::vector<std::string>{"a", "b"} : std::vector<std::string>{"x"};
     std::string files;
     for (size_t k = 0; k < names.size(); k++) {
-        const Input in{names[k], {2, 3}};
+        const Input in{names[k], shape};
         e.cpp += "const Tensor " + names[k] + " = " + in.cpp() + ";\n", e.shell += in.shell(k), files += " --in " + names[k] + "/out_0.npy";
     }
     const std::string tensors = many ? "{" + joined(names) + "}" : names[0];
