@@ -201,6 +201,7 @@ struct GatherElementsDx : Op {
         sum.compute_at(last, row);
         if (rows) {
             last.split(var(1), vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane);
+            last.specialize(negative == 0 && last.output_buffer().dim(1).stride() == 1);
             last.specialize(last.output_buffer().dim(1).stride() == 1);
             sum.split(k, vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane);
         } else {
