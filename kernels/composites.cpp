@@ -20,6 +20,7 @@ struct Reshape : Composite {
 
 struct Transpose : Composite {
     Transpose() : Composite("transpose", "x[*] -> y[*]", "y's dimension i is x's dimension perm[i]") {
+        other_names = {"permute"};
         at_call("perm", AttrKind::ints, "");
         samples = {"d0=2 d1=3 d2=4 perm=0,2,1", "d0=2 d1=3 d2=4 perm=2,0,1", "d0=2 d1=3 d2=4 perm=-1,-2,-3"};
     }
@@ -83,6 +84,7 @@ struct Squeeze : Composite {
 
 struct BroadcastTo : Composite {
     BroadcastTo() : Composite("broadcast_to", "x[*] -> y[*]", "x repeated along its extents of 1, and new leading ones; -1 keeps an extent") {
+        other_names = {"expand"};
         attrs.push_back({"shape", AttrKind::ints, "!", {}, {}});
         samples = {"d0=2 d1=1 d2=4 shape=2,3,4", "d0=1 d1=3 d2=1 shape=5,2,-1,4"};
     }

@@ -23,18 +23,6 @@ struct Reordered : Composite {
     }
 };
 
-struct Permute : Reordered {
-    Permute() : Reordered("permute", "x[*] -> y[*]", "y's dimension i is x's dimension axis[i]: transpose under PyTorch's name") {
-        at_call("axis", AttrKind::ints, "");
-        samples = {"d0=2 d1=3 d2=4 axis=2,0,1", "d0=1 d1=17 d2=31 axis=-1,-2,-3"};
-    }
-    Shape order(const Problem &p, int rank) const override {
-        Shape axis = list(p, "axis");
-        for (int64_t &a : axis) a = wrapped(a, rank);
-        return axis;
-    }
-};
-
 struct SwapAxes : Reordered {
     SwapAxes() : Reordered("swapaxes", "x[*] -> y[*]", "y = x with dimensions axis0 and axis1 exchanged") {
         at_call("axis0", AttrKind::integer, "!");
@@ -71,24 +59,6 @@ struct MoveDim : Reordered {
             s.push_back(from);
         }
         return s;
-    }
-};
-
-struct Expand : Composite {
-    Expand() : Composite("expand", "x[*] -> y[*]", "x repeated along its extents of 1, and new leading ones; -1 keeps an extent: broadcast_to's other name") {
-        at_call("size", AttrKind::ints, "");
-        samples = {"d0=2 d1=1 d2=4 size=2,3,4", "d0=1 d1=3 d2=1 size=5,2,-1,7"};
-    }
-    void reference(Problem &p) const override {
-        const Shape x = p("x").shape;
-        Shape s = list(p, "size");
-        const int lead = s.rank() - x.rank();
-        for (int d = lead; d < s.rank(); d++) s[d] = s[d] == -1 ? x[d - lead] : s[d];
-        gather(p, s, [&](const Shape &index) {
-            Shape from = x;
-            for (int d = 0; d < x.rank(); d++) from[d] = x[d] == 1 ? 0 : index[d + lead];
-            return from;
-        });
     }
 };
 
@@ -209,10 +179,8 @@ struct Rot90 : Composite {
 }  // namespace
 
 HALYARD_OPS {
-    ops.add<Permute>();
     ops.add<SwapAxes>();
     ops.add<MoveDim>();
-    ops.add<Expand>();
     ops.add<Contiguous>();
     ops.add<Blocks>("depth_to_space", "y[n, c, h b + i, w b + j] = x[n, (i b + j) C + c, h, w], of b = block_size and y's C channels", "block_size", true,
                     true);

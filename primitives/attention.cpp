@@ -1,9 +1,9 @@
-#include "primitives/attention.h"
-
+// Scaled dot-product attention (record: kernels/attention.cpp).
 #include <algorithm>
 #include <cmath>
 
 #include "primitives/composite.h"
+#include "primitives/composition.h"
 #include "primitives/concat.h"
 #include "primitives/tape.h"
 
@@ -85,9 +85,9 @@ std::vector<Tensor> attention(std::span<const Tensor> in, const Attrs &a) {
             throw ShapeError(op, std::string(names[i]) + " has rank " + std::to_string(in[(size_t)i].rank()) + ", expected at least 2");
     expect("key.d", k.size(-1), "query.d", q.size(-1));
     expect("value.t", v.size(-2), "key.t", k.size(-2));
-    const double given = a.real((size_t)a.find("scale"));
+    const double given = real(a, "scale");
     const double scale = given != 0 ? given : 1 / std::sqrt((double)std::max<int64_t>(1, q.size(-1)));
-    const bool causal = a.integer((size_t)a.find("is_causal")) != 0;
+    const bool causal = is_set(a, "is_causal");
     const Tensor given_mask = in[3].defined() ? in[3] : number(0, q);
     const Tensor additive = given_mask.dtype() == DType::boolean ? hidden(given_mask, q.dtype()) : given_mask;
     Shape scores = additive.rank() > 2 ? Shape(additive.shape().begin(), additive.shape().end() - 2) : Shape{};
@@ -104,6 +104,9 @@ std::vector<Tensor> attention(std::span<const Tensor> in, const Attrs &a) {
 
 }  // namespace
 
-Composition attention_composition(const std::string &name) { return name == op ? attention : nullptr; }
+Family attention_family() {
+    static const Family::value_type all[] = {{op, attention}};
+    return all;
+}
 
 }  // namespace halyard

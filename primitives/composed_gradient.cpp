@@ -2,6 +2,7 @@
 // run here are recorded by the tapes around the one that walks.
 #include "primitives/adjoint.h"
 #include "primitives/composite.h"
+#include "primitives/composition.h"
 #include "primitives/resize.h"
 #include "primitives/scatter.h"
 #include "primitives/sorting.h"
@@ -9,21 +10,19 @@
 namespace halyard {
 namespace {
 
-using In = std::span<const Tensor>;
-
 Tensor mul(const Tensor &a, const Tensor &b) { return run1("mul", {a, b}); }
 Tensor add(const Tensor &a, const Tensor &b) { return run1("add", {a, b}); }
 Tensor scaled(const Tensor &a, double by) { return mul(a, Tensor::scalar(by, a.dtype())); }
 
 // The tape sums or repeats it to the input's shape and casts it to the input's dtype.
-Tensor pass(In in, const RegisteredOp &, const Attrs &) { return in[0]; }
-Tensor none(In, const RegisteredOp &, const Attrs &) { return {}; }
-Tensor product(In in, const RegisteredOp &, const Attrs &) { return mul(in[0], in[1]); }
+Tensor pass(Tensors in, const RegisteredOp &, const Attrs &) { return in[0]; }
+Tensor none(Tensors, const RegisteredOp &, const Attrs &) { return {}; }
+Tensor product(Tensors in, const RegisteredOp &, const Attrs &) { return mul(in[0], in[1]); }
 
 // dy with the reduced dimensions back, of extent 1; the tape repeats it along them, as a view.
-Tensor spread(In in, const RegisteredOp &op, const Attrs &attrs) {
-    const Ints &axes = attrs.ints((size_t)attrs.find("axis"));
-    if (axes.empty() || attrs.integer((size_t)attrs.find("keep_dims"))) return in[0];
+Tensor spread(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
+    const Ints &axes = ints(attrs, "axis");
+    if (axes.empty() || is_set(attrs, "keep_dims")) return in[0];
     const int rank = in[0].rank() + (int)axes.size();
     unsigned reduced = 0;
     for (int64_t a : axes) reduced |= 1u << normal_axis(op.record.name.c_str(), a, rank);
@@ -33,16 +32,18 @@ Tensor spread(In in, const RegisteredOp &op, const Attrs &attrs) {
 }
 
 // tanh_dx = dy (1 - y^2)
-Tensor tanh_dx_in_y(In in, const RegisteredOp &, const Attrs &) { return scaled(mul(in[0], mul(in[1], in[2])), -2); }
+Tensor tanh_dx_in_y(Tensors in, const RegisteredOp &, const Attrs &) { return scaled(mul(in[0], mul(in[1], in[2])), -2); }
 // sigmoid_dx = dy y (1 - y)
-Tensor sigmoid_dx_in_y(In in, const RegisteredOp &, const Attrs &) { return mul(mul(in[1], in[2]), add(scaled(in[0], -2), Tensor::scalar(1, in[0].dtype()))); }
+Tensor sigmoid_dx_in_y(Tensors in, const RegisteredOp &, const Attrs &) {
+    return mul(mul(in[1], in[2]), add(scaled(in[0], -2), Tensor::scalar(1, in[0].dtype())));
+}
 
 // Each side's share of the sum e^a + e^b.
-Tensor logaddexp_in_a(In in, const RegisteredOp &, const Attrs &) { return mul(in[2], run1("sigmoid", {run1("sub", {in[0], in[1]})})); }
-Tensor logaddexp_in_b(In in, const RegisteredOp &, const Attrs &) { return mul(in[2], run1("sigmoid", {run1("sub", {in[1], in[0]})})); }
+Tensor logaddexp_in_a(Tensors in, const RegisteredOp &, const Attrs &) { return mul(in[2], run1("sigmoid", {run1("sub", {in[0], in[1]})})); }
+Tensor logaddexp_in_b(Tensors in, const RegisteredOp &, const Attrs &) { return mul(in[2], run1("sigmoid", {run1("sub", {in[1], in[0]})})); }
 
 // softmax_dx = y (dy - sum y dy), sums along axis
-Tensor softmax_dx_in_y(In in, const RegisteredOp &op, const Attrs &attrs) {
+Tensor softmax_dx_in_y(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
     const Tensor &y = in[0], &dy = in[1], &g = in[2];
     const int k = attrs.find("axis");
     const int64_t axis = k < 0 ? -1 : attrs.integer((size_t)k);
@@ -55,76 +56,76 @@ Tensor softmax_dx_in_y(In in, const RegisteredOp &op, const Attrs &attrs) {
 Tensor matmul(const Tensor &x, bool transpose_x, const Tensor &y, bool transpose_y) {
     return run1("matmul", {x, y}, {{"transpose_a", transpose_x}, {"transpose_b", transpose_y}});
 }
-bool is_set(const Attrs &attrs, const char *flag) { return attrs.integer((size_t)attrs.find(flag)) != 0; }
-Tensor matmul_in_a(In in, const RegisteredOp &, const Attrs &attrs) {
+Tensor matmul_in_a(Tensors in, const RegisteredOp &, const Attrs &attrs) {
     const Tensor &b = in[0], &dc = in[1];
     const bool tb = is_set(attrs, "transpose_b");
     return is_set(attrs, "transpose_a") ? matmul(b, tb, dc, true) : matmul(dc, false, b, !tb);
 }
-Tensor matmul_in_b(In in, const RegisteredOp &, const Attrs &attrs) {
+Tensor matmul_in_b(Tensors in, const RegisteredOp &, const Attrs &attrs) {
     const Tensor &a = in[0], &dc = in[1];
     const bool ta = is_set(attrs, "transpose_a");
     return is_set(attrs, "transpose_b") ? matmul(dc, true, a, ta) : matmul(a, !ta, dc, false);
 }
 
 // Convolution is linear in its input and in its weights: each gradient's gradients are the other two of the three.
-Tensor convolved(const char *name, In in, const RegisteredOp &op, const Attrs &attrs) {
+Tensor convolved(const char *name, Tensors in, const RegisteredOp &op, const Attrs &attrs) {
     const RegisteredOp &other = registry().at(name);
     return std::move(Primitive(other, Attrs(other.record, op.record, attrs)).run(in)[0]);
 }
-Tensor conv2d_of(In in, const RegisteredOp &op, const Attrs &attrs) { return convolved("conv2d", in, op, attrs); }
-Tensor conv2d_dx_of(In in, const RegisteredOp &op, const Attrs &attrs) { return convolved("conv2d_dx", in, op, attrs); }
-Tensor conv2d_dweight_of(In in, const RegisteredOp &op, const Attrs &attrs) { return convolved("conv2d_dweight", in, op, attrs); }
+Tensor conv2d_of(Tensors in, const RegisteredOp &op, const Attrs &attrs) { return convolved("conv2d", in, op, attrs); }
+Tensor conv2d_dx_of(Tensors in, const RegisteredOp &op, const Attrs &attrs) { return convolved("conv2d_dx", in, op, attrs); }
+Tensor conv2d_dweight_of(Tensors in, const RegisteredOp &op, const Attrs &attrs) { return convolved("conv2d_dweight", in, op, attrs); }
 
-Tensor gathered(In in, const RegisteredOp &, const Attrs &) { return run1("gather_kernel", {in[1], in[0], Tensor::scalar(0, in[1].dtype())}); }
+Tensor gathered(Tensors in, const RegisteredOp &, const Attrs &) { return run1("gather_kernel", {in[1], in[0], Tensor::scalar(0, in[1].dtype())}); }
 
-Tensor again(In in, const RegisteredOp &op, const Attrs &attrs) { return std::move(Primitive(op, attrs).run(in)[0]); }
+Tensor again(Tensors in, const RegisteredOp &op, const Attrs &attrs) { return std::move(Primitive(op, attrs).run(in)[0]); }
 
 // The gradient of a sum or mean spreads dy over what was reduced; its adjoint reduces again.
-Tensor reduce(In in, const RegisteredOp &op, const Attrs &attrs) {
+Tensor reduce(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
     const RegisteredOp &forward = registry().at(op.record.name.substr(0, op.record.name.size() - 3));
     return std::move(Primitive(forward, Attrs(forward.record, op.record, attrs)).run(in)[0]);
 }
 
 // Element i is in the sums of all that follow it: its gradient sums theirs, from the other end.
-Tensor cumsum_in_x(In in, const RegisteredOp &, const Attrs &attrs) {
-    const auto value = [&](const char *name) { return attrs.integer((size_t)attrs.find(name)); };
-    return run1("cumsum", {in[0]}, {{"axis", value("axis")}, {"exclusive", is_set(attrs, "exclusive")}, {"reverse", !is_set(attrs, "reverse")}});
+Tensor cumsum_in_x(Tensors in, const RegisteredOp &, const Attrs &attrs) {
+    return run1("cumsum", {in[0]}, {{"axis", integer(attrs, "axis")}, {"exclusive", is_set(attrs, "exclusive")}, {"reverse", !is_set(attrs, "reverse")}});
 }
 
 // A running extremum is the element at its place.
-Tensor running_in_x(In in, const RegisteredOp &, const Attrs &attrs) { return added_along(in[0], attrs.integer((size_t)attrs.find("axis")), in[1], in[2]); }
-Tensor taken(In in, const RegisteredOp &, const Attrs &) { return run1("take_along_kernel", {in[1], in[0]}); }
+Tensor running_in_x(Tensors in, const RegisteredOp &, const Attrs &attrs) { return added_along(in[0], integer(attrs, "axis"), in[1], in[2]); }
+Tensor elements_gathered(Tensors in, const RegisteredOp &, const Attrs &attrs) {
+    return run1("gather_elements_kernel", {in[1], in[0]}, {{"some_negative", is_set(attrs, "some_negative")}});
+}
 
 // Norms: dx = dy sign x, and dy x / y; 0 where y is 0.
-Tensor reduce_l1_in_x(In in, const RegisteredOp &op, const Attrs &attrs) { return mul(run1("sign", {in[0]}), spread(in.subspan(1), op, attrs)); }
-Tensor reduce_l2_in_x(In in, const RegisteredOp &op, const Attrs &attrs) {
+Tensor reduce_l1_in_x(Tensors in, const RegisteredOp &op, const Attrs &attrs) { return mul(run1("sign", {in[0]}), spread(in.subspan(1), op, attrs)); }
+Tensor reduce_l2_in_x(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
     const Tensor zero = Tensor::scalar(0, in[1].dtype()), one = Tensor::scalar(1, in[1].dtype());
     const Tensor length = run1("select", {run1("equal", {in[1], zero}), one, in[1]});
     return mul(in[0], spread({{run1("div", {in[2], length})}}, op, attrs));
 }
 
 // normalize_kernel: y = (x - mean) scale + offset
-Tensor minus_product(In in, const RegisteredOp &, const Attrs &) { return run1("neg", {mul(in[0], in[1])}); }
-Tensor deviation_product(In in, const RegisteredOp &, const Attrs &) { return mul(run1("sub", {in[0], in[1]}), in[2]); }
+Tensor minus_product(Tensors in, const RegisteredOp &, const Attrs &) { return run1("neg", {mul(in[0], in[1])}); }
+Tensor deviation_product(Tensors in, const RegisteredOp &, const Attrs &) { return mul(run1("sub", {in[0], in[1]}), in[2]); }
 
 // Losses in their targets. Of x - target a loss in x moves the other way.
-Tensor smooth_l1_in_target(In in, const RegisteredOp &op, const Attrs &attrs) {
+Tensor smooth_l1_in_target(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
     const RegisteredOp &in_x = registry().at(op.record.name + "_dx");
     return run1("neg", {Primitive(in_x, Attrs(in_x.record, op.record, attrs)).run(in)[0]});
 }
 // dy (log(1-x) - log x), logarithms at least -100
-Tensor bce_in_target(In in, const RegisteredOp &, const Attrs &) {
+Tensor bce_in_target(Tensors in, const RegisteredOp &, const Attrs &) {
     const Tensor least = Tensor::scalar(-100, in[0].dtype());
     const auto floored = [&](const Tensor &t) { return run1("maximum", {t, least}); };
     return mul(in[1], run1("sub", {floored(run1("log1p", {run1("neg", {in[0]})})), floored(run1("log", {in[0]}))}));
 }
 // dy (-x + (pos_weight - 1) log(1 + e^-x)), and dy target log(1 + e^-x)
-Tensor bce_logits_in_target(In in, const RegisteredOp &, const Attrs &) {
+Tensor bce_logits_in_target(Tensors in, const RegisteredOp &, const Attrs &) {
     const Tensor minus_x = run1("neg", {in[0]}), more = run1("sub", {in[1], Tensor::scalar(1, in[1].dtype())});
     return mul(in[2], add(minus_x, mul(more, run1("softplus", {minus_x}))));
 }
-Tensor bce_logits_in_pos_weight(In in, const RegisteredOp &, const Attrs &) { return mul(mul(in[1], in[2]), run1("softplus", {run1("neg", {in[0]})})); }
+Tensor bce_logits_in_pos_weight(Tensors in, const RegisteredOp &, const Attrs &) { return mul(mul(in[1], in[2]), run1("softplus", {run1("neg", {in[0]})})); }
 
 }  // namespace
 
@@ -140,7 +141,6 @@ const ComposedGradient *composed_gradient(const std::string &op, const std::stri
         {"cummax", "x", {"x", "index", "dy"}, running_in_x},
         {"cummin", "x", {"x", "index", "dy"}, running_in_x},
         {"cumsum", "x", {"dy"}, cumsum_in_x},
-        {"gather_elements_kernel", "x", {"x", "index", "dy"}, gather_elements_in_x},
         {"dense_kernel", "a", {"b", "dc"}, matmul_in_a},  // without an activation: primitives/contraction.cpp
         {"dense_kernel", "b", {"a", "dc"}, matmul_in_b},
         {"dense_kernel", "bias", {"dc"}, pass},
@@ -187,6 +187,8 @@ const ComposedGradient *composed_gradient(const std::string &op, const std::stri
         {"softmax_dx", "dy", {"y", "ddx"}, again},
         {"gather_kernel_dx", "x", {}, none},
         {"gather_kernel_dx", "dy", {"index", "ddx"}, gathered},
+        {"gather_elements_kernel_dx", "x", {}, none},
+        {"gather_elements_kernel_dx", "dy", {"index", "ddx"}, elements_gathered},
         {"conv2d_dx", "x", {}, none},
         {"conv2d_dx", "weight", {"ddx", "weight", "dy"}, conv2d_dweight_of},
         {"conv2d_dx", "dy", {"ddx", "weight"}, conv2d_of},
@@ -195,8 +197,6 @@ const ComposedGradient *composed_gradient(const std::string &op, const std::stri
         {"conv2d_dweight", "dy", {"x", "ddweight"}, conv2d_of},
         {"dropout_kernel_dx", "dy", {"mask", "ddx"}, again},
         {"reduce_mean_dx", "dy", {"ddx"}, reduce},
-        {"take_along_kernel_dx", "x", {}, none},
-        {"take_along_kernel_dx", "dy", {"index", "ddx"}, taken},
     };
     for (const ComposedGradient &g : all)
         if (op == g.op && input == g.input) return &g;

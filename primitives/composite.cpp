@@ -5,34 +5,10 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "primitives/attention.h"
-#include "primitives/contraction.h"
-#include "primitives/convolutions.h"
-#include "primitives/creation.h"
-#include "primitives/indexing.h"
-#include "primitives/losses.h"
-#include "primitives/low_precision.h"
-#include "primitives/norm.h"
-#include "primitives/pools.h"
-#include "primitives/random_ops.h"
-#include "primitives/recurrent.h"
-#include "primitives/resize.h"
-#include "primitives/scatter.h"
-#include "primitives/sorting.h"
-#include "primitives/statistics.h"
-#include "primitives/updates.h"
-#include "primitives/views.h"
-#include "primitives/windows.h"
+#include "primitives/composition.h"
 
 namespace halyard {
 namespace {
-
-using Tensors = std::span<const Tensor>;
-using Result = std::vector<Tensor>;
-
-const Ints &ints(const Attrs &a, const char *name) { return a.ints((size_t)a.find(name)); }
-int64_t integer(const Attrs &a, const char *name) { return a.integer((size_t)a.find(name)); }
-double real(const Attrs &a, const char *name) { return a.real((size_t)a.find(name)); }
 
 // A list with one value per axis of x.
 const Ints &per_axis(const Attrs &a, const char *name, const Tensor &x) {
@@ -45,8 +21,8 @@ const Ints &per_axis(const Attrs &a, const char *name, const Tensor &x) {
 
 Result reshape(Tensors in, const Attrs &a) { return {reshaped(in[0], Shape(ints(a, "shape")))}; }
 
-Result transpose(Tensors in, const Attrs &a) {  // and permute
-    const Ints &p = a.ints(0);
+Result transpose(Tensors in, const Attrs &a) {
+    const Ints &p = ints(a, "perm");
     return {transposed(in[0], std::vector<int>(p.begin(), p.end()))};
 }
 
@@ -87,8 +63,8 @@ Result squeeze(Tensors in, const Attrs &a) {
     return {reshaped(x, s)};
 }
 
-Result broadcast_to(Tensors in, const Attrs &a) {  // and expand
-    Shape s(a.ints(0));
+Result broadcast_to(Tensors in, const Attrs &a) {
+    Shape s(ints(a, "shape"));
     const int lead = s.rank() - in[0].rank();
     for (int d = 0; d < s.rank(); d++) {  // -1 keeps the extent
         if (s[d] != -1) continue;
@@ -160,23 +136,36 @@ Result ones_like(Tensors in, const Attrs &) { return {Tensor::ones(in[0].shape()
 
 Result fill(Tensors, const Attrs &a) { return {Tensor::full(Shape(ints(a, "shape")), real(a, "value"), (DType)integer(a, "dtype"))}; }
 
+Family own_family() {
+    static const Family::value_type all[] = {{"reshape", reshape},
+                                             {"transpose", transpose},
+                                             {"flatten", flatten},
+                                             {"expand_dims", expand_dims},
+                                             {"squeeze", squeeze},
+                                             {"broadcast_to", broadcast_to},
+                                             {"slice", slice},
+                                             {"strided_slice", strided_slice},
+                                             {"bias_add", bias_add},
+                                             {"prelu", prelu},
+                                             {"zeros_like", zeros_like},
+                                             {"ones_like", ones_like},
+                                             {"fill", fill}};
+    return all;
+}
+
 }  // namespace
 
 Composition composition_of(const std::string &op) {
-    static const std::unordered_map<std::string_view, Composition> all = {
-        {"reshape", reshape},   {"transpose", transpose},       {"flatten", flatten},     {"expand_dims", expand_dims},
-        {"squeeze", squeeze},   {"broadcast_to", broadcast_to}, {"slice", slice},         {"strided_slice", strided_slice},
-        {"bias_add", bias_add}, {"zeros_like", zeros_like},     {"ones_like", ones_like}, {"fill", fill},
-        {"permute", transpose}, {"expand", broadcast_to},       {"prelu", prelu},
-    };
+    static const std::unordered_map<std::string_view, Composition> all = [] {
+        std::unordered_map<std::string_view, Composition> map;
+        for (const Family &family : {own_family(), attention_family(), contraction_family(), convolution_family(), creation_family(), indexing_family(),
+                                     loss_family(), low_precision_family(), norm_family(), pool_family(), random_family(), recurrent_family(), resize_family(),
+                                     scatter_family(), sorting_family(), statistics_family(), update_family(), views_family(), windows_family()})
+            map.insert(family.begin(), family.end());
+        return map;
+    }();
     const auto it = all.find(op);
-    if (it != all.end()) return it->second;
-    for (const auto &family :
-         {attention_composition, contraction_composition, convolution_composition, creation_composition, indexing_composition, loss_composition,
-          low_precision_composition, norm_composition, pool_composition, random_composition, recurrent_composition, resize_composition, scatter_composition,
-          sorting_composition, statistics_composition, update_composition, views_composition, windows_composition})
-        if (const Composition found = family(op)) return found;
-    return nullptr;
+    return it == all.end() ? nullptr : it->second;
 }
 
 }  // namespace halyard

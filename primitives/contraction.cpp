@@ -1,16 +1,14 @@
-#include "primitives/contraction.h"
-
+// Compositions of products: dense, and the products that matmul's kernels serve under other names (records: kernels/dense.cpp,
+// kernels/contraction.cpp).
 #include <algorithm>
 
 #include "primitives/composite.h"
+#include "primitives/composition.h"
 #include "primitives/einsum.h"
 #include "primitives/tape.h"
 
 namespace halyard {
 namespace {
-
-using Tensors = std::span<const Tensor>;
-using Result = std::vector<Tensor>;
 
 void expect_rank(const Attrs &a, const char *name, const Tensor &t, int rank) {
     if (t.rank() != rank) throw ShapeError(a.op().name, std::string(name) + " has rank " + std::to_string(t.rank()) + ", expected " + std::to_string(rank));
@@ -82,7 +80,7 @@ Result dot(Tensors in, const Attrs &a) { return {over(a, in[0], {-1}, in[1], {in
 Result inner(Tensors in, const Attrs &a) { return {over(a, in[0], {-1}, in[1], {-1})}; }
 
 Result tensor_dot(Tensors in, const Attrs &a) {
-    const Ints &x = a.ints((size_t)a.find("axes_a")), &y = a.ints((size_t)a.find("axes_b"));
+    const Ints &x = ints(a, "axes_a"), &y = ints(a, "axes_b");
     if (x.size() != y.size())
         throw AttrError("tensor_dot", "axes_b has " + std::to_string(y.size()) + " axes, expected " + std::to_string(x.size()) + " as axes_a");
     for (const auto &[axes, t] : {std::pair{&x, &in[0]}, std::pair{&y, &in[1]}}) {
@@ -102,13 +100,13 @@ DType wide(DType d) { return bytes_of(d) == 2 ? DType::f32 : d; }
 Result vecdot(Tensors in, const Attrs &a) {
     const DType given = in[0].dtype();
     const Tensor products = run1("mul", {cast_to(in[0], wide(given)), cast_to(in[1], wide(given))});
-    const Ints axis{normal_axis("vecdot", a.integer((size_t)a.find("axis")), products.rank())};
+    const Ints axis{normal_axis("vecdot", integer(a, "axis"), products.rank())};
     return {cast_to(run1("reduce_sum", {products}, {{"axis", axis}}), given)};
 }
 
 // beta x + alpha product, without the factors that are 1, and without x where beta is 0, which may hold anything.
 Tensor weighted(const Attrs &a, const Tensor &x, const Tensor &product) {
-    const double alpha = a.real((size_t)a.find("alpha")), beta = a.real((size_t)a.find("beta"));
+    const double alpha = real(a, "alpha"), beta = real(a, "beta");
     const auto times = [](const Tensor &t, double by) { return by == 1 ? t : run1("mul", {t, Tensor::scalar(by, t.dtype())}); };
     return beta == 0 ? times(product, alpha) : run1("add", {times(product, alpha), times(x, beta)});
 }
@@ -133,13 +131,11 @@ Result baddbmm(Tensors in, const Attrs &attrs) { return added(in, attrs, batches
 
 }  // namespace
 
-Composition contraction_composition(const std::string &op) {
-    static const std::pair<const char *, Composition> all[] = {{"dense", dense}, {"bmm", bmm},     {"mv", mv},          {"outer", outer},
-                                                               {"dot", dot},     {"inner", inner}, {"vecdot", vecdot},  {"tensor_dot", tensor_dot},
-                                                               {"addmm", addmm}, {"addmv", addmv}, {"baddbmm", baddbmm}};
-    for (auto &[name, composition] : all)
-        if (op == name) return composition;
-    return nullptr;
+Family contraction_family() {
+    static const Family::value_type all[] = {{"dense", dense}, {"bmm", bmm},     {"mv", mv},          {"outer", outer},
+                                             {"dot", dot},     {"inner", inner}, {"vecdot", vecdot},  {"tensor_dot", tensor_dot},
+                                             {"addmm", addmm}, {"addmv", addmv}, {"baddbmm", baddbmm}};
+    return all;
 }
 
 }  // namespace halyard

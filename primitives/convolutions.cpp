@@ -1,8 +1,8 @@
-#include "primitives/convolutions.h"
-
+// Compositions of conv2d and its gradient (records: kernels/convolutions.cpp).
 #include <algorithm>
 
 #include "primitives/composite.h"
+#include "primitives/composition.h"
 #include "primitives/concat.h"
 #include "primitives/facts.h"
 #include "primitives/tape.h"
@@ -10,8 +10,6 @@
 namespace halyard {
 namespace {
 
-using Tensors = std::span<const Tensor>;
-using Result = std::vector<Tensor>;
 using Given = std::vector<std::pair<std::string, AttrValue>>;
 
 // conv2d's attributes for the last two dimensions of a call; a vector's height is 1.
@@ -21,9 +19,8 @@ Given planar(const Attrs &a, const Dims &f) {
         return it == f.end() ? otherwise : it->second;
     };
     const auto pair = [&](const std::string &name) { return Ints{value(name + "_h", 1), value(name + "_w", 1)}; };
-    const int mode = a.find("pad_mode");
     return {{"stride", pair("stride")},
-            {"pad_mode", a.op().attrs[(size_t)mode].choices[(size_t)a.integer((size_t)mode)]},
+            {"pad_mode", choice(a, "pad_mode")},
             {"padding", Ints{value("top", 0), value("bottom", 0), value("left", 0), value("right", 0)}},
             {"dilation", pair("dilation")},
             {"group", f.at("group")}};
@@ -139,25 +136,23 @@ Result conv2d_act(Tensors in, const Attrs &a) {
 Result fold_batch_norm(Tensors in, const Attrs &a) {
     const Dims f = facts_of(in, a);
     const Tensor &weight = in[0], &bias = in[1], &gamma = in[2], &beta = in[3], &mean = in[4], &variance = in[5];
-    const Tensor eps = Tensor::scalar(a.real((size_t)a.find("eps")), weight.dtype());
+    const Tensor eps = Tensor::scalar(real(a, "eps"), weight.dtype());
     const Tensor factor = run1("div", {gamma, run1("sqrt", {run1("add", {variance, eps})})});
     return {run1("mul", {weight, reshaped(factor, {f.at("o"), 1, 1, 1})}), run1("add", {run1("mul", {run1("sub", {bias, mean}), factor}), beta})};
 }
 
 }  // namespace
 
-Composition convolution_composition(const std::string &op) {
-    static const std::pair<const char *, Composition> all[] = {{"conv1d", conv1d},
-                                                               {"conv3d", conv3d},
-                                                               {"conv1d_transpose", conv1d_transpose},
-                                                               {"conv2d_transpose", conv2d_transpose},
-                                                               {"conv3d_transpose", conv3d_transpose},
-                                                               {"conv2d_bias_act", conv2d_act},
-                                                               {"conv2d_bias_add_act", conv2d_act},
-                                                               {"fold_batch_norm", fold_batch_norm}};
-    for (auto &[name, composition] : all)
-        if (op == name) return composition;
-    return nullptr;
+Family convolution_family() {
+    static const Family::value_type all[] = {{"conv1d", conv1d},
+                                             {"conv3d", conv3d},
+                                             {"conv1d_transpose", conv1d_transpose},
+                                             {"conv2d_transpose", conv2d_transpose},
+                                             {"conv3d_transpose", conv3d_transpose},
+                                             {"conv2d_bias_act", conv2d_act},
+                                             {"conv2d_bias_add_act", conv2d_act},
+                                             {"fold_batch_norm", fold_batch_norm}};
+    return all;
 }
 
 }  // namespace halyard

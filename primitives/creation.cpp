@@ -1,23 +1,19 @@
-#include "primitives/creation.h"
-
+// Compositions without inputs: eye, tri, arange, linspace (records: kernels/creation.cpp).
 #include <algorithm>
 #include <cmath>
 
 #include "primitives/composite.h"
+#include "primitives/composition.h"
 #include "registry/convert.h"
 
 namespace halyard {
 namespace {
 
-using Tensors = std::span<const Tensor>;
-using Result = std::vector<Tensor>;
-
-int64_t integer(const Attrs &a, const char *name) { return a.integer((size_t)a.find(name)); }
 DType dtype_of_call(const Attrs &a) { return (DType)integer(a, "dtype"); }
 
 // A number that is what it claims to be: neither NaN nor infinite.
 double number(const Attrs &a, const char *name) {
-    const double v = a.real((size_t)a.find(name));
+    const double v = real(a, name);
     if (!std::isfinite(v)) throw AttrError(a.op().name, std::string(name) + " is " + std::to_string(v) + ", expected a finite number");
     return v;
 }
@@ -77,8 +73,9 @@ Result linspace(Tensors, const Attrs &a) {
 
 }  // namespace
 
-Composition creation_composition(const std::string &op) {
-    return op == "eye" ? eye : op == "tri" ? tri : op == "arange" ? arange : op == "linspace" ? linspace : nullptr;
+Family creation_family() {
+    static const Family::value_type all[] = {{"eye", eye}, {"tri", tri}, {"arange", arange}, {"linspace", linspace}};
+    return all;
 }
 
 }  // namespace halyard

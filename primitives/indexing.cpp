@@ -1,8 +1,9 @@
-#include "primitives/indexing.h"
-
+// Compositions that move elements by lists of places (records: kernels/indexing.cpp). All of them, and their gradients, are
+// gather_kernel along one axis after another.
 #include <algorithm>
 
 #include "primitives/composite.h"
+#include "primitives/composition.h"
 #include "primitives/places.h"
 #include "primitives/recorded.h"
 #include "primitives/rows.h"
@@ -10,12 +11,8 @@
 namespace halyard {
 namespace {
 
-using Tensors = std::span<const Tensor>;
-using Result = std::vector<Tensor>;
 using Places = std::vector<int32_t>;
 
-const Ints &ints(const Attrs &a, const char *name) { return a.ints((size_t)a.find(name)); }
-int64_t integer(const Attrs &a, const char *name) { return a.integer((size_t)a.find(name)); }
 
 // x's elements at `places` along `axis`, in the shape `instead` where x has that axis.
 Tensor take(const Tensor &x, int axis, const Tensor &places, const Shape &instead) {
@@ -228,18 +225,16 @@ Result pad(Tensors in, const Attrs &a) {
         const size_t k = 2 * (size_t)(x.rank() - 1 - d);
         b.before[d] = k < padding.size() ? padding[k] : 0, b.after[d] = k < padding.size() ? padding[k + 1] : 0;
     }
-    return {mode == constant ? bordered(x, b, a.real((size_t)a.find("value"))) : surrounded(x, b, mode)};
+    return {mode == constant ? bordered(x, b, real(a, "value")) : surrounded(x, b, mode)};
 }
 
 }  // namespace
 
-Composition indexing_composition(const std::string &op) {
-    static const std::pair<const char *, Composition> all[] = {
+Family indexing_family() {
+    static const Family::value_type all[] = {
         {"gather", gather}, {"index_select", index_select},          {"embedding", embedding}, {"flip", flip}, {"roll", roll}, {"tile", tile},
         {"pad", pad},       {"repeat_interleave", repeat_interleave}};
-    for (auto &[name, composition] : all)
-        if (op == name) return composition;
-    return nullptr;
+    return all;
 }
 
 }  // namespace halyard

@@ -1,14 +1,11 @@
-#include "primitives/losses.h"
-
+// What losses are made of: kernels/losses.cpp has their records.
 #include <cmath>
 
 #include "primitives/composite.h"
+#include "primitives/composition.h"
 
 namespace halyard {
 namespace {
-
-using Tensors = std::span<const Tensor>;
-using Result = std::vector<Tensor>;
 
 Tensor add(const Tensor &a, const Tensor &b) { return run1("add", {a, b}); }
 Tensor sub(const Tensor &a, const Tensor &b) { return run1("sub", {a, b}); }
@@ -25,12 +22,10 @@ struct Call {
         for (const Tensor &t : in) x.push_back(t.defined() && is_float(t.dtype()) ? cast_to(t, d) : t);
     }
     const Tensor &operator[](size_t k) const { return x[k]; }
-    double real(const char *name) const { return attrs.real((size_t)attrs.find(name)); }
-    int64_t integer(const char *name) const { return attrs.integer((size_t)attrs.find(name)); }
     Tensor weighted(const Tensor &loss, size_t weight) const { return x[weight].defined() ? mul(loss, x[weight]) : loss; }
     // `over`: what the mean divides by, undefined: the number of terms
     Result reduced(const Tensor &loss, const Tensor &over = {}) const {
-        const int64_t how = integer("reduction");
+        const int64_t how = integer(attrs, "reduction");
         if (how == 1) return {cast_to(loss, given)};
         if (how == 2) return {cast_to(sum(loss), given)};
         return {cast_to(over.defined() ? run1("div", {sum(loss), over}) : run1("reduce_mean", {loss}), given)};
@@ -51,7 +46,7 @@ Result l1_loss(Tensors in, const Attrs &a) {
 
 // Attribute `name`. Throws AttrError unless it is a positive number.
 double positive(const Call &c, const char *name) {
-    const double v = c.real(name);
+    const double v = real(c.attrs, name);
     if (!(v > 0)) throw AttrError(c.attrs.op().name, std::string(name) + " is " + std::to_string(v) + ", expected more than 0");
     return v;
 }
@@ -77,14 +72,14 @@ Result binary_cross_entropy_with_logits(Tensors in, const Attrs &a) {
 
 Result kl_div(Tensors in, const Attrs &a) {
     const Call c(in, a);
-    const Tensor loss = c.integer("log_target") ? mul(run1("exp", {c[1]}), sub(c[1], c[0])) : sub(run1("xlogy", {c[1], c[1]}), mul(c[1], c[0]));
-    const bool batch_mean = c.integer("reduction") == 3;
+    const Tensor loss = integer(c.attrs, "log_target") ? mul(run1("exp", {c[1]}), sub(c[1], c[0])) : sub(run1("xlogy", {c[1], c[1]}), mul(c[1], c[0]));
+    const bool batch_mean = integer(c.attrs, "reduction") == 3;
     return c.reduced(loss, batch_mean ? like(loss, (double)loss.shape()[0]) : Tensor());
 }
 
 Result hinge_embedding_loss(Tensors in, const Attrs &a) {
     const Call c(in, a);
-    return c.reduced(run1("select", {run1("equal", {c[1], like(c[1], 1)}), c[0], relu(sub(like(c[0], c.real("margin")), c[0]))}));
+    return c.reduced(run1("select", {run1("equal", {c[1], like(c[1], 1)}), c[0], relu(sub(like(c[0], real(c.attrs, "margin")), c[0]))}));
 }
 Result soft_margin_loss(Tensors in, const Attrs &a) {
     const Call c(in, a);
@@ -92,13 +87,13 @@ Result soft_margin_loss(Tensors in, const Attrs &a) {
 }
 Result margin_ranking_loss(Tensors in, const Attrs &a) {
     const Call c(in, a);
-    return c.reduced(relu(add(mul(c[2], sub(c[1], c[0])), like(c[0], c.real("margin")))));
+    return c.reduced(relu(add(mul(c[2], sub(c[1], c[0])), like(c[0], real(c.attrs, "margin")))));
 }
 Result gaussian_nll_loss(Tensors in, const Attrs &a) {
     const Call c(in, a);
-    const Tensor v = run1("maximum", {c[2], like(c[2], c.real("eps"))});
+    const Tensor v = run1("maximum", {c[2], like(c[2], real(c.attrs, "eps"))});
     const Tensor loss = mul(add(run1("log", {v}), run1("div", {run1("squared_difference", {c[0], c[1]}), v})), like(v, 0.5));
-    return c.reduced(c.integer("full") ? add(loss, like(loss, 0.5 * std::log(2 * M_PI))) : loss);
+    return c.reduced(integer(c.attrs, "full") ? add(loss, like(loss, 0.5 * std::log(2 * M_PI))) : loss);
 }
 Result poisson_nll_loss(Tensors in, const Attrs &a) {
     const Call c(in, a);
@@ -111,31 +106,32 @@ Tensor cosine(const Tensor &a, const Tensor &b, int axis, double eps) {
 }
 Result cosine_similarity(Tensors in, const Attrs &a) {
     const Call c(in, a);
-    return {cast_to(cosine(c[0], c[1], normal_axis("cosine_similarity", c.integer("dim"), c[0].rank()), c.real("eps")), c.given)};
+    return {cast_to(cosine(c[0], c[1], normal_axis("cosine_similarity", integer(c.attrs, "dim"), c[0].rank()), real(c.attrs, "eps")), c.given)};
 }
 Result cosine_embedding_loss(Tensors in, const Attrs &a) {
     const Call c(in, a);
     if (c[0].rank() == 0) throw ShapeError("cosine_embedding_loss", "input1 has rank 0, expected at least 1");
     const Tensor similarity = cosine(c[0], c[1], c[0].rank() - 1, 1e-12), target = cast_to(c[2], similarity.dtype());
-    return c.reduced(run1(
-        "select", {run1("equal", {target, like(target, 1)}), sub(like(similarity, 1), similarity), relu(sub(similarity, like(similarity, c.real("margin"))))}));
+    return c.reduced(run1("select", {run1("equal", {target, like(target, 1)}), sub(like(similarity, 1), similarity),
+                                     relu(sub(similarity, like(similarity, real(c.attrs, "margin"))))}));
 }
 Result triplet_margin_loss(Tensors in, const Attrs &a) {
     const Call c(in, a);
     if (c[0].rank() == 0) throw ShapeError("triplet_margin_loss", "anchor has rank 0, expected at least 1");
     const auto distance = [&](const Tensor &x, const Tensor &y) {
-        return run1("reduce_l2", {add(sub(x, y), like(x, c.real("eps")))}, {{"axis", Ints{x.rank() - 1}}});
+        return run1("reduce_l2", {add(sub(x, y), like(x, real(c.attrs, "eps")))}, {{"axis", Ints{x.rank() - 1}}});
     };
     Tensor far = distance(c[0], c[2]);
-    if (c.integer("swap")) far = run1("minimum", {far, distance(c[1], c[2])});
-    return c.reduced(relu(add(sub(distance(c[0], c[1]), far), like(far, c.real("margin")))));
+    if (integer(c.attrs, "swap")) far = run1("minimum", {far, distance(c[1], c[2])});
+    return c.reduced(relu(add(sub(distance(c[0], c[1]), far), like(far, real(c.attrs, "margin")))));
 }
 
 Result ctc_loss(Tensors in, const Attrs &a) {
     const Call c(in, a);
-    Tensor loss = run1("ctc_kernel", {c[0], cast_to(c[1], DType::i32), cast_to(c[2], DType::i32), cast_to(c[3], DType::i32)}, {{"blank", c.integer("blank")}});
-    if (c.integer("zero_infinity")) loss = run1("select", {run1("is_inf", {loss}), like(loss, 0), loss});
-    if (c.integer("reduction") == 0) loss = run1("div", {loss, run1("maximum", {cast_to(c[3], loss.dtype()), like(loss, 1)})});
+    Tensor loss = run1("ctc_kernel", {c[0], cast_to(c[1], DType::i32), cast_to(c[2], DType::i32), cast_to(c[3], DType::i32)},
+                       {{"blank", integer(c.attrs, "blank")}});
+    if (integer(c.attrs, "zero_infinity")) loss = run1("select", {run1("is_inf", {loss}), like(loss, 0), loss});
+    if (integer(c.attrs, "reduction") == 0) loss = run1("div", {loss, run1("maximum", {cast_to(c[3], loss.dtype()), like(loss, 1)})});
     return c.reduced(loss);
 }
 
@@ -164,8 +160,8 @@ Result of_labels(const Call &c, const LabelLoss &loss, const Tensor &x) {
     rows.erase(rows.rank() - 1);
     if (!(c[1].shape() == rows))
         throw ShapeError(loss.op, "target has shape " + c[1].shape().text() + ", expected " + rows.text() + " from input" + c[0].shape().text());
-    const double smooth = c.real("label_smoothing");
-    const Tensor given = cast_to(c[1], DType::i32), ignored = Tensor::scalar((double)(int32_t)c.integer("ignore_index"), DType::i32);
+    const double smooth = real(c.attrs, "label_smoothing");
+    const Tensor given = cast_to(c[1], DType::i32), ignored = Tensor::scalar((double)(int32_t)integer(c.attrs, "ignore_index"), DType::i32);
     const Tensor labels = run1("select", {run1("equal", {given, ignored}), Tensor::scalar(-1, DType::i32), given});
     const Tensor ones = Tensor::ones({classes}, x.dtype());
     const auto of_label = [&](const Tensor &t) {  // its element of t; 0 for one that doesn't count
@@ -187,7 +183,7 @@ Result label_loss(Tensors in, const Attrs &a, const LabelLoss &loss) {
     const Call c(in, a);
     const Tensor x = classes_last(loss.op, c[0]);
     const int64_t classes = x.shape()[x.rank() - 1];
-    const double smooth = c.real("label_smoothing");
+    const double smooth = real(c.attrs, "label_smoothing");
     if (!(smooth >= 0 && smooth <= 1)) throw AttrError(loss.op, "label_smoothing is " + std::to_string(smooth) + ", expected 0 to 1");
     if (classes == 0) throw ShapeError(loss.op, "input" + c[0].shape().text() + " has no classes, expected 1 or more");
     if (c[2].defined() && !(c[2].shape() == Shape{classes}))
@@ -205,8 +201,8 @@ Result nll_loss(Tensors in, const Attrs &a) { return label_loss(in, a, {"nll_los
 
 }  // namespace
 
-Composition loss_composition(const std::string &op) {
-    static const std::pair<const char *, Composition> all[] = {
+Family loss_family() {
+    static const Family::value_type all[] = {
         {"binary_cross_entropy", binary_cross_entropy},
         {"binary_cross_entropy_with_logits", binary_cross_entropy_with_logits},
         {"cosine_embedding_loss", cosine_embedding_loss},
@@ -226,9 +222,7 @@ Composition loss_composition(const std::string &op) {
         {"soft_margin_loss", soft_margin_loss},
         {"triplet_margin_loss", triplet_margin_loss},
     };
-    for (auto &[name, composition] : all)
-        if (op == name) return composition;
-    return nullptr;
+    return all;
 }
 
 }  // namespace halyard

@@ -1,18 +1,12 @@
-#include "primitives/low_precision.h"
-
+// Compositions of quantised numbers (records: kernels/low_precision.cpp).
 #include <cmath>
 
 #include "primitives/composite.h"
+#include "primitives/composition.h"
 #include "primitives/concat.h"
 
 namespace halyard {
 namespace {
-
-using Tensors = std::span<const Tensor>;
-using Result = std::vector<Tensor>;
-
-int64_t integer(const Attrs &a, const char *name) { return a.integer((size_t)a.find(name)); }
-double real(const Attrs &a, const char *name) { return a.real((size_t)a.find(name)); }
 
 void expect_rank(const Attrs &a, const char *name, const Tensor &t, int rank) {
     if (t.rank() != rank) throw ShapeError(a.op().name, std::string(name) + " has rank " + std::to_string(t.rank()) + ", expected " + std::to_string(rank));
@@ -156,12 +150,10 @@ Result quant_conv2d(Tensors in, const Attrs &a) {
 
 }  // namespace
 
-Composition low_precision_composition(const std::string &op) {
-    static const std::pair<const char *, Composition> all[] = {
+Family low_precision_family() {
+    static const Family::value_type all[] = {
         {"quantize", quantize}, {"dequantize", dequantize}, {"matmul_integer", matmul_integer}, {"quant_dense", quant_dense}, {"quant_conv2d", quant_conv2d}};
-    for (auto &[name, composition] : all)
-        if (op == name) return composition;
-    return nullptr;
+    return all;
 }
 
 }  // namespace halyard

@@ -1,16 +1,10 @@
-#include "primitives/norm.h"
-
+// What norms are made of: kernels/norms.cpp has their records.
 #include "primitives/composite.h"
+#include "primitives/composition.h"
 #include "primitives/tape.h"
 
 namespace halyard {
 namespace {
-
-using Tensors = std::span<const Tensor>;
-using Result = std::vector<Tensor>;
-
-double real(const Attrs &a, const char *name) { return a.real((size_t)a.find(name)); }
-int64_t integer(const Attrs &a, const char *name) { return a.integer((size_t)a.find(name)); }
 
 // 16-bit floats are computed in f32.
 DType arithmetic_of(const Tensor &x) { return bytes_of(x.dtype()) == 2 ? DType::f32 : x.dtype(); }
@@ -131,12 +125,10 @@ Result l2_normalize(Tensors in, const Attrs &a) {
 
 }  // namespace
 
-Composition norm_composition(const std::string &op) {
-    static const std::pair<const char *, Composition> all[] = {{"batch_norm", batch_norm},     {"group_norm", group_norm}, {"instance_norm", instance_norm},
-                                                               {"l2_normalize", l2_normalize}, {"layer_norm", layer_norm}, {"rms_norm", rms_norm}};
-    for (auto &[name, composition] : all)
-        if (op == name) return composition;
-    return nullptr;
+Family norm_family() {
+    static const Family::value_type all[] = {{"batch_norm", batch_norm},     {"group_norm", group_norm}, {"instance_norm", instance_norm},
+                                             {"l2_normalize", l2_normalize}, {"layer_norm", layer_norm}, {"rms_norm", rms_norm}};
+    return all;
 }
 
 }  // namespace halyard

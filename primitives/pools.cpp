@@ -1,19 +1,12 @@
-#include "primitives/pools.h"
-
+// Compositions of pools (records: kernels/pools.cpp).
 #include "primitives/composite.h"
+#include "primitives/composition.h"
 #include "primitives/facts.h"
 
 namespace halyard {
 namespace {
 
-using Tensors = std::span<const Tensor>;
-using Result = std::vector<Tensor>;
 using Given = std::vector<std::pair<std::string, AttrValue>>;
-
-const std::string &choice_of(const Attrs &a, const char *name) {
-    const size_t k = (size_t)a.find(name);
-    return a.op().attrs[k].choices[(size_t)a.integer(k)];
-}
 
 // What a pool of two dimensions is given for two of a call's: h and w, or d alone beside a dimension that stays.
 Given planar(const Attrs &a, const Dims &f, bool depth) {
@@ -25,7 +18,7 @@ Given planar(const Attrs &a, const Dims &f, bool depth) {
     return {
         {"kernel_size", pair("kernel_size")},
         {"stride", pair("stride")},
-        {"pad_mode", choice_of(a, "pad_mode")},
+        {"pad_mode", choice(a, "pad_mode")},
         {"padding", depth ? Ints{value("front", 0), value("back", 0), 0, 0} : Ints{value("top", 0), value("bottom", 0), value("left", 0), value("right", 0)}},
         {"ceil_mode", f.at("ceil_mode") != 0}};
 }
@@ -88,7 +81,7 @@ Result avg_pool3d(Tensors in, const Attrs &a) {  // a mean of means, or a sum of
 
 Tensor lp_of(const Tensor &given, const Attrs &a, const Dims &f) {
     const Tensor x = wide(given);
-    const double p = a.real((size_t)a.find("norm_type"));
+    const double p = real(a, "norm_type");
     if (!(p > 0)) throw AttrError(a.op().name, "norm_type is " + std::to_string(p) + ", expected more than 0");
     const auto power = [&](const Tensor &t, double exponent) { return run1("pow", {t, Tensor::scalar(exponent, t.dtype())}); };
     const Tensor sum = run1("avg_pool2d", {power(x, p)}, with(planar(a, f, false), {{"divisor_override", 1}}));
@@ -144,7 +137,7 @@ Result max_unpool(Tensors in, const Attrs &a) {
     facts_of(in, a);
     Shape y{x.shape()[0], x.shape()[1]};
     int64_t plane = 1;
-    for (int64_t extent : a.ints((size_t)a.find("output_size"))) y.push_back(extent), plane *= extent;
+    for (int64_t extent : ints(a, "output_size")) y.push_back(extent), plane *= extent;
     if (y.elements() > INT32_MAX)
         throw ShapeError(a.op().name, "y" + y.text() + " has " + std::to_string(y.elements()) + " elements, the limit is " + std::to_string(INT32_MAX));
     if (x.elements() == 0) return {Tensor::zeros(y, x.dtype())};
@@ -162,26 +155,24 @@ Result max_unpool(Tensors in, const Attrs &a) {
 
 }  // namespace
 
-Composition pool_composition(const std::string &op) {
-    static const std::pair<const char *, Composition> all[] = {{"max_pool1d", max_pool1d},
-                                                               {"max_pool3d", max_pool3d},
-                                                               {"avg_pool1d", avg_pool1d},
-                                                               {"avg_pool3d", avg_pool3d},
-                                                               {"lp_pool1d", lp_pool1d},
-                                                               {"lp_pool2d", lp_pool2d},
-                                                               {"adaptive_avg_pool1d", adaptive_pool1d},
-                                                               {"adaptive_avg_pool2d", adaptive_pool2d},
-                                                               {"adaptive_avg_pool3d", adaptive_pool3d},
-                                                               {"adaptive_max_pool1d", adaptive_pool1d},
-                                                               {"adaptive_max_pool2d", adaptive_pool2d},
-                                                               {"adaptive_max_pool3d", adaptive_pool3d},
-                                                               {"max_pool2d_with_indices", max_pool2d_with_indices},
-                                                               {"max_unpool1d", max_unpool},
-                                                               {"max_unpool2d", max_unpool},
-                                                               {"max_unpool3d", max_unpool}};
-    for (auto &[name, composition] : all)
-        if (op == name) return composition;
-    return nullptr;
+Family pool_family() {
+    static const Family::value_type all[] = {{"max_pool1d", max_pool1d},
+                                             {"max_pool3d", max_pool3d},
+                                             {"avg_pool1d", avg_pool1d},
+                                             {"avg_pool3d", avg_pool3d},
+                                             {"lp_pool1d", lp_pool1d},
+                                             {"lp_pool2d", lp_pool2d},
+                                             {"adaptive_avg_pool1d", adaptive_pool1d},
+                                             {"adaptive_avg_pool2d", adaptive_pool2d},
+                                             {"adaptive_avg_pool3d", adaptive_pool3d},
+                                             {"adaptive_max_pool1d", adaptive_pool1d},
+                                             {"adaptive_max_pool2d", adaptive_pool2d},
+                                             {"adaptive_max_pool3d", adaptive_pool3d},
+                                             {"max_pool2d_with_indices", max_pool2d_with_indices},
+                                             {"max_unpool1d", max_unpool},
+                                             {"max_unpool2d", max_unpool},
+                                             {"max_unpool3d", max_unpool}};
+    return all;
 }
 
 }  // namespace halyard

@@ -1,21 +1,17 @@
-#include "primitives/random_ops.h"
-
+// Random tensors, choices and orders (records: kernels/random.cpp, random_order.cpp, dropout.cpp).
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "primitives/composite.h"
+#include "primitives/composition.h"
 #include "primitives/random.h"
 
 namespace halyard {
 namespace {
 
-using Tensors = std::span<const Tensor>;
-using Result = std::vector<Tensor>;
 using Given = std::vector<std::pair<std::string, AttrValue>>;
 
-int64_t integer(const Attrs &a, const char *name) { return a.integer((size_t)a.find(name)); }
-double real(const Attrs &a, const char *name) { return a.real((size_t)a.find(name)); }
 
 // Where a call draws: what its attributes say, and the default generator where they are -1.
 Random place_of(const Attrs &a) {
@@ -44,7 +40,7 @@ Tensor filled(const Attrs &a, const char *kernel, const Shape &shape, Given also
     return reshaped(run1(kernel, {}, words_of(at, std::move(also))), shape);
 }
 Shape shape_of(const Attrs &a, const char *name) {
-    const Shape s(a.ints((size_t)a.find(name)));
+    const Shape s(ints(a, name));
     bool fits = true;
     int64_t n = 1;
     for (int64_t extent : s) {
@@ -192,13 +188,11 @@ Result multinomial(Tensors in, const Attrs &a) {
 
 }  // namespace
 
-Composition random_composition(const std::string &op) {
-    static const std::pair<const char *, Composition> all[] = {{"uniform", uniform},   {"normal", normal},       {"truncated_normal", truncated_normal},
-                                                               {"randint", randint},   {"bernoulli", bernoulli}, {"dropout", dropout},
-                                                               {"randperm", randperm}, {"shuffle", shuffle},     {"multinomial", multinomial}};
-    for (auto &[name, composition] : all)
-        if (op == name) return composition;
-    return nullptr;
+Family random_family() {
+    static const Family::value_type all[] = {{"uniform", uniform},   {"normal", normal},       {"truncated_normal", truncated_normal},
+                                             {"randint", randint},   {"bernoulli", bernoulli}, {"dropout", dropout},
+                                             {"randperm", randperm}, {"shuffle", shuffle},     {"multinomial", multinomial}};
+    return all;
 }
 
 }  // namespace halyard

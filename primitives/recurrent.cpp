@@ -1,12 +1,9 @@
-#include "primitives/recurrent.h"
-
+// Compositions of recurrent cells (records: kernels/recurrent.cpp).
 #include "primitives/composite.h"
+#include "primitives/composition.h"
 
 namespace halyard {
 namespace {
-
-using Tensors = std::span<const Tensor>;
-using Result = std::vector<Tensor>;
 
 // The inputs in the cell's arithmetic, which is f32 for 16 bits, and its two products. `given`: x, the state, (the cell,) then w_ih, w_hh,
 // b_ih, b_hh.
@@ -67,8 +64,9 @@ Result gru_cell(Tensors in, const Attrs &a) {
 
 }  // namespace
 
-Composition recurrent_composition(const std::string &op) {
-    return op == "rnn_tanh_cell" || op == "rnn_relu_cell" ? rnn_cell : op == "lstm_cell" ? lstm_cell : op == "gru_cell" ? gru_cell : nullptr;
+Family recurrent_family() {
+    static const Family::value_type all[] = {{"rnn_tanh_cell", rnn_cell}, {"rnn_relu_cell", rnn_cell}, {"lstm_cell", lstm_cell}, {"gru_cell", gru_cell}};
+    return all;
 }
 
 }  // namespace halyard

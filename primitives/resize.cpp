@@ -4,12 +4,10 @@
 #include <cmath>
 
 #include "primitives/composite.h"
+#include "primitives/composition.h"
 
 namespace halyard {
 namespace {
-
-using Tensors = std::span<const Tensor>;
-using Result = std::vector<Tensor>;
 
 enum Mode { nearest, nearest_exact, linear, bilinear, bicubic };
 enum Coordinates { asymmetric, half_pixel, align_corners };
@@ -124,26 +122,25 @@ int64_t checked_size(const char *op, int64_t v) {
 
 Result interpolate(Tensors in, const Attrs &a) {
     const Tensor &x = in[0];
-    const auto integer = [&](const char *name) { return a.integer((size_t)a.find(name)); };
-    const auto mode = (Mode)integer("mode");
+    const auto mode = (Mode)integer(a, "mode");
     const bool smooth = mode >= linear, flat = mode == linear || (!smooth && x.rank() == 3);
     const int rank = flat ? 3 : 4;
     if (x.rank() != rank)
         throw ShapeError("interpolate", "x has rank " + std::to_string(x.rank()) + ", expected " + (smooth ? std::to_string(rank) : "3 or 4"));
     check_image("interpolate", x);
-    if (integer("align_corners") && !smooth) throw AttrError("interpolate", "align_corners is for linear, bilinear and bicubic");
-    const Ints &size = a.ints((size_t)a.find("size"));
-    const double factor = a.real((size_t)a.find("scale_factor"));
+    if (is_set(a, "align_corners") && !smooth) throw AttrError("interpolate", "align_corners is for linear, bilinear and bicubic");
+    const Ints &size = ints(a, "size");
+    const double factor = real(a, "scale_factor");
     if (size.empty() == (factor == 0)) throw AttrError("interpolate", "expected either size or scale_factor");
     if (size.empty() && !(factor > 0 && factor < 1e6)) throw AttrError("interpolate", "scale_factor is " + std::to_string(factor) + ", expected more than 0");
     if (!size.empty() && (int)size.size() != rank - 2)
         throw AttrError("interpolate", "size has " + std::to_string(size.size()) + " values, expected " + std::to_string(rank - 2));
-    const Coordinates coordinates = !smooth ? asymmetric : integer("align_corners") ? align_corners : half_pixel;
+    const Coordinates coordinates = !smooth ? asymmetric : is_set(a, "align_corners") ? align_corners : half_pixel;
     const auto axis = [&](int d) {
         const int64_t n = x.shape()[d];
         if (!size.empty()) return Axis{n, checked_size("interpolate", size[(size_t)d - 2]), coordinates};
         const int64_t m = checked_size("interpolate", (int64_t)std::floor((double)n * factor));
-        return Axis{n, m, coordinates, integer("recompute_scale_factor") ? 0 : factor};
+        return Axis{n, m, coordinates, is_set(a, "recompute_scale_factor") ? 0 : factor};
     };
     if (!flat) return {resized(x, mode, axis(2), axis(3))};
     const Axis one{1, 1, coordinates};
@@ -156,19 +153,20 @@ Result interpolate(Tensors in, const Attrs &a) {
 template<Mode mode> Result resize_to(Tensors in, const Attrs &a) {
     const char *op = a.op().name.c_str();
     const Tensor &x = in[0];
-    const auto is_set = [&](const char *name) { return a.integer((size_t)a.find(name)) != 0; };
     if (x.rank() != 4) throw ShapeError(op, "x has rank " + std::to_string(x.rank()) + ", expected 4 (n,c,h,w)");
     check_image(op, x);
-    if (is_set("align_corners") && is_set("half_pixel_centers")) throw AttrError(op, "align_corners and half_pixel_centers exclude each other");
-    const Coordinates coordinates = is_set("align_corners") ? align_corners : is_set("half_pixel_centers") ? half_pixel : asymmetric;
-    const Ints &size = a.ints((size_t)a.find("size"));
+    if (is_set(a, "align_corners") && is_set(a, "half_pixel_centers")) throw AttrError(op, "align_corners and half_pixel_centers exclude each other");
+    const Coordinates coordinates = is_set(a, "align_corners") ? align_corners : is_set(a, "half_pixel_centers") ? half_pixel : asymmetric;
+    const Ints &size = ints(a, "size");
     return {resized(x, mode, {x.shape()[2], checked_size(op, size[0]), coordinates}, {x.shape()[3], checked_size(op, size[1]), coordinates})};
 }
 
 }  // namespace
 
-Composition resize_composition(const std::string &op) {
-    return op == "interpolate" ? interpolate : op == "resize_nearest_neighbor" ? resize_to<nearest> : op == "resize_bilinear" ? resize_to<bilinear> : nullptr;
+Family resize_family() {
+    static const Family::value_type all[] = {
+        {"interpolate", interpolate}, {"resize_nearest_neighbor", resize_to<nearest>}, {"resize_bilinear", resize_to<bilinear>}};
+    return all;
 }
 
 Tensor resize_in_x(std::span<const Tensor> in, const RegisteredOp &, const Attrs &) {

@@ -3,15 +3,11 @@
 #include <vector>
 
 #include "primitives/composite.h"
+#include "primitives/composition.h"
 #include "primitives/places.h"
 
 namespace halyard {
 namespace {
-
-using Tensors = std::span<const Tensor>;
-using Result = std::vector<Tensor>;
-
-int64_t integer(const Attrs &a, const char *name) { return a.integer((size_t)a.find(name)); }
 
 // The `inner` elements of x at each of `places`.
 Tensor taken(const Tensor &x, const Tensor &places, int64_t inner, const Shape &shape) {
@@ -62,8 +58,7 @@ Result scatter(Tensors in, const Attrs &a) {
     const int axis = normal_axis(op, integer(a, "axis"), x.rank());
     if (!(updates.shape() == index.shape()))
         throw ShapeError(op, "updates have shape " + updates.shape().text() + ", expected " + index.shape().text() + " as the index");
-    const int given = a.find("reduction");  // scatter_add has none
-    const std::string reduction = given < 0 ? "add" : a.op().attrs[(size_t)given].choices[(size_t)a.integer((size_t)given)];
+    const std::string reduction = a.find("reduction") < 0 ? "add" : choice(a, "reduction");  // scatter_add has none
     return {scattered(op, x, places_along(op, index, x.shape(), axis), updates, 1, reduction)};
 }
 
@@ -87,7 +82,7 @@ Tensor scattered_nd(const char *op, const Tensor &x, const Tensor &indices, cons
 }
 
 Result scatter_nd(Tensors in, const Attrs &a) {
-    return {scattered_nd("scatter_nd", Tensor::zeros(Shape(a.ints((size_t)a.find("shape"))), in[1].dtype()), in[0], in[1], "add")};
+    return {scattered_nd("scatter_nd", Tensor::zeros(Shape(ints(a, "shape")), in[1].dtype()), in[0], in[1], "add")};
 }
 Result tensor_scatter_update(Tensors in, const Attrs &) { return {scattered_nd("tensor_scatter_update", in[0], in[1], in[2], "none")}; }
 Result tensor_scatter_add(Tensors in, const Attrs &) { return {scattered_nd("tensor_scatter_add", in[0], in[1], in[2], "add")}; }
@@ -159,17 +154,12 @@ Tensor share(std::span<const Tensor> in) {
     return run1("div", {dy, run1("maximum", {several, Tensor::scalar(1, dy.dtype())})});
 }
 int64_t differentiable(const Attrs &attrs) {
-    const int64_t reduction = attrs.integer((size_t)attrs.find("reduction"));
+    const int64_t reduction = integer(attrs, "reduction");
     if (reduction > min) throw GradError("scatter", "has no gradient for reduction mul");
     return reduction;
 }
 
 }  // namespace
-
-Tensor gather_elements_in_x(std::span<const Tensor> in, const RegisteredOp &, const Attrs &) {
-    const Tensor &x = in[0], &dy = in[2], places = places_along("gather_elements", in[1], x.shape(), 1);
-    return reshaped(run1("gather_kernel_dx", {reshaped(x, {1, x.elements(), 1}), places, reshaped(dy, {1, dy.elements(), 1})}), x.shape());
-}
 
 Tensor scatter_in_x(std::span<const Tensor> in, const RegisteredOp &, const Attrs &attrs) {
     const int64_t reduction = differentiable(attrs);
@@ -185,24 +175,22 @@ Tensor scatter_in_updates(std::span<const Tensor> in, const RegisteredOp &, cons
     return run1("mul", {is_extremum(in[2], gathered(in[3], in[1])), gathered(share(in), in[1])});
 }
 
-Composition scatter_composition(const std::string &op) {
-    static const std::pair<const char *, Composition> all[] = {{"gather_elements", gather_elements},
-                                                               {"gather_nd", gather_nd},
-                                                               {"tensor_scatter_elements", scatter},
-                                                               {"scatter", scatter},
-                                                               {"scatter_add", scatter},
-                                                               {"scatter_nd", scatter_nd},
-                                                               {"tensor_scatter_update", tensor_scatter_update},
-                                                               {"tensor_scatter_add", tensor_scatter_add},
-                                                               {"tensor_scatter_sub", tensor_scatter_sub},
-                                                               {"tensor_scatter_max", tensor_scatter_max},
-                                                               {"tensor_scatter_min", tensor_scatter_min},
-                                                               {"tensor_scatter_mul", tensor_scatter_mul},
-                                                               {"index_add", index_add},
-                                                               {"unsorted_segment_sum", unsorted_segment_sum}};
-    for (auto &[name, composition] : all)
-        if (op == name) return composition;
-    return nullptr;
+Family scatter_family() {
+    static const Family::value_type all[] = {{"gather_elements", gather_elements},
+                                             {"gather_nd", gather_nd},
+                                             {"tensor_scatter_elements", scatter},
+                                             {"scatter", scatter},
+                                             {"scatter_add", scatter},
+                                             {"scatter_nd", scatter_nd},
+                                             {"tensor_scatter_update", tensor_scatter_update},
+                                             {"tensor_scatter_add", tensor_scatter_add},
+                                             {"tensor_scatter_sub", tensor_scatter_sub},
+                                             {"tensor_scatter_max", tensor_scatter_max},
+                                             {"tensor_scatter_min", tensor_scatter_min},
+                                             {"tensor_scatter_mul", tensor_scatter_mul},
+                                             {"index_add", index_add},
+                                             {"unsorted_segment_sum", unsorted_segment_sum}};
+    return all;
 }
 
 }  // namespace halyard

@@ -5,11 +5,6 @@
 
 namespace halyard {
 
-Composition scatter_composition(const std::string &op);  // null when it is none of these
-
-// The gradient of gather_elements_kernel, of its x, index and dy: the sum of dy over those that took an element, in their order.
-Tensor gather_elements_in_x(std::span<const Tensor> in, const RegisteredOp &op, const Attrs &attrs);
-
 // Gradients of scatter_kernel, of its x, index, updates, y and dy, as primitives/composed_gradient.cpp lists them. What of several
 // updates was overwritten has none; where a maximum or minimum was met several times, all share alike. Throw GradError for products.
 Tensor scatter_in_x(std::span<const Tensor> in, const RegisteredOp &op, const Attrs &attrs);

@@ -4,16 +4,12 @@
 #include <numeric>
 
 #include "primitives/composite.h"
+#include "primitives/composition.h"
 #include "primitives/order.h"
 #include "primitives/tape.h"
 
 namespace halyard {
 namespace {
-
-using Tensors = std::span<const Tensor>;
-using Result = std::vector<Tensor>;
-
-int64_t integer(const Attrs &a, const char *name) { return a.integer((size_t)a.find(name)); }
 
 // The permutation that makes `axis` the last, or the last one `axis` again: it is its own inverse.
 std::vector<int> swapped(int axis, int rank) {
@@ -52,10 +48,16 @@ struct AlongAxis {
     Tensor rows;
 };
 
+// x's elements at `places` of its rows: [n,m]
+Tensor taken(const Tensor &x, const Tensor &places) {
+    const int64_t n = x.shape()[0], m = places.shape()[1];
+    return reshaped(run1("gather_elements_kernel", {reshaped(x, {n, x.shape()[1], 1}), places.reshape({n, m, 1})}), {n, m});
+}
+
 // values[n,m] are x[n,c]'s elements at `places`: their gradient goes there.
 Tensor recorded(const Tensor &x, const Tensor &values, const Tensor &places) {
     if (Tape *tape = Tape::current(); tape && is_float(x.dtype()))
-        tape->record({x}, {values}, [x, places](Tensors dy) { return Result{run1("take_along_kernel_dx", {x, places, dy[0]})}; });
+        tape->record({x}, {values}, [x, places](Tensors dy) { return Result{added_along(x, 1, places, dy[0])}; });
     return values;
 }
 
@@ -66,12 +68,12 @@ Ordered first(const AlongAxis &a, int64_t k, bool descending) {
 
 Result sort(Tensors in, const Attrs &a) {
     const AlongAxis x("sort", in[0], integer(a, "axis"));
-    const Ordered y = first(x, x.rows.shape()[1], integer(a, "descending") != 0);
+    const Ordered y = first(x, x.rows.shape()[1], is_set(a, "descending"));
     return {x.back(y.values), x.back(y.places)};
 }
 Result argsort(Tensors in, const Attrs &a) {
     const AlongAxis x("argsort", in[0], integer(a, "axis"));
-    return {x.back(first_in_order(x.rows, x.rows.shape()[1], integer(a, "descending") != 0).places)};
+    return {x.back(first_in_order(x.rows, x.rows.shape()[1], is_set(a, "descending")).places)};
 }
 
 Result top_k(Tensors in, const Attrs &a) {
@@ -80,7 +82,7 @@ Result top_k(Tensors in, const Attrs &a) {
     if (k < 0 || k > c)
         throw AttrError("top_k", "k is " + std::to_string(k) + ", expected 0 to " + std::to_string(c) + ", the extent of dimension " + std::to_string(x.axis) +
                                      " of x" + in[0].shape().text());
-    const Ordered y = first(x, k, integer(a, "largest") != 0);
+    const Ordered y = first(x, k, is_set(a, "largest"));
     return {x.back(y.values), x.back(y.places)};
 }
 
@@ -91,7 +93,7 @@ void require_some(const char *op, const AlongAxis &x, const Tensor &given) {
 Result median(Tensors in, const Attrs &a) {
     const AlongAxis x("median", in[0], integer(a, "axis"));
     require_some("median", x, in[0]);
-    const bool keep = integer(a, "keep_dims") != 0;
+    const bool keep = is_set(a, "keep_dims");
     const Ordered y = nth_in_order(x.rows, (x.rows.shape()[1] - 1) / 2);
     const Tensor values = y.values.reshape({x.n, 1}), places = y.places.reshape({x.n, 1});
     return {x.back(recorded(x.rows, values, places), keep), x.back(places, keep)};
@@ -101,9 +103,9 @@ template<bool largest> Result arg_with_value(Tensors in, const Attrs &a) {
     const char *op = largest ? "argmax_with_value" : "argmin_with_value";
     const AlongAxis x(op, in[0], integer(a, "axis"));
     require_some(op, x, in[0]);
-    const bool keep = integer(a, "keep_dims") != 0;
+    const bool keep = is_set(a, "keep_dims");
     const Tensor places = run1(largest ? "argmax" : "argmin", {x.rows}).reshape({x.n, 1});
-    return {x.back(places, keep), x.back(run1("take_along_kernel", {x.rows, places}), keep)};
+    return {x.back(places, keep), x.back(taken(x.rows, places), keep)};
 }
 
 // Equal elements stand together once sorted: groups, numbered in order. As they first occur, their numbers are given out again.
@@ -133,28 +135,31 @@ Result unique(Tensors in, const Attrs &a) {
         count.swap(sizes);
     }
     const int64_t groups = (int64_t)count.size();
-    const Tensor values = groups ? run1("take_along_kernel", {x, Tensor::from(first, {1, groups})}) : x;
+    const Tensor values = groups ? taken(x, Tensor::from(first, {1, groups})) : x;
     return {values.reshape({groups}), inverse, Tensor::from(count, {groups})};
 }
 
 }  // namespace
 
 Tensor added_along(const Tensor &x, int64_t axis, const Tensor &places, const Tensor &dy) {
-    const AlongAxis rows("added_along", x, axis), at("added_along", places, axis), d("added_along", dy, axis);
-    return rows.back(run1("take_along_kernel_dx", {rows.rows, at.rows, d.rows}));
+    const int a = normal_axis("added_along", axis, x.rank());
+    const auto around = [a](const Tensor &t) {  // [o,t.shape()[a],i]
+        const Shape s = t.shape();
+        const auto at = s.begin() + a;
+        return reshaped(t, {Shape(s.begin(), at).elements(), *at, Shape(at + 1, s.end()).elements()});
+    };
+    return reshaped(run1("gather_elements_kernel_dx", {around(x), around(places), around(dy)}), x.shape());
 }
 
-Composition sorting_composition(const std::string &op) {
-    static const std::pair<const char *, Composition> all[] = {{"sort", sort},
-                                                               {"argsort", argsort},
-                                                               {"top_k", top_k},
-                                                               {"median", median},
-                                                               {"unique", unique},
-                                                               {"argmax_with_value", arg_with_value<true>},
-                                                               {"argmin_with_value", arg_with_value<false>}};
-    for (auto &[name, composition] : all)
-        if (op == name) return composition;
-    return nullptr;
+Family sorting_family() {
+    static const Family::value_type all[] = {{"sort", sort},
+                                             {"argsort", argsort},
+                                             {"top_k", top_k},
+                                             {"median", median},
+                                             {"unique", unique},
+                                             {"argmax_with_value", arg_with_value<true>},
+                                             {"argmin_with_value", arg_with_value<false>}};
+    return all;
 }
 
 }  // namespace halyard

@@ -4,8 +4,6 @@
 
 namespace halyard {
 
-Composition sorting_composition(const std::string &op);  // null when it is none of these
-
 // dx of x's shape with dy's elements added at `places` along `axis` (both of one shape, which differs from x's along axis only), in their order.
 Tensor added_along(const Tensor &x, int64_t axis, const Tensor &places, const Tensor &dy);
 

@@ -1,21 +1,17 @@
-#include "primitives/statistics.h"
-
+// Compositions of reductions (records: kernels/statistics.cpp).
 #include <cmath>
 
 #include "primitives/composite.h"
+#include "primitives/composition.h"
 #include "primitives/tape.h"
 
 namespace halyard {
 namespace {
 
-using Tensors = std::span<const Tensor>;
-using Result = std::vector<Tensor>;
-
 // One call: x in the arithmetic of the op, and the axes that every reduction in it goes over.
 struct Call {
     Call(Tensors in, const Attrs &a)
-        : given(in[0].dtype()), axis(a.ints((size_t)a.find("axis"))), keep(a.integer((size_t)a.find("keep_dims")) != 0),
-          x(cast_to(in[0], bytes_of(given) == 2 ? DType::f32 : given)) {
+        : given(in[0].dtype()), axis(ints(a, "axis")), keep(is_set(a, "keep_dims")), x(cast_to(in[0], bytes_of(given) == 2 ? DType::f32 : given)) {
         unsigned reduced = 0;
         for (int64_t d : axis) {
             const unsigned bit = 1u << normal_axis(a.op().name.c_str(), d, x.rank());
@@ -50,7 +46,7 @@ Result logsumexp(Tensors in, const Attrs &a) {
 
 Tensor variance(const Call &c, const Attrs &a) {
     const Tensor off = run1("sub", {c.x, c.reduce("reduce_mean", c.x, true)}), sum = c.reduce("reduce_sum", run1("square", {off}));
-    const double n = (double)c.x.elements() / (double)std::max<int64_t>(1, sum.elements()), ddof = (double)a.integer((size_t)a.find("ddof"));
+    const double n = (double)c.x.elements() / (double)std::max<int64_t>(1, sum.elements()), ddof = (double)integer(a, "ddof");
     return run1("div", {sum, c.number(std::fmax(0, n - ddof))});
 }
 Result var(Tensors in, const Attrs &a) {
@@ -64,7 +60,7 @@ Result standard_deviation(Tensors in, const Attrs &a) {
 
 Result norm(Tensors in, const Attrs &a) {
     const Call c(in, a);
-    const double ord = a.real((size_t)a.find("ord"));
+    const double ord = real(a, "ord");
     if (std::isnan(ord)) throw AttrError("norm", "ord is nan, expected a number");
     if (ord == 1) return c.result(c.reduce("reduce_l1", c.x));
     if (ord == 2) return c.result(c.reduce("reduce_l2", c.x));
@@ -78,8 +74,9 @@ Result norm(Tensors in, const Attrs &a) {
 
 }  // namespace
 
-Composition statistics_composition(const std::string &op) {
-    return op == "logsumexp" ? logsumexp : op == "var" ? var : op == "std" ? standard_deviation : op == "norm" ? norm : nullptr;
+Family statistics_family() {
+    static const Family::value_type all[] = {{"logsumexp", logsumexp}, {"var", var}, {"std", standard_deviation}, {"norm", norm}};
+    return all;
 }
 
 }  // namespace halyard

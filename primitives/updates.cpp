@@ -4,15 +4,11 @@
 #include <cmath>
 
 #include "primitives/composite.h"
+#include "primitives/composition.h"
 #include "primitives/tape.h"
 
 namespace halyard {
 namespace {
-
-using Tensors = std::span<const Tensor>;
-using Result = std::vector<Tensor>;
-
-double real(const Attrs &a, const char *name) { return a.real((size_t)a.find(name)); }
 
 Tensor number(double v, const Tensor &like) { return Tensor::scalar(v, like.dtype()); }
 Tensor norm(const Tensor &x) { return run1("reduce_l2", {x}, {{"axis", Ints()}}); }
@@ -47,7 +43,7 @@ void check_inputs(const RegisteredOp &op, Tensors in) {
 Result lamb(Tensors in, const Attrs &a) {
     const StopTape stop;
     check_inputs(find_op("lamb_"), in);
-    const int64_t step = a.integer((size_t)a.find("step"));
+    const int64_t step = integer(a, "step");
     if (step < 1) throw AttrError("lamb_", "step is " + std::to_string(step) + ", expected 1 or more");
     const double beta1 = real(a, "beta1"), beta2 = real(a, "beta2");
     const Tensor &p = in[0], &m = in[1], &v = in[2], r = Tensor::empty(p.shape(), p.dtype());
@@ -82,7 +78,7 @@ Result lars_update(Tensors in, const Attrs &a) {
     const double decay = real(a, "weight_decay");
     const Tensor below = run1("add", {run1("addcmul", {of_g, of_p, number(decay, p)}), number(real(a, "eps"), p)});
     Tensor trust = ratio_or_one(of_p, of_g, run1("div", {run1("mul", {of_p, number(real(a, "coefficient"), p)}), below}));
-    if (a.integer((size_t)a.find("use_clip"))) trust = run1("minimum", {run1("div", {trust, number(real(a, "lr"), p)}), number(1, p)});
+    if (integer(a, "use_clip")) trust = run1("minimum", {run1("div", {trust, number(real(a, "lr"), p)}), number(1, p)});
     return {run1("mul", {run1("addcmul", {g, p, number(decay, p)}), trust})};
 }
 
@@ -122,8 +118,9 @@ std::vector<Tensor> F::clip_by_global_norm(const std::vector<Tensor> &x, double 
     return y;
 }
 
-Composition update_composition(const std::string &op) {
-    return op == "lamb_" ? lamb : op == "lion_" ? lion : op == "lars_update" ? lars_update : op == "clip_by_norm" ? clip_by_norm : nullptr;
+Family update_family() {
+    static const Family::value_type all[] = {{"lamb_", lamb}, {"lion_", lion}, {"lars_update", lars_update}, {"clip_by_norm", clip_by_norm}};
+    return all;
 }
 
 }  // namespace halyard

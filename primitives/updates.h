@@ -4,8 +4,6 @@
 
 namespace halyard {
 
-Composition update_composition(const std::string &op);  // null when it is none of these
-
 namespace F {
 // x_k clip_norm / max(N, clip_norm), N the 2-norm of all elements of all x. Throws AttrError unless clip_norm > 0, DTypeError for
 // tensors that aren't floats, ShapeError when there are none.

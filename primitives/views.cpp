@@ -1,18 +1,12 @@
-#include "primitives/views.h"
-
+// Compositions that take dimensions in another order, apart or together (records: kernels/views.cpp).
 #include <algorithm>
 #include <numeric>
 
 #include "primitives/composite.h"
+#include "primitives/composition.h"
 
 namespace halyard {
 namespace {
-
-using Tensors = std::span<const Tensor>;
-using Result = std::vector<Tensor>;
-
-const Ints &ints(const Attrs &a, const char *name) { return a.ints((size_t)a.find(name)); }
-int64_t integer(const Attrs &a, const char *name) { return a.integer((size_t)a.find(name)); }
 
 Result contiguous(Tensors in, const Attrs &) { return {in[0].dense() ? alias_of(in[0]) : dense(in[0])}; }
 
@@ -128,23 +122,21 @@ Result rot90(Tensors in, const Attrs &a) {
 
 }  // namespace
 
-Composition views_composition(const std::string &op) {
-    static const std::pair<const char *, Composition> all[] = {{"contiguous", contiguous},
-                                                               {"swapaxes", swapaxes},
-                                                               {"movedim", movedim},
-                                                               {"diagonal", diagonal},
-                                                               {"diag", diag},
-                                                               {"trace", trace},
-                                                               {"rot90", rot90},
-                                                               {"tril", tril},
-                                                               {"triu", triu},
-                                                               {"depth_to_space", in_blocks<depth_to_space>},
-                                                               {"space_to_depth", in_blocks<space_to_depth>},
-                                                               {"pixel_shuffle", in_blocks<pixel_shuffle>},
-                                                               {"pixel_unshuffle", in_blocks<pixel_unshuffle>}};
-    for (auto &[name, composition] : all)
-        if (op == name) return composition;
-    return nullptr;
+Family views_family() {
+    static const Family::value_type all[] = {{"contiguous", contiguous},
+                                             {"swapaxes", swapaxes},
+                                             {"movedim", movedim},
+                                             {"diagonal", diagonal},
+                                             {"diag", diag},
+                                             {"trace", trace},
+                                             {"rot90", rot90},
+                                             {"tril", tril},
+                                             {"triu", triu},
+                                             {"depth_to_space", in_blocks<depth_to_space>},
+                                             {"space_to_depth", in_blocks<space_to_depth>},
+                                             {"pixel_shuffle", in_blocks<pixel_shuffle>},
+                                             {"pixel_unshuffle", in_blocks<pixel_unshuffle>}};
+    return all;
 }
 
 }  // namespace halyard

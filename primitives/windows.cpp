@@ -1,13 +1,10 @@
-#include "primitives/windows.h"
-
+// Compositions that lay windows of an image side by side, or add them up again (records: kernels/windows.cpp).
 #include "primitives/composite.h"
+#include "primitives/composition.h"
 #include "primitives/recorded.h"
 
 namespace halyard {
 namespace {
-
-using Tensors = std::span<const Tensor>;
-using Result = std::vector<Tensor>;
 
 // Windows over an image: rows, then columns.
 struct Windows {
@@ -22,7 +19,7 @@ Windows windows_of(const Attrs &a, const Shape &image) {
     const char *const names[] = {"kernel_size", "dilation", "padding", "stride"};
     int64_t(*const parts[])[2] = {&s.kernel, &s.dilation, &s.padding, &s.stride};
     for (size_t k = 0; k < 4; k++) {
-        const Ints &v = a.ints((size_t)a.find(names[k]));
+        const Ints &v = ints(a, names[k]);
         for (size_t d = 0; d < 2; d++) {
             const int64_t least = k == 2 ? 0 : 1, most = 1 << 20;
             if (v[d] < least || v[d] > most)
@@ -75,7 +72,7 @@ Result unfold(Tensors in, const Attrs &a) {
 
 Result fold(Tensors in, const Attrs &a) {
     const Tensor &x = in[0];
-    const Ints &size = a.ints((size_t)a.find("output_size"));
+    const Ints &size = ints(a, "output_size");
     if (x.rank() != 3) throw ShapeError("fold", "x has rank " + std::to_string(x.rank()) + ", expected 3 (n,k,l)");
     for (int64_t v : size)
         if (v < 1 || v > INT32_MAX) throw AttrError("fold", "output_size is " + std::to_string(v) + ", expected 1 or more");
@@ -89,6 +86,9 @@ Result fold(Tensors in, const Attrs &a) {
 
 }  // namespace
 
-Composition windows_composition(const std::string &op) { return op == "unfold" ? unfold : op == "fold" ? fold : nullptr; }
+Family windows_family() {
+    static const Family::value_type all[] = {{"unfold", unfold}, {"fold", fold}};
+    return all;
+}
 
 }  // namespace halyard

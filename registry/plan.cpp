@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "registry/dispatch.h"
+#include "registry/choice.h"
 #include "registry/expr.h"
-#include "registry/extension.h"
 
 namespace halyard {
 
@@ -65,7 +64,7 @@ public:
         check_conditions(r_, dims_, true);
         join_rows();
         fill();
-        choose(explaining);
+        choose_kernel(op_, dtypes_, explaining, plan_);
         return std::move(plan_);
     }
 
@@ -282,7 +281,7 @@ private:
     // Marks the tensors that kernels can't take as they lie; true when there are none left.
     bool strides_fit() {
         bool fit = true;
-        const bool device_needs_dense = wanted_backend() != "cpu";
+        const bool device_needs_dense = wanted_backend(r_) != "cpu";
         auto mark = [&](const Layout &l, const Shape &shape, std::vector<int> &copy, const std::vector<int> &order) {
             const bool gap = !l.shape.empty() && l.shape.back() > 1 && l.strides.back() != 1;
             bool loose = false;
@@ -372,53 +371,9 @@ private:
         }
         plan_.dims = dims_;
     }
-
-    std::string wanted_backend() const {
-        const std::string &b = Force::current() ? Force::current()->backend : device();
-        return b != "cpu" && !r_.gpu ? "cpu" : b;
-    }
-
-    void choose(bool explaining) {
-        const std::string backend = wanted_backend();
-        auto why_not = [&, force = Force::current(), limit = Force::current() ? Force::current()->isa : active_isa()](const KernelEntry &k) -> std::string {
-            if (k.dtypes != dtypes_) return "dtypes are " + dtypes_ + ", this is for " + k.dtypes;
-            if (k.backend != backend) return "runs on " + k.backend;
-            if (k.backend == "cpu" && (force ? k.isa != limit : k.isa > limit))
-                return std::string("needs ") + name_of(k.isa) + ", limited to " + name_of(limit);
-            if (force && !force->variant.empty() && k.variant != force->variant) return "variant " + force->variant + " is forced";
-            const std::string why = refusal_of(r_, k, dims_);
-            return why.empty() ? "" : "refused: " + why;
-        };
-        for (const KernelEntry &k : op_.kernels) {
-            const std::string why = why_not(k);
-            if (why.empty() && !plan_.kernel) plan_.kernel = &k, plan_.on_device = backend != "cpu";
-            if (explaining && k.dtypes == dtypes_) plan_.candidates.push_back({&k, why});
-            if (plan_.kernel && !explaining) return;
-        }
-        if (!plan_.kernel && !explaining) {
-            std::string text = "no kernel takes this call:";
-            for (const KernelEntry &k : op_.kernels)
-                if (k.dtypes == dtypes_ && k.backend == backend) text += "\n  " + k.variant + "/" + name_of(k.isa) + ": " + why_not(k);
-            throw DispatchError(r_.name, text);
-        }
-    }
 };
 
 }  // namespace
-
-std::string refusal_of(const OpRecord &op, const KernelEntry &k, const std::map<std::string, int64_t> &dims) {
-    if (k.backend != "cpu") return "";
-    if (!host_runs(k.variant)) return "this CPU lacks " + k.variant;
-    for (auto &v : op.variants)
-        if (v.name == k.variant) {
-            Dims facts = dims;
-            for (auto &[name, value] : k.picks) facts[name] = value;
-            facts["lanes"] = k.lanes;
-            std::string why;
-            return holds(v.when, facts, &why) ? "" : why;
-        }
-    return "no variant of this name";
-}
 
 Plan make_plan(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs, bool explaining) try {
     return Planner(op, in, attrs).plan(explaining);

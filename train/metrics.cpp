@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numeric>
 
 #include "registry/error.h"
@@ -46,13 +45,6 @@ double share(const char *metric, double part, int64_t all) {
 
 double mean(const std::vector<double> &v) { return std::accumulate(v.begin(), v.end(), 0.0) / (double)v.size(); }
 
-double sum_of_errors(const char *metric, const Tensor &outputs, const Tensor &label, const std::function<double(double)> &size) {
-    const std::vector<double> y = outputs.to_vector<double>(), t = label.to_vector<double>();
-    if (y.size() != t.size()) throw ShapeError(metric, both(outputs, label) + ", expected as many elements");
-    double sum = 0;
-    for (size_t i = 0; i < y.size(); i++) sum += size(t[i] - y[i]);
-    return sum;
-}
 int64_t samples_of(const Tensor &label) { return label.rank() ? label.shape()[0] : 1; }
 
 }  // namespace
@@ -87,15 +79,17 @@ double TopKCategoricalAccuracy::eval() const { return share("top_k_accuracy", (d
 void Loss::update_loss(const Tensor &loss) { sum_ += mean(loss.to_vector<double>()), batches_++; }
 double Loss::eval() const { return share("loss", sum_, batches_); }
 
-void MAE::update(const Tensor &outputs, const Tensor &label) {
-    sum_ += sum_of_errors("mae", outputs, label, [](double e) { return std::fabs(e); }), seen_ += samples_of(label);
+void MeanError::update(const Tensor &outputs, const Tensor &label) {
+    const std::vector<double> y = outputs.to_vector<double>(), t = label.to_vector<double>();
+    if (y.size() != t.size()) throw ShapeError(name_, both(outputs, label) + ", expected as many elements");
+    double sum = 0;
+    for (size_t i = 0; i < y.size(); i++) sum += error_(t[i] - y[i]);
+    sum_ += sum, seen_ += samples_of(label);
 }
-double MAE::eval() const { return share("mae", sum_, seen_); }
+double MeanError::eval() const { return share(name_, sum_, seen_); }
 
-void MSE::update(const Tensor &outputs, const Tensor &label) {
-    sum_ += sum_of_errors("mse", outputs, label, [](double e) { return e * e; }), seen_ += samples_of(label);
-}
-double MSE::eval() const { return share("mse", sum_, seen_); }
+MAE::MAE() : MeanError("mae", [](double e) { return std::fabs(e); }) {}
+MSE::MSE() : MeanError("mse", [](double e) { return e * e; }) {}
 
 void ConfusionMatrix::update(const Tensor &outputs, const Tensor &label) {
     const auto labels = labels_of("confusion_matrix", outputs, label);

@@ -71,26 +71,29 @@ private:
     int64_t batches_ = 0;
 };
 
-// The sum of all errors over the number of samples: of absolute errors, of their squares. Outputs and labels have as many elements.
-class MAE : public Metric {
+// The sum of all errors over the number of samples. Outputs and labels have as many elements.
+class MeanError : public Metric {
 public:
     void clear() override { sum_ = 0, seen_ = 0; }
     void update(const Tensor &outputs, const Tensor &label) override;
     double eval() const override;
 
+protected:
+    MeanError(const char *name, double (*error)(double difference)) : name_(name), error_(error) {}
+
 private:
+    const char *const name_;
+    double (*const error_)(double);
     double sum_ = 0;
     int64_t seen_ = 0;
 };
-class MSE : public Metric {
+class MAE : public MeanError {  // of absolute errors
 public:
-    void clear() override { sum_ = 0, seen_ = 0; }
-    void update(const Tensor &outputs, const Tensor &label) override;
-    double eval() const override;
-
-private:
-    double sum_ = 0;
-    int64_t seen_ = 0;
+    MAE();
+};
+class MSE : public MeanError {  // of their squares
+public:
+    MSE();
 };
 
 // How often label i (row) was taken for class k (column).

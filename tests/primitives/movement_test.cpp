@@ -148,7 +148,7 @@ TEST(Views, Refuse) {
     expect_error<ShapeError>("[pixel_shuffle] x.c is 6, expected a multiple of 4", [&] { F::pixel_shuffle(x, 2); });
     expect_error<AttrError>("[depth_to_space] block_size is 0, expected 1 to 32767", [&] { F::depth_to_space(x, 0); });
     expect_error<AttrError>("[movedim] source -4 is given twice", [&] { F::movedim(x, {0, -4}, {1, 2}); });
-    expect_error<ShapeError>("[permute] permutation has 2 axes, expected 4", [&] { F::permute(x, {0, 1}); });
+    expect_error<ShapeError>("[transpose] permutation has 2 axes, expected 4", [&] { F::permute(x, {0, 1}); });
     expect_error<AttrError>("[diagonal] dim1 and dim2 are both dimension 1", [&] { F::diagonal(x, 0, 1, -3); });
     expect_error<AttrError>("[arange] step is 0, expected another number", [&] { F::arange(0, 1, 0); });
     expect_error<AttrError>("[eye] n is -1, expected 0 or more", [&] { F::eye(-1); });

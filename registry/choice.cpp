@@ -1,0 +1,53 @@
+#include "registry/choice.h"
+
+#include "registry/dispatch.h"
+#include "registry/expr.h"
+#include "registry/extension.h"
+
+namespace halyard {
+
+std::string refusal_of(const OpRecord &op, const KernelEntry &k, const std::map<std::string, int64_t> &dims) {
+    if (k.backend != "cpu") return "";
+    if (!host_runs(k.variant)) return "this CPU lacks " + k.variant;
+    for (auto &v : op.variants)
+        if (v.name == k.variant) {
+            std::map<std::string, int64_t> facts = dims;
+            for (auto &[name, value] : k.picks) facts[name] = value;
+            facts["lanes"] = k.lanes;
+            std::string why;
+            return holds(v.when, facts, &why) ? "" : why;
+        }
+    return "no variant of this name";
+}
+
+std::string wanted_backend(const OpRecord &op) {
+    const std::string &b = Force::current() ? Force::current()->backend : device();
+    return b != "cpu" && !op.gpu ? "cpu" : b;
+}
+
+void choose_kernel(const RegisteredOp &op, const std::string &dtypes, bool explaining, Plan &plan) {
+    const std::string backend = wanted_backend(op.record);
+    const auto *const force = Force::current();
+    const Isa limit = force ? force->isa : active_isa();
+    const auto why_not = [&](const KernelEntry &k) -> std::string {
+        if (k.dtypes != dtypes) return "dtypes are " + dtypes + ", this is for " + k.dtypes;
+        if (k.backend != backend) return "runs on " + k.backend;
+        if (k.backend == "cpu" && (force ? k.isa != limit : k.isa > limit)) return std::string("needs ") + name_of(k.isa) + ", limited to " + name_of(limit);
+        if (force && !force->variant.empty() && k.variant != force->variant) return "variant " + force->variant + " is forced";
+        const std::string why = refusal_of(op.record, k, plan.dims);
+        return why.empty() ? "" : "refused: " + why;
+    };
+    for (const KernelEntry &k : op.kernels) {
+        const std::string why = why_not(k);
+        if (why.empty() && !plan.kernel) plan.kernel = &k, plan.on_device = backend != "cpu";
+        if (explaining && k.dtypes == dtypes) plan.candidates.push_back({&k, why});
+        if (plan.kernel && !explaining) return;
+    }
+    if (plan.kernel || explaining) return;
+    std::string text = "no kernel takes this call:";
+    for (const KernelEntry &k : op.kernels)
+        if (k.dtypes == dtypes && k.backend == backend) text += "\n  " + k.variant + "/" + name_of(k.isa) + ": " + why_not(k);
+    throw DispatchError(op.record.name, text);
+}
+
+}  // namespace halyard
