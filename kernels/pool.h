@@ -117,17 +117,13 @@ struct Pool : Op {
                         .vectorize(lane);
             }
             per_plane.split(px, vec, lane, v, Tail::GuardWithIf).vectorize(lane);
-            for (Func &f : plane_scans) {
-                f.compute_at(per_plane, vec).bound_extent(f.args()[0], v).vectorize(f.args()[0]);
-                f.update().vectorize(f.args()[0]);
-            }
         }
         if (halves()) return;
         for (int s : {1, 2}) last.specialize(dense && sw == s);
         last.specialize(dense);
     }
-    std::vector<Func> scans, plane_scans;  // windows of the output; of per_plane
-    Func per_plane;                        // what a whole plane of the output reads
+    std::vector<Func> scans;  // windows of the output
+    Func per_plane;           // what a whole plane of the output reads
 
     // [top, bottom) x [left, right), cut to the image
     struct Window {

@@ -66,6 +66,17 @@ TEST(Pool, NaNIsKeptAndItsGradientIsItsOwn) {
         }
 }
 
+TEST(Pool, PaddingNeverWins) {
+    for (int64_t stride : {2, 3})
+        for (float value : {-INFINITY, NAN}) {
+            const Given a = {{"kernel_size", Ints{3, 3}}, {"stride", Ints{stride, stride}}, {"pad_mode", "pad"}, {"padding", Ints{1, 1, 1, 1}}};
+            Tensor x = Tensor::zeros({1, 1, 2, 2});
+            for (int64_t i = 0; i < 4; i++) x.set({0, 0, i / 2, i % 2}, value);
+            const Tensor y = run_op("max_pool2d", {x}, a), dx = run_op("max_pool2d_dx", {x, y, Tensor::ones({1, 1, 1, 1})}, a);
+            for (int64_t i = 0; i < 4; i++) EXPECT_EQ(dx.at({0, 0, i / 2, i % 2}), i == 0) << stride << " " << value << " " << i;
+        }
+}
+
 TEST(Pool, SameBitsForAnyNumberOfThreads) {
     auto g = golden("maxpool2d_same_k3s2_even");
     const Given a = attributes({"", {3, 3}, {2, 2}, "same"}, true);
