@@ -113,7 +113,13 @@ Expr sigmoid_f32(const Expr &x) {
     return over(num(0x1p-64), plus(num(0x1p-64), times(exp2i(n - 64), plus(num(1), p))));
 }
 
-Expr silu_f32(const Expr &x) { return with_identity(x, logistic(x, natural_power(-min(magnitude(x), num(120))), max(x, num(-120)))); }
+// x / (1 + e^-x), both parts 2^32 times too small, so that e^110 is a number; where x would lose digits to that, it is x / 2.
+Expr silu_f32(const Expr &x) {
+    Expr c = held_above(x, -110);
+    auto [n, p] = natural_power(-held_below(c, 40));
+    Expr y = over(times(num(0x1p-32), c), plus(num(0x1p-32), times(exp2i(n - 32), plus(num(1), p))));
+    return select(less(magnitude(x), num(0x1p-60)), times(num(0.5), x), y);
+}
 
 Expr mish_f32(const Expr &x) {  // x tanh(log(1 + e^x)) = x e (e + 2) / (e (e + 2) + 2), e = e^x; kept 2^64 times too large
     Expr c = clamped(x, -120, 20);

@@ -1,7 +1,7 @@
 // Cross entropy of softmax(logits) against class numbers or against a distribution: one fused pass per row of c classes.
 #include <cmath>
 
-#include "dsl/op.h"
+#include "kernels/rows.h"
 
 namespace halyard {
 namespace {
@@ -9,45 +9,23 @@ namespace {
 using Halide::clamp;
 using Halide::Expr;
 
-struct CrossEntropy : Op {
-    CrossEntropy(const std::string &name, const std::string &signature) : Op(name, signature) {
+struct CrossEntropy : Rows {
+    CrossEntropy(const std::string &name, const std::string &signature) : Rows(name, signature, false) {
         samples = {"n=1 c=1", "n=3 c=7", "n=5 c=64", "n=4 c=31", "n=2 c=1000", "n=70 c=17", "n=33 c=10"};
         bench = {"n=32 c=10", "n=4096 c=1024"};
         conditions = {"c>=1"};
         contract = {Contract::normwise, 10};
     }
-    Var c{"c"}, n{"n"};
-    RDom k;
     Func peak{"peak"}, e{"e"}, total{"total"};
-    std::vector<Func> sums, per_row;  // reductions of a row; what is computed from them once a row
 
     // e = exp(x - max x) and its sum
     void exponentials(const Func &logits) {
         k = RDom(0, size("c"));
         peak(n) = math::lowest();
         peak(n) = max(peak(n), logits(k, n));
-        e(c, n) = exp(logits(c, n) - peak(n));
+        e(c, n) = math::exp_nonpositive(logits(c, n) - peak(n));
         total(n) += e(k, n);
-        sums = {peak, total};
-    }
-    Expr log_sum() const { return peak(n) + log(total(n)); }
-
-    void schedule(const Cpu &cpu) override {
-        const int v = cpu.lanes, rows = cpu.pick("rows", {8, 32});
-        Func last = store();
-        const std::vector<Var> w = last.args();
-        Var block("block"), row("row"), lane("lane");
-        last.split(w.back(), block, row, rows, Tail::GuardWithIf).parallel(block);
-        if (w.size() > 1) last.vectorize(w[0], v, Tail::GuardWithIf);
-        for (Func &f : sums) {
-            f.compute_at(last, row);
-            RVar ko, ki;
-            Var u("u");
-            Func part = f.update().split(k, ko, ki, v, Tail::GuardWithIf).rfactor(ki, u);
-            part.compute_at(last, row).vectorize(u, v).update().vectorize(u, v);
-        }
-        for (Func &f : per_row) f.compute_at(last, row);
-        if (w.size() > 1 && e.defined()) e.compute_at(last, row).vectorize(c, v, Tail::GuardWithIf);
+        totals = {peak, total};
     }
 
     // For references: the log of the sum of exponentials of row i.
@@ -95,6 +73,7 @@ struct SparseSoftmaxCrossEntropyDlogits : Sparse {
         own(n) = select(known(labels), dloss(n), 0_r);
         scale(n) = own(n) / total(n);
         per_row = {own, scale};
+        row_stages = {e};
         dlogits(c, n) = select(known(labels), e(c, n) * scale(n) - select(c == labels(n), own(n), 0_r), 0_r);
     }
     void reference(Problem &p) const override {
@@ -108,11 +87,21 @@ struct SparseSoftmaxCrossEntropyDlogits : Sparse {
 };
 
 // What nll_loss and cross_entropy are made of: the label's logit, negative.
-struct Pick : Sparse {
-    Pick() : Sparse("nll_kernel", "x[..n,c] labels:i32[..n] -> loss[..n]") {
-        internal = true;
+struct Nll : Sparse {
+    Nll(const std::string &name, const std::string &signature) : Sparse(name, signature) {
+        internal = true, variants = {{"", ""}};
         contract = {Contract::elementwise, 0};
     }
+    void schedule(const Cpu &cpu) override {
+        Var block("block"), row("row");
+        Func y = store();
+        y.split(y.args().back(), block, row, cpu.pick("rows", {8, 32}), Tail::GuardWithIf).parallel(block);
+        if (y.dimensions() > 1) y.vectorize(var(0), cpu.lanes, Tail::GuardWithIf);
+    }
+};
+
+struct Pick : Nll {
+    Pick() : Nll("nll_kernel", "x[..n,c] labels:i32[..n] -> loss[..n]") {}
     Func x = input("x"), labels = input("labels"), loss = output("loss");
 
     void algorithm() override { loss(n) = select(known(labels), math::negative(x(clamp(labels(n), 0, size("c") - 1), n)), 0_r); }
@@ -124,11 +113,8 @@ struct Pick : Sparse {
     }
 };
 
-struct PickDx : Sparse {
-    PickDx() : Sparse("nll_kernel_dx", "x[..n,c] labels:i32[..n] dloss[..n] -> dx[..n,c]") {  // x is there for its shape alone
-        internal = true;
-        contract = {Contract::elementwise, 0};
-    }
+struct PickDx : Nll {
+    PickDx() : Nll("nll_kernel_dx", "x[..n,c] labels:i32[..n] dloss[..n] -> dx[..n,c]") {}  // x is there for its shape alone
     Func x = input("x"), labels = input("labels"), dloss = input("dloss"), dx = output("dx");
 
     void algorithm() override { dx(c, n) = select(c == labels(n), math::negative(dloss(n)), 0_r); }
@@ -150,7 +136,7 @@ struct SoftmaxCrossEntropy : CrossEntropy {
         exponentials(logits);
         offset(n) = log(total(n));
         dot(n) += labels(k, n) * (offset(n) - (logits(k, n) - peak(n)));
-        sums.push_back(dot);
+        totals.push_back(dot);
         per_row = {offset};
         loss(n) = dot(n);
     }
@@ -179,8 +165,9 @@ struct SoftmaxCrossEntropyDlogits : CrossEntropy {
         exponentials(logits);
         weight(n) += labels(k, n);
         scale(n) = weight(n) / total(n);
-        sums.push_back(weight);
+        totals.push_back(weight);
         per_row = {scale};
+        row_stages = {e};
         dlogits(c, n) = dloss(n) * (e(c, n) * scale(n) - labels(c, n));
     }
     void reference(Problem &p) const override {

@@ -134,7 +134,8 @@ struct RowNormDx : RowNorm {
             dgamma(c) = parts(c);
         }
     }
-    // A task is a block of rows, which stay in L2 from the loop of dx to that of the sums over rows.
+    // A task is a block of rows, which stay in L2 from the loop of dx to that of the sums over rows. With dots of 2 rows at a time it took
+    // 1.09 (layer_norm) and 1.14 times as long (rms_norm) for 4096 x 1024, 0.95 and 0.93 for 1024 x 768 (1 thread, Zen 5).
     void schedule(const Cpu &cpu) override {
         const bool wide = variant == "wide";
         const int v = cpu.lanes;

@@ -1,4 +1,4 @@
-// Rows: ops that reduce within rows of c elements. One schedule serves softmax, its gradient and the norms.
+// Rows: ops that reduce within rows of c elements. One schedule serves softmax, cross entropy, their gradients and the norms.
 #pragma once
 #include <cmath>
 
@@ -7,8 +7,8 @@
 namespace halyard {
 
 struct Rows : Op {
-    // x[..n,c] takes an axis, x[n,c] doesn't.
-    Rows(const std::string &name, const std::string &signature);
+    // x[..n,c] takes an axis unless told otherwise, x[n,c] doesn't. The first output is of (c, n) or, a number for each row, of n.
+    Rows(const std::string &name, const std::string &signature, bool along_axis = true);
     Var c{"c"}, n{"n"};
     RDom k;
     std::vector<Func> totals, row_stages, terms;  // Funcs of n; of (c, n); of (c, n), to be staged only where a reduction reads memory

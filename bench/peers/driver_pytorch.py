@@ -88,7 +88,11 @@ class Framework:
             causal, scale, mask = bool(a["is_causal"]), a["scale"] or None, None if x[3].numel() == 1 else x[3]  # one number for all changes nothing
             task.require(not (causal and mask is not None), "a causal mask and another")
             return lambda: F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, scale=scale)[0]
-        if op.startswith("conv2d"):
+        if op == "conv2d_bias_clamp":
+            task.require(not a["data_format"], "NHWC")
+            pads = task.even_pads()
+            return lambda: F.conv2d(x[0], x[1], x[2], a["stride"], pads, a["dilation"], a["group"]).clamp_(a["low"], a["high"])
+        if op in ("conv2d", "conv2d_dx", "conv2d_dweight"):
             return self.convolution(task, x)
         if "pool2d" in op:
             return self.pooling(task, x)
@@ -166,9 +170,9 @@ class Framework:
         if op == "rms_norm_kernel":
             return lambda: F.rms_norm(x[0], shape, x[1], eps)
         if op == "rms_norm_kernel_dx":
-            data, gamma, dy = x
-            root = aten._fused_rms_norm(data, shape, gamma, eps)[1]
-            return lambda: aten._fused_rms_norm_backward(dy, data, shape, root, gamma, [True, True])
+            data, gamma, dy = x[0].requires_grad_(), x[1].requires_grad_(), x[2]
+            y = F.rms_norm(data, shape, gamma, eps)  # it has no backward kernel on CPUs: what the tape of its parts gives
+            return lambda: torch.autograd.grad(y, [data, gamma], dy, retain_graph=True)
         if not op.startswith("batch_norm_"):
             raise Unsupported("no such op in bench/peers/driver_pytorch.py")
         if "channels" in op:  # [r,c] as an image of r pixels whose channels are last
