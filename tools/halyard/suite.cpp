@@ -123,6 +123,19 @@ std::string summary_line(const SuiteGroup &g, const Summary &s) {
            " |\n";
 }
 
+const std::string head = "| group | goal | threads | x best peer | worst | of the roof | |\n|---|---|---|---|---|---|---|\n";
+
+void write_results(const SuiteOptions &o, const std::string &summaries, const std::string &tables) {
+    std::ofstream file(o.out);
+    file << "# " << o.name << ": " << processor() << "\n\n"
+         << now().substr(0, 10) << ", " << o.timing.rounds
+         << " interleaved rounds. Ratios: the fastest peer's time over ours, medians; above 1 ours is faster.\n"
+         << "A call of ours is a whole one: planned, its results allocated.\n\n"
+         << head << summaries << "\n"
+         << tables << std::flush;
+    if (!file) throw IoError(o.out, "can't be written");
+}
+
 }  // namespace
 
 bool run_suite(const SuiteOptions &o) {
@@ -142,18 +155,9 @@ bool run_suite(const SuiteOptions &o) {
             }
         tables += table_of(g, all);
         for (int threads : o.selection.threads) summaries += summary_line(g, summary(all, threads));
+        if (!o.out.empty()) write_results(o, summaries, tables);  // each time: a long suite may be interrupted
     }
-    const std::string head = "| group | goal | threads | x best peer | worst | of the roof | |\n|---|---|---|---|---|---|---|\n";
     std::printf("\n%s%s", head.c_str(), summaries.c_str());
-    if (o.out.empty()) return kept;
-    std::ofstream file(o.out);
-    file << "# " << o.name << ": " << processor() << "\n\n"
-         << now().substr(0, 10) << ", " << o.timing.rounds
-         << " interleaved rounds. Ratios: the fastest peer's time over ours, medians; above 1 ours is faster.\n"
-         << "A call of ours is a whole one: planned, its results allocated.\n\n"
-         << head << summaries << "\n"
-         << tables << std::flush;
-    if (!file) throw IoError(o.out, "can't be written");
     return kept;
 }
 
