@@ -1,4 +1,5 @@
 // Elementwise functions of two tensors, with NumPy's broadcasting. One line each.
+#include "dsl/dtypes.h"
 #include "kernels/elementwise.h"
 
 namespace halyard {
@@ -6,7 +7,6 @@ namespace {
 
 const std::vector<std::string> numbers = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8"};
 const std::vector<std::string> integers = {"i64", "i32", "i8", "u8"};
-const std::vector<std::string> all_types = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
 
 // The larger side gets the whole gradient; a tie gives each side half, as MindSpore does. A NaN belongs to no side.
 Expr won(const Expr &mine, const Expr &other, const Expr &dy) { return select(mine > other, dy, select(mine == other, dy * 0.5_r, 0_r)); }
@@ -204,7 +204,7 @@ void add_comparisons(OpTable &ops) {
     auto line = [&](const char *name, const char *doc, Expr (*fn)(Expr, Expr), double (*reference)(double, double),
                     const std::vector<std::string> &other_names = {}) {
         add_binary(ops,
-                   {.name = name, .doc = doc, .ulps = 0, .fn = fn, .reference = reference, .other_names = other_names, .dtypes = all_types, .to_bool = true});
+                   {.name = name, .doc = doc, .ulps = 0, .fn = fn, .reference = reference, .other_names = other_names, .dtypes = all_dtypes, .to_bool = true});
     };
     line(
         "equal", "y = a == b; false beside NaN", [](Expr a, Expr b) { return a == b; }, [](double a, double b) -> double { return a == b; }, {"eq"});

@@ -1,4 +1,5 @@
 // cast: every dtype to every other. What a conversion does at its edges is in dsl/convert.h.
+#include "dsl/dtypes.h"
 #include "kernels/elementwise.h"
 
 namespace halyard {
@@ -12,9 +13,8 @@ struct Cast : Elementwise {
         contract = {Contract::elementwise, 0.5};
         task_elements = cheap_task;
         dtypes.clear();
-        const std::vector<std::string> all = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
-        for (auto &from : all)
-            for (auto &to : all) dtypes.push_back(from + "," + to);
+        for (auto &from : all_dtypes)
+            for (auto &to : all_dtypes) dtypes.push_back(from + "," + to);
     }
     void algorithm() override {
         const auto to = types.find("U");

@@ -4,6 +4,7 @@
 // An extent that depends on a list of integers is no expression of a signature, so these say x[*] -> y[*]. References get
 // a list attribute in Problem::dims as perm0, perm1, ..., and set their outputs' shapes themselves.
 #pragma once
+#include "dsl/dtypes.h"
 #include "dsl/op.h"
 
 namespace halyard {
@@ -12,10 +13,12 @@ struct Composite : Op {
     Composite(const std::string &n, const std::string &sig_text, const std::string &formula) : Op(n, sig_text) {
         doc = formula;
         form = Form::composite;
-        dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
+        dtypes = all_dtypes;
         contract = {Contract::elementwise, 0};
     }
     void at_call(const std::string &attr_name, AttrKind kind, const std::string &value) { attrs.push_back({attr_name, kind, value, {}, {}, true}); }
+
+    static int wrapped(int64_t place, int64_t n) { return (int)(place < 0 ? place + n : place); }  // negative places count from the end
 
     static Shape list(const Problem &p, const std::string &attr_name) {
         Shape s;

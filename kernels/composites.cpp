@@ -75,7 +75,7 @@ struct Squeeze : Composite {
         Shape s;
         for (int d = 0; d < x.rank(); d++) {
             bool drop = axes.empty() && x[d] == 1;
-            for (int64_t a : axes) drop |= (a < 0 ? a + x.rank() : a) == d;
+            for (int64_t a : axes) drop |= wrapped(a, x.rank()) == d;
             if (!drop) s.push_back(x[d]);
         }
         same_elements(p, s);

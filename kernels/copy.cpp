@@ -1,4 +1,5 @@
 // copy: the elements as they are, dense. Views become tensors through it.
+#include "dsl/dtypes.h"
 #include "kernels/elementwise.h"
 
 namespace halyard {
@@ -9,7 +10,7 @@ struct Copy : Elementwise {
     Copy() : Elementwise("copy", "x[*] -> y[*]") {
         doc = "y = x";
         other_names = {"clone"};
-        dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
+        dtypes = all_dtypes;
         contract = {Contract::elementwise, 0};
         moves = gpu = tiled = true;
     }

@@ -3,6 +3,7 @@
 // its own: gather_elements, and the gradients of sorting and of running extrema (primitives/sorting.cpp).
 #include <cmath>
 
+#include "dsl/dtypes.h"
 #include "dsl/op.h"
 
 namespace halyard {
@@ -42,7 +43,7 @@ struct Gather : Op {
         flag("all_within", false);
         let("index_end", "n");
         conditions = {"n>0"};
-        dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
+        dtypes = all_dtypes;
         variants = {{"runs", "i>=lanes"}, {"points", ""}};
         samples = {"o=1 n=1 m=1 i=1",
                    "o=2 n=3 m=5 i=7",
@@ -141,7 +142,7 @@ struct GatherElements : Op {
         flag("some_negative", false);
         let("index_end", "n");
         conditions = {"n>0"};
-        dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
+        dtypes = all_dtypes;
         samples = {"o=1 n=1 m=1 i=1",   "o=2 n=3 m=5 i=7",        "o=3 n=17 m=31 i=1 some_negative=1",
                    "o=1 n=5 m=33 i=65", "o=1 n=1000 m=40009 i=1", "o=33 n=10 m=1 i=1"};
         bench = {"o=4096 n=1024 m=1024 i=1", "o=1 n=1024 m=1024 i=4096"};

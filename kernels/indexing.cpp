@@ -4,7 +4,6 @@
 namespace halyard {
 namespace {
 
-int64_t wrapped(int64_t axis, int rank) { return axis < 0 ? axis + rank : axis; }
 
 // What x[*] says of indices: their shape takes the place of x's axis.
 struct GatherAxis : Composite {
@@ -15,7 +14,7 @@ struct GatherAxis : Composite {
     }
     void reference(Problem &p) const override {
         const Shape x = p("x").shape, at = p("indices").shape;
-        const int axis = (int)wrapped(p["axis"], x.rank());
+        const int axis = wrapped(p["axis"], x.rank());
         Shape s;
         for (int d = 0; d < axis; d++) s.push_back(x[d]);
         for (int d = 0; d < at.rank(); d++) s.push_back(at[d]);
@@ -25,7 +24,7 @@ struct GatherAxis : Composite {
             int64_t place = 0;
             for (int d = 0; d < axis; d++) from.push_back(index[d]);
             for (int d = 0; d < at.rank(); d++) place = place * at[d] + index[axis + d];
-            from.push_back(wrapped((int64_t)p("indices").v[(size_t)place], (int)x[axis]));
+            from.push_back(wrapped((int64_t)p("indices").v[(size_t)place], x[axis]));
             for (int d = axis + 1; d < x.rank(); d++) from.push_back(index[d + at.rank() - 1]);
             return from;
         });
@@ -40,12 +39,12 @@ struct IndexSelect : Composite {
     }
     void reference(Problem &p) const override {
         const Shape x = p("x").shape;
-        const int axis = (int)wrapped(p["axis"], x.rank());
+        const int axis = wrapped(p["axis"], x.rank());
         Shape s = x;
         s[axis] = p("index").shape[0];
         gather(p, s, [&](const Shape &index) {
             Shape from = index;
-            from[axis] = wrapped((int64_t)p("index").v[(size_t)index[axis]], (int)x[axis]);
+            from[axis] = wrapped((int64_t)p("index").v[(size_t)index[axis]], x[axis]);
             return from;
         });
     }
@@ -61,7 +60,7 @@ struct Embedding : Composite {
         s.push_back(p["d"]);
         Array y(s);
         for (size_t i = 0; i < y.v.size(); i++) {
-            const int64_t row = wrapped((int64_t)p("indices").v[i / (size_t)p["d"]], (int)p["v"]);
+            const int64_t row = wrapped((int64_t)p("indices").v[i / (size_t)p["d"]], p["v"]);
             y.v[i] = p("weight")(row, (int64_t)i % p["d"]);
         }
         p.tensors["y"] = y;
@@ -77,7 +76,7 @@ struct Flip : Composite {
         const Shape x = p("x").shape, dims = list(p, "dims");
         gather(p, x, [&](const Shape &index) {
             Shape from = index;
-            for (int64_t d : dims) from[(int)wrapped(d, x.rank())] = x[(int)wrapped(d, x.rank())] - 1 - index[(int)wrapped(d, x.rank())];
+            for (int64_t d : dims) from[wrapped(d, x.rank())] = x[wrapped(d, x.rank())] - 1 - index[wrapped(d, x.rank())];
             return from;
         });
     }
@@ -94,7 +93,7 @@ struct Roll : Composite {
         gather(p, x, [&](const Shape &index) {
             Shape from = index;
             for (int k = 0; k < dims.rank(); k++) {
-                const int d = (int)wrapped(dims[k], x.rank());
+                const int d = wrapped(dims[k], x.rank());
                 from[d] = ((from[d] - shifts[k]) % x[d] + x[d]) % x[d];
             }
             return from;
@@ -128,7 +127,7 @@ struct RepeatInterleave : Composite {
     }
     void reference(Problem &p) const override {
         Shape s = p("x").shape;
-        const int axis = (int)wrapped(p["axis"], s.rank());
+        const int axis = wrapped(p["axis"], s.rank());
         s[axis] *= p["repeats"];
         gather(p, s, [&](const Shape &index) {
             Shape from = index;

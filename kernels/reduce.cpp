@@ -1,4 +1,5 @@
 // Reductions: what is combined, and its reference. How: kernels/reduction.h. Gradients: reduce_gradient.cpp.
+#include "dsl/dtypes.h"
 #include "kernels/reduction.h"
 
 namespace halyard {
@@ -80,7 +81,7 @@ struct ReduceLogical : Reduction {
     bool any;
     explicit ReduceLogical(bool any) : Reduction(any ? "reduce_any" : "reduce_all", any ? "ReduceAny" : "ReduceAll", "bool"), any(any) {
         doc = any ? "y = some x along axis isn't 0; of nothing: false" : "y = no x along axis is 0; of nothing: true";
-        dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
+        dtypes = all_dtypes;
         contract = {Contract::elementwise, 0};
     }
     Expr start() const override { return any ? 0_r : 1_r; }

@@ -168,7 +168,7 @@ struct ResizeTo : Resized {
         ints("size", "!", {"p", "q"});
         flag("align_corners", false);
         flag("half_pixel_centers", false);
-        if (m == nearest) dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"}, contract = {Contract::elementwise, 0};
+        if (m == nearest) dtypes = all_dtypes, contract = {Contract::elementwise, 0};
         samples = {"n=1 c=1 h=1 w=1 size=1,1", "n=2 c=3 h=4 w=5 size=7,9", "n=1 c=2 h=7 w=17 size=3,31 half_pixel_centers=1",
                    "n=1 c=2 h=4 w=7 size=9,3 align_corners=1"};
     }

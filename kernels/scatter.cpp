@@ -102,7 +102,6 @@ int64_t place_along(int64_t e, const Shape &shape, const Shape &in, int axis, in
     for (int d = 0; d < in.rank(); d++) place = place * in[d] + index[d];
     return place;
 }
-int wrapped(int64_t axis, int rank) { return (int)(axis < 0 ? axis + rank : axis); }
 
 struct GatherElements : Composite {
     GatherElements()

@@ -1,17 +1,17 @@
 // Elementwise choices: select, masked_fill, clip_by_value.
+#include "dsl/dtypes.h"
 #include "kernels/elementwise.h"
 
 namespace halyard {
 namespace {
 
-const std::vector<std::string> all_types = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
 
 struct Select : Elementwise {
     Func condition = input("condition"), a = input("a"), b = input("b"), y = output("y");
     Select() : Elementwise("select", "condition:bool[*] a[*] b[*] -> y[*]") {
         doc = "y = a where condition, else b";
         other_names = {"where"};
-        dtypes = all_types;
+        dtypes = all_dtypes;
         contract = {Contract::elementwise, 0};
         moves = true;
         task_elements = cheap_task;
@@ -42,7 +42,7 @@ struct MaskedFill : Elementwise {
     Func x = input("x"), mask = input("mask"), value = input("value"), y = output("y");
     MaskedFill() : Elementwise("masked_fill", "x[*] mask:bool[*] value[*] -> y[*]") {
         doc = "y = value where mask, else x";
-        dtypes = all_types;
+        dtypes = all_dtypes;
         contract = {Contract::elementwise, 0};
         moves = true;
         task_elements = cheap_task;

@@ -28,7 +28,7 @@ struct Ordering : Composite {
     // Outputs `values` and `places` (either may be "") have `picked(row)` in the place of each row, m of them; without the axis: m = 0.
     template<class Picked> static void along(Problem &p, int64_t given_axis, int64_t m, const char *values, const char *places, Picked picked) {
         const Array x = p("x");
-        const int axis = (int)(given_axis < 0 ? given_axis + x.shape.rank() : given_axis);
+        const int axis = wrapped(given_axis, x.shape.rank());
         int64_t outer = 1, inner = 1;
         for (int d = 0; d < axis; d++) outer *= x.shape[d];
         for (int d = axis + 1; d < x.shape.rank(); d++) inner *= x.shape[d];
@@ -68,7 +68,7 @@ struct Sort : Ordering {
         bench = {"d0=1 d1=1 d2=1048576", "d0=1 d1=4096 d2=1024"};
     }
     void reference(Problem &p) const override {
-        const int64_t axis = p["axis"], c = p("x").shape[(int)(axis < 0 ? axis + p("x").shape.rank() : axis)];
+        const int64_t axis = p["axis"], c = p("x").shape[wrapped(axis, p("x").shape.rank())];
         along(p, axis, c, values ? "y" : "", "index", [&](Row row) {
             in_order(row, p["descending"] != 0);
             return row;

@@ -22,7 +22,7 @@ struct Statistic : Composite {
         Shape kept = x.shape, s;
         for (int d = 0; d < x.shape.rank(); d++) {
             bool reduced = axes.empty();
-            for (int64_t a : axes) reduced |= (a < 0 ? a + x.shape.rank() : a) == d;
+            for (int64_t a : axes) reduced |= wrapped(a, x.shape.rank()) == d;
             if (reduced) kept[d] = 1;
             if (!reduced || p["keep_dims"]) s.push_back(kept[d]);
         }

@@ -1,4 +1,5 @@
 // tril and triu: one kernel that keeps a band of diagonals.
+#include "dsl/dtypes.h"
 #include "kernels/composite.h"
 
 namespace halyard {
@@ -13,7 +14,7 @@ struct Band : Op {
     Band() : Op("band_kernel", "x[..n,r,c] -> y[..n,r,c]") {
         doc = "y[i, j] = x[i, j] where lower <= j - i <= upper, else 0";
         internal = moves = true;
-        dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
+        dtypes = all_dtypes;
         samples = {"n=1 r=1 c=1",
                    "n=2 r=3 c=7 upper=1",
                    "n=1 r=17 c=16 lower=-2",

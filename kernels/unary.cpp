@@ -1,5 +1,6 @@
 // Elementwise functions of one tensor. One line each: the function, its reference, and its gradient. Error bounds of the
 // functions are those that tests/dsl/math_test.cpp asserts. Steps (floor, sign, ...) have a gradient of 0, without a kernel.
+#include "dsl/dtypes.h"
 #include "kernels/elementwise.h"
 
 namespace halyard {
@@ -7,7 +8,6 @@ namespace {
 
 const std::vector<std::string> numbers = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8"};
 const std::vector<std::string> signed_numbers = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8"};
-const std::vector<std::string> all_types = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
 
 Expr sign(Expr x) { return select(x > 0_r, 1_r, select(x < 0_r, math::negative(1_r), x)); }
 double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
@@ -246,7 +246,7 @@ void add_questions(OpTable &ops) {
     add_unary(ops, {.name = "is_finite", .doc = "y = x is a number and not infinite", .ulps = 0,
                     .fn = [](Expr x) { return x < math::highest() && x > math::lowest(); }, .reference = [](double x) -> double { return std::isfinite(x); }, .other_names = {"isfinite"}, .to_bool = true});
     add_unary(ops, {.name = "logical_not", .doc = "y = x is 0", .ulps = 0,
-                    .fn = [](Expr x) { return x == 0_r; }, .reference = [](double x) -> double { return x == 0; }, .dtypes = all_types, .to_bool = true});
+                    .fn = [](Expr x) { return x == 0_r; }, .reference = [](double x) -> double { return x == 0; }, .dtypes = all_dtypes, .to_bool = true});
 }
 
 // clang-format on

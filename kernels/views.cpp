@@ -4,7 +4,6 @@
 namespace halyard {
 namespace {
 
-int wrapped(int64_t axis, int rank) { return (int)(axis < 0 ? axis + rank : axis); }
 
 // y's dimension i is x's dimension order(p)[i].
 struct Reordered : Composite {

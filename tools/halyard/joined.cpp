@@ -1,4 +1,5 @@
 #include "tools/halyard/joined.h"
+#include "dsl/dtypes.h"
 
 #include "primitives/concat.h"
 #include "primitives/updates.h"
@@ -6,8 +7,7 @@
 namespace halyard::command {
 namespace {
 
-OpRecord record(const char *name, const char *signature, const char *doc, std::vector<AttrSpec> attrs,
-                std::vector<std::string> dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"}) {
+OpRecord record(const char *name, const char *signature, const char *doc, std::vector<AttrSpec> attrs, std::vector<std::string> dtypes = all_dtypes) {
     OpRecord r;
     r.name = name, r.signature = signature, r.doc = doc, r.attrs = std::move(attrs);
     r.form = Form::composite;
