@@ -1,10 +1,9 @@
 #include "train/idx.h"
 
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 
 #include "registry/error.h"
+#include "train/input_file.h"
 
 namespace halyard::dataset {
 namespace {
@@ -18,11 +17,9 @@ std::string hex(uint32_t v) {
 }  // namespace
 
 Tensor read_idx(const std::string &path, int rank) {
-    std::error_code failed;
-    const uint64_t length = std::filesystem::file_size(path, failed);
-    if (failed) throw IoError(path, "can't be read: " + failed.message());
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw IoError(path, "can't be opened");
+    InputFile input(path);
+    std::ifstream &file = input.stream;
+    const uint64_t length = input.length;
 
     const auto word = [&](const std::string &field) {
         unsigned char b[4];

@@ -4,12 +4,11 @@
 #include <turbojpeg.h>
 
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "registry/error.h"
 #include "train/atomic_file.h"
+#include "train/input_file.h"
 
 namespace halyard::dataset {
 namespace {
@@ -73,13 +72,10 @@ Tensor decode_image(const Tensor &bytes, const std::string &name) {
 }
 
 Tensor read_bytes(const std::string &path) {
-    std::error_code failed;
-    const uint64_t length = std::filesystem::file_size(path, failed);
-    if (failed) throw IoError(path, "can't be read: " + failed.message());
-    if (length > INT32_MAX) throw IoError(path, "has " + std::to_string(length) + " bytes, expected at most 2^31-1");
-    std::ifstream file(path, std::ios::binary);
-    const Tensor bytes = Tensor::empty({(int64_t)length}, DType::u8);
-    if (!file || (length && !file.read((char *)bytes.raw(), (std::streamsize)length))) throw IoError(path, "can't be read");
+    InputFile file(path);
+    if (file.length > INT32_MAX) throw IoError(path, "has " + std::to_string(file.length) + " bytes, expected at most 2^31-1");
+    const Tensor bytes = Tensor::empty({(int64_t)file.length}, DType::u8);
+    if (file.length && !file.stream.read((char *)bytes.raw(), (std::streamsize)file.length)) throw IoError(path, "can't be read");
     return bytes;
 }
 

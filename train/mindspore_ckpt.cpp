@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <set>
 
 #include "checkpoint.pb.h"
 #include "registry/error.h"
 #include "train/atomic_file.h"
+#include "train/input_file.h"
 
 namespace halyard {
 namespace {
@@ -75,10 +74,9 @@ uint64_t checked_length(const std::string &path, std::ifstream &file, uint64_t l
 }  // namespace
 
 NamedTensors load_mindspore_ckpt(const std::string &path) {
-    std::error_code failed;
-    const uint64_t length = std::filesystem::file_size(path, failed);
-    std::ifstream file(path, std::ios::binary);
-    if (failed || !file) throw IoError(path, "can't be read" + (failed ? ": " + failed.message() : std::string()));
+    InputFile input(path);
+    std::ifstream &file = input.stream;
+    const uint64_t length = input.length;
     const uint64_t content = checked_length(path, file, length);
     file.clear();
     file.seekg(0);

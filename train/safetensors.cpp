@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <memory>
 #include <set>
 
 #include "registry/error.h"
 #include "train/atomic_file.h"
+#include "train/input_file.h"
 #include "train/safetensors_header.h"
 
 namespace halyard {
@@ -74,10 +74,9 @@ uint64_t little_endian(const unsigned char *b) {
 }  // namespace
 
 NamedTensors load_safetensors(const std::string &path) {
-    std::error_code failed;
-    const uint64_t length = std::filesystem::file_size(path, failed);
-    std::ifstream file(path, std::ios::binary);
-    if (failed || !file) throw IoError(path, "can't be read" + (failed ? ": " + failed.message() : std::string()));
+    InputFile input(path);
+    std::ifstream &file = input.stream;
+    const uint64_t length = input.length;
     unsigned char start[8];
     if (length < 8 || !file.read((char *)start, 8)) throw IoError(path, "truncated: " + std::to_string(length) + " bytes, the header's length alone has 8");
     const uint64_t n = little_endian(start);
