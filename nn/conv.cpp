@@ -7,7 +7,7 @@
 namespace halyard::nn {
 namespace {
 
-template<int N> void check(const std::string &layer, int64_t in_channels, int64_t out_channels, const Sizes<N> &kernel, const ConvOptions<N> &o) {
+template<int N, class Options> void check(const std::string &layer, int64_t in_channels, int64_t out_channels, const Sizes<N> &kernel, const Options &o) {
     check_least(layer, "in_channels", in_channels, 1);
     check_least(layer, "out_channels", out_channels, 1);
     check_least(layer, "kernel_size", kernel, 1);
@@ -21,14 +21,17 @@ template<int N> void check(const std::string &layer, int64_t in_channels, int64_
     divides("in_channels", in_channels);
     divides("out_channels", out_channels);
     check_padding(layer, o.pad_mode, o.padding);
-    check_data_format<N>(layer, o.data_format);
 }
+
+// Weights of one dimension have an extent that conv1d doesn't take.
+Tensor without_one(const Tensor &weight) { return F::reshape(weight, {weight.size(0), weight.size(1), weight.size(3)}); }
 
 }  // namespace
 
 template<int N> Conv<N>::Conv(int64_t in_channels, int64_t out_channels, Sizes<N> kernel, const ConvOptions<N> &o)
     : stride_(o.stride.ints()), padding_(o.padding.ints()), dilation_(o.dilation.ints()), group_(o.group), pad_mode_(o.pad_mode), data_format_(o.data_format) {
     check(with_rank<N>("Conv"), in_channels, out_channels, kernel, o);
+    check_data_format<N>(with_rank<N>("Conv"), o.data_format);
     const int64_t in = in_channels / o.group;
     const bool channels_last = o.data_format == "NHWC";
     Shape shape{out_channels};
@@ -43,17 +46,41 @@ template<int N> Conv<N>::Conv(int64_t in_channels, int64_t out_channels, Sizes<N
 
 template<int N> Tensor Conv<N>::construct(const Tensor &x) const {
     Tensor y;
-    if constexpr (N == 1) {
-        const Shape &s = weight.shape();
-        y = F::conv1d(x, F::reshape(computed(weight), {s[0], s[1], s[3]}), stride_, pad_mode_, padding_, dilation_, group_);
-    }
+    if constexpr (N == 1) y = F::conv1d(x, without_one(computed(weight)), stride_, pad_mode_, padding_, dilation_, group_);
     if constexpr (N == 2) y = F::conv2d(x, computed(weight), stride_, pad_mode_, padding_, dilation_, group_, data_format_);
     if constexpr (N == 3) y = F::conv3d(x, computed(weight), stride_, pad_mode_, padding_, dilation_, group_);
     return bias.defined() ? F::bias_add(y, computed(bias), data_format_ == "NHWC" ? "NHWC" : "NCHW") : y;
 }
 
+template<int N> ConvTranspose<N>::ConvTranspose(int64_t in_channels, int64_t out_channels, Sizes<N> kernel, const ConvTransposeOptions<N> &o)
+    : stride_(o.stride.ints()), padding_(o.padding.ints()), output_padding_(o.output_padding.ints()), dilation_(o.dilation.ints()), group_(o.group),
+      pad_mode_(o.pad_mode) {
+    const std::string layer = with_rank<N>("Conv") + "Transpose";
+    check(layer, in_channels, out_channels, kernel, o);
+    if (o.output_padding.any() && o.pad_mode != "pad") throw AttrError(layer, "output_padding is not 0, but pad_mode is " + o.pad_mode + ", expected pad");
+    const int64_t out = out_channels / o.group;
+    Shape shape{in_channels, out};
+    if (N == 1) shape.push_back(1);
+    for (const int64_t k : kernel.v) shape.push_back(k);
+    const Uniform by_fan(1 / std::sqrt((double)(out * kernel.product())));
+    weight = parameter("weight", initializer(o.weight_init.otherwise(by_fan), shape));
+    if (o.has_bias) bias = parameter("bias", initializer(o.bias_init.otherwise(by_fan), {out_channels}));
+}
+
+template<int N> Tensor ConvTranspose<N>::construct(const Tensor &x) const {
+    Tensor y;
+    const Tensor w = computed(weight);
+    if constexpr (N == 1) y = F::conv1d_transpose(x, without_one(w), stride_, pad_mode_, padding_, dilation_, group_, output_padding_);
+    if constexpr (N == 2) y = F::conv2d_transpose(x, w, stride_, pad_mode_, padding_, dilation_, group_, output_padding_);
+    if constexpr (N == 3) y = F::conv3d_transpose(x, w, stride_, pad_mode_, padding_, dilation_, group_, output_padding_);
+    return bias.defined() ? F::bias_add(y, computed(bias)) : y;
+}
+
 template class Conv<1>;
 template class Conv<2>;
 template class Conv<3>;
+template class ConvTranspose<1>;
+template class ConvTranspose<2>;
+template class ConvTranspose<3>;
 
 }  // namespace halyard::nn

@@ -35,6 +35,37 @@ private:
     int64_t group_;
     std::string pad_mode_, data_format_;
 };
+template<int N> struct ConvTransposeOptions {
+    Sizes<N> stride = 1;
+    std::string pad_mode = "same";
+    Paddings<N> padding = 0;
+    Sizes<N> output_padding = 0;  // more rows at the end, with pad_mode "pad"; each below max(stride, dilation)
+    Sizes<N> dilation = 1;
+    int64_t group = 1;
+    bool has_bias = false;
+    Initializer weight_init = {}, bias_init = {};
+};
+
+// The adjoint of a convolution in its input: x[n,in_channels,h...] -> [n,out_channels,h'...], where with k' = dilation (k - 1) + 1
+//   "same": h' = h stride    "valid": h' = (h - 1) stride + k', at least h stride    "pad": (h - 1) stride + k' - padding + output_padding
+// Its weight is [in_channels, out_channels/group, kernel...], Conv1dTranspose's with an extent of 1 before the kernel's.
+template<int N> class ConvTranspose : public Cell {
+public:
+    ConvTranspose(int64_t in_channels, int64_t out_channels, Sizes<N> kernel_size, const ConvTransposeOptions<N> &options = {});
+    Tensor construct(const Tensor &x) const override;
+    std::string cls_name() const override { return with_rank<N>("Conv") + "Transpose"; }
+
+    Parameter weight, bias;
+
+private:
+    Ints stride_, padding_, output_padding_, dilation_;
+    int64_t group_;
+    std::string pad_mode_;
+};
+
+using Conv1dTranspose = ConvTranspose<1>;
+using Conv2dTranspose = ConvTranspose<2>;
+using Conv3dTranspose = ConvTranspose<3>;
 using Conv1d = Conv<1>;
 using Conv2d = Conv<2>;
 using Conv3d = Conv<3>;

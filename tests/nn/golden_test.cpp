@@ -80,6 +80,9 @@ TEST(Golden, Layers) {
     expect_layer("dense_3d", nn::Dense(7, 5));
     expect_layer("dense_nobias", nn::Dense(7, 5, {}, {}, false));
     expect_layer("dense_relu_activation", nn::Dense(7, 5, {}, {}, true, nn::ReLU()));
+    expect_layer("conv2d_transpose_same_k3s2", nn::Conv2dTranspose(3, 4, 3, {.stride = 2}));
+    expect_layer("conv2d_transpose_valid_k3s2", nn::Conv2dTranspose(3, 4, 3, {.stride = 2, .pad_mode = "valid"}));
+    expect_layer("conv2d_transpose_pad1_k3s2", nn::Conv2dTranspose(3, 4, 3, {.stride = 2, .pad_mode = "pad", .padding = 1}));
     expect_layer("embedding", nn::Embedding(6, 4));
     expect_layer("flatten", nn::Flatten());
     expect_layer("pad_reflect", nn::Pad({{0, 0}, {0, 0}, {1, 2}, {2, 1}}, "REFLECT"));
@@ -109,12 +112,60 @@ TEST(Golden, Norms) {
     expect_layer("batchnorm2d_eval_usestats_true", nn::BatchNorm2d(3, {.use_batch_statistics = true}));
     expect_layer("batchnorm1d_train", nn::BatchNorm1d(4), true);
     expect_layer("batchnorm1d_eval", nn::BatchNorm1d(4));
+    expect_layer("groupnorm_g2", nn::GroupNorm(2, 4));
     expect_layer("layernorm_last", nn::LayerNorm({10}));
     expect_layer("layernorm_eps1e-5", nn::LayerNorm({10}, {.epsilon = 1e-5}));
     expect_layer("layernorm_ax1_3d", nn::LayerNorm({3, 6}, {.begin_norm_axis = 1, .begin_params_axis = 1}));
 }
 
+// Tolerances are those of the same functions in tests/kernels/elementwise_test.cpp, most of them MindSpore's own errors; `defect`:
+// the |x| where its result or slope is wrong.
+TEST(Golden, Activations) {
+    struct Line {
+        const char *golden;
+        nn::AnyCell cell;
+        double tolerance, defect = -1;
+    };
+    const Line lines[] = {{"relu", nn::ReLU(), 0},
+                          {"relu6", nn::ReLU6(), 0},
+                          {"sigmoid", nn::Sigmoid(), 5e-7},
+                          {"tanh", nn::Tanh(), 1e-4},
+                          {"gelu_tanh", nn::GELU(), 5e-4},
+                          {"gelu_erf", nn::GELU(false), 3e-7},
+                          {"fast_gelu", nn::FastGelu(), 1e-4},
+                          {"elu", nn::ELU(), 1e-4},
+                          {"silu", nn::SiLU(), 1e-6},
+                          {"mish", nn::Mish(), 4e-4, 90},
+                          {"softplus", nn::Softplus(), 1e-6},
+                          {"logsigmoid", nn::LogSigmoid(), 1e-6, 90},
+                          {"softsign", nn::Softsign(), 1e-6},
+                          {"hsigmoid", nn::HSigmoid(), 3e-7},
+                          {"hswish", nn::HSwish(), 3e-7, 3},
+                          {"leakyrelu", nn::LeakyReLU(), 2e-7, 0}};
+    for (const Line &l : lines) {
+        auto g = golden(std::string("act_") + l.golden);
+        const Tensor x = g.at("x0");
+        Tape tape;
+        tape.watch(x);
+        const Tensor y = l.cell(x);
+        const auto without_defects = [&](const Tensor &t) { return F::select(F::equal(F::abs(x), l.defect), 0, t); };
+        expect_close(without_defects(y), without_defects(g.at("y0")), l.tolerance, std::string(l.golden) + " y");
+        const Tensor dx = tape.gradient(y, {x}, g.at("dy0"))[0];
+        expect_close(without_defects(dx), without_defects(g.at("dx0")), l.tolerance, std::string(l.golden) + " dx");
+    }
+    expect_layer("act_prelu", nn::PReLU());
+    expect_layer("softmax_ax1_4d", nn::Softmax2d());
+    expect_layer("softmax_last", nn::Softmax());
+    expect_layer("logsoftmax_last", nn::LogSoftmax());
+}
+
 TEST(Golden, Losses) {
+    const auto expect_loss = [](const std::string &file, const nn::AnyCell &loss) { expect_golden(file, [&](const In &x) { return loss(x[0], x[1]); }); };
+    expect_loss("mse_mean", nn::MSELoss());
+    expect_loss("l1_mean", nn::L1Loss());
+    expect_loss("smoothl1_none", nn::SmoothL1Loss());
+    expect_loss("bce_logits_mean", nn::BCEWithLogitsLoss());
+    expect_loss("cross_entropy_loss_ls0.1", nn::CrossEntropyLoss({.label_smoothing = 0.1}));
     for (const std::string kind : {"sparse", "dense"})
         for (const std::string reduction : {"none", "mean", "sum"}) {
             const nn::SoftmaxCrossEntropyWithLogits loss(kind == "sparse", reduction);
