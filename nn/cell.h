@@ -105,6 +105,7 @@ private:
         std::vector<std::pair<std::string, Parameter>> parameters;
         std::vector<std::pair<std::string, std::shared_ptr<const Cell>>> children;
         bool training = false, grad = true, auto_prefix = true, has_parent = false;
+        std::string prefix;  // of parameters' names: the path from the outermost cell, as far as it is known
         std::optional<DType> float_type;
         Hooks<ForwardPreHook> forward_pre;
         Hooks<ForwardHook> forward;

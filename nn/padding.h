@@ -14,6 +14,7 @@ class Pad : public Cell {
 public:
     explicit Pad(const std::vector<std::pair<int64_t, int64_t>> &paddings, const std::string &mode = "CONSTANT");
     Tensor construct(const Tensor &x) const override;
+    std::string extend_repr() const override { return "mode=" + mode_; }
 
 private:
     Ints from_the_last_;
@@ -25,6 +26,7 @@ private:
 template<int N> class SidePad : public Cell {
 public:
     Tensor construct(const Tensor &x) const override;
+    std::string extend_repr() const override { return "padding=" + in_brackets(padding_); }
 
 protected:
     SidePad(const std::string &layer, Paddings<N> padding, const std::string &mode, double value = 0);
