@@ -1,4 +1,5 @@
 set(HALYARD_NN_TESTS
+  nn/call_test.cpp
   nn/cell_test.cpp
   nn/golden_test.cpp
   nn/initializer_test.cpp
