@@ -1,26 +1,16 @@
-// Callbacks: what Model tells while it trains. Names follow MindSpore.
+// Callbacks: whom Model tells while it trains and evaluates. Names follow MindSpore.
 #pragma once
 #include <chrono>
 #include <concepts>
+#include <functional>
 #include <memory>
 #include <ostream>
 #include <string>
 #include <vector>
 
-#include "registry/tensor.h"
+#include "train/run_context.h"
 
 namespace halyard {
-
-struct RunContext {
-    int64_t epoch = 0, epochs = 0;          // epoch from 1
-    int64_t step = 0, steps_per_epoch = 0;  // step of this epoch, from 1; steps_per_epoch is 0 while it isn't known
-    int64_t global_step = 0;                // over all epochs, from 1
-    double learning_rate = 0;               // of this step
-    Tensor net_outputs;                     // the loss of the step that ended
-    double loss() const;                    // its mean
-    void request_stop() { stop = true; }    // training ends after this step
-    bool stop = false;
-};
 
 class Callback {
 public:
@@ -31,6 +21,11 @@ public:
     virtual void on_train_step_end(RunContext &) {}
     virtual void on_train_epoch_end(RunContext &) {}
     virtual void on_train_end(RunContext &) {}
+    virtual void on_eval_begin(RunContext &) {}
+    virtual void on_eval_step_begin(RunContext &) {}
+    virtual void on_eval_step_end(RunContext &) {}
+    virtual void on_eval_end(RunContext &) {}            // eval_results are there
+    virtual bool after_others() const { return false; }  // hears of each event after the callbacks that don't say so
 };
 
 // Any callback, by value or shared: model.train(10, data, {LossMonitor(), my_shared_callback}).
@@ -44,6 +39,16 @@ private:
     std::shared_ptr<Callback> callback_;
 };
 using Callbacks = std::vector<AnyCallback>;
+
+// After every step the learning rate becomes function(rate, steps so far). Throws AttrError where it isn't a number (Optimizer::set_learning_rate).
+class LearningRateScheduler : public Callback {
+public:
+    explicit LearningRateScheduler(std::function<double(double lr, int64_t cur_step_num)> function) : function_(std::move(function)) {}
+    void on_train_step_end(RunContext &c) override;
+
+private:
+    std::function<double(double, int64_t)> function_;
+};
 
 // "epoch: 1 step: 44, loss is 2.30" every per_print_times steps (0: at the end of each epoch). Stops with an Error when the loss is NaN or infinite.
 class LossMonitor : public Callback {
