@@ -1,4 +1,5 @@
 set(HALYARD_TRAIN_TESTS
+  train/augment_test.cpp
   train/checkpoint_test.cpp
   train/idx_test.cpp
   train/image_test.cpp
