@@ -1,0 +1,2 @@
+set(HALYARD_EXAMPLES_TESTS
+  examples/guide_test.cpp)
