@@ -1,7 +1,11 @@
 #include "nn/cell.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
+#include <typeinfo>
 
 #include "primitives/tape.h"
 #include "registry/error.h"
@@ -23,6 +27,14 @@ template<class F> Tensor call(bool grad, const F &construct) {
 }  // namespace
 
 Cell::Cell(bool auto_prefix) : state_(std::make_shared<State>()) { state_->auto_prefix = auto_prefix; }
+
+std::string Cell::cls_name() const {
+    int status = 0;
+    char *name = abi::__cxa_demangle(typeid(*this).name(), nullptr, nullptr, &status);
+    std::string text = status == 0 ? name : typeid(*this).name();
+    std::free(name);
+    return text.substr(text.rfind(':') + 1);
+}
 
 Tensor Cell::construct(const Tensor &) const { no_such_construct(1); }
 Tensor Cell::construct(const Tensor &, const Tensor &) const { no_such_construct(2); }

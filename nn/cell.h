@@ -50,6 +50,8 @@ public:
     bool requires_grad() const { return state_->grad; }
     bool same(const Cell &o) const { return state_ == o.state_; }
 
+    virtual std::string cls_name() const;  // "Conv2d", "Net": the class, without its namespaces
+
 protected:
     // auto_prefix off: the children's parameters keep their names (the cells that wrap a whole network do that).
     explicit Cell(bool auto_prefix = true);
@@ -89,6 +91,7 @@ public:
     Tensor construct(const Tensor &x) const override;
     Tensor construct(const Tensor &x, const Tensor &y) const override;
     Tensor construct(const Tensor &x, const Tensor &y, const Tensor &z) const override;
+    std::string cls_name() const override { return cell_ ? cell_->cls_name() : "empty"; }
 
 private:
     const Cell &cell() const;

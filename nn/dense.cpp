@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "nn/size2.h"
+#include "nn/sizes.h"
 #include "primitives/ops.h"
 
 namespace halyard::nn {
