@@ -1,2 +1,3 @@
 set(HALYARD_EXAMPLES_TESTS
-  examples/guide_test.cpp)
+  examples/guide_test.cpp
+  examples/resnet_test.cpp)
