@@ -6,4 +6,6 @@ set(HALYARD_TRAIN_TESTS
   train/metrics_test.cpp
   train/model_test.cpp
   train/pipeline_test.cpp
+  train/sampler_test.cpp
+  train/steps_test.cpp
   train/vision_test.cpp)
