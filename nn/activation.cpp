@@ -45,7 +45,7 @@ PReLU::PReLU(int64_t channel, const Initializer &init) {
     w = parameter("w", initializer(init, {channel}));
 }
 
-Tensor PReLU::construct(const Tensor &x) const { return F::prelu(x, w); }
+Tensor PReLU::construct(const Tensor &x) const { return F::prelu(x, computed(w)); }
 
 AnyCell get_activation(const std::string &name) {
     using Make = AnyCell (*)();

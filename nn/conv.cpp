@@ -45,11 +45,11 @@ template<int N> Tensor Conv<N>::construct(const Tensor &x) const {
     Tensor y;
     if constexpr (N == 1) {
         const Shape &s = weight.shape();
-        y = F::conv1d(x, F::reshape(weight, {s[0], s[1], s[3]}), stride_, pad_mode_, padding_, dilation_, group_);
+        y = F::conv1d(x, F::reshape(computed(weight), {s[0], s[1], s[3]}), stride_, pad_mode_, padding_, dilation_, group_);
     }
-    if constexpr (N == 2) y = F::conv2d(x, weight, stride_, pad_mode_, padding_, dilation_, group_, data_format_);
-    if constexpr (N == 3) y = F::conv3d(x, weight, stride_, pad_mode_, padding_, dilation_, group_);
-    return bias.defined() ? F::bias_add(y, bias, data_format_ == "NHWC" ? "NHWC" : "NCHW") : y;
+    if constexpr (N == 2) y = F::conv2d(x, computed(weight), stride_, pad_mode_, padding_, dilation_, group_, data_format_);
+    if constexpr (N == 3) y = F::conv3d(x, computed(weight), stride_, pad_mode_, padding_, dilation_, group_);
+    return bias.defined() ? F::bias_add(y, computed(bias), data_format_ == "NHWC" ? "NHWC" : "NCHW") : y;
 }
 
 template class Conv<1>;

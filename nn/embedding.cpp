@@ -14,6 +14,6 @@ Embedding::Embedding(int64_t vocab_size, int64_t embedding_size, const Initializ
     if (padding_idx) embedding_table.data().slice(0, *padding_idx, *padding_idx + 1).assign(Tensor::zeros({1, embedding_size}));
 }
 
-Tensor Embedding::construct(const Tensor &x) const { return F::embedding(x, embedding_table); }
+Tensor Embedding::construct(const Tensor &x) const { return F::embedding(x, computed(embedding_table)); }
 
 }  // namespace halyard::nn
