@@ -1,4 +1,4 @@
-// Callbacks: what Model tells while it trains. Names follow MindSpore.
+// Callbacks: whom Model tells while it trains and evaluates. Names follow MindSpore.
 #pragma once
 #include <chrono>
 #include <concepts>
@@ -7,20 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "registry/tensor.h"
+#include "train/run_context.h"
 
 namespace halyard {
-
-struct RunContext {
-    int64_t epoch = 0, epochs = 0;          // epoch from 1
-    int64_t step = 0, steps_per_epoch = 0;  // step of this epoch, from 1; steps_per_epoch is 0 while it isn't known
-    int64_t global_step = 0;                // over all epochs, from 1
-    double learning_rate = 0;               // of this step
-    Tensor net_outputs;                     // the loss of the step that ended
-    double loss() const;                    // its mean
-    void request_stop() { stop = true; }    // training ends after this step
-    bool stop = false;
-};
 
 class Callback {
 public:
@@ -31,6 +20,10 @@ public:
     virtual void on_train_step_end(RunContext &) {}
     virtual void on_train_epoch_end(RunContext &) {}
     virtual void on_train_end(RunContext &) {}
+    virtual void on_eval_begin(RunContext &) {}
+    virtual void on_eval_step_begin(RunContext &) {}
+    virtual void on_eval_step_end(RunContext &) {}
+    virtual void on_eval_end(RunContext &) {}  // eval_results are there
 };
 
 // Any callback, by value or shared: model.train(10, data, {LossMonitor(), my_shared_callback}).

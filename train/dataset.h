@@ -87,6 +87,8 @@ class RowIterator {
 public:
     RowIterator(std::shared_ptr<const Node> node, uint64_t pass, size_t ahead);
     bool next(Row &row);
+    size_t waiting() const;   // rows that are ready
+    size_t capacity() const;  // how many may be
 
     struct End {};
     class Cursor {

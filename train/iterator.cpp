@@ -32,6 +32,12 @@ public:
         return true;
     }
 
+    size_t waiting() const {
+        const std::scoped_lock lock(mutex_);
+        return queue_.size();
+    }
+    size_t capacity() const { return ahead_; }
+
 private:
     void run(uint64_t pass, const std::stop_token &stop) {
         std::exception_ptr failure;
@@ -51,7 +57,7 @@ private:
 
     std::shared_ptr<const Node> node_;
     size_t ahead_;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::condition_variable_any filled_, space_;
     std::deque<Row> queue_;
     std::exception_ptr failure_;
@@ -62,5 +68,7 @@ private:
 RowIterator::RowIterator(std::shared_ptr<const Node> node, uint64_t pass, size_t ahead) : producer_(std::make_shared<Producer>(std::move(node), pass, ahead)) {}
 
 bool RowIterator::next(Row &row) { return producer_->next(row); }
+size_t RowIterator::waiting() const { return producer_->waiting(); }
+size_t RowIterator::capacity() const { return producer_->capacity(); }
 
 }  // namespace halyard::dataset

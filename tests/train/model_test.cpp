@@ -42,6 +42,10 @@ struct Recorder : Callback {
     void on_train_step_end(RunContext &c) override { out += std::to_string(c.step) + ">"; }
     void on_train_epoch_end(RunContext &) override { out += ")"; }
     void on_train_end(RunContext &) override { out += "]"; }
+    void on_eval_begin(RunContext &) override { out += "{"; }
+    void on_eval_step_begin(RunContext &c) override { out += std::to_string(c.eval_step); }
+    void on_eval_step_end(RunContext &) override { out += ";"; }
+    void on_eval_end(RunContext &) override { out += "}"; }
     std::string &out;
 };
 
@@ -85,6 +89,71 @@ TEST(Model, SinkRunsOnWhereItStopped) {
     whole.model.train(2, points(6).batch(2));
     // Three sinks of two steps are two epochs of three: the same batches in the same order.
     EXPECT_EQ(s.net.weight.data().to_vector<float>(), whole.net.weight.data().to_vector<float>());
+}
+
+TEST(Model, EvaluatesBeforeTheEndOfAnEpoch) {
+    struct Results : Callback {
+        explicit Results(std::vector<std::map<std::string, double>> &all) : out(all) {}
+        void on_train_epoch_end(RunContext &c) override { out.push_back(c.eval_results); }
+        std::vector<std::map<std::string, double>> &out;
+    };
+    Learner s;
+    std::string log;
+    std::vector<std::map<std::string, double>> results;
+    const dataset::Dataset valid = points(4).batch(2);
+    s.model.fit(2, points(6).batch(2), valid, {Recorder(log), Results(results)}, {.valid_frequency = 2});
+    EXPECT_EQ(log, "[(1<1><2><3>)(2<1><2><3>{1;2;})]");
+    ASSERT_EQ(results.size(), 2u);
+    EXPECT_TRUE(results[0].empty());
+    log.clear();
+    const auto after = s.model.eval(valid, {Recorder(log)});
+    EXPECT_EQ(log, "{1;2;}");
+    EXPECT_EQ(results[1].at("accuracy"), after.at("accuracy"));
+    EXPECT_EQ(results[1].at("eval_loss"), after.at("loss"));
+    EXPECT_THROW(s.model.fit(2, points(6).batch(2), valid, {}, {.valid_frequency = 0}), AttrError);
+}
+
+TEST(Model, TellsWhatACallbackNeeds) {
+    struct Look : Callback {
+        void on_train_step_end(RunContext &c) override {
+            EXPECT_EQ(c.mode, RunContext::Mode::train);
+            EXPECT_EQ(c.batch_size, c.step == 3 ? 1 : 2);
+            EXPECT_EQ(c.queue_capacity, 4u);
+            EXPECT_LE(c.queue_depth, c.queue_capacity);
+            EXPECT_GE(c.data_seconds, 0);
+            EXPECT_EQ(c.learning_rate, 0.5);
+            EXPECT_EQ(c.optimizer->global_step(), c.global_step);
+            EXPECT_EQ(c.network.get_parameters().size(), 2u);
+            EXPECT_EQ(c.train_network.get_parameters().size(), 2u);
+        }
+        void on_eval_step_end(RunContext &c) override {
+            EXPECT_EQ(c.mode, RunContext::Mode::eval);
+            EXPECT_EQ(c.batch_size, 4);
+            EXPECT_EQ(c.eval_steps, 1);
+            EXPECT_EQ(c.steps_per_epoch, 3);
+        }
+    };
+    Learner s;
+    s.model.fit(1, points(5).batch(2), points(4).batch(4), {Look()});
+}
+
+// Two epochs at once, and the same in pieces that end anywhere.
+TEST(Model, GoesOnWhereATrainingStopped) {
+    struct StopAt : Callback {
+        explicit StopAt(int64_t s) : step(s) {}
+        void on_train_step_end(RunContext &c) override { c.stop = c.global_step == step; }
+        int64_t step;
+    };
+    const dataset::Dataset d = points(7).shuffle(7).batch(2);
+    Learner whole, pieces;
+    whole.model.train(3, d);
+    for (const auto &[from, to] : {std::pair<int64_t, int64_t>{0, 3}, {3, 4}, {4, 9}, {9, 12}})
+        pieces.model.train(3, d, {StopAt(to)}, {.initial_epoch = from / 4, .initial_step = from % 4});
+    EXPECT_EQ(pieces.net.weight.data().to_vector<float>(), whole.net.weight.data().to_vector<float>());
+    std::string log;
+    pieces.model.train(3, d, {Recorder(log)}, {.initial_epoch = 1, .initial_step = 2});
+    EXPECT_EQ(log, "[(2<3><4>)(3<1><2><3><4>)]");
+    EXPECT_THROW(pieces.model.train(3, d, {}, {.initial_epoch = -1}), AttrError);
 }
 
 TEST(Model, StopsWhenAsked) {
