@@ -30,7 +30,8 @@ void train(const resnet::Config &config) {
     const int64_t rank_id = getenv_or("RANK_ID", 0);
 
     // 2 define data sets
-    const dataset::Dataset dataset = resnet::create_dataset(config.dataset_path, config.batch_size, rank_size, rank_id, true, config.image_size);
+    const dataset::Dataset dataset = resnet::create_dataset(config.dataset_path, config.batch_size, rank_size, rank_id, true,
+                                                            {.image_size = config.image_size});
     const int64_t step_size = dataset.get_dataset_size();
 
     // 3 define network structure

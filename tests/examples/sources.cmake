@@ -1,3 +1,5 @@
 set(HALYARD_EXAMPLES_TESTS
   examples/guide_test.cpp
+  examples/mobilenet_test.cpp
+  examples/recipes_test.cpp
   examples/resnet_test.cpp)
