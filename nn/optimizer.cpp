@@ -29,6 +29,19 @@ struct Setting {
     bool centralized;
 };
 
+int64_t count_of(const Parameter &p) { return p.data().data<int32_t>()[0]; }
+Parameter zero_count(const char *name) { return Parameter(Tensor::zeros({1}, DType::i32), name, false); }
+
+ParameterTuple like(const ParameterTuple &params, const std::string &prefix, double init) {
+    ParameterTuple out;
+    for (const Parameter &p : params) {
+        std::string name = prefix;
+        name += "." + p.name();
+        out.emplace_back(Tensor::full(p.shape(), init, p.data().dtype()), name, false);
+    }
+    return out;
+}
+
 // The mean over all but the first dimension taken away.
 Tensor centralized(const Tensor &g) {
     Ints axes;
@@ -44,9 +57,12 @@ struct Optimizer::State {
     std::vector<Setting> settings;             // one per parameter
     std::vector<std::shared_ptr<Rate>> rates;  // the optimiser's own first
     double scale = 1;
-    Parameter global_step{Tensor::zeros({1}, DType::i32), "global_step", false};
+    int64_t calls = 1;    // per update
+    ParameterTuple sums;  // of their gradients
+    Parameter counter;    // calls since the last update
+    Parameter global_step = zero_count("global_step");
 
-    int64_t step() const { return global_step.data().data<int32_t>()[0]; }
+    int64_t step() const { return count_of(global_step); }
     void add(const ParamGroup &group, const std::shared_ptr<Rate> &rate, double decay, bool grouped);
     void sort(const ParameterTuple &order);
 };
@@ -69,12 +85,7 @@ Tensor Update::gradient() const {
 }
 
 ParameterTuple Optimizer::Rule::clone(const ParameterTuple &params, const std::string &prefix, double init) {
-    ParameterTuple out;
-    for (const Parameter &p : params) {
-        std::string name = prefix;
-        name += "." + p.name();
-        out.emplace_back(Tensor::full(p.shape(), init, p.data().dtype()), name, false);
-    }
+    ParameterTuple out = like(params, prefix, init);
     state_.insert(state_.end(), out.begin(), out.end());
     return out;
 }
@@ -125,7 +136,23 @@ Optimizer::Optimizer(const Optimizer &inner, const std::function<std::shared_ptr
     state_->rule->prepare(state_->params);
 }
 
-void Optimizer::operator()(const std::vector<Tensor> &gradients) const {
+Optimizer::Optimizer(const Optimizer &inner, int64_t calls) : state_(std::make_shared<State>(*inner.state_)) {
+    if (calls < 1) throw AttrError("Accumulator", "accumulate_step is " + std::to_string(calls) + ", expected at least 1");
+    State &s = *state_;
+    s.calls *= calls;
+    s.sums = like(s.params, "accumulate", 0), s.counter = zero_count("accumulate_counter");
+}
+
+// Adds the gradients up; true where an update is due.
+bool Optimizer::accumulate(const std::vector<Tensor> &gradients) const {
+    const State &s = *state_;
+    const int64_t before = count_of(s.counter);
+    for (size_t i = 0; i < gradients.size(); i++) s.sums[i].set_data(before ? F::add(s.sums[i].data(), gradients[i]) : gradients[i]);
+    s.counter.set_data(Tensor::from({(int32_t)((before + 1) % s.calls)}));
+    return before + 1 == s.calls;
+}
+
+bool Optimizer::operator()(const std::vector<Tensor> &gradients) const {
     State &s = *state_;
     if (gradients.size() != s.params.size())
         throw ShapeError("optimizer", "gradients are " + std::to_string(gradients.size()) + ", expected " + std::to_string(s.params.size()));
@@ -134,19 +161,23 @@ void Optimizer::operator()(const std::vector<Tensor> &gradients) const {
             throw ShapeError("optimizer",
                              "gradient of " + s.params[i].name() + " has shape " + gradients[i].shape().text() + ", expected " + s.params[i].shape().text());
     const StopTape stop;
+    if (s.calls > 1 && !accumulate(gradients)) return true;
     const int64_t step = s.step();
+    const double scale = s.scale / (double)s.calls;
     for (size_t i = 0; i < gradients.size(); i++) {
+        const Tensor &g = s.calls > 1 ? s.sums[i].data() : gradients[i];
         const Setting &setting = s.settings[i];
         const double lr = setting.rate->at(step), decay = setting.weight_decay;
         if (!setting.centralized) {
-            s.rule->update({i, s.params[i], gradients[i], lr, decay, s.scale, step + 1});
+            s.rule->update({i, s.params[i], g, lr, decay, scale, step + 1});
             continue;
         }
         const bool apart = s.rule->decays_apart();
-        const Update raw{i, s.params[i], gradients[i], lr, apart ? 0 : decay, s.scale, step + 1};
+        const Update raw{i, s.params[i], g, lr, apart ? 0 : decay, scale, step + 1};
         s.rule->update({i, s.params[i], centralized(raw.gradient()), lr, apart ? decay : 0, 1, step + 1});
     }
     s.global_step.set_data(Tensor::from({(int32_t)step + 1}));
+    return true;
 }
 
 const ParameterTuple &Optimizer::parameters() const { return state_->params; }
@@ -156,6 +187,8 @@ ParameterTuple Optimizer::get_parameters() const {
     for (const auto &rate : state_->rates)
         if (rate->number.defined()) all.push_back(rate->number);
     all.insert(all.end(), state_->rule->state().begin(), state_->rule->state().end());
+    if (state_->counter.defined()) all.push_back(state_->counter);
+    all.insert(all.end(), state_->sums.begin(), state_->sums.end());
     return all;
 }
 

@@ -96,4 +96,12 @@ public:
     explicit LARS(const Optimizer &optimizer, const LARSOptions &options = {});
 };
 
+// Another optimiser over larger batches than memory holds: the gradients of every `accumulate_step` calls are added up, and the last of
+// them updates by their mean. global_step counts updates. State: accumulate, and accumulate_counter i32[1]. Throws AttrError for an
+// accumulate_step below 1.
+class Accumulator : public Optimizer {
+public:
+    Accumulator(const Optimizer &optimizer, int64_t accumulate_step) : Optimizer(optimizer, accumulate_step) {}
+};
+
 }  // namespace halyard::nn

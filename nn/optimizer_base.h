@@ -68,9 +68,9 @@ public:
     // Throws AttrError: no parameters or a group without any, one given twice, one without a gradient, numbers out of range.
     Optimizer(std::shared_ptr<Rule> rule, const Params &params, const LearningRate &lr, double weight_decay, double loss_scale);
 
-    // Changes the parameters; gradients in the order of parameters(). Nothing is recorded on the tape.
+    // Changes the parameters; gradients in the order of parameters(). Nothing is recorded on the tape. Always true, for depend().
     // Throws ShapeError when their number or a shape is wrong.
-    void operator()(const std::vector<Tensor> &gradients) const;
+    bool operator()(const std::vector<Tensor> &gradients) const;
 
     const ParameterTuple &parameters() const;  // what it updates
 
@@ -86,9 +86,12 @@ public:
 protected:
     // The parameters, rates and steps of `inner`, whose rule runs inside of another one.
     Optimizer(const Optimizer &inner, const std::function<std::shared_ptr<Rule>(std::shared_ptr<Rule>)> &around);
+    // `inner`, fed with the mean of the gradients of every `calls` calls.
+    Optimizer(const Optimizer &inner, int64_t calls);
 
 private:
     struct State;
+    bool accumulate(const std::vector<Tensor> &gradients) const;
     std::shared_ptr<State> state_;
 };
 

@@ -234,3 +234,21 @@ TEST(Optimizer, LarsLeavesOutWhatItsFilterSays) {
     EXPECT_NEAR(w.data().at({0}), 1 - 0.1 * std::sqrt(2) / (1.5 * std::sqrt(2) + 1e-5) * 1.5, 1e-6);
     EXPECT_EQ(b.data().at({0}), 0);
 }
+
+// Powers of two: the mean of four gradients is exact, and so is every step.
+TEST(Optimizer, AccumulatorUpdatesByTheMean) {
+    const Parameter w(Tensor::zeros({2}), "w"), same(Tensor::zeros({2}), "w");
+    const Accumulator o(Momentum(ParameterTuple{w}, std::vector<double>{1, 0.5}, 0.5, {.loss_scale = 2}), 4);
+    const Momentum whole(ParameterTuple{same}, std::vector<double>{1, 0.5}, 0.5, {.loss_scale = 2});
+    for (int round = 0; round < 2; round++) {
+        for (int k = 0; k < 4; k++) {
+            EXPECT_EQ(w.data().to_vector<float>(), same.data().to_vector<float>());
+            EXPECT_EQ(o.global_step(), round);
+            o({Tensor::full({2}, k + round)});
+        }
+        whole({Tensor::full({2}, 1.5 + round)});
+    }
+    EXPECT_EQ(w.data().to_vector<float>(), same.data().to_vector<float>());
+    EXPECT_EQ(o.parameters_dict().count("accumulate.w") + o.parameters_dict().count("accumulate_counter"), 2u);
+    EXPECT_THROW(Accumulator(whole, 0), AttrError);
+}
