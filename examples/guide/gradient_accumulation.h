@@ -1,5 +1,5 @@
 // Gradient accumulation: the gradients of several small batches added up, and one update from their sum. For batches that memory doesn't hold
-// at once; "Training", section "Custom training loop", names it as the reason to write a loop of one's own.
+// at once; "Training", section "Custom training loop", names it as the reason to write a loop of one's own. Model does the same with nn::Accumulator.
 #pragma once
 #include "nn/cell.h"
 #include "nn/optimizer.h"

@@ -28,8 +28,7 @@ public:
         const Tensor filled = Tensor::full(loss.shape(), *sens, loss.dtype());
         const Function forward = [this](const std::vector<Tensor> &in) { return network(in[0], in[1]); };
         const Gradients grads = grad(forward, weights)({data, label, filled});
-        optimizer(grads.parameters);  // after the loss was computed: statements run in their order, so nothing has to depend on anything
-        return loss;
+        return depend(loss, optimizer(grads.parameters));
     }
 };
 

@@ -66,5 +66,19 @@ TEST_F(Recipes, LanguageModels) {
     }
 }
 
+TEST_F(Recipes, Errors) {
+    expect_error<AttrError>(
+        "[train] no network is called alexnet; there are lenet5, resnet18, resnet34, resnet50, resnet101, resnet152, mobilenetv2, transformer, lstm",
+        [] { (void)examples::recipe("alexnet"); });
+    const std::string empty = dir.string();
+    expect_error<IoError>("[" + empty + "] has no folders train and test, expected train/ and test/ with a folder of JPEG or PNG files for each class",
+                          [&] { (void)examples::recipe("resnet18").prepare({.data = empty, .size = 32}); });
+    expect_error<IoError>("[" + empty + "] has no .md or .txt file", [&] { (void)examples::recipe("lstm").prepare({.data = empty, .size = 32}); });
+    examples::write_digits(HALYARD_SOURCE_DIR "/data/digits/28", dir, 8, 1);
+    for (int digit = 1; digit < 10; digit++) fs::remove_all(dir / "train" / std::to_string(digit));
+    expect_error<AttrError>("[train] " + empty + "/train has one class, expected at least 2",
+                            [&] { (void)examples::recipe("resnet18").prepare({.data = empty, .size = 32}); });
+}
+
 }  // namespace
 }  // namespace halyard
