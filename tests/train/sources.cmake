@@ -6,4 +6,6 @@ set(HALYARD_TRAIN_TESTS
   train/metrics_test.cpp
   train/model_test.cpp
   train/pipeline_test.cpp
+  train/run_recorder_test.cpp
+  train/summary_test.cpp
   train/vision_test.cpp)
