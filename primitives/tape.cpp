@@ -115,7 +115,13 @@ struct Tape::State {
 };
 
 Tape::Tape() : state_(std::make_unique<State>()), before_(std::exchange(innermost, this)) {}
-Tape::~Tape() { innermost = before_; }
+Tape::~Tape() {
+    if (!stopped_) innermost = before_;
+}
+void Tape::stop() {
+    if (innermost != this) throw GradError("tape", "only the innermost tape can be stopped");
+    innermost = before_, stopped_ = true;
+}
 Tape *Tape::current() { return innermost; }
 
 StopTape::StopTape() : before_(std::exchange(innermost, nullptr)) {}

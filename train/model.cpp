@@ -1,5 +1,6 @@
 #include "train/model.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "primitives/tape.h"
@@ -26,7 +27,8 @@ void check_columns(const char *op, const dataset::Dataset &d) {
 
 // Asks for a row, and says how long that took and how many were ready.
 bool next_row(dataset::RowIterator &rows, dataset::Row &row, RunContext &c) {
-    c.queue_depth = rows.waiting(), c.queue_capacity = rows.capacity();
+    const dataset::QueueStats before = rows.stats();
+    c.queue_depth = before.depth, c.queue_capacity = before.capacity;
     const auto begin = std::chrono::steady_clock::now();
     const bool more = rows.next(row);
     c.data_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -34,28 +36,21 @@ bool next_row(dataset::RowIterator &rows, dataset::Row &row, RunContext &c) {
     return more;
 }
 
-// Rows without end, pass after pass over a dataset, without those that were taken before.
-class Endless {
+// The rows of a training: pass by pass, or, where an epoch counts its steps, without end.
+class Rows {
 public:
-    Endless(const dataset::Dataset &d, int64_t taken) : dataset_(d), pass_((uint64_t)(taken / d.get_dataset_size())) {
-        dataset::Row row;
-        for (taken %= d.get_dataset_size(); taken > 0; taken--) open().next(row);
-    }
-    void next(dataset::Row &row, RunContext &c) {
-        for (bool fresh = !rows_;; fresh = true) {
-            if (next_row(open(), row, c)) return;
-            if (fresh) throw AttrError("model", "the dataset has no row");
-            rows_.reset();
-        }
+    explicit Rows(const dataset::Dataset &d) : dataset_(d) {}
+    void open(int64_t pass, int64_t start) { pass_ = (uint64_t)pass, rows_.emplace(dataset_.create_dict_iterator(pass_, 4, start)); }
+    bool next(dataset::Row &row, RunContext &c) { return next_row(*rows_, row, c); }
+    void next_without_end(dataset::Row &row, RunContext &c) {
+        if (next(row, c)) return;
+        open((int64_t)pass_ + 1, 0);
+        if (!next(row, c)) throw AttrError("model", "the dataset has no row");
     }
 
 private:
-    dataset::RowIterator &open() {
-        if (!rows_) rows_.emplace(dataset_.create_dict_iterator(pass_++));
-        return *rows_;
-    }
     dataset::Dataset dataset_;
-    uint64_t pass_;
+    uint64_t pass_ = 0;
     std::optional<dataset::RowIterator> rows_;
 };
 
@@ -93,32 +88,37 @@ void Model::run(int64_t epochs, const dataset::Dataset &data, const dataset::Dat
     if (sunk && options.sink_size != -1) at_least("sink_size, unless it is -1,", 1, options.sink_size);
     at_least("initial_epoch", 0, options.initial_epoch), at_least("initial_step", 0, options.initial_step);
     check_columns("model", data);
-    if (data.get_dataset_size() < 1) throw AttrError("model", "the dataset has no row");
+    const int64_t size = data.get_dataset_size();
+    if (size == 0) throw AttrError("model", "the dataset has no row");
+    const bool counted = sunk && options.sink_size > 0;
+    if (size < 0 && !counted) throw AttrError("model", "the dataset has no end, so an epoch needs dataset_sink_mode and a sink_size");
 
     const Mode mode(network_, true);
     RunContext c;
     c.network = network_, c.train_network = train_network_, c.optimizer = optimizer_;
     c.epochs = epochs;
-    c.steps_per_epoch = sunk && options.sink_size > 0 ? options.sink_size : data.get_dataset_size();
+    c.steps_per_epoch = counted ? options.sink_size : size;
     c.global_step = options.initial_epoch * c.steps_per_epoch + options.initial_step;
     c.epoch = c.global_step / c.steps_per_epoch;
-    Endless rows(data, c.global_step);
+    Rows rows(data);
+    if (counted) rows.open(size > 0 ? c.global_step / size : 0, size > 0 ? c.global_step % size : c.global_step);
     tell(callbacks, &Callback::on_train_begin, c);
-    while (c.epoch < epochs && !c.stop) {
-        c.epoch++;
-        c.step = c.global_step % c.steps_per_epoch;
+    for (int64_t step = c.global_step % c.steps_per_epoch; c.epoch < epochs && !c.stop; step = 0) {
+        c.epoch++, c.step = step;
         c.eval_results.clear();
+        if (!counted) rows.open(c.epoch - 1, step);
         tell(callbacks, &Callback::on_train_epoch_begin, c);
         if (sunk) tell(callbacks, &Callback::on_train_step_begin, c);
-        while (c.step < c.steps_per_epoch && !c.stop) {
-            dataset::Row row;
-            rows.next(row, c);
+        for (dataset::Row row; !c.stop && c.step < c.steps_per_epoch;) {
+            if (counted) rows.next_without_end(row, c);
+            else if (!rows.next(row, c)) break;  // some were left out for their errors
             c.step++, c.global_step++;
             c.learning_rate = optimizer_->learning_rate();
             if (!sunk) tell(callbacks, &Callback::on_train_step_begin, c);
             c.net_outputs = train_network_(row[0], row[1]);
             if (!sunk) tell(callbacks, &Callback::on_train_step_end, c);
         }
+        if (c.step == step && !c.stop) throw AttrError("model", "the dataset has no row");
         if (sunk) tell(callbacks, &Callback::on_train_step_end, c);
         if (valid && c.epoch % options.valid_frequency == 0) evaluate(*valid, callbacks, c, true);
         tell(callbacks, &Callback::on_train_epoch_end, c);
@@ -139,7 +139,7 @@ void Model::evaluate(const dataset::Dataset &data, const Callbacks &callbacks, R
     const nn::WithEvalCell network(network_, loss_fn_);
     for (auto &m : metrics_.all()) m.metric->clear();
     Loss mean_loss;
-    c.mode = RunContext::Mode::eval, c.eval_step = 0, c.eval_steps = data.get_dataset_size();
+    c.mode = RunContext::Mode::eval, c.eval_step = 0, c.eval_steps = std::max<int64_t>(data.get_dataset_size(), 0);
     tell(callbacks, &Callback::on_eval_begin, c);
     dataset::RowIterator rows = data.create_dict_iterator();
     for (dataset::Row row; next_row(rows, row, c);) {

@@ -43,6 +43,8 @@ public:
 
     const nn::AnyCell &predict_network() const { return network_; }
     const nn::AnyCell &train_network() const { return train_network_; }  // what a training step calls; empty without an optimiser
+    // A training step of one's own, (data, label) -> loss: with clipped gradients, say. It calls the optimiser that the model knows.
+    void set_train_network(const nn::AnyCell &step) { train_network_ = step; }
 
 private:
     void run(int64_t epochs, const dataset::Dataset &data, const dataset::Dataset *valid, const Callbacks &callbacks, const TrainOptions &options);

@@ -63,9 +63,11 @@ void SummaryCollector::lineage(const RunContext &c) {
 
 void SummaryCollector::on_train_epoch_begin(RunContext &c) { step_end_ = Clock::now(), evaluating_ = {}, step_before_ = c.step; }
 
-void SummaryCollector::on_train_step_begin(RunContext &) {
+void SummaryCollector::on_train_step_begin(RunContext &c) {
     due_ = calls_ == 0 || (calls_ + 1) % options_.collect_freq == 0;
     calls_++;
+    if (due_ && !watched_.empty() && wanted(options_.collect_specified_data.collect_gradients) && c.optimizer)
+        c.optimizer->on_gradients([kept = gradients_](const std::vector<Tensor> &all) { *kept = all; });
 }
 
 void SummaryCollector::on_train_step_end(RunContext &c) {
@@ -73,6 +75,8 @@ void SummaryCollector::on_train_step_end(RunContext &c) {
     const double steps = (double)std::max<int64_t>(1, c.step - step_before_);
     const double took = std::chrono::duration<double>(end - step_end_ - evaluating_).count() / steps;
     if (due_) collect(c, took);
+    if (c.optimizer) c.optimizer->on_gradients({});
+    gradients_->clear();
     step_end_ = Clock::now(), evaluating_ = {}, step_before_ = c.step, last_step_ = c.global_step;
 }
 
@@ -89,6 +93,9 @@ void SummaryCollector::collect(const RunContext &c, double step_seconds) {
     }
     if (wanted(what.collect_input_data) && is_image(c.data)) record_.add_value("image", "input_data/auto", c.data);
     for (const Parameter &p : watched_) record_.add_value("histogram", p.name() + "/auto", p.data());
+    for (size_t i = 0; i < gradients_->size(); i++)
+        for (const Parameter &p : watched_)
+            if (p.same(c.optimizer->parameters()[i])) record_.add_value("histogram", p.name() + "/gradient", (*gradients_)[i]);
     record_.record(c.global_step);
 }
 

@@ -1,6 +1,7 @@
 // SummaryCollector: what a training is doing, into an event file for TensorBoard. Options and tags are MindSpore's.
 #pragma once
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ struct SummaryCollectorOptions {
         std::optional<bool> collect_train_lineage = {}, collect_eval_lineage = {};
         // Histograms of the parameters whose name has a match of this regular expression; without one of the first five. "" is none.
         std::optional<std::string> histogram_regular = {};
+        std::optional<bool> collect_gradients = {};  // histograms of the same parameters' gradients, as the optimiser gets them
     } collect_specified_data = {};
     bool keep_default_action = true;
     std::map<std::string, std::string> custom_lineage_data = {};  // a text of its own
@@ -48,6 +50,8 @@ private:
     SummaryCollectorOptions options_;
     SummaryRecord record_;
     std::vector<Parameter> watched_;  // for histograms
+    // Filled by the optimiser in the steps that are collected: of all its parameters.
+    std::shared_ptr<std::vector<Tensor>> gradients_ = std::make_shared<std::vector<Tensor>>();
     bool due_ = false;
     int64_t calls_ = 0, step_before_ = 0, last_step_ = 0;
     Clock::time_point step_end_, eval_begin_;

@@ -141,7 +141,7 @@ TEST_F(Images, DamagedImagesEndThePassOrAreLeftOut) {
     const ImageFolderDataset d(dir, {.decode = true, .on_error = OnError::SKIP});
     EXPECT_EQ(count(d), 2);
     EXPECT_EQ(count(d), 2);
-    EXPECT_EQ(d.skipped(), std::vector<std::string>{expected});
+    EXPECT_EQ(d.left_out(), (std::map<std::string, int64_t>{{expected, 2}}));
 }
 
 TEST_F(Images, Cifar) {

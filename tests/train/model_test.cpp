@@ -11,6 +11,8 @@
 #include "nn/dense.h"
 #include "nn/loss.h"
 #include "primitives/random.h"
+#include "primitives/tape.h"
+#include "primitives/updates.h"
 #include "registry/error.h"
 #include "train/sources.h"
 
@@ -154,6 +156,32 @@ TEST(Model, GoesOnWhereATrainingStopped) {
     pieces.model.train(3, d, {Recorder(log)}, {.initial_epoch = 1, .initial_step = 2});
     EXPECT_EQ(log, "[(2<3><4>)(3<1><2><3><4>)]");
     EXPECT_THROW(pieces.model.train(3, d, {}, {.initial_epoch = -1}), AttrError);
+}
+
+// A step that clips: each update is at most the learning rate times the clip's norm long.
+TEST(Model, TrainsWithAStepOfOnesOwn) {
+    struct ClippedStep : nn::Cell {
+        ClippedStep(const nn::AnyCell &net, const nn::Optimizer &opt)
+            : Cell(false), network(child("network", net)), weights(net.trainable_params()), optimizer(opt) {}
+        nn::AnyCell network;
+        ParameterTuple weights;
+        nn::Optimizer optimizer;
+        Tensor construct(const Tensor &data, const Tensor &label) const override {
+            const Function forward = [this](const std::vector<Tensor> &in) { return network(in[0], in[1]); };
+            const Gradients grads = value_and_grad(forward, {}, weights)({data, label});
+            return depend(grads.value, optimizer(F::clip_by_global_norm(grads.parameters, 0.01)));
+        }
+    };
+    Learner s;
+    const nn::SGD sgd(s.net.trainable_params(), 0.5);
+    Model model(s.net, nn::SoftmaxCrossEntropyWithLogits(true, "mean"), sgd);
+    model.set_train_network(ClippedStep(nn::WithLossCell(s.net, nn::SoftmaxCrossEntropyWithLogits(true, "mean")), sgd));
+    model.train(1, points(6).batch(2));
+    double squares = 0;
+    for (const Parameter &p : s.net.get_parameters())
+        for (const double v : p.data().to_vector<double>()) squares += v * v;
+    EXPECT_LE(std::sqrt(squares), 3 * 0.5 * 0.01 * (1 + 1e-6));
+    EXPECT_GT(std::sqrt(squares), 0.5 * 0.01);
 }
 
 TEST(Model, StopsWhenAsked) {

@@ -159,7 +159,7 @@ TEST_F(Summary, CollectsATraining) {
     train({.collect_freq = 2, .custom_lineage_data = {{"seed", "10"}}});
     auto tags = steps_by_tag();
     for (const char *tag : {"loss/auto", "learning_rate/auto", "step_seconds/auto", "data_seconds/auto", "queue_depth/auto", "images_per_second/auto",
-                            "fc.weight/auto", "fc.bias/auto", "input_data/auto/0"})
+                            "fc.weight/auto", "fc.bias/auto", "fc.weight/gradient", "fc.bias/gradient", "input_data/auto/0"})
         EXPECT_EQ(tags[tag], (std::vector<int64_t>{1, 2, 4})) << tag;
     EXPECT_EQ(tags["accuracy/eval"], (std::vector<int64_t>{4}));
     EXPECT_EQ(tags["train_lineage/auto"].size(), 1u);
