@@ -75,8 +75,7 @@ void SummaryCollector::on_train_step_end(RunContext &c) {
     const double steps = (double)std::max<int64_t>(1, c.step - step_before_);
     const double took = std::chrono::duration<double>(end - step_end_ - evaluating_).count() / steps;
     if (due_) collect(c, took);
-    if (c.optimizer) c.optimizer->on_gradients({});
-    gradients_->clear();
+    if (!gradients_->empty()) c.optimizer->on_gradients({}), gradients_->clear();
     step_end_ = Clock::now(), evaluating_ = {}, step_before_ = c.step, last_step_ = c.global_step;
 }
 

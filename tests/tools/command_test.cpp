@@ -33,7 +33,7 @@ TEST_F(Command, TakesTheContextFromTheEnvironment) {
         }
     EXPECT_EQ(traces, 1);
     const Result on_gpu = run("HALYARD_DEVICE_TARGET=GPU");  // where an OpenCL platform answers
-    if (on_gpu.status != 0) EXPECT_NE(on_gpu.err.find("[opencl]"), std::string::npos) << on_gpu.err;
+    if (on_gpu.status != 0) { EXPECT_NE(on_gpu.err.find("[opencl]"), std::string::npos) << on_gpu.err; }
     EXPECT_EQ(load("o/out_0.npy").at({1}), 2);
 }
 

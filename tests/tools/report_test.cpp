@@ -176,6 +176,19 @@ TEST_F(Report, TakesWhatBenchWrites) {
     }
 }
 
+TEST_F(Report, TakesWhatTrainWrites) {
+    const Result r = halyard("train lenet5 --epochs 1 --data '" HALYARD_SOURCE_DIR "/data/digits' --out t");
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_EQ(r.err.find("epoch 1/1 44/44  loss 2.30"), 0u) << r.err;
+    const json own = runs_of(text_of(dir / "t/lenet5_run.html"))["files"][0], run = runs_of(page("t/lenet5_run.json -o page.html"))["files"][0];
+    EXPECT_EQ(own, run);
+    EXPECT_EQ(run["kind"], "train");
+    EXPECT_EQ(run["title"], "LeNet5");
+    EXPECT_EQ(run["steps"]["loss"].size(), 44u);
+    EXPECT_EQ(run["ended"].size(), 1u);
+    EXPECT_TRUE(run["evaluations"][0]["results"].contains("accuracy"));
+}
+
 TEST_F(Report, LoadsNothingAndEndsItsScriptsItself) {
     const std::string text = page("bench.json check.json --title '</title><b>' -o page.html");
     EXPECT_EQ(count(text, "</script"), 3);
