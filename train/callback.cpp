@@ -48,6 +48,12 @@ void LossMonitor::print(const RunContext &c) const {
     *out_ << "epoch: " << c.epoch << " step: " << c.step << ", loss is " << format("%.8g", c.loss()) << std::endl;
 }
 
+void LearningRateScheduler::on_train_step_end(RunContext &c) {
+    if (!c.optimizer) throw AttrError("LearningRateScheduler", "the training has no optimiser");
+    const double now = c.optimizer->learning_rate(), next = function_(now, c.global_step);
+    if (next != now) c.optimizer->set_learning_rate(next);
+}
+
 TimeMonitor::TimeMonitor() : TimeMonitor(TimeMonitorOptions()) {}
 
 TimeMonitor::TimeMonitor(const TimeMonitorOptions &options) : TimeMonitor(options, std::cout) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <concepts>
+#include <functional>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -23,7 +24,8 @@ public:
     virtual void on_eval_begin(RunContext &) {}
     virtual void on_eval_step_begin(RunContext &) {}
     virtual void on_eval_step_end(RunContext &) {}
-    virtual void on_eval_end(RunContext &) {}  // eval_results are there
+    virtual void on_eval_end(RunContext &) {}            // eval_results are there
+    virtual bool after_others() const { return false; }  // hears of each event after the callbacks that don't say so
 };
 
 // Any callback, by value or shared: model.train(10, data, {LossMonitor(), my_shared_callback}).
@@ -37,6 +39,16 @@ private:
     std::shared_ptr<Callback> callback_;
 };
 using Callbacks = std::vector<AnyCallback>;
+
+// After every step the learning rate becomes function(rate, steps so far). Throws AttrError where it isn't a number (Optimizer::set_learning_rate).
+class LearningRateScheduler : public Callback {
+public:
+    explicit LearningRateScheduler(std::function<double(double lr, int64_t cur_step_num)> function) : function_(std::move(function)) {}
+    void on_train_step_end(RunContext &c) override;
+
+private:
+    std::function<double(double, int64_t)> function_;
+};
 
 // "epoch: 1 step: 44, loss is 2.30" every per_print_times steps (0: at the end of each epoch). Stops with an Error when the loss is NaN or infinite.
 class LossMonitor : public Callback {

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "primitives/tape.h"
+#include "train/training_state.h"
 
 namespace halyard {
 namespace {
@@ -54,8 +55,11 @@ private:
     std::optional<dataset::RowIterator> rows_;
 };
 
+// Those that keep what the others have done hear of an event after them.
 void tell(const Callbacks &callbacks, void (Callback::*event)(RunContext &), RunContext &c) {
-    for (const AnyCallback &callback : callbacks) (callback.operator->()->*event)(c);
+    for (const bool last : {false, true})
+        for (const AnyCallback &callback : callbacks)
+            if (callback->after_others() == last) (callback.operator->()->*event)(c);
 }
 
 void at_least(const char *what, int64_t least, int64_t value) {
@@ -96,14 +100,15 @@ void Model::run(int64_t epochs, const dataset::Dataset &data, const dataset::Dat
     const Mode mode(network_, true);
     RunContext c;
     c.network = network_, c.train_network = train_network_, c.optimizer = optimizer_;
-    c.epochs = epochs;
+    c.epochs = epochs, c.valid_frequency = valid ? options.valid_frequency : 0;
     c.steps_per_epoch = counted ? options.sink_size : size;
     c.global_step = options.initial_epoch * c.steps_per_epoch + options.initial_step;
     c.epoch = c.global_step / c.steps_per_epoch;
     Rows rows(data);
+    c.position = {c.epoch, c.global_step % c.steps_per_epoch};
     if (counted) rows.open(size > 0 ? c.global_step / size : 0, size > 0 ? c.global_step % size : c.global_step);
     tell(callbacks, &Callback::on_train_begin, c);
-    for (int64_t step = c.global_step % c.steps_per_epoch; c.epoch < epochs && !c.stop; step = 0) {
+    for (int64_t step = c.position.steps; c.epoch < epochs && !c.stop; step = 0) {
         c.epoch++, c.step = step;
         c.eval_results.clear();
         if (!counted) rows.open(c.epoch - 1, step);
@@ -111,19 +116,29 @@ void Model::run(int64_t epochs, const dataset::Dataset &data, const dataset::Dat
         if (sunk) tell(callbacks, &Callback::on_train_step_begin, c);
         for (dataset::Row row; !c.stop && c.step < c.steps_per_epoch;) {
             if (counted) rows.next_without_end(row, c);
-            else if (!rows.next(row, c)) break;  // some were left out for their errors
+            else if (!rows.next(row, c)) {  // some were left out for their errors
+                c.position = {c.epoch, 0};
+                break;
+            }
             c.step++, c.global_step++;
             c.learning_rate = optimizer_->learning_rate();
             if (!sunk) tell(callbacks, &Callback::on_train_step_begin, c);
             c.net_outputs = train_network_(row[0], row[1]);
+            c.position = {c.epoch - 1, c.step};
             if (!sunk) tell(callbacks, &Callback::on_train_step_end, c);
         }
-        if (c.step == step && !c.stop) throw AttrError("model", "the dataset has no row");
+        if (c.step == 0 && !c.stop) throw AttrError("model", "the dataset has no row");
         if (sunk) tell(callbacks, &Callback::on_train_step_end, c);
         if (valid && c.epoch % options.valid_frequency == 0) evaluate(*valid, callbacks, c, true);
         tell(callbacks, &Callback::on_train_epoch_end, c);
     }
     tell(callbacks, &Callback::on_train_end, c);
+}
+
+TrainOptions Model::resume(const std::string &checkpoint) {
+    if (!optimizer_) throw AttrError("model", "resume() needs an optimiser");
+    const TrainingPosition at = load_training_state(checkpoint, train_network_, *optimizer_);
+    return {.initial_epoch = at.epochs, .initial_step = at.steps};
 }
 
 std::map<std::string, double> Model::eval(const dataset::Dataset &data, const Callbacks &callbacks) const {

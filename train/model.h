@@ -31,6 +31,11 @@ public:
     // Up to that epoch. Throws AttrError without an optimiser, for epochs below 1, for a dataset without a row, and for options out of range.
     void train(int64_t epoch, const dataset::Dataset &train_dataset, const Callbacks &callbacks = {}, const TrainOptions &options = {});
 
+    // Takes over what ModelCheckpoint, or save_training_state(), kept of this model's training: its parameters, the optimiser's, and the
+    // default random generator's. train() and fit() go on from the options that it returns. Throws as load_training_state() does, and
+    // AttrError without an optimiser.
+    TrainOptions resume(const std::string &checkpoint);
+
     // train() that evaluates at the end of epochs, before callbacks hear of that end: in RunContext::eval_results they find the metrics
     // and, where there is a loss function, its mean as "eval_loss".
     void fit(int64_t epoch, const dataset::Dataset &train_dataset, const dataset::Dataset &valid_dataset, const Callbacks &callbacks = {},

@@ -10,6 +10,12 @@
 
 namespace halyard {
 
+// Where a training stands.
+struct TrainingPosition {
+    int64_t epochs = 0, steps = 0;  // whole epochs done, and steps of the next one
+    bool operator==(const TrainingPosition &) const = default;
+};
+
 struct RunContext {
     enum class Mode { train, eval };
     Mode mode = Mode::train;
@@ -18,9 +24,12 @@ struct RunContext {
     int64_t epoch = 0, epochs = 0;          // epoch from 1
     int64_t step = 0, steps_per_epoch = 0;  // step of this epoch, from 1; steps_per_epoch is 0 while it isn't known
     int64_t global_step = 0;                // over all epochs, from 1
+    TrainingPosition position;              // where to go on from; a step counts when it has ended
     double learning_rate = 0;               // of this step; of the first group where the groups have their own
     Tensor net_outputs;                     // the loss of the step that ended
     double loss() const;                    // its mean
+
+    int64_t valid_frequency = 0;  // epochs from evaluation to evaluation in fit(); 0 in train()
 
     // Of the evaluation.
     int64_t eval_step = 0, eval_steps = 0;       // from 1; eval_steps is 0 while it isn't known

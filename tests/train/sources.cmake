@@ -1,4 +1,5 @@
 set(HALYARD_TRAIN_TESTS
+  train/callbacks_test.cpp
   train/checkpoint_test.cpp
   train/idx_test.cpp
   train/image_test.cpp
@@ -6,6 +7,7 @@ set(HALYARD_TRAIN_TESTS
   train/metrics_test.cpp
   train/model_test.cpp
   train/pipeline_test.cpp
+  train/resume_test.cpp
   train/run_recorder_test.cpp
   train/sampler_test.cpp
   train/steps_test.cpp
