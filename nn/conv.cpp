@@ -7,8 +7,7 @@
 namespace halyard::nn {
 namespace {
 
-void check(int64_t in_channels, int64_t out_channels, Size2 kernel, const Conv2dOptions &o) {
-    constexpr const char *layer = "Conv2d";
+template<int N> void check(const std::string &layer, int64_t in_channels, int64_t out_channels, const Sizes<N> &kernel, const ConvOptions<N> &o) {
     check_least(layer, "in_channels", in_channels, 1);
     check_least(layer, "out_channels", out_channels, 1);
     check_least(layer, "kernel_size", kernel, 1);
@@ -21,28 +20,40 @@ void check(int64_t in_channels, int64_t out_channels, Size2 kernel, const Conv2d
     };
     divides("in_channels", in_channels);
     divides("out_channels", out_channels);
-    if (o.pad_mode != "same" && o.pad_mode != "valid" && o.pad_mode != "pad")
-        throw AttrError(layer, "pad_mode is " + o.pad_mode + ", expected same, valid or pad");
-    if (o.pad_mode != "pad" && o.padding.any()) throw AttrError(layer, "padding is not 0, but pad_mode is " + o.pad_mode + ", expected pad");
-    if (o.data_format != "NCHW" && o.data_format != "NHWC") throw AttrError(layer, "data_format is " + o.data_format + ", expected NCHW or NHWC");
+    check_padding(layer, o.pad_mode, o.padding);
+    check_data_format<N>(layer, o.data_format);
 }
 
 }  // namespace
 
-Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, Size2 kernel, const Conv2dOptions &o)
+template<int N> Conv<N>::Conv(int64_t in_channels, int64_t out_channels, Sizes<N> kernel, const ConvOptions<N> &o)
     : stride_(o.stride.ints()), padding_(o.padding.ints()), dilation_(o.dilation.ints()), group_(o.group), pad_mode_(o.pad_mode), data_format_(o.data_format) {
-    check(in_channels, out_channels, kernel, o);
+    check(with_rank<N>("Conv"), in_channels, out_channels, kernel, o);
     const int64_t in = in_channels / o.group;
-    const bool nchw = o.data_format == "NCHW";
-    const Shape shape = nchw ? Shape{out_channels, in, kernel.h, kernel.w} : Shape{out_channels, kernel.h, kernel.w, in};
-    const Uniform by_fan(1 / std::sqrt((double)(in * kernel.h * kernel.w)));
+    const bool channels_last = o.data_format == "NHWC";
+    Shape shape{out_channels};
+    if (!channels_last) shape.push_back(in);
+    if (N == 1) shape.push_back(1);
+    for (const int64_t k : kernel.v) shape.push_back(k);
+    if (channels_last) shape.push_back(in);
+    const Uniform by_fan(1 / std::sqrt((double)(in * kernel.product())));
     weight = parameter("weight", initializer(o.weight_init.otherwise(by_fan), shape));
     if (o.has_bias) bias = parameter("bias", initializer(o.bias_init.otherwise(by_fan), {out_channels}));
 }
 
-Tensor Conv2d::construct(const Tensor &x) const {
-    const Tensor y = F::conv2d(x, weight, stride_, pad_mode_, padding_, dilation_, group_, data_format_);
-    return bias.defined() ? F::bias_add(y, bias, data_format_) : y;
+template<int N> Tensor Conv<N>::construct(const Tensor &x) const {
+    Tensor y;
+    if constexpr (N == 1) {
+        const Shape &s = weight.shape();
+        y = F::conv1d(x, F::reshape(computed(weight), {s[0], s[1], s[3]}), stride_, pad_mode_, padding_, dilation_, group_);
+    }
+    if constexpr (N == 2) y = F::conv2d(x, computed(weight), stride_, pad_mode_, padding_, dilation_, group_, data_format_);
+    if constexpr (N == 3) y = F::conv3d(x, computed(weight), stride_, pad_mode_, padding_, dilation_, group_);
+    return bias.defined() ? F::bias_add(y, computed(bias), data_format_ == "NHWC" ? "NHWC" : "NCHW") : y;
 }
+
+template class Conv<1>;
+template class Conv<2>;
+template class Conv<3>;
 
 }  // namespace halyard::nn

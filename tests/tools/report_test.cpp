@@ -183,7 +183,7 @@ TEST_F(Report, TakesWhatTrainWrites) {
     const json own = runs_of(text_of(dir / "t/lenet5_run.html"))["files"][0], run = runs_of(page("t/lenet5_run.json -o page.html"))["files"][0];
     EXPECT_EQ(own, run);
     EXPECT_EQ(run["kind"], "train");
-    EXPECT_EQ(run["title"], "LeNet5");
+    EXPECT_EQ(run["title"], "lenet5");
     EXPECT_EQ(run["steps"]["loss"].size(), 44u);
     EXPECT_EQ(run["ended"].size(), 1u);
     EXPECT_TRUE(run["evaluations"][0]["results"].contains("accuracy"));
