@@ -29,7 +29,7 @@ State &state() {
     return s;
 }
 
-void set_mode(Mode mode) {
+void set_mode(ExecutionMode mode) {
     static std::once_flag said;
     if (mode != GRAPH_MODE && mode != PYNATIVE_MODE)
         throw AttrError("context", "mode is " + std::to_string(mode) + ", expected GRAPH_MODE (0) or PYNATIVE_MODE (1)");

@@ -10,12 +10,12 @@
 
 namespace halyard {
 
-enum Mode { GRAPH_MODE = 0, PYNATIVE_MODE = 1 };
+enum ExecutionMode { GRAPH_MODE = 0, PYNATIVE_MODE = 1 };
 
 // What isn't said stays as it is.
 struct ContextOptions {
     // There are no compiled graphs: with GRAPH_MODE ops run one by one too, with the same results, and a line of the log says so once.
-    std::optional<Mode> mode = {};
+    std::optional<ExecutionMode> mode = {};
     std::optional<std::string> device_target = {};      // "CPU", or "GPU" where this build has such kernels: by OpenCL
     std::optional<int> device_id = {};                  // of several GPUs; nothing to the CPU
     std::optional<std::string> max_device_memory = {};  // "2GB", "0.5GB", "512MB": limit of the memory pool; "" is none, as at first
@@ -29,7 +29,7 @@ struct ContextOptions {
 };
 
 struct Context {
-    Mode mode = PYNATIVE_MODE;
+    ExecutionMode mode = PYNATIVE_MODE;
     std::string device_target = "CPU";
     int device_id = 0;
     std::string max_device_memory;

@@ -178,18 +178,18 @@ struct CacheOwner {
 
 inline ThreadCache *cache() { return thread_cache ? thread_cache : make_cache(); }
 
-std::string megabytes(int64_t bytes) {
+std::string megabytes(uint64_t bytes) {
     char text[48];
-    if (bytes < 1 << 20) std::snprintf(text, sizeof text, "%lld bytes", (long long)bytes);
+    if (bytes < 1 << 20) std::snprintf(text, sizeof text, "%llu bytes", (unsigned long long)bytes);
     else std::snprintf(text, sizeof text, "%.1f MB", (double)bytes / (1 << 20));
     return text;
 }
 
 [[noreturn]] void refuse(size_t bytes, size_t size) {
-    std::string text = "out of memory: " + (bytes >> 47 ? std::to_string(bytes) + " bytes" : megabytes((int64_t)bytes)) + " wanted";
-    if (size > bytes + alignment) text += " (a block of " + megabytes((int64_t)size) + ")";
-    text += ", " + megabytes(stats().live_bytes) + " in use";
-    if (const int64_t most = limit()) text += ", the limit is " + megabytes(most) + " (max_device_memory)";
+    std::string text = "out of memory: " + megabytes(bytes) + " wanted";
+    if (size - bytes > alignment) text += " (a block of " + megabytes(size) + ")";
+    text += ", " + megabytes((uint64_t)stats().live_bytes) + " in use";
+    if (const int64_t most = limit()) text += ", the limit is " + megabytes((uint64_t)most) + " (max_device_memory)";
     throw MemoryError("memory", text);
 }
 

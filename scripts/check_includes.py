@@ -24,8 +24,9 @@ ALLOWED = {
     "kernels": {"kernels": ANYTHING, "dsl": ANYTHING},
     "primitives": {"primitives": ANYTHING, "registry": ANYTHING},
     "nn": {"nn": ANYTHING, "primitives": ANYTHING, "registry": BASICS},
-    # compiler is the interface that dsl implements for graph mode; npy and parallel, the one thread pool, are for the data pipeline.
-    "train": {"train": ANYTHING, "nn": ANYTHING, "primitives": ANYTHING, "registry": BASICS + ["compiler", "npy", "parallel"]},
+    # compiler is the interface that dsl implements for graph mode; npy and parallel, the one thread pool, are for the data pipeline; host
+    # names the machine in what a training saves.
+    "train": {"train": ANYTHING, "nn": ANYTHING, "primitives": ANYTHING, "registry": BASICS + ["compiler", "host", "npy", "parallel"]},
     "examples": {"examples": ANYTHING, "train": ANYTHING, "nn": ANYTHING, "primitives": ANYTHING, "registry": ANYTHING},
     # A custom operator is a kernel written outside the project: it uses what kernels/ uses.
     "examples/custom_op": {"examples": ANYTHING, "dsl": ANYTHING, "primitives": ANYTHING, "registry": ANYTHING},

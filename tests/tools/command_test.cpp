@@ -27,10 +27,13 @@ TEST_F(Command, TakesTheContextFromTheEnvironment) {
     ASSERT_EQ(run("HALYARD_MODE=GRAPH_MODE HALYARD_ENABLE_PROFILING=1 HALYARD_PROFILING_OPTIONS='{\"output\": \"o\"}' GLOG_v=3").err, "");
     int traces = 0;  // written when the program ended
     for (auto &entry : fs::directory_iterator(dir / "o"))
-        if (entry.path().filename().string().starts_with("op_trace_")) traces++, EXPECT_NE(text_of(entry.path()).find("\"name\":\"relu\""), std::string::npos);
+        if (entry.path().filename().string().starts_with("op_trace_")) {
+            traces++;
+            EXPECT_NE(text_of(entry.path()).find("\"name\":\"relu\""), std::string::npos);
+        }
     EXPECT_EQ(traces, 1);
     const Result on_gpu = run("HALYARD_DEVICE_TARGET=GPU");  // where an OpenCL platform answers
-    if (on_gpu.status != 0) EXPECT_NE(on_gpu.err.find("[opencl]"), std::string::npos) << on_gpu.err;
+    if (on_gpu.status != 0) { EXPECT_NE(on_gpu.err.find("[opencl]"), std::string::npos) << on_gpu.err; }
     EXPECT_EQ(load("o/out_0.npy").at({1}), 2);
 }
 

@@ -8,8 +8,10 @@
 #include "primitives/random.h"
 #include "registry/error.h"
 #include "tools/halyard/command.h"
+#include "tools/halyard/page.h"
 #include "train/model.h"
 #include "train/model_checkpoint.h"
+#include "train/run_recorder.h"
 
 namespace halyard::command {
 namespace {
@@ -43,6 +45,11 @@ examples::Settings settings_of(const Options &o, const examples::Recipe &recipe)
     return s;
 }
 
+// What stands beside the curves.
+std::vector<std::pair<std::string, std::string>> about_of(const Options &o, const examples::Settings &s) {
+    return {{"data", fs::path(s.data).lexically_normal().filename().string()}, {"batch size", std::to_string(s.batch_size)}, {"seed", std::to_string(o.seed)}};
+}
+
 int train(const Options &o) {
     const examples::Recipe &recipe = examples::recipe(o.network);
     const examples::Settings settings = settings_of(o, recipe);
@@ -69,14 +76,15 @@ int train(const Options &o) {
     std::error_code failed;
     fs::create_directories(o.out, failed);
     if (failed) throw IoError(o.out, "can't be created: " + failed.message());
-    const std::string curve = (fs::path(o.out) / (o.network + "_loss.html")).string();
+    const std::string run = (fs::path(o.out) / (o.network + "_run.json")).string(), page = (fs::path(o.out) / (o.network + "_run.html")).string();
     const auto last = std::make_shared<LastEpoch>();
     const int64_t per_epoch = experiment.train_set.get_dataset_size();
     const ModelCheckpoint checkpoint(o.network, o.out,
                                      {.save_checkpoint_steps = o.checkpoint_steps ? o.checkpoint_steps : std::max<int64_t>(1, per_epoch),
                                       .keep_checkpoint_max = 2,
                                       .format = "safetensors"});
-    model.fit(settings.epochs, experiment.train_set, experiment.test_set, {ProgressBar(), last, LossCurve(curve, o.network), checkpoint}, from);
+    model.fit(settings.epochs, experiment.train_set, experiment.test_set,
+              {ProgressBar(), last, RunRecorder(run, {.title = o.network, .about = about_of(o, settings)}), checkpoint}, from);
     if (!last->steps) {
         std::printf("the checkpoint has all %lld epochs\n", (long long)settings.epochs);
         return 0;
@@ -84,7 +92,8 @@ int train(const Options &o) {
     std::printf("last epoch's mean loss %.6f", last->sum / (double)last->steps);
     last->results.erase("eval_loss");  // the metric "loss" once more
     say(last->results);
-    std::printf("\nloss curve: %s\n", curve.c_str());
+    write_page({run}, page, o.network);
+    std::printf("\nrun file: %s\npage: %s\n", run.c_str(), page.c_str());
     return 0;
 }
 
@@ -120,7 +129,7 @@ void add_train(CLI::App &app, Run &chosen) {
     sub->add_option("--image-size,--length", o->size, "Height and width of images, bytes of a piece of text")->check(CLI::Range(1, 4096));
     sub->add_option("--workers", o->workers, "Threads that prepare images; 0: all")->check(CLI::Range(0, 1024))->capture_default_str();
     sub->add_option("--seed", o->seed, "Of initial weights and of the order of data")->capture_default_str();
-    sub->add_option("--out", o->out, "Folder for checkpoints and the loss curve, an HTML file")->capture_default_str();
+    sub->add_option("--out", o->out, "Folder for checkpoints, the run file and its page")->capture_default_str();
     sub->add_option("--checkpoint-steps", o->checkpoint_steps, "Steps from checkpoint to checkpoint; 0: an epoch's")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
