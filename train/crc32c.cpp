@@ -26,8 +26,9 @@ constexpr Tables tables = make_tables();
 }  // namespace
 
 // Eight bytes at a time (Kounavis and Berry, "Novel table lookup-based algorithms for high-performance CRC generation", 2008).
-uint32_t crc32c(const void *data, size_t bytes) {
-    const auto *p = static_cast<const unsigned char *>(data);
+uint32_t crc32c(std::string_view text) {
+    const auto *p = reinterpret_cast<const unsigned char *>(text.data());
+    size_t bytes = text.size();
     uint32_t c = ~0u;
     for (; bytes >= 8; bytes -= 8, p += 8) {
         uint32_t low;
@@ -38,6 +39,11 @@ uint32_t crc32c(const void *data, size_t bytes) {
     }
     for (; bytes > 0; bytes--) c = c >> 8 ^ tables[0][(c ^ *p++) & 255];
     return ~c;
+}
+
+uint32_t masked_crc32c(std::string_view text) {
+    const uint32_t c = crc32c(text);
+    return (c >> 15 | c << 17) + 0xa282ead8;
 }
 
 }  // namespace halyard

@@ -21,6 +21,9 @@ using ChooseBox = std::function<Box(int64_t height, int64_t width)>;
 // lies behind it isn't looked at.
 Tensor decode_part(const Tensor &bytes, const std::string &name, const ChooseBox &choose);
 
+// The bytes of a PNG file. `image`: u8[h,w,c], c of 1 (grey), 3 or 4 (with transparency). Throws ShapeError, DTypeError with `name`.
+std::string encode_png(const Tensor &image, const std::string &name);
+
 Tensor read_bytes(const std::string &path);  // a file as u8[n]; throws IoError
 
 // PNG, or JPEG of that quality (1 to 100), by the path's ending .png, .jpg or .jpeg. `image`: u8[h,w,3]. Throws IoError, ShapeError, DTypeError.

@@ -10,7 +10,6 @@
 namespace halyard::dataset {
 namespace {
 
-uint32_t masked(uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ead8; }
 
 // The records of a file, one by one.
 class RecordReader {
@@ -55,7 +54,7 @@ private:
         if (bytes && !file_.stream.read(static_cast<char *>(to), (std::streamsize)bytes)) fail("can't be read");
     }
     void check(const char *what, const void *data, uint64_t bytes, uint32_t expected) {
-        if (masked(crc32c(data, bytes)) != expected) fail(std::string("is damaged: its ") + what + " hasn't the checksum that stands there");
+        if (masked_crc32c({static_cast<const char *>(data), bytes}) != expected) fail(std::string("is damaged: its ") + what + " hasn't the checksum that stands there");
     }
     [[noreturn]] void fail(const std::string &what) const { throw IoError(where(), what); }
 
