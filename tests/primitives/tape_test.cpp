@@ -35,10 +35,10 @@ TEST(Tape, SumsSpreadTheirGradient) {
             gradient_check([&](const Tensors &v) { return F::reduce_sum(v[0], axis, keep); }, {x});
             gradient_check([&](const Tensors &v) { return F::exp(F::reduce_sum(F::mul(v[0], v[0]), axis, keep)); }, {numbers({2, 1, 2})});
             const Tensor one = Tensor::full({1, 1}, 3);  // no larger than its sum, but of another rank
-    Tape single;
-    single.watch(one);
-    EXPECT_EQ(single.gradient(F::reduce_sum(one), {one})[0].shape(), (Shape{1, 1}));
-}
+            Tape single;
+            single.watch(one);
+            EXPECT_EQ(single.gradient(F::reduce_sum(one), {one})[0].shape(), (Shape{1, 1}));
+        }
 }
 
 TEST(Tape, SeveralUsesAddUp) {
