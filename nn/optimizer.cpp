@@ -61,6 +61,7 @@ struct Optimizer::State {
     ParameterTuple sums;  // of their gradients
     Parameter counter;    // calls since the last update
     Parameter global_step = zero_count("global_step");
+    std::function<void(const std::vector<Tensor> &)> listener;
 
     int64_t step() const { return count_of(global_step); }
     void add(const ParamGroup &group, const std::shared_ptr<Rate> &rate, double decay, bool grouped);
@@ -161,6 +162,7 @@ bool Optimizer::operator()(const std::vector<Tensor> &gradients) const {
             throw ShapeError("optimizer",
                              "gradient of " + s.params[i].name() + " has shape " + gradients[i].shape().text() + ", expected " + s.params[i].shape().text());
     const StopTape stop;
+    if (s.listener) s.listener(gradients);
     if (s.calls > 1 && !accumulate(gradients)) return true;
     const int64_t step = s.step();
     const double scale = s.scale / (double)s.calls;
@@ -179,6 +181,8 @@ bool Optimizer::operator()(const std::vector<Tensor> &gradients) const {
     s.global_step.set_data(Tensor::from({(int32_t)step + 1}));
     return true;
 }
+
+void Optimizer::on_gradients(std::function<void(const std::vector<Tensor> &)> listener) const { state_->listener = std::move(listener); }
 
 const ParameterTuple &Optimizer::parameters() const { return state_->params; }
 

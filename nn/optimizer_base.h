@@ -79,6 +79,9 @@ public:
     ParameterTuple get_parameters() const;
     std::map<std::string, Parameter> parameters_dict() const;
 
+    // Who sees the gradients of each call before they are used, loss scale and all; null: nobody. One listener, of all copies.
+    void on_gradients(std::function<void(const std::vector<Tensor> &)> listener) const;
+
     double learning_rate(size_t parameter = 0) const;  // of the next step
     void set_learning_rate(double lr) const;           // of the groups without their own; throws AttrError where it is a list or a schedule
     int64_t global_step() const;                       // steps taken

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "primitives/parameter.h"
@@ -13,6 +14,20 @@
 #include "registry/registry.h"
 
 namespace halyard {
+
+// What a tape remembers, for people to look at.
+struct TapeGraph {
+    struct Value {
+        Shape shape;
+        DType dtype;
+    };
+    struct Op {
+        std::string name, attributes;
+        std::vector<int> in, out;  // places in `values`; -1: no gradient passes
+    };
+    std::vector<Value> values;
+    std::vector<Op> ops;  // in the order they ran
+};
 
 class Tape {
 public:
@@ -37,6 +52,7 @@ public:
     std::vector<Tensor> gradient(const std::vector<Tensor> &y, const std::vector<Tensor> &x, const std::vector<Tensor> &sens, bool keep = false);
 
     int64_t kept_bytes() const;  // memory the tape keeps alive
+    TapeGraph graph() const;     // of the ops so far; of none once gradient() has released them
 
 private:
     struct State;

@@ -71,6 +71,22 @@ Tensor decode_image(const Tensor &bytes, const std::string &name) {
     throw IoError(name, "neither JPEG nor PNG: " + std::to_string(n) + " bytes");
 }
 
+std::string encode_png(const Tensor &image, const std::string &name) {
+    if (image.dtype() != DType::u8) throw DTypeError(name, std::string("an image is u8, got ") + name_of(image.dtype()));
+    const int64_t channels = image.rank() == 3 ? image.size(2) : 0;
+    if ((channels != 1 && channels != 3 && channels != 4) || image.elements() == 0)
+        throw ShapeError(name, "an image has shape [h,w,c] with c 1, 3 or 4, got " + image.shape().text());
+    const Tensor dense = image.contiguous();
+    png_image png = {};
+    png.version = PNG_IMAGE_VERSION, png.width = (png_uint_32)image.size(1), png.height = (png_uint_32)image.size(0);
+    png.format = channels == 1 ? PNG_FORMAT_GRAY : channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_RGBA;
+    png_alloc_size_t bytes = 0;
+    if (!png_image_write_to_memory(&png, nullptr, &bytes, 0, dense.raw(), 0, nullptr)) throw IoError(name, png.message);
+    std::string data(bytes, '\0');
+    if (!png_image_write_to_memory(&png, data.data(), &bytes, 0, dense.raw(), 0, nullptr)) throw IoError(name, png.message);
+    return data;
+}
+
 Tensor read_bytes(const std::string &path) {
     InputFile file(path);
     if (file.length > INT32_MAX) throw IoError(path, "has " + std::to_string(file.length) + " bytes, expected at most 2^31-1");
@@ -85,13 +101,8 @@ void write_image(const std::string &path, const Tensor &image, int quality) {
     const int height = (int)image.size(0), width = (int)image.size(1);
     AtomicFile file(path);
     if (path.ends_with(".png")) {
-        png_image png = {};
-        png.version = PNG_IMAGE_VERSION, png.width = (png_uint_32)width, png.height = (png_uint_32)height, png.format = PNG_FORMAT_RGB;
-        png_alloc_size_t bytes = 0;
-        if (!png_image_write_to_memory(&png, nullptr, &bytes, 0, dense.raw(), 0, nullptr)) throw IoError(path, png.message);
-        std::string data(bytes, '\0');
-        if (!png_image_write_to_memory(&png, data.data(), &bytes, 0, dense.raw(), 0, nullptr)) throw IoError(path, png.message);
-        file.write(data.data(), bytes);
+        const std::string data = encode_png(dense, path);
+        file.write(data.data(), data.size());
     } else if (path.ends_with(".jpg") || path.ends_with(".jpeg")) {
         if (quality < 1 || quality > 100) throw AttrError(path, "quality is " + std::to_string(quality) + ", expected 1 to 100");
         const Handle handle(tjInitCompress(), tjDestroy);

@@ -10,6 +10,9 @@ namespace halyard::dataset {
 // 8. Throws IoError, with `name` (a path, or what else the bytes are called): neither format, damaged or truncated, larger than 2^31-1 bytes.
 Tensor decode_image(const Tensor &bytes, const std::string &name);
 
+// The bytes of a PNG file. `image`: u8[h,w,c], c of 1 (grey), 3 or 4 (with transparency). Throws ShapeError, DTypeError with `name`.
+std::string encode_png(const Tensor &image, const std::string &name);
+
 Tensor read_bytes(const std::string &path);  // a file as u8[n]; throws IoError
 
 // PNG, or JPEG of that quality (1 to 100), by the path's ending .png, .jpg or .jpeg. `image`: u8[h,w,3]. Throws IoError, ShapeError, DTypeError.

@@ -33,7 +33,7 @@ bool next_row(dataset::RowIterator &rows, dataset::Row &row, RunContext &c) {
     const auto begin = std::chrono::steady_clock::now();
     const bool more = rows.next(row);
     c.data_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (more) c.batch_size = row[0].rank() ? row[0].size(0) : 1;
+    if (more) c.data = row[0], c.batch_size = row[0].rank() ? row[0].size(0) : 1;
     return more;
 }
 

@@ -36,6 +36,7 @@ struct RunContext {
     std::map<std::string, double> eval_results;  // the metrics of the evaluation that ended in this epoch, "eval_loss" with them in fit()
 
     // Of the batch at hand, whichever the mode.
+    Tensor data;                                 // its first column
     int64_t batch_size = 0;                      // its rows
     double data_seconds = 0;                     // how long the step waited for it
     size_t queue_depth = 0, queue_capacity = 0;  // batches that were ready when it was asked for, and how many there may be

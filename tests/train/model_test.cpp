@@ -253,7 +253,7 @@ TEST(Callback, LossMonitorPrintsAndRefusesNaN) {
 
 TEST(Callback, ProgressBarIsPlainInFiles) {
     std::ostringstream plain, terminal;
-    ProgressBar file(plain, false), screen(terminal, true);
+    ProgressBar file(plain, false), screen(terminal, true, 120);
     for (ProgressBar *bar : {&file, &screen}) {
         RunContext c = context(1, 0, 1);
         bar->on_train_epoch_begin(c);
@@ -270,27 +270,45 @@ TEST(Callback, ProgressBarIsPlainInFiles) {
     EXPECT_NE(terminal.str().find("████████████████████████████████▏"), std::string::npos);
 }
 
-TEST(Callback, LossCurveIsAPicture) {
-    const std::filesystem::path path = std::filesystem::temp_directory_path() / "halyard_loss_curve.html";
-    LossCurve curve(path.string(), "a < b");
-    for (int64_t epoch = 1; epoch <= 2; epoch++) {
-        RunContext c;
-        for (int64_t step = 1; step <= 4; step++) {
-            c = context(epoch, step, 2.0 / (double)((epoch - 1) * 4 + step));
-            curve.on_train_step_end(c);
-        }
-        curve.on_train_epoch_end(c);
+TEST(Callback, ProgressBarSaysRatesQueueResultsAndWhatIsLeft) {
+    const auto drawn = [](bool terminal, int columns) {
+        std::ostringstream out;
+        ProgressBar bar(out, terminal, columns);
+        RunContext c = context(1, 0, 1);
+        c.batch_size = 32, c.queue_depth = 3, c.queue_capacity = 4;
+        bar.on_train_begin(c);
+        bar.on_train_epoch_begin(c);
+        c.step = c.global_step = 4;
+        bar.on_train_step_end(c);
+        c.eval_results = {{"accuracy", 0.975}};
+        bar.on_train_epoch_end(c);
+        return out.str();
+    };
+    const std::string line = drawn(false, 0);
+    for (const char *part : {" images/s  queue 3/4  accuracy 0.9750  ETA 0:00\n", "  loss 1.0000  "})
+        EXPECT_NE(line.find(part), std::string::npos) << part << line;
+    // No terminal wraps it: below 40 columns the bar goes, then the line is cut.
+    const auto columns_of = [](const std::string &text) {
+        const std::string last = text.substr(text.rfind('\r') + 1, text.rfind("\033[K") - text.rfind('\r') - 1);
+        return std::count_if(last.begin(), last.end(), [](char b) { return (b & 0xC0) != 0x80; });  // not within a character
+    };
+    for (const int columns : {20, 60, 100, 140}) EXPECT_LT(columns_of(drawn(true, columns)), columns) << drawn(true, columns);
+    EXPECT_NE(drawn(true, 140).find("█"), std::string::npos);
+    EXPECT_EQ(drawn(true, 60).find("█"), std::string::npos);
+}
+
+TEST(Callback, TimeMonitorTellsStepsEpochsAndEvaluations) {
+    std::ostringstream out;
+    Learner s;
+    s.model.fit(1, points(8).batch(2), points(4).batch(2), {TimeMonitor({.per_print_times = 2, .data_time = true}, out)});
+    const std::string said = out.str();
+    const std::string lines[] = {"epoch: 1 step: 2, per step time: ", "epoch: 1 step: 4, per step time: ", "Eval epoch time: ", "Train epoch time: "};
+    size_t at = 0;
+    for (const std::string &line : lines) {
+        const size_t found = said.find(line, at);
+        ASSERT_NE(found, std::string::npos) << line << said;
+        EXPECT_NE(said.substr(found, said.find('\n', found) - found).find(" ms (data time: "), std::string::npos) << said;
+        at = found + 1;
     }
-    std::stringstream text;
-    text << std::ifstream(path).rdbuf();
-    std::filesystem::remove(path);
-    EXPECT_EQ(text.str(), curve.html());
-    EXPECT_NE(text.str().find("8 steps, 2 epochs; first loss 2, last loss 0.25"), std::string::npos);
-    EXPECT_NE(text.str().find("a &lt; b"), std::string::npos);
-    EXPECT_EQ(text.str().find("http://www.w3.org/2000/svg"), text.str().rfind("http"));  // nothing is loaded from elsewhere
-    EXPECT_NE(LossCurve("x").html().find("no steps"), std::string::npos);
-    LossCurve nowhere("/nonexistent/folder/curve.html");
-    RunContext c = context(1, 1, 1);
-    nowhere.on_train_step_end(c);
-    EXPECT_THROW(nowhere.on_train_epoch_end(c), IoError);
+    EXPECT_THROW(TimeMonitor({.per_print_times = -1}), AttrError);
 }

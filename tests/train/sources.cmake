@@ -8,6 +8,8 @@ set(HALYARD_TRAIN_TESTS
   train/model_test.cpp
   train/pipeline_test.cpp
   train/resume_test.cpp
+  train/run_recorder_test.cpp
   train/sampler_test.cpp
   train/steps_test.cpp
+  train/summary_test.cpp
   train/vision_test.cpp)
