@@ -46,7 +46,8 @@ TEST_F(TrainCommand, GoesOnToTheSameBits) {
     EXPECT_TRUE(text_of(last) == expected);
 
     const Result evaluated = halyard(std::string("train transformer --evaluate ") + small);
-    EXPECT_EQ(evaluated.out.substr(evaluated.out.find("test loss")), whole.out.substr(whole.out.find("test loss"), evaluated.out.size() - evaluated.out.find("test loss")));
+    EXPECT_EQ(evaluated.out.substr(evaluated.out.find("test loss")),
+              whole.out.substr(whole.out.find("test loss"), evaluated.out.size() - evaluated.out.find("test loss")));
     EXPECT_NE(halyard(std::string("train transformer --resume ") + small).out.find("the checkpoint has all 2 epochs"), std::string::npos);
 }
 
