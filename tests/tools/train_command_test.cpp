@@ -55,6 +55,6 @@ TEST_F(TrainCommand, Refuses) {
     expect_refused(std::string("train lstm --resume ") + small, "[o] has no checkpoint of lstm");
     expect_refused("train resnet18 --data texts", "[texts] has no folders train and test (or val)");
     expect_refused("train lstm --data texts --length 4096", "[text] the text has ");
-    expect_refused("train lstm --data texts --epochs 1 --batch-size 4 --out texts/page.md", "[texts/page.md] can't be created");
+    expect_refused("train lstm --data texts --epochs 1 --batch-size 4 --length 16 --out texts/page.md", "[texts/page.md] can't be created");
     EXPECT_EQ(halyard("train alexnet").status, 2);
 }
