@@ -140,18 +140,27 @@ std::vector<Format> formats() {
     const auto image = [](const std::string &path) { decode_image(read_bytes(path), "image"); };
     return {
         {"idx", {idx}, [](const std::string &path) { read_idx(path, 3); }},
-        {"cifar10", {std::string(3073, 'a'), std::string(2 * 3073, 'b')}, [](const std::string &path) {
+        {"cifar10",
+         {std::string(3073, 'a'), std::string(2 * 3073, 'b')},
+         [](const std::string &path) {
              const fs::path dir = fs::path(testing::TempDir()) / "fuzz_cifar";
              fs::create_directories(dir);
              if (!fs::is_symlink(dir / "test_batch.bin")) fs::create_symlink(path, dir / "test_batch.bin");
              Cifar10Dataset(dir, {.usage = "test"});
-         }, 4},
-        {"jpeg", {golden("jpeg_420.jpg"), golden("jpeg_444.jpg"), golden("jpeg_grey.jpg"), golden("jpeg_progressive.jpg"), golden("jpeg_cmyk.jpg")}, image, 8 * 512},
-        {"jpeg_part", {golden("jpeg_420.jpg"), golden("jpeg_440.jpg"), golden("jpeg_progressive.jpg")}, [](const std::string &path) {
+         },
+         4},
+        {"jpeg",
+         {golden("jpeg_420.jpg"), golden("jpeg_444.jpg"), golden("jpeg_grey.jpg"), golden("jpeg_progressive.jpg"), golden("jpeg_cmyk.jpg")},
+         image,
+         8 * 512},
+        {"jpeg_part",
+         {golden("jpeg_420.jpg"), golden("jpeg_440.jpg"), golden("jpeg_progressive.jpg")},
+         [](const std::string &path) {
              const Tensor bytes = read_bytes(path);
              Draw draw(Random(1, 0), (uint64_t)bytes.elements());
              vision::RandomCropDecodeResize(8)(bytes, draw);
-         }, 8 * 512},
+         },
+         8 * 512},
         {"png", {golden("png_grey.png"), golden("png_rgba.png"), golden("png_palette.png")}, image, 4 * 8 * 1032, repair_png},
         {"tar", {tar}, web, 8, repair_tar},
         {"tar.gz", {packed}, web, 1032},
@@ -170,19 +179,19 @@ std::string changed(std::string s, const std::string &other, std::mt19937_64 &ra
         const size_t at = below(s.size()), length = std::min(1 + below(16), s.size() - at);
         constexpr uint64_t numbers[] = {0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff, ~0ull};
         switch (below(9)) {
-            case 0: s[at] = (char)random(); break;
-            case 1: s[at] = (char)(s[at] ^ 1 << below(8)); break;
-            case 2: s[at] = (char)(s[at] + (below(2) ? 1 : -1)); break;
-            case 3: s.erase(at, length); break;
-            case 4: s.insert(at, s.substr(below(s.size()), length)); break;
-            case 5: s.replace(at, length, other.substr(below(other.size()), length)); break;
-            case 6: s.resize(at); break;
-            default: {
-                uint64_t v = numbers[below(std::size(numbers))];
-                const size_t bytes = std::min<size_t>(size_t{1} << below(4), s.size() - at);
-                if (below(2)) v = __builtin_bswap64(v) >> (64 - 8 * bytes);
-                std::memcpy(&s[at], &v, bytes);
-            }
+        case 0: s[at] = (char)random(); break;
+        case 1: s[at] = (char)(s[at] ^ 1 << below(8)); break;
+        case 2: s[at] = (char)(s[at] + (below(2) ? 1 : -1)); break;
+        case 3: s.erase(at, length); break;
+        case 4: s.insert(at, s.substr(below(s.size()), length)); break;
+        case 5: s.replace(at, length, other.substr(below(other.size()), length)); break;
+        case 6: s.resize(at); break;
+        default: {
+            uint64_t v = numbers[below(std::size(numbers))];
+            const size_t bytes = std::min<size_t>(size_t{1} << below(4), s.size() - at);
+            if (below(2)) v = __builtin_bswap64(v) >> (64 - 8 * bytes);
+            std::memcpy(&s[at], &v, bytes);
+        }
         }
     }
     return s;
@@ -203,7 +212,8 @@ struct LoaderFuzz : testing::TestWithParam<Format> {
         try {
             GetParam().load(file.path());
         } catch (const Error &) { refused = true; }
-        constexpr int64_t besides = 512 << 10;  // streams, libarchive's and zlib's windows, messages
+        // Streams, zlib's window, messages; libarchive believes the length of a name up to a megabyte, and doubles its buffer to that.
+        const int64_t besides = GetParam().name.starts_with("tar") ? 4 << 20 : 512 << 10;
         EXPECT_LE(Heap::most - before, GetParam().memory * (int64_t)bytes.size() + besides);
         return refused;
     }
