@@ -9,7 +9,6 @@
 
 #include "registry/error.h"
 #include "registry/host.h"
-#include "train/atomic_file.h"
 
 namespace halyard {
 namespace {
@@ -79,8 +78,10 @@ void RunRecorder::on_train_step_end(RunContext &c) {
         add(waiting_[0]);
         waiting_.clear();
     }
-    constexpr double between_saves = 3;
-    if (seconds(end - saved_) > between_saves) save(), saved_ = Clock::now();
+    // Often, but for at most a fiftieth of the time.
+    if (seconds(end - saved_) < std::max(0.2, 50 * save_seconds_)) return;
+    save();
+    saved_ = Clock::now(), save_seconds_ = seconds(saved_ - end);
 }
 
 void RunRecorder::add(const Point &p) {
@@ -177,9 +178,13 @@ void RunRecorder::save() const {
     }
     for (auto &[k, count] : step_times_) file["step_times"].push_back({number(std::pow(time_ratio, (double)k)), count});
     const std::string text = file.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-    AtomicFile out(path_);
-    out.write(text.data(), text.size());
-    out.commit();
+    // Whole or not at all, whatever ends the program; unlike a checkpoint it isn't brought to the disk, which would take most of the time.
+    const std::string temporary = path_ + ".part";
+    std::ofstream out(temporary, std::ios::binary);
+    out << text << std::flush;
+    std::error_code failed;
+    if (out) std::filesystem::rename(temporary, path_, failed);
+    if (!out || failed) throw IoError(path_, "can't be written");
 }
 
 }  // namespace halyard
