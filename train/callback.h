@@ -76,8 +76,8 @@ class TimeMonitor : public Callback {
 public:
     TimeMonitor();
     explicit TimeMonitor(const TimeMonitorOptions &options);
-    TimeMonitor(const TimeMonitorOptions &options, std::ostream &out) : options_(options), out_(&out) {}
-    explicit TimeMonitor(std::ostream &out) : out_(&out) {}
+    TimeMonitor(const TimeMonitorOptions &options, std::ostream &out);  // throws AttrError for numbers below 0
+    explicit TimeMonitor(std::ostream &out) : TimeMonitor(TimeMonitorOptions(), out) {}
     void on_train_epoch_begin(RunContext &c) override;
     void on_train_step_end(RunContext &c) override;
     void on_train_epoch_end(RunContext &c) override;

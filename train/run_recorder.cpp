@@ -46,8 +46,9 @@ void RunRecorder::halve(std::vector<Point> &points) {
 }
 
 void RunRecorder::on_train_begin(RunContext &c) {
+    *this = RunRecorder(path_, options_);  // of a training before this one nothing is left
     epochs_ = c.epochs, steps_per_epoch_ = c.steps_per_epoch;
-    begun_ = now();
+    cpu_ = processor(), begun_ = now();
     if (c.global_step > 0) restore(c.global_step);
     saved_ = Clock::now();
 }
@@ -135,8 +136,11 @@ void RunRecorder::restore(int64_t step) {
             for (auto &[name, result] : e.at("results").items()) had.results[name] = value(result);
             evaluations_.push_back(had);
         }
-        for (const Json &bin : file.at("step_times"))
-            step_times_[(int64_t)std::lround(std::log(bin.at(0).get<double>()) / std::log(time_ratio))] += bin.at(1).get<int64_t>();
+        for (const Json &bin : file.at("step_times")) {
+            const double from = bin.at(0).get<double>();
+            if (!(from > 0)) throw IoError(path_, "has a step that took " + std::to_string(from) + " s");
+            step_times_[(int64_t)std::lround(std::log(from) / std::log(time_ratio))] += bin.at(1).get<int64_t>();
+        }
     } catch (const Json::exception &e) { throw IoError(path_, std::string("is no run file of a training: ") + e.what()); }
 }
 
@@ -145,7 +149,7 @@ void RunRecorder::save() const {
               {"version", 1},
               {"title", options_.title},
               {"date", begun_},
-              {"cpu", processor()},
+              {"cpu", cpu_},
               {"epochs", epochs_},
               {"stride", stride_},
               {"steps_per_epoch", steps_per_epoch_},
