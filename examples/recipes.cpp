@@ -22,14 +22,15 @@ namespace halyard::examples {
 namespace fs = std::filesystem;
 namespace {
 
-const char *const mnist_folder = "train/ and test/ in MNIST's format, or 28/ with them";
-const char *const image_folder = "train/ and test/ with a folder of JPEG or PNG files for each class";
-const char *const text_folder = ".md and .txt files; the last tenth of all is for testing";
-
-fs::path folder_with_parts(const std::string &data, const std::vector<fs::path> &places, const char *expected) {
+// The first of the places that has both.
+struct Parts {
+    fs::path train, test;
+};
+Parts parts_of(const std::string &data, const std::vector<fs::path> &places, const char *expected) {
     for (const fs::path &place : places)
-        if (fs::is_directory(place / "train") && fs::is_directory(place / "test")) return place;
-    throw IoError(data, std::string("has no folders train and test, expected ") + expected);
+        for (const char *test : {"test", "val"})
+            if (fs::is_directory(place / "train") && fs::is_directory(place / test)) return {place / "train", place / test};
+    throw IoError(data, std::string("has no folders train and test (or val), expected in each ") + expected);
 }
 
 // Over all steps; a twentieth of them to warm up.
@@ -39,10 +40,11 @@ nn::LearningRate schedule(const Settings &s, const dataset::Dataset &train_set) 
 }
 
 Experiment lenet5(const Settings &s) {
-    const fs::path data = folder_with_parts(s.data, {s.data, fs::path(s.data) / "28"}, mnist_folder);
+    if (s.size != 32) throw AttrError("train", "image size is " + std::to_string(s.size) + ", expected LeNet5's 32");
+    const Parts data = parts_of(s.data, {s.data, fs::path(s.data) / "28"}, "files in MNIST's format");
     const LeNet5 net(10);
-    return {create_dataset(data / "train", s.batch_size),
-            create_dataset(data / "test", s.batch_size, 1, false),
+    return {create_dataset(data.train, s.batch_size),
+            create_dataset(data.test, s.batch_size, 1, false),
             net,
             nn::SoftmaxCrossEntropyWithLogits(/*sparse=*/true, "mean"),
             nn::Momentum(net.trainable_params(), s.learning_rate, 0.9),
@@ -51,14 +53,14 @@ Experiment lenet5(const Settings &s) {
 
 // make: the network for a number of classes.
 Experiment classifier(const Settings &s, const std::function<nn::AnyCell(int64_t)> &make) {
-    const fs::path data = folder_with_parts(s.data, {s.data}, image_folder);
+    const Parts data = parts_of(s.data, {s.data}, "a folder of JPEG or PNG files for each class");
     resnet::ImageOptions options = {.image_size = s.size, .num_parallel_workers = s.num_parallel_workers};
-    options.class_indexing = dataset::ImageFolderDataset(data / "train").get_class_indexing();
+    options.class_indexing = dataset::ImageFolderDataset(data.train).get_class_indexing();
     const int64_t classes = (int64_t)options.class_indexing.size();
-    if (classes < 2) throw AttrError("train", (data / "train").string() + " has one class, expected at least 2");
+    if (classes < 2) throw AttrError("train", data.train.string() + " has one class, expected at least 2");
 
-    const dataset::Dataset train_set = resnet::create_dataset(data / "train", s.batch_size, 1, 0, true, options);
-    const dataset::Dataset test_set = resnet::create_dataset(data / "test", s.batch_size, 1, 0, false, options);
+    const dataset::Dataset train_set = resnet::create_dataset(data.train, s.batch_size, 1, 0, true, options);
+    const dataset::Dataset test_set = resnet::create_dataset(data.test, s.batch_size, 1, 0, false, options);
     const nn::AnyCell net = make(classes);
     return {train_set,
             test_set,
@@ -101,15 +103,15 @@ const std::vector<Recipe> &recipes() {
     static const Settings images = {.data = ".", .epochs = 90, .batch_size = 32, .size = 224, .learning_rate = 0.05};
     static const Settings texts = {.data = "docs", .epochs = 20, .batch_size = 16, .size = 64, .learning_rate = 3e-3};
     static const std::vector<Recipe> all = {
-        {"lenet5", mnist_folder, {.data = "data/digits", .epochs = 60, .batch_size = 32, .size = 32, .learning_rate = 0.01}, lenet5},
-        {"resnet18", image_folder, images, residual<resnet18>},
-        {"resnet34", image_folder, images, residual<resnet34>},
-        {"resnet50", image_folder, images, residual<resnet50>},
-        {"resnet101", image_folder, images, residual<resnet101>},
-        {"resnet152", image_folder, images, residual<resnet152>},
-        {"mobilenetv2", image_folder, images, mobilenetv2},
-        {"transformer", text_folder, texts, transformer},
-        {"lstm", text_folder, texts, lstm},
+        {"lenet5", {.data = "data/digits", .epochs = 60, .batch_size = 32, .size = 32, .learning_rate = 0.01}, false, lenet5},
+        {"resnet18", images, false, residual<resnet18>},
+        {"resnet34", images, false, residual<resnet34>},
+        {"resnet50", images, false, residual<resnet50>},
+        {"resnet101", images, false, residual<resnet101>},
+        {"resnet152", images, false, residual<resnet152>},
+        {"mobilenetv2", images, false, mobilenetv2},
+        {"transformer", texts, true, transformer},
+        {"lstm", texts, true, lstm},
     };
     return all;
 }

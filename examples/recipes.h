@@ -12,7 +12,7 @@
 namespace halyard::examples {
 
 struct Settings {
-    std::string data;  // a folder; what it has to hold is Recipe::data's to say
+    std::string data;  // a folder of what the network learns from
     int64_t epochs = 1, batch_size = 32;
     int64_t size = 0;  // of images the height and width, of texts the bytes of a piece
     double learning_rate = 0.01;
@@ -27,8 +27,9 @@ struct Experiment {
 };
 
 struct Recipe {
-    std::string name, data;  // data: what the folder holds
+    std::string name;
     Settings defaults;
+    bool texts = false;  // what it learns from; else images
     // Throws IoError and AttrError for a folder that isn't one, or hasn't what the network needs.
     std::function<Experiment(const Settings &)> prepare;
 };

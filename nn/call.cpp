@@ -124,12 +124,11 @@ Tensor Cell::computed(const Parameter &p) const {
     return type && is_float(p.data().dtype()) && p.data().dtype() != *type ? F::cast(p, *type) : p.data();
 }
 
-const Cell &Cell::to_float(DType dtype) const {
+void Cell::to_float(DType dtype) const {
     if (dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f32)
         throw DTypeError("cell", std::string("to_float is given ") + name_of(dtype) + ", expected f16, bf16 or f32");
     state_->float_type = dtype;
     for (const auto &[name, cell] : state_->children) cell->to_float(dtype);
-    return *this;
 }
 
 }  // namespace halyard::nn

@@ -30,7 +30,10 @@ void Cell::insert_child(const std::string &name, std::shared_ptr<const Cell> cel
     check_name(name);
     // A cell that stands in two places keeps the names of its first one.
     if (state_->auto_prefix && !cell->state_->has_parent) {
-        for (const Parameter &p : cell->get_parameters()) p.set_name(name + "." + p.name());
+        const std::string path = state_->prefix + name + ".";
+        for (const Parameter &p : cell->get_parameters()) p.set_name(path + p.name());
+        cell->state_->prefix = path + cell->state_->prefix;
+        for (const auto &[below, c] : cell->cells_and_names()) c.state_->prefix = path + c.state_->prefix;
         cell->state_->has_parent = true;
     }
     state_->children.emplace_back(name, std::move(cell));
@@ -38,7 +41,7 @@ void Cell::insert_child(const std::string &name, std::shared_ptr<const Cell> cel
 
 Parameter Cell::parameter(const std::string &name, Tensor value, bool requires_grad) {
     check_name(name);
-    Parameter p(std::move(value), name, requires_grad);
+    Parameter p(std::move(value), state_->prefix + name, requires_grad);
     state_->parameters.emplace_back(name, p);
     return p;
 }

@@ -44,6 +44,7 @@ public:
         const Tensor all[] = {static_cast<const Tensor &>(in)...};
         return only(call(all));
     }
+    Tensor operator()(Tensors in) const { return only(call(in)); }
     std::vector<Tensor> call(Tensors in) const;
 
     // A gradient stated by hand: a cell that overrides it returns a function of inputs, outputs and the outputs' gradients that
@@ -72,7 +73,7 @@ public:
     // Mixed precision: this cell and all below compute in `dtype`, f16, bf16 or f32. Floating inputs are cast to it, and so are
     // parameters where they are used: they stay what they are, and so do their gradients. Norms compute in f32 inside.
     // Throws DTypeError for another dtype.
-    const Cell &to_float(DType dtype) const;
+    void to_float(DType dtype) const;
     std::optional<DType> float_type() const { return state_->float_type; }
 
     HookHandle register_forward_pre_hook(ForwardPreHook hook) const { return state_->forward_pre.add(std::move(hook)); }
@@ -105,6 +106,7 @@ private:
         std::vector<std::pair<std::string, Parameter>> parameters;
         std::vector<std::pair<std::string, std::shared_ptr<const Cell>>> children;
         bool training = false, grad = true, auto_prefix = true, has_parent = false;
+        std::string prefix;  // of parameters' names: the path from the outermost cell, as far as it is known
         std::optional<DType> float_type;
         Hooks<ForwardPreHook> forward_pre;
         Hooks<ForwardHook> forward;

@@ -31,4 +31,9 @@ Tensor Dense::construct(const Tensor &x) const {
     return activation ? activation(y) : y;
 }
 
+std::string Dense::extend_repr() const {
+    return "input_channels=" + std::to_string(in_channels_) + ", output_channels=" + std::to_string(out_channels_) +
+           ", has_bias=" + (bias.defined() ? "True" : "False");
+}
+
 }  // namespace halyard::nn

@@ -16,4 +16,9 @@ Embedding::Embedding(int64_t vocab_size, int64_t embedding_size, const Initializ
 
 Tensor Embedding::construct(const Tensor &x) const { return F::embedding(x, computed(embedding_table)); }
 
+std::string Embedding::extend_repr() const {
+    const Shape &s = embedding_table.shape();
+    return "vocab_size=" + std::to_string(s[0]) + ", embedding_size=" + std::to_string(s[1]);
+}
+
 }  // namespace halyard::nn

@@ -13,6 +13,7 @@ class Embedding : public Cell {
 public:
     Embedding(int64_t vocab_size, int64_t embedding_size, const Initializer &embedding_table = "normal", std::optional<int64_t> padding_idx = {});
     Tensor construct(const Tensor &x) const override;
+    std::string extend_repr() const override;
 
     Parameter embedding_table;
 };

@@ -27,6 +27,7 @@ public:
     explicit BatchNorm(int64_t num_features, const BatchNormOptions &options = {});
     Tensor construct(const Tensor &x) const override;
     std::string cls_name() const override { return with_rank<N>("BatchNorm"); }
+    std::string extend_repr() const override;
 
     Parameter gamma, beta, moving_mean, moving_variance;
 
@@ -50,11 +51,62 @@ class LayerNorm : public Cell {
 public:
     explicit LayerNorm(const Shape &normalized_shape, const LayerNormOptions &options = {});
     Tensor construct(const Tensor &x) const override;
+    std::string extend_repr() const override;
 
     Parameter gamma, beta;
 
 private:
     int64_t begin_norm_axis_, begin_params_axis_;
+    double epsilon_;
+};
+
+struct GroupNormOptions {
+    double eps = 1e-5;
+    bool affine = true;  // off: gamma and beta require no gradient
+    Initializer gamma_init = "ones", beta_init = "zeros";
+};
+
+// Over each image's group of num_channels / num_groups channels of x[n,num_channels,...]. gamma and beta: [num_channels].
+class GroupNorm : public Cell {
+public:
+    GroupNorm(int64_t num_groups, int64_t num_channels, const GroupNormOptions &options = {});
+    Tensor construct(const Tensor &x) const override;
+    std::string extend_repr() const override;
+
+    Parameter gamma, beta;
+
+private:
+    int64_t num_groups_;
+    double eps_;
+};
+
+// Over each channel of each image of x[n,num_features,...], whose rank is 3 (1d), 4 (2d), 5 (3d), in training and evaluation alike.
+template<int N> class InstanceNorm : public Cell {
+public:
+    explicit InstanceNorm(int64_t num_features, const GroupNormOptions &options = {});
+    Tensor construct(const Tensor &x) const override;
+    std::string cls_name() const override { return with_rank<N>("InstanceNorm"); }
+    std::string extend_repr() const override;
+
+    Parameter gamma, beta;
+
+private:
+    double eps_;
+};
+using InstanceNorm1d = InstanceNorm<1>;
+using InstanceNorm2d = InstanceNorm<2>;
+using InstanceNorm3d = InstanceNorm<3>;
+
+// y = gamma x / sqrt(mean x^2 + epsilon) over x's last dimensions, normalized_shape.
+class RMSNorm : public Cell {
+public:
+    explicit RMSNorm(const Shape &normalized_shape, const Initializer &gamma_init = "ones", double epsilon = 1e-6);
+    Tensor construct(const Tensor &x) const override;
+    std::string extend_repr() const override;
+
+    Parameter gamma;
+
+private:
     double epsilon_;
 };
 

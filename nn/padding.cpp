@@ -19,4 +19,18 @@ Tensor Pad::construct(const Tensor &x) const {
     return F::pad(x, from_the_last_, mode_);
 }
 
+template<int N> SidePad<N>::SidePad(const std::string &layer, Paddings<N> padding, const std::string &mode, double value)
+    : padding_(padding.ints()), mode_(mode), value_(value) {
+    check_least(layer, "padding", padding, 0);
+}
+
+template<int N> Tensor SidePad<N>::construct(const Tensor &x) const {
+    if (x.rank() < N) throw ShapeError(this->cls_name(), "x's rank is " + std::to_string(x.rank()) + ", expected at least " + std::to_string(N));
+    return F::pad(x, padding_, mode_, value_);
+}
+
+template class SidePad<1>;
+template class SidePad<2>;
+template class SidePad<3>;
+
 }  // namespace halyard::nn

@@ -18,6 +18,11 @@ template<int N> Ints checked(const std::string &layer, const Sizes<N> &output_si
     return output_size.ints();
 }
 
+template<int N> std::string repr(const PoolOptions<N> &o) {
+    return "kernel_size=" + in_brackets(o.kernel_size.ints()) + ", stride=" + in_brackets(o.stride.ints()) + ", pad_mode=" + o.pad_mode +
+           ", padding=" + in_brackets(o.padding.ints());
+}
+
 }  // namespace
 
 template<int N> MaxPool<N>::MaxPool(const PoolOptions<N> &o) : options_(checked(with_rank<N>("MaxPool"), o)) {}
@@ -60,6 +65,11 @@ template<int N> Tensor AdaptiveMaxPool<N>::construct(const Tensor &x) const {
     else if constexpr (N == 2) return F::adaptive_max_pool2d(x, output_size_);
     else return F::adaptive_max_pool3d(x, output_size_);
 }
+
+template<int N> std::string MaxPool<N>::extend_repr() const { return repr(options_); }
+template<int N> std::string AvgPool<N>::extend_repr() const { return repr(options_); }
+template<int N> std::string AdaptiveAvgPool<N>::extend_repr() const { return "output_size=" + in_brackets(output_size_); }
+template<int N> std::string AdaptiveMaxPool<N>::extend_repr() const { return "output_size=" + in_brackets(output_size_); }
 
 Tensor GlobalAvgPool::construct(const Tensor &x) const {
     if (x.rank() < 3) throw ShapeError("GlobalAvgPool", "x's rank is " + std::to_string(x.rank()) + ", expected at least 3");

@@ -20,6 +20,7 @@ public:
     explicit MaxPool(const PoolOptions<N> &options = {});
     Tensor construct(const Tensor &x) const override;
     std::string cls_name() const override { return with_rank<N>("MaxPool"); }
+    std::string extend_repr() const override;
 
 private:
     PoolOptions<N> options_;
@@ -32,6 +33,7 @@ public:
     explicit AvgPool(const PoolOptions<N> &options = {}, bool count_include_pad = true, int64_t divisor_override = 0);
     Tensor construct(const Tensor &x) const override;
     std::string cls_name() const override { return with_rank<N>("AvgPool"); }
+    std::string extend_repr() const override;
 
 private:
     PoolOptions<N> options_;
@@ -45,6 +47,7 @@ public:
     explicit AdaptiveAvgPool(Sizes<N> output_size);
     Tensor construct(const Tensor &x) const override;
     std::string cls_name() const override { return with_rank<N>("AdaptiveAvgPool"); }
+    std::string extend_repr() const override;
 
 private:
     Ints output_size_;
@@ -55,6 +58,7 @@ public:
     explicit AdaptiveMaxPool(Sizes<N> output_size);
     Tensor construct(const Tensor &x) const override;
     std::string cls_name() const override { return with_rank<N>("AdaptiveMaxPool"); }
+    std::string extend_repr() const override;
 
 private:
     Ints output_size_;

@@ -36,6 +36,13 @@ using Size3 = Sizes<3>;
 // Before and after each dimension: {left, right}, {top, bottom, left, right}, {head, tail, top, bottom, left, right}.
 template<int N> using Paddings = Numbers<2 * N>;
 
+// "(3, 5)", as text() of a cell has it.
+inline std::string in_brackets(const Ints &v) {
+    std::string out;
+    for (const int64_t n : v) out += (out.empty() ? "(" : ", ") + std::to_string(n);
+    return out + ")";
+}
+
 // "Conv" of two dimensions is Conv2d.
 template<int N> std::string with_rank(const char *layer) { return layer + std::to_string(N) + "d"; }
 

@@ -193,7 +193,8 @@ struct Walk {
 
     void add(int id, Tensor g, const char *op) {
         const Node &n = nodes[(size_t)id];
-        g = g.elements() < n.shape.elements() ? broadcast_view(g, n.shape) : sum_to(g, n.shape, op);
+        const int64_t few = n.shape.elements() - g.elements();
+        g = few > 0 || (few == 0 && g.rank() < n.shape.rank()) ? broadcast_view(g, n.shape) : sum_to(g, n.shape, op);
         g = cast_to(g, n.dtype);
         accumulate(gradients[(size_t)id], std::move(g), in_place);
     }

@@ -2,19 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "registry/error.h"
+#include "train/image_checks.h"
 
 namespace halyard::dataset::vision {
 namespace {
-
-void check_image(const char *op, const Tensor &t) {
-    if (t.rank() != 3) throw ShapeError(op, "image has rank " + std::to_string(t.rank()) + ", expected [h,w,c]");
-}
-
-void check_size(const char *op, int64_t height, int64_t width) {
-    if (height < 1 || width < 1) throw AttrError(op, "size is " + std::to_string(height) + " x " + std::to_string(width) + ", expected at least 1 x 1");
-}
 
 // Which two source pixels make destination pixel i, and their weights in 1/2048.
 struct Tap {
@@ -36,25 +30,44 @@ std::vector<Tap> taps(int64_t from, int64_t to) {
     return out;
 }
 
-// Rows first, at 11 fractional bits; then columns, with the truncations of a 16-bit multiplication unit.
+// A row of the source at its new width, in 1/128 of a grey level.
+void resize_row(const uint8_t *p, int64_t c, const std::vector<Tap> &across, int16_t *to) {
+    const auto one = [&](const Tap &t, int64_t k) { *to++ = (int16_t)((p[t.a * c + k] * t.wa + p[t.b * c + k] * t.wb) >> 4); };
+    if (c == 3) {
+        for (const Tap &t : across) one(t, 0), one(t, 1), one(t, 2);
+    } else {
+        for (const Tap &t : across)
+            for (int64_t k = 0; k < c; k++) one(t, k);
+    }
+}
+
+// With the truncations of a 16-bit multiplication unit, which this loop becomes.
+void mix_rows(const int16_t *a, const int16_t *b, const Tap &t, int64_t n, uint8_t *q) {
+    const auto wa = (int16_t)t.wa, wb = (int16_t)t.wb;
+    for (int64_t i = 0; i < n; i++) {
+        const auto v = (int16_t)((wa * a[i] >> 16) + (wb * b[i] >> 16));
+        q[i] = (uint8_t)std::clamp((v + 2) >> 2, 0, 255);
+    }
+}
+
+// Columns first, at 11 fractional bits of the weights; then rows. Only those rows are made that a row of the result needs.
 Tensor resize_linear(const Tensor &in, int64_t height, int64_t width) {
     if (in.dtype() != DType::u8) throw DTypeError("Resize", std::string("image is ") + name_of(in.dtype()) + ", LINEAR takes u8");
     const Tensor image = in.contiguous(), out = Tensor::empty({height, width, in.size(2)}, DType::u8);
-    const int64_t h = image.size(0), w = image.size(1), c = image.size(2);
+    const int64_t h = image.size(0), w = image.size(1), c = image.size(2), n = width * c;
     const std::vector<Tap> across = taps(w, width), down = taps(h, height);
-    std::vector<int32_t> rows((size_t)(h * width * c));
-    const uint8_t *p = image.data<uint8_t>();
-    int32_t *r = rows.data();
-    for (int64_t y = 0; y < h; y++, p += w * c)
-        for (const Tap &t : across)
-            for (int64_t k = 0; k < c; k++) *r++ = p[t.a * c + k] * t.wa + p[t.b * c + k] * t.wb;
+    std::vector<int16_t> rows((size_t)(2 * n));
+    int64_t held[2] = {-1, -1};  // rows of the source, by their number's last bit
+    const auto row = [&](int64_t y) {
+        int16_t *to = rows.data() + y % 2 * n;
+        if (std::exchange(held[y % 2], y) != y) resize_row(image.data<uint8_t>() + y * w * c, c, across, to);
+        return to;
+    };
     uint8_t *q = out.data<uint8_t>();
     for (const Tap &t : down) {
-        const int32_t *a = &rows[(size_t)(t.a * width * c)], *b = &rows[(size_t)(t.b * width * c)];
-        for (int64_t i = 0; i < width * c; i++) {
-            const int32_t v = (t.wa * (a[i] >> 4) >> 16) + (t.wb * (b[i] >> 4) >> 16);
-            *q++ = (uint8_t)std::clamp((v + 2) >> 2, 0, 255);
-        }
+        const int16_t *a = row(t.a), *b = row(t.b);
+        mix_rows(a, b, t, n, q);
+        q += n;
     }
     return out;
 }
@@ -140,3 +153,26 @@ Tensor CenterCrop::operator()(const Tensor &image) const {
 }
 
 }  // namespace halyard::dataset::vision
+
+namespace halyard::dataset::transforms {
+
+OneHot::OneHot(int64_t num_classes, double smoothing_rate) : classes_(num_classes), rate_(smoothing_rate) {
+    if (num_classes < 1) throw AttrError("OneHot", "num_classes is " + std::to_string(num_classes) + ", expected at least 1");
+    if (!(smoothing_rate >= 0 && smoothing_rate <= 1)) throw AttrError("OneHot", "smoothing_rate is " + std::to_string(smoothing_rate) + ", expected 0 to 1");
+}
+
+Tensor OneHot::operator()(const Tensor &labels) const {
+    const std::vector<int64_t> values = labels.to_vector<int64_t>();
+    Shape shape = labels.shape();
+    shape.push_back(classes_);
+    const Tensor out = Tensor::full(shape, rate_ / (double)classes_);
+    float *p = out.data<float>();
+    for (const int64_t v : values) {
+        if (v < 0 || v >= classes_) throw AttrError("OneHot", "label is " + std::to_string(v) + ", expected 0 to " + std::to_string(classes_ - 1));
+        p[v] = (float)(1 - rate_ + rate_ / (double)classes_);
+        p += classes_;
+    }
+    return out;
+}
+
+}  // namespace halyard::dataset::transforms

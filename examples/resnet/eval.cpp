@@ -6,6 +6,7 @@
 #include "examples/resnet/cross_entropy_smooth.h"
 #include "examples/resnet/dataset.h"
 #include "examples/resnet/resnet.h"
+#include "primitives/context.h"
 #include "primitives/random.h"
 #include "train/checkpoint.h"
 #include "train/model.h"
@@ -17,6 +18,7 @@ namespace {
 
 void eval(const resnet::Config &config) {
     set_seed(1);
+    set_context({.mode = GRAPH_MODE, .device_target = config.device_target});
 
     // create dataset
     const dataset::Dataset dataset = resnet::create_dataset(config.dataset_path, config.batch_size, 1, 0, /*do_train=*/false,

@@ -8,8 +8,10 @@
 #include "examples/resnet/group_params.h"
 #include "examples/resnet/resnet.h"
 #include "examples/resnet/weights.h"
+#include "primitives/context.h"
 #include "primitives/random.h"
 #include "train/model.h"
+#include "train/model_checkpoint.h"
 
 using namespace halyard;
 using namespace halyard::examples;
@@ -25,7 +27,8 @@ void train(const resnet::Config &config) {
     // Set seed
     set_seed(1);
 
-    // 1 What share of the images is this process's
+    // 1 Resolve parameters and set basic environment
+    set_context({.mode = GRAPH_MODE, .device_target = config.device_target});
     const int64_t rank_size = getenv_or("RANK_SIZE", 1);
     const int64_t rank_id = getenv_or("RANK_ID", 0);
 
@@ -49,7 +52,12 @@ void train(const resnet::Config &config) {
 
     // 5 define model and callback function
     Model model(net, loss, opt, {"acc"});
-    const Callbacks cb = {TimeMonitor(), LossMonitor()};
+    Callbacks cb = {TimeMonitor(), LossMonitor()};
+    if (config.save_checkpoint) {
+        const CheckpointConfig config_ck = {.save_checkpoint_steps = config.save_checkpoint_epochs * step_size,
+                                            .keep_checkpoint_max = config.keep_checkpoint_max};
+        cb.push_back(ModelCheckpoint("resnet", config.save_checkpoint_path, config_ck));
+    }
     model.train(config.epoch_size, dataset, cb);
 }
 

@@ -70,8 +70,10 @@ TEST_F(Recipes, Errors) {
     expect_error<AttrError>(
         "[train] no network is called alexnet; there are lenet5, resnet18, resnet34, resnet50, resnet101, resnet152, mobilenetv2, transformer, lstm",
         [] { (void)examples::recipe("alexnet"); });
+    expect_error<AttrError>("[train] image size is 28, expected LeNet5's 32",
+                            [] { (void)examples::recipe("lenet5").prepare({.data = HALYARD_SOURCE_DIR "/data/digits", .size = 28}); });
     const std::string empty = dir.string();
-    expect_error<IoError>("[" + empty + "] has no folders train and test, expected train/ and test/ with a folder of JPEG or PNG files for each class",
+    expect_error<IoError>("[" + empty + "] has no folders train and test (or val), expected in each a folder of JPEG or PNG files for each class",
                           [&] { (void)examples::recipe("resnet18").prepare({.data = empty, .size = 32}); });
     expect_error<IoError>("[" + empty + "] has no .md or .txt file", [&] { (void)examples::recipe("lstm").prepare({.data = empty, .size = 32}); });
     examples::write_digits(HALYARD_SOURCE_DIR "/data/digits/28", dir, 8, 1);

@@ -7,6 +7,7 @@
 #include "nn/norm.h"
 #include "nn/pooling.h"
 #include "nn/recurrent.h"
+#include "nn/resize.h"
 #include "nn/transformer.h"
 #include "primitives/tape.h"
 #include "tests/kernels/golden.h"
@@ -30,7 +31,8 @@ void expect_case(const std::string &name, const AnyCell &cell, Call call = {}) {
     if (!call) call = [&](const In &x) { return cell.call(x); };
     const In x = all("x"), y = all("y"), dx = all("dx");
     ASSERT_FALSE(y.empty()) << name;
-    const auto named = cell.parameters_and_names();
+    auto named = cell.parameters_and_names();
+    std::erase_if(named, [](const auto &e) { return !e.second.requires_grad(); });
     In watched(x.begin(), x.begin() + (long)dx.size());
     for (const auto &[path, p] : named) p.set_data(of("p_" + path)), watched.push_back(p);
     Tape tape;
@@ -75,6 +77,39 @@ TEST(PyTorch, Transformer) {
     expect_case("encoder_layer", layer);
     expect_case("encoder_layer_norm_first", first, [&](const In &x) { return first.call(In{x[0], Tensor(), x[1]}); });
     expect_case("encoder", TransformerEncoder(layer, 2, LayerNorm({8}, {.epsilon = 1e-5})));
+}
+
+TEST(PyTorch, Convolutions) {
+    expect_case("conv3d", Conv3d(4, 6, {2, 3, 3},
+                                 {.stride = {1, 2, 1}, .pad_mode = "pad", .padding = {0, 0, 1, 1, 1, 1}, .dilation = {1, 1, 2}, .group = 2, .has_bias = true}));
+    expect_case("conv1d_transpose",
+                Conv1dTranspose(4, 6, 3, {.stride = 2, .pad_mode = "pad", .padding = 1, .output_padding = 1, .group = 2, .has_bias = true}));
+    expect_case("conv3d_transpose", Conv3dTranspose(2, 3, 3, {.stride = 2, .pad_mode = "pad", .padding = 1, .has_bias = true}));
+}
+
+TEST(PyTorch, Norms) {
+    expect_case("groupnorm", GroupNorm(3, 6));
+    expect_case("instancenorm1d", InstanceNorm1d(3));
+    expect_case("instancenorm2d", InstanceNorm2d(3));
+    expect_case("instancenorm3d", InstanceNorm3d(3, {.eps = 1e-3, .affine = false}));
+    expect_case("rmsnorm", RMSNorm({8}));
+}
+
+TEST(PyTorch, Pooling) {
+    expect_case("maxpool1d", MaxPool1d({.kernel_size = 3, .stride = 2, .pad_mode = "pad", .padding = 1}));
+    expect_case("maxpool3d", MaxPool3d({.kernel_size = 2, .stride = 2, .ceil_mode = true}));
+    expect_case("avgpool1d", AvgPool1d({.kernel_size = 3, .stride = 2, .pad_mode = "pad", .padding = 1}, false));
+    expect_case("avgpool3d", AvgPool3d({.kernel_size = {1, 2, 3}, .stride = {1, 2, 2}}, true, 5));
+    expect_case("adaptive_maxpool2d", AdaptiveMaxPool2d({3, 2}));
+    expect_case("adaptive_avgpool3d", AdaptiveAvgPool3d({2, 1, 3}));
+}
+
+TEST(PyTorch, Others) {
+    expect_case("upsample_nearest", Upsample({.scale_factor = 2}));
+    expect_case("upsample_bilinear", Upsample({.size = {5, 7}, .mode = "bilinear"}));
+    expect_case("upsample_corners", ResizeBilinear({.size = {5, 7}, .align_corners = true}));
+    expect_case("glu", GLU(1));
+    expect_case("prelu", PReLU(3));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 set(HALYARD_TRAIN_TESTS
+  train/augment_test.cpp
   train/callbacks_test.cpp
   train/checkpoint_test.cpp
   train/idx_test.cpp
@@ -7,6 +8,7 @@ set(HALYARD_TRAIN_TESTS
   train/metrics_test.cpp
   train/model_test.cpp
   train/pipeline_test.cpp
+  train/records_test.cpp
   train/resume_test.cpp
   train/run_recorder_test.cpp
   train/sampler_test.cpp

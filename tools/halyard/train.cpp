@@ -103,6 +103,19 @@ std::vector<std::string> names() {
     return all;
 }
 
+// "lstm  --data docs --epochs 20 ...": a line for each network.
+std::string defaults() {
+    std::string text = "Defaults:\n";
+    for (const examples::Recipe &r : examples::recipes()) {
+        char line[160];
+        std::snprintf(line, sizeof line, "  %-12s --data %-12s --epochs %-3lld --batch-size %lld --lr %-5g %s %lld\n", r.name.c_str(), r.defaults.data.c_str(),
+                      (long long)r.defaults.epochs, (long long)r.defaults.batch_size, r.defaults.learning_rate, r.texts ? "--length" : "--image-size",
+                      (long long)r.defaults.size);
+        text += line;
+    }
+    return text;
+}
+
 }  // namespace
 
 void add_train(CLI::App &app, Run &chosen) {
@@ -122,6 +135,7 @@ void add_train(CLI::App &app, Run &chosen) {
         ->capture_default_str();
     CLI::Option *resume = sub->add_flag("--resume", o->resume, "Go on from the last checkpoint in the folder of --out");
     sub->add_flag("--evaluate", o->evaluate, "Only evaluate that checkpoint")->excludes(resume);
+    sub->footer(defaults());
     sub->callback([o, &chosen] { chosen = [o] { return train(*o); }; });
 }
 
