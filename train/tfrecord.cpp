@@ -54,7 +54,8 @@ private:
         if (bytes && !file_.stream.read(static_cast<char *>(to), (std::streamsize)bytes)) fail("can't be read");
     }
     void check(const char *what, const void *data, uint64_t bytes, uint32_t expected) {
-        if (masked_crc32c({static_cast<const char *>(data), bytes}) != expected) fail(std::string("is damaged: its ") + what + " hasn't the checksum that stands there");
+        if (masked_crc32c({static_cast<const char *>(data), bytes}) != expected)
+            fail(std::string("is damaged: its ") + what + " hasn't the checksum that stands there");
     }
     [[noreturn]] void fail(const std::string &what) const { throw IoError(where(), what); }
 
