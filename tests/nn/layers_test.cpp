@@ -91,6 +91,19 @@ TEST(Layers, DropoutBetweenRecurrentLayersOnlyInTraining) {
     EXPECT_NE(lstm(x).output.to_vector<float>(), y);
 }
 
+TEST(Layers, LossesOfOnesOwn) {
+    struct Squared : LossBase {
+        using LossBase::LossBase;
+        Tensor construct(const Tensor &y, const Tensor &label) const override { return get_loss(F::square(F::sub(y, label))); }
+        Tensor construct(const Tensor &y, const Tensor &label, const Tensor &weights) const override { return get_loss(F::square(F::sub(y, label)), weights); }
+    };
+    const Tensor y = Tensor::from<float>({1, 2}), label = Tensor::from<float>({3, 5}), weights = Tensor::from<float>({2, 0});
+    EXPECT_EQ(Squared()(y, label).item(), 6.5);
+    EXPECT_EQ(Squared("sum")(y, label).item(), 13);
+    EXPECT_EQ(Squared("none")(y, label).to_vector<float>(), (std::vector<float>{4, 9}));
+    EXPECT_EQ(Squared("sum")(y, label, weights).item(), 8);
+}
+
 TEST(Layers, Edges) {
     const Embedding embedding(5, 2, "ones", 3);
     EXPECT_EQ(embedding(Tensor::from<int32_t>({3, 4})).to_vector<float>(), (std::vector<float>{0, 0, 1, 1}));
