@@ -12,7 +12,8 @@ demo: ## build what it takes, then list, check and measure operators and train L
 	@scripts/build.sh demo
 	@scripts/demo.sh
 
-nightly: build ## what takes hours: the error of every elementwise function over all f32, f16 and bf16 numbers
+nightly: build ## what takes hours: a training killed again and again, the error of every elementwise function over all numbers
+	@HALYARD_KILLS=50 build/release/bin/train_test --gtest_filter='Resume.*'
 	@build/release/bin/halyard check --ulps all
 
 install: build ## copy the kit into PREFIX (/usr/local): CMake package, headers, libraries, the command

@@ -1,0 +1,86 @@
+// Every network that `halyard train` knows, trained for seconds on small data: its loss falls.
+#include "examples/recipes.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include "examples/images/image_folders.h"
+#include "primitives/random.h"
+#include "registry/error.h"
+#include "tests/registry/expect_error.h"
+#include "train/model.h"
+
+namespace halyard {
+namespace {
+namespace fs = std::filesystem;
+
+struct Losses : Callback {
+    explicit Losses(std::vector<double> &all) : out(&all) {}
+    void on_train_step_end(RunContext &c) override { out->push_back(c.loss()); }
+    std::vector<double> *out;
+};
+
+class Recipes : public testing::Test {
+protected:
+    void SetUp() override {
+        dir = fs::temp_directory_path() / ("halyard_recipes_" + std::to_string(getpid()));
+        fs::create_directories(dir);
+    }
+    void TearDown() override { fs::remove_all(dir); }
+
+    // The mean loss of the first and of the last epoch.
+    std::pair<double, double> losses(const char *name, const examples::Settings &s) const {
+        set_seed(1);
+        const examples::Experiment e = examples::recipe(name).prepare(s);
+        std::vector<double> all;
+        Model model(e.network, e.loss, e.optimizer, e.metrics);
+        model.train(s.epochs, e.train_set, {Losses(all)});
+        const size_t steps = (size_t)e.train_set.get_dataset_size();
+        const auto mean = [&](size_t from) { return std::accumulate(all.begin() + (long)from, all.begin() + (long)(from + steps), 0.0) / (double)steps; };
+        const std::map<std::string, double> metrics = model.eval(e.test_set);
+        std::printf("%s: %zu steps, first epoch %.4f, last epoch %.4f, test loss %.4f\n", name, all.size(), mean(0), mean(all.size() - steps),
+                    metrics.at("loss"));
+        return {mean(0), mean(all.size() - steps)};
+    }
+    fs::path dir;
+};
+
+TEST_F(Recipes, Classifiers) {
+    examples::write_digits(HALYARD_SOURCE_DIR "/data/digits/28", dir, 32, 2);
+    for (const auto &[name, rate] : {std::pair{"resnet18", 0.01}, {"resnet50", 0.01}, {"mobilenetv2", 0.05}}) {
+        const auto [first, last] = losses(name, {.data = dir, .epochs = 6, .batch_size = 10, .size = 32, .learning_rate = rate});
+        EXPECT_LT(last, first - 0.3) << name;
+    }
+}
+
+// Six epochs on a page of this project's documentation. A guess among all bytes costs ln 256 = 5.55.
+TEST_F(Recipes, LanguageModels) {
+    std::ofstream(dir / "page.md") << std::ifstream(HALYARD_SOURCE_DIR "/docs/design.md").rdbuf();
+    for (const char *name : {"transformer", "lstm"}) {
+        const auto [first, last] = losses(name, {.data = dir, .epochs = 6, .batch_size = 8, .size = 32, .learning_rate = 1e-2});
+        EXPECT_LT(last, first - 0.5) << name;
+        EXPECT_LT(last, 2.6) << name;
+    }
+}
+
+TEST_F(Recipes, Errors) {
+    expect_error<AttrError>(
+        "[train] no network is called alexnet; there are lenet5, resnet18, resnet34, resnet50, resnet101, resnet152, mobilenetv2, transformer, lstm",
+        [] { (void)examples::recipe("alexnet"); });
+    expect_error<AttrError>("[train] image size is 28, expected LeNet5's 32",
+                            [] { (void)examples::recipe("lenet5").prepare({.data = HALYARD_SOURCE_DIR "/data/digits", .size = 28}); });
+    const std::string empty = dir.string();
+    expect_error<IoError>("[" + empty + "] has no folders train and test (or val), expected in each a folder of JPEG or PNG files for each class",
+                          [&] { (void)examples::recipe("resnet18").prepare({.data = empty, .size = 32}); });
+    expect_error<IoError>("[" + empty + "] has no .md or .txt file", [&] { (void)examples::recipe("lstm").prepare({.data = empty, .size = 32}); });
+    examples::write_digits(HALYARD_SOURCE_DIR "/data/digits/28", dir, 8, 1);
+    for (int digit = 1; digit < 10; digit++) fs::remove_all(dir / "train" / std::to_string(digit));
+    expect_error<AttrError>("[train] " + empty + "/train has one class, expected at least 2",
+                            [&] { (void)examples::recipe("resnet18").prepare({.data = empty, .size = 32}); });
+}
+
+}  // namespace
+}  // namespace halyard
