@@ -21,13 +21,14 @@ std::string repr(const Shape &shape, double eps) {
 }  // namespace
 
 template<int N> BatchNorm<N>::BatchNorm(int64_t num_features, const BatchNormOptions &o)
-    : eps_(o.eps), momentum_(o.momentum), use_batch_statistics_(o.use_batch_statistics), data_format_(o.data_format) {
+    : eps_(o.eps), momentum_(o.momentum), use_batch_statistics_(o.use_batch_statistics), data_format_(o.data_format), activation_(o.activation) {
     const std::string layer = with_rank<N>("BatchNorm");
     check_least(layer, "num_features", num_features, 1);
     if (!(o.momentum >= 0 && o.momentum <= 1)) throw AttrError(layer, "momentum is " + std::to_string(o.momentum) + ", expected 0 <= momentum <= 1");
     if (!(o.eps >= 0)) throw AttrError(layer, "eps is " + std::to_string(o.eps) + ", expected at least 0");
     if (o.data_format != "NCHW" && !(N == 2 && o.data_format == "NHWC"))
         throw AttrError(layer, "data_format is " + o.data_format + ", expected NCHW" + (N == 2 ? " or NHWC" : ""));
+    if (!o.activation.empty() && o.activation != "relu") throw AttrError(layer, "activation is " + o.activation + ", expected relu or none");
     const Shape shape{num_features};
     moving_mean = parameter("moving_mean", initializer(o.moving_mean_init, shape), false);
     moving_variance = parameter("moving_variance", initializer(o.moving_var_init, shape), false);
@@ -35,11 +36,20 @@ template<int N> BatchNorm<N>::BatchNorm(int64_t num_features, const BatchNormOpt
     beta = parameter("beta", initializer(o.beta_init, shape), o.affine);
 }
 
-template<int N> Tensor BatchNorm<N>::construct(const Tensor &x) const {
+template<int N> bool BatchNorm<N>::of_batch(const Tensor &x) const {
     if (x.rank() != N + 2 && !(N == 1 && x.rank() == 2))
         throw ShapeError(cls_name(), "x's rank is " + std::to_string(x.rank()) + ", expected " + (N == 1 ? "2 or 3" : std::to_string(N + 2)));
-    const bool of_batch = use_batch_statistics_.value_or(training());
-    return F::batch_norm(x, gamma, beta, moving_mean, moving_variance, of_batch, eps_, 1 - momentum_, data_format_);
+    return use_batch_statistics_.value_or(training());
+}
+
+template<int N> Tensor BatchNorm<N>::construct(const Tensor &x) const {
+    const auto norm = activation_.empty() ? F::batch_norm : F::batch_norm_relu;
+    return norm(x, gamma, beta, moving_mean, moving_variance, of_batch(x), eps_, 1 - momentum_, data_format_);
+}
+
+template<int N> Tensor BatchNorm<N>::construct(const Tensor &x, const Tensor &shortcut) const {
+    if (activation_.empty()) throw ShapeError(cls_name(), "got 2 tensors, expected 1: a shortcut is added only before an activation");
+    return F::batch_norm_add_relu(x, gamma, beta, moving_mean, moving_variance, shortcut, of_batch(x), eps_, 1 - momentum_, data_format_);
 }
 
 template<int N> std::string BatchNorm<N>::extend_repr() const { return repr("num_features", gamma.shape()[0], "eps", eps_); }

@@ -15,26 +15,30 @@ struct BatchNormOptions {
     Initializer gamma_init = "ones", beta_init = "zeros", moving_mean_init = "zeros", moving_var_init = "ones";
     std::optional<bool> use_batch_statistics = {};  // empty: in training; else always or never
     std::string data_format = "NCHW";               // BatchNorm2d also takes "NHWC"
+    std::string activation = "";                    // "relu": without a pass over memory of its own
 };
 
 // Over all but the channels of x[n,num_features,...], whose rank is 2 or 3 (1d), 4 (2d), 5 (3d).
 // In training with the batch's mean and biased variance, which then enter the running ones:
 //   moving = momentum * moving + (1 - momentum) * batch, the variance unbiased;
 // in evaluation with the running ones. Parameters: gamma, beta, and, which require no gradient, moving_mean, moving_variance;
-// all [num_features]. Throws AttrError, ShapeError.
+// all [num_features]. With the activation "relu" a cell of two inputs too, x and a shortcut like x: relu(batch_norm(x) + shortcut).
+// Throws AttrError, ShapeError.
 template<int N> class BatchNorm : public Cell {
 public:
     explicit BatchNorm(int64_t num_features, const BatchNormOptions &options = {});
     Tensor construct(const Tensor &x) const override;
+    Tensor construct(const Tensor &x, const Tensor &shortcut) const override;
     std::string cls_name() const override { return with_rank<N>("BatchNorm"); }
     std::string extend_repr() const override;
 
     Parameter gamma, beta, moving_mean, moving_variance;
 
 private:
+    bool of_batch(const Tensor &x) const;  // what its statistics are; throws where x's rank doesn't fit
     double eps_, momentum_;
     std::optional<bool> use_batch_statistics_;
-    std::string data_format_;
+    std::string data_format_, activation_;
 };
 using BatchNorm1d = BatchNorm<1>;
 using BatchNorm2d = BatchNorm<2>;

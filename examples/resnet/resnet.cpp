@@ -1,6 +1,5 @@
 #include "examples/resnet/resnet.h"
 
-#include "nn/activation.h"
 #include "nn/basic.h"
 #include "nn/conv.h"
 #include "nn/dense.h"
@@ -20,13 +19,16 @@ nn::Conv2d conv1x1(int64_t in_channel, int64_t out_channel, int64_t stride = 1) 
 nn::Conv2d conv3x3(int64_t in_channel, int64_t out_channel, int64_t stride = 1) { return conv(in_channel, out_channel, 3, stride); }
 nn::Conv2d conv7x7(int64_t in_channel, int64_t out_channel, int64_t stride = 1) { return conv(in_channel, out_channel, 7, stride); }
 
-// The document leaves these out; they are those of MindSpore's own migration sample.
-nn::BatchNorm2d bn(int64_t channel) { return nn::BatchNorm2d(channel, {.eps = 1e-4, .momentum = 0.9, .gamma_init = 1}); }
+// The document leaves these out; they are those of MindSpore's own migration sample. The relu that follows, after the shortcut where a
+// block has one, is a part of them: it passes over no map of its own.
+nn::BatchNorm2d bn(int64_t channel, const char *activation = "relu") {
+    return nn::BatchNorm2d(channel, {.eps = 1e-4, .momentum = 0.9, .gamma_init = 1, .activation = activation});
+}
 // A block begins as what it passes on: its own branch counts nothing until it has learned something.
-nn::BatchNorm2d bn_last(int64_t channel) { return nn::BatchNorm2d(channel, {.eps = 1e-4, .momentum = 0.9, .gamma_init = 0}); }
+nn::BatchNorm2d bn_last(int64_t channel) { return nn::BatchNorm2d(channel, {.eps = 1e-4, .momentum = 0.9, .gamma_init = 0, .activation = "relu"}); }
 
 nn::SequentialCell down_sample(int64_t in_channel, int64_t out_channel, int64_t stride) {
-    return nn::SequentialCell({conv1x1(in_channel, out_channel, stride), bn(out_channel)});
+    return nn::SequentialCell({conv1x1(in_channel, out_channel, stride), bn(out_channel, "")});
 }
 
 nn::SequentialCell make_layer(const ResNet::Block &block, int64_t layer_num, int64_t in_channel, int64_t out_channel, int64_t stride) {
@@ -45,8 +47,7 @@ ResidualBlock::ResidualBlock(int64_t in_channel, int64_t out_channel, int64_t st
     conv1_ = child("conv1", conv1x1(in_channel, channel));
     bn1_ = child("bn1", bn(channel));
     if (stride_ != 1) {
-        e2_ = child(
-            "e2", nn::SequentialCell({conv3x3(channel, channel), bn(channel), nn::ReLU(), nn::MaxPool2d({.kernel_size = 2, .stride = 2, .pad_mode = "same"})}));
+        e2_ = child("e2", nn::SequentialCell({conv3x3(channel, channel), bn(channel), nn::MaxPool2d({.kernel_size = 2, .stride = 2, .pad_mode = "same"})}));
     } else {
         conv2_ = child("conv2", conv3x3(channel, channel));
         bn2_ = child("bn2", bn(channel));
@@ -57,11 +58,11 @@ ResidualBlock::ResidualBlock(int64_t in_channel, int64_t out_channel, int64_t st
 }
 
 Tensor ResidualBlock::construct(const Tensor &x) const {
-    Tensor out = F::relu(bn1_(conv1_(x)));
-    out = stride_ != 1 ? e2_(out) : F::relu(bn2_(conv2_(out)));
-    out = bn3_(conv3_(out));
+    Tensor out = bn1_(conv1_(x));
+    out = stride_ != 1 ? e2_(out) : bn2_(conv2_(out));
+    out = conv3_(out);
     const Tensor identity = down_sample_layer_ ? down_sample_layer_(x) : x;
-    return F::relu(F::add(out, identity));
+    return bn3_(out, identity);
 }
 
 ResidualBlockBase::ResidualBlockBase(int64_t in_channel, int64_t out_channel, int64_t stride) {
@@ -73,10 +74,10 @@ ResidualBlockBase::ResidualBlockBase(int64_t in_channel, int64_t out_channel, in
 }
 
 Tensor ResidualBlockBase::construct(const Tensor &x) const {
-    Tensor out = F::relu(bn1d_(conv1_(x)));
-    out = bn2d_(conv2_(out));
+    Tensor out = bn1d_(conv1_(x));
+    out = conv2_(out);
     const Tensor identity = down_sample_layer_ ? down_sample_layer_(x) : x;
-    return F::relu(F::add(out, identity));
+    return bn2d_(out, identity);
 }
 
 ResNet::ResNet(const Block &block, const std::vector<int64_t> &layer_nums, const std::vector<int64_t> &in_channels, const std::vector<int64_t> &out_channels,
@@ -95,7 +96,7 @@ ResNet::ResNet(const Block &block, const std::vector<int64_t> &layer_nums, const
 }
 
 Tensor ResNet::construct(const Tensor &x) const {
-    const Tensor c1 = maxpool_(F::relu(bn1_(conv1_(x))));
+    const Tensor c1 = maxpool_(bn1_(conv1_(x)));
     const Tensor c2 = layer1_(c1);
     const Tensor c3 = layer2_(c2);
     const Tensor c4 = layer3_(c3);

@@ -23,6 +23,18 @@ using namespace nn;
 
 Tensor last(const Tensor &x) { return F::transpose(x, {0, 2, 3, 1}); }  // NCHW -> NHWC
 
+TEST(Layers, BatchNormTakesAnActivationAndAShortcut) {
+    const Tensor x = F::normal({2, 3, 4, 5}), z = F::normal({2, 3, 4, 5});
+    for (const bool training : {true, false}) {
+        const BatchNorm2d alone(3), with_relu(3, {.activation = "relu"});
+        alone.set_train(training), with_relu.set_train(training);
+        const Tensor pairs[][2] = {
+            {with_relu(x), F::relu(alone(x))}, {with_relu(x, z), F::relu(F::add(alone(x), z))}, {with_relu.moving_mean, alone.moving_mean}};
+        for (const auto &[got, expected] : pairs)
+            for (int64_t i = 0; i < got.elements(); i++) EXPECT_NEAR(got.data<float>()[i], expected.data<float>()[i], 1e-6) << i;
+    }
+}
+
 TEST(Layers, ChannelsLastIsTheSame) {
     const Tensor x = F::normal({2, 4, 7, 6});
     const Conv2d conv(4, 6, {3, 2}, {.stride = 2, .group = 2, .has_bias = true});
@@ -123,6 +135,8 @@ TEST(Layers, Refusals) {
     const Tensor x = Tensor::ones({2, 3, 4}), plane = Tensor::ones({2, 3, 4, 4});
     expect_error<AttrError>("[BatchNorm2d] momentum is 1.500000, expected 0 <= momentum <= 1", [] { BatchNorm2d(3, {.momentum = 1.5}); });
     expect_error<AttrError>("[BatchNorm1d] data_format is NHWC, expected NCHW", [] { BatchNorm1d(3, {.data_format = "NHWC"}); });
+    expect_error<AttrError>("[BatchNorm2d] activation is tanh, expected relu or none", [] { BatchNorm2d(3, {.activation = "tanh"}); });
+    expect_error<ShapeError>("[BatchNorm2d] got 2 tensors, expected 1: a shortcut is added only before an activation", [&] { BatchNorm2d(3)(plane, plane); });
     expect_error<ShapeError>("[BatchNorm2d] x's rank is 3, expected 4", [&] { BatchNorm2d(3)(x); });
     expect_error<ShapeError>("[BatchNorm1d] x's rank is 4, expected 2 or 3", [&] { BatchNorm1d(3)(plane); });
     expect_error<ShapeError>("[InstanceNorm1d] x's rank is 4, expected 3", [&] { InstanceNorm1d(3)(plane); });

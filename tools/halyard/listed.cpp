@@ -27,7 +27,7 @@ const std::vector<Family> &all_families() {
         {"Contractions", {"matmul", "contraction", "dense", "attention", "recurrent"}},
         {"Convolutions", {"conv2d", "conv2d_gradient", "convolutions"}},
         {"Pooling", {"pool_max", "pool_average", "pool_adaptive", "pools"}},
-        {"Norms", {"softmax", "row_norm", "batch_norm", "norms"}},
+        {"Norms", {"softmax", "row_norm", "batch_norm", "batch_norm_planes", "norms"}},
         {"Losses", {"cross_entropy", "ctc", "loss_terms", "losses"}},
         {"Random", {"random", "random_order", "dropout"}},
         {"Optimisers", {"optimizer", "optimizer_adaptive", "optimizer_layerwise"}},
