@@ -1,0 +1,286 @@
+#include "dsl/ascend/nest.h"
+
+#include <algorithm>
+
+#include "dsl/ascend/move.h"
+#include "dsl/ascend/narrow.h"
+#include "dsl/ascend/prove.h"
+#include "dsl/ascend/reduce.h"
+#include "dsl/ascend/scalar.h"
+#include "registry/error.h"
+
+namespace halyard::ascend {
+using namespace Halide;
+using namespace Halide::Internal;
+using HExpr = Halide::Expr;
+using dv::VecOp;
+
+dv::Expr Surroundings::index(const HExpr &e) {
+    const auto both = [&](const auto *op, auto f) { return f(index(op->a), index(op->b)); };
+    if (const auto *op = e.as<IntImm>()) return op->value;
+    if (const auto *op = e.as<UIntImm>()) return (int64_t)op->value;
+    if (const auto *op = e.as<Variable>()) {
+        const auto it = variables.find(op->name);
+        if (it != variables.end()) return it->second;
+    }
+    if (const auto *op = e.as<Cast>(); op && !op->value.type().is_float()) return index(op->value);
+    if (const auto *op = e.as<Add>()) return both(op, [](auto a, auto b) { return a + b; });
+    if (const auto *op = e.as<Sub>()) return both(op, [](auto a, auto b) { return a - b; });
+    if (const auto *op = e.as<Mul>()) return both(op, [](auto a, auto b) { return a * b; });
+    if (const auto *op = e.as<Div>()) return both(op, [](auto a, auto b) { return a / b; });
+    if (const auto *op = e.as<Mod>()) return both(op, [](auto a, auto b) { return a % b; });
+    if (const auto *op = e.as<Min>()) return both(op, [](auto a, auto b) { return min(a, b); });
+    if (const auto *op = e.as<Max>()) return both(op, [](auto a, auto b) { return max(a, b); });
+    if (const auto *op = e.as<LT>()) return both(op, [](auto a, auto b) { return a < b; });
+    if (const auto *op = e.as<LE>()) return both(op, [](auto a, auto b) { return a <= b; });
+    if (const auto *op = e.as<GT>()) return both(op, [](auto a, auto b) { return a > b; });
+    if (const auto *op = e.as<GE>()) return both(op, [](auto a, auto b) { return a >= b; });
+    if (const auto *op = e.as<EQ>()) return both(op, [](auto a, auto b) { return a == b; });
+    if (const auto *op = e.as<NE>()) return both(op, [](auto a, auto b) { return a != b; });
+    if (const auto *op = e.as<And>()) return both(op, [](auto a, auto b) { return a && b; });
+    if (const auto *op = e.as<Or>()) return both(op, [](auto a, auto b) { return a || b; });
+    if (const auto *op = e.as<Not>()) return index(op->a) == 0;
+    if (const auto *op = e.as<Select>(); op && !e.type().is_float()) {
+        const dv::Expr yes = index(op->condition);
+        return yes * index(op->true_value) + (dv::Expr(1) - yes) * index(op->false_value);
+    }
+    if (const auto *op = e.as<Call>(); op && op->is_intrinsic({Call::likely, Call::likely_if_innermost})) return index(op->args[0]);
+    if (const auto *op = e.as<Load>(); op && !e.type().is_float()) {
+        dv::Ref from = buffers.at(op->name);
+        from.offset = from.offset + index(op->index);
+        const std::string reg = w.reg("i");
+        if (scope(from) == dv::Scope::gm) {
+            const int64_t unit = dv::c0(from.dtype);
+            const dv::Ref block = w.temporary(from.dtype, unit);
+            w.put(dv::Dma{block, from, 1, 1, 0, 0});
+            w.put(dv::ScalarLd{reg, block});
+            w.give_back(block);
+        } else {
+            w.put(dv::ScalarLd{reg, from});
+        }
+        return dv::Expr::var(reg);
+    }
+    std::ostringstream text;
+    text << e;
+    throw DispatchError("ascend", w.where + ": no index for the scalar unit: " + text.str());
+}
+
+namespace {
+
+std::vector<const Load *> loads_of(const HExpr &e) {
+    struct : IRVisitor {
+        using IRVisitor::visit;
+        void visit(const Load *l) override {
+            all.push_back(l);
+            IRVisitor::visit(l);
+        }
+        std::vector<const Load *> all;
+    } found;
+    e.accept(&found);
+    return std::move(found.all);
+}
+
+// acc = op(acc, term): the instruction and the term, which is undefined where the value is something else.
+struct Update {
+    VecOp op = VecOp::add;
+    HExpr term;
+};
+Update update_of(const Store &s) {
+    const auto is_acc = [&](const HExpr &e) {
+        const Load *l = e.as<Load>();
+        return l && l->name == s.name && graph_equal(l->index, s.index);
+    };
+    const auto of = [&](VecOp op, const HExpr &a, const HExpr &b) { return is_acc(a) ? Update{op, b} : is_acc(b) ? Update{op, a} : Update{}; };
+    Update u;
+    if (const auto *op = s.value.as<Add>()) u = of(VecOp::add, op->a, op->b);
+    if (const auto *op = s.value.as<Mul>()) u = of(VecOp::mul, op->a, op->b);
+    if (const auto *op = s.value.as<Max>()) u = of(VecOp::max, op->a, op->b);
+    if (const auto *op = s.value.as<Min>()) u = of(VecOp::min, op->a, op->b);
+    if (const auto *op = s.value.as<Call>()) {
+        if (op->is_intrinsic(Call::strict_add)) u = of(VecOp::add, op->args[0], op->args[1]);
+        if (op->is_intrinsic(Call::strict_mul)) u = of(VecOp::mul, op->args[0], op->args[1]);
+        if (op->is_intrinsic(Call::strict_max)) u = of(VecOp::max, op->args[0], op->args[1]);
+        if (op->is_intrinsic(Call::strict_min)) u = of(VecOp::min, op->args[0], op->args[1]);
+    }
+    if (u.term.defined())
+        for (const Load *l : loads_of(u.term))
+            if (l->name == s.name) return {};
+    return u;
+}
+
+class NestOf {
+public:
+    NestOf(Surroundings &s, std::vector<Loop> loops, const Store &store) : s_(s), loops_(std::move(loops)), store_(store) {
+        std::erase_if(loops_, [&](const Loop &l) {
+            if (l.extent == 1) s_.variables[l.var] = 0, s_.bounds[l.var] = {0, 0};
+            return l.extent == 1;
+        });
+    }
+
+    void put() {
+        std::set<std::string> alone = hard_loops();
+        const Update update = update_of(store_);
+        if (alone.empty()) {
+            const Affine to = affine(store_.index, loops_);
+            for (size_t k = 0; k < loops_.size(); k++)
+                if (!to.stride[k]) reduces_ = true;
+            for (size_t k = 0; k < loops_.size(); k++)
+                if (!to.stride[k] && !update.term.defined()) alone.insert(loops_[k].var);
+        }
+        if (!alone.empty()) return one_by_one(alone);
+        const Writer::Mark before = s_.w.mark();
+        try {
+            arrange();
+            if (reduces_) reduction(update);
+            else elementwise();
+        } catch (const NotVector &e) {
+            s_.w.back_to(before);
+            s_.w.warnings.push_back("W-SCALAR " + s_.w.where + ": " + e.what());
+            lower_by_elements(s_, loops_, store_);
+        }
+    }
+
+private:
+    Surroundings &s_;
+    std::vector<Loop> loops_;
+    const Store &store_;
+    bool reduces_ = false;
+    // The loops as dimensions of a space, lanes last: each stands for loops that all operands walk as one.
+    std::vector<int64_t> extents_;
+    Operand to_;
+    std::map<const Load *, Operand> from_;
+    std::vector<std::pair<const Load *, Operand>> staged_;
+
+    // Loops that an index isn't linear in.
+    std::set<std::string> hard_loops() const {
+        std::set<std::string> hard = affine(store_.index, loops_).hard;
+        for (const Load *l : loads_of(store_.value)) {
+            hard.merge(affine(l->index, loops_).hard);
+            for (const Load *inner : loads_of(l->index))
+                for (auto &loop : loops_)
+                    if (expr_uses_var(inner->index, loop.var)) hard.insert(loop.var);
+        }
+        return hard;
+    }
+
+    // Those loops stay loops; the others are a nest in them.
+    void one_by_one(const std::set<std::string> &alone) {
+        std::vector<Loop> outer, inner;
+        for (auto &l : loops_) (alone.count(l.var) ? outer : inner).push_back(l);
+        const std::function<void(size_t)> level = [&](size_t d) {
+            if (d == outer.size()) return NestOf(s_, inner, store_).put();
+            s_.bounds[outer[d].var] = {0, outer[d].extent - 1};
+            s_.w.loop(s_.w.reg("n"), outer[d].extent, [&](const dv::Expr &i) {
+                s_.variables[outer[d].var] = i;
+                level(d + 1);
+            });
+        };
+        level(0);
+    }
+
+    Operand operand(const std::string &name, const HExpr &index) {
+        const Affine a = affine(index, loops_);
+        prove(index, loops_, a, s_.bounds);
+        dv::Ref r = s_.buffers.at(name);
+        r.offset = r.offset + s_.index(a.base);
+        return {r, a.stride, s_.scope(r)};
+    }
+
+    // Which loop is the lanes, which follow each other and which are one.
+    void arrange() {
+        to_ = operand(store_.name, store_.index);
+        std::vector<Operand *> all = {&to_};
+        for (const Load *l : loads_of(store_.value)) {
+            from_[l] = operand(l->name, l->index);
+            all.push_back(&from_.at(l));
+        }
+        std::vector<size_t> order(loops_.size());
+        for (size_t k = 0; k < order.size(); k++) order[k] = k;
+        const auto worth = [&](size_t k) {
+            int w = to_.stride[k] == 1 ? 2 : to_.stride[k] ? -10 : 0;
+            for (size_t o = 1; o < all.size(); o++) w += all[o]->stride[k] == 1 ? 1 : all[o]->stride[k] ? -10 : 0;
+            return w;
+        };
+        std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+            if (!to_.stride[a] != !to_.stride[b]) return !to_.stride[a];
+            return to_.stride[a] ? to_.stride[a] > to_.stride[b] : all.back()->stride[a] > all.back()->stride[b];
+        });
+        if (!order.empty()) {
+            const auto lanes = std::max_element(order.begin(), order.end(), [&](size_t a, size_t b) { return worth(a) < worth(b); });
+            std::rotate(lanes, lanes + 1, order.end());
+        }
+        for (Operand *o : all) {
+            std::vector<int64_t> sorted;
+            for (size_t k : order) sorted.push_back(o->stride[k]);
+            o->stride = sorted;
+        }
+        for (size_t k : order) extents_.push_back(loops_[k].extent);
+        for (size_t d = extents_.size(); d-- > 1;) {
+            bool as_one = true;
+            for (Operand *o : all) as_one &= o->stride[d - 1] == o->stride[d] * extents_[d];
+            if (!as_one) continue;
+            extents_[d - 1] *= extents_[d];
+            for (Operand *o : all) o->stride[d - 1] = o->stride[d], o->stride.erase(o->stride.begin() + (long)d);
+            extents_.erase(extents_.begin() + (long)d);
+        }
+        if (!extents_.empty()) return;
+        extents_ = {1};
+        for (Operand *o : all) o->stride = {1};
+    }
+
+    // What lies in GM arrives in a double buffer, with the dimensions it has.
+    Operand on_chip(const Load *l) {
+        const Operand &from = from_.at(l);
+        if (!from.in_gm()) return from;
+        for (auto &[other, o] : staged_)
+            if (other->name == l->name && graph_equal(other->index, l->index)) return o;
+        std::vector<int64_t> extents;
+        Operand gm{from.ref, {}, from.scope};
+        for (size_t d = 0; d < extents_.size(); d++)
+            if (from.stride[d]) extents.push_back(extents_[d]), gm.stride.push_back(from.stride[d]);
+        if (extents.empty()) extents = {1}, gm.stride = {1};
+        Vectors shape(s_.w, extents);
+        const Operand here = shape.arriving(l->name + "_ub", from.ref.dtype);
+        move(s_.w, extents, here, gm);
+        Operand o{here.ref, std::vector<int64_t>(extents_.size(), 0)};
+        for (size_t d = 0, k = 0; d < extents_.size(); d++)
+            if (from.stride[d]) o.stride[d] = here.stride[k++];
+        if (extents_ == std::vector<int64_t>{1}) o.stride = {1};
+        staged_.emplace_back(l, o);
+        return o;
+    }
+
+    Values values(Vectors &space) {
+        return Values(s_.w, space, s_.chip, [this](const Load *l) { return Value{false, on_chip(l), {}, dtype_of(l->type), false}; }, s_.scalar);
+    }
+
+    void elementwise() {
+        Vectors space(s_.w, extents_);
+        const HExpr value = narrowed(store_.value);
+        const Load *only = value.as<Load>();
+        if (only && from_.at(only).in_gm() != to_.in_gm()) return move(s_.w, extents_, to_, from_.at(only));
+        if (to_.in_gm()) {
+            if (only) return move(s_.w, extents_, to_, on_chip(only));
+            const Operand out = space.arriving(store_.name + "_ub", to_.ref.dtype);
+            values(space).of(value, &out);
+            return move(s_.w, extents_, to_, out);
+        }
+        values(space).of(value, &to_);
+    }
+
+    void reduction(const Update &update) {
+        if (to_.in_gm()) throw NotVector("a reduction in global memory");
+        Vectors space(s_.w, extents_);
+        Value term = values(space).of(narrowed(update.term));
+        if (term.is_number) throw NotVector("a reduction of a number");
+        if (term.operand.stride.back() == 0 && !to_.stride.back() && extents_.back() > 1) throw NotVector("a reduction of equal elements");
+        reduce(s_.w, s_.chip, extents_, update.op, to_, term.operand);
+        if (term.own) space.give_back(term.operand);
+    }
+};
+
+}  // namespace
+
+void lower_nest(Surroundings &s, const std::vector<Loop> &loops, const Store &store) { NestOf(s, loops, store).put(); }
+
+}  // namespace halyard::ascend
