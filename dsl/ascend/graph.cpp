@@ -31,7 +31,7 @@ class Calls : public IRVisitor {
     void visit(const Select *op) override { operation(op); }
     void visit(const Call *op) override {
         if (op->call_type == Call::Halide) all.push_back({op->name, op->args});
-        else if (op->call_type == Call::Image) loads = true;
+        else if (op->call_type == Call::Image) loads = true, type = op->type;
         else computes = true;
         inside++;  // of an index
         IRVisitor::visit(op);
@@ -42,6 +42,7 @@ class Calls : public IRVisitor {
 public:
     std::vector<CallOf> all;
     bool computes = false, loads = false;
+    Type type;  // of what it loads
 };
 
 std::set<std::string> variables_of(const Expr &e) {
@@ -70,6 +71,29 @@ std::set<int> FuncNode::dims() const {
     return all;
 }
 
+namespace {
+
+// What a call comes to through Funcs that only convert: a tensor of f16?
+bool is_f16(const Expr &e, const std::map<std::string, Function> &environment, const std::map<std::string, Calls> &calls) {
+    Expr inside = e;
+    while (const Cast *c = inside.as<Cast>()) inside = c->value;
+    const Call *c = inside.as<Call>();
+    if (!c || c->call_type != Call::Halide) return false;
+    const Calls &of = calls.at(c->name);
+    if (of.loads) return of.all.empty() && !of.computes && of.type == Float(16);
+    const Function &f = environment.at(c->name);
+    return !f.has_update_definition() && !of.computes && is_f16(f.values()[0], environment, calls);
+}
+
+bool adds_products(const Function &f, const std::map<std::string, Function> &environment, const std::map<std::string, Calls> &calls) {
+    if (f.updates().size() != 1 || f.values().size() != 1 || !is_const_zero(f.values()[0])) return false;
+    const Add *sum = f.update(0).values()[0].as<Add>();
+    const Mul *product = sum ? sum->b.as<Mul>() : nullptr;
+    return product && is_f16(product->a, environment, calls) && is_f16(product->b, environment, calls);
+}
+
+}  // namespace
+
 Graph::Graph(const Func &output) {
     const auto environment = build_environment({output.function()});
     std::map<std::string, Calls> calls;
@@ -81,6 +105,7 @@ Graph::Graph(const Func &output) {
         n.reach.resize((size_t)f.dimensions());
         nodes[name] = n;
     }
+    for (auto &[name, f] : environment) nodes[name].multiplies = adds_products(f, environment, calls);
     std::set<std::string> seen;
     const std::function<void(const std::string &)> visit = [&](const std::string &name) {  // post-order
         if (!seen.insert(name).second) return;

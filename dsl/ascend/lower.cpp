@@ -33,12 +33,23 @@ bool is_loop(const std::string &halide_name) {  // of a schedule: "y.s0.n.tile_n
     return halide_name.compare(dot == std::string::npos ? 0 : dot + 1, 4, "tile") == 0;
 }
 
+// total$3: the Func's own name.
+std::string stage_name(const std::string &halide_name) { return halide_name.substr(0, halide_name.find('$')); }
+
 // x.s1.r10$x.tile_x: a name as text forms have it.
 std::string short_name(const std::string &halide_name) {
     std::string s = halide_name.substr(halide_name.rfind('.') + 1);
+    if (const size_t counter = s.find('$'); counter != 0) s = s.substr(0, counter);
+    if (std::isdigit((unsigned char)s[0])) s = stage_name(halide_name) + "_" + s;
     for (char &c : s)
         if (!std::isalnum((unsigned char)c) && c != '_') c = '_';
     return s;
+}
+
+// Of an allocation: a Func's, or a part of it: "sums$2.1" is the second value of a Tuple.
+auto place_of(const Kernel &k, const std::string &name) {
+    const auto own = k.places.scope.find(name);
+    return own != k.places.scope.end() ? own : k.places.scope.find(name.substr(0, name.rfind('.')));
 }
 
 // Run-time numbers: each expression of nothing else is a scalar of the program, computed where the program is called.
@@ -80,12 +91,12 @@ double number_of(const HExpr &e, const std::vector<std::string> &names, const st
 class Walk : public IRVisitor {
 public:
     Walk(Kernel &k, Scalars &scalars, dv::Program &program)
-        : k_(k), w_(program), s_{w_, program.chip(), {}, {}, [&scalars](const HExpr &e) { return scalars.of(e); }, {}} {}
+        : k_(k), w_(program), s_{w_, program.chip(), {}, {}, {}, [&scalars](const HExpr &e) { return scalars.of(e); }, {}} {}
 
     std::vector<std::string> warnings() const { return w_.warnings; }
     std::map<std::string, dv::Ref> &buffers() { return s_.buffers; }
     void put(const std::string &stage, const Stmt &body) {
-        w_.where = stage;
+        w_.where = stage_name(stage);
         body.accept(this);
     }
 
@@ -94,17 +105,25 @@ private:
     Kernel &k_;
     Writer w_;
     Surroundings s_;
+    int64_t inner_cores_ = 0;  // within the parallel loop around: iterations of the one in it
 
     void visit(const ProducerConsumer *op) override {
-        if (op->is_producer) w_.where = op->name;
+        const std::string before = w_.where;
+        if (op->is_producer) w_.where = stage_name(op->name);
         op->body.accept(this);
+        w_.where = before;
     }
     void visit(const Allocate *op) override {
-        const auto at = k_.places.scope.find(op->name);
+        const auto at = place_of(k_, op->name);
         if (at == k_.places.scope.end()) throw DispatchError(k_.op->name, "its stage " + op->name + " has no place on the chip");
+        std::vector<int64_t> extents;
         int64_t size = 1;
-        for (const HExpr &e : op->extents) size *= constant(e, k_.op->name);
-        s_.buffers[op->name] = w_.buffer(short_name(op->name), at->second, dtype_of(op->type), size);
+        for (const HExpr &e : op->extents) extents.push_back(constant(e, k_.op->name));
+        const bool fractals = at->second == dv::Scope::l0c;
+        for (size_t d = 0; d < extents.size(); d++) size *= fractals && d < 2 ? (extents[d] + dv::cube - 1) / dv::cube * dv::cube : extents[d];
+        const dv::Ref r = w_.buffer(short_name(op->name), at->second, dtype_of(op->type), size);
+        s_.buffers[op->name] = r;
+        if (fractals) s_.accumulators[op->name] = {r, extents.size() > 1 ? extents[0] : 1};
         op->body.accept(this);
     }
     void visit(const Free *) override {}
@@ -137,20 +156,31 @@ private:
         });
     }
 
-    // Iterations of the parallel loop are the program's blocks. One within another is an ordinary loop.
+    // Iterations of the parallel loop are the program's blocks, those of one within another too.
     void cores(const For *op) {
         const int64_t extent = constant(op->extent, k_.op->name);
+        const dv::Expr block = dv::Expr::var("block_idx");
         s_.bounds[op->name] = {0, extent - 1};
-        if (w_.p.blocks.constant() != 1) {
-            w_.loop(w_.reg(short_name(op->name)), extent, [&](const dv::Expr &i) {
-                s_.variables[op->name] = i;
-                op->body.accept(this);
-            });
-            return;
+        if (inner_cores_) {
+            s_.variables[op->name] = block % inner_cores_;
+            if (extent == inner_cores_) return op->body.accept(this);
+            return w_.branch(block % inner_cores_ < extent, w_.nested([&] { op->body.accept(this); }), {});
         }
-        w_.p.blocks = extent;
-        s_.variables[op->name] = dv::Expr::var("block_idx");
+        struct : IRVisitor {
+            using IRVisitor::visit;
+            void visit(const For *f) override {
+                if (f->for_type == ForType::Parallel)
+                    if (const auto n = as_const_int(simplify(f->extent))) most = std::max(most, (int64_t)*n);
+                IRVisitor::visit(f);
+            }
+            int64_t most = 1;
+        } within;
+        op->body.accept(&within);
+        inner_cores_ = within.most;
+        w_.p.blocks = extent * inner_cores_;
+        s_.variables[op->name] = inner_cores_ > 1 ? block / inner_cores_ : block;
         op->body.accept(this);
+        inner_cores_ = 0;
     }
 
     // Loops around stores and nothing else: into `loops`, outermost first, all from 0. Several stores that don't read each other are a nest each.
@@ -233,7 +263,7 @@ private:
     void top(const Stmt &s, const std::string &stage) {
         if (const auto *op = s.as<Block>()) return top(op->first, stage), top(op->rest, stage);
         if (const auto *op = s.as<ProducerConsumer>()) return top(op->body, op->is_producer ? op->name : stage);
-        if (const auto *op = s.as<Allocate>(); op && !k_.places.scope.count(op->name)) {
+        if (const auto *op = s.as<Allocate>(); op && place_of(k_, op->name) == k_.places.scope.end()) {
             int64_t size = 1;
             for (const HExpr &e : op->extents) size *= constant(e, k_.op->name);
             add(op->name, "workspace" + std::to_string(tensors_.size()), op->type, size, dv::GmTensor::workspace);

@@ -1,6 +1,7 @@
 #include "dsl/ascend/nest.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "dsl/ascend/move.h"
 #include "dsl/ascend/narrow.h"
@@ -118,6 +119,7 @@ public:
     }
 
     void put() {
+        if (s_.accumulators.count(store_.name)) return sums();
         std::set<std::string> alone = hard_loops();
         const Update update = update_of(store_);
         if (alone.empty()) {
@@ -145,6 +147,7 @@ private:
     std::vector<Loop> loops_;
     const Store &store_;
     bool reduces_ = false;
+    dv::Expr earlier_ = 0;  // not 0: terms of the sum have been added in loops around
     // The loops as dimensions of a space, lanes last: each stands for loops that all operands walk as one.
     std::vector<int64_t> extents_;
     Operand to_;
@@ -167,12 +170,20 @@ private:
     void one_by_one(const std::set<std::string> &alone) {
         std::vector<Loop> outer, inner;
         for (auto &l : loops_) (alone.count(l.var) ? outer : inner).push_back(l);
+        dv::Expr earlier = earlier_;
         const std::function<void(size_t)> level = [&](size_t d) {
-            if (d == outer.size()) return NestOf(s_, inner, store_).put();
+            if (d == outer.size()) {
+                NestOf rest(s_, inner, store_);
+                rest.earlier_ = earlier;
+                return rest.put();
+            }
             s_.bounds[outer[d].var] = {0, outer[d].extent - 1};
             s_.w.loop(s_.w.reg("n"), outer[d].extent, [&](const dv::Expr &i) {
                 s_.variables[outer[d].var] = i;
+                const dv::Expr before = earlier;
+                if (!expr_uses_var(store_.index, outer[d].var)) earlier = earlier + i;
                 level(d + 1);
+                earlier = before;
             });
         };
         level(0);
@@ -228,9 +239,60 @@ private:
         for (Operand *o : all) o->stride = {1};
     }
 
+    // Sums in l0c. That they begin at 0 is the first product's matter. One loop is the rows' (the sum and one factor move with it), one
+    // the columns' (the sum and the other one), one the depth's (both factors); what is left goes around.
+    void sums() {
+        if (is_const_zero(store_.value)) return;
+        auto [a, b] = factors_of(update_of(store_));
+        if (!a) throw DispatchError("ascend", s_.w.where + ": the cube unit adds products of two f16 tensors");
+        std::set<std::string> alone = hard_loops();
+        if (!alone.empty()) return one_by_one(alone);
+        to_ = operand(store_.name, store_.index);
+        Operand x = operand(a->name, a->index), y = operand(b->name, b->index);
+        std::optional<size_t> m, k, n;
+        for (size_t d = 0; d < loops_.size(); d++)
+            if (to_.stride[d] == 1 && x.stride[d] && !y.stride[d]) std::swap(x, y);
+        for (size_t d = 0; d < loops_.size(); d++) {
+            const bool in_sum = to_.stride[d], in_x = x.stride[d], in_y = y.stride[d];
+            std::optional<size_t> none;
+            std::optional<size_t> &role = in_sum && in_x && !in_y ? m : in_sum && in_y && !in_x ? n : !in_sum && in_x && in_y ? k : none;
+            if (&role == &none) alone.insert(loops_[d].var);
+            else if (!role) role = d;
+            else {
+                const bool longer = loops_[d].extent > loops_[*role].extent;
+                alone.insert(loops_[longer ? *role : d].var);
+                if (longer) role = d;
+            }
+        }
+        if (!alone.empty()) return one_by_one(alone);
+        const auto extent = [&](const std::optional<size_t> &d) { return d ? loops_[*d].extent : 1; };
+        const auto stride = [&](const Operand &o, const std::optional<size_t> &d) { return d ? o.stride[*d] : 0; };
+        // Rows and columns as they lie: columns are what is beside each other.
+        const auto matrix = [&](const Operand &o, const std::optional<size_t> &rows, const std::optional<size_t> &columns) {
+            const bool as_named = stride(o, columns) == 1 || (stride(o, rows) != 1 && !columns);
+            return as_named ? Matrix{o.ref, stride(o, rows), std::max<int64_t>(1, stride(o, columns)), false}
+                            : Matrix{o.ref, stride(o, columns), std::max<int64_t>(1, stride(o, rows)), true};
+        };
+        product(s_.w, s_.accumulators.at(store_.name), matrix(x, m, k), matrix(y, k, n), extent(m), extent(k), extent(n), earlier_);
+    }
+    static std::pair<const Load *, const Load *> factors_of(const Update &u) {
+        if (!u.term.defined() || u.op != VecOp::add) return {};
+        const auto factor = [](const HExpr &e) {
+            const Cast *c = e.as<Cast>();
+            const Load *l = c ? c->value.as<Load>() : nullptr;
+            return l && l->type == Float(16) ? l : nullptr;
+        };
+        HExpr a, b;
+        if (const auto *op = u.term.as<Mul>()) a = op->a, b = op->b;
+        if (const auto *op = u.term.as<Call>(); op && op->is_intrinsic(Call::strict_mul)) a = op->args[0], b = op->args[1];
+        if (!a.defined() || !factor(a) || !factor(b)) return {};
+        return {factor(a), factor(b)};
+    }
+
     // What lies in GM arrives in a double buffer, with the dimensions it has.
     Operand on_chip(const Load *l) {
         const Operand &from = from_.at(l);
+        if (from.scope == dv::Scope::l0c) return from_l0c(l, DType::f32);
         if (!from.in_gm()) return from;
         for (auto &[other, o] : staged_)
             if (other->name == l->name && graph_equal(other->index, l->index)) return o;
@@ -240,7 +302,7 @@ private:
             if (from.stride[d]) extents.push_back(extents_[d]), gm.stride.push_back(from.stride[d]);
         if (extents.empty()) extents = {1}, gm.stride = {1};
         Vectors shape(s_.w, extents);
-        const Operand here = shape.arriving(l->name + "_ub", from.ref.dtype);
+        const Operand here = shape.arriving(from.ref.buffer + "_ub", from.ref.dtype);
         move(s_.w, extents, here, gm);
         Operand o{here.ref, std::vector<int64_t>(extents_.size(), 0)};
         for (size_t d = 0, k = 0; d < extents_.size(); d++)
@@ -248,6 +310,13 @@ private:
         if (extents_ == std::vector<int64_t>{1}) o.stride = {1};
         staged_.emplace_back(l, o);
         return o;
+    }
+
+    // Sums as rows that lie in the Unified Buffer as the statement sees them.
+    Operand from_l0c(const Load *l, DType t) {
+        const dv::Ref rows = rows_of(s_.w, s_.accumulators.at(l->name), t).ref;
+        s_.w.give_back(rows);  // once this nest is done: nothing of it asks for another of this size
+        return {{rows.buffer, from_.at(l).ref.offset, 0, t}, from_.at(l).stride};
     }
 
     Values values(Vectors &space) {
@@ -258,10 +327,13 @@ private:
         Vectors space(s_.w, extents_);
         const HExpr value = narrowed(store_.value);
         const Load *only = value.as<Load>();
+        if (const Cast *c = value.as<Cast>(); c && c->type == Float(16) && to_.in_gm())
+            if (const Load *l = c->value.as<Load>(); l && from_.count(l) && from_.at(l).scope == dv::Scope::l0c)
+                return move(s_.w, extents_, to_, from_l0c(l, DType::f16));
         if (only && from_.at(only).in_gm() != to_.in_gm()) return move(s_.w, extents_, to_, from_.at(only));
         if (to_.in_gm()) {
             if (only) return move(s_.w, extents_, to_, on_chip(only));
-            const Operand out = space.arriving(store_.name + "_ub", to_.ref.dtype);
+            const Operand out = space.arriving(to_.ref.buffer + "_ub", to_.ref.dtype);
             values(space).of(value, &out);
             return move(s_.w, extents_, to_, out);
         }

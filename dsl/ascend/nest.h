@@ -1,6 +1,7 @@
 // Nest: loops around one store, and what becomes of it.
 #pragma once
 #include "dsl/ascend/affine.h"
+#include "dsl/ascend/cube.h"
 #include "dsl/ascend/values.h"
 
 namespace halyard::ascend {
@@ -11,6 +12,7 @@ struct Surroundings {
     const dv::Profile &chip;
     std::map<std::string, dv::Expr> variables;             // of loops and registers
     std::map<std::string, dv::Ref> buffers;                // by Halide's name, on the chip and in GM
+    std::map<std::string, Accumulator> accumulators;       // those of them in l0c
     Values::Scalars scalar;                                // of numbers given at the call
     std::map<std::string, std::pair<int64_t, int64_t>> bounds;  // of loop variables: least and greatest, where they are numbers
 

@@ -132,20 +132,48 @@ private:
         return std::max<int64_t>(32, (npu_.chip().bytes(dv::Scope::ub) / bytes) >> shrink_);
     }
 
+    // Sums of products, on the cube unit: squares of the output, one for each block.
+    void squares(const Root &r, const std::string &sums) {
+        Func f = r.f;
+        const std::vector<Var> args = f.args();
+        Var rows("rows"), columns("columns"), i("in_rows"), j("in_columns");
+        const int side = std::max(16, npu_.pick("side", {128, 64, 256}) >> shrink_);
+        std::vector<VarOrRVar> order = {j};
+        f.split(args[0], columns, j, side, TailStrategy::GuardWithIf);
+        if (args.size() > 1) f.split(args[1], rows, i, side, TailStrategy::GuardWithIf), order.push_back(i);
+        for (size_t d = 2; d < args.size(); d++) {
+            Var loop("tile_" + args[d].name());
+            f.rename(args[d], loop);
+            order.push_back(loop);
+        }
+        order.push_back(columns);
+        if (args.size() > 1) order.push_back(rows);
+        f.reorder(order).parallel(columns);
+        if (args.size() > 1) f.parallel(rows);
+        const Ascend::At at{f, order.size() > (args.size() > 1 ? 2u : 1u) ? order[args.size() > 1 ? 2 : 1] : order.back()};
+        npu_.l0c(Func(graph_.nodes.at(sums).function), at);
+        for (auto &name : r.kept)
+            if (name != sums) npu_.ub(Func(graph_.nodes.at(name).function), at);
+    }
+
     void tiles(const Root &r) {
+        for (auto &name : r.kept)
+            if (graph_.nodes.at(name).multiplies && r.f.dimensions() > 0) return squares(r, name);
         Func f = r.f;
         const std::vector<Var> args = f.args();
         const size_t rank = args.size();
-        int64_t products = 1;  // terms of the longest reduction
+        int64_t products = 1, in_rows = 1;  // terms of the longest reduction, those of its innermost loop
         std::set<int> whole;
         for (auto &name : r.kept) {
             const FuncNode &n = graph_.nodes.at(name);
             if (!n.reduces) continue;
             if (!apart_) whole.merge(whole_dims(n));
             for (int u = 0; u < (int)n.function.updates().size(); u++) {
+                const auto ranges = ranges_of(Func(n.function), u);
                 int64_t terms = 1;
-                for (auto &range : ranges_of(Func(n.function), u)) terms *= range.extent;
+                for (auto &range : ranges) terms *= range.extent;
                 products = std::max(products, terms);
+                if (!ranges.empty()) in_rows = std::max(in_rows, ranges[0].extent);
             }
         }
         const int64_t most = room(r);
@@ -154,8 +182,8 @@ private:
         std::vector<int64_t> tile(rank, 1);
         for (size_t d = 0; d < rank; d++)
             if (whole.count((int)d)) tile[d] = r.extents[d], left = std::max<int64_t>(1, left / tile[d]);
-        // Results that lie beside each other cost whole blocks anyway.
-        if (rank && !whole.count(0)) left = std::max(left, std::min<int64_t>(r.extents[0], 128));
+        // Where results lie beside each other, so do the terms of many: a wide row costs as much as a narrow one.
+        if (rank && !whole.count(0) && in_rows == 1) left = std::max(left, std::min<int64_t>(r.extents[0], 128));
         for (size_t d = 0; d < rank; d++)
             if (!whole.count((int)d)) tile[d] = std::min(r.extents[d], left), left = std::max<int64_t>(1, left / tile[d]);
 
@@ -165,7 +193,7 @@ private:
             int64_t inside = r.bytes;
             for (size_t e = 0; e < d; e++) inside *= r.extents[e];
             const int64_t blocks = 32 / std::gcd<int64_t>(32, inside);
-            return d == 0 ? std::max<int64_t>(blocks, 32) : blocks;
+            return d == 0 && in_rows == 1 ? std::max<int64_t>(blocks, 32) : blocks;
         };
         for (size_t d = rank; d-- > 0;)
             if (!whole.count((int)d) && (!shared || ceil_div(r.extents[d], granule(d)) > 2 * ceil_div(r.extents[*shared], granule(*shared)))) shared = d;
@@ -194,7 +222,7 @@ private:
         if (shared) order.push_back(core);
         if (order.size() > 1) f.reorder(order);
         if (shared) f.parallel(core);
-        const LoopLevel at = !loops.empty() ? LoopLevel(f, loops[0]) : shared ? LoopLevel(f, core) : LoopLevel(f, Var::outermost());
+        const Ascend::At at{f, !loops.empty() ? loops[0] : shared ? core : Var::outermost()};
         for (auto &name : r.kept) keep(name, at, tile, most);
     }
 
@@ -206,7 +234,7 @@ private:
     }
 
     // A reduction of more terms than there is room for goes by parts of them.
-    void keep(const std::string &name, const LoopLevel &at, const std::vector<int64_t> &tile, int64_t most) {
+    void keep(const std::string &name, const Ascend::At &at, const std::vector<int64_t> &tile, int64_t most) {
         const FuncNode &n = graph_.nodes.at(name);
         Func f(n.function);
         npu_.ub(f, at);
@@ -232,8 +260,9 @@ private:
                 outer.push_back(loop);
             }
             if (outer.empty()) continue;
+            const std::vector<std::string> loops = stage_vars(n.function, u);
             for (auto &v : f.args())
-                if (std::any_of(stage_vars(n.function, u).begin(), stage_vars(n.function, u).end(), [&](const std::string &s) { return s == v.name(); })) inner.push_back(v);
+                if (std::count(loops.begin(), loops.end(), v.name())) inner.push_back(v);
             inner.insert(inner.end(), outer.begin(), outer.end());
             stage.reorder(inner);
         }
@@ -247,8 +276,8 @@ private:
 
 }  // namespace
 
-void Ascend::keep(Func f, const LoopLevel &at, dv::Scope scope) const {
-    f.compute_at(at).store_in(MemoryType::VTCM);
+void Ascend::keep(Func f, const At &at, dv::Scope scope) const {
+    (at.loop.is_rvar ? f.compute_at(at.f, at.loop.rvar) : f.compute_at(at.f, at.loop.var)).store_in(MemoryType::VTCM);
     if (f.dimensions() > 1) f.align_storage(f.args()[0], row_elements);
     places->scope[f.name()] = scope;
 }

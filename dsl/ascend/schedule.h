@@ -43,12 +43,17 @@ struct Ascend : Backend {
     const dv::Profile &chip() const { return dv::Profile::named(call->chip); }
     int cores() const { return (int)chip().at("cores"); }
 
+    // A loop of another Func.
+    struct At {
+        Halide::Func f;
+        Halide::VarOrRVar loop;
+    };
     // Keeps f in that buffer, computed at the loop `at`. Rows begin at a block of 32 B.
-    void ub(Halide::Func f, const Halide::LoopLevel &at) const { keep(f, at, dv::Scope::ub); }
-    void l1(Halide::Func f, const Halide::LoopLevel &at) const { keep(f, at, dv::Scope::l1); }
-    void l0a(Halide::Func f, const Halide::LoopLevel &at) const { keep(f, at, dv::Scope::l0a); }
-    void l0b(Halide::Func f, const Halide::LoopLevel &at) const { keep(f, at, dv::Scope::l0b); }
-    void l0c(Halide::Func f, const Halide::LoopLevel &at) const { keep(f, at, dv::Scope::l0c); }
+    void ub(Halide::Func f, const At &at) const { keep(f, at, dv::Scope::ub); }
+    void l1(Halide::Func f, const At &at) const { keep(f, at, dv::Scope::l1); }
+    void l0a(Halide::Func f, const At &at) const { keep(f, at, dv::Scope::l0a); }
+    void l0b(Halide::Func f, const At &at) const { keep(f, at, dv::Scope::l0b); }
+    void l0c(Halide::Func f, const At &at) const { keep(f, at, dv::Scope::l0c); }
 
     // A schedule for any graph of pure Funcs and reductions. Tiles of the outputs are as large as the Unified Buffer allows, and shared
     // out over the cores; reductions, and what several stages read, are kept beside them. Two picks steer it: "shrink" halves the
@@ -56,7 +61,7 @@ struct Ascend : Backend {
     void automatic() const;
 
 private:
-    void keep(Halide::Func f, const Halide::LoopLevel &at, dv::Scope scope) const;
+    void keep(Halide::Func f, const At &at, dv::Scope scope) const;
 };
 
 }  // namespace halyard

@@ -233,6 +233,7 @@ Value Values::eval(const HExpr &e, const Operand *into) {
     if (const auto *op = e.as<UIntImm>()) return {true, {}, {"", (double)op->value}, dtype_of(e.type()), false};
     if (is_scalar(e)) return {true, {}, scalar_(e), dtype_of(e.type()), false};
     if (const auto *op = e.as<Variable>()) {
+        if (starts_with(op->name, "load ")) return load_(loads_[std::stoul(op->name.substr(5))]);
         const auto it = lets_.find(op->name);
         if (it == lets_.end()) throw NotVector("the index " + op->name + " as a value");
         Value v = it->second.value;
@@ -244,7 +245,6 @@ Value Values::eval(const HExpr &e, const Operand *into) {
         lets_[op->name] = {v, uses_of(op->name, op->body)};
         return eval(op->body, into);
     }
-    if (const auto *op = e.as<Load>()) return load_(op);
     if (const auto *op = e.as<Cast>()) {
         if (op->value.type().is_bool()) {
             const Value one{true, {}, {"", 1}, DType::f16, false}, zero{true, {}, {"", 0}, DType::f16, false};
@@ -288,7 +288,20 @@ Value Values::of(const HExpr &e, const Operand *into) {
             return Let::make(l->name, value, mutate(l->body));
         }
     } without_conditions;
-    Value v = eval(without_conditions.mutate(common_subexpression_elimination(e)), into);
+    // What an index is made of isn't a part of the value: every load is a name while common parts are looked for.
+    struct : IRMutator {
+        using IRMutator::visit;
+        HExpr visit(const Load *l) override {
+            size_t k = 0;
+            while (k < all.size() && !(all[k]->name == l->name && graph_equal(all[k]->index, l->index))) k++;
+            if (k == all.size()) all.push_back(l);
+            return Variable::make(l->type, "load " + std::to_string(k));
+        }
+        std::vector<const Load *> all;
+    } named;
+    const HExpr value = without_conditions.mutate(common_subexpression_elimination(named.mutate(e)));
+    loads_ = std::move(named.all);
+    Value v = eval(value, into);
     if (!into) return v;
     store(v, *into);
     release(v);

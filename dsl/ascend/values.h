@@ -44,6 +44,7 @@ private:
         int uses = 0;
     };
     std::map<std::string, Bound> lets_;
+    std::vector<const Halide::Internal::Load *> loads_;
 
     Value eval(const Halide::Expr &e, const Operand *into);
     Value call(const Halide::Internal::Call *c, const Operand *into);

@@ -62,7 +62,7 @@ Operand Vectors::temporary(DType t) {
 
 Operand Vectors::arriving(const std::string &name, DType t) {
     const auto s = strides(t);
-    return {w_.arriving(name, t, extents_.size() > 1 ? s[0] * extents_[0] : extents_[0]), s};
+    return {w_.arriving(name, dv::Scope::ub, t, extents_.size() > 1 ? s[0] * extents_[0] : extents_[0]), s};
 }
 
 void Vectors::check(const Operand &o) const {
@@ -184,7 +184,8 @@ void Vectors::convert(const Operand &dst, const Operand &a, dv::Round round) {
 
 void Vectors::select(const Operand &dst, dv::CmpOp op, const Operand &a, const Operand &b, const Operand &x, const Operand &y) {
     const Ref bits = w_.temporary(DType::u8, most_repeats * 16);
-    run({&dst, &a, &b, &x, &y}, [&](const Pass &p) {
+    const Operand left = whole_repeats(a), right = whole_repeats(b);
+    run({&dst, &left, &right, &x, &y}, [&](const Pass &p) {
         dv::VecCmp c;
         dv::VecSel s;
         c.op = op, c.dst = s.sel = bits, c.repeat = s.repeat = p.repeat;
@@ -197,6 +198,21 @@ void Vectors::select(const Operand &dst, dv::CmpOp op, const Operand &a, const O
         w_.put(s);
     });
     w_.give_back(bits);
+    if (left.ref.buffer != a.ref.buffer) give_back(left);
+    if (right.ref.buffer != b.ref.buffer) give_back(right);
+}
+
+// A comparison has no mask: a row's last repeat is filled up.
+Operand Vectors::whole_repeats(const Operand &a) {
+    const int64_t lanes = dv::lanes(a.ref.dtype), length = extents_.back(), padded = (length + lanes - 1) / lanes * lanes;
+    if (a.stride.back() == 0 || length == padded) return a;
+    std::vector<int64_t> extents = extents_;
+    extents.back() = padded;
+    Vectors whole(w_, extents);
+    const Operand copied = whole.temporary(a.ref.dtype);
+    whole.fill(copied, {"", 0});
+    copy(copied, a);
+    return copied;
 }
 
 void Vectors::fill_block(const Ref &to, const dv::Number &n) {

@@ -59,6 +59,7 @@ private:
     Writer &w_;
     std::vector<int64_t> extents_;
     void check(const Operand &o) const;
+    Operand whole_repeats(const Operand &a);
     void fill_block(const dv::Ref &to, const dv::Number &n);
 };
 

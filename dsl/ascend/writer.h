@@ -30,6 +30,8 @@ public:
     template<class F> void loop(const std::string &name, const dv::Expr &begin, const dv::Expr &end, F body);
     template<class F> void loop(const std::string &name, int64_t extent, F body) { loop(name, 0, extent, body); }
     template<class F> dv::Body nested(F body);
+    // Buffers declared in the body, double ones too, end with it.
+    template<class F> void scope(F body) { bodies_.back()->push_back({dv::If{1, nested(body), {}}}); }
     void branch(const dv::Expr &condition, dv::Body then, dv::Body otherwise) {
         bodies_.back()->push_back({dv::If{condition, std::move(then), std::move(otherwise)}});
     }
@@ -37,7 +39,7 @@ public:
     // A buffer that lives as long as the loop around it does. Names get a number where they are taken.
     dv::Ref buffer(const std::string &name, dv::Scope scope, DType t, int64_t elements);
     // A double buffer: it lives beside the loop around it, each iteration of which takes the next slot.
-    dv::Ref arriving(const std::string &name, DType t, int64_t elements);
+    dv::Ref arriving(const std::string &name, dv::Scope scope, DType t, int64_t elements);
     // For one nest: give it back, and the next one of this type and size gets it.
     dv::Ref temporary(DType t, int64_t elements);
     void give_back(const dv::Ref &r);
