@@ -7,18 +7,13 @@
 namespace halyard::dv {
 
 struct Expr::Node {
-    ExprOp op = ExprOp::constant;
-    int64_t value = 0;
+    ExprOp op = ExprOp::var;
     std::string name;
     Expr left, right;
 };
 
-Expr::Expr(int64_t value) {
-    if (value != 0) node_ = std::make_shared<const Node>(Node{ExprOp::constant, value, "", 0, 0});  // no node at all is 0
-}
-Expr Expr::var(const std::string &name) { return Expr(std::make_shared<const Node>(Node{ExprOp::var, 0, name, 0, 0})); }
+Expr Expr::var(const std::string &name) { return Expr(std::make_shared<const Node>(Node{ExprOp::var, name, 0, 0})); }
 ExprOp Expr::op() const { return node_ ? node_->op : ExprOp::constant; }
-int64_t Expr::value() const { return node_ ? node_->value : 0; }
 Expr Expr::left() const { return node_->left; }
 Expr Expr::right() const { return node_->right; }
 
@@ -28,8 +23,8 @@ const std::string &Expr::name() const {
 }
 
 std::optional<int64_t> Expr::constant() const {
-    if (op() != ExprOp::constant) return {};
-    return value();
+    if (node_) return {};
+    return value_;
 }
 
 bool Expr::uses(const std::string &wanted) const {
@@ -48,7 +43,7 @@ Expr Expr::binary(ExprOp op, const Expr &a, const Expr &b) {
     if (op == ExprOp::mul && x && *x == 1) return b;
     if (op == ExprOp::mul && ((x && *x == 0) || (y && *y == 0))) return 0;
     if (op == ExprOp::mod && y && *y == 1) return 0;
-    return Expr(std::make_shared<const Node>(Node{op, 0, "", a, b}));
+    return Expr(std::make_shared<const Node>(Node{op, "", a, b}));
 }
 
 int64_t apply(ExprOp op, int64_t a, int64_t b) {

@@ -14,14 +14,14 @@ enum class ExprOp : uint8_t { constant, var, add, sub, mul, div, mod, min, max, 
 class Expr {  // an immutable tree, shared when copied
 public:
     struct Node;
-    Expr(int64_t value = 0);
+    Expr(int64_t value = 0) : value_(value) {}
     Expr(int value) : Expr((int64_t)value) {}
     static Expr var(const std::string &name);                     // [A-Za-z_][A-Za-z0-9_.$]*
     static Expr binary(ExprOp op, const Expr &a, const Expr &b);  // folds constants and neutral elements
 
     ExprOp op() const;
-    int64_t value() const;            // of a constant
-    const std::string &name() const;  // of a variable
+    int64_t value() const { return value_; }  // of a constant
+    const std::string &name() const;          // of a variable
     Expr left() const;
     Expr right() const;
     std::optional<int64_t> constant() const;  // its value, where the tree has folded to one
@@ -29,6 +29,7 @@ public:
 
 private:
     explicit Expr(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
+    int64_t value_ = 0;  // without a node: constants are many, and copied for every instruction that is simulated
     std::shared_ptr<const Node> node_;
 };
 

@@ -1,6 +1,7 @@
 #include "ascend/ir.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "registry/error.h"
 
@@ -41,6 +42,17 @@ template<class I, class R> std::vector<R> list_operands(I &i) {
 
 }  // namespace
 
+Node::Node() = default;
+Node::Node(For f) : is(std::move(f)) {}
+Node::Node(If c) : is(std::move(c)) {}
+Node::Node(Alloc a) : is(std::move(a)) {}
+Node::Node(Instr i) : is(std::move(i)) {}
+Node::Node(const Node &other) = default;
+Node::Node(Node &&other) noexcept = default;
+Node &Node::operator=(const Node &other) = default;
+Node &Node::operator=(Node &&other) noexcept = default;
+Node::~Node() = default;
+
 int64_t Buffer::slot_bytes() const {
     const int64_t bytes = size * (int64_t)bytes_of(dtype), unit = std::max<int64_t>(align, block_bytes);
     return (bytes + unit - 1) / unit * unit;
@@ -51,6 +63,7 @@ const Buffer *Program::buffer(const std::string &wanted) const {
         if (b.name == wanted) return &b;
     return nullptr;
 }
+Buffer *Program::buffer(const std::string &wanted) { return const_cast<Buffer *>(std::as_const(*this).buffer(wanted)); }
 const GmTensor *Program::tensor(const std::string &wanted) const {
     for (const GmTensor &t : tensors)
         if (t.name == wanted) return &t;
@@ -98,7 +111,7 @@ std::string name_of(const Instr &i) {
 const char *name_of(VecOp op) { return vec_names[(int)op]; }
 const char *name_of(ReduceOp op) { return op == ReduceOp::add ? "add" : op == ReduceOp::max ? "max" : "min"; }
 const char *name_of(Round r) {
-    static constexpr const char *names[] = {"none", "round", "floor", "ceil", "away", "to-zero"};
+    static constexpr const char *names[] = {"none", "round", "floor", "ceil", "away-zero", "to-zero"};
     return names[(int)r];
 }
 const char *name_of(CmpOp op) {

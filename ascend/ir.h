@@ -133,7 +133,7 @@ struct VecReduce {
     int src_blk = 1;
     Expr src_rep = 8;
 };
-enum class Round : uint8_t { none, nearest_even, floor, ceil, away, truncate };  // TIK: none|'', 'rint'/'round', floor, ceil, away, 'to-zero'
+enum class Round : uint8_t { none, nearest_even, floor, ceil, away, truncate };  // TIK's none, round, floor, ceil, away-zero, to-zero
 // dst = src as another type. A repeat has as many elements as fit 256 B of the wider one.
 struct VecConv {
     Round round = Round::none;  // none: nearest_even where it rounds
@@ -270,6 +270,18 @@ struct Alloc {
 };
 struct Node {
     std::variant<For, If, Alloc, Instr> is;
+
+    // Not inline: g++ 12 sees uninitialised members in a moved variant of these.
+    Node();
+    Node(For f);
+    Node(If c);
+    Node(Alloc a);
+    Node(Instr i);
+    Node(const Node &other);
+    Node(Node &&other) noexcept;
+    Node &operator=(const Node &other);
+    Node &operator=(Node &&other) noexcept;
+    ~Node();
 };
 
 struct Program {
@@ -281,7 +293,8 @@ struct Program {
     Body body;
 
     const Profile &chip() const { return Profile::named(profile); }
-    const Buffer *buffer(const std::string &name) const;
+    const Buffer *buffer(const std::string &name) const;  // or nullptr
+    Buffer *buffer(const std::string &name);
     const GmTensor *tensor(const std::string &name) const;
     Scope scope(const Ref &r) const;  // gm for a tensor; AttrError for an unknown name
 };
