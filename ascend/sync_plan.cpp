@@ -22,7 +22,7 @@ struct Record {
 
 class Finder {
 public:
-    Finder(const Program &p, const std::vector<Sync> &plan) : program_(p), plan_(plan) {
+    Finder(const Program &p, const std::vector<Sync> &plan, bool other_branch) : program_(p), plan_(plan), other_branch_(other_branch) {
         for (const Buffer &b : p.buffers) most_slots_ = std::max(most_slots_, b.slots);
         for (size_t i = 0; i < plan.size(); i++) by_body_[plan[i].body].push_back(i);
         for (const Sync &s : plan)
@@ -40,6 +40,7 @@ public:
         body(program_.body, 0);
         return found_;
     }
+    bool undecided() const { return undecided_; }
 
 private:
     struct Flag {
@@ -99,7 +100,7 @@ private:
         used_variable_ = false;
         bool then = value(c.condition) != 0;
         if (c.otherwise.empty()) then = true;  // what might run has to be in order
-        else if (!decidable(c.condition)) then = visits_[&c]++ % 2 == 0;
+        else if (!decidable(c.condition)) then = (visits_[&c]++ + other_branch_) % 2 == 0, undecided_ = true;
         body(then ? c.then : c.otherwise, 0);
     }
     bool decidable(const Expr &e) const {
@@ -216,6 +217,8 @@ private:
 
     const Program &program_;
     const std::vector<Sync> &plan_;
+    const bool other_branch_;  // of each condition that isn't known
+    bool undecided_ = false;   // there is such a condition
     std::map<const Body *, std::vector<size_t>> by_body_;
     std::set<std::string> written_;
     int most_slots_ = 1;
@@ -236,6 +239,12 @@ private:
 
 }  // namespace
 
-std::optional<Conflict> find_conflict(const Program &p, const std::vector<Sync> &plan) { return Finder(p, plan).run(); }
+// A condition on block_idx holds in some blocks only: a second run takes the other branches.
+std::optional<Conflict> find_conflict(const Program &p, const std::vector<Sync> &plan) {
+    Finder first(p, plan, false);
+    auto found = first.run();
+    if (!found && first.undecided()) found = Finder(p, plan, true).run();
+    return found;
+}
 
 }  // namespace halyard::dv

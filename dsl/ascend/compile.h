@@ -1,5 +1,6 @@
 // Compile: the programs of one call of an op, ready to run.
 #pragma once
+#include "ascend/issue.h"
 #include "dsl/ascend/lower.h"
 
 namespace halyard::ascend {

@@ -253,10 +253,10 @@ private:
         for (auto &d : layout) last += (int64_t)(d.extent - 1) * d.stride;
         return last + 1;
     }
-    // Whole blocks: an instruction moves no less.
+    // Whole blocks, and one more: an instruction moves no less, wherever it begins.
     void add(const std::string &halide_name, const std::string &name, const Type &t, int64_t size, dv::GmTensor::Use use) {
         const DType d = dtype_of(t);
-        tensors_.push_back({name, d, (size + dv::c0(d) - 1) / dv::c0(d) * dv::c0(d), use});
+        tensors_.push_back({name, d, (size + dv::c0(d) - 1) / dv::c0(d) * dv::c0(d) + dv::c0(d), use});
         buffers_[halide_name] = {name, 0, 0, d};
     }
 

@@ -120,8 +120,7 @@ private:
 
     // Rows whose last block isn't full. The block that ends with the row is written by itself, over a part of the one before it.
     void uneven_rows() {
-        const bool whole = all_.empty() && is_end();
-        if (whole) return bursts((run_ + unit_ - 1) / unit_, dst_.ref, src_.ref, {});
+        if (all_.empty() && run_ < unit_ && is_end()) return short_end();
         int64_t dense = run_;
         bool is_dense = true;
         for (auto &d : all_) is_dense &= d.dst == dense, dense *= d.extent;
@@ -143,6 +142,16 @@ private:
         w_.give_back(last);
     }
 
+    // Less than a block, and the tensor ends with it: zeros follow.
+    void short_end() {
+        Ref block = w_.temporary(dst_.ref.dtype, unit_), halves = block;
+        halves.dtype = DType::f16;
+        Vectors(w_, {dv::c0(DType::f16)}).fill({halves, {1}}, {"", 0});
+        copy(run_, block, 1, src_.ref, 1);
+        w_.put(dv::Dma{dst_.ref, block, 1, 1, 0, 0});
+        w_.give_back(block);
+    }
+
     // Less than a block, with something else behind it: the block is read, changed and written back.
     void merged_blocks() {
         w_.warnings.push_back("W-SCALAR " + w_.where + ": blocks of " + dst_.ref.buffer + " are changed in part");
@@ -155,11 +164,11 @@ private:
         w_.give_back(block);
     }
 
-    // The run ends with the tensor, which has whole blocks.
+    // The run ends with the tensor, which has whole blocks and one more (lower.cpp).
     bool is_end() const {
         const auto offset = dst_.ref.offset.constant();
         const auto size = w_.p.tensor(dst_.ref.buffer)->size.constant();
-        return offset && size && *offset % unit_ == 0 && *offset + (run_ + unit_ - 1) / unit_ * unit_ == *size;
+        return offset && size && *offset % unit_ == 0 && *offset + (run_ + unit_ - 1) / unit_ * unit_ + unit_ == *size;
     }
 };
 

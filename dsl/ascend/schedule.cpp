@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -17,6 +18,7 @@ using ascend::Graph;
 namespace {
 
 constexpr int temporaries = 3, temporary_bytes = 4;  // what an expression takes beside its operands, per element
+constexpr int part_elements = 128;                   // parts of rows begin at whole repeats
 constexpr int row_elements = 16;                     // rows on the chip are multiples of it: 32 B of the smallest real
 
 int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
@@ -223,7 +225,7 @@ private:
         if (order.size() > 1) f.reorder(order);
         if (shared) f.parallel(core);
         const Ascend::At at{f, !loops.empty() ? loops[0] : shared ? core : Var::outermost()};
-        for (auto &name : r.kept) keep(name, at, tile, most);
+        for (auto &name : r.kept) keep(name, at, tile, row_reduced ? std::numeric_limits<int64_t>::max() : most);
     }
 
     static void split(Func f, const Var &at, int64_t tile, Var &inner, std::vector<Var> &loops) {
@@ -233,7 +235,7 @@ private:
         loops.push_back(outer);
     }
 
-    // A reduction of more terms than there is room for goes by parts of them.
+    // A reduction of more terms than there is room for goes by parts of them; rows that are kept whole aren't parted.
     void keep(const std::string &name, const Ascend::At &at, const std::vector<int64_t> &tile, int64_t most) {
         const FuncNode &n = graph_.nodes.at(name);
         Func f(n.function);
@@ -248,8 +250,9 @@ private:
             std::vector<VarOrRVar> inner, outer;
             Halide::Stage stage = f.update(u);
             for (auto &range : ranges) {
-                const int64_t part = std::min(range.extent, left);
+                int64_t part = std::min(range.extent, left);
                 left = std::max<int64_t>(1, left / part);
+                if (part < range.extent && part > part_elements) part = part / part_elements * part_elements;
                 if (part == range.extent) {
                     inner.push_back(range.var);
                     continue;

@@ -73,7 +73,25 @@ void Vectors::check(const Operand &o) const {
     if (extents_.back() > 1 && o.stride.back() != 1 && o.stride.back() != 0) throw NotVector(o.ref.buffer + " is read or written with a stride");
 }
 
+// Dimensions that all operands walk as one are one.
 void Vectors::run(const std::vector<const Operand *> &operands, const std::function<void(const Pass &)> &emit) {
+    std::vector<int64_t> extents = extents_;
+    std::vector<Operand> merged;
+    for (auto *o : operands) merged.push_back(*o);
+    for (size_t d = extents.size(); d-- > 1;) {
+        bool as_one = true;
+        for (auto &o : merged) as_one &= extents[d - 1] == 1 || o.stride[d - 1] == o.stride[d] * extents[d];
+        if (!as_one) continue;
+        extents[d - 1] *= extents[d];
+        extents.erase(extents.begin() + (long)d);
+        for (auto &o : merged) o.stride.erase(o.stride.begin() + (long)d - 1);
+    }
+    std::vector<const Operand *> all;
+    for (auto &o : merged) all.push_back(&o);
+    Vectors(w_, extents).passes(all, emit);
+}
+
+void Vectors::passes(const std::vector<const Operand *> &operands, const std::function<void(const Pass &)> &emit) {
     int64_t widest = 1;
     for (auto *o : operands) check(*o), widest = std::max(widest, (int64_t)bytes_of(o->ref.dtype));
     const int64_t lanes = dv::repeat_bytes / widest, length = extents_.back(), full = length / lanes, tail = length % lanes;

@@ -58,6 +58,7 @@ public:
 private:
     Writer &w_;
     std::vector<int64_t> extents_;
+    void passes(const std::vector<const Operand *> &operands, const std::function<void(const Pass &)> &emit);
     void check(const Operand &o) const;
     Operand whole_repeats(const Operand &a);
     void fill_block(const dv::Ref &to, const dv::Number &n);

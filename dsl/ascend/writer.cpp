@@ -8,6 +8,12 @@ std::string Writer::unique(const std::string &name) const {
     return s;
 }
 
+std::string Writer::unopened(const std::string &name) const {
+    int same = 0;
+    for (auto &l : loops_) same += l.var.compare(0, name.size(), name) == 0;
+    return same ? name + "_" + std::to_string(same) : name;
+}
+
 dv::Ref Writer::declare(const std::string &name, dv::Scope scope, DType t, int64_t elements, int slots, dv::Body &at) {
     const std::string own = unique(name);
     const int64_t whole = dv::lanes(t);  // instructions work on whole repeats

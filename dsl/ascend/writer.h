@@ -65,6 +65,7 @@ private:
     std::map<std::string, size_t> lent_;  // temporaries and the body that declared them
     int regs_ = 0;
     std::string unique(const std::string &name) const;
+    std::string unopened(const std::string &name) const;  // no loop around has it
     dv::Ref declare(const std::string &name, dv::Scope scope, DType t, int64_t elements, int slots, dv::Body &at);
 };
 
@@ -80,10 +81,11 @@ template<class F> void Writer::loop(const std::string &name, const dv::Expr &beg
     const auto first = begin.constant(), past = end.constant();
     if (first && past && *past == *first + 1) return body(begin);
     dv::Body b;
-    bodies_.push_back(&b), free_.emplace_back(), loops_.push_back({name, begin});
-    body(dv::Expr::var(name));
+    const std::string own = unopened(name);
+    bodies_.push_back(&b), free_.emplace_back(), loops_.push_back({own, begin});
+    body(dv::Expr::var(own));
     bodies_.pop_back(), free_.pop_back(), loops_.pop_back();
-    bodies_.back()->push_back({dv::For{name, begin, end, std::move(b)}});
+    bodies_.back()->push_back({dv::For{own, begin, end, std::move(b)}});
 }
 
 }  // namespace halyard::ascend
