@@ -296,17 +296,20 @@ private:
         if (!from.in_gm()) return from;
         for (auto &[other, o] : staged_)
             if (other->name == l->name && graph_equal(other->index, l->index)) return o;
+        // As it lies in GM, where the lanes don't say how.
+        std::vector<size_t> dimensions;
+        for (size_t d = 0; d < extents_.size(); d++)
+            if (from.stride[d]) dimensions.push_back(d);
+        if (!from.stride.back()) std::stable_sort(dimensions.begin(), dimensions.end(), [&](size_t a, size_t b) { return from.stride[a] > from.stride[b]; });
         std::vector<int64_t> extents;
         Operand gm{from.ref, {}, from.scope};
-        for (size_t d = 0; d < extents_.size(); d++)
-            if (from.stride[d]) extents.push_back(extents_[d]), gm.stride.push_back(from.stride[d]);
+        for (size_t d : dimensions) extents.push_back(extents_[d]), gm.stride.push_back(from.stride[d]);
         if (extents.empty()) extents = {1}, gm.stride = {1};
         Vectors shape(s_.w, extents);
         const Operand here = shape.arriving(from.ref.buffer + "_ub", from.ref.dtype);
         move(s_.w, extents, here, gm);
         Operand o{here.ref, std::vector<int64_t>(extents_.size(), 0)};
-        for (size_t d = 0, k = 0; d < extents_.size(); d++)
-            if (from.stride[d]) o.stride[d] = here.stride[k++];
+        for (size_t k = 0; k < dimensions.size(); k++) o.stride[dimensions[k]] = here.stride[k];
         if (extents_ == std::vector<int64_t>{1}) o.stride = {1};
         staged_.emplace_back(l, o);
         return o;

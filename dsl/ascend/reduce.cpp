@@ -9,6 +9,8 @@ using dv::VecOp;
 
 namespace {
 
+constexpr int64_t most_stride = 255;  // between repeats, in blocks
+
 Operand at(Operand o, const Expr &elements) {
     o.ref.offset = o.ref.offset + elements;
     return o;
@@ -46,14 +48,17 @@ private:
         extents_[d] = low;
         Vectors whole(w_, extents_);
         const Operand from = now_;
+        // In place, but for rows that have become short and lie too far apart for one instruction.
+        const bool fresh = !own_ || (d > 0 && d + 1 == extents_.size() && from.stride[d - 1] / dv::c0(from.ref.dtype) > most_stride);
         Operand to = now_;
-        if (!own_) {
+        if (fresh) {
             to = whole.temporary(now_.ref.dtype);
             if (2 * low > n) whole.copy(to, from);
         }
         std::vector<int64_t> upper = extents_;
         upper[d] = n - low;
-        Vectors(w_, upper).binary(op_, to, from, at(from, low * from.stride[d]));
+        Vectors(w_, upper).binary(op_, to, fresh && 2 * low > n ? to : from, at(from, low * from.stride[d]));
+        if (fresh && own_) w_.give_back(from.ref);
         now_ = to, own_ = true;
     }
 
@@ -92,9 +97,9 @@ private:
         const dv::ReduceOp op = op_ == VecOp::add ? dv::ReduceOp::add : op_ == VecOp::max ? dv::ReduceOp::max : dv::ReduceOp::min;
         const int64_t blocks = step / dv::c0(from.ref.dtype);
         if (step % dv::c0(from.ref.dtype)) throw NotVector("rows of " + from.ref.buffer + " don't begin at blocks of 32 B");
-        const int64_t most = blocks <= 255 ? 240 : 1;  // results begin at blocks again
+        const int64_t most = blocks <= most_stride ? 240 : 1;  // results begin at blocks again
         const auto part = [&](const Expr &first, int64_t count) {
-            w_.put(dv::VecReduce{op, false, false, at(to, first).ref, at(from, first * step).ref, {n}, count, 1, 1, blocks <= 255 ? blocks : 0});
+            w_.put(dv::VecReduce{op, false, false, at(to, first).ref, at(from, first * step).ref, {n}, count, 1, 1, blocks <= most_stride ? blocks : 0});
         };
         if (rows / most) w_.loop("part", rows / most, [&](const Expr &i) { part(i * most, most); });
         if (rows % most) part(rows / most * most, rows % most);

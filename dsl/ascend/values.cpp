@@ -62,18 +62,24 @@ bool is_imm(const Value &v) { return v.is_number && !v.number.is_reg(); }
 }  // namespace
 
 void Values::release(Value &v) {
-    if (v.own) space_.give_back(v.operand);
+    if (v.own && --references_[v.operand.ref.buffer] == 0) space_.give_back(v.operand);
     v.own = false;
+}
+
+void Values::refer(const Value &v, int more) {
+    if (v.own) references_[v.operand.ref.buffer] += more;
+}
+
+Value Values::owned(const Operand &o, DType t) {
+    references_[o.ref.buffer] = 1;
+    return {false, o, {}, t, true};
 }
 
 Operand Values::elements(Value &v) {
     if (v.is_number) {
-        const Operand o = space_.spread(v.number, v.dtype);
-        release(v);
-        v.is_number = false, v.operand = o, v.own = true;
+        v = owned(space_.spread(v.number, v.dtype), v.dtype);
     } else if (v.operand.stride.back() == 0 && !v.own) {
-        v.operand = space_.spread(v.operand);
-        v.own = true;
+        v = owned(space_.spread(v.operand), v.dtype);
     }
     return v.operand;
 }
@@ -82,11 +88,11 @@ Operand Values::elements(Value &v) {
 Value Values::result(DType t, const Operand *into, std::initializer_list<Value *> reusable) {
     if (into && into->ref.dtype == t) return {false, *into, {}, t, false};
     for (Value *v : reusable)
-        if (v->own && !v->is_number && v->dtype == t && v->operand.stride == space_.strides(t)) {
+        if (v->own && v->dtype == t && v->operand.stride == space_.strides(t) && references_[v->operand.ref.buffer] == 1) {
             v->own = false;
             return {false, v->operand, {}, t, true};
         }
-    return {false, space_.temporary(t), {}, t, true};
+    return owned(space_.temporary(t), t);
 }
 
 Value Values::unary(VecOp op, Value a, const Operand *into) {
@@ -175,16 +181,15 @@ Value Values::compared(CmpOp op, Value a, Value b, Value x, Value y, const Opera
 
 Value Values::select(const HExpr &condition, Value x, Value y, const Operand *into) {
     const auto compare = [&](CmpOp op, const HExpr &a, const HExpr &b) { return compared(op, eval(a, nullptr), eval(b, nullptr), x, y, into); };
-    const auto shared = [](Value v) { return v.own = false, v; };  // stands twice
     if (const auto *op = condition.as<And>()) {
-        Value inner = select(op->b, shared(x), shared(y), nullptr);
-        Value r = select(op->a, inner, shared(y), into);
-        return release(x), release(y), r;
+        refer(y, 1);
+        const Value inner = select(op->b, x, y, nullptr);
+        return select(op->a, inner, y, into);
     }
     if (const auto *op = condition.as<Or>()) {
-        Value inner = select(op->b, shared(x), shared(y), nullptr);
-        Value r = select(op->a, shared(x), inner, into);
-        return release(x), release(y), r;
+        refer(x, 1);
+        const Value inner = select(op->b, x, y, nullptr);
+        return select(op->a, x, inner, into);
     }
     if (const auto *op = condition.as<Not>()) return select(op->a, y, x, into);
     if (const auto *op = condition.as<EQ>()) return compare(CmpOp::eq, op->a, op->b);
@@ -223,7 +228,7 @@ Value Values::call(const Call *c, const Operand *into) {
     if (f32 && named("floor")) return rounding(Round::floor);
     if (f32 && named("ceil")) return rounding(Round::ceil);
     if (f32 && named("trunc")) return rounding(Round::truncate);
-    if (f32 && (named("round") || named("nearbyint"))) return rounding(Round::nearest_even);
+    if (f32 && (c->is_intrinsic(Call::round) || named("round"))) return rounding(Round::nearest_even);
     throw NotVector("no vector instruction for " + c->name);
 }
 
@@ -236,13 +241,12 @@ Value Values::eval(const HExpr &e, const Operand *into) {
         if (starts_with(op->name, "load ")) return load_(loads_[std::stoul(op->name.substr(5))]);
         const auto it = lets_.find(op->name);
         if (it == lets_.end()) throw NotVector("the index " + op->name + " as a value");
-        Value v = it->second.value;
-        if (--it->second.uses > 0) v.own = false;
-        return v;
+        return it->second;
     }
     if (const auto *op = e.as<Let>()) {
-        Value v = eval(op->value, nullptr);
-        lets_[op->name] = {v, uses_of(op->name, op->body)};
+        const Value v = eval(op->value, nullptr);
+        refer(v, uses_of(op->name, op->body) - 1);
+        lets_[op->name] = v;
         return eval(op->body, into);
     }
     if (const auto *op = e.as<Cast>()) {
@@ -265,17 +269,13 @@ Value Values::eval(const HExpr &e, const Operand *into) {
     throw NotVector("no vector instruction for " + text_of(e));
 }
 
-void Values::store(const Value &v, const Operand &into) {
+void Values::store(Value v, const Operand &into) {
     if (v.is_number) return space_.fill(into, v.number);
     if (v.operand.ref.buffer == into.ref.buffer && same(v.operand.ref.offset, into.ref.offset) && v.operand.stride == into.stride) return;
-    Value from = v;
-    if (from.operand.ref.dtype == into.ref.dtype) {
-        elements(from);
-        space_.copy(into, from.operand);
-        release(from);
-    } else {
-        converted(from, into.ref.dtype, &into);
-    }
+    if (v.operand.ref.dtype != into.ref.dtype) return void(converted(v, into.ref.dtype, &into));
+    elements(v);
+    space_.copy(into, v.operand);
+    release(v);
 }
 
 Value Values::of(const HExpr &e, const Operand *into) {
@@ -304,7 +304,6 @@ Value Values::of(const HExpr &e, const Operand *into) {
     Value v = eval(value, into);
     if (!into) return v;
     store(v, *into);
-    release(v);
     return {false, *into, {}, into->ref.dtype, false};
 }
 

@@ -17,7 +17,7 @@ struct Value {
     Operand operand;
     dv::Number number;
     DType dtype = DType::f32;
-    bool own = false;  // the operand is a temporary that nobody else needs
+    bool own = false;  // one reference to a temporary
 };
 
 class Values {
@@ -31,7 +31,7 @@ public:
     Value of(const Halide::Expr &e, const Operand *into = nullptr);
 
     Value binary(dv::VecOp op, Value a, Value b, const Operand *into = nullptr);
-    void store(const Value &v, const Operand &into);
+    void store(Value v, const Operand &into);
 
 private:
     Writer &w_;
@@ -39,11 +39,8 @@ private:
     const dv::Profile &chip_;
     Loads load_;
     Scalars scalar_;
-    struct Bound {
-        Value value;
-        int uses = 0;
-    };
-    std::map<std::string, Bound> lets_;
+    std::map<std::string, Value> lets_;
+    std::map<std::string, int> references_;  // to temporaries, by buffer: those of a let count as often as its name stands somewhere
     std::vector<const Halide::Internal::Load *> loads_;
 
     Value eval(const Halide::Expr &e, const Operand *into);
@@ -55,6 +52,8 @@ private:
     Value result(DType t, const Operand *into, std::initializer_list<Value *> reusable);
     Operand elements(Value &v);  // a number as a block of it, rows' numbers as blocks of them
     void release(Value &v);
+    void refer(const Value &v, int more);
+    Value owned(const Operand &o, DType t);  // a new temporary
 };
 
 }  // namespace halyard::ascend
