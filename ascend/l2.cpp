@@ -4,10 +4,10 @@
 
 namespace halyard::dv {
 
-std::vector<std::vector<float>> l2_hits(const Profile &chip, int cores, const std::vector<std::vector<Traffic>> &traffic) {
+std::vector<std::vector<float>> l2_hits(const Profile &chip, int cores, int64_t blocks, const std::function<const std::vector<Traffic> &(int64_t)> &traffic) {
     constexpr int64_t line = 512;
     const double capacity = chip.at("l2.bytes");
-    std::vector<std::vector<float>> hits(traffic.size());
+    std::vector<std::vector<float>> hits((size_t)blocks);
     std::vector<std::vector<double>> touched;  // by tensor and line: the bytes that had gone by, plus one
     double gone = 0;
     const auto one = [&](const Traffic &t) {
@@ -28,14 +28,14 @@ std::vector<std::vector<float>> l2_hits(const Profile &chip, int cores, const st
         return all ? (float)there / (float)all : 0.0f;
     };
     // Each core's position: its block and the move in it.
-    std::vector<std::pair<size_t, size_t>> at((size_t)cores);
-    for (int c = 0; c < cores; c++) at[(size_t)c] = {(size_t)c, 0};
+    std::vector<std::pair<int64_t, size_t>> at((size_t)cores);
+    for (int c = 0; c < cores; c++) at[(size_t)c] = {c, 0};
     for (bool more = true; more;) {
         more = false;
         for (auto &[block, move] : at) {
-            while (block < traffic.size() && move == traffic[block].size()) block += (size_t)cores, move = 0;
-            if (block >= traffic.size()) continue;
-            hits[block].push_back(one(traffic[block][move++]));
+            while (block < blocks && move == traffic(block).size()) block += cores, move = 0;
+            if (block >= blocks) continue;
+            hits[(size_t)block].push_back(one(traffic(block)[move++]));
             more = true;
         }
     }

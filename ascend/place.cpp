@@ -100,7 +100,7 @@ std::map<std::string, bool> halves(const Program &p, const Lives &lives) {
     std::map<std::string, bool> half;
     for (const auto &[a, b] : lives.together) {
         const Buffer *x = p.buffer(a), *y = p.buffer(b);
-        if (!x || !y || x->slot_bytes() % (2 * half_groups) != 0 || y->slot_bytes() % (2 * half_groups) != 0) continue;
+        if (!x || !y || x->slot_bytes() % (2 * half_groups) != y->slot_bytes() % (2 * half_groups)) continue;  // their slots wouldn't keep in step
         if (!half.count(a)) half[a] = half.count(b) && !half[b];
         if (!half.count(b)) half[b] = !half[a];
     }

@@ -137,13 +137,13 @@ double Timer::finish(const Queued &q, double start, Cost &cost) {
     const double raw = (double)(t.count * t.bytes);
     (t.write ? stats_.gm_write : stats_.gm_read) += raw * (1 - q.hit);
     (t.write ? stats_.l2_write : stats_.l2_read) += raw;
-    if (t.unaligned)
+    if (t.unaligned && t.effective > 1.1 * raw)
         say("W-ALIGN512", q.step.instr, [&] {
             return "bursts in '" + tensor.name + "' don't begin at multiples of 512 B, which leaves " + std::to_string((int)(100 * chip_.at("gm.unaligned"))) +
                    " % of the rate";
         });
     if (raw < 16384) say("W-SMALLDMA", q.step.instr, [&] { return "moves " + std::to_string((int64_t)raw) + " B, the full rate takes 16384 B"; });
-    const double end = std::max(start + rate, port_) + chip_.at("gm.latency");
+    const double end = std::max(start + rate, port_) + chip_.at(t.write ? "gm.write_latency" : "gm.latency");
     cost.cycles = end - start;
     return end;
 }

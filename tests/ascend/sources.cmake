@@ -1,0 +1,2 @@
+set(HALYARD_ASCEND_TESTS
+  ascend/calibration_test.cpp)
