@@ -31,31 +31,32 @@ void Runner::run(Walker &walker, int64_t block, Trace &trace) {
     walker.run(block, *this);
 }
 
+void Runner::fail(const char *id, const Step &s, const std::string &what) {
+    log_.add(id, s.instr, [&] { return describe(program_, Instr{s.op, s.instr->where}) + ": " + what; });
+    throw Stop();
+}
+
+std::string Runner::memory_name(const Place &p) const { return p.scope == Scope::gm ? program_.tensors[(size_t)p.tensor].name : name_of(p.scope); }
+
 void Runner::bounds(const Step &s, int k) {
     const Place &p = s.places[(size_t)k];
-    const auto fail = [&](const char *id, const std::string &what) {
-        log_.add(id, s.instr, [&] { return describe(program_, Instr{s.op, s.instr->where}) + ": " + what; });
-        throw Stop();
-    };
-    const std::string name = p.scope == Scope::gm ? program_.tensors[(size_t)p.tensor].name : name_of(p.scope);
     if (const int64_t unit = alignment(chip_, s.op, k, p.scope, p.dtype); p.at % unit != 0)
-        fail("E-ALIGN", "operand " + std::to_string(k) + " begins at byte " + std::to_string(p.at) + " of " + name + ", which must be a multiple of " +
-                            std::to_string(unit));
+        fail("E-ALIGN", s, "operand " + std::to_string(k) + " begins at byte " + std::to_string(p.at) + " of " + memory_name(p) + ", which must be a multiple of " + std::to_string(unit));
     footprint(s, k, runs_);
     for (const Run &r : runs_)
         if (r.begin < p.begin || r.begin + r.bytes > p.end)
-            fail("E-OOB", "operand " + std::to_string(k) + (p.written ? " writes" : " reads") + " bytes " + std::to_string(r.begin - p.begin) + ".." +
-                              std::to_string(r.begin - p.begin + r.bytes - 1) + " of " + std::to_string(p.end - p.begin) + " B in " + name);
-    if (p.scope == Scope::gm) {
-        if (p.written && !(std::holds_alternative<Dma>(s.op) && std::get<Dma>(s.op).atomic))
-            for (const Run &r : runs_) trace_->written.push_back({p.tensor, r.begin, r.begin + r.bytes, block_, s.instr});
-        return;
-    }
-    if (!memory_ || !p.read) return;
+            fail("E-OOB", s, "operand " + std::to_string(k) + (p.written ? " writes" : " reads") + " bytes " + std::to_string(r.begin - p.begin) + ".." +
+                                 std::to_string(r.begin - p.begin + r.bytes - 1) + " of " + std::to_string(p.end - p.begin) + " B in " + memory_name(p));
+    if (p.scope != Scope::gm || !p.written || (std::holds_alternative<Dma>(s.op) && std::get<Dma>(s.op).atomic)) return;
+    for (const Run &r : runs_) trace_->written.push_back({p.tensor, r.begin, r.begin + r.bytes, block_, s.instr});
+}
+
+void Runner::initialised(const Step &s, int k) {
+    const Place &p = s.places[(size_t)k];
+    footprint(s, k, runs_);
     for (const Run &r : runs_)
         if (const int64_t hole = memory_->unwritten(p.scope, r); hole >= 0)
-            fail("E-UNINIT", "operand " + std::to_string(k) + " reads byte " + std::to_string(hole - p.begin) + " of its buffer in " + name +
-                                 ", which nothing has written");
+            fail("E-UNINIT", s, "operand " + std::to_string(k) + " reads byte " + std::to_string(hole - p.begin) + " of its buffer in " + memory_name(p) + ", which nothing has written");
 }
 
 void Runner::check(const Step &s) {
@@ -67,9 +68,9 @@ void Runner::check(const Step &s) {
     };
     check_instr(program_, Instr{s.op, s.instr->where}, none, report);
     if (bad) throw Stop();
-    for (int pass = 0; pass < 2; pass++)
-        for (int k = 0; k < s.count; k++)
-            if (s.places[(size_t)k].written == (pass == 1)) bounds(s, k);
+    for (int k = 0; k < s.count; k++) bounds(s, k);
+    for (int k = 0; k < s.count && memory_; k++)
+        if (s.places[(size_t)k].read && s.places[(size_t)k].scope != Scope::gm) initialised(s, k);
 }
 
 void Runner::step(Step &s) {

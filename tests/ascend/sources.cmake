@@ -1,2 +1,3 @@
 set(HALYARD_ASCEND_TESTS
-  ascend/calibration_test.cpp)
+  ascend/calibration_test.cpp
+  ascend/hazards_test.cpp)
