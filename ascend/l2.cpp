@@ -31,13 +31,19 @@ std::vector<std::vector<float>> l2_hits(const Profile &chip, int cores, int64_t 
     std::vector<std::pair<int64_t, size_t>> at((size_t)cores);
     for (int c = 0; c < cores; c++) at[(size_t)c] = {c, 0};
     for (bool more = true; more;) {
-        more = false;
+        std::vector<int64_t> round;  // the blocks that make a move
+        double there = 0, all = 0;
         for (auto &[block, move] : at) {
             while (block < blocks && move == traffic(block).size()) block += cores, move = 0;
             if (block >= blocks) continue;
-            hits[(size_t)block].push_back(one(traffic(block)[move++]));
-            more = true;
+            round.push_back(block);
+            const Traffic &t = traffic(block)[move++];
+            const double bytes = (double)(t.count * t.bytes);
+            all += bytes, there += bytes * one(t);
         }
+        // What several cores ask for at once comes once: they share the wait, whoever is first.
+        for (const int64_t block : round) hits[(size_t)block].push_back((float)(there / all));
+        more = !round.empty();
     }
     return hits;
 }

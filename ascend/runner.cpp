@@ -8,15 +8,17 @@
 namespace halyard::dv {
 
 void check_owners(const Program &p, std::vector<Written> &all, IssueLog &log) {
-    std::sort(all.begin(), all.end(), [](const Written &a, const Written &b) { return std::tie(a.tensor, a.begin, a.block) < std::tie(b.tensor, b.begin, b.block); });
+    std::sort(all.begin(), all.end(),
+              [](const Written &a, const Written &b) { return std::tie(a.tensor, a.begin, a.block) < std::tie(b.tensor, b.begin, b.block); });
     const Written *furthest = nullptr, *other = nullptr;  // the runs that reach furthest: of all blocks, and of all but that one's
     for (const Written &w : all) {
         if (furthest && furthest->tensor != w.tensor) furthest = other = nullptr;
         const Written *before = furthest && furthest->block != w.block ? furthest : other;
         if (before && before->end > w.begin)
             log.add("E-XCORE", &p.tensors[(size_t)w.tensor], [&] {
-                return describe(p, *w.instr) + ": block " + std::to_string(w.block) + " writes byte " + std::to_string(w.begin) + " of '" + p.tensors[(size_t)w.tensor].name +
-                       "', and block " + std::to_string(before->block) + " does, too; let each block write its own bytes, or add atomically";
+                return describe(p, *w.instr) + ": block " + std::to_string(w.block) + " writes byte " + std::to_string(w.begin) + " of '" +
+                       p.tensors[(size_t)w.tensor].name + "', and block " + std::to_string(before->block) +
+                       " does, too; let each block write its own bytes, or add atomically";
             });
         if (!furthest || w.end > furthest->end) {
             if (furthest && furthest->block != w.block) other = furthest;
@@ -41,12 +43,15 @@ std::string Runner::memory_name(const Place &p) const { return p.scope == Scope:
 void Runner::bounds(const Step &s, int k) {
     const Place &p = s.places[(size_t)k];
     if (const int64_t unit = alignment(chip_, s.op, k, p.scope, p.dtype); p.at % unit != 0)
-        fail("E-ALIGN", s, "operand " + std::to_string(k) + " begins at byte " + std::to_string(p.at) + " of " + memory_name(p) + ", which must be a multiple of " + std::to_string(unit));
+        fail("E-ALIGN", s,
+             "operand " + std::to_string(k) + " begins at byte " + std::to_string(p.at) + " of " + memory_name(p) + ", which must be a multiple of " +
+                 std::to_string(unit));
     footprint(s, k, runs_);
     for (const Run &r : runs_)
         if (r.begin < p.begin || r.begin + r.bytes > p.end)
-            fail("E-OOB", s, "operand " + std::to_string(k) + (p.written ? " writes" : " reads") + " bytes " + std::to_string(r.begin - p.begin) + ".." +
-                                 std::to_string(r.begin - p.begin + r.bytes - 1) + " of " + std::to_string(p.end - p.begin) + " B in " + memory_name(p));
+            fail("E-OOB", s,
+                 "operand " + std::to_string(k) + (p.written ? " writes" : " reads") + " bytes " + std::to_string(r.begin - p.begin) + ".." +
+                     std::to_string(r.begin - p.begin + r.bytes - 1) + " of " + std::to_string(p.end - p.begin) + " B in " + memory_name(p));
     if (p.scope != Scope::gm || !p.written || (std::holds_alternative<Dma>(s.op) && std::get<Dma>(s.op).atomic)) return;
     for (const Run &r : runs_) trace_->written.push_back({p.tensor, r.begin, r.begin + r.bytes, block_, s.instr});
 }
@@ -56,7 +61,9 @@ void Runner::initialised(const Step &s, int k) {
     footprint(s, k, runs_);
     for (const Run &r : runs_)
         if (const int64_t hole = memory_->unwritten(p.scope, r); hole >= 0)
-            fail("E-UNINIT", s, "operand " + std::to_string(k) + " reads byte " + std::to_string(hole - p.begin) + " of its buffer in " + memory_name(p) + ", which nothing has written");
+            fail("E-UNINIT", s,
+                 "operand " + std::to_string(k) + " reads byte " + std::to_string(hole - p.begin) + " of its buffer in " + memory_name(p) +
+                     ", which nothing has written");
 }
 
 void Runner::check(const Step &s) {

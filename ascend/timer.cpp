@@ -151,6 +151,7 @@ double Timer::finish(const Queued &q, double start, Cost &cost) {
 void Timer::run_on(Pipe p, const Queued &q) {
     const double start = start_of(p, q);
     commit_until(start);
+    join(clocks_[(int)p], q.known);
     if (const WaitFlag *w = std::get_if<WaitFlag>(&q.step.op)) {
         wait(w->src, w->dst, w->id.value());
         free_[(int)p] = start + flag_cost_;
@@ -222,7 +223,9 @@ void Timer::step(Step &s) {
     if (s.pipe == Pipe::mte2 || s.pipe == Pipe::mte3 || s.pipe == Pipe::fix)
         for (int k = 0; k < s.count; k++)
             if (s.places[(size_t)k].scope == Scope::gm) hit = next_hit_ < hits_->size() ? (*hits_)[next_hit_++] : 0;
-    queue.push_back({std::move(s), now_, hit});
+    Clock known = clocks_[(int)Pipe::s];
+    known[(size_t)Pipe::s] = 0;
+    queue.push_back({std::move(s), now_, hit, known});
 }
 
 double Timer::load(Step &s) {

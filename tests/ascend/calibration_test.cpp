@@ -25,8 +25,8 @@ void row(const char *what, double model, double published, double bound) {
 double addition(int64_t src0, int64_t src1, int64_t dst, int blk0, int rep0) {
     const auto alloc = [](const char *name, int64_t at) { return "  alloc ubuf " + std::string(name) + " f32[4096] @" + std::to_string(at) + "\n"; };
     const Program p = parse_program("program add ascend910b blocks=1\n" + alloc("a", src0) + alloc("b", src1) + alloc("c", dst) +
-                                    "for i in 0, 1000 {\n vec_add c[0], a[0], b[0] mask=64 repeat=64 blk=1," + std::to_string(blk0) + ",1 rep=8," + std::to_string(rep0) +
-                                    ",8\n}\n");
+                                    "for i in 0, 1000 {\n vec_add c[0], a[0], b[0] mask=64 repeat=64 blk=1," + std::to_string(blk0) + ",1 rep=8," +
+                                    std::to_string(rep0) + ",8\n}\n");
     return simulate(p, {}, {}, only_time).cycles / 1000;
 }
 
@@ -35,8 +35,9 @@ TEST(Calibration, BankClashes) {
         int64_t src0, src1, dst;
         int blk, rep;
         double ticks;  // of 50 MHz, per 1000
-    } published[] = {{0, 0x10100, 0x20000, 1, 8, 2390}, {0, 0x4000, 0x10000, 1, 8, 4167},  {0, 0x10000, 0x14100, 1, 8, 4167}, {0, 0x10100, 0x4000, 1, 8, 2389},
-                     {0, 0x10100, 0x4020, 1, 8, 3751},  {0, 0x10100, 0x10100, 1, 8, 2390}, {0, 0x10100, 0x10100, 0, 1, 3584}, {0, 0x10100, 0x10100, 0, 8, 2389}};
+    } published[] = {{0, 0x10100, 0x20000, 1, 8, 2390}, {0, 0x4000, 0x10000, 1, 8, 4167}, {0, 0x10000, 0x14100, 1, 8, 4167},
+                     {0, 0x10100, 0x4000, 1, 8, 2389},  {0, 0x10100, 0x4020, 1, 8, 3751}, {0, 0x10100, 0x10100, 1, 8, 2390},
+                     {0, 0x10100, 0x10100, 0, 1, 3584}, {0, 0x10100, 0x10100, 0, 8, 2389}};
     int n = 0;
     for (const auto &s : published)
         row(("bank scenario " + std::to_string(++n) + ", cycles").c_str(), addition(s.src0, s.src1, s.dst, s.blk, s.rep), s.ticks * 37 / 1000, 0.05);

@@ -30,15 +30,21 @@ struct Fault {
 };
 
 const Fault faults[] = {
-    {"E-CAP", "alloc ubuf x f16[32768] slots=2\nalloc ubuf y f16[32769] slots=2\n", {"ubuf needs 262208 B of 262144", "x 65536 x2 slots, y 65568 x2 slots", "lower the tile to <= 32640"}},
+    {"E-CAP",
+     "alloc ubuf x f16[32768] slots=2\nalloc ubuf y f16[32769] slots=2\n",
+     {"ubuf needs 262208 B of 262144", "x 65536 x2 slots, y 65568 x2 slots", "lower the tile to <= 32640"}},
     {"E-CAP", "alloc l0a a f16[256] @65536\n", {"'a' ends at byte 66048 of l0a, which has 65536"}},
     {"E-ALIGN", "alloc ubuf x f16[256]\nvec_dup x[8], 1  mask=64\n", {"vec_dup x[8], 1", "16"}},
-    {"E-ALIGN", "alloc l0a a f16[512]\nalloc l1 l f16[512]\nfor i in 0, 1 {\n load2d a[16 + i], l[0]\n}\n", {"begins at byte 32 of l0a, which must be a multiple of 512"}},
+    {"E-ALIGN",
+     "alloc l0a a f16[512]\nalloc l1 l f16[512]\nfor i in 0, 1 {\n load2d a[16 + i], l[0]\n}\n",
+     {"begins at byte 32 of l0a, which must be a multiple of 512"}},
     {"E-ALIGN", "alloc ubuf x f16[64] @31\n", {"begins at byte 31 of ubuf"}},
     {"E-OOB", "alloc ubuf x f16[256]\nvec_dup x[0], 1  mask=128 repeat=3\n", {"writes bytes 0..767 of 512 B in ubuf"}},
     {"E-OOB", "gm x f16[64] in\nalloc ubuf u f16[256]\ndata_move u[0], x[0]  burst=5  // load.cpp:7\n", {"reads bytes 0..159 of 128 B in x", "load.cpp:7"}},
     {"E-OOB", "alloc ubuf x f16[128] slots=2\nfor i in 0, 3 {\n vec_dup x{i}[0], 1  mask=128\n}\n", {"of 0 B in ubuf"}},
-    {"E-UNINIT", "alloc ubuf x f16[128]\nalloc ubuf y f16[128]\nvec_dup x[0], 1  mask=64\npipe_barrier V\nvec_abs y[0], x[0]  mask=128\n", {"reads byte 128 of its buffer"}},
+    {"E-UNINIT",
+     "alloc ubuf x f16[128]\nalloc ubuf y f16[128]\nvec_dup x[0], 1  mask=64\npipe_barrier V\nvec_abs y[0], x[0]  mask=128\n",
+     {"reads byte 128 of its buffer"}},
     {"E-STRIDE", "alloc ubuf x f16[128]\nvec_dup x[0], 1  mask=128 rep=256\n", {"dst_rep is 256 x 32 B, it may be 0..255"}},
     {"E-REPEAT", "alloc ubuf x f16[32768]\nvec_dup x[0], 1  mask=128 repeat=256\n", {"repeat is 256, it may be 1..255"}},
     {"E-REPEAT", "gm x f16[131072] in\nalloc ubuf u f16[128]\ndata_move u[0], x[0]  nburst=4096\n", {"nburst is 4096"}},
@@ -46,25 +52,35 @@ const Fault faults[] = {
     {"E-MASK", "alloc ubuf x f32[128]\nvec_dup x[0], 1  mask=bits(0x1, 0x0)\n", {"past the 64 elements"}},
     {"E-PATH", "alloc l0c c f32[256]\nalloc ubuf u f32[256]\nl0c_to_ub u[0], c[0]\n", {"ascend910b has no l0c_to_ub from l0c to ubuf"}, "ascend910b"},
     {"E-PATH", "alloc l1 l f16[128]\nvec_dup l[0], 1  mask=128\n", {"'l' is in l1, the vector unit works on ubuf"}},
-    {"E-TYPE", "alloc ubuf x f32[64]\nalloc ubuf y f32[64]\nvec_dup x[0], 1  mask=64\npipe_barrier V\nvec_relu y[0], x[0]  mask=64\n", {"ascend910 has no vec_relu of f32"}},
+    {"E-TYPE",
+     "alloc ubuf x f32[64]\nalloc ubuf y f32[64]\nvec_dup x[0], 1  mask=64\npipe_barrier V\nvec_relu y[0], x[0]  mask=64\n",
+     {"ascend910 has no vec_relu of f32"}},
     {"E-TYPE", "alloc ubuf x f16[128]\nalloc ubuf y f32[128]\nvec_abs y[0], x[0]  mask=64\n", {"operands are f32 and f16"}},
     {"E-FRACTAL", "alloc l1 l f16[512]\nalloc l0a a f16[512]\nload3d a[0], l[0]  h=4 w=8 c1=1 m=24 k=16\n", {"m is 24, not a multiple of 16"}},
     {"E-FRACTAL", "alloc l0a a f16[300]\n", {"'a' in l0a has 600 B, not a multiple of 512"}},
-    {"E-RACE", "gm x f16[128] in\nalloc ubuf u f16[128]\nalloc ubuf v f16[128]\ndata_move u[0], x[0]  burst=8\nvec_abs v[0], u[0]  mask=128\n",
+    {"E-RACE",
+     "gm x f16[128] in\nalloc ubuf u f16[128]\nalloc ubuf v f16[128]\ndata_move u[0], x[0]  burst=8\nvec_abs v[0], u[0]  mask=128\n",
      {"on V reads byte 0 of ubuf", "data_move u[0], x[0]  burst=8 on MTE2 writes", "a flag from MTE2 to V"}},
     {"E-RACE", "alloc ubuf u f16[128]\nvec_dup u[0], 1  mask=128\nvec_abs u[0], u[0]  mask=128\n", {"it takes pipe_barrier V"}},
     {"E-RACE", "gm x f16[256] in\nalloc ubuf u f16[256]\ndata_move u[0], x[0]  burst=8\ndata_move u[64], x[0]  burst=8\n", {"it takes pipe_barrier MTE2"}},
-    {"E-RACE", "gm z f16[256] out\nalloc ubuf u f16[128]\nvec_dup u[0], 1  mask=128\nset_flag V, MTE3, 0\nwait_flag V, MTE3, 0\ndata_move z[0], u[0]  burst=8\n"
-               "data_move z[64], u[0]  burst=8\n", {"writes byte 128 of z"}},
+    {"E-RACE",
+     "gm z f16[256] out\nalloc ubuf u f16[128]\nvec_dup u[0], 1  mask=128\nset_flag V, MTE3, 0\nwait_flag V, MTE3, 0\ndata_move z[0], u[0]  burst=8\n"
+     "data_move z[64], u[0]  burst=8\n",
+     {"writes byte 128 of z"}},
     {"E-FLAG", "wait_flag MTE2, V, 0\n", {"V waits for MTE2 to V 0"}},
     {"E-FLAG", "set_flag MTE2, V, 0\n", {"flag MTE2 to V 0 is still set at the end"}},
     {"E-FLAG", "set_flag MTE2, V, 0\nset_flag MTE2, V, 0\nwait_flag MTE2, V, 0\n", {"is set already, by set_flag MTE2, V, 0"}},
     {"E-FLAG", "set_flag MTE2, V, 4\nwait_flag MTE2, V, 4\n", {"the flag's id is 4, it may be 0..3"}},
     {"E-FLAG", "set_flag MTE2, V, 0\nset_flag MTE3, V, 1\nwait_flag MTE2, V, 1\nwait_flag MTE3, V, 0\n", {"nobody sets the flags"}},
-    {"W-BANK", "alloc ubuf a f32[4096] @0\nalloc ubuf b f32[4096] @16384\nalloc ubuf c f32[4096] @65536\nvec_dup a[0], 1  mask=64 repeat=64\nvec_dup b[0], 1  mask=64 repeat=64\n"
-               "pipe_barrier V\nvec_add c[0], a[0], b[0]  mask=64 repeat=64\n", {"banks of ubuf clash for 64 of 152 cycles"}},
+    {"W-BANK",
+     "alloc ubuf a f32[4096] @0\nalloc ubuf b f32[4096] @16384\nalloc ubuf c f32[4096] @65536\nvec_dup a[0], 1  mask=64 repeat=64\nvec_dup b[0], 1  mask=64 "
+     "repeat=64\n"
+     "pipe_barrier V\nvec_add c[0], a[0], b[0]  mask=64 repeat=64\n",
+     {"banks of ubuf clash for 64 of 152 cycles"}},
     {"W-SMALLDMA", "gm x f16[128] in\nalloc ubuf u f16[128]\ndata_move u[0], x[0]  burst=8\n", {"moves 256 B, the full rate takes 16384 B"}},
-    {"W-ALIGN512", "gm x f16[1024] in\nalloc ubuf u f16[512]\ndata_move u[0], x[16]  burst=32\n", {"'x' don't begin at multiples of 512 B, which leaves 70 % of the rate"}},
+    {"W-ALIGN512",
+     "gm x f16[1024] in\nalloc ubuf u f16[512]\ndata_move u[0], x[16]  burst=32\n",
+     {"'x' don't begin at multiples of 512 B, which leaves 70 % of the rate"}},
 };
 
 TEST(Hazards, EveryPlantedFaultIsFoundAndNamed) {
@@ -93,7 +109,8 @@ TEST(Hazards, BlocksThatWriteTheSameBytes) {
 }
 
 TEST(Hazards, UnevenWork) {
-    const Program p = parse_program("program p ascend910 blocks=2\nalloc ubuf u f16[128]\nfor i in 0, 1 + block_idx * 40 {\n vec_dup u[0], 1  mask=128\n pipe_barrier V\n}\n");
+    const Program p = parse_program(
+        "program p ascend910 blocks=2\nalloc ubuf u f16[128]\nfor i in 0, 1 + block_idx * 40 {\n vec_dup u[0], 1  mask=128\n pipe_barrier V\n}\n");
     EXPECT_TRUE(has(issues_of(p), "W-IMBALANCE"));
 }
 
@@ -101,10 +118,11 @@ TEST(Hazards, UnevenWork) {
 TEST(Hazards, MissingFlagShowsInTime) {
     const auto run = [](bool flag, bool in_time_order) {
         const Program p = [&] {
-            Program q = parse_program("program p ascend910 blocks=1\ngm x f16[16384] in\ngm z f16[16384] out\nalloc ubuf u f16[16384]\nalloc ubuf v f16[16384]\n"
-                                      "vec_dup u[0], 1  mask=128 repeat=128\nset_flag V, MTE2, 0\nwait_flag V, MTE2, 0\ndata_move u[0], x[0]  burst=1024\n" +
-                                      std::string(flag ? "set_flag MTE2, V, 0\nwait_flag MTE2, V, 0\n" : "pipe_barrier V\n") +
-                                      "vec_abs v[0], u[0]  mask=128 repeat=128\nset_flag V, MTE3, 0\nwait_flag V, MTE3, 0\ndata_move z[0], v[0]  burst=1024\n");
+            Program q = parse_program(
+                "program p ascend910 blocks=1\ngm x f16[16384] in\ngm z f16[16384] out\nalloc ubuf u f16[16384]\nalloc ubuf v f16[16384]\n"
+                "vec_dup u[0], 1  mask=128 repeat=128\nset_flag V, MTE2, 0\nwait_flag V, MTE2, 0\ndata_move u[0], x[0]  burst=1024\n" +
+                std::string(flag ? "set_flag MTE2, V, 0\nwait_flag MTE2, V, 0\n" : "pipe_barrier V\n") +
+                "vec_abs v[0], u[0]  mask=128 repeat=128\nset_flag V, MTE3, 0\nwait_flag V, MTE3, 0\ndata_move z[0], v[0]  burst=1024\n");
             place_buffers(q);
             return q;
         }();

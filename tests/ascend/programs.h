@@ -78,9 +78,7 @@ inline Builder matmul_builder(int64_t m, int64_t k, int64_t n, int64_t tm, int64
             const Tensor al = b.tensor(DType::f16, tm * tk, Scope::l1, "al"), bl = b.tensor(DType::f16, tk * tn, Scope::l1, "bl");
             b.data_move(al, a[(i * (tk / 16) * m + row) * 16], tk / 16, tm, m - tm, 0);
             b.data_move(bl, w[(i * (tk / 16) * n + column) * 16], tk / 16, tn, n - tn, 0);
-            // The first share of k writes the sum, the others add to it.
-            b.if_scope(i == 0, [&] { b.matmul(sum, al, bl, tm, tk, tn, true); });
-            b.else_scope([&] { b.matmul(sum, al, bl, tm, tk, tn, false); });
+            b.matmul(sum, al, bl, tm, tk, tn, i == 0);  // the first share of k writes the sum, the others add to it
         });
         b.for_range(0, tn / 16, {.thread_num = 2}, [&](const Expr &j) {
             const Tensor out = b.tensor(DType::f32, tm * 16, Scope::ub, "out");

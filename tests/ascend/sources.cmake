@@ -1,3 +1,5 @@
 set(HALYARD_ASCEND_TESTS
   ascend/calibration_test.cpp
-  ascend/hazards_test.cpp)
+  ascend/hazards_test.cpp
+  ascend/sync_test.cpp
+  ascend/text_test.cpp)
