@@ -101,7 +101,11 @@ void Builder::open_else() {
 void Builder::close() {
     Node n = std::move(open_.back().node);
     open_.pop_back();
-    body().push_back(std::move(n));
+    Body &outer = body();
+    const For *f = std::get_if<For>(&n.is);
+    if (f && open_.empty() && program_.blocks.constant() != 1 && f->end.constant() == 1)
+        outer.insert(outer.end(), f->body.begin(), f->body.end());  // one turn per block
+    else outer.push_back(std::move(n));
 }
 
 void Builder::add(Instr::Op op, const At &at) {

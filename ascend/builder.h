@@ -181,8 +181,8 @@ public:
     void load3d(const Load3d &fields, const Tensor &dst, const Tensor &src, At at = At::current());
     void mmad(const Tensor &dst, const Tensor &a, const Tensor &b, const Expr &m, const Expr &k, const Expr &n, const Expr &accumulate, At at = At::current());
     // c in l0c [n1][m][16] (+)= a in l1 [k1][m][c0] times b in l1 [k1][n][c0], through l0a and l0b in two slots; m, k, n are multiples of
-    // a fractal. init: writes c, otherwise adds to it. TIK's matmul.
-    void matmul(const Tensor &c, const Tensor &a, const Tensor &b, int64_t m, int64_t k, int64_t n, bool init = true, At at = At::current());
+    // a fractal. Where `init` isn't 0 it writes c, otherwise it adds to it. TIK's matmul.
+    void matmul(const Tensor &c, const Tensor &a, const Tensor &b, int64_t m, int64_t k, int64_t n, const Expr &init = 1, At at = At::current());
     void l0c_to_ub(const Tensor &dst, const Tensor &src, const Expr &nburst, const Expr &burst, const Expr &src_gap = 0, const Expr &dst_gap = 0,
                    bool relu = false, At at = At::current());
     void fixpipe(const Tensor &dst, const Tensor &src, const Expr &m, const Expr &n, const Expr &pitch, bool relu = false, bool nz = false,

@@ -118,7 +118,7 @@ void Builder::fixpipe(const Tensor &dst, const Tensor &src, const Expr &m, const
     add(Fixpipe{dst.ref(), src.ref(), m, n, pitch, relu, nz}, at);
 }
 
-void Builder::matmul(const Tensor &c, const Tensor &a, const Tensor &b, int64_t m, int64_t k, int64_t n, bool init, At at) {
+void Builder::matmul(const Tensor &c, const Tensor &a, const Tensor &b, int64_t m, int64_t k, int64_t n, const Expr &init, At at) {
     const DType t = a.ref().dtype;
     const int64_t unit = dv::c0(t), m1 = m / cube, n1 = n / cube, k1 = k / unit;
     if (m % cube || n % cube || k % unit)
@@ -129,14 +129,16 @@ void Builder::matmul(const Tensor &c, const Tensor &a, const Tensor &b, int64_t 
     int64_t step = std::min({k1, room_a / m1, room_b / n1, (int64_t)255});
     while (step > 0 && k1 % step != 0) step--;
     if (step <= 0) throw AttrError(program_.name, "matmul of " + std::to_string(m) + " x " + std::to_string(n) + " doesn't fit l0a and l0b; lower m or n");
-    for_range(0, k1 / step, {.thread_num = 2}, [&](const Expr &i) {
+    const auto part = [&](const Expr &i) {
         const Tensor left = tensor(t, m * step * unit, Scope::l0a, c.ref().buffer + "_l0a"),
                      right = tensor(t, n * step * unit, Scope::l0b, c.ref().buffer + "_l0b");
         for_range(0, m1, [&](const Expr &r) { load2d(left[r * step * cube * unit], a[(i * step * m1 + r) * cube * unit], step, m1, false, 0, at); });
         for (int64_t f = 0; f < step * n1; f += 255)
             load2d(right[f * cube * unit], b[(i * step * n1 + f) * cube * unit], std::min<int64_t>(255, step * n1 - f), 1, false, 0, at);
-        mmad(c, left, right, m, step * unit, n, init ? i != 0 : Expr(1), at);
-    });
+        mmad(c, left, right, m, step * unit, n, init == 0 || i != 0, at);
+    };
+    if (step == k1) part(0);  // in the slots of the loop around it
+    else for_range(0, k1 / step, {.thread_num = 2}, part);
 }
 
 }  // namespace halyard::dv

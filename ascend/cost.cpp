@@ -5,6 +5,8 @@
 namespace halyard::dv {
 namespace {
 
+constexpr int64_t line = 512;  // bytes of GM that are moved together
+
 int64_t up(const Expr &e, int unit) { return (e.value() + unit - 1) / unit; }
 
 double mmad(const Profile &chip, const Mmad &m, DType t) {
@@ -137,10 +139,12 @@ Traffic gm_traffic(const Profile &chip, const Step &s) {
     t.tensor = s.places[(size_t)side].tensor, t.write = side == 0;
     t.begin = runs[0].begin, t.count = (int64_t)runs.size(), t.bytes = runs[0].bytes, t.pitch = runs.size() > 1 ? runs[1].begin - runs[0].begin : runs[0].bytes;
     // A burst below the 512 B of a line moves a whole power of two of bytes, from 128 on.
-    int64_t burst = t.bytes;
-    if (t.count > 1 && burst < 512) burst = burst <= 128 ? 128 : burst <= 256 ? 256 : 512;
-    t.unaligned = t.begin % 512 != 0 || (t.count > 1 && t.pitch % 512 != 0);
-    t.effective = (double)(t.count * burst) / (t.unaligned ? chip.at("gm.unaligned") : 1);
+    double burst = (double)t.bytes;
+    if (t.count > 1 && t.bytes < line) burst = t.bytes <= 128 ? 128 : t.bytes <= 256 ? 256 : 512;
+    t.unaligned = t.begin % line != 0 || (t.count > 1 && t.pitch % line != 0);
+    // One that begins within a line takes one line more, as long as that isn't more than the published share.
+    if (t.unaligned) burst = std::min(burst / chip.at("gm.unaligned"), (double)(round_up(t.bytes, line) + line));
+    t.effective = (double)t.count * burst;
     return t;
 }
 

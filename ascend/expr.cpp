@@ -43,6 +43,12 @@ Expr Expr::binary(ExprOp op, const Expr &a, const Expr &b) {
     if (op == ExprOp::mul && x && *x == 1) return b;
     if (op == ExprOp::mul && ((x && *x == 0) || (y && *y == 0))) return 0;
     if (op == ExprOp::mod && y && *y == 1) return 0;
+    if (op == ExprOp::either && x) return *x ? Expr(1) : b != 0;
+    if (op == ExprOp::both && x) return *x ? b != 0 : Expr(0);
+    if (y && *y == 0 && a.op() >= ExprOp::lt) {  // of a truth value
+        if (op == ExprOp::ne) return a;
+        if (op == ExprOp::eq && a.op() == ExprOp::eq) return a.left() != a.right();
+    }
     return Expr(std::make_shared<const Node>(Node{op, "", a, b}));
 }
 

@@ -4,10 +4,10 @@
 
 namespace halyard::dv {
 
-std::vector<std::vector<float>> l2_hits(const Profile &chip, int cores, const std::vector<std::vector<Traffic>> &traffic) {
+std::vector<std::vector<float>> l2_hits(const Profile &chip, int cores, int64_t blocks, const std::function<const std::vector<Traffic> &(int64_t)> &traffic) {
     constexpr int64_t line = 512;
     const double capacity = chip.at("l2.bytes");
-    std::vector<std::vector<float>> hits(traffic.size());
+    std::vector<std::vector<float>> hits((size_t)blocks);
     std::vector<std::vector<double>> touched;  // by tensor and line: the bytes that had gone by, plus one
     double gone = 0;
     const auto one = [&](const Traffic &t) {
@@ -28,16 +28,22 @@ std::vector<std::vector<float>> l2_hits(const Profile &chip, int cores, const st
         return all ? (float)there / (float)all : 0.0f;
     };
     // Each core's position: its block and the move in it.
-    std::vector<std::pair<size_t, size_t>> at((size_t)cores);
-    for (int c = 0; c < cores; c++) at[(size_t)c] = {(size_t)c, 0};
+    std::vector<std::pair<int64_t, size_t>> at((size_t)cores);
+    for (int c = 0; c < cores; c++) at[(size_t)c] = {c, 0};
     for (bool more = true; more;) {
-        more = false;
+        std::vector<int64_t> round;  // the blocks that make a move
+        double there = 0, all = 0;
         for (auto &[block, move] : at) {
-            while (block < traffic.size() && move == traffic[block].size()) block += (size_t)cores, move = 0;
-            if (block >= traffic.size()) continue;
-            hits[block].push_back(one(traffic[block][move++]));
-            more = true;
+            while (block < blocks && move == traffic(block).size()) block += cores, move = 0;
+            if (block >= blocks) continue;
+            round.push_back(block);
+            const Traffic &t = traffic(block)[move++];
+            const double bytes = (double)(t.count * t.bytes);
+            all += bytes, there += bytes * one(t);
         }
+        // What several cores ask for at once comes once: they share the wait, whoever is first.
+        for (const int64_t block : round) hits[(size_t)block].push_back((float)(there / all));
+        more = !round.empty();
     }
     return hits;
 }

@@ -6,6 +6,7 @@
 namespace halyard::dv {
 
 // For each block, for each of its moves: the share of the bytes that L2 has. Blocks b, b + cores, .. run on one core.
-std::vector<std::vector<float>> l2_hits(const Profile &chip, int cores, const std::vector<std::vector<Traffic>> &traffic);
+std::vector<std::vector<float>> l2_hits(const Profile &chip, int cores, int64_t blocks,
+                                        const std::function<const std::vector<Traffic> &(int64_t block)> &traffic);
 
 }  // namespace halyard::dv

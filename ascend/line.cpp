@@ -35,7 +35,7 @@ void Line::skip() {
 bool Line::eat(const std::string &token) {
     skip();
     if (text_.compare(at_, token.size(), token) != 0) return false;
-    if (in_name(token.back()) && at_ + token.size() < text_.size() && in_name(text_[at_ + token.size()])) return false;
+    if (starts_name(token[0]) && in_name(token.back()) && at_ + token.size() < text_.size() && in_name(text_[at_ + token.size()])) return false;
     at_ += token.size();
     return true;
 }

@@ -13,8 +13,8 @@ constexpr int64_t half_groups = 256;  // bytes from one half of ubuf's 16 bank g
 
 struct Life {
     int64_t begin = 0, last_use = 0, end = 0;
-    bool vector_only = true;  // no pipe but V touches it
-    int64_t until() const { return vector_only ? last_use : end; }
+    bool used = false, vector_only = true;  // no pipe but V touches it
+    int64_t until() const { return used && vector_only ? last_use : end; }
 };
 
 class Lives {
@@ -34,7 +34,7 @@ private:
             else if (const If *c = std::get_if<If>(&n.is)) body(c->then), body(c->otherwise);
             else if (const Alloc *a = std::get_if<Alloc>(&n.is)) {
                 if (!program_.buffer(a->buffer)) throw AttrError(program_.name, "no buffer is called '" + a->buffer + "'");
-                if (!of.try_emplace(a->buffer, Life{begin, begin, begin}).second)
+                if (!of.try_emplace(a->buffer, Life{begin, begin, begin, false, true}).second)
                     throw AttrError(program_.name, "buffer '" + a->buffer + "' is allocated twice");
                 mine.push_back(a->buffer), order.push_back(a->buffer);
             } else instr(std::get<Instr>(n.is));
@@ -54,6 +54,7 @@ private:
             if (!program_.buffer(o.ref->buffer)) continue;
             const auto it = of.find(o.ref->buffer);
             if (it == of.end()) throw AttrError(program_.name, describe(program_, i) + ": buffer '" + o.ref->buffer + "' is used before it is allocated");
+            it->second.used = true;
             if (pipe_of(program_, i) != Pipe::v || program_.buffer(o.ref->buffer)->slots > 1) it->second.vector_only = false;
             used_.back().push_back(o.ref->buffer);
         }
@@ -100,7 +101,7 @@ std::map<std::string, bool> halves(const Program &p, const Lives &lives) {
     std::map<std::string, bool> half;
     for (const auto &[a, b] : lives.together) {
         const Buffer *x = p.buffer(a), *y = p.buffer(b);
-        if (!x || !y || x->slot_bytes() % (2 * half_groups) != 0 || y->slot_bytes() % (2 * half_groups) != 0) continue;
+        if (!x || !y || x->slot_bytes() % (2 * half_groups) != y->slot_bytes() % (2 * half_groups)) continue;  // their slots wouldn't keep in step
         if (!half.count(a)) half[a] = half.count(b) && !half[b];
         if (!half.count(b)) half[b] = !half[a];
     }

@@ -1,7 +1,5 @@
 #include "ascend/simulate.h"
 
-#include <atomic>
-
 #include "ascend/l2.h"
 #include "ascend/runner.h"
 #include "ascend/stop.h"
@@ -50,12 +48,12 @@ private:
 class Simulation {
 public:
     Simulation(const Program &p, const std::vector<Binding> &gm, const Scalars &scalars, const SimOptions &options)
-        : program(p), chip(p.chip()), gm(gm), scalars(scalars), options(options), first(p, scalars), owners(p, first) {
+        : program(p), chip(p.chip()), gm(gm), scalars(scalars), options(options), first(p, scalars) {
         check_arguments(p, first, gm, options);
         blocks = first.blocks();
         cores = (int)std::min<int64_t>((int64_t)chip.at("cores"), blocks);
         result.blocks = blocks, result.cores = cores;
-        logs.resize((size_t)cores), traffic.resize((size_t)blocks), loads.resize((size_t)blocks);
+        logs.resize((size_t)cores), traces.resize((size_t)blocks);
         result.stats.resize((size_t)cores);
         result.timelines.resize((size_t)std::min(cores, options.timeline_cores));
     }
@@ -71,9 +69,13 @@ public:
         each_core([&](int core) { in_program_order(core); });
         IssueLog log;
         for (const IssueLog &l : logs) log.merge(l);
-        owners.report(log);
+        if (blocks > 1) {
+            std::vector<Written> written;
+            for (const Runner::Trace &t : traces) written.insert(written.end(), t.written.begin(), t.written.end());
+            check_owners(program, written, log);
+        }
         if (options.timing && !has_errors(log.all())) {
-            hits = l2_hits(chip, cores, traffic);
+            hits = l2_hits(chip, cores, (int64_t)traces.size(), [&](int64_t b) -> const std::vector<Traffic> & { return traces[(size_t)b].traffic; });
             if (again) copies->restore(gm);
             logs.assign((size_t)cores, {});
             each_core([&](int core) { in_time(core); });
@@ -95,10 +97,10 @@ private:
         Walker walker(program, scalars);
         std::optional<Memory> memory;
         if (options.functional) memory.emplace(chip, gm);
-        Runner runner(program, walker, memory ? &*memory : nullptr, owners, logs[(size_t)core]);
+        Runner runner(program, memory ? &*memory : nullptr, logs[(size_t)core]);
         for (int64_t b = core; b < blocks; b += cores) {
             try {
-                runner.run(walker, b, traffic[(size_t)b], loads[(size_t)b]);
+                runner.run(walker, b, traces[(size_t)b]);
             } catch (const Stop &) { return; }
         }
     }
@@ -110,7 +112,7 @@ private:
         Timer timer({program, walker, cores, options.races, memory ? &*memory : nullptr, timeline}, result.stats[(size_t)core], logs[(size_t)core]);
         for (int64_t b = core; b < blocks; b += cores) {
             try {
-                timer.run(walker, b, hits[(size_t)b], loads[(size_t)b]);
+                timer.run(walker, b, hits[(size_t)b], traces[(size_t)b].loads);
             } catch (const Stop &) { return; }
         }
     }
@@ -131,12 +133,10 @@ private:
     const Scalars &scalars;
     const SimOptions &options;
     Walker first;
-    Owners owners;
     int64_t blocks = 0;
     int cores = 0;
     std::vector<IssueLog> logs;
-    std::vector<std::vector<Traffic>> traffic;  // by block
-    std::vector<std::vector<double>> loads;
+    std::vector<Runner::Trace> traces;  // by block
     std::vector<std::vector<float>> hits;
     SimResult result;
 };

@@ -114,8 +114,16 @@ private:
         Flag &f = flags_[{s.group, (int)value(s.wait_slot)}];
         join(clocks_[(int)s.dst], f.clock);
         f.set = false, f.waited = path_, f.wait_epoch = ++epochs_[(int)s.dst], f.wait_slot = s.wait_slot;
+        if (s.dst == Pipe::s) f.wait_epoch = 0;  // whatever is issued later comes later
+    }
+    // What the scalar unit has waited for is over before it issues anything else; its own stores may not be.
+    void issue(Pipe p) {
+        Clock known = clocks_[(int)Pipe::s];
+        known[(size_t)Pipe::s] = 0;
+        join(clocks_[(int)p], known);
     }
     void after(const Sync &s) {
+        issue(s.src);
         Flag &f = flags_[{s.group, (int)value(s.set_slot)}];
         if (f.wait_epoch && clocks_[(int)s.src][(size_t)s.dst] < f.wait_epoch) {
             // The wait has to be over before the flag is set again.
@@ -128,6 +136,7 @@ private:
 
     void instr(const Instr &i) {
         if (const SetFlag *s = std::get_if<SetFlag>(&i.op)) {
+            issue(s->src);
             Clock &c = own_[{s->src, s->dst, value(s->id)}] = clocks_[(int)s->src];
             c[(size_t)s->src] = epochs_[(int)s->src];
             return;
@@ -138,6 +147,7 @@ private:
         if (all.empty()) return;
         const Pipe pipe = pipe_of(program_, i);
         const uint32_t epoch = ++epochs_[(int)pipe];
+        issue(pipe);
         std::vector<Record> mine;
         for (size_t k = 0; k < all.size(); k++) {
             Record r{Scope::gm, -1, 0, 0, 0, 0, pipe, epoch, all[k].written, &i, all[k].ref, path_, now_++};

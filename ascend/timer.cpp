@@ -137,13 +137,13 @@ double Timer::finish(const Queued &q, double start, Cost &cost) {
     const double raw = (double)(t.count * t.bytes);
     (t.write ? stats_.gm_write : stats_.gm_read) += raw * (1 - q.hit);
     (t.write ? stats_.l2_write : stats_.l2_read) += raw;
-    if (t.unaligned)
+    if (t.unaligned && t.effective > 1.1 * raw)
         say("W-ALIGN512", q.step.instr, [&] {
             return "bursts in '" + tensor.name + "' don't begin at multiples of 512 B, which leaves " + std::to_string((int)(100 * chip_.at("gm.unaligned"))) +
                    " % of the rate";
         });
     if (raw < 16384) say("W-SMALLDMA", q.step.instr, [&] { return "moves " + std::to_string((int64_t)raw) + " B, the full rate takes 16384 B"; });
-    const double end = std::max(start + rate, port_) + chip_.at("gm.latency");
+    const double end = std::max(start + rate, port_) + chip_.at(t.write ? "gm.write_latency" : "gm.latency");
     cost.cycles = end - start;
     return end;
 }
@@ -151,6 +151,7 @@ double Timer::finish(const Queued &q, double start, Cost &cost) {
 void Timer::run_on(Pipe p, const Queued &q) {
     const double start = start_of(p, q);
     commit_until(start);
+    join(clocks_[(int)p], q.known);
     if (const WaitFlag *w = std::get_if<WaitFlag>(&q.step.op)) {
         wait(w->src, w->dst, w->id.value());
         free_[(int)p] = start + flag_cost_;
@@ -222,7 +223,9 @@ void Timer::step(Step &s) {
     if (s.pipe == Pipe::mte2 || s.pipe == Pipe::mte3 || s.pipe == Pipe::fix)
         for (int k = 0; k < s.count; k++)
             if (s.places[(size_t)k].scope == Scope::gm) hit = next_hit_ < hits_->size() ? (*hits_)[next_hit_++] : 0;
-    queue.push_back({std::move(s), now_, hit});
+    Clock known = clocks_[(int)Pipe::s];
+    known[(size_t)Pipe::s] = 0;
+    queue.push_back({std::move(s), now_, hit, known});
 }
 
 double Timer::load(Step &s) {

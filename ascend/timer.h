@@ -35,7 +35,8 @@ private:
     struct Queued {
         Step step;
         double issued;
-        double hit;  // of GM traffic
+        double hit;   // of GM traffic
+        Clock known;  // what the scalar unit had waited for when it issued this; of its own stores, nothing
     };
     struct Flag {
         bool set = false;
