@@ -1,5 +1,6 @@
 #include "dsl/lower.h"
 
+#include "ascend/passes.h"
 #include "ascend/text.h"
 #include "dsl/ascend/lower.h"
 #include "dsl/refusal.h"
@@ -98,8 +99,13 @@ std::string compiled(Kernel &k, OutputFileType type, const std::string &scratch)
 
 std::string programs_of(Kernel &k) {
     std::string text;
-    for (auto &p : ascend::lower(k).programs) text += dv::to_text(p);
-    return without_counters(text);
+    for (dv::Program &p : ascend::lower(k).programs) {
+        const auto issues = dv::place_buffers(p);
+        if (dv::has_errors(issues)) throw DispatchError(k.op->name, dv::to_text(issues));
+        dv::insert_sync(p);
+        text += dv::to_text(p);
+    }
+    return text;
 }
 
 std::string loop_nest(Kernel &k) {  // Halide prints it

@@ -346,7 +346,10 @@ private:
     void reduction(const Update &update) {
         if (to_.in_gm()) throw NotVector("a reduction in global memory");
         Vectors space(s_.w, extents_);
-        Value term = values(space).of(narrowed(update.term));
+        HExpr of = narrowed(update.term);
+        // The largest of f16 numbers is one of them.
+        if (const Cast *c = of.as<Cast>(); c && c->value.type() == Float(16) && (update.op == VecOp::max || update.op == VecOp::min)) of = c->value;
+        Value term = values(space).of(of);
         if (term.is_number) throw NotVector("a reduction of a number");
         if (term.operand.stride.back() == 0 && !to_.stride.back() && extents_.back() > 1) throw NotVector("a reduction of equal elements");
         reduce(s_.w, s_.chip, extents_, update.op, to_, term.operand);

@@ -25,7 +25,7 @@ public:
         for (size_t d = 0; d + 1 < extents_.size(); d++)
             if (!acc_.stride[d] && extents_[d] > 1) fold(d);
         if (!acc_.stride.back() && extents_.back() > 1) lanes();
-        else Vectors(w_, extents_).binary(op_, acc_, acc_, now_);
+        else add_to(acc_, now_, extents_);
         if (own_) w_.give_back(now_.ref);
     }
 
@@ -88,9 +88,17 @@ private:
             else by_elements(rows.back(), n, step, at(now_, from), at(total, to));
         };
         each(0, 0, 0);
-        const Operand acc{acc_.ref, acc_strides};
-        results.binary(op_, acc, acc, total);
+        add_to({acc_.ref, acc_strides}, total, rows);
         results.give_back(total);
+    }
+
+    void add_to(const Operand &acc, const Operand &total, const std::vector<int64_t> &extents) {
+        Vectors space(w_, extents);
+        if (acc.ref.dtype == total.ref.dtype) return space.binary(op_, acc, acc, total);
+        const Operand same = space.temporary(acc.ref.dtype);
+        space.convert(same, total, dv::Round::none);
+        space.binary(op_, acc, acc, same);
+        space.give_back(same);
     }
 
     void by_repeats(int64_t rows, int64_t n, int64_t step, const Operand &from, const Operand &to) {

@@ -17,7 +17,7 @@ using ascend::Graph;
 
 namespace {
 
-constexpr int temporaries = 3, temporary_bytes = 4;  // what an expression takes beside its operands, per element
+constexpr int temporaries = 2, temporary_bytes = 4;  // what an expression takes beside its operands, per element
 constexpr int part_elements = 128;                   // parts of rows begin at whole repeats
 constexpr int row_elements = 16;                     // rows on the chip are multiples of it: 32 B of the smallest real
 
@@ -127,10 +127,12 @@ private:
 
     // Elements of a tile that the Unified Buffer has room for.
     int64_t room(const Root &r) const {
-        int64_t bytes = 2 * r.bytes + temporaries * temporary_bytes, inputs = 0;
-        for (auto &[name, n] : graph_.nodes) inputs += n.loads;
-        bytes += 2 * 4 * inputs;
-        for (auto &name : r.kept) bytes += bytes_of(Func(graph_.nodes.at(name).function));
+        int64_t bytes = 2 * r.bytes + temporaries * temporary_bytes;
+        for (auto &[name, n] : graph_.nodes) bytes += n.loads ? 2 * n.function.output_types()[0].bytes() : 0;
+        for (auto &name : r.kept) {
+            const FuncNode &n = graph_.nodes.at(name);
+            if (n.computes && n.function.dimensions() >= r.f.dimensions()) bytes += bytes_of(Func(n.function));
+        }
         return std::max<int64_t>(32, (npu_.chip().bytes(dv::Scope::ub) / bytes) >> shrink_);
     }
 
@@ -240,6 +242,7 @@ private:
         const FuncNode &n = graph_.nodes.at(name);
         Func f(n.function);
         npu_.ub(f, at);
+        if (n.loads && !n.computes && !n.reduces) npu_.dbuf(f);
         int64_t results = 1;
         for (auto &reach : n.reach)
             for (int d : reach)

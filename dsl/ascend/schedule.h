@@ -9,6 +9,7 @@
 //     so that the next tile arrives while this one is computed.
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ namespace ascend {
 
 struct Places {
     std::map<std::string, dv::Scope> scope;  // of Funcs kept on the chip, by Halide's name
+    std::set<std::string> loaded;            // those that arrive in a double buffer
 };
 
 }  // namespace ascend
@@ -48,12 +50,13 @@ struct Ascend : Backend {
         Halide::Func f;
         Halide::VarOrRVar loop;
     };
-    // Keeps f in that buffer, computed at the loop `at`. Rows begin at a block of 32 B.
+    // Keeps f in that buffer, computed at the loop `at`. Rows begin at a block of 32 B. In l0c: sums of products, f16 in global memory, which
+    // pass through l1, l0a and l0b by themselves.
     void ub(Halide::Func f, const At &at) const { keep(f, at, dv::Scope::ub); }
-    void l1(Halide::Func f, const At &at) const { keep(f, at, dv::Scope::l1); }
-    void l0a(Halide::Func f, const At &at) const { keep(f, at, dv::Scope::l0a); }
-    void l0b(Halide::Func f, const At &at) const { keep(f, at, dv::Scope::l0b); }
     void l0c(Halide::Func f, const At &at) const { keep(f, at, dv::Scope::l0c); }
+
+    // A Func that is only loaded, kept in two slots: the next tile's arrives while this one's is used.
+    void dbuf(const Halide::Func &f) const { places->loaded.insert(f.name()); }
 
     // A schedule for any graph of pure Funcs and reductions. Tiles of the outputs are as large as the Unified Buffer allows, and shared
     // out over the cores; reductions, and what several stages read, are kept beside them. Two picks steer it: "shrink" halves the

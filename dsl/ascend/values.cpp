@@ -121,6 +121,16 @@ Value Values::binary(VecOp op, Value a, Value b, const Operand *into) {
     if (with_number && op == VecOp::max && chip_.takes("vec_maxs", a.dtype)) return by(VecOp::maxs, b.number);
     if (with_number && op == VecOp::min && chip_.takes("vec_mins", a.dtype)) return by(VecOp::mins, b.number);
     const DType t = a.dtype;
+    // A number for each row, as it lies.
+    const auto per_row = [&](const Value &v) { return !v.is_number && !v.own && v.operand.stride.back() == 0 && space_.extents().back() > 1; };
+    if (commutes && per_row(a) && !per_row(b)) std::swap(a, b);
+    if (per_row(b) && !per_row(a) && !a.is_number && t != DType::i32 && (op == VecOp::add || op == VecOp::sub || op == VecOp::mul)) {
+        elements(a);
+        Value r = result(t, into, {&a});
+        space_.with_numbers(op == VecOp::mul ? VecOp::muls : VecOp::adds, r.operand, a.operand, b.operand, op == VecOp::sub);
+        release(a);
+        return r;
+    }
     elements(a), elements(b);
     Value r = result(t, into, {&a, &b});
     space_.binary(op, r.operand, a.operand, b.operand);

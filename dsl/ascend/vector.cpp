@@ -184,6 +184,33 @@ void Vectors::with_number(VecOp op, const Operand &dst, const Operand &a, const 
     run({&dst, &a}, [&](const Pass &p) { w_.put(instruction(op, p, n)); });
 }
 
+void Vectors::with_numbers(VecOp op, const Operand &dst, const Operand &a, const Operand &numbers, bool negated) {
+    std::vector<size_t> rows, inner;  // dimensions
+    for (size_t d = 0; d < extents_.size(); d++) (numbers.stride[d] && extents_[d] > 1 ? rows : inner).push_back(d);
+    const auto part = [&](const Operand &o, const Expr &at) {
+        Operand p{moved(o.ref, at), {}};
+        for (size_t d : inner) p.stride.push_back(o.stride[d]);
+        return p;
+    };
+    std::vector<int64_t> extents;
+    for (size_t d : inner) extents.push_back(extents_[d]);
+    const std::function<void(size_t, const Expr &, const Expr &, const Expr &)> each = [&](size_t k, const Expr &to, const Expr &from, const Expr &number) {
+        if (k < rows.size()) {
+            const size_t d = rows[k];
+            return w_.loop("row", extents_[d], [&](const Expr &i) { each(k + 1, to + i * dst.stride[d], from + i * a.stride[d], number + i * numbers.stride[d]); });
+        }
+        std::string reg = w_.reg();
+        w_.put(dv::ScalarLd{reg, moved(numbers.ref, number)});
+        if (negated) {
+            const std::string less = w_.reg();
+            w_.put(dv::ScalarMath{dv::ScalarOp::neg, less, {reg}, {}, numbers.ref.dtype});
+            reg = less;
+        }
+        Vectors(w_, extents).with_number(op, part(dst, to), part(a, from), {reg});
+    };
+    each(0, 0, 0, 0);
+}
+
 void Vectors::fill(const Operand &dst, const dv::Number &n) {
     run({&dst}, [&](const Pass &p) { w_.put(instruction(VecOp::dup, p, n)); });
 }

@@ -33,6 +33,8 @@ public:
     void binary(dv::VecOp op, const Operand &dst, const Operand &a, const Operand &b);
     void unary(dv::VecOp op, const Operand &dst, const Operand &a);
     void with_number(dv::VecOp op, const Operand &dst, const Operand &a, const dv::Number &n);  // adds, muls, maxs, mins
+    // The same with another number for each row, which lie in `numbers`: strides 0 of the lanes.
+    void with_numbers(dv::VecOp op, const Operand &dst, const Operand &a, const Operand &numbers, bool negated);
     void fill(const Operand &dst, const dv::Number &n);
     void copy(const Operand &dst, const Operand &a);
     void convert(const Operand &dst, const Operand &a, dv::Round round);

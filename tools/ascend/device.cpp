@@ -16,14 +16,6 @@ FixedCall::Layout layout_of(const Plan::Buffer &b) {
     return l;
 }
 
-FixedCall call_of(const Plan &p) {
-    FixedCall c;
-    for (auto &b : p.inputs) c.inputs.push_back(layout_of(b));
-    for (auto &b : p.outputs) c.outputs.push_back(layout_of(b));
-    for (auto &s : p.scalars) c.integers.push_back(s.i);
-    return c;
-}
-
 std::string key_of(const Plan &p, const FixedCall &c, const std::string &dtypes) {
     std::string key = p.op->record.name + " " + dtypes;
     const auto add = [&](int n) { key += " " + std::to_string(n); };
@@ -42,6 +34,18 @@ int64_t span_of(const Plan::Buffer &b) {
     for (int d = 0; d < b.rank; d++) last += (int64_t)(b.dims[d].extent - 1) * b.dims[d].stride;
     return last + 1;
 }
+
+}  // namespace
+
+FixedCall call_of(const Plan &p) {
+    FixedCall c;
+    for (auto &b : p.inputs) c.inputs.push_back(layout_of(b));
+    for (auto &b : p.outputs) c.outputs.push_back(layout_of(b));
+    for (auto &s : p.scalars) c.integers.push_back(s.i);
+    return c;
+}
+
+namespace {
 
 class Device : public SimulatedDevice {
 public:

@@ -6,6 +6,8 @@
 
 namespace halyard::ascend {
 
+FixedCall call_of(const Plan &p);
+
 // Of a call that is planned; its kernel needn't be chosen. Made once and kept. Throws DispatchError where the op has none.
 const Compiled &programs_of(const Plan &p, const std::string &dtypes);
 
