@@ -150,6 +150,8 @@ private:
             for (const Store *store : stores) lower_nest(s_, loops, *store);
             return;
         }
+        const auto first = as_const_int(op->min), count = as_const_int(op->extent);
+        if (first && count && *count > 1 && ragged(op)) return peel(op, *first, *first + *count - 1);
         const dv::Expr begin = s_.index(op->min), end = begin + s_.index(op->extent);
         const auto least = begin.constant(), past = end.constant();
         if (least && past) s_.bounds[op->name] = {*least, *past - 1};
@@ -157,6 +159,31 @@ private:
             s_.variables[op->name] = i;
             op->body.accept(this);
         });
+    }
+
+    // Has a loop in it whose length isn't a number and depends on this one?
+    static bool ragged(const For *op) {
+        struct : IRVisitor {
+            using IRVisitor::visit;
+            void visit(const For *f) override {
+                found |= !as_const_int(f->extent) && expr_uses_var(f->extent, *outer);
+                IRVisitor::visit(f);
+            }
+            const std::string *outer = nullptr;
+            bool found = false;
+        } lengths;
+        lengths.outer = &op->name;
+        op->body.accept(&lengths);
+        return lengths.found;
+    }
+    // The last iteration, where tiles are shorter, on its own. What is ragged without it is parted again.
+    void peel(const For *op, int64_t first, int64_t last) {
+        Scope<Interval> bounds;
+        bounds.push(op->name, Interval((int)first, (int)last - 1));
+        const Stmt before = For::make(op->name, op->min, (int)(last - first), op->for_type, op->partition_policy, op->device_api, simplify(op->body, true, bounds));
+        before.accept(this);
+        s_.variables.erase(op->name);
+        simplify(substitute(op->name, (int)last, op->body)).accept(this);
     }
 
     // Iterations of the parallel loop are the program's blocks, those of one within another too.

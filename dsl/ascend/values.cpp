@@ -84,21 +84,39 @@ Operand Values::elements(Value &v) {
     return v.operand;
 }
 
-// Where a result goes: to `into`, over an operand that is done with, or to a new temporary.
-Value Values::result(DType t, const Operand *into, std::initializer_list<Value *> reusable) {
+// The space of what `o` moves with: a value that all rows share is computed once.
+Vectors Values::on(const Operand &o) {
+    std::vector<int64_t> extents = space_.extents();
+    for (size_t d = 0; d + 1 < extents.size(); d++)
+        if (!o.stride[d]) extents[d] = 1;
+    return Vectors(w_, extents);
+}
+
+// Where a result of these operands goes: to `into`, over an operand that is done with (not `apart`), or to a new temporary.
+Value Values::result(DType t, const Operand *into, std::initializer_list<Value *> operands, bool apart) {
     if (into && into->ref.dtype == t) return {false, *into, {}, t, false};
-    for (Value *v : reusable)
-        if (v->own && v->dtype == t && v->operand.stride == space_.strides(t) && references_[v->operand.ref.buffer] == 1) {
+    Operand moves{{}, std::vector<int64_t>(space_.extents().size(), 0)};
+    for (Value *v : operands)
+        for (size_t d = 0; d < moves.stride.size(); d++) moves.stride[d] |= v->operand.stride[d];
+    Vectors space = on(moves);
+    const auto strides_of = [&](DType type) {
+        std::vector<int64_t> s = space.strides(type);
+        for (size_t d = 0; d + 1 < s.size(); d++)
+            if (!moves.stride[d]) s[d] = 0;
+        return s;
+    };
+    for (Value *v : operands)
+        if (!apart && v->own && v->dtype == t && v->operand.stride == strides_of(t) && references_[v->operand.ref.buffer] == 1) {
             v->own = false;
             return {false, v->operand, {}, t, true};
         }
-    return owned(space_.temporary(t), t);
+    return owned({space.temporary(t).ref, strides_of(t)}, t);
 }
 
 Value Values::unary(VecOp op, Value a, const Operand *into) {
     elements(a);
     Value r = result(a.dtype, into, {&a});
-    space_.unary(op, r.operand, a.operand);
+    on(r.operand).unary(op, r.operand, a.operand);
     release(a);
     return r;
 }
@@ -110,7 +128,7 @@ Value Values::binary(VecOp op, Value a, Value b, const Operand *into) {
     const auto by = [&](VecOp form, const dv::Number &n) {
         elements(a);
         Value r = result(a.dtype, into, {&a});
-        space_.with_number(form, r.operand, a.operand, n);
+        on(r.operand).with_number(form, r.operand, a.operand, n);
         release(a);
         return r;
     };
@@ -126,14 +144,14 @@ Value Values::binary(VecOp op, Value a, Value b, const Operand *into) {
     if (commutes && per_row(a) && !per_row(b)) std::swap(a, b);
     if (per_row(b) && !per_row(a) && !a.is_number && t != DType::i32 && (op == VecOp::add || op == VecOp::sub || op == VecOp::mul)) {
         elements(a);
-        Value r = result(t, into, {&a});
-        space_.with_numbers(op == VecOp::mul ? VecOp::muls : VecOp::adds, r.operand, a.operand, b.operand, op == VecOp::sub);
+        Value r = result(t, into, {&a, &b});
+        on(r.operand).with_numbers(op == VecOp::mul ? VecOp::muls : VecOp::adds, r.operand, a.operand, b.operand, op == VecOp::sub);
         release(a);
         return r;
     }
     elements(a), elements(b);
     Value r = result(t, into, {&a, &b});
-    space_.binary(op, r.operand, a.operand, b.operand);
+    on(r.operand).binary(op, r.operand, a.operand, b.operand);
     release(a), release(b);
     return r;
 }
@@ -153,8 +171,8 @@ Value Values::converted(Value a, DType to, const Operand *into, Round round) {
         return converted(converted(a, by, nullptr, Round::none), to, into, round);
     }
     elements(a);
-    Value r = result(to, into, {});
-    space_.convert(r.operand, a.operand, round);
+    Value r = result(to, into, {&a});
+    on(r.operand).convert(r.operand, a.operand, round);
     release(a);
     return r;
 }
@@ -179,12 +197,12 @@ Value Values::compared(CmpOp op, Value a, Value b, Value x, Value y, const Opera
         return bytes_of(t) == 1 ? converted(compared(op, a, b, x, y, nullptr), t, into) : compared(op, a, b, x, y, into);
     }
     elements(a), elements(b), elements(x), elements(y);
-    Value r = result(t, into, {});
+    Value r = result(t, into, {&a, &b, &x, &y}, true);
     const auto as_float = [](Operand o) {
         if (o.ref.dtype == DType::i32) o.ref.dtype = DType::f32;
         return o;
     };
-    space_.select(as_float(r.operand), op, a.operand, b.operand, as_float(x.operand), as_float(y.operand));
+    on(r.operand).select(as_float(r.operand), op, a.operand, b.operand, as_float(x.operand), as_float(y.operand));
     release(a), release(b), release(x), release(y);
     return r;
 }

@@ -49,7 +49,8 @@ private:
     Value converted(Value a, DType to, const Operand *into, dv::Round round = dv::Round::none);
     Value select(const Halide::Expr &condition, Value x, Value y, const Operand *into);
     Value compared(dv::CmpOp op, Value a, Value b, Value x, Value y, const Operand *into);
-    Value result(DType t, const Operand *into, std::initializer_list<Value *> reusable);
+    Vectors on(const Operand &o);
+    Value result(DType t, const Operand *into, std::initializer_list<Value *> operands, bool apart = false);
     Operand elements(Value &v);  // a number as a block of it, rows' numbers as blocks of them
     void release(Value &v);
     void refer(const Value &v, int more);
