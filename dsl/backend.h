@@ -36,15 +36,6 @@ struct Backend {
 struct Cpu : Backend {};
 struct Gpu : Backend {};
 
-// Every tensor is staged in the Unified Buffer; `gm` is the last copy, out to global memory. Its vectorised
-// loops become whole-tile instructions, its parallel loop the cores.
-struct Ascend : Backend {
-    Halide::Func gm;
-    std::vector<Halide::Func> inputs;        // to be staged
-    std::vector<Halide::ImageParam> memory;  // where they come from
-    void ub(Halide::Func f, const Halide::Var &at, const Halide::Expr &extent, int dim = 0) const {
-        f.compute_at(gm, at).store_in(Halide::MemoryType::VTCM).bound_extent(f.args()[(size_t)dim], extent).vectorize(f.args()[(size_t)dim]);
-    }
-};
+struct Ascend;  // dsl/ascend/schedule.h
 
 }  // namespace halyard

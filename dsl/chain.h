@@ -14,7 +14,6 @@ public:
     void algorithm() override;
     void schedule(const Cpu &b) override { delegate(b); }
     void schedule(const Gpu &b) override { delegate(b); }
-    void schedule(const Ascend &b) override { delegate(b); }
     void reference(Problem &p) const override;  // the references of its ops, one after the other
 
 private:

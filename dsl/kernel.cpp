@@ -73,6 +73,8 @@ Arithmetic arithmetic_of(const std::map<std::string, Type> &bound, bool exactly,
     return integer(t->second);
 }
 
+template<class Dimension> void fix(Dimension d, const FixedCall::Dim &to) { d.set_bounds(0, to.extent).set_stride(to.stride); }
+
 Region bounds_of(const ImageParam &m) {
     Region r;
     for (int d = 0; d < m.dimensions(); d++) r.emplace_back(m.dim(d).min(), m.dim(d).extent());
@@ -109,14 +111,18 @@ void Kernel::build() {
     };
     op->variant = instance.variant;
     op->lanes = target.natural_vector_size(arithmetic_of(bound, exactly, op->moves).real);
-    if (instance.backend == "ascend") op->any_rank = 1;  // its tiles are runs of memory
+    const bool ascend = instance.backend == "ascend";
+    if (ascend) check_ascend();
     for (size_t k = 0; k < op->in.size(); k++) {
         const TensorSpec &spec = op->sig.inputs[k];
         op->memory.emplace_back(storage_of(spec), (int)op->extents_of(spec).size(), spec.name);
         ImageParam &m = op->memory.back();
         if (strides_free() && m.dimensions() > 0) m.dim(0).set_stride(Expr());
         Op::Extents e;
-        for (int d = 0; d < m.dimensions(); d++) e.push_back(m.dim(d).extent());
+        for (int d = 0; d < m.dimensions(); d++) {
+            if (ascend) fix(m.dim(d), instance.call->inputs[k][(size_t)d]);
+            e.push_back(ascend ? Expr(instance.call->inputs[k][(size_t)d].extent) : m.dim(d).extent());
+        }
         op->feed(k, loaded(m, spec), e);
     }
     const Recording recording(written, instance.skip);
@@ -142,13 +148,9 @@ void Kernel::build() {
             }
         op->memory.push_back(dy);
     }
-    if (instance.backend == "ascend") {
-        Func gm("gm");
-        gm(op->out[0].args()) = op->out[0](op->out[0].args());
-        results = {gm};
-    }
+    if (ascend) fix_scalars();
     Arithmetic a = arithmetic_of(bound, exactly, op->moves);
-    if (instance.backend == "ascend") a.own_math = false, a.real = storage[0];  // it has vexp and friends, and computes in f16
+    if (ascend) a.own_math = false;  // it has vexp and friends
     a.f16_by_halide = instance.backend == "cpu" && !target.has_feature(Target::F16C);
     bool f16 = false;
     for (auto &[name, t] : bound) f16 |= t == Float(16);
@@ -166,8 +168,8 @@ void Kernel::build() {
             if (f.dimensions() > 0) f.output_buffer().dim(0).set_stride(Expr());
     if (!instance.scheduled || !instance.adjoint_in.empty()) {
         for (Func f : results) f.compute_root();
-    } else if (instance.backend == "ascend") {
-        op->schedule(Ascend{b, results[0], op->in, op->memory});
+    } else if (ascend) {
+        schedule_ascend(b);
     } else if (target.has_gpu_feature()) {
         op->schedule(Gpu{b});
     } else {
@@ -176,15 +178,62 @@ void Kernel::build() {
     if (!instance.fault.empty()) plant(pipeline, instance.fault);
 }
 
+// Its vector unit has no other numbers; what a program is made for has to be known.
+void Kernel::check_ascend() const {
+    for (auto &[name, t] : op->types)
+        if (t == DType::f64 || t == DType::bf16 || t == DType::i64) throw DTypeError(op->name, std::string("no Ascend kernels for ") + name_of(t));
+    if (!instance.call) throw DispatchError(op->name, "an Ascend program is made for one call: give its shape");
+}
+
+// Integer scalars are numbers in an Ascend program, because loops and addresses depend on them.
+void Kernel::fix_scalars() {
+    struct Known : Internal::IRMutator {
+        using IRMutator::visit;
+        std::map<std::string, int> values;
+        Expr visit(const Internal::Variable *v) override {
+            const auto it = v->param.defined() ? values.find(v->name) : values.end();
+            return it == values.end() ? Expr(v) : Expr(it->second);
+        }
+    } known;
+    for (size_t k = 0; k < op->scalars.size(); k++)
+        if (!op->scalars[k].real) known.values[op->scalars[k].name] = instance.call->integers[k];
+    std::vector<Internal::Function> outputs;
+    for (auto &f : op->out) outputs.push_back(f.function());
+    for (auto &[name, f] : Internal::build_environment(outputs)) f.mutate(&known);
+}
+
+// Outputs of one shape are written by one Func, tile by tile: each may lie over an input that all of them read.
+void Kernel::schedule_ascend(const Backend &b) {
+    const FixedCall &call = *instance.call;
+    std::vector<Func> gm = op->out;
+    const auto alike = [&](const FixedCall::Layout &x, const FixedCall::Layout &y) {
+        return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](auto &p, auto &q) { return p.extent == q.extent; });
+    };
+    bool one = gm.size() > 1;
+    for (auto &layout : call.outputs) one &= alike(layout, call.outputs[0]);
+    if (one) {
+        std::vector<Expr> values;
+        for (const Func &f : op->out) values.push_back(f(op->out[0].args()));
+        Func all("gm");
+        all(op->out[0].args()) = Tuple(values);
+        gm = {all};
+    }
+    size_t k = 0;
+    for (Func &f : gm)
+        for (OutputImageParam image : f.output_buffers()) {
+            const FixedCall::Layout &layout = call.outputs[k++];
+            for (int d = 0; d < image.dimensions(); d++) fix(image.dim(d), layout[(size_t)d]);
+            if (&f == &gm[0] || !one)
+                for (int d = 0; d < f.dimensions(); d++) f.bound(f.args()[(size_t)d], 0, layout[(size_t)d].extent);
+        }
+    pipeline = Pipeline(gm);
+    op->schedule(Ascend{b, gm, &call, &places});
+}
+
 std::vector<Argument> Kernel::arguments() const {
     std::vector<Argument> args(op->memory.begin(), op->memory.end());
     for (auto &s : op->scalars) args.emplace_back(s.name, Argument::InputScalar, op->parameters.at(s.name).type(), 0, ArgumentEstimates{});
     return args;
-}
-
-std::string Kernel::davinci() {
-    const Module m = pipeline.compile_to_module(arguments(), op->name, target);
-    return davinci_text(m.get_conceptual_stmt());
 }
 
 }  // namespace halyard

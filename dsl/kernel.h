@@ -1,5 +1,6 @@
 // Kernel: one op, instantiated. The choices that turn an op into code stand in `Instance`.
 #pragma once
+#include "dsl/ascend/schedule.h"
 #include "dsl/directives.h"
 #include "dsl/op.h"
 
@@ -18,6 +19,7 @@ struct Instance {
     std::string fault;                                // planted to try the checks, one of faults_of() (dsl/mutate.h); "" = none
     bool profiled = false;                            // stages report their time and memory to Halide's profiler
     bool traced = false;                              // stages report when they begin and end to Halide's tracer
+    std::shared_ptr<const FixedCall> call = {};       // ascend
     std::string symbol(const std::string &op) const;  // a C identifier: "hy_softmax_f32_rows_avx2"
 };
 
@@ -34,7 +36,6 @@ public:
     std::string object(const std::string &symbol);    // path of the compiled object, in the content-addressed cache
     std::string library();                            // path of a shared library with nothing else in it, beside the object
     KernelFn load();                                  // compiled, linked and opened: the JIT is the same object, dlopened
-    std::string davinci();                            // ascend: the lowered program as text
 
     // The two halves of load(), without the cache. An object is written in a child process, which may take `seconds` (0: any time);
     // throws DispatchError where the code generator died.
@@ -47,9 +48,13 @@ public:
     int lanes = 1;
     Halide::Pipeline pipeline;
     std::vector<Directive> written;  // all that the op told Halide
+    ascend::Places places;           // ascend: what lies where on the chip
 
 private:
     void build();
+    void check_ascend() const;
+    void fix_scalars();
+    void schedule_ascend(const Backend &b);
     void write_object(const std::string &path, const std::string &symbol, unsigned seconds);
     bool strides_free() const;
     std::string lowered(const std::string &symbol);
@@ -58,7 +63,5 @@ private:
 
 // Where compiled kernels are kept: ${XDG_CACHE_HOME:-~/.cache}/halyard/kernels
 std::string kernel_cache();
-
-std::string davinci_text(const Halide::Internal::Stmt &s);
 
 }  // namespace halyard

@@ -1,5 +1,8 @@
 #include "dsl/lower.h"
 
+#include "ascend/passes.h"
+#include "ascend/text.h"
+#include "dsl/ascend/lower.h"
 #include "dsl/refusal.h"
 
 #include <algorithm>
@@ -94,6 +97,17 @@ std::string compiled(Kernel &k, OutputFileType type, const std::string &scratch)
     return text;
 }
 
+std::string programs_of(Kernel &k) {
+    std::string text;
+    for (dv::Program &p : ascend::lower(k).programs) {
+        const auto issues = dv::place_buffers(p);
+        if (dv::has_errors(issues)) throw DispatchError(k.op->name, dv::to_text(issues));
+        dv::insert_sync(p);
+        text += dv::to_text(p);
+    }
+    return text;
+}
+
 std::string loop_nest(Kernel &k) {  // Halide prints it
     std::ostringstream text;
     std::streambuf *const old = std::cerr.rdbuf(text.rdbuf());
@@ -131,11 +145,9 @@ std::string text_of(Kernel &k, const std::string &form, const std::string &scrat
         if (form == "asm") return instructions(compiled(k, OutputFileType::assembly, scratch));
         if (form == "c") return compiled(k, OutputFileType::c_source, scratch);
         if (form == "opencl" || form == "ptx") return compiled(k, OutputFileType::device_code, scratch);
-        if (form == "dv") return without_counters(k.davinci());
+        if (form == "dv") return programs_of(k);
     } catch (const Halide::Error &e) {  // no std::exception
         throw refusal(*k.op, e, k.written);
-    } catch (const std::invalid_argument &e) {  // of davinci()
-        throw DispatchError(k.op->name, e.what());
     }
     throw AttrError(k.op->name, "no text form '" + form + "'");
 }

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "dsl/ascend/math.h"
 #include "dsl/math_detail.h"
 
 namespace halyard::math {
@@ -64,6 +65,8 @@ Expr round_even(const Expr &x) {
 Expr device(const std::string &name, const std::vector<Expr> &args) {
     const bool wide = args[0].type().bits() == 64;
     if (name == "exp_nonpositive") return device("exp", args);
+    if (!wide)
+        if (Expr e = ascend::function(name, args); e.defined()) return e;
     if (wide && (name == "exp2" || name == "expm1" || name == "log2" || name == "log10" || name == "log1p" || name == "erf" || name == "erfc"))
         return external(name, args);
     return external(name + (wide ? "_f64" : "_f32"), args);
@@ -102,7 +105,7 @@ Expr expand(const std::string &name, const std::vector<Expr> &args, bool own) {
     const Expr &x = args[0];
     if (name == "floor") return floor(x);
     if (name == "ceil") return ceil(x);
-    if (name == "round") return round_even(x);
+    if (name == "round") return own || x.type() != Float(32) ? round_even(x) : round(x);
     if (name == "trunc") return trunc(x);
     if (own && x.type() == Float(32)) {
         // Deep expressions share parts; as lets they stay small for every pass that copies them.

@@ -37,7 +37,7 @@ public:
     virtual void algorithm() {}
     virtual void schedule(const Cpu &) {}  // an empty schedule is legal, correct and slow
     virtual void schedule(const Gpu &) {}
-    virtual void schedule(const Ascend &) { throw DispatchError(name, "no Ascend schedule"); }
+    virtual void schedule(const Ascend &npu);  // the automatic one (dsl/ascend/schedule.h)
 
     // The naive answer in double, independent of the DSL: fills every output of `p`.
     virtual void reference(Problem &p) const = 0;

@@ -199,7 +199,7 @@ public:
     using IRMutator::mutate;
     Expr mutate(const Expr &e) override {
         int scalars = 0;
-        const bool once = ieee() && a.own_math && e.defined() && is_real(e.type()) && settled(e, scalars) && scalars;
+        const bool once = ieee() && e.defined() && is_real(e.type()) && settled(e, scalars) && scalars;
         return once ? cast(a.real, e) : IRMutator::mutate(e);  // as doubles, rounded at the end
     }
     Interpret(const Arithmetic &a, std::string func, const std::map<std::string, Type> &outputs, bool hide)
@@ -217,7 +217,7 @@ public:
             for (Expr &v : f.definition().values())
                 if (v.type() == Float(32)) v = hidden(v);
         if (stored)
-            for (Expr &v : f.definition().values()) v = exact() ? cast(*stored, v) : converted(v, *stored, a.f16_by_halide);
+            for (Expr &v : f.definition().values()) v = exact() ? cast(*stored, v) : a.own_math ? converted(v, *stored, a.f16_by_halide) : cast(*stored, v);
         // The one place that leans on a function Halide made for deserialisation: it resets a Func's output types.
         std::vector<Parameter> buffers;
         for (size_t i = 0; i < types.size(); i++)

@@ -66,17 +66,6 @@ void Elementwise::schedule(const Gpu &) {
     }
 }
 
-void Elementwise::schedule(const Ascend &npu) {  // rank 1: tiles of T, in the Unified Buffer
-    Var x = npu.gm.args()[0], xo("tile"), xi("xi"), core("core");
-    const int T = npu.pick("tile", {2048, 4096, 8192});
-    for (auto m : npu.memory) m.dim(0).set_min(0).set_stride(1);
-    Func gm = npu.gm;
-    gm.output_buffer().dim(0).set_min(0);
-    gm.split(x, core, xi, 4 * T, Tail::RoundUp).split(xi, xo, xi, T, Tail::RoundUp).parallel(core).vectorize(xi);
-    npu.ub(store(), xo, T);
-    for (const Func &f : npu.inputs) npu.ub(f, xo, T);
-}
-
 void Elementwise::each(Problem &p, const std::function<void(const double *in, double *out)> &value) const {
     std::vector<const Array *> from;
     std::vector<Array *> to;

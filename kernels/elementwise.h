@@ -15,7 +15,6 @@ struct Elementwise : Op {
     Elementwise(const std::string &name, const std::string &signature);
     void schedule(const Cpu &cpu) override;
     void schedule(const Gpu &gpu) override;
-    void schedule(const Ascend &npu) override;
 
     // For references: `value` maps the inputs' elements to the outputs', broadcasting as NumPy does.
     void each(Problem &p, const std::function<void(const double *in, double *out)> &value) const;

@@ -43,6 +43,7 @@ struct Reduction : Op {
 
 private:
     bool along_s() const { return variant == "whole" || variant == "rows"; }
+    void as_stated();
     void fold(const Func &wide, int from_width);  // the rest of the tree: partial results of (u, i, o) to y
     void short_rows();
     void schedule_rows(const Cpu &cpu);

@@ -85,22 +85,4 @@ void Rows::schedule(const Gpu &) {
     }
 }
 
-void Rows::schedule(const Ascend &npu) {  // a row per step: c <= UB / 4 bytes / stages
-    const int C = npu.pick("row", {512, 1024, 4096});
-    Func gm = npu.gm;
-    Var x = gm.args()[0], row = gm.args()[1];
-    for (auto m : npu.memory) {
-        m.dim(0).set_bounds(0, C);
-        if (m.dimensions() > 1) m.dim(1).set_min(0).set_stride(C);
-    }
-    gm.output_buffer().dim(0).set_bounds(0, C).dim(1).set_min(0).set_stride(C);
-    gm.bound(x, 0, C).parallel(row).vectorize(x);
-    npu.ub(store(), row, C);
-    for (Func &f : row_stages) npu.ub(f, row, C);
-    for (Func &f : terms) npu.ub(f, row, C);
-    for (const Func &f : npu.inputs) npu.ub(f, row, C);
-    for (Func &f : totals) f.compute_at(gm, row).store_in(Halide::MemoryType::VTCM);
-    for (Func &f : per_row) f.compute_at(gm, row).store_in(Halide::MemoryType::VTCM);
-}
-
 }  // namespace halyard

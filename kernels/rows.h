@@ -11,12 +11,11 @@ struct Rows : Op {
     Rows(const std::string &name, const std::string &signature, bool along_axis = true);
     Var c{"c"}, n{"n"};
     RDom k;
-    std::vector<Func> totals, row_stages, terms;  // Funcs of n; of (c, n); of (c, n), to be staged only where a reduction reads memory
-    std::vector<Func> per_row;                    // pure Funcs of n, too dear to be computed for every element
+    std::vector<Func> totals, row_stages;  // Funcs of n; of (c, n)
+    std::vector<Func> per_row;             // pure Funcs of n, too dear to be computed for every element
 
     void schedule(const Cpu &cpu) override;
     void schedule(const Gpu &gpu) override;
-    void schedule(const Ascend &npu) override;
 };
 
 // Reduces f's update over k in several vectors of partial results, which are folded by halves; computed for each `row`, a Var of f.

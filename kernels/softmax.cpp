@@ -49,7 +49,6 @@ struct SoftmaxDx : Rows {
         dot(n) += term(k, n);
         dx(c, n) = y(c, n) * (dy(c, n) - dot(n));
         totals = {dot};
-        terms = {term};
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {

@@ -5,6 +5,7 @@
 #include "registry/dispatch.h"
 #include "registry/expr.h"
 #include "registry/extension.h"
+#include "registry/simulated.h"
 
 namespace halyard {
 
@@ -24,11 +25,19 @@ std::string refusal_of(const OpRecord &op, const KernelEntry &k, const std::map<
 
 std::string wanted_backend(const OpRecord &op) {
     const std::string &b = Force::current() ? Force::current()->backend : device();
-    return b != "cpu" && !op.gpu ? "cpu" : b;
+    return b != "cpu" && b != "ascend" && !op.gpu ? "cpu" : b;
 }
 
 void choose_kernel(const RegisteredOp &op, const std::string &dtypes, bool explaining, Plan &plan) {
-    const std::string backend = wanted_backend(op.record);
+    std::string backend = wanted_backend(op.record);
+    if (backend == "ascend") {
+        const KernelEntry &k = simulated_device().kernel(op, dtypes);
+        const std::string why = simulated_device().refusal(plan, dtypes);
+        if (why.empty()) plan.kernel = &k, plan.simulated = true;
+        if (explaining) plan.candidates.push_back({&k, why});
+        if (plan.kernel && !explaining) return;
+        if (!plan.kernel) backend = "cpu";
+    }
     const auto *const force = Force::current();
     Isa limit = force ? force->isa : active_isa();
     // Where a level has nothing for these dtypes, the one below stands for it.

@@ -7,6 +7,7 @@
 #include "registry/dispatch.h"
 #include "registry/error.h"
 #include "registry/registry.h"
+#include "registry/simulated.h"
 
 namespace halyard {
 namespace {
@@ -46,8 +47,10 @@ void set_device(const std::string &backend) {
         const auto get = (GetPlatforms)dlsym(library, "clGetPlatformIDs");
         unsigned platforms = 0;
         if (!get || get(0, nullptr, &platforms) != 0 || platforms == 0) throw DeviceError("opencl", "no OpenCL platform answers");
+    } else if (backend == "ascend") {
+        simulated_device();
     } else if (backend != "cpu") {
-        throw DeviceError(backend, "no such device, expected cpu or opencl");
+        throw DeviceError(backend, "no such device, expected cpu, opencl or ascend");
     }
     current() = backend;
     invalidate_plans();

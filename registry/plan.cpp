@@ -281,12 +281,13 @@ private:
     // Marks the tensors that kernels can't take as they lie; true when there are none left.
     bool strides_fit() {
         bool fit = true;
-        const bool device_needs_dense = wanted_backend(r_) != "cpu";
+        const std::string backend = wanted_backend(r_);
+        const bool device_needs_dense = backend != "cpu", repeats = backend == "ascend";  // programs know strides of 0
         auto mark = [&](const Layout &l, const Shape &shape, std::vector<int> &copy, const std::vector<int> &order) {
             const bool gap = !l.shape.empty() && l.shape.back() > 1 && l.strides.back() != 1;
             bool loose = false;
             for (int d = 0; d < l.shape.rank(); d++) loose |= l.shape[d] > 1 && l.strides[d] == 0;
-            if (!copy.empty() || !((gap && !r_.any_strides) || (loose && device_needs_dense) || (gap && device_needs_dense))) return;
+            if (!copy.empty() || !((gap && !r_.any_strides) || (loose && device_needs_dense && !repeats) || (gap && device_needs_dense))) return;
             copy = order;
             for (int d = (int)copy.size(); d < shape.rank(); d++) copy.push_back(d);
             fit = false;

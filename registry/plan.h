@@ -47,6 +47,7 @@ struct Plan {
     std::vector<Scalar> scalars;
     Shape loops;
     bool on_device = false;               // not the CPU
+    bool simulated = false;               // by simulated_device()
     std::map<std::string, int64_t> dims;  // what predicates saw
     struct Candidate {
         const KernelEntry *kernel;

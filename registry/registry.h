@@ -43,7 +43,7 @@ private:
 
 Registry &registry();
 
-// Where ops run: "cpu", or "opencl" for those that have such a kernel (the others stay on the CPU).
+// Where ops run: "cpu", or "opencl" for those that have such a kernel (the others stay on the CPU), or "ascend", a simulated Ascend 910.
 // Throws DeviceError when no such device answers.
 void set_device(const std::string &backend);
 const std::string &device();

@@ -397,7 +397,7 @@ TEST(Math, OtherNamesAndDeviceFunctionsAreCalls) {
     const Expr x = Halide::Var("x") * 1.5f;
     auto called = [&](const Expr &e) { return e.as<Halide::Internal::Call>() ? e.as<Halide::Internal::Call>()->name : std::string(); };
     EXPECT_EQ(called(halyard::math::expand("exp", {x}, false)), "exp_f32");
-    EXPECT_EQ(called(halyard::math::expand("pow", {x, x}, false)), "pow_f32");
+    EXPECT_EQ(called(halyard::math::expand("sqrt", {x}, false)), "sqrt_f32");
     EXPECT_EQ(called(halyard::math::expand("lgamma", {x})), "lgamma_f32");
     EXPECT_EQ(called(halyard::math::expand("lgamma", {Halide::cast<double>(x)})), "lgamma_f64");
 }

@@ -20,7 +20,7 @@ TEST_F(Lower, ShowsLoops) {
     expect_text("relu --isa baseline --to loops", {"// relu f32 baseline: ", "produce y:", "vectorized"});
     expect_text("matmul --isa avx512 --variant direct", {"// matmul f32 direct avx512: ", "produce c:", "unrolled"});
     expect_text("relu --device cuda", {"gpu_block", "gpu_thread"});
-    expect_text("relu --device ascend", {"produce gm:"});
+    expect_text("relu --device ascend", {"produce y:"});
 }
 
 TEST_F(Lower, ShowsTheStatement) {
@@ -46,8 +46,9 @@ TEST_F(Lower, ShowsTheCpusCode) {
 TEST_F(Lower, ShowsTheDevicesCode) {
     expect_text("softmax --to opencl", {"// softmax f32 short opencl: ", "__kernel void"});
     expect_text("matmul --to ptx", {"// matmul f32 ", ".visible .entry", "fma.rn.f32"});
-    expect_text("softmax --to dv", {"# softmax f32 ascend: ", "data_move ub.", "vec_exp", "# UB peak"});
+    expect_text("softmax --to dv --shape \"n=64 c=1000\"", {"# softmax f32 ascend: ", "program softmax ascend910", "data_move x_im", "vec_exp", "set_flag"});
     expect_text("relu --to dv --dtype f16", {"vec_relu"});
+    expect_text("matmul --to dv --dtype f16", {"load2d", "mmad", "l0c_to_ub"});
 }
 
 TEST_F(Lower, TakesTheSchedulesOtherPicks) {
@@ -78,8 +79,8 @@ TEST_F(Lower, RefusesWhatDoesNotExist) {
     expect_none("softmax --to ptx --isa avx2", "[softmax] --isa is a level of the CPU, the kernel is for cuda");
     expect_none("softmax --to asm --device cuda", "[softmax] --to asm is for cpu, not for cuda");
     expect_none("softmax --to dv --variant wide", "[softmax] its Ascend kernel has no variants");
-    expect_none("softmax --to dv --dtype f64", "[softmax] no Ascend kernels for f64, there are f32, f16");
-    expect_none("matmul --to dv", "[matmul] no Ascend schedule");
+    expect_none("softmax --to dv --dtype f64", "[softmax] no Ascend kernels for f64");
+    expect_none("softmax --to dv --dtype f16 --shape \"n=3 c=7\" --strict", "[softmax] --strict: W-SCALAR y: rows of 14 B");
     expect_none("relu --out none/relu.txt", "[none/relu.txt] can't be written");
     expect_refused("lower relu --to asm", "[relu] the code generator died (", "HL_LLVM_ARGS=-no-such-option");  // LLVM exits at once
     EXPECT_EQ(halyard("lower relu --to wasm").status, 2);

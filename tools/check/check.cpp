@@ -10,6 +10,7 @@
 #include "dsl/all_ops.h"
 #include "primitives/library.h"
 #include "registry/extension.h"
+#include "registry/simulated.h"
 #include "tools/check/case.h"
 #include "tools/check/guard.h"
 
@@ -219,6 +220,28 @@ void check_device(const Op &op, const Options &, Report &r) {
             compare_all(op, c, dispatch(c.registered, c.in, c.attrs), "opencl '" + sample + "'", r);
         } catch (const Error &e) { r.fail("opencl '" + sample + "': " + e.what()); }
     }
+}
+
+void check_ascend(const Op &op, const Options &o, Report &r) {
+    if (op.form == Form::composite) return r.skip("composed of other ops");
+    for (auto &dtypes : op.dtypes)
+        for (auto &sample : op.samples) {
+            if (!o.dtypes.empty() && dtypes != o.dtypes) continue;
+            Case c(op, sample, dtypes, 6);
+            std::vector<OperandMeta> metas;
+            for (const Tensor &t : c.in) metas.push_back(meta_of(t));
+            const Force force(host_isa(), "", "ascend");
+            const Plan plan = make_plan(c.registered, metas, c.attrs);
+            if (!plan.simulated && plan.kernel) {
+                r.skip(dtypes + ": " + simulated_device().refusal(plan, dtypes));
+                continue;
+            }
+            c.solve(op);
+            const std::string where = "ascend " + dtypes + " '" + sample + "'";
+            try {
+                compare_all(op, c, dispatch(c.registered, c.in, c.attrs), where, r);
+            } catch (const Error &e) { r.fail(where + ": " + e.what()); }
+        }
 }
 
 Report run_check(const Op &op, const std::string &check, Check run, const Options &o) {

@@ -55,6 +55,7 @@ void check_exact(const Op &op, const Options &o, Report &r);       // scheduled 
 void check_gradients(const Op &op, const Options &o, Report &r);   // gradient ops against finite differences of the reference
 void check_adjoints(const Op &op, const Options &o, Report &r);    // gradient ops against the adjoint Halide derives
 void check_device(const Op &op, const Options &o, Report &r);      // OpenCL, where a device answers and the op has a GPU schedule
+void check_ascend(const Op &op, const Options &o, Report &r);      // the simulated device, on its own: every dtype x sample against the reference
 void check_legality(const Op &op, const Options &o, Report &r);    // no race, no access out of bounds, nothing read that wasn't written
 void check_fuzz(const Op &op, const Options &o, Report &r);        // random calls (tools/check/fuzz.h)
 void check_composite(const Op &op, const Options &o, Report &r);   // of an op without a kernel: the primitive against the reference

@@ -2,6 +2,7 @@
 #include "dsl/all_ops.h"
 #include "dsl/op.h"
 #include "registry/parallel.h"
+#include "tools/halyard/ascend.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/comparison.h"
@@ -21,7 +22,7 @@ namespace halyard::command {
 namespace {
 
 struct Options {
-    std::string op, dtype, json, set, suite, group, out;
+    std::string op, dtype, device, json, set, suite, group, out;
     std::vector<std::string> shapes, pair;  // pair: --compare A B
     Selection selection;
     Timing timing;
@@ -161,6 +162,12 @@ int bench_suite(const Options &o) {
     return run_suite(all) ? 0 : 1;
 }
 
+int bench_on_ascend(const Options &o) {
+    std::vector<std::string> problems;
+    for (auto &c : cases_of(o)) problems.push_back(c.problem);
+    list_all_ops(op_table());
+    return bench_ascend(op_with_kernels(o.op).record.name, problems, o.dtype) ? 0 : 1;
+}
 int bench(Options o) {
     if (o.selection.isa != "all") Target("cpu", o.selection.isa, "");
     if (o.selection.threads.empty()) o.selection.threads = {threads()};
@@ -205,6 +212,7 @@ void add_bench(CLI::App &app, Run &chosen) {
     sub->add_option("--group", o->group, "Only groups of the suite with this in their title");
     sub->add_option("--out", o->out, "Write the suite's results to this Markdown file");
     sub->add_option("--dtype", o->dtype, "f32, f16, ... (f32,i32 where the op has two)");
+    sub->add_option("--device,--backend", o->device, "ascend: simulated, in cycles")->check(CLI::IsMember({"cpu", "ascend"}));
     sub->add_option("--isa", o->selection.isa, "all, or one level: baseline, avx2, avx512; limits the peers too")->capture_default_str();
     sub->add_option("--variant", o->selection.variant, "Only this variant");
     sub->add_option("--compare", o->pair, "Is A faster than B? Labels of the table, or chosen; +5% slows that one down")->expected(2)->type_name("A B");
@@ -222,7 +230,7 @@ void add_bench(CLI::App &app, Run &chosen) {
     sub->callback([o, &chosen] {
         const bool suite = !o->suite.empty();
         if (!suite && o->op.empty() && (o->set.empty() || !o->shapes.empty())) throw CLI::RequiredError("op, --suite, or --shapes without --shape,");
-        chosen = [o, suite] { return suite ? bench_suite(*o) : bench(*o); };
+        chosen = [o, suite] { return suite ? bench_suite(*o) : o->device == "ascend" ? bench_on_ascend(*o) : bench(*o); };
     });
 }
 

@@ -23,7 +23,7 @@ namespace {
 
 struct Options {
     std::vector<std::string> ops, isas, records;
-    std::string fuzz, fuzz_case, ulps, json;
+    std::string fuzz, fuzz_case, ulps, json, device;
     unsigned seed = 1;
     int jobs = 0;
     bool quick = false, legality = false;
@@ -131,6 +131,7 @@ int check_ops(const Options &o) {
     in_workers(
         names.size(), o.jobs > 0 ? (size_t)o.jobs : cores(),
         [&](size_t i) {
+            if (o.device == "ascend") return json_of(check::run_check(*op_table().make(names[i]), "ascend", check::check_ascend, options)).dump();
             check::Report r = o.fuzz.empty() ? check::check_op(names[i], options) : check::fuzz_op(names[i], options);
             if (o.fuzz.empty()) check_records(records, names[i], r);
             return json_of(r).dump();
@@ -154,6 +155,7 @@ void add_check(CLI::App &app, Run &chosen) {
     sub->add_option("ops", o->ops, "Names; none = all ops, or those of --kernels");
     sub->add_flag("--quick", o->quick, "Fewer samples per kernel, no derived adjoints");
     sub->add_flag("--legality", o->legality, "Races and accesses out of bounds of CPU kernels too: compiles each with the sanitizers");
+    sub->add_option("--device,--backend", o->device, "ascend: only the simulated device against the reference")->check(CLI::IsMember({"cpu", "ascend"}));
     sub->add_option("--isa", o->isas, "Levels to check: baseline,avx2,avx512 (default: all of this CPU)")->delimiter(',');
     sub->add_option("--fuzz", o->fuzz, "Only random calls of each op: 500 of them, or 30s");
     sub->add_option("--seed", o->seed, "Other random calls");

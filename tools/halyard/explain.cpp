@@ -136,7 +136,7 @@ void add_explain(CLI::App &app, Run &chosen) {
     sub->add_option("--shape,-s", o->shapes, "x=2x3x8x8 (or scalar) for every input; without, the op's first bench or sample problem")->allow_extra_args(false);
     sub->add_option("--attr,-a", o->attrs, "Attribute: axis=1")->allow_extra_args(false);
     sub->add_option("--dtype", o->dtype, "f32, f16, ... (f32,i32 where the op has two)");
-    sub->add_option("--device", o->device, "cpu or opencl");
+    sub->add_option("--device,--backend", o->device, "cpu, opencl or ascend (simulated)");
     sub->add_option("--isa", o->isa, "Only kernels of this level: baseline, avx2, avx512");
     sub->add_option("--variant", o->variant, "Only kernels of this variant");
     sub->add_flag("--price", o->price, "Measure what each candidate, copy and cast costs");

@@ -6,6 +6,7 @@
 #include "dsl/child.h"
 #include "dsl/lower.h"
 #include "registry/extension.h"
+#include "tools/halyard/ascend.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/folder.h"
@@ -15,14 +16,25 @@ namespace halyard::command {
 namespace {
 
 struct Options {
-    std::string op, to = "loops", device, isa, variant, dtype, fault, out;
+    std::string op, to = "loops", device, isa, variant, dtype, shape, fault, out;
     std::vector<std::string> picks;
+    bool strict = false;
 };
 
 const TextForm &form_of(const std::string &name) {
     for (auto &f : text_forms())
         if (f.name == name) return f;
     throw AttrError("lower", "no form '" + name + "'");
+}
+
+// "tile=2": a schedule for the call is tried with them as they are.
+Picks picks_as_typed(const std::string &op, const std::vector<std::string> &texts) {
+    Picks picks;
+    for (auto &text : texts) {
+        const auto [name, value] = assignment(op, text);
+        picks.chosen[name] = std::stoi(value);
+    }
+    return picks;
 }
 
 // The kernel that was asked for, of those the kit builds. Its ISA need not be one of this build or of this CPU: nothing runs.
@@ -42,10 +54,8 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const Options &o)
     if (!o.isa.empty()) throw DispatchError(op.name, "--isa is a level of the CPU, the kernel is for " + i.backend);
     if (i.backend == "ascend") {
         if (!o.variant.empty()) throw AttrError(op.name, "its Ascend kernel has no variants");
-        if (!i.dtypes.starts_with("f32") && !i.dtypes.starts_with("f16"))  // its vector unit has no other reals
-            throw DTypeError(op.name, "no Ascend kernels for " + i.dtypes + ", there are f32, f16");
-        i.variant.clear();
-        return i;
+        const Trial t(op_with_kernels(op.name), o.shape.empty() ? problems_of(op).front() : o.shape, i.dtypes);
+        return ascend_instance(t, i.dtypes, picks_as_typed(op.name, o.picks), o.strict);
     }
     const std::string last = op.variants.back().name;  // the one that takes every shape
     if (!op.gpu) throw DispatchError(op.name, "no GPU schedule");
@@ -74,9 +84,9 @@ std::string headline(const Kernel &k, const std::string &comment) {
 int lower(const Options &o) {
     const OpRecord &op = op_with_kernels(o.op).record;
     const TextForm &form = form_of(o.to);
-    Instance i = instance_of(op, form, o);
     list_all_ops(op_table());
-    i.picks = picks_from(op.name, i, o.picks);
+    Instance i = instance_of(op, form, o);
+    if (i.backend != "ascend") i.picks = picks_from(op.name, i, o.picks);
     i.fault = o.fault;
     Kernel k(op_table().make(op.name), i);
     const std::string text = headline(k, form.comment) + text_in_child(k, form.name);
@@ -101,7 +111,9 @@ void add_lower(CLI::App &app, Run &chosen) {
     CLI::App *sub = app.add_subcommand("lower", "Show what an op becomes: loops, statement, assembly, device code");
     sub->add_option("op", o->op, "Name of the op")->required();
     sub->add_option("--to,-t", o->to, forms + ". Default: loops")->check(CLI::IsMember(names));
-    sub->add_option("--device", o->device, "cpu, opencl, cuda or ascend, where the form has several");
+    sub->add_option("--shape,-s", o->shape, "ascend: the problem its program is made for, \"n=64 c=1000\"; default: the op's first");
+    sub->add_flag("--strict", o->strict, "ascend: refuse what the scalar unit would have to do, element by element");
+    sub->add_option("--device,--backend", o->device, "cpu, opencl, cuda or ascend, where the form has several");
     sub->add_option("--isa", o->isa, "baseline, avx2 or avx512; default: this CPU's best. Nothing runs, so any will do");
     sub->add_option("--variant", o->variant, "One of the op's variants; default: its first, on a GPU the one that takes every shape");
     sub->add_option("--dtype", o->dtype, "f32, f16, ... (f32,i32 where the op has two); default: the op's first");

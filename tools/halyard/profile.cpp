@@ -4,8 +4,10 @@
 #include <cstdio>
 
 #include "HalideRuntime.h"
+#include "dsl/all_ops.h"
 #include "dsl/lower.h"
 #include "registry/parallel.h"
+#include "tools/halyard/ascend.h"
 #include "tools/halyard/chosen.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/load.h"
@@ -17,7 +19,7 @@ namespace {
 
 struct Options {
     KernelOptions kernel;
-    std::string trace;
+    std::string trace, device;
     double seconds = 1;
 };
 
@@ -144,8 +146,16 @@ void add_profile(CLI::App &app, Run &chosen) {
     CLI::App *sub = app.add_subcommand("profile", "Time and memory of each stage of a kernel");
     add_kernel_options(*sub, o->kernel);
     sub->add_option("--trace", o->trace, "Write when each stage of one call began and ended, for chrome://tracing or ui.perfetto.dev");
+    sub->add_option("--device,--backend", o->device, "ascend: what each unit of the simulated chip does")->check(CLI::IsMember({"cpu", "ascend"}));
     sub->add_option("--time", o->seconds, "Seconds of watched calls")->check(CLI::Range(0.01, 600.0));
-    sub->callback([o, &chosen] { chosen = [o] { return profile(*o); }; });
+    sub->callback([o, &chosen] {
+        chosen = [o] {
+            if (o->device != "ascend") return profile(*o);
+            list_all_ops(op_table());
+            profile_ascend(o->kernel.op, o->kernel.shape, o->kernel.dtype, o->trace);
+            return 0;
+        };
+    });
 }
 
 }  // namespace halyard::command

@@ -140,7 +140,7 @@ void add_run(CLI::App &app, Run &chosen) {
     sub->add_option("--out-dir,-o", o->out_dir, "Where the results go")->required();
     sub->add_option("--grad,-g", o->grads, "Gradient of an output: dy=FILE.npy (or y=FILE.npy)")->allow_extra_args(false);
     sub->add_option("--dtype", o->dtypes, "Read an input as this dtype: x=bf16 takes uint16 files as the bits of bf16")->allow_extra_args(false);
-    sub->add_option("--device", o->device, "cpu or opencl");
+    sub->add_option("--device,--backend", o->device, "cpu, opencl or ascend (simulated)");
     sub->add_option("--isa", o->isa, "Only kernels of this level: baseline, avx2, avx512");
     sub->add_option("--variant", o->variant, "Only kernels of this variant");
     sub->callback([o, &chosen] { chosen = [o] { return run(*o); }; });

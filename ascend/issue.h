@@ -1,0 +1,46 @@
+// What a check found: an error (E-...) or a warning (W-...), with the instruction, its place, the buffer and the sizes.
+//
+//   E-CAP a scope is full            E-ALIGN an address or a length     E-OOB outside a buffer or tensor   E-UNINIT read before written
+//   E-STRIDE a stride or a gap       E-REPEAT a count                   E-MASK a mask                      E-PATH no such route
+//   E-TYPE a type the chip lacks     E-FRACTAL not whole fractals       E-RACE unordered accesses          E-FLAG a flag's use
+//   E-XCORE two blocks, one byte     E-EMIT can't be said in a language
+//   W-BANK banks of ubuf clash       W-SMALLDMA less than 16 KB         W-ALIGN512 GM off 512 B            W-SCALAR a loop of scalars
+//   W-SYNC flags ran out             W-IMBALANCE cores wait for one
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace halyard::dv {
+
+struct Issue {
+    std::string id, text;
+    int64_t count = 1;  // how often it happened
+    bool error() const { return id.rfind("E-", 0) == 0; }
+};
+using Report = std::function<void(const std::string &id, const std::string &text)>;
+
+// Issues in the order they were found first, one per id and place: what happens in a loop is told once and counted.
+class IssueLog {
+public:
+    // `text` is only asked for the first time.
+    template<class F> void add(const std::string &id, const void *at, F &&text) {
+        const auto [it, fresh] = seen_.try_emplace({at, id}, all_.size());
+        if (fresh) all_.push_back({id, text(), 1}), places_.push_back(at);
+        else all_[it->second].count++;
+    }
+    void merge(const IssueLog &other);
+    const std::vector<Issue> &all() const { return all_; }
+
+private:
+    std::map<std::pair<const void *, std::string>, size_t> seen_;
+    std::vector<const void *> places_;
+    std::vector<Issue> all_;
+};
+
+bool has_errors(const std::vector<Issue> &issues);
+bool has(const std::vector<Issue> &issues, const std::string &id);
+std::string to_text(const std::vector<Issue> &issues);  // a line each
+
+}  // namespace halyard::dv

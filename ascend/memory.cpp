@@ -1,0 +1,61 @@
+#include "ascend/memory.h"
+
+#include <cstring>
+
+namespace halyard::dv {
+
+Memory::Memory(const Profile &chip, std::vector<Binding> gm) : gm_(std::move(gm)) {
+    for (int s = 1; s < scope_count; s++) {
+        bytes_[s].resize((size_t)chip.bytes((Scope)s));
+        shadow_[s].resize(bytes_[s].size());
+    }
+}
+
+int64_t Memory::unwritten(Scope s, const Run &r) const {
+    if (s == Scope::gm) return -1;
+    const uint8_t *first = shadow_[(int)s].data() + r.begin;
+    const void *hole = std::memchr(first, 0, (size_t)r.bytes);
+    return hole ? r.begin + ((const uint8_t *)hole - first) : -1;
+}
+
+void Memory::wrote(Scope s, const Run &r) {
+    if (s != Scope::gm) std::memset(shadow_[(int)s].data() + r.begin, 1, (size_t)r.bytes);
+}
+
+void Memory::forget(Scope s, int64_t begin, int64_t bytes) {
+    if (s != Scope::gm) std::memset(shadow_[(int)s].data() + begin, 0, (size_t)bytes);
+}
+
+void Memory::forget_all() {
+    for (auto &s : shadow_) std::fill(s.begin(), s.end(), 0);
+}
+
+void execute(const Step &s, Memory &m) {
+    std::visit(
+        [&](const auto &op) {
+            if constexpr (requires { execute(op, s, m); }) execute(op, s, m);
+        },
+        s.op);
+}
+
+double scalar_load(const Step &s, Memory &m) {
+    const void *from = m.at(s.places[0]);
+    return visit_dtype(s.places[0].dtype, [&](auto t) {
+        decltype(t) v;
+        std::memcpy(&v, from, sizeof v);
+        return (double)v;
+    });
+}
+
+void execute(const ScalarSt &, const Step &s, Memory &m) {
+    void *to = m.at(s.places[0]);
+    visit_dtype(s.places[0].dtype, [&](auto t) {
+        using T = decltype(t);
+        T v;
+        if constexpr (std::is_integral_v<T> || std::is_same_v<T, double>) v = (T)s.number;
+        else v = T((float)s.number);
+        std::memcpy(to, &v, sizeof v);
+    });
+}
+
+}  // namespace halyard::dv

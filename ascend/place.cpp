@@ -1,0 +1,143 @@
+#include <algorithm>
+#include <map>
+
+#include "ascend/check.h"
+#include "ascend/footprint.h"
+#include "ascend/passes.h"
+#include "registry/error.h"
+
+namespace halyard::dv {
+namespace {
+
+constexpr int64_t half_groups = 256;  // bytes from one half of ubuf's 16 bank groups to the other
+
+struct Life {
+    int64_t begin = 0, last_use = 0, end = 0;
+    bool used = false, vector_only = true;  // no pipe but V touches it
+    int64_t until() const { return used && vector_only ? last_use : end; }
+};
+
+class Lives {
+public:
+    explicit Lives(const Program &p) : program_(p) { body(p.body); }
+    std::map<std::string, Life> of;
+    std::vector<std::string> order;                             // of the Alloc nodes
+    std::vector<std::pair<std::string, std::string>> together;  // two sources of one vector operation
+
+private:
+    void body(const Body &nodes) {
+        std::vector<std::string> mine;
+        for (const Node &n : nodes) {
+            const int64_t begin = ++position_;
+            used_.emplace_back();
+            if (const For *f = std::get_if<For>(&n.is)) body(f->body);
+            else if (const If *c = std::get_if<If>(&n.is)) body(c->then), body(c->otherwise);
+            else if (const Alloc *a = std::get_if<Alloc>(&n.is)) {
+                if (!program_.buffer(a->buffer)) throw AttrError(program_.name, "no buffer is called '" + a->buffer + "'");
+                if (!of.try_emplace(a->buffer, Life{begin, begin, begin, false, true}).second)
+                    throw AttrError(program_.name, "buffer '" + a->buffer + "' is allocated twice");
+                mine.push_back(a->buffer), order.push_back(a->buffer);
+            } else instr(std::get<Instr>(n.is));
+            // What a node uses, it uses until its end: a loop comes back.
+            for (const std::string &b : used_.back())
+                if (const auto it = of.find(b); it != of.end()) it->second.last_use = position_;
+            const auto inner = std::move(used_.back());
+            used_.pop_back();
+            if (!used_.empty()) used_.back().insert(used_.back().end(), inner.begin(), inner.end());
+        }
+        position_++;
+        for (const std::string &b : mine) of[b].end = position_;
+    }
+    void instr(const Instr &i) {
+        const auto all = operands(i);
+        for (const ConstOperand &o : all) {
+            if (!program_.buffer(o.ref->buffer)) continue;
+            const auto it = of.find(o.ref->buffer);
+            if (it == of.end()) throw AttrError(program_.name, describe(program_, i) + ": buffer '" + o.ref->buffer + "' is used before it is allocated");
+            it->second.used = true;
+            if (pipe_of(program_, i) != Pipe::v || program_.buffer(o.ref->buffer)->slots > 1) it->second.vector_only = false;
+            used_.back().push_back(o.ref->buffer);
+        }
+        const Vec *v = std::get_if<Vec>(&i.op);
+        if (v && sources_of(v->op) == 2 && v->src[0].buffer != v->src[1].buffer) together.emplace_back(v->src[0].buffer, v->src[1].buffer);
+    }
+
+    const Program &program_;
+    int64_t position_ = 0;
+    std::vector<std::vector<std::string>> used_;
+};
+
+int64_t align_of(const Program &p, const Buffer &b) { return std::max(b.align, p.chip().align(b.scope)); }
+
+// Lowest addresses first; `shifted` buffers begin in the other half of the bank groups. Returns the bytes each scope needs.
+std::map<Scope, int64_t> first_fit(Program &p, const Lives &lives, const std::map<std::string, bool> &shifted) {
+    std::map<Scope, int64_t> top;
+    std::vector<Buffer *> placed;
+    for (const std::string &name : lives.order) {
+        Buffer &b = *p.buffer(name);
+        const Life &life = lives.of.at(name);
+        const auto it = shifted.find(name);
+        const int64_t unit = it == shifted.end() ? align_of(p, b) : 2 * half_groups, shift = it != shifted.end() && it->second ? half_groups : 0;
+        b.align = align_of(p, b);
+        std::vector<std::pair<int64_t, int64_t>> taken;  // by buffers alive at the same time
+        for (const Buffer *o : placed) {
+            const Life &other = lives.of.at(o->name);
+            if (o->scope == b.scope && other.begin <= life.until() && life.begin <= other.until())
+                taken.emplace_back(o->address, o->address + o->slot_bytes() * o->slots);
+        }
+        std::sort(taken.begin(), taken.end());
+        int64_t at = shift;
+        for (const auto &[begin, end] : taken)
+            if (begin < at + b.slot_bytes() * b.slots && at < end) at = round_up(std::max<int64_t>(end - shift, 0), unit) + shift;
+        b.address = at;
+        top[b.scope] = std::max(top[b.scope], at + b.slot_bytes() * b.slots);
+        placed.push_back(&b);
+    }
+    return top;
+}
+
+// Which buffers to shift, so that most pairs of sources are in different halves.
+std::map<std::string, bool> halves(const Program &p, const Lives &lives) {
+    std::map<std::string, bool> half;
+    for (const auto &[a, b] : lives.together) {
+        const Buffer *x = p.buffer(a), *y = p.buffer(b);
+        if (!x || !y || x->slot_bytes() % (2 * half_groups) != y->slot_bytes() % (2 * half_groups)) continue;  // their slots wouldn't keep in step
+        if (!half.count(a)) half[a] = half.count(b) && !half[b];
+        if (!half.count(b)) half[b] = !half[a];
+    }
+    return half;
+}
+
+Issue full(const Program &p, const Lives &lives, Scope s, int64_t needs) {
+    const int64_t has = p.chip().bytes(s);
+    std::string parts;
+    const Buffer *largest = nullptr;
+    for (const std::string &name : lives.order) {
+        const Buffer &b = *p.buffer(name);
+        if (b.scope != s) continue;
+        parts += (parts.empty() ? "" : ", ") + name + " " + std::to_string(b.slot_bytes()) + (b.slots > 1 ? " x" + std::to_string(b.slots) + " slots" : "");
+        if (!largest || b.slot_bytes() > largest->slot_bytes()) largest = &b;
+    }
+    const int64_t fits = std::max<int64_t>(largest->size * has / needs / 128 * 128, 16);
+    return {"E-CAP",
+            p.name + ": " + name_of(s) + " needs " + std::to_string(needs) + " B of " + std::to_string(has) + " (" + parts +
+                "): lower the tile to <= " + std::to_string(fits) + " elements of " + largest->name,
+            1};
+}
+
+}  // namespace
+
+std::vector<Issue> place_buffers(Program &p) {
+    const Lives lives(p);
+    const auto fits = [&](const std::map<Scope, int64_t> &needs) {
+        return std::all_of(needs.begin(), needs.end(), [&](const auto &n) { return n.second <= p.chip().bytes(n.first); });
+    };
+    if (fits(first_fit(p, lives, halves(p, lives)))) return {};
+    const std::map<Scope, int64_t> needs = first_fit(p, lives, {});
+    std::vector<Issue> issues;
+    for (const auto &[scope, bytes] : needs)
+        if (bytes > p.chip().bytes(scope)) issues.push_back(full(p, lives, scope, bytes));
+    return issues;
+}
+
+}  // namespace halyard::dv

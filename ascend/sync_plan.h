@@ -1,0 +1,45 @@
+// The order that flags give to the accesses of a program, as insert_sync() plans it: beside the tree, in terms of its bodies.
+#pragma once
+#include <map>
+
+#include "ascend/clocks.h"
+#include "ascend/walker.h"
+
+namespace halyard::dv {
+
+// Where something is in one run of a program: which child of each body, in which turn of each loop.
+struct Position {
+    const Body *body;
+    int child;
+    int64_t turn;  // of the loop whose body it is
+};
+using Path = std::vector<Position>;  // from the program's body inwards
+
+// A pair of set and wait, or a barrier: the set after child `after` of a body, the wait or the barrier before child `before`.
+struct Sync {
+    const Body *body = nullptr;
+    int after = 0, before = 0;
+    Pipe src = Pipe::s, dst = Pipe::s;  // the same: a barrier
+    int slots = 1;                      // ids, one per slot of the buffer it guards
+    Expr set_slot, wait_slot;
+    bool carried = false;  // to the next turn of the loop: set before the first one, waited for after the last
+    int root = 0;          // carried: the child of the program's body that holds the loop
+    int group = 0;         // syncs of one group share ids
+    int id = 0;            // the first one
+    bool barrier() const { return src == dst; }
+};
+
+// Two accesses, or two uses of a flag, that nothing orders.
+struct Conflict {
+    Path first, second;
+    Pipe src = Pipe::s, dst = Pipe::s;
+    int slots = 1;
+    Expr first_slot, second_slot;
+    bool double_set = false;  // a flag set while it is: its group can't be shared
+};
+
+// Runs through the program with some turns of each loop (the first ones and the last ones) and the planned syncs, and gives the first
+// conflict. On the chip an access is to all of its slot, unless the instruction has no variable in it.
+std::optional<Conflict> find_conflict(const Program &p, const std::vector<Sync> &plan);
+
+}  // namespace halyard::dv

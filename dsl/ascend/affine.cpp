@@ -1,0 +1,97 @@
+#include "dsl/ascend/affine.h"
+
+#include "registry/error.h"
+
+namespace halyard::ascend {
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+class Sum {
+public:
+    explicit Sum(const std::vector<Loop> &loops) : loops_(loops), rest_(0) {}
+
+    void add(const Expr &e, int64_t factor) {
+        if (const auto *op = e.as<Add>()) return add(op->a, factor), add(op->b, factor);
+        if (const auto *op = e.as<Sub>()) return add(op->a, factor), add(op->b, -factor);
+        if (const auto *op = e.as<Mul>()) {
+            const auto a = as_const_int(op->a), b = as_const_int(op->b);
+            if (b) return add(op->a, factor * *b);
+            if (a) return add(op->b, factor * *a);
+        }
+        if (const auto *op = e.as<Cast>(); op && op->type.is_int() && op->value.type().is_int()) return add(op->value, factor);
+        if (const auto *op = e.as<Variable>())
+            for (size_t k = 0; k < loops_.size(); k++)
+                if (loops_[k].var == op->name) return void(stride_[op->name] += factor);
+        std::set<std::string> used;
+        for (auto &l : loops_)
+            if (expr_uses_var(e, l.var)) used.insert(l.var);
+        if (used.empty()) rest_ = rest_ + e * (int)factor;
+        hard_.merge(used);
+    }
+    Affine result() const {
+        Affine a;
+        a.hard = hard_;
+        if (!hard_.empty()) return a;
+        a.base = simplify(rest_);
+        for (auto &l : loops_) {
+            const auto it = stride_.find(l.var);
+            a.stride.push_back(it == stride_.end() ? 0 : it->second);
+        }
+        return a;
+    }
+
+private:
+    const std::vector<Loop> &loops_;
+    std::map<std::string, int64_t> stride_;
+    std::set<std::string> hard_;
+    Expr rest_;
+};
+
+}  // namespace
+
+Affine affine(const Expr &index, const std::vector<Loop> &loops) {
+    Sum as_it_is(loops);
+    as_it_is.add(index, 1);
+    Affine a = as_it_is.result();
+    if (a.hard.empty()) return a;
+    Scope<Interval> bounds;
+    for (auto &l : loops) bounds.push(l.var, Interval(0, Expr((int)l.extent - 1)));
+    Sum simpler(loops);
+    simpler.add(simplify(index, true, bounds), 1);
+    return simpler.result();
+}
+
+int64_t evaluate(const Expr &e, const Lookup &lookup) {
+    const auto both = [&](const auto *op, auto f) { return (int64_t)f(evaluate(op->a, lookup), evaluate(op->b, lookup)); };
+    const auto floor_div = [](int64_t a, int64_t b) { return b == 0 ? 0 : a / b - ((a % b != 0) && ((a < 0) != (b < 0))); };
+    if (const auto *op = e.as<IntImm>()) return op->value;
+    if (const auto *op = e.as<UIntImm>()) return (int64_t)op->value;
+    if (const auto *op = e.as<Variable>()) return lookup(op->name);
+    if (const auto *op = e.as<Load>()) return lookup(op->name);
+    if (const auto *op = e.as<Cast>()) return evaluate(op->value, lookup);
+    if (const auto *op = e.as<Add>()) return both(op, [](int64_t a, int64_t b) { return a + b; });
+    if (const auto *op = e.as<Sub>()) return both(op, [](int64_t a, int64_t b) { return a - b; });
+    if (const auto *op = e.as<Mul>()) return both(op, [](int64_t a, int64_t b) { return a * b; });
+    if (const auto *op = e.as<Div>()) return both(op, floor_div);
+    if (const auto *op = e.as<Mod>()) return both(op, [&](int64_t a, int64_t b) { return b == 0 ? 0 : a - floor_div(a, b) * b; });
+    if (const auto *op = e.as<Min>()) return both(op, [](int64_t a, int64_t b) { return std::min(a, b); });
+    if (const auto *op = e.as<Max>()) return both(op, [](int64_t a, int64_t b) { return std::max(a, b); });
+    if (const auto *op = e.as<EQ>()) return both(op, [](int64_t a, int64_t b) { return a == b; });
+    if (const auto *op = e.as<NE>()) return both(op, [](int64_t a, int64_t b) { return a != b; });
+    if (const auto *op = e.as<LT>()) return both(op, [](int64_t a, int64_t b) { return a < b; });
+    if (const auto *op = e.as<LE>()) return both(op, [](int64_t a, int64_t b) { return a <= b; });
+    if (const auto *op = e.as<GT>()) return both(op, [](int64_t a, int64_t b) { return a > b; });
+    if (const auto *op = e.as<GE>()) return both(op, [](int64_t a, int64_t b) { return a >= b; });
+    if (const auto *op = e.as<And>()) return both(op, [](int64_t a, int64_t b) { return a && b; });
+    if (const auto *op = e.as<Or>()) return both(op, [](int64_t a, int64_t b) { return a || b; });
+    if (const auto *op = e.as<Not>()) return !evaluate(op->a, lookup);
+    if (const auto *op = e.as<Select>()) return evaluate(op->condition, lookup) ? evaluate(op->true_value, lookup) : evaluate(op->false_value, lookup);
+    if (const auto *op = e.as<Call>(); op && op->is_intrinsic({Call::likely, Call::likely_if_innermost})) return evaluate(op->args[0], lookup);
+    std::ostringstream text;
+    text << e;
+    throw Error("ascend", "no integer value: " + text.str());
+}
+
+}  // namespace halyard::ascend

@@ -1,0 +1,18 @@
+// Compile: the programs of one call of an op, ready to run.
+#pragma once
+#include "ascend/issue.h"
+#include "dsl/ascend/lower.h"
+
+namespace halyard::ascend {
+
+struct Compiled {
+    Lowered lowered;  // placed, with flags
+    Picks picks;      // of the schedule that fits
+    std::vector<dv::Issue> issues;  // of placing, synchronising and verifying: warnings
+};
+
+// Tries the schedule's largest tiles first and smaller ones until every buffer has its place on the chip. Picks that `i` gives stay as
+// they are. Throws DispatchError where nothing fits, or the op has no Ascend program; with `strict` also where the scalar unit steps in.
+Compiled compile(const OpTable &ops, const std::string &op, const Instance &i, bool strict = false);
+
+}  // namespace halyard::ascend

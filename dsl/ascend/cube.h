@@ -1,0 +1,28 @@
+// Products of matrices on the cube unit: from operands in global memory to sums in l0c, and from there to rows in the Unified Buffer.
+#pragma once
+#include "dsl/ascend/writer.h"
+
+namespace halyard::ascend {
+
+// Sums in l0c: as the statement sees them, rows of `pitch` elements; on the chip, fractals of `columns` x `rows` of them.
+struct Accumulator {
+    dv::Ref ref;
+    int64_t pitch = 0;
+    int64_t rows = 0, columns = 0;  // of the last product, not padded
+};
+
+// A matrix in GM: rows[r][c], the columns best beside each other. Of the left operand rows are the product's (m), of the right one columns
+// are (n); transposed where it is the other way round.
+struct Matrix {
+    dv::Ref ref;
+    int64_t row_stride = 0, column_stride = 1;
+    bool transposed = false;
+};
+
+// sums = a b, or += where `accumulate` isn't 0, over any depth: parts of it follow each other in double buffers.
+void product(Writer &w, Accumulator &sums, const Matrix &a, const Matrix &b, int64_t m, int64_t k, int64_t n, const dv::Expr &accumulate);
+
+// The sums as rows of `pitch` elements in the Unified Buffer, as f32 or f16.
+Operand rows_of(Writer &w, const Accumulator &sums, DType t);
+
+}  // namespace halyard::ascend

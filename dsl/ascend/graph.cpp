@@ -1,0 +1,133 @@
+#include "dsl/ascend/graph.h"
+
+#include <functional>
+
+#include "registry/error.h"
+
+namespace halyard::ascend {
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+struct CallOf {
+    std::string func;
+    std::vector<Expr> args;
+};
+
+// What a definition calls, and whether it does more than that.
+class Calls : public IRVisitor {
+    using IRVisitor::visit;
+    template<class Op> void operation(const Op *op) {
+        computes |= !op->type.is_int() || op->type.bits() != 32 || inside == 0;
+        IRVisitor::visit(op);
+    }
+    void visit(const Add *op) override { operation(op); }
+    void visit(const Sub *op) override { operation(op); }
+    void visit(const Mul *op) override { operation(op); }
+    void visit(const Div *op) override { operation(op); }
+    void visit(const Max *op) override { operation(op); }
+    void visit(const Min *op) override { operation(op); }
+    void visit(const Select *op) override { operation(op); }
+    void visit(const Call *op) override {
+        if (op->call_type == Call::Halide) all.push_back({op->name, op->args});
+        else if (op->call_type == Call::Image) loads = true, type = op->type;
+        else computes = true;
+        inside++;  // of an index
+        IRVisitor::visit(op);
+        inside--;
+    }
+    int inside = 0;
+
+public:
+    std::vector<CallOf> all;
+    bool computes = false, loads = false;
+    Type type;  // of what it loads
+};
+
+std::set<std::string> variables_of(const Expr &e) {
+    struct : IRVisitor {
+        using IRVisitor::visit;
+        void visit(const Variable *v) override { names.insert(v->name); }
+        std::set<std::string> names;
+    } found;
+    e.accept(&found);
+    return std::move(found.names);
+}
+
+}  // namespace
+
+int64_t constant(const Expr &e, const std::string &what) {
+    const auto value = as_const_int(simplify(e));
+    if (value) return (int64_t)*value;
+    std::ostringstream text;
+    text << e;
+    throw DispatchError(what, "its Ascend program needs a number, not " + text.str());
+}
+
+std::set<int> FuncNode::dims() const {
+    std::set<int> all;
+    for (auto &r : reach) all.insert(r.begin(), r.end());
+    return all;
+}
+
+namespace {
+
+// What a call comes to through Funcs that only convert: a tensor of f16?
+bool is_f16(const Expr &e, const std::map<std::string, Function> &environment, const std::map<std::string, Calls> &calls) {
+    Expr inside = e;
+    while (const Cast *c = inside.as<Cast>()) inside = c->value;
+    const Call *c = inside.as<Call>();
+    if (!c || c->call_type != Call::Halide) return false;
+    const Calls &of = calls.at(c->name);
+    if (of.loads) return of.all.empty() && !of.computes && of.type == Float(16);
+    const Function &f = environment.at(c->name);
+    return !f.has_update_definition() && !of.computes && is_f16(f.values()[0], environment, calls);
+}
+
+bool adds_products(const Function &f, const std::map<std::string, Function> &environment, const std::map<std::string, Calls> &calls) {
+    if (f.updates().size() != 1 || f.values().size() != 1 || !is_const_zero(f.values()[0])) return false;
+    const Add *sum = f.update(0).values()[0].as<Add>();
+    const Mul *product = sum ? sum->b.as<Mul>() : nullptr;
+    return product && is_f16(product->a, environment, calls) && is_f16(product->b, environment, calls);
+}
+
+}  // namespace
+
+Graph::Graph(const Func &output) {
+    const auto environment = build_environment({output.function()});
+    std::map<std::string, Calls> calls;
+    for (auto &[name, f] : environment) {
+        Calls &c = calls[name];
+        f.accept(&c);
+        FuncNode n;
+        n.function = f, n.reduces = f.has_update_definition(), n.computes = c.computes, n.loads = c.loads;
+        n.reach.resize((size_t)f.dimensions());
+        nodes[name] = n;
+    }
+    for (auto &[name, f] : environment) nodes[name].multiplies = adds_products(f, environment, calls);
+    std::set<std::string> seen;
+    const std::function<void(const std::string &)> visit = [&](const std::string &name) {  // post-order
+        if (!seen.insert(name).second) return;
+        for (auto &c : calls[name].all)
+            if (c.func != name) nodes[c.func].callers.insert(name), visit(c.func);
+        order.insert(order.begin(), name);
+    };
+    visit(output.name());
+    FuncNode &first = nodes[output.name()];
+    for (size_t d = 0; d < first.reach.size(); d++) first.reach[d].insert((int)d);
+    for (auto &name : order) {
+        const FuncNode &from = nodes[name];
+        const std::vector<std::string> args = from.function.args();
+        for (auto &c : calls[name].all) {
+            if (c.func == name) continue;
+            FuncNode &to = nodes[c.func];
+            for (size_t a = 0; a < c.args.size(); a++)
+                for (auto &v : variables_of(c.args[a]))
+                    for (size_t p = 0; p < args.size(); p++)
+                        if (args[p] == v) to.reach[a].insert(from.reach[p].begin(), from.reach[p].end());
+        }
+    }
+}
+
+}  // namespace halyard::ascend

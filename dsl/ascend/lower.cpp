@@ -1,0 +1,332 @@
+#include "dsl/ascend/lower.h"
+
+#include <functional>
+
+#include "dsl/ascend/graph.h"
+#include "dsl/ascend/nest.h"
+#include "dsl/refusal.h"
+#include "registry/error.h"
+
+namespace halyard::ascend {
+using namespace Halide;
+using namespace Halide::Internal;
+using HExpr = Halide::Expr;
+
+namespace {
+
+// Lets stand where they are used: what is the same is found again in each expression.
+class WithoutLets : public IRMutator {
+    using IRMutator::visit;
+    std::map<std::string, HExpr> values_;
+    HExpr visit(const Variable *v) override {
+        const auto it = values_.find(v->name);
+        return it == values_.end() ? HExpr(v) : it->second;
+    }
+    Stmt visit(const LetStmt *l) override {
+        values_[l->name] = mutate(l->value);
+        return mutate(l->body);
+    }
+};
+
+bool is_loop(const std::string &halide_name) {  // of a schedule: "y.s0.n.tile_n"
+    const size_t dot = halide_name.rfind('.');
+    return halide_name.compare(dot == std::string::npos ? 0 : dot + 1, 4, "tile") == 0;
+}
+
+// total$3: the Func's own name.
+std::string stage_name(const std::string &halide_name) { return halide_name.substr(0, halide_name.find('$')); }
+
+// x.s1.r10$x.tile_x: a name as text forms have it.
+std::string short_name(const std::string &halide_name) {
+    std::string s = halide_name.substr(halide_name.rfind('.') + 1);
+    if (const size_t counter = s.find('$'); counter != 0) s = s.substr(0, counter);
+    if (std::isdigit((unsigned char)s[0])) s = stage_name(halide_name) + "_" + s;
+    for (char &c : s)
+        if (!std::isalnum((unsigned char)c) && c != '_') c = '_';
+    return s;
+}
+
+// Of an allocation: a Func's, or a part of it: "sums$2.1" is the second value of a Tuple.
+auto place_of(const Kernel &k, const std::string &name) {
+    const auto own = k.places.scope.find(name);
+    return own != k.places.scope.end() ? own : k.places.scope.find(name.substr(0, name.rfind('.')));
+}
+
+// Run-time numbers: each expression of nothing else is a scalar of the program, computed where the program is called.
+struct Scalars {
+    std::vector<HExpr> expressions;
+
+    dv::Number of(const HExpr &e) {
+        size_t at = 0;
+        while (at < expressions.size() && !graph_equal(expressions[at], e)) at++;
+        if (at == expressions.size()) expressions.push_back(e);
+        return {"scalar" + std::to_string(at)};
+    }
+};
+
+double number_of(const HExpr &e, const std::vector<std::string> &names, const std::vector<double> &numbers) {
+    const auto of = [&](const HExpr &x) { return number_of(x, names, numbers); };
+    const auto rounded = [&](double v) { return e.type() == Float(32) ? (double)(float)v : v; };
+    if (const auto *op = e.as<FloatImm>()) return op->value;
+    if (const auto *op = e.as<IntImm>()) return (double)op->value;
+    if (const auto *op = e.as<Cast>()) return rounded(of(op->value));
+    if (const auto *op = e.as<Add>()) return rounded(of(op->a) + of(op->b));
+    if (const auto *op = e.as<Sub>()) return rounded(of(op->a) - of(op->b));
+    if (const auto *op = e.as<Mul>()) return rounded(of(op->a) * of(op->b));
+    if (const auto *op = e.as<Div>()) return rounded(of(op->a) / of(op->b));
+    if (const auto *op = e.as<Variable>())
+        for (size_t i = 0; i < names.size(); i++)
+            if (names[i] == op->name) return numbers.at(i);
+    if (const auto *op = e.as<Call>(); op && op->args.size() == 2) {
+        if (op->is_intrinsic(Call::strict_add)) return rounded(of(op->args[0]) + of(op->args[1]));
+        if (op->is_intrinsic(Call::strict_sub)) return rounded(of(op->args[0]) - of(op->args[1]));
+        if (op->is_intrinsic(Call::strict_mul)) return rounded(of(op->args[0]) * of(op->args[1]));
+        if (op->is_intrinsic(Call::strict_div)) return rounded(of(op->args[0]) / of(op->args[1]));
+    }
+    std::ostringstream text;
+    text << e;
+    throw DispatchError("ascend", "no value before the call: " + text.str());
+}
+
+class Walk : public IRVisitor {
+public:
+    Walk(Kernel &k, Scalars &scalars, dv::Program &program)
+        : k_(k), w_(program), s_{w_, program.chip(), {}, {}, {}, [&scalars](const HExpr &e) { return scalars.of(e); }, {}} {}
+
+    std::vector<std::string> warnings() const { return w_.warnings; }
+    std::map<std::string, dv::Ref> &buffers() { return s_.buffers; }
+    void put(const std::string &stage, const Stmt &body) {
+        w_.where = stage_name(stage);
+        body.accept(this);
+    }
+
+private:
+    using IRVisitor::visit;
+    Kernel &k_;
+    Writer w_;
+    Surroundings s_;
+    int64_t inner_cores_ = 0;  // within the parallel loop around: iterations of the one in it
+
+    void visit(const ProducerConsumer *op) override {
+        const std::string before = w_.where;
+        if (op->is_producer) w_.where = stage_name(op->name);
+        op->body.accept(this);
+        w_.where = before;
+    }
+    void visit(const Allocate *op) override {
+        const auto at = place_of(k_, op->name);
+        if (at == k_.places.scope.end()) throw DispatchError(k_.op->name, "its stage " + op->name + " has no place on the chip");
+        std::vector<int64_t> extents;
+        int64_t size = 1;
+        for (const HExpr &e : op->extents) extents.push_back(constant(e, k_.op->name));
+        const bool fractals = at->second == dv::Scope::l0c;
+        for (size_t d = 0; d < extents.size(); d++) size *= fractals && d < 2 ? (extents[d] + dv::cube - 1) / dv::cube * dv::cube : extents[d];
+        // What is only loaded arrives in two slots, as what isn't kept does.
+        const bool loaded = k_.places.loaded.count(op->name) != 0;
+        const dv::Ref r = loaded ? w_.arriving(short_name(op->name), at->second, dtype_of(op->type), size)
+                                 : w_.buffer(short_name(op->name), at->second, dtype_of(op->type), size);
+        s_.buffers[op->name] = r;
+        if (fractals) s_.accumulators[op->name] = {r, extents.size() > 1 ? extents[0] : 1};
+        op->body.accept(this);
+    }
+    void visit(const Free *) override {}
+    void visit(const Evaluate *) override {}
+    void visit(const AssertStmt *) override {}
+    void visit(const IfThenElse *op) override {
+        const dv::Expr condition = s_.index(op->condition);
+        dv::Body then = w_.nested([&] { op->then_case.accept(this); }), otherwise;
+        if (op->else_case.defined()) otherwise = w_.nested([&] { op->else_case.accept(this); });
+        w_.branch(condition, std::move(then), std::move(otherwise));
+    }
+    void visit(const Store *op) override { lower_nest(s_, {}, *op); }
+
+    void visit(const For *op) override {
+        if (op->for_type == ForType::Parallel) return cores(op);
+        std::vector<Loop> loops;
+        std::vector<const Store *> stores;
+        const Stmt whole = op;
+        std::vector<Stmt> made;  // keeps what `stores` points to
+        if (nest(whole, loops, stores, made)) {
+            for (const Store *store : stores) lower_nest(s_, loops, *store);
+            return;
+        }
+        const auto first = as_const_int(op->min), count = as_const_int(op->extent);
+        if (first && count && *count > 1 && ragged(op)) return peel(op, *first, *first + *count - 1);
+        const dv::Expr begin = s_.index(op->min), end = begin + s_.index(op->extent);
+        const auto least = begin.constant(), past = end.constant();
+        if (least && past) s_.bounds[op->name] = {*least, *past - 1};
+        w_.loop(w_.reg(short_name(op->name)), begin, end, [&](const dv::Expr &i) {
+            s_.variables[op->name] = i;
+            op->body.accept(this);
+        });
+    }
+
+    // Has a loop in it whose length isn't a number and depends on this one?
+    static bool ragged(const For *op) {
+        struct : IRVisitor {
+            using IRVisitor::visit;
+            void visit(const For *f) override {
+                found |= !as_const_int(f->extent) && expr_uses_var(f->extent, *outer);
+                IRVisitor::visit(f);
+            }
+            const std::string *outer = nullptr;
+            bool found = false;
+        } lengths;
+        lengths.outer = &op->name;
+        op->body.accept(&lengths);
+        return lengths.found;
+    }
+    // The last iteration, where tiles are shorter, on its own. What is ragged without it is parted again.
+    void peel(const For *op, int64_t first, int64_t last) {
+        Scope<Interval> bounds;
+        bounds.push(op->name, Interval((int)first, (int)last - 1));
+        const Stmt before = For::make(op->name, op->min, (int)(last - first), op->for_type, op->partition_policy, op->device_api, simplify(op->body, true, bounds));
+        before.accept(this);
+        s_.variables.erase(op->name);
+        simplify(substitute(op->name, (int)last, op->body)).accept(this);
+    }
+
+    // Iterations of the parallel loop are the program's blocks, those of one within another too.
+    void cores(const For *op) {
+        const int64_t extent = constant(op->extent, k_.op->name);
+        const dv::Expr block = dv::Expr::var("block_idx");
+        s_.bounds[op->name] = {0, extent - 1};
+        if (inner_cores_) {
+            s_.variables[op->name] = block % inner_cores_;
+            if (extent == inner_cores_) return op->body.accept(this);
+            return w_.branch(block % inner_cores_ < extent, w_.nested([&] { op->body.accept(this); }), {});
+        }
+        struct : IRVisitor {
+            using IRVisitor::visit;
+            void visit(const For *f) override {
+                if (f->for_type == ForType::Parallel)
+                    if (const auto n = as_const_int(simplify(f->extent))) most = std::max(most, (int64_t)*n);
+                IRVisitor::visit(f);
+            }
+            int64_t most = 1;
+        } within;
+        op->body.accept(&within);
+        inner_cores_ = within.most;
+        w_.p.blocks = extent * inner_cores_;
+        s_.variables[op->name] = inner_cores_ > 1 ? block / inner_cores_ : block;
+        op->body.accept(this);
+        inner_cores_ = 0;
+    }
+
+    // Loops around stores and nothing else: into `loops`, outermost first, all from 0. Several stores that don't read each other are a nest each.
+    static bool nest(const Stmt &s, std::vector<Loop> &loops, std::vector<const Store *> &stores, std::vector<Stmt> &made) {
+        if (const auto *f = s.as<For>()) {
+            const auto extent = as_const_int(simplify(f->extent));
+            if (f->for_type != ForType::Serial || is_loop(f->name) || !extent || !stores.empty()) return false;
+            loops.push_back({f->name, *extent});
+            made.push_back(is_const_zero(f->min) ? f->body : substitute(f->name, Variable::make(Int(32), f->name) + f->min, f->body));
+            const Stmt body = made.back();
+            return nest(body, loops, stores, made);
+        }
+        if (const auto *b = s.as<Block>()) return nest(b->first, loops, stores, made) && nest(b->rest, loops, stores, made) && !reads_another(stores);
+        if (const auto *store = s.as<Store>()) return stores.push_back(store), true;
+        return false;
+    }
+    static bool reads_another(const std::vector<const Store *> &stores) {
+        struct : IRVisitor {
+            using IRVisitor::visit;
+            void visit(const Load *l) override {
+                names.insert(l->name);
+                IRVisitor::visit(l);
+            }
+            std::set<std::string> names;
+        } read;
+        for (const Store *a : stores) {
+            read.names.clear();
+            a->value.accept(&read);
+            for (const Store *b : stores)
+                if (a != b && (read.names.count(b->name) || a->name == b->name)) return true;
+        }
+        return false;
+    }
+};
+
+// A program for each stage that reaches global memory, in their order.
+class Programs {
+public:
+    explicit Programs(Kernel &k) : k_(k), scalars_{} {
+        const FixedCall &call = *k.instance.call;
+        for (size_t i = 0; i < k.op->memory.size(); i++)
+            add(k.op->memory[i].name(), k.op->sig.inputs[i].name, k.op->memory[i].type(), size_of(call.inputs[i]), dv::GmTensor::in);
+        size_t out = 0;
+        for (const Func &f : k.pipeline.outputs())
+            for (size_t i = 0; i < f.types().size(); i++, out++)
+                add(f.types().size() > 1 ? f.name() + "." + std::to_string(i) : f.name(), k.op->sig.outputs[out].name, f.types()[i],
+                    size_of(call.outputs[out]), dv::GmTensor::out);
+    }
+
+    Lowered lower() {
+        const Module m = k_.pipeline.compile_to_module(k_.arguments(), k_.op->name, k_.target);
+        top(simplify(WithoutLets().mutate(m.get_conceptual_stmt())), k_.op->name);
+        for (auto &p : result_.programs) {
+            p.tensors = tensors_;
+            for (size_t i = 0; i < scalars_.expressions.size(); i++) p.scalars.push_back({"scalar" + std::to_string(i), DType::f32});
+        }
+        for (const HExpr &e : scalars_.expressions) result_.scalars.push_back(value_of(e));
+        return std::move(result_);
+    }
+
+private:
+    Kernel &k_;
+    Scalars scalars_;
+    Lowered result_;
+    std::vector<dv::GmTensor> tensors_;
+    std::map<std::string, dv::Ref> buffers_;
+
+    static int64_t size_of(const FixedCall::Layout &layout) {
+        int64_t last = 0;
+        for (auto &d : layout) last += (int64_t)(d.extent - 1) * d.stride;
+        return last + 1;
+    }
+    // Whole blocks, and one more: an instruction moves no less, wherever it begins.
+    void add(const std::string &halide_name, const std::string &name, const Type &t, int64_t size, dv::GmTensor::Use use) {
+        const DType d = dtype_of(t);
+        tensors_.push_back({name, d, (size + dv::c0(d) - 1) / dv::c0(d) * dv::c0(d) + dv::c0(d), use});
+        buffers_[halide_name] = {name, 0, 0, d};
+    }
+
+    void top(const Stmt &s, const std::string &stage) {
+        if (const auto *op = s.as<Block>()) return top(op->first, stage), top(op->rest, stage);
+        if (const auto *op = s.as<ProducerConsumer>()) return top(op->body, op->is_producer ? op->name : stage);
+        if (const auto *op = s.as<Allocate>(); op && place_of(k_, op->name) == k_.places.scope.end()) {
+            int64_t size = 1;
+            for (const HExpr &e : op->extents) size *= constant(e, k_.op->name);
+            add(op->name, "workspace" + std::to_string(tensors_.size()), op->type, size, dv::GmTensor::workspace);
+            return top(op->body, stage);
+        }
+        if (s.as<Free>() || s.as<Evaluate>() || s.as<AssertStmt>()) return;
+        dv::Program p;
+        p.name = k_.op->name + (result_.programs.empty() ? "" : "_" + std::to_string(result_.programs.size()));
+        p.profile = k_.instance.call->chip;
+        p.tensors = tensors_;
+        Walk walk(k_, scalars_, p);
+        walk.buffers() = buffers_;
+        walk.put(stage, s);
+        for (auto &w : walk.warnings())
+            if (std::find(result_.warnings.begin(), result_.warnings.end(), w) == result_.warnings.end()) result_.warnings.push_back(w);
+        result_.programs.push_back(std::move(p));
+    }
+
+    std::function<double(const std::vector<double> &)> value_of(const HExpr &e) {
+        std::vector<std::string> names;
+        for (auto &s : k_.op->scalars) names.push_back(s.name);
+        return [e, names](const std::vector<double> &numbers) { return number_of(e, names, numbers); };
+    }
+};
+
+}  // namespace
+
+Lowered lower(Kernel &k, bool strict) {
+    try {
+        Lowered l = Programs(k).lower();
+        if (strict && !l.warnings.empty()) throw DispatchError(k.op->name, "--strict: " + l.warnings[0]);
+        return l;
+    } catch (const Halide::Error &e) { throw refusal(*k.op, e, k.written); }
+}
+
+}  // namespace halyard::ascend

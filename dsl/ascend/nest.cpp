@@ -1,0 +1,364 @@
+#include "dsl/ascend/nest.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "dsl/ascend/move.h"
+#include "dsl/ascend/narrow.h"
+#include "dsl/ascend/prove.h"
+#include "dsl/ascend/reduce.h"
+#include "dsl/ascend/scalar.h"
+#include "registry/error.h"
+
+namespace halyard::ascend {
+using namespace Halide;
+using namespace Halide::Internal;
+using HExpr = Halide::Expr;
+using dv::VecOp;
+
+dv::Expr Surroundings::index(const HExpr &e) {
+    const auto both = [&](const auto *op, auto f) { return f(index(op->a), index(op->b)); };
+    if (const auto *op = e.as<IntImm>()) return op->value;
+    if (const auto *op = e.as<UIntImm>()) return (int64_t)op->value;
+    if (const auto *op = e.as<Variable>()) {
+        const auto it = variables.find(op->name);
+        if (it != variables.end()) return it->second;
+    }
+    if (const auto *op = e.as<Cast>(); op && !op->value.type().is_float()) return index(op->value);
+    if (const auto *op = e.as<Add>()) return both(op, [](auto a, auto b) { return a + b; });
+    if (const auto *op = e.as<Sub>()) return both(op, [](auto a, auto b) { return a - b; });
+    if (const auto *op = e.as<Mul>()) return both(op, [](auto a, auto b) { return a * b; });
+    if (const auto *op = e.as<Div>()) return both(op, [](auto a, auto b) { return a / b; });
+    if (const auto *op = e.as<Mod>()) return both(op, [](auto a, auto b) { return a % b; });
+    if (const auto *op = e.as<Min>()) return both(op, [](auto a, auto b) { return min(a, b); });
+    if (const auto *op = e.as<Max>()) return both(op, [](auto a, auto b) { return max(a, b); });
+    if (const auto *op = e.as<LT>()) return both(op, [](auto a, auto b) { return a < b; });
+    if (const auto *op = e.as<LE>()) return both(op, [](auto a, auto b) { return a <= b; });
+    if (const auto *op = e.as<GT>()) return both(op, [](auto a, auto b) { return a > b; });
+    if (const auto *op = e.as<GE>()) return both(op, [](auto a, auto b) { return a >= b; });
+    if (const auto *op = e.as<EQ>()) return both(op, [](auto a, auto b) { return a == b; });
+    if (const auto *op = e.as<NE>()) return both(op, [](auto a, auto b) { return a != b; });
+    if (const auto *op = e.as<And>()) return both(op, [](auto a, auto b) { return a && b; });
+    if (const auto *op = e.as<Or>()) return both(op, [](auto a, auto b) { return a || b; });
+    if (const auto *op = e.as<Not>()) return index(op->a) == 0;
+    if (const auto *op = e.as<Select>(); op && !e.type().is_float()) {
+        const dv::Expr yes = index(op->condition);
+        return yes * index(op->true_value) + (dv::Expr(1) - yes) * index(op->false_value);
+    }
+    if (const auto *op = e.as<Call>(); op && op->is_intrinsic({Call::likely, Call::likely_if_innermost})) return index(op->args[0]);
+    if (const auto *op = e.as<Load>(); op && !e.type().is_float()) {
+        dv::Ref from = buffers.at(op->name);
+        from.offset = from.offset + index(op->index);
+        const std::string reg = w.reg("i");
+        if (scope(from) == dv::Scope::gm) {
+            const int64_t unit = dv::c0(from.dtype);
+            const dv::Ref block = w.temporary(from.dtype, unit);
+            w.put(dv::Dma{block, from, 1, 1, 0, 0});
+            w.put(dv::ScalarLd{reg, block});
+            w.give_back(block);
+        } else {
+            w.put(dv::ScalarLd{reg, from});
+        }
+        return dv::Expr::var(reg);
+    }
+    std::ostringstream text;
+    text << e;
+    throw DispatchError("ascend", w.where + ": no index for the scalar unit: " + text.str());
+}
+
+namespace {
+
+std::vector<const Load *> loads_of(const HExpr &e) {
+    struct : IRVisitor {
+        using IRVisitor::visit;
+        void visit(const Load *l) override {
+            all.push_back(l);
+            IRVisitor::visit(l);
+        }
+        std::vector<const Load *> all;
+    } found;
+    e.accept(&found);
+    return std::move(found.all);
+}
+
+// acc = op(acc, term): the instruction and the term, which is undefined where the value is something else.
+struct Update {
+    VecOp op = VecOp::add;
+    HExpr term;
+};
+Update update_of(const Store &s) {
+    const auto is_acc = [&](const HExpr &e) {
+        const Load *l = e.as<Load>();
+        return l && l->name == s.name && graph_equal(l->index, s.index);
+    };
+    const auto of = [&](VecOp op, const HExpr &a, const HExpr &b) { return is_acc(a) ? Update{op, b} : is_acc(b) ? Update{op, a} : Update{}; };
+    Update u;
+    if (const auto *op = s.value.as<Add>()) u = of(VecOp::add, op->a, op->b);
+    if (const auto *op = s.value.as<Mul>()) u = of(VecOp::mul, op->a, op->b);
+    if (const auto *op = s.value.as<Max>()) u = of(VecOp::max, op->a, op->b);
+    if (const auto *op = s.value.as<Min>()) u = of(VecOp::min, op->a, op->b);
+    if (const auto *op = s.value.as<Call>()) {
+        if (op->is_intrinsic(Call::strict_add)) u = of(VecOp::add, op->args[0], op->args[1]);
+        if (op->is_intrinsic(Call::strict_mul)) u = of(VecOp::mul, op->args[0], op->args[1]);
+        if (op->is_intrinsic(Call::strict_max)) u = of(VecOp::max, op->args[0], op->args[1]);
+        if (op->is_intrinsic(Call::strict_min)) u = of(VecOp::min, op->args[0], op->args[1]);
+    }
+    if (u.term.defined())
+        for (const Load *l : loads_of(u.term))
+            if (l->name == s.name) return {};
+    return u;
+}
+
+class NestOf {
+public:
+    NestOf(Surroundings &s, std::vector<Loop> loops, const Store &store) : s_(s), loops_(std::move(loops)), store_(store) {
+        std::erase_if(loops_, [&](const Loop &l) {
+            if (l.extent == 1) s_.variables[l.var] = 0, s_.bounds[l.var] = {0, 0};
+            return l.extent == 1;
+        });
+    }
+
+    void put() {
+        if (s_.accumulators.count(store_.name)) return sums();
+        std::set<std::string> alone = hard_loops();
+        const Update update = update_of(store_);
+        if (alone.empty()) {
+            const Affine to = affine(store_.index, loops_);
+            for (size_t k = 0; k < loops_.size(); k++)
+                if (!to.stride[k]) reduces_ = true;
+            for (size_t k = 0; k < loops_.size(); k++)
+                if (!to.stride[k] && !update.term.defined()) alone.insert(loops_[k].var);
+        }
+        if (!alone.empty()) return one_by_one(alone);
+        const Writer::Mark before = s_.w.mark();
+        try {
+            arrange();
+            if (reduces_) reduction(update);
+            else elementwise();
+        } catch (const NotVector &e) {
+            s_.w.back_to(before);
+            s_.w.warnings.push_back("W-SCALAR " + s_.w.where + ": " + e.what());
+            lower_by_elements(s_, loops_, store_);
+        }
+    }
+
+private:
+    Surroundings &s_;
+    std::vector<Loop> loops_;
+    const Store &store_;
+    bool reduces_ = false;
+    dv::Expr earlier_ = 0;  // not 0: terms of the sum have been added in loops around
+    // The loops as dimensions of a space, lanes last: each stands for loops that all operands walk as one.
+    std::vector<int64_t> extents_;
+    Operand to_;
+    std::map<const Load *, Operand> from_;
+    std::vector<std::pair<const Load *, Operand>> staged_;
+
+    // Loops that an index isn't linear in.
+    std::set<std::string> hard_loops() const {
+        std::set<std::string> hard = affine(store_.index, loops_).hard;
+        for (const Load *l : loads_of(store_.value)) {
+            hard.merge(affine(l->index, loops_).hard);
+            for (const Load *inner : loads_of(l->index))
+                for (auto &loop : loops_)
+                    if (expr_uses_var(inner->index, loop.var)) hard.insert(loop.var);
+        }
+        return hard;
+    }
+
+    // Those loops stay loops; the others are a nest in them.
+    void one_by_one(const std::set<std::string> &alone) {
+        std::vector<Loop> outer, inner;
+        for (auto &l : loops_) (alone.count(l.var) ? outer : inner).push_back(l);
+        dv::Expr earlier = earlier_;
+        const std::function<void(size_t)> level = [&](size_t d) {
+            if (d == outer.size()) {
+                NestOf rest(s_, inner, store_);
+                rest.earlier_ = earlier;
+                return rest.put();
+            }
+            s_.bounds[outer[d].var] = {0, outer[d].extent - 1};
+            s_.w.loop(s_.w.reg("n"), outer[d].extent, [&](const dv::Expr &i) {
+                s_.variables[outer[d].var] = i;
+                const dv::Expr before = earlier;
+                if (!expr_uses_var(store_.index, outer[d].var)) earlier = earlier + i;
+                level(d + 1);
+                earlier = before;
+            });
+        };
+        level(0);
+    }
+
+    Operand operand(const std::string &name, const HExpr &index) {
+        const Affine a = affine(index, loops_);
+        prove(index, loops_, a, s_.bounds);
+        dv::Ref r = s_.buffers.at(name);
+        r.offset = r.offset + s_.index(a.base);
+        return {r, a.stride, s_.scope(r)};
+    }
+
+    // Which loop is the lanes, which follow each other and which are one.
+    void arrange() {
+        to_ = operand(store_.name, store_.index);
+        std::vector<Operand *> all = {&to_};
+        for (const Load *l : loads_of(store_.value)) {
+            from_[l] = operand(l->name, l->index);
+            all.push_back(&from_.at(l));
+        }
+        std::vector<size_t> order(loops_.size());
+        for (size_t k = 0; k < order.size(); k++) order[k] = k;
+        const auto worth = [&](size_t k) {
+            int w = to_.stride[k] == 1 ? 2 : to_.stride[k] ? -10 : 0;
+            for (size_t o = 1; o < all.size(); o++) w += all[o]->stride[k] == 1 ? 1 : all[o]->stride[k] ? -10 : 0;
+            return w;
+        };
+        std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+            if (!to_.stride[a] != !to_.stride[b]) return !to_.stride[a];
+            return to_.stride[a] ? to_.stride[a] > to_.stride[b] : all.back()->stride[a] > all.back()->stride[b];
+        });
+        if (!order.empty()) {
+            const auto lanes = std::max_element(order.begin(), order.end(), [&](size_t a, size_t b) { return worth(a) < worth(b); });
+            std::rotate(lanes, lanes + 1, order.end());
+        }
+        for (Operand *o : all) {
+            std::vector<int64_t> sorted;
+            for (size_t k : order) sorted.push_back(o->stride[k]);
+            o->stride = sorted;
+        }
+        for (size_t k : order) extents_.push_back(loops_[k].extent);
+        for (size_t d = extents_.size(); d-- > 1;) {
+            bool as_one = true;
+            for (Operand *o : all) as_one &= o->stride[d - 1] == o->stride[d] * extents_[d];
+            if (!as_one) continue;
+            extents_[d - 1] *= extents_[d];
+            for (Operand *o : all) o->stride[d - 1] = o->stride[d], o->stride.erase(o->stride.begin() + (long)d);
+            extents_.erase(extents_.begin() + (long)d);
+        }
+        if (!extents_.empty()) return;
+        extents_ = {1};
+        for (Operand *o : all) o->stride = {1};
+    }
+
+    // Sums in l0c. That they begin at 0 is the first product's matter. One loop is the rows' (the sum and one factor move with it), one
+    // the columns' (the sum and the other one), one the depth's (both factors); what is left goes around.
+    void sums() {
+        if (is_const_zero(store_.value)) return;
+        auto [a, b] = factors_of(update_of(store_));
+        if (!a) throw DispatchError("ascend", s_.w.where + ": the cube unit adds products of two f16 tensors");
+        std::set<std::string> alone = hard_loops();
+        if (!alone.empty()) return one_by_one(alone);
+        to_ = operand(store_.name, store_.index);
+        Operand x = operand(a->name, a->index), y = operand(b->name, b->index);
+        std::optional<size_t> m, k, n;
+        for (size_t d = 0; d < loops_.size(); d++)
+            if (to_.stride[d] == 1 && x.stride[d] && !y.stride[d]) std::swap(x, y);
+        for (size_t d = 0; d < loops_.size(); d++) {
+            const bool in_sum = to_.stride[d], in_x = x.stride[d], in_y = y.stride[d];
+            std::optional<size_t> none;
+            std::optional<size_t> &role = in_sum && in_x && !in_y ? m : in_sum && in_y && !in_x ? n : !in_sum && in_x && in_y ? k : none;
+            if (&role == &none) alone.insert(loops_[d].var);
+            else if (!role) role = d;
+            else {
+                const bool longer = loops_[d].extent > loops_[*role].extent;
+                alone.insert(loops_[longer ? *role : d].var);
+                if (longer) role = d;
+            }
+        }
+        if (!alone.empty()) return one_by_one(alone);
+        const auto extent = [&](const std::optional<size_t> &d) { return d ? loops_[*d].extent : 1; };
+        const auto stride = [&](const Operand &o, const std::optional<size_t> &d) { return d ? o.stride[*d] : 0; };
+        // Rows and columns as they lie: columns are what is beside each other.
+        const auto matrix = [&](const Operand &o, const std::optional<size_t> &rows, const std::optional<size_t> &columns) {
+            const bool as_named = stride(o, columns) == 1 || (stride(o, rows) != 1 && !columns);
+            return as_named ? Matrix{o.ref, stride(o, rows), std::max<int64_t>(1, stride(o, columns)), false}
+                            : Matrix{o.ref, stride(o, columns), std::max<int64_t>(1, stride(o, rows)), true};
+        };
+        product(s_.w, s_.accumulators.at(store_.name), matrix(x, m, k), matrix(y, k, n), extent(m), extent(k), extent(n), earlier_);
+    }
+    static std::pair<const Load *, const Load *> factors_of(const Update &u) {
+        if (!u.term.defined() || u.op != VecOp::add) return {};
+        const auto factor = [](const HExpr &e) {
+            const Cast *c = e.as<Cast>();
+            const Load *l = c ? c->value.as<Load>() : nullptr;
+            return l && l->type == Float(16) ? l : nullptr;
+        };
+        HExpr a, b;
+        if (const auto *op = u.term.as<Mul>()) a = op->a, b = op->b;
+        if (const auto *op = u.term.as<Call>(); op && op->is_intrinsic(Call::strict_mul)) a = op->args[0], b = op->args[1];
+        if (!a.defined() || !factor(a) || !factor(b)) return {};
+        return {factor(a), factor(b)};
+    }
+
+    // What lies in GM arrives in a double buffer, with the dimensions it has.
+    Operand on_chip(const Load *l) {
+        const Operand &from = from_.at(l);
+        if (from.scope == dv::Scope::l0c) return from_l0c(l, DType::f32);
+        if (!from.in_gm()) return from;
+        for (auto &[other, o] : staged_)
+            if (other->name == l->name && graph_equal(other->index, l->index)) return o;
+        // As it lies in GM, where the lanes don't say how.
+        std::vector<size_t> dimensions;
+        for (size_t d = 0; d < extents_.size(); d++)
+            if (from.stride[d]) dimensions.push_back(d);
+        if (!from.stride.back()) std::stable_sort(dimensions.begin(), dimensions.end(), [&](size_t a, size_t b) { return from.stride[a] > from.stride[b]; });
+        std::vector<int64_t> extents;
+        Operand gm{from.ref, {}, from.scope};
+        for (size_t d : dimensions) extents.push_back(extents_[d]), gm.stride.push_back(from.stride[d]);
+        if (extents.empty()) extents = {1}, gm.stride = {1};
+        Vectors shape(s_.w, extents);
+        const Operand here = shape.arriving(from.ref.buffer + "_ub", from.ref.dtype);
+        move(s_.w, extents, here, gm);
+        Operand o{here.ref, std::vector<int64_t>(extents_.size(), 0)};
+        for (size_t k = 0; k < dimensions.size(); k++) o.stride[dimensions[k]] = here.stride[k];
+        if (extents_ == std::vector<int64_t>{1}) o.stride = {1};
+        staged_.emplace_back(l, o);
+        return o;
+    }
+
+    // Sums as rows that lie in the Unified Buffer as the statement sees them.
+    Operand from_l0c(const Load *l, DType t) {
+        const dv::Ref rows = rows_of(s_.w, s_.accumulators.at(l->name), t).ref;
+        s_.w.give_back(rows);  // once this nest is done: nothing of it asks for another of this size
+        return {{rows.buffer, from_.at(l).ref.offset, 0, t}, from_.at(l).stride};
+    }
+
+    Values values(Vectors &space) {
+        return Values(s_.w, space, s_.chip, [this](const Load *l) { return Value{false, on_chip(l), {}, dtype_of(l->type), false}; }, s_.scalar);
+    }
+
+    void elementwise() {
+        Vectors space(s_.w, extents_);
+        const HExpr value = narrowed(store_.value);
+        const Load *only = value.as<Load>();
+        if (const Cast *c = value.as<Cast>(); c && c->type == Float(16) && to_.in_gm())
+            if (const Load *l = c->value.as<Load>(); l && from_.count(l) && from_.at(l).scope == dv::Scope::l0c)
+                return move(s_.w, extents_, to_, from_l0c(l, DType::f16));
+        if (only && from_.at(only).in_gm() != to_.in_gm()) return move(s_.w, extents_, to_, from_.at(only));
+        if (to_.in_gm()) {
+            if (only) return move(s_.w, extents_, to_, on_chip(only));
+            const Operand out = space.arriving(to_.ref.buffer + "_ub", to_.ref.dtype);
+            values(space).of(value, &out);
+            return move(s_.w, extents_, to_, out);
+        }
+        values(space).of(value, &to_);
+    }
+
+    void reduction(const Update &update) {
+        if (to_.in_gm()) throw NotVector("a reduction in global memory");
+        Vectors space(s_.w, extents_);
+        HExpr of = narrowed(update.term);
+        // The largest of f16 numbers is one of them.
+        if (const Cast *c = of.as<Cast>(); c && c->value.type() == Float(16) && (update.op == VecOp::max || update.op == VecOp::min)) of = c->value;
+        Value term = values(space).of(of);
+        if (term.is_number) throw NotVector("a reduction of a number");
+        if (term.operand.stride.back() == 0 && !to_.stride.back() && extents_.back() > 1) throw NotVector("a reduction of equal elements");
+        reduce(s_.w, s_.chip, extents_, update.op, to_, term.operand);
+        if (term.own) space.give_back(term.operand);
+    }
+};
+
+}  // namespace
+
+void lower_nest(Surroundings &s, const std::vector<Loop> &loops, const Store &store) { NestOf(s, loops, store).put(); }
+
+}  // namespace halyard::ascend

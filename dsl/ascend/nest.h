@@ -1,0 +1,27 @@
+// Nest: loops around one store, and what becomes of it.
+#pragma once
+#include "dsl/ascend/affine.h"
+#include "dsl/ascend/cube.h"
+#include "dsl/ascend/values.h"
+
+namespace halyard::ascend {
+
+// What a walk over a statement knows where it stands.
+struct Surroundings {
+    Writer &w;
+    const dv::Profile &chip;
+    std::map<std::string, dv::Expr> variables;             // of loops and registers
+    std::map<std::string, dv::Ref> buffers;                // by Halide's name, on the chip and in GM
+    std::map<std::string, Accumulator> accumulators;       // those of them in l0c
+    Values::Scalars scalar;                                // of numbers given at the call
+    std::map<std::string, std::pair<int64_t, int64_t>> bounds;  // of loop variables: least and greatest, where they are numbers
+
+    dv::Scope scope(const dv::Ref &r) const { return w.p.scope(r); }
+    // An index as the scalar unit computes it; elements it loads from the chip become registers. Throws DispatchError.
+    dv::Expr index(const Halide::Expr &e);
+};
+
+// Writes the instructions of one store inside of loops, outermost first. Throws DispatchError.
+void lower_nest(Surroundings &s, const std::vector<Loop> &loops, const Halide::Internal::Store &store);
+
+}  // namespace halyard::ascend

@@ -1,0 +1,118 @@
+#include "dsl/ascend/scalar.h"
+
+#include "registry/error.h"
+
+namespace halyard::ascend {
+using namespace Halide;
+using namespace Halide::Internal;
+using HExpr = Halide::Expr;
+using dv::Number;
+using dv::ScalarOp;
+
+namespace {
+
+class Elements {
+public:
+    explicit Elements(Surroundings &s) : s_(s) {}
+
+    void put(const Store &store) {
+        dv::Ref to = at(store.name, store.index);
+        const Number v = value(store.value);
+        if (s_.scope(to) != dv::Scope::gm) return s_.w.put(dv::ScalarSt{to, v});
+        const dv::Ref block = s_.w.temporary(to.dtype, dv::c0(to.dtype));  // read, changed and written back
+        s_.w.put(dv::Dma{block, to, 1, 1, 0, 0});
+        s_.w.put(dv::ScalarSt{block, v});
+        s_.w.put(dv::Dma{to, block, 1, 1, 0, 0});
+        s_.w.give_back(block);
+    }
+
+private:
+    Surroundings &s_;
+
+    dv::Ref at(const std::string &name, const HExpr &index) {
+        dv::Ref r = s_.buffers.at(name);
+        r.offset = r.offset + s_.index(index);
+        return r;
+    }
+
+    Number math(ScalarOp op, DType t, const Number &a, const Number &b = {}) {
+        const std::string reg = s_.w.reg();
+        s_.w.put(dv::ScalarMath{op, reg, a, b, t});
+        return {reg};
+    }
+
+    Number value(const HExpr &e) {
+        const DType t = dtype_of(e.type());
+        const auto both = [&](ScalarOp op, const HExpr &a, const HExpr &b) { return math(op, t, value(a), value(b)); };
+        if (const auto *op = e.as<FloatImm>()) return {"", op->value};
+        if (const auto *op = e.as<IntImm>()) return {"", (double)op->value};
+        if (const auto *op = e.as<UIntImm>()) return {"", (double)op->value};
+        if (const auto *op = e.as<Load>()) return load(op);
+        if (const auto *op = e.as<Let>()) return value(substitute(op->name, op->value, op->body));
+        if (const auto *op = e.as<Cast>()) {
+            if (op->type.is_int_or_uint() && op->value.type().is_float()) return math(ScalarOp::to_int, t, value(op->value));
+            return math(ScalarOp::move, t, value(op->value));
+        }
+        if (const auto *op = e.as<Call>(); op && e.type().is_float()) {
+            if (op->is_intrinsic(Call::strict_add)) return both(ScalarOp::add, op->args[0], op->args[1]);
+            if (op->is_intrinsic(Call::strict_sub)) return both(ScalarOp::sub, op->args[0], op->args[1]);
+            if (op->is_intrinsic(Call::strict_mul)) return both(ScalarOp::mul, op->args[0], op->args[1]);
+            if (op->is_intrinsic(Call::strict_div)) return both(ScalarOp::div, op->args[0], op->args[1]);
+            if (op->is_intrinsic(Call::strict_max)) return both(ScalarOp::max, op->args[0], op->args[1]);
+            if (op->is_intrinsic(Call::strict_min)) return both(ScalarOp::min, op->args[0], op->args[1]);
+        }
+        if (const auto *op = e.as<Max>(); op && e.type().is_float()) return both(ScalarOp::max, op->a, op->b);
+        if (const auto *op = e.as<Min>(); op && e.type().is_float()) return both(ScalarOp::min, op->a, op->b);
+        if (const auto *op = e.as<Select>()) return chosen(op);
+        if (!e.type().is_float()) {
+            const std::string reg = s_.w.reg("i");
+            s_.w.put(dv::Set{reg, s_.index(e)});
+            return {reg};
+        }
+        std::ostringstream text;
+        text << e;
+        throw DispatchError("ascend", s_.w.where + ": no Ascend instruction for " + text.str().substr(0, 200));
+    }
+
+    Number load(const Load *l) {
+        dv::Ref from = at(l->name, l->index);
+        const std::string reg = s_.w.reg();
+        if (s_.scope(from) == dv::Scope::gm) {
+            const dv::Ref block = s_.w.temporary(from.dtype, dv::c0(from.dtype));
+            s_.w.put(dv::Dma{block, from, 1, 1, 0, 0});
+            s_.w.put(dv::ScalarLd{reg, block});
+            s_.w.give_back(block);
+        } else {
+            s_.w.put(dv::ScalarLd{reg, from});
+        }
+        return {reg};
+    }
+
+    // Conditions on indices only.
+    Number chosen(const Select *op) {
+        const dv::Expr condition = s_.index(op->condition);
+        const std::string reg = s_.w.reg();
+        const DType t = dtype_of(op->type);
+        const auto branch = [&](const HExpr &e) {
+            return s_.w.nested([&] { s_.w.put(dv::ScalarMath{ScalarOp::move, reg, value(e), {}, t}); });
+        };
+        dv::Body yes = branch(op->true_value), no = branch(op->false_value);
+        s_.w.branch(condition, std::move(yes), std::move(no));
+        return {reg};
+    }
+};
+
+}  // namespace
+
+void lower_by_elements(Surroundings &s, const std::vector<Loop> &loops, const Store &store) {
+    const std::function<void(size_t)> level = [&](size_t d) {
+        if (d == loops.size()) return Elements(s).put(store);
+        s.w.loop(s.w.reg("n"), loops[d].extent, [&](const dv::Expr &i) {
+            s.variables[loops[d].var] = i;
+            level(d + 1);
+        });
+    };
+    level(0);
+}
+
+}  // namespace halyard::ascend

@@ -1,0 +1,10 @@
+// The scalar unit: what no vector instruction says, one element at a time.
+#pragma once
+#include "dsl/ascend/nest.h"
+
+namespace halyard::ascend {
+
+// The store for every iteration of the loops. Throws DispatchError for what the scalar unit has no instruction for either.
+void lower_by_elements(Surroundings &s, const std::vector<Loop> &loops, const Halide::Internal::Store &store);
+
+}  // namespace halyard::ascend

@@ -1,0 +1,297 @@
+#include "dsl/ascend/schedule.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "dsl/ascend/graph.h"
+#include "dsl/op.h"
+
+namespace halyard {
+
+using namespace Halide;
+using ascend::FuncNode;
+using ascend::Graph;
+
+namespace {
+
+constexpr int temporaries = 2, temporary_bytes = 4;  // what an expression takes beside its operands, per element
+constexpr int part_elements = 128;                   // parts of rows begin at whole repeats
+constexpr int row_elements = 16;                     // rows on the chip are multiples of it: 32 B of the smallest real
+
+int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
+// One Func that reaches global memory, and what is kept on the chip beside its tiles.
+struct Root {
+    Func f;                        // whose loops these are
+    std::vector<int64_t> extents;  // innermost first
+    int64_t bytes = 4;             // of one element of all its values
+    std::vector<std::string> kept;
+};
+
+class Automatic {
+public:
+    Automatic(const Ascend &npu, const Func &gm) : npu_(npu), graph_(gm), gm_(gm) {
+        for (auto &dim : npu.call->outputs[0]) extents_.push_back(dim.extent);
+        apart_ = npu.pick("apart", {0, 1});
+        shrink_ = npu.pick("shrink", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+    }
+
+    void schedule() {
+        std::vector<Root> roots = {{gm_, extents_, bytes_of(gm_), {}}};
+        // Reductions that all tiles of the output need are computed before it, each with loops of its own.
+        std::map<std::string, size_t> root_of = {{gm_.name(), 0}};
+        for (auto &name : graph_.order) {
+            const FuncNode &n = graph_.nodes.at(name);
+            if (name == gm_.name()) continue;
+            std::set<std::string> consumers = consumers_of(name);
+            std::set<size_t> homes;
+            for (auto &c : consumers) homes.insert(root_of.at(c));
+            if (n.reduces && apart_ && !whole_dims(n).empty()) {
+                Func f(n.function), out = f.in();
+                out.compute_root();
+                root_of[name] = roots.size();
+                roots.push_back({out, extents_of(n), bytes_of(f), {name}});
+                keeps_.insert(name);
+            } else if (n.reduces || (homes.size() == 1 && worth_keeping(n, consumers))) {
+                if (homes.size() != 1) throw DispatchError(name, "no automatic Ascend schedule: a reduction of several stages apart");
+                root_of[name] = *homes.begin();
+                roots[*homes.begin()].kept.push_back(name);
+                keeps_.insert(name);
+            }
+        }
+        for (const Root &r : roots) tiles(r);
+    }
+
+private:
+    const Ascend &npu_;
+    const Graph graph_;
+    const Func gm_;
+    std::vector<int64_t> extents_;
+    int apart_ = 0, shrink_ = 0;
+    std::set<std::string> keeps_;
+
+    static int64_t bytes_of(const Func &f) {
+        int64_t bytes = 0;
+        for (const Type &t : f.types()) bytes += t.bytes();
+        return bytes;
+    }
+    // The kept Funcs that need it, through those that are inlined.
+    std::set<std::string> consumers_of(const std::string &name) const {
+        std::set<std::string> all;
+        for (auto &c : graph_.nodes.at(name).callers) {
+            if (c == gm_.name() || keeps_.count(c)) {
+                all.insert(c);
+                continue;
+            }
+            const auto further = consumers_of(c);
+            all.insert(further.begin(), further.end());
+        }
+        return all;
+    }
+    // The output's dimensions that a tile must have whole, or `n` would be computed again for each tile.
+    std::set<int> whole_dims(const FuncNode &n) const {
+        std::set<int> whole;
+        const std::set<int> moves_with = n.dims();
+        for (int d = 0; d < (int)extents_.size(); d++)
+            if (extents_[(size_t)d] > 1 && !moves_with.count(d)) whole.insert(d);
+        return whole;
+    }
+    bool worth_keeping(const FuncNode &n, const std::set<std::string> &consumers) const {
+        if (n.computes && n.function.dimensions() > 0 && !whole_dims(n).empty()) return true;  // a number for each row
+        return consumers.size() > 1 && (n.computes || n.loads) && !apart_;
+    }
+    // Of a reduction: the extents of the output's dimensions that its arguments are.
+    std::vector<int64_t> extents_of(const FuncNode &n) const {
+        std::vector<int64_t> e;
+        for (auto &r : n.reach) {
+            if (r.size() != 1) throw DispatchError(n.function.name(), "no automatic Ascend schedule: its indices aren't dimensions of the output");
+            e.push_back(extents_[(size_t)*r.begin()]);
+        }
+        return e;
+    }
+
+    struct Range {
+        RVar var;
+        int64_t extent;
+    };
+    static std::vector<Range> ranges_of(const Func &f, int update) {
+        std::vector<Range> all;
+        for (auto &r : f.function().update(update).schedule().rvars())
+            all.push_back({RVar(r.var), ascend::constant(r.extent, f.name())});
+        return all;
+    }
+
+    // Elements of a tile that the Unified Buffer has room for.
+    int64_t room(const Root &r) const {
+        int64_t bytes = 2 * r.bytes + temporaries * temporary_bytes;
+        for (auto &[name, n] : graph_.nodes) bytes += n.loads ? 2 * n.function.output_types()[0].bytes() : 0;
+        for (auto &name : r.kept) {
+            const FuncNode &n = graph_.nodes.at(name);
+            if (n.computes && n.function.dimensions() >= r.f.dimensions()) bytes += bytes_of(Func(n.function));
+        }
+        return std::max<int64_t>(32, (npu_.chip().bytes(dv::Scope::ub) / bytes) >> shrink_);
+    }
+
+    // Sums of products, on the cube unit: squares of the output, one for each block.
+    void squares(const Root &r, const std::string &sums) {
+        Func f = r.f;
+        const std::vector<Var> args = f.args();
+        Var rows("rows"), columns("columns"), i("in_rows"), j("in_columns");
+        const int side = std::max(16, npu_.pick("side", {128, 64, 256}) >> shrink_);
+        std::vector<VarOrRVar> order = {j};
+        f.split(args[0], columns, j, side, TailStrategy::GuardWithIf);
+        if (args.size() > 1) f.split(args[1], rows, i, side, TailStrategy::GuardWithIf), order.push_back(i);
+        for (size_t d = 2; d < args.size(); d++) {
+            Var loop("tile_" + args[d].name());
+            f.rename(args[d], loop);
+            order.push_back(loop);
+        }
+        order.push_back(columns);
+        if (args.size() > 1) order.push_back(rows);
+        f.reorder(order).parallel(columns);
+        if (args.size() > 1) f.parallel(rows);
+        const Ascend::At at{f, order.size() > (args.size() > 1 ? 2u : 1u) ? order[args.size() > 1 ? 2 : 1] : order.back()};
+        npu_.l0c(Func(graph_.nodes.at(sums).function), at);
+        for (auto &name : r.kept)
+            if (name != sums) npu_.ub(Func(graph_.nodes.at(name).function), at);
+    }
+
+    void tiles(const Root &r) {
+        for (auto &name : r.kept)
+            if (graph_.nodes.at(name).multiplies && r.f.dimensions() > 0) return squares(r, name);
+        Func f = r.f;
+        const std::vector<Var> args = f.args();
+        const size_t rank = args.size();
+        int64_t products = 1, in_rows = 1;  // terms of the longest reduction, those of its innermost loop
+        std::set<int> whole;
+        for (auto &name : r.kept) {
+            const FuncNode &n = graph_.nodes.at(name);
+            if (!n.reduces) continue;
+            if (!apart_) whole.merge(whole_dims(n));
+            for (int u = 0; u < (int)n.function.updates().size(); u++) {
+                const auto ranges = ranges_of(Func(n.function), u);
+                int64_t terms = 1;
+                for (auto &range : ranges) terms *= range.extent;
+                products = std::max(products, terms);
+                if (!ranges.empty()) in_rows = std::max(in_rows, ranges[0].extent);
+            }
+        }
+        const int64_t most = room(r);
+        const bool row_reduced = !whole.empty();
+        int64_t left = !row_reduced && products <= most ? std::max<int64_t>(most / products, 1) : most;
+        std::vector<int64_t> tile(rank, 1);
+        for (size_t d = 0; d < rank; d++)
+            if (whole.count((int)d)) tile[d] = r.extents[d], left = std::max<int64_t>(1, left / tile[d]);
+        // Where results lie beside each other, so do the terms of many: a wide row costs as much as a narrow one.
+        if (rank && !whole.count(0) && in_rows == 1) left = std::max(left, std::min<int64_t>(r.extents[0], 128));
+        for (size_t d = 0; d < rank; d++)
+            if (!whole.count((int)d)) tile[d] = std::min(r.extents[d], left), left = std::max<int64_t>(1, left / tile[d]);
+
+        // The cores share the dimension with most to share; their parts begin at blocks of global memory.
+        std::optional<size_t> shared;
+        auto granule = [&](size_t d) {
+            int64_t inside = r.bytes;
+            for (size_t e = 0; e < d; e++) inside *= r.extents[e];
+            const int64_t blocks = 32 / std::gcd<int64_t>(32, inside);
+            return d == 0 && in_rows == 1 ? std::max<int64_t>(blocks, 32) : blocks;
+        };
+        for (size_t d = rank; d-- > 0;)
+            if (!whole.count((int)d) && (!shared || ceil_div(r.extents[d], granule(d)) > 2 * ceil_div(r.extents[*shared], granule(*shared)))) shared = d;
+        std::vector<Var> inner(args), loops;
+        Var core("core");
+        for (size_t d = 0; d < rank; d++) {
+            Var at = args[d];
+            if (shared == d && r.extents[d] > granule(d)) {
+                const int64_t g = granule(d), chunk = round_up(ceil_div(r.extents[d], npu_.cores()), g);
+                Var part("part");
+                f.split(at, core, part, (int)chunk, TailStrategy::GuardWithIf);
+                at = inner[d] = part;
+                // Two tiles of a core are in two slots at a time: better two halves than one whole.
+                tile[d] = std::min(tile[d], chunk);
+                tile[d] = std::min(chunk, round_up(ceil_div(chunk, ceil_div(chunk, tile[d])), g));
+                if (chunk > tile[d]) split(f, at, tile[d], inner[d], loops);
+            } else if (r.extents[d] > tile[d]) {
+                shared = shared == d ? std::nullopt : shared;
+                split(f, at, tile[d], inner[d], loops);
+            } else if (shared == d) {
+                shared = std::nullopt;
+            }
+        }
+        std::vector<VarOrRVar> order(inner.begin(), inner.end());
+        order.insert(order.end(), loops.begin(), loops.end());
+        if (shared) order.push_back(core);
+        if (order.size() > 1) f.reorder(order);
+        if (shared) f.parallel(core);
+        const Ascend::At at{f, !loops.empty() ? loops[0] : shared ? core : Var::outermost()};
+        for (auto &name : r.kept) keep(name, at, tile, row_reduced ? std::numeric_limits<int64_t>::max() : most);
+    }
+
+    static void split(Func f, const Var &at, int64_t tile, Var &inner, std::vector<Var> &loops) {
+        Var outer("tile_" + at.name()), rest("in_" + at.name());
+        f.split(at, outer, rest, (int)tile, TailStrategy::GuardWithIf);
+        inner = rest;
+        loops.push_back(outer);
+    }
+
+    // A reduction of more terms than there is room for goes by parts of them; rows that are kept whole aren't parted.
+    void keep(const std::string &name, const Ascend::At &at, const std::vector<int64_t> &tile, int64_t most) {
+        const FuncNode &n = graph_.nodes.at(name);
+        Func f(n.function);
+        npu_.ub(f, at);
+        if (n.loads && !n.computes && !n.reduces) npu_.dbuf(f);
+        int64_t results = 1;
+        for (auto &reach : n.reach)
+            for (int d : reach)
+                if ((size_t)d < tile.size()) results *= tile[(size_t)d];
+        for (int u = 0; u < (int)n.function.updates().size(); u++) {
+            const auto ranges = ranges_of(f, u);
+            int64_t left = std::max<int64_t>(1, most / std::max<int64_t>(1, results));
+            std::vector<VarOrRVar> inner, outer;
+            Halide::Stage stage = f.update(u);
+            for (auto &range : ranges) {
+                int64_t part = std::min(range.extent, left);
+                left = std::max<int64_t>(1, left / part);
+                if (part < range.extent && part > part_elements) part = part / part_elements * part_elements;
+                if (part == range.extent) {
+                    inner.push_back(range.var);
+                    continue;
+                }
+                RVar loop("tile_" + range.var.name()), rest("in_" + range.var.name());
+                stage.split(range.var, loop, rest, (int)part, TailStrategy::GuardWithIf);
+                inner.push_back(rest);
+                outer.push_back(loop);
+            }
+            if (outer.empty()) continue;
+            const std::vector<std::string> loops = stage_vars(n.function, u);
+            for (auto &v : f.args())
+                if (std::count(loops.begin(), loops.end(), v.name())) inner.push_back(v);
+            inner.insert(inner.end(), outer.begin(), outer.end());
+            stage.reorder(inner);
+        }
+    }
+    static std::vector<std::string> stage_vars(const Internal::Function &f, int update) {
+        std::vector<std::string> names;
+        for (auto &d : f.update(update).schedule().dims()) names.push_back(d.var);
+        return names;
+    }
+};
+
+}  // namespace
+
+void Ascend::keep(Func f, const At &at, dv::Scope scope) const {
+    (at.loop.is_rvar ? f.compute_at(at.f, at.loop.rvar) : f.compute_at(at.f, at.loop.var)).store_in(MemoryType::VTCM);
+    if (f.dimensions() > 1) f.align_storage(f.args()[0], row_elements);
+    places->scope[f.name()] = scope;
+}
+
+void Ascend::automatic() const {
+    for (const Func &f : gm) Automatic(*this, f).schedule();
+}
+
+void Op::schedule(const Ascend &npu) { npu.automatic(); }
+
+}  // namespace halyard

@@ -1,0 +1,70 @@
+// What an Ascend schedule is told, and how it says where Funcs lie on the chip.
+//
+// An Ascend program is made for one call, so every extent is a number. Its loops are plain: no directive vectorises. What lowering
+// (dsl/ascend/lower.h) finds in the innermost loops around a store becomes vector instructions, moves between memories and products of
+// matrices, tails included. A schedule says three things:
+//   - loops whose name begins with "tile" stay loops; a parallel loop is the cores;
+//   - a Func kept on the chip is computed at such a loop, in the buffer named here: npu.ub(peak, at);
+//   - what a stage reads from global memory, and an output written to it, passes through the Unified Buffer by itself, in two slots,
+//     so that the next tile arrives while this one is computed.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ascend/profile.h"
+#include "dsl/backend.h"
+
+namespace halyard {
+
+// The call that a program is made for.
+struct FixedCall {
+    struct Dim {
+        int extent = 1, stride = 1;  // of elements
+    };
+    using Layout = std::vector<Dim>;      // innermost first
+    std::vector<Layout> inputs, outputs;  // as the kernel sees them
+    std::vector<int> integers;            // for every scalar of the record, in its order; of real ones anything
+    std::string chip = "ascend910";       // a profile of ascend/profiles
+};
+
+namespace ascend {
+
+struct Places {
+    std::map<std::string, dv::Scope> scope;  // of Funcs kept on the chip, by Halide's name
+    std::set<std::string> loaded;            // those that arrive in a double buffer
+};
+
+}  // namespace ascend
+
+struct Ascend : Backend {
+    std::vector<Halide::Func> gm;  // what reaches global memory: each output, or one Func of all where they have one shape
+    const FixedCall *call;
+    ascend::Places *places;
+    const dv::Profile &chip() const { return dv::Profile::named(call->chip); }
+    int cores() const { return (int)chip().at("cores"); }
+
+    // A loop of another Func.
+    struct At {
+        Halide::Func f;
+        Halide::VarOrRVar loop;
+    };
+    // Keeps f in that buffer, computed at the loop `at`. Rows begin at a block of 32 B. In l0c: sums of products, f16 in global memory, which
+    // pass through l1, l0a and l0b by themselves.
+    void ub(Halide::Func f, const At &at) const { keep(f, at, dv::Scope::ub); }
+    void l0c(Halide::Func f, const At &at) const { keep(f, at, dv::Scope::l0c); }
+
+    // A Func that is only loaded, kept in two slots: the next tile's arrives while this one's is used.
+    void dbuf(const Halide::Func &f) const { places->loaded.insert(f.name()); }
+
+    // A schedule for any graph of pure Funcs and reductions. Tiles of the outputs are as large as the Unified Buffer allows, and shared
+    // out over the cores; reductions, and what several stages read, are kept beside them. Two picks steer it: "shrink" halves the
+    // tiles that often; with "apart" reductions that need more than a tile are computed before, through global memory.
+    void automatic() const;
+
+private:
+    void keep(Halide::Func f, const At &at, dv::Scope scope) const;
+};
+
+}  // namespace halyard

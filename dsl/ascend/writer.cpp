@@ -1,0 +1,65 @@
+#include "dsl/ascend/writer.h"
+
+namespace halyard::ascend {
+
+std::string Writer::unique(const std::string &name) const {
+    std::string s = name;
+    for (int n = 1; p.buffer(s) || p.tensor(s); n++) s = name + "_" + std::to_string(n);
+    return s;
+}
+
+std::string Writer::unopened(const std::string &name) const {
+    int same = 0;
+    for (auto &l : loops_) same += l.var.compare(0, name.size(), name) == 0;
+    return same ? name + "_" + std::to_string(same) : name;
+}
+
+dv::Ref Writer::declare(const std::string &name, dv::Scope scope, DType t, int64_t elements, int slots, dv::Body &at) {
+    const std::string own = unique(name);
+    const int64_t whole = dv::lanes(t);  // instructions work on whole repeats
+    p.buffers.push_back({own, scope, t, (elements + whole - 1) / whole * whole, slots});
+    at.push_back({dv::Alloc{own}});
+    return {own, 0, 0, t};
+}
+
+dv::Ref Writer::buffer(const std::string &name, dv::Scope scope, DType t, int64_t elements) { return declare(name, scope, t, elements, 1, *bodies_.back()); }
+
+dv::Ref Writer::arriving(const std::string &name, dv::Scope scope, DType t, int64_t elements) {
+    if (bodies_.size() < 2 || loops_.back().var.empty()) return declare(name, scope, t, elements, 1, *bodies_.back());
+    dv::Ref r = declare(name, scope, t, elements, 2, *bodies_[bodies_.size() - 2]);
+    r.slot = (dv::Expr::var(loops_.back().var) - loops_.back().begin) % 2;
+    return r;
+}
+
+Writer::Mark Writer::mark() const {
+    Mark m{{}, p.buffers.size(), free_};
+    for (auto *b : bodies_) m.nodes.push_back(b->size());
+    return m;
+}
+
+void Writer::back_to(const Mark &m) {
+    bodies_.resize(m.nodes.size()), loops_.resize(m.nodes.size());
+    for (size_t k = 0; k < bodies_.size(); k++) bodies_[k]->erase(bodies_[k]->begin() + (long)m.nodes[k], bodies_[k]->end());
+    p.buffers.resize(m.buffers);
+    free_ = m.free;
+}
+
+dv::Ref Writer::temporary(DType t, int64_t elements) {
+    for (auto &free : free_)
+        for (size_t k = 0; k < free.size(); k++) {
+            const dv::Ref r = free[k];
+            if (p.buffer(r.buffer)->slot_bytes() < elements * (int64_t)bytes_of(t) || p.buffer(r.buffer)->dtype != t) continue;
+            free.erase(free.begin() + (long)k);
+            return r;
+        }
+    const dv::Ref r = buffer("temp", dv::Scope::ub, t, elements);
+    lent_[r.buffer] = bodies_.size() - 1;
+    return r;
+}
+
+void Writer::give_back(const dv::Ref &r) {
+    const auto it = lent_.find(r.buffer);
+    if (it != lent_.end()) free_[it->second].push_back({r.buffer, 0, 0, p.buffer(r.buffer)->dtype});
+}
+
+}  // namespace halyard::ascend

@@ -1,0 +1,91 @@
+// Writer: a Da Vinci program under construction.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ascend/ir.h"
+
+namespace halyard::ascend {
+
+// A tensor on the chip or in GM, as an operand of a nest of loops: where it begins, and its stride in each of them, in elements.
+struct Operand {
+    dv::Ref ref;
+    std::vector<int64_t> stride;
+    dv::Scope scope = dv::Scope::ub;
+    bool in_gm() const { return scope == dv::Scope::gm; }
+};
+
+class Writer {
+public:
+    explicit Writer(dv::Program &program) : p(program) { bodies_.push_back(&program.body), free_.emplace_back(), loops_.emplace_back(); }
+
+    dv::Program &p;
+    std::string where;                  // of the instructions to come
+    std::vector<std::string> warnings;  // "W-SCALAR ..."
+
+    void put(dv::Instr::Op op) { bodies_.back()->push_back({dv::Instr{std::move(op), where}}); }
+    // body(i) inside of a loop; once, with a constant, where the loop has one iteration.
+    template<class F> void loop(const std::string &name, const dv::Expr &begin, const dv::Expr &end, F body);
+    template<class F> void loop(const std::string &name, int64_t extent, F body) { loop(name, 0, extent, body); }
+    template<class F> dv::Body nested(F body);
+    // Buffers declared in the body, double ones too, end with it.
+    template<class F> void scope(F body) { bodies_.back()->push_back({dv::If{1, nested(body), {}}}); }
+    void branch(const dv::Expr &condition, dv::Body then, dv::Body otherwise) {
+        bodies_.back()->push_back({dv::If{condition, std::move(then), std::move(otherwise)}});
+    }
+
+    // A buffer that lives as long as the loop around it does. Names get a number where they are taken.
+    dv::Ref buffer(const std::string &name, dv::Scope scope, DType t, int64_t elements);
+    // A double buffer: it lives beside the loop around it, each iteration of which takes the next slot.
+    dv::Ref arriving(const std::string &name, dv::Scope scope, DType t, int64_t elements);
+    // For one nest: give it back, and the next one of this type and size gets it.
+    dv::Ref temporary(DType t, int64_t elements);
+    void give_back(const dv::Ref &r);
+    std::string reg(const std::string &stem = "r") { return stem + std::to_string(regs_++); }
+
+    // Where the program stands, to go on from there as if nothing had been written since.
+    struct Mark {
+        std::vector<size_t> nodes;
+        size_t buffers;
+        std::vector<std::vector<dv::Ref>> free;
+    };
+    Mark mark() const;
+    void back_to(const Mark &m);
+
+private:
+    struct OpenLoop {
+        std::string var;
+        dv::Expr begin;
+    };
+    std::vector<dv::Body *> bodies_;
+    std::vector<std::vector<dv::Ref>> free_;  // temporaries of each open body
+    std::vector<OpenLoop> loops_;
+    std::map<std::string, size_t> lent_;  // temporaries and the body that declared them
+    int regs_ = 0;
+    std::string unique(const std::string &name) const;
+    std::string unopened(const std::string &name) const;  // no loop around has it
+    dv::Ref declare(const std::string &name, dv::Scope scope, DType t, int64_t elements, int slots, dv::Body &at);
+};
+
+template<class F> dv::Body Writer::nested(F body) {
+    dv::Body b;
+    bodies_.push_back(&b), free_.emplace_back(), loops_.emplace_back();
+    body();
+    bodies_.pop_back(), free_.pop_back(), loops_.pop_back();
+    return b;
+}
+
+template<class F> void Writer::loop(const std::string &name, const dv::Expr &begin, const dv::Expr &end, F body) {
+    const auto first = begin.constant(), past = end.constant();
+    if (first && past && *past == *first + 1) return body(begin);
+    dv::Body b;
+    const std::string own = unopened(name);
+    bodies_.push_back(&b), free_.emplace_back(), loops_.push_back({own, begin});
+    body(dv::Expr::var(own));
+    bodies_.pop_back(), free_.pop_back(), loops_.pop_back();
+    bodies_.back()->push_back({dv::For{own, begin, end, std::move(b)}});
+}
+
+}  // namespace halyard::ascend

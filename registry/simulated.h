@@ -1,0 +1,28 @@
+// A device that is simulated: its programs are made for each call, when the call is planned. Ascend's is in a library of its own, with the
+// compiler it needs, which set_device("ascend") opens (tools/ascend/device.cpp).
+#pragma once
+#include <string>
+
+#include "registry/plan.h"
+
+namespace halyard {
+
+class SimulatedDevice {
+public:
+    virtual ~SimulatedDevice() = default;
+    // What stands for its programs of the op in plans.
+    virtual const KernelEntry &kernel(const RegisteredOp &op, const std::string &dtypes) = 0;
+    // Why it can't take a call, planned but for its kernel; "" where it can.
+    virtual std::string refusal(const Plan &p, const std::string &dtypes) = 0;
+    // As a kernel is called: buffers of the inputs, scalars, buffers of the outputs. Throws DispatchError.
+    virtual void run(const Plan &p, void *const *args) = 0;
+};
+
+// Throws DeviceError where its library isn't there.
+SimulatedDevice &simulated_device();
+
+// What that library exports, as a C symbol of this name.
+using SimulatedDeviceOf = SimulatedDevice *(*)();
+inline constexpr const char *simulated_device_symbol = "halyard_simulated_device", *simulated_device_library = "libhalyard_ascend_device.so";
+
+}  // namespace halyard

@@ -1,0 +1,89 @@
+// The simulated device under dispatch: what ops compute on it.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "dsl/all_ops.h"
+#include "primitives/library.h"
+#include "registry/plan.h"
+#include "tools/check/case.h"
+#include "tools/check/check.h"
+
+namespace halyard::check {
+namespace {
+
+OpPtr op_of(const std::string &name) {
+    if (op_table().names().empty()) list_all_ops(op_table());
+    return op_table().make(name);
+}
+
+class OnAscend : public testing::TestWithParam<const char *> {};
+
+// Every sample in f32 and f16 within the op's contract, those of CPU kernels: the unit computes in f32.
+TEST_P(OnAscend, KeepsTheContract) {
+    const OpPtr op = op_of(GetParam());
+    for (const char *dtypes : {"f32", "f16"}) {
+        Options o;
+        o.dtypes = dtypes;
+        const Report r = run_check(*op, "ascend", check_ascend, o);
+        for (auto &f : r.failures) ADD_FAILURE() << f;
+        EXPECT_GT(r.passed, 0) << (r.notes.empty() ? "" : r.notes[0]);
+        EXPECT_EQ(r.skipped, 0) << (r.notes.empty() ? "" : r.notes[0]);
+    }
+}
+INSTANTIATE_TEST_SUITE_P(Ops, OnAscend, testing::Values("add", "relu", "exp", "sigmoid", "tanh", "gelu", "softmax", "log_softmax", "softmax_dx", "layer_norm_kernel"),
+                         [](const auto &p) { return std::string(p.param); });
+
+// What is rounded once has one result.
+TEST(OnAscend, RoundedOnceTheBitsAreTheCpus) {
+    for (const char *name : {"add", "sub", "mul", "div", "maximum", "abs", "relu", "square"})
+        for (const char *dtypes : {"f32", "f16"}) {
+            const OpPtr op = op_of(name);
+            const Case c(*op, "d0=5 d1=7 d2=33", dtypes, 3);
+            const Tensor here = dispatch(c.registered, c.in, c.attrs)[0];
+            const Force force(host_isa(), "", "ascend");
+            const Tensor there = dispatch(c.registered, c.in, c.attrs)[0];
+            EXPECT_EQ(std::memcmp(here.raw(), there.raw(), here.bytes()), 0) << name << " " << dtypes;
+        }
+}
+
+TEST(OnAscend, BroadcastsWithoutCopies) {
+    const OpPtr op = op_of("add");
+    Case c(*op, "d0=1 d1=40 d2=96", "f32", 3);
+    c.in[1] = Tensor::zeros({96}, DType::f32);
+    for (int i = 0; i < 96; i++) c.in[1].data<float>()[i] = (float)i;
+    const Tensor here = dispatch(c.registered, c.in, c.attrs)[0];
+    const Force force(host_isa(), "", "ascend");
+    std::vector<OperandMeta> metas = {meta_of(c.in[0]), meta_of(c.in[1])};
+    const Plan plan = make_plan(c.registered, metas, c.attrs);
+    EXPECT_TRUE(plan.simulated);
+    for (auto &in : plan.inputs) EXPECT_TRUE(in.copy_order.empty());
+    const Tensor there = dispatch(c.registered, c.in, c.attrs)[0];
+    EXPECT_EQ(std::memcmp(here.raw(), there.raw(), here.bytes()), 0);
+}
+
+// Odd sizes are padded on the chip alone.
+TEST(OnAscend, MatmulOfOddSizes) {
+    const OpPtr op = op_of("matmul");
+    for (const char *sample : {"g=1 m=1 k=1 n=1", "g=3 m=37 k=37 n=37", "g=1 m=97 k=20 n=290", "g=2 m=6 k=65 n=3 transpose_a=1 transpose_b=1"}) {
+        Case c(*op, sample, "f16", 6);
+        c.solve(*op);
+        const Force force(host_isa(), "", "ascend");
+        EXPECT_EQ(compare(*op, "c", dispatch(c.registered, c.in, c.attrs)[0], c.problem), "") << sample;
+    }
+}
+
+// What has no program stays on the CPU, and the plan says why.
+TEST(OnAscend, OthersStayOnTheCpu) {
+    const OpPtr op = op_of("relu");
+    const Case c(*op, "d0=1 d1=1 d2=31", "f64", 3);
+    const Force force(host_isa(), "", "ascend");
+    const std::vector<OperandMeta> metas = {meta_of(c.in[0])};
+    const Plan plan = make_plan(c.registered, metas, c.attrs, true);
+    EXPECT_FALSE(plan.simulated);
+    ASSERT_FALSE(plan.candidates.empty());
+    EXPECT_NE(plan.candidates[0].refused.find("no Ascend kernels for f64"), std::string::npos) << plan.candidates[0].refused;
+}
+
+}  // namespace
+}  // namespace halyard::check

@@ -1,0 +1,122 @@
+// From op files to Da Vinci programs: the parts of lowering on their own, and programs as text.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "ascend/text.h"
+#include "dsl/all_ops.h"
+#include "dsl/ascend/compile.h"
+#include "dsl/ascend/narrow.h"
+#include "dsl/ascend/prove.h"
+#include "registry/error.h"
+
+namespace halyard::ascend {
+namespace {
+
+using Halide::Expr;
+using Halide::Var;
+
+FixedCall::Layout dense(const std::vector<int> &outermost_first) {
+    FixedCall::Layout l;
+    int stride = 1;
+    for (size_t k = outermost_first.size(); k-- > 0;) l.push_back({outermost_first[k], stride}), stride *= outermost_first[k];
+    return l;
+}
+
+struct Call {
+    std::string op, dtypes;
+    std::vector<std::vector<int>> inputs, outputs;
+};
+
+Compiled compiled(const Call &c, bool strict = false) {
+    if (op_table().names().empty()) list_all_ops(op_table());
+    auto call = std::make_shared<FixedCall>();
+    for (auto &e : c.inputs) call->inputs.push_back(dense(e));
+    for (auto &e : c.outputs) call->outputs.push_back(dense(e));
+    Instance i;
+    i.backend = "ascend", i.dtypes = c.dtypes, i.call = call;
+    call->integers.resize(op_table().make(c.op)->scalars.size());
+    return compile(op_table(), c.op, i, strict);
+}
+
+std::string text_of(const Compiled &c) {
+    std::string text;
+    for (auto &p : c.lowered.programs) text += dv::to_text(p);
+    return text;
+}
+
+int count(const std::string &text, const std::string &part) {
+    int n = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) n++;
+    return n;
+}
+
+class Golden : public testing::TestWithParam<Call> {};
+
+TEST_P(Golden, Text) {
+    const std::string path = std::string(HALYARD_SOURCE_DIR) + "/tests/ascend/goldens/" + GetParam().op + "_" + GetParam().dtypes + ".dv";
+    const std::string text = text_of(compiled(GetParam()));
+    if (std::getenv("HALYARD_WRITE_GOLDENS")) std::ofstream(path) << text;
+    std::ifstream file(path);
+    std::stringstream golden;
+    golden << file.rdbuf();
+    ASSERT_FALSE(golden.str().empty()) << path;
+    EXPECT_EQ(text, golden.str());
+    for (auto &p : compiled(GetParam()).lowered.programs) EXPECT_EQ(dv::to_text(dv::parse_program(dv::to_text(p))), dv::to_text(p));
+}
+INSTANTIATE_TEST_SUITE_P(Programs, Golden,
+                         testing::Values(Call{"add_relu", "f16", {{1, 1, 100001}, {1, 1, 100001}}, {{1, 1, 100001}}},
+                                         Call{"softmax", "f16", {{128, 1024}}, {{128, 1024}}}, Call{"matmul", "f16", {{1, 37, 130}, {1, 130, 35}}, {{1, 37, 35}}}),
+                         [](const auto &p) { return p.param.op; });
+
+// float16(f32(a) + f32(b)) is one instruction; what rounds in between stays f32.
+TEST(Narrow, OnlyWhereTheBitsAreTheSame) {
+    const Halide::ImageParam a(Halide::Float(16), 1), b(Halide::Float(16), 1);
+    Var x;
+    const Expr p = Halide::cast<float>(a(x)), q = Halide::cast<float>(b(x));
+    const auto half = [](const Expr &e) { return narrowed(Halide::cast(Halide::Float(16), Halide::strict_float(e))); };
+    EXPECT_EQ(half(p + q).as<Halide::Internal::Cast>(), nullptr);
+    EXPECT_EQ(half(Halide::max(p * q, 0.0f)).as<Halide::Internal::Cast>(), nullptr);
+    EXPECT_NE(half(p * q + q).as<Halide::Internal::Cast>(), nullptr);
+    EXPECT_NE(half(p + 0.1f).as<Halide::Internal::Cast>(), nullptr);
+}
+
+TEST(Prove, AnIndexThatIsAnotherIsRefused) {
+    Var i("i"), j("j"), core("core");
+    const std::vector<Loop> loops = {{i.name(), 8}, {j.name(), 16}};
+    const Expr index = Expr(core) * 128 + Expr(i) * 16 + Expr(j);
+    Affine a = affine(index, loops);
+    EXPECT_EQ(a.stride, (std::vector<int64_t>{16, 1}));
+    EXPECT_NO_THROW(prove(index, loops, a, {{core.name(), {0, 31}}}));
+    a.stride[0] = 17;
+    EXPECT_THROW(prove(index, loops, a, {}), Error);
+    EXPECT_EQ(affine(Expr(i) / 3 + Expr(j), loops).hard, std::set<std::string>{i.name()});
+}
+
+TEST(Schedule, TilesAreDoubleBufferedAndSharedOut) {
+    const std::string text = text_of(compiled({"add", "f32", {{1, 1, 4194304}, {1, 1, 4194304}}, {{1, 1, 4194304}}}));
+    EXPECT_NE(text.find("blocks=32"), std::string::npos);
+    EXPECT_GE(count(text, "slots=2"), 3);
+    EXPECT_EQ(count(text, "scalar_"), 0);
+}
+
+// A row that no tile holds: its sums are computed apart, through global memory.
+TEST(Schedule, RowsThatDontFitAreReducedApart) {
+    const Compiled c = compiled({"softmax", "f32", {{2, 200000}}, {{2, 200000}}});
+    EXPECT_GT(c.lowered.programs.size(), 1u);
+    EXPECT_EQ(c.picks.chosen.at("apart"), 1);
+}
+
+TEST(Schedule, StrictRefusesTheScalarUnit) {
+    EXPECT_FALSE(compiled({"softmax", "f16", {{3, 7}}, {{3, 7}}}).lowered.warnings.empty());
+    EXPECT_THROW(compiled({"softmax", "f16", {{3, 7}}, {{3, 7}}}, true), DispatchError);
+}
+
+TEST(Schedule, WhatTheChipLacksIsRefused) {
+    EXPECT_THROW(compiled({"relu", "f64", {{1, 1, 64}}, {{1, 1, 64}}}), DTypeError);
+    EXPECT_THROW(compiled({"relu", "bf16", {{1, 1, 64}}, {{1, 1, 64}}}), DTypeError);
+}
+
+}  // namespace
+}  // namespace halyard::ascend

@@ -1,0 +1,6 @@
+set(HALYARD_ASCEND_TESTS
+  ascend/calibration_test.cpp
+  ascend/hazards_test.cpp
+  ascend/metrics_test.cpp
+  ascend/sync_test.cpp
+  ascend/text_test.cpp)

@@ -1,0 +1,146 @@
+#include "tools/ascend/device.h"
+
+#include <cstring>
+#include <mutex>
+
+#include "dsl/all_ops.h"
+#include "registry/error.h"
+
+namespace halyard::ascend {
+
+namespace {
+
+FixedCall::Layout layout_of(const Plan::Buffer &b) {
+    FixedCall::Layout l;
+    for (int d = 0; d < b.rank; d++) l.push_back({b.dims[d].extent, b.dims[d].stride});
+    return l;
+}
+
+std::string key_of(const Plan &p, const FixedCall &c, const std::string &dtypes) {
+    std::string key = p.op->record.name + " " + dtypes;
+    const auto add = [&](int n) { key += " " + std::to_string(n); };
+    for (auto *all : {&c.inputs, &c.outputs})
+        for (auto &layout : *all) {
+            key += ",";
+            for (auto &d : layout) add(d.extent), add(d.stride);
+        }
+    for (int i : c.integers) add(i);
+    return key;
+}
+
+// Elements from the first to the last that a buffer holds.
+int64_t span_of(const Plan::Buffer &b) {
+    int64_t last = 0;
+    for (int d = 0; d < b.rank; d++) last += (int64_t)(b.dims[d].extent - 1) * b.dims[d].stride;
+    return last + 1;
+}
+
+}  // namespace
+
+FixedCall call_of(const Plan &p) {
+    FixedCall c;
+    for (auto &b : p.inputs) c.inputs.push_back(layout_of(b));
+    for (auto &b : p.outputs) c.outputs.push_back(layout_of(b));
+    for (auto &s : p.scalars) c.integers.push_back(s.i);
+    return c;
+}
+
+namespace {
+
+class Device : public SimulatedDevice {
+public:
+    Device() { list_all_ops(ops_); }
+
+    const KernelEntry &kernel(const RegisteredOp &op, const std::string &dtypes) override {
+        const std::lock_guard lock(mutex_);
+        KernelEntry &k = kernels_[op.record.name + " " + dtypes];
+        k.op = op.record.name, k.backend = "ascend", k.dtypes = dtypes;
+        return k;
+    }
+    std::string refusal(const Plan &p, const std::string &dtypes) override {
+        try {
+            made(p, dtypes);
+        } catch (const Error &e) { return e.what(); }
+        return "";
+    }
+    void run(const Plan &p, void *const *args) override {
+        dv::SimOptions options;
+        options.timing = options.races = false;
+        simulate(p, p.kernel->dtypes, args, options);
+    }
+
+    const Compiled &made(const Plan &p, const std::string &dtypes) {
+        auto call = std::make_shared<FixedCall>(call_of(p));
+        const std::string key = key_of(p, *call, dtypes);
+        const std::lock_guard lock(mutex_);
+        Made &m = made_[key];
+        if (!m.compiled && m.refused.empty()) {
+            Instance i;
+            i.backend = "ascend", i.dtypes = dtypes, i.call = call;
+            try {
+                if (!ops_.make(p.op->record.name)) throw DispatchError(p.op->record.name, "no Ascend program: its source isn't in the kit");
+                m.compiled = std::make_unique<Compiled>(compile(ops_, p.op->record.name, i));
+            } catch (const Error &e) { m.refused = e.what(); }
+        }
+        if (!m.compiled) throw DispatchError(p.op->record.name, m.refused.substr(m.refused.find("] ") + 2));
+        return *m.compiled;
+    }
+
+    std::vector<dv::SimResult> simulate(const Plan &p, const std::string &dtypes, void *const *args, const dv::SimOptions &options) {
+        const Lowered &l = made(p, dtypes).lowered;
+        const size_t inputs = p.inputs.size(), scalars = p.scalars.size();
+        std::vector<double> numbers;
+        for (size_t k = 0; k < scalars; k++) numbers.push_back(p.scalars[k].attr >= 0 ? *(const double *)args[inputs + k] : p.scalars[k].i);
+        dv::Scalars values;
+        for (auto &value : l.scalars) values.push_back(value(numbers));
+        // Its memory: tensors of whole blocks.
+        std::vector<std::vector<uint8_t>> memory;
+        std::vector<dv::Binding> gm;
+        const auto &tensors = l.programs[0].tensors;
+        const auto host = [&](size_t t) { return ((const halide_buffer_t *)args[t < inputs ? t : t + scalars])->host; };
+        const auto bytes = [&](size_t t) {
+            const Plan::Buffer &b = t < inputs ? p.inputs[t] : p.outputs[t - inputs];
+            return (size_t)(span_of(b) * b.bytes_per_element);
+        };
+        const size_t given = inputs + p.outputs.size();
+        for (size_t t = 0; t < tensors.size(); t++) {
+            memory.emplace_back((size_t)(*tensors[t].size.constant()) * bytes_of(tensors[t].dtype));
+            if (t < given) std::memcpy(memory[t].data(), host(t), bytes(t));
+            gm.push_back({memory[t].data(), (int64_t)memory[t].size()});
+        }
+        std::vector<dv::SimResult> results;
+        for (const dv::Program &program : l.programs) {
+            results.push_back(dv::simulate(program, gm, values, options));
+            if (!results.back().ok()) throw DispatchError(p.op->record.name, "its Ascend program is wrong: " + dv::to_text(results.back().issues));
+        }
+        for (size_t t = inputs; t < given; t++) std::memcpy(host(t), memory[t].data(), bytes(t));
+        return results;
+    }
+
+private:
+    struct Made {
+        std::unique_ptr<Compiled> compiled;
+        std::string refused;
+    };
+    OpTable ops_;
+    std::mutex mutex_;
+    std::map<std::string, KernelEntry> kernels_;
+    std::map<std::string, Made> made_;
+};
+
+Device &device() {
+    static Device d;
+    return d;
+}
+
+}  // namespace
+
+const Compiled &programs_of(const Plan &p, const std::string &dtypes) { return device().made(p, dtypes); }
+
+std::vector<dv::SimResult> simulate(const Plan &p, const std::string &dtypes, void *const *args, const dv::SimOptions &options) {
+    return device().simulate(p, dtypes, args, options);
+}
+
+}  // namespace halyard::ascend
+
+extern "C" halyard::SimulatedDevice *halyard_simulated_device() { return &halyard::ascend::device(); }
