@@ -5,4 +5,5 @@ set(HALYARD_ASCEND_TESTS
   ascend/move_test.cpp
   ascend/sync_test.cpp
   ascend/text_test.cpp
+  ascend/tik_test.cpp
   ascend/vector_test.cpp)
