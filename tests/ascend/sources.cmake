@@ -1,4 +1,5 @@
 set(HALYARD_ASCEND_TESTS
+  ascend/ascendc_test.cpp
   ascend/calibration_test.cpp
   ascend/hazards_test.cpp
   ascend/metrics_test.cpp

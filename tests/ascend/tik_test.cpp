@@ -2,30 +2,21 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 
 #include "ascend/check.h"
 #include "ascend/emit.h"
 #include "ascend/passes.h"
 #include "ascend/text.h"
 #include "registry/error.h"
-#include "tests/ascend/programs.h"
+#include "tests/ascend/emitted.h"
 
 namespace halyard::dv {
 namespace {
 
-namespace fs = std::filesystem;
-
-std::string output_of(const std::string &command, int *status = nullptr) {
-    std::string out;
-    FILE *pipe = popen((command + " 2>&1").c_str(), "r");
-    char buffer[4096];
-    while (const size_t n = fread(buffer, 1, sizeof buffer, pipe)) out.append(buffer, n);
-    const int result = pclose(pipe);
-    if (status) *status = result;
-    return out;
-}
+using test::bits;
+using test::Folder;
+using test::mixture;
+using test::output_of;
 
 // Without what TIK adds itself, and where it was written.
 Body plain(const Body &body) {
@@ -47,19 +38,6 @@ Program plain(const Program &p) {
     return q;
 }
 
-class Folder {  // for emitted files
-public:
-    explicit Folder(const std::string &name) : path_(fs::temp_directory_path() / ("halyard_" + name + "_" + std::to_string(getpid()))) {
-        fs::create_directories(path_);
-    }
-    ~Folder() { fs::remove_all(path_); }
-    void write(const std::string &name, const std::string &text) const { std::ofstream(path_ / name) << text; }
-    std::string path() const { return path_.string(); }
-
-private:
-    fs::path path_;
-};
-
 const std::string run_tik = "python3 -B " HALYARD_SOURCE_DIR "/tests/ascend/shims/run_tik.py ";
 
 Program through_tik(const Program &p) {
@@ -71,51 +49,6 @@ Program through_tik(const Program &p) {
     if (status != 0) throw std::runtime_error(text + files.kernel);
     text.replace(text.find("PROFILE"), 7, p.profile);
     return parse_program(text);
-}
-
-// What a program leaves in its tensors.
-std::vector<uint8_t> bits(const Program &p) {
-    test::Gm gm(p);
-    for (size_t t = 0; t < p.tensors.size(); t++)
-        for (size_t i = 0; i < gm.size(t) / bytes_of(p.tensors[t].dtype); i++) {
-            const float v = (float)((i * 7 + t) % 13) / 8 - 0.5f;
-            if (p.tensors[t].dtype == DType::f16) gm.as<float16>(t)[i] = float16(v);
-            else if (p.tensors[t].dtype == DType::f32) gm.as<float>(t)[i] = v;
-        }
-    const SimResult r = simulate(p, gm.bindings());
-    EXPECT_TRUE(r.ok()) << to_text(r.issues) << to_text(p);
-    std::vector<uint8_t> all;
-    for (size_t t = 0; t < p.tensors.size(); t++) all.insert(all.end(), gm.as<uint8_t>(t), gm.as<uint8_t>(t) + gm.size(t));
-    return all;
-}
-
-// A bit of everything that TIK has names for: masks, strides, comparisons, conversions, tails and registers.
-Program mixture() {
-    Builder b("mixture", "ascend910");
-    const Tensor x = b.input(DType::f16, 1000 + 24, "x"), y = b.output(DType::f16, 1024, "y"), z = b.output(DType::f32, 512, "z");
-    b.for_range(0, 8, {.block_num = 4}, [&](const Expr &i) {
-        const Tensor u = b.tensor(DType::f16, 128, Scope::ub, "u"), v = b.tensor(DType::f16, 128, Scope::ub, "v"), w = b.tensor(DType::f32, 64, Scope::ub, "w");
-        const Tensor bits = b.tensor(DType::u8, 32, Scope::ub, "bits");
-        b.data_move(u, x[i * 128], 1, 8, 0, 0);
-        b.vec_dup(128, v, -1.25, 1, 8);
-        b.vec_cmpv(CmpOp::ge, bits, u, v, 1, 8, 8);
-        b.vec_sel(128, v, bits, u, 0.5, 1, {8, 8, 8});
-        b.vec_mul(VecMask(0x5555, 0xffff0000ffff0000), v, v, v, 1, {8, 8, 8});
-        b.vec_div(min(i * 8 + 64, 128), v, u, v, 1, {8, 8, 8, 1, 1, 1});
-        b.vec_add(128, v, v, u, 1, {8, 8, 8, 1, 1, 0});
-        b.vec_sqrt(16, v, v, 1, {8, 8});
-        b.vec_conv(64, Round::none, w, u, 1, 8, 4);
-        const Scalar s = b.scalar(DType::f32, "s"), n = b.scalar(DType::i64, "n");
-        b.set_as(s, w[3]);
-        b.scalar_math(ScalarOp::max, s, s, 0.25), b.scalar_math(ScalarOp::div, s, 1.0, s), b.scalar_math(ScalarOp::neg, s, s, 0.0);
-        b.set_as(n, max(i - 3, 0) % 2);
-        b.vec_muls(64, w, w, s, 1, {8, 8});
-        b.if_scope(n.expr() == 0, [&] { b.vec_adds(64, w, w, 1.0, 1, {8, 8}); });
-        b.else_scope([&] { b.vec_abs(64, w, w, 1, {8, 8}); });
-        b.set_value(w[5], s);
-        b.data_move(y[i * 128], v, 1, 8, 0, 0), b.data_move(z[i * 64], w, 1, 8, 0, 0);
-    });
-    return b.build();
 }
 
 TEST(Tik, RunsAsTheSameProgram) {
