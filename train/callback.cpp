@@ -27,6 +27,8 @@ double RunContext::loss() const {
     return sum / (double)values.size();
 }
 
+const char *RunContext::unit() const { return data.defined() && data.rank() == 4 ? "images" : "samples"; }
+
 LossMonitor::LossMonitor(int64_t per_print_times) : LossMonitor(per_print_times, std::cout) {}
 
 LossMonitor::LossMonitor(int64_t per_print_times, std::ostream &out) : every_(per_print_times), out_(&out) {

@@ -87,7 +87,7 @@ std::string ProgressBar::line(const RunContext &c, bool ended) const {
     const double ms = milliseconds(now - epoch_begin_ - evaluating_);
     std::string tail = " " + std::to_string(c.step) + "/" + std::to_string(c.steps_per_epoch);
     tail += format("  loss %.4f  %.2f ms/step", count_ ? sum_ / (double)count_ : 0, ms / (double)std::max<int64_t>(c.step - epoch_first_, 1));
-    if (samples_ && ms > 0) tail += format("  %.0f images/s", 1e3 * (double)samples_ / ms);
+    if (samples_ && ms > 0) tail += format("  %.0f ", 1e3 * (double)samples_ / ms) + c.unit() + "/s";
     if (c.queue_capacity && count_) tail += format("  queue %.1f/%.0f", queue_sum_ / (double)count_, (double)c.queue_capacity);
     if (ended)
         for (auto &[name, result] : c.eval_results)

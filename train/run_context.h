@@ -38,6 +38,7 @@ struct RunContext {
     // Of the batch at hand, whichever the mode.
     Tensor data;                                 // its first column
     int64_t batch_size = 0;                      // its rows
+    const char *unit() const;                    // what they are called: "images" where data is [N,C,H,W], else "samples"
     double data_seconds = 0;                     // how long the step waited for it
     size_t queue_depth = 0, queue_capacity = 0;  // batches that were ready when it was asked for, and how many there may be
 

@@ -66,7 +66,7 @@ void RunRecorder::on_train_step_end(RunContext &c) {
     const double took = seconds(end - step_end_ - evaluating_) / steps;
     step_end_ = end, evaluating_ = {}, step_before_ = c.step;
     const Point p{(double)c.global_step, c.loss(), c.learning_rate, took, c.data_seconds, (double)c.queue_depth, (double)c.batch_size};
-    queue_capacity_ = (int64_t)c.queue_capacity;
+    queue_capacity_ = (int64_t)c.queue_capacity, unit_ = c.unit();
     // The histogram has what merged points no longer have: its percentiles are right to 2 %.
     step_times_[(int64_t)std::floor(std::log(std::max(took, 1e-9)) / std::log(time_ratio))] += (int64_t)steps;
     epoch_sum_.loss += p.loss * steps, epoch_sum_.seconds += took * steps, epoch_sum_.wait += p.wait * steps, epoch_sum_.samples += p.samples * steps;
@@ -150,6 +150,7 @@ void RunRecorder::save() const {
               {"title", options_.title},
               {"date", begun_},
               {"cpu", cpu_},
+              {"unit", unit_},
               {"epochs", epochs_},
               {"stride", stride_},
               {"steps_per_epoch", steps_per_epoch_},

@@ -55,7 +55,7 @@ private:
     std::string path_;
     RunRecorderOptions options_;
     int64_t epochs_ = 0, steps_per_epoch_ = 0, queue_capacity_ = 0, stride_ = 1;
-    std::string cpu_, begun_;
+    std::string cpu_, begun_, unit_ = "samples";
     std::vector<Point> points_, waiting_;  // waiting: fewer than stride_ steps
     std::vector<Epoch> ended_;
     std::vector<Evaluation> evaluations_;

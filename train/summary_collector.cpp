@@ -88,7 +88,7 @@ void SummaryCollector::collect(const RunContext &c, double step_seconds) {
         scalar("step_seconds", step_seconds);
         scalar("data_seconds", c.data_seconds);
         scalar("queue_depth", (double)c.queue_depth);
-        if (step_seconds > 0) scalar("images_per_second", (double)c.batch_size / step_seconds);
+        if (step_seconds > 0) scalar(std::string(c.unit()) + "_per_second", (double)c.batch_size / step_seconds);
     }
     if (wanted(what.collect_input_data) && is_image(c.data)) record_.add_value("image", "input_data/auto", c.data);
     for (const Parameter &p : watched_) record_.add_value("histogram", p.name() + "/auto", p.data());

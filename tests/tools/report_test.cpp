@@ -72,7 +72,8 @@ const char *explain_file = R"({"op": "relu", "signature": "x[*] -> y[*]", "attri
     "price": {"call": 5e-7, "kernel": 4e-7, "best_kernel": 2e-7, "loss": 2.5}})";
 
 json train_file() {
-    json file = json::parse(R"({"kind": "halyard train", "version": 1, "title": "", "cpu": "Some CPU", "date": "2026-11-22T06:31:00Z", "epochs": 3, "stride": 1,
+    json file = json::parse(
+        R"({"kind": "halyard train", "version": 1, "title": "", "unit": "images", "cpu": "Some CPU", "date": "2026-11-22T06:31:00Z", "epochs": 3, "stride": 1,
         "steps_per_epoch": 20, "queue_capacity": 4, "about": [["seed", "10"]], "ended": [], "evaluations": [], "step_times": [[0.001, 37], [0.00102, 2], [0.5, 1]]})");
     file["title"] = hostile;
     for (const char *name : {"step", "loss", "learning_rate", "seconds", "wait", "queue", "samples"}) file["steps"][name] = json::array();

@@ -276,7 +276,7 @@ TEST(Callback, ProgressBarSaysRatesQueueResultsAndWhatIsLeft) {
         std::ostringstream out;
         ProgressBar bar(out, terminal, columns);
         RunContext c = context(1, 0, 1);
-        c.batch_size = 32, c.queue_depth = 3, c.queue_capacity = 4;
+        c.data = Tensor::ones({32, 1, 2, 2}), c.batch_size = 32, c.queue_depth = 3, c.queue_capacity = 4;
         bar.on_train_begin(c);
         bar.on_train_epoch_begin(c);
         c.step = c.global_step = 4;

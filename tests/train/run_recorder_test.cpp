@@ -50,6 +50,7 @@ TEST_F(RunRecorderTest, SavesStepsEpochsAndEvaluations) {
     EXPECT_EQ(run["title"], "LeNet5");
     EXPECT_EQ(run["about"], json::parse(R"([["seed", "10"]])"));
     EXPECT_EQ(run["stride"], 1);
+    EXPECT_EQ(run["unit"], "samples");
     EXPECT_EQ(run["queue_capacity"], 4);
     ASSERT_EQ(run["steps"]["loss"].size(), 20u);
     EXPECT_EQ(run["steps"]["step"][4], 5);

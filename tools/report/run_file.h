@@ -35,7 +35,7 @@ std::optional<Json> read_mutants(const Json &file);
 // copies and casts; seconds is what all of it takes, best the fastest candidate's time
 std::optional<Json> read_dispatch(const Json &file);
 
-// title, epochs, steps_per_epoch, stride (steps of a point), queue_capacity; steps: {step, loss, learning_rate, seconds, wait, queue, samples},
+// title, unit (of samples: images), epochs, steps_per_epoch, stride (steps of a point), queue_capacity; steps: {step, loss, learning_rate, seconds, wait, queue, samples},
 // lists of one length, null for what wasn't finite; ended: [{epoch, step, loss, learning_rate, seconds, wait, samples}]; evaluations: [{epoch,
 // step, results: {name: number}}]; step_times: [[from, count], ...] in seconds, rising
 std::optional<Json> read_train(const Json &file);

@@ -14,7 +14,7 @@ std::optional<Json> read_train(const Json &file) {
     Json context{{"cpu", file.at("cpu").get<std::string>()}, {"date", file.at("date").get<std::string>()}};
     Json conditions = conditions_of(context);
     for (const Json &entry : file.at("about")) conditions.push_back({entry.at(0).get<std::string>(), entry.at(1).get<std::string>()});
-    Json run{{"kind", "train"}, {"conditions", conditions}, {"title", file.at("title").get<std::string>()}};
+    Json run{{"kind", "train"}, {"conditions", conditions}, {"title", file.at("title").get<std::string>()}, {"unit", file.at("unit").get<std::string>()}};
     for (const char *name : {"epochs", "steps_per_epoch", "stride", "queue_capacity"}) run[name] = file.at(name).get<int64_t>();
     const Json &steps = file.at("steps");
     for (const char *name : {"step", "loss", "learning_rate", "seconds", "wait", "queue", "samples"}) {

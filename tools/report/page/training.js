@@ -89,7 +89,7 @@ function timesChart(title, bins) {
 }
 
 function trained(run) {
-  const { step, ...columns } = run.steps;
+  const { step, ...columns } = run.steps, unit = run.unit || 'samples';
   const points = (values) => step.flatMap((x, i) => (finite(values[i]) ? [{ x, y: values[i] }] : []));
   const all = points(columns.loss), lost = step.length - all.length;
   const span = Math.max(2, Math.min(200, Math.round(all.length / 60)));
@@ -141,9 +141,9 @@ function trained(run) {
         { name: 'capacity', points: [queue[0], queue[queue.length - 1]].filter(Boolean).map((p) => ({ x: p.x, y: run.queue_capacity })), look: 'limit' },
       ], { zero: true, height: 180 }),
     ] : null,
-    element('h4', {}, 'Images per second'),
-    chart('images per second', '', [
-      { name: 'images per second', points: thinned(rates), look: 'thin' },
+    element('h4', {}, `${unit[0].toUpperCase()}${unit.slice(1)} per second`),
+    chart(`${unit} per second`, '', [
+      { name: `${unit} per second`, points: thinned(rates), look: 'thin' },
       { name: 'smoothed', points: thinned(smoothed(rates, span)), look: 'line' },
     ], { zero: true, height: 200 }),
     run.ended.length ? element('details', run.ended.length > 60 ? {} : { open: '' }, element('summary', {}, 'Epochs'),
@@ -153,7 +153,7 @@ function trained(run) {
         { head: 'mean loss', get: (e) => e.loss, show: numberText },
         { head: 'learning rate', note: 'of its last step', get: (e) => e.learning_rate, show: numberText },
         { head: 'time', note: 'of its steps', get: (e) => e.seconds, show: timeText },
-        { head: 'images/s', digits: 0, get: (e) => (e.seconds > 0 ? e.samples / e.seconds : null) },
+        { head: `${unit}/s`, digits: 0, get: (e) => (e.seconds > 0 ? e.samples / e.seconds : null) },
         { head: 'waiting for data', get: (e) => (e.seconds > 0 ? e.wait / e.seconds : null), show: (v) => `${(100 * v).toFixed(1)} %` },
       ], run.ended)) : null,
     run.evaluations.length ? [
