@@ -1,9 +1,9 @@
 #include "train/node.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "registry/error.h"
+#include "registry/log.h"
 
 namespace halyard::dataset {
 
@@ -34,10 +34,10 @@ int64_t Source::skip(int64_t n) {
 }
 
 void LeftOut::add(const std::string &message) {
-    constexpr size_t printed = 10;
+    constexpr size_t written = 10;
     const std::scoped_lock lock(mutex_);
-    if (times_[message]++ || times_.size() > printed) return;
-    std::fprintf(stderr, "warning: left out: %s%s\n", message.c_str(), times_.size() == printed ? " (what follows is counted and not printed)" : "");
+    if (times_[message]++ || times_.size() > written) return;
+    log(LogLevel::warning, "dataset", "left out: " + message + (times_.size() == written ? " (what follows is counted and not written)" : ""));
 }
 
 void LeftOut::add_to(std::map<std::string, int64_t> &all) const {

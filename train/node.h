@@ -38,7 +38,7 @@ struct Source {
 // What was left out with OnError::SKIP, over all passes.
 class LeftOut {
 public:
-    void add(const std::string &message);                    // a message that is new is printed as a warning, the first ten of them
+    void add(const std::string &message);                    // a message that is new is logged as a warning, the first ten of them
     void add_to(std::map<std::string, int64_t> &all) const;  // how often, by message
 
 private:
