@@ -109,7 +109,7 @@ void Model::run(int64_t epochs, const dataset::Dataset &data, const dataset::Dat
     c.global_step = options.initial_epoch * c.steps_per_epoch + options.initial_step;
     c.epoch = c.global_step / c.steps_per_epoch;
     Rows rows(data);
-    c.position = {c.epoch, c.global_step % c.steps_per_epoch};
+    c.position = {c.epoch, c.global_step % c.steps_per_epoch, options.notes};
     if (counted) rows.open(size > 0 ? c.global_step / size : 0, size > 0 ? c.global_step % size : c.global_step);
     tell(callbacks, &Callback::on_train_begin, c);
     for (int64_t step = c.position.steps; c.epoch < epochs && !c.stop; step = 0) {
@@ -121,14 +121,15 @@ void Model::run(int64_t epochs, const dataset::Dataset &data, const dataset::Dat
         for (dataset::Row row; !c.stop && c.step < c.steps_per_epoch;) {
             if (counted) rows.next_without_end(row, c);
             else if (!rows.next(row, c)) {  // some were left out for their errors
-                c.position = {c.epoch, 0};
+                c.position.epochs = c.epoch, c.position.steps = 0;
                 break;
             }
             c.step++, c.global_step++;
             c.learning_rate = optimizer_->learning_rate();
             if (!sunk) tell(callbacks, &Callback::on_train_step_begin, c);
             c.net_outputs = loss_fn_ ? train_network_(row[0], row[1]) : train_network_(nn::Tensors(row.tensors()));
-            c.position = c.step < c.steps_per_epoch ? TrainingPosition{c.epoch - 1, c.step} : TrainingPosition{c.epoch, 0};
+            c.position.epochs = c.step < c.steps_per_epoch ? c.epoch - 1 : c.epoch;
+            c.position.steps = c.step % c.steps_per_epoch;
             if (!sunk) tell(callbacks, &Callback::on_train_step_end, c);
         }
         if (c.step == 0 && !c.stop) throw AttrError("model", "the dataset has no row");
@@ -142,7 +143,7 @@ void Model::run(int64_t epochs, const dataset::Dataset &data, const dataset::Dat
 TrainOptions Model::resume(const std::string &checkpoint) {
     if (!optimizer_) throw AttrError("model", "resume() needs an optimiser");
     const TrainingPosition at = load_training_state(checkpoint, train_network_, *optimizer_);
-    return {.initial_epoch = at.epochs, .initial_step = at.steps};
+    return {.initial_epoch = at.epochs, .initial_step = at.steps, .notes = at.notes};
 }
 
 std::map<std::string, double> Model::eval(const dataset::Dataset &data, const Callbacks &callbacks) const {
