@@ -1,5 +1,7 @@
 #include "registry/choice.h"
 
+#include <algorithm>
+
 #include "registry/dispatch.h"
 #include "registry/expr.h"
 #include "registry/extension.h"
@@ -28,7 +30,10 @@ std::string wanted_backend(const OpRecord &op) {
 void choose_kernel(const RegisteredOp &op, const std::string &dtypes, bool explaining, Plan &plan) {
     const std::string backend = wanted_backend(op.record);
     const auto *const force = Force::current();
-    const Isa limit = force ? force->isa : active_isa();
+    Isa limit = force ? force->isa : active_isa();
+    // Where a level has nothing for these dtypes, the one below stands for it.
+    const auto at_limit = [&](const KernelEntry &k) { return k.backend == "cpu" && k.dtypes == dtypes && k.isa == limit; };
+    while (limit > Isa::baseline && std::none_of(op.kernels.begin(), op.kernels.end(), at_limit)) limit = (Isa)((int)limit - 1);
     const auto why_not = [&](const KernelEntry &k) -> std::string {
         if (k.dtypes != dtypes) return "dtypes are " + dtypes + ", this is for " + k.dtypes;
         if (k.backend != backend) return "runs on " + k.backend;

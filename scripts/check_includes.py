@@ -44,7 +44,7 @@ EXTERNAL = [
     (re.compile(r"(oneapi/)?tbb[/.]"), {"registry"}),
     (re.compile(r"hwy/"), {"primitives"}),
     (re.compile(r"nlohmann/"), {"primitives", "train"}),
-    (re.compile(r"(png|turbojpeg|xxhash|zlib)\.h$|google/protobuf/"), {"train"}),  # files of images and checkpoints
+    (re.compile(r"(archive|archive_entry|jpeglib|png|turbojpeg|xxhash|zlib)\.h$|google/protobuf/"), {"train"}),  # files of images, records and checkpoints
     (re.compile(r"(gtest|gmock|benchmark|CLI)/|CL/|(cblas|dnnl)\b"), set()),
 ]
 

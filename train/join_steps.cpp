@@ -82,8 +82,9 @@ struct ConcatNode : Node {
             for (int64_t skipped = 0;; source.reset(), at++) {
                 if (at == node.inputs.size()) return skipped;
                 const Node &input = *node.inputs[at];
-                if (!source && input.exact && input.size() <= n - skipped) {
-                    skipped += input.size();
+                const int64_t rows = input.exact ? input.size() : unknown_size;
+                if (!source && rows != unknown_size && rows <= n - skipped) {
+                    skipped += rows;
                     continue;
                 }
                 open();

@@ -48,7 +48,7 @@ void LeftOut::add_to(std::map<std::string, int64_t> &all) const {
 std::shared_ptr<const Node> Node::part(std::vector<int64_t>, uint64_t) const { return nullptr; }
 
 Node::Node(std::vector<std::shared_ptr<const Node>> from) : inputs(std::move(from)), columns(inputs.at(0)->columns) {
-    for (const auto &input : inputs) depth = std::max(depth, input->depth + 1), exact = exact && input->exact && input->size() >= 0;
+    for (const auto &input : inputs) depth = std::max(depth, input->depth + 1), exact = exact && input->exact;
 }
 
 }  // namespace halyard::dataset

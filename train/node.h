@@ -61,7 +61,7 @@ struct Node : std::enable_shared_from_this<Node> {
     std::vector<std::shared_ptr<const Node>> inputs;
     Columns columns;
     uint64_t depth = 0;        // steps before this one: keeps the random numbers of several steps apart
-    bool exact = true;         // a pass has size() rows, always
+    bool exact = true;         // a pass has size() rows, always, where that is known
     mutable LeftOut left_out;  // by this step
 };
 

@@ -36,6 +36,7 @@ struct ShuffleNode : Node {
         int64_t skip(int64_t n) override {
             if (drawn || !buffer.empty() || !node.inputs[0]->exact) return Source::skip(n);
             const int64_t all = node.inputs[0]->size();
+            if (all == unknown_size) return Source::skip(n);
             std::vector<int64_t> numbers;
             int64_t incoming = 0;
             for (; (int64_t)drawn < n; drawn++) {

@@ -67,5 +67,17 @@ struct TypeCast {
     DType dtype;
 };
 
+// Whole numbers [...] to f32 [...,num_classes]: 1 at the number, 0 elsewhere; smoothed: 1 - r + r / num_classes and r / num_classes.
+// AttrError for a number below 0 or past the classes.
+class OneHot {
+public:
+    explicit OneHot(int64_t num_classes, double smoothing_rate = 0);
+    Tensor operator()(const Tensor &labels) const;
+
+private:
+    int64_t classes_;
+    double rate_;
+};
+
 }  // namespace transforms
 }  // namespace halyard::dataset
