@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 
 #include "primitives/tape.h"
 #include "train/training_state.h"
@@ -37,21 +38,30 @@ bool next_row(dataset::RowIterator &rows, dataset::Row &row, RunContext &c) {
     return more;
 }
 
-// The rows of a training: pass by pass, or, where an epoch counts its steps, without end.
+// The rows of a training: pass by pass, an epoch each, or without end, where an epoch counts its steps.
 class Rows {
 public:
-    explicit Rows(const dataset::Dataset &d) : dataset_(d) {}
-    void open(int64_t pass, int64_t start) { pass_ = (uint64_t)pass, rows_.emplace(dataset_.create_dict_iterator(pass_, 4, start)); }
-    bool next(dataset::Row &row, RunContext &c) { return next_row(*rows_, row, c); }
-    void next_without_end(dataset::Row &row, RunContext &c) {
-        if (next(row, c)) return;
-        open((int64_t)pass_ + 1, 0);
-        if (!next(row, c)) throw AttrError("model", "the dataset has no row");
+    // `taken` rows were taken before, of passes of `size` (-1: of one without end).
+    Rows(const dataset::Dataset &d, bool endless, int64_t size, int64_t taken) : dataset_(d), endless_(endless) {
+        if (endless) open(size > 0 ? taken / size : 0, size > 0 ? taken % size : taken);
+    }
+    void begin_epoch(int64_t epoch, int64_t step) {
+        if (!endless_) open(epoch - 1, step);
+    }
+    // False: the epoch has no more.
+    bool next(dataset::Row &row, RunContext &c) {
+        if (next_row(*rows_, row, c)) return true;
+        if (!endless_) return false;
+        open(pass_ + 1, 0);
+        if (!next_row(*rows_, row, c)) throw AttrError("model", "the dataset has no row");
+        return true;
     }
 
 private:
+    void open(int64_t pass, int64_t start) { pass_ = pass, rows_.emplace(dataset_.create_dict_iterator((uint64_t)pass, 4, start)); }
     dataset::Dataset dataset_;
-    uint64_t pass_ = 0;
+    bool endless_;
+    int64_t pass_ = 0;
     std::optional<dataset::RowIterator> rows_;
 };
 
@@ -64,6 +74,23 @@ void tell(const Callbacks &callbacks, void (Callback::*event)(RunContext &), Run
 
 void at_least(const char *what, int64_t least, int64_t value) {
     if (value < least) throw AttrError("model", std::string(what) + " is " + std::to_string(value) + ", expected at least " + std::to_string(least));
+}
+
+// The steps of the epoch that are left.
+void run_epoch(Rows &rows, const std::function<Tensor(const dataset::Row &)> &step, const Callbacks &callbacks, RunContext &c, bool sunk) {
+    if (sunk) tell(callbacks, &Callback::on_train_step_begin, c);
+    for (dataset::Row row; !c.stop && c.step < c.steps_per_epoch && rows.next(row, c);) {
+        c.step++, c.global_step++;
+        c.learning_rate = c.optimizer->learning_rate();
+        if (!sunk) tell(callbacks, &Callback::on_train_step_begin, c);
+        c.net_outputs = step(row);
+        const bool last = c.step == c.steps_per_epoch;
+        c.position.epochs = last ? c.epoch : c.epoch - 1, c.position.steps = last ? 0 : c.step;
+        if (!sunk) tell(callbacks, &Callback::on_train_step_end, c);
+    }
+    if (c.stop) return;
+    if (c.step == 0) throw AttrError("model", "the dataset has no row");
+    c.position.epochs = c.epoch, c.position.steps = 0;  // also where rows were left out for their errors
 }
 
 }  // namespace
@@ -92,13 +119,12 @@ void Model::fit(int64_t epochs, const dataset::Dataset &data, const dataset::Dat
 void Model::run(int64_t epochs, const dataset::Dataset &data, const dataset::Dataset *valid, const Callbacks &callbacks, const TrainOptions &options) {
     if (!optimizer_) throw AttrError("model", "train() needs an optimiser");
     at_least("epoch", 1, epochs);
-    const bool sunk = options.dataset_sink_mode;
-    if (sunk && options.sink_size != -1) at_least("sink_size, unless it is -1,", 1, options.sink_size);
+    const bool sunk = options.dataset_sink_mode, counted = sunk && options.sink_size != -1;
+    if (counted) at_least("sink_size, unless it is -1,", 1, options.sink_size);
     at_least("initial_epoch", 0, options.initial_epoch), at_least("initial_step", 0, options.initial_step);
     if (loss_fn_) check_columns(data);
     const int64_t size = data.get_dataset_size();
     if (size == 0) throw AttrError("model", "the dataset has no row");
-    const bool counted = sunk && options.sink_size > 0;
     if (size < 0 && !counted) throw AttrError("model", "the dataset has no end, so an epoch needs dataset_sink_mode and a sink_size");
 
     const Mode mode(network_, true);
@@ -108,30 +134,16 @@ void Model::run(int64_t epochs, const dataset::Dataset &data, const dataset::Dat
     c.steps_per_epoch = counted ? options.sink_size : size;
     c.global_step = options.initial_epoch * c.steps_per_epoch + options.initial_step;
     c.epoch = c.global_step / c.steps_per_epoch;
-    Rows rows(data);
-    c.position = {c.epoch, c.global_step % c.steps_per_epoch};
-    if (counted) rows.open(size > 0 ? c.global_step / size : 0, size > 0 ? c.global_step % size : c.global_step);
+    c.position = {c.epoch, c.global_step % c.steps_per_epoch, options.notes};
+    Rows rows(data, counted, size, c.global_step);
+    const auto step = [&](const dataset::Row &row) { return loss_fn_ ? train_network_(row[0], row[1]) : train_network_(nn::Tensors(row.tensors())); };
     tell(callbacks, &Callback::on_train_begin, c);
-    for (int64_t step = c.position.steps; c.epoch < epochs && !c.stop; step = 0) {
-        c.epoch++, c.step = step;
+    while (c.epoch < epochs && !c.stop) {
+        c.epoch++, c.step = c.position.steps;
         c.eval_results.clear();
-        if (!counted) rows.open(c.epoch - 1, step);
+        rows.begin_epoch(c.epoch, c.step);
         tell(callbacks, &Callback::on_train_epoch_begin, c);
-        if (sunk) tell(callbacks, &Callback::on_train_step_begin, c);
-        for (dataset::Row row; !c.stop && c.step < c.steps_per_epoch;) {
-            if (counted) rows.next_without_end(row, c);
-            else if (!rows.next(row, c)) {  // some were left out for their errors
-                c.position = {c.epoch, 0};
-                break;
-            }
-            c.step++, c.global_step++;
-            c.learning_rate = optimizer_->learning_rate();
-            if (!sunk) tell(callbacks, &Callback::on_train_step_begin, c);
-            c.net_outputs = loss_fn_ ? train_network_(row[0], row[1]) : train_network_(nn::Tensors(row.tensors()));
-            c.position = c.step < c.steps_per_epoch ? TrainingPosition{c.epoch - 1, c.step} : TrainingPosition{c.epoch, 0};
-            if (!sunk) tell(callbacks, &Callback::on_train_step_end, c);
-        }
-        if (c.step == 0 && !c.stop) throw AttrError("model", "the dataset has no row");
+        run_epoch(rows, step, callbacks, c, sunk);
         if (sunk) tell(callbacks, &Callback::on_train_step_end, c);
         if (valid && c.epoch % options.valid_frequency == 0) evaluate(*valid, callbacks, c, true);
         tell(callbacks, &Callback::on_train_epoch_end, c);
@@ -142,7 +154,7 @@ void Model::run(int64_t epochs, const dataset::Dataset &data, const dataset::Dat
 TrainOptions Model::resume(const std::string &checkpoint) {
     if (!optimizer_) throw AttrError("model", "resume() needs an optimiser");
     const TrainingPosition at = load_training_state(checkpoint, train_network_, *optimizer_);
-    return {.initial_epoch = at.epochs, .initial_step = at.steps};
+    return {.initial_epoch = at.epochs, .initial_step = at.steps, .notes = at.notes};
 }
 
 std::map<std::string, double> Model::eval(const dataset::Dataset &data, const Callbacks &callbacks) const {

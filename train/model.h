@@ -19,7 +19,8 @@ struct TrainOptions {
     int64_t sink_size = -1;
     // What was trained before: whole epochs, and steps of the next one. Batches come as they would have if all had run at once.
     int64_t initial_epoch = 0, initial_step = 0;
-    int64_t valid_frequency = 1;  // of fit(): evaluations are at the ends of the epochs it divides
+    std::map<std::string, double> notes = {};  // of callbacks, as Model::resume() found them
+    int64_t valid_frequency = 1;               // of fit(): evaluations are at the ends of the epochs it divides
 };
 
 class Model {

@@ -30,7 +30,17 @@ Monitor::Monitor(const char *callback, std::string monitor, const std::string &m
 
 void Monitor::on_train_begin(RunContext &c) {
     if (monitor_ != "loss" && !c.valid_frequency) throw AttrError(callback_, "monitor is " + monitor_ + ", but train() evaluates nothing; fit() does");
-    best_ = less_ ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
+    set_best(c, noted(c, "best", less_ ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity()));
+}
+
+double Monitor::noted(const RunContext &c, const char *name, double otherwise) const {
+    const auto found = c.position.notes.find(key(name));
+    return found == c.position.notes.end() ? otherwise : found->second;
+}
+
+void Monitor::set_best(RunContext &c, double value) {
+    best_ = value;
+    note(c, "best", value);
 }
 
 void Monitor::on_train_epoch_end(RunContext &c) {
@@ -50,8 +60,9 @@ EarlyStopping::EarlyStopping(EarlyStoppingOptions options)
 
 void EarlyStopping::on_train_begin(RunContext &c) {
     Monitor::on_train_begin(c);
-    wait_ = stopped_ = 0;
+    wait_ = noted(c, "wait"), stopped_ = 0;
     weights_.clear();
+    if (exhausted()) c.request_stop();
 }
 
 void EarlyStopping::keep(const RunContext &c) {
@@ -60,14 +71,15 @@ void EarlyStopping::keep(const RunContext &c) {
 }
 
 void EarlyStopping::observe(RunContext &c, double value) {
-    if (o_.restore_best_weights && weights_.empty()) keep(c);
+    if (o_.restore_best_weights && std::isinf(best())) keep(c);  // the first, should none improve
     wait_++;
-    if (improves(value, best_)) {
-        best_ = value;
+    if (improves(value, best())) {
+        set_best(c, value);
         if (o_.restore_best_weights) keep(c);
         if (!o_.baseline || improves(value, *o_.baseline)) wait_ = 0;
     }
-    if (!wait_ || wait_ < o_.patience) return;
+    note(c, "wait", wait_);
+    if (!exhausted()) return;
     stopped_ = c.epoch;
     c.request_stop();
     for (auto &[parameter, weights] : weights_) parameter.set_data(weights);
@@ -86,32 +98,33 @@ ReduceLROnPlateau::ReduceLROnPlateau(ReduceLROnPlateauOptions options)
 
 void ReduceLROnPlateau::on_train_begin(RunContext &c) {
     Monitor::on_train_begin(c);
-    wait_ = cooling_ = 0;
+    wait_ = noted(c, "wait"), cooling_ = noted(c, "cooldown");
 }
 
 void ReduceLROnPlateau::observe(RunContext &c, double value) {
     if (cooling_ > 0) cooling_--, wait_ = 0;
-    if (improves(value, best_)) {
-        best_ = value, wait_ = 0;
-        return;
+    if (improves(value, best())) set_best(c, value), wait_ = 0;
+    else if (cooling_ <= 0 && ++wait_ >= (double)o_.patience) {
+        reduce(c);
+        cooling_ = (double)o_.cooldown, wait_ = 0;
     }
-    if (cooling_ > 0 || ++wait_ < o_.patience) return;
+    note(c, "wait", wait_), note(c, "cooldown", cooling_);
+}
+
+void ReduceLROnPlateau::reduce(const RunContext &c) const {
     if (!c.optimizer) throw AttrError("ReduceLROnPlateau", "the training has no optimiser");
-    const nn::Optimizer &optimizer = *c.optimizer;
-    const double lr = std::max(optimizer.learning_rate() * o_.factor, o_.min_lr);
-    if (lr < optimizer.learning_rate()) {
-        optimizer.set_learning_rate(lr);
-        if (o_.verbose) std::cout << "Epoch " << c.epoch << ": ReduceLROnPlateau reducing learning rate to " << lr << std::endl;
-    }
-    cooling_ = o_.cooldown, wait_ = 0;
+    const double now = c.optimizer->learning_rate(), next = std::max(now * o_.factor, o_.min_lr);
+    if (next >= now) return;
+    c.optimizer->set_learning_rate(next);
+    if (o_.verbose) std::cout << "Epoch " << c.epoch << ": ReduceLROnPlateau reducing learning rate to " << next << std::endl;
 }
 
 BestCheckpoint::BestCheckpoint(std::string path, BestCheckpointOptions options)
     : Monitor("BestCheckpoint", options.monitor, options.mode, options.min_delta), path_(std::move(path)), name_(std::move(options.monitor)) {}
 
 void BestCheckpoint::observe(RunContext &c, double value) {
-    if (!improves(value, best_)) return;
-    best_ = value;
+    if (!improves(value, best())) return;
+    set_best(c, value);
     save_checkpoint(c.network, path_, {{"epoch_num", std::to_string(c.epoch)}, {name_, std::to_string(value)}});
 }
 

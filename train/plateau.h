@@ -1,4 +1,5 @@
 // Callbacks that watch a quantity from epoch to epoch and act on whether it still improves. Names and defaults are MindSpore's.
+// What they count they note in the context, so that a resumed training counts on; a training that EarlyStopping ended stays ended.
 //
 // The quantity is "loss", the loss of the epoch's last step, or what fit() evaluates: "eval_loss" or a metric. mode says which way is up:
 // "min", "max", or "auto", where loss, eval_loss, mae and mse want to be small. All throw AttrError for other modes, and when a training
@@ -21,14 +22,17 @@ public:
 protected:
     Monitor(const char *callback, std::string monitor, const std::string &mode, double min_delta);
     virtual void observe(RunContext &c, double value) = 0;
+    double noted(const RunContext &c, const char *name, double otherwise = 0) const;
+    void note(RunContext &c, const char *name, double value) const { c.position.notes[key(name)] = value; }
     bool improves(double value, double than) const { return less_ ? value < than - min_delta_ : value > than + min_delta_; }
-    double best_ = 0;
+    void set_best(RunContext &c, double value);
 
 private:
+    std::string key(const char *name) const { return callback_ + ("." + monitor_ + "." + name); }
     const char *callback_;
     std::string monitor_;
     bool less_;
-    double min_delta_;
+    double min_delta_, best_ = 0;
 };
 
 struct EarlyStoppingOptions {
@@ -38,7 +42,7 @@ struct EarlyStoppingOptions {
     bool verbose = false;  // says so on standard output
     std::string mode = "auto";
     std::optional<double> baseline = {};  // the quantity must get past it, too
-    bool restore_best_weights = false;    // those of the best epoch, when it stops
+    bool restore_best_weights = false;    // those of the best epoch, when it stops; a resumed training doesn't have those
 };
 
 class EarlyStopping : public Monitor {
@@ -50,9 +54,11 @@ public:
 
 private:
     void observe(RunContext &c, double value) override;
+    bool exhausted() const { return wait_ > 0 && wait_ >= (double)o_.patience; }
     void keep(const RunContext &c);
     EarlyStoppingOptions o_;
-    int64_t wait_ = 0, stopped_ = 0;
+    double wait_ = 0;  // epochs without an improvement
+    int64_t stopped_ = 0;
     std::vector<std::pair<Parameter, Tensor>> weights_;  // of the best epoch
 };
 
@@ -75,8 +81,9 @@ public:
 
 private:
     void observe(RunContext &c, double value) override;
+    void reduce(const RunContext &c) const;
     ReduceLROnPlateauOptions o_;
-    int64_t wait_ = 0, cooling_ = 0;
+    double wait_ = 0, cooling_ = 0;  // epochs
 };
 
 struct BestCheckpointOptions {

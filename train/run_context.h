@@ -12,7 +12,8 @@ namespace halyard {
 
 // Where a training stands.
 struct TrainingPosition {
-    int64_t epochs = 0, steps = 0;  // whole epochs done, and steps of the next one
+    int64_t epochs = 0, steps = 0;             // whole epochs done, and steps of the next one
+    std::map<std::string, double> notes = {};  // what callbacks want to find again when the training is resumed, "EarlyStopping.eval_loss.wait"
     bool operator==(const TrainingPosition &) const = default;
 };
 
@@ -24,7 +25,7 @@ struct RunContext {
     int64_t epoch = 0, epochs = 0;          // epoch from 1
     int64_t step = 0, steps_per_epoch = 0;  // step of this epoch, from 1; steps_per_epoch is 0 while it isn't known
     int64_t global_step = 0;                // over all epochs, from 1
-    TrainingPosition position;              // where to go on from; a step counts when it has ended
+    TrainingPosition position;              // where to go on from; a step counts when it has ended. Callbacks change the notes
     double learning_rate = 0;               // of this step; of the first group where the groups have their own
     Tensor net_outputs;                     // the loss of the step that ended
     double loss() const;                    // its mean

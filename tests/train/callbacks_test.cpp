@@ -73,7 +73,9 @@ TEST(ModelCheckpoint, ResumesToTheSameBits) {
     set_seed(7);
     const Learner whole;
     Model first = whole.model;
-    first.train(3, points(), {LearningRateScheduler(halved)});
+    // No accuracy is better by 1 than that of the first epoch: the rate is reduced after the third.
+    const auto plateau = [] { return ReduceLROnPlateau({.monitor = "accuracy", .factor = 0.5, .patience = 2, .min_delta = 1}); };
+    first.fit(3, points(), points(), {LearningRateScheduler(halved), plateau()});
     const RngState end = get_rng_state();
     for (const auto &[stop, format] : {std::pair<int64_t, std::string>{1, "ckpt"}, {4, "safetensors"}, {6, "ckpt"}, {11, "safetensors"}, {12, "safetensors"}}) {
         const Folder folder;
@@ -81,12 +83,12 @@ TEST(ModelCheckpoint, ResumesToTheSameBits) {
         const ModelCheckpoint checkpoint("net", folder, {.save_checkpoint_steps = 1, .keep_checkpoint_max = 2, .format = format});
         set_seed(7);
         Learner before;
-        before.model.train(3, points(), {checkpoint, StopAt(stop), LearningRateScheduler(halved)});
+        before.model.fit(3, points(), points(), {checkpoint, StopAt(stop), LearningRateScheduler(halved), plateau()});
         set_seed(99);
         Learner after;
         const TrainOptions from = after.model.resume(*latest_checkpoint(folder, "net"));
         EXPECT_EQ(from.initial_epoch * 6 + from.initial_step, stop);
-        after.model.train(3, points(), {checkpoint, LearningRateScheduler(halved)}, from);
+        after.model.fit(3, points(), points(), {checkpoint, LearningRateScheduler(halved), plateau()}, from);
         EXPECT_EQ(after.bits(), whole.bits()) << format << " stopped at " << stop;
         EXPECT_EQ(get_rng_state(), end);
         EXPECT_EQ(folder.files(), (Files{"net-3_5." + format, "net-3_6." + format}));
@@ -178,6 +180,20 @@ TEST(EarlyStopping, StopsAfterItsPatience) {
     EXPECT_EQ(epochs({.patience = 2, .baseline = 1}, {3, 2, 1.5, 0.5}), 2u);
     EXPECT_THROW(EarlyStopping({.mode = "up"}), AttrError);
     EXPECT_THROW(EarlyStopping({.patience = -1}), AttrError);
+}
+
+TEST(EarlyStopping, WhatItEndedStaysEnded) {
+    const Folder folder;
+    const EarlyStopping stop({.monitor = "accuracy", .min_delta = 1, .patience = 2});
+    Learner s, again;
+    s.model.fit(9, points(), points(), {stop, ModelCheckpoint("net", folder, {.save_checkpoint_steps = 6})});
+    EXPECT_EQ(s.adam.global_step(), 18);
+    TrainOptions from = again.model.resume(*latest_checkpoint(folder, "net"));
+    again.model.fit(9, points(), points(), {stop}, from);
+    EXPECT_EQ(again.bits(), s.bits());
+    from.notes.clear();
+    again.model.fit(9, points(), points(), {stop}, from);
+    EXPECT_EQ(again.adam.global_step(), 36);
 }
 
 TEST(EarlyStopping, RestoresTheBestWeights) {

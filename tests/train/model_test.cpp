@@ -154,6 +154,11 @@ TEST(Model, GoesOnWhereATrainingStopped) {
     for (const auto &[from, to] : {std::pair<int64_t, int64_t>{0, 3}, {3, 4}, {4, 9}, {9, 12}})
         pieces.model.train(3, d, {StopAt(to)}, {.initial_epoch = from / 4, .initial_step = from % 4});
     EXPECT_EQ(pieces.net.weight.data().to_vector<float>(), whole.net.weight.data().to_vector<float>());
+    Learner sunk, sinks;  // three steps at a time, of passes of four
+    sunk.model.train(3, d, {}, {.dataset_sink_mode = true, .sink_size = 3});
+    sinks.model.train(1, d, {}, {.dataset_sink_mode = true, .sink_size = 3});
+    sinks.model.train(3, d, {}, {.dataset_sink_mode = true, .sink_size = 3, .initial_epoch = 1});
+    EXPECT_EQ(sinks.net.weight.data().to_vector<float>(), sunk.net.weight.data().to_vector<float>());
     std::string log;
     pieces.model.train(3, d, {Recorder(log)}, {.initial_epoch = 1, .initial_step = 2});
     EXPECT_EQ(log, "[(2<3><4>)(3<1><2><3><4>)]");
