@@ -59,8 +59,9 @@ Experiment classifier(const Settings &s, const std::function<nn::AnyCell(int64_t
     const int64_t classes = (int64_t)options.class_indexing.size();
     if (classes < 2) throw AttrError("train", data.train.string() + " has one class, expected at least 2");
 
-    const dataset::Dataset train_set = resnet::create_dataset(data.train, s.batch_size, 1, 0, true, options);
     const dataset::Dataset test_set = resnet::create_dataset(data.test, s.batch_size, 1, 0, false, options);
+    options.augment = s.augment;
+    const dataset::Dataset train_set = resnet::create_dataset(data.train, s.batch_size, 1, 0, true, options);
     const nn::AnyCell net = make(classes);
     return {train_set,
             test_set,

@@ -17,6 +17,7 @@ struct Settings {
     int64_t size = 0;  // of images the height and width, of texts the bytes of a piece
     double learning_rate = 0.01;
     int num_parallel_workers = 0;  // threads that prepare images; 0: all
+    bool augment = false;          // of images to train on: random parts and mirror images
 };
 
 struct Experiment {

@@ -44,6 +44,8 @@ TEST_F(ExampleData, PhotographsAsBatches) {
         EXPECT_EQ(row["image"].shape(), (Shape{4, 3, 63, 63}));
         EXPECT_EQ(row["label"].dtype(), DType::i32);
     }
+    for (const dataset::Row &row : examples::resnet::create_dataset(dir / "train", 4, 1, 0, true, {.image_size = 63, .augment = true}).create_dict_iterator())
+        EXPECT_EQ(row["image"].shape(), (Shape{4, 3, 63, 63}));
     // Two devices share the images: half of them each, the last batch kept for an evaluation.
     EXPECT_EQ(examples::resnet::create_dataset(dir / "train", 4, 2, 1, false).get_dataset_size(), 2);
     EXPECT_EQ(examples::resnet::create_dataset(dir / "test", 4, 1, 0, false).get_dataset_size(), 1);

@@ -7,9 +7,11 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <thread>
 
 #include "nn/dense.h"
 #include "nn/loss.h"
+#include "primitives/ops.h"
 #include "primitives/random.h"
 #include "primitives/tape.h"
 #include "primitives/updates.h"
@@ -158,6 +160,35 @@ TEST(Model, GoesOnWhereATrainingStopped) {
     EXPECT_THROW(pieces.model.train(3, d, {}, {.initial_epoch = -1}), AttrError);
 }
 
+TEST(Model, NetworksWithTheirOwnLossGetAllColumns) {
+    struct Net : nn::Cell {
+        Parameter w = parameter("w", Tensor::zeros({2}));
+        std::vector<Tensor> construct(nn::Tensors in) const override {
+            EXPECT_EQ(in.size(), 3u);
+            return {F::reduce_mean(F::square(F::sub(F::mul(F::add(in[0], in[2]), w.data()), in[1])))};
+        }
+    };
+    const Net net;
+    const Tensor ones = Tensor::ones({4, 2});
+    Model(net, {}, nn::SGD(net.trainable_params(), 0.1)).train(20, dataset::TensorDataset({{"a", ones}, {"b", ones}, {"c", ones}}).batch(2));
+    EXPECT_NEAR(net.w.data().at({0}), 0.5, 1e-3);  // (1 + 1) w = 1
+}
+
+// Of a scale that drops no overflow the optimiser knows.
+TEST(Model, ScalesItsLoss) {
+    const auto weights = [](const std::optional<nn::LossScaleManager> &scale, double loss_scale) {
+        const nn::Dense net(2, 2, 0.0, 0.0);
+        Model(net, nn::SoftmaxCrossEntropyWithLogits(true, "mean"), nn::Momentum(net.trainable_params(), 0.5, 0.9, {.loss_scale = loss_scale}), {}, scale)
+            .train(2, points(6).batch(2));
+        return net.weight.data().to_vector<float>();
+    };
+    const std::vector<float> plain = weights({}, 1);
+    EXPECT_EQ(weights(nn::FixedLossScaleManager(1024, false), 1024), plain);
+    EXPECT_EQ(weights(nn::FixedLossScaleManager(1024), 1), plain);
+    EXPECT_EQ(weights(nn::DynamicLossScaleManager(1024, 2, 2), 1), plain);
+    EXPECT_NE(weights(nn::FixedLossScaleManager(1024, false), 1), plain);
+}
+
 // A step that clips: each update is at most the learning rate times the clip's norm long.
 TEST(Model, TrainsWithAStepOfOnesOwn) {
     struct ClippedStep : nn::Cell {
@@ -250,12 +281,16 @@ TEST(Callback, ProgressBarSaysRatesQueueResultsAndWhatIsLeft) {
         bar.on_train_epoch_begin(c);
         c.step = c.global_step = 4;
         bar.on_train_step_end(c);
-        c.eval_results = {{"accuracy", 0.975}};
+        bar.on_eval_begin(c);
+        std::this_thread::sleep_for(std::chrono::milliseconds(120));
+        c.eval_step = 2, c.eval_steps = 3, c.queue_depth = 0, c.eval_results = {{"accuracy", 0.975}};
+        bar.on_eval_step_end(c);
+        bar.on_eval_end(c);
         bar.on_train_epoch_end(c);
         return out.str();
     };
     const std::string line = drawn(false, 0);
-    for (const char *part : {" images/s  queue 3/4  accuracy 0.9750  ETA 0:00\n", "  loss 1.0000  "})
+    for (const char *part : {" images/s  queue 3.0/4  accuracy 0.9750  ETA 0:00\n", "  loss 1.0000  "})
         EXPECT_NE(line.find(part), std::string::npos) << part << line;
     // No terminal wraps it: below 40 columns the bar goes, then the line is cut.
     const auto columns_of = [](const std::string &text) {
@@ -263,6 +298,8 @@ TEST(Callback, ProgressBarSaysRatesQueueResultsAndWhatIsLeft) {
         return std::count_if(last.begin(), last.end(), [](char b) { return (b & 0xC0) != 0x80; });  // not within a character
     };
     for (const int columns : {20, 60, 100, 140}) EXPECT_LT(columns_of(drawn(true, columns)), columns) << drawn(true, columns);
+    EXPECT_LT(std::stod(line.substr(line.find("loss 1.0000  ") + 13)), 20) << "the evaluation isn't the steps' time: " << line;
+    EXPECT_NE(drawn(true, 140).find("\revaluation 2/3\033[K"), std::string::npos);
     EXPECT_NE(drawn(true, 140).find("█"), std::string::npos);
     EXPECT_EQ(drawn(true, 60).find("█"), std::string::npos);
 }

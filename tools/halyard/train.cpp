@@ -25,7 +25,7 @@ struct Options {
     int workers = 0;
     uint64_t seed = examples::LeNet5Options().seed;
     int64_t checkpoint_steps = 0;  // 0: at the end of each epoch
-    bool resume = false, evaluate = false;
+    bool resume = false, evaluate = false, augment = false;
 };
 
 // What is said at the end.
@@ -41,7 +41,7 @@ struct LastEpoch : Callback {
 examples::Settings settings_of(const Options &o, const examples::Recipe &recipe) {
     examples::Settings s = recipe.defaults;
     s.data = o.data.value_or(s.data), s.epochs = o.epochs.value_or(s.epochs), s.batch_size = o.batch_size.value_or(s.batch_size);
-    s.size = o.size.value_or(s.size), s.learning_rate = o.learning_rate.value_or(s.learning_rate), s.num_parallel_workers = o.workers;
+    s.size = o.size.value_or(s.size), s.learning_rate = o.learning_rate.value_or(s.learning_rate), s.num_parallel_workers = o.workers, s.augment = o.augment;
     return s;
 }
 
@@ -50,50 +50,57 @@ std::vector<std::pair<std::string, std::string>> about_of(const Options &o, cons
     return {{"data", fs::path(s.data).lexically_normal().filename().string()}, {"batch size", std::to_string(s.batch_size)}, {"seed", std::to_string(o.seed)}};
 }
 
+std::string last_checkpoint(const Options &o) {
+    const std::optional<std::string> last = latest_checkpoint(o.out, o.network);
+    if (!last) throw IoError(o.out, "has no checkpoint of " + o.network);
+    return *last;
+}
+
+// ", test accuracy 0.9861, test loss 0.045210"
+std::string text_of(const std::map<std::string, double> &results) {
+    std::string text;
+    for (const auto &[name, value] : results) {
+        char number[32];
+        std::snprintf(number, sizeof number, " %.*f", name == "accuracy" ? 4 : 6, value);
+        text += ", test " + name + number;
+    }
+    return text;
+}
+
+int learn(const Options &o, const examples::Settings &settings, const examples::Experiment &experiment, Model &model, const TrainOptions &from) {
+    std::error_code failed;
+    fs::create_directories(o.out, failed);
+    if (failed) throw IoError(o.out, "can't be created: " + failed.message());
+    const std::string run = (fs::path(o.out) / (o.network + "_run.json")).string(), page = (fs::path(o.out) / (o.network + "_run.html")).string();
+    const int64_t steps = o.checkpoint_steps ? o.checkpoint_steps : std::max<int64_t>(1, experiment.train_set.get_dataset_size());
+    const ModelCheckpoint checkpoint(o.network, o.out, {.save_checkpoint_steps = steps, .keep_checkpoint_max = 2, .format = "safetensors"});
+    const RunRecorder recorder(run, {.title = o.network, .about = about_of(o, settings)});
+    const auto last = std::make_shared<LastEpoch>();
+    model.fit(settings.epochs, experiment.train_set, experiment.test_set, {ProgressBar(), last, recorder, checkpoint}, from);
+    if (!last->steps) {
+        std::printf("the checkpoint has all %lld epochs\n", (long long)settings.epochs);
+        return 0;
+    }
+    last->results.erase("eval_loss");  // the metric "loss" once more
+    write_page({run}, page, o.network);
+    std::printf("last epoch's mean loss %.6f%s\nrun file: %s\npage: %s\n", last->sum / (double)last->steps, text_of(last->results).c_str(), run.c_str(),
+                page.c_str());
+    return 0;
+}
+
 int train(const Options &o) {
     const examples::Recipe &recipe = examples::recipe(o.network);
     const examples::Settings settings = settings_of(o, recipe);
     set_seed(o.seed);
     const examples::Experiment experiment = recipe.prepare(settings);
     Model model(experiment.network, experiment.loss, experiment.optimizer, experiment.metrics);
+    if (!o.resume && !o.evaluate) return learn(o, settings, experiment, model, {});
 
-    TrainOptions from;
-    if (o.resume || o.evaluate) {
-        const std::optional<std::string> last = latest_checkpoint(o.out, o.network);
-        if (!last) throw IoError(o.out, "has no checkpoint of " + o.network);
-        from = model.resume(*last);
-        std::printf("from %s\n", last->c_str());
-    }
-    const auto say = [](const std::map<std::string, double> &results) {
-        for (const auto &[name, value] : results) std::printf(", test %s %.*f", name.c_str(), name == "accuracy" ? 4 : 6, value);
-    };
-    if (o.evaluate) {
-        std::printf("%s", o.network.c_str());
-        say(model.eval(experiment.test_set));
-        std::printf("\n");
-        return 0;
-    }
-    std::error_code failed;
-    fs::create_directories(o.out, failed);
-    if (failed) throw IoError(o.out, "can't be created: " + failed.message());
-    const std::string run = (fs::path(o.out) / (o.network + "_run.json")).string(), page = (fs::path(o.out) / (o.network + "_run.html")).string();
-    const auto last = std::make_shared<LastEpoch>();
-    const int64_t per_epoch = experiment.train_set.get_dataset_size();
-    const ModelCheckpoint checkpoint(o.network, o.out,
-                                     {.save_checkpoint_steps = o.checkpoint_steps ? o.checkpoint_steps : std::max<int64_t>(1, per_epoch),
-                                      .keep_checkpoint_max = 2,
-                                      .format = "safetensors"});
-    model.fit(settings.epochs, experiment.train_set, experiment.test_set,
-              {ProgressBar(), last, RunRecorder(run, {.title = o.network, .about = about_of(o, settings)}), checkpoint}, from);
-    if (!last->steps) {
-        std::printf("the checkpoint has all %lld epochs\n", (long long)settings.epochs);
-        return 0;
-    }
-    std::printf("last epoch's mean loss %.6f", last->sum / (double)last->steps);
-    last->results.erase("eval_loss");  // the metric "loss" once more
-    say(last->results);
-    write_page({run}, page, o.network);
-    std::printf("\nrun file: %s\npage: %s\n", run.c_str(), page.c_str());
+    const std::string checkpoint = last_checkpoint(o);
+    const TrainOptions from = model.resume(checkpoint);
+    std::printf("from %s\n", checkpoint.c_str());
+    if (o.resume) return learn(o, settings, experiment, model, from);
+    std::printf("%s%s\n", o.network.c_str(), text_of(model.eval(experiment.test_set)).c_str());
     return 0;
 }
 
@@ -127,6 +134,7 @@ void add_train(CLI::App &app, Run &chosen) {
     sub->add_option("--batch-size", o->batch_size, "Rows of a step")->check(CLI::Range(1, 65536));
     sub->add_option("--lr", o->learning_rate, "Learning rate, where it is highest")->check(CLI::PositiveNumber);
     sub->add_option("--image-size,--length", o->size, "Height and width of images, bytes of a piece of text")->check(CLI::Range(1, 4096));
+    sub->add_flag("--augment", o->augment, "Show random parts of the images, and their mirror images: for photographs, not for digits");
     sub->add_option("--workers", o->workers, "Threads that prepare images; 0: all")->check(CLI::Range(0, 1024))->capture_default_str();
     sub->add_option("--seed", o->seed, "Of initial weights and of the order of data")->capture_default_str();
     sub->add_option("--out", o->out, "Folder for checkpoints, the run file and its page")->capture_default_str();
