@@ -17,7 +17,7 @@ void lenet5_step(benchmark::State &state) {
     const nn::TrainOneStepCell step(nn::WithLossCell(network, loss), nn::Momentum(network.trainable_params(), 0.01, 0.9));
     const Tensor images = Tensor::full({32, 1, 32, 32}, 0.5);
     const Tensor labels = Tensor::zeros({32}, DType::i32);
-    for (auto _ : state) benchmark::DoNotOptimize(step.construct(images, labels));
+    for (auto _ : state) benchmark::DoNotOptimize(step(images, labels));
 }
 BENCHMARK(lenet5_step)->UseRealTime()->Unit(benchmark::kMicrosecond);
 

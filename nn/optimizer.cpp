@@ -1,7 +1,6 @@
 #include "nn/optimizer.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "primitives/ops.h"
 #include "primitives/tape.h"

@@ -15,7 +15,7 @@ namespace {
 // libjpeg reports by a jump: each group of its calls stands in guard(), whose body owns nothing.
 class Reader {
 public:
-    Reader(const Tensor &bytes, const std::string &name) : name_(name) {
+    explicit Reader(const std::string &name) : name_(name) {
         state_.err = jpeg_std_error(&errors_.base);
         errors_.base.error_exit = fail;
         // Warnings are errors: a truncated file is filled up with grey otherwise.
@@ -23,15 +23,18 @@ public:
             if (level < 0) fail(state);
         };
         guard([&] { jpeg_create_decompress(&state_); });
+    }
+    ~Reader() { jpeg_destroy_decompress(&state_); }
+    Reader(const Reader &) = delete;
+    Reader &operator=(const Reader &) = delete;
+
+    void read_header(const Tensor &bytes) {
         guard([&] {
             jpeg_mem_src(&state_, bytes.data<uint8_t>(), (unsigned long)bytes.elements());
             jpeg_read_header(&state_, TRUE);
         });
         check_size(bytes.elements());
     }
-    ~Reader() { jpeg_destroy_decompress(&state_); }
-    Reader(const Reader &) = delete;
-    Reader &operator=(const Reader &) = delete;
 
     int64_t height() const { return state_.image_height; }
     int64_t width() const { return state_.image_width; }
@@ -82,7 +85,6 @@ private:
         if (setjmp(errors_.jump) == 0) return f();
         char text[JMSG_LENGTH_MAX];
         errors_.base.format_message(reinterpret_cast<j_common_ptr>(&state_), text);
-        jpeg_destroy_decompress(&state_);
         throw IoError(name_, std::string("damaged JPEG: ") + text);
     }
 
@@ -109,7 +111,8 @@ private:
 }  // namespace
 
 Tensor decode_jpeg(const Tensor &bytes, const std::string &name, const ChooseBox &choose) {
-    Reader reader(bytes, name);
+    Reader reader(name);
+    reader.read_header(bytes);
     return reader.read(choose ? choose(reader.height(), reader.width()) : Box{0, 0, reader.height(), reader.width()});
 }
 

@@ -59,7 +59,7 @@ uint64_t checked_length(const std::string &path, std::ifstream &file, uint64_t l
     if (std::memcmp(end.data(), mark.data(), mark.size()) != 0) return length;
     uint64_t expected = 0;
     for (size_t i = mark.size(); i < trailer; i++) expected = expected << 8 | end[i];
-    std::vector<unsigned char> part(1 << 20);
+    std::vector<unsigned char> part(1 << 16);
     unsigned long sum = crc32(0, nullptr, 0);
     file.seekg(0);
     for (uint64_t left = length - trailer; left > 0;) {
@@ -83,7 +83,8 @@ NamedTensors load_mindspore_ckpt(const std::string &path) {
     google::protobuf::io::IstreamInputStream stream(&file);
     google::protobuf::io::LimitingInputStream limited(&stream, (int64_t)content);
     ckpt::Checkpoint read;
-    if (!read.ParseFromZeroCopyStream(&limited)) throw IoError(path, "no MindSpore checkpoint, or damaged or encrypted");
+    // Partial, and then looked at: otherwise protobuf prints what is missing.
+    if (!read.ParsePartialFromZeroCopyStream(&limited) || !read.IsInitialized()) throw IoError(path, "no MindSpore checkpoint, or damaged or encrypted");
 
     NamedTensors all;
     std::set<std::string> names;

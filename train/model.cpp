@@ -22,8 +22,8 @@ private:
     bool before_;
 };
 
-void check_columns(const char *op, const dataset::Dataset &d) {
-    if (d.get_col_names().size() < 2) throw AttrError(op, "dataset has " + std::to_string(d.get_col_names().size()) + " columns, expected data and label");
+void check_columns(const dataset::Dataset &d) {
+    if (d.get_col_names().size() < 2) throw AttrError("model", "dataset has " + std::to_string(d.get_col_names().size()) + " columns, expected data and label");
 }
 
 // Asks for a row, and says how long that took and how many were ready.
@@ -68,11 +68,15 @@ void at_least(const char *what, int64_t least, int64_t value) {
 
 }  // namespace
 
-Model::Model(nn::AnyCell network, nn::AnyCell loss_fn, std::optional<nn::Optimizer> optimizer, Metrics metrics)
+Model::Model(nn::AnyCell network, nn::AnyCell loss_fn, std::optional<nn::Optimizer> optimizer, Metrics metrics,
+             const std::optional<nn::LossScaleManager> &scale)
     : network_(std::move(network)), loss_fn_(std::move(loss_fn)), optimizer_(std::move(optimizer)), metrics_(std::move(metrics)) {
     for (auto &m : metrics_.all())
         if (m.metric->needs_loss() && !loss_fn_) throw AttrError("model", "metric " + m.name + " needs a loss function");
-    if (optimizer_) train_network_ = nn::TrainOneStepCell(loss_fn_ ? nn::AnyCell(nn::WithLossCell(network_, loss_fn_)) : network_, *optimizer_);
+    if (!optimizer_) return;
+    const nn::AnyCell with_loss = loss_fn_ ? nn::AnyCell(nn::WithLossCell(network_, loss_fn_)) : network_;
+    if (scale && scale->get_drop_overflow_update()) train_network_ = nn::TrainOneStepWithLossScaleCell(with_loss, *optimizer_, *scale);
+    else train_network_ = nn::TrainOneStepCell(with_loss, *optimizer_, scale ? scale->get_loss_scale() : 1);
 }
 
 void Model::train(int64_t epochs, const dataset::Dataset &data, const Callbacks &callbacks, const TrainOptions &options) {
@@ -81,7 +85,7 @@ void Model::train(int64_t epochs, const dataset::Dataset &data, const Callbacks 
 
 void Model::fit(int64_t epochs, const dataset::Dataset &data, const dataset::Dataset &valid, const Callbacks &callbacks, const TrainOptions &options) {
     at_least("valid_frequency", 1, options.valid_frequency);
-    check_columns("model", valid);
+    check_columns(valid);
     run(epochs, data, &valid, callbacks, options);
 }
 
@@ -91,7 +95,7 @@ void Model::run(int64_t epochs, const dataset::Dataset &data, const dataset::Dat
     const bool sunk = options.dataset_sink_mode;
     if (sunk && options.sink_size != -1) at_least("sink_size, unless it is -1,", 1, options.sink_size);
     at_least("initial_epoch", 0, options.initial_epoch), at_least("initial_step", 0, options.initial_step);
-    check_columns("model", data);
+    if (loss_fn_) check_columns(data);
     const int64_t size = data.get_dataset_size();
     if (size == 0) throw AttrError("model", "the dataset has no row");
     const bool counted = sunk && options.sink_size > 0;
@@ -123,8 +127,8 @@ void Model::run(int64_t epochs, const dataset::Dataset &data, const dataset::Dat
             c.step++, c.global_step++;
             c.learning_rate = optimizer_->learning_rate();
             if (!sunk) tell(callbacks, &Callback::on_train_step_begin, c);
-            c.net_outputs = train_network_(row[0], row[1]);
-            c.position = {c.epoch - 1, c.step};
+            c.net_outputs = loss_fn_ ? train_network_(row[0], row[1]) : train_network_(nn::Tensors(row.tensors()));
+            c.position = c.step < c.steps_per_epoch ? TrainingPosition{c.epoch - 1, c.step} : TrainingPosition{c.epoch, 0};
             if (!sunk) tell(callbacks, &Callback::on_train_step_end, c);
         }
         if (c.step == 0 && !c.stop) throw AttrError("model", "the dataset has no row");
@@ -142,7 +146,7 @@ TrainOptions Model::resume(const std::string &checkpoint) {
 }
 
 std::map<std::string, double> Model::eval(const dataset::Dataset &data, const Callbacks &callbacks) const {
-    check_columns("model", data);
+    check_columns(data);
     RunContext c;
     c.network = network_;
     evaluate(data, callbacks, c, false);

@@ -24,9 +24,11 @@ struct TrainOptions {
 
 class Model {
 public:
-    // Of each row the first column is the network's input, the second the label. Without a loss function the network returns
-    // its own loss from both. Throws AttrError for metrics of a loss without one.
-    Model(nn::AnyCell network, nn::AnyCell loss_fn = {}, std::optional<nn::Optimizer> optimizer = {}, Metrics metrics = {});
+    // Of each row the first column is the network's input, the second the label. Without a loss function the network returns its own loss,
+    // from all columns. With loss_scale_manager a training step scales the loss, and one that drops overflows (nn/wrap.h) divides the
+    // gradients again; else the optimiser's loss_scale has to. Throws AttrError for metrics of a loss without one.
+    Model(nn::AnyCell network, nn::AnyCell loss_fn = {}, std::optional<nn::Optimizer> optimizer = {}, Metrics metrics = {},
+          const std::optional<nn::LossScaleManager> &loss_scale_manager = {});
 
     // Up to that epoch. Throws AttrError without an optimiser, for epochs below 1, for a dataset without a row, and for options out of range.
     void train(int64_t epoch, const dataset::Dataset &train_dataset, const Callbacks &callbacks = {}, const TrainOptions &options = {});

@@ -1,5 +1,6 @@
 #include "train/tfrecord.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "example.pb.h"
@@ -79,10 +80,10 @@ template<class T, class List> Tensor tensor_of(const List &values, DType dtype) 
 
 Tensor column_of(const std::string &where, const TFColumn &column, const tf::Example &example) {
     const auto &features = example.features().feature();
-    const auto found = features.find(column.name);
+    const auto found = std::find_if(features.begin(), features.end(), [&](const tf::Features::Entry &e) { return e.name() == column.name; });
     const auto fail = [&](const std::string &what) { throw IoError(where, "feature " + column.name + " " + what); };
     if (found == features.end()) fail("isn't there");
-    const tf::Feature &f = found->second;
+    const tf::Feature &f = found->value();
     Tensor t;
     switch (f.kind_case()) {
     case tf::Feature::kInt64List: t = tensor_of<int64_t>(f.int64_list().value(), DType::i64); break;
@@ -107,7 +108,7 @@ std::vector<TFColumn> columns_of_first(const std::vector<std::string> &files) {
         if (!reader.next(&data)) continue;
         std::map<std::string, TFColumn> by_name;
         const tf::Example example = example_in(reader.where(), data);
-        for (const auto &[name, feature] : example.features().feature()) by_name[name] = {name};
+        for (const tf::Features::Entry &e : example.features().feature()) by_name[e.name()] = {e.name()};
         std::vector<TFColumn> columns;
         for (auto &[name, column] : by_name) columns.push_back(column);
         if (columns.empty()) throw IoError(reader.where(), "has no feature");

@@ -2,75 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "registry/error.h"
 #include "train/image_checks.h"
+#include "train/resize.h"
 
 namespace halyard::dataset::vision {
 namespace {
-
-// Which two source pixels make destination pixel i, and their weights in 1/2048.
-struct Tap {
-    int64_t a, b;
-    int32_t wa, wb;
-};
-
-std::vector<Tap> taps(int64_t from, int64_t to) {
-    std::vector<Tap> out((size_t)to);
-    const double scale = (double)from / (double)to;
-    for (int64_t i = 0; i < to; i++) {
-        float f = (float)(((double)i + 0.5) * scale - 0.5);
-        int64_t k = (int64_t)std::floor(f);
-        f -= (float)k;
-        if (k < 0) k = 0, f = 0;
-        if (k >= from - 1) k = from - 1, f = 0;
-        out[(size_t)i] = {k, std::min(k + 1, from - 1), (int32_t)std::lrint((1 - f) * 2048), (int32_t)std::lrint(f * 2048)};
-    }
-    return out;
-}
-
-// A row of the source at its new width, in 1/128 of a grey level.
-void resize_row(const uint8_t *p, int64_t c, const std::vector<Tap> &across, int16_t *to) {
-    const auto one = [&](const Tap &t, int64_t k) { *to++ = (int16_t)((p[t.a * c + k] * t.wa + p[t.b * c + k] * t.wb) >> 4); };
-    if (c == 3) {
-        for (const Tap &t : across) one(t, 0), one(t, 1), one(t, 2);
-    } else {
-        for (const Tap &t : across)
-            for (int64_t k = 0; k < c; k++) one(t, k);
-    }
-}
-
-// With the truncations of a 16-bit multiplication unit, which this loop becomes.
-void mix_rows(const int16_t *a, const int16_t *b, const Tap &t, int64_t n, uint8_t *q) {
-    const auto wa = (int16_t)t.wa, wb = (int16_t)t.wb;
-    for (int64_t i = 0; i < n; i++) {
-        const auto v = (int16_t)((wa * a[i] >> 16) + (wb * b[i] >> 16));
-        q[i] = (uint8_t)std::clamp((v + 2) >> 2, 0, 255);
-    }
-}
-
-// Columns first, at 11 fractional bits of the weights; then rows. Only those rows are made that a row of the result needs.
-Tensor resize_linear(const Tensor &in, int64_t height, int64_t width) {
-    if (in.dtype() != DType::u8) throw DTypeError("Resize", std::string("image is ") + name_of(in.dtype()) + ", LINEAR takes u8");
-    const Tensor image = in.contiguous(), out = Tensor::empty({height, width, in.size(2)}, DType::u8);
-    const int64_t h = image.size(0), w = image.size(1), c = image.size(2), n = width * c;
-    const std::vector<Tap> across = taps(w, width), down = taps(h, height);
-    std::vector<int16_t> rows((size_t)(2 * n));
-    int64_t held[2] = {-1, -1};  // rows of the source, by their number's last bit
-    const auto row = [&](int64_t y) {
-        int16_t *to = rows.data() + y % 2 * n;
-        if (std::exchange(held[y % 2], y) != y) resize_row(image.data<uint8_t>() + y * w * c, c, across, to);
-        return to;
-    };
-    uint8_t *q = out.data<uint8_t>();
-    for (const Tap &t : down) {
-        const int16_t *a = row(t.a), *b = row(t.b);
-        mix_rows(a, b, t, n, q);
-        q += n;
-    }
-    return out;
-}
 
 Tensor resize_nearest(const Tensor &in, int64_t height, int64_t width) {
     const Tensor image = in.contiguous(), out = Tensor::empty({height, width, in.size(2)}, in.dtype());

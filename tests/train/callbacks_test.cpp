@@ -45,14 +45,14 @@ dataset::Dataset points() {
     return dataset::TensorDataset({{"x", x}, {"y", y}}).shuffle(22).batch(4);  // six batches an epoch
 }
 
-// A network that draws masks, and an optimiser with state.
+// A network that draws masks, an optimiser with state, and a loss scale that moves.
 struct Learner {
     nn::AnyCell net = nn::SequentialCell({nn::Dense(3, 8), nn::Dropout(0.3), nn::Dense(8, 2)});
     nn::Adam adam{net.trainable_params(), 0.05};
-    Model model{net, nn::SoftmaxCrossEntropyWithLogits(true, "mean"), adam, {"accuracy"}};
+    Model model{net, nn::SoftmaxCrossEntropyWithLogits(true, "mean"), adam, {"accuracy"}, nn::DynamicLossScaleManager(16, 2, 5)};
     std::vector<std::vector<float>> bits() const {
         std::vector<std::vector<float>> all;
-        for (const Parameter &p : net.get_parameters()) all.push_back(p.data().to_vector<float>());
+        for (const Parameter &p : model.train_network().get_parameters()) all.push_back(p.data().to_vector<float>());
         for (const Parameter &p : adam.get_parameters()) all.push_back(p.data().to_vector<float>());
         return all;
     }
@@ -105,6 +105,20 @@ TEST(ModelCheckpoint, WritesAsOftenAsConfigured) {
     EXPECT_EQ(files_after({.save_checkpoint_steps = 4, .format = "ckpt"}, 2), (Files{"net-1_4.ckpt", "net-2_2.ckpt", "net-2_6.ckpt", "network-1_1.ckpt"}));
     EXPECT_EQ(files_after({.save_checkpoint_steps = 5, .keep_checkpoint_max = 0}, 2), (Files{"net-2_6.ckpt", "network-1_1.ckpt"}));
     EXPECT_EQ(files_after({.save_checkpoint_steps = 0, .save_checkpoint_seconds = 1000}, 1), (Files{"net-1_6.ckpt", "network-1_1.ckpt"}));
+}
+
+// What an evaluation, or another training with the same optimiser, takes of it.
+TEST(ModelCheckpoint, LoadsInParts) {
+    const Folder folder;
+    Learner s, other;
+    s.model.train(1, points(), {ModelCheckpoint("net", folder, {.save_checkpoint_steps = 6})});
+    const NamedTensors file = load_checkpoint(*latest_checkpoint(folder, "net"));
+    EXPECT_EQ(file.metadata.at("epoch_num") + " " + file.metadata.at("epoch_step"), "1 0");
+    const LoadReport net = load_param_into_net(other.net, file), optimizer = load_param_into_net(other.adam, file);
+    EXPECT_TRUE(net.param_not_load.empty() && optimizer.param_not_load.empty());
+    EXPECT_EQ(net.ckpt_not_load.size(), 2 + 2 + 8u);  // loss scale; step and rate; Adam's moments
+    EXPECT_EQ(other.adam.global_step(), 6);
+    EXPECT_EQ(other.net.get_parameters()[0].data().to_vector<float>(), s.net.get_parameters()[0].data().to_vector<float>());
 }
 
 TEST(ModelCheckpoint, RefusesWhatItCannotGoOnFrom) {
@@ -182,6 +196,7 @@ TEST(EarlyStopping, RestoresTheBestWeights) {
                 {Watch(s.net, best), EarlyStopping({.monitor = "accuracy", .min_delta = 1, .patience = 2, .mode = "min", .restore_best_weights = true})});
     EXPECT_EQ(s.net.get_parameters()[0].data().to_vector<float>(), best);
     EXPECT_EQ(s.adam.global_step(), 18);
+    EXPECT_EQ(s.model.train_network().parameters_dict().at("loss_scale").data().item(), 32);  // of that epoch, too
     expect_error<AttrError>("[EarlyStopping] monitor is top5, expected one of loss, accuracy, eval_loss",
                             [&] { s.model.fit(1, points(), points(), {EarlyStopping({.monitor = "top5"})}); });
     expect_error<AttrError>("[EarlyStopping] monitor is eval_loss, but train() evaluates nothing; fit() does",

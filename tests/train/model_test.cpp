@@ -10,6 +10,7 @@
 
 #include "nn/dense.h"
 #include "nn/loss.h"
+#include "primitives/ops.h"
 #include "primitives/random.h"
 #include "primitives/tape.h"
 #include "primitives/updates.h"
@@ -156,6 +157,35 @@ TEST(Model, GoesOnWhereATrainingStopped) {
     pieces.model.train(3, d, {Recorder(log)}, {.initial_epoch = 1, .initial_step = 2});
     EXPECT_EQ(log, "[(2<3><4>)(3<1><2><3><4>)]");
     EXPECT_THROW(pieces.model.train(3, d, {}, {.initial_epoch = -1}), AttrError);
+}
+
+TEST(Model, NetworksWithTheirOwnLossGetAllColumns) {
+    struct Net : nn::Cell {
+        Parameter w = parameter("w", Tensor::zeros({2}));
+        std::vector<Tensor> construct(nn::Tensors in) const override {
+            EXPECT_EQ(in.size(), 3u);
+            return {F::reduce_mean(F::square(F::sub(F::mul(F::add(in[0], in[2]), w.data()), in[1])))};
+        }
+    };
+    const Net net;
+    const Tensor ones = Tensor::ones({4, 2});
+    Model(net, {}, nn::SGD(net.trainable_params(), 0.1)).train(20, dataset::TensorDataset({{"a", ones}, {"b", ones}, {"c", ones}}).batch(2));
+    EXPECT_NEAR(net.w.data().at({0}), 0.5, 1e-3);  // (1 + 1) w = 1
+}
+
+// Of a scale that drops no overflow the optimiser knows.
+TEST(Model, ScalesItsLoss) {
+    const auto weights = [](const std::optional<nn::LossScaleManager> &scale, double loss_scale) {
+        const nn::Dense net(2, 2, 0.0, 0.0);
+        Model(net, nn::SoftmaxCrossEntropyWithLogits(true, "mean"), nn::Momentum(net.trainable_params(), 0.5, 0.9, {.loss_scale = loss_scale}), {}, scale)
+            .train(2, points(6).batch(2));
+        return net.weight.data().to_vector<float>();
+    };
+    const std::vector<float> plain = weights({}, 1);
+    EXPECT_EQ(weights(nn::FixedLossScaleManager(1024, false), 1024), plain);
+    EXPECT_EQ(weights(nn::FixedLossScaleManager(1024), 1), plain);
+    EXPECT_EQ(weights(nn::DynamicLossScaleManager(1024, 2, 2), 1), plain);
+    EXPECT_NE(weights(nn::FixedLossScaleManager(1024, false), 1), plain);
 }
 
 // A step that clips: each update is at most the learning rate times the clip's norm long.

@@ -1,8 +1,13 @@
-// usage: resume_run DIRECTORY RESULT: a training that goes on from DIRECTORY's latest checkpoint, if there is one, to its end, and writes its
-// last state to RESULT. "training" on standard output says that the first step is due. resume_test.cpp kills it.
+// usage: resume_run DIRECTORY RESULT [NETWORK DATA]: a training that goes on from DIRECTORY's latest checkpoint, if there is one, to its end,
+// and writes its last state to RESULT. "training" on standard output says that the first step is due. resume_test.cpp kills it.
+// NETWORK is one of examples/recipes.h that learns images, and DATA the folder with them, which is made where it isn't there; without them
+// LeNet-5 with dropout learns the digits.
 #include <cstdio>
+#include <filesystem>
 
+#include "examples/images/image_folders.h"
 #include "examples/lenet5/lenet5.h"
+#include "examples/recipes.h"
 #include "nn/basic.h"
 #include "nn/loss.h"
 #include "primitives/random.h"
@@ -26,26 +31,37 @@ struct Began : Callback {
     void on_train_begin(RunContext &) override { std::puts("training"), std::fflush(stdout); }
 };
 
-void run(const std::string &directory, const std::string &result) {
-    constexpr int64_t epochs = 2;
-    set_seed(3);
+constexpr int64_t epochs = 2;
+
+examples::Experiment digits() {
     const dataset::Dataset data = examples::create_dataset(HALYARD_SOURCE_DIR "/data/digits/28/train");
     const Net net;
-    const nn::Adam adam(net.trainable_params(), nn::cosine_decay_lr(0, 0.002, epochs * data.get_dataset_size(), data.get_dataset_size(), epochs));
-    Model model(net, nn::SoftmaxCrossEntropyWithLogits(true, "mean"), adam);
+    const auto rates = nn::cosine_decay_lr(0, 0.002, epochs * data.get_dataset_size(), data.get_dataset_size(), epochs);
+    return {data, data, net, nn::SoftmaxCrossEntropyWithLogits(true, "mean"), nn::Adam(net.trainable_params(), rates), {}};
+}
+
+examples::Experiment images(const char *network, const std::string &folder) {
+    if (!std::filesystem::exists(folder)) examples::write_photographs(HALYARD_SOURCE_DIR "/data/photographs", folder, 72, 48);
+    return examples::recipe(network).prepare({.data = folder, .epochs = epochs, .batch_size = 4, .size = 64});
+}
+
+void run(const std::string &directory, const std::string &result, const char *network, const char *data) {
+    set_seed(3);
+    const examples::Experiment e = network ? images(network, data) : digits();
+    Model model(e.network, e.loss, e.optimizer);
     TrainOptions from;
     if (const auto last = latest_checkpoint(directory)) from = model.resume(*last);
-    model.train(epochs, data, {Began(), ModelCheckpoint("CKP", directory, {.save_checkpoint_steps = 7, .keep_checkpoint_max = 2, .format = "safetensors"})},
-                from);
-    save_training_state(result, model.train_network(), adam, {epochs, 0});
+    const ModelCheckpoint checkpoint("CKP", directory, {.save_checkpoint_steps = 7, .keep_checkpoint_max = 2, .format = "safetensors"});
+    model.train(epochs, e.train_set, {Began(), checkpoint}, from);
+    save_training_state(result, model.train_network(), e.optimizer, {epochs, 0});
 }
 
 }  // namespace
 
 int main(int argc, char **argv) {
     try {
-        if (argc != 3) throw Error("resume_run", "usage: resume_run DIRECTORY RESULT");
-        run(argv[1], argv[2]);
+        if (argc != 3 && argc != 5) throw Error("resume_run", "usage: resume_run DIRECTORY RESULT [NETWORK DATA]");
+        run(argv[1], argv[2], argc > 3 ? argv[3] : nullptr, argc > 3 ? argv[4] : nullptr);
         return 0;
     } catch (const Error &e) {
         std::fprintf(stderr, "%s\n", e.what());

@@ -6,6 +6,7 @@ set(HALYARD_TRAIN_TESTS
   train/idx_test.cpp
   train/image_test.cpp
   train/lenet5_test.cpp
+  train/loader_fuzz_test.cpp
   train/metrics_test.cpp
   train/model_test.cpp
   train/pipeline_test.cpp
