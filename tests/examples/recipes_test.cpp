@@ -66,7 +66,29 @@ TEST_F(Recipes, LanguageModels) {
     }
 }
 
+// A file that is no image is named, or left out.
+TEST_F(Recipes, DamagedImages) {
+    examples::write_digits(HALYARD_SOURCE_DIR "/data/digits/28", dir, 32, 2);
+    const fs::path damaged = dir / "train" / "3" / "0001.png";
+    fs::resize_file(damaged, 100);
+    examples::Settings s = {.data = dir, .epochs = 1, .batch_size = 10, .size = 32, .learning_rate = 0.01};
+    const auto rows = [&] {
+        int64_t n = 0;
+        for (const dataset::Row &row : examples::recipe("mobilenetv2").prepare(s).train_set.create_dict_iterator()) n += row[0].size(0);
+        return n;
+    };
+    try {
+        (void)rows();
+        ADD_FAILURE() << "nothing was thrown";
+    } catch (const IoError &e) { EXPECT_NE(std::string(e.what()).find(damaged.string()), std::string::npos) << e.what(); }
+    s.skip_damaged = true;
+    s.batch_size = 19;
+    EXPECT_EQ(rows(), 19);
+}
+
 TEST_F(Recipes, Errors) {
+    expect_error<AttrError>("[train] augment is for folders of image files, this network learns from texts",
+                            [] { (void)examples::recipe("lstm").prepare({.data = "docs", .size = 32, .augment = true}); });
     expect_error<AttrError>(
         "[train] no network is called alexnet; there are lenet5, resnet18, resnet34, resnet50, resnet101, resnet152, mobilenetv2, transformer, lstm",
         [] { (void)examples::recipe("alexnet"); });
