@@ -4,9 +4,25 @@
 
 namespace halyard::nn {
 
-Loss::Loss(const std::string &reduction, size_t inputs, std::function<Tensor(Tensors)> f) : inputs_(inputs), f_(std::move(f)) {
+namespace {
+
+Tensor reduced(const Tensor &loss, const std::string &reduction) {
+    if (reduction == "mean") return F::reduce_mean(loss);
+    return reduction == "sum" ? F::reduce_sum(loss) : loss;
+}
+
+}  // namespace
+
+LossBase::LossBase(const std::string &reduction) : reduction_(reduction) {
     if (reduction != "none" && reduction != "mean" && reduction != "sum") throw AttrError("loss", "reduction is " + reduction + ", expected none, mean or sum");
 }
+
+Tensor LossBase::get_loss(const Tensor &x, const Argument &weights) const {
+    const bool one = !weights.tensor.defined() && weights.number == 1;
+    return reduced(one ? x : F::mul(x, weights), reduction_);
+}
+
+Loss::Loss(const std::string &reduction, size_t inputs, std::function<Tensor(Tensors)> f) : LossBase(reduction), inputs_(inputs), f_(std::move(f)) {}
 
 std::vector<Tensor> Loss::construct(Tensors in) const {
     if (in.size() != inputs_) throw ShapeError(cls_name(), "inputs are " + std::to_string(in.size()) + " tensors, expected " + std::to_string(inputs_));
@@ -15,9 +31,7 @@ std::vector<Tensor> Loss::construct(Tensors in) const {
 
 SoftmaxCrossEntropyWithLogits::SoftmaxCrossEntropyWithLogits(bool sparse, const std::string &reduction)
     : Loss(reduction, 2, [sparse, reduction](Tensors in) {
-          const Tensor loss = sparse ? F::sparse_softmax_cross_entropy(in[0], in[1]) : F::softmax_cross_entropy(in[0], in[1]);
-          if (reduction == "mean") return F::reduce_mean(loss);
-          return reduction == "sum" ? F::reduce_sum(loss) : loss;
+          return reduced(sparse ? F::sparse_softmax_cross_entropy(in[0], in[1]) : F::softmax_cross_entropy(in[0], in[1]), reduction);
       }) {}
 
 CrossEntropyLoss::CrossEntropyLoss(const CrossEntropyLossOptions &o)

@@ -5,16 +5,28 @@
 #include <string>
 
 #include "nn/cell.h"
+#include "primitives/primitive.h"
 
 namespace halyard::nn {
 
+// For losses of one's own: what construct() returns is get_loss() of the loss of each element.
+class LossBase : public Cell {
+public:
+    explicit LossBase(const std::string &reduction = "mean");  // throws AttrError unless it is none, mean or sum
+
+protected:
+    Tensor get_loss(const Tensor &x, const Argument &weights = 1.0) const;  // x * weights, reduced
+
+private:
+    std::string reduction_;
+};
+
 // A function of as many tensors as its class says.
-class Loss : public Cell {
+class Loss : public LossBase {
 public:
     std::vector<Tensor> construct(Tensors in) const override;
 
 protected:
-    // Throws AttrError unless reduction is one of none, mean, sum.
     Loss(const std::string &reduction, size_t inputs, std::function<Tensor(Tensors)> f);
 
 private:

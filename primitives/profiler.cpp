@@ -61,7 +61,7 @@ void stop() {
     const std::vector<Slice> slices = std::exchange(r.slices, {});
     const size_t left_out = std::exchange(r.left_out, 0);
     save_trace(r.path, "primitives", "op", slices, {{"calls after the last slice", std::to_string(left_out)}});
-    log(LogLevel::info, "profiler", r.path + ": " + std::to_string(slices.size()) + " slices");
+    log(LogLevel::info, "profiler", r.path + ": " + std::to_string(slices.size()) + (slices.size() == 1 ? " slice" : " slices"));
 }
 
 bool running() { return detail::on; }

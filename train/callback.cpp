@@ -56,7 +56,9 @@ void LearningRateScheduler::on_train_step_end(RunContext &c) {
 
 TimeMonitor::TimeMonitor() : TimeMonitor(TimeMonitorOptions()) {}
 
-TimeMonitor::TimeMonitor(const TimeMonitorOptions &options) : TimeMonitor(options, std::cout) {
+TimeMonitor::TimeMonitor(const TimeMonitorOptions &options) : TimeMonitor(options, std::cout) {}
+
+TimeMonitor::TimeMonitor(const TimeMonitorOptions &options, std::ostream &out) : options_(options), out_(&out) {
     if (options.data_size < 0) throw AttrError("TimeMonitor", "data_size is " + std::to_string(options.data_size) + ", expected at least 0");
     if (options.per_print_times < 0) throw AttrError("TimeMonitor", "per_print_times is " + std::to_string(options.per_print_times) + ", expected at least 0");
 }

@@ -76,8 +76,8 @@ class TimeMonitor : public Callback {
 public:
     TimeMonitor();
     explicit TimeMonitor(const TimeMonitorOptions &options);
-    TimeMonitor(const TimeMonitorOptions &options, std::ostream &out) : options_(options), out_(&out) {}
-    explicit TimeMonitor(std::ostream &out) : out_(&out) {}
+    TimeMonitor(const TimeMonitorOptions &options, std::ostream &out);  // throws AttrError for numbers below 0
+    explicit TimeMonitor(std::ostream &out) : TimeMonitor(TimeMonitorOptions(), out) {}
     void on_train_epoch_begin(RunContext &c) override;
     void on_train_step_end(RunContext &c) override;
     void on_train_epoch_end(RunContext &c) override;
@@ -99,9 +99,10 @@ private:
     Span epoch_, steps_, eval_;
 };
 
-// How far the training is, on one line per epoch: loss (the epoch's mean so far), time per step, images per second, batches that wait in the
-// data queue, and how long the rest of all epochs will take. On a terminal it fills up and is drawn again ten times a second, as wide as the
-// terminal; in files and pipes it is a plain line at the end of each epoch and, in epochs that take longer, one per minute.
+// How far the training is, on one line per epoch: loss (the epoch's mean so far), time per step and images per second (evaluations left
+// out), how many batches were ready in the data queue on average, and how long the rest of all epochs will take. On a terminal it fills up
+// and is drawn again ten times a second, as wide as the terminal; in files and pipes it is a plain line at the end of each epoch and, in
+// epochs that take longer, one per minute.
 class ProgressBar : public Callback {
 public:
     ProgressBar();  // on standard error, drawn when that is a terminal
@@ -110,17 +111,22 @@ public:
     void on_train_begin(RunContext &c) override;
     void on_train_epoch_begin(RunContext &c) override;
     void on_train_step_end(RunContext &c) override;
+    void on_eval_begin(RunContext &c) override;
+    void on_eval_step_end(RunContext &c) override;
+    void on_eval_end(RunContext &c) override;
     void on_train_epoch_end(RunContext &c) override;
 
 private:
     using Clock = std::chrono::steady_clock;
     std::string line(const RunContext &c, bool ended) const;
-    void draw(const RunContext &c, bool ended);
+    void draw(const std::string &text, bool ended);
     std::ostream *out_;
     bool terminal_;
     int columns_;
-    Clock::time_point train_begin_, epoch_begin_, drawn_;
-    double sum_ = 0;  // of the epoch's losses so far
+    Clock::time_point train_begin_, epoch_begin_, eval_begin_, drawn_;
+    Clock::duration evaluating_{};  // since epoch_begin_
+    double sum_ = 0;                // of the epoch's losses so far
+    double queue_sum_ = 0;          // of the queue's depth in the epoch's steps
     int64_t count_ = 0, samples_ = 0, step_before_ = 0, epoch_first_ = 0, first_step_ = 0;
 };
 

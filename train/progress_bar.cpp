@@ -50,36 +50,48 @@ ProgressBar::ProgressBar() : ProgressBar(std::cerr, isatty(STDERR_FILENO) != 0) 
 void ProgressBar::on_train_begin(RunContext &c) { train_begin_ = Clock::now(), first_step_ = c.global_step; }
 
 void ProgressBar::on_train_epoch_begin(RunContext &c) {
-    epoch_begin_ = Clock::now();
+    epoch_begin_ = Clock::now(), evaluating_ = {};
     if (!terminal_) drawn_ = epoch_begin_;
-    sum_ = 0, count_ = 0, samples_ = 0, step_before_ = epoch_first_ = c.step;
+    sum_ = 0, queue_sum_ = 0, count_ = 0, samples_ = 0, step_before_ = epoch_first_ = c.step;
 }
 
 void ProgressBar::on_train_step_end(RunContext &c) {
-    sum_ += c.loss(), count_++;
+    sum_ += c.loss(), count_++, queue_sum_ += (double)c.queue_depth;
     samples_ += c.batch_size * (c.step - step_before_), step_before_ = c.step;
     // On a terminal ten times a second is as often as one can look.
     const double between = terminal_ ? 100 : 60e3;
-    if (milliseconds(Clock::now() - drawn_) >= between) draw(c, false);
+    if (milliseconds(Clock::now() - drawn_) >= between) draw(line(c, false), false);
 }
 
-void ProgressBar::on_train_epoch_end(RunContext &c) { draw(c, true); }
+void ProgressBar::on_eval_begin(RunContext &) { eval_begin_ = Clock::now(); }
 
-void ProgressBar::draw(const RunContext &c, bool ended) {
+void ProgressBar::on_eval_step_end(RunContext &c) {
+    if (!terminal_ || milliseconds(Clock::now() - drawn_) < 100) return;
+    std::string text = "evaluation " + std::to_string(c.eval_step);
+    if (c.eval_steps > 0) text += "/" + std::to_string(c.eval_steps);
+    draw(text, false);
+}
+
+void ProgressBar::on_eval_end(RunContext &) { evaluating_ += Clock::now() - eval_begin_; }
+
+void ProgressBar::on_train_epoch_end(RunContext &c) { draw(line(c, true), true); }
+
+void ProgressBar::draw(const std::string &text, bool ended) {
     drawn_ = Clock::now();
-    *out_ << (terminal_ ? "\r" : "") << line(c, ended) << (terminal_ ? "\033[K" : "") << (ended || !terminal_ ? "\n" : "") << std::flush;
+    *out_ << (terminal_ ? "\r" : "") << text << (terminal_ ? "\033[K" : "") << (ended || !terminal_ ? "\n" : "") << std::flush;
 }
 
 std::string ProgressBar::line(const RunContext &c, bool ended) const {
     const std::string head = "epoch " + std::to_string(c.epoch) + "/" + std::to_string(c.epochs);
     const auto now = Clock::now();
-    const double ms = milliseconds(now - epoch_begin_);
+    const double ms = milliseconds(now - epoch_begin_ - evaluating_);
     std::string tail = " " + std::to_string(c.step) + "/" + std::to_string(c.steps_per_epoch);
     tail += format("  loss %.4f  %.2f ms/step", count_ ? sum_ / (double)count_ : 0, ms / (double)std::max<int64_t>(c.step - epoch_first_, 1));
     if (samples_ && ms > 0) tail += format("  %.0f images/s", 1e3 * (double)samples_ / ms);
-    if (c.queue_capacity) tail += "  queue " + std::to_string(c.queue_depth) + "/" + std::to_string(c.queue_capacity);
+    if (c.queue_capacity && count_) tail += format("  queue %.1f/%.0f", queue_sum_ / (double)count_, (double)c.queue_capacity);
     if (ended)
-        for (auto &[name, result] : c.eval_results) tail += "  " + name + format(" %.4f", result);
+        for (auto &[name, result] : c.eval_results)
+            if (name != "loss" || !c.eval_results.contains("eval_loss")) tail += "  " + name + format(" %.4f", result);  // the same twice
     const int64_t done = c.global_step - first_step_, left = c.epochs * c.steps_per_epoch - c.global_step;
     if (done > 0 && left > 0) tail += "  ETA " + duration(milliseconds(now - train_begin_) / 1e3 / (double)done * (double)left);
     if (!terminal_) return head + tail;

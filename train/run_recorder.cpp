@@ -9,7 +9,6 @@
 
 #include "registry/error.h"
 #include "registry/host.h"
-#include "train/atomic_file.h"
 
 namespace halyard {
 namespace {
@@ -47,8 +46,9 @@ void RunRecorder::halve(std::vector<Point> &points) {
 }
 
 void RunRecorder::on_train_begin(RunContext &c) {
+    *this = RunRecorder(path_, options_);  // of a training before this one nothing is left
     epochs_ = c.epochs, steps_per_epoch_ = c.steps_per_epoch;
-    begun_ = now();
+    cpu_ = processor(), begun_ = now();
     if (c.global_step > 0) restore(c.global_step);
     saved_ = Clock::now();
 }
@@ -79,8 +79,10 @@ void RunRecorder::on_train_step_end(RunContext &c) {
         add(waiting_[0]);
         waiting_.clear();
     }
-    constexpr double between_saves = 3;
-    if (seconds(end - saved_) > between_saves) save(), saved_ = Clock::now();
+    // Often, but for at most a fiftieth of the time.
+    if (seconds(end - saved_) < std::max(0.2, 50 * save_seconds_)) return;
+    save();
+    saved_ = Clock::now(), save_seconds_ = seconds(saved_ - end);
 }
 
 void RunRecorder::add(const Point &p) {
@@ -134,8 +136,11 @@ void RunRecorder::restore(int64_t step) {
             for (auto &[name, result] : e.at("results").items()) had.results[name] = value(result);
             evaluations_.push_back(had);
         }
-        for (const Json &bin : file.at("step_times"))
-            step_times_[(int64_t)std::lround(std::log(bin.at(0).get<double>()) / std::log(time_ratio))] += bin.at(1).get<int64_t>();
+        for (const Json &bin : file.at("step_times")) {
+            const double from = bin.at(0).get<double>();
+            if (!(from > 0)) throw IoError(path_, "has a step that took " + std::to_string(from) + " s");
+            step_times_[(int64_t)std::lround(std::log(from) / std::log(time_ratio))] += bin.at(1).get<int64_t>();
+        }
     } catch (const Json::exception &e) { throw IoError(path_, std::string("is no run file of a training: ") + e.what()); }
 }
 
@@ -144,7 +149,7 @@ void RunRecorder::save() const {
               {"version", 1},
               {"title", options_.title},
               {"date", begun_},
-              {"cpu", processor()},
+              {"cpu", cpu_},
               {"epochs", epochs_},
               {"stride", stride_},
               {"steps_per_epoch", steps_per_epoch_},
@@ -177,9 +182,13 @@ void RunRecorder::save() const {
     }
     for (auto &[k, count] : step_times_) file["step_times"].push_back({number(std::pow(time_ratio, (double)k)), count});
     const std::string text = file.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-    AtomicFile out(path_);
-    out.write(text.data(), text.size());
-    out.commit();
+    // Whole or not at all, whatever ends the program; unlike a checkpoint it isn't brought to the disk, which would take most of the time.
+    const std::string temporary = path_ + ".part";
+    std::ofstream out(temporary, std::ios::binary);
+    out << text << std::flush;
+    std::error_code failed;
+    if (out) std::filesystem::rename(temporary, path_, failed);
+    if (!out || failed) throw IoError(path_, "can't be written");
 }
 
 }  // namespace halyard

@@ -17,8 +17,8 @@ struct RunRecorderOptions {
 };
 
 // Loss, learning rate, time, waiting for data, queue depth and images per second of every step; epochs; results of evaluations. The file is
-// written every few seconds and when the training ends: a program that is killed leaves the last one. What a file at `path` has of the steps
-// before the first one here, of a training that goes on, is kept. Throws IoError.
+// written several times a second as long as that takes little, and when the training ends: a program that is killed leaves the last one. What
+// a file at `path` has of the steps before the first one here, of a training that goes on, is kept; an epoch that was interrupted has the numbers of its last part. Throws IoError.
 //
 // A point is one step until there are `most_points`; then every two become one, their mean, and so on: a file stays below 2 MB.
 class RunRecorder : public Callback {
@@ -55,7 +55,7 @@ private:
     std::string path_;
     RunRecorderOptions options_;
     int64_t epochs_ = 0, steps_per_epoch_ = 0, queue_capacity_ = 0, stride_ = 1;
-    std::string begun_;
+    std::string cpu_, begun_;
     std::vector<Point> points_, waiting_;  // waiting: fewer than stride_ steps
     std::vector<Epoch> ended_;
     std::vector<Evaluation> evaluations_;
@@ -63,6 +63,7 @@ private:
     Point epoch_sum_;
     int64_t epoch_steps_ = 0, step_before_ = 0, last_epoch_ = 0, last_step_ = 0;
     Clock::time_point step_end_, saved_;
+    double save_seconds_ = 0;       // of the last time
     Clock::duration evaluating_{};  // since step_end_
     Clock::time_point eval_begin_;
 };

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <thread>
 
 #include "nn/dense.h"
 #include "nn/loss.h"
@@ -280,12 +281,16 @@ TEST(Callback, ProgressBarSaysRatesQueueResultsAndWhatIsLeft) {
         bar.on_train_epoch_begin(c);
         c.step = c.global_step = 4;
         bar.on_train_step_end(c);
-        c.eval_results = {{"accuracy", 0.975}};
+        bar.on_eval_begin(c);
+        std::this_thread::sleep_for(std::chrono::milliseconds(120));
+        c.eval_step = 2, c.eval_steps = 3, c.queue_depth = 0, c.eval_results = {{"accuracy", 0.975}};
+        bar.on_eval_step_end(c);
+        bar.on_eval_end(c);
         bar.on_train_epoch_end(c);
         return out.str();
     };
     const std::string line = drawn(false, 0);
-    for (const char *part : {" images/s  queue 3/4  accuracy 0.9750  ETA 0:00\n", "  loss 1.0000  "})
+    for (const char *part : {" images/s  queue 3.0/4  accuracy 0.9750  ETA 0:00\n", "  loss 1.0000  "})
         EXPECT_NE(line.find(part), std::string::npos) << part << line;
     // No terminal wraps it: below 40 columns the bar goes, then the line is cut.
     const auto columns_of = [](const std::string &text) {
@@ -293,6 +298,8 @@ TEST(Callback, ProgressBarSaysRatesQueueResultsAndWhatIsLeft) {
         return std::count_if(last.begin(), last.end(), [](char b) { return (b & 0xC0) != 0x80; });  // not within a character
     };
     for (const int columns : {20, 60, 100, 140}) EXPECT_LT(columns_of(drawn(true, columns)), columns) << drawn(true, columns);
+    EXPECT_LT(std::stod(line.substr(line.find("loss 1.0000  ") + 13)), 20) << "the evaluation isn't the steps' time: " << line;
+    EXPECT_NE(drawn(true, 140).find("\revaluation 2/3\033[K"), std::string::npos);
     EXPECT_NE(drawn(true, 140).find("█"), std::string::npos);
     EXPECT_EQ(drawn(true, 60).find("█"), std::string::npos);
 }

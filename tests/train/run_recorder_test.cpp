@@ -95,9 +95,21 @@ TEST_F(RunRecorderTest, GoesOnInTheFileOfAnInterruptedTraining) {
     for (int64_t i = 0; i < 40; i++) EXPECT_EQ(run["steps"]["step"][(size_t)i], i + 1);
     EXPECT_EQ(run["ended"].size(), 4u);
     EXPECT_EQ(run["evaluations"].size(), 4u);
-    std::ofstream(path) << "{\"kind\": \"notes\"}";
-    RunRecorder third(path);
-    EXPECT_THROW(train(third, 20, 40), IoError);
+    train(second, 0, 10);  // a new one, by the same recorder
+    EXPECT_EQ(saved()["steps"]["step"].size(), 10u);
+    json damaged = saved();
+    const auto refused = [&](const json &file) {
+        std::ofstream(path) << file;
+        RunRecorder third(path);
+        EXPECT_THROW(train(third, 5, 20), IoError) << file;
+    };
+    refused({{"kind", "notes"}});
+    for (const json &bin : {json::array({0, 1}), json::array({"soon", 1}), json::array()}) {
+        damaged["step_times"] = json::array({bin});
+        refused(damaged);
+    }
+    damaged["stride"] = 3;
+    refused(damaged);
     EXPECT_THROW(RunRecorder("/proc/none/run.json").on_train_end(*std::make_unique<RunContext>()), IoError);
 }
 

@@ -21,7 +21,7 @@ function smoothed(points, span) {
 
 const numberText = (v) => (v === 0 ? '0' : Math.abs(v) >= 0.001 && Math.abs(v) < 1e5 ? String(Number(v.toPrecision(4))) : v.toExponential(2));
 
-// series: [{name, points: [{x, y}], look}], look: 'thin' (behind), 'line', 'points' or 'stepped'; the first colours of each stand for its look.
+// series: [{name, points: [{x, y}], look}], look: how it is drawn.
 function curveChart(title, unit, series, options = {}) {
   const all = series.flatMap((s) => s.points.map((p) => p.y));
   const least = Math.min(...all), most = Math.max(...all);
@@ -34,6 +34,7 @@ function curveChart(title, unit, series, options = {}) {
       line: { showLine: true, pointRadius: 0, pointHitRadius: 4, borderWidth: 2, borderColor: c.chosen },
       stepped: { showLine: true, stepped: 'before', pointRadius: 0, pointHitRadius: 4, borderWidth: 1.5, borderColor: c.chosen },
       limit: { showLine: true, pointRadius: 0, pointHitRadius: 0, borderWidth: 1, borderDash: [4, 4], borderColor: c.soft },
+      marks: { showLine: true, pointRadius: 3, pointBorderWidth: 0, borderWidth: 1, borderColor: c.bad, pointBackgroundColor: c.bad },
       points: { showLine: true, pointRadius: 3, pointBorderWidth: 0, borderWidth: 1, borderColor: c.ink, pointBackgroundColor: c.ink },
     };
     return {
@@ -96,8 +97,12 @@ function trained(run) {
   const chart = (name, unit, series, options) => (series.every((s) => s.points.length) ? curveChart(`${run.title}: ${name}`, unit, series, options) : null);
   const merged = run.stride > 1 ? `Each point is the mean of ${run.stride} steps. ` : '';
   const losses = [{ name: 'loss', points: thinned(all), look: 'thin' }, { name: 'smoothed', points: thinned(smoothed(all, span)), look: 'line' }];
-  const names = [...new Set(run.evaluations.flatMap((e) => Object.keys(e.results)))];
+  // fit() has the loss as eval_loss, and a metric loss is the same number: one is enough.
+  const twice = run.evaluations.every((e) => e.results.eval_loss === e.results.loss);
+  const names = [...new Set(run.evaluations.flatMap((e) => Object.keys(e.results)))].filter((name) => name !== 'loss' || !twice);
   const metric = (name) => run.evaluations.filter((e) => finite(e.results[name])).map((e) => ({ x: e.step, y: e.results[name] }));
+  const tested = metric('eval_loss').length ? metric('eval_loss') : metric('loss');
+  const means = [[epochs, 'ink', 'means of epochs', 'points'], [tested, 'bad', 'evaluations', 'marks']].filter(([list]) => list.length);
   const rates = points(columns.samples.map((n, i) => (columns.seconds[i] > 0 ? n / columns.seconds[i] : null)));
   const queue = points(columns.queue), waits = columns.wait.reduce((a, b) => a + b, 0), spent = columns.seconds.reduce((a, b) => a + b, 0);
   const times = run.step_times, steps = times.reduce((n, [, count]) => n + count, 0);
@@ -109,12 +114,12 @@ function trained(run) {
       lost ? marked('bad', `${plural(lost, 'loss', 'losses')} not finite.`) : ''),
     all.length ? [
       element('h4', {}, 'Loss'),
-      lineKeys(['ours', 'steps'], ['chosen', `smoothed over about ${plural(span * run.stride, 'step')}`], ...(epochs.length ? [['ink', 'means of epochs']] : [])),
-      chart('loss', '', [...losses, ...(epochs.length ? [{ name: 'mean of the epoch', points: thinned(epochs, 200), look: 'points' }] : [])], { log: true, height: 320 }),
+      lineKeys(['ours', 'steps'], ['chosen', `smoothed over about ${plural(span * run.stride, 'step')}`], ...means.map(([, colour, name]) => [colour, name])),
+      chart('loss', '', [...losses, ...means.map(([list, , name, look]) => ({ name, points: thinned(list, 200), look }))], { log: true, height: 320 }),
     ] : null,
     element('h4', {}, 'Learning rate'),
     chart('learning rate', '', [{ name: 'learning rate', points: thinned(points(columns.learning_rate)), look: 'stepped' }], { zero: true, height: 180 }),
-    names.filter((name) => metric(name).length > 1).map((name) => [
+    names.filter((name) => !['loss', 'eval_loss'].includes(name) && metric(name).length > 1).map((name) => [
       element('h4', {}, `Evaluation: ${name}`),
       chart(name, '', [{ name, points: metric(name), look: 'points' }], { height: 200 }),
     ]),
@@ -125,7 +130,7 @@ function trained(run) {
         { head: 'steps', get: () => steps },
         ...[['median', 0.5], ['90 %', 0.9], ['99 %', 0.99], ['longest', 1]].map(([head, share]) => ({ head, get: () => percentile(times, share), show: timeText })),
         { head: 'waiting for data', note: 'of the time of all steps', get: () => (spent > 0 ? waits / spent : null), show: (v) => `${(100 * v).toFixed(1)} %` },
-        { head: 'queue empty', note: 'share of steps that found no batch ready', get: () => (queue.length ? starved / queue.length : null), show: percent },
+        { head: 'queue empty', note: 'share of steps that found no batch ready', get: () => (queue.length && run.stride === 1 ? starved / queue.length : null), show: percent },
       ], [{}]),
     ] : null,
     run.queue_capacity ? [
