@@ -69,6 +69,8 @@ Experiment classifier(const Settings &s, const std::function<nn::AnyCell(int64_t
     const dataset::Dataset test_set = resnet::create_dataset(data.test, s.batch_size, 1, 0, false, options);
     options.augment = s.augment;
     const dataset::Dataset train_set = resnet::create_dataset(data.train, s.batch_size, 1, 0, true, options);
+    if (train_set.get_dataset_size() < 1)
+        throw AttrError("train", "batch size is " + std::to_string(s.batch_size) + ", more than there are images in " + data.train.string());
     const nn::AnyCell net = make(classes);
     return {train_set,
             test_set,

@@ -104,6 +104,8 @@ TEST_F(Recipes, Errors) {
                           [&] { (void)examples::recipe("resnet18").prepare({.data = empty, .size = 32}); });
     expect_error<IoError>("[" + empty + "] has no .md or .txt file", [&] { (void)examples::recipe("lstm").prepare({.data = empty, .size = 32}); });
     examples::write_digits(HALYARD_SOURCE_DIR "/data/digits/28", dir, 8, 1);
+    expect_error<AttrError>("[train] batch size is 11, more than there are images in " + empty + "/train",
+                            [&] { (void)examples::recipe("resnet18").prepare({.data = empty, .batch_size = 11, .size = 32}); });
     for (int digit = 1; digit < 10; digit++) fs::remove_all(dir / "train" / std::to_string(digit));
     expect_error<AttrError>("[train] " + empty + "/train has one class, expected at least 2",
                             [&] { (void)examples::recipe("resnet18").prepare({.data = empty, .size = 32}); });
