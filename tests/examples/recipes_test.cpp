@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "examples/images/image_folders.h"
+#include "examples/language/generate.h"
 #include "primitives/random.h"
 #include "registry/error.h"
 #include "tests/registry/expect_error.h"
@@ -69,6 +70,21 @@ TEST_F(Recipes, LanguageModels) {
         EXPECT_LT(last, first - 0.5) << name;
         EXPECT_LT(last, 2.6) << name;
     }
+}
+
+// A text that only repeats itself is soon learned, and continued.
+TEST_F(Recipes, ContinuesAText) {
+    std::ofstream page(dir / "page.md");  // of seven letters, so that pieces of 16 begin with any of them
+    for (int i = 0; i < 300; i++) page << "abcdefg";
+    page.close();
+    for (const char *name : {"transformer", "lstm"}) {
+        set_seed(1);
+        const examples::Experiment e = examples::recipe(name).prepare({.data = dir, .epochs = 12, .batch_size = 8, .size = 16, .learning_rate = 1e-2});
+        Model(e.network, e.loss, e.optimizer).train(12, e.train_set);
+        EXPECT_EQ(examples::continued(e.network, "defg", 20, 16, 0), "defgabcdefgabcdefgabcdef") << name;
+        EXPECT_EQ(examples::continued(e.network, "defg", 20, 16).size(), 24u);
+    }
+    expect_error<AttrError>("[generate] the text is empty, expected a byte to go on from", [] { (void)examples::continued(nn::AnyCell(), "", 1, 16); });
 }
 
 // A file that is no image is named, or left out.
