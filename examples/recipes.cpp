@@ -39,7 +39,13 @@ nn::LearningRate schedule(const Settings &s, const dataset::Dataset &train_set) 
     return warmup_cosine(s.learning_rate, warmup, std::max(steps, warmup + 1));
 }
 
+void refuse_image_options(const Settings &s, const char *data) {
+    if (s.augment || s.skip_damaged)
+        throw AttrError("train", std::string(s.augment ? "augment" : "skip_damaged") + " is for folders of image files, this network learns from " + data);
+}
+
 Experiment lenet5(const Settings &s) {
+    refuse_image_options(s, "MNIST's files");
     if (s.size != 32) throw AttrError("train", "image size is " + std::to_string(s.size) + ", expected LeNet5's 32");
     const Parts data = parts_of(s.data, {s.data, fs::path(s.data) / "28"}, "files in MNIST's format");
     const LeNet5 net(10);
@@ -55,6 +61,7 @@ Experiment lenet5(const Settings &s) {
 Experiment classifier(const Settings &s, const std::function<nn::AnyCell(int64_t)> &make) {
     const Parts data = parts_of(s.data, {s.data}, "a folder of JPEG or PNG files for each class");
     resnet::ImageOptions options = {.image_size = s.size, .num_parallel_workers = s.num_parallel_workers};
+    if (s.skip_damaged) options.on_error = dataset::OnError::SKIP;
     options.class_indexing = dataset::ImageFolderDataset(data.train).get_class_indexing();
     const int64_t classes = (int64_t)options.class_indexing.size();
     if (classes < 2) throw AttrError("train", data.train.string() + " has one class, expected at least 2");
@@ -62,6 +69,8 @@ Experiment classifier(const Settings &s, const std::function<nn::AnyCell(int64_t
     const dataset::Dataset test_set = resnet::create_dataset(data.test, s.batch_size, 1, 0, false, options);
     options.augment = s.augment;
     const dataset::Dataset train_set = resnet::create_dataset(data.train, s.batch_size, 1, 0, true, options);
+    if (train_set.get_dataset_size() < 1)
+        throw AttrError("train", "batch size is " + std::to_string(s.batch_size) + ", more than there are images in " + data.train.string());
     const nn::AnyCell net = make(classes);
     return {train_set,
             test_set,
@@ -84,6 +93,7 @@ Experiment mobilenetv2(const Settings &s) {
 }
 
 Experiment language_model(const Settings &s, const nn::AnyCell &net) {
+    refuse_image_options(s, "texts");
     const std::string text = read_texts(s.data);
     const size_t cut = text.size() - text.size() / 10;
     const dataset::Dataset train_set = create_text_dataset(text.substr(0, cut), s.size, s.batch_size);

@@ -18,6 +18,7 @@ struct Settings {
     double learning_rate = 0.01;
     int num_parallel_workers = 0;  // threads that prepare images; 0: all
     bool augment = false;          // of images to train on: random parts and mirror images
+    bool skip_damaged = false;     // of image files: leave out, with a warning, what is none; else it ends the training
 };
 
 struct Experiment {

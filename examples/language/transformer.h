@@ -10,7 +10,7 @@ namespace halyard::examples {
 struct TransformerOptions {
     int64_t length = 64;  // pieces are at most that long
     int64_t width = 64, heads = 4, num_layers = 2;
-    double dropout = 0.0;
+    double dropout = 0.1;
 };
 
 // x:i32[n,t], classes, t at most length -> logits[n,t,classes]: at each place, of the class that comes next. Throws ShapeError.

@@ -12,8 +12,8 @@ namespace C = dataset::vision;
 namespace C2 = dataset::transforms;
 
 ds::Dataset create_dataset(const std::string &dataset_path, int64_t batch_size, int64_t rank_size, int64_t rank_id, bool do_train, const ImageOptions &o) {
-    ds::Dataset data_set = ds::ImageFolderDataset(dataset_path,
-                                                  {.shuffle = do_train, .class_indexing = o.class_indexing, .num_shards = rank_size, .shard_id = rank_id});
+    ds::Dataset data_set = ds::ImageFolderDataset(
+        dataset_path, {.shuffle = do_train, .class_indexing = o.class_indexing, .on_error = o.on_error, .num_shards = rank_size, .shard_id = rank_id});
     const std::vector<double> mean = {0.485 * 255, 0.456 * 255, 0.406 * 255};
     const std::vector<double> std = {0.229 * 255, 0.224 * 255, 0.225 * 255};
 
@@ -24,7 +24,7 @@ ds::Dataset create_dataset(const std::string &dataset_path, int64_t batch_size, 
     const auto type_cast_op = C2::TypeCast(DType::i32);
 
     // call data operations by map
-    data_set = data_set.map(trans, "image", {}, {.num_parallel_workers = o.num_parallel_workers});
+    data_set = data_set.map(trans, "image", {}, {.num_parallel_workers = o.num_parallel_workers, .on_error = o.on_error});
     data_set = data_set.map(type_cast_op, "label", {}, {.num_parallel_workers = o.num_parallel_workers});
 
     // apply batch operations

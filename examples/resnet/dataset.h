@@ -9,9 +9,10 @@ namespace halyard::examples::resnet {
 
 struct ImageOptions {
     int64_t image_size = 224;
-    int num_parallel_workers = 8;                    // 0: as many as there are threads
-    std::map<std::string, int> class_indexing = {};  // labels by folder; empty: folders by name, from 0
-    bool augment = false;                            // another part of each image each time, and its mirror image every other time
+    int num_parallel_workers = 8;                         // 0: as many as there are threads
+    std::map<std::string, int> class_indexing = {};       // labels by folder; empty: folders by name, from 0
+    bool augment = false;                                 // another part of each image each time, and its mirror image every other time
+    dataset::OnError on_error = dataset::OnError::RAISE;  // of files that are no image
 };
 
 // Batches of "image" f32[batch_size,3,image_size,image_size] and "label" i32[batch_size] from a folder of images (train/image_folder.h), for one of

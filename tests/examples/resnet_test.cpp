@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "examples/resnet/cross_entropy_smooth.h"
 #include "examples/resnet/group_params.h"
 #include "primitives/ops.h"
@@ -86,6 +88,7 @@ TEST(ResNet, Parameters) {
 // compared beside those the same network in double says where the truth is: logits in evaluation are 3.9e-5 of 37 from it in MindSpore and
 // 1.6e-5 here, norms of gradients up to 5.0e-3 there and 3.3e-3 here. So they may be 6e-5 and 8.6e-3 apart.
 TEST(ResNet, TwoStepsOfMindSpore) {
+    if (std::getenv("HALYARD_CHECK_QUICK")) GTEST_SKIP() << "too long in an instrumented build; the blocks have run";
     const auto golden = halyard::golden("net_resnet50_b4");
     const examples::ResNet net = examples::resnet50(10);
     set_hash_weights(net);

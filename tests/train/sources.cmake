@@ -2,6 +2,7 @@ set(HALYARD_TRAIN_TESTS
   train/augment_test.cpp
   train/callbacks_test.cpp
   train/checkpoint_test.cpp
+  train/dataset_helper_test.cpp
   train/idx_test.cpp
   train/image_test.cpp
   train/lenet5_test.cpp

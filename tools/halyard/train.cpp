@@ -25,7 +25,7 @@ struct Options {
     int workers = 0;
     uint64_t seed = examples::LeNet5Options().seed;
     int64_t checkpoint_steps = 0;  // 0: at the end of each epoch
-    bool resume = false, evaluate = false, augment = false;
+    bool resume = false, evaluate = false, augment = false, skip_damaged = false;
 };
 
 // What is said at the end.
@@ -41,7 +41,8 @@ struct LastEpoch : Callback {
 examples::Settings settings_of(const Options &o, const examples::Recipe &recipe) {
     examples::Settings s = recipe.defaults;
     s.data = o.data.value_or(s.data), s.epochs = o.epochs.value_or(s.epochs), s.batch_size = o.batch_size.value_or(s.batch_size);
-    s.size = o.size.value_or(s.size), s.learning_rate = o.learning_rate.value_or(s.learning_rate), s.num_parallel_workers = o.workers, s.augment = o.augment;
+    s.size = o.size.value_or(s.size), s.learning_rate = o.learning_rate.value_or(s.learning_rate), s.num_parallel_workers = o.workers;
+    s.augment = o.augment, s.skip_damaged = o.skip_damaged;
     return s;
 }
 
@@ -135,6 +136,7 @@ void add_train(CLI::App &app, Run &chosen) {
     sub->add_option("--lr", o->learning_rate, "Learning rate, where it is highest")->check(CLI::PositiveNumber);
     sub->add_option("--image-size,--length", o->size, "Height and width of images, bytes of a piece of text")->check(CLI::Range(1, 4096));
     sub->add_flag("--augment", o->augment, "Show random parts of the images, and their mirror images: for photographs, not for digits");
+    sub->add_flag("--skip-damaged", o->skip_damaged, "Leave out image files that are damaged, with a warning, where they else end the training");
     sub->add_option("--workers", o->workers, "Threads that prepare images; 0: all")->check(CLI::Range(0, 1024))->capture_default_str();
     sub->add_option("--seed", o->seed, "Of initial weights and of the order of data")->capture_default_str();
     sub->add_option("--out", o->out, "Folder for checkpoints, the run file and its page")->capture_default_str();
