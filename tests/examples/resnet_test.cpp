@@ -84,9 +84,10 @@ TEST(ResNet, Parameters) {
     });
 }
 
-// Between MindSpore's own two convolutions lie 1.2e-5 of 2.1 (logits in training), 2e-6 (first loss) and 9e-5 (second loss). Of what is
-// compared beside those the same network in double says where the truth is: logits in evaluation are 3.9e-5 of 37 from it in MindSpore and
-// 1.6e-5 here, norms of gradients up to 5.0e-3 there and 3.3e-3 here. So they may be 6e-5 and 8.6e-3 apart.
+// Between MindSpore's own two convolutions lie 1.2e-5 of 2.1 (logits in training) and 2e-6 (first loss). Of the rest the same network in double
+// says where the truth is: logits in evaluation are 3.9e-5 of 37 from it in MindSpore and 1.6e-5 here, norms of gradients up to 5.0e-3 there and
+// 3.3e-3 here, the second loss 8.4e-5 there and 1.2e-4 (AVX-512), 4.3e-5 (AVX2) or 1.8e-4 (baseline) here. So they may be 6e-5, 8.6e-3 and
+// 2.7e-4 apart; the step itself takes the loss down by 1.3.
 TEST(ResNet, TwoStepsOfMindSpore) {
     if (std::getenv("HALYARD_CHECK_QUICK")) GTEST_SKIP() << "too long in an instrumented build; the blocks have run";
     const auto golden = halyard::golden("net_resnet50_b4");
@@ -112,7 +113,7 @@ TEST(ResNet, TwoStepsOfMindSpore) {
 
     const nn::Momentum momentum(examples::group_params(weights, 1e-4), 0.001, 0.9);
     momentum(g.parameters);
-    EXPECT_NEAR(forward({x, y}).item(), golden.at("losses_2_steps").at({1}), 9e-5);
+    EXPECT_NEAR(forward({x, y}).item(), golden.at("losses_2_steps").at({1}), 2.7e-4);
 }
 
 }  // namespace
