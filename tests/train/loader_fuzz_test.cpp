@@ -82,10 +82,7 @@ struct Format {
 void put32(std::string &s, size_t at, uint32_t v) { std::memcpy(&s[at], &v, 4); }
 
 void repair_records(std::string &s) {
-    const auto sum = [&](size_t at, size_t n) {
-        const uint32_t crc = crc32c(&s[at], n);
-        put32(s, at + n, (crc >> 15 | crc << 17) + 0xa282ead8);
-    };
+    const auto sum = [&](size_t at, size_t n) { put32(s, at + n, masked_crc32c({&s[at], n})); };
     for (size_t at = 0; at + 16 <= s.size();) {
         uint64_t n;
         std::memcpy(&n, &s[at], 8);
