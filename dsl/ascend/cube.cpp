@@ -35,12 +35,9 @@ public:
         const Ref l0a = w_.arriving("a_l0a", Scope::l0a, DType::f16, m1 * k1 * fractal), l0b = w_.arriving("b_l0b", Scope::l0b, DType::f16, k1 * n1 * fractal);
         // l0a is [m1][k1], l0b [k1][n1]; l1 [c1][r1] of fractals of rows and columns as they lie.
         if (a_.transposed) load(l0a, left, m1 * k1, 1, true);
-        else
-            w_.loop("m", m1, [&](const Expr &i) { load(at(l0a, i * (k1 * fractal)), at(left, i * fractal), k1, m1, false); });
-        if (!b_.transposed)
-            w_.loop("k", k1, [&](const Expr &i) { load(at(l0b, i * (n1 * fractal)), at(right, i * fractal), n1, k1, true); });
-        else
-            load(l0b, right, k1 * n1, 1, false);
+        else w_.loop("m", m1, [&](const Expr &i) { load(at(l0a, i * (k1 * fractal)), at(left, i * fractal), k1, m1, false); });
+        if (!b_.transposed) w_.loop("k", k1, [&](const Expr &i) { load(at(l0b, i * (n1 * fractal)), at(right, i * fractal), n1, k1, true); });
+        else load(l0b, right, k1 * n1, 1, false);
         dv::Mmad mmad;
         mmad.dst = sums, mmad.a = l0a, mmad.b = l0b, mmad.m = m_, mmad.k = depth, mmad.n = n_, mmad.accumulate = accumulate;
         w_.put(mmad);
