@@ -81,10 +81,11 @@ NamedTensors load_mindspore_ckpt(const std::string &path) {
     file.clear();
     file.seekg(0);
     google::protobuf::io::IstreamInputStream stream(&file);
-    google::protobuf::io::LimitingInputStream limited(&stream, (int64_t)content);
+    if (content > INT32_MAX) throw IoError(path, "has " + std::to_string(content) + " bytes, protobuf reads at most 2^31-1");
     ckpt::Checkpoint read;
-    // Partial, and then looked at: otherwise protobuf prints what is missing.
-    if (!read.ParsePartialFromZeroCopyStream(&limited) || !read.IsInitialized()) throw IoError(path, "no MindSpore checkpoint, or damaged or encrypted");
+    // Bounded: no length in the file is believed past its end. Partial, and then looked at: otherwise protobuf prints what is missing.
+    if (!read.ParsePartialFromBoundedZeroCopyStream(&stream, (int)content) || !read.IsInitialized())
+        throw IoError(path, "no MindSpore checkpoint, or damaged or encrypted");
 
     NamedTensors all;
     std::set<std::string> names;
