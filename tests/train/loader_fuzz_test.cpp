@@ -158,7 +158,7 @@ std::vector<Format> formats() {
              vision::RandomCropDecodeResize(8)(bytes, draw);
          },
          8 * 512},
-        {"png", {golden("png_grey.png"), golden("png_rgba.png"), golden("png_palette.png")}, image, 8 * 8 * 1032, repair_png},
+        {"png", {golden("png_grey.png"), golden("png_rgba.png"), golden("png_palette.png")}, image, 10 * 8 * 1032, repair_png},
         {"tar", {tar}, web, 8, repair_tar},
         {"tar.gz", {packed}, web, 1032},
         {"tfrecord", {golden("records.tfrecord")}, [](const std::string &path) { count_rows(TFRecordDataset({path})); }, 64, repair_records},
