@@ -28,11 +28,15 @@ Tensor decode_png(const Tensor &bytes, const std::string &name) {
     const std::unique_ptr<png_image, void (*)(png_image *)> owner(&png, png_image_free);
     const auto fail = [&] { throw IoError(name, std::string("damaged PNG: ") + png.message); };
     if (!png_image_begin_read_from_memory(&png, bytes.raw(), bytes.bytes())) fail();
-    // An image with transparency is read with it: libpng would mix it with a background.
-    // Deflate packs 1032 bytes into one at most, and a byte holds 8 pixels at most.
-    if ((int64_t)png.width * png.height > bytes.elements() * 1032 * 8)
+    // Deflate packs 1032 bytes into one at most: a header that says more makes nobody allocate. Its content begins at byte 16: width,
+    // height, bits per sample, colour type, checked by libpng.
+    const auto *header = bytes.data<uint8_t>() + 16;
+    constexpr int samples[7] = {1, 0, 3, 1, 2, 0, 4};
+    const int64_t bits = (int64_t)png.width * header[8] * samples[header[9]];
+    if ((bits + 7) / 8 * png.height > bytes.elements() * 1032)
         throw IoError(name, "damaged PNG: " + std::to_string(png.height) + " x " + std::to_string(png.width) + " pixels in " +
                                 std::to_string(bytes.elements()) + " bytes");
+    // An image with transparency is read with it: libpng would mix it with a background.
     const bool transparent = png.format & PNG_FORMAT_FLAG_ALPHA;
     png.format = transparent ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB;
     const Tensor image = empty_image(name, png.height, png.width);

@@ -21,16 +21,17 @@ struct Tap {
     int32_t wa, wb;
 };
 
-std::vector<Tap> taps(int64_t from, int64_t to) {
+// At the first and last pixels of a row the nearest one counts whole; of a column it is both, and the two products are rounded
+// separately: so OpenCV does, which MindSpore calls.
+std::vector<Tap> taps(int64_t from, int64_t to, bool whole_at_edges) {
     std::vector<Tap> out((size_t)to);
     const double scale = (double)from / (double)to;
     for (int64_t i = 0; i < to; i++) {
-        float f = (float)(((double)i + 0.5) * scale - 0.5);
-        int64_t k = (int64_t)std::floor(f);
-        f -= (float)k;
-        if (k < 0) k = 0, f = 0;
-        if (k >= from - 1) k = from - 1, f = 0;
-        out[(size_t)i] = {k, std::min(k + 1, from - 1), (int32_t)std::lrint((1 - f) * 2048), (int32_t)std::lrint(f * 2048)};
+        const auto place = (float)(((double)i + 0.5) * scale - 0.5);
+        const auto k = (int64_t)std::floor(place);
+        const float f = whole_at_edges && (k < 0 || k >= from - 1) ? 0 : place - (float)k;
+        out[(size_t)i] = {std::clamp<int64_t>(k, 0, from - 1), std::clamp<int64_t>(k + 1, 0, from - 1), (int32_t)std::lrint((1 - f) * 2048),
+                          (int32_t)std::lrint(f * 2048)};
     }
     return out;
 }
@@ -84,7 +85,7 @@ Tensor resize_linear(const Tensor &in, int64_t height, int64_t width) {
     if (in.dtype() != DType::u8) throw DTypeError("Resize", std::string("image is ") + name_of(in.dtype()) + ", LINEAR takes u8");
     const Tensor image = in.contiguous(), out = Tensor::empty({height, width, in.size(2)}, DType::u8);
     const int64_t h = image.size(0), w = image.size(1), c = image.size(2), n = width * c;
-    const std::vector<Tap> across = taps(w, width), down = taps(h, height);
+    const std::vector<Tap> across = taps(w, width, true), down = taps(h, height, false);
     std::vector<int16_t> rows((size_t)(2 * (n + beyond)));
     int64_t held[2] = {-1, -1};  // rows of the source, by their number's last bit
     const auto row = [&](int64_t y) {

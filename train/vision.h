@@ -11,7 +11,7 @@ enum class Inter { LINEAR, NEAREST };
 namespace vision {
 
 // To `height` x `width`; with one size the shorter side gets it and the ratio stays.
-//   LINEAR   bilinear, of u8 only, with 11-bit weights; within one grey level of MindSpore's
+//   LINEAR   bilinear, of u8 only, with 11-bit weights, as MindSpore to the bit
 //   NEAREST  source pixel floor(i * scale), any dtype
 class Resize {
 public:

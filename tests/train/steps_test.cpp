@@ -319,8 +319,8 @@ TEST(Steps, DamagedRowsEndThePassInTheirPlaceOrAreLeftOut) {
     EXPECT_EQ(values(d).size(), 27u);
     EXPECT_EQ(values(d.shuffle(5), 0, 20).size(), 7u);
     const std::string warnings = testing::internal::GetCapturedStderr();
-    for (const char *row : {"7", "17", "27"}) {
-        const std::string expected = "[dataset] left out: [row " + std::string(row) + "] [test] damaged\n";
+    for (const std::string number : {"7", "17", "27"}) {
+        const std::string expected = "[dataset] left out: [row " + number + "] [test] damaged\n";
         EXPECT_EQ(warnings.find(expected), warnings.rfind(expected)) << warnings;  // once
         EXPECT_NE(warnings.find(expected), std::string::npos) << warnings;
     }
