@@ -39,14 +39,17 @@ void choose_kernel(const RegisteredOp &op, const std::string &dtypes, bool expla
         if (!plan.kernel) backend = "cpu";
     }
     const auto *const force = Force::current();
-    Isa limit = force ? force->isa : active_isa();
-    // Where a level has nothing for these dtypes, the one below stands for it.
-    const auto at_limit = [&](const KernelEntry &k) { return k.backend == "cpu" && k.dtypes == dtypes && k.isa == limit; };
-    while (limit > Isa::baseline && std::none_of(op.kernels.begin(), op.kernels.end(), at_limit)) limit = (Isa)((int)limit - 1);
+    const Isa limit = force ? force->isa : active_isa();
+    // Where the forced level has nothing for these dtypes, the next one below that has stands for it.
+    Isa forced = Isa::baseline;
+    bool found = false;
+    for (const KernelEntry &k : op.kernels)
+        if (k.backend == "cpu" && k.dtypes == dtypes && k.isa <= limit) forced = std::max(forced, k.isa), found = true;
+    if (!found) forced = limit;
     const auto why_not = [&](const KernelEntry &k) -> std::string {
         if (k.dtypes != dtypes) return "dtypes are " + dtypes + ", this is for " + k.dtypes;
         if (k.backend != backend) return "runs on " + k.backend;
-        if (k.backend == "cpu" && (force ? k.isa != limit : k.isa > limit)) return std::string("needs ") + name_of(k.isa) + ", limited to " + name_of(limit);
+        if (k.backend == "cpu" && (force ? k.isa != forced : k.isa > limit)) return std::string("needs ") + name_of(k.isa) + ", limited to " + name_of(limit);
         if (force && !force->variant.empty() && k.variant != force->variant) return "variant " + force->variant + " is forced";
         const std::string why = refusal_of(op.record, k, plan.dims);
         return why.empty() ? "" : "refused: " + why;
