@@ -84,9 +84,10 @@ private:
         else if (const Instr *i = std::get_if<Instr>(&n.is)) instr(*i);
     }
     void loop(const For &f) {
-        const int64_t begin = value(f.begin), turns = std::max<int64_t>(value(f.end) - begin, 1);
         // As many as it takes for every slot to come round twice, and the last two, where tails differ.
-        const int64_t first = most_slots_ > 1 ? 2 * most_slots_ + 1 : 3;
+        const int64_t first = most_slots_ > 1 ? 2 * most_slots_ + 1 : 3, begin = value(f.begin);
+        const bool known = decidable(f.begin) && decidable(f.end);
+        const int64_t turns = known ? std::max<int64_t>(value(f.end) - begin, 1) : first + 2;
         vars_.emplace_back(f.var, 0);
         for (int64_t t = 0; t < turns && !found_; t++) {
             if (t == first && turns > first + 2) t = turns - 2;
