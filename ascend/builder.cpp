@@ -40,6 +40,7 @@ Tensor Builder::gm(DType t, const Expr &size, const std::string &name, GmTensor:
 
 Tensor Builder::tensor(DType t, int64_t size, Scope scope, const std::string &name) {
     if (scope == Scope::gm) throw AttrError(program_.name, "tensor '" + name + "' in gm is an input, an output or a workspace");
+    if (size <= 0) throw AttrError(program_.name, "tensor '" + name + "' has " + std::to_string(size) + " elements");
     Buffer b;
     b.name = fresh(name), b.scope = scope, b.dtype = t, b.size = size;
     Ref r{b.name, 0, 0, t};

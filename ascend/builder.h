@@ -159,8 +159,7 @@ public:
     void vec_dup(const VecMask &m, const Tensor &d, const Value &v, const Expr &repeat, const Expr &dst_rep, At at = At::current());
     void vec_conv(const VecMask &m, Round round, const Tensor &d, const Tensor &a, const Expr &repeat, const Expr &dst_rep, const Expr &src_rep,
                   double deqscale = 1, At at = At::current());
-    void vec_cmpv(CmpOp op, const Tensor &d, const Tensor &a, const Tensor &b, const Expr &repeat, const Expr &src0_rep, const Expr &src1_rep,
-                  At at = At::current());
+    void vec_cmpv(CmpOp op, const Tensor &d, const Tensor &a, const Tensor &b, const Expr &repeat, const Strides &s, At at = At::current());  // of the sources
     void vec_sel(const VecMask &m, const Tensor &d, const Tensor &sel, const Tensor &a, const Tensor &b, const Expr &repeat, const Strides &s,
                  At at = At::current());
     void vec_sel(const VecMask &m, const Tensor &d, const Tensor &sel, const Tensor &a, const Value &b, const Expr &repeat, const Strides &s,

@@ -49,8 +49,8 @@ void Builder::vec_conv(const VecMask &m, Round round, const Tensor &d, const Ten
                        double deqscale, At at) {
     add(VecConv{round, d.ref(), a.ref(), deqscale, m, repeat, 1, 1, dst_rep, src_rep}, at);
 }
-void Builder::vec_cmpv(CmpOp op, const Tensor &d, const Tensor &a, const Tensor &b, const Expr &repeat, const Expr &src0_rep, const Expr &src1_rep, At at) {
-    add(VecCmp{op, d.ref(), {a.ref(), b.ref()}, repeat, {1, 1}, {src0_rep, src1_rep}}, at);
+void Builder::vec_cmpv(CmpOp op, const Tensor &d, const Tensor &a, const Tensor &b, const Expr &repeat, const Strides &s, At at) {
+    add(VecCmp{op, d.ref(), {a.ref(), b.ref()}, repeat, {s.src0_blk, s.src1_blk}, {s.src0_rep, s.src1_rep}}, at);
 }
 void Builder::vec_sel(const VecMask &m, const Tensor &d, const Tensor &sel, const Tensor &a, const Tensor &b, const Expr &repeat, const Strides &s, At at) {
     VecSel v = selection(m, d, sel, a, repeat, s);

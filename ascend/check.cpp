@@ -128,6 +128,8 @@ struct Checker {
         multiple("m", l.m_extent, cube), multiple("m_start", l.m_start, cube);
         multiple("k", l.k_extent, c0(l.src.dtype)), multiple("k_start", l.k_start, c0(l.src.dtype));
         in("E-REPEAT", "m", l.m_extent, 1, 65535), in("E-REPEAT", "k", l.k_extent, 1, 65535);
+        in("E-STRIDE", "height with its borders", l.h + l.pad[2] + l.pad[3], l.dilation_h * (l.kh - 1) + 1, 1 << 20);  // one place for the kernel at least
+        in("E-STRIDE", "width with its borders", l.w + l.pad[0] + l.pad[1], l.dilation_w * (l.kw - 1) + 1, 1 << 20);
     }
     void operator()(const Mmad &m) const {
         in_scope(m.dst, Scope::l0c), in_scope(m.a, Scope::l0a), in_scope(m.b, Scope::l0b);

@@ -30,11 +30,12 @@ bool in_order(Pipe pipe, bool earlier_writes, bool later_writes) {
 }
 
 Races::Races(const Program &p, const std::vector<int64_t> &tensor_bytes) : program_(p), gm_(p.tensors.size()) {
-    for (int s = 1; s < scope_count; s++) chip_[s].resize((size_t)(p.chip().bytes((Scope)s) / block_bytes + 1));
+    for (int s = 1; s < scope_count; s++) chip_[s] = Pages(p.chip().bytes((Scope)s));
     std::map<std::string, std::pair<bool, bool>> used;
     uses(p.body, used);
     for (size_t t = 0; t < p.tensors.size(); t++)
-        if (const auto u = used[p.tensors[t].name]; u.second) gm_[t].resize((size_t)(tensor_bytes[t] / block_bytes + 1));
+        if (used[p.tensors[t].name].second) gm_[t].emplace(tensor_bytes[t]);
+    for (auto &h : history_) h.assign(1, nullptr);
 }
 
 void Races::conflict(const Step &s, const Place &p, int64_t byte, Pipe other, uint32_t epoch, bool other_writes, bool writes, IssueLog &log) {
@@ -73,13 +74,13 @@ void Races::access(const Step &s, const Clock &now, uint32_t epoch, IssueLog &lo
         for (int k = 0; k < s.count; k++) {
             const Place &p = s.places[(size_t)k];
             if (pass == 0 ? !p.read : !p.written) continue;
-            auto &granules = p.scope == Scope::gm ? gm_[(size_t)p.tensor] : chip_[(int)p.scope];
-            if (granules.empty()) continue;
+            if (p.scope == Scope::gm && !gm_[(size_t)p.tensor]) continue;
+            Pages &granules = p.scope == Scope::gm ? *gm_[(size_t)p.tensor] : chip_[(int)p.scope];
             footprint(s, k, runs_);
             for (const Run &r : runs_) {
                 int64_t first = r.begin / block_bytes, last = (r.begin + r.bytes - 1) / block_bytes;
                 if (p.scope == Scope::gm) first = round_up(r.begin, block_bytes) / block_bytes, last = (r.begin + r.bytes) / block_bytes - 1;
-                for (int64_t b = first; b <= last; b++) touch(granules[(size_t)b], s, p, b * block_bytes, pass == 1, now, epoch, log);
+                for (int64_t b = first; b <= last; b++) touch(granules[b], s, p, b * block_bytes, pass == 1, now, epoch, log);
             }
         }
 }

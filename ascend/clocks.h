@@ -1,6 +1,7 @@
 // Who is known to come after whom: vector clocks of the pipes of one core, and the accesses to its memories they must order.
 #pragma once
 #include <map>
+#include <memory>
 
 #include "ascend/check.h"
 #include "ascend/footprint.h"
@@ -28,16 +29,26 @@ private:
         uint32_t write = 0, reads[pipe_count] = {};
         Pipe writer = Pipe::s;
     };
-    struct Operation {
-        const Instr *instr;
-        uint32_t epoch;
+    // Granules of one memory, in pages that exist from their first use: a core touches its share of a tensor only.
+    class Pages {
+    public:
+        explicit Pages(int64_t bytes = 0) : pages_((size_t)((bytes / block_bytes + page) / page)) {}
+        Granule &operator[](int64_t granule) {
+            auto &p = pages_[(size_t)(granule / page)];
+            if (!p) p = std::make_unique<Granule[]>(page);
+            return p[(size_t)(granule % page)];
+        }
+
+    private:
+        static constexpr int64_t page = 512;
+        std::vector<std::unique_ptr<Granule[]>> pages_;
     };
     void touch(Granule &g, const Step &s, const Place &p, int64_t byte, bool writes, const Clock &now, uint32_t epoch, IssueLog &log);
     void conflict(const Step &s, const Place &p, int64_t byte, Pipe other, uint32_t epoch, bool other_writes, bool writes, IssueLog &log);
 
     const Program &program_;
-    std::vector<Granule> chip_[scope_count];
-    std::vector<std::vector<Granule>> gm_;            // by tensor; empty where a program can't race in it
+    Pages chip_[scope_count];
+    std::vector<std::optional<Pages>> gm_;            // by tensor; nothing where a program cannot race in it
     std::vector<const Instr *> history_[pipe_count];  // by epoch
     std::vector<Run> runs_;
 };

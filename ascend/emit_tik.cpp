@@ -40,7 +40,10 @@ std::string python_name(const std::string &name) {
 
 class Emitter {
 public:
-    explicit Emitter(const Program &p) : program_(p) { registers(p.body); }
+    explicit Emitter(const Program &p) : program_(p) {
+        registers(p.body);
+        sink_allocs(program_.body);
+    }
 
     std::string kernel() {
         const std::string name = "haly_" + program_.name;
@@ -85,9 +88,47 @@ private:
             if (const For *f = std::get_if<For>(&n.is)) registers(f->body);
             else if (const If *c = std::get_if<If>(&n.is)) registers(c->then), registers(c->otherwise);
             else if (const Instr *i = std::get_if<Instr>(&n.is)) {
-                if (const Set *s = std::get_if<Set>(&i->op)) registers_.emplace(s->reg, DType::i64);
-                if (const ScalarLd *s = std::get_if<ScalarLd>(&i->op)) registers_.emplace(s->reg, s->src.dtype);
-                if (const ScalarMath *s = std::get_if<ScalarMath>(&i->op)) registers_.emplace(s->reg, s->op == ScalarOp::to_int ? DType::i64 : s->dtype);
+                if (const Set *s = std::get_if<Set>(&i->op)) declare(s->reg, DType::i64);
+                if (const ScalarLd *s = std::get_if<ScalarLd>(&i->op)) declare(s->reg, s->src.dtype);
+                if (const ScalarMath *s = std::get_if<ScalarMath>(&i->op)) declare(s->reg, s->op == ScalarOp::to_int ? DType::i64 : s->dtype);
+            }
+        }
+    }
+    void declare(const std::string &reg, DType t) {
+        if (std::none_of(registers_.begin(), registers_.end(), [&](const auto &r) { return r.first == reg; })) registers_.emplace_back(reg, t);
+    }
+
+    // A buffer of slots that one loop turns is declared in that loop, where thread_num does it: moves its Alloc there.
+    static bool uses(const Node &n, const std::string &buffer) {
+        const auto any = [&](const Body &b) { return std::any_of(b.begin(), b.end(), [&](const Node &m) { return uses(m, buffer); }); };
+        if (const For *f = std::get_if<For>(&n.is)) return any(f->body);
+        if (const If *c = std::get_if<If>(&n.is)) return any(c->then) || any(c->otherwise);
+        const Instr *i = std::get_if<Instr>(&n.is);
+        if (!i) return false;
+        const auto all = operands(*i);
+        return std::any_of(all.begin(), all.end(), [&](const ConstOperand &o) { return o.ref->buffer == buffer; });
+    }
+    void sink_allocs(Body &nodes) {
+        for (size_t n = 0; n < nodes.size(); n++) {
+            if (For *f = std::get_if<For>(&nodes[n].is)) sink_allocs(f->body);
+            else if (If *c = std::get_if<If>(&nodes[n].is)) sink_allocs(c->then), sink_allocs(c->otherwise);
+            const Alloc *a = std::get_if<Alloc>(&nodes[n].is);
+            if (!a || program_.buffer(a->buffer)->slots == 1) continue;
+            const Buffer &b = *program_.buffer(a->buffer);
+            Body *body = &nodes;
+            for (;;) {  // inwards, as long as one loop has all its uses
+                std::vector<Node *> users;
+                for (Node &m : *body)
+                    if (uses(m, b.name)) users.push_back(&m);
+                For *loop = users.size() == 1 ? std::get_if<For>(&users[0]->is) : nullptr;
+                if (!loop) break;
+                body = &loop->body;
+                bool turned = true;
+                slots_of(*body, b.name, [&](const Expr &slot) { turned = turned && same(slot, Expr::var(loop->var) % b.slots); });
+                if (!turned) continue;
+                body->insert(body->begin(), Node(Alloc{b.name}));
+                nodes.erase(nodes.begin() + (int64_t)n--);
+                break;
             }
         }
     }
@@ -228,24 +269,28 @@ private:
         call(std::string(v.group ? "vcg" : "vc") + name_of(v.op),
              {mask(v.mask), ref(v.dst), ref(v.src), expr(v.repeat), expr(v.dst_rep), std::to_string(v.src_blk), expr(v.src_rep)});
     }
-    void instr(const Instr &i, const VecConv &v) {
-        if (v.dst_blk != 1 || v.src_blk != 1) refuse(i, "vec_conv's blocks follow each other");
-        std::vector<std::string> a{mask(v.mask),   std::string("\"") + name_of(v.round) + "\"", ref(v.dst), ref(v.src), expr(v.repeat), expr(v.dst_rep),
-                                   expr(v.src_rep)};
+    void instr(const Instr &, const VecConv &v) {
+        const bool plain = v.dst_blk == 1 && v.src_blk == 1;
+        std::vector<std::string> a{mask(v.mask), std::string("\"") + name_of(v.round) + "\"", ref(v.dst), ref(v.src), expr(v.repeat)};
+        if (!plain) a.push_back(std::to_string(v.dst_blk)), a.push_back(std::to_string(v.src_blk));
+        a.push_back(expr(v.dst_rep)), a.push_back(expr(v.src_rep));
         if (v.src.dtype == DType::i32 && v.dst.dtype == DType::f16) a.push_back(to_text_number(v.scale));
-        call("vec_conv", a);
+        call(plain ? "vec_conv" : "vconv", a);
     }
-    void instr(const Instr &i, const VecCmp &v) {
-        if (v.src_blk[0] != 1 || v.src_blk[1] != 1) refuse(i, "vec_cmpv's blocks follow each other");
-        call(std::string("vec_cmpv_") + name_of(v.op), {ref(v.dst), ref(v.src[0]), ref(v.src[1]), expr(v.repeat), expr(v.src_rep[0]), expr(v.src_rep[1])});
+    void instr(const Instr &, const VecCmp &v) {
+        const bool plain = v.src_blk[0] == 1 && v.src_blk[1] == 1;
+        std::vector<std::string> a{ref(v.dst), ref(v.src[0]), ref(v.src[1]), expr(v.repeat)};
+        if (!plain) a.push_back(std::to_string(v.src_blk[0])), a.push_back(std::to_string(v.src_blk[1]));
+        a.push_back(expr(v.src_rep[0])), a.push_back(expr(v.src_rep[1]));
+        call((plain ? "vec_cmpv_" : "vcmpv_") + std::string(name_of(v.op)), a);
     }
-    void instr(const Instr &i, const VecSel &v) {
-        if (v.dst_blk != 1 || v.src_blk[0] != 1 || v.src_blk[1] != 1) refuse(i, "vec_sel's blocks follow each other");
-        const bool tensor = !v.src[1].buffer.empty();
-        std::vector<std::string> a{mask(v.mask),   tensor ? "2" : "1", ref(v.dst),        ref(v.sel), ref(v.src[0]), tensor ? ref(v.src[1]) : number(v.number),
-                                   expr(v.repeat), expr(v.dst_rep),    expr(v.src_rep[0])};
-        a.push_back(tensor ? expr(v.src_rep[1]) : "0");
-        call("vec_sel", a);
+    void instr(const Instr &, const VecSel &v) {
+        const bool plain = v.dst_blk == 1 && v.src_blk[0] == 1 && v.src_blk[1] == 1, tensor = !v.src[1].buffer.empty();
+        std::vector<std::string> a{mask(v.mask),  tensor ? "2" : "1", ref(v.dst), ref(v.sel), ref(v.src[0]), tensor ? ref(v.src[1]) : number(v.number),
+                                   expr(v.repeat)};
+        if (!plain) a.push_back(std::to_string(v.dst_blk)), a.push_back(std::to_string(v.src_blk[0])), a.push_back(std::to_string(v.src_blk[1]));
+        a.push_back(expr(v.dst_rep)), a.push_back(expr(v.src_rep[0])), a.push_back(tensor ? expr(v.src_rep[1]) : "0");
+        call(plain ? "vec_sel" : "vsel", a);
     }
     void instr(const Instr &, const VecTrans &v) { call("vec_trans", {ref(v.dst), ref(v.src), expr(v.repeat), expr(v.dst_rep), expr(v.src_rep)}); }
     void instr(const Instr &i, const Dma &d) {
@@ -283,8 +328,8 @@ private:
     void instr(const Instr &, const Barrier &) {}
     template<class T> void instr(const Instr &i, const T &) { refuse(i, "its cube is tik.matmul, conv2d and fixpipe, which take whole products"); }
 
-    const Program &program_;
-    std::map<std::string, DType> registers_;
+    Program program_;
+    std::vector<std::pair<std::string, DType>> registers_;
     std::set<std::string> turned_;  // buffers whose slots are a loop's thread_num
     std::string out_;
     int indent_ = 4, temporaries_ = 0;

@@ -14,8 +14,8 @@ struct Expr::Node {
 
 Expr Expr::var(const std::string &name) { return Expr(std::make_shared<const Node>(Node{ExprOp::var, name, 0, 0})); }
 ExprOp Expr::op() const { return node_ ? node_->op : ExprOp::constant; }
-Expr Expr::left() const { return node_->left; }
-Expr Expr::right() const { return node_->right; }
+const Expr &Expr::left() const { return node_->left; }
+const Expr &Expr::right() const { return node_->right; }
 
 const std::string &Expr::name() const {
     static const std::string none;

@@ -22,8 +22,8 @@ public:
     ExprOp op() const;
     int64_t value() const { return value_; }  // of a constant
     const std::string &name() const;          // of a variable
-    Expr left() const;
-    Expr right() const;
+    const Expr &left() const;                 // of an operation
+    const Expr &right() const;
     std::optional<int64_t> constant() const;  // its value, where the tree has folded to one
     bool uses(const std::string &name) const;
 

@@ -178,7 +178,9 @@ private:
         Buffer b;
         b.scope = scope_of(line.name()), b.name = fresh(line), b.dtype = dtype_of(line.name());
         line.expect("["), b.size = line.number<int64_t>(), line.expect("]");
+        if (b.size <= 0) line.fail("a buffer has at least one element, not " + std::to_string(b.size));
         if (line.eat("slots")) line.expect("="), b.slots = line.number<int>();
+        if (b.slots <= 0) line.fail("a buffer has at least one slot, not " + std::to_string(b.slots));
         if (line.eat("align")) line.expect("="), b.align = line.number<int64_t>();
         if (line.eat("@")) b.address = line.number<int64_t>();
         line.end();

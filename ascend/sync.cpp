@@ -20,11 +20,13 @@ public:
     std::vector<Sync> plan() {
         for (int tries = 0;; tries++) {
             plan_.clear();
-            order_all();
-            prune();
-            const auto over = assign_ids();
+            auto over = order_all();
+            if (!over) {
+                prune();
+                over = assign_ids();
+            }
             if (!over) return plan_;
-            // Ids ran out: one of them instead of one per slot first, then a barrier of everything.
+            // One id instead of one per slot first, then a barrier of everything.
             if (!single_.insert(*over).second) stopped_.insert(*over);
             if (tries > 2 * pipe_count * pipe_count) throw AttrError(program_.name, "synchronisation doesn't come to an end");
         }
@@ -33,8 +35,9 @@ public:
         std::vector<Issue> all;
         for (const Pair &p : single_)
             all.push_back({"W-SYNC",
-                           program_.name + ": the " + std::to_string(program_.chip().flags()) + " flags from " + name_of(p.first) + " to " + name_of(p.second) +
-                               (stopped_.count(p) ? " ran out; barriers of all pipes stand for them" : " ran out; slots of a buffer share one"),
+                           program_.name + ": of the " + std::to_string(program_.chip().flags()) + " flags from " + name_of(p.first) + " to " +
+                               name_of(p.second) +
+                               " there is none for each slot: " + (stopped_.count(p) ? "barriers of all pipes stand for them" : "slots share one"),
                            1});
         return all;
     }
@@ -49,13 +52,16 @@ private:
                     taken_[{s->src, s->dst}] = std::max<int64_t>(taken_[{s->src, s->dst}], s->id.constant().value_or(1) + 1);
         }
     }
-    void order_all() {
+    // The pair of pipes whose slots can't have flags of their own, if any: those of a loop that fills a slot before the turn that uses it.
+    std::optional<Pair> order_all() {
         for (int n = 0; const auto c = find_conflict(program_, plan_); n++) {
             if (n > 2000) throw AttrError(program_.name, "synchronisation doesn't come to an end");
+            if (c->double_set) return Pair{c->src, c->dst};
             Sync s = order(*c);
             s.group = (int)plan_.size();
             plan_.push_back(s);
         }
+        return {};
     }
     // Where two paths part is where a sync belongs: in the innermost body that holds both accesses.
     Sync order(const Conflict &c) const {

@@ -85,9 +85,10 @@ private:
         else if (const Instr *i = std::get_if<Instr>(&n.is)) instr(*i);
     }
     void loop(const For &f) {
-        const int64_t begin = value(f.begin), turns = std::max<int64_t>(value(f.end) - begin, 1);
         // As many as it takes for every slot to come round twice, and the last two, where tails differ.
-        const int64_t first = most_slots_ > 1 ? 2 * most_slots_ + 1 : 3;
+        const int64_t first = most_slots_ > 1 ? 2 * most_slots_ + 1 : 3, begin = value(f.begin);
+        const bool known = decidable(f.begin) && decidable(f.end);
+        const int64_t turns = known ? std::max<int64_t>(value(f.end) - begin, 1) : first + 2;
         vars_.emplace_back(f.var, 0);
         for (int64_t t = 0; t < turns && !found_; t++) {
             if (t == first && turns > first + 2) t = turns - 2;
@@ -151,11 +152,10 @@ private:
         std::vector<Record> mine;
         for (size_t k = 0; k < all.size(); k++) {
             Record r{Scope::gm, -1, 0, 0, 0, 0, pipe, epoch, all[k].written, &i, all[k].ref, path_, now_++};
-            if (!extent(i, (int)k, *all[k].ref, r)) continue;
-            check(r);
-            if (found_) return;
-            mine.push_back(r);
+            if (extent(i, (int)k, *all[k].ref, r)) mine.push_back(r);
         }
+        check(mine);
+        if (found_) return;
         for (Record &r : mine) keep(std::move(r));
     }
     void barrier(Pipe p) {
@@ -203,19 +203,21 @@ private:
         if (!b || fixed) r.begin = r.first_byte, r.end = r.last_byte + 1;
         return true;
     }
-    void check(const Record &r) {
-        const Record *latest = nullptr;
-        for (const Record &o : records_) {
-            if (o.scope != r.scope || o.tensor != r.tensor || o.end <= r.begin || r.end <= o.begin || (!o.write && !r.write)) continue;
-            if (clocks_[(int)r.pipe][(size_t)o.pipe] >= o.epoch) continue;
-            // Within a pipe only what really overlaps: a buffer is often filled or worked on piece by piece.
-            if (o.pipe == r.pipe && (in_order(r.pipe, o.write, r.write) || o.last_byte < r.first_byte || r.last_byte < o.first_byte)) continue;
-            if (!latest || o.when > latest->when) latest = &o;
-        }
+    // Of all that the operands conflict with the latest: what orders that often orders the rest, too.
+    void check(const std::vector<Record> &mine) {
+        const Record *latest = nullptr, *now = nullptr;
+        for (const Record &r : mine)
+            for (const Record &o : records_) {
+                if (o.scope != r.scope || o.tensor != r.tensor || o.end <= r.begin || r.end <= o.begin || (!o.write && !r.write)) continue;
+                if (clocks_[(int)r.pipe][(size_t)o.pipe] >= o.epoch) continue;
+                // Within a pipe only what really overlaps: a buffer is often filled or worked on piece by piece.
+                if (o.pipe == r.pipe && (in_order(r.pipe, o.write, r.write) || o.last_byte < r.first_byte || r.last_byte < o.first_byte)) continue;
+                if (!latest || o.when > latest->when) latest = &o, now = &r;
+            }
         if (!latest) return;
-        const Buffer *a = program_.buffer(latest->ref->buffer), *b = program_.buffer(r.ref->buffer);
+        const Buffer *a = program_.buffer(latest->ref->buffer), *b = program_.buffer(now->ref->buffer);
         const bool ring = a && a == b && a->slots > 1;
-        found_ = Conflict{latest->path, r.path, latest->pipe, r.pipe, ring ? a->slots : 1, latest->ref->slot, r.ref->slot, false};
+        found_ = Conflict{latest->path, now->path, latest->pipe, now->pipe, ring ? a->slots : 1, latest->ref->slot, now->ref->slot, false};
     }
     void keep(Record r) {
         if (r.pipe == Pipe::s && !r.write) return;  // the scalar unit has it before it issues anything else

@@ -68,8 +68,10 @@ inline Program mixture() {
         const Tensor bits = b.tensor(DType::u8, 32, Scope::ub, "bits");
         b.data_move(u, x[i * 128], 1, 8, 0, 0);
         b.vec_dup(128, v, -1.25, 1, 8);
-        b.vec_cmpv(CmpOp::ge, bits, u, v, 1, 8, 8);
+        b.vec_cmpv(CmpOp::ge, bits, u, v, 1, {});
         b.vec_sel(128, v, bits, u, 0.5, 1, {8, 8, 8});
+        b.vec_cmpv(CmpOp::lt, bits, u, v, 1, {8, 8, 0, 1, 1, 0});
+        b.vec_sel(128, v, bits, v, u, 1, {8, 8, 0, 1, 1, 0});
         b.vec_mul(VecMask(0x5555, 0xffff0000ffff0000), v, v, v, 1, {8, 8, 8});
         b.vec_div(min(i * 8 + 64, 128), v, u, v, 1, {8, 8, 8, 1, 1, 1});
         b.vec_add(128, v, v, u, 1, {8, 8, 8, 1, 1, 0});

@@ -4,6 +4,7 @@ set(HALYARD_ASCEND_TESTS
   ascend/hazards_test.cpp
   ascend/metrics_test.cpp
   ascend/move_test.cpp
+  ascend/simulator_test.cpp
   ascend/sync_test.cpp
   ascend/text_test.cpp
   ascend/tik_test.cpp

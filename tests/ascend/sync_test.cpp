@@ -110,6 +110,28 @@ TEST(Sync, TimeOrderGivesTheSameBits) {
     }
 }
 
+// A loop that loads the next turn's slot: in order, though with one flag for both slots.
+TEST(Sync, NextTurnsSlotIsLoadedAhead) {
+    Program p = parse_program(
+        "program ahead ascend910 blocks=1\ngm x f16[1024] in\ngm y f16[1024] out\nalloc ubuf u f16[128] slots=2\nalloc ubuf v f16[128] slots=2\n"
+        "data_move u[0], x[0]  burst=8\nfor i in 0, 8 {\nif i < 7 {\ndata_move u{(i + 1) % 2}[0], x[i * 128 + 128]  burst=8\n}\n"
+        "vec_relu v{i % 2}[0], u{i % 2}[0]  mask=128\ndata_move y[i * 128], v{i % 2}[0]  burst=8\n}\n");
+    ASSERT_TRUE(place_buffers(p).empty());
+    EXPECT_TRUE(has(insert_sync(p).issues, "W-SYNC"));
+    EXPECT_TRUE(run(p).empty()) << to_text(run(p)) << to_text(p);
+}
+
+// Updated in place, a buffer keeps its two slots: the flag between load and store of the tensor itself would have been one for both.
+TEST(Sync, InPlaceKeepsItsSlots) {
+    Program p = parse_program(
+        "program inplace ascend910 blocks=1\ngm x f16[1024] inout\nfor i in 0, 8 {\nalloc ubuf u f16[128] slots=2\ndata_move u{i % 2}[0], x[i * 128]  burst=8\n"
+        "vec_relu u{i % 2}[0], u{i % 2}[0]  mask=128\ndata_move x[i * 128], u{i % 2}[0]  burst=8\n}\n");
+    ASSERT_TRUE(place_buffers(p).empty());
+    EXPECT_EQ(insert_sync(p).flags, 3);
+    EXPECT_NE(to_text(p).find("wait_flag MTE3, MTE2, i % 2"), std::string::npos) << to_text(p);
+    EXPECT_TRUE(run(p).empty()) << to_text(run(p)) << to_text(p);
+}
+
 TEST(Sync, FlagsRunOut) {
     // Seven inputs, each with a buffer of its own that is read at another place: more flags than there are.
     Builder b("many", "ascend910");

@@ -99,6 +99,8 @@ TEST(Text, WrongTextIsRefusedWithItsPlace) {
         {"program p ascend910 blocks=1\nalloc ubuf x f16[8]\nvec_dup x[0], 1  mask=3 maks=4\n", "vec_dup has no field 'maks'"},
         {"program p ascend910 blocks=1\nalloc ubuf x f16[8]\nvec_dup x[0], 1  mask=3 mask=4\n", "a second 'mask'"},
         {"program p ascend910 blocks=1\nalloc ubuf x f16[8]\nalloc ubuf x f16[8]\n", "line 3, column 13: a second 'x'"},
+        {"program p ascend910 blocks=1\nalloc ubuf x f16[-8]\n", "a buffer has at least one element, not -8"},
+        {"program p ascend910 blocks=1\nalloc ubuf x f16[8] slots=0\n", "a buffer has at least one slot, not 0"},
         {"program p ascend910 blocks=1\nalloc ubux x f16[8]\n", "unknown scope 'ubux'"},
         {"program p ascend910 blocks=1\nfor i in 0, 3 {\n", "expected '}', but the text ends"},
         {"program p ascend910 blocks=1\n}\n", "unknown instruction '}'"},

@@ -80,6 +80,21 @@ TEST(Tik, SlotsThatNoLoopTurns) {
     EXPECT_EQ(bits(again), bits(p));
 }
 
+// Slots that a loop turns are its thread_num, wherever the program allocates them.
+TEST(Tik, SlotsThatALoopTurns) {
+    Program p = parse_program(
+        "program ring ascend910 blocks=1\ngm x f16[512] in\ngm y f16[512] out\nalloc ubuf u f16[128] slots=2\nfor i in 0, 4 {\n"
+        "data_move u{i % 2}[0], x[i * 128]  burst=8\nvec_relu u{i % 2}[0], u{i % 2}[0]  mask=128\ndata_move y[i * 128], u{i % 2}[0]  burst=8\n}\n");
+    ASSERT_TRUE(place_buffers(p).empty());
+    insert_sync(p);
+    EXPECT_NE(emit_tik(p).kernel.find("thread_num=2"), std::string::npos) << emit_tik(p).kernel;
+    Program again = through_tik(p);
+    EXPECT_EQ(again.buffers[0].slots, 2);
+    ASSERT_TRUE(place_buffers(again).empty());
+    insert_sync(again);
+    EXPECT_EQ(bits(again), bits(p));
+}
+
 TEST(Tik, HeaderRegistrationAndIni) {
     Program p = test::add_relu_builder(4096, 1, 1024).build();
     p.schedule_hash = "1f3a";

@@ -17,6 +17,7 @@ OLD_UNARY = "mask dst src repeat_times dst_blk_stride src_blk_stride dst_rep_str
 OLD_NUMBER = "mask dst src scalar repeat_times dst_blk_stride src_blk_stride dst_rep_stride src_rep_stride"
 REDUCE = "mask dst src repeat_times dst_rep_stride src_blk_stride src_rep_stride"
 COMPARE = "dst src0 src1 repeat_times src0_rep_stride src1_rep_stride"
+OLD_COMPARE = "dst src0 src1 repeat_times src0_blk_stride src1_blk_stride src0_rep_stride src1_rep_stride"
 
 # The parameters of each call; those after | may be left out.
 SIGNATURES = {
@@ -24,6 +25,8 @@ SIGNATURES = {
     "vector_dup": "mask dst scalar repeat_times dst_blk_stride dst_rep_stride",
     "vec_conv": "mask round_mode dst src repeat_times dst_rep_stride src_rep_stride | deqscale",
     "vec_sel": "mask mode dst sel src0 src1 repeat_times dst_rep_stride src0_rep_stride src1_rep_stride",
+    "vconv": "mask round_mode dst src repeat_times dst_blk_stride src_blk_stride dst_rep_stride src_rep_stride | deqscale",
+    "vsel": "mask mode dst sel src0 src1 repeat_times dst_blk_stride src0_blk_stride src1_blk_stride dst_rep_stride src0_rep_stride src1_rep_stride",
     "vec_trans": "dst src repeat_times dst_rep_stride src_rep_stride",
     "data_move": "dst src sid nburst burst src_stride dst_stride",
     "data_move_pad": "dst src nburst burst dst_gap src_gap",
@@ -44,7 +47,7 @@ for name in ("adds", "muls", "axpy"):
 for name in ("vcadd", "vcmax", "vcmin", "vcgadd", "vcgmax", "vcgmin"):
     SIGNATURES[name] = REDUCE
 for name in ("lt", "gt", "ge", "eq", "ne", "le"):
-    SIGNATURES["vec_cmpv_" + name] = COMPARE
+    SIGNATURES["vec_cmpv_" + name], SIGNATURES["vcmpv_" + name] = COMPARE, OLD_COMPARE
 
 
 class Expr:
@@ -251,7 +254,7 @@ class Tik:
             fields["mask"] = f"bits({m[0]:#x}, {m[1]:#x})" if isinstance(m, list) else m
         fields["repeat"] = a["repeat_times"]
         strides = {kind: [str(a[k + kind]) for k in ("dst", "src", "src0", "src1") if k + kind in a] for kind in ("_blk_stride", "_rep_stride")}
-        if name[:2] == "vc":
+        if SIGNATURES[name] is REDUCE:
             fields.update(dst_rep=a["dst_rep_stride"], src_blk=a["src_blk_stride"], src_rep=a["src_rep_stride"])
             if name in ("vcmax", "vcmin"):
                 fields["index"] = 1
@@ -261,15 +264,15 @@ class Tik:
             if strides["_blk_stride"]:
                 fields["blk"] = ",".join(strides["_blk_stride"])
             fields["rep"] = ",".join(strides["_rep_stride"])
-        if name == "vec_conv":
+        if name in ("vec_conv", "vconv"):
             fields["round"] = a["round_mode"]
             if "deqscale" in a:
                 fields["scale"] = a["deqscale"]
-        if name == "vec_sel" and a["mode"] == 1:
+        if name in ("vec_sel", "vsel") and a["mode"] == 1:
             fields["rep"] = ",".join(strides["_rep_stride"][:2] + ["8"])
         if name == "vector_dup":
             name = "vec_dup"
-        elif name[0] == "v" and name[1] != "c" and not name.startswith("vec_"):
+        elif name in SIGNATURES and not name.startswith("vec_") and SIGNATURES[name] is not REDUCE:
             name = "vec_" + name[1:]
         self.line(f"{name} {', '.join(placed)}  " + " ".join(f"{k}={v}" for k, v in fields.items()))
         return None
