@@ -6,8 +6,8 @@
 namespace halyard::ascend {
 
 struct Compiled {
-    Lowered lowered;  // placed, with flags
-    Picks picks;      // of the schedule that fits
+    Lowered lowered;                // placed, with flags
+    Picks picks;                    // of the schedule that fits
     std::vector<dv::Issue> issues;  // of placing, synchronising and verifying: warnings
 };
 

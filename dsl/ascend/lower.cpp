@@ -180,7 +180,8 @@ private:
     void peel(const For *op, int64_t first, int64_t last) {
         Scope<Interval> bounds;
         bounds.push(op->name, Interval((int)first, (int)last - 1));
-        const Stmt before = For::make(op->name, op->min, (int)(last - first), op->for_type, op->partition_policy, op->device_api, simplify(op->body, true, bounds));
+        const Stmt before = For::make(op->name, op->min, (int)(last - first), op->for_type, op->partition_policy, op->device_api,
+                                      simplify(op->body, true, bounds));
         before.accept(this);
         s_.variables.erase(op->name);
         simplify(substitute(op->name, (int)last, op->body)).accept(this);
@@ -256,8 +257,8 @@ public:
         size_t out = 0;
         for (const Func &f : k.pipeline.outputs())
             for (size_t i = 0; i < f.types().size(); i++, out++)
-                add(f.types().size() > 1 ? f.name() + "." + std::to_string(i) : f.name(), k.op->sig.outputs[out].name, f.types()[i],
-                    size_of(call.outputs[out]), dv::GmTensor::out);
+                add(f.types().size() > 1 ? f.name() + "." + std::to_string(i) : f.name(), k.op->sig.outputs[out].name, f.types()[i], size_of(call.outputs[out]),
+                    dv::GmTensor::out);
     }
 
     Lowered lower() {

@@ -124,8 +124,8 @@ Expr atan2_of(const Expr &y, const Expr &x) {
 
 Expr function(const std::string &name, const std::vector<Expr> &args) {
     static const std::map<std::string, Expr (*)(const Expr &)> unary = {
-        {"acos", acos_of}, {"acosh", acosh_of}, {"asin", asin_of}, {"asinh", asinh_of}, {"atan", atan_of}, {"atanh", atanh_of}, {"cosh", cosh_of}, {"erf", erf_of}, {"erfc", erfc_of},
-        {"expm1", expm1_of}, {"log1p", log1p_of}, {"sinh", sinh_of}, {"tanh", tanh_of},
+        {"acos", acos_of}, {"acosh", acosh_of}, {"asin", asin_of},   {"asinh", asinh_of}, {"atan", atan_of}, {"atanh", atanh_of}, {"cosh", cosh_of},
+        {"erf", erf_of},   {"erfc", erfc_of},   {"expm1", expm1_of}, {"log1p", log1p_of}, {"sinh", sinh_of}, {"tanh", tanh_of},
     };
     const Expr &x = args[0];
     if (const auto f = unary.find(name); f != unary.end()) return f->second(x);

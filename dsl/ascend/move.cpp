@@ -83,8 +83,7 @@ private:
             const bool fits = to >= 0 && from >= 0 && to <= most_gap && from <= most_gap;
             if (fits && (best == outer.size() || outer[d].extent > outer[best].extent)) best = d;
         }
-        if (best == outer.size())
-            return each(outer, [&](const Expr &to, const Expr &from) { w_.put(dv::Dma{at(dst, to), at(src, from), 1, blocks, 0, 0}); });
+        if (best == outer.size()) return each(outer, [&](const Expr &to, const Expr &from) { w_.put(dv::Dma{at(dst, to), at(src, from), 1, blocks, 0, 0}); });
         const Dimension burst = outer[best];
         outer.erase(outer.begin() + (long)best);
         each(outer, [&](const Expr &to, const Expr &from) {
@@ -101,7 +100,8 @@ private:
     void apart() {
         const Dimension line = all_[0];
         all_.erase(all_.begin());
-        w_.warnings.push_back("W-SCALAR " + w_.where + ": elements of " + src_.ref.buffer + " lie " + std::to_string(line.src) + " apart and are gathered one by one");
+        w_.warnings.push_back("W-SCALAR " + w_.where + ": elements of " + src_.ref.buffer + " lie " + std::to_string(line.src) +
+                              " apart and are gathered one by one");
         const Ref blocks = w_.temporary(src_.ref.dtype, line.extent * unit_);
         each(all_, [&](const Expr &to, const Expr &from) {
             bursts(1, blocks, at(src_.ref, from), {{line.extent, unit_, line.src}});

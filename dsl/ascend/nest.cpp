@@ -323,7 +323,12 @@ private:
     }
 
     Values values(Vectors &space) {
-        return Values(s_.w, space, s_.chip, [this](const Load *l) { return Value{false, on_chip(l), {}, dtype_of(l->type), false}; }, s_.scalar);
+        return Values(
+            s_.w, space, s_.chip,
+            [this](const Load *l) {
+                return Value{false, on_chip(l), {}, dtype_of(l->type), false};
+            },
+            s_.scalar);
     }
 
     void elementwise() {

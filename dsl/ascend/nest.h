@@ -10,10 +10,10 @@ namespace halyard::ascend {
 struct Surroundings {
     Writer &w;
     const dv::Profile &chip;
-    std::map<std::string, dv::Expr> variables;             // of loops and registers
-    std::map<std::string, dv::Ref> buffers;                // by Halide's name, on the chip and in GM
-    std::map<std::string, Accumulator> accumulators;       // those of them in l0c
-    Values::Scalars scalar;                                // of numbers given at the call
+    std::map<std::string, dv::Expr> variables;                  // of loops and registers
+    std::map<std::string, dv::Ref> buffers;                     // by Halide's name, on the chip and in GM
+    std::map<std::string, Accumulator> accumulators;            // those of them in l0c
+    Values::Scalars scalar;                                     // of numbers given at the call
     std::map<std::string, std::pair<int64_t, int64_t>> bounds;  // of loop variables: least and greatest, where they are numbers
 
     dv::Scope scope(const dv::Ref &r) const { return w.p.scope(r); }

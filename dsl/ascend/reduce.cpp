@@ -81,8 +81,7 @@ private:
         Vectors results(w_, rows);
         Operand total = results.temporary(t);
         const std::function<void(size_t, const Expr &, const Expr &)> each = [&](size_t d, const Expr &from, const Expr &to) {
-            if (d + 1 < rows.size())
-                return w_.loop("row", rows[d], [&](const Expr &i) { each(d + 1, from + i * now_.stride[d], to + i * total.stride[d]); });
+            if (d + 1 < rows.size()) return w_.loop("row", rows[d], [&](const Expr &i) { each(d + 1, from + i * now_.stride[d], to + i * total.stride[d]); });
             const int64_t step = rows.back() > 1 ? now_.stride[d] : 0;
             if (by_unit) by_repeats(rows.back(), n, step, at(now_, from), at(total, to));
             else by_elements(rows.back(), n, step, at(now_, from), at(total, to));

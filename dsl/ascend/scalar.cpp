@@ -93,9 +93,7 @@ private:
         const dv::Expr condition = s_.index(op->condition);
         const std::string reg = s_.w.reg();
         const DType t = dtype_of(op->type);
-        const auto branch = [&](const HExpr &e) {
-            return s_.w.nested([&] { s_.w.put(dv::ScalarMath{ScalarOp::move, reg, value(e), {}, t}); });
-        };
+        const auto branch = [&](const HExpr &e) { return s_.w.nested([&] { s_.w.put(dv::ScalarMath{ScalarOp::move, reg, value(e), {}, t}); }); };
         dv::Body yes = branch(op->true_value), no = branch(op->false_value);
         s_.w.branch(condition, std::move(yes), std::move(no));
         return {reg};

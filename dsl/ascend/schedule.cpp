@@ -121,8 +121,7 @@ private:
     };
     static std::vector<Range> ranges_of(const Func &f, int update) {
         std::vector<Range> all;
-        for (auto &r : f.function().update(update).schedule().rvars())
-            all.push_back({RVar(r.var), ascend::constant(r.extent, f.name())});
+        for (auto &r : f.function().update(update).schedule().rvars()) all.push_back({RVar(r.var), ascend::constant(r.extent, f.name())});
         return all;
     }
 

@@ -166,7 +166,9 @@ Value Values::converted(Value a, DType to, const Operand *into, Round round) {
     }
     const auto direct = [&](DType from, DType target) { return chip_.takes(std::string("vec_conv.") + name_of(from), target); };
     if (!direct(a.dtype, to)) {
-        const DType by = a.dtype == DType::f32 || a.dtype == DType::i32 ? (to == DType::f16 ? DType::f32 : DType::f16) : to == DType::i32 ? DType::f32 : DType::f16;
+        const DType by = a.dtype == DType::f32 || a.dtype == DType::i32 ? (to == DType::f16 ? DType::f32 : DType::f16)
+                         : to == DType::i32                             ? DType::f32
+                                                                        : DType::f16;
         if (by == a.dtype || by == to) throw NotVector(std::string("no conversion of ") + name_of(a.dtype) + " to " + name_of(to));
         return converted(converted(a, by, nullptr, Round::none), to, into, round);
     }

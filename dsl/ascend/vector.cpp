@@ -131,8 +131,7 @@ void Vectors::passes(const std::vector<const Operand *> &operands, const std::fu
     const auto repeated = [&](int64_t mask, int64_t repeat, const std::vector<Expr> &at, const std::vector<int64_t> &step, size_t dimension) {
         std::vector<int64_t> whole;
         for (int64_t s : step) whole.push_back(s * most_repeats);
-        if (const int64_t n = repeat / most_repeats)
-            w_.loop("part", n, [&](const Expr &i) { pass(mask, most_repeats, times(at, whole, i), dimension); });
+        if (const int64_t n = repeat / most_repeats) w_.loop("part", n, [&](const Expr &i) { pass(mask, most_repeats, times(at, whole, i), dimension); });
         if (const int64_t rest = repeat % most_repeats) pass(mask, rest, times(at, whole, repeat / most_repeats), dimension);
     };
     const auto innermost = [&] {
@@ -197,7 +196,8 @@ void Vectors::with_numbers(VecOp op, const Operand &dst, const Operand &a, const
     const std::function<void(size_t, const Expr &, const Expr &, const Expr &)> each = [&](size_t k, const Expr &to, const Expr &from, const Expr &number) {
         if (k < rows.size()) {
             const size_t d = rows[k];
-            return w_.loop("row", extents_[d], [&](const Expr &i) { each(k + 1, to + i * dst.stride[d], from + i * a.stride[d], number + i * numbers.stride[d]); });
+            return w_.loop("row", extents_[d],
+                           [&](const Expr &i) { each(k + 1, to + i * dst.stride[d], from + i * a.stride[d], number + i * numbers.stride[d]); });
         }
         std::string reg = w_.reg();
         w_.put(dv::ScalarLd{reg, moved(numbers.ref, number)});

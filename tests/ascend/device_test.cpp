@@ -31,7 +31,8 @@ TEST_P(OnAscend, KeepsTheContract) {
         EXPECT_EQ(r.skipped, 0) << (r.notes.empty() ? "" : r.notes[0]);
     }
 }
-INSTANTIATE_TEST_SUITE_P(Ops, OnAscend, testing::Values("add", "relu", "exp", "sigmoid", "tanh", "gelu", "softmax", "log_softmax", "softmax_dx", "layer_norm_kernel"),
+INSTANTIATE_TEST_SUITE_P(Ops, OnAscend,
+                         testing::Values("add", "relu", "exp", "sigmoid", "tanh", "erf", "silu", "softmax", "log_softmax", "softmax_dx", "layer_norm_kernel"),
                          [](const auto &p) { return std::string(p.param); });
 
 // What is rounded once has one result.

@@ -99,8 +99,8 @@ bool bench_ascend(const std::string &name, const std::vector<std::string> &probl
     const RegisteredOp &op = op_with_kernels(name);
     const std::string dtypes = dtype_set(op.record, dtype);
     bool kept = true;
-    std::printf("%-40s %10s %10s %6s %8s  %5s %5s %5s %5s %5s %5s\n", (name + " " + dtypes + ", ascend910").c_str(), "cycles", "us", "cores", "of roof", "S", "V", "M",
-                "MTE1", "MTE2", "MTE3");
+    std::printf("%-40s %10s %10s %6s %8s  %5s %5s %5s %5s %5s %5s\n", (name + " " + dtypes + ", ascend910").c_str(), "cycles", "us", "cores", "of roof", "S",
+                "V", "M", "MTE1", "MTE2", "MTE3");
     for (auto &problem : problems) {
         const Trial t(op, problem, dtypes);
         dv::SimOptions options;
@@ -110,8 +110,10 @@ bool bench_ascend(const std::string &name, const std::vector<std::string> &probl
         int cores = 0;
         double us = 0;
         for (auto &r : s.results) cores = std::max(cores, r.cores), us += r.us;
-        std::printf("%-40s %10.0f %10.1f %6d %3.0f %%%s", problem.c_str(), s.cycles(), us, cores, 100 * roof.cycles / s.cycles(), roof.binds[0] == 'g' ? " gm " : " cube");
-        for (const dv::Pipe pipe : {dv::Pipe::s, dv::Pipe::v, dv::Pipe::m, dv::Pipe::mte1, dv::Pipe::mte2, dv::Pipe::mte3}) std::printf(" %5.2f", busy(s, pipe));
+        std::printf("%-40s %10.0f %10.1f %6d %3.0f %%%s", problem.c_str(), s.cycles(), us, cores, 100 * roof.cycles / s.cycles(),
+                    roof.binds[0] == 'g' ? " gm " : " cube");
+        for (const dv::Pipe pipe : {dv::Pipe::s, dv::Pipe::v, dv::Pipe::m, dv::Pipe::mte1, dv::Pipe::mte2, dv::Pipe::mte3})
+            std::printf(" %5.2f", busy(s, pipe));
         const std::string breach = Expected(t, s.out).judge(s.out).breach;
         std::printf("%s%s\n", breach.empty() ? "" : "  ", breach.c_str());
         kept &= breach.empty();
@@ -127,7 +129,8 @@ void profile_ascend(const std::string &name, const std::string &problem, const s
     const Simulated s(t, dtypes, {});
     const auto &programs = ascend::programs_of(s.plan, dtypes).lowered.programs;
     for (size_t k = 0; k < programs.size(); k++) {
-        std::printf("%s %s on ascend910: %.0f cycles, %.1f us, %d cores\n", programs[k].name.c_str(), t.text.c_str(), s.results[k].cycles, s.results[k].us, s.results[k].cores);
+        std::printf("%s %s on ascend910: %.0f cycles, %.1f us, %d cores\n", programs[k].name.c_str(), t.text.c_str(), s.results[k].cycles, s.results[k].us,
+                    s.results[k].cores);
         std::printf("%s%s", dv::metrics_csv(dv::metrics(programs[k], s.results[k])).c_str(), dv::to_text(s.results[k].issues).c_str());
     }
     std::fputs(ascend_note, stdout);
