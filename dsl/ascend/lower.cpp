@@ -139,6 +139,18 @@ private:
         w_.branch(condition, std::move(then), std::move(otherwise));
     }
     void visit(const Store *op) override { lower_nest(s_, {}, *op); }
+    // Stores side by side are a Tuple's, whose values were all computed before; here each is computed where it is stored.
+    void visit(const Block *op) override {
+        std::vector<const Store *> stores;
+        const std::function<void(const Stmt &)> flat = [&](const Stmt &s) {
+            if (const auto *b = s.as<Block>()) flat(b->first), flat(b->rest);
+            else if (const auto *store = s.as<Store>()) stores.push_back(store);
+        };
+        flat(op);
+        if (stores.size() > 1 && reads_another(stores))
+            throw DispatchError("ascend", w_.where + ": no Ascend program for values of a Tuple that read each other");
+        IRVisitor::visit(op);
+    }
 
     void visit(const For *op) override {
         if (op->for_type == ForType::Parallel) return cores(op);

@@ -51,7 +51,8 @@ private:
         if (const auto *op = e.as<Let>()) return value(substitute(op->name, op->value, op->body));
         if (const auto *op = e.as<Cast>()) {
             if (op->type.is_int_or_uint() && op->value.type().is_float()) return math(ScalarOp::to_int, t, value(op->value));
-            return math(ScalarOp::move, t, value(op->value));
+            if (op->type.is_float() && op->value.type().is_float()) return math(ScalarOp::move, t, value(op->value));
+            if (op->type.is_float()) refuse(e);  // an integer register isn't an operand of arithmetic
         }
         if (const auto *op = e.as<Call>(); op && e.type().is_float()) {
             if (op->is_intrinsic(Call::strict_add)) return both(ScalarOp::add, op->args[0], op->args[1]);
@@ -63,12 +64,15 @@ private:
         }
         if (const auto *op = e.as<Max>(); op && e.type().is_float()) return both(ScalarOp::max, op->a, op->b);
         if (const auto *op = e.as<Min>(); op && e.type().is_float()) return both(ScalarOp::min, op->a, op->b);
-        if (const auto *op = e.as<Select>()) return chosen(op);
+        if (const auto *op = e.as<Select>(); op && e.type().is_float()) return chosen(op);
         if (!e.type().is_float()) {
             const std::string reg = s_.w.reg("i");
             s_.w.put(dv::Set{reg, s_.index(e)});
             return {reg};
         }
+        refuse(e);
+    }
+    [[noreturn]] void refuse(const HExpr &e) const {
         std::ostringstream text;
         text << e;
         throw DispatchError("ascend", s_.w.where + ": no Ascend instruction for " + text.str().substr(0, 200));
