@@ -139,7 +139,10 @@ private:
         w_.branch(condition, std::move(then), std::move(otherwise));
     }
     void visit(const Store *op) override { lower_nest(s_, {}, *op); }
-    // Stores side by side are a Tuple's, whose values were all computed before; here each is computed where it is stored.
+    static bool of_one_tuple(const std::string &a, const std::string &b) {  // "best$2.0" and "best$2.1"
+        return a != b && a.find('.') != std::string::npos && a.substr(0, a.rfind('.')) == b.substr(0, b.rfind('.'));
+    }
+    // Stores side by side may be a Tuple's, whose values were all computed before; here each is computed where it is stored.
     void visit(const Block *op) override {
         std::vector<const Store *> stores;
         const std::function<void(const Stmt &)> flat = [&](const Stmt &s) {
@@ -147,8 +150,10 @@ private:
             else if (const auto *store = s.as<Store>()) stores.push_back(store);
         };
         flat(op);
-        if (stores.size() > 1 && reads_another(stores))
-            throw DispatchError("ascend", w_.where + ": no Ascend program for values of a Tuple that read each other");
+        for (size_t later = 1; later < stores.size(); later++)
+            for (size_t k = 0; k < later; k++)
+                if (of_one_tuple(stores[k]->name, stores[later]->name) && reads_another({stores[k], stores[later]}))
+                    throw DispatchError("ascend", w_.where + ": no Ascend program for values of a Tuple that read each other");
         IRVisitor::visit(op);
     }
 

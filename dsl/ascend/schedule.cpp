@@ -202,8 +202,15 @@ private:
             const int64_t blocks = 32 / std::gcd<int64_t>(32, inside);
             return d == 0 && in_rows == 1 ? std::max<int64_t>(blocks, 32) : blocks;
         };
+        // Nor do two cores share the block in which one row ends and the next one begins.
+        const auto divides = [&](size_t d) {
+            int64_t rows = r.bytes, further = 1;
+            for (size_t e = 0; e < rank; e++) (e <= d ? rows : further) *= r.extents[e];
+            return further == 1 || rows % dv::block_bytes == 0;
+        };
         for (size_t d = rank; d-- > 0;)
-            if (!whole.count((int)d) && (!shared || ceil_div(r.extents[d], granule(d)) > 2 * ceil_div(r.extents[*shared], granule(*shared)))) shared = d;
+            if (!whole.count((int)d) && divides(d) && (!shared || ceil_div(r.extents[d], granule(d)) > 2 * ceil_div(r.extents[*shared], granule(*shared))))
+                shared = d;
         std::vector<Var> inner(args), loops;
         Var core("core");
         for (size_t d = 0; d < rank; d++) {
