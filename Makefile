@@ -1,6 +1,6 @@
 # The three commands of this project: make build, make test, make demo. The rest is for people who change it.
 .DEFAULT_GOAL := help
-.PHONY: build test demo nightly install asan tsan onnx format tidy lint clean help
+.PHONY: build test demo nightly fuzz install asan tsan onnx format tidy lint clean help
 
 build: ## install what is missing, configure, compile into build/release
 	@scripts/build.sh release
@@ -12,8 +12,13 @@ demo: ## build what it takes, then list, check and measure operators and train L
 	@scripts/build.sh demo
 	@scripts/demo.sh
 
-nightly: build ## what takes hours: the error of every elementwise function over all f32, f16 and bf16 numbers
+nightly: build ## what takes hours: a training killed again and again, the error of every elementwise function over all numbers
+	@HALYARD_KILLS=50 build/release/bin/train_test --gtest_filter='Resume.*'
 	@build/release/bin/halyard check --ulps all
+
+fuzz: ## a million changed files of every format that a loader reads, under AddressSanitizer and UBSan
+	@scripts/build.sh asan
+	@HALYARD_FUZZ=1000000 build/asan/bin/train_test --gtest_filter='Formats/LoaderFuzz.*'
 
 install: build ## copy the kit into PREFIX (/usr/local): CMake package, headers, libraries, the command
 	@scripts/install.sh $(PREFIX)

@@ -50,7 +50,9 @@ void Races::conflict(const Step &s, const Place &p, int64_t byte, Pipe other, ui
 }
 
 void Races::touch(Granule &g, const Step &s, const Place &p, int64_t byte, bool writes, const Clock &now, uint32_t epoch, IssueLog &log) {
-    const auto ordered = [&](Pipe q, uint32_t then, bool wrote) { return now[(size_t)q] >= then || (q == s.pipe && in_order(q, wrote, writes)); };
+    const auto ordered = [&](Pipe q, uint32_t then, bool wrote) {
+        return now[(size_t)q] >= then || (q == s.pipe && (then == epoch || in_order(q, wrote, writes)));
+    };
     if (g.write && !ordered(g.writer, g.write, true)) conflict(s, p, byte, g.writer, g.write, true, writes, log);
     if (!writes) {
         // The scalar unit has what it reads before it issues anything else.

@@ -10,7 +10,7 @@ namespace {
 
 // The neighbours of v among the values of T, v itself twice where it is one of them.
 template<class T> std::pair<double, double> neighbours(double v) {
-    const T near = T((float)v);  // f32 holds every f16 and bf16, and what is rounded comes from it
+    const T near = T((float)v);  // perhaps not the nearest one, as it is rounded twice, but next to v
     const double at = (double)(float)near;
     if (at == v || !std::isfinite(v)) return {at, at};
     T other = near;
@@ -35,8 +35,12 @@ template<class T> T round_to(double v, Round mode) {
         return (T)std::clamp(v, (double)std::numeric_limits<T>::min(), (double)std::numeric_limits<T>::max());
     } else if constexpr (std::is_same_v<T, float>) return (float)v;
     else {
-        if (mode == Round::none || mode == Round::nearest_even) return T((float)v);
+        const bool nearest = mode == Round::none || mode == Round::nearest_even;
+        const T by_float = T((float)v);
+        if (nearest && ((double)(float)v == v || !std::isfinite((float)by_float))) return by_float;
         const auto [below, above] = neighbours<T>(v);
+        if (nearest && v - below == above - v) return T((float)below).bits % 2 ? T((float)above) : T((float)below);
+        if (nearest) return T((float)(v - below < above - v ? below : above));
         double to = below;
         if (mode == Round::ceil) to = above;
         else if (mode == Round::truncate) to = v < 0 ? above : below;

@@ -44,6 +44,7 @@ void truncate(const Problem &p, Array &y) {
 
 struct Arange : Composite {
     Arange() : Composite("arange", "-> y:U[n]", "y[i] = start + i step, for all that are before end; each computed in double and rounded once") {
+        other_names = {"range"};
         at_call("start", AttrKind::real, "!");
         at_call("end", AttrKind::real, "!");
         at_call("step", AttrKind::real, "1");

@@ -67,9 +67,11 @@ struct ChannelNorm : Norm {
 
 struct BatchNorm : ChannelNorm {
     BatchNorm()
-        : ChannelNorm("batch_norm", "x[n,c,s] gamma[c] beta[c] mean[c] variance[c] -> y[n,c,s]",
-                      "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, of each channel; is_training: by the batch's own statistics, and mean and "
-                      "variance (unbiased) move to them: mean = (1-momentum) mean + momentum batch") {
+        : BatchNorm("batch_norm", "",
+                    "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, of each channel; is_training: by the batch's own statistics, and mean and "
+                    "variance (unbiased) move to them: mean = (1-momentum) mean + momentum batch") {}
+    BatchNorm(const std::string &op, const std::string &shortcut, const std::string &formula)
+        : ChannelNorm(op, "x[n,c,s] gamma[c] beta[c] mean[c] variance[c]" + shortcut + " -> y[n,c,s]", formula) {
         flag("is_training", false);
         attrs.push_back({"epsilon", AttrKind::real, "1e-5", {}, {}});
         attrs.push_back({"momentum", AttrKind::real, "0.1", {}, {}});
@@ -86,6 +88,25 @@ struct BatchNorm : ChannelNorm {
             y.v[i] = (y.v[i] - p("mean").v[k]) / std::sqrt(p("variance").v[k] + p.real("epsilon")) * p("gamma").v[k] + p("beta").v[k];
         }
         p.tensors["y"] = y;
+    }
+};
+
+// With what follows it in residual networks: relu, or a shortcut and relu.
+struct BatchNormRelu : BatchNorm {
+    const bool shortcut;
+    explicit BatchNormRelu(bool with_z)
+        : BatchNorm(with_z ? "batch_norm_add_relu" : "batch_norm_relu", with_z ? " z[n,c,s]" : "",
+                    std::string("y = max(batch_norm(x)") + (with_z ? " + z" : "") + ", 0), in training without a pass of its own"),
+          shortcut(with_z) {
+        alias = with_z ? "BatchNormWithAddAndActivation" : "BatchNormWithActivation";
+    }
+    void reference(Problem &p) const override {
+        BatchNorm::reference(p);
+        Array &y = p("y");
+        for (size_t i = 0; i < y.v.size(); i++) {
+            const double v = y.v[i] + (shortcut ? p("z").v[i] : 0);
+            y.v[i] = v < 0 ? 0 : v;
+        }
     }
 };
 
@@ -138,6 +159,8 @@ HALYARD_OPS {
     ops.add<LayerNorm>();
     ops.add<RmsNorm>();
     ops.add<BatchNorm>();
+    ops.add<BatchNormRelu>(false);
+    ops.add<BatchNormRelu>(true);
     ops.add<InstanceNorm>();
     ops.add<GroupNorm>();
     ops.add<L2Normalize>();

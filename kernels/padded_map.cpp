@@ -12,10 +12,11 @@ PaddedMap::PaddedMap(const std::string &name, const Func &map, const Margin &acr
     f(pixel.x * across.step + across.before, pixel.y * down.step + down.before, k, n) = map(pixel.x, pixel.y, k, n);
 }
 
-void PaddedMap::compute_at(const Func &at, const VarOrRVar &v, int lanes) const {
+void PaddedMap::compute_at(const Func &at, const VarOrRVar &v, int lanes, const Var *hoist) const {
     Func padded = f;
     if (v.is_rvar) padded.compute_at(at, v.rvar);
     else padded.compute_at(at, v.var);
+    if (hoist) padded.hoist_storage(at, *hoist);
     padded.vectorize(padded.args()[0], lanes, TailStrategy::RoundUp);
     padded.update().vectorize(RVar(pixel.x), lanes, TailStrategy::GuardWithIf);
 }

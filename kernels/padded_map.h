@@ -14,7 +14,8 @@ struct Margin {
 struct PaddedMap {
     // map(x, y, k, n) is asked for inside of the map alone; `around`: the padding, 0 where not given.
     PaddedMap(const std::string &name, const Halide::Func &map, const Margin &across, const Margin &down, const Halide::Expr &around = {});
-    void compute_at(const Halide::Func &f, const Halide::VarOrRVar &v, int lanes) const;
+    // hoist: the loop around v that allocates it, where v's own would do so for every small map.
+    void compute_at(const Halide::Func &f, const Halide::VarOrRVar &v, int lanes, const Halide::Var *hoist = nullptr) const;
     Halide::Expr operator()(const Halide::Expr &x, const Halide::Expr &y, const Halide::Expr &k, const Halide::Expr &n) const { return f(x, y, k, n); }
     PaddedMap() = default;
     Halide::Func f;

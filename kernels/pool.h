@@ -71,7 +71,8 @@ struct Pool : Op {
         const auto at = [&](int i) { return down(vx * 2 + i, vy, vc, vn); };
         return combine(combine(at(0), at(1)), at(2));
     }
-    // The largest of 32 x 64 maps of 56 x 56, padded by 1, one thread, AVX-512 on an AMD EPYC Zen 5: 2.5 ms; 4.5 without this variant.
+    // The largest of 32 x 64 maps of 56 x 56, padded by 1, one thread, AVX-512 on an AMD EPYC Zen 5: 2.5 ms; 4.5 without this variant. A buffer per task instead of one per
+    // plane and line: 0.89 of the time.
     void third_tiles(const Cpu &cpu) {
         Func last = store();
         const int v = std::max(4, cpu.lanes);  // not 2, as below
@@ -80,8 +81,8 @@ struct Pool : Op {
         last.fuse(var(2), var(3), plane)
             .split(plane, task, plane, max(1, task_elements / max(1, image.dim(0).extent() * image.dim(1).extent())), Tail::GuardWithIf);
         last.parallel(task).split(var(0), vec, lane, v, Tail::GuardWithIf).vectorize(lane);
-        map.compute_at(last, plane, v);
-        down.compute_at(last, var(1)).vectorize(vx, v, Tail::RoundUp);
+        map.compute_at(last, plane, v, &task);
+        down.compute_at(last, var(1)).hoist_storage(last, task).vectorize(vx, v, Tail::RoundUp);
         last.specialize(image.dim(0).stride() == 1 && memory[0].dim(0).stride() == 1);
     }
 

@@ -1,41 +1,23 @@
 #include "nn/cell.h"
 
-#include <algorithm>
-#include <optional>
+#include <cxxabi.h>
 
-#include "primitives/tape.h"
+#include <algorithm>
+#include <cstdlib>
+#include <typeinfo>
+
 #include "registry/error.h"
 
 namespace halyard::nn {
-namespace {
-
-[[noreturn]] void no_such_construct(int given) {
-    throw ShapeError("cell", "inputs are " + std::to_string(given) + " tensors, but this cell has no construct() for that many");
-}
-
-// Construct of a cell whose gradients are switched off runs beside the tape.
-template<class F> Tensor call(bool grad, const F &construct) {
-    std::optional<StopTape> stop;
-    if (!grad) stop.emplace();
-    return construct();
-}
-
-}  // namespace
 
 Cell::Cell(bool auto_prefix) : state_(std::make_shared<State>()) { state_->auto_prefix = auto_prefix; }
 
-Tensor Cell::construct(const Tensor &) const { no_such_construct(1); }
-Tensor Cell::construct(const Tensor &, const Tensor &) const { no_such_construct(2); }
-Tensor Cell::construct(const Tensor &, const Tensor &, const Tensor &) const { no_such_construct(3); }
-
-Tensor Cell::operator()(const Tensor &x) const {
-    return call(state_->grad, [&] { return construct(x); });
-}
-Tensor Cell::operator()(const Tensor &x, const Tensor &y) const {
-    return call(state_->grad, [&] { return construct(x, y); });
-}
-Tensor Cell::operator()(const Tensor &x, const Tensor &y, const Tensor &z) const {
-    return call(state_->grad, [&] { return construct(x, y, z); });
+std::string Cell::cls_name() const {
+    int status = 0;
+    char *name = abi::__cxa_demangle(typeid(*this).name(), nullptr, nullptr, &status);
+    std::string text = status == 0 ? name : typeid(*this).name();
+    std::free(name);
+    return text.substr(text.rfind(':') + 1);
 }
 
 void Cell::check_name(const std::string &name) const {
@@ -44,11 +26,14 @@ void Cell::check_name(const std::string &name) const {
     if (taken(state_->children) || taken(state_->parameters)) throw AttrError("cell", "name \"" + name + "\" is given twice");
 }
 
-void Cell::insert_child(const std::string &name, std::shared_ptr<const Cell> cell) {
+void Cell::insert_child(const std::string &name, std::shared_ptr<const Cell> cell) const {
     check_name(name);
     // A cell that stands in two places keeps the names of its first one.
     if (state_->auto_prefix && !cell->state_->has_parent) {
-        for (const Parameter &p : cell->get_parameters()) p.set_name(name + "." + p.name());
+        const std::string path = state_->prefix + name + ".";
+        for (const Parameter &p : cell->get_parameters()) p.set_name(path + p.name());
+        cell->state_->prefix = path + cell->state_->prefix;
+        for (const auto &[below, c] : cell->cells_and_names()) c.state_->prefix = path + c.state_->prefix;
         cell->state_->has_parent = true;
     }
     state_->children.emplace_back(name, std::move(cell));
@@ -56,7 +41,7 @@ void Cell::insert_child(const std::string &name, std::shared_ptr<const Cell> cel
 
 Parameter Cell::parameter(const std::string &name, Tensor value, bool requires_grad) {
     check_name(name);
-    Parameter p(std::move(value), name, requires_grad);
+    Parameter p(std::move(value), state_->prefix + name, requires_grad);
     state_->parameters.emplace_back(name, p);
     return p;
 }
@@ -105,11 +90,41 @@ ParameterTuple Cell::trainable_params() const {
     return out;
 }
 
+ParameterTuple Cell::untrainable_params() const {
+    ParameterTuple out = get_parameters();
+    std::erase_if(out, [](const Parameter &p) { return p.requires_grad(); });
+    return out;
+}
+
 std::map<std::string, Parameter> Cell::parameters_dict() const {
     std::map<std::string, Parameter> out;
     for (const Parameter &p : get_parameters())
         if (!out.emplace(p.name(), p).second) throw AttrError("cell", "two parameters are named \"" + p.name() + "\"");
     return out;
+}
+
+std::vector<std::pair<std::string, AnyCell>> Cell::name_cells() const {
+    std::vector<std::pair<std::string, AnyCell>> out;
+    for (const auto &[name, cell] : state_->children) out.emplace_back(name, AnyCell(cell));
+    return out;
+}
+
+void Cell::insert_child_to_cell(const std::string &name, const AnyCell &cell) const {
+    if (!cell) throw AttrError("cell", "child \"" + name + "\" is an empty cell");
+    insert_child(name, cell.cell_);
+}
+
+std::string Cell::text() const {
+    const auto indented = [](const std::string &lines) {
+        std::string out;
+        for (const char c : lines) out += c == '\n' ? std::string("\n  ") : std::string(1, c);
+        return out;
+    };
+    const std::string own = extend_repr();
+    std::string lines;
+    for (const auto &[name, cell] : state_->children) lines += "\n  (" + name + "): " + indented(cell->text());
+    if (lines.empty()) return cls_name() + "(" + own + ")";
+    return cls_name() + "(" + (own.empty() ? "" : "\n  " + own) + lines + "\n)";
 }
 
 void Cell::set_train(bool on) const {
@@ -123,9 +138,5 @@ const Cell &AnyCell::cell() const {
     if (!cell_) throw AttrError("cell", "an empty cell was called");
     return *cell_;
 }
-
-Tensor AnyCell::construct(const Tensor &x) const { return cell().construct(x); }
-Tensor AnyCell::construct(const Tensor &x, const Tensor &y) const { return cell().construct(x, y); }
-Tensor AnyCell::construct(const Tensor &x, const Tensor &y, const Tensor &z) const { return cell().construct(x, y, z); }
 
 }  // namespace halyard::nn

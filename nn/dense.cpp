@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "nn/size2.h"
+#include "nn/sizes.h"
 #include "primitives/ops.h"
 
 namespace halyard::nn {
@@ -21,14 +21,19 @@ Tensor Dense::construct(const Tensor &x) const {
     if (x.rank() < 2) throw ShapeError("Dense", "x's rank is " + std::to_string(x.rank()) + ", expected at least 2");
     if (x.size(-1) != in_channels_)
         throw ShapeError("Dense", "x's last extent is " + std::to_string(x.size(-1)) + ", expected in_channels " + std::to_string(in_channels_));
-    Tensor y = F::matmul(x.rank() == 2 ? x : F::reshape(x, {-1, in_channels_}), weight, false, true);
-    if (bias.defined()) y = F::bias_add(y, bias);
+    Tensor y = F::matmul(x.rank() == 2 ? x : F::reshape(x, {-1, in_channels_}), computed(weight), false, true);
+    if (bias.defined()) y = F::bias_add(y, computed(bias));
     if (x.rank() != 2) {
         Ints shape = x.shape().vec();
         shape.back() = out_channels_;
         y = F::reshape(y, shape);
     }
     return activation ? activation(y) : y;
+}
+
+std::string Dense::extend_repr() const {
+    return "input_channels=" + std::to_string(in_channels_) + ", output_channels=" + std::to_string(out_channels_) +
+           ", has_bias=" + (bias.defined() ? "True" : "False");
 }
 
 }  // namespace halyard::nn

@@ -12,6 +12,7 @@ public:
     Dense(int64_t in_channels, int64_t out_channels, const Initializer &weight_init = {}, const Initializer &bias_init = {}, bool has_bias = true,
           AnyCell activation = {});
     Tensor construct(const Tensor &x) const override;
+    std::string extend_repr() const override;
 
     Parameter weight, bias;  // bias is undefined without has_bias
     AnyCell activation;

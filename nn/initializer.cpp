@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 
 namespace halyard::nn {
 namespace {
@@ -83,6 +84,29 @@ Tensor draw_truncated(const Shape &shape, const TruncatedNormal &t) {
     return out;
 }
 
+// Gram and Schmidt, in double and twice, which leaves rounding alone. Their R has a positive diagonal, so no sign is preferred.
+Tensor draw_orthogonal(const Shape &shape, double gain) {
+    if (shape.rank() < 2) throw ShapeError(op, "rank is " + std::to_string(shape.rank()) + ", orthogonal needs at least 2: " + shape.text());
+    const int64_t rows = shape[0], columns = shape.elements() / std::max<int64_t>(1, rows), count = std::min(rows, columns), length = std::max(rows, columns);
+    std::vector<double> v = draw_normal({count, length}, 1, 0).to_vector<double>();
+    for (int64_t i = 0; i < count; i++) {
+        double *const own = v.data() + i * length;
+        for (int pass = 0; pass < 2; pass++)
+            for (int64_t j = 0; j < i; j++) {
+                const double *const other = v.data() + j * length;
+                const double dot = std::inner_product(own, own + length, other, 0.0);
+                for (int64_t k = 0; k < length; k++) own[k] -= dot * other[k];
+            }
+        const double norm = std::sqrt(std::inner_product(own, own + length, own, 0.0));
+        for (int64_t k = 0; k < length; k++) own[k] /= norm;
+    }
+    const Tensor t = Tensor::empty(shape, DType::f32);
+    float *p = t.data<float>();
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c++) p[r * columns + c] = (float)(gain * v[(size_t)(rows <= columns ? r * length + c : c * length + r)]);
+    return t;
+}
+
 struct Make {
     const Shape &shape;
     Tensor operator()(std::monostate) const { throw AttrError(op, "there is no initialiser"); }
@@ -100,6 +124,7 @@ struct Make {
     }
     Tensor operator()(const HeUniform &h) const { return draw_uniform(shape, gain_of(h) * std::sqrt(3 / fan_of(h, shape))); }
     Tensor operator()(const HeNormal &h) const { return draw_normal(shape, gain_of(h) / std::sqrt(fan_of(h, shape)), 0); }
+    Tensor operator()(const Orthogonal &o) const { return draw_orthogonal(shape, o.gain); }
     Tensor operator()(const Tensor &t) const {
         if (!(t.shape() == shape)) throw ShapeError(op, "the tensor's shape is " + t.shape().text() + ", expected " + shape.text());
         return t.copy();
@@ -110,14 +135,9 @@ struct Make {
 
 Initializer::Initializer(const std::string &name) {
     static const std::map<std::string, Any> known = {
-        {"he_normal", HeNormal()},
-        {"he_uniform", HeUniform()},
-        {"normal", Normal()},
-        {"ones", Ones()},
-        {"truncated_normal", TruncatedNormal()},
-        {"uniform", Uniform()},
-        {"xavier_normal", XavierNormal()},
-        {"xavier_uniform", XavierUniform()},
+        {"he_normal", HeNormal()}, {"he_uniform", HeUniform()},       {"normal", Normal()},
+        {"ones", Ones()},          {"orthogonal", Orthogonal()},      {"truncated_normal", TruncatedNormal()},
+        {"uniform", Uniform()},    {"xavier_normal", XavierNormal()}, {"xavier_uniform", XavierUniform()},
         {"zeros", Zeros()},
     };
     const auto at = known.find(name);

@@ -64,12 +64,19 @@ struct HeNormal : He {
     using He::He;
 };
 
+// Of [rows, columns], columns being all dimensions but the first: rows that are orthogonal to each other and gain long, or, where
+// there are more of them, such columns. From a normal matrix, every such one is as likely (Saxe, McClelland, Ganguli, 2014).
+struct Orthogonal {
+    double gain;
+    explicit Orthogonal(double g = 1) : gain(g) {}
+};
+
 // What a layer's weight_init and bias_init may be: an initialiser, its name ("zeros", "ones", "normal", "uniform",
-// "truncated_normal", "xavier_uniform", "xavier_normal", "he_uniform", "he_normal"), a number, or a tensor of the right shape.
+// "truncated_normal", "xavier_uniform", "xavier_normal", "he_uniform", "he_normal", "orthogonal"), a number, or a tensor of the right shape.
 // Empty: the layer's own default.
 class Initializer {
 public:
-    using Any = std::variant<std::monostate, Constant, Uniform, Normal, TruncatedNormal, XavierUniform, XavierNormal, HeUniform, HeNormal, Tensor>;
+    using Any = std::variant<std::monostate, Constant, Uniform, Normal, TruncatedNormal, XavierUniform, XavierNormal, HeUniform, HeNormal, Orthogonal, Tensor>;
     Initializer() = default;
     Initializer(Constant v) : any_(v) {}
     Initializer(Uniform v) : any_(v) {}
@@ -79,6 +86,7 @@ public:
     Initializer(XavierNormal v) : any_(v) {}
     Initializer(HeUniform v) : any_(std::move(v)) {}
     Initializer(HeNormal v) : any_(std::move(v)) {}
+    Initializer(Orthogonal v) : any_(v) {}
     Initializer(Tensor v) : any_(std::move(v)) {}
     Initializer(double v) : any_(Constant(v)) {}
     Initializer(int v) : any_(Constant(v)) {}

@@ -10,14 +10,16 @@ namespace halyard::nn {
 // A number, one number per step (the last one holds on), or a function of the step, which counts from 0.
 class LearningRate {
 public:
-    LearningRate(double constant) : list_{constant} {}
-    LearningRate(int constant) : list_{(double)constant} {}
+    LearningRate(double constant) : list_{constant}, number_(true) {}
+    LearningRate(int constant) : LearningRate((double)constant) {}
     LearningRate(std::vector<double> per_step);  // throws AttrError when it is empty
     template<std::invocable<int64_t> Schedule> LearningRate(Schedule schedule) : schedule_(std::move(schedule)) {}
     double at(int64_t step) const;  // throws AttrError unless it is finite and not negative
+    bool is_number() const { return number_; }
 
 private:
     std::vector<double> list_;
+    bool number_ = false;
     std::function<double(int64_t)> schedule_;
 };
 

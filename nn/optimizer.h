@@ -1,76 +1,19 @@
-// Optimisers: rules that change parameters by their gradients. An Optimizer is a cheap handle; copies share their state.
-//
-// Before the rule sees a gradient g of parameter p it becomes  g / loss_scale + weight_decay * p  (L2, as in MindSpore).
-// weight_decay skips parameters whose names hold "beta" or "gamma", unless the parameters are grouped.
+// Optimisers: Momentum, SGD, the family of Adam, and those that scale a layer's step. Names, defaults, states' names and formulas are
+// MindSpore's; where it differs from a paper the formula says so. nn/optimizer_adaptive.h has the others.
 #pragma once
-#include <memory>
-#include <optional>
-#include <vector>
-
-#include "nn/learning_rate.h"
-#include "primitives/parameter.h"
+#include "nn/optimizer_base.h"
 
 namespace halyard::nn {
-
-struct ParamGroup {
-    ParameterTuple params;
-    std::optional<LearningRate> lr = {};  // else the optimiser's
-    std::optional<double> weight_decay = {};
-};
-
-// What an optimiser works on: all parameters alike, or in groups.
-class Params {
-public:
-    Params(ParameterTuple params) : groups_{{std::move(params)}} {}
-    Params(std::vector<ParamGroup> groups) : groups_(std::move(groups)), grouped_(true) {}
-    const std::vector<ParamGroup> &groups() const { return groups_; }
-    bool grouped() const { return grouped_; }
-
-private:
-    std::vector<ParamGroup> groups_;
-    bool grouped_ = false;
-};
-
-// One parameter of one step, as a rule gets it.
-struct Update {
-    size_t index;  // of the parameter, for the rule's own state
-    const Tensor &p, &g;
-    double lr, weight_decay, scale;  // g * scale + weight_decay * p is the gradient
-    int64_t step;                    // from 1
-};
-
-class Optimizer {
-public:
-    struct Rule {
-        virtual ~Rule() = default;
-        virtual void prepare(const ParameterTuple &params) = 0;  // makes the state, once
-        virtual void update(const Update &u) = 0;
-    };
-    // Throws AttrError: no parameters, one given twice, one without a gradient, numbers out of range.
-    Optimizer(std::shared_ptr<Rule> rule, const Params &params, LearningRate lr, double weight_decay, double loss_scale);
-
-    // Changes the parameters; gradients in the order of parameters(). Nothing is recorded on the tape.
-    // Throws ShapeError when their number or a shape is wrong.
-    void operator()(const std::vector<Tensor> &gradients) const;
-
-    const ParameterTuple &parameters() const;
-    double learning_rate(size_t parameter = 0) const;  // of the next step
-    int64_t global_step() const;                       // steps taken
-
-private:
-    struct State;
-    std::shared_ptr<State> state_;
-};
 
 struct MomentumOptions {
     double weight_decay = 0, loss_scale = 1;
     bool use_nesterov = false;
 };
 
-// v = momentum v + g;  p -= lr v, or with nesterov p -= lr (g + momentum v).
+// v = momentum v + g;  p -= lr v, or with nesterov p -= lr (g + momentum v). State: moments.
 class Momentum : public Optimizer {
 public:
-    Momentum(const Params &params, LearningRate learning_rate, double momentum, const MomentumOptions &options = {});
+    Momentum(const Params &params, const LearningRate &learning_rate, double momentum, const MomentumOptions &options = {});
 };
 
 struct SGDOptions {
@@ -80,19 +23,85 @@ struct SGDOptions {
 };
 
 // Without momentum p -= lr g; else v = momentum v + (1 - dampening) g (first step: v = g), p -= lr v, or with nesterov p -= lr (g + momentum v).
+// State: accum.
 class SGD : public Optimizer {
 public:
-    explicit SGD(const Params &params, LearningRate learning_rate = 0.1, const SGDOptions &options = {});
+    explicit SGD(const Params &params, const LearningRate &learning_rate = 0.1, const SGDOptions &options = {});
 };
 
 struct AdamOptions {
-    double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0, loss_scale = 1;
+    double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+    bool use_nesterov = false, use_amsgrad = false;
+    double weight_decay = 0, loss_scale = 1;
 };
 
 // m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;  p -= lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps).
+// With nesterov beta1 m + (1 - beta1) g stands for m in the last; with amsgrad the largest v so far for v. State: moment1, moment2, vhat.
 class Adam : public Optimizer {
 public:
-    explicit Adam(const Params &params, LearningRate learning_rate = 1e-3, const AdamOptions &options = {});
+    explicit Adam(const Params &params, const LearningRate &learning_rate = 1e-3, const AdamOptions &options = {});
+};
+
+struct AdamWeightDecayOptions {
+    double beta1 = 0.9, beta2 = 0.999, eps = 1e-6, weight_decay = 0;
+};
+
+// m and v as Adam's, without the correction of their bias;  p -= lr (m / (sqrt(v) + eps) + weight_decay p). State: adam_m, adam_v.
+class AdamWeightDecay : public Optimizer {
+public:
+    explicit AdamWeightDecay(const Params &params, const LearningRate &learning_rate = 1e-3, const AdamWeightDecayOptions &options = {});
+};
+
+struct AdaMaxOptions {
+    double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0, loss_scale = 1;
+};
+
+// m = beta1 m + (1 - beta1) g;  v = max(beta2 v, |g|);  p -= lr / (1 - beta1^t) m / (v + eps). State: moment1, moment2.
+class AdaMax : public Optimizer {
+public:
+    explicit AdaMax(const Params &params, const LearningRate &learning_rate = 1e-3, const AdaMaxOptions &options = {});
+};
+
+struct LambOptions {
+    double beta1 = 0.9, beta2 = 0.999, eps = 1e-6, weight_decay = 0;
+};
+
+// r = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) + weight_decay p with Adam's m and v;  p -= lr |p| / |r| r, where neither norm
+// is 0. State: lamb_m, lamb_v.
+class Lamb : public Optimizer {
+public:
+    Lamb(const Params &params, const LearningRate &learning_rate, const LambOptions &options = {});
+};
+
+struct LionOptions {
+    double beta1 = 0.9, beta2 = 0.99, weight_decay = 0;
+};
+
+// p -= lr (sign(beta1 m + (1 - beta1) g) + weight_decay p);  m = beta2 m + (1 - beta2) g (Chen et al. 2023). State: moment.
+class Lion : public Optimizer {
+public:
+    explicit Lion(const Params &params, const LearningRate &learning_rate = 1e-4, const LionOptions &options = {});
+};
+
+struct LARSOptions {
+    double epsilon = 1e-5, coefficient = 0.001;
+    bool use_clip = false;
+    std::function<bool(const Parameter &)> lars_filter = {};  // which parameters; by default those without "LayerNorm" or "bias" in their names
+};
+
+// Another optimiser, which gets in place of g  t (g + weight_decay p), t = coefficient |p| / (|g| + weight_decay |p| + epsilon), with use_clip
+// min(t / lr, 1); its own weight decay is used there and nowhere else. Parameters that the filter leaves out keep g.
+class LARS : public Optimizer {
+public:
+    explicit LARS(const Optimizer &optimizer, const LARSOptions &options = {});
+};
+
+// Another optimiser over larger batches than memory holds: the gradients of every `accumulate_step` calls are added up, and the last of
+// them updates by their mean. global_step counts updates. State: accumulate, and accumulate_counter i32[1]. Throws AttrError for an
+// accumulate_step below 1.
+class Accumulator : public Optimizer {
+public:
+    Accumulator(const Optimizer &optimizer, int64_t accumulate_step) : Optimizer(optimizer, accumulate_step) {}
 };
 
 }  // namespace halyard::nn

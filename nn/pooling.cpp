@@ -5,29 +5,90 @@
 namespace halyard::nn {
 namespace {
 
-const Pool2dOptions &checked(const char *layer, const Pool2dOptions &o) {
+template<int N> const PoolOptions<N> &checked(const std::string &layer, const PoolOptions<N> &o) {
     check_least(layer, "kernel_size", o.kernel_size, 1);
     check_least(layer, "stride", o.stride, 1);
-    if (o.pad_mode != "same" && o.pad_mode != "valid" && o.pad_mode != "pad")
-        throw AttrError(layer, "pad_mode is " + o.pad_mode + ", expected same, valid or pad");
-    if (o.pad_mode != "pad" && o.padding.any()) throw AttrError(layer, "padding is not 0, but pad_mode is " + o.pad_mode + ", expected pad");
+    check_padding(layer, o.pad_mode, o.padding);
+    check_data_format<N>(layer, o.data_format);
     return o;
+}
+
+template<int N> Ints checked(const std::string &layer, const Sizes<N> &output_size) {
+    check_least(layer, "output_size", output_size, 1);
+    return output_size.ints();
+}
+
+template<int N> std::string repr(const PoolOptions<N> &o) {
+    return "kernel_size=" + in_brackets(o.kernel_size.ints()) + ", stride=" + in_brackets(o.stride.ints()) + ", pad_mode=" + o.pad_mode +
+           ", padding=" + in_brackets(o.padding.ints());
 }
 
 }  // namespace
 
-MaxPool2d::MaxPool2d(const Pool2dOptions &o) : options_(checked("MaxPool2d", o)) {}
+template<int N> MaxPool<N>::MaxPool(const PoolOptions<N> &o) : options_(checked(with_rank<N>("MaxPool"), o)) {}
 
-Tensor MaxPool2d::construct(const Tensor &x) const {
-    const Pool2dOptions &o = options_;
-    return F::max_pool2d(x, o.kernel_size.ints(), o.stride.ints(), o.pad_mode, o.padding.ints(), o.data_format);
+template<int N> Tensor MaxPool<N>::construct(const Tensor &x) const {
+    const PoolOptions<N> &o = options_;
+    const Ints kernel = o.kernel_size.ints(), stride = o.stride.ints(), padding = o.padding.ints();
+    if constexpr (N == 1) return F::max_pool1d(x, kernel, stride, o.pad_mode, padding, o.ceil_mode);
+    else if constexpr (N == 2) return F::max_pool2d(x, kernel, stride, o.pad_mode, padding, o.data_format, o.ceil_mode);
+    else return F::max_pool3d(x, kernel, stride, o.pad_mode, padding, o.ceil_mode);
 }
 
-AvgPool2d::AvgPool2d(const Pool2dOptions &o, bool count_include_pad) : options_(checked("AvgPool2d", o)), count_include_pad_(count_include_pad) {}
-
-Tensor AvgPool2d::construct(const Tensor &x) const {
-    const Pool2dOptions &o = options_;
-    return F::avg_pool2d(x, o.kernel_size.ints(), o.stride.ints(), o.pad_mode, o.padding.ints(), o.data_format, count_include_pad_);
+template<int N> AvgPool<N>::AvgPool(const PoolOptions<N> &o, bool count_include_pad, int64_t divisor_override)
+    : options_(checked(with_rank<N>("AvgPool"), o)), count_include_pad_(count_include_pad), divisor_override_(divisor_override) {
+    check_least(with_rank<N>("AvgPool"), "divisor_override", divisor_override, 0);
 }
+
+template<int N> Tensor AvgPool<N>::construct(const Tensor &x) const {
+    const PoolOptions<N> &o = options_;
+    const Ints kernel = o.kernel_size.ints(), stride = o.stride.ints(), padding = o.padding.ints();
+    const bool include = count_include_pad_;
+    const int64_t divisor = divisor_override_;
+    if constexpr (N == 1) return F::avg_pool1d(x, kernel, stride, o.pad_mode, padding, o.ceil_mode, include, divisor);
+    else if constexpr (N == 2) return F::avg_pool2d(x, kernel, stride, o.pad_mode, padding, o.data_format, include, o.ceil_mode, divisor);
+    else return F::avg_pool3d(x, kernel, stride, o.pad_mode, padding, o.ceil_mode, include, divisor);
+}
+
+template<int N> AdaptiveAvgPool<N>::AdaptiveAvgPool(Sizes<N> output_size) : output_size_(checked(with_rank<N>("AdaptiveAvgPool"), output_size)) {}
+
+template<int N> Tensor AdaptiveAvgPool<N>::construct(const Tensor &x) const {
+    if constexpr (N == 1) return F::adaptive_avg_pool1d(x, output_size_);
+    else if constexpr (N == 2) return F::adaptive_avg_pool2d(x, output_size_);
+    else return F::adaptive_avg_pool3d(x, output_size_);
+}
+
+template<int N> AdaptiveMaxPool<N>::AdaptiveMaxPool(Sizes<N> output_size) : output_size_(checked(with_rank<N>("AdaptiveMaxPool"), output_size)) {}
+
+template<int N> Tensor AdaptiveMaxPool<N>::construct(const Tensor &x) const {
+    if constexpr (N == 1) return F::adaptive_max_pool1d(x, output_size_);
+    else if constexpr (N == 2) return F::adaptive_max_pool2d(x, output_size_);
+    else return F::adaptive_max_pool3d(x, output_size_);
+}
+
+template<int N> std::string MaxPool<N>::extend_repr() const { return repr(options_); }
+template<int N> std::string AvgPool<N>::extend_repr() const { return repr(options_); }
+template<int N> std::string AdaptiveAvgPool<N>::extend_repr() const { return "output_size=" + in_brackets(output_size_); }
+template<int N> std::string AdaptiveMaxPool<N>::extend_repr() const { return "output_size=" + in_brackets(output_size_); }
+
+Tensor GlobalAvgPool::construct(const Tensor &x) const {
+    if (x.rank() < 3) throw ShapeError("GlobalAvgPool", "x's rank is " + std::to_string(x.rank()) + ", expected at least 3");
+    Ints rest;
+    for (int d = 2; d < x.rank(); d++) rest.push_back(d);
+    return F::reduce_mean(x, rest, keep_dims_);
+}
+
+template class MaxPool<1>;
+template class MaxPool<2>;
+template class MaxPool<3>;
+template class AvgPool<1>;
+template class AvgPool<2>;
+template class AvgPool<3>;
+template class AdaptiveAvgPool<1>;
+template class AdaptiveAvgPool<2>;
+template class AdaptiveAvgPool<3>;
+template class AdaptiveMaxPool<1>;
+template class AdaptiveMaxPool<2>;
+template class AdaptiveMaxPool<3>;
 
 }  // namespace halyard::nn

@@ -6,18 +6,27 @@
 
 namespace halyard::nn {
 
-// Each cell gets the one before's result; children are named "0", "1", ... An empty one returns its input.
-class SequentialCell : public Cell {
+// Children named "0", "1", ... in a row, which does nothing with them: for the construct() of the cell that has it.
+class CellList : public Cell {
 public:
-    SequentialCell(std::vector<AnyCell> cells = {});
-    Tensor construct(const Tensor &x) const override;
+    CellList(const std::vector<AnyCell> &cells = {});
 
-    SequentialCell &append(const AnyCell &cell);
+    CellList &append(const AnyCell &cell);
+    CellList &extend(const std::vector<AnyCell> &cells);
     size_t size() const { return cells_->size(); }
     const AnyCell &operator[](size_t i) const { return cells_->at(i); }
+    auto begin() const { return cells_->cbegin(); }
+    auto end() const { return cells_->cend(); }
 
 private:
     std::shared_ptr<std::vector<AnyCell>> cells_;  // shared, as copies of a cell are one cell
+};
+
+// Each cell gets the one before's result. An empty one returns its input.
+class SequentialCell : public CellList {
+public:
+    using CellList::CellList;
+    Tensor construct(const Tensor &x) const override;
 };
 
 }  // namespace halyard::nn

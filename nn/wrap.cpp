@@ -1,5 +1,8 @@
 #include "nn/wrap.h"
 
+#include <algorithm>
+
+#include "primitives/ops.h"
 #include "primitives/tape.h"
 
 namespace halyard::nn {
@@ -12,20 +15,44 @@ Tensor WithLossCell::construct(const Tensor &data, const Tensor &label) const { 
 TrainOneStepCell::TrainOneStepCell(AnyCell network, Optimizer optimizer, double sens)
     : Cell(false), network_(child("network", std::move(network))), optimizer_(std::move(optimizer)), sens_(std::make_shared<double>(sens)) {}
 
-template<class F> Tensor TrainOneStepCell::step(const F &forward) const {
-    std::vector<Tensor> weights(optimizer_.parameters().begin(), optimizer_.parameters().end());
+namespace {
+
+struct LossAndGradients {
+    Tensor loss;
+    std::vector<Tensor> gradients;  // in the optimiser's parameters, of sens * loss
+};
+
+LossAndGradients forward_and_back(const AnyCell &network, const Optimizer &optimizer, Tensors in, double sens) {
+    const std::vector<Tensor> weights(optimizer.parameters().begin(), optimizer.parameters().end());
     Tape tape;
     for (const Tensor &w : weights) tape.watch(w);
-    const Tensor loss = forward();
-    optimizer_(tape.gradient(loss, weights, Tensor::full(loss.shape(), *sens_, loss.dtype())));
-    return loss;
+    const Tensor loss = network(in);
+    return {loss, tape.gradient(loss, weights, Tensor::full(loss.shape(), sens, loss.dtype()))};
 }
 
-Tensor TrainOneStepCell::construct(const Tensor &data) const {
-    return step([&] { return network_(data); });
+}  // namespace
+
+std::vector<Tensor> TrainOneStepCell::construct(Tensors in) const {
+    const auto [loss, gradients] = forward_and_back(network_, optimizer_, in, *sens_);
+    optimizer_(gradients);
+    return {loss};
 }
-Tensor TrainOneStepCell::construct(const Tensor &data, const Tensor &label) const {
-    return step([&] { return network_(data, label); });
+
+TrainOneStepWithLossScaleCell::TrainOneStepWithLossScaleCell(AnyCell network, Optimizer optimizer, LossScaleManager scale_sense)
+    : Cell(false), network_(child("network", std::move(network))), optimizer_(std::move(optimizer)), scale_sense_(child("scale_sense", std::move(scale_sense))),
+      overflow_(std::make_shared<bool>(false)) {}
+
+std::vector<Tensor> TrainOneStepWithLossScaleCell::construct(Tensors in) const {
+    const double scale = loss_scale();
+    auto [loss, gradients] = forward_and_back(network_, optimizer_, in, scale);
+    const auto finite = [](const Tensor &g) { return F::reduce_all(F::is_finite(g)).item() != 0; };
+    *overflow_ = !std::all_of(gradients.begin(), gradients.end(), finite);
+    if (!*overflow_ || !scale_sense_.get_drop_overflow_update()) {
+        for (Tensor &g : gradients) g = F::mul(g, 1 / scale);
+        optimizer_(gradients);
+    }
+    scale_sense_.update_loss_scale(*overflow_);
+    return {loss};
 }
 
 WithEvalCell::WithEvalCell(AnyCell network, AnyCell loss_fn) : Cell(false), network_(child("_network", std::move(network))), loss_fn_(std::move(loss_fn)) {

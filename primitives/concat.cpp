@@ -16,6 +16,19 @@ Window part(const Shape &shape, int axis, int64_t from, int64_t to) {
     return w;
 }
 
+// Views part(0), part(1), ... of x under one entry of the tape, whose gradients `join` puts together: one by one, each would
+// become a whole x of zeros around itself.
+template<class Part, class Join> std::vector<Tensor> recorded_parts(const Tensor &x, int64_t count, const Part &part_of, Join join) {
+    std::vector<Tensor> parts;
+    {
+        const StopTape stop;
+        for (int64_t k = 0; k < count; k++) parts.push_back(part_of(k));
+    }
+    if (Tape *tape = Tape::current(); tape && is_float(x.dtype()))
+        tape->record({x}, parts, [join](std::span<const Tensor> dy) { return std::vector<Tensor>{join({dy.begin(), dy.end()})}; });
+    return parts;
+}
+
 }  // namespace
 
 Tensor F::concat(const std::vector<Tensor> &x, int axis) {
@@ -80,18 +93,18 @@ std::vector<Tensor> F::split(const Tensor &x, int axis, int output_num) {
         throw ShapeError("split", "dimension " + std::to_string(a) + " is " + std::to_string(extent) + ", expected a multiple of output_num " +
                                       std::to_string(output_num));
     const int64_t n = extent / output_num;
-    std::vector<Tensor> parts;
-    for (int k = 0; k < output_num; k++) parts.push_back(window_of(x, part(x.shape(), a, k * n, (k + 1) * n)));
-    return parts;
+    return recorded_parts(
+        x, output_num, [&](int64_t k) { return window_of(x, part(x.shape(), a, k * n, (k + 1) * n)); },
+        [a](const std::vector<Tensor> &dy) { return F::concat(dy, a); });
 }
 
 std::vector<Tensor> F::unstack(const Tensor &x, int axis) {
     const int a = normal_axis("unstack", axis, x.rank());
     Shape row = x.shape();
     row.erase(a);
-    std::vector<Tensor> rows;
-    for (int64_t k = 0; k < x.shape()[a]; k++) rows.push_back(reshaped(window_of(x, part(x.shape(), a, k, k + 1)), row));
-    return rows;
+    return recorded_parts(
+        x, x.shape()[a], [&](int64_t k) { return reshaped(window_of(x, part(x.shape(), a, k, k + 1)), row); },
+        [a](const std::vector<Tensor> &dy) { return F::stack(dy, a); });
 }
 
 std::vector<Tensor> F::broadcast_tensors(const std::vector<Tensor> &x) {

@@ -1,12 +1,14 @@
 #include "primitives/library.h"
 
+#include "primitives/context.h"
 #include "registry/op_files.h"
 
 namespace halyard {
 
 Registry &library() {
     static const bool loaded = (registry().add(op_files()), true);
-    (void)loaded;
+    static const bool set = (set_context_from_environment(), true);
+    (void)loaded, (void)set;
     return registry();
 }
 

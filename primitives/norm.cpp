@@ -48,6 +48,12 @@ Result by_batch(const Tensor &x, const Tensor &gamma, const Tensor &beta, double
     return Primitive(x.rank() == 3 ? "batch_norm_planes" : "batch_norm_channels", {{"epsilon", epsilon}}).run({x, gamma, beta});
 }
 
+// What follows in batch_norm_relu and batch_norm_add_relu, whose last input is z.
+Tensor followed(const Tensor &y, Tensors in, const Attrs &a) {
+    if (a.op().name == "batch_norm") return y;
+    return run1("relu", {in.size() == 6 ? run1("add", {y, cast_to(in[5], y.dtype())}) : y});
+}
+
 // The batch's statistics enter the running ones, in place; nothing of it is recorded.
 void move_running(const Attrs &a, const Tensor &running, const Tensor &batch, double unbiased) {
     const StopTape stop;
@@ -63,6 +69,7 @@ Result batch_norm(Tensors in, const Attrs &a) {
     const int64_t c = x.shape()[channels_last ? x.rank() - 1 : 1];
     const char *names[] = {"x", "gamma", "beta", "mean", "variance"};
     for (size_t k = 1; k < 5; k++) expect_shape(a, names[k], in[k], {c}, x);
+    if (in.size() == 6) expect_shape(a, "z", in[5], x.shape(), x);
     if (x.elements() == 0) return {x};
     const DType d = arithmetic_of(x);
     const double epsilon = real(a, "epsilon");
@@ -71,14 +78,21 @@ Result batch_norm(Tensors in, const Attrs &a) {
         for (int k = 2; k < x.rank() && !channels_last; k++) s.push_back(1);
         const auto of_channels = [&](const Tensor &t) { return reshaped(cast_to(t, d), s); };
         const Tensor scale = run1("mul", {of_channels(in[1]), run1("rsqrt", {run1("add", {of_channels(in[4]), Tensor::scalar(epsilon, d)})})});
-        return {cast_to(run1("normalize_kernel", {cast_to(x, d), of_channels(in[3]), scale, of_channels(in[2])}), x.dtype())};
+        const Tensor y = run1("normalize_kernel", {cast_to(x, d), of_channels(in[3]), scale, of_channels(in[2])});
+        return {cast_to(followed(y, in, a), x.dtype())};
     }
     const int64_t n = x.elements() / c;
-    const Tensor view = channels_last ? reshaped(x, {n, c}) : reshaped(x, {x.shape()[0], c, n / x.shape()[0]});
-    const Result out = by_batch(view, cast_to(in[1], d), cast_to(in[2], d), epsilon);
+    const Shape planes{x.shape()[0], c, n / x.shape()[0]};
+    const bool alone = a.op().name == "batch_norm", fused = !alone && !channels_last && d == DType::f32;
+    const Tensor view = reshaped(alone ? x : cast_to(x, d), channels_last ? Shape{n, c} : planes), gamma = cast_to(in[1], d), beta = cast_to(in[2], d);
+    Result out;
+    if (!fused) out = by_batch(view, gamma, beta, epsilon);
+    else if (in.size() == 5) out = Primitive("batch_norm_relu_planes", {{"epsilon", epsilon}}).run({view, gamma, beta});
+    else out = Primitive("batch_norm_add_relu_planes", {{"epsilon", epsilon}}).run({view, gamma, beta, reshaped(cast_to(in[5], d), planes)});
     move_running(a, in[3], out[1], 1);
     move_running(a, in[4], out[3], n > 1 ? (double)n / (double)(n - 1) : 1);
-    return {reshaped(out[0], x.shape())};
+    const Tensor y = reshaped(out[0], x.shape());
+    return {cast_to(fused ? y : followed(y, in, a), x.dtype())};
 }
 
 // Groups of channels of an image are channels of one image.
@@ -126,8 +140,9 @@ Result l2_normalize(Tensors in, const Attrs &a) {
 }  // namespace
 
 Family norm_family() {
-    static const Family::value_type all[] = {{"batch_norm", batch_norm},     {"group_norm", group_norm}, {"instance_norm", instance_norm},
-                                             {"l2_normalize", l2_normalize}, {"layer_norm", layer_norm}, {"rms_norm", rms_norm}};
+    static const Family::value_type all[] = {
+        {"batch_norm", batch_norm},       {"batch_norm_relu", batch_norm}, {"batch_norm_add_relu", batch_norm}, {"group_norm", group_norm},
+        {"instance_norm", instance_norm}, {"l2_normalize", l2_normalize},  {"layer_norm", layer_norm},          {"rms_norm", rms_norm}};
     return all;
 }
 

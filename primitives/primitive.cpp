@@ -1,9 +1,13 @@
 #include "primitives/primitive.h"
 
-#include <cmath>
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <utility>
 
 #include "primitives/composite.h"
 #include "primitives/library.h"
+#include "primitives/profiler.h"
 #include "primitives/tape.h"
 
 namespace halyard {
@@ -39,7 +43,8 @@ template<class E> [[noreturn]] void tell_as(const std::string &op, const E &e) {
     const size_t end = what.find("] ");
     const std::string inner = what.substr(1, end - 1), rest = what.substr(end + 2);
     if (inner == op) throw e;
-    throw E(op, inner == "shape" || inner == "tensor" || inner == "expand" || inner == "transpose" ? rest : inner + ": " + rest);
+    constexpr std::string_view own[] = {"shape", "tensor", "expand", "transpose", "memory"};
+    throw E(op, std::count(std::begin(own), std::end(own), inner) ? rest : inner + ": " + rest);
 }
 
 }  // namespace
@@ -48,30 +53,59 @@ const RegisteredOp &find_op(const char *name) { return library().at(name); }
 
 Primitive::Primitive(const char *op, const std::vector<std::pair<std::string, AttrValue>> &attrs) : op_(&find_op(op)), attrs_(op_->record, attrs) {}
 
+namespace {
+
+thread_local const OpRecord *composing = nullptr;
+
+class Composing {
+public:
+    explicit Composing(const OpRecord &op) : before_(std::exchange(composing, &op)) {}
+    ~Composing() { composing = before_; }
+    Composing(const Composing &) = delete;
+    Composing &operator=(const Composing &) = delete;
+
+private:
+    const OpRecord *before_;
+};
+
+std::vector<Tensor> compose(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs) {
+    const std::string &name = op.record.name;
+    const Composition composition = composition_of(name);
+    if (!composition) throw DispatchError(name, "has no composition");
+    if (in.size() != op.signature.inputs.size())
+        throw ShapeError(name, "takes " + std::to_string(op.signature.inputs.size()) + " tensors, got " + std::to_string(in.size()));
+    const Composing scope(op.record);
+    try {
+        return composition(in, attrs);
+    } catch (const ShapeError &e) { tell_as(name, e); } catch (const AttrError &e) {
+        tell_as(name, e);
+    } catch (const DTypeError &e) { tell_as(name, e); }
+}
+
+}  // namespace
+
+const OpRecord *running_composite() { return composing; }
+
 std::vector<Tensor> Primitive::run(std::span<const Tensor> in) const {
-    if (op_->record.form == Form::composite) {
-        const Composition compose = composition_of(op_->record.name);
-        if (!compose) throw DispatchError(op_->record.name, "has no composition");
-        if (in.size() != op_->signature.inputs.size())
-            throw ShapeError(op_->record.name, "takes " + std::to_string(op_->signature.inputs.size()) + " tensors, got " + std::to_string(in.size()));
-        try {
-            return compose(in, attrs_);
-        } catch (const ShapeError &e) { tell_as(op_->record.name, e); } catch (const AttrError &e) {
-            tell_as(op_->record.name, e);
-        } catch (const DTypeError &e) { tell_as(op_->record.name, e); }
-    }
-    std::vector<Tensor> out = dispatch(*op_, in, attrs_);
-    if (Tape *tape = Tape::current()) tape->record(*op_, attrs_, in, out);
-    return out;
+    const profiler::Call call(op_->record, in);
+    try {
+        if (op_->record.form == Form::composite) return compose(*op_, in, attrs_);
+        std::vector<Tensor> out = dispatch(*op_, in, attrs_);
+        if (Tape *tape = Tape::current()) tape->record(*op_, attrs_, in, out);
+        return out;
+    } catch (const MemoryError &e) { tell_as(op_->record.name, e); }
 }
 
 void Primitive::run_in_place(std::span<const Tensor> in) const {
     if (op_->record.form == Form::composite) return void(run(in));  // its composition writes them
+    const profiler::Call call(op_->record, in);
     std::vector<Tensor> out;
     for (const TensorSpec &o : op_->signature.outputs)
         for (size_t k = 0; k < in.size() && k < op_->signature.inputs.size(); k++)
             if (op_->signature.inputs[k].name + "_out" == o.name) out.push_back(in[k]);
-    dispatch_into(*op_, in, attrs_, out);
+    try {
+        dispatch_into(*op_, in, attrs_, out);
+    } catch (const MemoryError &e) { tell_as(op_->record.name, e); }
 }
 
 std::vector<Tensor> Primitive::run_promoted(std::initializer_list<Argument> in) const {

@@ -60,5 +60,6 @@ private:
 // Ops of Form::composite are stated in terms of other primitives; primitives/composite.cpp lists them by name.
 using Composition = std::vector<Tensor> (*)(std::span<const Tensor> in, const Attrs &attrs);
 Composition composition_of(const std::string &op);  // null when the op isn't composite
+const OpRecord *running_composite();                // the innermost one that this thread is in; null outside of any
 
 }  // namespace halyard

@@ -9,6 +9,8 @@
 
 #include "primitives/adjoint.h"
 #include "primitives/composite.h"
+#include "primitives/context.h"
+#include "primitives/graph_file.h"
 #include "registry/dispatch.h"
 
 namespace halyard {
@@ -28,6 +30,7 @@ struct Entry {
     std::vector<int> in, out;  // nodes; -1: no gradient passes
     std::vector<Tensor> kept;  // of inputs, then outputs: those that gradients read
     Tape::Backward backward;
+    const OpRecord *composite = nullptr;  // that recorded it
 };
 
 // Nobody else sees t's elements.
@@ -112,7 +115,13 @@ struct Tape::State {
 };
 
 Tape::Tape() : state_(std::make_unique<State>()), before_(std::exchange(innermost, this)) {}
-Tape::~Tape() { innermost = before_; }
+Tape::~Tape() {
+    if (!stopped_) innermost = before_;
+}
+void Tape::stop() {
+    if (innermost != this) throw GradError("tape", "only the innermost tape can be stopped");
+    innermost = before_, stopped_ = true;
+}
 Tape *Tape::current() { return innermost; }
 
 StopTape::StopTape() : before_(std::exchange(innermost, nullptr)) {}
@@ -148,6 +157,7 @@ void Tape::record(std::vector<Tensor> in, std::vector<Tensor> out, Backward back
         Entry e;
         if (!t->state_->connect(e, in, out)) continue;
         e.backward = backward;
+        e.composite = running_composite();
         t->state_->push(std::move(e));
     }
 }
@@ -164,6 +174,14 @@ int64_t Tape::kept_bytes() const {
     return bytes;
 }
 
+TapeGraph Tape::graph() const {
+    TapeGraph g;
+    for (const Node &n : state_->nodes) g.values.push_back({n.shape, n.dtype});
+    for (const Entry &e : state_->entries)
+        g.ops.push_back({e.op ? e.op->record.name : e.composite ? e.composite->name : "function", e.attrs ? e.attrs->text() : "", e.in, e.out});
+    return g;
+}
+
 namespace {
 
 // One walk back. `needed` nodes lie between the x asked for and y.
@@ -175,7 +193,8 @@ struct Walk {
 
     void add(int id, Tensor g, const char *op) {
         const Node &n = nodes[(size_t)id];
-        g = g.elements() < n.shape.elements() ? broadcast_view(g, n.shape) : sum_to(g, n.shape, op);
+        const int64_t few = n.shape.elements() - g.elements();
+        g = few > 0 || (few == 0 && g.rank() < n.shape.rank()) ? broadcast_view(g, n.shape) : sum_to(g, n.shape, op);
         g = cast_to(g, n.dtype);
         accumulate(gradients[(size_t)id], std::move(g), in_place);
     }
@@ -239,6 +258,7 @@ std::vector<Tensor> Tape::gradient(const std::vector<Tensor> &y, const std::vect
     if (!sens.empty() && sens.size() != y.size())
         throw GradError("tape", "sens has " + std::to_string(sens.size()) + " tensors, expected " + std::to_string(y.size()));
 
+    if (saves_graphs()) save_graph(graph());
     Walk w{s.nodes, std::vector<Tensor>(s.nodes.size()), std::vector<char>(s.nodes.size()), std::vector<char>(s.nodes.size()), true};
     std::vector<int> ids;
     for (const Tensor &t : x) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "primitives/parameter.h"
@@ -14,10 +15,25 @@
 
 namespace halyard {
 
+// What a tape remembers, for people to look at.
+struct TapeGraph {
+    struct Value {
+        Shape shape;
+        DType dtype;
+    };
+    struct Op {
+        std::string name, attributes;
+        std::vector<int> in, out;  // places in `values`; -1: no gradient passes
+    };
+    std::vector<Value> values;
+    std::vector<Op> ops;  // in the order they ran
+};
+
 class Tape {
 public:
-    Tape();  // this thread's primitives record here until it is destroyed; tapes nest, each records what it watches
+    Tape();  // this thread's primitives record here until it is destroyed or stopped; tapes nest, each records what it watches
     ~Tape();
+    void stop();  // records no more, and can still be asked; throws GradError unless it is the innermost
     Tape(const Tape &) = delete;
     Tape &operator=(const Tape &) = delete;
 
@@ -36,11 +52,13 @@ public:
     std::vector<Tensor> gradient(const std::vector<Tensor> &y, const std::vector<Tensor> &x, const std::vector<Tensor> &sens, bool keep = false);
 
     int64_t kept_bytes() const;  // memory the tape keeps alive
+    TapeGraph graph() const;     // of the ops so far; of none once gradient() has released them
 
 private:
     struct State;
     std::unique_ptr<State> state_;
     Tape *before_;
+    bool stopped_ = false;
 };
 
 // While it lives, nothing on this thread is recorded: for parameter updates and evaluation.
@@ -56,9 +74,12 @@ private:
 };
 
 using Function = std::function<Tensor(const std::vector<Tensor> &inputs)>;
+// Of several values: the first one and, beside it, auxiliary ones, through which no gradient passes (has_aux).
+using FunctionWithAux = std::function<std::vector<Tensor>(const std::vector<Tensor> &inputs)>;
 
 struct Gradients {
     Tensor value;                    // of the function
+    std::vector<Tensor> aux;         // its other values
     std::vector<Tensor> inputs;      // get_all: of every input; else of the first; none with only get_by_list
     std::vector<Tensor> parameters;  // get_by_list: of every parameter, in order
 };
@@ -72,7 +93,31 @@ struct GradOperation {
 
 // The value of f and its gradients in the inputs named by `positions` and in `parameters`.
 std::function<Gradients(const std::vector<Tensor> &)> value_and_grad(Function f, std::vector<int> positions = {0}, ParameterTuple parameters = {});
+std::function<Gradients(const std::vector<Tensor> &)> value_and_grad(FunctionWithAux f, std::vector<int> positions = {0}, ParameterTuple parameters = {});
+
+// The value y of f at the inputs, and the function v -> d(sum(v * y)) in every input and in the parameters, which may be called again and
+// again. Inputs that aren't floats and parameters that don't require a gradient have zeros. Its `value` is y.
+struct Vjp {
+    Tensor value;
+    std::vector<Tensor> aux;
+    std::function<Gradients(const Tensor &v)> vjp_fn;
+};
+Vjp vjp(const Function &f, const std::vector<Tensor> &inputs, const ParameterTuple &parameters = {});
+Vjp vjp(const FunctionWithAux &f, const std::vector<Tensor> &inputs, const ParameterTuple &parameters = {});
+
+// The value of f at the inputs, and its derivative along v, which has a tensor like each input. It is the gradient of vjp_fn, so what f calls
+// needs gradients of its gradients; GradError names an op that has none.
+struct Jvp {
+    Tensor value;
+    std::vector<Tensor> aux;
+    Tensor jvp;
+};
+Jvp jvp(const Function &f, const std::vector<Tensor> &inputs, const std::vector<Tensor> &v);
+Jvp jvp(const FunctionWithAux &f, const std::vector<Tensor> &inputs, const std::vector<Tensor> &v);
 
 Tensor stop_gradient(const Tensor &t);  // the same elements; gradients don't pass
+
+// `value`, after `before` was computed: statements run in their order, so there is nothing left to do.
+template<class T> Tensor depend(const Tensor &value, const T & /*before*/) { return value; }
 
 }  // namespace halyard

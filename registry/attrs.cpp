@@ -37,7 +37,8 @@ AttrValue parsed(const OpRecord &op, const AttrSpec &a, const std::string &s) {
         return list;
     }
     case AttrKind::choice:
-    case AttrKind::dtype: break;
+    case AttrKind::dtype:
+    case AttrKind::text: break;
     }
     return s;
 }
@@ -148,6 +149,10 @@ void Attrs::assign(size_t k, const AttrValue &value) {
             throw AttrError(op_->name, a.name + ": " + std::string(e.what()).substr(8));
         }
         break;
+    case AttrKind::text:
+        if (!s) wrong("text");
+        to.ints.assign(s->begin(), s->end());
+        break;
     }
 }
 
@@ -174,6 +179,7 @@ std::string Attrs::text() const {
         case AttrKind::ints:
             for (size_t j = 0; j < values_[k].ints.size(); j++) s += (j ? "," : "") + std::to_string(values_[k].ints[j]);
             break;
+        case AttrKind::text: s += words(k); break;
         default: s += std::to_string(values_[k].i);
         }
     }

@@ -42,7 +42,8 @@ public:
     int64_t integer(size_t k) const { return values_[k].i; }  // also boolean (0, 1), choice (its place) and dtype
     double real(size_t k) const { return values_[k].r; }
     const Ints &ints(size_t k) const { return values_[k].ints; }
-    int find(const std::string &name) const;  // -1: the op has no such attribute
+    std::string words(size_t k) const { return {values_[k].ints.begin(), values_[k].ints.end()}; }  // of kind text
+    int find(const std::string &name) const;                                                        // -1: the op has no such attribute
     const OpRecord &op() const { return *op_; }
 
     // Of everything but real numbers: those only become kernel arguments, so calls that differ in them share a plan.
@@ -54,7 +55,7 @@ private:
     struct Value {
         int64_t i = 0;
         double r = 0;
-        Ints ints;
+        Ints ints;  // of a text its characters
         bool operator==(const Value &o) const { return i == o.i && ints == o.ints; }
     };
     void assign(size_t k, const AttrValue &value);

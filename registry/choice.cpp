@@ -1,5 +1,7 @@
 #include "registry/choice.h"
 
+#include <algorithm>
+
 #include "registry/dispatch.h"
 #include "registry/expr.h"
 #include "registry/extension.h"
@@ -38,10 +40,16 @@ void choose_kernel(const RegisteredOp &op, const std::string &dtypes, bool expla
     }
     const auto *const force = Force::current();
     const Isa limit = force ? force->isa : active_isa();
+    // Where the forced level has nothing for these dtypes, the next one below that has stands for it.
+    Isa forced = Isa::baseline;
+    bool found = false;
+    for (const KernelEntry &k : op.kernels)
+        if (k.backend == "cpu" && k.dtypes == dtypes && k.isa <= limit) forced = std::max(forced, k.isa), found = true;
+    if (!found) forced = limit;
     const auto why_not = [&](const KernelEntry &k) -> std::string {
         if (k.dtypes != dtypes) return "dtypes are " + dtypes + ", this is for " + k.dtypes;
         if (k.backend != backend) return "runs on " + k.backend;
-        if (k.backend == "cpu" && (force ? k.isa != limit : k.isa > limit)) return std::string("needs ") + name_of(k.isa) + ", limited to " + name_of(limit);
+        if (k.backend == "cpu" && (force ? k.isa != forced : k.isa > limit)) return std::string("needs ") + name_of(k.isa) + ", limited to " + name_of(limit);
         if (force && !force->variant.empty() && k.variant != force->variant) return "variant " + force->variant + " is forced";
         const std::string why = refusal_of(op.record, k, plan.dims);
         return why.empty() ? "" : "refused: " + why;

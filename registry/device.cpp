@@ -33,6 +33,8 @@ int call_on_device(KernelFn fn, void **args, halide_buffer_t *buffers, size_t in
     return status;
 }
 
+void set_device_id(int id) { halide_set_gpu_device(id); }
+
 void release_devices() {
     if (const halide_device_interface_t *device = used.exchange(nullptr)) halide_device_release(nullptr, device);
 }

@@ -69,6 +69,12 @@ std::shared_ptr<const Plan> planned(const RegisteredOp &op, std::span<const Tens
     return plan;
 }
 
+// The pool refused a kernel's scratch: "[memory] out of memory: ..." is what it said.
+[[noreturn]] void out_of_memory(const std::string &op) {
+    const std::string said = last_kernel_error();
+    throw MemoryError(op, said.substr(said.starts_with("[") ? said.find("] ") + 2 : 0));
+}
+
 void call(const Plan &p, const Tensor *in, const Attrs &attrs, const Tensor *out) {
     halide_buffer_t buffers[Plan::max_arguments];
     union {
@@ -95,6 +101,7 @@ void call(const Plan &p, const Tensor *in, const Attrs &attrs, const Tensor *out
         int status;
         if (p.on_device) status = call_on_device(p.kernel->fn, args, buffers, inputs, outputs);
         else status = p.kernel->fn(args);
+        if (status == halide_error_code_out_of_memory) out_of_memory(p.op->record.name);
         if (status != 0) throw DispatchError(p.op->record.name, std::string("kernel failed: ") + last_kernel_error());
     };
     announce_call(&p);

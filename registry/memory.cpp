@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <new>
@@ -88,6 +89,7 @@ struct Central {
     };
     List lists[classes];
     std::atomic<int64_t> live_bytes{0}, live_blocks{0}, allocations{0}, kept_bytes{0}, peak{0}, system_calls{0};
+    std::atomic<int64_t> system_bytes{0}, limit{0};  // of all blocks there are, and what set_limit() allows
     std::mutex caches_mutex;
     std::vector<ThreadCache *> caches;
 
@@ -108,6 +110,11 @@ Central &central() {
     return c;
 }
 
+void to_system(Header *h) {
+    central().system_bytes.fetch_sub((int64_t)h->size, std::memory_order_relaxed);
+    std::free(h);
+}
+
 // Gives `list` to the common lists, or to the system when those are full.
 void give(Header *list) {
     Central &all = central();
@@ -117,7 +124,7 @@ void give(Header *list) {
         const int64_t size = (int64_t)h->size;
         if (!pooling || all.kept_bytes.fetch_add(size, std::memory_order_relaxed) + size > pool_limit) {
             if (pooling) all.kept_bytes.fetch_sub(size, std::memory_order_relaxed);
-            std::free(h);
+            to_system(h);
             continue;
         }
         Central::List &to = all.lists[h->class_index];
@@ -171,12 +178,38 @@ struct CacheOwner {
 
 inline ThreadCache *cache() { return thread_cache ? thread_cache : make_cache(); }
 
-Header *from_system(size_t bytes, size_t size, int class_index) {
-    void *p = nullptr;
-    if (posix_memalign(&p, alignment, alignment + size) != 0) {
-        trim();
-        if (posix_memalign(&p, alignment, alignment + size) != 0) throw MemoryError("memory", "can't allocate " + std::to_string(bytes) + " bytes");
+std::string megabytes(uint64_t bytes) {
+    char text[48];
+    if (bytes < 1 << 20) std::snprintf(text, sizeof text, "%llu bytes", (unsigned long long)bytes);
+    else std::snprintf(text, sizeof text, "%.1f MB", (double)bytes / (1 << 20));
+    return text;
+}
+
+[[noreturn]] void refuse(size_t bytes, size_t size) {
+    std::string text = "out of memory: " + megabytes(bytes) + " wanted";
+    if (size - bytes > alignment) text += " (a block of " + megabytes(size) + ")";
+    text += ", " + megabytes((uint64_t)stats().live_bytes) + " in use";
+    if (const int64_t most = limit()) text += ", the limit is " + megabytes((uint64_t)most) + " (max_device_memory)";
+    throw MemoryError("memory", text);
+}
+
+// Room under the limit, and what the system has. What the pool keeps goes first, then the call fails.
+void *system_block(size_t size) {
+    Central &all = central();
+    for (const bool again : {false, true}) {
+        if (again) trim();
+        const int64_t then = all.system_bytes.fetch_add((int64_t)size, std::memory_order_relaxed) + (int64_t)size;
+        const int64_t most = limit();
+        void *p = nullptr;
+        if ((!most || then <= most) && posix_memalign(&p, alignment, alignment + size) == 0) return p;
+        all.system_bytes.fetch_sub((int64_t)size, std::memory_order_relaxed);
     }
+    return nullptr;
+}
+
+Header *from_system(size_t bytes, size_t size, int class_index) {
+    void *const p = system_block(size);
+    if (!p) refuse(bytes, size);
     central().system_calls.fetch_add(1, std::memory_order_relaxed);
 #ifdef HALYARD_ASAN
     // What is left of the header's unit is nobody's: a read before the block is seen like one past it.
@@ -214,7 +247,7 @@ Header *from_system(size_t bytes, size_t size, int class_index) {
 }
 
 inline Header *take(size_t bytes, ThreadCache *mine) {
-    if (bytes >> 47) throw MemoryError("memory", "can't allocate " + std::to_string(bytes) + " bytes");
+    if (bytes >> 47) refuse(bytes, bytes);
     const int c = class_of(bytes);
     if (pooling && mine && c < thread_classes) {
         ThreadCache::List &l = mine->lists[c];
@@ -290,6 +323,9 @@ void release(void *block) {
     put(h, mine);
 }
 
+void set_limit(int64_t bytes) { central().limit = bytes; }
+int64_t limit() { return central().limit.load(std::memory_order_relaxed); }
+
 void *allocate_uncounted(size_t bytes) { return block_of(take(bytes, cache())); }
 
 void release_uncounted(void *block) { put(header_of(block), cache()); }
@@ -321,7 +357,7 @@ void trim() {
         }
         while (list) {
             all.kept_bytes.fetch_sub((int64_t)list->size, std::memory_order_relaxed);
-            std::free(std::exchange(list, list->next));
+            to_system(std::exchange(list, list->next));
         }
     }
 }

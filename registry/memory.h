@@ -7,7 +7,8 @@ namespace halyard::memory {
 
 inline constexpr size_t alignment = 64;
 
-// A block of at least `bytes` (0 gives a valid, unique block). Throws MemoryError. Thread-safe.
+// A block of at least `bytes` (0 gives a valid, unique block). Thread-safe. Throws MemoryError saying how much was wanted, how much is in
+// use, and the limit; nothing has changed then.
 void *allocate(size_t bytes);
 void release(void *block);
 
@@ -19,6 +20,11 @@ struct Stats {
 };
 Stats stats();
 void trim();  // gives pooled blocks back to the system, but for the few that other threads keep at hand
+
+// The most bytes that tensors, scratch and the blocks kept for them may take from the system together; 0, as at first: no limit. What is
+// above it already stays. Only blocks that the pool has to ask the system for are held against it: a block that is reused costs nothing.
+void set_limit(int64_t bytes);
+int64_t limit();
 
 // The same blocks without a place in stats(): for the tensors' own bookkeeping, whose number a user can't know.
 void *allocate_uncounted(size_t bytes);

@@ -18,7 +18,7 @@ enum class Form : uint8_t {
     composite,    // no kernel: primitives/ states it in terms of other ops
 };
 
-enum class AttrKind : uint8_t { integer, real, boolean, choice, ints, dtype };
+enum class AttrKind : uint8_t { integer, real, boolean, choice, ints, dtype, text };
 
 struct AttrSpec {
     std::string name;

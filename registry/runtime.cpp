@@ -121,13 +121,19 @@ void *halide_malloc(void *, size_t bytes) {
     using namespace halyard;
     constexpr size_t unit = memory::alignment;
     static_assert(unit == scratch_margin);
-    if (bytes > SIZE_MAX / 4) return nullptr;
+    bytes = std::min(bytes, SIZE_MAX / 4);  // which no system has; the sum below is one
     try {
         char *const block = static_cast<char *>(memory::allocate((bytes + unit - 1) / unit * unit + 2 * unit)) + unit;
         if (watching) watching->allocated(block, bytes);
         return block;
-    } catch (const std::exception &) { return nullptr; }
+    } catch (const std::exception &e) {
+        halyard::message.set(e.what());
+        return nullptr;
+    }
 }
+
+// What the kernel says to a null above: the message already has the numbers.
+int halide_error_out_of_memory(void *) { return halide_error_code_out_of_memory; }
 
 void halide_free(void *, void *block) {
     using namespace halyard;

@@ -10,6 +10,6 @@ phase "3/4 softmax: its variants side by side" "$halyard" bench softmax
 say "LeNet5 starts from weights of deviation 0.02: expect a plateau at 2.303 for some twenty epochs, then the loss falls"
 phase "4/4 LeNet5 on the digits of data/digits, 60 epochs" "$halyard" train lenet5 --epochs 60 --out build/demo/lenet5
 
-curve="$(find build/demo/lenet5 -type f \( -iname '*loss*' -o -iname '*curve*' \) | sort | head -n 1)"
-[ -n "$curve" ] || die "the training wrote no loss curve into build/demo/lenet5"
-say "the loss curve is in $curve (open it beside the other files of build/demo/lenet5)"
+page=build/demo/lenet5/lenet5_run.html
+[ -s "$page" ] || die "the training wrote no $page"
+say "the training's curves are in $page: open it in a browser"

@@ -43,6 +43,7 @@ const char *kind_name(AttrKind k) {
     case AttrKind::boolean: return "boolean";
     case AttrKind::choice: return "choice";
     case AttrKind::ints: return "ints";
+    case AttrKind::text: return "text";
     case AttrKind::dtype: break;
     }
     return "dtype";
@@ -72,6 +73,7 @@ std::string record(const OpRecord &r) {
 std::string default_of(const AttrSpec &a) {
     switch (a.kind) {
     case AttrKind::choice: return " = " + quoted(a.choices[0]);
+    case AttrKind::text: return " = " + quoted(a.value);
     case AttrKind::boolean: return a.value == "1" ? " = true" : " = false";
     case AttrKind::ints: return " = {" + a.value + "}";
     case AttrKind::dtype: return " = DType::" + (a.value == "bool" ? "boolean" : a.value);
@@ -80,7 +82,8 @@ std::string default_of(const AttrSpec &a) {
 }
 const char *cpp_type(const AttrSpec &a) {
     switch (a.kind) {
-    case AttrKind::choice: return "const std::string &";
+    case AttrKind::choice:
+    case AttrKind::text: return "const std::string &";
     case AttrKind::boolean: return "bool ";
     case AttrKind::ints: return "const Ints &";
     case AttrKind::dtype: return "DType ";

@@ -1,7 +1,5 @@
 #include "train/callback.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -29,6 +27,8 @@ double RunContext::loss() const {
     return sum / (double)values.size();
 }
 
+const char *RunContext::unit() const { return data.defined() && data.rank() == 4 ? "images" : "samples"; }
+
 LossMonitor::LossMonitor(int64_t per_print_times) : LossMonitor(per_print_times, std::cout) {}
 
 LossMonitor::LossMonitor(int64_t per_print_times, std::ostream &out) : every_(per_print_times), out_(&out) {
@@ -50,48 +50,47 @@ void LossMonitor::print(const RunContext &c) const {
     *out_ << "epoch: " << c.epoch << " step: " << c.step << ", loss is " << format("%.8g", c.loss()) << std::endl;
 }
 
-TimeMonitor::TimeMonitor() : TimeMonitor(std::cout) {}
+void LearningRateScheduler::on_train_step_end(RunContext &c) {
+    if (!c.optimizer) throw AttrError("LearningRateScheduler", "the training has no optimiser");
+    const double now = c.optimizer->learning_rate(), next = function_(now, c.global_step);
+    if (next != now) c.optimizer->set_learning_rate(next);
+}
 
-void TimeMonitor::on_train_epoch_begin(RunContext &) { begin_ = std::chrono::steady_clock::now(); }
+TimeMonitor::TimeMonitor() : TimeMonitor(TimeMonitorOptions()) {}
+
+TimeMonitor::TimeMonitor(const TimeMonitorOptions &options) : TimeMonitor(options, std::cout) {}
+
+TimeMonitor::TimeMonitor(const TimeMonitorOptions &options, std::ostream &out) : options_(options), out_(&out) {
+    if (options.data_size < 0) throw AttrError("TimeMonitor", "data_size is " + std::to_string(options.data_size) + ", expected at least 0");
+    if (options.per_print_times < 0) throw AttrError("TimeMonitor", "per_print_times is " + std::to_string(options.per_print_times) + ", expected at least 0");
+}
+
+void TimeMonitor::reset(Span &s, int64_t step) const { s = {std::chrono::steady_clock::now(), step, 0, 0}; }
+
+std::string TimeMonitor::text(const Span &s, int64_t steps) const {
+    const double ms = milliseconds(std::chrono::steady_clock::now() - s.begin) - s.left_out, n = (double)std::max<int64_t>(steps, 1);
+    return format("%.3f ms, per step time: %.3f ms", ms, ms / n) + (options_.data_time ? format(" (data time: %.3f ms)", s.data / n) : "");
+}
+
+void TimeMonitor::on_train_epoch_begin(RunContext &c) { reset(epoch_, c.step), reset(steps_, c.step); }
+
+void TimeMonitor::on_train_step_end(RunContext &c) {
+    epoch_.data += c.data_seconds * 1e3, steps_.data += c.data_seconds * 1e3;
+    if (!options_.per_print_times || c.global_step % options_.per_print_times != 0) return;
+    const std::string all = text(steps_, c.step - steps_.first_step);
+    *out_ << "epoch: " << c.epoch << " step: " << c.step << ", " << all.substr(all.find("per step")) << std::endl;
+    reset(steps_, c.step);
+}
 
 void TimeMonitor::on_train_epoch_end(RunContext &c) {
-    const double ms = milliseconds(std::chrono::steady_clock::now() - begin_);
-    *out_ << format("Train epoch time: %.3f ms, per step time: %.3f ms", ms, ms / (double)std::max<int64_t>(c.step, 1)) << std::endl;
+    *out_ << "Train epoch time: " << text(epoch_, options_.data_size ? options_.data_size : c.step - epoch_.first_step) << std::endl;
 }
 
-ProgressBar::ProgressBar() : ProgressBar(std::cerr, isatty(STDERR_FILENO) != 0) {}
-
-void ProgressBar::on_train_epoch_begin(RunContext &) {
-    begin_ = std::chrono::steady_clock::now();
-    sum_ = 0, count_ = 0;
-}
-
-void ProgressBar::on_train_step_end(RunContext &c) {
-    sum_ += c.loss(), count_++;
-    const auto now = std::chrono::steady_clock::now();
-    // Ten times a second is as often as one can look.
-    if (!terminal_ || milliseconds(now - drawn_) < 100) return;
-    drawn_ = now;
-    *out_ << '\r' << line(c) << "\033[K" << std::flush;
-}
-
-void ProgressBar::on_train_epoch_end(RunContext &c) { *out_ << (terminal_ ? "\r" : "") << line(c) << (terminal_ ? "\033[K\n" : "\n") << std::flush; }
-
-std::string ProgressBar::line(const RunContext &c) const {
-    std::string s = "epoch " + std::to_string(c.epoch) + "/" + std::to_string(c.epochs);
-    if (terminal_ && c.steps_per_epoch > 0) {
-        constexpr int64_t width = 32, eighths = width * 8;
-        static constexpr const char *parts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-        const int64_t filled = std::min(eighths, eighths * c.step / c.steps_per_epoch);
-        s += " ▕";
-        for (int64_t i = 0; i < filled / 8; i++) s += "█";
-        s += parts[filled % 8];
-        for (int64_t i = (filled + 7) / 8; i < width; i++) s += ' ';
-        s += "▏";
-    }
-    s += " " + std::to_string(c.step) + "/" + std::to_string(c.steps_per_epoch);
-    const double ms = milliseconds(std::chrono::steady_clock::now() - begin_);
-    return s + format("  loss %.4f  %.2f ms/step", count_ ? sum_ / (double)count_ : 0, ms / (double)std::max<int64_t>(c.step, 1));
+void TimeMonitor::on_eval_begin(RunContext &) { reset(eval_, 0); }
+void TimeMonitor::on_eval_step_end(RunContext &c) { eval_.data += c.data_seconds * 1e3; }
+void TimeMonitor::on_eval_end(RunContext &c) {
+    epoch_.left_out += milliseconds(std::chrono::steady_clock::now() - eval_.begin);
+    *out_ << "Eval epoch time: " << text(eval_, c.eval_step) << std::endl;
 }
 
 }  // namespace halyard

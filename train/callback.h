@@ -1,26 +1,16 @@
-// Callbacks: what Model tells while it trains. Names follow MindSpore.
+// Callbacks: whom Model tells while it trains and evaluates. Names follow MindSpore.
 #pragma once
 #include <chrono>
 #include <concepts>
+#include <functional>
 #include <memory>
 #include <ostream>
 #include <string>
 #include <vector>
 
-#include "registry/tensor.h"
+#include "train/run_context.h"
 
 namespace halyard {
-
-struct RunContext {
-    int64_t epoch = 0, epochs = 0;          // epoch from 1
-    int64_t step = 0, steps_per_epoch = 0;  // step of this epoch, from 1; steps_per_epoch is 0 while it isn't known
-    int64_t global_step = 0;                // over all epochs, from 1
-    double learning_rate = 0;               // of this step
-    Tensor net_outputs;                     // the loss of the step that ended
-    double loss() const;                    // its mean
-    void request_stop() { stop = true; }    // training ends after this step
-    bool stop = false;
-};
 
 class Callback {
 public:
@@ -31,6 +21,11 @@ public:
     virtual void on_train_step_end(RunContext &) {}
     virtual void on_train_epoch_end(RunContext &) {}
     virtual void on_train_end(RunContext &) {}
+    virtual void on_eval_begin(RunContext &) {}
+    virtual void on_eval_step_begin(RunContext &) {}
+    virtual void on_eval_step_end(RunContext &) {}
+    virtual void on_eval_end(RunContext &) {}            // eval_results are there
+    virtual bool after_others() const { return false; }  // hears of each event after the callbacks that don't say so
 };
 
 // Any callback, by value or shared: model.train(10, data, {LossMonitor(), my_shared_callback}).
@@ -44,6 +39,16 @@ private:
     std::shared_ptr<Callback> callback_;
 };
 using Callbacks = std::vector<AnyCallback>;
+
+// After every step the learning rate becomes function(rate, steps so far). Throws AttrError where it isn't a number (Optimizer::set_learning_rate).
+class LearningRateScheduler : public Callback {
+public:
+    explicit LearningRateScheduler(std::function<double(double lr, int64_t cur_step_num)> function) : function_(std::move(function)) {}
+    void on_train_step_end(RunContext &c) override;
+
+private:
+    std::function<double(double, int64_t)> function_;
+};
 
 // "epoch: 1 step: 44, loss is 2.30" every per_print_times steps (0: at the end of each epoch). Stops with an Error when the loss is NaN or infinite.
 class LossMonitor : public Callback {
@@ -59,50 +64,70 @@ private:
     std::ostream *out_;
 };
 
-// "Train epoch time: 350.1 ms, per step time: 8.0 ms" after every epoch.
+struct TimeMonitorOptions {
+    int64_t data_size = 0;        // steps of an epoch, where that isn't how many there were
+    int64_t per_print_times = 0;  // also a line every that many steps; 0: of epochs only
+    bool data_time = false;       // also how long steps waited for their batches
+};
+
+// "Train epoch time: 350.100 ms, per step time: 8.000 ms" after every epoch, without its evaluation, which has a line of its own: "Eval epoch
+// time: ...". With per_print_times "epoch: 1 step: 10, per step time: 8.000 ms" of the steps since the line before.
 class TimeMonitor : public Callback {
 public:
     TimeMonitor();
-    explicit TimeMonitor(std::ostream &out) : out_(&out) {}
+    explicit TimeMonitor(const TimeMonitorOptions &options);
+    TimeMonitor(const TimeMonitorOptions &options, std::ostream &out);  // throws AttrError for numbers below 0
+    explicit TimeMonitor(std::ostream &out) : TimeMonitor(TimeMonitorOptions(), out) {}
     void on_train_epoch_begin(RunContext &c) override;
+    void on_train_step_end(RunContext &c) override;
     void on_train_epoch_end(RunContext &c) override;
+    void on_eval_begin(RunContext &c) override;
+    void on_eval_step_end(RunContext &c) override;
+    void on_eval_end(RunContext &c) override;
 
 private:
+    // Milliseconds of a number of steps, from reset().
+    struct Span {
+        std::chrono::steady_clock::time_point begin;
+        int64_t first_step = 0;
+        double data = 0, left_out = 0;
+    };
+    void reset(Span &s, int64_t step) const;
+    std::string text(const Span &s, int64_t steps) const;
+    TimeMonitorOptions options_;
     std::ostream *out_;
-    std::chrono::steady_clock::time_point begin_;
+    Span epoch_, steps_, eval_;
 };
 
-// One line per epoch that fills up on a terminal; in files and pipes one plain line at the end of each epoch.
+// How far the training is, on one line per epoch: loss (the epoch's mean so far), time per step and images per second (evaluations left
+// out), how many batches were ready in the data queue on average, and how long the rest of all epochs will take. On a terminal it fills up
+// and is drawn again ten times a second, as wide as the terminal; in files and pipes it is a plain line at the end of each epoch and, in
+// epochs that take longer, one per minute.
 class ProgressBar : public Callback {
 public:
     ProgressBar();  // on standard error, drawn when that is a terminal
-    ProgressBar(std::ostream &out, bool terminal) : out_(&out), terminal_(terminal) {}
+    // columns: of the terminal; 0: as many as standard error's has
+    ProgressBar(std::ostream &out, bool terminal, int columns = 0) : out_(&out), terminal_(terminal), columns_(columns) {}
+    void on_train_begin(RunContext &c) override;
     void on_train_epoch_begin(RunContext &c) override;
     void on_train_step_end(RunContext &c) override;
+    void on_eval_begin(RunContext &c) override;
+    void on_eval_step_end(RunContext &c) override;
+    void on_eval_end(RunContext &c) override;
     void on_train_epoch_end(RunContext &c) override;
 
 private:
-    std::string line(const RunContext &c) const;
+    using Clock = std::chrono::steady_clock;
+    std::string line(const RunContext &c, bool ended) const;
+    void draw(const std::string &text, bool ended);
     std::ostream *out_;
     bool terminal_;
-    std::chrono::steady_clock::time_point begin_, drawn_;
-    double sum_ = 0;  // of the epoch's losses so far
-    int64_t count_ = 0;
-};
-
-// Writes an HTML file with the loss of every step and of every epoch as a picture (SVG inside, nothing loaded from elsewhere),
-// after every epoch. Throws IoError when the file can't be written.
-class LossCurve : public Callback {
-public:
-    explicit LossCurve(std::string path, std::string title = "Training loss") : path_(std::move(path)), title_(std::move(title)) {}
-    void on_train_step_end(RunContext &c) override;
-    void on_train_epoch_end(RunContext &c) override;
-    std::string html() const;
-
-private:
-    std::string path_, title_;
-    std::vector<double> losses_;      // one per step
-    std::vector<size_t> epoch_ends_;  // number of steps at the end of each epoch
+    int columns_;
+    Clock::time_point train_begin_, epoch_begin_, eval_begin_, drawn_;
+    Clock::duration evaluating_{};  // since epoch_begin_
+    double sum_ = 0;                // of the epoch's losses so far
+    double queue_sum_ = 0;          // of the queue's depth in the epoch's steps
+    int64_t count_ = 0, samples_ = 0, step_before_ = 0, epoch_first_ = 0, first_step_ = 0;
 };
 
 }  // namespace halyard

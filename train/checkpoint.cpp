@@ -29,9 +29,13 @@ std::string LoadReport::text() const {
 }
 
 void save_checkpoint(const nn::Cell &net, const std::string &path, const std::map<std::string, std::string> &metadata) {
+    save_checkpoint(net.get_parameters(), path, metadata);
+}
+
+void save_checkpoint(const ParameterTuple &parameters, const std::string &path, const std::map<std::string, std::string> &metadata) {
     NamedTensors all{{}, metadata};
     std::set<std::string> names;
-    for (const Parameter &p : net.get_parameters()) {
+    for (const Parameter &p : parameters) {
         if (p.name().empty() || !names.insert(p.name()).second)
             throw AttrError("save_checkpoint", p.name().empty() ? "a parameter has no name" : "two parameters are called '" + p.name() + "'");
         all.tensors.emplace_back(p.name(), p.data());
@@ -43,8 +47,18 @@ void save_checkpoint(const nn::Cell &net, const std::string &path, const std::ma
 NamedTensors load_checkpoint(const std::string &path) { return is_mindspore(path) ? load_mindspore_ckpt(path) : load_safetensors(path); }
 
 LoadReport load_param_into_net(const nn::Cell &net, const NamedTensors &checkpoint, bool strict_load) {
+    return load_parameters(net.get_parameters(), checkpoint, strict_load);
+}
+
+LoadReport load_param_into_net(const nn::Optimizer &optimizer, const NamedTensors &checkpoint, bool strict_load) {
+    return load_parameters(optimizer.get_parameters(), checkpoint, strict_load);
+}
+
+LoadReport load_parameters(const ParameterTuple &parameters, const NamedTensors &checkpoint, bool strict_load) {
     LoadReport report;
-    std::map<std::string, Parameter> open = net.parameters_dict();
+    std::map<std::string, Parameter> open;
+    for (const Parameter &p : parameters)
+        if (!open.emplace(p.name(), p).second) throw AttrError("load_param_into_net", "two parameters are called '" + p.name() + "'");
     std::vector<std::pair<Parameter, Tensor>> matches;
     for (auto &[name, value] : checkpoint.tensors) {
         const auto found = open.find(name);

@@ -3,12 +3,14 @@
 #include <string>
 
 #include "nn/cell.h"
+#include "nn/optimizer_base.h"
 #include "train/named_tensors.h"
 
 namespace halyard {
 
 // All parameters by their names; whatever ends the program, `path` holds the old checkpoint or the new one, whole. Throws IoError where
 // it can't be written, AttrError for parameters without a name or with the same one.
+void save_checkpoint(const ParameterTuple &parameters, const std::string &path, const std::map<std::string, std::string> &metadata = {});
 void save_checkpoint(const nn::Cell &net, const std::string &path, const std::map<std::string, std::string> &metadata = {});
 
 // Throws what safetensors.h and mindspore_ckpt.h say.
@@ -26,5 +28,7 @@ struct LoadReport {
 // Copies what matches in name and shape, dtypes converted between floats or between integers. Strict: throws AttrError with the report, and
 // changes nothing, unless everything matches.
 LoadReport load_param_into_net(const nn::Cell &net, const NamedTensors &checkpoint, bool strict_load = false);
+LoadReport load_param_into_net(const nn::Optimizer &optimizer, const NamedTensors &checkpoint, bool strict_load = false);
+LoadReport load_parameters(const ParameterTuple &parameters, const NamedTensors &checkpoint, bool strict_load = false);  // their names differ
 
 }  // namespace halyard

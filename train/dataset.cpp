@@ -1,194 +1,168 @@
 #include "train/dataset.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cmath>
+#include <numeric>
+#include <set>
 
-#include "primitives/random.h"
-#include "registry/parallel.h"
-#include "train/order.h"
+#include "registry/error.h"
+#include "train/sampler.h"
+#include "train/steps.h"
 
 namespace halyard::dataset {
 namespace {
 
-// Rows that a map takes at once: enough to feed the pool, few enough to start early.
-constexpr size_t map_chunk = 256;
-
-struct MapNode : Node {
-    MapNode(std::shared_ptr<const Node> from, std::vector<Transform> operations, size_t which)
-        : before(std::move(from)), ops(std::move(operations)), column(which) {
-        columns = before->columns, depth = before->depth + 1;
-    }
-    int64_t size() const override { return before->size(); }
-    std::unique_ptr<Source> open(uint64_t pass) const override { return std::make_unique<Pass>(*this, before->open(pass)); }
-
-    struct Pass : Source {
-        Pass(const MapNode &n, std::unique_ptr<Source> s) : node(n), source(std::move(s)) {}
-        bool next(Row &row) override {
-            if (at == rows.size()) fill();
-            if (at == rows.size()) return false;
-            row = std::move(rows[at++]);
-            return true;
-        }
-        void fill() {
-            rows.clear(), at = 0;
-            for (Row row; rows.size() < map_chunk && source->next(row);) rows.push_back(std::move(row));
-            parallel_for(0, (int64_t)rows.size(), [&](int64_t i) {
-                Tensor &t = rows[(size_t)i].tensors()[node.column];
-                for (const Transform &op : node.ops) t = op(t);
-            });
-        }
-        const MapNode &node;
-        std::unique_ptr<Source> source;
-        std::vector<Row> rows;
-        size_t at = 0;
-    };
-    std::shared_ptr<const Node> before;
-    std::vector<Transform> ops;
-    size_t column;
-};
-
-struct ShuffleNode : Node {
-    ShuffleNode(std::shared_ptr<const Node> from, size_t buffer_size) : before(std::move(from)), capacity(buffer_size) {
-        columns = before->columns, depth = before->depth + 1;
-    }
-    int64_t size() const override { return before->size(); }
-    std::unique_ptr<Source> open(uint64_t pass) const override { return std::make_unique<Pass>(*this, before->open(pass), order_of(depth, pass)); }
-
-    // MindSpore's order of work: the last row moves into the gap, the next one takes the last place.
-    struct Pass : Source {
-        Pass(const ShuffleNode &n, std::unique_ptr<Source> s, Random r) : source(std::move(s)), random(r), capacity(n.capacity) {}
-        bool next(Row &row) override {
-            for (Row incoming; buffer.size() < capacity && !dry;) {
-                dry = !source->next(incoming);
-                if (!dry) buffer.push_back(std::move(incoming));
-            }
-            if (buffer.empty()) return false;
-            const size_t slot = random.below(drawn++, (uint32_t)buffer.size());
-            row = std::move(buffer[slot]);
-            if (slot + 1 != buffer.size()) buffer[slot] = std::move(buffer.back());
-            buffer.pop_back();
-            return true;
-        }
-        std::unique_ptr<Source> source;
-        Random random;
-        size_t capacity;
-        std::vector<Row> buffer;
-        uint64_t drawn = 0;
-        bool dry = false;
-    };
-    std::shared_ptr<const Node> before;
-    size_t capacity;
-};
-
-Tensor stack(const std::vector<Row> &rows, size_t column) {
-    const Tensor &first = rows[0][column];
-    Shape shape = first.shape();
-    shape.insert(0, (int64_t)rows.size());
-    const Tensor out = Tensor::empty(shape, first.dtype());
-    char *to = static_cast<char *>(out.raw());
-    for (const Row &row : rows) {
-        const Tensor &t = row[column];
-        if (!(t.shape() == first.shape()) || t.dtype() != first.dtype())
-            throw ShapeError("batch", "column " + (*row.columns())[column] + " has rows of " + first.shape().text() + " " + name_of(first.dtype()) +
-                                          " and of " + t.shape().text() + " " + name_of(t.dtype()));
-        std::memcpy(to, t.contiguous().raw(), t.bytes());
-        to += t.bytes();
-    }
-    return out;
-}
-
-struct BatchNode : Node {
-    BatchNode(std::shared_ptr<const Node> from, int64_t batch_size, bool drop_remainder) : before(std::move(from)), n(batch_size), drop(drop_remainder) {
-        columns = before->columns, depth = before->depth + 1;
-    }
-    int64_t size() const override { return (before->size() + (drop ? 0 : n - 1)) / n; }
-    std::unique_ptr<Source> open(uint64_t pass) const override { return std::make_unique<Pass>(*this, before->open(pass)); }
-
-    struct Pass : Source {
-        Pass(const BatchNode &b, std::unique_ptr<Source> s) : node(b), source(std::move(s)) {}
-        bool next(Row &row) override {
-            std::vector<Row> rows;
-            for (Row r; (int64_t)rows.size() < node.n && source->next(r);) rows.push_back(std::move(r));
-            if (rows.empty() || (node.drop && (int64_t)rows.size() < node.n)) return false;
-            std::vector<Tensor> columns;
-            for (size_t c = 0; c < rows[0].size(); c++) columns.push_back(stack(rows, c));
-            row = Row(node.columns, std::move(columns));
-            return true;
-        }
-        const BatchNode &node;
-        std::unique_ptr<Source> source;
-    };
-    std::shared_ptr<const Node> before;
-    int64_t n;
-    bool drop;
-};
-
-struct RepeatNode : Node {
-    RepeatNode(std::shared_ptr<const Node> from, int64_t times) : before(std::move(from)), count(times) {
-        columns = before->columns, depth = before->depth + 1;
-    }
-    int64_t size() const override { return before->size() * count; }
-    std::unique_ptr<Source> open(uint64_t pass) const override { return std::make_unique<Pass>(*this, pass); }
-
-    struct Pass : Source {
-        Pass(const RepeatNode &r, uint64_t pass) : node(r), base(pass * (uint64_t)r.count) {}
-        bool next(Row &row) override {
-            for (;; source.reset()) {
-                if (!source && done == (uint64_t)node.count) return false;
-                if (!source) source = node.before->open(base + done++);
-                if (source->next(row)) return true;
-            }
-        }
-        const RepeatNode &node;
-        uint64_t base, done = 0;
-        std::unique_ptr<Source> source;
-    };
-    std::shared_ptr<const Node> before;
-    int64_t count;
-};
-
-std::string names(const Columns &columns) {
-    std::string s;
-    for (const std::string &c : *columns) s += (s.empty() ? "" : ", ") + c;
-    return s;
-}
-
-size_t find_column(const char *op, const Columns &columns, const std::string &name) {
-    const auto at = std::find(columns->begin(), columns->end(), name);
-    if (at == columns->end()) throw AttrError(op, "column is " + name + ", expected one of " + names(columns));
-    return (size_t)(at - columns->begin());
-}
-
-void check_positive(const char *op, const char *what, int64_t v) {
+void check_count(const char *op, const char *what, int64_t v, int64_t least) {
     // Shuffles index their buffer with 32 bits.
-    if (v < 1 || v > INT32_MAX) throw AttrError(op, std::string(what) + " is " + std::to_string(v) + ", expected 1 to " + std::to_string(INT32_MAX));
+    if (v < least || v > INT32_MAX)
+        throw AttrError(op, std::string(what) + " is " + std::to_string(v) + ", expected " + std::to_string(least) + " to " + std::to_string(INT32_MAX));
+}
+
+std::vector<NodePtr> nodes_of(const std::vector<Dataset> &datasets) {
+    std::vector<NodePtr> nodes;
+    for (const Dataset &d : datasets) nodes.push_back(d.node());
+    return nodes;
+}
+
+// The numbers of rows that split() was told, or that its shares make: rounded, the first part that can takes what is over or missing.
+std::vector<int64_t> rows_of_parts(const std::vector<double> &sizes, int64_t rows) {
+    const double sum = std::accumulate(sizes.begin(), sizes.end(), 0.0);
+    const bool shares = std::fabs(sum - 1) < 1e-9;
+    std::vector<int64_t> counts;
+    for (const double size : sizes) {
+        const double count = std::nearbyint(shares ? size * (double)rows : size);
+        if (!(count >= 1) || (!shares && count != size))
+            throw AttrError("split", "a size is " + std::to_string(size) + " of " + std::to_string(rows) + " rows, expected at least one row, or shares of 1");
+        counts.push_back((int64_t)count);
+    }
+    const int64_t over = rows - std::accumulate(counts.begin(), counts.end(), int64_t(0));
+    if (over && !shares) throw AttrError("split", "sizes add up to " + std::to_string(rows - over) + " rows, the dataset has " + std::to_string(rows));
+    const auto first = std::find_if(counts.begin(), counts.end(), [&](int64_t n) { return n + over >= 1; });
+    if (first != counts.end()) *first += over;
+    return counts;
+}
+
+std::vector<int64_t> part_order(int64_t rows, bool randomize, const Random &random) {
+    if (randomize) return random_order(rows, random);
+    std::vector<int64_t> numbers((size_t)rows);
+    std::iota(numbers.begin(), numbers.end(), int64_t(0));
+    return numbers;
 }
 
 }  // namespace
 
-const Tensor &Row::operator[](const std::string &column) const { return tensors_[find_column("row", columns_, column)]; }
+void check_unique(const std::string &op, const std::vector<std::string> &names) {
+    std::set<std::string> seen;
+    for (const std::string &name : names)
+        if (!seen.insert(name).second) throw AttrError(op, "column " + name + " stands there twice");
+}
 
-Dataset Dataset::map(Transform operation, const std::string &input_column) const { return map(std::vector<Transform>{std::move(operation)}, input_column); }
+namespace transforms {
+RandomApply::RandomApply(Transform transform, double prob) : transform_(std::move(transform)), prob_(prob) {
+    if (!(prob >= 0 && prob <= 1)) throw AttrError("RandomApply", "prob is " + std::to_string(prob) + ", expected 0 to 1");
+}
+}  // namespace transforms
 
-Dataset Dataset::map(std::vector<Transform> operations, const std::string &input_column) const {
-    return Dataset(std::make_shared<MapNode>(node_, std::move(operations), find_column("map", node_->columns, input_column)));
+Dataset Dataset::map(Transform operation, const Names &inputs, const Names &outputs, const MapOptions &options) const {
+    return map(std::vector<Transform>{std::move(operation)}, inputs, outputs, options);
+}
+
+Dataset Dataset::map(std::vector<Transform> operations, const Names &inputs, const Names &outputs, const MapOptions &options) const {
+    return Dataset(map_step(node_, std::move(operations), inputs, outputs, options));
+}
+
+Dataset Dataset::filter(std::function<bool(const Tensors &)> predicate, const Names &inputs) const {
+    return Dataset(filter_step(node_, std::move(predicate), inputs));
 }
 
 Dataset Dataset::shuffle(int64_t buffer_size) const {
-    check_positive("shuffle", "buffer_size", buffer_size);
-    return Dataset(std::make_shared<ShuffleNode>(node_, (size_t)buffer_size));
+    check_count("shuffle", "buffer_size", buffer_size, 1);
+    return Dataset(shuffle_step(node_, buffer_size));
 }
 
-Dataset Dataset::batch(int64_t batch_size, bool drop_remainder) const {
-    check_positive("batch", "batch_size", batch_size);
-    return Dataset(std::make_shared<BatchNode>(node_, batch_size, drop_remainder));
+Dataset Dataset::batch(int64_t batch_size, bool drop_remainder) const { return padded_batch(batch_size, drop_remainder, {}); }
+
+Dataset Dataset::padded_batch(int64_t batch_size, bool drop_remainder, const std::map<std::string, PadInfo> &pad_info) const {
+    check_count("batch", "batch_size", batch_size, 1);
+    return Dataset(batch_step(node_, batch_size, drop_remainder, pad_info));
 }
 
 Dataset Dataset::repeat(int64_t count) const {
-    check_positive("repeat", "count", count);
-    return Dataset(std::make_shared<RepeatNode>(node_, count));
+    if (count != -1) check_count("repeat", "count", count, 1);
+    return Dataset(repeat_step(node_, count));
 }
 
-RowIterator Dataset::create_dict_iterator(uint64_t epoch, size_t ahead) const { return {node_, epoch, ahead}; }
+Dataset Dataset::take(int64_t count) const {
+    if (count != -1) check_count("take", "count", count, 1);
+    return Dataset(range_step(node_, 0, count));
+}
+
+Dataset Dataset::skip(int64_t count) const {
+    check_count("skip", "count", count, 0);
+    return Dataset(range_step(node_, count, -1));
+}
+
+Dataset Dataset::project(const Names &columns) const { return Dataset(project_step(node_, columns, columns.all())); }
+
+Dataset Dataset::rename(const Names &inputs, const Names &outputs) const {
+    if (inputs.all().size() != outputs.all().size())
+        throw AttrError("rename",
+                        "input_columns has " + std::to_string(inputs.all().size()) + " names and output_columns " + std::to_string(outputs.all().size()));
+    std::vector<std::string> names = get_col_names();
+    for (size_t i = 0; i < inputs.all().size(); i++) names[find_column("rename", node_->columns, inputs.all()[i])] = outputs.all()[i];
+    return Dataset(project_step(node_, get_col_names(), names));
+}
+
+Dataset Dataset::zip(const std::vector<Dataset> &datasets) {
+    if (datasets.empty()) throw AttrError("zip", "there are no datasets");
+    return Dataset(zip_step(nodes_of(datasets)));
+}
+
+Dataset Dataset::concat(const std::vector<Dataset> &datasets) {
+    if (datasets.empty()) throw AttrError("concat", "there are no datasets");
+    return Dataset(concat_step(nodes_of(datasets)));
+}
+
+std::vector<Dataset> Dataset::split(const std::vector<double> &sizes, bool randomize) const {
+    const int64_t rows = get_dataset_size();
+    // Where rows have numbers the numbers are split, so that a part makes no row of another one.
+    const uint64_t seed = get_seed();
+    const std::vector<int64_t> counts = rows_of_parts(sizes, rows), numbers = part_order(rows, randomize, Opening{seed}.stream(node_->depth + 1));
+    const NodePtr whole = fixed_step(randomize ? shuffle_step(node_, rows) : node_, seed);
+    std::vector<Dataset> parts;
+    for (int64_t begin = 0; const int64_t count : counts) {
+        const NodePtr part = node_->part({numbers.begin() + begin, numbers.begin() + begin + count}, seed);
+        parts.emplace_back(part ? part : range_step(whole, begin, count));
+        begin += count;
+    }
+    return parts;
+}
+
+int64_t Dataset::get_dataset_size() const {
+    const int64_t n = node_->size();
+    if (n == unknown_size) return node_->open(Opening{})->skip(INT64_MAX);
+    return n == endless ? -1 : n;
+}
+
+RowIterator Dataset::create_dict_iterator(uint64_t epoch, size_t ahead, int64_t start) const {
+    if (start < 0) throw AttrError("create_dict_iterator", "start is " + std::to_string(start) + ", expected at least 0");
+    Opening opening;
+    opening.pass = epoch;
+    return {node_, opening, ahead, start};
+}
+
+std::map<std::string, int64_t> Dataset::left_out() const {
+    std::map<std::string, int64_t> all;
+    std::set<const Node *> seen;
+    std::vector<const Node *> open = {node_.get()};
+    while (!open.empty()) {
+        const Node *node = open.back();
+        open.pop_back();
+        if (!seen.insert(node).second) continue;
+        node->left_out.add_to(all);
+        for (const NodePtr &input : node->inputs) open.push_back(input.get());
+    }
+    return all;
+}
 
 }  // namespace halyard::dataset

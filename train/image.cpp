@@ -9,6 +9,7 @@
 #include "registry/error.h"
 #include "train/atomic_file.h"
 #include "train/input_file.h"
+#include "train/jpeg.h"
 
 namespace halyard::dataset {
 namespace {
@@ -21,24 +22,20 @@ Tensor empty_image(const std::string &name, int64_t height, int64_t width) {
     return Tensor::empty({height, width, 3}, DType::u8);
 }
 
-Tensor decode_jpeg(const Tensor &bytes, const std::string &name) {
-    const Handle handle(tjInitDecompress(), tjDestroy);
-    const auto *data = bytes.data<uint8_t>();
-    const auto fail = [&] { throw IoError(name, std::string("damaged JPEG: ") + tjGetErrorStr2(handle.get())); };
-    int width = 0, height = 0, subsampling = 0, space = 0;
-    if (tjDecompressHeader3(handle.get(), data, (unsigned long)bytes.elements(), &width, &height, &subsampling, &space) != 0) fail();
-    const Tensor image = empty_image(name, height, width);
-    // Warnings are errors: a truncated file is filled up with grey otherwise.
-    if (tjDecompress2(handle.get(), data, (unsigned long)bytes.elements(), image.data<uint8_t>(), width, 0, height, TJPF_RGB, 0) != 0) fail();
-    return image;
-}
-
 Tensor decode_png(const Tensor &bytes, const std::string &name) {
     png_image png = {};
     png.version = PNG_IMAGE_VERSION;
     const std::unique_ptr<png_image, void (*)(png_image *)> owner(&png, png_image_free);
     const auto fail = [&] { throw IoError(name, std::string("damaged PNG: ") + png.message); };
     if (!png_image_begin_read_from_memory(&png, bytes.raw(), bytes.bytes())) fail();
+    // Deflate packs 1032 bytes into one at most: a header that says more makes nobody allocate. Its content begins at byte 16: width,
+    // height, bits per sample, colour type, checked by libpng.
+    const auto *header = bytes.data<uint8_t>() + 16;
+    constexpr int samples[7] = {1, 0, 3, 1, 2, 0, 4};
+    const int64_t bits = (int64_t)png.width * header[8] * samples[header[9]];
+    if ((bits + 7) / 8 * png.height > bytes.elements() * 1032)
+        throw IoError(name, "damaged PNG: " + std::to_string(png.height) + " x " + std::to_string(png.width) + " pixels in " +
+                                std::to_string(bytes.elements()) + " bytes");
     // An image with transparency is read with it: libpng would mix it with a background.
     const bool transparent = png.format & PNG_FORMAT_FLAG_ALPHA;
     png.format = transparent ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB;
@@ -60,15 +57,36 @@ void check_image(const std::string &path, const Tensor &image) {
 
 }  // namespace
 
-Tensor decode_image(const Tensor &bytes, const std::string &name) {
+Tensor decode_part(const Tensor &bytes, const std::string &name, const ChooseBox &choose) {
     if (bytes.dtype() != DType::u8 || bytes.rank() != 1)
         throw ShapeError(name, "an image file is u8[n], got " + std::string(name_of(bytes.dtype())) + bytes.shape().text());
     const Tensor dense = bytes.contiguous();
     const auto *data = dense.data<uint8_t>();
     const int64_t n = dense.elements();
-    if (n >= 3 && data[0] == 0xFF && data[1] == 0xD8 && data[2] == 0xFF) return decode_jpeg(dense, name);
-    if (n >= 8 && png_sig_cmp(data, 0, 8) == 0) return decode_png(dense, name);
-    throw IoError(name, "neither JPEG nor PNG: " + std::to_string(n) + " bytes");
+    if (n >= 3 && data[0] == 0xFF && data[1] == 0xD8 && data[2] == 0xFF) return decode_jpeg(dense, name, choose);
+    if (n < 8 || png_sig_cmp(data, 0, 8) != 0) throw IoError(name, "neither JPEG nor PNG: " + std::to_string(n) + " bytes");
+    const Tensor image = decode_png(dense, name);
+    if (!choose) return image;
+    const Box b = choose(image.size(0), image.size(1));
+    return image.slice(0, b.top, b.top + b.height).slice(1, b.left, b.left + b.width);
+}
+
+Tensor decode_image(const Tensor &bytes, const std::string &name) { return decode_part(bytes, name, {}); }
+
+std::string encode_png(const Tensor &image, const std::string &name) {
+    if (image.dtype() != DType::u8) throw DTypeError(name, std::string("an image is u8, got ") + name_of(image.dtype()));
+    const int64_t channels = image.rank() == 3 ? image.size(2) : 0;
+    if ((channels != 1 && channels != 3 && channels != 4) || image.elements() == 0)
+        throw ShapeError(name, "an image has shape [h,w,c] with c 1, 3 or 4, got " + image.shape().text());
+    const Tensor dense = image.contiguous();
+    png_image png = {};
+    png.version = PNG_IMAGE_VERSION, png.width = (png_uint_32)image.size(1), png.height = (png_uint_32)image.size(0);
+    png.format = channels == 1 ? PNG_FORMAT_GRAY : channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_RGBA;
+    png_alloc_size_t bytes = 0;
+    if (!png_image_write_to_memory(&png, nullptr, &bytes, 0, dense.raw(), 0, nullptr)) throw IoError(name, png.message);
+    std::string data(bytes, '\0');
+    if (!png_image_write_to_memory(&png, data.data(), &bytes, 0, dense.raw(), 0, nullptr)) throw IoError(name, png.message);
+    return data;
 }
 
 Tensor read_bytes(const std::string &path) {
@@ -85,13 +103,8 @@ void write_image(const std::string &path, const Tensor &image, int quality) {
     const int height = (int)image.size(0), width = (int)image.size(1);
     AtomicFile file(path);
     if (path.ends_with(".png")) {
-        png_image png = {};
-        png.version = PNG_IMAGE_VERSION, png.width = (png_uint_32)width, png.height = (png_uint_32)height, png.format = PNG_FORMAT_RGB;
-        png_alloc_size_t bytes = 0;
-        if (!png_image_write_to_memory(&png, nullptr, &bytes, 0, dense.raw(), 0, nullptr)) throw IoError(path, png.message);
-        std::string data(bytes, '\0');
-        if (!png_image_write_to_memory(&png, data.data(), &bytes, 0, dense.raw(), 0, nullptr)) throw IoError(path, png.message);
-        file.write(data.data(), bytes);
+        const std::string data = encode_png(dense, path);
+        file.write(data.data(), data.size());
     } else if (path.ends_with(".jpg") || path.ends_with(".jpeg")) {
         if (quality < 1 || quality > 100) throw AttrError(path, "quality is " + std::to_string(quality) + ", expected 1 to 100");
         const Handle handle(tjInitCompress(), tjDestroy);

@@ -1,5 +1,6 @@
 // Images in files: JPEG by libjpeg-turbo, PNG by libpng.
 #pragma once
+#include <functional>
 #include <string>
 
 #include "registry/tensor.h"
@@ -7,8 +8,21 @@
 namespace halyard::dataset {
 
 // u8[h,w,3], red first, of the file's bytes u8[n]. Grey images get three equal channels, transparency is dropped, 16 bits per channel become
-// 8. Throws IoError, with `name` (a path, or what else the bytes are called): neither format, damaged or truncated, larger than 2^31-1 bytes.
+// 8. Throws IoError, with `name` (a path, or what else the bytes are called): neither format, damaged or truncated, of more pixels than 2^31-1 bytes hold, or
+// than the file can: a header that lies makes nobody allocate.
 Tensor decode_image(const Tensor &bytes, const std::string &name);
+
+struct Box {
+    int64_t top, left, height, width;
+};
+using ChooseBox = std::function<Box(int64_t height, int64_t width)>;
+
+// The part of the image that `choose` names for the image's size, which must lie within it. Of a JPEG only that part is decoded, and what
+// lies behind it isn't looked at.
+Tensor decode_part(const Tensor &bytes, const std::string &name, const ChooseBox &choose);
+
+// The bytes of a PNG file. `image`: u8[h,w,c], c of 1 (grey), 3 or 4 (with transparency). Throws ShapeError, DTypeError with `name`.
+std::string encode_png(const Tensor &image, const std::string &name);
 
 Tensor read_bytes(const std::string &path);  // a file as u8[n]; throws IoError
 

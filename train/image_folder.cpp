@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <mutex>
-#include <set>
 
 #include "registry/error.h"
 #include "train/image.h"
@@ -39,7 +37,9 @@ struct ImageFolderDataset::State : IndexedNode {
         std::string path;
         int label;
     };
-    State(const std::string &dir, const ImageFolderOptions &o) : IndexedNode({"image", "label"}, o.shuffle, at_once), options(o), classes(o.class_indexing) {
+    State(const std::string &dir, const ImageFolderOptions &o)
+        : IndexedNode({"image", "label"}, sampler_of("ImageFolderDataset", o), at_once), options(o), classes(o.class_indexing) {
+        exact = o.on_error == OnError::RAISE;
         const auto folders = sorted_entries(dir, [](const fs::directory_entry &e) { return e.is_directory(); });
         for (auto &[name, label] : classes)
             if (!fs::is_directory(fs::path(dir) / name)) throw AttrError("ImageFolderDataset", "class_indexing has " + name + ", which is no folder of " + dir);
@@ -53,25 +53,22 @@ struct ImageFolderDataset::State : IndexedNode {
         }
         if (files.empty()) throw IoError(dir, "has no folder with a .jpg, .jpeg or .png file");
     }
-    int64_t size() const override { return (int64_t)files.size(); }
+    int64_t rows() const override { return (int64_t)files.size(); }
     std::optional<Row> row(int64_t i) const override {
         const File &file = files[(size_t)i];
         try {
             Tensor image = read_bytes(file.path);
             if (options.decode) image = decode_image(image, file.path);
-            return Row(columns, {image, Tensor::scalar(file.label, DType::i32)});
+            return Row(columns, {image, Tensor::scalar(file.label, DType::i32)}, {shared_from_this(), &file.path});
         } catch (const IoError &e) {
             if (options.on_error == OnError::RAISE) throw;
-            const std::scoped_lock lock(mutex);
-            skipped.insert(e.what());
+            left_out.add(e.what());
             return {};
         }
     }
     ImageFolderOptions options;
     std::map<std::string, int> classes;
     std::vector<File> files;
-    mutable std::mutex mutex;
-    mutable std::set<std::string> skipped;
 };
 
 ImageFolderDataset::ImageFolderDataset(const std::string &dir, const ImageFolderOptions &options)
@@ -80,10 +77,5 @@ ImageFolderDataset::ImageFolderDataset(const std::string &dir, const ImageFolder
 ImageFolderDataset::ImageFolderDataset(const std::shared_ptr<const State> &state) : Dataset(state), state_(state) {}
 
 const std::map<std::string, int> &ImageFolderDataset::get_class_indexing() const { return state_->classes; }
-
-std::vector<std::string> ImageFolderDataset::skipped() const {
-    const std::scoped_lock lock(state_->mutex);
-    return {state_->skipped.begin(), state_->skipped.end()};
-}
 
 }  // namespace halyard::dataset

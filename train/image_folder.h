@@ -4,16 +4,17 @@
 #include <memory>
 
 #include "train/dataset.h"
+#include "train/sampler.h"
 
 namespace halyard::dataset {
-
-enum class OnError { RAISE, SKIP };  // what a damaged image does: ends the pass with its error, or is left out
 
 struct ImageFolderOptions {
     bool decode = false;                             // "image" is u8[h,w,3]; else the file's bytes, for vision::Decode
     bool shuffle = true;                             // another order in each epoch
     std::map<std::string, int> class_indexing = {};  // labels by folder, others are left out; empty: folders by name, from 0
     OnError on_error = OnError::RAISE;               // of files that can't be read or, with decode, are no image
+    AnySampler sampler = {};                         // in place of shuffle, num_samples and shards
+    int64_t num_samples = 0, num_shards = 1, shard_id = 0;
 };
 
 // Columns "image" u8[n] or u8[h,w,3] and "label" i32[], of all files of `dir`'s folders that end in .jpg, .jpeg or .png, in any case.
@@ -24,8 +25,6 @@ public:
     explicit ImageFolderDataset(const std::string &dir, const ImageFolderOptions &options = {});
 
     const std::map<std::string, int> &get_class_indexing() const;
-    // Of all passes so far, with OnError::SKIP: the messages of the files that were left out, each once, in the order of the paths.
-    std::vector<std::string> skipped() const;
 
 private:
     struct State;

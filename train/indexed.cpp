@@ -1,49 +1,81 @@
 #include "train/indexed.h"
 
-#include <numeric>
+#include <algorithm>
+#include <exception>
 
 #include "registry/parallel.h"
-#include "train/order.h"
 
 namespace halyard::dataset {
 namespace {
 
 class Pass : public Source {
 public:
-    Pass(const IndexedNode &n, uint64_t pass) : node_(n), order_((size_t)n.size()) {
-        std::iota(order_.begin(), order_.end(), int64_t(0));
-        if (!node_.shuffle) return;
-        const Random random = order_of(node_.depth, pass);
-        for (size_t i = order_.size(); i > 1; i--) std::swap(order_[i - 1], order_[random.below(i, (uint32_t)i)]);
-    }
+    Pass(const IndexedNode &n, const Opening &o) : node_(n), order_(n.sampler->order(n.rows(), o.stream(n.depth))) {}
     bool next(Row &row) override {
         while (taken_ < made_.size() || at_ < order_.size()) {
             if (taken_ == made_.size()) make();
-            std::optional<Row> &next = made_[taken_++];
-            if (!next) continue;
-            row = std::move(*next);
+            Made &made = made_[taken_++];
+            if (made.failure) std::rethrow_exception(made.failure);
+            if (!made.row) continue;
+            row = std::move(*made.row);
             return true;
         }
         return false;
     }
+    int64_t skip(int64_t n) override {
+        if (!node_.exact) return Source::skip(n);
+        int64_t skipped = 0;
+        for (Row row; skipped < n && taken_ < made_.size(); skipped++) next(row);
+        const int64_t rest = std::min(n - skipped, (int64_t)(order_.size() - at_));
+        at_ += (size_t)rest;
+        return skipped + rest;
+    }
 
 private:
+    struct Made {
+        std::optional<Row> row;
+        std::exception_ptr failure;
+    };
     void make() {
         const size_t n = std::min(node_.chunk, order_.size() - at_);
         made_.assign(n, {}), taken_ = 0;
-        parallel_for(0, (int64_t)n, [&](int64_t i) { made_[(size_t)i] = node_.row(order_[at_ + (size_t)i]); });
+        parallel_for(0, (int64_t)n, [&](int64_t i) {
+            Made &made = made_[(size_t)i];
+            try {
+                made.row = node_.row(order_[at_ + (size_t)i]);
+            } catch (...) { made.failure = std::current_exception(); }
+        });
         at_ += n;
     }
 
     const IndexedNode &node_;
     std::vector<int64_t> order_;
     size_t at_ = 0;
-    std::vector<std::optional<Row>> made_;
+    std::vector<Made> made_;
     size_t taken_ = 0;
+};
+
+struct PartNode : IndexedNode {
+    PartNode(const IndexedNode &from, std::shared_ptr<const Node> owner, std::vector<int64_t> n, AnySampler order)
+        : IndexedNode(*from.columns, std::move(order), from.chunk), whole(from), numbers(std::move(n)) {
+        inputs = {std::move(owner)}, exact = from.exact;
+    }
+    int64_t rows() const override { return (int64_t)numbers.size(); }
+    std::optional<Row> row(int64_t i) const override { return whole.row(numbers[(size_t)i]); }
+    const IndexedNode &whole;
+    std::vector<int64_t> numbers;
 };
 
 }  // namespace
 
-std::unique_ptr<Source> IndexedNode::open(uint64_t pass) const { return std::make_unique<Pass>(*this, pass); }
+std::unique_ptr<Source> IndexedNode::open(const Opening &opening) const { return std::make_unique<Pass>(*this, opening); }
+
+std::shared_ptr<const Node> IndexedNode::part(std::vector<int64_t> numbers, uint64_t seed) const {
+    const auto *random = dynamic_cast<const RandomSampler *>(sampler.get());
+    if (random && random->size(rows()) == rows()) return std::make_shared<PartNode>(*this, shared_from_this(), std::move(numbers), sampler);
+    const std::vector<int64_t> order = sampler->order(rows(), Opening{seed}.stream(depth));
+    for (int64_t &n : numbers) n = order[(size_t)n];
+    return std::make_shared<PartNode>(*this, shared_from_this(), std::move(numbers), std::make_shared<SequentialSampler>());
+}
 
 }  // namespace halyard::dataset

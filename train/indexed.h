@@ -2,20 +2,27 @@
 #pragma once
 #include <optional>
 
-#include "train/dataset.h"
+#include "train/sampler.h"
 
 namespace halyard::dataset {
 
 struct IndexedNode : Node {
-    IndexedNode(std::vector<std::string> names, bool random_order, size_t at_once = 1) : shuffle(random_order), chunk(at_once) {
-        columns = std::make_shared<const std::vector<std::string>>(std::move(names));
-    }
+    IndexedNode(std::vector<std::string> names, AnySampler order, size_t at_once = 1) : Node(std::move(names)), sampler(std::move(order)), chunk(at_once) {}
+    virtual int64_t rows() const = 0;
     // Row number `i`, called from several threads at once where chunk > 1; empty: it is left out.
     virtual std::optional<Row> row(int64_t i) const = 0;
-    std::unique_ptr<Source> open(uint64_t pass) const override;
+    int64_t size() const final { return sampler->size(rows()); }
+    std::unique_ptr<Source> open(const Opening &opening) const override;
+    // With the order of this one if that is all rows, shuffled or not; else as they are given.
+    std::shared_ptr<const Node> part(std::vector<int64_t> numbers, uint64_t seed) const override;
 
-    bool shuffle;  // another order in each pass
+    AnySampler sampler;
     size_t chunk;  // rows that are made together, on the pool
 };
+
+// What the options of sources have in common.
+template<class Options> AnySampler sampler_of(const std::string &op, const Options &o) {
+    return choose_sampler(op, {o.shuffle, o.sampler, o.num_samples, o.num_shards, o.shard_id});
+}
 
 }  // namespace halyard::dataset

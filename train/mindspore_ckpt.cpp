@@ -1,11 +1,14 @@
 #include "train/mindspore_ckpt.h"
 
+#include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
+#include <google/protobuf/wire_format_lite.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <set>
 
 #include "checkpoint.pb.h"
@@ -59,7 +62,7 @@ uint64_t checked_length(const std::string &path, std::ifstream &file, uint64_t l
     if (std::memcmp(end.data(), mark.data(), mark.size()) != 0) return length;
     uint64_t expected = 0;
     for (size_t i = mark.size(); i < trailer; i++) expected = expected << 8 | end[i];
-    std::vector<unsigned char> part(1 << 20);
+    std::vector<unsigned char> part(1 << 16);
     unsigned long sum = crc32(0, nullptr, 0);
     file.seekg(0);
     for (uint64_t left = length - trailer; left > 0;) {
@@ -71,6 +74,36 @@ uint64_t checked_length(const std::string &path, std::ifstream &file, uint64_t l
     return length - trailer;
 }
 
+enum class Level { checkpoint, value, map, tensor };
+
+// What a field of a message holds, if that is a message.
+std::optional<Level> inner(Level of, int field) {
+    if (of == Level::checkpoint && field == ckpt::Checkpoint::kValueFieldNumber) return Level::value;
+    if (of == Level::value && field == ckpt::Checkpoint::Value::kTensorFieldNumber) return Level::tensor;
+    if (of == Level::value && field == ckpt::Checkpoint::Value::kMaptensorFieldNumber) return Level::map;
+    if (of == Level::map && field == ckpt::MapTensorProto::kTensorFieldNumber) return Level::tensor;
+    return {};
+}
+
+// Whether everything with a length ends within the message that holds it. Protobuf reserves up to 50 MB for a length that says more.
+bool lengths_fit(google::protobuf::io::CodedInputStream &in, Level level) {
+    using Wire = google::protobuf::internal::WireFormatLite;
+    while (const uint32_t tag = in.ReadTag()) {
+        if (Wire::GetTagWireType(tag) != Wire::WIRETYPE_LENGTH_DELIMITED) {
+            if (!Wire::SkipField(&in, tag)) return false;
+            continue;
+        }
+        uint32_t n;
+        if (!in.ReadVarint32(&n) || n > (uint32_t)in.BytesUntilLimit()) return false;
+        if (const auto message = inner(level, Wire::GetTagFieldNumber(tag))) {
+            const auto outer = in.PushLimit((int)n);
+            if (!lengths_fit(in, *message)) return false;
+            in.PopLimit(outer);
+        } else if (!in.Skip((int)n)) return false;
+    }
+    return in.ConsumedEntireMessage();
+}
+
 }  // namespace
 
 NamedTensors load_mindspore_ckpt(const std::string &path) {
@@ -78,12 +111,22 @@ NamedTensors load_mindspore_ckpt(const std::string &path) {
     std::ifstream &file = input.stream;
     const uint64_t length = input.length;
     const uint64_t content = checked_length(path, file, length);
-    file.clear();
-    file.seekg(0);
-    google::protobuf::io::IstreamInputStream stream(&file);
-    google::protobuf::io::LimitingInputStream limited(&stream, (int64_t)content);
+    if (content > INT32_MAX) throw IoError(path, "has " + std::to_string(content) + " bytes, protobuf reads at most 2^31-1");
     ckpt::Checkpoint read;
-    if (!read.ParseFromZeroCopyStream(&limited)) throw IoError(path, "no MindSpore checkpoint, or damaged or encrypted");
+    const auto from_start = [&](const auto &f) {
+        file.clear();
+        file.seekg(0);
+        google::protobuf::io::IstreamInputStream stream(&file);
+        return f(stream);
+    };
+    const bool fits = from_start([&](auto &stream) {
+        google::protobuf::io::CodedInputStream in(&stream);
+        in.PushLimit((int)content);
+        return lengths_fit(in, Level::checkpoint);
+    });
+    // Partial, and then looked at: otherwise protobuf prints what is missing.
+    if (!fits || !from_start([&](auto &stream) { return read.ParsePartialFromBoundedZeroCopyStream(&stream, (int)content); }) || !read.IsInitialized())
+        throw IoError(path, "no MindSpore checkpoint, or damaged or encrypted");
 
     NamedTensors all;
     std::set<std::string> names;

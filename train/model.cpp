@@ -1,6 +1,11 @@
 #include "train/model.h"
 
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
 #include "primitives/tape.h"
+#include "train/training_state.h"
 
 namespace halyard {
 namespace {
@@ -18,95 +23,172 @@ private:
     bool before_;
 };
 
-void check_columns(const char *op, const dataset::Dataset &d) {
-    if (d.get_col_names().size() < 2) throw AttrError(op, "dataset has " + std::to_string(d.get_col_names().size()) + " columns, expected data and label");
+void check_columns(const dataset::Dataset &d) {
+    if (d.get_col_names().size() < 2) throw AttrError("model", "dataset has " + std::to_string(d.get_col_names().size()) + " columns, expected data and label");
 }
 
-// Rows without end: pass after pass over a dataset.
-class Endless {
+// Asks for a row, and says how long that took and how many were ready.
+bool next_row(dataset::RowIterator &rows, dataset::Row &row, RunContext &c) {
+    const dataset::QueueStats before = rows.stats();
+    c.queue_depth = before.depth, c.queue_capacity = before.capacity;
+    const auto begin = std::chrono::steady_clock::now();
+    const bool more = rows.next(row);
+    c.data_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (more) c.data = row[0], c.batch_size = row[0].rank() ? row[0].size(0) : 1;
+    return more;
+}
+
+// The rows of a training: pass by pass, an epoch each, or without end, where an epoch counts its steps.
+class Rows {
 public:
-    explicit Endless(const dataset::Dataset &d) : dataset_(d) {}
-    void next(dataset::Row &row) {
-        for (bool fresh = false;; fresh = true) {
-            if (!rows_) rows_.emplace(dataset_.create_dict_iterator(pass_++));
-            if (rows_->next(row)) return;
-            if (fresh) throw AttrError("model", "the dataset has no row");
-            rows_.reset();
-        }
+    // `taken` rows were taken before, of passes of `size` (-1: of one without end).
+    Rows(const dataset::Dataset &d, bool endless, int64_t size, int64_t taken) : dataset_(d), endless_(endless) {
+        if (endless) open(size > 0 ? taken / size : 0, size > 0 ? taken % size : taken);
+    }
+    void begin_epoch(int64_t epoch, int64_t step) {
+        if (!endless_) open(epoch - 1, step);
+    }
+    // False: the epoch has no more.
+    bool next(dataset::Row &row, RunContext &c) {
+        if (next_row(*rows_, row, c)) return true;
+        if (!endless_) return false;
+        open(pass_ + 1, 0);
+        if (!next_row(*rows_, row, c)) throw AttrError("model", "the dataset has no row");
+        return true;
     }
 
 private:
+    void open(int64_t pass, int64_t start) { pass_ = pass, rows_.emplace(dataset_.create_dict_iterator((uint64_t)pass, 4, start)); }
     dataset::Dataset dataset_;
+    bool endless_;
+    int64_t pass_ = 0;
     std::optional<dataset::RowIterator> rows_;
-    uint64_t pass_ = 0;
 };
+
+// Those that keep what the others have done hear of an event after them.
+void tell(const Callbacks &callbacks, void (Callback::*event)(RunContext &), RunContext &c) {
+    for (const bool last : {false, true})
+        for (const AnyCallback &callback : callbacks)
+            if (callback->after_others() == last) (callback.operator->()->*event)(c);
+}
+
+void at_least(const char *what, int64_t least, int64_t value) {
+    if (value < least) throw AttrError("model", std::string(what) + " is " + std::to_string(value) + ", expected at least " + std::to_string(least));
+}
+
+// The steps of the epoch that are left.
+void run_epoch(Rows &rows, const std::function<Tensor(const dataset::Row &)> &step, const Callbacks &callbacks, RunContext &c, bool sunk) {
+    if (sunk) tell(callbacks, &Callback::on_train_step_begin, c);
+    for (dataset::Row row; !c.stop && c.step < c.steps_per_epoch && rows.next(row, c);) {
+        c.step++, c.global_step++;
+        c.learning_rate = c.optimizer->learning_rate();
+        if (!sunk) tell(callbacks, &Callback::on_train_step_begin, c);
+        c.net_outputs = step(row);
+        const bool last = c.step == c.steps_per_epoch;
+        c.position.epochs = last ? c.epoch : c.epoch - 1, c.position.steps = last ? 0 : c.step;
+        if (!sunk) tell(callbacks, &Callback::on_train_step_end, c);
+    }
+    if (c.stop) return;
+    if (c.step == 0) throw AttrError("model", "the dataset has no row");
+    c.position.epochs = c.epoch, c.position.steps = 0;  // also where rows were left out for their errors
+}
 
 }  // namespace
 
-Model::Model(nn::AnyCell network, nn::AnyCell loss_fn, std::optional<nn::Optimizer> optimizer, Metrics metrics)
+Model::Model(nn::AnyCell network, nn::AnyCell loss_fn, std::optional<nn::Optimizer> optimizer, Metrics metrics,
+             const std::optional<nn::LossScaleManager> &scale)
     : network_(std::move(network)), loss_fn_(std::move(loss_fn)), optimizer_(std::move(optimizer)), metrics_(std::move(metrics)) {
     for (auto &m : metrics_.all())
         if (m.metric->needs_loss() && !loss_fn_) throw AttrError("model", "metric " + m.name + " needs a loss function");
+    if (!optimizer_) return;
+    const nn::AnyCell with_loss = loss_fn_ ? nn::AnyCell(nn::WithLossCell(network_, loss_fn_)) : network_;
+    if (scale && scale->get_drop_overflow_update()) train_network_ = nn::TrainOneStepWithLossScaleCell(with_loss, *optimizer_, *scale);
+    else train_network_ = nn::TrainOneStepCell(with_loss, *optimizer_, scale ? scale->get_loss_scale() : 1);
 }
 
-void Model::train(int64_t epochs, const dataset::Dataset &data, const Callbacks &callbacks, const SinkOptions &sink) {
+void Model::train(int64_t epochs, const dataset::Dataset &data, const Callbacks &callbacks, const TrainOptions &options) {
+    run(epochs, data, nullptr, callbacks, options);
+}
+
+void Model::fit(int64_t epochs, const dataset::Dataset &data, const dataset::Dataset &valid, const Callbacks &callbacks, const TrainOptions &options) {
+    at_least("valid_frequency", 1, options.valid_frequency);
+    check_columns(valid);
+    run(epochs, data, &valid, callbacks, options);
+}
+
+void Model::run(int64_t epochs, const dataset::Dataset &data, const dataset::Dataset *valid, const Callbacks &callbacks, const TrainOptions &options) {
     if (!optimizer_) throw AttrError("model", "train() needs an optimiser");
-    if (epochs < 1) throw AttrError("model", "epoch is " + std::to_string(epochs) + ", expected at least 1");
-    if (sink.dataset_sink_mode && sink.sink_size != -1 && sink.sink_size < 1)
-        throw AttrError("model", "sink_size is " + std::to_string(sink.sink_size) + ", expected -1 or at least 1");
-    check_columns("model", data);
+    at_least("epoch", 1, epochs);
+    const bool sunk = options.dataset_sink_mode, counted = sunk && options.sink_size != -1;
+    if (counted) at_least("sink_size, unless it is -1,", 1, options.sink_size);
+    at_least("initial_epoch", 0, options.initial_epoch), at_least("initial_step", 0, options.initial_step);
+    if (loss_fn_) check_columns(data);
+    const int64_t size = data.get_dataset_size();
+    if (size == 0) throw AttrError("model", "the dataset has no row");
+    if (size < 0 && !counted) throw AttrError("model", "the dataset has no end, so an epoch needs dataset_sink_mode and a sink_size");
 
-    const nn::TrainOneStepCell step(loss_fn_ ? nn::AnyCell(nn::WithLossCell(network_, loss_fn_)) : network_, *optimizer_);
     const Mode mode(network_, true);
-    const bool sunk = sink.dataset_sink_mode;
     RunContext c;
-    c.epochs = epochs;
-    c.steps_per_epoch = sunk && sink.sink_size > 0 ? sink.sink_size : data.get_dataset_size();
-    if (c.steps_per_epoch < 1) throw AttrError("model", "the dataset has no row");
-
-    const auto tell = [&](void (Callback::*event)(RunContext &)) {
-        for (const AnyCallback &callback : callbacks) (callback.operator->()->*event)(c);
-    };
-    Endless rows(data);
-    tell(&Callback::on_train_begin);
-    for (c.epoch = 1; c.epoch <= epochs && !c.stop; c.epoch++) {
-        c.step = 0;
-        tell(&Callback::on_train_epoch_begin);
-        if (sunk) tell(&Callback::on_train_step_begin);
-        while (c.step < c.steps_per_epoch && !c.stop) {
-            dataset::Row row;
-            rows.next(row);
-            c.step++, c.global_step++;
-            c.learning_rate = optimizer_->learning_rate();
-            if (!sunk) tell(&Callback::on_train_step_begin);
-            c.net_outputs = step(row[0], row[1]);
-            if (!sunk) tell(&Callback::on_train_step_end);
-        }
-        if (sunk) tell(&Callback::on_train_step_end);
-        tell(&Callback::on_train_epoch_end);
+    c.network = network_, c.train_network = train_network_, c.optimizer = optimizer_;
+    c.epochs = epochs, c.valid_frequency = valid ? options.valid_frequency : 0;
+    c.steps_per_epoch = counted ? options.sink_size : size;
+    c.global_step = options.initial_epoch * c.steps_per_epoch + options.initial_step;
+    c.epoch = c.global_step / c.steps_per_epoch;
+    c.position = {c.epoch, c.global_step % c.steps_per_epoch, options.notes};
+    Rows rows(data, counted, size, c.global_step);
+    const auto step = [&](const dataset::Row &row) { return loss_fn_ ? train_network_(row[0], row[1]) : train_network_(nn::Tensors(row.tensors())); };
+    tell(callbacks, &Callback::on_train_begin, c);
+    while (c.epoch < epochs && !c.stop) {
+        c.epoch++, c.step = c.position.steps;
+        c.eval_results.clear();
+        rows.begin_epoch(c.epoch, c.step);
+        tell(callbacks, &Callback::on_train_epoch_begin, c);
+        run_epoch(rows, step, callbacks, c, sunk);
+        if (sunk) tell(callbacks, &Callback::on_train_step_end, c);
+        if (valid && c.epoch % options.valid_frequency == 0) evaluate(*valid, callbacks, c, true);
+        tell(callbacks, &Callback::on_train_epoch_end, c);
     }
-    c.epoch = std::min(c.epoch, epochs);
-    tell(&Callback::on_train_end);
+    tell(callbacks, &Callback::on_train_end, c);
 }
 
-std::map<std::string, double> Model::eval(const dataset::Dataset &data) const {
-    check_columns("model", data);
+TrainOptions Model::resume(const std::string &checkpoint) {
+    if (!optimizer_) throw AttrError("model", "resume() needs an optimiser");
+    const TrainingPosition at = load_training_state(checkpoint, train_network_, *optimizer_);
+    return {.initial_epoch = at.epochs, .initial_step = at.steps, .notes = at.notes};
+}
+
+std::map<std::string, double> Model::eval(const dataset::Dataset &data, const Callbacks &callbacks) const {
+    check_columns(data);
+    RunContext c;
+    c.network = network_;
+    evaluate(data, callbacks, c, false);
+    return c.eval_results;
+}
+
+void Model::evaluate(const dataset::Dataset &data, const Callbacks &callbacks, RunContext &c, bool in_fit) const {
     const Mode mode(network_, false);
-    const nn::WithEvalCell evaluate(network_, loss_fn_);
+    const nn::WithEvalCell network(network_, loss_fn_);
     for (auto &m : metrics_.all()) m.metric->clear();
-    int64_t batches = 0;
-    for (const dataset::Row &row : data.create_dict_iterator()) {
-        const auto [loss, outputs, label] = evaluate(row[0], row[1]);
+    Loss mean_loss;
+    c.mode = RunContext::Mode::eval, c.eval_step = 0, c.eval_steps = std::max<int64_t>(data.get_dataset_size(), 0);
+    tell(callbacks, &Callback::on_eval_begin, c);
+    dataset::RowIterator rows = data.create_dict_iterator();
+    for (dataset::Row row; next_row(rows, row, c);) {
+        c.eval_step++;
+        tell(callbacks, &Callback::on_eval_step_begin, c);
+        const auto [loss, outputs, label] = network(row[0], row[1]);
         for (auto &m : metrics_.all()) {
             m.metric->update(outputs, label);
             if (loss.defined()) m.metric->update_loss(loss);
         }
-        batches++;
+        if (loss.defined()) mean_loss.update_loss(loss);
+        tell(callbacks, &Callback::on_eval_step_end, c);
     }
-    if (!batches) throw AttrError("model", "the dataset has no row");
-    std::map<std::string, double> out;
-    for (auto &m : metrics_.all()) out[m.name] = m.metric->eval();
-    return out;
+    if (!c.eval_step) throw AttrError("model", "the dataset has no row");
+    for (auto &m : metrics_.all()) c.eval_results[m.name] = m.metric->eval();
+    if (in_fit && loss_fn_) c.eval_results["eval_loss"] = mean_loss.eval();
+    tell(callbacks, &Callback::on_eval_end, c);
+    c.mode = RunContext::Mode::train;
 }
 
 Tensor Model::predict(const Tensor &data) const {

@@ -3,9 +3,11 @@
 #include <filesystem>
 
 #include "registry/error.h"
+#include "registry/npy.h"
 #include "train/idx.h"
 #include "train/image.h"
 #include "train/indexed.h"
+#include "train/steps.h"
 
 namespace halyard::dataset {
 namespace {
@@ -13,10 +15,10 @@ namespace {
 // Blocks of rows, one after another; row r of a block is the slice [r] of its tensors.
 struct MemoryNode : IndexedNode {
     using Block = std::vector<Tensor>;
-    MemoryNode(std::vector<Block> b, std::vector<std::string> names, bool random_order) : IndexedNode(std::move(names), random_order), blocks(std::move(b)) {
-        for (const Block &block : blocks) rows += block[0].size(0);
+    MemoryNode(std::vector<Block> b, std::vector<std::string> names, AnySampler order) : IndexedNode(std::move(names), std::move(order)), blocks(std::move(b)) {
+        for (const Block &block : blocks) count += block[0].size(0);
     }
-    int64_t size() const override { return rows; }
+    int64_t rows() const override { return count; }
     std::optional<Row> row(int64_t i) const override {
         size_t b = 0;
         for (; i >= blocks[b][0].size(0); b++) i -= blocks[b][0].size(0);
@@ -28,7 +30,7 @@ struct MemoryNode : IndexedNode {
         return Row(columns, std::move(tensors));
     }
     std::vector<Block> blocks;
-    int64_t rows = 0;
+    int64_t count = 0;
 };
 
 void check_usage(const char *op, const std::string &usage) {
@@ -48,7 +50,7 @@ std::shared_ptr<const Node> read_mnist(const std::string &dir, const SourceOptio
     add("train", "train");
     add("test", "t10k");
     if (blocks.empty()) throw IoError(dir, "there is neither train-images-idx3-ubyte nor t10k-images-idx3-ubyte");
-    return std::make_shared<MemoryNode>(std::move(blocks), std::vector<std::string>{"image", "label"}, o.shuffle);
+    return std::make_shared<MemoryNode>(std::move(blocks), std::vector<std::string>{"image", "label"}, sampler_of(op, o));
 }
 
 // A file of records: `labels` bytes, the last of which is the class, then 3 x 32 x 32 bytes, red, green, blue.
@@ -77,11 +79,12 @@ std::shared_ptr<const Node> read_cifars(const char *op, const std::string &dir, 
     if (blocks.empty()) throw IoError(dir, "there is neither " + train[0] + " nor " + test);
     const std::vector<std::string> columns = labels == 1 ? std::vector<std::string>{"image", "label"}
                                                          : std::vector<std::string>{"image", "coarse_label", "fine_label"};
-    return std::make_shared<MemoryNode>(std::move(blocks), columns, o.shuffle);
+    return std::make_shared<MemoryNode>(std::move(blocks), columns, sampler_of(op, o));
 }
 
-std::shared_ptr<const Node> in_memory(const std::vector<std::pair<std::string, Tensor>> &columns, bool shuffle) {
-    constexpr const char *op = "TensorDataset";
+using NamedColumns = std::vector<std::pair<std::string, Tensor>>;
+
+std::shared_ptr<const Node> in_memory(const char *op, const NamedColumns &columns, AnySampler sampler) {
     if (columns.empty()) throw AttrError(op, "there are no columns");
     std::vector<std::string> names;
     MemoryNode::Block block;
@@ -92,7 +95,28 @@ std::shared_ptr<const Node> in_memory(const std::vector<std::pair<std::string, T
                                      " as in " + columns[0].first);
         names.push_back(name), block.push_back(t);
     }
-    return std::make_shared<MemoryNode>(std::vector<MemoryNode::Block>{block}, names, shuffle);
+    check_unique(op, names);
+    return std::make_shared<MemoryNode>(std::vector<MemoryNode::Block>{block}, names, std::move(sampler));
+}
+
+std::shared_ptr<const Node> slices(NamedColumns columns, const SlicesOptions &o) {
+    constexpr const char *op = "NumpySlicesDataset";
+    if (!o.column_names.empty() && o.column_names.size() != columns.size())
+        throw AttrError(op, "column_names has " + std::to_string(o.column_names.size()) + " names for " + std::to_string(columns.size()) + " columns");
+    for (size_t i = 0; i < o.column_names.size(); i++) columns[i].first = o.column_names[i];
+    return in_memory(op, columns, sampler_of(op, o));
+}
+
+NamedColumns numbered(const std::vector<Tensor> &data) {
+    NamedColumns columns;
+    for (const Tensor &t : data) columns.emplace_back("column_" + std::to_string(columns.size()), t);
+    return columns;
+}
+
+NamedColumns columns_of_file(const std::string &path) {
+    if (!path.ends_with(".npz")) return numbered({load_npy(path)});
+    const auto members = load_npz(path);
+    return {members.begin(), members.end()};
 }
 
 }  // namespace
@@ -106,6 +130,11 @@ Cifar100Dataset::Cifar100Dataset(const std::string &dir, const SourceOptions &op
 
 MnistDataset::MnistDataset(const std::string &dir, const SourceOptions &options) : Dataset(read_mnist(dir, options)) {}
 
-TensorDataset::TensorDataset(const std::vector<std::pair<std::string, Tensor>> &columns, bool shuffle) : Dataset(in_memory(columns, shuffle)) {}
+TensorDataset::TensorDataset(const std::vector<std::pair<std::string, Tensor>> &columns, bool shuffle)
+    : Dataset(in_memory("TensorDataset", columns, choose_sampler("TensorDataset", {.shuffle = shuffle}))) {}
+
+NumpySlicesDataset::NumpySlicesDataset(const std::vector<Tensor> &data, const SlicesOptions &options) : Dataset(slices(numbered(data), options)) {}
+
+NumpySlicesDataset::NumpySlicesDataset(const std::string &path, const SlicesOptions &options) : Dataset(slices(columns_of_file(path), options)) {}
 
 }  // namespace halyard::dataset

@@ -1,12 +1,15 @@
 // Datasets that a pipeline starts with, held in memory: the files of MNIST and CIFAR, and tensors.
 #pragma once
 #include "train/dataset.h"
+#include "train/sampler.h"
 
 namespace halyard::dataset {
 
 struct SourceOptions {
-    std::string usage = "";  // "train", "test", "all"; empty: the files that are there
-    bool shuffle = true;     // all rows, in another order in each epoch, as MindSpore does unless told otherwise
+    std::string usage = "";                                 // "train", "test", "all"; empty: the files that are there
+    bool shuffle = true;                                    // all rows, in another order in each epoch, as MindSpore does unless told otherwise
+    AnySampler sampler = {};                                // in place of shuffle, num_samples and shards
+    int64_t num_samples = 0, num_shards = 1, shard_id = 0;  // at most so many rows (0: all), of that shard (DistributedSampler)
 };
 
 // Columns "image" u8[h,w,1] and "label" i32[], from train-images-idx3-ubyte, train-labels-idx1-ubyte and t10k-... in `dir`.
@@ -33,6 +36,20 @@ public:
 class TensorDataset : public Dataset {
 public:
     TensorDataset(const std::vector<std::pair<std::string, Tensor>> &columns, bool shuffle = false);
+};
+
+struct SlicesOptions {
+    std::vector<std::string> column_names = {};  // empty: column_0, column_1, ..., or a .npz file's own, in alphabetical order
+    bool shuffle = true;
+    AnySampler sampler = {};
+    int64_t num_samples = 0, num_shards = 1, shard_id = 0;
+};
+
+// The same of arrays without names, or of a .npy or .npz file of NumPy's. Throws also IoError and AttrError.
+class NumpySlicesDataset : public Dataset {
+public:
+    NumpySlicesDataset(const std::vector<Tensor> &data, const SlicesOptions &options = {});
+    NumpySlicesDataset(const std::string &path, const SlicesOptions &options = {});
 };
 
 }  // namespace halyard::dataset

@@ -4,60 +4,11 @@
 #include <cmath>
 
 #include "registry/error.h"
+#include "train/image_checks.h"
+#include "train/resize.h"
 
 namespace halyard::dataset::vision {
 namespace {
-
-void check_image(const char *op, const Tensor &t) {
-    if (t.rank() != 3) throw ShapeError(op, "image has rank " + std::to_string(t.rank()) + ", expected [h,w,c]");
-}
-
-void check_size(const char *op, int64_t height, int64_t width) {
-    if (height < 1 || width < 1) throw AttrError(op, "size is " + std::to_string(height) + " x " + std::to_string(width) + ", expected at least 1 x 1");
-}
-
-// Which two source pixels make destination pixel i, and their weights in 1/2048.
-struct Tap {
-    int64_t a, b;
-    int32_t wa, wb;
-};
-
-std::vector<Tap> taps(int64_t from, int64_t to) {
-    std::vector<Tap> out((size_t)to);
-    const double scale = (double)from / (double)to;
-    for (int64_t i = 0; i < to; i++) {
-        float f = (float)(((double)i + 0.5) * scale - 0.5);
-        int64_t k = (int64_t)std::floor(f);
-        f -= (float)k;
-        if (k < 0) k = 0, f = 0;
-        if (k >= from - 1) k = from - 1, f = 0;
-        out[(size_t)i] = {k, std::min(k + 1, from - 1), (int32_t)std::lrint((1 - f) * 2048), (int32_t)std::lrint(f * 2048)};
-    }
-    return out;
-}
-
-// Rows first, at 11 fractional bits; then columns, with the truncations of a 16-bit multiplication unit.
-Tensor resize_linear(const Tensor &in, int64_t height, int64_t width) {
-    if (in.dtype() != DType::u8) throw DTypeError("Resize", std::string("image is ") + name_of(in.dtype()) + ", LINEAR takes u8");
-    const Tensor image = in.contiguous(), out = Tensor::empty({height, width, in.size(2)}, DType::u8);
-    const int64_t h = image.size(0), w = image.size(1), c = image.size(2);
-    const std::vector<Tap> across = taps(w, width), down = taps(h, height);
-    std::vector<int32_t> rows((size_t)(h * width * c));
-    const uint8_t *p = image.data<uint8_t>();
-    int32_t *r = rows.data();
-    for (int64_t y = 0; y < h; y++, p += w * c)
-        for (const Tap &t : across)
-            for (int64_t k = 0; k < c; k++) *r++ = p[t.a * c + k] * t.wa + p[t.b * c + k] * t.wb;
-    uint8_t *q = out.data<uint8_t>();
-    for (const Tap &t : down) {
-        const int32_t *a = &rows[(size_t)(t.a * width * c)], *b = &rows[(size_t)(t.b * width * c)];
-        for (int64_t i = 0; i < width * c; i++) {
-            const int32_t v = (t.wa * (a[i] >> 4) >> 16) + (t.wb * (b[i] >> 4) >> 16);
-            *q++ = (uint8_t)std::clamp((v + 2) >> 2, 0, 255);
-        }
-    }
-    return out;
-}
 
 Tensor resize_nearest(const Tensor &in, int64_t height, int64_t width) {
     const Tensor image = in.contiguous(), out = Tensor::empty({height, width, in.size(2)}, in.dtype());
@@ -140,3 +91,26 @@ Tensor CenterCrop::operator()(const Tensor &image) const {
 }
 
 }  // namespace halyard::dataset::vision
+
+namespace halyard::dataset::transforms {
+
+OneHot::OneHot(int64_t num_classes, double smoothing_rate) : classes_(num_classes), rate_(smoothing_rate) {
+    if (num_classes < 1) throw AttrError("OneHot", "num_classes is " + std::to_string(num_classes) + ", expected at least 1");
+    if (!(smoothing_rate >= 0 && smoothing_rate <= 1)) throw AttrError("OneHot", "smoothing_rate is " + std::to_string(smoothing_rate) + ", expected 0 to 1");
+}
+
+Tensor OneHot::operator()(const Tensor &labels) const {
+    const std::vector<int64_t> values = labels.to_vector<int64_t>();
+    Shape shape = labels.shape();
+    shape.push_back(classes_);
+    const Tensor out = Tensor::full(shape, rate_ / (double)classes_);
+    float *p = out.data<float>();
+    for (const int64_t v : values) {
+        if (v < 0 || v >= classes_) throw AttrError("OneHot", "label is " + std::to_string(v) + ", expected 0 to " + std::to_string(classes_ - 1));
+        p[v] = (float)(1 - rate_ + rate_ / (double)classes_);
+        p += classes_;
+    }
+    return out;
+}
+
+}  // namespace halyard::dataset::transforms

@@ -11,7 +11,7 @@ enum class Inter { LINEAR, NEAREST };
 namespace vision {
 
 // To `height` x `width`; with one size the shorter side gets it and the ratio stays.
-//   LINEAR   bilinear, of u8 only, with 11-bit weights; within one grey level of MindSpore's
+//   LINEAR   bilinear, of u8 only, with 11-bit weights, as MindSpore to the bit
 //   NEAREST  source pixel floor(i * scale), any dtype
 class Resize {
 public:
@@ -65,6 +65,18 @@ struct TypeCast {
     explicit TypeCast(DType to) : dtype(to) {}
     Tensor operator()(const Tensor &t) const { return t.to(dtype); }
     DType dtype;
+};
+
+// Whole numbers [...] to f32 [...,num_classes]: 1 at the number, 0 elsewhere; smoothed: 1 - r + r / num_classes and r / num_classes.
+// AttrError for a number below 0 or past the classes.
+class OneHot {
+public:
+    explicit OneHot(int64_t num_classes, double smoothing_rate = 0);
+    Tensor operator()(const Tensor &labels) const;
+
+private:
+    int64_t classes_;
+    double rate_;
 };
 
 }  // namespace transforms

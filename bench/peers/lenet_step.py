@@ -1,27 +1,14 @@
 """One step of LeNet-5 (batch 32, forward, backward, Momentum 0.9) in PyTorch eager and, where it is installed, in MindSpore's
-graph mode: the same work as bench/lenet_step.cpp. Prints "NAME MEDIAN_US MIN_US" per framework; skips what isn't installed.
+graph mode: the same work as bench/lenet_step.cpp. Prints "NAME MEDIAN_US MIN_US PEAK_MB" per framework; skips what isn't installed.
 
 usage: lenet_step.py [pytorch|mindspore ...] [--threads N] [--steps N]
 """
-import argparse
-import statistics
-import time
-
 import numpy as np
+
+from step import main, timed
 
 IMAGES = np.full((32, 1, 32, 32), 0.5, np.float32)
 LABELS = np.zeros(32, np.int32)
-
-
-def timed(name, step, steps):
-    for _ in range(20):
-        step()
-    times = []
-    for _ in range(steps):
-        start = time.perf_counter()
-        step()
-        times.append((time.perf_counter() - start) * 1e6)
-    print(f"{name} {statistics.median(times):.1f} {min(times):.1f}", flush=True)
 
 
 def pytorch(threads, steps):
@@ -65,21 +52,5 @@ def mindspore(threads, steps):
     timed(f"MindSpore-{ms.__version__}-graph", lambda: cell(images, labels).asnumpy(), steps)
 
 
-FRAMEWORKS = {"pytorch": pytorch, "mindspore": mindspore}
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("frameworks", nargs="*", default=["pytorch"], choices=list(FRAMEWORKS))
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=200)
-    args = parser.parse_args()
-    for name in args.frameworks:
-        try:
-            FRAMEWORKS[name](args.threads, args.steps)
-        except ImportError as error:
-            print(f"# {name} isn't installed: {error}", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    main({"pytorch": pytorch, "mindspore": mindspore}, 200)

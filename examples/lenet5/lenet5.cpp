@@ -65,7 +65,7 @@ LeNet5Result train_lenet5(const LeNet5Options &options) {
     callbacks.emplace_back(EpochMeans(result.losses));
     model.train(options.epochs, ds_train, callbacks);
 
-    const std::map<std::string, double> metrics = model.eval(create_dataset(options.test_path, options.batch_size, 1, false));
+    const std::map<std::string, double> metrics = model.eval(create_dataset(options.test_path, options.batch_size, 1, false), callbacks);
     result.accuracy = metrics.at("accuracy"), result.test_loss = metrics.at("loss");
     return result;
 }

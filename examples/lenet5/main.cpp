@@ -1,9 +1,10 @@
-// usage: lenet5 [epochs] [train folder] [test folder]: trains LeNet5 and writes lenet5_loss.html.
+// usage: lenet5 [epochs] [train folder] [test folder]: trains LeNet5; `halyard report lenet5_run.json` shows how that went.
 #include <cstdio>
 #include <cstdlib>
 
 #include "examples/lenet5/lenet5.h"
 #include "registry/error.h"
+#include "train/run_recorder.h"
 
 int main(int argc, char **argv) {
     using namespace halyard;
@@ -12,7 +13,7 @@ int main(int argc, char **argv) {
         if (argc > 1) options.epochs = std::atoll(argv[1]);
         if (argc > 2) options.train_path = argv[2];
         if (argc > 3) options.test_path = argv[3];
-        options.callbacks = {ProgressBar(), LossCurve("lenet5_loss.html", "LeNet5")};
+        options.callbacks = {ProgressBar(), RunRecorder("lenet5_run.json", {.title = "LeNet5"})};
         const examples::LeNet5Result r = examples::train_lenet5(options);
         std::printf("last epoch's mean loss %.6f, test accuracy %.4f, test loss %.6f\n", r.losses.back(), r.accuracy, r.test_loss);
         return 0;

@@ -1,6 +1,10 @@
 set(HALYARD_ASCEND_TESTS
+  ascend/ascendc_test.cpp
   ascend/calibration_test.cpp
   ascend/hazards_test.cpp
   ascend/metrics_test.cpp
+  ascend/move_test.cpp
   ascend/sync_test.cpp
-  ascend/text_test.cpp)
+  ascend/text_test.cpp
+  ascend/tik_test.cpp
+  ascend/vector_test.cpp)

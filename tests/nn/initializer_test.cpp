@@ -8,6 +8,7 @@
 
 #include "nn/conv.h"
 #include "nn/dense.h"
+#include "primitives/ops.h"
 #include "registry/error.h"
 #include "registry/parallel.h"
 
@@ -95,6 +96,22 @@ TEST(Initializer, TruncationIsByValue) {
     EXPECT_LT(cut.min, -0.49);
     EXPECT_GT(cut.max, 0.99);
     EXPECT_THROW(initializer(TruncatedNormal(1, 0, 5, 6), {1}), AttrError);
+}
+
+TEST(Initializer, OrthogonalRowsOrColumns) {
+    set_seed(3);
+    for (const Shape &shape : {Shape{5, 5}, Shape{7, 40}, Shape{40, 7}, Shape{6, 3, 3, 3}}) {
+        const Tensor w = initializer(Orthogonal(2), shape).reshape({shape[0], -1});
+        const bool wide = w.size(0) <= w.size(1);
+        const Tensor product = wide ? F::matmul(w, w, false, true) : F::matmul(w, w, true, false);
+        for (int64_t i = 0; i < product.size(0); i++)
+            for (int64_t j = 0; j < product.size(0); j++) EXPECT_NEAR(product.at({i, j}), i == j ? 4 : 0, 4e-6) << shape.text();
+    }
+    // Of 1x1 the sign is all there is: both come up.
+    double sum = 0;
+    for (int i = 0; i < 64; i++) sum += initializer("orthogonal", {1, 1}).item();
+    EXPECT_LT(std::fabs(sum), 40);
+    EXPECT_THROW(initializer(Orthogonal(), {3}), ShapeError);
 }
 
 TEST(Initializer, SameSeedSameBitsWhateverTheThreads) {

@@ -105,6 +105,63 @@ TEST(ValueAndGrad, Nests) {
     EXPECT_EQ(value_and_grad(curve)({row({2})}).inputs[0].item(), 6);
 }
 
+TEST(ValueAndGrad, OtherValuesAreAuxiliary) {
+    const FunctionWithAux f = [](const Tensors &in) { return Tensors{F::mul(in[0], in[0]), F::mul(in[0], 10), in[0]}; };
+    const Gradients g = value_and_grad(f)({row({1, 2})});
+    EXPECT_EQ(g.value.to_vector<double>(), (Doubles{1, 4}));
+    EXPECT_EQ(g.inputs[0].to_vector<double>(), (Doubles{2, 4}));
+    ASSERT_EQ(g.aux.size(), 2u);
+    EXPECT_EQ(g.aux[0].to_vector<double>(), (Doubles{10, 20}));
+    expect_error<GradError>("[gradient] the function returned no tensor", [] { value_and_grad([](const Tensors &) { return Tensors(); })({row({1})}); });
+}
+
+// The examples of MindSpore's documentation: x^3 + y, and 2 x + y.
+const Tensor square_1234 = row({1, 2, 3, 4}).reshape({2, 2});
+
+TEST(Vjp, OfMindSpore) {
+    const Function f = [](const Tensors &in) { return F::add(F::mul(F::mul(in[0], in[0]), in[0]), in[1]); };
+    const Vjp r = vjp(f, {square_1234, square_1234});
+    EXPECT_EQ(r.value.to_vector<double>(), (Doubles{2, 10, 30, 68}));
+    for (const double scale : {1., 2.}) {  // it may be asked again
+        const Gradients g = r.vjp_fn(Tensor::full({2, 2}, scale, DType::f64));
+        EXPECT_EQ(g.inputs[0].to_vector<double>(), (Doubles{3 * scale, 12 * scale, 27 * scale, 48 * scale}));
+        EXPECT_EQ(g.inputs[1].to_vector<double>(), (Doubles(4, scale)));
+    }
+    Net net;
+    const Vjp with_weights = vjp(net.function(), {row({1, 2}), row({3, 4})}, {net.w});
+    EXPECT_EQ(with_weights.vjp_fn(row({1, 10})).parameters[0].to_vector<double>(), (Doubles{3, 80}));
+    expect_error<GradError>("[tape] sens has shape [3], expected [2,2]", [&] { r.vjp_fn(row({1, 2, 3})); });
+}
+
+TEST(Jvp, OfMindSpore) {
+    const Tensor ones = Tensor::ones({2, 2}, DType::f64);
+    const FunctionWithAux f = [](const Tensors &in) { return Tensors{F::add(F::mul(F::mul(in[0], in[0]), in[0]), in[1]), in[1]}; };
+    const Jvp r = jvp(f, {square_1234, square_1234}, {ones, ones});
+    EXPECT_EQ(r.value.to_vector<double>(), (Doubles{2, 10, 30, 68}));
+    EXPECT_EQ(r.jvp.to_vector<double>(), (Doubles{4, 13, 28, 49}));
+    EXPECT_EQ(r.aux[0].to_vector<double>(), (Doubles{1, 2, 3, 4}));
+    expect_error<GradError>("[jvp] v are 1 tensors, expected 2", [&] { jvp(f, {ones, ones}, {ones}); });
+    expect_error<GradError>("[jvp] v0 has shape [3], expected [2,2]", [&] { jvp(f, {ones, ones}, {row({1, 2, 3}), ones}); });
+}
+
+// A network's derivative along a direction, beside a difference quotient.
+TEST(Jvp, OfANetwork) {
+    const auto wave = [](const Shape &s, double by) {
+        const Tensor t = Tensor::empty(s, DType::f64);
+        for (int64_t i = 0; i < t.elements(); i++) t.data<double>()[i] = std::sin(by * (double)(i + 1));
+        return t;
+    };
+    const Tensor x = wave({2, 1, 6, 6}, 0.7), k = wave({3, 1, 3, 3}, 1.3), w = wave({3, 4}, 0.9), dx = wave({2, 1, 6, 6}, 2.1), dk = wave({3, 1, 3, 3}, 0.4);
+    const Function f = [&](const Tensors &in) { return F::softmax(F::matmul(F::tanh(F::reduce_mean(F::conv2d(in[0], in[1]), {2, 3})), w)); };
+    const double h = 1e-5;
+    const auto moved = [&](double by) { return f({F::add(x, F::mul(dx, by)), F::add(k, F::mul(dk, by))}).to_vector<double>(); };
+    const Doubles up = moved(h), down = moved(-h), got = jvp(f, {x, k}, {dx, dk}).jvp.to_vector<double>();
+    for (size_t i = 0; i < got.size(); i++) EXPECT_NEAR(got[i], (up[i] - down[i]) / (2 * h), 1e-9);
+    EXPECT_GT(std::fabs(got[0]), 1e-3);
+}
+
+TEST(Depend, IsItsFirstArgument) { EXPECT_EQ(depend(row({3}), 7).item(), 3); }
+
 TEST(Parameter, SetData) {
     const Parameter p(row({1, 2}), "fc.weight");
     const Tensor handle = p.data();

@@ -115,6 +115,29 @@ TEST(BatchNorm, ChannelsLastAreTheSame) {
     EXPECT_NE(first[1].at({0}), 0);  // the running mean has moved
 }
 
+// In f32 they have kernels of their own, in f64 they are compositions.
+TEST(BatchNorm, WithReluAndShortcutIsTheSame) {
+    const In in = {numbers({4, 3, 2, 5}, 1), numbers({3}, 2), numbers({3}, 3), numbers({4, 3, 2, 5}, 4)};
+    const Tensor dy = numbers({4, 3, 2, 5}, 5);
+    for (const bool shortcut : {false, true}) {
+        const auto gradients_in = [&](DType d) {
+            In x;
+            for (const Tensor &t : in) x.push_back(t.to(d));
+            Tape tape;
+            for (const Tensor &t : x) tape.watch(t);
+            const Tensor mean = Tensor::zeros({3}, d), variance = Tensor::ones({3}, d);
+            const Tensor y = shortcut ? F::batch_norm_add_relu(x[0], x[1], x[2], mean, variance, x[3], true)
+                                      : F::batch_norm_relu(x[0], x[1], x[2], mean, variance, true);
+            In all = tape.gradient(y, shortcut ? x : In{x[0], x[1], x[2]}, dy.to(d));
+            all.push_back(y), all.push_back(mean), all.push_back(variance);
+            return all;
+        };
+        const In single = gradients_in(DType::f32), exact = gradients_in(DType::f64);
+        for (size_t k = 0; k < single.size(); k++)
+            for (int64_t i = 0; i < single[k].elements(); i++) EXPECT_NEAR(single[k].data<float>()[i], exact[k].data<double>()[i], 4e-6) << k << ", " << i;
+    }
+}
+
 // A mean of 1e4 standard deviations: a sum of squares less their mean's has no digit left in f32.
 TEST(Norms, KeepTheirDigitsFarFromZero) {
     const Tensor far = Tensor::empty({64, 96}), exact = Tensor::empty({64, 96}, DType::f64);

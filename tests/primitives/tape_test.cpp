@@ -33,6 +33,7 @@ TEST(Tape, SumsSpreadTheirGradient) {
     for (const Ints &axis : {Ints{}, Ints{1}, Ints{-1, 0}, Ints{0, 1, 2}})
         for (bool keep : {false, true}) {
             gradient_check([&](const Tensors &v) { return F::reduce_sum(v[0], axis, keep); }, {x});
+            gradient_check([&](const Tensors &v) { return F::reduce_sum(v[0], axis, keep); }, {numbers({1, 1, 1})});
             gradient_check([&](const Tensors &v) { return F::exp(F::reduce_sum(F::mul(v[0], v[0]), axis, keep)); }, {numbers({2, 1, 2})});
         }
 }

@@ -98,6 +98,12 @@ TEST(DispatchDeathTest, TheEnvironmentLimitsTheInstructionSet) {
     EXPECT_EXIT(std::exit(level_with("sse4")), testing::ExitedWithCode(103), "");
 }
 
+TEST(Dispatch, WhereALevelLacksADtypeTheOneBelowStandsForIt) {
+    const Force force(host_isa(), "");
+    const Tensor a = Tensor::from<double>({1, 2, 3}, {3});
+    EXPECT_EQ(F::add(a, a).to_vector<double>(), (std::vector<double>{2, 4, 6}));
+}
+
 TEST(Explain, NamesTheChoiceAndTheRefused) {
     const Tensor a = Tensor::ones({16});
     const Tensor in[] = {a, a};

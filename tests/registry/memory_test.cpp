@@ -85,11 +85,36 @@ TEST(Memory, TrimGivesBack) {
 }
 
 TEST(Memory, ImpossibleSizesAreErrors) {
-    expect_error<MemoryError>("[memory] can't allocate 18446744073709551615 bytes", [] { allocate(SIZE_MAX); });
+    try {
+        allocate(SIZE_MAX);
+        ADD_FAILURE() << "nothing was thrown";
+    } catch (const MemoryError &e) { EXPECT_EQ(std::string(e.what()).find("[memory] out of memory: 17592186044416.0 MB wanted, "), 0u) << e.what(); }
     EXPECT_THROW(allocate(size_t{1} << 50), MemoryError);
     const int64_t live = stats().live_blocks;
     EXPECT_THROW(Tensor::empty({1 << 16, 1 << 16}), ShapeError);
     EXPECT_EQ(stats().live_blocks, live);
+}
+
+// With a limit what is kept goes first, then calls fail and change nothing; without one they succeed again.
+TEST(Memory, KeepsToItsLimit) {
+    void *const held = allocate(6 << 20);
+    release(allocate(9 << 20));  // kept for reuse: in the way of nothing else
+    set_limit(16 << 20);
+    const int64_t live = stats().live_bytes;
+    void *const other = allocate(7 << 20);
+    try {
+        allocate(5 << 20);
+        ADD_FAILURE() << "nothing was thrown";
+    } catch (const MemoryError &e) {
+        const std::string said = e.what();
+        EXPECT_TRUE(said.starts_with("[memory] out of memory: 5.0 MB wanted, 13.0 MB in use, the limit is 16.0 MB")) << said;
+    }
+    release(other);
+    release(allocate(5 << 20));
+    EXPECT_EQ(stats().live_bytes, live);
+    set_limit(0);
+    release(allocate(32 << 20));
+    release(held);
 }
 
 TEST(MemoryDeathTest, OverrunsAreSeenUnderTheSanitizer) {

@@ -7,6 +7,38 @@
 
 namespace halyard {
 namespace {
+TEST_F(Command, TakesTheContextFromTheEnvironment) {
+    save("x.npy", Tensor::from<float>({-1, 2}));
+    const auto run = [&](const std::string &environment) { return halyard("run relu -i x=x.npy -o o", environment); };
+    const auto refused = [&](const std::string &environment, const std::string &message) {
+        const Result r = run(environment);
+        EXPECT_EQ(r.status, 1) << environment;
+        EXPECT_EQ(r.err, message + "\n");
+    };
+    refused("HALYARD_DEVICE_TARGET=Ascend", "[context] device_target is 'Ascend', this build has kernels for CPU and GPU");
+    refused("HALYARD_MAX_DEVICE_MEMORY=2TB", "[context] max_device_memory is '2TB', expected a number above 0 with GB or MB, as 2GB or 0.5GB");
+    refused("HALYARD_MODE=eager", "[context] HALYARD_MODE is 'eager', expected GRAPH_MODE or PYNATIVE_MODE");
+    refused("HALYARD_SAVE_GRAPHS=yes", "[context] HALYARD_SAVE_GRAPHS is 'yes', expected 0 or 1");
+    const Result r = run("HALYARD_MODE=GRAPH_MODE HALYARD_ENABLE_PROFILING=1 HALYARD_PROFILING_OPTIONS='{\"output\": \"o\"}' GLOG_v=2");
+    ASSERT_EQ(r.status, 1);
+    EXPECT_EQ(r.err.substr(r.err.find("[o]")), "[o] is no folder: the profiler's file can't go there\n");
+    EXPECT_TRUE(r.err.starts_with("[WARNING] HALYARD(")) << r.err;
+    fs::create_directories(dir / "o");
+    ASSERT_EQ(run("HALYARD_MODE=GRAPH_MODE HALYARD_ENABLE_PROFILING=1 HALYARD_PROFILING_OPTIONS='{\"output\": \"o\"}' GLOG_v=3").err, "");
+    int traces = 0;  // written when the program ended
+    for (auto &entry : fs::directory_iterator(dir / "o"))
+        if (entry.path().filename().string().starts_with("op_trace_")) {
+            traces++;
+            EXPECT_NE(text_of(entry.path()).find("\"name\":\"relu\""), std::string::npos);
+        }
+    EXPECT_EQ(traces, 1);
+    EXPECT_NE(run("GLOG_v=1 HALYARD_ENABLE_PROFILING=1").err.find(": 1 slice\n"), std::string::npos);
+    EXPECT_NE(run("GLOG_v=9 HALYARD_MODE=GRAPH_MODE").err.find("[log] GLOG_v is '9', expected 0 to 4; 2 is taken\n"), std::string::npos);
+    const Result on_gpu = run("HALYARD_DEVICE_TARGET=GPU");  // where an OpenCL platform answers
+    if (on_gpu.status != 0) { EXPECT_NE(on_gpu.err.find("[opencl]"), std::string::npos) << on_gpu.err; }
+    EXPECT_EQ(load("o/out_0.npy").at({1}), 2);
+}
+
 TEST_F(Command, RunsSoftmaxAndItsGradient) {
     save("x.npy", Tensor::from<float>({0, 1, 2, 3, -1, 5}, {2, 3}));
     save("dy.npy", Tensor::from<float>({1, 0, 2, -1, 3, 0.5f}, {2, 3}));

@@ -64,7 +64,7 @@ TEST_F(Docs, EveryOpHasACompletePage) {
 
 // Every tenth op, and the kinds that differ most; tests/tools/run_docs_examples.sh has all of the C++.
 TEST_F(Docs, CommandLinesRun) {
-    std::vector<std::string> chosen = {"softmax", "conv2d", "bernoulli", "lamb_", "concat", "one_hot", "cast", "fill", "multinomial", "select"};
+    std::vector<std::string> chosen = {"softmax", "conv2d", "bernoulli", "lamb_", "concat", "einsum", "one_hot", "cast", "fill", "multinomial", "select"};
     for (size_t k = 0; k < ops.size(); k += 10) chosen.push_back(ops[k]["name"]);
     const std::string bin = fs::path(HALYARD_COMMAND).parent_path().string();
     for (auto &name : chosen) {

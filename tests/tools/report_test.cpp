@@ -71,6 +71,25 @@ const char *explain_file = R"({"op": "relu", "signature": "x[*] -> y[*]", "attri
                    {"backend": "opencl", "dtypes": "f32", "variant": "", "isa": "baseline", "picks": "", "chosen": false, "refused": "refused: c>=2: c is 1"}],
     "price": {"call": 5e-7, "kernel": 4e-7, "best_kernel": 2e-7, "loss": 2.5}})";
 
+json train_file() {
+    json file = json::parse(
+        R"({"kind": "halyard train", "version": 1, "title": "", "unit": "images", "cpu": "Some CPU", "date": "2026-11-22T06:31:00Z", "epochs": 3, "stride": 1,
+        "steps_per_epoch": 20, "queue_capacity": 4, "about": [["seed", "10"]], "ended": [], "evaluations": [], "step_times": [[0.001, 37], [0.00102, 2], [0.5, 1]]})");
+    file["title"] = hostile;
+    for (const char *name : {"step", "loss", "learning_rate", "seconds", "wait", "queue", "samples"}) file["steps"][name] = json::array();
+    for (int i = 1; i <= 40; i++) {
+        file["steps"]["step"].push_back(i), file["steps"]["loss"].push_back(i == 30 ? json() : json(2.0 / i)), file["steps"]["learning_rate"].push_back(0.1);
+        file["steps"]["seconds"].push_back(0.001), file["steps"]["wait"].push_back(0.0001), file["steps"]["queue"].push_back(3),
+            file["steps"]["samples"].push_back(32);
+    }
+    for (int epoch : {1, 2}) {
+        file["ended"].push_back(
+            {{"epoch", epoch}, {"step", 20 * epoch}, {"loss", 0.5}, {"learning_rate", 0.1}, {"seconds", 0.02}, {"wait", 0.002}, {"samples", 640}});
+        file["evaluations"].push_back({{"epoch", epoch}, {"step", 20 * epoch}, {"results", {{"accuracy", 0.4 * epoch}}}});
+    }
+    return file;
+}
+
 class Report : public Command {
 protected:
     void SetUp() override {
@@ -81,8 +100,9 @@ protected:
         write("roofs.txt", roofs_file);
         write("mutants.json", mutants_file);
         write("explain.json", explain_file);
+        write("run.json", train_file().dump());
     }
-    std::string page(const std::string &arguments = "bench.json check.json relu.tune roofs.txt mutants.json explain.json -o page.html") const {
+    std::string page(const std::string &arguments = "bench.json check.json relu.tune roofs.txt mutants.json explain.json run.json -o page.html") const {
         const Result r = halyard("report " + arguments);
         EXPECT_EQ(r.status, 0) << r.err;
         return text_of(dir / "page.html");
@@ -102,7 +122,7 @@ int count(const std::string &text, const std::string &what) {
 
 TEST_F(Report, HoldsWhatTheFilesSay) {
     const json runs = runs_of(page());
-    ASSERT_EQ(runs["files"].size(), 6u);
+    ASSERT_EQ(runs["files"].size(), 7u);
     const json &bench = runs["files"][0], &check = runs["files"][1], &tune = runs["files"][2], &roofs = runs["files"][3], &mutants = runs["files"][4];
     EXPECT_EQ(bench["kind"], "bench");
     EXPECT_EQ(bench["conditions"], json::parse(R"([["CPU","Some CPU"],["date","2026-11-21T23:53:09+00:00"],["cores","2"],["load","0.25"]])"));
@@ -132,6 +152,12 @@ TEST_F(Report, HoldsWhatTheFilesSay) {
     EXPECT_EQ(kernels[0], json::parse(R"({"kernel": "cpu f32 avx2", "verdict": "chosen", "seconds": 4e-7})"));
     EXPECT_EQ(kernels[1]["verdict"], "fits, ranked lower");
     EXPECT_EQ(kernels[2], json::parse(R"({"kernel": "opencl f32", "verdict": "refused", "why": "c>=2: c is 1"})"));
+    const json &run = runs["files"][6];
+    EXPECT_EQ(run["title"], hostile);
+    EXPECT_EQ(run["conditions"], json::parse(R"([["CPU","Some CPU"],["date","2026-11-22T06:31:00Z"],["seed","10"]])"));
+    EXPECT_EQ(run["steps"]["loss"][9], 0.2);
+    EXPECT_TRUE(run["steps"]["loss"][29].is_null());
+    EXPECT_EQ(run["evaluations"][1]["results"]["accuracy"], 0.8);
 }
 
 TEST_F(Report, TakesWhatBenchWrites) {
@@ -149,6 +175,19 @@ TEST_F(Report, TakesWhatBenchWrites) {
         EXPECT_LE(line["low"], line["median"]);
         EXPECT_LE(line["median"], line["high"]);
     }
+}
+
+TEST_F(Report, TakesWhatTrainWrites) {
+    const Result r = halyard("train lenet5 --epochs 1 --data '" HALYARD_SOURCE_DIR "/data/digits' --out t");
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_EQ(r.err.find("epoch 1/1 44/44  loss 2.30"), 0u) << r.err;
+    const json own = runs_of(text_of(dir / "t/lenet5_run.html"))["files"][0], run = runs_of(page("t/lenet5_run.json -o page.html"))["files"][0];
+    EXPECT_EQ(own, run);
+    EXPECT_EQ(run["kind"], "train");
+    EXPECT_EQ(run["title"], "lenet5");
+    EXPECT_EQ(run["steps"]["loss"].size(), 44u);
+    EXPECT_EQ(run["ended"].size(), 1u);
+    EXPECT_TRUE(run["evaluations"][0]["results"].contains("accuracy"));
 }
 
 TEST_F(Report, LoadsNothingAndEndsItsScriptsItself) {
@@ -198,6 +237,14 @@ TEST_F(Report, RefusesOtherFiles) {
     refused("{\"kind\": \"halyard check\", \"ops\": 7}", "[file] is damaged: ");
     refused("{\"mutants\": [{\"op\": \"a\", \"fault\": 3}]}", "[file] is damaged: ");
     refused("{\"op\": \"relu\", \"candidates\": [{\"backend\": \"cpu\"}]}", "[file] is damaged: key 'dtypes' not found");
+    json uneven = train_file();
+    uneven["steps"]["wait"].erase(0);
+    refused(uneven.dump().c_str(), "[file] is damaged: array index 39 is out of range");
+    uneven["steps"]["wait"].push_back("soon");
+    refused(uneven.dump().c_str(), "[file] is damaged: type must be number, but is string");
+    uneven.erase("ended");
+    uneven["steps"]["wait"].back() = 1;
+    refused(uneven.dump().c_str(), "[file] is damaged: key 'ended' not found");
     expect_refused("report none.json", "[none.json] can't be read");
     expect_refused("report .", "[.] is a folder");
     expect_refused("report bench.json -o no/such/folder.html", "[no/such/folder.html] can't be written");
@@ -233,7 +280,7 @@ TEST_F(Report, ShowsInABrowser) {
         const std::string dom = show("--window-size=" + width + ",844" + (width == "390" ? " --blink-settings=preferredColorScheme=0" : "")),
                           root = between(dom, "<html", ">");
         EXPECT_NE(root.find("data-width=\"" + width + "\""), std::string::npos) << root;
-        EXPECT_NE(root.find("data-charts=\"3/3\""), std::string::npos) << root;  // times, roofline, tuning
+        EXPECT_NE(root.find("data-charts=\"9/9\""), std::string::npos) << root;  // six of training; times, roofline, tuning
         EXPECT_NE(root.find("data-blank=\"0\""), std::string::npos) << root;
         EXPECT_NE(root.find("data-wide=\"false\""), std::string::npos) << root;
         EXPECT_NE(root.find("data-order=\"avx2,oneDNN,baseline,fast/avx2\""), std::string::npos) << root;   // the fastest first

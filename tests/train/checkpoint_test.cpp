@@ -2,7 +2,6 @@
 #include "train/checkpoint.h"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "nn/dense.h"
 #include "nn/sequential.h"
 #include "registry/npy.h"
+#include "tests/train/memory_file.h"
 #include "train/mindspore_ckpt.h"
 #include "train/safetensors.h"
 
@@ -95,21 +95,6 @@ TEST_P(Checkpoint, ADamagedByteIsNoticed) {
     put(path, damaged);
     EXPECT_NE(message().find("damaged: its "), std::string::npos) << message();
 }
-
-// A file in memory: thousands of them would keep a disk busy.
-class MemoryFile {
-public:
-    MemoryFile() : file_(memfd_create("checkpoint", MFD_CLOEXEC)) {}
-    ~MemoryFile() { close(file_); }
-    std::string path() const { return "/proc/self/fd/" + std::to_string(file_); }
-    void put(const std::string &bytes) const {
-        ASSERT_EQ(ftruncate(file_, 0), 0);
-        ASSERT_EQ(pwrite(file_, bytes.data(), bytes.size(), 0), (ssize_t)bytes.size());
-    }
-
-private:
-    int file_;
-};
 
 // Only errors of ours, and sizes are checked before they are believed.
 TEST_P(Checkpoint, SurvivesTruncationAndMutation) {

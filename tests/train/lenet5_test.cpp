@@ -62,6 +62,23 @@ TEST(LeNet5, TenStepsOfMindSpore) {
     for (const Parameter &p : weights) EXPECT_LT(gap(p, golden.at("after10_" + p.name())), 5e-7) << p.name();
 }
 
+// Twelve batches of 8, an update every four.
+TEST(LeNet5, AccumulatedGradientsOfMindSpore) {
+    const auto golden = load_npz(HALYARD_SOURCE_DIR "/tests/goldens/net_lenet5_grad_accumulation.npz");
+    const examples::LeNet5 net(10);
+    set_hash_weights(net);
+    const auto [x, y] = golden_batch();
+    const nn::TrainOneStepCell step(nn::WithLossCell(net, nn::SoftmaxCrossEntropyWithLogits(true, "mean")),
+                                    nn::Accumulator(nn::Momentum(net.trainable_params(), 0.01, 0.9), 4));
+    const std::vector<double> losses = golden.at("micro_losses").to_vector<double>();
+    for (size_t k = 0; k < losses.size(); k++) {
+        const int64_t from = (int64_t)(k % 4) * 8;
+        EXPECT_NEAR(step(x.slice(0, from, from + 8), y.slice(0, from, from + 8)).item(), losses[k], 2e-6) << k;
+    }
+    for (const char *name : {"conv1.weight", "fc3.weight", "fc3.bias"})
+        EXPECT_LT(gap(net.parameters_dict().at(name), golden.at(std::string("after3_") + name)), 5e-7) << name;
+}
+
 // The loss may be scaled before the gradient and scaled back in the optimiser: powers of two change no bit.
 TEST(LeNet5, LossScaleChangesNothing) {
     const auto [x, y] = golden_batch();

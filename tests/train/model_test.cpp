@@ -7,10 +7,14 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <thread>
 
 #include "nn/dense.h"
 #include "nn/loss.h"
+#include "primitives/ops.h"
 #include "primitives/random.h"
+#include "primitives/tape.h"
+#include "primitives/updates.h"
 #include "registry/error.h"
 #include "train/sources.h"
 
@@ -42,6 +46,10 @@ struct Recorder : Callback {
     void on_train_step_end(RunContext &c) override { out += std::to_string(c.step) + ">"; }
     void on_train_epoch_end(RunContext &) override { out += ")"; }
     void on_train_end(RunContext &) override { out += "]"; }
+    void on_eval_begin(RunContext &) override { out += "{"; }
+    void on_eval_step_begin(RunContext &c) override { out += std::to_string(c.eval_step); }
+    void on_eval_step_end(RunContext &) override { out += ";"; }
+    void on_eval_end(RunContext &) override { out += "}"; }
     std::string &out;
 };
 
@@ -87,6 +95,131 @@ TEST(Model, SinkRunsOnWhereItStopped) {
     EXPECT_EQ(s.net.weight.data().to_vector<float>(), whole.net.weight.data().to_vector<float>());
 }
 
+TEST(Model, EvaluatesBeforeTheEndOfAnEpoch) {
+    struct Results : Callback {
+        explicit Results(std::vector<std::map<std::string, double>> &all) : out(all) {}
+        void on_train_epoch_end(RunContext &c) override { out.push_back(c.eval_results); }
+        std::vector<std::map<std::string, double>> &out;
+    };
+    Learner s;
+    std::string log;
+    std::vector<std::map<std::string, double>> results;
+    const dataset::Dataset valid = points(4).batch(2);
+    s.model.fit(2, points(6).batch(2), valid, {Recorder(log), Results(results)}, {.valid_frequency = 2});
+    EXPECT_EQ(log, "[(1<1><2><3>)(2<1><2><3>{1;2;})]");
+    ASSERT_EQ(results.size(), 2u);
+    EXPECT_TRUE(results[0].empty());
+    log.clear();
+    const auto after = s.model.eval(valid, {Recorder(log)});
+    EXPECT_EQ(log, "{1;2;}");
+    EXPECT_EQ(results[1].at("accuracy"), after.at("accuracy"));
+    EXPECT_EQ(results[1].at("eval_loss"), after.at("loss"));
+    EXPECT_THROW(s.model.fit(2, points(6).batch(2), valid, {}, {.valid_frequency = 0}), AttrError);
+}
+
+TEST(Model, TellsWhatACallbackNeeds) {
+    struct Look : Callback {
+        void on_train_step_end(RunContext &c) override {
+            EXPECT_EQ(c.mode, RunContext::Mode::train);
+            EXPECT_EQ(c.batch_size, c.step == 3 ? 1 : 2);
+            EXPECT_EQ(c.queue_capacity, 4u);
+            EXPECT_LE(c.queue_depth, c.queue_capacity);
+            EXPECT_GE(c.data_seconds, 0);
+            EXPECT_EQ(c.learning_rate, 0.5);
+            EXPECT_EQ(c.optimizer->global_step(), c.global_step);
+            EXPECT_EQ(c.network.get_parameters().size(), 2u);
+            EXPECT_EQ(c.train_network.get_parameters().size(), 2u);
+        }
+        void on_eval_step_end(RunContext &c) override {
+            EXPECT_EQ(c.mode, RunContext::Mode::eval);
+            EXPECT_EQ(c.batch_size, 4);
+            EXPECT_EQ(c.eval_steps, 1);
+            EXPECT_EQ(c.steps_per_epoch, 3);
+        }
+    };
+    Learner s;
+    s.model.fit(1, points(5).batch(2), points(4).batch(4), {Look()});
+}
+
+// Two epochs at once, and the same in pieces that end anywhere.
+TEST(Model, GoesOnWhereATrainingStopped) {
+    struct StopAt : Callback {
+        explicit StopAt(int64_t s) : step(s) {}
+        void on_train_step_end(RunContext &c) override { c.stop = c.global_step == step; }
+        int64_t step;
+    };
+    const dataset::Dataset d = points(7).shuffle(7).batch(2);
+    Learner whole, pieces;
+    whole.model.train(3, d);
+    for (const auto &[from, to] : {std::pair<int64_t, int64_t>{0, 3}, {3, 4}, {4, 9}, {9, 12}})
+        pieces.model.train(3, d, {StopAt(to)}, {.initial_epoch = from / 4, .initial_step = from % 4});
+    EXPECT_EQ(pieces.net.weight.data().to_vector<float>(), whole.net.weight.data().to_vector<float>());
+    Learner sunk, sinks;  // three steps at a time, of passes of four
+    sunk.model.train(3, d, {}, {.dataset_sink_mode = true, .sink_size = 3});
+    sinks.model.train(1, d, {}, {.dataset_sink_mode = true, .sink_size = 3});
+    sinks.model.train(3, d, {}, {.dataset_sink_mode = true, .sink_size = 3, .initial_epoch = 1});
+    EXPECT_EQ(sinks.net.weight.data().to_vector<float>(), sunk.net.weight.data().to_vector<float>());
+    std::string log;
+    pieces.model.train(3, d, {Recorder(log)}, {.initial_epoch = 1, .initial_step = 2});
+    EXPECT_EQ(log, "[(2<3><4>)(3<1><2><3><4>)]");
+    EXPECT_THROW(pieces.model.train(3, d, {}, {.initial_epoch = -1}), AttrError);
+}
+
+TEST(Model, NetworksWithTheirOwnLossGetAllColumns) {
+    struct Net : nn::Cell {
+        Parameter w = parameter("w", Tensor::zeros({2}));
+        std::vector<Tensor> construct(nn::Tensors in) const override {
+            EXPECT_EQ(in.size(), 3u);
+            return {F::reduce_mean(F::square(F::sub(F::mul(F::add(in[0], in[2]), w.data()), in[1])))};
+        }
+    };
+    const Net net;
+    const Tensor ones = Tensor::ones({4, 2});
+    Model(net, {}, nn::SGD(net.trainable_params(), 0.1)).train(20, dataset::TensorDataset({{"a", ones}, {"b", ones}, {"c", ones}}).batch(2));
+    EXPECT_NEAR(net.w.data().at({0}), 0.5, 1e-3);  // (1 + 1) w = 1
+}
+
+// Of a scale that drops no overflow the optimiser knows.
+TEST(Model, ScalesItsLoss) {
+    const auto weights = [](const std::optional<nn::LossScaleManager> &scale, double loss_scale) {
+        const nn::Dense net(2, 2, 0.0, 0.0);
+        Model(net, nn::SoftmaxCrossEntropyWithLogits(true, "mean"), nn::Momentum(net.trainable_params(), 0.5, 0.9, {.loss_scale = loss_scale}), {}, scale)
+            .train(2, points(6).batch(2));
+        return net.weight.data().to_vector<float>();
+    };
+    const std::vector<float> plain = weights({}, 1);
+    EXPECT_EQ(weights(nn::FixedLossScaleManager(1024, false), 1024), plain);
+    EXPECT_EQ(weights(nn::FixedLossScaleManager(1024), 1), plain);
+    EXPECT_EQ(weights(nn::DynamicLossScaleManager(1024, 2, 2), 1), plain);
+    EXPECT_NE(weights(nn::FixedLossScaleManager(1024, false), 1), plain);
+}
+
+// A step that clips: each update is at most the learning rate times the clip's norm long.
+TEST(Model, TrainsWithAStepOfOnesOwn) {
+    struct ClippedStep : nn::Cell {
+        ClippedStep(const nn::AnyCell &net, const nn::Optimizer &opt)
+            : Cell(false), network(child("network", net)), weights(net.trainable_params()), optimizer(opt) {}
+        nn::AnyCell network;
+        ParameterTuple weights;
+        nn::Optimizer optimizer;
+        Tensor construct(const Tensor &data, const Tensor &label) const override {
+            const Function forward = [this](const std::vector<Tensor> &in) { return network(in[0], in[1]); };
+            const Gradients grads = value_and_grad(forward, {}, weights)({data, label});
+            return depend(grads.value, optimizer(F::clip_by_global_norm(grads.parameters, 0.01)));
+        }
+    };
+    Learner s;
+    const nn::SGD sgd(s.net.trainable_params(), 0.5);
+    Model model(s.net, nn::SoftmaxCrossEntropyWithLogits(true, "mean"), sgd);
+    model.set_train_network(ClippedStep(nn::WithLossCell(s.net, nn::SoftmaxCrossEntropyWithLogits(true, "mean")), sgd));
+    model.train(1, points(6).batch(2));
+    double squares = 0;
+    for (const Parameter &p : s.net.get_parameters())
+        for (const double v : p.data().to_vector<double>()) squares += v * v;
+    EXPECT_LE(std::sqrt(squares), 3 * 0.5 * 0.01 * (1 + 1e-6));
+    EXPECT_GT(std::sqrt(squares), 0.5 * 0.01);
+}
+
 TEST(Model, StopsWhenAsked) {
     struct Stop : Callback {
         void on_train_step_end(RunContext &c) override {
@@ -126,7 +259,7 @@ TEST(Callback, LossMonitorPrintsAndRefusesNaN) {
 
 TEST(Callback, ProgressBarIsPlainInFiles) {
     std::ostringstream plain, terminal;
-    ProgressBar file(plain, false), screen(terminal, true);
+    ProgressBar file(plain, false), screen(terminal, true, 120);
     for (ProgressBar *bar : {&file, &screen}) {
         RunContext c = context(1, 0, 1);
         bar->on_train_epoch_begin(c);
@@ -143,27 +276,51 @@ TEST(Callback, ProgressBarIsPlainInFiles) {
     EXPECT_NE(terminal.str().find("████████████████████████████████▏"), std::string::npos);
 }
 
-TEST(Callback, LossCurveIsAPicture) {
-    const std::filesystem::path path = std::filesystem::temp_directory_path() / "halyard_loss_curve.html";
-    LossCurve curve(path.string(), "a < b");
-    for (int64_t epoch = 1; epoch <= 2; epoch++) {
-        RunContext c;
-        for (int64_t step = 1; step <= 4; step++) {
-            c = context(epoch, step, 2.0 / (double)((epoch - 1) * 4 + step));
-            curve.on_train_step_end(c);
-        }
-        curve.on_train_epoch_end(c);
+TEST(Callback, ProgressBarSaysRatesQueueResultsAndWhatIsLeft) {
+    const auto drawn = [](bool terminal, int columns) {
+        std::ostringstream out;
+        ProgressBar bar(out, terminal, columns);
+        RunContext c = context(1, 0, 1);
+        c.data = Tensor::ones({32, 1, 2, 2}), c.batch_size = 32, c.queue_depth = 3, c.queue_capacity = 4;
+        bar.on_train_begin(c);
+        bar.on_train_epoch_begin(c);
+        c.step = c.global_step = 4;
+        bar.on_train_step_end(c);
+        bar.on_eval_begin(c);
+        std::this_thread::sleep_for(std::chrono::milliseconds(120));
+        c.eval_step = 2, c.eval_steps = 3, c.queue_depth = 0, c.eval_results = {{"accuracy", 0.975}};
+        bar.on_eval_step_end(c);
+        bar.on_eval_end(c);
+        bar.on_train_epoch_end(c);
+        return out.str();
+    };
+    const std::string line = drawn(false, 0);
+    for (const char *part : {" images/s  queue 3.0/4  accuracy 0.9750  ETA 0:00\n", "  loss 1.0000  "})
+        EXPECT_NE(line.find(part), std::string::npos) << part << line;
+    // No terminal wraps it: below 40 columns the bar goes, then the line is cut.
+    const auto columns_of = [](const std::string &text) {
+        const std::string last = text.substr(text.rfind('\r') + 1, text.rfind("\033[K") - text.rfind('\r') - 1);
+        return std::count_if(last.begin(), last.end(), [](char b) { return (b & 0xC0) != 0x80; });  // not within a character
+    };
+    for (const int columns : {20, 60, 100, 140}) EXPECT_LT(columns_of(drawn(true, columns)), columns) << drawn(true, columns);
+    EXPECT_LT(std::stod(line.substr(line.find("loss 1.0000  ") + 13)), 20) << "the evaluation isn't the steps' time: " << line;
+    EXPECT_NE(drawn(true, 140).find("\revaluation 2/3\033[K"), std::string::npos);
+    EXPECT_NE(drawn(true, 140).find("█"), std::string::npos);
+    EXPECT_EQ(drawn(true, 60).find("█"), std::string::npos);
+}
+
+TEST(Callback, TimeMonitorTellsStepsEpochsAndEvaluations) {
+    std::ostringstream out;
+    Learner s;
+    s.model.fit(1, points(8).batch(2), points(4).batch(2), {TimeMonitor({.per_print_times = 2, .data_time = true}, out)});
+    const std::string said = out.str();
+    const std::string lines[] = {"epoch: 1 step: 2, per step time: ", "epoch: 1 step: 4, per step time: ", "Eval epoch time: ", "Train epoch time: "};
+    size_t at = 0;
+    for (const std::string &line : lines) {
+        const size_t found = said.find(line, at);
+        ASSERT_NE(found, std::string::npos) << line << said;
+        EXPECT_NE(said.substr(found, said.find('\n', found) - found).find(" ms (data time: "), std::string::npos) << said;
+        at = found + 1;
     }
-    std::stringstream text;
-    text << std::ifstream(path).rdbuf();
-    std::filesystem::remove(path);
-    EXPECT_EQ(text.str(), curve.html());
-    EXPECT_NE(text.str().find("8 steps, 2 epochs; first loss 2, last loss 0.25"), std::string::npos);
-    EXPECT_NE(text.str().find("a &lt; b"), std::string::npos);
-    EXPECT_EQ(text.str().find("http://www.w3.org/2000/svg"), text.str().rfind("http"));  // nothing is loaded from elsewhere
-    EXPECT_NE(LossCurve("x").html().find("no steps"), std::string::npos);
-    LossCurve nowhere("/nonexistent/folder/curve.html");
-    RunContext c = context(1, 1, 1);
-    nowhere.on_train_step_end(c);
-    EXPECT_THROW(nowhere.on_train_epoch_end(c), IoError);
+    EXPECT_THROW(TimeMonitor({.per_print_times = -1}), AttrError);
 }

@@ -1,9 +1,19 @@
 set(HALYARD_TRAIN_TESTS
+  train/augment_test.cpp
+  train/callbacks_test.cpp
   train/checkpoint_test.cpp
+  train/dataset_helper_test.cpp
   train/idx_test.cpp
   train/image_test.cpp
   train/lenet5_test.cpp
+  train/loader_fuzz_test.cpp
   train/metrics_test.cpp
   train/model_test.cpp
   train/pipeline_test.cpp
+  train/records_test.cpp
+  train/resume_test.cpp
+  train/run_recorder_test.cpp
+  train/sampler_test.cpp
+  train/steps_test.cpp
+  train/summary_test.cpp
   train/vision_test.cpp)

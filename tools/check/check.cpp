@@ -105,6 +105,10 @@ std::vector<Tensor> guarded_call(const Op &op, const Case &c, const std::string 
 
 void check_reference(const Op &op, const Options &o, Report &r) {
     const std::vector<Isa> isas = isas_of(op, o);
+    const auto &kernels = library().at(op.name).kernels;
+    const auto has_kernel = [&](const std::string &dtypes, Isa isa, const std::string &variant) {
+        return std::any_of(kernels.begin(), kernels.end(), [&](const KernelEntry &k) { return k.dtypes == dtypes && k.isa == isa && k.variant == variant; });
+    };
     for (auto &dtypes : op.dtypes) {
         if (!o.dtypes.empty() && dtypes != o.dtypes) continue;
         std::set<std::pair<std::string, Isa>> reached;
@@ -113,7 +117,7 @@ void check_reference(const Op &op, const Options &o, Report &r) {
             c.solve(op);
             for (Isa isa : isas)
                 for (auto &v : op.variants) {
-                    if (!o.variant.empty() && v.name != o.variant) continue;
+                    if ((!o.variant.empty() && v.name != o.variant) || !has_kernel(dtypes, isa, v.name)) continue;
                     const Force force(isa, v.name);
                     const std::string where = place(dtypes, isa, v.name, sample);
                     try {
@@ -124,7 +128,7 @@ void check_reference(const Op &op, const Options &o, Report &r) {
                     }
                 }
         }
-        for (auto &k : library().at(op.name).kernels) {
+        for (auto &k : kernels) {
             const bool asked = k.backend == "cpu" && k.dtypes == dtypes && (o.variant.empty() || o.variant == k.variant) &&
                                std::find(isas.begin(), isas.end(), k.isa) != isas.end();
             if (asked && can_run(op, k) && !reached.count({k.variant, k.isa}))

@@ -8,6 +8,7 @@
 #include "primitives/primitive.h"
 #include "registry/error.h"
 #include "tools/check/case.h"
+#include "tools/halyard/joined.h"
 
 namespace halyard::command {
 namespace {
@@ -63,7 +64,7 @@ struct Input {
 using Texts = std::map<std::string, std::string>;
 
 std::string literal(const AttrSpec &a, const std::string &text, bool named) {
-    if (a.kind == AttrKind::choice) return "\"" + text + "\"";
+    if (a.kind == AttrKind::choice || a.kind == AttrKind::text) return "\"" + text + "\"";
     if (a.kind == AttrKind::boolean) return text == "1" || text == "true" ? "true" : "false";
     if (a.kind == AttrKind::dtype) return "DType::" + (text == "bool" ? "boolean" : text);
     if (a.kind == AttrKind::real) return text == "inf" ? "INFINITY" : text == "-inf" ? "-INFINITY" : text;
@@ -132,9 +133,10 @@ Example joined_example(const OpRecord &r) {
         e.cpp += "const Tensor " + names[k] + " = " + in.cpp() + ";\n", e.shell += in.shell(k), files += " --in " + names[k] + "/out_0.npy";
     }
     const std::string tensors = many ? "{" + joined(names) + "}" : names[0];
-    e.cpp += (split ? "const std::vector<Tensor> y = F::" : "const Tensor y = F::") + r.name + "(" + tensors + ");\n";
-    e.cpp += "const auto same = ops::" + class_name(r) + "{}(" + tensors + ");\n";
-    e.shell += "halyard run " + r.name + files + " --out-dir result\n";
+    const std::string equation = r.name == "einsum" ? "ij,kj->ik" : "", quoted = equation.empty() ? "" : "\"" + equation + "\"";
+    e.cpp += (split ? "const std::vector<Tensor> y = F::" : "const Tensor y = F::") + r.name + "(" + quoted + (quoted.empty() ? "" : ", ") + tensors + ");\n";
+    e.cpp += "const auto same = ops::" + class_name(r) + "{" + quoted + "}(" + tensors + ");\n";
+    e.shell += "halyard run " + r.name + files + (quoted.empty() ? "" : " --attr 'equation=" + equation + "'") + " --out-dir result\n";
     return e;
 }
 
@@ -172,15 +174,15 @@ Example example_of(const Listed &listed) {
     return e;
 }
 
-std::vector<std::string> refusals_of(const Listed &listed) {
-    std::vector<std::string> all;
-    const OpPtr op = op_of(listed);
-    if (!op) return all;
-    const check::Case c = case_of(*op);
-    // What happens to a wrong call; true where it was refused.
-    auto told = [&](const std::vector<Tensor> &in, const Attrs &attrs) {
+namespace {
+
+// What wrong calls hear, each message once.
+class Refusals {
+public:
+    // True where the call is refused.
+    template<class Call> bool told(const Call &call) {
         try {
-            (void)Primitive(c.registered, attrs).run(in);
+            call();
         } catch (const DispatchError &) {
             return false;  // of this build, not of the op
         } catch (const Error &e) {
@@ -190,17 +192,64 @@ std::vector<std::string> refusals_of(const Listed &listed) {
                                                                       : "Error";
             std::string line = std::string(kind) + ": " + e.what();
             line = line.substr(0, line.find('\n'));
-            if (std::find(all.begin(), all.end(), line) == all.end()) all.push_back(line);
+            if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
             return true;
         }
         return false;
+    }
+    // With wrong values of each attribute, until one is refused.
+    template<class Call> void told_of_attributes(const OpRecord &r, const Attrs &right, const Call &call) {
+        for (size_t k = 0; k < r.attrs.size(); k++) {
+            const AttrSpec &a = r.attrs[k];
+            const std::vector<AttrValue> wrong = a.kind == AttrKind::integer  ? std::vector<AttrValue>{-7, 1 << 30}
+                                                 : a.kind == AttrKind::ints   ? std::vector<AttrValue>{Ints{-7}, Ints(9, 1)}
+                                                 : a.kind == AttrKind::real   ? std::vector<AttrValue>{-1.0, 7.0}
+                                                 : a.kind == AttrKind::choice ? std::vector<AttrValue>{"none"}
+                                                 : a.kind == AttrKind::text   ? std::vector<AttrValue>{"?"}
+                                                                              : std::vector<AttrValue>{};
+            for (const AttrValue &value : wrong)
+                if (told([&] {
+                        Attrs attrs = right;
+                        attrs.set(k, value);
+                        call(attrs);
+                    }))
+                    break;
+        }
+    }
+    std::vector<std::string> lines;
+};
+
+std::vector<std::string> joined_refusals(const JoinedOp &op) {
+    std::map<std::string, std::string> required;
+    for (auto &a : op.record.attrs)
+        if (a.kind == AttrKind::text) required[a.name] = "ij,kj";
+    const Attrs attrs(op.record, required);
+    Refusals refusals;
+    const Tensor x = Tensor::zeros({2, 3});
+    for (const std::vector<Tensor> &in : {std::vector<Tensor>{}, {x, Tensor::zeros({4, 5})}, {x, x.to(DType::i32)}})
+        refusals.told([&] { (void)op.run(in, attrs); });
+    const bool one = op.record.signature.find("... ->") == std::string::npos;
+    refusals.told_of_attributes(op.record, attrs, [&](const Attrs &wrong) { (void)op.run(one ? std::vector{x} : std::vector{x, x}, wrong); });
+    return refusals.lines;
+}
+
+}  // namespace
+
+std::vector<std::string> refusals_of(const Listed &listed) {
+    const OpPtr op = op_of(listed);
+    if (!op) return joined_refusals(*joined_op(listed.record->name));
+    const check::Case c = case_of(*op);
+    Refusals refusals;
+    const auto given = [&] {
+        std::vector<Tensor> in;
+        for (const Tensor &t : c.in) in.push_back(t.copy());  // some ops write theirs
+        return in;
     };
     for (size_t k = 0; k < c.in.size(); k++) {
         auto instead = [&](const Tensor &t) {
-            std::vector<Tensor> in;
-            for (const Tensor &given : c.in) in.push_back(given.copy());  // some ops write theirs
+            std::vector<Tensor> in = given();
             in[k] = t;
-            return told(in, c.attrs);
+            return refusals.told([&] { (void)Primitive(c.registered, c.attrs).run(in); });
         };
         const DType own = c.in[k].dtype();
         Shape longer = c.in[k].shape(), deeper = longer;
@@ -210,25 +259,8 @@ std::vector<std::string> refusals_of(const Listed &listed) {
         for (DType other : {DType::boolean, DType::i32, DType::f16, DType::f64})
             if (other != own && instead(Tensor::zeros(c.in[k].shape(), other))) break;
     }
-    for (size_t k = 0; k < listed.record->attrs.size(); k++) {
-        const AttrSpec &a = listed.record->attrs[k];
-        const std::vector<AttrValue> wrong = a.kind == AttrKind::integer  ? std::vector<AttrValue>{-7, 1 << 30}
-                                             : a.kind == AttrKind::ints   ? std::vector<AttrValue>{Ints{-7}, Ints(9, 1)}
-                                             : a.kind == AttrKind::real   ? std::vector<AttrValue>{-1.0, 7.0}
-                                             : a.kind == AttrKind::choice ? std::vector<AttrValue>{"none"}
-                                                                          : std::vector<AttrValue>{};
-        for (const AttrValue &value : wrong) try {
-                Attrs attrs = c.attrs;
-                attrs.set(k, value);
-                std::vector<Tensor> in;
-                for (const Tensor &given : c.in) in.push_back(given.copy());
-                if (told(in, attrs)) break;
-            } catch (const AttrError &e) {
-                all.push_back(std::string("AttrError: ") + e.what());
-                break;
-            }
-    }
-    return all;
+    refusals.told_of_attributes(*listed.record, c.attrs, [&](const Attrs &wrong) { (void)Primitive(c.registered, wrong).run(given()); });
+    return refusals.lines;
 }
 
 }  // namespace halyard::command

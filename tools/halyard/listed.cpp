@@ -27,7 +27,7 @@ const std::vector<Family> &all_families() {
         {"Contractions", {"matmul", "contraction", "dense", "attention", "recurrent"}},
         {"Convolutions", {"conv2d", "conv2d_gradient", "convolutions"}},
         {"Pooling", {"pool_max", "pool_average", "pool_adaptive", "pools"}},
-        {"Norms", {"softmax", "row_norm", "batch_norm", "norms"}},
+        {"Norms", {"softmax", "row_norm", "batch_norm", "batch_norm_planes", "norms"}},
         {"Losses", {"cross_entropy", "ctc", "loss_terms", "losses"}},
         {"Random", {"random", "random_order", "dropout"}},
         {"Optimisers", {"optimizer", "optimizer_adaptive", "optimizer_layerwise"}},
@@ -46,7 +46,10 @@ std::map<std::string, Listed> listed_ops() {
         Listed &one = ops[op->record.name] = {&op->record, &op->kernels, {}, op->file};
         for (size_t k : differentiable_inputs(*op)) one.gradients.push_back(op->signature.inputs[k].name);
     }
-    for (auto &op : joined_ops()) ops[op.record.name] = {&op.record, &none, {}, op.record.name.starts_with("clip") ? "clip" : "joined"};
+    for (auto &op : joined_ops()) {
+        const std::string &name = op.record.name;
+        ops[name] = {&op.record, &none, {"x"}, name.starts_with("clip") ? "clip" : name == "einsum" ? "contraction" : "joined"};
+    }
     return ops;
 }
 
@@ -96,7 +99,7 @@ std::string joined(const std::vector<std::string> &list, const char *between) {
     return s;
 }
 const char *name_of_kind(AttrKind k) {
-    static const char *names[] = {"integer", "real", "boolean", "choice", "ints", "dtype"};
+    static const char *names[] = {"integer", "real", "boolean", "choice", "ints", "dtype", "text"};
     return names[(int)k];
 }
 std::string default_of(const AttrSpec &a) {

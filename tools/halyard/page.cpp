@@ -5,6 +5,7 @@
 
 #include "registry/error.h"
 #include "tools/halyard/command.h"
+#include "tools/halyard/page.h"
 #include "tools/report/page.h"
 
 namespace halyard::command {
@@ -16,29 +17,35 @@ struct Options {
     std::string out = "report.html", title = "Halyard report";
 };
 
-int write_page(const Options &o) {
-    std::vector<report::Json> runs;
-    for (auto &path : o.files) runs.push_back(report::read_run(path));
-    const fs::path parts = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "share/halyard/report";
-    const std::string page = report::page_of(o.title, runs, parts);
-    std::ofstream file(o.out, std::ios::binary);
-    file << page << std::flush;
-    if (!file) throw IoError(o.out, "can't be written");
-    for (auto &run : runs) std::printf("%-9s %s\n", run["kind"].get<std::string>().c_str(), run["file"].get<std::string>().c_str());
-    std::printf("wrote %s, %zu KB\n", o.out.c_str(), (page.size() + 1023) / 1024);
+int report_of(const Options &o) {
+    for (auto &run : write_page(o.files, o.out, o.title))
+        std::printf("%-9s %s\n", run["kind"].get<std::string>().c_str(), run["file"].get<std::string>().c_str());
+    std::printf("wrote %s, %ju KB\n", o.out.c_str(), (fs::file_size(o.out) + 1023) / 1024);
     return 0;
 }
 
 }  // namespace
 
+std::vector<report::Json> write_page(const std::vector<std::string> &files, const std::string &out, const std::string &title) {
+    std::vector<report::Json> runs;
+    for (auto &path : files) runs.push_back(report::read_run(path));
+    const fs::path parts = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "share/halyard/report";
+    const std::string page = report::page_of(title, runs, parts);
+    std::ofstream file(out, std::ios::binary);
+    file << page << std::flush;
+    if (!file) throw IoError(out, "can't be written");
+    return runs;
+}
+
 void add_report(CLI::App &app, Run &chosen) {
     auto o = std::make_shared<Options>();
     CLI::App *sub = app.add_subcommand("report", "Make one HTML page of saved runs");
-    sub->footer("Takes what bench, check and explain write with --json, and the files of roofs and tune, in any order. The page needs no network.");
+    sub->footer("Takes what bench, check and explain write with --json, the run files of train, and the files of roofs and tune, in any order. The page needs "
+                "no network.");
     sub->add_option("files", o->files, "Saved runs")->required();
     sub->add_option("--out,-o", o->out, "The page")->capture_default_str();
     sub->add_option("--title", o->title, "Its title")->capture_default_str();
-    sub->callback([o, &chosen] { chosen = [o] { return write_page(*o); }; });
+    sub->callback([o, &chosen] { chosen = [o] { return report_of(*o); }; });
 }
 
 }  // namespace halyard::command

@@ -95,7 +95,8 @@ void trace(const Chosen &chosen, double plain, const std::string &path) {
     const std::vector<Slice> slices = timeline_of(name, chosen.runner(entry));
     double end = 0;
     for (const Slice &s : slices) end = std::max(end, s.begin + s.seconds);
-    save_timeline(path, chosen.headline(), plain, slices);
+    save_trace(path, chosen.headline(), "stage", slices,
+               {{"kernel", chosen.headline()}, {"microseconds of a call without tracing", std::to_string(plain * 1e6)}});
     std::printf("  %s: %zu slices of one call, which took %.2f us while each was written down, %.2f us else\n", path.c_str(), slices.size(), end * 1e6,
                 plain * 1e6);
 }

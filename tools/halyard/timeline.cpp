@@ -1,10 +1,7 @@
 #include "tools/halyard/timeline.h"
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "HalideRuntime.h"
@@ -90,28 +87,6 @@ std::vector<Slice> timeline_of(const std::string &op, const std::function<void()
     events = {};
     if (best.empty()) throw DispatchError(op, "the call produced nothing");
     return best;
-}
-
-void save_timeline(const std::string &path, const std::string &headline, double plain, const std::vector<Slice> &slices) {
-    using nlohmann::json;
-    json all = json::array();
-    auto name = [&](const char *what, int thread, const std::string &text) {
-        all.push_back({{"ph", "M"}, {"name", what}, {"pid", 1}, {"tid", thread}, {"args", {{"name", text}}}});
-    };
-    name("process_name", 0, headline);
-    int threads = 0;
-    for (const Slice &s : slices) threads = std::max(threads, s.thread + 1);
-    for (int t = 0; t < threads; t++) name("thread_name", t, "thread " + std::to_string(t));
-    for (const Slice &s : slices)
-        all.push_back({{"ph", "X"}, {"name", s.stage}, {"cat", "stage"}, {"pid", 1}, {"tid", s.thread}, {"ts", s.begin * 1e6}, {"dur", s.seconds * 1e6}});
-    std::ofstream file(path);
-    file << json{{"traceEvents", all},
-                 {"displayTimeUnit", "ns"},
-                 {"otherData", {{"kernel", headline}, {"microseconds of a call without tracing", plain * 1e6}}}}
-                .dump()
-         << "\n";
-    file.close();
-    if (!file) throw IoError(path, "can't be written");
 }
 
 }  // namespace halyard::command

@@ -46,7 +46,7 @@ std::string filled(const std::string &text, const std::map<std::string, std::str
 
 std::string page_of(const std::string &title, const std::vector<Json> &runs, const std::string &parts) {
     std::string script;
-    for (const char *name : {"elements.js", "charts.js", "times.js", "roofline.js", "tuning.js", "checks.js", "dispatch.js", "main.js"})
+    for (const char *name : {"elements.js", "charts.js", "times.js", "roofline.js", "tuning.js", "checks.js", "dispatch.js", "training.js", "main.js"})
         script += read(parts + "/" + name);
     return filled(read(parts + "/page.html"), {{"@STYLE@", read(parts + "/page.css")},
                                                {"@RUNS@", in_script({{"title", title}, {"files", runs}})},

@@ -52,7 +52,7 @@ std::optional<Json> read_text(const std::string &text) {
     }
     const Json file = Json::parse(text);
     if (!file.is_object()) return std::nullopt;
-    for (auto *reader : {read_bench, read_check, read_mutants, read_dispatch})
+    for (auto *reader : {read_bench, read_check, read_mutants, read_dispatch, read_train})
         if (auto run = reader(file)) return run;
     return std::nullopt;
 }
@@ -69,7 +69,7 @@ Json read_run(const std::string &path) {
         throw IoError(path, "is damaged: " + what.substr(what.find("] ") + 2));
     }
     if (run && run->contains("lines") && (*run)["lines"].empty()) throw IoError(path, "has no measurements");
-    if (!run) throw IoError(path, "is no saved run: expected JSON of bench, check or explain, records of tune, or roofs");
+    if (!run) throw IoError(path, "is no saved run: expected JSON of bench, check, explain or train, records of tune, or roofs");
     (*run)["file"] = fs::path(path).filename().string();
     return *run;
 }

@@ -1,5 +1,5 @@
 // What `halyard report` reads: files that other subcommands saved. Each becomes one JSON object for the page, with
-//   kind        bench, roofs, tune, check, mutants or dispatch
+//   kind        bench, roofs, tune, check, mutants, dispatch or train
 //   file        the file's name, without its folder
 //   conditions  [[what, value], ...]: the CPU, the date, whatever else the file says of its run
 // and what stands at the readers below. What a file doesn't say is left out, never made up. Times are seconds.
@@ -34,6 +34,11 @@ std::optional<Json> read_mutants(const Json &file);
 // calls: [{op, problem, around: [{text, seconds}], candidates: [{kernel, verdict, why, seconds}], seconds, best}]: around the kernel are
 // copies and casts; seconds is what all of it takes, best the fastest candidate's time
 std::optional<Json> read_dispatch(const Json &file);
+
+// title, unit (of samples: images), epochs, steps_per_epoch, stride (steps of a point), queue_capacity; steps: {step, loss, learning_rate, seconds, wait, queue, samples},
+// lists of one length, null for what wasn't finite; ended: [{epoch, step, loss, learning_rate, seconds, wait, samples}]; evaluations: [{epoch,
+// step, results: {name: number}}]; step_times: [[from, count], ...] in seconds, rising
+std::optional<Json> read_train(const Json &file);
 
 // Shared by the readers.
 Json conditions_of(const Json &context);

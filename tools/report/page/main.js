@@ -21,6 +21,12 @@ const kinds = {
     failures: (r) => r.mutants.filter((m) => m.fate === 'survived').length,
     called: 'not caught',
   },
+  train: {
+    section: 'Training',
+    holds: (r) => `${r.ended.length} of ${plural(r.epochs, 'epoch')}`,
+    failures: (r) => r.steps.loss.filter((v) => !finite(v)).length,
+    called: 'not finite',
+  },
   dispatch: { section: 'Dispatch', holds: (r) => plural(r.calls.length, 'call'), failures: () => 0 },
 };
 
@@ -46,6 +52,7 @@ function build() {
   document.title = runs.title;
   const of = (kind) => runs.files.filter((r) => r.kind === kind);
   const sections = [
+    ['training', 'Training', of('train').length && trainSection(of('train'))],
     ['times', 'Times', of('bench').length && benchSection(of('bench'))],
     ['roofline', 'Roofline', of('bench').length && rooflineSection(of('bench'), of('roofs'))],
     ['tuning', 'Tuning', of('tune').length && tuneSection(of('tune'))],

@@ -1,0 +1,72 @@
+"""Interleaves one of our step programs with other frameworks, process by process (A B C A B C ...), and prints the ratios of their times.
+
+usage: compare_step.py BUILD_DIR lenet5_step|resnet50_step|resnet50_forward [pytorch mindspore ...] [--threads N] [--rounds N] [--python PATH]
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+# Of each benchmark: the program and peer script, what the peers' names end with, repetitions, seconds of each.
+BENCHMARKS = {"lenet5_step": ("lenet_step", "", 9, 0.03), "resnet50_step": ("resnet_step", "", 5, 0.01), "resnet50_forward": ("resnet_step", "-forward", 9, 0.05)}
+
+
+def ours(build, benchmark, threads):
+    program, _, repetitions, seconds = BENCHMARKS[benchmark]
+    environment = dict(os.environ, HALYARD_THREADS=str(threads))
+    command = [str(pathlib.Path(build) / "bin" / program), f"--benchmark_filter=^{benchmark}/", "--benchmark_format=json",
+               f"--benchmark_repetitions={repetitions}", f"--benchmark_min_time={seconds}"]
+    runs = json.loads(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)["benchmarks"]
+    runs = [r for r in runs if r["run_type"] == "iteration"]
+    times = [r["real_time"] for r in runs]
+    return {"Halyard": (statistics.median(times), min(times), max(r.get("peak_MB", 0) for r in runs))}
+
+
+def theirs(python, benchmark, framework, threads):
+    program, ending, _, _ = BENCHMARKS[benchmark]
+    command = [python, str(HERE / f"{program}.py"), framework + ending, "--threads", str(threads)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = {}
+    for line in done.stdout.splitlines():
+        if line.startswith("#"):
+            print(line)
+        elif len(line.split()) == 4:
+            name, *numbers = line.split()
+            result[name] = tuple(float(n) for n in numbers)
+    if done.returncode != 0:
+        print(f"# {framework} failed: {(done.stderr.strip().splitlines() or ['without a word'])[-1]}")
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build")
+    parser.add_argument("benchmark", choices=list(BENCHMARKS))
+    parser.add_argument("frameworks", nargs="*", default=["pytorch"])
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--python", default=sys.executable)
+    args = parser.parse_args()
+    results = {}
+    for _ in range(args.rounds):
+        measured = ours(args.build, args.benchmark, args.threads)
+        for framework in args.frameworks:
+            measured.update(theirs(args.python, args.benchmark, framework, args.threads))
+        for name, numbers in measured.items():
+            results.setdefault(name, []).append(numbers)
+    base = (statistics.median(m for m, _, _ in results["Halyard"]), min(low for _, low, _ in results["Halyard"]))
+    load = os.getloadavg()[0]
+    print(f"{args.benchmark}, threads {args.threads}, {args.rounds} interleaved rounds, load average {load:.2f}")
+    for name, rounds in results.items():
+        median, least, peak = statistics.median(m for m, _, _ in rounds), min(low for _, low, _ in rounds), max(p for _, _, p in rounds)
+        memory = f"   peak {peak:6.0f} MB" if peak else ""
+        print(f"{name:36} median {median:10.1f} us   min {least:10.1f} us   "
+              f"time over Halyard's: {least / base[1]:.2f} of minima, {median / base[0]:.2f} of medians{memory}")
+
+
+if __name__ == "__main__":
+    main()

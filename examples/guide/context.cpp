@@ -1,0 +1,34 @@
+// How a process runs: the examples of "Running management". A convolution in both modes, the device, and where things are written.
+#include <cstdio>
+#include <filesystem>
+
+#include "nn/conv.h"
+#include "primitives/context.h"
+#include "primitives/print.h"
+#include "registry/error.h"
+
+using namespace halyard;
+
+int main() {
+    // Choosing and changing the mode
+    set_context({.mode = GRAPH_MODE, .device_target = "CPU"});
+    const nn::Conv2d conv(3, 4, 3, {.bias_init = "zeros"});
+    const Tensor input_data = Tensor::ones({1, 3, 5, 5});
+    const Tensor in_graph_mode = conv(input_data);
+    set_context({.mode = PYNATIVE_MODE});
+    const Tensor in_pynative_mode = conv(input_data);
+    std::printf("%s\n", in_pynative_mode.text(100).c_str());
+    std::printf("the same in both modes: %s\n", in_graph_mode.to_vector<float>() == in_pynative_mode.to_vector<float>() ? "yes" : "no");
+
+    // The device; where there is no such one, the error names those there are
+    try {
+        set_context({.device_target = "Ascend", .device_id = 6});
+    } catch (const Error &e) { std::printf("%s\n", e.what()); }
+
+    // Profiling into a folder that is there before, graphs, and a file for Print in place of the screen
+    std::filesystem::create_directory("profile");
+    set_context({.enable_profiling = true, .profiling_options = R"({"result_path": "profile", "training_trace": "on"})"});
+    set_context({.save_graphs = true, .save_graphs_path = "graphs"});
+    set_context({.print_file_path = "print.pb"});
+    ops::Print()("of a convolution:", conv(input_data));
+}

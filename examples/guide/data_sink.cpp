@@ -1,0 +1,23 @@
+// usage: data_sink [epochs] [steps of an epoch] [folder]
+// Epochs of sink_size steps, which the callbacks hear of once: "On-device execution" and "Training", section "Data sinking".
+#include <cstdio>
+#include <cstdlib>
+
+#include "examples/lenet5/lenet5.h"
+#include "nn/loss.h"
+#include "train/model.h"
+
+using namespace halyard;
+
+int main(int argc, char **argv) {
+    const int64_t epoch = argc > 1 ? std::atoll(argv[1]) : 10, sink_size = argc > 2 ? std::atoll(argv[2]) : 1000;
+    const dataset::Dataset ds_train = examples::create_dataset(argc > 3 ? argv[3] : "data/digits/28/train", 32);
+
+    const examples::LeNet5 network(10);
+    const nn::SoftmaxCrossEntropyWithLogits net_loss(/*sparse=*/true, /*reduction=*/"mean");
+    const nn::Momentum net_opt(network.trainable_params(), 0.01, 0.9);
+    Model model(network, net_loss, net_opt);
+
+    std::printf("============== Starting Training ==============\n");
+    model.train(epoch, ds_train, {LossMonitor()}, {.dataset_sink_mode = true, .sink_size = sink_size});
+}

@@ -1,0 +1,139 @@
+#include "examples/recipes.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "examples/language/lstm.h"
+#include "examples/language/text.h"
+#include "examples/language/transformer.h"
+#include "examples/lenet5/lenet5.h"
+#include "examples/mobilenet/mobilenet_v2.h"
+#include "examples/resnet/cross_entropy_smooth.h"
+#include "examples/resnet/dataset.h"
+#include "examples/resnet/group_params.h"
+#include "examples/resnet/resnet.h"
+#include "examples/resnet/weights.h"
+#include "examples/warmup_cosine.h"
+#include "nn/loss.h"
+#include "registry/error.h"
+#include "train/image_folder.h"
+
+namespace halyard::examples {
+namespace fs = std::filesystem;
+namespace {
+
+// The first of the places that has both.
+struct Parts {
+    fs::path train, test;
+};
+Parts parts_of(const std::string &data, const std::vector<fs::path> &places, const char *expected) {
+    for (const fs::path &place : places)
+        for (const char *test : {"test", "val"})
+            if (fs::is_directory(place / "train") && fs::is_directory(place / test)) return {place / "train", place / test};
+    throw IoError(data, std::string("has no folders train and test (or val), expected in each ") + expected);
+}
+
+// Over all steps; a twentieth of them to warm up.
+nn::LearningRate schedule(const Settings &s, const dataset::Dataset &train_set) {
+    const int64_t steps = s.epochs * train_set.get_dataset_size(), warmup = std::max<int64_t>(1, steps / 20);
+    return warmup_cosine(s.learning_rate, warmup, std::max(steps, warmup + 1));
+}
+
+void refuse_image_options(const Settings &s, const char *data) {
+    if (s.augment || s.skip_damaged)
+        throw AttrError("train", std::string(s.augment ? "augment" : "skip_damaged") + " is for folders of image files, this network learns from " + data);
+}
+
+Experiment lenet5(const Settings &s) {
+    refuse_image_options(s, "MNIST's files");
+    if (s.size != 32) throw AttrError("train", "image size is " + std::to_string(s.size) + ", expected LeNet5's 32");
+    const Parts data = parts_of(s.data, {s.data, fs::path(s.data) / "28"}, "files in MNIST's format");
+    const LeNet5 net(10);
+    return {create_dataset(data.train, s.batch_size),
+            create_dataset(data.test, s.batch_size, 1, false),
+            net,
+            nn::SoftmaxCrossEntropyWithLogits(/*sparse=*/true, "mean"),
+            nn::Momentum(net.trainable_params(), s.learning_rate, 0.9),
+            {"accuracy", "loss"}};
+}
+
+// make: the network for a number of classes.
+Experiment classifier(const Settings &s, const std::function<nn::AnyCell(int64_t)> &make) {
+    const Parts data = parts_of(s.data, {s.data}, "a folder of JPEG or PNG files for each class");
+    resnet::ImageOptions options = {.image_size = s.size, .num_parallel_workers = s.num_parallel_workers};
+    if (s.skip_damaged) options.on_error = dataset::OnError::SKIP;
+    options.class_indexing = dataset::ImageFolderDataset(data.train).get_class_indexing();
+    const int64_t classes = (int64_t)options.class_indexing.size();
+    if (classes < 2) throw AttrError("train", data.train.string() + " has one class, expected at least 2");
+
+    const dataset::Dataset test_set = resnet::create_dataset(data.test, s.batch_size, 1, 0, false, options);
+    options.augment = s.augment;
+    const dataset::Dataset train_set = resnet::create_dataset(data.train, s.batch_size, 1, 0, true, options);
+    if (train_set.get_dataset_size() < 1)
+        throw AttrError("train", "batch size is " + std::to_string(s.batch_size) + ", more than there are images in " + data.train.string());
+    const nn::AnyCell net = make(classes);
+    return {train_set,
+            test_set,
+            net,
+            CrossEntropySmooth(/*sparse=*/true, "mean", 0.1, classes),
+            nn::Momentum(group_params(net.trainable_params(), 1e-4), schedule(s, train_set), 0.9),
+            {"accuracy", "loss"}};
+}
+
+template<ResNet (*make)(int64_t)> Experiment residual(const Settings &s) {
+    return classifier(s, [](int64_t classes) {
+        const ResNet net = make(classes);
+        initialize_weights(net, nn::HeNormal(0, "fan_out", "relu"), nn::TruncatedNormal(0.01));
+        return net;
+    });
+}
+
+Experiment mobilenetv2(const Settings &s) {
+    return classifier(s, [](int64_t classes) { return MobileNetV2(classes); });
+}
+
+Experiment language_model(const Settings &s, const nn::AnyCell &net) {
+    refuse_image_options(s, "texts");
+    const std::string text = read_texts(s.data);
+    const size_t cut = text.size() - text.size() / 10;
+    const dataset::Dataset train_set = create_text_dataset(text.substr(0, cut), s.size, s.batch_size);
+    return {train_set,
+            create_text_dataset(text.substr(cut), s.size, s.batch_size, false),
+            net,
+            nn::SoftmaxCrossEntropyWithLogits(/*sparse=*/true, "mean"),
+            nn::Adam(net.trainable_params(), schedule(s, train_set)),
+            {"loss"}};
+}
+
+Experiment transformer(const Settings &s) { return language_model(s, TransformerModel(vocabulary, {.length = s.size})); }
+Experiment lstm(const Settings &s) { return language_model(s, LstmModel(vocabulary)); }
+
+}  // namespace
+
+const std::vector<Recipe> &recipes() {
+    static const Settings images = {.data = ".", .epochs = 90, .batch_size = 32, .size = 224, .learning_rate = 0.05};
+    static const Settings texts = {.data = "docs", .epochs = 20, .batch_size = 16, .size = 64, .learning_rate = 3e-3};
+    static const std::vector<Recipe> all = {
+        {"lenet5", {.data = "data/digits", .epochs = 60, .batch_size = 32, .size = 32, .learning_rate = 0.01}, false, lenet5},
+        {"resnet18", images, false, residual<resnet18>},
+        {"resnet34", images, false, residual<resnet34>},
+        {"resnet50", images, false, residual<resnet50>},
+        {"resnet101", images, false, residual<resnet101>},
+        {"resnet152", images, false, residual<resnet152>},
+        {"mobilenetv2", images, false, mobilenetv2},
+        {"transformer", texts, true, transformer},
+        {"lstm", texts, true, lstm},
+    };
+    return all;
+}
+
+const Recipe &recipe(const std::string &name) {
+    std::string known;
+    for (const Recipe &r : recipes()) {
+        if (r.name == name) return r;
+        known += (known.empty() ? "" : ", ") + r.name;
+    }
+    throw AttrError("train", "no network is called " + name + "; there are " + known);
+}
+
+}  // namespace halyard::examples

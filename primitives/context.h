@@ -1,0 +1,52 @@
+// set_context: how this process runs, in MindSpore's words.
+//
+//   set_context({.mode = PYNATIVE_MODE, .device_target = "CPU", .max_device_memory = "2GB"});
+//
+// Each option has a variable in the environment, HALYARD_ and its name in capitals (HALYARD_MAX_DEVICE_MEMORY=2GB; MODE is GRAPH_MODE or
+// PYNATIVE_MODE, flags are 0 or 1), which is read when the first op or set_context() runs.
+#pragma once
+#include <optional>
+#include <string>
+
+namespace halyard {
+
+enum ExecutionMode { GRAPH_MODE = 0, PYNATIVE_MODE = 1 };
+
+// What isn't said stays as it is.
+struct ContextOptions {
+    // There are no compiled graphs: with GRAPH_MODE ops run one by one too, with the same results, and a line of the log says so once.
+    std::optional<ExecutionMode> mode = {};
+    std::optional<std::string> device_target = {};      // "CPU", or "GPU" where this build has such kernels: by OpenCL
+    std::optional<int> device_id = {};                  // of several GPUs; nothing to the CPU
+    std::optional<std::string> max_device_memory = {};  // "2GB", "0.5GB", "512MB": limit of the memory pool; "" is none, as at first
+    std::optional<bool> save_graphs = {};               // the ops of each new graph that gradients are taken of, as graph_0000.dot, ...
+    std::optional<std::string> save_graphs_path = {};   // a folder, "." at first; made when it isn't there
+    // Where ops::Print writes; "": to standard output. Where the file exists a time stamp is appended to the name: get_context() has it.
+    std::optional<std::string> print_file_path = {};
+    std::optional<bool> enable_profiling = {};          // a slice per op for Chrome's trace viewer (primitives/profiler.h)
+    std::optional<std::string> profiling_options = {};  // JSON: {"output": FOLDER}, or result_path as older versions call it; "." at first
+    std::optional<bool> reproducible = {};              // the same bits on every CPU (registry/reproducible.h)
+};
+
+struct Context {
+    ExecutionMode mode = PYNATIVE_MODE;
+    std::string device_target = "CPU";
+    int device_id = 0;
+    std::string max_device_memory;
+    bool save_graphs = false;
+    std::string save_graphs_path = ".", print_file_path;
+    bool enable_profiling = false;
+    std::string profiling_options;
+    bool reproducible = false;
+};
+
+// In the order above; what comes before an option that is refused is set, the rest isn't. Throws AttrError for a value out of range,
+// DeviceError for a device that this build or this machine hasn't got, naming those it has, IoError for a folder that can't be.
+void set_context(const ContextOptions &options);
+Context get_context();
+bool saves_graphs();  // get_context().save_graphs for the price of a load
+
+// The environment's options. library() calls it once, before the first op.
+void set_context_from_environment();
+
+}  // namespace halyard

@@ -1,0 +1,1 @@
+"""Stands in for MindSpore in tests of emitted registrations; see ops.py."""

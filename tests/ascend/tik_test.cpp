@@ -1,0 +1,117 @@
+// Emitted TIK, run: under a recording stand-in for TIK it is the program again, without flags, and computes the same bits.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "ascend/check.h"
+#include "ascend/emit.h"
+#include "ascend/passes.h"
+#include "ascend/text.h"
+#include "registry/error.h"
+#include "tests/ascend/emitted.h"
+
+namespace halyard::dv {
+namespace {
+
+using test::bits;
+using test::Folder;
+using test::mixture;
+using test::output_of;
+
+// Without what TIK adds itself, and where it was written.
+Body plain(const Body &body) {
+    Body out;
+    for (const Node &n : body) {
+        if (const For *f = std::get_if<For>(&n.is)) out.push_back(For{f->var, f->begin, f->end, plain(f->body)});
+        else if (const If *c = std::get_if<If>(&n.is)) out.push_back(If{c->condition, plain(c->then), plain(c->otherwise)});
+        else if (const Instr *i = std::get_if<Instr>(&n.is)) {
+            if (!std::holds_alternative<SetFlag>(i->op) && !std::holds_alternative<WaitFlag>(i->op) && !std::holds_alternative<Barrier>(i->op))
+                out.push_back(Instr{i->op, ""});
+        } else out.push_back(n);
+    }
+    return out;
+}
+Program plain(const Program &p) {
+    Program q = p;
+    q.body = plain(p.body);
+    for (Buffer &b : q.buffers) b.address = -1, b.align = 0;
+    return q;
+}
+
+const std::string run_tik = "python3 -B " HALYARD_SOURCE_DIR "/tests/ascend/shims/run_tik.py ";
+
+Program through_tik(const Program &p) {
+    const Folder folder("tik");
+    const TikFiles files = emit_tik(p);
+    folder.write("haly_" + p.name + ".py", files.kernel), folder.write("haly_" + p.name + "_info.py", files.registration);
+    int status = 0;
+    std::string text = output_of(run_tik + folder.path() + " " + p.name, &status);
+    if (status != 0) throw std::runtime_error(text + files.kernel);
+    text.replace(text.find("PROFILE"), 7, p.profile);
+    return parse_program(text);
+}
+
+TEST(Tik, RunsAsTheSameProgram) {
+    int lines = 0;
+    for (const Program &p : {test::add_relu_builder(16384, 4, 1024).build(), test::softmax_builder(6, 256).build(), mixture()}) {
+        Program again;
+        ASSERT_NO_THROW(again = through_tik(p)) << emit_tik(p).kernel;
+        EXPECT_EQ(to_text(plain(again)), to_text(plain(p))) << emit_tik(p).kernel;
+        ASSERT_TRUE(place_buffers(again).empty());
+        insert_sync(again);
+        EXPECT_EQ(bits(again), bits(p)) << p.name;
+        const std::string text = to_text(again);
+        lines += (int)std::count(text.begin(), text.end(), '\n');
+    }
+    std::printf("%d lines\n", lines);
+}
+
+// Slots that no loop turns become a larger tensor: another program, the same bits.
+TEST(Tik, SlotsThatNoLoopTurns) {
+    Program p = parse_program("program ring ascend910 blocks=1\ngm x f16[512] in\ngm y f16[512] out\nalloc ubuf u f16[128] slots=2\nfor i in 0, 4 {\n"
+                              "data_move u{(i + 1) % 2}[0], x[i * 128]  burst=8\nvec_relu u{(i + 1) % 2}[0], u{(i + 1) % 2}[0]  mask=128\ndata_move y[i * "
+                              "128], u{(i + 1) % 2}[0]  burst=8\n}\n");
+    ASSERT_TRUE(place_buffers(p).empty());
+    insert_sync(p);
+    Program again = through_tik(p);
+    EXPECT_EQ(again.buffers[0].size, 256);
+    ASSERT_TRUE(place_buffers(again).empty());
+    insert_sync(again);
+    EXPECT_EQ(bits(again), bits(p));
+}
+
+TEST(Tik, HeaderRegistrationAndIni) {
+    Program p = test::add_relu_builder(4096, 1, 1024).build();
+    p.schedule_hash = "1f3a";
+    const TikFiles files = emit_tik(p);
+    EXPECT_EQ(files.kernel.find("# TIK kernel of add_relu for ascend910, schedule 1f3a.\n"), 0u);
+    EXPECT_NE(files.registration.find(".dtype_format(DataType.F16_Default, DataType.F16_Default, DataType.F16_Default)"), std::string::npos)
+        << files.registration;
+    EXPECT_NE(files.ini.find("[add_relu]\ninput0.name=x\ninput0.dtype=float16\n"), std::string::npos) << files.ini;
+    EXPECT_NE(files.ini.find("output0.name=z\n"), std::string::npos);
+    EXPECT_NE(files.ini.find("opFile.value=haly_add_relu\nopInterface.value=haly_add_relu\n"), std::string::npos);
+}
+
+TEST(Tik, RefusesWhatItCantSay) {
+    EXPECT_THROW(emit_tik(test::matmul_builder(64, 64, 64, 32, 32, 32).build()), AttrError);
+    EXPECT_THROW(emit_tik(parse_program("program p ascend910b blocks=1\nalloc ubuf u f16[128]\nvec_maxs u[0], u[0], 1  mask=128\n")), AttrError);
+}
+
+TEST(Tik, TheStandInRefusesWrongCalls) {
+    const Folder folder("wrong");
+    for (const auto &[call, message] :
+         {std::pair{"t.vec_add(128, u, u, 1, 8, 8, 8)", "vec_add takes 8 arguments"}, std::pair{"t.vec_frob(u)", "TIK has no vec_frob"},
+          std::pair{"t.for_range(0, 8, block_num=4)", "the block loop is the outermost"}}) {
+        folder.write("haly_wrong.py",
+                     "from te import tik\n\ndef haly_wrong(kernel_name=\"haly_wrong\"):\n    t = tik.Tik()\n    u = t.Tensor(\"float16\", (128,), name=\"u\", "
+                     "scope=tik.scope_ubuf)\n    " +
+                         std::string(call) + "\n    t.BuildCCE(kernel_name, [], [])\n    return t\n");
+        int status = 0;
+        const std::string out = output_of(run_tik + folder.path() + " wrong", &status);
+        EXPECT_NE(status, 0);
+        EXPECT_NE(out.find(message), std::string::npos) << out;
+    }
+}
+
+}  // namespace
+}  // namespace halyard::dv

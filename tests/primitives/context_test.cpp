@@ -1,0 +1,197 @@
+#include "primitives/context.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "nn/dense.h"
+#include "nn/wrap.h"
+#include "primitives/ops.h"
+#include "primitives/print.h"
+#include "registry/error.h"
+#include "registry/log.h"
+#include "registry/memory.h"
+#include "registry/parallel.h"
+#include "registry/reproducible.h"
+#include "tests/registry/expect_error.h"
+
+namespace halyard {
+namespace {
+namespace fs = std::filesystem;
+
+std::string text_of(const fs::path &path) {
+    std::ifstream file(path);
+    std::stringstream s;
+    s << file.rdbuf();
+    return s.str();
+}
+
+class ContextTest : public testing::Test {
+protected:
+    void SetUp() override { fs::create_directories(dir); }
+    void TearDown() override {
+        set_context(
+            {.mode = PYNATIVE_MODE, .max_device_memory = "", .save_graphs = false, .print_file_path = "", .enable_profiling = false, .reproducible = false});
+        fs::remove_all(dir);
+    }
+    fs::path dir = fs::temp_directory_path() / ("halyard_context_" + std::to_string(getpid()));
+};
+
+struct MeanSquare : nn::Cell {
+    Tensor construct(const Tensor &y, const Tensor &label) const override { return F::reduce_mean(F::square(F::sub(y, label))); }
+};
+
+TEST_F(ContextTest, HasWhatWasSetAndKeepsTheRest) {
+    set_context({.mode = PYNATIVE_MODE, .device_target = "CPU", .device_id = 3});
+    set_context({.reproducible = true});
+    const Context now = get_context();
+    EXPECT_EQ(now.mode, PYNATIVE_MODE);
+    EXPECT_EQ(now.device_target, "CPU");
+    EXPECT_EQ(now.device_id, 3);
+    EXPECT_TRUE(now.reproducible);
+    EXPECT_TRUE(reproducible());
+    set_context({.device_id = 0, .reproducible = false});
+    EXPECT_FALSE(reproducible());
+}
+
+TEST_F(ContextTest, RefusesWhatItHasNot) {
+    expect_error<DeviceError>("[context] device_target is 'Ascend', this build has kernels for CPU and GPU", [] { set_context({.device_target = "Ascend"}); });
+    expect_error<AttrError>("[context] device_target is 'TPU', expected CPU, GPU or Ascend; this build has kernels for CPU and GPU",
+                            [] { set_context({.device_target = "TPU"}); });
+    expect_error<AttrError>("[context] device_id is -1, expected 0 or more", [] { set_context({.device_id = -1}); });
+    for (const char *bad : {"2", "GB", "0GB", "-1GB", "2TB", "2 GB x", "nanGB", "1e300GB"})
+        EXPECT_THROW(set_context({.max_device_memory = bad}), AttrError) << bad;
+    expect_error<AttrError>("[context] profiling_options is '[', expected JSON as {\"output\": \"folder\"}", [] { set_context({.profiling_options = "["}); });
+    EXPECT_THROW(set_context({.print_file_path = dir.string()}), IoError);
+    EXPECT_EQ(get_context().device_target, "CPU");
+}
+
+TEST_F(ContextTest, SaysOnceThatGraphModeRunsEagerly) {
+    testing::internal::CaptureStderr();
+    set_context({.mode = GRAPH_MODE});
+    set_context({.mode = GRAPH_MODE});
+    EXPECT_EQ(F::add(Tensor::ones({2}), 1.0).at({1}), 2);
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find("[context] mode is GRAPH_MODE: graphs aren't compiled"), std::string::npos) << said;
+    EXPECT_EQ(said.find("GRAPH_MODE"), said.rfind("GRAPH_MODE"));
+}
+
+TEST_F(ContextTest, LogsFromItsLevelUp) {
+    const LogLevel before = log_level();
+    testing::internal::CaptureStderr();
+    set_log_level(LogLevel::error);
+    log(LogLevel::warning, "who", "not this");
+    log(LogLevel::error, "who", "this");
+    set_log_level(LogLevel::debug);
+    log(LogLevel::debug, "who", "and this");
+    set_log_level(before);
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(said.find("not this"), std::string::npos);
+    EXPECT_EQ(said.substr(0, 17 + std::to_string(getpid()).size()), "[ERROR] HALYARD(" + std::to_string(getpid()) + ")");
+    EXPECT_NE(said.find(" [who] this\n[DEBUG] "), std::string::npos) << said;
+}
+
+// One step too large is refused with the op's name and the numbers; the next, smaller ones train as if nothing had been.
+TEST_F(ContextTest, OutOfMemoryLeavesTrainingUsable) {
+    const nn::Dense net(64, 4096, 0.01, 0.0);
+    const nn::TrainOneStepCell step(nn::WithLossCell(net, MeanSquare()), nn::Momentum(net.trainable_params(), 0.5, 0.9));
+    const auto run = [&](int64_t batch) { return step(Tensor::ones({batch, 64}), Tensor::full({batch, 4096}, 0.5)).item(); };
+    const double first = run(8);
+    memory::trim();
+    set_context({.max_device_memory = "64MB"});
+    const int64_t live = memory::stats().live_bytes;
+    try {
+        const Tensor x = Tensor::ones({2048, 64}), label = Tensor::full({1, 4096}, 0.5).expand({2048, 4096});
+        step(x, label);
+        ADD_FAILURE() << "128 MB of activations fitted into 64 MB";
+    } catch (const MemoryError &e) {
+        const std::string said = e.what();
+        EXPECT_NE(said.find("[bias_add] add: out of memory: 32.0 MB wanted, "), std::string::npos) << said;
+        EXPECT_NE(said.find(" in use, the limit is 64.0 MB (max_device_memory)"), std::string::npos) << said;
+    }
+    EXPECT_EQ(memory::stats().live_bytes, live);
+    double last = 0;
+    for (int i = 0; i < 20; i++) last = run(8);
+    EXPECT_LT(last, first / 10);
+}
+
+// Scratch of a kernel, which is C and can't be unwound, is refused in the same words.
+TEST_F(ContextTest, ScratchIsHeldAgainstTheLimit) {
+    const int threads_before = threads();
+    set_threads(1);
+    const Tensor a = Tensor::ones({512, 512}), b = Tensor::ones({512, 512}), c = Tensor::empty({512, 512});
+    const RegisteredOp &matmul = find_op("matmul");
+    const Attrs attrs(matmul.record);
+    const Tensor in[] = {a, b};
+    Isa isa = Isa::baseline;
+    for (const KernelEntry &k : matmul.kernels)
+        if (k.backend == "cpu" && k.isa <= active_isa()) isa = std::max(isa, k.isa);
+    const Force force(isa, "packed");  // it copies an operand into scratch
+    memory::trim();
+    memory::set_limit(1);
+    try {
+        dispatch_into(matmul, in, attrs, {&c, 1});
+        ADD_FAILURE() << "matmul found room for its scratch";
+    } catch (const MemoryError &e) { EXPECT_TRUE(std::string(e.what()).starts_with("[matmul] out of memory: ")) << e.what(); }
+    memory::set_limit(0);
+    dispatch_into(matmul, in, attrs, {&c, 1});
+    EXPECT_EQ(c.at({511, 511}), 512);
+    set_threads(threads_before);
+}
+
+TEST_F(ContextTest, SavesEachGraphOnce) {
+    set_context({.save_graphs = true, .save_graphs_path = (dir / "graphs").string()});
+    const nn::Dense net(3, 2);
+    const nn::TrainOneStepCell step(nn::WithLossCell(net, MeanSquare()), nn::Momentum(net.trainable_params(), 0.1, 0.9));
+    for (int i = 0; i < 3; i++) step(Tensor::ones({5, 3}), Tensor::ones({5, 2}));
+    std::vector<fs::path> files;
+    for (auto &entry : fs::directory_iterator(dir / "graphs")) files.push_back(entry.path());
+    ASSERT_EQ(files.size(), 1u);
+    const std::string dot = text_of(files[0]);
+    EXPECT_TRUE(dot.starts_with("digraph tape {\n")) << dot;
+    for (const char *part : {"label=\"square\"", "shape=ellipse, label=\"f32[2,3]\"", "label=\"f32[5,2]\"", " -> "})
+        EXPECT_NE(dot.find(part), std::string::npos) << part << dot;
+    step(Tensor::ones({6, 3}), Tensor::ones({6, 2}));
+    EXPECT_TRUE(fs::exists(files[0].string().replace(files[0].string().size() - 5, 1, "1"))) << "a graph with other shapes is a new one";
+}
+
+TEST_F(ContextTest, PrintWritesAsMindSporeDoes) {
+    const std::string path = (dir / "print.txt").string();
+    std::ofstream(path) << "of an earlier run\n";
+    set_context({.print_file_path = path});
+    const std::string stamped = get_context().print_file_path;
+    ASSERT_TRUE(stamped.starts_with(path + ".")) << stamped;
+    testing::internal::CaptureStdout();
+    ops::Print()("Print Tensor x and Tensor y:", Tensor::from<int32_t>({1, 1}).reshape({2, 1}), Tensor::from<float>({0.5f, -2}), 3, true);
+    EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+    EXPECT_EQ(text_of(stamped), "Print Tensor x and Tensor y:\nTensor(shape=[2, 1], dtype=Int32, value=\n[[1],\n [1]])\n"
+                                "Tensor(shape=[2], dtype=Float32, value=\n[5.00000000e-01, -2.00000000e+00])\n3\nTrue\n");
+    EXPECT_EQ(text_of(path), "of an earlier run\n");
+    set_context({.print_file_path = ""});
+    testing::internal::CaptureStdout();
+    F::print_(Tensor::from<int64_t>({9007199254740993}));  // no double
+    EXPECT_EQ(testing::internal::GetCapturedStdout(), "Tensor(shape=[1], dtype=Int64, value=\n[9007199254740993])\n");
+}
+
+TEST_F(ContextTest, ProfilingWritesASlicePerOp) {
+    set_context({.enable_profiling = true, .profiling_options = "{\"result_path\": \"" + dir.string() + "\", \"training_trace\": \"on\"}"});
+    F::relu(F::add(Tensor::ones({4, 5}), 1.0));
+    set_context({.enable_profiling = false});
+    F::tanh(Tensor::ones({2}));  // not any more
+    const nlohmann::json trace = nlohmann::json::parse(text_of(dir / ("op_trace_" + std::to_string(getpid()) + ".json")));
+    std::vector<std::string> names;
+    for (const auto &event : trace["traceEvents"]) {
+        if (event["ph"] != "X") continue;
+        names.push_back(event["name"]);
+        EXPECT_GT(event["dur"], 0);
+    }
+    EXPECT_EQ(names, (std::vector<std::string>{"add", "relu"}));
+    EXPECT_EQ(trace["traceEvents"].back()["args"]["detail"], "f32[4,5]");
+}
+
+}  // namespace
+}  // namespace halyard
