@@ -10,8 +10,9 @@ set(_templates "${CMAKE_INSTALL_DATADIR}/halyard/templates")
 
 set(_libraries halyard halyard_ascend halyard_dsl halyard_gen_main halyard_kernel_base halyard_kit_ops halyard_registry)
 get_filename_component(_halide "${HALIDE_LIBRARY}" DIRECTORY)
-set_target_properties(halyard halyard_ascend halyard_dsl halyard_registry halyard_command PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};${_halide}")
+set_target_properties(halyard halyard_ascend halyard_ascend_device halyard_dsl halyard_registry halyard_command PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};${_halide}")
 install(TARGETS ${_libraries} halyard_command halyard_flags EXPORT HalyardTargets)
+install(TARGETS halyard_ascend_device)  # opened by set_device("ascend"); nobody links it but the command
 install(EXPORT HalyardTargets NAMESPACE Halyard:: DESTINATION "${_package}")
 
 foreach(room registry ascend dsl kernels primitives nn train)

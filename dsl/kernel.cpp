@@ -222,7 +222,10 @@ void Kernel::schedule_ascend(const Backend &b) {
     for (Func &f : gm)
         for (OutputImageParam image : f.output_buffers()) {
             const FixedCall::Layout &layout = call.outputs[k++];
-            for (int d = 0; d < image.dimensions(); d++) fix(image.dim(d), layout[(size_t)d]);
+            for (int d = 0; d < image.dimensions(); d++) {
+                if (k > 1 && one) image.dim(d).set_stride(layout[(size_t)d].stride);  // its extents are the first one's
+                else fix(image.dim(d), layout[(size_t)d]);
+            }
             if (&f == &gm[0] || !one)
                 for (int d = 0; d < f.dimensions(); d++) f.bound(f.args()[(size_t)d], 0, layout[(size_t)d].extent);
         }

@@ -16,7 +16,7 @@ enum ExecutionMode { GRAPH_MODE = 0, PYNATIVE_MODE = 1 };
 struct ContextOptions {
     // There are no compiled graphs: with GRAPH_MODE ops run one by one too, with the same results, and a line of the log says so once.
     std::optional<ExecutionMode> mode = {};
-    std::optional<std::string> device_target = {};      // "CPU", or "GPU" where this build has such kernels: by OpenCL
+    std::optional<std::string> device_target = {};      // "CPU", "GPU" where this build has such kernels: by OpenCL, or "Ascend", simulated
     std::optional<int> device_id = {};                  // of several GPUs; nothing to the CPU
     std::optional<std::string> max_device_memory = {};  // "2GB", "0.5GB", "512MB": limit of the memory pool; "" is none, as at first
     std::optional<bool> save_graphs = {};               // the ops of each new graph that gradients are taken of, as graph_0000.dot, ...

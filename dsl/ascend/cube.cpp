@@ -14,7 +14,7 @@ using dv::Scope;
 namespace {
 
 constexpr int64_t side = dv::cube, fractal = side * side;
-constexpr int64_t depth_at_once = 64;  // two slots of 128 x 64 of each operand in the Unified Buffer leave room for the results
+constexpr int64_t depth_at_once = 64, slice_depth = 64;  // in l1, by way of two slots of the Unified Buffer; in l0a and l0b
 constexpr int64_t most_repeats = 255;
 
 int64_t fractals(int64_t n) { return (n + side - 1) / side; }
@@ -28,25 +28,37 @@ class Product {
 public:
     Product(Writer &w, const Matrix &a, const Matrix &b, int64_t m, int64_t n) : w_(w), a_(a), b_(b), m_(m), n_(n) {}
 
-    // One part of the depth, from `first` on.
+    // One part of the depth, from `first` on, which comes to l1 whole and to l0a and l0b by slices.
     void part(const Expr &first, int64_t depth, const Ref &sums, const Expr &accumulate) {
-        const int64_t m1 = fractals(m_), k1 = fractals(depth), n1 = fractals(n_);
         const Ref left = in_l1("a", a_, m_, depth, first), right = in_l1("b", b_, n_, depth, first);
-        const Ref l0a = w_.arriving("a_l0a", Scope::l0a, DType::f16, m1 * k1 * fractal), l0b = w_.arriving("b_l0b", Scope::l0b, DType::f16, k1 * n1 * fractal);
-        // l0a is [m1][k1], l0b [k1][n1]; l1 [c1][r1] of fractals of rows and columns as they lie.
-        if (a_.transposed) load(l0a, left, m1 * k1, 1, true);
-        else w_.loop("m", m1, [&](const Expr &i) { load(at(l0a, i * (k1 * fractal)), at(left, i * fractal), k1, m1, false); });
-        if (!b_.transposed) w_.loop("k", k1, [&](const Expr &i) { load(at(l0b, i * (n1 * fractal)), at(right, i * fractal), n1, k1, true); });
-        else load(l0b, right, k1 * n1, 1, false);
-        dv::Mmad mmad;
-        mmad.dst = sums, mmad.a = l0a, mmad.b = l0b, mmad.m = m_, mmad.k = depth, mmad.n = n_, mmad.accumulate = accumulate;
-        w_.put(mmad);
+        const int64_t whole = depth / slice_depth, rest = depth % slice_depth;
+        w_.scope([&] {
+            if (whole) w_.loop("slice", whole, [&](const Expr &i) { slice(i * slice_depth, slice_depth, depth, left, right, sums, accumulate + i); });
+            if (rest) slice(whole * slice_depth, rest, depth, left, right, sums, accumulate + whole);
+        });
     }
 
 private:
     Writer &w_;
     const Matrix a_, b_;
     const int64_t m_, n_;
+
+    // l0a is [m1][k1], l0b [k1][n1]; l1 has [c1][r1] of fractals of rows and columns as they lie.
+    void slice(const Expr &first, int64_t depth, int64_t in_l1, const Ref &left, const Ref &right, const Ref &sums, const Expr &accumulate) {
+        const int64_t m1 = fractals(m_), k1 = fractals(depth), n1 = fractals(n_), all_k1 = fractals(in_l1);
+        const Expr k = first / side;
+        const Ref l0a = w_.arriving("a_l0a", Scope::l0a, DType::f16, m1 * k1 * fractal), l0b = w_.arriving("b_l0b", Scope::l0b, DType::f16, k1 * n1 * fractal);
+        w_.loop("m", m1, [&](const Expr &i) {
+            const Ref to = at(l0a, i * (k1 * fractal));
+            if (a_.transposed) load(to, at(left, (i * all_k1 + k) * fractal), k1, 1, true);
+            else load(to, at(left, (k * m1 + i) * fractal), k1, m1, false);
+        });
+        if (b_.transposed) load(l0b, at(right, k * (n1 * fractal)), k1 * n1, 1, false);
+        else w_.loop("k", k1, [&](const Expr &i) { load(at(l0b, i * (n1 * fractal)), at(right, (k + i) * fractal), n1, all_k1, true); });
+        dv::Mmad mmad;
+        mmad.dst = sums, mmad.a = l0a, mmad.b = l0b, mmad.m = m_, mmad.k = depth, mmad.n = n_, mmad.accumulate = accumulate;
+        w_.put(mmad);
+    }
 
     void load(const Ref &dst, const Ref &src, int64_t count, int64_t stride, bool transpose) {
         const auto piece = [&](const Expr &first, int64_t n) {

@@ -139,6 +139,23 @@ private:
         w_.branch(condition, std::move(then), std::move(otherwise));
     }
     void visit(const Store *op) override { lower_nest(s_, {}, *op); }
+    static bool of_one_tuple(const std::string &a, const std::string &b) {  // "best$2.0" and "best$2.1"
+        return a != b && a.find('.') != std::string::npos && a.substr(0, a.rfind('.')) == b.substr(0, b.rfind('.'));
+    }
+    // Stores side by side may be a Tuple's, whose values were all computed before; here each is computed where it is stored.
+    void visit(const Block *op) override {
+        std::vector<const Store *> stores;
+        const std::function<void(const Stmt &)> flat = [&](const Stmt &s) {
+            if (const auto *b = s.as<Block>()) flat(b->first), flat(b->rest);
+            else if (const auto *store = s.as<Store>()) stores.push_back(store);
+        };
+        flat(op);
+        for (size_t later = 1; later < stores.size(); later++)
+            for (size_t k = 0; k < later; k++)
+                if (of_one_tuple(stores[k]->name, stores[later]->name) && reads_another({stores[k], stores[later]}))
+                    throw DispatchError("ascend", w_.where + ": no Ascend program for values of a Tuple that read each other");
+        IRVisitor::visit(op);
+    }
 
     void visit(const For *op) override {
         if (op->for_type == ForType::Parallel) return cores(op);

@@ -28,8 +28,8 @@ dv::Expr Surroundings::index(const HExpr &e) {
     if (const auto *op = e.as<Add>()) return both(op, [](auto a, auto b) { return a + b; });
     if (const auto *op = e.as<Sub>()) return both(op, [](auto a, auto b) { return a - b; });
     if (const auto *op = e.as<Mul>()) return both(op, [](auto a, auto b) { return a * b; });
-    if (const auto *op = e.as<Div>()) return both(op, [](auto a, auto b) { return a / b; });
-    if (const auto *op = e.as<Mod>()) return both(op, [](auto a, auto b) { return a % b; });
+    if (const auto *op = e.as<Div>(); op && as_const_int(op->b)) return both(op, [](auto a, auto b) { return a / b; });
+    if (const auto *op = e.as<Mod>(); op && as_const_int(op->b)) return both(op, [](auto a, auto b) { return a % b; });
     if (const auto *op = e.as<Min>()) return both(op, [](auto a, auto b) { return min(a, b); });
     if (const auto *op = e.as<Max>()) return both(op, [](auto a, auto b) { return max(a, b); });
     if (const auto *op = e.as<LT>()) return both(op, [](auto a, auto b) { return a < b; });

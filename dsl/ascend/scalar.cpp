@@ -16,9 +16,19 @@ public:
     explicit Elements(Surroundings &s) : s_(s) {}
 
     void put(const Store &store) {
+        if (const auto *op = store.value.as<Select>()) {  // of a condition on indices
+            const dv::Expr condition = s_.index(op->condition);
+            const auto branch = [&](const HExpr &e) {
+                const Stmt chosen = Store::make(store.name, e, store.index, store.param, store.predicate, store.alignment);
+                return s_.w.nested([&] { put(*chosen.as<Store>()); });
+            };
+            dv::Body yes = branch(op->true_value), no = branch(op->false_value);
+            return s_.w.branch(condition, std::move(yes), std::move(no));
+        }
         dv::Ref to = at(store.name, store.index);
         const Number v = value(store.value);
         if (s_.scope(to) != dv::Scope::gm) return s_.w.put(dv::ScalarSt{to, v});
+        if (s_.w.p.blocks.constant() != 1) throw DispatchError("ascend", s_.w.where + ": cores would change the same blocks of " + to.buffer + " in part");
         const dv::Ref block = s_.w.temporary(to.dtype, dv::c0(to.dtype));  // read, changed and written back
         s_.w.put(dv::Dma{block, to, 1, 1, 0, 0});
         s_.w.put(dv::ScalarSt{block, v});
@@ -51,7 +61,8 @@ private:
         if (const auto *op = e.as<Let>()) return value(substitute(op->name, op->value, op->body));
         if (const auto *op = e.as<Cast>()) {
             if (op->type.is_int_or_uint() && op->value.type().is_float()) return math(ScalarOp::to_int, t, value(op->value));
-            return math(ScalarOp::move, t, value(op->value));
+            if (op->type.is_float() && op->value.type().is_float()) return math(ScalarOp::move, t, value(op->value));
+            if (op->type.is_float()) refuse(e);  // an integer register isn't an operand of arithmetic
         }
         if (const auto *op = e.as<Call>(); op && e.type().is_float()) {
             if (op->is_intrinsic(Call::strict_add)) return both(ScalarOp::add, op->args[0], op->args[1]);
@@ -63,12 +74,14 @@ private:
         }
         if (const auto *op = e.as<Max>(); op && e.type().is_float()) return both(ScalarOp::max, op->a, op->b);
         if (const auto *op = e.as<Min>(); op && e.type().is_float()) return both(ScalarOp::min, op->a, op->b);
-        if (const auto *op = e.as<Select>()) return chosen(op);
         if (!e.type().is_float()) {
             const std::string reg = s_.w.reg("i");
             s_.w.put(dv::Set{reg, s_.index(e)});
             return {reg};
         }
+        refuse(e);
+    }
+    [[noreturn]] void refuse(const HExpr &e) const {
         std::ostringstream text;
         text << e;
         throw DispatchError("ascend", s_.w.where + ": no Ascend instruction for " + text.str().substr(0, 200));
@@ -85,17 +98,6 @@ private:
         } else {
             s_.w.put(dv::ScalarLd{reg, from});
         }
-        return {reg};
-    }
-
-    // Conditions on indices only.
-    Number chosen(const Select *op) {
-        const dv::Expr condition = s_.index(op->condition);
-        const std::string reg = s_.w.reg();
-        const DType t = dtype_of(op->type);
-        const auto branch = [&](const HExpr &e) { return s_.w.nested([&] { s_.w.put(dv::ScalarMath{ScalarOp::move, reg, value(e), {}, t}); }); };
-        dv::Body yes = branch(op->true_value), no = branch(op->false_value);
-        s_.w.branch(condition, std::move(yes), std::move(no));
         return {reg};
     }
 };

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "ascend/ir.h"
 #include "dsl/ascend/graph.h"
 #include "dsl/op.h"
 
@@ -139,11 +140,13 @@ private:
     void squares(const Root &r, const std::string &sums) {
         Func f = r.f;
         const std::vector<Var> args = f.args();
-        Var rows("rows"), columns("columns"), i("in_rows"), j("in_columns");
-        const int side = std::max(16, npu_.pick("side", {128, 64, 256}) >> shrink_);
+        // Blocks of one row that two cores would share stay with one.
+        const bool even = r.extents[0] * r.bytes % dv::block_bytes == 0;
+        Var rows("rows"), columns(even ? "columns" : "tile_columns"), i("in_rows"), j("in_columns");
+        const int side = std::max(16, npu_.pick("columns", {128, 64, 256}) >> shrink_), tall = std::max(16, npu_.pick("rows", {256, 128, 64}) >> shrink_);
         std::vector<VarOrRVar> order = {j};
         f.split(args[0], columns, j, side, TailStrategy::GuardWithIf);
-        if (args.size() > 1) f.split(args[1], rows, i, side, TailStrategy::GuardWithIf), order.push_back(i);
+        if (args.size() > 1) f.split(args[1], rows, i, tall, TailStrategy::GuardWithIf), order.push_back(i);
         for (size_t d = 2; d < args.size(); d++) {
             Var loop("tile_" + args[d].name());
             f.rename(args[d], loop);
@@ -151,7 +154,8 @@ private:
         }
         order.push_back(columns);
         if (args.size() > 1) order.push_back(rows);
-        f.reorder(order).parallel(columns);
+        f.reorder(order);
+        if (even) f.parallel(columns);
         if (args.size() > 1) f.parallel(rows);
         const Ascend::At at{f, order.size() > (args.size() > 1 ? 2u : 1u) ? order[args.size() > 1 ? 2 : 1] : order.back()};
         npu_.l0c(Func(graph_.nodes.at(sums).function), at);
@@ -198,8 +202,15 @@ private:
             const int64_t blocks = 32 / std::gcd<int64_t>(32, inside);
             return d == 0 && in_rows == 1 ? std::max<int64_t>(blocks, 32) : blocks;
         };
+        // Nor do two cores share the block in which one row ends and the next one begins.
+        const auto divides = [&](size_t d) {
+            int64_t rows = r.bytes, further = 1;
+            for (size_t e = 0; e < rank; e++) (e <= d ? rows : further) *= r.extents[e];
+            return further == 1 || rows % dv::block_bytes == 0;
+        };
         for (size_t d = rank; d-- > 0;)
-            if (!whole.count((int)d) && (!shared || ceil_div(r.extents[d], granule(d)) > 2 * ceil_div(r.extents[*shared], granule(*shared)))) shared = d;
+            if (!whole.count((int)d) && divides(d) && (!shared || ceil_div(r.extents[d], granule(d)) > 2 * ceil_div(r.extents[*shared], granule(*shared))))
+                shared = d;
         std::vector<Var> inner(args), loops;
         Var core("core");
         for (size_t d = 0; d < rank; d++) {

@@ -164,6 +164,10 @@ Value Values::converted(Value a, DType to, const Operand *into, Round round) {
         a.dtype = to;
         return a;
     }
+    // Truncated before anything is rounded.
+    if (a.dtype == DType::f32 && bytes_of(to) == 1 && round == Round::truncate)
+        return converted(converted(converted(a, DType::i32, nullptr, Round::truncate), DType::f16, nullptr), to, into);
+    if (!is_float(a.dtype) && bytes_of(to) == 1) throw NotVector("conversions to 8 bits saturate, integers wrap");
     const auto direct = [&](DType from, DType target) { return chip_.takes(std::string("vec_conv.") + name_of(from), target); };
     if (!direct(a.dtype, to)) {
         const DType by = a.dtype == DType::f32 || a.dtype == DType::i32 ? (to == DType::f16 ? DType::f32 : DType::f16)

@@ -32,7 +32,7 @@ TEST_P(OnAscend, KeepsTheContract) {
     }
 }
 INSTANTIATE_TEST_SUITE_P(Ops, OnAscend,
-                         testing::Values("add", "relu", "exp", "sigmoid", "tanh", "gelu", "softmax", "log_softmax", "softmax_dx", "layer_norm_kernel"),
+                         testing::Values("add", "relu", "exp", "sigmoid", "tanh", "erf", "silu", "softmax", "log_softmax", "softmax_dx", "layer_norm_kernel"),
                          [](const auto &p) { return std::string(p.param); });
 
 // What is rounded once has one result.
