@@ -40,7 +40,7 @@ struct NewOpDx : Rows {  // the name says whose gradient it is, and in which inp
         term(c, n) = y(c, n) * dy(c, n);
         dot(n) += term(k, n);
         dx(c, n) = y(c, n) * (dy(c, n) - dot(n));
-        totals = {dot}, terms = {term};
+        totals = {dot};
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
