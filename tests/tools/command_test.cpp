@@ -15,7 +15,9 @@ TEST_F(Command, TakesTheContextFromTheEnvironment) {
         EXPECT_EQ(r.status, 1) << environment;
         EXPECT_EQ(r.err, message + "\n");
     };
-    refused("HALYARD_DEVICE_TARGET=Ascend", "[context] device_target is 'Ascend', this build has kernels for CPU and GPU");
+    refused("HALYARD_DEVICE_TARGET=TPU", "[context] device_target is 'TPU', expected CPU, GPU or Ascend; this build has kernels for CPU and GPU");
+    EXPECT_EQ(run("HALYARD_DEVICE_TARGET=Ascend").status, 0);
+    EXPECT_EQ(load("o/out_0.npy").at({1}), 2);
     refused("HALYARD_MAX_DEVICE_MEMORY=2TB", "[context] max_device_memory is '2TB', expected a number above 0 with GB or MB, as 2GB or 0.5GB");
     refused("HALYARD_MODE=eager", "[context] HALYARD_MODE is 'eager', expected GRAPH_MODE or PYNATIVE_MODE");
     refused("HALYARD_SAVE_GRAPHS=yes", "[context] HALYARD_SAVE_GRAPHS is 'yes', expected 0 or 1");
