@@ -6,19 +6,10 @@
 #include <iostream>
 
 #include "registry/error.h"
+#include "train/time_text.h"
 
 namespace halyard {
-namespace {
-
-double milliseconds(std::chrono::steady_clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
-
-std::string format(const char *pattern, double a, double b = 0) {
-    char text[160];
-    std::snprintf(text, sizeof text, pattern, a, b);
-    return text;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 double RunContext::loss() const {
     double sum = 0;

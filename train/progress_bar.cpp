@@ -7,17 +7,10 @@
 #include <iostream>
 
 #include "train/callback.h"
+#include "train/time_text.h"
 
 namespace halyard {
 namespace {
-
-double milliseconds(std::chrono::steady_clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
-
-std::string format(const char *pattern, double a, double b = 0) {
-    char text[160];
-    std::snprintf(text, sizeof text, pattern, a, b);
-    return text;
-}
 
 // "0:07", "12:30", "3:02:10"
 std::string duration(double seconds) {

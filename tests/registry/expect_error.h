@@ -1,8 +1,10 @@
-// expect_error<ShapeError>("[op] message", [] { ... }): the body throws exactly this, type and text.
+// expect_error<ShapeError>("[op] message", [] { ... }): the body throws exactly this, type and text. message([] { ... }): what it throws.
 #pragma once
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "registry/error.h"
 
 namespace halyard {
 
@@ -11,6 +13,13 @@ template<class E, class F> void expect_error(const std::string &message, const F
         body();
         ADD_FAILURE() << "nothing was thrown; expected " << message;
     } catch (const E &e) { EXPECT_EQ(e.what(), message); }
+}
+
+template<class F> std::string message(const F &body) {
+    try {
+        body();
+    } catch (const Error &e) { return e.what(); }
+    return "no error";
 }
 
 }  // namespace halyard

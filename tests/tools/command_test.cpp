@@ -35,7 +35,7 @@ TEST_F(Command, TakesTheContextFromTheEnvironment) {
     EXPECT_NE(run("GLOG_v=1 HALYARD_ENABLE_PROFILING=1").err.find(": 1 slice\n"), std::string::npos);
     EXPECT_NE(run("GLOG_v=9 HALYARD_MODE=GRAPH_MODE").err.find("[log] GLOG_v is '9', expected 0 to 4; 2 is taken\n"), std::string::npos);
     EXPECT_EQ(run("HALYARD_DEVICE_TARGET=Ascend").status, 0);  // simulated
-    const Result on_gpu = run("HALYARD_DEVICE_TARGET=GPU");  // where an OpenCL platform answers
+    const Result on_gpu = run("HALYARD_DEVICE_TARGET=GPU");    // where an OpenCL platform answers
     if (on_gpu.status != 0) { EXPECT_NE(on_gpu.err.find("[opencl]"), std::string::npos) << on_gpu.err; }
     EXPECT_EQ(load("o/out_0.npy").at({1}), 2);
 }

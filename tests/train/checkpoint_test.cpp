@@ -13,6 +13,7 @@
 #include "nn/dense.h"
 #include "nn/sequential.h"
 #include "registry/npy.h"
+#include "tests/train/files.h"
 #include "tests/train/memory_file.h"
 #include "train/mindspore_ckpt.h"
 #include "train/safetensors.h"
@@ -21,12 +22,6 @@ namespace halyard {
 namespace {
 namespace fs = std::filesystem;
 
-const std::string goldens = HALYARD_SOURCE_DIR "/tests/goldens/";
-
-std::string bytes_in(const std::string &path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
 void put(const std::string &path, const std::string &bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
 void expect_same(const NamedTensors &all, const std::map<std::string, Tensor> &expected) {

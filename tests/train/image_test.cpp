@@ -11,6 +11,7 @@
 
 #include "registry/error.h"
 #include "registry/npy.h"
+#include "tests/registry/expect_error.h"
 #include "train/image_folder.h"
 #include "train/sources.h"
 
@@ -42,13 +43,6 @@ struct Images : testing::Test {
     }
     fs::path dir;
 };
-
-template<class F> std::string message(const F &f) {
-    try {
-        f();
-    } catch (const Error &e) { return e.what(); }
-    return "no error";
-}
 
 TEST_F(Images, PngComesBackExactlyAndJpegNearly) {
     const Tensor image = picture(17, 31, 0);

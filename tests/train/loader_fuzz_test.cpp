@@ -13,6 +13,7 @@
 
 #include "registry/error.h"
 #include "registry/npy.h"
+#include "tests/train/files.h"
 #include "tests/train/memory_file.h"
 #include "train/augment.h"
 #include "train/crc32c.h"
@@ -36,12 +37,6 @@ namespace halyard::dataset {
 namespace {
 namespace fs = std::filesystem;
 
-const std::string goldens = HALYARD_SOURCE_DIR "/tests/goldens/";
-
-std::string bytes_in(const std::string &path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::string &current = *new std::string;  // what is being read; never destroyed, because a leak is reported after that
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "registry/error.h"
+#include "tests/registry/expect_error.h"
 
 namespace halyard {
 namespace {
@@ -19,12 +20,6 @@ template<class T> T counted(T m) {
     two_batches(m);
     two_batches(m);  // clear() begins anew
     return m;
-}
-template<class F> std::string message(const F &f) {
-    try {
-        f();
-    } catch (const Error &e) { return e.what(); }
-    return "no error";
 }
 void expect_each(const std::vector<double> &got, const std::vector<double> &want) {
     ASSERT_EQ(got.size(), want.size());

@@ -10,6 +10,8 @@
 #include "primitives/random.h"
 #include "registry/error.h"
 #include "registry/npy.h"
+#include "tests/registry/expect_error.h"
+#include "tests/train/files.h"
 #include "tests/train/memory_file.h"
 #include "train/crc32c.h"
 #include "train/generator.h"
@@ -20,8 +22,6 @@
 namespace halyard::dataset {
 namespace {
 namespace fs = std::filesystem;
-
-const std::string goldens = HALYARD_SOURCE_DIR "/tests/goldens/";
 
 struct Records : testing::Test {
     void SetUp() override {
@@ -57,13 +57,6 @@ std::string record(const std::string &data) {
         return std::string(reinterpret_cast<const char *>(&masked), 4);
     };
     return length + sum(length) + data + sum(data);
-}
-
-template<class F> std::string message(const F &f) {
-    try {
-        f();
-    } catch (const Error &e) { return e.what(); }
-    return "no error";
 }
 
 int64_t count(const Dataset &d) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "registry/error.h"
+#include "tests/registry/expect_error.h"
 #include "train/sources.h"
 
 namespace halyard::dataset {
@@ -22,13 +23,6 @@ Order order(const Sampler &s, int64_t rows, uint64_t pass = 0) {
 Order sorted(Order v) {
     std::sort(v.begin(), v.end());
     return v;
-}
-
-template<class F> std::string message(const F &f) {
-    try {
-        f();
-    } catch (const Error &e) { return e.what(); }
-    return "no error";
 }
 
 TEST(Samplers, InOrderAndOfASubset) {

@@ -13,6 +13,7 @@
 #include "primitives/random.h"
 #include "registry/error.h"
 #include "registry/parallel.h"
+#include "tests/registry/expect_error.h"
 #include "train/sources.h"
 
 namespace halyard::dataset {
@@ -45,13 +46,6 @@ Values column(const Dataset &d, const std::string &name) { return values(d, 0, 0
 Values sorted(Values v) {
     std::sort(v.begin(), v.end());
     return v;
-}
-
-template<class F> std::string message(const F &f) {
-    try {
-        f();
-    } catch (const Error &e) { return e.what(); }
-    return "no error";
 }
 
 Tensor plus_noise(const Tensor &t, Draw &draw) { return Tensor::scalar(t.item() * 1000000 + (double)draw.below(1000000), DType::i64); }
