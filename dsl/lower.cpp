@@ -1,5 +1,6 @@
 #include "dsl/lower.h"
 
+#include "ascend/emit.h"
 #include "ascend/passes.h"
 #include "ascend/text.h"
 #include "dsl/ascend/lower.h"
@@ -27,6 +28,8 @@ const std::vector<TextForm> &text_forms() {
         {"opencl", "OpenCL C of the device's part", {"opencl"}, "//"},
         {"ptx", "PTX of the device's part", {"cuda"}, "//"},
         {"dv", "Ascend's instructions", {"ascend"}, "#"},
+        {"tik", "a TIK kernel in Python, what registers it, and its .ini", {"ascend"}, "#"},
+        {"ascendc", "an Ascend C kernel", {"ascend"}, "//"},
     };
     return forms;
 }
@@ -97,13 +100,26 @@ std::string compiled(Kernel &k, OutputFileType type, const std::string &scratch)
     return text;
 }
 
-std::string programs_of(Kernel &k) {
+// What tells programs apart that were made for one problem: all that a schedule decides is in the text.
+std::string hash_of(const dv::Program &p) {
+    char text[20];
+    std::snprintf(text, sizeof text, "%016zx", std::hash<std::string>()(dv::to_text(p)));
+    return text;
+}
+
+std::string programs_of(Kernel &k, const std::string &form) {
     std::string text;
     for (dv::Program &p : ascend::lower(k).programs) {
+        p.schedule_hash = hash_of(p);
         const auto issues = dv::place_buffers(p);
         if (dv::has_errors(issues)) throw DispatchError(k.op->name, dv::to_text(issues));
         dv::insert_sync(p);
-        text += dv::to_text(p);
+        if (form == "dv") text += dv::to_text(p);
+        if (form == "ascendc") text += dv::emit_ascendc(p);
+        if (form == "tik") {
+            const dv::TikFiles files = dv::emit_tik(p);
+            text += files.kernel + "\n# ---- the registration, a file of its own\n" + files.registration + "\n# ---- the .ini, a file of its own\n" + files.ini;
+        }
     }
     return text;
 }
@@ -145,7 +161,7 @@ std::string text_of(Kernel &k, const std::string &form, const std::string &scrat
         if (form == "asm") return instructions(compiled(k, OutputFileType::assembly, scratch));
         if (form == "c") return compiled(k, OutputFileType::c_source, scratch);
         if (form == "opencl" || form == "ptx") return compiled(k, OutputFileType::device_code, scratch);
-        if (form == "dv") return programs_of(k);
+        if (form == "dv" || form == "tik" || form == "ascendc") return programs_of(k, form);
     } catch (const Halide::Error &e) {  // no std::exception
         throw refusal(*k.op, e, k.written);
     }

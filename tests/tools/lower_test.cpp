@@ -78,6 +78,14 @@ TEST_F(Lower, RefusesWhatDoesNotExist) {
     expect_none("softmax --to ptx --variant wide", "[softmax] no GPU kernel of variant 'wide', there is short");
     expect_none("softmax --to ptx --isa avx2", "[softmax] --isa is a level of the CPU, the kernel is for cuda");
     expect_none("softmax --to asm --device cuda", "[softmax] --to asm is for cpu, not for cuda");
+    for (const auto &[what, mark] :
+         {std::pair{"softmax --to dv", "program softmax ascend910"}, {"softmax --to ascendc", "AscendC::DataCopy("}, {"gelu --to tik", "with t.for_range("}}) {
+        const Result r = halyard(std::string("lower --dtype f16 ") + what);
+        EXPECT_EQ(r.status, 0) << r.err;
+        EXPECT_NE(r.out.find(mark), std::string::npos) << r.out;
+        EXPECT_NE(r.out.find("schedule"), std::string::npos) << r.out;
+    }
+    expect_none("matmul --to tik --dtype f16", "[matmul] E-EMIT: load2d ");
     expect_none("softmax --to dv --variant wide", "[softmax] its Ascend kernel has no variants");
     expect_none("softmax --to dv --dtype f64", "[softmax] no Ascend kernels for f64");
     expect_none("softmax --to dv --dtype f16 --shape \"n=3 c=7\" --strict", "[softmax] --strict: W-SCALAR y: rows of 14 B");
