@@ -42,7 +42,7 @@ Target target_of(const Instance &i) {
     if (!i.sanitizer.empty()) text += i.sanitizer == "thread" ? "-tsan" : "-asan";
     if (i.profiled) text += "-profile";
     if (i.traced) text += "-trace_realizations";
-    return Target(text + "-no_runtime");
+    return Target(text + "-no_bounds_query-no_runtime");
 }
 
 namespace {
