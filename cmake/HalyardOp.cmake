@@ -50,7 +50,12 @@ void list_ops(OpTable &ops) { halyard_list_@file@(ops); }
   add_executable(gen_${NAME} "${HALYARD_KERNEL_DIR}/list_${file}.cpp" $<TARGET_OBJECTS:op_${NAME}> ${used})
   target_link_libraries(gen_${NAME} PRIVATE Halyard::halyard_gen_main $<TARGET_NAME_IF_EXISTS:Halyard::halyard_kit_ops> Halyard::halyard_kernel_base)
   set_target_properties(op_${NAME} gen_${NAME} PROPERTIES HALYARD_BUILD_TIME ON POSITION_INDEPENDENT_CODE ON)
-  set_target_properties(gen_${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${HALYARD_BINARY_DIR}/gen")
+  set_target_properties(gen_${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${HALYARD_BINARY_DIR}/gen" LINK_DEPENDS_NO_SHARED ON)
+  # In the kit a kernel is made anew after what makes it, not after each change of the libraries around that.
+  set(makers "")
+  if(TARGET halyard_dsl_kernels)
+    set(makers $<TARGET_OBJECTS:halyard_dsl_kernels> $<TARGET_FILE:halyard_registry>)
+  endif()
 
   set(out "${HALYARD_KERNEL_DIR}/${file}")
   set(flags --isas ${_build_isas})
@@ -62,7 +67,7 @@ void list_ops(OpTable &ops) { halyard_list_@file@(ops); }
   endif()
   add_custom_command(OUTPUT ${out}.kernels.a ${out}.records.cpp ${out}.face.h
     COMMAND ${launcher} $<TARGET_FILE:gen_${NAME}> --out "${HALYARD_KERNEL_DIR}" --name ${file} ${flags}
-    DEPENDS gen_${NAME}
+    DEPENDS gen_${NAME} ${makers}
     COMMENT "Kernels of ${NAME}"
     VERBATIM)
 endfunction()
