@@ -38,10 +38,13 @@ std::string in_f32(const std::string &dtypes) {
     return wide;
 }
 
-std::string wide_dtypes(const RegisteredOp &op, const std::string &dtypes) {
-    const std::string wide = in_f32(dtypes);
-    const bool there = std::any_of(op.kernels.begin(), op.kernels.end(), [&](const KernelEntry &k) { return k.backend == "cpu" && k.dtypes == wide; });
-    return wide != dtypes && there ? wide : "";
+bool computes_in_f32(const RegisteredOp &op, const std::string &dtypes) {
+    const Isa limit = Force::current() ? Force::current()->isa : active_isa();
+    const auto there = [&](const std::string &wanted) {
+        return std::any_of(op.kernels.begin(), op.kernels.end(),
+                           [&](const KernelEntry &k) { return k.backend == "cpu" && k.dtypes == wanted && k.isa <= limit; });
+    };
+    return !there(dtypes) && there(in_f32(dtypes));
 }
 
 void choose_kernel(const RegisteredOp &op, const std::string &dtypes, bool explaining, Plan &plan) {
@@ -77,8 +80,7 @@ void choose_kernel(const RegisteredOp &op, const std::string &dtypes, bool expla
         if (plan.kernel && !explaining) return;
     }
     if (plan.kernel || explaining) return;
-    const auto in_range = [&](const KernelEntry &k) { return k.backend == "cpu" && k.dtypes == dtypes && k.isa <= limit; };
-    if (backend == "cpu" && std::none_of(op.kernels.begin(), op.kernels.end(), in_range) && !wide_dtypes(op, dtypes).empty()) return;
+    if (backend == "cpu" && computes_in_f32(op, dtypes)) return;
     std::string text = "no kernel takes this call:";
     for (const KernelEntry &k : op.kernels)
         if (k.dtypes == dtypes && k.backend == backend) text += "\n  " + k.variant + "/" + name_of(k.isa) + ": " + why_not(k);

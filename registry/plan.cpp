@@ -65,7 +65,7 @@ public:
         join_rows();
         fill();
         choose_kernel(op_, dtypes_, explaining, plan_);
-        if (!plan_.kernel && plan_.candidates.empty() && !wide_dtypes(op_, dtypes_).empty()) widen(explaining);
+        if (!plan_.kernel && computes_in_f32(op_, dtypes_)) widen(explaining);
         return std::move(plan_);
     }
 
