@@ -72,6 +72,7 @@ void Rows::schedule(const Cpu &cpu) {
     for (Func &f : staged) {
         f.compute_at(y, block).hoist_storage(y, task).bound_storage(f.args()[1], block_rows);
         f.split(f.args()[0], vec, lane, v, Tail::ShiftInwards).vectorize(lane);
+        if (!fused()) f.prefetch(memory[0], vec, f.args()[1], block_rows, Halide::PrefetchBoundStrategy::NonFaulting);
     }
 }
 

@@ -77,6 +77,7 @@ struct LogSoftmax : Rows {
         y(c, n) = (x(c, n) - peak(n)) - shift(n);
         totals = {peak, total};
         per_row = {shift};
+        row_stages = {e};
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
