@@ -1,6 +1,7 @@
 #include "registry/choice.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "registry/dispatch.h"
 #include "registry/expr.h"
@@ -41,11 +42,11 @@ void choose_kernel(const RegisteredOp &op, const std::string &dtypes, bool expla
     const auto *const force = Force::current();
     const Isa limit = force ? force->isa : active_isa();
     // Where the forced level has nothing for these dtypes, the next one below that has stands for it.
-    Isa forced = Isa::baseline;
-    bool found = false;
-    for (const KernelEntry &k : op.kernels)
-        if (k.backend == "cpu" && k.dtypes == dtypes && k.isa <= limit) forced = std::max(forced, k.isa), found = true;
-    if (!found) forced = limit;
+    std::optional<Isa> highest;
+    if (force)
+        for (const KernelEntry &k : op.kernels)
+            if (k.backend == "cpu" && k.dtypes == dtypes && k.isa <= limit) highest = std::max(highest.value_or(k.isa), k.isa);
+    const Isa forced = highest.value_or(limit);
     const auto why_not = [&](const KernelEntry &k) -> std::string {
         if (k.dtypes != dtypes) return "dtypes are " + dtypes + ", this is for " + k.dtypes;
         if (k.backend != backend) return "runs on " + k.backend;
