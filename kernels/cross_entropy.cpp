@@ -26,7 +26,6 @@ struct CrossEntropy : Rows {
         e(c, n) = math::exp_nonpositive(logits(c, n) - peak(n));
         total(n) += e(k, n);
         totals = {peak, total};
-        row_stages = {e};
     }
 
     // For references: the log of the sum of exponentials of row i.
@@ -74,6 +73,7 @@ struct SparseSoftmaxCrossEntropyDlogits : Sparse {
         own(n) = select(known(labels), dloss(n), 0_r);
         scale(n) = own(n) / total(n);
         per_row = {own, scale};
+        row_stages = {e};
         dlogits(c, n) = select(known(labels), e(c, n) * scale(n) - select(c == labels(n), own(n), 0_r), 0_r);
     }
     void reference(Problem &p) const override {
@@ -167,6 +167,7 @@ struct SoftmaxCrossEntropyDlogits : CrossEntropy {
         scale(n) = weight(n) / total(n);
         totals.push_back(weight);
         per_row = {scale};
+        row_stages = {e};
         dlogits(c, n) = dloss(n) * (e(c, n) * scale(n) - labels(c, n));
     }
     void reference(Problem &p) const override {
