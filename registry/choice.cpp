@@ -1,7 +1,13 @@
 #include "registry/choice.h"
 
 #include <algorithm>
-#include <sstream>
+    Isa forced = limit;
+    if (force) {  // where its level has nothing for these dtypes, the next one below that has stands for it
+        const auto below = std::find_if(op.kernels.begin(), op.kernels.end(), [&](const KernelEntry &k) {
+            return k.backend == "cpu" && k.dtypes == dtypes && k.isa <= limit && (force->variant.empty() || k.variant == force->variant);
+        });
+        if (below != op.kernels.end()) forced = below->isa;
+    }
 
 #include "registry/dispatch.h"
 #include "registry/expr.h"
@@ -61,8 +67,9 @@ void choose_kernel(const RegisteredOp &op, const std::string &dtypes, bool expla
     const Isa limit = force ? force->isa : active_isa();
     Isa forced = limit;
     if (force) {  // where its level has nothing for these dtypes, the next one below that has stands for it
-        const auto below = std::find_if(op.kernels.begin(), op.kernels.end(),
-                                        [&](const KernelEntry &k) { return k.backend == "cpu" && k.dtypes == dtypes && k.isa <= limit; });
+        const auto below = std::find_if(op.kernels.begin(), op.kernels.end(), [&](const KernelEntry &k) {
+            return k.backend == "cpu" && k.dtypes == dtypes && k.isa <= limit && (force->variant.empty() || k.variant == force->variant);
+        });
         if (below != op.kernels.end()) forced = below->isa;
     }
     const auto why_not = [&](const KernelEntry &k) -> std::string {
