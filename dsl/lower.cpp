@@ -117,7 +117,7 @@ std::string programs_of(Kernel &k, const std::string &form) {
         if (form == "dv") text += dv::to_text(p);
         if (form == "ascendc") text += dv::emit_ascendc(p);
         if (form == "tik") {
-            const dv::TikFiles files = dv::emit_tik(p);
+            const dv::PythonFiles files = dv::emit_tik(p);
             text += files.kernel + "\n# ---- the registration, a file of its own\n" + files.registration + "\n# ---- the .ini, a file of its own\n" + files.ini;
         }
     }

@@ -1,0 +1,16 @@
+// What the emitted Python files have in common, TIK's and TBE's: names, types, and how a kernel is registered.
+#pragma once
+#include "ascend/ir.h"
+
+namespace halyard::dv {
+
+std::string python_type(DType t);                    // "float16"
+std::string python_name(const std::string &name);    // without dots, and none that Python or the emitted code has taken
+std::string python_number(double v);                 // a float's text, also of inf and nan
+
+// MindSpore's TBERegOp file of a kernel haly_NAME, in which the tensors stand in their order; workspaces aren't told.
+std::string mindspore_registration(const std::string &name, const std::vector<GmTensor> &tensors);
+// The same for other frameworks: the operator's .ini.
+std::string framework_ini(const std::string &name, const std::vector<GmTensor> &tensors);
+
+}  // namespace halyard::dv
