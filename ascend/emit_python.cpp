@@ -50,13 +50,14 @@ const char *info_type(DType t) {  // MindSpore's names
 
 }  // namespace
 
-std::string mindspore_registration(const std::string &name, const std::vector<GmTensor> &tensors) {
+std::string mindspore_registration(const std::string &name, const std::vector<GmTensor> &tensors, const std::vector<PythonAttribute> &attributes) {
     const std::string entry = "haly_" + name;
     std::string out = "# MindSpore's registration of " + entry + ".\nfrom mindspore.ops import DataType, TBERegOp, op_info_register\n\nfrom " + entry +
                       " import " + entry + " as build\n\ninfo = TBERegOp(\"" + name +
                       "\") \\\n    .fusion_type(\"OPAQUE\") \\\n    .async_flag(False) \\\n    .binfile_name(\"" + entry +
                       ".so\") \\\n    .compute_cost(10) \\\n    .kernel_name(\"" + entry + "\") \\\n    .partial_flag(True) \\\n";
-    std::string names, types;
+    for (const PythonAttribute &a : attributes) out += "    .attr(\"" + a.name + "\", \"optional\", \"float\", \"all\", \"" + a.value + "\") \\\n";
+    std::string names, parameters, types;
     int inputs = 0, outputs = 0;
     for (const GmTensor &t : tensors) {
         if (t.use == GmTensor::workspace) continue;
@@ -64,9 +65,11 @@ std::string mindspore_registration(const std::string &name, const std::vector<Gm
         out += std::string("    .") + (in ? "input(" : "output(") + std::to_string(in ? inputs++ : outputs++) + ", \"" + t.name +
                "\", False, \"required\", \"all\") \\\n";
         names += python_name(t.name) + ", ";
+        parameters += python_name(t.name) + ", ";
         types += (types.empty() ? "DataType." : ", DataType.") + std::string(info_type(t.dtype)) + "_Default";
     }
-    return out + "    .dtype_format(" + types + ") \\\n    .get_op_info()\n\n\n@op_info_register(info)\ndef " + entry + "_op(" + names + "kernel_name=\"" +
+    for (const PythonAttribute &a : attributes) names += python_name(a.name) + ", ", parameters += python_name(a.name) + "=" + a.value + ", ";
+    return out + "    .dtype_format(" + types + ") \\\n    .get_op_info()\n\n\n@op_info_register(info)\ndef " + entry + "_op(" + parameters + "kernel_name=\"" +
            entry + "\"):\n    return build(" + names + "kernel_name=kernel_name)\n";
 }
 
