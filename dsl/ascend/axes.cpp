@@ -87,7 +87,9 @@ void Axes::find_products(const Func &output) {
     for (auto &[name, node] : Graph(output).nodes) {
         if (!node.multiplies) continue;
         const Mul *m = node.function.update(0).values()[0].as<Add>()->b.as<Mul>();
-        products_[name] = {input(loaded_by(m->a, environment_)), input(loaded_by(m->b, environment_))};
+        const size_t a = input(loaded_by(m->a, environment_)), b = input(loaded_by(m->b, environment_));
+        products_[name] = {a, b};
+        multiplied_.insert(a), multiplied_.insert(b);
     }
 }
 
@@ -140,12 +142,10 @@ std::vector<int> Axes::lying(size_t k) const {
 }
 
 void Axes::put_in_order() {
-    std::set<size_t> of_products;
-    for (auto &[name, operands] : products_) of_products.insert(operands.first), of_products.insert(operands.second);
     const size_t inputs = k_.op->memory.size();
     for (size_t i = 0; i < inputs + k_.pipeline.outputs().size(); i++) {
         const size_t k = i < k_.pipeline.outputs().size() ? inputs + i : i - k_.pipeline.outputs().size();  // outputs first
-        if (of_products.count(k)) continue;
+        if (multiplied_.count(k)) continue;
         size_t next = 0;
         for (const int a : lying(k)) {
             const auto at = std::find(order_.begin(), order_.end(), a);

@@ -28,6 +28,7 @@ public:
     std::set<int> of_input(size_t k) const;                 // that it moves with: not those that it is broadcast along
     std::vector<int> lying(size_t k) const;                 // the same, outermost first; of outputs past the inputs, too
     bool is_product(const std::string &func) const { return products_.count(func) != 0; }  // of two matrices of f16
+    bool multiplied(size_t input) const { return multiplied_.count(input) != 0; }
     std::pair<size_t, size_t> operands(const std::string &func) const { return products_.at(func); }
 
 private:
@@ -48,6 +49,7 @@ private:
     std::map<std::string, std::set<std::string>> over_;  // of a Func: its reduction variables
     std::map<std::string, int64_t> over_extents_;
     std::map<std::string, std::pair<size_t, size_t>> products_;
+    std::set<size_t> multiplied_;  // inputs that are matrices of a product
     std::vector<int> order_;
 };
 

@@ -36,13 +36,14 @@ public:
             const std::string name = dv::python_name(k_.op->sig.inputs[i].name);
             const DType t = dtype_of(k_.op->memory[i].type());
             tensors.push_back({k_.op->sig.inputs[i].name, t, 0, dv::GmTensor::in});
-            line(name + " = tvm.placeholder(" + shape(axes_.of_input(i)) + ", name=\"" + name + "\", dtype=\"" + dv::python_type(t) + "\")");
+            taken_[name] = 1;
+            line(name + " = tvm.placeholder(" + (axes_.multiplied(i) ? matrix(i) : shape(axes_.of_input(i))) + ", name=\"" + name + "\", dtype=\"" + dv::python_type(t) + "\")");
             list += name + ", ";
         }
         std::string results;
         for (size_t i = 0; i < k_.pipeline.outputs().size(); i++) {
             const Func f = k_.pipeline.outputs()[i];
-            const Term t = whole(of(f.name()), axes_.dims(f.name()));
+            const Term t = whole(of(f.name(), 0), axes_.dims(f.name()));
             tensors.push_back({k_.op->sig.outputs[i].name, dtype_of(t.type), 0, dv::GmTensor::out});
             results += (i ? ", " : "") + t.text;
         }
@@ -56,7 +57,7 @@ public:
         for (const dv::GmTensor &t : tensors) head += dv::python_name(t.name) + "_info, ";
         std::vector<dv::PythonAttribute> attributes;
         for (const ScalarSpec &s : k_.op->scalars)
-            if (s.real) attributes.push_back({s.name, s.value}), head += dv::python_name(s.name) + "=" + s.value + ", ";
+            if (s.real) attributes.push_back({s.name, standard(s)}), head += dv::python_name(s.name) + "=" + standard(s) + ", ";
         head += "kernel_name=\"haly_" + name + "\"):\n";
         return {head + body_, dv::mindspore_registration(name, tensors, attributes), dv::framework_ini(name, tensors)};
     }
@@ -64,12 +65,18 @@ public:
 private:
     const Kernel &k_;
     Axes axes_;
-    std::string body_, where_;
+    std::string body_, where_, last_;  // last_: the name that the last line gave
     std::map<std::string, std::string> names_;  // of what a line has computed
-    std::map<std::string, Term> funcs_;
+    std::map<std::pair<std::string, int>, Term> funcs_;  // value by value
+    std::set<std::string> begun_;
     std::map<std::string, int> taken_;
     std::map<std::string, Term> lets_;
 
+    std::string standard(const ScalarSpec &s) const {  // of the attribute that the number is
+        for (const AttrSpec &a : k_.op->attrs)
+            if (a.name == s.value) return a.value;
+        refuse_tbe(k_.op->name, "", "the number " + s.name + ", which is " + s.value);
+    }
     [[noreturn]] void refuse(const std::string &why) const { refuse_tbe(k_.op->name, where_, why); }
     void line(const std::string &s) { body_ += "    " + s + "\n"; }
     std::string shape(const std::set<int> &moving) const {
@@ -77,6 +84,11 @@ private:
         int n = 0;
         for (const int a : axes_.order()) s += (n++ ? ", " : "") + std::to_string(moving.count(a) ? axes_.extent(a) : 1);
         return n == 0 ? "(1,)" : n == 1 ? "(" + s + ",)" : "(" + s + ")";
+    }
+    std::string matrix(size_t input) const {  // as it lies
+        std::string s;
+        for (const int a : axes_.lying(input)) s += (s.empty() ? "" : ", ") + std::to_string(axes_.extent(a));
+        return "(" + s + ")";
     }
     std::string fresh(const std::string &name) {
         const int n = taken_[name]++;
@@ -88,7 +100,7 @@ private:
         for (const std::string &a : arguments) text += (text.back() == '(' ? "" : ", ") + a;
         text += ")";
         std::string &name = names_[text];
-        if (name.empty()) name = fresh("t"), line(name + " = " + text);
+        if (name.empty()) name = last_ = fresh("t"), line(name + " = " + text);
         return {false, name, axes, t};
     }
     static std::string constant(const Term &n) { return "tvm.const(" + n.text + ", dtype=\"" + dv::python_type(dtype_of(n.type)) + "\")"; }
@@ -105,30 +117,46 @@ private:
     }
 
     // ---- Funcs
-    Term of(const std::string &name) {
-        if (const auto known = funcs_.find(name); known != funcs_.end()) return known->second;
+    Term of(const std::string &name, int k) {
+        if (const auto known = funcs_.find({name, k}); known != funcs_.end()) return known->second;
         const std::string before = where_;
         where_ = name.substr(0, name.find('$'));
         const Function &f = axes_.function(name);
-        if (f.values().size() != 1) refuse("several values at once");
+        if (!begun_.insert(name + "." + std::to_string(k)).second) refuse("a value that its own update needs");
         Term t;
-        if (!f.has_update_definition()) t = value(f.values()[0]);
+        if (!f.has_update_definition()) t = value(f.values()[(size_t)k]);
         else if (axes_.is_product(name)) t = product(f);
-        else t = reduction(f);
+        else t = reduction(f, k);
+        if (!t.number) t.text = named_after_stage(t.text);
         where_ = before;
-        return funcs_[name] = t;
+        return funcs_[{name, k}] = t;
     }
-    Term reduction(const Function &f) {
-        const Expr &e = f.update(0).values()[0];
+    // What the last line computed, without a name so far, gets that of its stage.
+    std::string named_after_stage(const std::string &name) {
+        if (name != last_) return name;
+        const std::string better = fresh(dv::python_name(where_));
+        for (auto &[text, known] : names_)
+            if (known == name) known = better;
+        body_.replace(body_.rfind("    " + name + " = "), name.size() + 4, "    " + better);
+        last_ = "";
+        return better;
+    }
+    Term reduction(const Function &f, int k) {
+        Expr e = f.update(0).values()[(size_t)k];
+        while (const auto *let = e.as<Let>()) lets_[let->name] = value(let->value), e = let->body;
         const auto *add = e.as<Add>();
         const auto *mul = e.as<Mul>();
         const auto *most = e.as<Max>();
         const auto *least = e.as<Min>();
         const char *name = add ? "sum" : mul ? "reduce_prod" : most ? "reduce_max" : least ? "reduce_min" : nullptr;
-        const auto operands = add ? std::pair(add->a, add->b) : mul ? std::pair(mul->a, mul->b) : most ? std::pair(most->a, most->b) : least ? std::pair(least->a, least->b) : std::pair(Expr(), Expr());
+        const auto operands = add     ? std::pair(add->a, add->b)
+                              : mul   ? std::pair(mul->a, mul->b)
+                              : most  ? std::pair(most->a, most->b)
+                              : least ? std::pair(least->a, least->b)
+                                      : std::pair(Expr(), Expr());
         const auto self = [&](const Expr &x) {
             const Call *c = x.as<Call>();
-            return c && c->name == f.name();
+            return c && c->name == f.name() && c->value_index == k;
         };
         if (!name || f.updates().size() != 1 || (!self(operands.first) && !self(operands.second))) refuse("an update that isn't a sum, a product, a maximum or a minimum");
         const std::set<int> over = axes_.reduced(f.name());
@@ -137,14 +165,14 @@ private:
         axes.insert(over.begin(), over.end());
         x = whole(x, axes);
         std::string list;
-        for (size_t k = 0; k < axes_.order().size(); k++)
-            if (over.count(axes_.order()[k])) list += (list.empty() ? "" : ", ") + std::to_string(k);
+        for (size_t a = 0; a < axes_.order().size(); a++)
+            if (over.count(axes_.order()[a])) list += (list.empty() ? "" : ", ") + std::to_string(a);
         for (const int a : over) axes.erase(a);
         const Term r = list.empty() ? x : call(name, {x.text, "[" + list + "]", "True"}, axes, x.type);
         // From where it begins, if that isn't what changes nothing.
-        const Term first = value(f.values()[0]);
+        const Term first = value(f.values()[(size_t)k]);
         const double nothing = add ? 0 : mul ? 1 : most ? -INFINITY : INFINITY;
-        const FloatImm *begin = f.values()[0].as<FloatImm>();
+        const FloatImm *begin = f.values()[(size_t)k].as<FloatImm>();
         if (begin && begin->value == nothing) return r;
         return arithmetic(add ? "add" : mul ? "mul" : most ? "max" : "min", r, first);
     }
@@ -221,7 +249,7 @@ private:
         return s.str().substr(0, 80);
     }
     Term called(const Call *c) {
-        if (c->call_type == Call::Halide) return of(c->name);
+        if (c->call_type == Call::Halide) return of(c->name, c->value_index);
         if (c->call_type == Call::Image) return {false, dv::python_name(c->name), axes_.of_input(axes_.input(c->name)), c->type};
         static const std::map<std::string, const char *> functions = {{"exp_f32", "vexp"}, {"log_f32", "vlog"}, {"sqrt_f32", "vsqrt"}};
         static const std::map<std::string, const char *> strict = {{"strict_add", "add"}, {"strict_sub", "sub"}, {"strict_mul", "mul"}, {"strict_div", "div"}, {"strict_max", "max"}, {"strict_min", "min"}};

@@ -17,6 +17,8 @@ using test::bits;
 using test::Folder;
 using test::mixture;
 using test::output_of;
+using test::shims;
+using test::through_tik;
 
 // Without what TIK adds itself, and where it was written.
 Body plain(const Body &body) {
@@ -38,18 +40,7 @@ Program plain(const Program &p) {
     return q;
 }
 
-const std::string run_tik = "python3 -B " HALYARD_SOURCE_DIR "/tests/ascend/shims/run_tik.py ";
-
-Program through_tik(const Program &p) {
-    const Folder folder("tik");
-    const PythonFiles files = emit_tik(p);
-    folder.write("haly_" + p.name + ".py", files.kernel), folder.write("haly_" + p.name + "_info.py", files.registration);
-    int status = 0;
-    std::string text = output_of(run_tik + folder.path() + " " + p.name, &status);
-    if (status != 0) throw std::runtime_error(text + files.kernel);
-    text.replace(text.find("PROFILE"), 7, p.profile);
-    return parse_program(text);
-}
+const std::string run_tik = shims + "run_tik.py ";
 
 TEST(Tik, RunsAsTheSameProgram) {
     int lines = 0;

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "dsl/all_ops.h"
+#include "registry/dispatch.h"
 #include "registry/error.h"
 
 namespace halyard::ascend {
