@@ -4,11 +4,11 @@
 
 namespace halyard::dv {
 
-std::string python_type(DType t);                    // "float16"
-std::string python_name(const std::string &name);    // without dots, and none that Python or the emitted code has taken
-std::string python_number(double v);                 // a float's text, also of inf and nan
+std::string python_type(DType t);                  // "float16"
+std::string python_name(const std::string &name);  // without dots, and none that Python or the emitted code has taken
+std::string python_number(double v);               // a float's text, also of inf and nan
 
-struct PythonAttribute {  // a number given when the kernel is built
+struct PythonAttribute {      // a number given when the kernel is built
     std::string name, value;  // value: where none is given
 };
 // MindSpore's TBERegOp file of a kernel haly_NAME, in which the tensors stand in their order; workspaces aren't told.

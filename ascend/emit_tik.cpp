@@ -35,8 +35,8 @@ public:
         line("t = tik.Tik()");
         std::string inputs, outputs;
         for (const ScalarParam &s : program_.scalars) {
-            line(python_name(s.name) + " = t.InputScalar(\"" + python_type(s.dtype) + "\", name=\"" + s.name + "\")");
-            inputs += (inputs.empty() ? "" : ", ") + python_name(s.name);
+            line(variable(s.name) + " = t.InputScalar(\"" + python_type(s.dtype) + "\", name=\"" + s.name + "\")");
+            inputs += (inputs.empty() ? "" : ", ") + variable(s.name);
         }
         for (const GmTensor &t : program_.tensors) {
             line(python_name(t.name) + " = t.Tensor(\"" + python_type(t.dtype) + "\", (" + expr(t.size) + ",), name=\"" + t.name + "\", scope=tik.scope_gm" +
@@ -47,7 +47,7 @@ public:
         const bool blocks = program_.blocks.constant() != 1;
         if (blocks)
             line("with t.for_range(0, " + expr(program_.blocks) + ", name=\"block_idx\", block_num=" + expr(program_.blocks) + ") as block_idx:"), indent_ += 4;
-        for (const auto &[reg, type] : registers_) line(python_name(reg) + " = t.Scalar(\"" + python_type(type) + "\", name=\"" + reg + "\")");
+        for (const auto &[reg, type] : registers_) line(variable(reg) + " = t.Scalar(\"" + python_type(type) + "\", name=\"" + reg + "\")");
         body(program_.body);
         if (blocks) indent_ -= 4;
         line("t.BuildCCE(kernel_name=kernel_name, inputs=[" + inputs + "], outputs=[" + outputs + "])");
@@ -56,6 +56,10 @@ public:
     }
 
 private:
+    // Of a loop, a register or a number: Python has one scope for these and the tensors.
+    std::string variable(const std::string &name) const {
+        return program_.buffer(name) || program_.tensor(name) ? python_name(name) + "_i" : python_name(name);
+    }
     [[noreturn]] void refuse(const Instr &i, const std::string &why) const {
         throw AttrError(program_.name, "E-EMIT: " + describe(program_, i) + ": TIK can't say it: " + why);
     }
@@ -118,7 +122,7 @@ private:
                                                                              {ExprOp::div, {" // ", 6}}, {ExprOp::mod, {" % ", 6}}, {ExprOp::lt, {" < ", 4}},
                                                                              {ExprOp::le, {" <= ", 4}},  {ExprOp::eq, {" == ", 4}}, {ExprOp::ne, {" != ", 4}}};
         if (e.op() == ExprOp::constant) return std::to_string(e.value());
-        if (e.op() == ExprOp::var) return python_name(e.name());
+        if (e.op() == ExprOp::var) return variable(e.name());
         if (e.op() == ExprOp::both || e.op() == ExprOp::either) {
             const std::string a = expr(e.left()), b = expr(e.right());
             return std::string(e.op() == ExprOp::both ? "tik.all(" : "tik.any(") + a + ", " + b + ")";
@@ -133,9 +137,7 @@ private:
         const std::string a = expr(e.left(), binds == 4 ? 5 : binds), b = expr(e.right(), binds + 1);  // Python chains comparisons
         return binds < outer ? "(" + a + sign + b + ")" : a + sign + b;
     }
-    std::string number(const Number &n) {
-        return n.is_reg() ? python_name(n.reg) : python_number(n.imm);
-    }
+    std::string number(const Number &n) { return n.is_reg() ? variable(n.reg) : python_number(n.imm); }
     std::string mask(const Mask &m) { return m.bits ? bits(m.high, m.low) : expr(m.count); }
     static std::string bits(uint64_t high, uint64_t low) { return "[" + std::to_string(high) + ", " + std::to_string(low) + "]"; }
 
@@ -200,7 +202,7 @@ private:
             });
         const std::string begin = expr(f.begin), end = expr(f.end);
         line("with t.for_range(" + begin + ", " + end + ", name=\"" + f.var + "\"" + (n > 1 ? ", thread_num=" + std::to_string(n) : "") + ") as " +
-             python_name(f.var) + ":");
+             variable(f.var) + ":");
         inside(f.body);
     }
     void node(const If &c) {
@@ -271,7 +273,8 @@ private:
         indent_ += 4;
         line(work + " = t.Tensor(\"" + python_type(v.src.dtype) + "\", (" + std::to_string(*repeat * block) + ",), name=\"" + work +
              "\", scope=tik.scope_ubuf)");
-        call(name, {std::to_string(*count), work, ref(v.src), std::to_string(*repeat), std::to_string(block / results), std::to_string(v.src_blk), expr(v.src_rep)});
+        call(name,
+             {std::to_string(*count), work, ref(v.src), std::to_string(*repeat), std::to_string(block / results), std::to_string(v.src_blk), expr(v.src_rep)});
         const int64_t full = *repeat / results, rest = *repeat % results;
         if (full) call(name, {held(results), ref(v.dst), work, std::to_string(full), "1", "1", "8"});
         if (rest) call(name, {held(rest), ref(further(v.dst, full * results)), work + "[" + std::to_string(full * results * block) + "]", "1", "1", "1", "8"});
@@ -309,11 +312,11 @@ private:
     void instr(const Instr &, const DmaPad &d) {
         call("data_move_pad", {ref(d.dst), ref(d.src), expr(d.nburst), expr(d.bytes), expr(d.dst_gap), expr(d.src_gap)});
     }
-    void instr(const Instr &, const Set &s) { line(python_name(s.reg) + ".set_as(" + expr(s.value) + ")"); }
+    void instr(const Instr &, const Set &s) { line(variable(s.reg) + ".set_as(" + expr(s.value) + ")"); }
     void instr(const Instr &, const ScalarLd &s) {
         const Ref first = s.src;
         const std::string from = ref(first);
-        line(python_name(s.reg) + ".set_as(" + (from.back() == ']' ? from : from + "[0]") + ")");
+        line(variable(s.reg) + ".set_as(" + (from.back() == ']' ? from : from + "[0]") + ")");
     }
     void instr(const Instr &, const ScalarSt &s) {
         const std::string to = ref(s.dst);
@@ -321,7 +324,7 @@ private:
     }
     void instr(const Instr &, const ScalarMath &s) {
         static const std::map<ScalarOp, const char *> signs = {{ScalarOp::add, " + "}, {ScalarOp::sub, " - "}, {ScalarOp::mul, " * "}, {ScalarOp::div, " / "}};
-        const std::string to = python_name(s.reg);
+        const std::string to = variable(s.reg);
         if (const auto it = signs.find(s.op); it != signs.end()) return line(to + ".set_as(" + number(s.a) + it->second + number(s.b) + ")");
         switch (s.op) {
         case ScalarOp::max:

@@ -9,6 +9,7 @@ namespace {
 
 constexpr int left = 56, top = 34, lane = 26, bar = 18, width = 900;  // pixels
 constexpr double least = 0.75;                                        // of a bar; nearer ones of one name become one
+constexpr double edged = 4, letter = 5;
 
 struct Bar {
     std::string name;
@@ -37,6 +38,17 @@ std::string label(double x, double y, const std::string &anchor, const std::stri
     return "<text x=\"" + text(x) + "\" y=\"" + text(y) + "\" text-anchor=\"" + anchor + "\">" + words + "</text>\n";
 }
 
+// With its name where there is room, and a white edge where it wouldn't swallow the bar.
+std::string drawn(const Bar &b, double x, double y, double wide) {
+    std::string s = "<rect x=\"" + text(x) + "\" y=\"" + text(y) + "\" width=\"" + text(std::max(wide, least)) + "\" height=\"" + std::to_string(bar) + "\"" +
+                    (wide > edged ? " stroke=\"white\"" : "") + "><title>" + (b.count > 1 ? std::to_string(b.count) + " " : "") + b.name + ", cycles " +
+                    std::to_string((int64_t)b.start) + " to " + std::to_string((int64_t)b.end) + "</title></rect>\n";
+    const std::string name = b.name.substr(b.name.rfind("vec_", 0) == 0 ? 4 : 0);
+    if (wide > letter * (double)(name.size() + 1))
+        s += "<text x=\"" + text(x + wide / 2) + "\" y=\"" + text(y + 13) + "\" text-anchor=\"middle\" fill=\"white\" font-size=\"10\">" + name + "</text>\n";
+    return s;
+}
+
 // 1, 2 or 5 times a power of ten, so that there are 4 to 10 of them.
 double step_of(double cycles) {
     const double power = std::pow(10, std::floor(std::log10(cycles / 4)));
@@ -59,10 +71,7 @@ std::string timeline_svg(const Program &p, const SimResult &r) {
         if (all.empty()) continue;
         const double y = top + lane * n++;
         lanes += label(left - 8, y + 13, "end", name_of((Pipe)pipe)) + "<g fill=\"" + colours[pipe] + "\">\n";
-        for (const Bar &b : all)
-            lanes += "<rect x=\"" + text(left + b.start / pixel) + "\" y=\"" + text(y) + "\" width=\"" + text(std::max((b.end - b.start) / pixel, least)) +
-                     "\" height=\"" + std::to_string(bar) + "\"><title>" + (b.count > 1 ? std::to_string(b.count) + " " : "") + b.name + ", cycles " +
-                     std::to_string((int64_t)b.start) + " to " + std::to_string((int64_t)b.end) + "</title></rect>\n";
+        for (const Bar &b : all) lanes += drawn(b, left + b.start / pixel, y, (b.end - b.start) / pixel);
         lanes += "</g>\n";
     }
     std::string axis;
@@ -74,7 +83,8 @@ std::string timeline_svg(const Program &p, const SimResult &r) {
     }
     return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(left + width + 40) + "\" height=\"" + text(bottom + 24) +
            "\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n" +
-           label(left, 18, "start", p.name + " on " + p.profile + ", core 0 of " + std::to_string(r.cores) + ": " + std::to_string((int64_t)cycles) + " cycles, simulated") +
+           label(left, 18, "start",
+                 p.name + " on " + p.profile + ", core 0 of " + std::to_string(r.cores) + ": " + std::to_string((int64_t)cycles) + " cycles, simulated") +
            axis + lanes + "</svg>\n";
 }
 

@@ -22,11 +22,11 @@ public:
     const std::vector<int> &order() const { return order_; }
     int64_t extent(int axis) const { return extents_.at(axis); }
     const Halide::Internal::Function &function(const std::string &func) const { return environment_.at(func); }
-    std::set<int> dims(const std::string &func) const;      // that its values move with
-    std::set<int> reduced(const std::string &func) const;   // that its update goes over
-    size_t input(const std::string &name) const;            // by Halide's name
-    std::set<int> of_input(size_t k) const;                 // that it moves with: not those that it is broadcast along
-    std::vector<int> lying(size_t k) const;                 // the same, outermost first; of outputs past the inputs, too
+    std::set<int> dims(const std::string &func) const;                                     // that its values move with
+    std::set<int> reduced(const std::string &func) const;                                  // that its update goes over
+    size_t input(const std::string &name) const;                                           // by Halide's name
+    std::set<int> of_input(size_t k) const;                                                // that it moves with: not those that it is broadcast along
+    std::vector<int> lying(size_t k) const;                                                // the same, outermost first; of outputs past the inputs, too
     bool is_product(const std::string &func) const { return products_.count(func) != 0; }  // of two matrices of f16
     bool multiplied(size_t input) const { return multiplied_.count(input) != 0; }
     std::pair<size_t, size_t> operands(const std::string &func) const { return products_.at(func); }

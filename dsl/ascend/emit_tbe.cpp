@@ -37,7 +37,8 @@ public:
             const DType t = dtype_of(k_.op->memory[i].type());
             tensors.push_back({k_.op->sig.inputs[i].name, t, 0, dv::GmTensor::in});
             taken_[name] = 1;
-            line(name + " = tvm.placeholder(" + (axes_.multiplied(i) ? matrix(i) : shape(axes_.of_input(i))) + ", name=\"" + name + "\", dtype=\"" + dv::python_type(t) + "\")");
+            line(name + " = tvm.placeholder(" + (axes_.multiplied(i) ? matrix(i) : shape(axes_.of_input(i))) + ", name=\"" + name + "\", dtype=\"" +
+                 dv::python_type(t) + "\")");
             list += name + ", ";
         }
         std::string results;
@@ -65,8 +66,8 @@ public:
 private:
     const Kernel &k_;
     Axes axes_;
-    std::string body_, where_, last_;  // last_: the name that the last line gave
-    std::map<std::string, std::string> names_;  // of what a line has computed
+    std::string body_, where_, last_;                    // last_: the name that the last line gave
+    std::map<std::string, std::string> names_;           // of what a line has computed
     std::map<std::pair<std::string, int>, Term> funcs_;  // value by value
     std::set<std::string> begun_;
     std::map<std::string, int> taken_;
@@ -158,7 +159,8 @@ private:
             const Call *c = x.as<Call>();
             return c && c->name == f.name() && c->value_index == k;
         };
-        if (!name || f.updates().size() != 1 || (!self(operands.first) && !self(operands.second))) refuse("an update that isn't a sum, a product, a maximum or a minimum");
+        if (!name || f.updates().size() != 1 || (!self(operands.first) && !self(operands.second)))
+            refuse("an update that isn't a sum, a product, a maximum or a minimum");
         const std::set<int> over = axes_.reduced(f.name());
         Term x = value(self(operands.first) ? operands.second : operands.first);
         std::set<int> axes = x.axes;
@@ -252,8 +254,10 @@ private:
         if (c->call_type == Call::Halide) return of(c->name, c->value_index);
         if (c->call_type == Call::Image) return {false, dv::python_name(c->name), axes_.of_input(axes_.input(c->name)), c->type};
         static const std::map<std::string, const char *> functions = {{"exp_f32", "vexp"}, {"log_f32", "vlog"}, {"sqrt_f32", "vsqrt"}};
-        static const std::map<std::string, const char *> strict = {{"strict_add", "add"}, {"strict_sub", "sub"}, {"strict_mul", "mul"}, {"strict_div", "div"}, {"strict_max", "max"}, {"strict_min", "min"}};
-        static const std::map<std::string, const char *> to_integers = {{"floor_f32", "floor"}, {"ceil_f32", "ceil"}, {"trunc_f32", "trunc"}, {"round", "round"}, {"round_f32", "round"}};
+        static const std::map<std::string, const char *> strict = {{"strict_add", "add"}, {"strict_sub", "sub"}, {"strict_mul", "mul"},
+                                                                   {"strict_div", "div"}, {"strict_max", "max"}, {"strict_min", "min"}};
+        static const std::map<std::string, const char *> to_integers = {
+            {"floor_f32", "floor"}, {"ceil_f32", "ceil"}, {"trunc_f32", "trunc"}, {"round", "round"}, {"round_f32", "round"}};
         const auto in = [&](const auto &table) { return table.find(c->name) == table.end() ? nullptr : table.at(c->name); };
         if (const char *op = in(strict)) return arithmetic(op, value(c->args[0]), value(c->args[1]));
         if (c->is_intrinsic({Call::likely, Call::likely_if_innermost})) return value(c->args[0]);
@@ -269,7 +273,8 @@ private:
         Term x = value(c->value);
         if (x.type == c->type || x.number) return x.type = c->type, x;
         const auto plain = [](const Type &t) { return t == Float(16) || t == Float(32); };
-        if (!plain(c->type) || !(plain(x.type) || (x.type.is_int() && x.type.bits() <= 32) || x.type == UInt(8))) refuse("a conversion to " + dv::python_type(dtype_of(c->type)));
+        if (!plain(c->type) || !(plain(x.type) || (x.type.is_int() && x.type.bits() <= 32) || x.type == UInt(8)))
+            refuse("a conversion to " + dv::python_type(dtype_of(c->type)));
         return call("cast_to", {x.text, type_text(c->type)}, x.axes, c->type);
     }
     Term value(const Expr &e) {

@@ -349,8 +349,7 @@ private:
             const dv::GmTensor &needs = tensors_[t];
             if (t >= p.tensors.size()) throw wrong("has no tensor for " + needs.name);
             const dv::GmTensor &has = p.tensors[t];
-            if (has.dtype != needs.dtype)
-                throw wrong("takes " + needs.name + " as " + name_of(has.dtype) + " " + has.name + ", it is " + name_of(needs.dtype));
+            if (has.dtype != needs.dtype) throw wrong("takes " + needs.name + " as " + name_of(has.dtype) + " " + has.name + ", it is " + name_of(needs.dtype));
             if (const auto size = has.size.constant(); !size || *size < elements_[t])
                 throw wrong("has " + dv::to_string(has.size) + " elements of " + has.name + ", the call " + std::to_string(elements_[t]) + " of " + needs.name);
         }

@@ -38,10 +38,10 @@ struct Program;
 namespace ascend {
 
 struct Places {
-    std::map<std::string, dv::Scope> scope;        // of Funcs kept on the chip, by Halide's name
-    std::set<std::string> loaded;                  // those that arrive in a double buffer
-    std::vector<std::string> by_hand;              // the variants that are programs of their own
-    std::shared_ptr<const dv::Program> program;    // the one of them that is built
+    std::map<std::string, dv::Scope> scope;      // of Funcs kept on the chip, by Halide's name
+    std::set<std::string> loaded;                // those that arrive in a double buffer
+    std::vector<std::string> by_hand;            // the variants that are programs of their own
+    std::shared_ptr<const dv::Program> program;  // the one of them that is built
 };
 
 }  // namespace ascend

@@ -71,7 +71,8 @@ struct BiasGelu : Op {
         y.split(c, c, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane).parallel(n);
     }
     void schedule(const Ascend &npu) override {
-        if (npu.call->inputs[0][0].extent % 64 == 0 && npu.call->inputs[0][0].extent <= 8192) npu.by_hand("tik", [&] { return by_hand(*npu.call); });
+        const int columns = npu.call->inputs[0][0].extent;
+        if (columns % 64 == 0 && columns <= 8192) npu.by_hand("tik", [&] { return by_hand(*npu.call); });
         npu.automatic();
     }
     void reference(Problem &p) const override {

@@ -93,8 +93,7 @@ bool row(const Trial &t, const std::string &label, const Simulated &s, const std
     for (auto &r : s.results) cores = std::max(cores, r.cores), us += r.us;
     std::printf("%-40s %10.0f %10.1f %6d %3.0f %%%s", label.c_str(), s.cycles(), us, cores, 100 * roof.cycles / s.cycles(),
                 roof.binds[0] == 'g' ? " gm " : " cube");
-    for (const dv::Pipe pipe : {dv::Pipe::s, dv::Pipe::v, dv::Pipe::m, dv::Pipe::mte1, dv::Pipe::mte2, dv::Pipe::mte3})
-        std::printf(" %5.2f", busy(s, pipe));
+    for (const dv::Pipe pipe : {dv::Pipe::s, dv::Pipe::v, dv::Pipe::m, dv::Pipe::mte1, dv::Pipe::mte2, dv::Pipe::mte3}) std::printf(" %5.2f", busy(s, pipe));
     const std::string breach = Expected(t, s.out).judge(s.out).breach;
     std::printf("%s%s\n", breach.empty() ? "" : "  ", breach.c_str());
     return breach.empty();
