@@ -75,6 +75,12 @@ inline std::vector<uint8_t> bits(const Program &p) {
     return bytes(p, gm);
 }
 
+// A program as an op was lowered, from tests/ascend/goldens.
+inline Program golden(const std::string &name) {
+    std::ifstream file(HALYARD_SOURCE_DIR "/tests/ascend/goldens/" + name + ".dv");
+    return parse_program({std::istreambuf_iterator<char>(file), {}});
+}
+
 // A bit of everything that the languages have names for: masks, strides, comparisons, conversions, tails and registers.
 inline Program mixture() {
     Builder b("mixture", "ascend910");

@@ -4,14 +4,12 @@
 #include <fstream>
 #include <sstream>
 
-#include "ascend/passes.h"
 #include "ascend/text.h"
 #include "dsl/all_ops.h"
 #include "dsl/ascend/compile.h"
 #include "dsl/ascend/narrow.h"
 #include "dsl/ascend/prove.h"
 #include "registry/error.h"
-#include "tests/ascend/emitted.h"
 
 namespace halyard::ascend {
 namespace {
@@ -116,18 +114,6 @@ TEST(Schedule, StrictRefusesTheScalarUnit) {
     ASSERT_FALSE(warnings.empty());
     EXPECT_EQ(warnings[0], "W-SCALAR y: rows of 14 B are put together one element at a time");
     EXPECT_THROW(compiled({"softmax", "f16", {{3, 7}}, {{3, 7}}}, true), DispatchError);
-}
-
-// Lowered programs said in TIK: row maxima of f16, and products on the cube.
-TEST(EmittedTik, LoweredProgramsKeepTheirBits) {
-    for (const Call &c : {Call{"softmax", "f16", {{20, 300}}, {{20, 300}}}, Call{"softmax", "f32", {{3, 100}}, {{3, 100}}},
-                          Call{"matmul", "f16", {{1, 37, 130}, {1, 130, 35}}, {{1, 37, 35}}}})
-        for (const dv::Program &p : compiled(c).lowered.programs) {
-            dv::Program again = dv::test::through_tik(p);
-            ASSERT_TRUE(dv::place_buffers(again).empty());
-            dv::insert_sync(again);
-            EXPECT_EQ(dv::test::bits(again), dv::test::bits(p)) << c.op << " " << c.dtypes;
-        }
 }
 
 TEST(Schedule, WhatTheChipLacksIsRefused) {
