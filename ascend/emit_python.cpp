@@ -13,7 +13,8 @@ std::string python_type(DType t) {
     case DType::bf16: return "bfloat16";
     case DType::i32: return "int32";
     case DType::i64: return "int64";
-    case DType::i8: return "int8";
+    case DType::i8:
+    case DType::boolean: return "int8";
     default: return "uint8";
     }
 }
@@ -44,6 +45,7 @@ const char *info_type(DType t) {  // MindSpore's names
     case DType::i32: return "I32";
     case DType::i8: return "I8";
     case DType::u8: return "U8";
+    case DType::boolean: return "BOOL";
     default: return "BF16";
     }
 }

@@ -4,7 +4,7 @@
 
 namespace halyard::dv {
 
-std::string python_type(DType t);                  // "float16"
+std::string python_type(DType t);                  // "float16"; a bool is an int8
 std::string python_name(const std::string &name);  // without dots, and none that Python or the emitted code has taken
 std::string python_number(double v);               // a float's text, also of inf and nan
 

@@ -34,7 +34,7 @@ public:
         std::string head, list;
         for (size_t i = 0; i < k_.op->memory.size(); i++) {
             const std::string name = dv::python_name(k_.op->sig.inputs[i].name);
-            const DType t = dtype_of(k_.op->memory[i].type());
+            const DType t = stored(k_.op->sig.inputs[i], k_.op->memory[i].type());
             tensors.push_back({k_.op->sig.inputs[i].name, t, 0, dv::GmTensor::in});
             taken_[name] = 1;
             line(name + " = tvm.placeholder(" + (axes_.multiplied(i) ? matrix(i) : shape(axes_.of_input(i))) + ", name=\"" + name + "\", dtype=\"" +
@@ -45,7 +45,7 @@ public:
         for (size_t i = 0; i < k_.pipeline.outputs().size(); i++) {
             const Func f = k_.pipeline.outputs()[i];
             const Term t = whole(of(f.name(), 0), axes_.dims(f.name()));
-            tensors.push_back({k_.op->sig.outputs[i].name, dtype_of(t.type), 0, dv::GmTensor::out});
+            tensors.push_back({k_.op->sig.outputs[i].name, stored(k_.op->sig.outputs[i], t.type), 0, dv::GmTensor::out});
             results += (i ? ", " : "") + t.text;
         }
         line("with tvm.target.cce():");
@@ -79,6 +79,7 @@ private:
         refuse_tbe(k_.op->name, "", "the number " + s.name + ", which is " + s.value);
     }
     [[noreturn]] void refuse(const std::string &why) const { refuse_tbe(k_.op->name, where_, why); }
+    static DType stored(const TensorSpec &t, const Type &as) { return t.dtype == "bool" ? DType::boolean : dtype_of(as); }
     void line(const std::string &s) { body_ += "    " + s + "\n"; }
     std::string shape(const std::set<int> &moving) const {
         std::string s;
@@ -215,6 +216,7 @@ private:
     }
     Term chosen(const char *op, Term a, Term b, const Term &x, const Term &y) {
         if (a.number && b.number) refuse("a condition on numbers alone");
+        if (!a.type.is_float() && x.type.is_float()) a = as(a, x.type), b = as(b, x.type);
         if (a.type != x.type) refuse("a choice of another type than its condition's");
         if (a.number) {
             std::swap(a, b);
@@ -231,6 +233,13 @@ private:
         if (const auto *op = condition.as<And>()) return select(op->a, select(op->b, x, y), y);
         if (const auto *op = condition.as<Or>()) return select(op->a, x, select(op->b, x, y));
         if (const auto *op = condition.as<Not>()) return select(op->a, y, x);
+        if (const auto *let = condition.as<Let>()) {
+            lets_[let->name] = value(let->value);
+            return select(let->body, x, y);
+        }
+        const auto equal = [&](const Expr &a, const Expr &b) { return select(a, select(b, x, y), select(b, y, x)); };  // of two conditions
+        if (const auto *op = condition.as<EQ>(); op && op->a.type().is_bool()) return equal(op->a, op->b);
+        if (const auto *op = condition.as<NE>(); op && op->a.type().is_bool()) return equal(op->a, !op->b);
         if (const auto *op = condition.as<EQ>()) return compare("eq", op->a, op->b);
         if (const auto *op = condition.as<NE>()) return compare("ne", op->a, op->b);
         if (const auto *op = condition.as<LT>()) return compare("lt", op->a, op->b);
@@ -238,12 +247,29 @@ private:
         if (const auto *op = condition.as<GT>()) return compare("gt", op->a, op->b);
         if (const auto *op = condition.as<GE>()) return compare("ge", op->a, op->b);
         if (const auto *c = condition.as<Call>()) {
+            if (c->call_type == Call::Halide && !axes_.function(c->name).has_update_definition()) return select(axes_.function(c->name).values()[0], x, y);
             if (c->is_intrinsic(Call::strict_eq)) return compare("eq", c->args[0], c->args[1]);
             if (c->is_intrinsic(Call::strict_lt)) return compare("lt", c->args[0], c->args[1]);
             if (c->is_intrinsic(Call::strict_le)) return compare("le", c->args[0], c->args[1]);
             if (starts_with(c->name, "is_nan")) return compare("ne", c->args[0], c->args[0]);
         }
         refuse("the condition " + text_of(condition));
+    }
+    // The type of what a condition compares, in which it becomes 1 or 0.
+    static Type compared(const Expr &condition) {
+        struct : IRVisitor {
+            using IRVisitor::visit;
+            void visit(const Call *c) override {
+                if (!type.bits()) type = c->type.is_bool() && !c->args.empty() && c->call_type != Call::Halide ? c->args[0].type() : c->type;
+            }
+            Type type;
+        } first;
+        condition.accept(&first);
+        return first.type.is_float() ? first.type : Float(16);
+    }
+    Term as(const Term &x, const Type &t) {
+        if (x.number || x.type == t) return {x.number, x.text, x.axes, t};
+        return call("cast_to", {x.text, type_text(t)}, x.axes, t);
     }
     static std::string text_of(const Expr &e) {
         std::ostringstream s;
@@ -269,13 +295,16 @@ private:
         return call("cast_to", {call(to_integer, {x.text}, x.axes, Int(32)).text, type_text(x.type)}, x.axes, x.type);
     }
     Term converted(const Cast *c) {
-        if (c->value.type().is_bool()) refuse("a condition as a value");
-        Term x = value(c->value);
-        if (x.type == c->type || x.number) return x.type = c->type, x;
+        if (c->value.type().is_bool()) {
+            const Type t = compared(c->value);
+            return as(select(c->value, {true, "1.0", {}, t}, {true, "0.0", {}, t}), c->type.is_float() ? c->type : Int(8));
+        }
+        const Term x = value(c->value);
+        if (x.type == c->type || x.number) return as(x, c->type);
         const auto plain = [](const Type &t) { return t == Float(16) || t == Float(32); };
         if (!plain(c->type) || !(plain(x.type) || (x.type.is_int() && x.type.bits() <= 32) || x.type == UInt(8)))
             refuse("a conversion to " + dv::python_type(dtype_of(c->type)));
-        return call("cast_to", {x.text, type_text(c->type)}, x.axes, c->type);
+        return as(x, c->type);
     }
     Term value(const Expr &e) {
         if (const auto *op = e.as<FloatImm>()) return {true, dv::python_number(op->value), {}, e.type()};

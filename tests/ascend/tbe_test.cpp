@@ -74,8 +74,9 @@ INSTANTIATE_TEST_SUITE_P(Ops, Tbe,
                          testing::Values(Emitted{"add", "d0=2 d1=3 d2=7"}, Emitted{"div", "d0=1 d1=5 d2=7", "f32"}, Emitted{"maximum", "d0=1 d1=5 d2=7"},
                                          Emitted{"relu", "d0=1 d1=1 d2=31"}, Emitted{"gelu", "d0=1 d1=2 d2=31", "f32"}, Emitted{"sigmoid", "d0=1 d1=2 d2=31"},
                                          Emitted{"tanh", "d0=1 d1=2 d2=31", "f32"}, Emitted{"softmax", "n=3 c=37"}, Emitted{"log_softmax", "n=4 c=19", "f32"},
-                                         Emitted{"softmax_dx", "n=3 c=21"}, Emitted{"layer_norm_kernel", "n=3 c=37", "f32", "epsilon=1e-6"},
-                                         Emitted{"matmul", "g=1 m=17 k=33 n=9"}),
+                                         Emitted{"softmax_dx", "n=3 c=21"}, Emitted{"less_equal", "d0=1 d1=5 d2=7", "f32"},
+                                         Emitted{"logical_xor", "d0=1 d1=5 d2=7"}, Emitted{"masked_fill", "d0=1 d1=5 d2=7"},
+                                         Emitted{"layer_norm_kernel", "n=3 c=37", "f32", "epsilon=1e-6"}, Emitted{"matmul", "g=1 m=17 k=33 n=9"}),
                          [](const auto &p) { return std::string(p.param.op) + "_" + std::to_string(p.index); });
 
 // Matrices that lie transposed are told so.

@@ -6,7 +6,7 @@ class DataType:
     pass
 
 
-for t in ("F16", "F32", "I32", "I8", "U8", "BF16"):
+for t in ("F16", "F32", "I32", "I8", "U8", "BF16", "BOOL"):
     for layout in ("None", "Default", "5HD", "FracZ", "FracNZ"):
         setattr(DataType, f"{t}_{layout}", (t, layout))
 
