@@ -384,8 +384,7 @@ private:
         if (c.relu) a.push_back("relu=True");
         call("tensor_mov", a);
     }
-    void instr(const Instr &i, const Fixpipe &) { refuse(i, "it is of a chip that TIK has whole products for"); }
-    void instr(const Instr &i, const Nd2Nz &) { refuse(i, "it is of a chip that TIK has whole products for"); }
+    template<class T> void instr(const Instr &i, const T &) { refuse(i, "it is of a chip that TIK has whole products for"); }
 
     Program program_;
     std::vector<std::pair<std::string, DType>> registers_;

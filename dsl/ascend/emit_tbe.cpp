@@ -3,7 +3,6 @@
 #include "dsl/ascend/emit_tbe.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "ascend/emit_python.h"
 #include "dsl/ascend/axes.h"
@@ -182,20 +181,20 @@ private:
     // Of matrices as they lie, of f16, added up in f32.
     Term product(const Function &f) {
         const auto [a, b] = axes_.operands(f.name());
-        const std::set<int> over = axes_.reduced(f.name()), result = axes_.dims(f.name());
+        const std::set<int> over = axes_.reduced(f.name());
         const auto flag = [&](size_t input, bool left) {  // is the summed axis where the other one belongs?
             const std::vector<int> two = axes_.lying(input);
             if (two.size() != 2 || over.size() != 1 || over.count(two[0]) == over.count(two[1])) refuse("a product that isn't of two matrices");
             return std::string((over.count(two[1]) != 0) == left ? "False" : "True");
         };
-        const auto row = [&](size_t input) { return axes_.lying(input)[over.count(axes_.lying(input)[0])]; };
         const std::string of_a = flag(a, true), of_b = flag(b, false);
-        const auto place = [&](int axis) { return std::find(axes_.order().begin(), axes_.order().end(), axis); };
-        const bool swapped = place(row(b)) < place(row(a));
+        const auto place = [&](size_t input) {  // of the axis that the result has from it
+            const std::vector<int> two = axes_.lying(input);
+            return std::find(axes_.order().begin(), axes_.order().end(), two[over.count(two[0])]);
+        };
+        if (place(b) < place(a)) refuse("a product that lies transposed");
         const auto name = [&](size_t input) { return dv::python_name(k_.op->sig.inputs[input].name); };
-        const auto turned = [](const std::string &flag_text) { return flag_text == "True" ? "False" : "True"; };
-        if (swapped) return call("matmul", {name(b), name(a), turned(of_b), turned(of_a), "dst_dtype=\"float32\""}, result, Float(32));
-        return call("matmul", {name(a), name(b), of_a, of_b, "dst_dtype=\"float32\""}, result, Float(32));
+        return call("matmul", {name(a), name(b), of_a, of_b, "dst_dtype=\"float32\""}, axes_.dims(f.name()), Float(32));
     }
 
     // ---- values
@@ -208,7 +207,7 @@ private:
         }
         if (op == "div" && !t.is_float()) refuse("a division of integers");
         if (a.number && (op == "add" || op == "mul" || op == "max" || op == "min")) std::swap(a, b);
-        if (b.number && op == "sub") return call("vadds", {a.text, constant({true, "-" + b.text, {}, t})}, a.axes, t);
+        if (b.number && op == "sub") return call("vadds", {a.text, constant({true, b.text[0] == '-' ? b.text.substr(1) : "-" + b.text, {}, t})}, a.axes, t);
         if (b.number && op != "div") return call("v" + op + "s", {a.text, constant(b)}, a.axes, t);
         if (a.number && op == "sub") return arithmetic("add", call("vmuls", {b.text, constant({true, "-1.0", {}, t})}, b.axes, t), a);
         const std::set<int> axes = both(a, b);
@@ -278,7 +277,11 @@ private:
     }
     Term called(const Call *c) {
         if (c->call_type == Call::Halide) return of(c->name, c->value_index);
-        if (c->call_type == Call::Image) return {false, dv::python_name(c->name), axes_.of_input(axes_.input(c->name)), c->type};
+        if (c->call_type == Call::Image) {
+            const size_t i = axes_.input(c->name);
+            if (axes_.multiplied(i)) refuse("a matrix of a product as something else, too: " + c->name);
+            return {false, dv::python_name(c->name), axes_.of_input(i), c->type};
+        }
         static const std::map<std::string, const char *> functions = {{"exp_f32", "vexp"}, {"log_f32", "vlog"}, {"sqrt_f32", "vsqrt"}};
         static const std::map<std::string, const char *> strict = {{"strict_add", "add"}, {"strict_sub", "sub"}, {"strict_mul", "mul"},
                                                                    {"strict_div", "div"}, {"strict_max", "max"}, {"strict_min", "min"}};

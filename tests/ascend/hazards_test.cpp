@@ -91,6 +91,7 @@ const Fault faults[] = {
     {"E-TYPE",
      "alloc ubuf x f32[64]\nalloc ubuf y f32[64]\nvec_dup x[0], 1  mask=64\npipe_barrier V\nvec_relu y[0], x[0]  mask=64\n",
      {"ascend910 has no vec_relu of f32"}},
+    {"E-TYPE", "alloc ubuf x f16[128]\nvcmax x[0], x[0]  mask=128\n", {"ascend910's vcmax writes pairs"}},
     {"E-TYPE", "alloc ubuf x f16[128]\nalloc ubuf y f32[128]\nvec_abs y[0], x[0]  mask=64\n", {"operands are f32 and f16"}},
     {"E-FRACTAL", "alloc l1 l f16[512]\nalloc l0a a f16[512]\nload3d a[0], l[0]  h=4 w=8 c1=1 m=24 k=16\n", {"m is 24, not a multiple of 16"}},
     {"E-FRACTAL", "alloc l0a a f16[300]\n", {"'a' in l0a has 600 B, not a multiple of 512"}},

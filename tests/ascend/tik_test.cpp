@@ -106,8 +106,8 @@ void same_bits(const Program &p) {
     insert_sync(again);
     EXPECT_EQ(bits(again), bits(p)) << to_text(again);
 }
-void same_bits(const std::string &text) {
-    Program p = parse_program("program p ascend910 blocks=1\n" + text);
+void same_bits(const std::string &text, const std::string &profile = "ascend910") {
+    Program p = parse_program("program p " + profile + " blocks=1\n" + text);
     ASSERT_TRUE(place_buffers(p).empty());
     insert_sync(p);
     same_bits(p);
@@ -142,7 +142,8 @@ TEST(Tik, RowMaxima) {
         for (const char *op : {"vcmax", "vcmin"})
             same_bits("gm x f16[4096] in\ngm y f16[32] out\nalloc ubuf u f16[4096]\nalloc ubuf v f16[32]\ndata_move u[0], x[0]  burst=256\n"
                       "vec_dup v[0], 0  mask=32\n" +
-                      std::string(op) + " v[0], u[0]  " + fields + "\ndata_move y[0], v[0]  burst=2\n");
+                          std::string(op) + " v[0], u[0]  " + fields + "\ndata_move y[0], v[0]  burst=2\n",
+                      "ascend910b");
 }
 
 TEST(Tik, AtomicMoves) {
