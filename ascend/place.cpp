@@ -2,6 +2,7 @@
 #include <map>
 
 #include "ascend/check.h"
+#include "ascend/dump.h"
 #include "ascend/footprint.h"
 #include "ascend/passes.h"
 #include "registry/error.h"
@@ -132,8 +133,9 @@ std::vector<Issue> place_buffers(Program &p) {
     const auto fits = [&](const std::map<Scope, int64_t> &needs) {
         return std::all_of(needs.begin(), needs.end(), [&](const auto &n) { return n.second <= p.chip().bytes(n.first); });
     };
-    if (fits(first_fit(p, lives, halves(p, lives)))) return {};
-    const std::map<Scope, int64_t> needs = first_fit(p, lives, {});
+    std::map<Scope, int64_t> needs = first_fit(p, lives, halves(p, lives));
+    if (!fits(needs)) needs = first_fit(p, lives, {});
+    dump(p, "2-placed");
     std::vector<Issue> issues;
     for (const auto &[scope, bytes] : needs)
         if (bytes > p.chip().bytes(scope)) issues.push_back(full(p, lives, scope, bytes));

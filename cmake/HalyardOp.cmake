@@ -215,7 +215,7 @@ std::vector<const OpFile *> @NAME@_op_files();  // for library().add(), before t
 
   # Its own copy of everything but the one symbol: whatever the program that opens it has by the same name.
   add_library(${NAME}_kernels MODULE "${generated}/${NAME}/kernel_library.cpp" $<TARGET_OBJECTS:${NAME}_records> ${objects})
-  target_link_libraries(${NAME}_kernels PRIVATE Halyard::halyard_kit_ops ${archives})
+  target_link_libraries(${NAME}_kernels PRIVATE $<TARGET_NAME_IF_EXISTS:Halyard::halyard_kit_ops> Halyard::halyard_kernel_base ${archives})
   target_link_options(${NAME}_kernels PRIVATE "LINKER:--version-script=${generated}/${NAME}/exports.map")
   foreach(target ${NAME} ${NAME}_kernels)
     add_dependencies(${target} ${NAME}_generated)

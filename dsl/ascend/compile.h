@@ -6,10 +6,14 @@
 namespace halyard::ascend {
 
 struct Compiled {
-    Lowered lowered;                // placed, with flags
-    Picks picks;                    // of the schedule that fits
-    std::vector<dv::Issue> issues;  // of placing, synchronising and verifying: warnings
+    Lowered lowered;                   // placed, with flags
+    Picks picks;                       // of the schedule that fits
+    std::vector<std::string> by_hand;  // the op's variants that are written by hand
+    std::vector<dv::Issue> issues;     // of placing, synchronising and verifying: warnings, and of one schedule alone E-CAP where it doesn't fit
 };
+
+// A kernel with the schedule it has.
+Compiled compile(Kernel &k, bool strict = false);
 
 // Tries the schedule's largest tiles first and smaller ones until every buffer has its place on the chip. Picks that `i` gives stay as
 // they are. Throws DispatchError where nothing fits, or the op has no Ascend program; with `strict` also where the scalar unit steps in.

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "ascend/dump.h"
 #include "dsl/ascend/graph.h"
 #include "dsl/ascend/nest.h"
 #include "dsl/refusal.h"
@@ -279,11 +280,13 @@ public:
     }
 
     Lowered lower() {
+        if (k_.places.program) return by_hand();
         const Module m = k_.pipeline.compile_to_module(k_.arguments(), k_.op->name, k_.target);
         top(simplify(WithoutLets().mutate(m.get_conceptual_stmt())), k_.op->name);
         for (auto &p : result_.programs) {
             p.tensors = tensors_;
             for (size_t i = 0; i < scalars_.expressions.size(); i++) p.scalars.push_back({"scalar" + std::to_string(i), DType::f32});
+            dv::dump(p, "1-lowered");
         }
         for (const HExpr &e : scalars_.expressions) result_.scalars.push_back(value_of(e));
         return std::move(result_);
@@ -294,6 +297,7 @@ private:
     Scalars scalars_;
     Lowered result_;
     std::vector<dv::GmTensor> tensors_;
+    std::vector<int64_t> elements_;  // that the call lays into each
     std::map<std::string, dv::Ref> buffers_;
 
     static int64_t size_of(const FixedCall::Layout &layout) {
@@ -303,6 +307,7 @@ private:
     }
     // Whole blocks, and one more: an instruction moves no less, wherever it begins.
     void add(const std::string &halide_name, const std::string &name, const Type &t, int64_t size, dv::GmTensor::Use use) {
+        elements_.push_back(size);
         const DType d = dtype_of(t);
         tensors_.push_back({name, d, (size + dv::c0(d) - 1) / dv::c0(d) * dv::c0(d) + dv::c0(d), use});
         buffers_[halide_name] = {name, 0, 0, d};
@@ -334,6 +339,29 @@ private:
         std::vector<std::string> names;
         for (auto &s : k_.op->scalars) names.push_back(s.name);
         return [e, names](const std::vector<double> &numbers) { return number_of(e, names, numbers); };
+    }
+
+    // The program that the op has instead of a schedule. Its tensors have room for what the call lays into them.
+    Lowered by_hand() {
+        const dv::Program &p = *k_.places.program;
+        const auto wrong = [&](const std::string &what) { return DispatchError(k_.op->name, "its program '" + k_.instance.variant + "' " + what); };
+        for (size_t t = 0; t < tensors_.size(); t++) {
+            const dv::GmTensor &needs = tensors_[t];
+            if (t >= p.tensors.size()) throw wrong("has no tensor for " + needs.name);
+            const dv::GmTensor &has = p.tensors[t];
+            if (has.dtype != needs.dtype) throw wrong("takes " + needs.name + " as " + name_of(has.dtype) + " " + has.name + ", it is " + name_of(needs.dtype));
+            if (const auto size = has.size.constant(); !size || *size < elements_[t])
+                throw wrong("has " + dv::to_string(has.size) + " elements of " + has.name + ", the call " + std::to_string(elements_[t]) + " of " + needs.name);
+        }
+        for (const dv::ScalarParam &s : p.scalars) {
+            size_t k = 0;
+            while (k < k_.op->scalars.size() && k_.op->scalars[k].name != s.name) k++;
+            if (k == k_.op->scalars.size()) throw wrong("has a scalar " + s.name + ", the op none");
+            result_.scalars.push_back([k](const std::vector<double> &numbers) { return numbers.at(k); });
+        }
+        result_.programs.push_back(p);
+        result_.programs[0].name = k_.op->name;
+        return std::move(result_);
     }
 };
 
