@@ -1,13 +1,7 @@
 #include "registry/choice.h"
 
 #include <algorithm>
-    Isa forced = limit;
-    if (force) {  // where its level has nothing for these dtypes, the next one below that has stands for it
-        const auto below = std::find_if(op.kernels.begin(), op.kernels.end(), [&](const KernelEntry &k) {
-            return k.backend == "cpu" && k.dtypes == dtypes && k.isa <= limit && (force->variant.empty() || k.variant == force->variant);
-        });
-        if (below != op.kernels.end()) forced = below->isa;
-    }
+#include <sstream>
 
 #include "registry/dispatch.h"
 #include "registry/expr.h"
