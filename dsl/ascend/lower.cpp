@@ -4,6 +4,7 @@
 
 #include "dsl/ascend/graph.h"
 #include "dsl/ascend/nest.h"
+#include "dsl/ascend/tuple.h"
 #include "dsl/refusal.h"
 #include "registry/error.h"
 
@@ -14,13 +15,18 @@ using HExpr = Halide::Expr;
 
 namespace {
 
-// Lets stand where they are used: what is the same is found again in each expression.
+// Lets stand where they are used, but for those of reals: what is the same is found again in each expression.
 class WithoutLets : public IRMutator {
     using IRMutator::visit;
     std::map<std::string, HExpr> values_;
     HExpr visit(const Variable *v) override {
         const auto it = values_.find(v->name);
         return it == values_.end() ? HExpr(v) : it->second;
+    }
+    HExpr visit(const Let *l) override {
+        if (l->value.type().is_float()) return IRMutator::visit(l);
+        values_[l->name] = mutate(l->value);
+        return mutate(l->body);
     }
     Stmt visit(const LetStmt *l) override {
         values_[l->name] = mutate(l->value);
@@ -142,19 +148,28 @@ private:
     static bool of_one_tuple(const std::string &a, const std::string &b) {  // "best$2.0" and "best$2.1"
         return a != b && a.find('.') != std::string::npos && a.substr(0, a.rfind('.')) == b.substr(0, b.rfind('.'));
     }
-    // Stores side by side may be a Tuple's, whose values were all computed before; here each is computed where it is stored.
+    // Stores side by side may be a Tuple's, whose values are all computed before any is stored.
     void visit(const Block *op) override {
-        std::vector<const Store *> stores;
+        std::vector<Stmt> parts;
         const std::function<void(const Stmt &)> flat = [&](const Stmt &s) {
-            if (const auto *b = s.as<Block>()) flat(b->first), flat(b->rest);
-            else if (const auto *store = s.as<Store>()) stores.push_back(store);
+            if (const auto *b = s.as<Block>()) return flat(b->first), flat(b->rest);
+            parts.push_back(s);
         };
         flat(op);
-        for (size_t later = 1; later < stores.size(); later++)
-            for (size_t k = 0; k < later; k++)
-                if (of_one_tuple(stores[k]->name, stores[later]->name) && reads_another({stores[k], stores[later]}))
-                    throw DispatchError("ascend", w_.where + ": no Ascend program for values of a Tuple that read each other");
-        IRVisitor::visit(op);
+        for (size_t k = 0; k < parts.size();) {
+            std::vector<const Store *> tuple;
+            for (; k < parts.size() && parts[k].as<Store>(); k++) {
+                if (!tuple.empty() && !of_one_tuple(tuple[0]->name, parts[k].as<Store>()->name)) break;
+                tuple.push_back(parts[k].as<Store>());
+            }
+            if (tuple.empty()) parts[k++].accept(this);
+            else put({}, tuple);
+        }
+    }
+    // Stores in loops of their own.
+    void put(const std::vector<Loop> &loops, const std::vector<const Store *> &stores) {
+        if (reads_another(stores)) return lower_tuple(s_, loops, stores);
+        for (const Store *store : stores) lower_nest(s_, loops, *store);
     }
 
     void visit(const For *op) override {
@@ -163,10 +178,7 @@ private:
         std::vector<const Store *> stores;
         const Stmt whole = op;
         std::vector<Stmt> made;  // keeps what `stores` points to
-        if (nest(whole, loops, stores, made)) {
-            for (const Store *store : stores) lower_nest(s_, loops, *store);
-            return;
-        }
+        if (nest(whole, loops, stores, made)) return put(loops, stores);
         const auto first = as_const_int(op->min), count = as_const_int(op->extent);
         if (first && count && *count > 1 && ragged(op)) return peel(op, *first, *first + *count - 1);
         const dv::Expr begin = s_.index(op->min), end = begin + s_.index(op->extent);
@@ -231,7 +243,7 @@ private:
         inner_cores_ = 0;
     }
 
-    // Loops around stores and nothing else: into `loops`, outermost first, all from 0. Several stores that don't read each other are a nest each.
+    // Loops around stores and nothing else: into `loops`, outermost first, all from 0. Several stores either don't read each other, or are a Tuple's.
     static bool nest(const Stmt &s, std::vector<Loop> &loops, std::vector<const Store *> &stores, std::vector<Stmt> &made) {
         if (const auto *f = s.as<For>()) {
             const auto extent = as_const_int(simplify(f->extent));
@@ -241,9 +253,12 @@ private:
             const Stmt body = made.back();
             return nest(body, loops, stores, made);
         }
-        if (const auto *b = s.as<Block>()) return nest(b->first, loops, stores, made) && nest(b->rest, loops, stores, made) && !reads_another(stores);
+        if (const auto *b = s.as<Block>()) return nest(b->first, loops, stores, made) && nest(b->rest, loops, stores, made) && (!reads_another(stores) || is_tuple(stores));
         if (const auto *store = s.as<Store>()) return stores.push_back(store), true;
         return false;
+    }
+    static bool is_tuple(const std::vector<const Store *> &stores) {
+        return std::all_of(stores.begin() + 1, stores.end(), [&](const Store *other) { return of_one_tuple(stores[0]->name, other->name); });
     }
     static bool reads_another(const std::vector<const Store *> &stores) {
         struct : IRVisitor {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "dsl/ascend/gather.h"
 #include "dsl/ascend/move.h"
 #include "dsl/ascend/narrow.h"
 #include "dsl/ascend/prove.h"
@@ -24,6 +25,7 @@ dv::Expr Surroundings::index(const HExpr &e) {
         const auto it = variables.find(op->name);
         if (it != variables.end()) return it->second;
     }
+    if (const auto *op = e.as<Cast>(); op && op->type == UInt(32) && op->value.type().is_int()) return index(op->value) % ((int64_t)1 << 32);
     if (const auto *op = e.as<Cast>(); op && !op->value.type().is_float()) return index(op->value);
     if (const auto *op = e.as<Add>()) return both(op, [](auto a, auto b) { return a + b; });
     if (const auto *op = e.as<Sub>()) return both(op, [](auto a, auto b) { return a - b; });
@@ -111,7 +113,9 @@ Update update_of(const Store &s) {
 
 class NestOf {
 public:
-    NestOf(Surroundings &s, std::vector<Loop> loops, const Store &store) : s_(s), loops_(std::move(loops)), store_(store) {
+    // `aligned`: nothing is left that vector instructions could read from a tile instead.
+    NestOf(Surroundings &s, std::vector<Loop> loops, const Store &store, bool aligned = false)
+        : s_(s), loops_(std::move(loops)), store_(store), aligned_(aligned) {
         std::erase_if(loops_, [&](const Loop &l) {
             if (l.extent == 1) s_.variables[l.var] = 0, s_.bounds[l.var] = {0, 0};
             return l.extent == 1;
@@ -137,8 +141,10 @@ public:
             else elementwise();
         } catch (const NotVector &e) {
             s_.w.back_to(before);
+            if (!aligned_ && by_tiles()) return;
+            if (reduces_) return one_by_one(reduced_loops());
             s_.w.warnings.push_back("W-SCALAR " + s_.w.where + ": " + e.what());
-            lower_by_elements(s_, loops_, store_);
+            lower_by_elements(s_, loops_, store_, e.what());
         }
     }
 
@@ -146,6 +152,7 @@ private:
     Surroundings &s_;
     std::vector<Loop> loops_;
     const Store &store_;
+    const bool aligned_;
     bool reduces_ = false;
     dv::Expr earlier_ = 0;  // not 0: terms of the sum have been added in loops around
     // The loops as dimensions of a space, lanes last: each stands for loops that all operands walk as one.
@@ -164,6 +171,28 @@ private:
                     if (expr_uses_var(inner->index, loop.var)) hard.insert(loop.var);
         }
         return hard;
+    }
+
+    // Once more with what isn't at blocks in tiles, if that is something.
+    bool by_tiles() {
+        const Gathered again = gather(s_, loops_, store_, true);
+        if (again.tiles.empty()) return false;
+        NestOf rest(s_, loops_, *again.store.as<Store>(), true);
+        rest.earlier_ = earlier_;
+        rest.put();
+        if (again.scattered.defined()) {
+            s_.w.warnings.push_back("W-SCALAR " + s_.w.where + ": results are put into their places one by one");
+            lower_by_elements(s_, loops_, *again.scattered.as<Store>(), "");
+        }
+        for (auto &t : again.tiles) s_.w.give_back(t);
+        return true;
+    }
+
+    std::set<std::string> reduced_loops() const {
+        std::set<std::string> reduced;
+        for (auto &l : loops_)
+            if (!expr_uses_var(store_.index, l.var)) reduced.insert(l.var);
+        return reduced;
     }
 
     // Those loops stay loops; the others are a nest in them.
@@ -234,9 +263,10 @@ private:
             for (Operand *o : all) o->stride[d - 1] = o->stride[d], o->stride.erase(o->stride.begin() + (long)d);
             extents_.erase(extents_.begin() + (long)d);
         }
-        if (!extents_.empty()) return;
-        extents_ = {1};
-        for (Operand *o : all) o->stride = {1};
+        // Numbers in a row each.
+        if (!extents_.empty() && to_.stride.back() <= 1) return;
+        extents_.push_back(1);
+        for (Operand *o : all) o->stride.push_back(1);
     }
 
     // Sums in l0c. That they begin at 0 is the first product's matter. One loop is the rows' (the sum and one factor move with it), one
@@ -364,6 +394,11 @@ private:
 
 }  // namespace
 
-void lower_nest(Surroundings &s, const std::vector<Loop> &loops, const Store &store) { NestOf(s, loops, store).put(); }
+void lower_nest(Surroundings &s, const std::vector<Loop> &loops, const Store &store) {
+    if (s.accumulators.count(store.name)) return NestOf(s, loops, store).put();
+    const Gathered linear = gather(s, loops, store, false);
+    NestOf(s, loops, *linear.store.as<Store>()).put();
+    for (auto &t : linear.tiles) s.w.give_back(t);
+}
 
 }  // namespace halyard::ascend

@@ -273,7 +273,7 @@ Operand Vectors::spread(const dv::Number &n, DType t) {
 
 Operand Vectors::spread(const Operand &per_row) {
     const DType t = per_row.ref.dtype;
-    if (t != DType::f32 && t != DType::f16) throw NotVector("integers of " + per_row.ref.buffer + " as numbers of rows");
+    if (!w_.p.chip().takes("vec_dup", t)) throw NotVector("numbers of 8 bits of " + per_row.ref.buffer + " for each row");
     Operand o{{}, std::vector<int64_t>(extents_.size(), 0)};
     int64_t size = block(t);
     for (size_t d = extents_.size() - 1; d-- > 0;)
