@@ -31,37 +31,31 @@ int64_t Filters::size() const {
 // A block of 16 filters x 16 channels at a time: [o][c, tap] -> [c, tap][o] -> [tap][c][o] -> [tap][o][c].
 void filters_to_fractals(Writer &w, const Filters &f) {
     const int64_t o1 = fractals_of(f.o), c1 = fractals_of(f.c), taps = f.taps, row = fractal_side * taps;
-    w.p.blocks = f.group * o1;
-    const Expr g = Expr::var("block_idx") / o1, o = Expr::var("block_idx") % o1, rows = min(fractal_side, f.o - o * fractal_side);
-    const auto block = [&](const Expr &c, int64_t channels) {
-        const Ref in_rows = w.arriving("rows_ub", Scope::ub, DType::f16, fractal_side * row), blocks = w.temporary(DType::f16, fractal_side * row);
-        const Ref columns = w.temporary(DType::f16, fractal_side * row), by_tap = w.arriving("taps_ub", Scope::ub, DType::f16, fractal_side * row);
-        const bool whole = channels == fractal_side;
-        if (f.o % fractal_side || !whole) Vectors(w, {fractal_side * row}).fill({in_rows, {1}}, {"", 0});
-        const Expr from = ((g * f.o + o * fractal_side) * f.c + c * fractal_side) * taps;
-        w.loop("row", 0, rows, [&](const Expr &r) {
-            w.put(dv::Dma{moved(in_rows, r * row), in_gm(f.from, from + r * (f.c * taps)), 1, fractals_of(channels * taps), 0, 0});
+    w.p.blocks = f.group * o1 * c1;
+    const Expr block = Expr::var("block_idx"), g = block / (o1 * c1), o = block / c1 % o1, c = block % c1;
+    const Expr rows = f.o % fractal_side ? min(fractal_side, f.o - o * fractal_side) : Expr(fractal_side);
+    const Expr channels = f.c % fractal_side ? min(fractal_side, f.c - c * fractal_side) : Expr(fractal_side);
+    const Ref in_rows = w.buffer("rows_ub", Scope::ub, DType::f16, fractal_side * row), blocks = w.temporary(DType::f16, fractal_side * row);
+    const Ref columns = w.temporary(DType::f16, fractal_side * row + fractal_size), by_tap = w.buffer("taps_ub", Scope::ub, DType::f16, fractal_side * row);
+    const auto zeros = [&](const Ref &at, int64_t n) { Vectors(w, {n}).fill({at, {1}}, {"", 0}); };
+    if (f.o % fractal_side || f.c % fractal_side) zeros(in_rows, fractal_side * row);
+    const Ref from = in_gm(f.from, ((g * f.o + o * fractal_side) * f.c + c * fractal_side) * taps);
+    rows_of_channels(w, {in_rows, row}, {from, f.c * taps}, rows, (channels * taps + (fractal_side - 1)) / fractal_side);
+    move_blocks(w, {blocks, 1, fractal_side}, {in_rows, taps, 1}, fractal_side, taps);
+    transpose_squares(w, columns, blocks, taps);
+    if (f.c % fractal_side) zeros(moved(columns, channels * row), fractal_size);  // with the last channel's block came what follows it
+    const Ref turned = f.turned ? by_tap : blocks;
+    move_blocks(w, {turned, 1, fractal_side}, {columns, taps, 1}, fractal_side, taps);
+    if (f.turned) {
+        w.loop("tap", taps, [&](const Expr &t) {
+            const Expr at = ((g * o1 + o) * taps + (taps - 1 - t)) * c1 + c;
+            w.put(dv::Dma{in_gm(f.to, at * fractal_size), moved(by_tap, t * fractal_size), 1, fractal_side, 0, 0});
         });
-        move_blocks(w, {blocks, 1, fractal_side}, {in_rows, taps, 1}, fractal_side, taps);
-        transpose_squares(w, columns, blocks, taps);
-        const Ref turned = f.turned ? by_tap : blocks;
-        if (!whole) Vectors(w, {fractal_side * row}).fill({turned, {1}}, {"", 0});
-        move_blocks(w, {turned, 1, fractal_side}, {columns, taps, 1}, channels, taps);
-        if (f.turned) {
-            w.loop("tap", taps, [&](const Expr &t) {
-                const Expr at = ((g * o1 + o) * taps + (taps - 1 - t)) * c1 + c;
-                w.put(dv::Dma{in_gm(f.to, at * fractal_size), moved(by_tap, t * fractal_size), 1, fractal_side, 0, 0});
-            });
-        } else {
-            transpose_squares(w, by_tap, turned, taps);
-            const Expr at = (g * c1 + c) * (taps * o1) + o;
-            w.put(dv::Dma{in_gm(f.to, at * fractal_size), by_tap, taps, fractal_side, 0, (o1 - 1) * fractal_side});
-        }
-        w.give_back(blocks), w.give_back(columns);
-    };
-    const int64_t whole = f.c / fractal_side, rest = f.c % fractal_side;
-    if (whole) w.loop("c", whole, [&](const Expr &c) { block(c, fractal_side); });
-    if (rest) w.scope([&] { block(whole, rest); });
+    } else {
+        transpose_squares(w, by_tap, turned, taps);
+        const Expr at = (g * c1 + c) * (taps * o1) + o;
+        w.put(dv::Dma{in_gm(f.to, at * fractal_size), by_tap, taps, fractal_side, 0, (o1 - 1) * fractal_side});
+    }
 }
 
 namespace {
@@ -89,17 +83,11 @@ public:
         const int64_t each = together ? all : ceil_div(all / unit, cores) * unit;
         w_.p.blocks = ceil_div(all, each);
         const Expr first = Expr::var("block_idx") * each, count = all % each ? min(each, all - first) : Expr(each);
-        Ref part = w_.buffer("image_l1", Scope::l1, DType::f16, c1_ * image_.size());
-        if (each == 1) {
-            arrive(first, part);
-            return multiply(first, part);
-        }
-        w_.p.buffer(part.buffer)->slots = 2;
+        declare(each > 1 ? 2 : 1);
+        if (each == 1) return arrive(first, 0), multiply(first, 0);
         w_.loop("part", 0, count + 1, [&](const Expr &i) {
-            Ref next = part, here = part;
-            next.slot = i % 2, here.slot = (i + 1) % 2;
-            w_.branch(i < count, w_.nested([&] { arrive(first + i, next); }), {});
-            w_.branch(0 < i, w_.nested([&] { multiply(first + i - 1, here); }), {});
+            w_.branch(i < count, w_.nested([&] { arrive(first + i, i); }), {});
+            w_.branch(0 < i, w_.nested([&] { multiply(first + i - 1, i - 1); }), {});
         });
     }
 
@@ -109,11 +97,13 @@ private:
     const CorrelationTensors &t_;
     const int64_t c1_, o1_, wide_;  // blocks of channels, of filters; of filters at once
     const Lines lines_;
-    const Image image_;
+    Image image_;
     const int64_t m_;    // results of a tile, whole fractals
     int64_t deep_ = 1;   // columns of fractals of a slice in l0a and l0b
     int64_t chunk_ = 1;  // blocks of channels whose filters are in l1 together
     bool few_ = false;   // images: cores share the filters, too
+    bool stay_ = false;  // all filters are in l1 all the time
+    Ref image_l1_, filters_l1_, l0a_, l0b_, sums_, results_ub_;
 
     int64_t half(Scope s, int64_t element) const { return w_.p.chip().bytes(s) / 2 / element; }
     int64_t tiles_o() const { return ceil_div(o1_, wide_); }
@@ -124,43 +114,63 @@ private:
         const Expr map = part / lines_.tiles, og = few_ ? map / tiles_o() : map;
         return {og / c_.group, og % c_.group, few_ ? map % tiles_o() : Expr(0), part % lines_.tiles};
     }
-    void arrive(const Expr &part, const Ref &dst) {
+    // All buffers beside the loops: none of them waits for another whose place it has.
+    void declare(int images) {
+        const int64_t columns = chunk_ * c_.taps() * wide_ * fractal_size;
+        stay_ = c_.group == 1 && wide_ == o1_ && chunk_ == c1_;
+        image_.declare();
+        image_l1_ = w_.ring("image_l1", Scope::l1, DType::f16, c1_ * image_.size(), images);
+        filters_l1_ = w_.ring("filters_l1", Scope::l1, DType::f16, columns, stay_ ? 1 : 2);
+        l0a_ = w_.ring("a_l0a", Scope::l0a, DType::f16, m_ * deep_ * fractal_side);
+        l0b_ = w_.ring("b_l0b", Scope::l0b, DType::f16, deep_ * wide_ * fractal_size);
+        sums_ = w_.ring("sums", Scope::l0c, DType::f32, m_ * wide_ * fractal_side);
+        results_ub_ = w_.ring("results_ub", Scope::ub, DType::f16, m_ * fractal_side);
+        if (stay_) w_.put(dv::Dma{filters_l1_, in_gm(t_.fractals, 0), 1, columns / fractal_side, 0, 0});
+    }
+    static Ref slot(Ref r, const Expr &turn) {
+        r.slot = turn % 2;
+        return r;
+    }
+    void arrive(const Expr &part, const Expr &turn) {
         const Where at = where(part);
-        image_.arrive(dst, at.n, at.g, at.lines, 0, c_.c / fractal_side, c_.c % fractal_side);
+        image_.arrive(slot(image_l1_, turn), turn, at.n, at.g, at.lines, 0, c_.c / fractal_side, c_.c % fractal_side);
     }
 
-    void multiply(const Expr &part, const Ref &image) {
+    void multiply(const Expr &part, const Expr &turn) {
         const Where at = where(part);
-        if (few_) return filters(at, image, at.o);
-        w_.loop("o", tiles_o(), [&](const Expr &o) { filters(at, image, o); });
+        const Ref image = slot(image_l1_, turn);
+        if (few_) return filters(at, image, at.o, turn);
+        w_.loop("o", tiles_o(), [&](const Expr &o) { filters(at, image, o, turn * tiles_o() + o); });
     }
 
     // The last tile of filters begins before the one before it has ended.
-    void filters(const Where &at, const Ref &image, const Expr &tile) {
+    void filters(const Where &at, const Ref &image, const Expr &tile, const Expr &turn) {
         const Expr first = min(tile * wide_, o1_ - wide_);
-        const Ref sums = w_.arriving("sums", Scope::l0c, DType::f32, m_ * wide_ * fractal_side);
-        const auto chunk = [&](const Expr &c, int64_t c1) {
+        const Ref sums = slot(sums_, turn);
+        const int64_t chunks = ceil_div(c1_, chunk_), last = c1_ - (chunks - 1) * chunk_;
+        const auto chunk = [&](const Expr &i, int64_t c1) {
             const int64_t columns = c1 * c_.taps();
-            const Ref b = w_.arriving("filters_l1", Scope::l1, DType::f16, columns * wide_ * fractal_size);
+            const Expr c = i * chunk_;
+            const Ref b = stay_ ? filters_l1_ : slot(filters_l1_, turn * chunks + i);
             const Expr from = ((at.g * c1_ + c) * c_.taps() * o1_ + first) * fractal_size;
-            if (wide_ == o1_) w_.put(dv::Dma{b, in_gm(t_.fractals, from), 1, columns * wide_ * fractal_side, 0, 0});
-            else w_.put(dv::Dma{b, in_gm(t_.fractals, from), columns, wide_ * fractal_side, (o1_ - wide_) * fractal_side, 0});
+            if (!stay_ && wide_ == o1_) w_.put(dv::Dma{b, in_gm(t_.fractals, from), 1, columns * wide_ * fractal_side, 0, 0});
+            else if (!stay_) w_.put(dv::Dma{b, in_gm(t_.fractals, from), columns, wide_ * fractal_side, (o1_ - wide_) * fractal_side, 0});
             if (image_.exact()) return slices(at, moved(image, c * image_.size()), c1, columns, b, sums, c);
             w_.loop("c", c1, [&](const Expr &k) {
                 slices(at, moved(image, (c + k) * image_.size()), 1, c_.taps(), moved(b, k * (c_.taps() * wide_ * fractal_size)), sums, c + k);
             });
         };
-        const int64_t whole = c1_ / chunk_, rest = c1_ % chunk_;
-        if (whole) w_.loop("chunk", whole, [&](const Expr &i) { chunk(i * chunk_, chunk_); });
-        if (rest) w_.scope([&] { chunk(whole * chunk_, rest); });
+        if (chunks > 1) w_.loop("chunk", chunks - 1, [&](const Expr &i) { chunk(i, chunk_); });
+        chunk(chunks - 1, last);
         results(at, first, sums);
     }
 
     // Columns of img2col from l1 by what l0a and l0b hold.
     void slices(const Where &at, const Ref &image, int64_t c1, int64_t columns, const Ref &b, const Ref &sums, const Expr &earlier) {
-        const auto slice = [&](const Expr &first, int64_t count) {
-            const Ref l0a = w_.arriving("a_l0a", Scope::l0a, DType::f16, m_ * count * fractal_side);
-            const Ref l0b = w_.arriving("b_l0b", Scope::l0b, DType::f16, count * wide_ * fractal_size);
+        const int64_t all = ceil_div(columns, deep_), last = columns - (all - 1) * deep_;
+        const auto slice = [&](const Expr &i, int64_t count) {
+            const Expr first = i * deep_, turn = earlier * all + i;
+            const Ref l0a = slot(l0a_, turn), l0b = slot(l0b_, turn);
             dv::Load3d a = image_.rows(l0a, image, at.lines, c1);
             a.k_start = first * fractal_side, a.k_extent = count * fractal_side;
             w_.put(a);
@@ -172,16 +182,15 @@ private:
             mmad.accumulate = earlier + first;
             w_.put(mmad);
         };
-        const int64_t whole = columns / deep_, rest = columns % deep_;
-        if (whole) w_.loop("slice", whole, [&](const Expr &i) { slice(i * deep_, deep_); });
-        if (rest) w_.scope([&] { slice(whole * deep_, rest); });
+        if (all > 1) w_.loop("slice", all - 1, [&](const Expr &i) { slice(i, deep_); });
+        slice(all - 1, last);
     }
 
     // Sums as rows of pixels, 16 filters at a time.
     void results(const Where &at, const Expr &first, const Ref &sums) {
         const int64_t map = lines_.count * lines_.pixels, last = c_.o % fractal_side;
         const auto block = [&](const Expr &o, int64_t filters) {
-            const Ref columns = w_.temporary(DType::f16, m_ * fractal_side), rows = w_.arriving("results_ub", Scope::ub, DType::f16, m_ * fractal_side);
+            const Ref columns = w_.temporary(DType::f16, m_ * fractal_side), rows = slot(results_ub_, o);
             dv::CcToUb c;
             c.dst = columns, c.src = moved(sums, o * (m_ * fractal_side)), c.burst = m_ / fractal_side;
             w_.put(c);
@@ -192,7 +201,7 @@ private:
         };
         if (!last) return w_.loop("f", wide_, [&](const Expr &o) { block(o, fractal_side); });
         if (wide_ > 1) w_.loop("f", wide_ - 1, [&](const Expr &o) { block(o, fractal_side); });
-        if (wide_ == o1_) return w_.scope([&] { block(wide_ - 1, last); });
+        if (wide_ == o1_) return block(wide_ - 1, last);
         const Expr is_last = first + wide_ == o1_;
         w_.branch(is_last, w_.nested([&] { block(wide_ - 1, last); }), {});
         w_.branch(Expr(1) - is_last, w_.nested([&] { block(wide_ - 1, fractal_side); }), {});

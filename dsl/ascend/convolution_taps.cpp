@@ -43,7 +43,7 @@ private:
     const std::string dout_, dfilters_;
     const int64_t c1_, o1_, taps_, wide_;  // blocks of channels, of filters; taps; blocks of filters at once
     const Lines lines_;
-    const Image image_;
+    Image image_;
     const int64_t pitch_, deep_;  // results of a tile in whole fractals; fractals of them in l0a and l0b
 
     int64_t fractals_in(Scope s, int64_t element) const { return w_.p.chip().bytes(s) / (element * fractal_size); }
@@ -55,11 +55,12 @@ private:
 
     void block(const Expr &g, const Expr &o, const Expr &c) {
         const Ref sums = w_.buffer("sums", Scope::l0c, DType::f32, wide_ * taps_ * fractal_size);
+        image_.declare();
         w_.loop("part", c_.n * lines_.tiles, [&](const Expr &part) {
             const Expr n = part / lines_.tiles, lines = part % lines_.tiles;
             const Ref image = w_.arriving("image_l1", Scope::l1, DType::f16, image_.size());
             const bool all = c_.c % fractal_side == 0;
-            image_.arrive(image, n, g, lines, c, all, all ? Expr(0) : min(fractal_side, c_.c - c * fractal_side));
+            image_.arrive(image, part, n, g, lines, c, all, all ? Expr(0) : min(fractal_side, c_.c - c * fractal_side));
             const Ref left = gradients(n, g, o, lines);
             const int64_t whole = lines_.results() / (deep_ * fractal_side), rest = lines_.results() % (deep_ * fractal_side);
             if (whole) w_.loop("slice", whole, [&](const Expr &i) { slice(image, lines, left, i * deep_, deep_ * fractal_side, sums, part + i); });
@@ -79,15 +80,14 @@ private:
 
     // dout of a tile as [pixels / 16][filters][16 pixels].
     Ref gradients(const Expr &n, const Expr &g, const Expr &o, const Expr &lines) {
-        const int64_t map = lines_.count * lines_.pixels, k1 = pitch_ / fractal_side, gap = map / fractal_side - k1;
+        const int64_t map = lines_.count * lines_.pixels, k1 = pitch_ / fractal_side;
         const Ref l1 = w_.arriving("dout_l1", Scope::l1, DType::f16, wide_ * fractal_side * pitch_);
         w_.loop("o", wide_, [&](const Expr &i) {
             const Ref ub = w_.arriving("dout_ub", Scope::ub, DType::f16, fractal_side * pitch_);
             const Expr rows = c_.o % fractal_side ? min(fractal_side, c_.o - (o + i) * fractal_side) : Expr(fractal_side);
             if (c_.o % fractal_side) Vectors(w_, {fractal_side * pitch_}).fill({ub, {1}}, {"", 0});
             const Expr from = ((n * c_.group + g) * c_.o + (o + i) * fractal_side) * map + lines_.first(lines) * lines_.pixels;
-            if (map % fractal_side == 0 && gap >= 0) w_.put(dv::Dma{ub, in_gm(dout_, from), rows, k1, gap, 0});
-            else w_.loop("row", 0, rows, [&](const Expr &r) { w_.put(dv::Dma{moved(ub, r * pitch_), in_gm(dout_, from + r * map), 1, k1, 0, 0}); });
+            rows_of_channels(w_, {ub, pitch_}, {in_gm(dout_, from), map}, rows, k1);
             w_.loop("k", k1, [&](const Expr &k) {
                 w_.put(dv::Dma{moved(l1, (k * wide_ + i) * fractal_size), moved(ub, k * fractal_side), fractal_side, 1, k1 - 1, 0});
             });

@@ -26,6 +26,12 @@ int64_t lines_of_tile(int64_t count, int64_t most, bool once) {
 
 }  // namespace
 
+void rows_of_channels(Writer &w, const Rows &dst, const Rows &from, const Expr &rows, const Expr &burst) {
+    const int64_t whole = from.pitch / fractal_side;
+    if (from.pitch % fractal_side == 0) return w.put(dv::Dma{dst.ref, from.ref, rows, burst, whole - burst, dst.pitch / fractal_side - burst});
+    w.loop("row", 0, rows, [&](const Expr &r) { w.put(dv::Dma{moved(dst.ref, r * dst.pitch), moved(from.ref, r * from.pitch), 1, burst, 0, 0}); });
+}
+
 Lines::Lines(const Correlation &c, int64_t most_results, bool once) {
     count = c.pointwise() ? c.oh * c.ow : c.oh, pixels = c.pointwise() ? 1 : c.ow;
     tile = lines_of_tile(count, std::max<int64_t>(1, most_results / pixels), once);
@@ -43,30 +49,35 @@ Expr Image::begin(const Expr &line_tile) const {
     return max(0, min(first_row(line_tile), all - lines_.rows));
 }
 
-void Image::arrive(const Ref &dst, const Expr &n, const Expr &g, const Expr &line_tile, const Expr &first, int64_t whole, const Expr &rest) const {
-    const int64_t channel = c_.h * c_.w;
-    const Expr from = (n * c_.group + g) * (c_.c * channel) + first * (fractal_side * channel) + begin(line_tile) * lines_.row_pixels;
-    if (whole) w_.loop("c", whole, [&](const Expr &c) { channels(moved(dst, c * size()), from + c * (fractal_side * channel), fractal_side); });
-    if (const auto none = rest.constant(); !none || *none) channels(moved(dst, whole * size()), from + whole * (fractal_side * channel), rest);
+Image::Image(Writer &w, const Correlation &c, const Lines &lines, const std::string &tensor)
+    : w_(w), c_(c), lines_(lines), tensor_(tensor), pieces_(ceil_div(plane(), most_pixels_at_once)),
+      piece_(pieces_ > 1 ? whole_fractals(ceil_div(plane(), pieces_)) : plane()), pitch_(whole_fractals(piece_)) {}
+
+void Image::declare() {
+    rows_ub_ = w_.ring("rows_ub", dv::Scope::ub, DType::f16, fractal_side * pitch_);
+    columns_ub_ = w_.ring("columns_ub", dv::Scope::ub, DType::f16, fractal_side * pitch_);
 }
 
-void Image::channels(const Ref &dst, const Expr &from, const Expr &rows) const {
-    const int64_t channel = c_.h * c_.w, parts = ceil_div(plane(), most_pixels_at_once);
-    const int64_t part = parts > 1 ? whole_fractals(ceil_div(plane(), parts)) : plane(), pitch = whole_fractals(part);
-    w_.loop("part", parts, [&](const Expr &p) {
-        const Expr at = min(p * part, plane() - part);
-        const Ref in_rows = w_.arriving("rows_ub", dv::Scope::ub, DType::f16, fractal_side * pitch);
+void Image::arrive(const Ref &dst, const Expr &turn, const Expr &n, const Expr &g, const Expr &line_tile, const Expr &first, int64_t whole,
+                   const Expr &rest) const {
+    const int64_t channel = c_.h * c_.w, all = whole + (rest.constant() != 0);
+    const Expr from = (n * c_.group + g) * (c_.c * channel) + first * (fractal_side * channel) + begin(line_tile) * lines_.row_pixels, before = turn * all;
+    if (whole)
+        w_.loop("c", whole, [&](const Expr &c) { channels(moved(dst, c * size()), before + c, from + c * (fractal_side * channel), fractal_side); });
+    if (all > whole) channels(moved(dst, whole * size()), before + whole, from + whole * (fractal_side * channel), rest);
+}
+
+void Image::channels(const Ref &dst, const Expr &turn, const Expr &from, const Expr &rows) const {
+    const int64_t channel = c_.h * c_.w;
+    w_.loop("piece", pieces_, [&](const Expr &p) {
+        const Expr at = min(p * piece_, plane() - piece_);
+        Ref in_rows = rows_ub_, columns = columns_ub_;
+        in_rows.slot = columns.slot = (turn * pieces_ + p) % 2;
         const auto known = rows.constant();
-        if (!known) Vectors(w_, {fractal_side * pitch}).fill({in_rows, {1}}, {"", 0});
-        const int64_t gap = channel / fractal_side - pitch / fractal_side;
-        if (channel % fractal_side == 0 && gap >= 0) w_.put(dv::Dma{in_rows, {tensor_, from + at, 0, DType::f16}, rows, pitch / fractal_side, gap, 0});
-        else
-            w_.loop("row", 0, rows, [&](const Expr &r) {
-                w_.put(dv::Dma{moved(in_rows, r * pitch), {tensor_, from + at + r * channel, 0, DType::f16}, 1, pitch / fractal_side, 0, 0});
-            });
-        const Ref columns = w_.arriving("columns_ub", dv::Scope::ub, DType::f16, fractal_side * pitch);
-        rows_to_columns(w_, columns, in_rows, known.value_or(fractal_side), pitch);
-        w_.put(dv::Dma{moved(dst, at * fractal_side), columns, 1, part, 0, 0});
+        if (!known) Vectors(w_, {fractal_side * pitch_}).fill({in_rows, {1}}, {"", 0});
+        rows_of_channels(w_, {in_rows, pitch_}, {{tensor_, from + at, 0, DType::f16}, channel}, rows, pitch_ / fractal_side);
+        rows_to_columns(w_, columns, in_rows, known.value_or(fractal_side), pitch_);
+        w_.put(dv::Dma{moved(dst, at * fractal_side), columns, 1, piece_, 0, 0});
     });
 }
 

@@ -16,16 +16,24 @@ struct Lines {
     dv::Expr first(const dv::Expr &line_tile) const { return min(line_tile * tile, count - tile); }
 };
 
+// Rows in global memory to rows in the Unified Buffer, `burst` blocks of each: at once where they begin at blocks.
+struct Rows {
+    dv::Ref ref;
+    int64_t pitch;  // in elements
+};
+void rows_of_channels(Writer &w, const Rows &dst, const Rows &from, const dv::Expr &rows, const dv::Expr &burst);
+
 class Image {
 public:
-    Image(Writer &w, const Correlation &c, const Lines &lines, const std::string &tensor) : w_(w), c_(c), lines_(lines), tensor_(tensor) {}
+    Image(Writer &w, const Correlation &c, const Lines &lines, const std::string &tensor);
+    void declare();  // the buffers on the way to l1, beside the loops that use them
 
     int64_t plane() const { return lines_.rows * lines_.row_pixels; }  // pixels of a part
     int64_t size() const { return plane() * fractal_side; }            // of one block of channels in l1, in elements
     // The blocks of channels from `first` on, `whole` of them and, where `rest` isn't 0, one of only so many channels, of image n and group g
-    // to dst [c1][rows][row_pixels][16].
-    void arrive(const dv::Ref &dst, const dv::Expr &n, const dv::Expr &g, const dv::Expr &line_tile, const dv::Expr &first, int64_t whole,
-                const dv::Expr &rest) const;
+    // to dst [c1][rows][row_pixels][16]. `turn` counts the parts.
+    void arrive(const dv::Ref &dst, const dv::Expr &turn, const dv::Expr &n, const dv::Expr &g, const dv::Expr &line_tile, const dv::Expr &first,
+                int64_t whole, const dv::Expr &rest) const;
     // Does every part begin and end with the lines of its tile? Else the channels of a load are those of one block.
     bool exact() const { return lines_.tiles == 1 || c_.pointwise(); }
     // The load of all rows of img2col of a tile: of `c1` blocks of channels, columns to be filled in.
@@ -36,9 +44,11 @@ private:
     const Correlation &c_;
     const Lines &lines_;
     const std::string tensor_;
+    const int64_t pieces_, piece_, pitch_;  // of a channel's pixels, which are transposed at once; the pitch of their rows
+    dv::Ref rows_ub_, columns_ub_;
     dv::Expr first_row(const dv::Expr &line_tile) const;  // that the filters see; may be a border's
     dv::Expr begin(const dv::Expr &line_tile) const;      // of the part
-    void channels(const dv::Ref &dst, const dv::Expr &from, const dv::Expr &rows) const;
+    void channels(const dv::Ref &dst, const dv::Expr &turn, const dv::Expr &from, const dv::Expr &rows) const;
 };
 
 }  // namespace halyard::ascend
