@@ -294,6 +294,7 @@ public:
     }
 
     Lowered lower() {
+        if (!k_.places.written.empty()) return as_written();
         const Module m = k_.pipeline.compile_to_module(k_.arguments(), k_.op->name, k_.target);
         top(simplify(WithoutLets().mutate(m.get_conceptual_stmt())), k_.op->name);
         for (auto &p : result_.programs) {
@@ -333,16 +334,32 @@ private:
             return top(op->body, stage);
         }
         if (s.as<Free>() || s.as<Evaluate>() || s.as<AssertStmt>()) return;
-        dv::Program p;
-        p.name = k_.op->name + (result_.programs.empty() ? "" : "_" + std::to_string(result_.programs.size()));
-        p.profile = k_.instance.call->chip;
-        p.tensors = tensors_;
+        dv::Program p = program();
         Walk walk(k_, scalars_, p);
         walk.buffers() = buffers_;
         walk.put(stage, s);
         for (auto &w : walk.warnings())
             if (std::find(result_.warnings.begin(), result_.warnings.end(), w) == result_.warnings.end()) result_.warnings.push_back(w);
         result_.programs.push_back(std::move(p));
+    }
+
+    Lowered as_written() {
+        for (auto &t : k_.places.workspaces) tensors_.push_back(t);
+        for (auto &write : k_.places.written) {
+            result_.programs.push_back(program());
+            Writer w(result_.programs.back());
+            w.where = k_.op->name;
+            write(w);
+            result_.warnings.insert(result_.warnings.end(), w.warnings.begin(), w.warnings.end());
+        }
+        return std::move(result_);
+    }
+    dv::Program program() const {
+        dv::Program p;
+        p.name = k_.op->name + (result_.programs.empty() ? "" : "_" + std::to_string(result_.programs.size()));
+        p.profile = k_.instance.call->chip;
+        p.tensors = tensors_;
+        return p;
     }
 
     std::function<double(const std::vector<double> &)> value_of(const HExpr &e) {

@@ -8,12 +8,13 @@
 //   - what a stage reads from global memory, and an output written to it, passes through the Unified Buffer by itself, in two slots,
 //     so that the next tile arrives while this one is computed.
 #pragma once
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "ascend/profile.h"
+#include "ascend/ir.h"
 #include "dsl/backend.h"
 
 namespace halyard {
@@ -31,9 +32,14 @@ struct FixedCall {
 
 namespace ascend {
 
+class Writer;
+
 struct Places {
     std::map<std::string, dv::Scope> scope;  // of Funcs kept on the chip, by Halide's name
     std::set<std::string> loaded;            // those that arrive in a double buffer
+    // Where an op writes its programs itself, none are made of its loops: those programs, and the tensors between them.
+    std::vector<std::function<void(Writer &)>> written;
+    std::vector<dv::GmTensor> workspaces;
 };
 
 }  // namespace ascend

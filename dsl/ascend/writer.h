@@ -40,6 +40,10 @@ public:
     dv::Ref buffer(const std::string &name, dv::Scope scope, DType t, int64_t elements);
     // A double buffer: it lives beside the loop around it, each iteration of which takes the next slot.
     dv::Ref arriving(const std::string &name, dv::Scope scope, DType t, int64_t elements);
+    // A buffer of some slots, beside what is being written; references say which slot they mean.
+    dv::Ref ring(const std::string &name, dv::Scope scope, DType t, int64_t elements, int slots = 2) {
+        return declare(name, scope, t, elements, slots, *bodies_.back());
+    }
     // For one nest: give it back, and the next one of this type and size gets it.
     dv::Ref temporary(DType t, int64_t elements);
     void give_back(const dv::Ref &r);

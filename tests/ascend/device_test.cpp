@@ -74,6 +74,18 @@ TEST(OnAscend, MatmulOfOddSizes) {
     }
 }
 
+// Every sample in f16: borders, strides, dilation, groups, odd channels.
+TEST(OnAscend, ConvolutionsKeepTheContract) {
+    for (const char *name : {"conv2d", "conv2d_dx", "conv2d_dweight"}) {
+        const OpPtr op = op_of(name);
+        Options o;
+        o.dtypes = "f16";
+        const Report r = run_check(*op, "ascend", check_ascend, o);
+        for (auto &f : r.failures) ADD_FAILURE() << f;
+        EXPECT_GE(r.passed, 20) << name << (r.notes.empty() ? "" : r.notes[0]);
+    }
+}
+
 // What has no program stays on the CPU, and the plan says why.
 TEST(OnAscend, OthersStayOnTheCpu) {
     const OpPtr op = op_of("relu");

@@ -1,0 +1,225 @@
+#include "dsl/ascend/convolution.h"
+
+#include <algorithm>
+
+#include "dsl/ascend/fractals.h"
+#include "dsl/ascend/image.h"
+#include "dsl/ascend/move.h"
+#include "dsl/ascend/vector.h"
+
+namespace halyard::ascend {
+
+using dv::Expr;
+using dv::Ref;
+using dv::Scope;
+
+namespace {
+
+constexpr int64_t filters_at_once = 1 << 17;  // bytes of filters in l1, of which there are two slots
+
+int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
+int64_t evenly(int64_t n, int64_t most) { return ceil_div(n, ceil_div(n, most)); }  // in parts of about the same size
+Ref in_gm(const std::string &tensor, const Expr &at) { return {tensor, at, 0, DType::f16}; }
+
+}  // namespace
+
+int64_t Filters::size() const {
+    const int64_t in = turned ? o : c, out = turned ? c : o;
+    return group * fractals_of(in) * taps * fractals_of(out) * fractal_size;
+}
+
+// A block of 16 filters x 16 channels at a time: [o][c, tap] -> [c, tap][o] -> [tap][c][o] -> [tap][o][c].
+void filters_to_fractals(Writer &w, const Filters &f) {
+    const int64_t o1 = fractals_of(f.o), c1 = fractals_of(f.c), taps = f.taps, row = fractal_side * taps;
+    w.p.blocks = f.group * o1 * c1;
+    const Expr block = Expr::var("block_idx"), g = block / (o1 * c1), o = block / c1 % o1, c = block % c1;
+    const Expr rows = f.o % fractal_side ? min(fractal_side, f.o - o * fractal_side) : Expr(fractal_side);
+    const Expr channels = f.c % fractal_side ? min(fractal_side, f.c - c * fractal_side) : Expr(fractal_side);
+    const Ref in_rows = w.buffer("rows_ub", Scope::ub, DType::f16, fractal_side * row), blocks = w.temporary(DType::f16, fractal_side * row);
+    const Ref columns = w.temporary(DType::f16, fractal_side * row + fractal_size), by_tap = w.buffer("taps_ub", Scope::ub, DType::f16, fractal_side * row);
+    const auto zeros = [&](const Ref &at, int64_t n) { Vectors(w, {n}).fill({at, {1}}, {"", 0}); };
+    if (f.o % fractal_side || f.c % fractal_side) zeros(in_rows, fractal_side * row);
+    const Ref from = in_gm(f.from, ((g * f.o + o * fractal_side) * f.c + c * fractal_side) * taps);
+    rows_of_channels(w, {in_rows, row}, {from, f.c * taps}, rows, (channels * taps + (fractal_side - 1)) / fractal_side);
+    move_blocks(w, {blocks, 1, fractal_side}, {in_rows, taps, 1}, fractal_side, taps);
+    transpose_squares(w, columns, blocks, taps);
+    if (f.c % fractal_side) zeros(moved(columns, channels * row), fractal_size);  // with the last channel's block came what follows it
+    const Ref turned = f.turned ? by_tap : blocks;
+    move_blocks(w, {turned, 1, fractal_side}, {columns, taps, 1}, fractal_side, taps);
+    if (f.turned) {
+        w.loop("tap", taps, [&](const Expr &t) {
+            const Expr at = ((g * o1 + o) * taps + (taps - 1 - t)) * c1 + c;
+            w.put(dv::Dma{in_gm(f.to, at * fractal_size), moved(by_tap, t * fractal_size), 1, fractal_side, 0, 0});
+        });
+    } else {
+        transpose_squares(w, by_tap, turned, taps);
+        const Expr at = (g * c1 + c) * (taps * o1) + o;
+        w.put(dv::Dma{in_gm(f.to, at * fractal_size), by_tap, taps, fractal_side, 0, (o1 - 1) * fractal_side});
+    }
+}
+
+namespace {
+
+class Product {
+public:
+    Product(Writer &w, const Correlation &c, const CorrelationTensors &t, int shrink)
+        : w_(w), c_(c), t_(t), c1_(fractals_of(c.c)), o1_(fractals_of(c.o)), wide_(evenly(o1_, 8)),
+          lines_(c, std::max<int64_t>(fractal_side, std::min<int64_t>(512, half(Scope::l0c, 4) / (wide_ * fractal_side)) >> shrink)),
+          image_(w, c_, lines_, t.image), m_(whole_fractals(lines_.results())) {
+        const int64_t at_once = std::max<int64_t>(1, std::min(half(Scope::l0a, 2) / (m_ * fractal_side), half(Scope::l0b, 2) / (wide_ * fractal_size)));
+        deep_ = evenly(image_.exact() ? c1_ * c_.taps() : c_.taps(), at_once);
+        chunk_ = evenly(c1_, std::max<int64_t>(1, filters_at_once / (c_.taps() * wide_ * dv::fractal_bytes)));
+    }
+
+    // Parts of the work are tiles of images. While one is multiplied the next one comes to l1; what waits for the vector unit is in that order.
+    void write() {
+        const int64_t cores = (int64_t)w_.p.chip().at("cores"), tiles_o = ceil_div(o1_, wide_), maps = c_.n * c_.group;
+        const bool lines_apart = lines_.tile * lines_.tiles == lines_.count && lines_.results() >= fractal_side;
+        few_ = maps * (lines_apart ? lines_.tiles : 1) < cores && o1_ % wide_ == 0;
+        const int64_t parts = maps * (few_ ? tiles_o : 1), all = parts * lines_.tiles, unit = lines_apart ? 1 : lines_.tiles;
+        // What is written at once may be less than a block of GM: one core writes all of it.
+        const int64_t fewest = c_.o % fractal_side ? c_.o % fractal_side : fractal_side;
+        const bool together = lines_.results() * (lines_.tiles == 1 ? fewest : 1) < fractal_side;
+        const int64_t each = together ? all : ceil_div(all / unit, cores) * unit;
+        w_.p.blocks = ceil_div(all, each);
+        const Expr first = Expr::var("block_idx") * each, count = all % each ? min(each, all - first) : Expr(each);
+        declare(each > 1 ? 2 : 1);
+        if (each == 1) return arrive(first, 0), multiply(first, 0);
+        w_.loop("part", 0, count + 1, [&](const Expr &i) {
+            w_.branch(i < count, w_.nested([&] { arrive(first + i, i); }), {});
+            w_.branch(0 < i, w_.nested([&] { multiply(first + i - 1, i - 1); }), {});
+        });
+    }
+
+private:
+    Writer &w_;
+    const Correlation &c_;
+    const CorrelationTensors &t_;
+    const int64_t c1_, o1_, wide_;  // blocks of channels, of filters; of filters at once
+    const Lines lines_;
+    Image image_;
+    const int64_t m_;    // results of a tile, whole fractals
+    int64_t deep_ = 1;   // columns of fractals of a slice in l0a and l0b
+    int64_t chunk_ = 1;  // blocks of channels whose filters are in l1 together
+    bool few_ = false;   // images: cores share the filters, too
+    bool stay_ = false;  // all filters are in l1 all the time
+    Ref image_l1_, filters_l1_, l0a_, l0b_, sums_, results_ub_;
+
+    int64_t half(Scope s, int64_t element) const { return w_.p.chip().bytes(s) / 2 / element; }
+    int64_t tiles_o() const { return ceil_div(o1_, wide_); }
+    struct Where {
+        Expr n, g, o, lines;
+    };
+    Where where(const Expr &part) const {
+        const Expr map = part / lines_.tiles, og = few_ ? map / tiles_o() : map;
+        return {og / c_.group, og % c_.group, few_ ? map % tiles_o() : Expr(0), part % lines_.tiles};
+    }
+    // All buffers beside the loops: none of them waits for another whose place it has.
+    void declare(int images) {
+        const int64_t columns = chunk_ * c_.taps() * wide_ * fractal_size;
+        stay_ = c_.group == 1 && wide_ == o1_ && chunk_ == c1_;
+        image_.declare();
+        image_l1_ = w_.ring("image_l1", Scope::l1, DType::f16, c1_ * image_.size(), images);
+        filters_l1_ = w_.ring("filters_l1", Scope::l1, DType::f16, columns, stay_ ? 1 : 2);
+        l0a_ = w_.ring("a_l0a", Scope::l0a, DType::f16, m_ * deep_ * fractal_side);
+        l0b_ = w_.ring("b_l0b", Scope::l0b, DType::f16, deep_ * wide_ * fractal_size);
+        sums_ = w_.ring("sums", Scope::l0c, DType::f32, m_ * wide_ * fractal_side);
+        results_ub_ = w_.ring("results_ub", Scope::ub, DType::f16, m_ * fractal_side);
+        if (stay_) w_.put(dv::Dma{filters_l1_, in_gm(t_.fractals, 0), 1, columns / fractal_side, 0, 0});
+    }
+    static Ref slot(Ref r, const Expr &turn) {
+        r.slot = turn % 2;
+        return r;
+    }
+    void arrive(const Expr &part, const Expr &turn) {
+        const Where at = where(part);
+        image_.arrive(slot(image_l1_, turn), turn, at.n, at.g, at.lines, 0, c_.c / fractal_side, c_.c % fractal_side);
+    }
+
+    void multiply(const Expr &part, const Expr &turn) {
+        const Where at = where(part);
+        const Ref image = slot(image_l1_, turn);
+        if (few_) return filters(at, image, at.o, turn);
+        w_.loop("o", tiles_o(), [&](const Expr &o) { filters(at, image, o, turn * tiles_o() + o); });
+    }
+
+    // The last tile of filters begins before the one before it has ended.
+    void filters(const Where &at, const Ref &image, const Expr &tile, const Expr &turn) {
+        const Expr first = min(tile * wide_, o1_ - wide_);
+        const Ref sums = slot(sums_, turn);
+        const int64_t chunks = ceil_div(c1_, chunk_), last = c1_ - (chunks - 1) * chunk_;
+        const auto chunk = [&](const Expr &i, int64_t c1) {
+            const int64_t columns = c1 * c_.taps();
+            const Expr c = i * chunk_;
+            const Ref b = stay_ ? filters_l1_ : slot(filters_l1_, turn * chunks + i);
+            const Expr from = ((at.g * c1_ + c) * c_.taps() * o1_ + first) * fractal_size;
+            if (!stay_ && wide_ == o1_) w_.put(dv::Dma{b, in_gm(t_.fractals, from), 1, columns * wide_ * fractal_side, 0, 0});
+            else if (!stay_) w_.put(dv::Dma{b, in_gm(t_.fractals, from), columns, wide_ * fractal_side, (o1_ - wide_) * fractal_side, 0});
+            if (image_.exact()) return slices(at, moved(image, c * image_.size()), c1, columns, b, sums, c);
+            w_.loop("c", c1, [&](const Expr &k) {
+                slices(at, moved(image, (c + k) * image_.size()), 1, c_.taps(), moved(b, k * (c_.taps() * wide_ * fractal_size)), sums, c + k);
+            });
+        };
+        if (chunks > 1) w_.loop("chunk", chunks - 1, [&](const Expr &i) { chunk(i, chunk_); });
+        chunk(chunks - 1, last);
+        results(at, first, sums);
+    }
+
+    // Columns of img2col from l1 by what l0a and l0b hold.
+    void slices(const Where &at, const Ref &image, int64_t c1, int64_t columns, const Ref &b, const Ref &sums, const Expr &earlier) {
+        const int64_t all = ceil_div(columns, deep_), last = columns - (all - 1) * deep_;
+        const auto slice = [&](const Expr &i, int64_t count) {
+            const Expr first = i * deep_, turn = earlier * all + i;
+            const Ref l0a = slot(l0a_, turn), l0b = slot(l0b_, turn);
+            dv::Load3d a = image_.rows(l0a, image, at.lines, c1);
+            a.k_start = first * fractal_side, a.k_extent = count * fractal_side;
+            w_.put(a);
+            dv::Load2d l;
+            l.dst = l0b, l.src = moved(b, first * (wide_ * fractal_size)), l.repeat = count * wide_;
+            w_.put(l);
+            dv::Mmad mmad;
+            mmad.dst = sums, mmad.a = l0a, mmad.b = l0b, mmad.m = m_, mmad.k = count * fractal_side, mmad.n = wide_ * fractal_side;
+            mmad.accumulate = earlier + first;
+            w_.put(mmad);
+        };
+        if (all > 1) w_.loop("slice", all - 1, [&](const Expr &i) { slice(i, deep_); });
+        slice(all - 1, last);
+    }
+
+    // Sums as rows of pixels, 16 filters at a time.
+    void results(const Where &at, const Expr &first, const Ref &sums) {
+        const int64_t map = lines_.count * lines_.pixels, last = c_.o % fractal_side;
+        const auto block = [&](const Expr &o, int64_t filters) {
+            const Ref columns = w_.temporary(DType::f16, m_ * fractal_side), rows = slot(results_ub_, o);
+            dv::CcToUb c;
+            c.dst = columns, c.src = moved(sums, o * (m_ * fractal_side)), c.burst = m_ / fractal_side;
+            w_.put(c);
+            columns_to_rows(w_, rows, columns, m_);
+            w_.give_back(columns);
+            const Expr to = ((at.n * c_.group + at.g) * c_.o + (first + o) * fractal_side) * map + lines_.first(at.lines) * lines_.pixels;
+            write_rows(rows, to, filters, map);
+        };
+        if (!last) return w_.loop("f", wide_, [&](const Expr &o) { block(o, fractal_side); });
+        if (wide_ > 1) w_.loop("f", wide_ - 1, [&](const Expr &o) { block(o, fractal_side); });
+        if (wide_ == o1_) return block(wide_ - 1, last);
+        const Expr is_last = first + wide_ == o1_;
+        w_.branch(is_last, w_.nested([&] { block(wide_ - 1, last); }), {});
+        w_.branch(Expr(1) - is_last, w_.nested([&] { block(wide_ - 1, fractal_side); }), {});
+    }
+
+    // A row that doesn't end with a block goes on into the next one, which is written after it.
+    void write_rows(const Ref &rows, const Expr &to, int64_t count, int64_t map) {
+        const int64_t results = lines_.results();
+        const Ref out = in_gm(t_.out, to);
+        if (results % fractal_side == 0 || results < fractal_side || lines_.tiles > 1)
+            return move(w_, {count, results}, {out, {map, 1}, Scope::gm}, {rows, {m_, 1}});
+        if (count > 1) w_.loop("row", count - 1, [&](const Expr &r) { w_.put(dv::Dma{moved(out, r * map), moved(rows, r * m_), 1, m_ / fractal_side, 0, 0}); });
+        move(w_, {1, results}, {moved(out, (count - 1) * map), {map, 1}, Scope::gm}, {moved(rows, (count - 1) * m_), {m_, 1}});
+    }
+};
+
+}  // namespace
+
+void correlate(Writer &w, const Correlation &c, const CorrelationTensors &t, int shrink) { Product(w, c, t, shrink).write(); }
+
+}  // namespace halyard::ascend
