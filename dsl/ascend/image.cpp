@@ -62,8 +62,7 @@ void Image::arrive(const Ref &dst, const Expr &turn, const Expr &n, const Expr &
                    const Expr &rest) const {
     const int64_t channel = c_.h * c_.w, all = whole + (rest.constant() != 0);
     const Expr from = (n * c_.group + g) * (c_.c * channel) + first * (fractal_side * channel) + begin(line_tile) * lines_.row_pixels, before = turn * all;
-    if (whole)
-        w_.loop("c", whole, [&](const Expr &c) { channels(moved(dst, c * size()), before + c, from + c * (fractal_side * channel), fractal_side); });
+    if (whole) w_.loop("c", whole, [&](const Expr &c) { channels(moved(dst, c * size()), before + c, from + c * (fractal_side * channel), fractal_side); });
     if (all > whole) channels(moved(dst, whole * size()), before + whole, from + whole * (fractal_side * channel), rest);
 }
 

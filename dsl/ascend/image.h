@@ -32,8 +32,8 @@ public:
     int64_t size() const { return plane() * fractal_side; }            // of one block of channels in l1, in elements
     // The blocks of channels from `first` on, `whole` of them and, where `rest` isn't 0, one of only so many channels, of image n and group g
     // to dst [c1][rows][row_pixels][16]. `turn` counts the parts.
-    void arrive(const dv::Ref &dst, const dv::Expr &turn, const dv::Expr &n, const dv::Expr &g, const dv::Expr &line_tile, const dv::Expr &first,
-                int64_t whole, const dv::Expr &rest) const;
+    void arrive(const dv::Ref &dst, const dv::Expr &turn, const dv::Expr &n, const dv::Expr &g, const dv::Expr &line_tile, const dv::Expr &first, int64_t whole,
+                const dv::Expr &rest) const;
     // Does every part begin and end with the lines of its tile? Else the channels of a load are those of one block.
     bool exact() const { return lines_.tiles == 1 || c_.pointwise(); }
     // The load of all rows of img2col of a tile: of `c1` blocks of channels, columns to be filled in.

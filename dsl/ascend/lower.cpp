@@ -253,7 +253,8 @@ private:
             const Stmt body = made.back();
             return nest(body, loops, stores, made);
         }
-        if (const auto *b = s.as<Block>()) return nest(b->first, loops, stores, made) && nest(b->rest, loops, stores, made) && (!reads_another(stores) || is_tuple(stores));
+        if (const auto *b = s.as<Block>())
+            return nest(b->first, loops, stores, made) && nest(b->rest, loops, stores, made) && (!reads_another(stores) || is_tuple(stores));
         if (const auto *store = s.as<Store>()) return stores.push_back(store), true;
         return false;
     }

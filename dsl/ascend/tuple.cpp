@@ -20,7 +20,8 @@ void lower_tuple(Surroundings &s, const std::vector<Loop> &loops, const std::vec
     std::vector<Next> next;
     for (const Store *store : stores) {
         const dv::Ref to = s.buffers.at(store->name);
-        if (s.scope(to) != dv::Scope::ub) throw DispatchError("ascend", s.w.where + ": no Ascend program for values of a Tuple in global memory that read each other");
+        if (s.scope(to) != dv::Scope::ub)
+            throw DispatchError("ascend", s.w.where + ": no Ascend program for values of a Tuple in global memory that read each other");
         const dv::Ref ref = s.w.temporary(to.dtype, s.w.p.buffer(to.buffer)->size);
         s.buffers[ref.buffer] = ref;
         const auto store_to = [&](const std::string &name, const Expr &value) {
