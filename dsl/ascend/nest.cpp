@@ -1,7 +1,9 @@
 #include "dsl/ascend/nest.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
+#include <set>
 
 #include "dsl/ascend/move.h"
 #include "dsl/ascend/narrow.h"
@@ -120,6 +122,18 @@ public:
 
     void put() {
         if (s_.accumulators.count(store_.name)) return sums();
+        if (is_fill()) return void(s_.fills[store_.name] = {loops_, Stmt(&store_)});
+        std::optional<Surroundings::Fill> first;
+        if (const auto fill = s_.fills.find(store_.name); fill != s_.fills.end() && update_of(store_).term.defined())
+            first = fill->second, s_.fills.erase(fill);
+        bool reads_fill = !first;
+        for (const Load *l : loads_of(store_.value)) reads_fill |= s_.fills.count(l->name) != 0;
+        if (reads_fill) s_.write_fills();
+        put(first);
+    }
+
+    // With what the buffer begins with, if that isn't written yet.
+    void put(const std::optional<Surroundings::Fill> &first) {
         std::set<std::string> alone = hard_loops();
         const Update update = update_of(store_);
         if (alone.empty()) {
@@ -129,14 +143,17 @@ public:
             for (size_t k = 0; k < loops_.size(); k++)
                 if (!to.stride[k] && !update.term.defined()) alone.insert(loops_[k].var);
         }
+        const bool replaces = first && alone.empty() && reduces_ && begins(*first, update);
+        if (first && !replaces) write(*first);
         if (!alone.empty()) return one_by_one(alone);
         const Writer::Mark before = s_.w.mark();
         try {
             arrange();
-            if (reduces_) reduction(update);
+            if (reduces_) reduction(update, replaces);
             else elementwise();
         } catch (const NotVector &e) {
             s_.w.back_to(before);
+            if (replaces) write(*first);
             s_.w.warnings.push_back("W-SCALAR " + s_.w.where + ": " + e.what());
             lower_by_elements(s_, loops_, store_);
         }
@@ -175,7 +192,8 @@ private:
             if (d == outer.size()) {
                 NestOf rest(s_, inner, store_);
                 rest.earlier_ = earlier;
-                return rest.put();
+                rest.put();
+                return s_.write_fills();
             }
             s_.bounds[outer[d].var] = {0, outer[d].extent - 1};
             s_.w.loop(s_.w.reg("n"), outer[d].extent, [&](const dv::Expr &i) {
@@ -341,15 +359,44 @@ private:
         if (only && from_.at(only).in_gm() != to_.in_gm()) return move(s_.w, extents_, to_, from_.at(only));
         if (to_.in_gm()) {
             if (only) return move(s_.w, extents_, to_, on_chip(only));
-            const Operand out = space.arriving(to_.ref.buffer + "_ub", to_.ref.dtype);
+            // After a reduction of the tile the last one has long left: one slot is enough, and tiles are the larger.
+            const std::string name = to_.ref.buffer + "_ub";
+            const Operand out = s_.reduced ? space.beside(name, to_.ref.dtype, 1) : space.arriving(name, to_.ref.dtype);
             values(space).of(value, &out);
             return move(s_.w, extents_, to_, out);
         }
-        values(space).of(value, &to_);
+        const std::vector<const Load *> read = loads_of(value);
+        values(space).of(value, &to_, std::any_of(read.begin(), read.end(), [&](const Load *l) { return l->name == store_.name; }));
     }
 
-    void reduction(const Update &update) {
+    // A constant, on the chip.
+    bool is_fill() const {
+        return is_const(store_.value) && s_.scope(s_.buffers.at(store_.name)) == dv::Scope::ub && affine(store_.index, loops_).hard.empty();
+    }
+    void write(const Surroundings::Fill &fill) { NestOf(s_, fill.loops, *fill.store.as<Store>()).put({}); }
+    // Is the reduction all that becomes of what `first` fills? Then its results needn't be combined with a number that changes none.
+    bool begins(const Surroundings::Fill &first, const Update &update) const {
+        const Store &fill = *first.store.as<Store>();
+        const Type t = fill.value.type();
+        const HExpr nothing = update.op == VecOp::add ? make_zero(t) : update.op == VecOp::mul ? make_one(t) : update.op == VecOp::max ? t.min() : t.max();
+        const bool infinite = t.is_float() && (update.op == VecOp::max || update.op == VecOp::min);
+        const auto *number = fill.value.as<FloatImm>();
+        const bool neutral = infinite ? number && std::isinf(number->value) && (number->value < 0) == (update.op == VecOp::max) : equal(fill.value, nothing);
+        if (!neutral) return false;
+        using Extent = std::pair<int64_t, int64_t>;  // stride, extent
+        const auto extents = [](const Affine &a, const std::vector<Loop> &loops) {
+            std::multiset<Extent> all;
+            for (size_t k = 0; k < loops.size(); k++)
+                if (a.stride[k] && loops[k].extent > 1) all.insert({a.stride[k], loops[k].extent});
+            return all;
+        };
+        const Affine a = affine(fill.index, first.loops), b = affine(store_.index, loops_);
+        return a.hard.empty() && b.hard.empty() && equal(simplify(a.base - b.base), make_zero(Int(32))) && extents(a, first.loops) == extents(b, loops_);
+    }
+
+    void reduction(const Update &update, bool first) {
         if (to_.in_gm()) throw NotVector("a reduction in global memory");
+        s_.reduced = true;
         Vectors space(s_.w, extents_);
         HExpr of = narrowed(update.term);
         // The largest of f16 numbers is one of them.
@@ -357,12 +404,18 @@ private:
         Value term = values(space).of(of);
         if (term.is_number) throw NotVector("a reduction of a number");
         if (term.operand.stride.back() == 0 && !to_.stride.back() && extents_.back() > 1) throw NotVector("a reduction of equal elements");
-        reduce(s_.w, s_.chip, extents_, update.op, to_, term.operand);
+        reduce(s_.w, s_.chip, extents_, update.op, to_, term.operand, first);
         if (term.own) space.give_back(term.operand);
     }
 };
 
 }  // namespace
+
+void Surroundings::write_fills() {
+    const auto all = std::move(fills);
+    fills.clear();
+    for (auto &[name, fill] : all) NestOf(*this, fill.loops, *fill.store.as<Store>()).put({});
+}
 
 void lower_nest(Surroundings &s, const std::vector<Loop> &loops, const Store &store) { NestOf(s, loops, store).put(); }
 

@@ -60,9 +60,9 @@ Operand Vectors::temporary(DType t) {
     return {w_.temporary(t, extents_.size() > 1 ? s[0] * extents_[0] : extents_[0]), s};
 }
 
-Operand Vectors::arriving(const std::string &name, DType t) {
+Operand Vectors::beside(const std::string &name, DType t, int slots) {
     const auto s = strides(t);
-    return {w_.arriving(name, dv::Scope::ub, t, extents_.size() > 1 ? s[0] * extents_[0] : extents_[0]), s};
+    return {w_.beside(name, dv::Scope::ub, t, slots, extents_.size() > 1 ? s[0] * extents_[0] : extents_[0]), s};
 }
 
 void Vectors::check(const Operand &o) const {

@@ -24,10 +24,10 @@ dv::Ref Writer::declare(const std::string &name, dv::Scope scope, DType t, int64
 
 dv::Ref Writer::buffer(const std::string &name, dv::Scope scope, DType t, int64_t elements) { return declare(name, scope, t, elements, 1, *bodies_.back()); }
 
-dv::Ref Writer::arriving(const std::string &name, dv::Scope scope, DType t, int64_t elements) {
+dv::Ref Writer::beside(const std::string &name, dv::Scope scope, DType t, int slots, int64_t elements) {
     if (bodies_.size() < 2 || loops_.back().var.empty()) return declare(name, scope, t, elements, 1, *bodies_.back());
-    dv::Ref r = declare(name, scope, t, elements, 2, *bodies_[bodies_.size() - 2]);
-    r.slot = (dv::Expr::var(loops_.back().var) - loops_.back().begin) % 2;
+    dv::Ref r = declare(name, scope, t, elements, slots, *bodies_[bodies_.size() - 2]);
+    if (slots > 1) r.slot = (dv::Expr::var(loops_.back().var) - loops_.back().begin) % slots;
     return r;
 }
 

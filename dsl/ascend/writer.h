@@ -38,8 +38,9 @@ public:
 
     // A buffer that lives as long as the loop around it does. Names get a number where they are taken.
     dv::Ref buffer(const std::string &name, dv::Scope scope, DType t, int64_t elements);
-    // A double buffer: it lives beside the loop around it, each iteration of which takes the next slot.
-    dv::Ref arriving(const std::string &name, dv::Scope scope, DType t, int64_t elements);
+    // A buffer of slots: it lives beside the loop around it, each iteration of which takes the next slot. A double buffer has two.
+    dv::Ref beside(const std::string &name, dv::Scope scope, DType t, int slots, int64_t elements);
+    dv::Ref arriving(const std::string &name, dv::Scope scope, DType t, int64_t elements) { return beside(name, scope, t, 2, elements); }
     // For one nest: give it back, and the next one of this type and size gets it.
     dv::Ref temporary(DType t, int64_t elements);
     void give_back(const dv::Ref &r);
