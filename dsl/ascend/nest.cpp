@@ -111,6 +111,8 @@ Update update_of(const Store &s) {
     return u;
 }
 
+constexpr int64_t most_copies = 4, most_repeats = 255;
+
 class NestOf {
 public:
     NestOf(Surroundings &s, std::vector<Loop> loops, const Store &store) : s_(s), loops_(std::move(loops)), store_(store) {
@@ -170,6 +172,7 @@ private:
     Operand to_;
     std::map<const Load *, Operand> from_;
     std::vector<std::pair<const Load *, Operand>> staged_;
+    std::map<const Load *, int64_t> copies_;  // of rows, where there is more than one
 
     // Loops that an index isn't linear in.
     std::set<std::string> hard_loops() const {
@@ -307,6 +310,29 @@ private:
         return {factor(a), factor(b)};
     }
 
+    // An input that stays the same in the loops around is loaded before them.
+    size_t loops_without(const Operand &from) const {
+        const dv::GmTensor *t = s_.w.p.tensor(from.ref.buffer);
+        return t && t->use == dv::GmTensor::in ? s_.w.loops_without(from.ref.offset) : 0;
+    }
+    // Rows that all meet the same row of an input: few long instructions go over several copies of it rather than many short ones over it.
+    void take_copies() {
+        const size_t rows = extents_.size() - 2;
+        if (!s_.reduced || extents_.size() < 2 || !to_.stride[rows]) return;
+        int64_t copies = most_copies;
+        while (extents_[rows] % copies || copies * extents_.back() > dv::lanes(DType::f32) * most_repeats) copies--;
+        if (copies == 1) return;
+        for (const auto &[l, from] : from_)
+            if (from.in_gm() && !from.stride[rows] && from.stride.back() == 1 && dv::block_bytes * extents_.back() % 512 == 0 && loops_without(from) > 0)
+                copies_[l] = copies;
+        if (copies_.empty()) return;
+        const auto parted = [&](Operand &o) { o.stride.insert(o.stride.begin() + (long)rows, o.stride[rows] * copies); };
+        parted(to_);
+        for (auto &[l, from] : from_) parted(from);
+        extents_[rows] /= copies;
+        extents_.insert(extents_.begin() + (long)rows + 1, copies);
+    }
+
     // What lies in GM arrives in a double buffer, with the dimensions it has.
     Operand on_chip(const Load *l) {
         const Operand &from = from_.at(l);
@@ -323,10 +349,22 @@ private:
         Operand gm{from.ref, {}, from.scope};
         for (size_t d : dimensions) extents.push_back(extents_[d]), gm.stride.push_back(from.stride[d]);
         if (extents.empty()) extents = {1}, gm.stride = {1};
+        const auto repeated = copies_.find(l);
+        const int64_t copies = repeated == copies_.end() ? 1 : repeated->second;
+        if (copies > 1) extents.insert(extents.begin(), copies), gm.stride.insert(gm.stride.begin(), 0);
         Vectors shape(s_.w, extents);
-        const Operand here = shape.arriving(from.ref.buffer + "_ub", from.ref.dtype);
-        move(s_.w, extents, here, gm);
+        Operand here;
+        if (const size_t outside = loops_without(from)) {
+            s_.w.before_loops(outside, [&] {
+                here = shape.buffer(from.ref.buffer + "_ub", from.ref.dtype);
+                move(s_.w, extents, here, gm);
+            });
+        } else {
+            here = shape.arriving(from.ref.buffer + "_ub", from.ref.dtype);
+            move(s_.w, extents, here, gm);
+        }
         Operand o{here.ref, std::vector<int64_t>(extents_.size(), 0)};
+        if (copies > 1) o.stride[extents_.size() - 2] = here.stride[0], here.stride.erase(here.stride.begin());
         for (size_t k = 0; k < dimensions.size(); k++) o.stride[dimensions[k]] = here.stride[k];
         if (extents_ == std::vector<int64_t>{1}) o.stride = {1};
         staged_.emplace_back(l, o);
@@ -350,6 +388,7 @@ private:
     }
 
     void elementwise() {
+        take_copies();
         Vectors space(s_.w, extents_);
         const HExpr value = narrowed(store_.value);
         const Load *only = value.as<Load>();

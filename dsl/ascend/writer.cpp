@@ -1,5 +1,8 @@
 #include "dsl/ascend/writer.h"
 
+#include <algorithm>
+#include <functional>
+
 namespace halyard::ascend {
 
 std::string Writer::unique(const std::string &name) const {
@@ -29,6 +32,17 @@ dv::Ref Writer::beside(const std::string &name, dv::Scope scope, DType t, int sl
     dv::Ref r = declare(name, scope, t, elements, slots, *bodies_[bodies_.size() - 2]);
     if (slots > 1) r.slot = (dv::Expr::var(loops_.back().var) - loops_.back().begin) % slots;
     return r;
+}
+
+size_t Writer::loops_without(const dv::Expr &e) const {
+    const std::function<bool(const dv::Expr &, size_t)> known = [&](const dv::Expr &x, size_t depth) {  // by `depth` outer bodies
+        if (x.constant()) return true;
+        if (x.op() != dv::ExprOp::var) return known(x.left(), depth) && known(x.right(), depth);
+        return x.name() == "block_idx" || std::any_of(loops_.begin(), loops_.begin() + (long)depth, [&](const OpenLoop &l) { return l.var == x.name(); });
+    };
+    size_t count = 0;
+    while (count + 1 < loops_.size() && !loops_[loops_.size() - 1 - count].var.empty() && known(e, loops_.size() - 1 - count)) count++;
+    return count;
 }
 
 Writer::Mark Writer::mark() const {

@@ -41,6 +41,9 @@ public:
     // A buffer of slots: it lives beside the loop around it, each iteration of which takes the next slot. A double buffer has two.
     dv::Ref beside(const std::string &name, dv::Scope scope, DType t, int slots, int64_t elements);
     dv::Ref arriving(const std::string &name, dv::Scope scope, DType t, int64_t elements) { return beside(name, scope, t, 2, elements); }
+    // Of the open loops, innermost first, how many an expression doesn't depend on; and a body put before so many of them.
+    size_t loops_without(const dv::Expr &e) const;
+    template<class F> void before_loops(size_t count, F body);
     // For one nest: give it back, and the next one of this type and size gets it.
     dv::Ref temporary(DType t, int64_t elements);
     void give_back(const dv::Ref &r);
@@ -69,6 +72,20 @@ private:
     std::string unopened(const std::string &name) const;  // no loop around has it
     dv::Ref declare(const std::string &name, dv::Scope scope, DType t, int64_t elements, int slots, dv::Body &at);
 };
+
+template<class F> void Writer::before_loops(size_t count, F body) {
+    const auto cut = [&](auto &all) {
+        std::decay_t<decltype(all)> inner(std::make_move_iterator(all.end() - (long)count), std::make_move_iterator(all.end()));
+        all.resize(all.size() - count);
+        return inner;
+    };
+    const auto restore = [](auto &all, auto inner) { all.insert(all.end(), std::make_move_iterator(inner.begin()), std::make_move_iterator(inner.end())); };
+    auto bodies = cut(bodies_);
+    auto free = cut(free_);
+    auto loops = cut(loops_);
+    body();
+    restore(bodies_, std::move(bodies)), restore(free_, std::move(free)), restore(loops_, std::move(loops));
+}
 
 template<class F> dv::Body Writer::nested(F body) {
     dv::Body b;
