@@ -70,11 +70,11 @@ dv::Expr Surroundings::index(const HExpr &e) {
 
 namespace {
 
-std::vector<const Load *> loads_of(const HExpr &e) {
+std::vector<const Load *> loads_of(const HExpr &e) {  // each once
     struct : IRVisitor {
         using IRVisitor::visit;
         void visit(const Load *l) override {
-            all.push_back(l);
+            if (std::find(all.begin(), all.end(), l) == all.end()) all.push_back(l);
             IRVisitor::visit(l);
         }
         std::vector<const Load *> all;
@@ -351,13 +351,19 @@ private:
         if (extents.empty()) extents = {1}, gm.stride = {1};
         const auto repeated = copies_.find(l);
         const int64_t copies = repeated == copies_.end() ? 1 : repeated->second;
-        if (copies > 1) extents.insert(extents.begin(), copies), gm.stride.insert(gm.stride.begin(), 0);
+        if (copies > 1) extents.insert(extents.begin(), copies);
         Vectors shape(s_.w, extents);
         Operand here;
         if (const size_t outside = loops_without(from)) {
             s_.w.before_loops(outside, [&] {
                 here = shape.buffer(from.ref.buffer + "_ub", from.ref.dtype);
-                move(s_.w, extents, here, gm);
+                Operand first = here, others = here;
+                if (copies > 1) first.stride.erase(first.stride.begin());
+                move(s_.w, std::vector<int64_t>(extents.end() - (long)gm.stride.size(), extents.end()), first, gm);
+                for (int64_t made = 1; made < copies; made += extents[0]) {
+                    extents[0] = std::min(made, copies - made), others.ref.offset = made * here.stride[0];
+                    Vectors(s_.w, extents).copy(others, here);
+                }
             });
         } else {
             here = shape.arriving(from.ref.buffer + "_ub", from.ref.dtype);

@@ -172,8 +172,8 @@ private:
     }
     double identity(DType t) const {
         if (op_ == VecOp::add || op_ == VecOp::mul) return op_ == VecOp::mul;
-        const double most = t == DType::i32 ? 2147483647 : INFINITY;
-        return op_ == VecOp::min ? most : t == DType::i32 ? -most - 1 : -most;
+        const double most = t == DType::i32 ? 2147483647.0 : HUGE_VAL, least = t == DType::i32 ? -2147483648.0 : -HUGE_VAL;
+        return op_ == VecOp::min ? most : least;
     }
 
     void add_to(const Operand &acc, const Operand &total, const std::vector<int64_t> &extents) {

@@ -283,7 +283,7 @@ private:
             Halide::Stage stage = f.update(u);
             for (auto &range : ranges) {
                 int64_t part = std::min(range.extent, left);
-                left = std::max<int64_t>(1, left / part);
+                left = std::max<int64_t>(1, left / std::max<int64_t>(1, part));
                 if (part < range.extent && part > part_elements) part = part / part_elements * part_elements;
                 if (part == range.extent) {
                     inner.push_back(range.var);

@@ -264,9 +264,10 @@ void Vectors::fill_block(const Ref &to, const dv::Number &n) {
 }
 
 Operand Vectors::spread(const dv::Number &n, DType t) {
-    const Operand o{w_.temporary(t, block(t)), std::vector<int64_t>(extents_.size(), 0)};
-    fill_block(o.ref, n);
-    return o;
+    dv::Ref r;
+    if (!n.is_reg()) r = w_.constant(n.imm, t, [&](const dv::Ref &to) { fill_block(to, n); });
+    else r = w_.temporary(t, block(t)), fill_block(r, n);
+    return {r, std::vector<int64_t>(extents_.size(), 0)};
 }
 
 Operand Vectors::spread(const Operand &per_row) {

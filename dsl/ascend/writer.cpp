@@ -46,7 +46,7 @@ size_t Writer::loops_without(const dv::Expr &e) const {
 }
 
 Writer::Mark Writer::mark() const {
-    Mark m{{}, p.buffers.size(), free_};
+    Mark m{{}, p.buffers.size(), free_, constants_};
     for (auto *b : bodies_) m.nodes.push_back(b->size());
     return m;
 }
@@ -55,7 +55,7 @@ void Writer::back_to(const Mark &m) {
     bodies_.resize(m.nodes.size()), loops_.resize(m.nodes.size());
     for (size_t k = 0; k < bodies_.size(); k++) bodies_[k]->erase(bodies_[k]->begin() + (long)m.nodes[k], bodies_[k]->end());
     p.buffers.resize(m.buffers);
-    free_ = m.free;
+    free_ = m.free, constants_ = m.constants;
 }
 
 dv::Ref Writer::temporary(DType t, int64_t elements) {
