@@ -248,6 +248,7 @@ private:
         const HExpr from = staged(l, places.mutate(l->index));
         const Load *load = from.as<Load>();
         const dv::Ref source = s_.buffers.at(load->name);
+        s_.write_fills();  // it may read what one of them begins
         const Tile t = tile(l, l->index, source.dtype, l->type);
         each(t, t.dims.size(), [&](const dv::Ref &to) {
             const std::string reg = s_.w.reg();

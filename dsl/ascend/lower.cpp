@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "ascend/passes.h"
 #include "dsl/ascend/graph.h"
 #include "dsl/ascend/nest.h"
 #include "dsl/ascend/tuple.h"
@@ -103,7 +104,7 @@ public:
     std::map<std::string, dv::Ref> &buffers() { return s_.buffers; }
     void put(const std::string &stage, const Stmt &body) {
         w_.where = stage_name(stage);
-        body.accept(this);
+        inside(body);
     }
 
 private:
@@ -113,6 +114,12 @@ private:
     Surroundings s_;
     int64_t inner_cores_ = 0;  // within the parallel loop around: iterations of the one in it
 
+    // The statements of one body of the program.
+    void inside(const Stmt &s) {
+        s_.write_fills();
+        s.accept(this);
+        s_.write_fills();
+    }
     void visit(const ProducerConsumer *op) override {
         const std::string before = w_.where;
         if (op->is_producer) w_.where = stage_name(op->name);
@@ -139,9 +146,10 @@ private:
     void visit(const Evaluate *) override {}
     void visit(const AssertStmt *) override {}
     void visit(const IfThenElse *op) override {
+        s_.write_fills();
         const dv::Expr condition = s_.index(op->condition);
-        dv::Body then = w_.nested([&] { op->then_case.accept(this); }), otherwise;
-        if (op->else_case.defined()) otherwise = w_.nested([&] { op->else_case.accept(this); });
+        dv::Body then = w_.nested([&] { inside(op->then_case); }), otherwise;
+        if (op->else_case.defined()) otherwise = w_.nested([&] { inside(op->else_case); });
         w_.branch(condition, std::move(then), std::move(otherwise));
     }
     void visit(const Store *op) override { lower_nest(s_, {}, *op); }
@@ -162,8 +170,15 @@ private:
                 if (!tuple.empty() && !of_one_tuple(tuple[0]->name, parts[k].as<Store>()->name)) break;
                 tuple.push_back(parts[k].as<Store>());
             }
-            if (tuple.empty()) parts[k++].accept(this);
-            else put({}, tuple);
+            if (!tuple.empty()) {
+                put({}, tuple);
+                continue;
+            }
+            // What follows a loop of tiles, the shorter last one say, lies in the memory of its buffers.
+            const For *tiles = parts[k].as<For>();
+            if (tiles && is_loop(tiles->name) && k + 1 < parts.size()) w_.scope([&] { inside(parts[k]); });
+            else parts[k].accept(this);
+            k++;
         }
     }
     // Stores in loops of their own.
@@ -184,10 +199,14 @@ private:
         const dv::Expr begin = s_.index(op->min), end = begin + s_.index(op->extent);
         const auto least = begin.constant(), past = end.constant();
         if (least && past) s_.bounds[op->name] = {*least, *past - 1};
+        s_.write_fills();
+        const bool before = s_.reduced;
+        s_.reduced = false;
         w_.loop(w_.reg(short_name(op->name)), begin, end, [&](const dv::Expr &i) {
             s_.variables[op->name] = i;
-            op->body.accept(this);
+            inside(op->body);
         });
+        s_.reduced |= before;
     }
 
     // Has a loop in it whose length isn't a number and depends on this one?
@@ -211,7 +230,7 @@ private:
         bounds.push(op->name, Interval((int)first, (int)last - 1));
         const Stmt before = For::make(op->name, op->min, (int)(last - first), op->for_type, op->partition_policy, op->device_api,
                                       simplify(op->body, true, bounds));
-        before.accept(this);
+        w_.scope([&] { before.accept(this); });
         s_.variables.erase(op->name);
         simplify(substitute(op->name, (int)last, op->body)).accept(this);
     }
@@ -224,7 +243,7 @@ private:
         if (inner_cores_) {
             s_.variables[op->name] = block % inner_cores_;
             if (extent == inner_cores_) return op->body.accept(this);
-            return w_.branch(block % inner_cores_ < extent, w_.nested([&] { op->body.accept(this); }), {});
+            return w_.branch(block % inner_cores_ < extent, w_.nested([&] { inside(op->body); }), {});
         }
         struct : IRVisitor {
             using IRVisitor::visit;
@@ -341,6 +360,7 @@ private:
         walk.put(stage, s);
         for (auto &w : walk.warnings())
             if (std::find(result_.warnings.begin(), result_.warnings.end(), w) == result_.warnings.end()) result_.warnings.push_back(w);
+        dv::prefetch(p);
         result_.programs.push_back(std::move(p));
     }
 

@@ -89,7 +89,9 @@ private:
         if (const auto *op = e.as<Min>(); op && e.type().is_float()) return both(ScalarOp::min, op->a, op->b);
         if (!e.type().is_float()) {
             const std::string reg = s_.w.reg("i");
-            s_.w.put(dv::Set{reg, s_.index(e)});
+            // Registers have more bits than the integers that wrap in them.
+            const int64_t values = (int64_t)1 << e.type().bits(), half = e.type().is_int() ? values / 2 : 0;
+            s_.w.put(dv::Set{reg, (s_.index(e) + half) % values - half});
             return {reg};
         }
         refuse(e);

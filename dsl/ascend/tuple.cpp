@@ -41,6 +41,7 @@ void lower_tuple(Surroundings &s, const std::vector<Loop> &loops, const std::vec
         for (auto &n : next) lower_nest(s, inner, *n.computed.as<Store>());
         for (auto &n : next) lower_nest(s, inner, *n.stored.as<Store>());
     };
+    s.write_fills();
     level(0);
     for (auto &n : next) s.w.give_back(n.ref);
 }

@@ -62,7 +62,10 @@ bool is_imm(const Value &v) { return v.is_number && !v.number.is_reg(); }
 }  // namespace
 
 void Values::release(Value &v) {
-    if (v.own && --references_[v.operand.ref.buffer] == 0) space_.give_back(v.operand);
+    if (v.own && --references_[v.operand.ref.buffer] == 0) {
+        if (is_scratch(v)) scratch_taken_ = false;
+        else space_.give_back(v.operand);
+    }
     v.own = false;
 }
 
@@ -105,11 +108,17 @@ Value Values::result(DType t, const Operand *into, std::initializer_list<Value *
             if (!moves.stride[d]) s[d] = 0;
         return s;
     };
+    const bool spans_scratch = scratch_ && on(*scratch_).extents() == space.extents();
     for (Value *v : operands)
-        if (!apart && v->own && v->dtype == t && v->operand.stride == strides_of(t) && references_[v->operand.ref.buffer] == 1) {
+        if (!apart && v->own && v->dtype == t && (v->operand.stride == strides_of(t) || (is_scratch(*v) && spans_scratch)) &&
+            references_[v->operand.ref.buffer] == 1) {
             v->own = false;
             return {false, v->operand, {}, t, true};
         }
+    if (spans_scratch && !scratch_taken_ && !apart && scratch_->ref.dtype == t) {
+        scratch_taken_ = true;
+        return owned(*scratch_, t);
+    }
     return owned({space.temporary(t).ref, strides_of(t)}, t);
 }
 
@@ -134,6 +143,8 @@ Value Values::binary(VecOp op, Value a, Value b, const Operand *into) {
     };
     if (with_number && op == VecOp::add) return by(VecOp::adds, b.number);
     if (with_number && op == VecOp::mul) return by(VecOp::muls, b.number);
+    if (int exponent = 0; with_number && op == VecOp::div && is_imm(b) && std::fabs(std::frexp(b.number.imm, &exponent)) == 0.5 && std::abs(exponent) < 14)
+        return by(VecOp::muls, {"", 1 / b.number.imm});  // a power of two: the same bits
     if (with_number && op == VecOp::sub && is_imm(b)) return by(VecOp::adds, {"", -b.number.imm});
     if (with_number && op == VecOp::max && is_imm(b) && b.number.imm == 0 && chip_.takes("vec_relu", a.dtype)) return unary(VecOp::relu, a, into);
     if (with_number && op == VecOp::max && chip_.takes("vec_maxs", a.dtype)) return by(VecOp::maxs, b.number);
@@ -319,7 +330,7 @@ void Values::store(Value v, const Operand &into) {
     release(v);
 }
 
-Value Values::of(const HExpr &e, const Operand *into) {
+Value Values::of(const HExpr &e, const Operand *into, bool is_read) {
     // Conditions aren't kept: a comparison and the choice it makes are two instructions that follow each other.
     struct : IRMutator {
         using IRMutator::visit;
@@ -342,6 +353,7 @@ Value Values::of(const HExpr &e, const Operand *into) {
     } named;
     const HExpr value = without_conditions.mutate(common_subexpression_elimination(named.mutate(e)));
     loads_ = std::move(named.all);
+    if (into && !is_read) scratch_ = *into;
     Value v = eval(value, into);
     if (!into) return v;
     store(v, *into);

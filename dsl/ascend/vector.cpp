@@ -55,15 +55,13 @@ std::vector<int64_t> Vectors::strides(DType t) const {
     return s;
 }
 
-Operand Vectors::temporary(DType t) {
-    const auto s = strides(t);
-    return {w_.temporary(t, extents_.size() > 1 ? s[0] * extents_[0] : extents_[0]), s};
-}
+int64_t Vectors::size(DType t) const { return extents_.size() > 1 ? strides(t)[0] * extents_[0] : extents_[0]; }
 
-Operand Vectors::arriving(const std::string &name, DType t) {
-    const auto s = strides(t);
-    return {w_.arriving(name, dv::Scope::ub, t, extents_.size() > 1 ? s[0] * extents_[0] : extents_[0]), s};
-}
+Operand Vectors::temporary(DType t) { return {w_.temporary(t, size(t)), strides(t)}; }
+
+Operand Vectors::beside(const std::string &name, DType t, int slots) { return {w_.beside(name, dv::Scope::ub, t, slots, size(t)), strides(t)}; }
+
+Operand Vectors::buffer(const std::string &name, DType t) { return {w_.buffer(name, dv::Scope::ub, t, size(t)), strides(t)}; }
 
 void Vectors::check(const Operand &o) const {
     const int64_t unit = block(o.ref.dtype);
@@ -266,9 +264,10 @@ void Vectors::fill_block(const Ref &to, const dv::Number &n) {
 }
 
 Operand Vectors::spread(const dv::Number &n, DType t) {
-    const Operand o{w_.temporary(t, block(t)), std::vector<int64_t>(extents_.size(), 0)};
-    fill_block(o.ref, n);
-    return o;
+    dv::Ref r;
+    if (!n.is_reg()) r = w_.constant(n.imm, t, [&](const dv::Ref &to) { fill_block(to, n); });
+    else r = w_.temporary(t, block(t)), fill_block(r, n);
+    return {r, std::vector<int64_t>(extents_.size(), 0)};
 }
 
 Operand Vectors::spread(const Operand &per_row) {
