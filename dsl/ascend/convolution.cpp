@@ -84,10 +84,13 @@ public:
         w_.p.blocks = ceil_div(all, each);
         const Expr first = Expr::var("block_idx") * each, count = all % each ? min(each, all - first) : Expr(each);
         declare(each > 1 ? 2 : 1);
-        if (each == 1) return arrive(first, 0), multiply(first, 0);
+        if (each == 1) {
+            arrive(first, 0);
+            return multiply(first, 0, [] {});
+        }
         w_.loop("part", 0, count + 1, [&](const Expr &i) {
-            w_.branch(i < count, w_.nested([&] { arrive(first + i, i); }), {});
-            w_.branch(0 < i, w_.nested([&] { multiply(first + i - 1, i - 1); }), {});
+            const auto next = [&] { w_.branch(i < count, w_.nested([&] { arrive(first + i, i); }), {}); };
+            multiply(first + i - 1, i - 1, next);
         });
     }
 
@@ -136,54 +139,64 @@ private:
         image_.arrive(slot(image_l1_, turn), turn, at.n, at.g, at.lines, 0, c_.c / fractal_side, c_.c % fractal_side);
     }
 
-    void multiply(const Expr &part, const Expr &turn) {
+    // The products of a part that has come. `next` brings the one after it, for which the vector unit doesn't wait until they are done; before
+    // the first part there is nothing else.
+    template<class F> void multiply(const Expr &part, const Expr &turn, F next) {
         const Where at = where(part);
-        const Ref image = slot(image_l1_, turn);
-        if (few_) return filters(at, image, at.o, turn);
-        w_.loop("o", tiles_o(), [&](const Expr &o) { filters(at, image, o, turn * tiles_o() + o); });
-    }
-
-    // The last tile of filters begins before the one before it has ended.
-    void filters(const Where &at, const Ref &image, const Expr &tile, const Expr &turn) {
-        const Expr first = min(tile * wide_, o1_ - wide_);
-        const Ref sums = slot(sums_, turn);
-        const int64_t chunks = ceil_div(c1_, chunk_), last = c1_ - (chunks - 1) * chunk_;
-        const auto chunk = [&](const Expr &i, int64_t c1) {
-            const int64_t columns = c1 * c_.taps();
-            const Expr c = i * chunk_;
-            const Ref b = stay_ ? filters_l1_ : slot(filters_l1_, turn * chunks + i);
-            const Expr from = ((at.g * c1_ + c) * c_.taps() * o1_ + first) * fractal_size;
-            if (!stay_ && wide_ == o1_) w_.put(dv::Dma{b, in_gm(t_.fractals, from), 1, columns * wide_ * fractal_side, 0, 0});
-            else if (!stay_) w_.put(dv::Dma{b, in_gm(t_.fractals, from), columns, wide_ * fractal_side, (o1_ - wide_) * fractal_side, 0});
-            if (image_.exact()) return slices(at, moved(image, c * image_.size()), c1, columns, b, sums, c);
-            w_.loop("c", c1, [&](const Expr &k) {
-                slices(at, moved(image, (c + k) * image_.size()), 1, c_.taps(), moved(b, k * (c_.taps() * wide_ * fractal_size)), sums, c + k);
-            });
+        const int64_t tiles = few_ ? 1 : tiles_o();
+        const auto there = [&](auto body) {
+            if (turn.constant()) body();
+            else w_.branch(Expr(0) <= turn, w_.nested(body), {});
         };
-        if (chunks > 1) w_.loop("chunk", chunks - 1, [&](const Expr &i) { chunk(i, chunk_); });
-        chunk(chunks - 1, last);
-        results(at, first, sums);
+        const auto first = [&](const Expr &o) { return min((few_ ? at.o : o) * wide_, o1_ - wide_); };  // the last tile begins before the one before it has ended
+        there([&] { product(at, first(0), turn, turn * tiles); });
+        next();
+        there([&] {
+            results(at, first(0), slot(sums_, turn * tiles));
+            if (tiles > 1)
+                w_.loop("o", 1, tiles, [&](const Expr &o) {
+                    product(at, first(o), turn, turn * tiles + o);
+                    results(at, first(o), slot(sums_, turn * tiles + o));
+                });
+        });
     }
 
-    // Columns of img2col from l1 by what l0a and l0b hold.
-    void slices(const Where &at, const Ref &image, int64_t c1, int64_t columns, const Ref &b, const Ref &sums, const Expr &earlier) {
-        const int64_t all = ceil_div(columns, deep_), last = columns - (all - 1) * deep_;
-        const auto slice = [&](const Expr &i, int64_t count) {
-            const Expr first = i * deep_, turn = earlier * all + i;
-            const Ref l0a = slot(l0a_, turn), l0b = slot(l0b_, turn);
-            dv::Load3d a = image_.rows(l0a, image, at.lines, c1);
-            a.k_start = first * fractal_side, a.k_extent = count * fractal_side;
+    // `turn` counts tiles of images, `product` those of results.
+    void product(const Where &at, const Expr &first, const Expr &turn, const Expr &product) {
+        const int64_t chunks = ceil_div(c1_, chunk_), taps = c_.taps(), tap = wide_ * fractal_size;
+        w_.loop("chunk", chunks, [&](const Expr &i) {
+            const Expr c = i * chunk_, c1 = c1_ % chunk_ ? min(chunk_, c1_ - c) : Expr(chunk_);
+            const Ref b = stay_ ? filters_l1_ : slot(filters_l1_, product * chunks + i), from = in_gm(t_.fractals, (((at.g * c1_ + c) * taps) * o1_ + first) * fractal_size);
+            if (!stay_ && wide_ == o1_) w_.put(dv::Dma{b, from, 1, c1 * (taps * wide_ * fractal_side), 0, 0});
+            else if (!stay_) w_.put(dv::Dma{b, from, c1 * taps, wide_ * fractal_side, (o1_ - wide_) * fractal_side, 0});
+            const Ref image = slot(image_l1_, turn), sums = slot(sums_, product);
+            if (image_.exact()) {
+                const int64_t all = ceil_div(chunk_ * taps, deep_);
+                return slices(image_.rows({}, image, at.lines, c1_), c * taps, c1 * taps, b, sums, i * all);
+            }
+            const int64_t all = ceil_div(taps, deep_);
+            w_.loop("c", 0, c1, [&](const Expr &k) {
+                slices(image_.rows({}, moved(image, (c + k) * image_.size()), at.lines, 1), 0, taps, moved(b, k * (taps * tap)), sums, (c + k) * all);
+            });
+        });
+    }
+
+    // `columns` columns of fractals of img2col from l1, from `begin` on, by what l0a and l0b hold. `earlier` slices have been added up.
+    void slices(dv::Load3d a, const Expr &begin, const Expr &columns, const Ref &b, const Ref &sums, const Expr &earlier) {
+        const auto known = columns.constant();
+        const auto slice = [&](const Expr &i) {
+            const Expr first = i * deep_, count = known && *known % deep_ == 0 ? Expr(deep_) : min(deep_, columns - first), turn = earlier + i;
+            a.dst = slot(l0a_, turn), a.k_start = (begin + first) * fractal_side, a.k_extent = count * fractal_side;
             w_.put(a);
             dv::Load2d l;
-            l.dst = l0b, l.src = moved(b, first * (wide_ * fractal_size)), l.repeat = count * wide_;
+            l.dst = slot(l0b_, turn), l.src = moved(b, first * (wide_ * fractal_size)), l.repeat = count * wide_;
             w_.put(l);
             dv::Mmad mmad;
-            mmad.dst = sums, mmad.a = l0a, mmad.b = l0b, mmad.m = m_, mmad.k = count * fractal_side, mmad.n = wide_ * fractal_side;
-            mmad.accumulate = earlier + first;
+            mmad.dst = sums, mmad.a = a.dst, mmad.b = l.dst, mmad.m = m_, mmad.k = count * fractal_side, mmad.n = wide_ * fractal_side;
+            mmad.accumulate = turn;
             w_.put(mmad);
         };
-        if (all > 1) w_.loop("slice", all - 1, [&](const Expr &i) { slice(i, deep_); });
-        slice(all - 1, last);
+        w_.loop("slice", 0, (columns + (deep_ - 1)) / deep_, slice);
     }
 
     // Sums as rows of pixels, 16 filters at a time.
