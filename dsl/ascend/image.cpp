@@ -58,13 +58,16 @@ void Image::declare() {
     columns_ub_ = w_.ring("columns_ub", dv::Scope::ub, DType::f16, fractal_side * pitch_);
 }
 
-void Image::arrive(const Ref &dst, const Expr &turn, const Expr &n, const Expr &g, const Expr &line_tile, const Expr &first, int64_t whole,
-                   const Expr &rest) const {
-    const int64_t channel = c_.h * c_.w, all = whole + (rest.constant() != 0);
-    const Expr from = (n * c_.group + g) * (c_.c * channel) + first * (fractal_side * channel) + begin(line_tile) * lines_.row_pixels, before = turn * all;
-    if (whole)
-        w_.loop("c", whole, [&](const Expr &c) { channels(moved(dst, c * size()), before + c, from + c * (fractal_side * channel), fractal_side); });
-    if (all > whole) channels(moved(dst, whole * size()), before + whole, from + whole * (fractal_side * channel), rest);
+// Pixels are loaded in whole fractals where they aren't rows.
+int64_t Image::plane() const { return c_.pointwise() ? whole_fractals(lines_.rows) : lines_.rows * lines_.row_pixels; }
+
+void Image::arrive(const Ref &dst, const Expr &turn, const Where &at, const Expr &first, const Expr &count) const {
+    const int64_t channel = c_.h * c_.w, rest = c_.c % fractal_side;
+    const Expr from = (at.n * c_.group + at.g) * (c_.c * channel) + begin(at.lines) * lines_.row_pixels;
+    w_.loop("c", 0, count, [&](const Expr &i) {
+        const Expr c = first + i, rows = rest ? min(fractal_side, c_.c - c * fractal_side) : Expr(fractal_side);
+        channels(moved(dst, i * size()), turn + i, from + c * (fractal_side * channel), rows);
+    });
 }
 
 void Image::channels(const Ref &dst, const Expr &turn, const Expr &from, const Expr &rows) const {
@@ -81,13 +84,13 @@ void Image::channels(const Ref &dst, const Expr &turn, const Expr &from, const E
     });
 }
 
-dv::Load3d Image::rows(const Ref &dst, const Ref &image, const Expr &line_tile, int64_t c1) const {
+dv::Load3d Image::rows(const Ref &dst, const Ref &image, const Expr &line_tile) const {
     dv::Load3d l;
-    l.dst = dst, l.c1 = c1, l.m_start = 0, l.m_extent = whole_fractals(lines_.results());
+    l.dst = dst, l.c1 = 1, l.m_start = 0, l.m_extent = whole_fractals(lines_.results());
     l.kh = (int)c_.u, l.kw = (int)c_.v, l.stride_h = (int)c_.stride_h, l.stride_w = (int)c_.stride_w, l.dilation_h = (int)c_.dil_h,
     l.dilation_w = (int)c_.dil_w;
     if (c_.pointwise()) {
-        l.src = image, l.h = 1, l.w = lines_.rows;
+        l.src = image, l.h = 1, l.w = plane();
         return l;
     }
     const Expr first = first_row(line_tile), from = begin(line_tile), above = max(0, from - first), skipped = max(0, first - from);

@@ -28,16 +28,16 @@ public:
     Image(Writer &w, const Correlation &c, const Lines &lines, const std::string &tensor);
     void declare();  // the buffers on the way to l1, beside the loops that use them
 
-    int64_t plane() const { return lines_.rows * lines_.row_pixels; }  // pixels of a part
-    int64_t size() const { return plane() * fractal_side; }            // of one block of channels in l1, in elements
-    // The blocks of channels from `first` on, `whole` of them and, where `rest` isn't 0, one of only so many channels, of image n and group g
-    // to dst [c1][rows][row_pixels][16]. `turn` counts the parts.
-    void arrive(const dv::Ref &dst, const dv::Expr &turn, const dv::Expr &n, const dv::Expr &g, const dv::Expr &line_tile, const dv::Expr &first,
-                int64_t whole, const dv::Expr &rest) const;
-    // Does every part begin and end with the lines of its tile? Else the channels of a load are those of one block.
-    bool exact() const { return lines_.tiles == 1 || c_.pointwise(); }
-    // The load of all rows of img2col of a tile: of `c1` blocks of channels, columns to be filled in.
-    dv::Load3d rows(const dv::Ref &dst, const dv::Ref &image, const dv::Expr &line_tile, int64_t c1) const;
+    int64_t blocks() const { return fractals_of(c_.c); }  // of channels
+    int64_t plane() const;                                // pixels of a part
+    int64_t size() const { return plane() * fractal_side; }  // of one block of channels in l1, in elements
+    // `count` blocks of channels from `first` on, of image n and group g, to dst [c1][rows][row_pixels][16]. `turn` counts the parts.
+    struct Where {
+        dv::Expr n, g, lines;  // lines: the tile
+    };
+    void arrive(const dv::Ref &dst, const dv::Expr &turn, const Where &at, const dv::Expr &first, const dv::Expr &count) const;
+    // The load of one block of channels: all rows of img2col of a tile, columns to be filled in.
+    dv::Load3d rows(const dv::Ref &dst, const dv::Ref &image, const dv::Expr &line_tile) const;
 
 private:
     Writer &w_;
