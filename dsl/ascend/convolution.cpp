@@ -68,6 +68,7 @@ public:
           image_(w, c_, lines_, t.image), pixels_(whole_fractals(lines_.results())) {
         const int64_t at_once = std::max<int64_t>(1, std::min(half(Scope::l0b, 2) / (pixels_ * fractal_side), half(Scope::l0a, 2) / (wide_ * fractal_size)));
         step_ = std::min(c1_, std::max<int64_t>(1, at_once / c_.taps()));
+        while (image_.at_once() % step_) step_--;
         deep_ = evenly(step_ * c_.taps(), at_once);
         chunk_ = std::max<int64_t>(1, filters_at_once / (step_ * c_.taps() * wide_ * dv::fractal_bytes)) * step_;
         chunk_ = std::min(chunk_, ceil_div(c1_, step_) * step_);
@@ -86,15 +87,25 @@ public:
         w_.p.blocks = ceil_div(all, each);
         const Expr first = Expr::var("block_idx") * each, count = all % each ? min(each, all - first) : Expr(each);
         declare(each > 1 ? 2 : 1);
-        const auto all_of_it = [&](const Expr &part, const Expr &turn) { arrive(part, turn, 0, c1_); };
-        if (each == 1) return all_of_it(first, 0), multiply(first, 0, nothing, [] {});
+        last_ = count - 1;
+        if (each == 1) {
+            w_.loop("c", ceil_div(c1_, image_.at_once()), [&](const Expr &i) { arrive(first, 0, i * image_.at_once()); });
+            return multiply(
+                first, 0, [](const Expr &, const Expr &) {}, [] {});
+        }
         // Flags of the two slots for images, which the automatic ones wouldn't set a turn ahead: a slot is full, or free again. The queues of
         // instructions are short: what comes next is in between the steps of what is multiplied.
         const dv::Pipe in = dv::Pipe::mte3, out = dv::Pipe::mte1;
         w_.put(dv::SetFlag{in, out, 1}), w_.put(dv::SetFlag{out, in, 0});
         w_.loop("part", 0, count + 1, [&](const Expr &i) {
             w_.put(dv::WaitFlag{in, out, (i + 1) % 2}), w_.put(dv::WaitFlag{out, in, i % 2});
-            const auto next = [&](const Expr &c, const Expr &c1) { w_.branch(i < count, w_.nested([&] { arrive(first + i, i, c, c1); }), {}); };
+            const auto next = [&](const Expr &c, const Expr &c1) {
+                w_.branch(i < count, w_.nested([&] {
+                    if (image_.at_once() > 1) return w_.branch(c % image_.at_once() == 0, w_.nested([&] { arrive(first + i, i, c); }), {});
+                    w_.loop("c", 0, c1, [&](const Expr &k) { arrive(first + i, i, c + k); });
+                }),
+                          {});
+            };
             multiply(first + i - 1, i - 1, next, [&] { w_.put(dv::SetFlag{in, out, i % 2}); });
             w_.put(dv::SetFlag{out, in, (i + 1) % 2});
         });
@@ -108,12 +119,13 @@ private:
     const int64_t c1_, o1_, wide_;  // blocks of channels, of filters; of filters at once
     const Lines lines_;
     Image image_;
-    const int64_t pixels_;    // results of a tile, whole fractals
-    int64_t deep_ = 1;   // columns of fractals of a slice in l0a and l0b
-    int64_t step_ = 1;   // blocks of channels of a slice, or several slices of one
-    int64_t chunk_ = 1;  // blocks of channels whose filters are in l1 together
-    bool few_ = false;   // images: cores share the filters, too
-    bool stay_ = false;  // all filters are in l1 all the time
+    const int64_t pixels_;  // results of a tile, whole fractals
+    int64_t deep_ = 1;      // columns of fractals of a slice in l0a and l0b
+    int64_t step_ = 1;      // blocks of channels of a slice, or several slices of one
+    int64_t chunk_ = 1;     // blocks of channels whose filters are in l1 together
+    bool few_ = false;      // images: cores share the filters, too
+    bool stay_ = false;     // all filters are in l1 all the time
+    Expr last_;             // turn of a block
     Ref image_l1_, filters_l1_, l0a_, l0b_, sums_, results_ub_;
 
     int64_t half(Scope s, int64_t element) const { return w_.p.chip().bytes(s) / 2 / element; }
@@ -142,8 +154,11 @@ private:
         r.slot = turn % 2;
         return r;
     }
-    void arrive(const Expr &part, const Expr &turn, const Expr &c, const Expr &c1) {
-        image_.arrive(moved(slot(image_l1_, turn), c * image_.size()), turn * c1_ + c, where(part), c, c1);
+    // As many blocks of channels from c on as come together.
+    void arrive(const Expr &part, const Expr &turn, const Expr &c) {
+        const int64_t together = image_.at_once(), calls = ceil_div(c1_, together);
+        const Expr count = c1_ % together ? min(together, c1_ - c) : Expr(together);
+        image_.arrive(moved(slot(image_l1_, turn), c * image_.size()), turn * calls + c / together, where(part), c, count);
     }
 
     // The products of a part that has come; before the first one there is nothing but next(c, c1), which brings so many channels of the one
@@ -151,14 +166,16 @@ private:
     template<class F, class G> void multiply(const Expr &part, const Expr &turn, F next, G arrived) {
         const Where at = where(part);
         const int64_t tiles = few_ ? 1 : tiles_o();
-        const auto first = [&](const Expr &o) { return min((few_ ? at.o : o) * wide_, o1_ - wide_); };  // the last tile begins before the one before it has ended
+        const auto first = [&](const Expr &o) {
+            return min((few_ ? at.o : o) * wide_, o1_ - wide_);
+        };  // the last tile begins before the one before it has ended
         product(at, first(0), turn, turn * tiles, next);
         arrived();
-        there(turn, [&] { results(at, first(0), slot(sums_, turn * tiles)); });
+        there(turn, [&] { results(at, first(0), slot(sums_, turn * tiles), tiles == 1 ? turn == last_ : Expr(0)); });
         if (tiles == 1) return;
         w_.loop("o", 1, tiles, [&](const Expr &o) {
             product(at, first(o), turn, turn * tiles + o, nothing);
-            there(turn, [&] { results(at, first(o), slot(sums_, turn * tiles + o)); });
+            there(turn, [&] { results(at, first(o), slot(sums_, turn * tiles + o), turn == last_ && o + 1 == tiles); });
         });
     }
     static void nothing(const Expr &, const Expr &) {}
@@ -219,7 +236,7 @@ private:
     }
 
     // Sums, [pixels / 16][filters][16], as rows of pixels, 16 filters at a time.
-    void results(const Where &at, const Expr &first, const Ref &sums) {
+    void results(const Where &at, const Expr &first, const Ref &sums, const Expr &is_last) {
         const int64_t map = lines_.count * lines_.pixels, last = c_.o % fractal_side;
         const auto block = [&](const Expr &o, int64_t filters) {
             const int64_t squares = pixels_ / fractal_side;
@@ -230,24 +247,29 @@ private:
             move_blocks(w_, {rows, squares, 1}, {apart, 1, fractal_side}, fractal_side, squares);
             w_.give_back(apart);
             const Expr to = ((at.n * c_.group + at.g) * c_.o + (first + o) * fractal_side) * map + lines_.first(at.lines) * lines_.pixels;
-            write_rows(rows, to, filters, map);
+            write_rows(rows, to, filters, map, is_last && o + 1 == wide_);
         };
         if (!last) return w_.loop("f", wide_, [&](const Expr &o) { block(o, fractal_side); });
         if (wide_ > 1) w_.loop("f", wide_ - 1, [&](const Expr &o) { block(o, fractal_side); });
         if (wide_ == o1_) return block(wide_ - 1, last);
-        const Expr is_last = first + wide_ == o1_;
-        w_.branch(is_last, w_.nested([&] { block(wide_ - 1, last); }), {});
-        w_.branch(Expr(1) - is_last, w_.nested([&] { block(wide_ - 1, fractal_side); }), {});
+        const Expr ends = first + wide_ == o1_;
+        w_.branch(ends, w_.nested([&] { block(wide_ - 1, last); }), {});
+        w_.branch(Expr(1) - ends, w_.nested([&] { block(wide_ - 1, fractal_side); }), {});
     }
 
-    // A row that doesn't end with a block goes on into the next one, which is written after it.
-    void write_rows(const Ref &rows, const Expr &to, int64_t count, int64_t map) {
+    // A row that doesn't end with a block goes on into what this core writes next, but for the last one of all.
+    void write_rows(const Ref &rows, const Expr &to, int64_t count, int64_t map, const Expr &is_last) {
         const int64_t results = lines_.results();
         const Ref out = in_gm(t_.out, to);
         if (results % fractal_side == 0 || results < fractal_side || lines_.tiles > 1)
             return move(w_, {count, results}, {out, {map, 1}, Scope::gm}, {rows, {pixels_, 1}});
-        if (count > 1) w_.loop("row", count - 1, [&](const Expr &r) { w_.put(dv::Dma{moved(out, r * map), moved(rows, r * pixels_), 1, pixels_ / fractal_side, 0, 0}); });
-        move(w_, {1, results}, {moved(out, (count - 1) * map), {map, 1}, Scope::gm}, {moved(rows, (count - 1) * pixels_), {pixels_, 1}});
+        w_.loop("row", 0, count - is_last, [&](const Expr &r) {
+            w_.put(dv::Dma{moved(out, r * map), moved(rows, r * pixels_), 1, pixels_ / fractal_side, 0, 0});
+        });
+        w_.branch(is_last, w_.nested([&] {
+            move(w_, {1, results}, {moved(out, (count - 1) * map), {map, 1}, Scope::gm}, {moved(rows, (count - 1) * pixels_), {pixels_, 1}});
+        }),
+                  {});
     }
 };
 

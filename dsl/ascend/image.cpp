@@ -51,10 +51,11 @@ Expr Image::begin(const Expr &line_tile) const {
 
 Image::Image(Writer &w, const Correlation &c, const Lines &lines, const std::string &tensor)
     : w_(w), c_(c), lines_(lines), tensor_(tensor), pieces_(ceil_div(plane(), most_pixels_at_once)),
-      piece_(pieces_ > 1 ? whole_fractals(ceil_div(plane(), pieces_)) : plane()), pitch_(whole_fractals(piece_)) {}
+      piece_(pieces_ > 1 ? whole_fractals(ceil_div(plane(), pieces_)) : plane()), pitch_(whole_fractals(piece_)),
+      at_once_(c.h * c.w % fractal_side && pieces_ == 1 ? std::clamp<int64_t>(most_pixels_at_once / pitch_, 1, fractals_of(c.c)) : 1) {}
 
 void Image::declare() {
-    rows_ub_ = w_.ring("rows_ub", dv::Scope::ub, DType::f16, fractal_side * pitch_);
+    rows_ub_ = w_.ring("rows_ub", dv::Scope::ub, DType::f16, at_once_ * fractal_side * pitch_);
     columns_ub_ = w_.ring("columns_ub", dv::Scope::ub, DType::f16, fractal_side * pitch_);
 }
 
@@ -62,25 +63,31 @@ void Image::declare() {
 int64_t Image::plane() const { return c_.pointwise() ? whole_fractals(lines_.rows) : lines_.rows * lines_.row_pixels; }
 
 void Image::arrive(const Ref &dst, const Expr &turn, const Where &at, const Expr &first, const Expr &count) const {
-    const int64_t channel = c_.h * c_.w, rest = c_.c % fractal_side;
+    const int64_t channel = c_.h * c_.w;
     const Expr from = (at.n * c_.group + at.g) * (c_.c * channel) + begin(at.lines) * lines_.row_pixels;
-    w_.loop("c", 0, count, [&](const Expr &i) {
-        const Expr c = first + i, rows = rest ? min(fractal_side, c_.c - c * fractal_side) : Expr(fractal_side);
-        channels(moved(dst, i * size()), turn + i, from + c * (fractal_side * channel), rows);
+    w_.loop("piece", pieces_, [&](const Expr &p) {
+        const Expr begins = min(p * piece_, plane() - piece_);
+        Ref in_rows = rows_ub_, columns = columns_ub_;
+        in_rows.slot = (turn * pieces_ + p) % 2;
+        load(in_rows, from + begins, first, count);
+        w_.loop("c", 0, count, [&](const Expr &c) {
+            columns.slot = ((turn * pieces_ + p) * at_once_ + c) % 2;
+            rows_to_columns(w_, columns, moved(in_rows, c * (fractal_side * pitch_)), c_.c < fractal_side ? c_.c : fractal_side, pitch_);
+            w_.put(dv::Dma{moved(dst, c * size() + begins * fractal_side), columns, 1, piece_, 0, 0});
+        });
     });
 }
 
-void Image::channels(const Ref &dst, const Expr &turn, const Expr &from, const Expr &rows) const {
-    const int64_t channel = c_.h * c_.w;
-    w_.loop("piece", pieces_, [&](const Expr &p) {
-        const Expr at = min(p * piece_, plane() - piece_);
-        Ref in_rows = rows_ub_, columns = columns_ub_;
-        in_rows.slot = columns.slot = (turn * pieces_ + p) % 2;
-        const auto known = rows.constant();
-        if (!known) Vectors(w_, {fractal_side * pitch_}).fill({in_rows, {1}}, {"", 0});
-        rows_of_channels(w_, {in_rows, pitch_}, {{tensor_, from + at, 0, DType::f16}, channel}, rows, pitch_ / fractal_side);
-        rows_to_columns(w_, columns, in_rows, known.value_or(fractal_side), pitch_);
-        w_.put(dv::Dma{moved(dst, at * fractal_side), columns, 1, piece_, 0, 0});
+// Channels that don't begin at blocks come one by one of each 16, but those of all blocks of channels together: 16 channels are whole blocks.
+void Image::load(const Ref &dst, const Expr &from, const Expr &first, const Expr &count) const {
+    const int64_t channel = c_.h * c_.w, rest = c_.c % fractal_side, burst = pitch_ / fractal_side;
+    const Ref gm{tensor_, from + first * (fractal_side * channel), 0, DType::f16};
+    const Expr rows = c_.c < fractal_side ? Expr(rest) : rest ? min(fractal_side, c_.c - first * fractal_side) : Expr(fractal_side);
+    if (rest && c_.c > fractal_side) Vectors(w_, {at_once_ * fractal_side * pitch_}).fill({dst, {1}}, {"", 0});
+    if (at_once_ == 1) return rows_of_channels(w_, {dst, pitch_}, {gm, channel}, rows, burst);
+    w_.loop("row", 0, rows, [&](const Expr &r) {
+        const Expr blocks = rest ? min(count, (c_.c - first * fractal_side - r + (fractal_side - 1)) / fractal_side) : count;
+        w_.put(dv::Dma{moved(dst, r * pitch_), moved(gm, r * channel), blocks, burst, channel - burst, (fractal_side - 1) * burst});
     });
 }
 

@@ -28,10 +28,10 @@ public:
     Image(Writer &w, const Correlation &c, const Lines &lines, const std::string &tensor);
     void declare();  // the buffers on the way to l1, beside the loops that use them
 
-    int64_t blocks() const { return fractals_of(c_.c); }  // of channels
-    int64_t plane() const;                                // pixels of a part
+    int64_t at_once() const { return at_once_; }             // blocks of channels that come together
+    int64_t plane() const;                                   // pixels of a part
     int64_t size() const { return plane() * fractal_side; }  // of one block of channels in l1, in elements
-    // `count` blocks of channels from `first` on, of image n and group g, to dst [c1][rows][row_pixels][16]. `turn` counts the parts.
+    // `count` <= at_once() blocks of channels from `first` on, of image n and group g, to dst [c1][rows][row_pixels][16]. `turn` counts those calls.
     struct Where {
         dv::Expr n, g, lines;  // lines: the tile
     };
@@ -45,10 +45,11 @@ private:
     const Lines &lines_;
     const std::string tensor_;
     const int64_t pieces_, piece_, pitch_;  // of a channel's pixels, which are transposed at once; the pitch of their rows
+    const int64_t at_once_;
     dv::Ref rows_ub_, columns_ub_;
     dv::Expr first_row(const dv::Expr &line_tile) const;  // that the filters see; may be a border's
     dv::Expr begin(const dv::Expr &line_tile) const;      // of the part
-    void channels(const dv::Ref &dst, const dv::Expr &turn, const dv::Expr &from, const dv::Expr &rows) const;
+    void load(const dv::Ref &dst, const dv::Expr &from, const dv::Expr &first, const dv::Expr &count) const;
 };
 
 }  // namespace halyard::ascend
