@@ -65,13 +65,16 @@ public:
     Product(Writer &w, const Correlation &c, const CorrelationTensors &t, int shrink)
         : w_(w), c_(c), t_(t), c1_(fractals_of(c.c)), o1_(fractals_of(c.o)), wide_(evenly(o1_, 8)),
           lines_(c, std::max<int64_t>(fractal_side, std::min<int64_t>(512, half(Scope::l0c, 4) / (wide_ * fractal_side)) >> shrink)),
-          image_(w, c_, lines_, t.image), m_(whole_fractals(lines_.results())) {
-        const int64_t at_once = std::max<int64_t>(1, std::min(half(Scope::l0a, 2) / (m_ * fractal_side), half(Scope::l0b, 2) / (wide_ * fractal_size)));
-        deep_ = evenly(image_.exact() ? c1_ * c_.taps() : c_.taps(), at_once);
-        chunk_ = evenly(c1_, std::max<int64_t>(1, filters_at_once / (c_.taps() * wide_ * dv::fractal_bytes)));
+          image_(w, c_, lines_, t.image), pixels_(whole_fractals(lines_.results())) {
+        const int64_t at_once = std::max<int64_t>(1, std::min(half(Scope::l0b, 2) / (pixels_ * fractal_side), half(Scope::l0a, 2) / (wide_ * fractal_size)));
+        step_ = std::min(c1_, std::max<int64_t>(1, at_once / c_.taps()));
+        while (image_.at_once() % step_) step_--;
+        deep_ = evenly(step_ * c_.taps(), at_once);
+        chunk_ = std::max<int64_t>(1, filters_at_once / (step_ * c_.taps() * wide_ * dv::fractal_bytes)) * step_;
+        chunk_ = std::min(chunk_, ceil_div(c1_, step_) * step_);
     }
 
-    // Parts of the work are tiles of images. While one is multiplied the next one comes to l1; what waits for the vector unit is in that order.
+    // Parts of the work are tiles of images. While one is multiplied the next one comes to l1.
     void write() {
         const int64_t cores = (int64_t)w_.p.chip().at("cores"), tiles_o = ceil_div(o1_, wide_), maps = c_.n * c_.group;
         const bool lines_apart = lines_.tile * lines_.tiles == lines_.count && lines_.results() >= fractal_side;
@@ -84,11 +87,29 @@ public:
         w_.p.blocks = ceil_div(all, each);
         const Expr first = Expr::var("block_idx") * each, count = all % each ? min(each, all - first) : Expr(each);
         declare(each > 1 ? 2 : 1);
-        if (each == 1) return arrive(first, 0), multiply(first, 0);
+        last_ = count - 1;
+        if (each == 1) {
+            w_.loop("c", ceil_div(c1_, image_.at_once()), [&](const Expr &i) { arrive(first, 0, i * image_.at_once()); });
+            return multiply(
+                first, 0, [](const Expr &, const Expr &) {}, [] {});
+        }
+        // Flags of the two slots for images, which the automatic ones wouldn't set a turn ahead: a slot is full, or free again. The queues of
+        // instructions are short: what comes next is in between the steps of what is multiplied.
+        const dv::Pipe in = dv::Pipe::mte3, out = dv::Pipe::mte1;
+        w_.put(dv::SetFlag{in, out, 1}), w_.put(dv::SetFlag{out, in, 0});
         w_.loop("part", 0, count + 1, [&](const Expr &i) {
-            w_.branch(i < count, w_.nested([&] { arrive(first + i, i); }), {});
-            w_.branch(0 < i, w_.nested([&] { multiply(first + i - 1, i - 1); }), {});
+            w_.put(dv::WaitFlag{in, out, (i + 1) % 2}), w_.put(dv::WaitFlag{out, in, i % 2});
+            const auto next = [&](const Expr &c, const Expr &c1) {
+                w_.branch(i < count, w_.nested([&] {
+                    if (image_.at_once() > 1) return w_.branch(c % image_.at_once() == 0, w_.nested([&] { arrive(first + i, i, c); }), {});
+                    w_.loop("c", 0, c1, [&](const Expr &k) { arrive(first + i, i, c + k); });
+                }),
+                          {});
+            };
+            multiply(first + i - 1, i - 1, next, [&] { w_.put(dv::SetFlag{in, out, i % 2}); });
+            w_.put(dv::SetFlag{out, in, (i + 1) % 2});
         });
+        w_.put(dv::WaitFlag{in, out, count % 2}), w_.put(dv::WaitFlag{out, in, (count + 1) % 2});
     }
 
 private:
@@ -98,123 +119,157 @@ private:
     const int64_t c1_, o1_, wide_;  // blocks of channels, of filters; of filters at once
     const Lines lines_;
     Image image_;
-    const int64_t m_;    // results of a tile, whole fractals
-    int64_t deep_ = 1;   // columns of fractals of a slice in l0a and l0b
-    int64_t chunk_ = 1;  // blocks of channels whose filters are in l1 together
-    bool few_ = false;   // images: cores share the filters, too
-    bool stay_ = false;  // all filters are in l1 all the time
+    const int64_t pixels_;  // results of a tile, whole fractals
+    int64_t deep_ = 1;      // columns of fractals of a slice in l0a and l0b
+    int64_t step_ = 1;      // blocks of channels of a slice, or several slices of one
+    int64_t chunk_ = 1;     // blocks of channels whose filters are in l1 together
+    bool few_ = false;      // images: cores share the filters, too
+    bool stay_ = false;     // all filters are in l1 all the time
+    Expr last_;             // turn of a block
     Ref image_l1_, filters_l1_, l0a_, l0b_, sums_, results_ub_;
 
     int64_t half(Scope s, int64_t element) const { return w_.p.chip().bytes(s) / 2 / element; }
     int64_t tiles_o() const { return ceil_div(o1_, wide_); }
-    struct Where {
-        Expr n, g, o, lines;
+    struct Where : Image::Where {
+        Expr o;  // the tile of filters
     };
     Where where(const Expr &part) const {
         const Expr map = part / lines_.tiles, og = few_ ? map / tiles_o() : map;
-        return {og / c_.group, og % c_.group, few_ ? map % tiles_o() : Expr(0), part % lines_.tiles};
+        return {{og / c_.group, og % c_.group, part % lines_.tiles}, few_ ? map % tiles_o() : Expr(0)};
     }
     // All buffers beside the loops: none of them waits for another whose place it has.
     void declare(int images) {
         const int64_t columns = chunk_ * c_.taps() * wide_ * fractal_size;
-        stay_ = c_.group == 1 && wide_ == o1_ && chunk_ == c1_;
+        stay_ = c_.group == 1 && wide_ == o1_ && chunk_ >= c1_;
         image_.declare();
         image_l1_ = w_.ring("image_l1", Scope::l1, DType::f16, c1_ * image_.size(), images);
         filters_l1_ = w_.ring("filters_l1", Scope::l1, DType::f16, columns, stay_ ? 1 : 2);
-        l0a_ = w_.ring("a_l0a", Scope::l0a, DType::f16, m_ * deep_ * fractal_side);
-        l0b_ = w_.ring("b_l0b", Scope::l0b, DType::f16, deep_ * wide_ * fractal_size);
-        sums_ = w_.ring("sums", Scope::l0c, DType::f32, m_ * wide_ * fractal_side);
-        results_ub_ = w_.ring("results_ub", Scope::ub, DType::f16, m_ * fractal_side);
-        if (stay_) w_.put(dv::Dma{filters_l1_, in_gm(t_.fractals, 0), 1, columns / fractal_side, 0, 0});
+        l0a_ = w_.ring("a_l0a", Scope::l0a, DType::f16, deep_ * wide_ * fractal_size);
+        l0b_ = w_.ring("b_l0b", Scope::l0b, DType::f16, pixels_ * deep_ * fractal_side);
+        sums_ = w_.ring("sums", Scope::l0c, DType::f32, pixels_ * wide_ * fractal_side);
+        results_ub_ = w_.ring("results_ub", Scope::ub, DType::f16, pixels_ * fractal_side);
+        if (stay_) w_.put(dv::Dma{filters_l1_, in_gm(t_.fractals, 0), 1, c1_ * c_.taps() * wide_ * fractal_side, 0, 0});
     }
     static Ref slot(Ref r, const Expr &turn) {
         r.slot = turn % 2;
         return r;
     }
-    void arrive(const Expr &part, const Expr &turn) {
-        const Where at = where(part);
-        image_.arrive(slot(image_l1_, turn), turn, at.n, at.g, at.lines, 0, c_.c / fractal_side, c_.c % fractal_side);
+    // As many blocks of channels from c on as come together.
+    void arrive(const Expr &part, const Expr &turn, const Expr &c) {
+        const int64_t together = image_.at_once(), calls = ceil_div(c1_, together);
+        const Expr count = c1_ % together ? min(together, c1_ - c) : Expr(together);
+        image_.arrive(moved(slot(image_l1_, turn), c * image_.size()), turn * calls + c / together, where(part), c, count);
     }
 
-    void multiply(const Expr &part, const Expr &turn) {
+    // The products of a part that has come; before the first one there is nothing but next(c, c1), which brings so many channels of the one
+    // after it, and at last arrived().
+    template<class F, class G> void multiply(const Expr &part, const Expr &turn, F next, G arrived) {
         const Where at = where(part);
-        const Ref image = slot(image_l1_, turn);
-        if (few_) return filters(at, image, at.o, turn);
-        w_.loop("o", tiles_o(), [&](const Expr &o) { filters(at, image, o, turn * tiles_o() + o); });
+        const int64_t tiles = few_ ? 1 : tiles_o();
+        const auto first = [&](const Expr &o) {
+            return min((few_ ? at.o : o) * wide_, o1_ - wide_);
+        };  // the last tile begins before the one before it has ended
+        product(at, first(0), turn, turn * tiles, next);
+        arrived();
+        there(turn, [&] { results(at, first(0), slot(sums_, turn * tiles), tiles == 1 ? turn == last_ : Expr(0)); });
+        if (tiles == 1) return;
+        w_.loop("o", 1, tiles, [&](const Expr &o) {
+            product(at, first(o), turn, turn * tiles + o, nothing);
+            there(turn, [&] { results(at, first(o), slot(sums_, turn * tiles + o), turn == last_ && o + 1 == tiles); });
+        });
+    }
+    static void nothing(const Expr &, const Expr &) {}
+    template<class F> void there(const Expr &turn, F body) {
+        if (turn.constant()) body();
+        else w_.branch(Expr(0) <= turn, w_.nested(body), {});
     }
 
-    // The last tile of filters begins before the one before it has ended.
-    void filters(const Where &at, const Ref &image, const Expr &tile, const Expr &turn) {
-        const Expr first = min(tile * wide_, o1_ - wide_);
-        const Ref sums = slot(sums_, turn);
-        const int64_t chunks = ceil_div(c1_, chunk_), last = c1_ - (chunks - 1) * chunk_;
-        const auto chunk = [&](const Expr &i, int64_t c1) {
-            const int64_t columns = c1 * c_.taps();
-            const Expr c = i * chunk_;
-            const Ref b = stay_ ? filters_l1_ : slot(filters_l1_, turn * chunks + i);
-            const Expr from = ((at.g * c1_ + c) * c_.taps() * o1_ + first) * fractal_size;
-            if (!stay_ && wide_ == o1_) w_.put(dv::Dma{b, in_gm(t_.fractals, from), 1, columns * wide_ * fractal_side, 0, 0});
-            else if (!stay_) w_.put(dv::Dma{b, in_gm(t_.fractals, from), columns, wide_ * fractal_side, (o1_ - wide_) * fractal_side, 0});
-            if (image_.exact()) return slices(at, moved(image, c * image_.size()), c1, columns, b, sums, c);
-            w_.loop("c", c1, [&](const Expr &k) {
-                slices(at, moved(image, (c + k) * image_.size()), 1, c_.taps(), moved(b, k * (c_.taps() * wide_ * fractal_size)), sums, c + k);
+    // `turn` counts tiles of images, `product` those of results.
+    template<class F> void product(const Where &at, const Expr &first, const Expr &turn, const Expr &product, F next) {
+        const int64_t chunks = ceil_div(c1_, chunk_), taps = c_.taps(), slices_of_step = ceil_div(step_ * taps, deep_);
+        const Ref image = slot(image_l1_, turn), sums = slot(sums_, product);
+        w_.loop("chunk", chunks, [&](const Expr &i) {
+            const Expr c = i * chunk_, c1 = c1_ % chunk_ ? min(chunk_, c1_ - c) : Expr(chunk_);
+            const Ref b = stay_ ? filters_l1_ : slot(filters_l1_, product * chunks + i);
+            const Ref from = in_gm(t_.fractals, ((at.g * c1_ + c) * (taps * o1_) + first) * fractal_size);
+            if (!stay_)
+                there(turn, [&] {
+                    if (wide_ == o1_) w_.put(dv::Dma{b, from, 1, c1 * (taps * wide_ * fractal_side), 0, 0});
+                    else w_.put(dv::Dma{b, from, c1 * taps, wide_ * fractal_side, (o1_ - wide_) * fractal_side, 0});
+                });
+            w_.loop("step", 0, (c1 + (step_ - 1)) / step_, [&](const Expr &s) {
+                const Expr k = s * step_, count = c1_ % step_ ? min(step_, c1 - k) : Expr(step_);
+                next(c + k, count);
+                there(turn, [&] {
+                    slices(at, moved(image, (c + k) * image_.size()), count * taps, moved(b, k * (taps * wide_ * fractal_size)), sums,
+                           (c / step_ + s) * slices_of_step);
+                });
             });
-        };
-        if (chunks > 1) w_.loop("chunk", chunks - 1, [&](const Expr &i) { chunk(i, chunk_); });
-        chunk(chunks - 1, last);
-        results(at, first, sums);
+        });
     }
 
-    // Columns of img2col from l1 by what l0a and l0b hold.
-    void slices(const Where &at, const Ref &image, int64_t c1, int64_t columns, const Ref &b, const Ref &sums, const Expr &earlier) {
-        const int64_t all = ceil_div(columns, deep_), last = columns - (all - 1) * deep_;
-        const auto slice = [&](const Expr &i, int64_t count) {
-            const Expr first = i * deep_, turn = earlier * all + i;
+    // Filters by pixels: `columns` columns of fractals of img2col from l1 by what l0a and l0b hold. `earlier` slices have been added up.
+    void slices(const Where &at, const Ref &image, const Expr &columns, const Ref &b, const Ref &sums, const Expr &earlier) {
+        const auto known = columns.constant();
+        const int64_t taps = c_.taps();
+        w_.loop("slice", 0, (columns + (deep_ - 1)) / deep_, [&](const Expr &i) {
+            const Expr first = i * deep_, count = known && *known % deep_ == 0 ? Expr(deep_) : min(deep_, columns - first), turn = earlier + i;
             const Ref l0a = slot(l0a_, turn), l0b = slot(l0b_, turn);
-            dv::Load3d a = image_.rows(l0a, image, at.lines, c1);
-            a.k_start = first * fractal_side, a.k_extent = count * fractal_side;
-            w_.put(a);
-            dv::Load2d l;
-            l.dst = l0b, l.src = moved(b, first * (wide_ * fractal_size)), l.repeat = count * wide_;
-            w_.put(l);
+            w_.loop("f", wide_, [&](const Expr &f) { load(moved(l0a, f * count * fractal_size), moved(b, (first * wide_ + f) * fractal_size), count, wide_); });
+            w_.loop("k", 0, count, [&](const Expr &k) {
+                const Ref to = moved(l0b, k * (pixels_ * fractal_side)), channels = moved(image, (first + k) / taps * image_.size());
+                if (c_.pointwise()) return load(to, channels, pixels_ / fractal_side, 1);
+                dv::Load3d l = image_.rows(to, channels, at.lines);
+                l.k_start = (first + k) % taps * fractal_side, l.k_extent = fractal_side;
+                w_.put(l);
+            });
             dv::Mmad mmad;
-            mmad.dst = sums, mmad.a = l0a, mmad.b = l0b, mmad.m = m_, mmad.k = count * fractal_side, mmad.n = wide_ * fractal_side;
-            mmad.accumulate = earlier + first;
+            mmad.dst = sums, mmad.a = l0a, mmad.b = l0b, mmad.m = wide_ * fractal_side, mmad.k = count * fractal_side, mmad.n = pixels_;
+            mmad.accumulate = turn;
             w_.put(mmad);
-        };
-        if (all > 1) w_.loop("slice", all - 1, [&](const Expr &i) { slice(i, deep_); });
-        slice(all - 1, last);
+        });
+    }
+    void load(const Ref &dst, const Ref &src, const Expr &count, int64_t stride) {
+        dv::Load2d l;
+        l.dst = dst, l.src = src, l.repeat = count, l.src_stride = stride;
+        w_.put(l);
     }
 
-    // Sums as rows of pixels, 16 filters at a time.
-    void results(const Where &at, const Expr &first, const Ref &sums) {
+    // Sums, [pixels / 16][filters][16], as rows of pixels, 16 filters at a time.
+    void results(const Where &at, const Expr &first, const Ref &sums, const Expr &is_last) {
         const int64_t map = lines_.count * lines_.pixels, last = c_.o % fractal_side;
         const auto block = [&](const Expr &o, int64_t filters) {
-            const Ref columns = w_.temporary(DType::f16, m_ * fractal_side), rows = slot(results_ub_, o);
+            const int64_t squares = pixels_ / fractal_side;
+            const Ref apart = w_.temporary(DType::f16, pixels_ * fractal_side), rows = slot(results_ub_, o);
             dv::CcToUb c;
-            c.dst = columns, c.src = moved(sums, o * (m_ * fractal_side)), c.burst = m_ / fractal_side;
+            c.dst = apart, c.src = moved(sums, o * fractal_size), c.nburst = squares, c.burst = 1, c.src_gap = wide_ - 1;
             w_.put(c);
-            columns_to_rows(w_, rows, columns, m_);
-            w_.give_back(columns);
+            move_blocks(w_, {rows, squares, 1}, {apart, 1, fractal_side}, fractal_side, squares);
+            w_.give_back(apart);
             const Expr to = ((at.n * c_.group + at.g) * c_.o + (first + o) * fractal_side) * map + lines_.first(at.lines) * lines_.pixels;
-            write_rows(rows, to, filters, map);
+            write_rows(rows, to, filters, map, is_last && o + 1 == wide_);
         };
         if (!last) return w_.loop("f", wide_, [&](const Expr &o) { block(o, fractal_side); });
         if (wide_ > 1) w_.loop("f", wide_ - 1, [&](const Expr &o) { block(o, fractal_side); });
         if (wide_ == o1_) return block(wide_ - 1, last);
-        const Expr is_last = first + wide_ == o1_;
-        w_.branch(is_last, w_.nested([&] { block(wide_ - 1, last); }), {});
-        w_.branch(Expr(1) - is_last, w_.nested([&] { block(wide_ - 1, fractal_side); }), {});
+        const Expr ends = first + wide_ == o1_;
+        w_.branch(ends, w_.nested([&] { block(wide_ - 1, last); }), {});
+        w_.branch(Expr(1) - ends, w_.nested([&] { block(wide_ - 1, fractal_side); }), {});
     }
 
-    // A row that doesn't end with a block goes on into the next one, which is written after it.
-    void write_rows(const Ref &rows, const Expr &to, int64_t count, int64_t map) {
+    // A row that doesn't end with a block goes on into what this core writes next, but for the last one of all.
+    void write_rows(const Ref &rows, const Expr &to, int64_t count, int64_t map, const Expr &is_last) {
         const int64_t results = lines_.results();
         const Ref out = in_gm(t_.out, to);
         if (results % fractal_side == 0 || results < fractal_side || lines_.tiles > 1)
-            return move(w_, {count, results}, {out, {map, 1}, Scope::gm}, {rows, {m_, 1}});
-        if (count > 1) w_.loop("row", count - 1, [&](const Expr &r) { w_.put(dv::Dma{moved(out, r * map), moved(rows, r * m_), 1, m_ / fractal_side, 0, 0}); });
-        move(w_, {1, results}, {moved(out, (count - 1) * map), {map, 1}, Scope::gm}, {moved(rows, (count - 1) * m_), {m_, 1}});
+            return move(w_, {count, results}, {out, {map, 1}, Scope::gm}, {rows, {pixels_, 1}});
+        w_.loop("row", 0, count - is_last, [&](const Expr &r) {
+            w_.put(dv::Dma{moved(out, r * map), moved(rows, r * pixels_), 1, pixels_ / fractal_side, 0, 0});
+        });
+        w_.branch(is_last, w_.nested([&] {
+            move(w_, {1, results}, {moved(out, (count - 1) * map), {map, 1}, Scope::gm}, {moved(rows, (count - 1) * pixels_), {pixels_, 1}});
+        }),
+                  {});
     }
 };
 

@@ -59,8 +59,7 @@ private:
         w_.loop("part", c_.n * lines_.tiles, [&](const Expr &part) {
             const Expr n = part / lines_.tiles, lines = part % lines_.tiles;
             const Ref image = w_.arriving("image_l1", Scope::l1, DType::f16, image_.size());
-            const bool all = c_.c % fractal_side == 0;
-            image_.arrive(image, part, n, g, lines, c, all, all ? Expr(0) : min(fractal_side, c_.c - c * fractal_side));
+            image_.arrive(image, part, {n, g, lines}, c, 1);
             const Ref left = gradients(n, g, o, lines);
             const int64_t whole = lines_.results() / (deep_ * fractal_side), rest = lines_.results() % (deep_ * fractal_side);
             if (whole) w_.loop("slice", whole, [&](const Expr &i) { slice(image, lines, left, i * deep_, deep_ * fractal_side, sums, part + i); });
@@ -100,7 +99,7 @@ private:
         const int64_t k1 = fractals_of(pixels), squares = k1 * taps_;
         const Ref ub = w_.arriving("b_ub", Scope::ub, DType::f16, squares * fractal_size),
                   l1 = w_.arriving("b_l1", Scope::l1, DType::f16, squares * fractal_size);
-        dv::Load3d rows = image_.rows(ub, image, lines, 1);
+        dv::Load3d rows = image_.rows(ub, image, lines);
         rows.m_start = first * fractal_side, rows.m_extent = k1 * fractal_side, rows.k_start = 0, rows.k_extent = taps_ * fractal_side;
         w_.put(rows);
         w_.put(dv::Dma{l1, ub, 1, squares * fractal_side, 0, 0});

@@ -51,42 +51,53 @@ Expr Image::begin(const Expr &line_tile) const {
 
 Image::Image(Writer &w, const Correlation &c, const Lines &lines, const std::string &tensor)
     : w_(w), c_(c), lines_(lines), tensor_(tensor), pieces_(ceil_div(plane(), most_pixels_at_once)),
-      piece_(pieces_ > 1 ? whole_fractals(ceil_div(plane(), pieces_)) : plane()), pitch_(whole_fractals(piece_)) {}
+      piece_(pieces_ > 1 ? whole_fractals(ceil_div(plane(), pieces_)) : plane()), pitch_(whole_fractals(piece_)),
+      at_once_(c.h * c.w % fractal_side && pieces_ == 1 ? std::clamp<int64_t>(most_pixels_at_once / pitch_, 1, fractals_of(c.c)) : 1) {}
 
 void Image::declare() {
-    rows_ub_ = w_.ring("rows_ub", dv::Scope::ub, DType::f16, fractal_side * pitch_);
+    rows_ub_ = w_.ring("rows_ub", dv::Scope::ub, DType::f16, at_once_ * fractal_side * pitch_);
     columns_ub_ = w_.ring("columns_ub", dv::Scope::ub, DType::f16, fractal_side * pitch_);
 }
 
-void Image::arrive(const Ref &dst, const Expr &turn, const Expr &n, const Expr &g, const Expr &line_tile, const Expr &first, int64_t whole,
-                   const Expr &rest) const {
-    const int64_t channel = c_.h * c_.w, all = whole + (rest.constant() != 0);
-    const Expr from = (n * c_.group + g) * (c_.c * channel) + first * (fractal_side * channel) + begin(line_tile) * lines_.row_pixels, before = turn * all;
-    if (whole) w_.loop("c", whole, [&](const Expr &c) { channels(moved(dst, c * size()), before + c, from + c * (fractal_side * channel), fractal_side); });
-    if (all > whole) channels(moved(dst, whole * size()), before + whole, from + whole * (fractal_side * channel), rest);
-}
+// Pixels are loaded in whole fractals where they aren't rows.
+int64_t Image::plane() const { return c_.pointwise() ? whole_fractals(lines_.rows) : lines_.rows * lines_.row_pixels; }
 
-void Image::channels(const Ref &dst, const Expr &turn, const Expr &from, const Expr &rows) const {
+void Image::arrive(const Ref &dst, const Expr &turn, const Where &at, const Expr &first, const Expr &count) const {
     const int64_t channel = c_.h * c_.w;
+    const Expr from = (at.n * c_.group + at.g) * (c_.c * channel) + begin(at.lines) * lines_.row_pixels;
     w_.loop("piece", pieces_, [&](const Expr &p) {
-        const Expr at = min(p * piece_, plane() - piece_);
+        const Expr begins = min(p * piece_, plane() - piece_);
         Ref in_rows = rows_ub_, columns = columns_ub_;
-        in_rows.slot = columns.slot = (turn * pieces_ + p) % 2;
-        const auto known = rows.constant();
-        if (!known) Vectors(w_, {fractal_side * pitch_}).fill({in_rows, {1}}, {"", 0});
-        rows_of_channels(w_, {in_rows, pitch_}, {{tensor_, from + at, 0, DType::f16}, channel}, rows, pitch_ / fractal_side);
-        rows_to_columns(w_, columns, in_rows, known.value_or(fractal_side), pitch_);
-        w_.put(dv::Dma{moved(dst, at * fractal_side), columns, 1, piece_, 0, 0});
+        in_rows.slot = (turn * pieces_ + p) % 2;
+        load(in_rows, from + begins, first, count);
+        w_.loop("c", 0, count, [&](const Expr &c) {
+            columns.slot = ((turn * pieces_ + p) * at_once_ + c) % 2;
+            rows_to_columns(w_, columns, moved(in_rows, c * (fractal_side * pitch_)), c_.c < fractal_side ? c_.c : fractal_side, pitch_);
+            w_.put(dv::Dma{moved(dst, c * size() + begins * fractal_side), columns, 1, piece_, 0, 0});
+        });
     });
 }
 
-dv::Load3d Image::rows(const Ref &dst, const Ref &image, const Expr &line_tile, int64_t c1) const {
+// Channels that don't begin at blocks come one by one of each 16, but those of all blocks of channels together: 16 channels are whole blocks.
+void Image::load(const Ref &dst, const Expr &from, const Expr &first, const Expr &count) const {
+    const int64_t channel = c_.h * c_.w, rest = c_.c % fractal_side, burst = pitch_ / fractal_side;
+    const Ref gm{tensor_, from + first * (fractal_side * channel), 0, DType::f16};
+    const Expr rows = c_.c < fractal_side ? Expr(rest) : rest ? min(fractal_side, c_.c - first * fractal_side) : Expr(fractal_side);
+    if (rest && c_.c > fractal_side) Vectors(w_, {at_once_ * fractal_side * pitch_}).fill({dst, {1}}, {"", 0});
+    if (at_once_ == 1) return rows_of_channels(w_, {dst, pitch_}, {gm, channel}, rows, burst);
+    w_.loop("row", 0, rows, [&](const Expr &r) {
+        const Expr blocks = rest ? min(count, (c_.c - first * fractal_side - r + (fractal_side - 1)) / fractal_side) : count;
+        w_.put(dv::Dma{moved(dst, r * pitch_), moved(gm, r * channel), blocks, burst, channel - burst, (fractal_side - 1) * burst});
+    });
+}
+
+dv::Load3d Image::rows(const Ref &dst, const Ref &image, const Expr &line_tile) const {
     dv::Load3d l;
-    l.dst = dst, l.c1 = c1, l.m_start = 0, l.m_extent = whole_fractals(lines_.results());
+    l.dst = dst, l.c1 = 1, l.m_start = 0, l.m_extent = whole_fractals(lines_.results());
     l.kh = (int)c_.u, l.kw = (int)c_.v, l.stride_h = (int)c_.stride_h, l.stride_w = (int)c_.stride_w, l.dilation_h = (int)c_.dil_h,
     l.dilation_w = (int)c_.dil_w;
     if (c_.pointwise()) {
-        l.src = image, l.h = 1, l.w = lines_.rows;
+        l.src = image, l.h = 1, l.w = plane();
         return l;
     }
     const Expr first = first_row(line_tile), from = begin(line_tile), above = max(0, from - first), skipped = max(0, first - from);

@@ -28,16 +28,16 @@ public:
     Image(Writer &w, const Correlation &c, const Lines &lines, const std::string &tensor);
     void declare();  // the buffers on the way to l1, beside the loops that use them
 
-    int64_t plane() const { return lines_.rows * lines_.row_pixels; }  // pixels of a part
-    int64_t size() const { return plane() * fractal_side; }            // of one block of channels in l1, in elements
-    // The blocks of channels from `first` on, `whole` of them and, where `rest` isn't 0, one of only so many channels, of image n and group g
-    // to dst [c1][rows][row_pixels][16]. `turn` counts the parts.
-    void arrive(const dv::Ref &dst, const dv::Expr &turn, const dv::Expr &n, const dv::Expr &g, const dv::Expr &line_tile, const dv::Expr &first, int64_t whole,
-                const dv::Expr &rest) const;
-    // Does every part begin and end with the lines of its tile? Else the channels of a load are those of one block.
-    bool exact() const { return lines_.tiles == 1 || c_.pointwise(); }
-    // The load of all rows of img2col of a tile: of `c1` blocks of channels, columns to be filled in.
-    dv::Load3d rows(const dv::Ref &dst, const dv::Ref &image, const dv::Expr &line_tile, int64_t c1) const;
+    int64_t at_once() const { return at_once_; }             // blocks of channels that come together
+    int64_t plane() const;                                   // pixels of a part
+    int64_t size() const { return plane() * fractal_side; }  // of one block of channels in l1, in elements
+    // `count` <= at_once() blocks of channels from `first` on, of image n and group g, to dst [c1][rows][row_pixels][16]. `turn` counts those calls.
+    struct Where {
+        dv::Expr n, g, lines;  // lines: the tile
+    };
+    void arrive(const dv::Ref &dst, const dv::Expr &turn, const Where &at, const dv::Expr &first, const dv::Expr &count) const;
+    // The load of one block of channels: all rows of img2col of a tile, columns to be filled in.
+    dv::Load3d rows(const dv::Ref &dst, const dv::Ref &image, const dv::Expr &line_tile) const;
 
 private:
     Writer &w_;
@@ -45,10 +45,11 @@ private:
     const Lines &lines_;
     const std::string tensor_;
     const int64_t pieces_, piece_, pitch_;  // of a channel's pixels, which are transposed at once; the pitch of their rows
+    const int64_t at_once_;
     dv::Ref rows_ub_, columns_ub_;
     dv::Expr first_row(const dv::Expr &line_tile) const;  // that the filters see; may be a border's
     dv::Expr begin(const dv::Expr &line_tile) const;      // of the part
-    void channels(const dv::Ref &dst, const dv::Expr &turn, const dv::Expr &from, const dv::Expr &rows) const;
+    void load(const dv::Ref &dst, const dv::Expr &from, const dv::Expr &first, const dv::Expr &count) const;
 };
 
 }  // namespace halyard::ascend

@@ -414,6 +414,14 @@ private:
         return {{rows.buffer, from_.at(l).ref.offset, 0, t}, from_.at(l).stride};
     }
 
+    void store_sums(const Load *l) {
+        const Accumulator &sums = s_.accumulators.at(l->name);
+        const Operand &from = from_.at(l);
+        const bool all = from.ref.offset.constant() == 0 && extents_ == std::vector<int64_t>{sums.rows, sums.columns};
+        if (all && from.stride == std::vector<int64_t>{sums.pitch, 1} && to_.stride[1] == 1) return store_rows(s_.w, sums, to_);
+        move(s_.w, extents_, to_, from_l0c(l, DType::f16));
+    }
+
     Values values(Vectors &space) {
         return Values(
             s_.w, space, s_.chip,
@@ -429,8 +437,7 @@ private:
         const HExpr value = narrowed(store_.value);
         const Load *only = value.as<Load>();
         if (const Cast *c = value.as<Cast>(); c && c->type == Float(16) && to_.in_gm())
-            if (const Load *l = c->value.as<Load>(); l && from_.count(l) && from_.at(l).scope == dv::Scope::l0c)
-                return move(s_.w, extents_, to_, from_l0c(l, DType::f16));
+            if (const Load *l = c->value.as<Load>(); l && from_.count(l) && from_.at(l).scope == dv::Scope::l0c) return store_sums(l);
         if (only && from_.at(only).in_gm() != to_.in_gm()) return move(s_.w, extents_, to_, from_.at(only));
         if (to_.in_gm()) {
             if (only) return move(s_.w, extents_, to_, on_chip(only));

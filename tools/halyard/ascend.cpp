@@ -1,5 +1,6 @@
 #include "tools/halyard/ascend.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -136,7 +137,8 @@ void profile_ascend(const std::string &name, const std::string &problem, const s
     std::fputs(ascend_note, stdout);
     if (trace.empty()) return;
     std::ofstream file(trace);
-    file << dv::chrome_trace(programs[0], s.results[0]);
+    const auto longest = std::max_element(s.results.begin(), s.results.end(), [](auto &a, auto &b) { return a.cycles < b.cycles; });
+    file << dv::chrome_trace(programs[(size_t)(longest - s.results.begin())], *longest);
     if (!file.flush()) throw IoError(trace, "can't be written");
 }
 
