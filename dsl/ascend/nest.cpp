@@ -199,7 +199,7 @@ private:
         if (again.tiles.empty()) return false;
         NestOf rest(s_, loops_, *again.store.as<Store>(), true);
         rest.earlier_ = earlier_;
-        rest.put();
+        rest.put({});
         if (again.scattered.defined()) {
             s_.w.warnings.push_back("W-SCALAR " + s_.w.where + ": results are put into their places one by one");
             lower_by_elements(s_, loops_, *again.scattered.as<Store>(), "");
@@ -483,6 +483,10 @@ private:
         HExpr of = narrowed(update.term);
         // The largest of f16 numbers is one of them.
         if (const Cast *c = of.as<Cast>(); c && c->value.type() == Float(16) && (update.op == VecOp::max || update.op == VecOp::min)) of = c->value;
+        if (bytes_of(to_.ref.dtype) == 1) {
+            if (update.op != VecOp::max && update.op != VecOp::min) throw NotVector("sums of 8 bits wrap, the vector unit has none");
+            of = cast(Float(16), of);
+        }
         Value term = values(space).of(of);
         if (term.is_number) throw NotVector("a reduction of a number");
         if (term.operand.stride.back() == 0 && !to_.stride.back() && extents_.back() > 1) throw NotVector("a reduction of equal elements");

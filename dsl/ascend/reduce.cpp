@@ -181,9 +181,11 @@ private:
         const bool alike = acc.ref.dtype == total.ref.dtype;
         if (first_) return alike ? space.copy(acc, total) : space.convert(acc, total, dv::Round::none);
         if (alike) return space.binary(op_, acc, acc, total);
-        const Operand same = space.temporary(acc.ref.dtype);
-        space.convert(same, total, dv::Round::none);
-        space.binary(op_, acc, acc, same);
+        const bool narrow = bytes_of(acc.ref.dtype) < bytes_of(total.ref.dtype);
+        const Operand same = space.temporary(narrow ? total.ref.dtype : acc.ref.dtype);
+        space.convert(same, narrow ? acc : total, dv::Round::none);
+        space.binary(op_, narrow ? same : acc, narrow ? total : acc, same);
+        if (narrow) space.convert(acc, same, dv::Round::none);
         space.give_back(same);
     }
 

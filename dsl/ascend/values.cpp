@@ -132,6 +132,8 @@ Value Values::unary(VecOp op, Value a, const Operand *into) {
 
 Value Values::binary(VecOp op, Value a, Value b, const Operand *into) {
     const bool commutes = op == VecOp::add || op == VecOp::mul || op == VecOp::max || op == VecOp::min;
+    if (bytes_of(a.dtype) == 1 && (op == VecOp::max || op == VecOp::min))
+        return converted(binary(op, converted(a, DType::f16, nullptr), converted(b, DType::f16, nullptr)), a.dtype, into, Round::truncate);
     if (commutes && a.is_number) std::swap(a, b);
     const bool with_number = b.is_number && !a.is_number && a.dtype != DType::i32;
     const auto by = [&](VecOp form, const dv::Number &n) {

@@ -209,12 +209,24 @@ void Vectors::with_numbers(VecOp op, const Operand &dst, const Operand &a, const
     each(0, 0, 0, 0);
 }
 
+// Integers of 8 bits by way of f16, which has them all.
+template<class F> void Vectors::as_f16(const Operand &dst, const F &put) {
+    const Operand wide = temporary(DType::f16);
+    put(wide);
+    convert(dst, wide, dv::Round::none);
+    give_back(wide);
+}
+
 void Vectors::fill(const Operand &dst, const dv::Number &n) {
+    if (bytes_of(dst.ref.dtype) == 1) return as_f16(dst, [&](const Operand &wide) { fill(wide, n); });
     run({&dst}, [&](const Pass &p) { w_.put(instruction(VecOp::dup, p, n)); });
 }
 
 // The larger of a number and itself is that number, bit for bit.
-void Vectors::copy(const Operand &dst, const Operand &a) { binary(VecOp::max, dst, a, a); }
+void Vectors::copy(const Operand &dst, const Operand &a) {
+    if (bytes_of(dst.ref.dtype) == 1) return as_f16(dst, [&](const Operand &wide) { convert(wide, a, dv::Round::none); });
+    binary(VecOp::max, dst, a, a);
+}
 
 void Vectors::convert(const Operand &dst, const Operand &a, dv::Round round) {
     run({&dst, &a}, [&](const Pass &p) {
