@@ -142,6 +142,8 @@ public:
     void put(const std::optional<Surroundings::Fill> &first) {
         std::set<std::string> alone = hard_loops();
         const Update update = update_of(store_);
+        for (const Load *l : loads_of(store_.value))
+            if (l->name == store_.name && !graph_equal(l->index, store_.index)) alone.merge(carrying(store_.index, l->index, loops_));
         if (alone.empty()) {
             const Affine to = affine(store_.index, loops_);
             for (size_t k = 0; k < loops_.size(); k++)

@@ -7,9 +7,22 @@ using namespace Halide;
 using namespace Halide::Internal;
 
 void lower_tuple(Surroundings &s, const std::vector<Loop> &loops, const std::vector<const Store *> &stores) {
+    std::set<std::string> carried;  // loops in which an iteration reads what the one before it stored
+    struct : IRVisitor {
+        using IRVisitor::visit;
+        void visit(const Load *l) override {
+            all.push_back(l);
+            IRVisitor::visit(l);
+        }
+        std::vector<const Load *> all;
+    } loads;
+    for (const Store *store : stores) store->value.accept(&loads);
+    for (const Store *store : stores)
+        for (const Load *l : loads.all)
+            if (l->name == store->name && !graph_equal(l->index, store->index)) carried.merge(carrying(store->index, l->index, loops));
     std::vector<Loop> outer, inner;  // what every value moves with is inside
     for (auto &l : loops) {
-        bool moves = true;
+        bool moves = !carried.count(l.var);
         for (const Store *store : stores) moves &= expr_uses_var(store->index, l.var) && !affine(store->index, loops).hard.count(l.var);
         (moves ? inner : outer).push_back(l);
     }
