@@ -1,11 +1,14 @@
 #include "registry/choice.h"
 
 #include <algorithm>
+#include <mutex>
+#include <set>
 #include <sstream>
 
 #include "registry/dispatch.h"
 #include "registry/expr.h"
 #include "registry/extension.h"
+#include "registry/log.h"
 #include "registry/simulated.h"
 
 namespace halyard {
@@ -47,6 +50,18 @@ bool computes_in_f32(const RegisteredOp &op, const std::string &dtypes) {
     return !there(dtypes) && there(in_f32(dtypes));
 }
 
+namespace {
+
+// Said once of an op and its dtypes, whatever the shapes.
+void say_it_stays_on_the_cpu(const std::string &op, const std::string &dtypes, const std::string &why) {
+    static std::mutex mutex;
+    static std::set<std::string> said;
+    const std::lock_guard lock(mutex);
+    if (said.insert(op + " " + dtypes).second) log(LogLevel::warning, "ascend", op + " of " + dtypes + " stays on the CPU: " + why);
+}
+
+}  // namespace
+
 void choose_kernel(const RegisteredOp &op, const std::string &dtypes, bool explaining, Plan &plan) {
     std::string backend = wanted_backend(op.record);
     if (backend == "ascend") {
@@ -55,6 +70,7 @@ void choose_kernel(const RegisteredOp &op, const std::string &dtypes, bool expla
         if (why.empty()) plan.kernel = &k, plan.simulated = true;
         if (explaining) plan.candidates.push_back({&k, why});
         if (plan.kernel && !explaining) return;
+        if (!plan.kernel && !explaining && !Force::current()) say_it_stays_on_the_cpu(op.record.name, dtypes, why);
         if (!plan.kernel) backend = "cpu";
     }
     const auto *const force = Force::current();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dsl/ascend/fractals.h"
 #include "dsl/ascend/move.h"
 #include "dsl/ascend/vector.h"
 
@@ -13,107 +14,194 @@ using dv::Scope;
 
 namespace {
 
-constexpr int64_t side = dv::cube, fractal = side * side;
-constexpr int64_t depth_at_once = 64, slice_depth = 64;  // in l1, by way of two slots of the Unified Buffer; in l0a and l0b
-constexpr int64_t most_repeats = 255;
+constexpr int64_t side = fractal_side, most_repeats = 255;
+constexpr int64_t most_depth = 256;      // in l1: rows of 512 B, which is what GM is good at
+constexpr int64_t at_once_bytes = 32768;  // of an operand in the Unified Buffer, on its way to l1
+constexpr int64_t rows_at_once = 64;     // of sums on their way out
 
-int64_t fractals(int64_t n) { return (n + side - 1) / side; }
+int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
-Ref at(Ref r, const Expr &offset) {
-    r.offset = r.offset + offset;
-    return r;
+// A depth that divides k, where one does: no part is shorter than the others.
+int64_t depth_of(int64_t k, int64_t most) {
+    if (k <= most) return k;
+    for (int64_t d = most; d >= most / 2; d -= side)
+        if (k % d == 0) return d;
+    return most;
 }
 
 class Product {
 public:
-    Product(Writer &w, const Matrix &a, const Matrix &b, int64_t m, int64_t n) : w_(w), a_(a), b_(b), m_(m), n_(n) {}
+    Product(Writer &w, const Accumulator &sums, const Matrix &a, const Matrix &b, int64_t k)
+        : w_(w), sums_(sums), k_(k), m1_(fractals_of(sums.rows)), n1_(fractals_of(sums.columns)),
+          depth_(depth_of(k, std::max(side, std::min(most_depth, bytes(Scope::l1) / 4 / ((m1_ + n1_) * dv::block_bytes) / side * side)))),
+          slice_(std::clamp<int64_t>(bytes(Scope::l0a) / 2 / (std::max(m1_, n1_) * dv::fractal_bytes), 1, fractals_of(depth_))), a_{a, a.transposed, m1_, sums.rows},
+          b_{b, !b.transposed, n1_, sums.columns} {}
 
-    // One part of the depth, from `first` on, which comes to l1 whole and to l0a and l0b by slices.
-    void part(const Expr &first, int64_t depth, const Ref &sums, const Expr &accumulate) {
-        const Ref left = in_l1("a", a_, m_, depth, first), right = in_l1("b", b_, n_, depth, first);
-        const int64_t whole = depth / slice_depth, rest = depth % slice_depth;
-        w_.scope([&] {
-            if (whole) w_.loop("slice", whole, [&](const Expr &i) { slice(i * slice_depth, slice_depth, depth, left, right, sums, accumulate + i); });
-            if (rest) slice(whole * slice_depth, rest, depth, left, right, sums, accumulate + whole);
+    // Parts of the depth come to l1 a turn ahead of their use, two slots being full or free; and to l0a and l0b by slices.
+    void put(const Expr &accumulate) {
+        const int64_t whole = k_ / depth_, rest = k_ % depth_, parts = whole + (rest > 0);
+        declare(a_, "a", parts), declare(b_, "b", parts);
+        l0a_ = w_.ring("a_l0a", Scope::l0a, DType::f16, m1_ * slice_ * fractal_size), l0b_ = w_.ring("b_l0b", Scope::l0b, DType::f16, n1_ * slice_ * fractal_size);
+        if (parts == 1) return arrive(0, depth_), multiply(0, depth_, accumulate);
+        const dv::Pipe in = dv::Pipe::mte3, out = dv::Pipe::mte1;
+        w_.put(dv::SetFlag{in, out, 1}), w_.put(dv::SetFlag{out, in, 0});
+        w_.loop(w_.reg("depth"), parts + 1, [&](const Expr &i) {
+            const auto if_part = [&](const Expr &condition, auto body) { w_.branch(condition, w_.nested(body), {}); };
+            w_.put(dv::WaitFlag{out, in, i % 2});
+            if_part(i < whole, [&] { arrive(i, depth_); });
+            if (rest) if_part(i == whole, [&] { arrive(i, rest); });
+            w_.put(dv::SetFlag{in, out, i % 2}), w_.put(dv::WaitFlag{in, out, (i + 1) % 2});
+            if_part(rest ? 0 < i && i <= whole : 0 < i, [&] { multiply(i - 1, depth_, accumulate); });
+            if (rest) if_part(i == parts, [&] { multiply(i - 1, rest, accumulate); });
+            w_.put(dv::SetFlag{out, in, (i + 1) % 2});
         });
+        w_.put(dv::WaitFlag{in, out, parts % 2}), w_.put(dv::WaitFlag{out, in, (parts + 1) % 2});
     }
 
 private:
+    // An operand and its buffers. Its rows, as they lie, go along the depth, or along its width.
+    struct Side {
+        Matrix matrix;
+        bool by_depth;
+        int64_t width1, width;  // fractals, elements
+        int64_t rows_at_once = 0, pieces = 0;
+        Ref ub = {}, l1 = {};
+    };
     Writer &w_;
-    const Matrix a_, b_;
-    const int64_t m_, n_;
+    const Accumulator &sums_;
+    const int64_t k_, m1_, n1_, depth_, slice_;  // slice_: fractals of the depth
+    Side a_, b_;
+    Ref l0a_, l0b_;
 
-    // l0a is [m1][k1], l0b [k1][n1]; l1 has [c1][r1] of fractals of rows and columns as they lie.
-    void slice(const Expr &first, int64_t depth, int64_t in_l1, const Ref &left, const Ref &right, const Ref &sums, const Expr &accumulate) {
-        const int64_t m1 = fractals(m_), k1 = fractals(depth), n1 = fractals(n_), all_k1 = fractals(in_l1);
-        const Expr k = first / side;
-        const Ref l0a = w_.arriving("a_l0a", Scope::l0a, DType::f16, m1 * k1 * fractal), l0b = w_.arriving("b_l0b", Scope::l0b, DType::f16, k1 * n1 * fractal);
-        w_.loop("m", m1, [&](const Expr &i) {
-            const Ref to = at(l0a, i * (k1 * fractal));
-            if (a_.transposed) load(to, at(left, (i * all_k1 + k) * fractal), k1, 1, true);
-            else load(to, at(left, (k * m1 + i) * fractal), k1, m1, false);
-        });
-        if (b_.transposed) load(l0b, at(right, k * (n1 * fractal)), k1 * n1, 1, false);
-        else w_.loop("k", k1, [&](const Expr &i) { load(at(l0b, i * (n1 * fractal)), at(right, (k + i) * fractal), n1, all_k1, true); });
-        dv::Mmad mmad;
-        mmad.dst = sums, mmad.a = l0a, mmad.b = l0b, mmad.m = m_, mmad.k = depth, mmad.n = n_, mmad.accumulate = accumulate;
-        w_.put(mmad);
+    int64_t bytes(Scope s) const { return w_.p.chip().bytes(s); }
+    static Ref slot(Ref r, const Expr &turn) {
+        r.slot = turn % 2;
+        return r;
+    }
+    void declare(Side &x, const std::string &name, int64_t parts) {
+        const int64_t rows = x.by_depth ? depth_ : x.width, pitch = whole_fractals(x.by_depth ? x.width : depth_);
+        x.rows_at_once = std::clamp(at_once_bytes / 2 / pitch / side * side, side, whole_fractals(rows));
+        x.pieces = ceil_div(rows, x.rows_at_once);
+        x.ub = w_.ring(name + "_ub", Scope::ub, DType::f16, x.rows_at_once * pitch, x.pieces * parts > 1 ? 2 : 1);
+        x.l1 = w_.ring(name + "_l1", Scope::l1, DType::f16, x.width1 * side * whole_fractals(depth_), parts > 1 ? 2 : 1);
     }
 
+    void arrive(const Expr &part, int64_t depth) {
+        for (const Side *x : {&a_, &b_}) {
+            const int64_t rows = x->by_depth ? depth : x->width, whole = rows / x->rows_at_once, rest = rows % x->rows_at_once;
+            if (whole) w_.loop("piece", whole, [&](const Expr &p) { piece(*x, part, depth, p, x->rows_at_once); });
+            if (rest) piece(*x, part, depth, whole, rest);
+        }
+    }
+    // Rows to [c1][r1] of fractals of columns and rows, by way of the Unified Buffer, because bursts of one block waste GM.
+    void piece(const Side &x, const Expr &part, int64_t depth, const Expr &p, int64_t rows) {
+        const int64_t columns = x.by_depth ? x.width : depth, c1 = fractals_of(columns), r1 = x.by_depth ? fractals_of(depth) : x.width1, pitch = c1 * side;
+        const Matrix &m = x.matrix;
+        const Ref ub = slot(x.ub, part * x.pieces + p), l1 = slot(x.l1, part);
+        const Expr first = part * (depth_ * (x.by_depth ? m.row_stride : m.column_stride)) + p * (x.rows_at_once * m.row_stride);
+        if (const int64_t rest = whole_fractals(rows) - rows) Vectors(w_, {rest, pitch}).fill({moved(ub, rows * pitch), {pitch, 1}}, {"", 0});
+        move(w_, {rows, columns}, {ub, {pitch, 1}}, {moved(m.ref, first), {m.row_stride, m.column_stride}, Scope::gm});
+        w_.loop("c", c1, [&](const Expr &i) {
+            dv::Dma d;
+            d.dst = moved(l1, i * (r1 * fractal_size) + p * (x.rows_at_once * side)), d.src = moved(ub, i * side), d.nburst = whole_fractals(rows), d.burst = 1;
+            d.src_gap = c1 - 1;
+            w_.put(d);
+        });
+    }
+
+    void multiply(const Expr &part, int64_t depth, const Expr &accumulate) {
+        const int64_t all = ceil_div(fractals_of(depth_), slice_), whole = depth / (slice_ * side), rest = depth % (slice_ * side);
+        const auto one = [&](const Expr &i, int64_t deep) { slice(part, depth, i * slice_, deep, part * all + i, accumulate); };
+        if (whole) w_.loop("slice", whole, [&](const Expr &i) { one(i, slice_ * side); });
+        if (rest) one(whole, rest);
+    }
+    // l0a is [m1][k1], l0b [k1][n1].
+    void slice(const Expr &part, int64_t depth, const Expr &k, int64_t deep, const Expr &turn, const Expr &accumulate) {
+        const int64_t k1 = fractals_of(deep), all_k1 = fractals_of(depth);
+        const Ref l0a = slot(l0a_, turn), l0b = slot(l0b_, turn), left = slot(a_.l1, part), right = slot(b_.l1, part);
+        w_.loop("m", m1_, [&](const Expr &i) {
+            const Ref to = moved(l0a, i * (k1 * fractal_size));
+            if (a_.by_depth) load(to, moved(left, (i * all_k1 + k) * fractal_size), k1, 1, true);
+            else load(to, moved(left, (k * m1_ + i) * fractal_size), k1, m1_, false);
+        });
+        if (!b_.by_depth) load(l0b, moved(right, k * (n1_ * fractal_size)), k1 * n1_, 1, false);
+        else w_.loop("k", k1, [&](const Expr &i) { load(moved(l0b, i * (n1_ * fractal_size)), moved(right, (k + i) * fractal_size), n1_, all_k1, true); });
+        dv::Mmad mmad;
+        mmad.dst = sums_.ref, mmad.a = l0a, mmad.b = l0b, mmad.m = sums_.rows, mmad.k = deep, mmad.n = sums_.columns, mmad.accumulate = accumulate + turn;
+        w_.put(mmad);
+    }
     void load(const Ref &dst, const Ref &src, int64_t count, int64_t stride, bool transpose) {
         const auto piece = [&](const Expr &first, int64_t n) {
             dv::Load2d l;
-            l.dst = at(dst, first * fractal), l.src = at(src, first * (stride * fractal)), l.repeat = n, l.src_stride = stride, l.transpose = transpose;
+            l.dst = moved(dst, first * fractal_size), l.src = moved(src, first * (stride * fractal_size)), l.repeat = n, l.src_stride = stride;
+            l.transpose = transpose;
             w_.put(l);
         };
         if (count / most_repeats) w_.loop("part", count / most_repeats, [&](const Expr &i) { piece(i * most_repeats, most_repeats); });
         if (count % most_repeats) piece(count / most_repeats * most_repeats, count % most_repeats);
     }
-
-    // A part of an operand as [c1][rows][16] in l1. It comes in rows, by way of the Unified Buffer, because bursts of one block waste GM.
-    Ref in_l1(const std::string &name, const Matrix &x, int64_t width, int64_t depth, const Expr &first) {
-        const bool by_depth = &x == &a_ ? x.transposed : !x.transposed;  // rows go along the depth
-        const int64_t rows = by_depth ? depth : width, columns = by_depth ? width : depth, r1 = fractals(rows), c1 = fractals(columns), pitch = c1 * side;
-        const Ref ub = w_.arriving(name + "_ub", Scope::ub, DType::f16, r1 * side * pitch);
-        const Operand from{at(x.ref, first * (by_depth ? x.row_stride : x.column_stride)), {x.row_stride, x.column_stride}, Scope::gm};
-        if (const int64_t rest = r1 * side - rows) Vectors(w_, {rest, pitch}).fill({at(ub, rows * pitch), {pitch, 1}}, {"", 0});
-        move(w_, {rows, columns}, {ub, {pitch, 1}}, from);
-        const Ref l1 = w_.arriving(name + "_l1", Scope::l1, DType::f16, r1 * side * pitch);
-        w_.loop("c", c1, [&](const Expr &i) {
-            dv::Dma d;
-            d.dst = at(l1, i * (r1 * fractal)), d.src = at(ub, i * side), d.nburst = r1 * side, d.burst = 1, d.src_gap = c1 - 1;
-            w_.put(d);
-        });
-        return l1;
-    }
 };
+
+// Fractals [n1][rows][16] as rows of `pitch` elements. Rows go 8 to a repeat, where strides allow it.
+void to_rows(Writer &w, const Ref &dst, int64_t pitch, const Ref &src, int64_t rows, int64_t columns) {
+    const int64_t unit = dv::c0(dst.dtype), row = pitch / unit, halves = side / unit, repeats = rows / 8;
+    if (8 * row > 255 || repeats > 255) {
+        const auto copy = [&](int64_t first, int64_t count, int64_t width) {
+            Vectors(w, {count, rows, width}).copy({moved(dst, first * side), {side, pitch, 1}}, {moved(src, first * rows * side), {rows * side, side, 1}});
+        };
+        if (columns / side) copy(0, columns / side, side);
+        if (columns % side) copy(columns / side, 1, columns % side);
+        return;
+    }
+    w.loop("n", fractals_of(columns) * halves, [&](const Expr &n) {
+        dv::Vec v;
+        v.op = dv::VecOp::max, v.mask.count = 8 * unit, v.repeat = repeats;
+        v.dst = moved(dst, n * unit), v.dst_blk = (int)row, v.dst_rep = 8 * row;
+        for (const int k : {0, 1}) {
+            v.src[k] = halves == 1 ? moved(src, n * (rows * side)) : moved(src, n / halves * (rows * side) + n % halves * unit);
+            v.src_blk[k] = (int)halves, v.src_rep[k] = 8 * halves;
+        }
+        w.put(v);
+    });
+}
+
+Ref out_of_l0c(Writer &w, const Accumulator &sums, const Expr &first, int64_t rows, DType t) {
+    const int64_t m1 = fractals_of(sums.rows), n1 = fractals_of(sums.columns), r1 = fractals_of(rows);
+    const Ref nz = w.temporary(t, r1 * n1 * fractal_size);
+    dv::CcToUb c;
+    c.dst = nz, c.src = moved(sums.ref, first * side), c.nburst = n1, c.burst = r1, c.src_gap = m1 - r1;
+    w.put(c);
+    return nz;
+}
 
 }  // namespace
 
 void product(Writer &w, Accumulator &sums, const Matrix &a, const Matrix &b, int64_t m, int64_t k, int64_t n, const Expr &accumulate) {
     sums.rows = m, sums.columns = n;
-    Product p(w, a, b, m, n);
-    const int64_t whole = k / depth_at_once, rest = k % depth_at_once;
-    w.scope([&] {
-        if (whole) w.loop(w.reg("depth"), whole, [&](const Expr &i) { p.part(i * depth_at_once, depth_at_once, sums.ref, accumulate + i); });
-        if (rest) p.part(whole * depth_at_once, rest, sums.ref, accumulate + whole);
-    });
+    w.scope([&] { Product(w, sums, a, b, k).put(accumulate); });
 }
 
 Operand rows_of(Writer &w, const Accumulator &sums, DType t) {
-    const int64_t m1 = fractals(sums.rows), n1 = fractals(sums.columns), whole = sums.columns / side, rest = sums.columns % side;
-    const Ref nz = w.temporary(t, m1 * n1 * fractal), rows = w.temporary(t, sums.rows * sums.pitch);
-    dv::CcToUb c;
-    c.dst = nz, c.src = sums.ref, c.burst = m1 * n1;
-    w.put(c);
-    const auto copy = [&](int64_t first, int64_t count, int64_t width) {
-        Vectors v(w, {count, sums.rows, width});
-        v.copy({at(rows, first * side), {side, sums.pitch, 1}}, {at(nz, first * m1 * fractal), {m1 * fractal, side, 1}});
-    };
-    if (whole) copy(0, whole, side);
-    if (rest) copy(whole, 1, rest);
+    const int64_t rows = whole_fractals(sums.rows);
+    const Ref nz = out_of_l0c(w, sums, 0, rows, t), out = w.temporary(t, rows * sums.pitch);
+    to_rows(w, out, sums.pitch, nz, rows, sums.columns);
     w.give_back(nz);
-    return {rows, {sums.pitch, 1}};
+    return {out, {sums.pitch, 1}};
+}
+
+void store_rows(Writer &w, const Accumulator &sums, const Operand &to) {
+    const int64_t pitch = whole_fractals(sums.columns), whole = sums.rows / rows_at_once, rest = sums.rows % rows_at_once;
+    const Ref out = w.ring("rows_ub", Scope::ub, DType::f16, rows_at_once * pitch);
+    const auto part = [&](const Expr &i, int64_t rows) {
+        const Ref nz = out_of_l0c(w, sums, i * rows_at_once, whole_fractals(rows), DType::f16);
+        Ref here = out;
+        here.slot = i % 2;
+        to_rows(w, here, pitch, nz, whole_fractals(rows), sums.columns);
+        w.give_back(nz);
+        move(w, {rows, sums.columns}, {moved(to.ref, i * (rows_at_once * to.stride[0])), to.stride, Scope::gm}, {here, {pitch, 1}});
+    };
+    if (whole) w.loop("rows", whole, [&](const Expr &i) { part(i, rows_at_once); });
+    if (rest) part(whole, rest);
 }
 
 }  // namespace halyard::ascend
