@@ -15,11 +15,15 @@ using dv::Scope;
 namespace {
 
 constexpr int64_t side = fractal_side, most_repeats = 255;
-constexpr int64_t most_depth = 256;      // in l1: rows of 512 B, which is what GM is good at
-constexpr int64_t at_once_bytes = 32768;  // of an operand in the Unified Buffer, on its way to l1
-constexpr int64_t rows_at_once = 64;     // of sums on their way out
+constexpr int64_t most_depth = 256;       // in l1: rows of 512 B, which is what GM is good at
+constexpr int64_t at_once_bytes = 49152;  // of an operand in the Unified Buffer, on its way to l1: four slots
+constexpr int64_t rows_at_once = 64;      // of sums on their way out
 
 int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
+int64_t evenly(int64_t n, int64_t most) { return ceil_div(n, ceil_div(n, most)); }  // in parts of about the same size
+
+// Blocks from a row to the next: an odd number, so that those of 8 rows are in 8 groups of banks.
+int64_t odd(int64_t blocks) { return blocks | 1; }
 
 // A depth that divides k, where one does: no part is shorter than the others.
 int64_t depth_of(int64_t k, int64_t most) {
@@ -29,19 +33,34 @@ int64_t depth_of(int64_t k, int64_t most) {
     return most;
 }
 
+struct Column {
+    Ref ref;
+    int64_t row;  // blocks from one to the next, 31 at most
+};
+// A block of 32 B of each of `rows` rows, a multiple of 8 and 2040 at most.
+void move_rows(Writer &w, const Column &dst, const Column &src, int64_t rows) {
+    dv::Vec v;
+    v.op = dv::VecOp::max, v.mask.count = 8 * dv::c0(dst.ref.dtype), v.repeat = rows / 8;  // of a number and itself
+    v.dst = dst.ref, v.dst_blk = (int)dst.row, v.dst_rep = 8 * dst.row;
+    for (const int k : {0, 1}) v.src[k] = src.ref, v.src_blk[k] = (int)src.row, v.src_rep[k] = 8 * src.row;
+    w.put(v);
+}
+
 class Product {
 public:
     Product(Writer &w, const Accumulator &sums, const Matrix &a, const Matrix &b, int64_t k)
         : w_(w), sums_(sums), k_(k), m1_(fractals_of(sums.rows)), n1_(fractals_of(sums.columns)),
           depth_(depth_of(k, std::max(side, std::min(most_depth, bytes(Scope::l1) / 4 / ((m1_ + n1_) * dv::block_bytes) / side * side)))),
-          slice_(std::clamp<int64_t>(bytes(Scope::l0a) / 2 / (std::max(m1_, n1_) * dv::fractal_bytes), 1, fractals_of(depth_))), a_{a, a.transposed, m1_, sums.rows},
-          b_{b, !b.transposed, n1_, sums.columns} {}
+          slice_(std::clamp<int64_t>(bytes(Scope::l0a) / 2 / (std::max(m1_, n1_) * dv::fractal_bytes), 1, fractals_of(depth_))),
+          a_{a, a.transposed, m1_, sums.rows}, b_{b, !b.transposed, n1_, sums.columns} {}
 
     // Parts of the depth come to l1 a turn ahead of their use, two slots being full or free; and to l0a and l0b by slices.
     void put(const Expr &accumulate) {
         const int64_t whole = k_ / depth_, rest = k_ % depth_, parts = whole + (rest > 0);
-        declare(a_, "a", parts), declare(b_, "b", parts);
-        l0a_ = w_.ring("a_l0a", Scope::l0a, DType::f16, m1_ * slice_ * fractal_size), l0b_ = w_.ring("b_l0b", Scope::l0b, DType::f16, n1_ * slice_ * fractal_size);
+        const int64_t piece = std::max(declare(a_, "a", parts), declare(b_, "b", parts));
+        rows_ub_ = w_.ring("rows_ub", Scope::ub, DType::f16, piece), fractals_ub_ = w_.ring("fractals_ub", Scope::ub, DType::f16, piece);
+        l0a_ = w_.ring("a_l0a", Scope::l0a, DType::f16, m1_ * slice_ * fractal_size),
+        l0b_ = w_.ring("b_l0b", Scope::l0b, DType::f16, n1_ * slice_ * fractal_size);
         if (parts == 1) return arrive(0, depth_), multiply(0, depth_, accumulate);
         const dv::Pipe in = dv::Pipe::mte3, out = dv::Pipe::mte1;
         w_.put(dv::SetFlag{in, out, 1}), w_.put(dv::SetFlag{out, in, 0});
@@ -65,48 +84,49 @@ private:
         bool by_depth;
         int64_t width1, width;  // fractals, elements
         int64_t rows_at_once = 0, pieces = 0;
-        Ref ub = {}, l1 = {};
+        Ref l1 = {};
     };
     Writer &w_;
     const Accumulator &sums_;
     const int64_t k_, m1_, n1_, depth_, slice_;  // slice_: fractals of the depth
     Side a_, b_;
-    Ref l0a_, l0b_;
+    Ref rows_ub_, fractals_ub_, l0a_, l0b_;
 
     int64_t bytes(Scope s) const { return w_.p.chip().bytes(s); }
     static Ref slot(Ref r, const Expr &turn) {
         r.slot = turn % 2;
         return r;
     }
-    void declare(Side &x, const std::string &name, int64_t parts) {
-        const int64_t rows = x.by_depth ? depth_ : x.width, pitch = whole_fractals(x.by_depth ? x.width : depth_);
-        x.rows_at_once = std::clamp(at_once_bytes / 2 / pitch / side * side, side, whole_fractals(rows));
+    // Elements of a piece of it.
+    int64_t declare(Side &x, const std::string &name, int64_t parts) {
+        const int64_t rows = x.by_depth ? depth_ : x.width, pitch = odd(fractals_of(x.by_depth ? x.width : depth_)) * side;
+        x.rows_at_once = evenly(fractals_of(rows), std::max<int64_t>(1, at_once_bytes / 2 / pitch / side)) * side;
         x.pieces = ceil_div(rows, x.rows_at_once);
-        x.ub = w_.ring(name + "_ub", Scope::ub, DType::f16, x.rows_at_once * pitch, x.pieces * parts > 1 ? 2 : 1);
         x.l1 = w_.ring(name + "_l1", Scope::l1, DType::f16, x.width1 * side * whole_fractals(depth_), parts > 1 ? 2 : 1);
+        return x.rows_at_once * pitch;
     }
 
     void arrive(const Expr &part, int64_t depth) {
+        Expr before = part * (a_.pieces + b_.pieces);
         for (const Side *x : {&a_, &b_}) {
             const int64_t rows = x->by_depth ? depth : x->width, whole = rows / x->rows_at_once, rest = rows % x->rows_at_once;
-            if (whole) w_.loop("piece", whole, [&](const Expr &p) { piece(*x, part, depth, p, x->rows_at_once); });
-            if (rest) piece(*x, part, depth, whole, rest);
+            if (whole) w_.loop("piece", whole, [&](const Expr &p) { piece(*x, part, before + p, depth, p, x->rows_at_once); });
+            if (rest) piece(*x, part, before + whole, depth, whole, rest);
+            before = before + x->pieces;
         }
     }
-    // Rows to [c1][r1] of fractals of columns and rows, by way of the Unified Buffer, because bursts of one block waste GM.
-    void piece(const Side &x, const Expr &part, int64_t depth, const Expr &p, int64_t rows) {
-        const int64_t columns = x.by_depth ? x.width : depth, c1 = fractals_of(columns), r1 = x.by_depth ? fractals_of(depth) : x.width1, pitch = c1 * side;
+    // Rows to [c1][r1] of fractals of columns and rows. They come as rows, because bursts of one block waste GM; the vector unit puts them
+    // into order, because so do they between the Unified Buffer and l1.
+    void piece(const Side &x, const Expr &part, const Expr &turn, int64_t depth, const Expr &p, int64_t rows) {
+        const int64_t columns = x.by_depth ? x.width : depth, c1 = fractals_of(columns), r1 = x.by_depth ? fractals_of(depth) : x.width1;
+        const int64_t pitch = odd(c1) * side, all = whole_fractals(rows);
         const Matrix &m = x.matrix;
-        const Ref ub = slot(x.ub, part * x.pieces + p), l1 = slot(x.l1, part);
+        const Ref ub = slot(rows_ub_, turn), fractals = slot(fractals_ub_, turn), l1 = moved(slot(x.l1, part), p * (x.rows_at_once * side));
         const Expr first = part * (depth_ * (x.by_depth ? m.row_stride : m.column_stride)) + p * (x.rows_at_once * m.row_stride);
-        if (const int64_t rest = whole_fractals(rows) - rows) Vectors(w_, {rest, pitch}).fill({moved(ub, rows * pitch), {pitch, 1}}, {"", 0});
+        if (all > rows) Vectors(w_, {all - rows, c1 * side}).fill({moved(ub, rows * pitch), {pitch, 1}}, {"", 0});
         move(w_, {rows, columns}, {ub, {pitch, 1}}, {moved(m.ref, first), {m.row_stride, m.column_stride}, Scope::gm});
-        w_.loop("c", c1, [&](const Expr &i) {
-            dv::Dma d;
-            d.dst = moved(l1, i * (r1 * fractal_size) + p * (x.rows_at_once * side)), d.src = moved(ub, i * side), d.nburst = whole_fractals(rows), d.burst = 1;
-            d.src_gap = c1 - 1;
-            w_.put(d);
-        });
+        w_.loop("c", c1, [&](const Expr &i) { move_rows(w_, {moved(fractals, i * (all * side)), 1}, {moved(ub, i * side), odd(c1)}, all); });
+        w_.put(dv::Dma{l1, fractals, c1, all, 0, (r1 * side - all)});
     }
 
     void multiply(const Expr &part, int64_t depth, const Expr &accumulate) {
@@ -154,14 +174,8 @@ void to_rows(Writer &w, const Ref &dst, int64_t pitch, const Ref &src, int64_t r
         return;
     }
     w.loop("n", fractals_of(columns) * halves, [&](const Expr &n) {
-        dv::Vec v;
-        v.op = dv::VecOp::max, v.mask.count = 8 * unit, v.repeat = repeats;
-        v.dst = moved(dst, n * unit), v.dst_blk = (int)row, v.dst_rep = 8 * row;
-        for (const int k : {0, 1}) {
-            v.src[k] = halves == 1 ? moved(src, n * (rows * side)) : moved(src, n / halves * (rows * side) + n % halves * unit);
-            v.src_blk[k] = (int)halves, v.src_rep[k] = 8 * halves;
-        }
-        w.put(v);
+        const Expr from = halves == 1 ? n * (rows * side) : n / halves * (rows * side) + n % halves * unit;
+        move_rows(w, {moved(dst, n * unit), row}, {moved(src, from), halves}, rows);
     });
 }
 
