@@ -17,13 +17,11 @@ namespace {
 constexpr int64_t side = fractal_side, most_repeats = 255;
 constexpr int64_t most_depth = 256;       // in l1: rows of 512 B, which is what GM is good at
 constexpr int64_t at_once_bytes = 49152;  // of an operand in the Unified Buffer, on its way to l1: four slots
+constexpr int64_t most_rows = 240;        // of a piece: they are repeats, and strides of as many blocks and one
 constexpr int64_t rows_at_once = 64;      // of sums on their way out
 
 int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
 int64_t evenly(int64_t n, int64_t most) { return ceil_div(n, ceil_div(n, most)); }  // in parts of about the same size
-
-// Blocks from a row to the next: an odd number, so that those of 8 rows are in 8 groups of banks.
-int64_t odd(int64_t blocks) { return blocks | 1; }
 
 // A depth that divides k, where one does: no part is shorter than the others.
 int64_t depth_of(int64_t k, int64_t most) {
@@ -33,17 +31,8 @@ int64_t depth_of(int64_t k, int64_t most) {
     return most;
 }
 
-struct Column {
-    Ref ref;
-    int64_t row;  // blocks from one to the next, 31 at most
-};
-// A block of 32 B of each of `rows` rows, a multiple of 8 and 2040 at most.
-void move_rows(Writer &w, const Column &dst, const Column &src, int64_t rows) {
-    dv::Vec v;
-    v.op = dv::VecOp::max, v.mask.count = 8 * dv::c0(dst.ref.dtype), v.repeat = rows / 8;  // of a number and itself
-    v.dst = dst.ref, v.dst_blk = (int)dst.row, v.dst_rep = 8 * dst.row;
-    for (const int k : {0, 1}) v.src[k] = src.ref, v.src_blk[k] = (int)src.row, v.src_rep[k] = 8 * src.row;
-    w.put(v);
+template<class F> void each_16(int64_t n, F f) {
+    for (int64_t first = 0; first < n; first += side) f(first, std::min(side, n - first));
 }
 
 class Product {
@@ -61,7 +50,15 @@ public:
         rows_ub_ = w_.ring("rows_ub", Scope::ub, DType::f16, piece), fractals_ub_ = w_.ring("fractals_ub", Scope::ub, DType::f16, piece);
         l0a_ = w_.ring("a_l0a", Scope::l0a, DType::f16, m1_ * slice_ * fractal_size),
         l0b_ = w_.ring("b_l0b", Scope::l0b, DType::f16, n1_ * slice_ * fractal_size);
-        if (parts == 1) return arrive(0, depth_), multiply(0, depth_, accumulate);
+        flags([&](dv::Pipe from, dv::Pipe to, int id) { w_.put(dv::SetFlag{from, to, id}); });
+        if (parts == 1) arrive(0, depth_), multiply(0, depth_, accumulate);
+        else ahead(whole, rest, accumulate);
+        flags([&](dv::Pipe from, dv::Pipe to, int id) { w_.put(dv::WaitFlag{from, to, id}); });
+    }
+
+private:
+    void ahead(int64_t whole, int64_t rest, const Expr &accumulate) {
+        const int64_t parts = whole + (rest > 0);
         const dv::Pipe in = dv::Pipe::mte3, out = dv::Pipe::mte1;
         w_.put(dv::SetFlag{in, out, 1}), w_.put(dv::SetFlag{out, in, 0});
         w_.loop(w_.reg("depth"), parts + 1, [&](const Expr &i) {
@@ -77,7 +74,6 @@ public:
         w_.put(dv::WaitFlag{in, out, parts % 2}), w_.put(dv::WaitFlag{out, in, (parts + 1) % 2});
     }
 
-private:
     // An operand and its buffers. Its rows, as they lie, go along the depth, or along its width.
     struct Side {
         Matrix matrix;
@@ -99,11 +95,11 @@ private:
     }
     // Elements of a piece of it.
     int64_t declare(Side &x, const std::string &name, int64_t parts) {
-        const int64_t rows = x.by_depth ? depth_ : x.width, pitch = odd(fractals_of(x.by_depth ? x.width : depth_)) * side;
-        x.rows_at_once = evenly(fractals_of(rows), std::max<int64_t>(1, at_once_bytes / 2 / pitch / side)) * side;
+        const int64_t rows = x.by_depth ? depth_ : x.width, pitch = whole_fractals(x.by_depth ? x.width : depth_);
+        x.rows_at_once = evenly(fractals_of(rows), std::clamp<int64_t>(at_once_bytes / 2 / pitch / side, 1, most_rows / side)) * side;
         x.pieces = ceil_div(rows, x.rows_at_once);
         x.l1 = w_.ring(name + "_l1", Scope::l1, DType::f16, x.width1 * side * whole_fractals(depth_), parts > 1 ? 2 : 1);
-        return x.rows_at_once * pitch;
+        return (x.rows_at_once + 1) * pitch;
     }
 
     void arrive(const Expr &part, int64_t depth) {
@@ -119,14 +115,25 @@ private:
     // into order, because so do they between the Unified Buffer and l1.
     void piece(const Side &x, const Expr &part, const Expr &turn, int64_t depth, const Expr &p, int64_t rows) {
         const int64_t columns = x.by_depth ? x.width : depth, c1 = fractals_of(columns), r1 = x.by_depth ? fractals_of(depth) : x.width1;
-        const int64_t pitch = odd(c1) * side, all = whole_fractals(rows);
+        const int64_t pitch = c1 * side, all = whole_fractals(rows);
         const Matrix &m = x.matrix;
         const Ref ub = slot(rows_ub_, turn), fractals = slot(fractals_ub_, turn), l1 = moved(slot(x.l1, part), p * (x.rows_at_once * side));
         const Expr first = part * (depth_ * (x.by_depth ? m.row_stride : m.column_stride)) + p * (x.rows_at_once * m.row_stride);
-        if (all > rows) Vectors(w_, {all - rows, c1 * side}).fill({moved(ub, rows * pitch), {pitch, 1}}, {"", 0});
+        const dv::Pipe arrives = dv::Pipe::mte2, sorts = dv::Pipe::v, leaves = dv::Pipe::mte3;
+        w_.put(dv::WaitFlag{sorts, arrives, ub.slot});
+        if (all > rows) Vectors(w_, {all - rows, pitch}).fill({moved(ub, rows * pitch), {pitch, 1}}, {"", 0});
         move(w_, {rows, columns}, {ub, {pitch, 1}}, {moved(m.ref, first), {m.row_stride, m.column_stride}, Scope::gm});
-        w_.loop("c", c1, [&](const Expr &i) { move_rows(w_, {moved(fractals, i * (all * side)), 1}, {moved(ub, i * side), odd(c1)}, all); });
-        w_.put(dv::Dma{l1, fractals, c1, all, 0, (r1 * side - all)});
+        w_.put(dv::SetFlag{arrives, sorts, ub.slot}), w_.put(dv::WaitFlag{arrives, sorts, ub.slot}), w_.put(dv::WaitFlag{leaves, sorts, ub.slot});
+        each_16(c1, [&](int64_t c, int64_t count) {
+            move_blocks(w_, {moved(fractals, c * ((all + 1) * side)), all + 1, 1}, {moved(ub, c * side), 1, c1}, count, all);
+        });
+        w_.put(dv::SetFlag{sorts, arrives, ub.slot}), w_.put(dv::SetFlag{sorts, leaves, ub.slot}), w_.put(dv::WaitFlag{sorts, leaves, ub.slot});
+        w_.put(dv::Dma{l1, fractals, c1, all, 1, r1 * side - all});
+        w_.put(dv::SetFlag{leaves, sorts, ub.slot});
+    }
+    // A slot for rows and one for what becomes of them are full or free.
+    template<class F> void flags(F put) {
+        for (const int k : {0, 1}) put(dv::Pipe::v, dv::Pipe::mte2, k), put(dv::Pipe::mte3, dv::Pipe::v, k);
     }
 
     void multiply(const Expr &part, int64_t depth, const Expr &accumulate) {
@@ -162,30 +169,29 @@ private:
     }
 };
 
-// Fractals [n1][rows][16] as rows of `pitch` elements. Rows go 8 to a repeat, where strides allow it.
-void to_rows(Writer &w, const Ref &dst, int64_t pitch, const Ref &src, int64_t rows, int64_t columns) {
-    const int64_t unit = dv::c0(dst.dtype), row = pitch / unit, halves = side / unit, repeats = rows / 8;
-    if (8 * row > 255 || repeats > 255) {
-        const auto copy = [&](int64_t first, int64_t count, int64_t width) {
-            Vectors(w, {count, rows, width}).copy({moved(dst, first * side), {side, pitch, 1}}, {moved(src, first * rows * side), {rows * side, side, 1}});
-        };
-        if (columns / side) copy(0, columns / side, side);
-        if (columns % side) copy(columns / side, 1, columns % side);
-        return;
-    }
-    w.loop("n", fractals_of(columns) * halves, [&](const Expr &n) {
-        const Expr from = halves == 1 ? n * (rows * side) : n / halves * (rows * side) + n % halves * unit;
-        move_rows(w, {moved(dst, n * unit), row}, {moved(src, from), halves}, rows);
-    });
-}
-
-Ref out_of_l0c(Writer &w, const Accumulator &sums, const Expr &first, int64_t rows, DType t) {
-    const int64_t m1 = fractals_of(sums.rows), n1 = fractals_of(sums.columns), r1 = fractals_of(rows);
-    const Ref nz = w.temporary(t, r1 * n1 * fractal_size);
+// Rows of the sums as rows of `pitch` elements. They leave as [n1][rows][16], which in f16 are blocks, with one more between columns, so that
+// those of 8 columns are in 8 groups of banks.
+void out_of_l0c(Writer &w, const Accumulator &sums, const Expr &first, int64_t rows, const Ref &dst, int64_t pitch) {
+    const int64_t m1 = fractals_of(sums.rows), n1 = fractals_of(sums.columns), r1 = fractals_of(rows), all = r1 * side;
+    const DType t = dst.dtype;
+    const bool blocks = t == DType::f16 && all <= most_rows && pitch / side <= most_repeats;
+    const int64_t column = (all + blocks) * side;
+    const Ref nz = w.temporary(t, n1 * column);
     dv::CcToUb c;
-    c.dst = nz, c.src = moved(sums.ref, first * side), c.nburst = n1, c.burst = r1, c.src_gap = m1 - r1;
+    c.dst = nz, c.src = moved(sums.ref, first * side), c.nburst = n1, c.burst = r1, c.src_gap = m1 - r1, c.dst_gap = blocks;
     w.put(c);
-    return nz;
+    const auto copy = [&](int64_t n, int64_t count, int64_t width) {
+        Vectors(w, {count, all, width}).copy({moved(dst, n * side), {side, pitch, 1}}, {moved(nz, n * column), {column, side, 1}});
+    };
+    if (blocks) {
+        each_16(n1, [&](int64_t n, int64_t count) {
+            move_blocks(w, {moved(dst, n * side), 1, pitch / side}, {moved(nz, n * column), all + 1, 1}, count, all);
+        });
+    } else {
+        if (sums.columns / side) copy(0, sums.columns / side, side);
+        if (sums.columns % side) copy(sums.columns / side, 1, sums.columns % side);
+    }
+    w.give_back(nz);
 }
 
 }  // namespace
@@ -196,10 +202,8 @@ void product(Writer &w, Accumulator &sums, const Matrix &a, const Matrix &b, int
 }
 
 Operand rows_of(Writer &w, const Accumulator &sums, DType t) {
-    const int64_t rows = whole_fractals(sums.rows);
-    const Ref nz = out_of_l0c(w, sums, 0, rows, t), out = w.temporary(t, rows * sums.pitch);
-    to_rows(w, out, sums.pitch, nz, rows, sums.columns);
-    w.give_back(nz);
+    const Ref out = w.temporary(t, whole_fractals(sums.rows) * sums.pitch);
+    out_of_l0c(w, sums, 0, whole_fractals(sums.rows), out, sums.pitch);
     return {out, {sums.pitch, 1}};
 }
 
@@ -207,11 +211,9 @@ void store_rows(Writer &w, const Accumulator &sums, const Operand &to) {
     const int64_t pitch = whole_fractals(sums.columns), whole = sums.rows / rows_at_once, rest = sums.rows % rows_at_once;
     const Ref out = w.ring("rows_ub", Scope::ub, DType::f16, rows_at_once * pitch);
     const auto part = [&](const Expr &i, int64_t rows) {
-        const Ref nz = out_of_l0c(w, sums, i * rows_at_once, whole_fractals(rows), DType::f16);
         Ref here = out;
         here.slot = i % 2;
-        to_rows(w, here, pitch, nz, whole_fractals(rows), sums.columns);
-        w.give_back(nz);
+        out_of_l0c(w, sums, i * rows_at_once, whole_fractals(rows), here, pitch);
         move(w, {rows, sums.columns}, {moved(to.ref, i * (rows_at_once * to.stride[0])), to.stride, Scope::gm}, {here, {pitch, 1}});
     };
     if (whole) w.loop("rows", whole, [&](const Expr &i) { part(i, rows_at_once); });
