@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t side = fractal_side, most_repeats = 255;
 constexpr int64_t most_depth = 256;       // in l1: rows of 512 B, which is what GM is good at
-constexpr int64_t at_once_bytes = 49152;  // of an operand in the Unified Buffer, on its way to l1: four slots
+constexpr int64_t at_once_bytes = 65536;  // of an operand in the Unified Buffer, on its way to l1: three slots
 constexpr int64_t most_rows = 240;        // of a piece: they are repeats, and strides of as many blocks and one
 constexpr int64_t rows_at_once = 64;      // of sums on their way out
 
@@ -47,7 +47,7 @@ public:
     void put(const Expr &accumulate) {
         const int64_t whole = k_ / depth_, rest = k_ % depth_, parts = whole + (rest > 0);
         const int64_t piece = std::max(declare(a_, "a", parts), declare(b_, "b", parts));
-        rows_ub_ = w_.ring("rows_ub", Scope::ub, DType::f16, piece), fractals_ub_ = w_.ring("fractals_ub", Scope::ub, DType::f16, piece);
+        rows_ub_ = w_.ring("rows_ub", Scope::ub, DType::f16, piece), fractals_ub_ = w_.buffer("fractals_ub", Scope::ub, DType::f16, piece);
         l0a_ = w_.ring("a_l0a", Scope::l0a, DType::f16, m1_ * slice_ * fractal_size),
         l0b_ = w_.ring("b_l0b", Scope::l0b, DType::f16, n1_ * slice_ * fractal_size);
         flags([&](dv::Pipe from, dv::Pipe to, int id) { w_.put(dv::SetFlag{from, to, id}); });
@@ -117,24 +117,22 @@ private:
         const int64_t columns = x.by_depth ? x.width : depth, c1 = fractals_of(columns), r1 = x.by_depth ? fractals_of(depth) : x.width1;
         const int64_t pitch = c1 * side, all = whole_fractals(rows);
         const Matrix &m = x.matrix;
-        const Ref ub = slot(rows_ub_, turn), fractals = slot(fractals_ub_, turn), l1 = moved(slot(x.l1, part), p * (x.rows_at_once * side));
+        const Ref ub = slot(rows_ub_, turn), fractals = fractals_ub_, l1 = moved(slot(x.l1, part), p * (x.rows_at_once * side));
         const Expr first = part * (depth_ * (x.by_depth ? m.row_stride : m.column_stride)) + p * (x.rows_at_once * m.row_stride);
         const dv::Pipe arrives = dv::Pipe::mte2, sorts = dv::Pipe::v, leaves = dv::Pipe::mte3;
         w_.put(dv::WaitFlag{sorts, arrives, ub.slot});
         if (all > rows) Vectors(w_, {all - rows, pitch}).fill({moved(ub, rows * pitch), {pitch, 1}}, {"", 0});
         move(w_, {rows, columns}, {ub, {pitch, 1}}, {moved(m.ref, first), {m.row_stride, m.column_stride}, Scope::gm});
-        w_.put(dv::SetFlag{arrives, sorts, ub.slot}), w_.put(dv::WaitFlag{arrives, sorts, ub.slot}), w_.put(dv::WaitFlag{leaves, sorts, ub.slot});
+        w_.put(dv::SetFlag{arrives, sorts, ub.slot}), w_.put(dv::WaitFlag{arrives, sorts, ub.slot}), w_.put(dv::WaitFlag{leaves, sorts, 0});
         each_16(c1, [&](int64_t c, int64_t count) {
             move_blocks(w_, {moved(fractals, c * ((all + 1) * side)), all + 1, 1}, {moved(ub, c * side), 1, c1}, count, all);
         });
-        w_.put(dv::SetFlag{sorts, arrives, ub.slot}), w_.put(dv::SetFlag{sorts, leaves, ub.slot}), w_.put(dv::WaitFlag{sorts, leaves, ub.slot});
+        w_.put(dv::SetFlag{sorts, arrives, ub.slot}), w_.put(dv::SetFlag{sorts, leaves, 0}), w_.put(dv::WaitFlag{sorts, leaves, 0});
         w_.put(dv::Dma{l1, fractals, c1, all, 1, r1 * side - all});
-        w_.put(dv::SetFlag{leaves, sorts, ub.slot});
+        w_.put(dv::SetFlag{leaves, sorts, 0});
     }
-    // A slot for rows and one for what becomes of them are full or free.
-    template<class F> void flags(F put) {
-        for (const int k : {0, 1}) put(dv::Pipe::v, dv::Pipe::mte2, k), put(dv::Pipe::mte3, dv::Pipe::v, k);
-    }
+    // Slots for rows and the one for what becomes of them are free.
+    template<class F> void flags(F put) { put(dv::Pipe::v, dv::Pipe::mte2, 0), put(dv::Pipe::v, dv::Pipe::mte2, 1), put(dv::Pipe::mte3, dv::Pipe::v, 0); }
 
     void multiply(const Expr &part, int64_t depth, const Expr &accumulate) {
         const int64_t all = ceil_div(fractals_of(depth_), slice_), whole = depth / (slice_ * side), rest = depth % (slice_ * side);

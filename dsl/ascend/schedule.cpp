@@ -137,11 +137,10 @@ private:
     }
 
     // Cycles of a product of so many rows and columns to a block, by what a core's cube, its way from L2 and its way out take (ascend/cost.h).
-    double cycles(int64_t rows, int64_t columns, int64_t blocks, int64_t depth) const {
+    static double cycles(int64_t rows, int64_t columns, int64_t depth) {
         constexpr double products = 4096, from_l2 = 90, out = 40, begin = 2000;  // per cycle: products, bytes; cycles until the first product
         const double r = (double)round_up(rows, dv::cube), c = (double)round_up(columns, dv::cube);
-        const double block = begin + (double)depth * std::max(r * c / products, (r + c) * 2 / from_l2) + r * c * 2 / out;
-        return (double)ceil_div(blocks, npu_.cores()) * block;
+        return begin + (double)depth * std::max(r * c / products, (r + c) * 2 / from_l2) + r * c * 2 / out;
     }
     // Does the last of several parts of a row have a block of its own?
     static bool ends_well(int64_t columns, int64_t part, int64_t bytes) {
@@ -151,10 +150,11 @@ private:
     std::pair<int, int> best_square(int64_t rows, int64_t columns, int64_t others, int64_t depth, int64_t bytes) const {
         std::pair<int, int> best = {256, 256};
         double least = std::numeric_limits<double>::infinity();
-        for (const int r : {256, 128, 64, 32, 16})
-            for (const int c : {256, 240, 128, 112, 64, 48, 32, 16}) {
+        for (const int c : {256, 240, 128, 112, 64, 48, 32, 16})  // of two as good the wider one: longer bursts
+            for (const int r : {256, 128, 64, 32, 16}) {
                 if (!ends_well(columns, c, bytes)) continue;
-                const double all = cycles(std::min<int64_t>(rows, r), std::min<int64_t>(columns, c), ceil_div(rows, r) * ceil_div(columns, c) * others, depth);
+                const int64_t blocks = ceil_div(rows, r) * ceil_div(columns, c) * others;
+                const double all = (double)ceil_div(blocks, npu_.cores()) * cycles(std::min<int64_t>(rows, r), std::min<int64_t>(columns, c), depth);
                 if (all < least) least = all, best = {r, c};
             }
         return best;
