@@ -194,6 +194,14 @@ void Kernel::fix_scalars() {
             const auto it = v->param.defined() ? values.find(v->name) : values.end();
             return it == values.end() ? Expr(v) : Expr(it->second);
         }
+        // A place held within bounds by an unsigned minimum: of a clamp Halide knows the bounds, once they are numbers.
+        Expr visit(const Internal::Cast *c) override {
+            const auto *least = c->type == Int(32) && c->value.type() == UInt(32) ? c->value.as<Internal::Min>() : nullptr;
+            const auto *place = least ? least->a.as<Internal::Cast>() : nullptr;
+            if (!place || place->value.type() != Int(32)) return IRMutator::visit(c);
+            const Expr at = mutate(place->value), last = cast(Int(32), mutate(least->b));
+            return clamp(select(at < 0, last, at), 0, last);
+        }
     } known;
     for (size_t k = 0; k < op->scalars.size(); k++)
         if (!op->scalars[k].real) known.values[op->scalars[k].name] = instance.call->integers[k];

@@ -6,6 +6,8 @@
 #pragma once
 #include <cmath>
 
+#include "dsl/ascend/pooling.h"
+#include "dsl/ascend/schedule.h"
 #include "dsl/op.h"
 #include "kernels/padded_map.h"
 
@@ -122,6 +124,9 @@ struct Pool : Op {
         if (halves()) return;
         for (int s : {1, 2}) last.specialize(dense && sw == s);
         last.specialize(dense);
+    }
+    void pooled(const Ascend &npu, ascend::Pooled p) const {
+        if (!ascend::pool(npu, *this, p)) npu.automatic();
     }
     std::vector<Func> scans;  // windows of the output
     Func per_plane;           // what a whole plane of the output reads

@@ -64,6 +64,7 @@ struct AvgPool2d : AvgBase {
         y(vx, vy, vc, vn) = sum(vx, vy, vc, vn) / count(vx, vy);
         scans = {sum};
     }
+    void schedule(const Ascend &npu) override { pooled(npu, ascend::Pooled::mean); }
     void reference(Problem &p) const override {
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, const Window &w) {
             double total = 0;
@@ -95,6 +96,7 @@ struct AvgPool2dDx : AvgBase {
         dx(vx, vy, vc, vn) = sum(vx, vy, vc, vn);
         scans = {sum};
     }
+    void schedule(const Ascend &npu) override { pooled(npu, ascend::Pooled::mean_dx); }
     void reference(Problem &p) const override {
         std::fill(p("dx").v.begin(), p("dx").v.end(), 0.0);
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, const Window &w) {

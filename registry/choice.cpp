@@ -1,10 +1,13 @@
 #include "registry/choice.h"
 
 #include <algorithm>
+#include <mutex>
+#include <set>
 
 #include "registry/dispatch.h"
 #include "registry/expr.h"
 #include "registry/extension.h"
+#include "registry/log.h"
 #include "registry/simulated.h"
 
 namespace halyard {
@@ -28,6 +31,18 @@ std::string wanted_backend(const OpRecord &op) {
     return b != "cpu" && b != "ascend" && !op.gpu ? "cpu" : b;
 }
 
+namespace {
+
+// Said once of an op and its dtypes, whatever the shapes.
+void say_it_stays_on_the_cpu(const std::string &op, const std::string &dtypes, const std::string &why) {
+    static std::mutex mutex;
+    static std::set<std::string> said;
+    const std::lock_guard lock(mutex);
+    if (said.insert(op + " " + dtypes).second) log(LogLevel::warning, "ascend", op + " of " + dtypes + " stays on the CPU: " + why);
+}
+
+}  // namespace
+
 void choose_kernel(const RegisteredOp &op, const std::string &dtypes, bool explaining, Plan &plan) {
     std::string backend = wanted_backend(op.record);
     if (backend == "ascend") {
@@ -36,6 +51,7 @@ void choose_kernel(const RegisteredOp &op, const std::string &dtypes, bool expla
         if (why.empty()) plan.kernel = &k, plan.simulated = true;
         if (explaining) plan.candidates.push_back({&k, why});
         if (plan.kernel && !explaining) return;
+        if (!plan.kernel && !explaining && !Force::current()) say_it_stays_on_the_cpu(op.record.name, dtypes, why);
         if (!plan.kernel) backend = "cpu";
     }
     const auto *const force = Force::current();

@@ -284,7 +284,7 @@ private:
         const std::string backend = wanted_backend(r_);
         const bool device_needs_dense = backend != "cpu", repeats = backend == "ascend";  // programs know strides of 0
         auto mark = [&](const Layout &l, const Shape &shape, std::vector<int> &copy, const std::vector<int> &order) {
-            const bool gap = !l.shape.empty() && l.shape.back() > 1 && l.strides.back() != 1;
+            const bool gap = !l.shape.empty() && l.shape.back() > 1 && l.strides.back() != 1 && !(l.strides.back() == 0 && repeats);
             bool loose = false;
             for (int d = 0; d < l.shape.rank(); d++) loose |= l.shape[d] > 1 && l.strides[d] == 0;
             if (!copy.empty() || !((gap && !r_.any_strides) || (loose && device_needs_dense && !repeats) || (gap && device_needs_dense))) return;

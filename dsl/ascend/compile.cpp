@@ -8,13 +8,23 @@ namespace halyard::ascend {
 
 namespace {
 
+// How much more than its memory the fullest scope needs.
+double excess(const dv::Program &p) {
+    std::map<dv::Scope, int64_t> top;
+    for (const dv::Buffer &b : p.buffers) top[b.scope] = std::max(top[b.scope], b.address + b.slot_bytes() * b.slots);
+    double most = 1;
+    for (auto &[scope, bytes] : top) most = std::max(most, (double)bytes / (double)p.chip().bytes(scope));
+    return most;
+}
+
 // One schedule. Issues with E-CAP in them where it doesn't fit.
 Compiled attempt(const OpTable &ops, const std::string &op, const Instance &i, bool strict) {
     Kernel k(ops.make(op), i);
-    Compiled c{lower(k, strict), k.instance.picks, {}};
+    Compiled c{lower(k, strict), k.instance.picks, {}, 1};
     const auto add = [&](const std::vector<dv::Issue> &issues) { c.issues.insert(c.issues.end(), issues.begin(), issues.end()); };
     for (dv::Program &p : c.lowered.programs) {
         add(dv::place_buffers(p));
+        c.excess = excess(p);
         if (dv::has_errors(c.issues)) return c;
         add(dv::insert_sync(p).issues);
         add(dv::verify(p));
@@ -27,15 +37,18 @@ Compiled attempt(const OpTable &ops, const std::string &op, const Instance &i, b
 Compiled compile(const OpTable &ops, const std::string &op, const Instance &i, bool strict) {
     std::string last = "no schedule fits";
     for (const int apart : {0, 1})
-        for (int shrink = 0; shrink < 10; shrink++) {
+        for (int shrink = 0; shrink < shrink_steps;) {
             Instance next = i;
             next.picks.chosen.emplace("apart", apart), next.picks.chosen.emplace("shrink", shrink);
             const bool given = next.picks.chosen.at("apart") != apart || next.picks.chosen.at("shrink") != shrink;
+            shrink++;
             if (given) continue;
             Compiled c = attempt(ops, op, next, strict);
             if (!dv::has_errors(c.issues)) return c;
             last = dv::to_text(c.issues);
             if (!dv::has(c.issues, "E-CAP")) throw DispatchError(op, last);
+            // Were all of it tiles, so many steps would do; what isn't makes it more.
+            for (double e = c.excess * 7 / 8; e * 7 / 8 > 1; e = e * 7 / 8) shrink++;
         }
     throw DispatchError(op, last);
 }

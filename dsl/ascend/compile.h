@@ -9,7 +9,11 @@ struct Compiled {
     Lowered lowered;                // placed, with flags
     Picks picks;                    // of the schedule that fits
     std::vector<dv::Issue> issues;  // of placing, synchronising and verifying: warnings
+    double excess = 1;              // what the program that doesn't fit needs of its fullest memory
 };
+
+// Values of the automatic schedule's pick "shrink": each takes an eighth off the tiles.
+inline constexpr int shrink_steps = 48;
 
 // Tries the schedule's largest tiles first and smaller ones until every buffer has its place on the chip. Picks that `i` gives stay as
 // they are. Throws DispatchError where nothing fits, or the op has no Ascend program; with `strict` also where the scalar unit steps in.

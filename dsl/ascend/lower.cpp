@@ -2,8 +2,10 @@
 
 #include <functional>
 
+#include "ascend/passes.h"
 #include "dsl/ascend/graph.h"
 #include "dsl/ascend/nest.h"
+#include "dsl/ascend/tuple.h"
 #include "dsl/refusal.h"
 #include "registry/error.h"
 
@@ -14,13 +16,18 @@ using HExpr = Halide::Expr;
 
 namespace {
 
-// Lets stand where they are used: what is the same is found again in each expression.
+// Lets stand where they are used, but for those of reals: what is the same is found again in each expression.
 class WithoutLets : public IRMutator {
     using IRMutator::visit;
     std::map<std::string, HExpr> values_;
     HExpr visit(const Variable *v) override {
         const auto it = values_.find(v->name);
         return it == values_.end() ? HExpr(v) : it->second;
+    }
+    HExpr visit(const Let *l) override {
+        if (l->value.type().is_float()) return IRMutator::visit(l);
+        values_[l->name] = mutate(l->value);
+        return mutate(l->body);
     }
     Stmt visit(const LetStmt *l) override {
         values_[l->name] = mutate(l->value);
@@ -97,7 +104,7 @@ public:
     std::map<std::string, dv::Ref> &buffers() { return s_.buffers; }
     void put(const std::string &stage, const Stmt &body) {
         w_.where = stage_name(stage);
-        body.accept(this);
+        inside(body);
     }
 
 private:
@@ -107,6 +114,12 @@ private:
     Surroundings s_;
     int64_t inner_cores_ = 0;  // within the parallel loop around: iterations of the one in it
 
+    // The statements of one body of the program.
+    void inside(const Stmt &s) {
+        s_.write_fills();
+        s.accept(this);
+        s_.write_fills();
+    }
     void visit(const ProducerConsumer *op) override {
         const std::string before = w_.where;
         if (op->is_producer) w_.where = stage_name(op->name);
@@ -133,28 +146,45 @@ private:
     void visit(const Evaluate *) override {}
     void visit(const AssertStmt *) override {}
     void visit(const IfThenElse *op) override {
+        s_.write_fills();
         const dv::Expr condition = s_.index(op->condition);
-        dv::Body then = w_.nested([&] { op->then_case.accept(this); }), otherwise;
-        if (op->else_case.defined()) otherwise = w_.nested([&] { op->else_case.accept(this); });
+        dv::Body then = w_.nested([&] { inside(op->then_case); }), otherwise;
+        if (op->else_case.defined()) otherwise = w_.nested([&] { inside(op->else_case); });
         w_.branch(condition, std::move(then), std::move(otherwise));
     }
     void visit(const Store *op) override { lower_nest(s_, {}, *op); }
     static bool of_one_tuple(const std::string &a, const std::string &b) {  // "best$2.0" and "best$2.1"
         return a != b && a.find('.') != std::string::npos && a.substr(0, a.rfind('.')) == b.substr(0, b.rfind('.'));
     }
-    // Stores side by side may be a Tuple's, whose values were all computed before; here each is computed where it is stored.
+    // Stores side by side may be a Tuple's, whose values are all computed before any is stored.
     void visit(const Block *op) override {
-        std::vector<const Store *> stores;
+        std::vector<Stmt> parts;
         const std::function<void(const Stmt &)> flat = [&](const Stmt &s) {
-            if (const auto *b = s.as<Block>()) flat(b->first), flat(b->rest);
-            else if (const auto *store = s.as<Store>()) stores.push_back(store);
+            if (const auto *b = s.as<Block>()) return flat(b->first), flat(b->rest);
+            parts.push_back(s);
         };
         flat(op);
-        for (size_t later = 1; later < stores.size(); later++)
-            for (size_t k = 0; k < later; k++)
-                if (of_one_tuple(stores[k]->name, stores[later]->name) && reads_another({stores[k], stores[later]}))
-                    throw DispatchError("ascend", w_.where + ": no Ascend program for values of a Tuple that read each other");
-        IRVisitor::visit(op);
+        for (size_t k = 0; k < parts.size();) {
+            std::vector<const Store *> tuple;
+            for (; k < parts.size() && parts[k].as<Store>(); k++) {
+                if (!tuple.empty() && !of_one_tuple(tuple[0]->name, parts[k].as<Store>()->name)) break;
+                tuple.push_back(parts[k].as<Store>());
+            }
+            if (!tuple.empty()) {
+                put({}, tuple);
+                continue;
+            }
+            // What follows a loop of tiles, the shorter last one say, lies in the memory of its buffers.
+            const For *tiles = parts[k].as<For>();
+            if (tiles && is_loop(tiles->name) && k + 1 < parts.size()) w_.scope([&] { inside(parts[k]); });
+            else parts[k].accept(this);
+            k++;
+        }
+    }
+    // Stores in loops of their own.
+    void put(const std::vector<Loop> &loops, const std::vector<const Store *> &stores) {
+        if (reads_another(stores)) return lower_tuple(s_, loops, stores);
+        for (const Store *store : stores) lower_nest(s_, loops, *store);
     }
 
     void visit(const For *op) override {
@@ -163,19 +193,20 @@ private:
         std::vector<const Store *> stores;
         const Stmt whole = op;
         std::vector<Stmt> made;  // keeps what `stores` points to
-        if (nest(whole, loops, stores, made)) {
-            for (const Store *store : stores) lower_nest(s_, loops, *store);
-            return;
-        }
+        if (nest(whole, loops, stores, made)) return put(loops, stores);
         const auto first = as_const_int(op->min), count = as_const_int(op->extent);
         if (first && count && *count > 1 && ragged(op)) return peel(op, *first, *first + *count - 1);
         const dv::Expr begin = s_.index(op->min), end = begin + s_.index(op->extent);
         const auto least = begin.constant(), past = end.constant();
         if (least && past) s_.bounds[op->name] = {*least, *past - 1};
+        s_.write_fills();
+        const bool before = s_.reduced;
+        s_.reduced = false;
         w_.loop(w_.reg(short_name(op->name)), begin, end, [&](const dv::Expr &i) {
             s_.variables[op->name] = i;
-            op->body.accept(this);
+            inside(op->body);
         });
+        s_.reduced |= before;
     }
 
     // Has a loop in it whose length isn't a number and depends on this one?
@@ -199,7 +230,7 @@ private:
         bounds.push(op->name, Interval((int)first, (int)last - 1));
         const Stmt before = For::make(op->name, op->min, (int)(last - first), op->for_type, op->partition_policy, op->device_api,
                                       simplify(op->body, true, bounds));
-        before.accept(this);
+        w_.scope([&] { before.accept(this); });
         s_.variables.erase(op->name);
         simplify(substitute(op->name, (int)last, op->body)).accept(this);
     }
@@ -212,7 +243,7 @@ private:
         if (inner_cores_) {
             s_.variables[op->name] = block % inner_cores_;
             if (extent == inner_cores_) return op->body.accept(this);
-            return w_.branch(block % inner_cores_ < extent, w_.nested([&] { op->body.accept(this); }), {});
+            return w_.branch(block % inner_cores_ < extent, w_.nested([&] { inside(op->body); }), {});
         }
         struct : IRVisitor {
             using IRVisitor::visit;
@@ -231,7 +262,7 @@ private:
         inner_cores_ = 0;
     }
 
-    // Loops around stores and nothing else: into `loops`, outermost first, all from 0. Several stores that don't read each other are a nest each.
+    // Loops around stores and nothing else: into `loops`, outermost first, all from 0. Several stores either don't read each other, or are a Tuple's.
     static bool nest(const Stmt &s, std::vector<Loop> &loops, std::vector<const Store *> &stores, std::vector<Stmt> &made) {
         if (const auto *f = s.as<For>()) {
             const auto extent = as_const_int(simplify(f->extent));
@@ -241,9 +272,13 @@ private:
             const Stmt body = made.back();
             return nest(body, loops, stores, made);
         }
-        if (const auto *b = s.as<Block>()) return nest(b->first, loops, stores, made) && nest(b->rest, loops, stores, made) && !reads_another(stores);
+        if (const auto *b = s.as<Block>())
+            return nest(b->first, loops, stores, made) && nest(b->rest, loops, stores, made) && (!reads_another(stores) || is_tuple(stores));
         if (const auto *store = s.as<Store>()) return stores.push_back(store), true;
         return false;
+    }
+    static bool is_tuple(const std::vector<const Store *> &stores) {
+        return std::all_of(stores.begin() + 1, stores.end(), [&](const Store *other) { return of_one_tuple(stores[0]->name, other->name); });
     }
     static bool reads_another(const std::vector<const Store *> &stores) {
         struct : IRVisitor {
@@ -325,6 +360,7 @@ private:
         walk.put(stage, s);
         for (auto &w : walk.warnings())
             if (std::find(result_.warnings.begin(), result_.warnings.end(), w) == result_.warnings.end()) result_.warnings.push_back(w);
+        dv::prefetch(p);
         result_.programs.push_back(std::move(p));
     }
 

@@ -75,8 +75,13 @@ private:
         level(outer.size(), 0, 0);
     }
 
+    void at_block(const Ref &r) const {
+        if (w_.p.scope(r) == dv::Scope::ub && !is_multiple(r.offset, unit_)) throw NotVector("a move to or from " + r.buffer + " within a block of 32 B");
+    }
+
     // Bursts of so many blocks. One dimension becomes nburst where its gaps are whole blocks, the others loops.
     void bursts(int64_t blocks, const Ref &dst, const Ref &src, std::vector<Dimension> outer) {
+        at_block(dst), at_block(src);
         const auto gap = [&](int64_t stride) { return stride % unit_ ? -1 : stride / unit_ - blocks; };
         size_t best = outer.size();
         for (size_t d = 0; d < outer.size(); d++) {

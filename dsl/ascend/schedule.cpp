@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "ascend/ir.h"
+#include "dsl/ascend/compile.h"
 #include "dsl/ascend/graph.h"
 #include "dsl/op.h"
 
@@ -18,9 +19,8 @@ using ascend::Graph;
 
 namespace {
 
-constexpr int temporaries = 2, temporary_bytes = 4;  // what an expression takes beside its operands, per element
-constexpr int part_elements = 128;                   // parts of rows begin at whole repeats
-constexpr int row_elements = 16;                     // rows on the chip are multiples of it: 32 B of the smallest real
+constexpr int part_elements = 128;  // parts of rows begin at whole repeats
+constexpr int row_elements = 16;    // rows on the chip are multiples of it: 32 B of the smallest real
 
 int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
@@ -38,7 +38,10 @@ public:
     Automatic(const Ascend &npu, const Func &gm) : npu_(npu), graph_(gm), gm_(gm) {
         for (auto &dim : npu.call->outputs[0]) extents_.push_back(dim.extent);
         apart_ = npu.pick("apart", {0, 1});
-        shrink_ = npu.pick("shrink", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+        std::vector<int> steps(ascend::shrink_steps);
+        std::iota(steps.begin(), steps.end(), 0);
+        steps_ = npu.pick("shrink", steps);
+        shrink_ = steps_ / 5;
     }
 
     void schedule() {
@@ -72,7 +75,7 @@ private:
     const Graph graph_;
     const Func gm_;
     std::vector<int64_t> extents_;
-    int apart_ = 0, shrink_ = 0;
+    int apart_ = 0, steps_ = 0, shrink_ = 0;  // shrink_: halvings
     std::set<std::string> keeps_;
 
     static int64_t bytes_of(const Func &f) {
@@ -103,7 +106,11 @@ private:
     }
     bool worth_keeping(const FuncNode &n, const std::set<std::string> &consumers) const {
         if (n.computes && n.function.dimensions() > 0 && !whole_dims(n).empty()) return true;  // a number for each row
-        return consumers.size() > 1 && (n.computes || n.loads) && !apart_;
+        if (apart_) return false;
+        if (n.converts)  // once for all, in tiles that are worked on for long
+            return std::count_if(consumers.begin(), consumers.end(), [&](auto &c) { return !graph_.nodes.at(c).compares; }) > 1 &&
+                   std::any_of(consumers.begin(), consumers.end(), [&](auto &c) { return graph_.nodes.at(c).reduces; });
+        return consumers.size() > 1 && (n.computes || n.loads);
     }
     // Of a reduction: the extents of the output's dimensions that its arguments are.
     std::vector<int64_t> extents_of(const FuncNode &n) const {
@@ -125,15 +132,19 @@ private:
         return all;
     }
 
-    // Elements of a tile that the Unified Buffer has room for.
+    // Elements of a tile that the Unified Buffer has room for, not counting what expressions take beside their operands: that shows when all
+    // buffers are placed.
     int64_t room(const Root &r) const {
-        int64_t bytes = 2 * r.bytes + temporaries * temporary_bytes;
+        const bool reduces = std::any_of(r.kept.begin(), r.kept.end(), [&](auto &name) { return graph_.nodes.at(name).reduces; });
+        int64_t bytes = (reduces ? 1 : 2) * r.bytes;
         for (auto &[name, n] : graph_.nodes) bytes += n.loads ? 2 * n.function.output_types()[0].bytes() : 0;
         for (auto &name : r.kept) {
             const FuncNode &n = graph_.nodes.at(name);
             if (n.computes && n.function.dimensions() >= r.f.dimensions()) bytes += bytes_of(Func(n.function));
         }
-        return std::max<int64_t>(32, (npu_.chip().bytes(dv::Scope::ub) / bytes) >> shrink_);
+        int64_t most = npu_.chip().bytes(dv::Scope::ub) / bytes;
+        for (int k = 0; k < steps_; k++) most = most * 7 / 8;
+        return std::max<int64_t>(32, most);
     }
 
     // Cycles of a product of so many rows and columns to a block, by what a core's cube, its way from L2 and its way out take (ascend/cost.h).
@@ -259,7 +270,7 @@ private:
                 at = inner[d] = part;
                 // Two tiles of a core are in two slots at a time: better two halves than one whole.
                 tile[d] = std::min(tile[d], chunk);
-                tile[d] = std::min(chunk, round_up(ceil_div(chunk, ceil_div(chunk, tile[d])), g));
+                tile[d] = std::min(chunk, even_tile(chunk, tile[d], g));
                 if (chunk > tile[d]) split(f, at, tile[d], inner[d], loops);
             } else if (r.extents[d] > tile[d]) {
                 shared = shared == d ? std::nullopt : shared;
@@ -275,6 +286,14 @@ private:
         if (shared) f.parallel(core);
         const Ascend::At at{f, !loops.empty() ? loops[0] : shared ? core : Var::outermost()};
         for (auto &name : r.kept) keep(name, at, tile, row_reduced ? std::numeric_limits<int64_t>::max() : most);
+    }
+
+    // Of at most `tile`, so that they are alike: a shorter one is a program of its own, if it can be without for little.
+    static int64_t even_tile(int64_t chunk, int64_t tile, int64_t granule) {
+        const int64_t count = ceil_div(chunk, tile);
+        for (int64_t n = count; n <= 2 * count; n++)
+            if (chunk % n == 0 && chunk / n % granule == 0) return chunk / n;
+        return round_up(ceil_div(chunk, count), granule);
     }
 
     static void split(Func f, const Var &at, int64_t tile, Var &inner, std::vector<Var> &loops) {
@@ -301,7 +320,7 @@ private:
             Halide::Stage stage = f.update(u);
             for (auto &range : ranges) {
                 int64_t part = std::min(range.extent, left);
-                left = std::max<int64_t>(1, left / part);
+                left = std::max<int64_t>(1, left / std::max<int64_t>(1, part));
                 if (part < range.extent && part > part_elements) part = part / part_elements * part_elements;
                 if (part == range.extent) {
                     inner.push_back(range.var);
