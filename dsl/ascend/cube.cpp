@@ -45,33 +45,44 @@ public:
 
     // Parts of the depth come to l1 a turn ahead of their use, two slots being full or free; and to l0a and l0b by slices.
     void put(const Expr &accumulate) {
-        const int64_t whole = k_ / depth_, rest = k_ % depth_, parts = whole + (rest > 0);
-        const int64_t piece = std::max(declare(a_, "a", parts), declare(b_, "b", parts));
+        const std::vector<int64_t> parts = parts_of();
+        const int64_t piece = std::max(declare(a_, "a", parts.size()), declare(b_, "b", parts.size()));
         rows_ub_ = w_.ring("rows_ub", Scope::ub, DType::f16, piece), fractals_ub_ = w_.buffer("fractals_ub", Scope::ub, DType::f16, piece);
         l0a_ = w_.ring("a_l0a", Scope::l0a, DType::f16, m1_ * slice_ * fractal_size),
         l0b_ = w_.ring("b_l0b", Scope::l0b, DType::f16, n1_ * slice_ * fractal_size);
         flags([&](dv::Pipe from, dv::Pipe to, int id) { w_.put(dv::SetFlag{from, to, id}); });
-        if (parts == 1) arrive(0, depth_), multiply(0, depth_, accumulate);
-        else ahead(whole, rest, accumulate);
+        if (parts.size() == 1) arrive(0, 0, depth_), multiply(0, depth_, accumulate);
+        else ahead(parts, accumulate);
         flags([&](dv::Pipe from, dv::Pipe to, int id) { w_.put(dv::WaitFlag{from, to, id}); });
     }
 
 private:
-    void ahead(int64_t whole, int64_t rest, const Expr &accumulate) {
-        const int64_t parts = whole + (rest > 0);
+    // The last part is a short one: nothing comes while it is multiplied.
+    std::vector<int64_t> parts_of() const {
+        std::vector<int64_t> parts((size_t)(k_ / depth_), depth_);
+        if (const int64_t rest = k_ % depth_) parts.push_back(rest);
+        else if (parts.size() > 1 && depth_ % (4 * side) == 0) parts.back() = depth_ / 4 * 3, parts.push_back(depth_ / 4);
+        return parts;
+    }
+    void ahead(const std::vector<int64_t> &parts, const Expr &accumulate) {
+        const int64_t count = (int64_t)parts.size(), whole = std::count(parts.begin(), parts.end(), depth_);
         const dv::Pipe in = dv::Pipe::mte3, out = dv::Pipe::mte1;
+        const auto if_part = [&](const Expr &condition, auto body) { w_.branch(condition, w_.nested(body), {}); };
+        // body(part, first of the depth, depth) for part i
+        const auto each = [&](const Expr &i, auto body) {
+            if_part(0 <= i && i < whole, [&] { body(i, i * depth_, depth_); });
+            int64_t first = whole * depth_;
+            for (int64_t k = whole; k < count; first += parts[(size_t)k++]) if_part(i == k, [&] { body(i, first, parts[(size_t)k]); });
+        };
         w_.put(dv::SetFlag{in, out, 1}), w_.put(dv::SetFlag{out, in, 0});
-        w_.loop(w_.reg("depth"), parts + 1, [&](const Expr &i) {
-            const auto if_part = [&](const Expr &condition, auto body) { w_.branch(condition, w_.nested(body), {}); };
+        w_.loop(w_.reg("depth"), count + 1, [&](const Expr &i) {
             w_.put(dv::WaitFlag{out, in, i % 2});
-            if_part(i < whole, [&] { arrive(i, depth_); });
-            if (rest) if_part(i == whole, [&] { arrive(i, rest); });
+            each(i, [&](const Expr &part, const Expr &first, int64_t depth) { arrive(part, first, depth); });
             w_.put(dv::SetFlag{in, out, i % 2}), w_.put(dv::WaitFlag{in, out, (i + 1) % 2});
-            if_part(rest ? 0 < i && i <= whole : 0 < i, [&] { multiply(i - 1, depth_, accumulate); });
-            if (rest) if_part(i == parts, [&] { multiply(i - 1, rest, accumulate); });
+            each(i - 1, [&](const Expr &part, const Expr &, int64_t depth) { multiply(part, depth, accumulate); });
             w_.put(dv::SetFlag{out, in, (i + 1) % 2});
         });
-        w_.put(dv::WaitFlag{in, out, parts % 2}), w_.put(dv::WaitFlag{out, in, (parts + 1) % 2});
+        w_.put(dv::WaitFlag{in, out, count % 2}), w_.put(dv::WaitFlag{out, in, (count + 1) % 2});
     }
 
     // An operand and its buffers. Its rows, as they lie, go along the depth, or along its width.
@@ -94,7 +105,7 @@ private:
         return r;
     }
     // Elements of a piece of it.
-    int64_t declare(Side &x, const std::string &name, int64_t parts) {
+    int64_t declare(Side &x, const std::string &name, size_t parts) {
         const int64_t rows = x.by_depth ? depth_ : x.width, pitch = whole_fractals(x.by_depth ? x.width : depth_);
         x.rows_at_once = evenly(fractals_of(rows), std::clamp<int64_t>(at_once_bytes / 2 / pitch / side, 1, most_rows / side)) * side;
         x.pieces = ceil_div(rows, x.rows_at_once);
@@ -102,23 +113,23 @@ private:
         return (x.rows_at_once + 1) * pitch;
     }
 
-    void arrive(const Expr &part, int64_t depth) {
+    void arrive(const Expr &part, const Expr &first, int64_t depth) {
         Expr before = part * (a_.pieces + b_.pieces);
         for (const Side *x : {&a_, &b_}) {
             const int64_t rows = x->by_depth ? depth : x->width, whole = rows / x->rows_at_once, rest = rows % x->rows_at_once;
-            if (whole) w_.loop("piece", whole, [&](const Expr &p) { piece(*x, part, before + p, depth, p, x->rows_at_once); });
-            if (rest) piece(*x, part, before + whole, depth, whole, rest);
+            if (whole) w_.loop("piece", whole, [&](const Expr &p) { piece(*x, part, before + p, first, depth, p, x->rows_at_once); });
+            if (rest) piece(*x, part, before + whole, first, depth, whole, rest);
             before = before + x->pieces;
         }
     }
     // Rows to [c1][r1] of fractals of columns and rows. They come as rows, because bursts of one block waste GM; the vector unit puts them
     // into order, because so do they between the Unified Buffer and l1.
-    void piece(const Side &x, const Expr &part, const Expr &turn, int64_t depth, const Expr &p, int64_t rows) {
+    void piece(const Side &x, const Expr &part, const Expr &turn, const Expr &begin, int64_t depth, const Expr &p, int64_t rows) {
         const int64_t columns = x.by_depth ? x.width : depth, c1 = fractals_of(columns), r1 = x.by_depth ? fractals_of(depth) : x.width1;
         const int64_t pitch = c1 * side, all = whole_fractals(rows);
         const Matrix &m = x.matrix;
         const Ref ub = slot(rows_ub_, turn), fractals = fractals_ub_, l1 = moved(slot(x.l1, part), p * (x.rows_at_once * side));
-        const Expr first = part * (depth_ * (x.by_depth ? m.row_stride : m.column_stride)) + p * (x.rows_at_once * m.row_stride);
+        const Expr first = begin * (x.by_depth ? m.row_stride : m.column_stride) + p * (x.rows_at_once * m.row_stride);
         const dv::Pipe arrives = dv::Pipe::mte2, sorts = dv::Pipe::v, leaves = dv::Pipe::mte3;
         w_.put(dv::WaitFlag{sorts, arrives, ub.slot});
         if (all > rows) Vectors(w_, {all - rows, pitch}).fill({moved(ub, rows * pitch), {pitch, 1}}, {"", 0});
@@ -131,8 +142,11 @@ private:
         w_.put(dv::Dma{l1, fractals, c1, all, 1, r1 * side - all});
         w_.put(dv::SetFlag{leaves, sorts, 0});
     }
-    // Slots for rows and the one for what becomes of them are free.
-    template<class F> void flags(F put) { put(dv::Pipe::v, dv::Pipe::mte2, 0), put(dv::Pipe::v, dv::Pipe::mte2, 1), put(dv::Pipe::mte3, dv::Pipe::v, 0); }
+    // Slots for rows, the one for what becomes of them, and those of l0a and l0b are free.
+    template<class F> void flags(F put) {
+        for (const int k : {0, 1}) put(dv::Pipe::v, dv::Pipe::mte2, k), put(dv::Pipe::m, dv::Pipe::mte1, k);
+        put(dv::Pipe::mte3, dv::Pipe::v, 0);
+    }
 
     void multiply(const Expr &part, int64_t depth, const Expr &accumulate) {
         const int64_t all = ceil_div(fractals_of(depth_), slice_), whole = depth / (slice_ * side), rest = depth % (slice_ * side);
@@ -144,6 +158,8 @@ private:
     void slice(const Expr &part, int64_t depth, const Expr &k, int64_t deep, const Expr &turn, const Expr &accumulate) {
         const int64_t k1 = fractals_of(deep), all_k1 = fractals_of(depth);
         const Ref l0a = slot(l0a_, turn), l0b = slot(l0b_, turn), left = slot(a_.l1, part), right = slot(b_.l1, part);
+        const dv::Pipe loads = dv::Pipe::mte1, multiplies = dv::Pipe::m;
+        w_.put(dv::WaitFlag{multiplies, loads, l0a.slot});
         w_.loop("m", m1_, [&](const Expr &i) {
             const Ref to = moved(l0a, i * (k1 * fractal_size));
             if (a_.by_depth) load(to, moved(left, (i * all_k1 + k) * fractal_size), k1, 1, true);
@@ -151,9 +167,11 @@ private:
         });
         if (!b_.by_depth) load(l0b, moved(right, k * (n1_ * fractal_size)), k1 * n1_, 1, false);
         else w_.loop("k", k1, [&](const Expr &i) { load(moved(l0b, i * (n1_ * fractal_size)), moved(right, (k + i) * fractal_size), n1_, all_k1, true); });
+        w_.put(dv::SetFlag{loads, multiplies, l0a.slot}), w_.put(dv::WaitFlag{loads, multiplies, l0a.slot});
         dv::Mmad mmad;
         mmad.dst = sums_.ref, mmad.a = l0a, mmad.b = l0b, mmad.m = sums_.rows, mmad.k = deep, mmad.n = sums_.columns, mmad.accumulate = accumulate + turn;
         w_.put(mmad);
+        w_.put(dv::SetFlag{multiplies, loads, l0a.slot});
     }
     void load(const Ref &dst, const Ref &src, int64_t count, int64_t stride, bool transpose) {
         const auto piece = [&](const Expr &first, int64_t n) {
@@ -212,7 +230,11 @@ void store_rows(Writer &w, const Accumulator &sums, const Operand &to) {
         Ref here = out;
         here.slot = i % 2;
         out_of_l0c(w, sums, i * rows_at_once, whole_fractals(rows), here, pitch);
-        move(w, {rows, sums.columns}, {moved(to.ref, i * (rows_at_once * to.stride[0])), to.stride, Scope::gm}, {here, {pitch, 1}});
+        const Ref gm = moved(to.ref, i * (rows_at_once * to.stride[0]));
+        // Rows that follow each other, and don't end with a block, run on into the next one, but for the last.
+        const int64_t before = sums.columns % side && sums.columns > side && to.stride[0] == sums.columns ? rows - 1 : 0;
+        if (before) w.loop("row", before, [&](const Expr &r) { w.put(dv::Dma{moved(gm, r * sums.columns), moved(here, r * pitch), 1, pitch / side, 0, 0}); });
+        move(w, {rows - before, sums.columns}, {moved(gm, before * to.stride[0]), to.stride, Scope::gm}, {moved(here, before * pitch), {pitch, 1}});
     };
     if (whole) w.loop("rows", whole, [&](const Expr &i) { part(i, rows_at_once); });
     if (rest) part(whole, rest);

@@ -213,9 +213,7 @@ private:
     static bool ragged(const For *op) {
         struct : IRVisitor {
             using IRVisitor::visit;
-            void visit(const For *f) override {
-                length(f->extent), IRVisitor::visit(f);
-            }
+            void visit(const For *f) override { length(f->extent), IRVisitor::visit(f); }
             void visit(const Allocate *a) override {
                 for (const HExpr &e : a->extents) length(e);
                 IRVisitor::visit(a);
