@@ -24,7 +24,8 @@ std::vector<double> losses(const std::string &device, DType dtype) {
     net.to_float(dtype);
     const nn::SoftmaxCrossEntropyWithLogits loss(true, "mean");
     loss.to_float(DType::f32);
-    const nn::TrainOneStepWithLossScaleCell step(nn::WithLossCell(net, loss), nn::Momentum(net.trainable_params(), 0.003, 0.9), nn::FixedLossScaleManager(1024));
+    const nn::TrainOneStepWithLossScaleCell step(nn::WithLossCell(net, loss), nn::Momentum(net.trainable_params(), 0.003, 0.9),
+                                                 nn::FixedLossScaleManager(1024));
     step.set_train();
     std::vector<double> all;
     for (const dataset::Row &row : digits.create_dict_iterator()) {
