@@ -46,8 +46,8 @@ Expr e_to_minus_square(const Expr &x) {
 // erfc(a), a >= 0, with the polynomial of dsl/math_erf.cpp: nothing cancels on the way.
 Expr erfc_positive(const Expr &a) {
     const Expr z = min(a, c(10.25)), u = c(1.4142135623730951) / (z + c(1.9445436482630056)), v = z * (c(0.7071067811865476) * u) - c(0.313);
-    const Expr p = polynomial(v, {-0.0369045623, -0.0433722883, 0.0798723027, 0.117344439, -0.0667420775, -0.275726408, 0.0790051147, 0.744756997,
-                                  -1.22809732, 0.922427058});
+    const Expr p = polynomial(
+        v, {-0.0369045623, -0.0433722883, 0.0798723027, 0.117344439, -0.0667420775, -0.275726408, 0.0790051147, 0.744756997, -1.22809732, 0.922427058});
     return e_to_minus_square(z) * (u * p);
 }
 Expr erf_below_1(const Expr &x) {
@@ -122,7 +122,8 @@ std::pair<Expr, Expr> two_product(const Expr &a, const Expr &b) {
 // The product's error counts as often as e^ grows it.
 Expr pow_of(const Expr &x, const Expr &y) {
     const auto [product, lost] = two_product(y, ln(abs(x)));
-    const Expr e = e_to(product), size = select(abs(product) < c(104), e + e * lost, e), odd = y - c(2) * floor(y * c(0.5)) == c(1), none = x < c(0) && floor(y) != y;
+    const Expr e = e_to(product), size = select(abs(product) < c(104), e + e * lost, e), odd = y - c(2) * floor(y * c(0.5)) == c(1),
+               none = x < c(0) && floor(y) != y;
     return select(y == c(0) || x == c(1), c(1), none, c(0) / c(0), select(x < c(0) && odd, c(0) - size, size));
 }
 Expr atan2_of(const Expr &y, const Expr &x) {
