@@ -146,6 +146,14 @@ TEST(Tik, RowMaxima) {
                       "ascend910b");
 }
 
+// Two temporaries that don't fit beside each other, nor twice each for the threads of their loop: they are one tensor around it.
+TEST(Tik, TemporariesShareMemory) {
+    same_bits("gm x f16[512] in\ngm y f16[512] out\nfor i in 0, 4 {\nalloc ubuf u f16[128] slots=2\ndata_move u{i % 2}[0], x[i * 128]  burst=8\n"
+              "alloc ubuf t f32[40000]\nvec_conv t[0], u{i % 2}[0]  mask=64 rep=8,4\npipe_barrier V\nvec_conv u{i % 2}[0], t[0]  mask=64 rep=4,8\n"
+              "alloc ubuf v f16[70000]\nif 1 <= i {\nvec_abs v[0], u{i % 2}[0]  mask=128\nvec_adds u{i % 2}[0], v[0], 1  mask=128\n}\n"
+              "data_move y[i * 128], u{i % 2}[0]  burst=8\n}\n");
+}
+
 TEST(Tik, AtomicMoves) {
     same_bits("gm x f32[64] in\ngm y f32[64] inout\nalloc ubuf u f32[64]\ndata_move u[0], x[0]  burst=8\ndata_move y[0], u[0]  burst=8 atomic=1\n"
               "pipe_barrier MTE3\ndata_move y[0], u[0]  burst=4\n");
