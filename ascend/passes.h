@@ -1,10 +1,15 @@
 // What happens to a program between the author and the chip: places for buffers, then flags. Lowered and built programs take the same way:
 //   place_buffers(p), insert_sync(p), verify(p) (check.h), simulate() or an emitter.
+// Lowered ones are prefetched first.
 #pragma once
 #include "ascend/ir.h"
 #include "ascend/issue.h"
 
 namespace halyard::dv {
+
+// In loops where the scalar unit waits for results: loads of a turn that go to the slots of a double buffer for the vector unit are issued
+// one turn before, with flags of their own. Programs that have flags already stay as they are.
+void prefetch(Program &p);
 
 // Gives every buffer an address. Buffers that live at different times share memory; within one body only temporaries of the vector
 // unit do, because a move into memory that was just read would have to wait. Of two sources of a vector operation one begins in the

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "ascend/check.h"
 #include "ascend/dump.h"
@@ -11,6 +12,7 @@ namespace halyard::dv {
 namespace {
 
 constexpr int64_t half_groups = 256;  // bytes from one half of ubuf's 16 bank groups to the other
+constexpr int64_t unknown_turns = 8;  // of a loop, where they aren't a number
 
 struct Life {
     int64_t begin = 0, last_use = 0, end = 0;
@@ -24,6 +26,12 @@ public:
     std::map<std::string, Life> of;
     std::vector<std::string> order;                             // of the Alloc nodes
     std::vector<std::pair<std::string, std::string>> together;  // two sources of one vector operation
+    struct Operation {                                          // of the vector unit: its buffers, and how many repeats it runs
+        std::string dst, src[2];
+        bool skips[2];  // every other repeat
+        int64_t repeats;
+    };
+    std::vector<Operation> operations;
 
 private:
     void body(const Body &nodes) {
@@ -31,8 +39,13 @@ private:
         for (const Node &n : nodes) {
             const int64_t begin = ++position_;
             used_.emplace_back();
-            if (const For *f = std::get_if<For>(&n.is)) body(f->body);
-            else if (const If *c = std::get_if<If>(&n.is)) body(c->then), body(c->otherwise);
+            if (const For *f = std::get_if<For>(&n.is)) {
+                const auto turns = (f->end - f->begin).constant();
+                const int64_t before = turns_;
+                turns_ *= turns.value_or(unknown_turns);
+                body(f->body);
+                turns_ = before;
+            } else if (const If *c = std::get_if<If>(&n.is)) body(c->then), body(c->otherwise);
             else if (const Alloc *a = std::get_if<Alloc>(&n.is)) {
                 if (!program_.buffer(a->buffer)) throw AttrError(program_.name, "no buffer is called '" + a->buffer + "'");
                 if (!of.try_emplace(a->buffer, Life{begin, begin, begin, false, true}).second)
@@ -60,11 +73,17 @@ private:
             used_.back().push_back(o.ref->buffer);
         }
         const Vec *v = std::get_if<Vec>(&i.op);
+        if (v && sources_of(v->op) > 0) {
+            const auto skips = [&](int k) { return v->src_rep[k].constant().value_or(0) == 16; };
+            const bool two = sources_of(v->op) == 2;
+            operations.push_back(
+                {v->dst.buffer, {v->src[0].buffer, two ? v->src[1].buffer : ""}, {skips(0), two && skips(1)}, turns_ * v->repeat.constant().value_or(1)});
+        }
         if (v && sources_of(v->op) == 2 && v->src[0].buffer != v->src[1].buffer) together.emplace_back(v->src[0].buffer, v->src[1].buffer);
     }
 
     const Program &program_;
-    int64_t position_ = 0;
+    int64_t position_ = 0, turns_ = 1;
     std::vector<std::vector<std::string>> used_;
 };
 
@@ -109,6 +128,82 @@ std::map<std::string, bool> halves(const Program &p, const Lives &lives) {
     return half;
 }
 
+// Cycles that vector operations lose where a buffer lies beside those placed already: two sources in one half of the bank groups wait for
+// each other, and a source for what was written 13 repeats before to its bank, where that comes to the half it is read from.
+class Clashes {
+public:
+    Clashes(const Program &p, const Lives &lives) : program_(p), quarter_((int64_t)p.chip().at("vec.bank_bytes")) {
+        for (const auto &o : lives.operations)
+            for (int s = 0; s < 2; s++) {
+                if (o.src[s].empty()) continue;
+                if (o.dst != o.src[s]) add({o.dst, o.src[s], true, o.skips[s], o.repeats});
+                if (s == 1 && o.src[0] != o.src[1]) add({o.src[0], o.src[1], false, false, o.repeats});
+            }
+    }
+    int64_t cost(const Buffer &b, int64_t at, const std::set<std::string> &placed) const {
+        int64_t sum = 0;
+        const auto pairs = of_.find(b.name);
+        if (pairs == of_.end()) return 0;
+        for (const Pair &p : pairs->second) {
+            const std::string &name = p.a == b.name ? p.b : p.a;
+            if (!placed.count(name)) continue;
+            const Buffer &other = *program_.buffer(name);
+            const bool one_half = at / half_groups % 2 == other.address / half_groups % 2;
+            const bool one_bank = at / quarter_ <= last(other, other.address) / quarter_ && other.address / quarter_ <= last(b, at) / quarter_;
+            if (p.writes ? one_bank && (p.skips || !one_half) : one_half) sum += p.repeats;
+        }
+        return sum;
+    }
+
+private:
+    struct Pair {
+        std::string a, b;
+        bool writes, skips;
+        int64_t repeats;
+    };
+    const Program &program_;
+    const int64_t quarter_;
+    std::map<std::string, std::vector<Pair>> of_;
+    void add(const Pair &p) { of_[p.a].push_back(p), of_[p.b].push_back(p); }
+    static int64_t last(const Buffer &b, int64_t at) { return at + b.slot_bytes() * b.slots - 1; }
+};
+
+// Each buffer where it costs least, if all of them have room then.
+bool fit_apart(Program &p, const Lives &lives) {
+    const Clashes clashes(p, lives);
+    const int64_t quarter = (int64_t)p.chip().at("vec.bank_bytes");
+    std::vector<Buffer *> done;
+    std::set<std::string> placed;
+    for (const std::string &name : lives.order) {
+        Buffer &b = *p.buffer(name);
+        const Life &life = lives.of.at(name);
+        const int64_t size = b.slot_bytes() * b.slots, has = p.chip().bytes(b.scope);
+        b.align = align_of(p, b);
+        std::vector<std::pair<int64_t, int64_t>> taken;
+        std::set<int64_t> begins = {0};
+        for (const Buffer *o : done) {
+            const Life &other = lives.of.at(o->name);
+            if (o->scope != b.scope || other.begin > life.until() || life.begin > other.until()) continue;
+            taken.emplace_back(o->address, o->address + o->slot_bytes() * o->slots), begins.insert(taken.back().second);
+        }
+        if (b.scope == Scope::ub)
+            for (int64_t q = quarter; q < has; q += quarter) begins.insert(q);
+        int64_t best = -1, least = 0;
+        for (const int64_t begin : begins)
+            for (const int64_t shift : {(int64_t)0, half_groups}) {
+                const int64_t at = b.scope == Scope::ub ? round_up(std::max<int64_t>(begin - shift, 0), 2 * half_groups) + shift : round_up(begin, b.align);
+                if (at % b.align || at + size > has) continue;
+                if (std::any_of(taken.begin(), taken.end(), [&](auto &t) { return t.first < at + size && at < t.second; })) continue;
+                const int64_t cost = clashes.cost(b, at, placed);
+                if (best < 0 || cost < least || (cost == least && at < best)) best = at, least = cost;
+            }
+        if (best < 0) return false;
+        b.address = best;
+        done.push_back(&b), placed.insert(name);
+    }
+    return true;
+}
+
 Issue full(const Program &p, const Lives &lives, Scope s, int64_t needs) {
     const int64_t has = p.chip().bytes(s);
     std::string parts;
@@ -133,8 +228,11 @@ std::vector<Issue> place_buffers(Program &p) {
     const auto fits = [&](const std::map<Scope, int64_t> &needs) {
         return std::all_of(needs.begin(), needs.end(), [&](const auto &n) { return n.second <= p.chip().bytes(n.first); });
     };
-    std::map<Scope, int64_t> needs = first_fit(p, lives, halves(p, lives));
-    if (!fits(needs)) needs = first_fit(p, lives, {});
+    if (fit_apart(p, lives) || fits(first_fit(p, lives, halves(p, lives)))) {
+        dump(p, "2-placed");
+        return {};
+    }
+    const std::map<Scope, int64_t> needs = first_fit(p, lives, {});
     dump(p, "2-placed");
     std::vector<Issue> issues;
     for (const auto &[scope, bytes] : needs)

@@ -38,6 +38,9 @@ function(halyard_op NAME)
   target_compile_definitions(op_${NAME} PRIVATE HALYARD_OP_FILE=${file})
   target_compile_options(op_${NAME} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-g1>)  # errors name lines of it, whatever the build type
   target_link_libraries(op_${NAME} PRIVATE Halyard::halyard_kernel_base $<TARGET_NAME_IF_EXISTS:halyard_warnings>)
+  if(TARGET halyard_kernel_base)
+    target_precompile_headers(op_${NAME} REUSE_FROM halyard_kernel_base)
+  endif()
 
   file(CONFIGURE OUTPUT "${HALYARD_KERNEL_DIR}/list_${file}.cpp" CONTENT
 "namespace halyard {

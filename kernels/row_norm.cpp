@@ -20,9 +20,9 @@ struct RowNorm : Rows {
         let("x_least", "c==53?10000:-2");  // a mean of 1e4 standard deviations: a sum of squares less their mean's has no digit left
     }
     Expr eps = scalar("epsilon", 1e-6);
-    Func total{"total"}, mean{"mean"}, sums{"sums"}, scale{"scale"}, shift{"shift"};
+    Func total{"total"}, mean{"mean"}, deviations{"deviations"}, sums{"sums"}, rest{"rest"}, scale{"scale"}, shift{"shift"};
 
-    Expr deviation(const Func &x, const Expr &at, const Expr &row) const { return centred ? strict_float(x(at, row) - mean(row)) : x(at, row); }
+    Expr deviation(const Func &x, const Expr &at, const Expr &row) const { return centred ? deviations(at, row) : x(at, row); }
     Expr normal(const Func &x, const Expr &at, const Expr &row) const {
         return centred ? deviation(x, at, row) * scale(row) - shift(row) : x(at, row) * scale(row);
     }
@@ -32,13 +32,14 @@ struct RowNorm : Rows {
         const Expr count = math::real(size("c"));
         total(n) += x(k, n);
         mean(n) = total(n) / count;
+        deviations(c, n) = strict_float(x(c, n) - mean(n));
         const Expr d = deviation(x, k, n);
         if (centred) {
             sums(n) = Tuple(0_r, 0_r);
             sums(n) = Tuple(sums(n)[0] + d, sums(n)[1] + d * d);
-            const Expr rest = sums(n)[0] / count;
-            scale(n) = 1_r / sqrt((sums(n)[1] / count - rest * rest) + eps);
-            shift(n) = rest * scale(n);
+            rest(n) = sums(n)[0] / count;
+            scale(n) = 1_r / sqrt((sums(n)[1] / count - rest(n) * rest(n)) + eps);
+            shift(n) = rest(n) * scale(n);
             totals = {total, sums}, per_row = {mean, scale, shift};
         } else {
             sums(n) += d * d;

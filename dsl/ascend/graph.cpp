@@ -85,6 +85,11 @@ bool is_f16(const Expr &e, const std::map<std::string, Function> &environment, c
     return !f.has_update_definition() && !of.computes && is_f16(f.values()[0], environment, calls);
 }
 
+bool compares(const Expr &e) {
+    const Call *c = e.as<Call>();
+    return e.as<Max>() || e.as<Min>() || (c && c->is_intrinsic({Call::strict_max, Call::strict_min}));
+}
+
 bool adds_products(const Function &f, const std::map<std::string, Function> &environment, const std::map<std::string, Calls> &calls) {
     if (f.updates().size() != 1 || f.values().size() != 1 || !is_const_zero(f.values()[0])) return false;
     const Add *sum = f.update(0).values()[0].as<Add>();
@@ -102,6 +107,8 @@ Graph::Graph(const Func &output) {
         f.accept(&c);
         FuncNode n;
         n.function = f, n.reduces = f.has_update_definition(), n.computes = c.computes, n.loads = c.loads;
+        n.converts = !n.reduces && !n.computes && f.values().size() == 1 && f.values()[0].as<Cast>();
+        n.compares = n.reduces && compares(f.update(0).values()[0]);
         n.reach.resize((size_t)f.dimensions());
         nodes[name] = n;
     }

@@ -1,8 +1,11 @@
 #include "dsl/ascend/nest.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
+#include <set>
 
+#include "dsl/ascend/gather.h"
 #include "dsl/ascend/move.h"
 #include "dsl/ascend/narrow.h"
 #include "dsl/ascend/prove.h"
@@ -24,6 +27,7 @@ dv::Expr Surroundings::index(const HExpr &e) {
         const auto it = variables.find(op->name);
         if (it != variables.end()) return it->second;
     }
+    if (const auto *op = e.as<Cast>(); op && op->type == UInt(32) && op->value.type().is_int()) return index(op->value) % ((int64_t)1 << 32);
     if (const auto *op = e.as<Cast>(); op && !op->value.type().is_float()) return index(op->value);
     if (const auto *op = e.as<Add>()) return both(op, [](auto a, auto b) { return a + b; });
     if (const auto *op = e.as<Sub>()) return both(op, [](auto a, auto b) { return a - b; });
@@ -68,11 +72,11 @@ dv::Expr Surroundings::index(const HExpr &e) {
 
 namespace {
 
-std::vector<const Load *> loads_of(const HExpr &e) {
+std::vector<const Load *> loads_of(const HExpr &e) {  // each once
     struct : IRVisitor {
         using IRVisitor::visit;
         void visit(const Load *l) override {
-            all.push_back(l);
+            if (std::find(all.begin(), all.end(), l) == all.end()) all.push_back(l);
             IRVisitor::visit(l);
         }
         std::vector<const Load *> all;
@@ -87,6 +91,12 @@ struct Update {
     HExpr term;
 };
 Update update_of(const Store &s) {
+    if (const Let *let = s.value.as<Let>()) {
+        const Stmt inside = Store::make(s.name, let->body, s.index, s.param, s.predicate, s.alignment);
+        Update u = update_of(*inside.as<Store>());
+        if (u.term.defined()) u.term = Let::make(let->name, let->value, u.term);
+        return u;
+    }
     const auto is_acc = [&](const HExpr &e) {
         const Load *l = e.as<Load>();
         return l && l->name == s.name && graph_equal(l->index, s.index);
@@ -109,9 +119,13 @@ Update update_of(const Store &s) {
     return u;
 }
 
+constexpr int64_t most_copies = 4, most_repeats = 255;
+
 class NestOf {
 public:
-    NestOf(Surroundings &s, std::vector<Loop> loops, const Store &store) : s_(s), loops_(std::move(loops)), store_(store) {
+    // `aligned`: nothing is left that vector instructions could read from a tile instead.
+    NestOf(Surroundings &s, std::vector<Loop> loops, const Store &store, bool aligned = false)
+        : s_(s), loops_(std::move(loops)), store_(store), aligned_(aligned) {
         std::erase_if(loops_, [&](const Loop &l) {
             if (l.extent == 1) s_.variables[l.var] = 0, s_.bounds[l.var] = {0, 0};
             return l.extent == 1;
@@ -120,8 +134,22 @@ public:
 
     void put() {
         if (s_.accumulators.count(store_.name)) return sums();
+        if (is_fill()) return void(s_.fills[store_.name] = {loops_, Stmt(&store_)});
+        std::optional<Surroundings::Fill> first;
+        if (const auto fill = s_.fills.find(store_.name); fill != s_.fills.end() && update_of(store_).term.defined())
+            first = fill->second, s_.fills.erase(fill);
+        bool reads_fill = !first;
+        for (const Load *l : loads_of(store_.value)) reads_fill |= s_.fills.count(l->name) != 0;
+        if (reads_fill) s_.write_fills();
+        put(first);
+    }
+
+    // With what the buffer begins with, if that isn't written yet.
+    void put(const std::optional<Surroundings::Fill> &first) {
         std::set<std::string> alone = hard_loops();
         const Update update = update_of(store_);
+        for (const Load *l : loads_of(store_.value))
+            if (l->name == store_.name && !graph_equal(l->index, store_.index)) alone.merge(carrying(store_.index, l->index, loops_));
         if (alone.empty()) {
             const Affine to = affine(store_.index, loops_);
             for (size_t k = 0; k < loops_.size(); k++)
@@ -129,16 +157,21 @@ public:
             for (size_t k = 0; k < loops_.size(); k++)
                 if (!to.stride[k] && !update.term.defined()) alone.insert(loops_[k].var);
         }
+        const bool replaces = first && alone.empty() && reduces_ && begins(*first, update);
+        if (first && !replaces) write(*first);
         if (!alone.empty()) return one_by_one(alone);
         const Writer::Mark before = s_.w.mark();
         try {
             arrange();
-            if (reduces_) reduction(update);
+            if (reduces_) reduction(update, replaces);
             else elementwise();
         } catch (const NotVector &e) {
             s_.w.back_to(before);
+            if (replaces) write(*first);
+            if (!aligned_ && by_tiles()) return;
+            if (reduces_) return one_by_one(reduced_loops());
             s_.w.warnings.push_back("W-SCALAR " + s_.w.where + ": " + e.what());
-            lower_by_elements(s_, loops_, store_);
+            lower_by_elements(s_, loops_, store_, e.what());
         }
     }
 
@@ -146,6 +179,7 @@ private:
     Surroundings &s_;
     std::vector<Loop> loops_;
     const Store &store_;
+    const bool aligned_;
     bool reduces_ = false;
     dv::Expr earlier_ = 0;  // not 0: terms of the sum have been added in loops around
     // The loops as dimensions of a space, lanes last: each stands for loops that all operands walk as one.
@@ -153,6 +187,7 @@ private:
     Operand to_;
     std::map<const Load *, Operand> from_;
     std::vector<std::pair<const Load *, Operand>> staged_;
+    std::map<const Load *, int64_t> copies_;  // of rows, where there is more than one
 
     // Loops that an index isn't linear in.
     std::set<std::string> hard_loops() const {
@@ -166,6 +201,28 @@ private:
         return hard;
     }
 
+    // Once more with what isn't at blocks in tiles, if that is something.
+    bool by_tiles() {
+        const Gathered again = gather(s_, loops_, store_, true);
+        if (again.tiles.empty()) return false;
+        NestOf rest(s_, loops_, *again.store.as<Store>(), true);
+        rest.earlier_ = earlier_;
+        rest.put({});
+        if (again.scattered.defined()) {
+            s_.w.warnings.push_back("W-SCALAR " + s_.w.where + ": results are put into their places one by one");
+            lower_by_elements(s_, loops_, *again.scattered.as<Store>(), "");
+        }
+        for (auto &t : again.tiles) s_.w.give_back(t);
+        return true;
+    }
+
+    std::set<std::string> reduced_loops() const {
+        std::set<std::string> reduced;
+        for (auto &l : loops_)
+            if (!expr_uses_var(store_.index, l.var)) reduced.insert(l.var);
+        return reduced;
+    }
+
     // Those loops stay loops; the others are a nest in them.
     void one_by_one(const std::set<std::string> &alone) {
         std::vector<Loop> outer, inner;
@@ -175,7 +232,8 @@ private:
             if (d == outer.size()) {
                 NestOf rest(s_, inner, store_);
                 rest.earlier_ = earlier;
-                return rest.put();
+                rest.put();
+                return s_.write_fills();
             }
             s_.bounds[outer[d].var] = {0, outer[d].extent - 1};
             s_.w.loop(s_.w.reg("n"), outer[d].extent, [&](const dv::Expr &i) {
@@ -201,8 +259,12 @@ private:
     void arrange() {
         to_ = operand(store_.name, store_.index);
         std::vector<Operand *> all = {&to_};
+        std::vector<const Load *> seen;  // of those that are alike, the first
         for (const Load *l : loads_of(store_.value)) {
-            from_[l] = operand(l->name, l->index);
+            const auto alike = [&](const Load *o) { return o->name == l->name && graph_equal(o->index, l->index); };
+            const auto known = std::find_if(seen.begin(), seen.end(), alike);
+            from_[l] = known == seen.end() ? operand(l->name, l->index) : from_.at(*known);
+            if (known == seen.end()) seen.push_back(l);
             all.push_back(&from_.at(l));
         }
         std::vector<size_t> order(loops_.size());
@@ -234,9 +296,10 @@ private:
             for (Operand *o : all) o->stride[d - 1] = o->stride[d], o->stride.erase(o->stride.begin() + (long)d);
             extents_.erase(extents_.begin() + (long)d);
         }
-        if (!extents_.empty()) return;
-        extents_ = {1};
-        for (Operand *o : all) o->stride = {1};
+        // Numbers in a row each.
+        if (!extents_.empty() && to_.stride.back() <= 1) return;
+        extents_.push_back(1);
+        for (Operand *o : all) o->stride.push_back(1);
     }
 
     // Sums in l0c. That they begin at 0 is the first product's matter. One loop is the rows' (the sum and one factor move with it), one
@@ -289,6 +352,29 @@ private:
         return {factor(a), factor(b)};
     }
 
+    // An input that stays the same in the loops around is loaded before them.
+    size_t loops_without(const Operand &from) const {
+        const dv::GmTensor *t = s_.w.p.tensor(from.ref.buffer);
+        return t && t->use == dv::GmTensor::in ? s_.w.loops_without(from.ref.offset) : 0;
+    }
+    // Rows that all meet the same row of an input: few long instructions go over several copies of it rather than many short ones over it.
+    void take_copies() {
+        const size_t rows = extents_.size() - 2;
+        if (!s_.reduced || extents_.size() < 2 || !to_.stride[rows]) return;
+        int64_t copies = most_copies;
+        while (extents_[rows] % copies || copies * extents_.back() > dv::lanes(DType::f32) * most_repeats) copies--;
+        if (copies == 1) return;
+        for (const auto &[l, from] : from_)
+            if (from.in_gm() && !from.stride[rows] && from.stride.back() == 1 && dv::block_bytes * extents_.back() % 512 == 0 && loops_without(from) > 0)
+                copies_[l] = copies;
+        if (copies_.empty()) return;
+        const auto parted = [&](Operand &o) { o.stride.insert(o.stride.begin() + (long)rows, o.stride[rows] * copies); };
+        parted(to_);
+        for (auto &[l, from] : from_) parted(from);
+        extents_[rows] /= copies;
+        extents_.insert(extents_.begin() + (long)rows + 1, copies);
+    }
+
     // What lies in GM arrives in a double buffer, with the dimensions it has.
     Operand on_chip(const Load *l) {
         const Operand &from = from_.at(l);
@@ -305,10 +391,28 @@ private:
         Operand gm{from.ref, {}, from.scope};
         for (size_t d : dimensions) extents.push_back(extents_[d]), gm.stride.push_back(from.stride[d]);
         if (extents.empty()) extents = {1}, gm.stride = {1};
+        const auto repeated = copies_.find(l);
+        const int64_t copies = repeated == copies_.end() ? 1 : repeated->second;
+        if (copies > 1) extents.insert(extents.begin(), copies);
         Vectors shape(s_.w, extents);
-        const Operand here = shape.arriving(from.ref.buffer + "_ub", from.ref.dtype);
-        move(s_.w, extents, here, gm);
+        Operand here;
+        if (const size_t outside = loops_without(from)) {
+            s_.w.before_loops(outside, [&] {
+                here = shape.buffer(from.ref.buffer + "_ub", from.ref.dtype);
+                Operand first = here, others = here;
+                if (copies > 1) first.stride.erase(first.stride.begin());
+                move(s_.w, std::vector<int64_t>(extents.end() - (long)gm.stride.size(), extents.end()), first, gm);
+                for (int64_t made = 1; made < copies; made += extents[0]) {
+                    extents[0] = std::min(made, copies - made), others.ref.offset = made * here.stride[0];
+                    Vectors(s_.w, extents).copy(others, here);
+                }
+            });
+        } else {
+            here = shape.arriving(from.ref.buffer + "_ub", from.ref.dtype);
+            move(s_.w, extents, here, gm);
+        }
         Operand o{here.ref, std::vector<int64_t>(extents_.size(), 0)};
+        if (copies > 1) o.stride[extents_.size() - 2] = here.stride[0], here.stride.erase(here.stride.begin());
         for (size_t k = 0; k < dimensions.size(); k++) o.stride[dimensions[k]] = here.stride[k];
         if (extents_ == std::vector<int64_t>{1}) o.stride = {1};
         staged_.emplace_back(l, o);
@@ -322,6 +426,14 @@ private:
         return {{rows.buffer, from_.at(l).ref.offset, 0, t}, from_.at(l).stride};
     }
 
+    void store_sums(const Load *l) {
+        const Accumulator &sums = s_.accumulators.at(l->name);
+        const Operand &from = from_.at(l);
+        const bool all = from.ref.offset.constant() == 0 && extents_ == std::vector<int64_t>{sums.rows, sums.columns};
+        if (all && from.stride == std::vector<int64_t>{sums.pitch, 1} && to_.stride[1] == 1) return store_rows(s_.w, sums, to_);
+        move(s_.w, extents_, to_, from_l0c(l, DType::f16));
+    }
+
     Values values(Vectors &space) {
         return Values(
             s_.w, space, s_.chip,
@@ -332,38 +444,82 @@ private:
     }
 
     void elementwise() {
+        take_copies();
         Vectors space(s_.w, extents_);
         const HExpr value = narrowed(store_.value);
         const Load *only = value.as<Load>();
         if (const Cast *c = value.as<Cast>(); c && c->type == Float(16) && to_.in_gm())
-            if (const Load *l = c->value.as<Load>(); l && from_.count(l) && from_.at(l).scope == dv::Scope::l0c)
-                return move(s_.w, extents_, to_, from_l0c(l, DType::f16));
+            if (const Load *l = c->value.as<Load>(); l && from_.count(l) && from_.at(l).scope == dv::Scope::l0c) return store_sums(l);
         if (only && from_.at(only).in_gm() != to_.in_gm()) return move(s_.w, extents_, to_, from_.at(only));
         if (to_.in_gm()) {
             if (only) return move(s_.w, extents_, to_, on_chip(only));
-            const Operand out = space.arriving(to_.ref.buffer + "_ub", to_.ref.dtype);
+            // After a reduction of the tile the last one has long left: one slot is enough, and tiles are the larger.
+            const std::string name = to_.ref.buffer + "_ub";
+            const Operand out = s_.reduced ? space.beside(name, to_.ref.dtype, 1) : space.arriving(name, to_.ref.dtype);
             values(space).of(value, &out);
             return move(s_.w, extents_, to_, out);
         }
-        values(space).of(value, &to_);
+        const std::vector<const Load *> read = loads_of(value);
+        values(space).of(value, &to_, std::any_of(read.begin(), read.end(), [&](const Load *l) { return l->name == store_.name; }));
     }
 
-    void reduction(const Update &update) {
+    // A constant, on the chip.
+    bool is_fill() const {
+        return is_const(store_.value) && s_.scope(s_.buffers.at(store_.name)) == dv::Scope::ub && affine(store_.index, loops_).hard.empty();
+    }
+    void write(const Surroundings::Fill &fill) { NestOf(s_, fill.loops, *fill.store.as<Store>()).put({}); }
+    // Is the reduction all that becomes of what `first` fills? Then its results needn't be combined with a number that changes none.
+    bool begins(const Surroundings::Fill &first, const Update &update) const {
+        const Store &fill = *first.store.as<Store>();
+        const Type t = fill.value.type();
+        const HExpr nothing = update.op == VecOp::add ? make_zero(t) : update.op == VecOp::mul ? make_one(t) : update.op == VecOp::max ? t.min() : t.max();
+        const bool infinite = t.is_float() && (update.op == VecOp::max || update.op == VecOp::min);
+        const auto *number = fill.value.as<FloatImm>();
+        const bool neutral = infinite ? number && std::isinf(number->value) && (number->value < 0) == (update.op == VecOp::max) : equal(fill.value, nothing);
+        if (!neutral) return false;
+        using Extent = std::pair<int64_t, int64_t>;  // stride, extent
+        const auto extents = [](const Affine &a, const std::vector<Loop> &loops) {
+            std::multiset<Extent> all;
+            for (size_t k = 0; k < loops.size(); k++)
+                if (a.stride[k] && loops[k].extent > 1) all.insert({a.stride[k], loops[k].extent});
+            return all;
+        };
+        const Affine a = affine(fill.index, first.loops), b = affine(store_.index, loops_);
+        return a.hard.empty() && b.hard.empty() && equal(simplify(a.base - b.base), make_zero(Int(32))) && extents(a, first.loops) == extents(b, loops_);
+    }
+
+    void reduction(const Update &update, bool first) {
         if (to_.in_gm()) throw NotVector("a reduction in global memory");
+        s_.reduced = true;
         Vectors space(s_.w, extents_);
         HExpr of = narrowed(update.term);
         // The largest of f16 numbers is one of them.
         if (const Cast *c = of.as<Cast>(); c && c->value.type() == Float(16) && (update.op == VecOp::max || update.op == VecOp::min)) of = c->value;
+        if (bytes_of(to_.ref.dtype) == 1) {
+            if (update.op != VecOp::max && update.op != VecOp::min) throw NotVector("sums of 8 bits wrap, the vector unit has none");
+            of = cast(Float(16), of);
+        }
         Value term = values(space).of(of);
         if (term.is_number) throw NotVector("a reduction of a number");
         if (term.operand.stride.back() == 0 && !to_.stride.back() && extents_.back() > 1) throw NotVector("a reduction of equal elements");
-        reduce(s_.w, s_.chip, extents_, update.op, to_, term.operand);
+        reduce(s_.w, s_.chip, extents_, update.op, to_, term.operand, first);
         if (term.own) space.give_back(term.operand);
     }
 };
 
 }  // namespace
 
-void lower_nest(Surroundings &s, const std::vector<Loop> &loops, const Store &store) { NestOf(s, loops, store).put(); }
+void Surroundings::write_fills() {
+    const auto all = std::move(fills);
+    fills.clear();
+    for (auto &[name, fill] : all) NestOf(*this, fill.loops, *fill.store.as<Store>()).put({});
+}
+
+void lower_nest(Surroundings &s, const std::vector<Loop> &loops, const Store &store) {
+    if (s.accumulators.count(store.name)) return NestOf(s, loops, store).put();
+    const Gathered linear = gather(s, loops, store, false);
+    NestOf(s, loops, *linear.store.as<Store>()).put();
+    for (auto &t : linear.tiles) s.w.give_back(t);
+}
 
 }  // namespace halyard::ascend

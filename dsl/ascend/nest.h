@@ -15,6 +15,14 @@ struct Surroundings {
     std::map<std::string, Accumulator> accumulators;            // those of them in l0c
     Values::Scalars scalar;                                     // of numbers given at the call
     std::map<std::string, std::pair<int64_t, int64_t>> bounds;  // of loop variables: least and greatest, where they are numbers
+    bool reduced = false;                                       // there was a reduction in this turn of the loop around
+    // Buffers that begin with a number, which isn't written while a reduction may follow that doesn't need it.
+    struct Fill {
+        std::vector<Loop> loops;
+        Halide::Internal::Stmt store;
+    };
+    std::map<std::string, Fill> fills = {};
+    void write_fills();
 
     dv::Scope scope(const dv::Ref &r) const { return w.p.scope(r); }
     // An index as the scalar unit computes it; elements it loads from the chip become registers. Throws DispatchError.

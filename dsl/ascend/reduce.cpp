@@ -1,6 +1,7 @@
 #include "dsl/ascend/reduce.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace halyard::ascend {
 
@@ -9,7 +10,8 @@ using dv::VecOp;
 
 namespace {
 
-constexpr int64_t most_stride = 255;  // between repeats, in blocks
+constexpr int64_t most_stride = 255;     // between repeats, in blocks; repeats
+constexpr int64_t least_transposed = 4;  // rows of a block each
 
 Operand at(Operand o, const Expr &elements) {
     o.ref.offset = o.ref.offset + elements;
@@ -18,8 +20,8 @@ Operand at(Operand o, const Expr &elements) {
 
 class Reduce {
 public:
-    Reduce(Writer &w, const dv::Profile &chip, std::vector<int64_t> extents, VecOp op, const Operand &acc, const Operand &source)
-        : w_(w), chip_(chip), extents_(std::move(extents)), op_(op), acc_(acc), now_(source) {}
+    Reduce(Writer &w, const dv::Profile &chip, std::vector<int64_t> extents, VecOp op, const Operand &acc, const Operand &source, bool first)
+        : w_(w), chip_(chip), extents_(std::move(extents)), op_(op), acc_(acc), first_(first), now_(source) {}
 
     void put() {
         for (size_t d = 0; d + 1 < extents_.size(); d++)
@@ -35,6 +37,7 @@ private:
     std::vector<int64_t> extents_;
     const VecOp op_;
     const Operand acc_;
+    const bool first_;
     Operand now_;  // what is left to reduce
     bool own_ = false;
 
@@ -62,46 +65,131 @@ private:
         now_ = to, own_ = true;
     }
 
-    // The lanes of every row: halves down to one repeat, or to one block, then the unit's own reduction or the scalar unit.
+    // The lanes of every row: down to one repeat, then the unit's own reduction; where it has none, to one block and one element.
     void lanes() {
         const DType t = now_.ref.dtype;
-        const int64_t block = dv::c0(t), repeat = dv::lanes(t);
-        const bool adds = op_ == VecOp::add, has = chip_.takes(adds ? "vcadd" : op_ == VecOp::max ? "vcmax" : "vcmin", t);
-        const bool by_unit = has && (adds || op_ == VecOp::max || op_ == VecOp::min);
+        const bool has = chip_.takes(op_ == VecOp::add ? "vcadd" : op_ == VecOp::max ? "vcmax" : "vcmin", t);
+        const bool by_unit = has && (op_ == VecOp::add || op_ == VecOp::max || op_ == VecOp::min);
         const size_t last = extents_.size() - 1;
-        while (extents_[last] > (by_unit ? repeat : block)) {
+        repeats();
+        while (extents_[last] > (by_unit ? dv::lanes(t) : dv::c0(t))) {
             const int64_t half = (extents_[last] + 1) / 2;
-            halve(last, (half + block - 1) / block * block);
+            halve(last, (half + dv::c0(t) - 1) / dv::c0(t) * dv::c0(t));
         }
-        const int64_t n = extents_[last];
         std::vector<int64_t> rows(extents_.begin(), extents_.end() - 1);  // now the lanes are those of the results
         std::vector<int64_t> acc_strides(acc_.stride.begin(), acc_.stride.end() - 1);
         while (!rows.empty() && rows.back() == 1 && rows.size() > 1) rows.pop_back(), acc_strides.pop_back();
         if (rows.empty()) rows.push_back(1), acc_strides.push_back(1);
-        Vectors results(w_, rows);
-        Operand total = results.temporary(t);
+        int64_t results = 1;
+        for (int64_t n : rows) results *= n;
+        // Fewer rows are done sooner element by element, but the scalar unit has no integers.
+        const bool turns = !by_unit && extents_[last] > 1 && bytes_of(t) == 4 && (results >= least_transposed || !is_float(t));
+        if (turns) transposed(results);
+        Vectors space(w_, rows);
+        const Operand acc{acc_.ref, acc_strides};
+        bool direct = first_ && acc.ref.dtype == t && acc_strides.back() == 1 && is_multiple(acc.ref.offset, dv::c0(t));
+        for (size_t d = 0; d + 1 < rows.size(); d++) direct &= acc_strides[d] % dv::c0(t) == 0;
+        const Operand total = direct ? acc : space.temporary(t);
+        const int64_t n = turns ? 1 : extents_[last];
         const std::function<void(size_t, const Expr &, const Expr &)> each = [&](size_t d, const Expr &from, const Expr &to) {
             if (d + 1 < rows.size()) return w_.loop("row", rows[d], [&](const Expr &i) { each(d + 1, from + i * now_.stride[d], to + i * total.stride[d]); });
             const int64_t step = rows.back() > 1 ? now_.stride[d] : 0;
-            if (by_unit) by_repeats(rows.back(), n, step, at(now_, from), at(total, to));
+            if (by_unit) by_repeats(reduce_op(), rows.back(), n, step, at(now_, from), at(total, to));
+            // Of one element, which the unit hands on as it is.
+            else if (n == 1 && t == DType::f32) by_repeats(dv::ReduceOp::add, rows.back(), n, step, at(now_, from), at(total, to));
             else by_elements(rows.back(), n, step, at(now_, from), at(total, to));
         };
         each(0, 0, 0);
-        add_to({acc_.ref, acc_strides}, total, rows);
-        results.give_back(total);
+        if (direct) return;
+        add_to(acc, total, rows);
+        space.give_back(total);
+    }
+
+    dv::ReduceOp reduce_op() const { return op_ == VecOp::add ? dv::ReduceOp::add : op_ == VecOp::max ? dv::ReduceOp::max : dv::ReduceOp::min; }
+
+    // Neighbouring repeats of every row are combined, so that rows that follow each other are one run of repeats for few instructions.
+    void repeats() {
+        const int64_t lanes = dv::lanes(now_.ref.dtype);
+        while (extents_.back() >= 2 * lanes) {
+            const int64_t whole = extents_.back() / lanes, tail = extents_.back() % lanes, pairs = whole / 2;
+            std::vector<int64_t> extents = extents_;
+            extents.back() = pairs;
+            extents.push_back(lanes);
+            const Operand from = now_;
+            // Every `step`th repeat of a row.
+            const auto by_repeats = [&](const Operand &o, int64_t first, int64_t step) {
+                Operand r = at(o, first * lanes);
+                r.stride.back() = step * lanes;
+                r.stride.push_back(1);
+                return r;
+            };
+            extents_.back() = pairs * lanes;
+            const Operand to = Vectors(w_, extents_).temporary(from.ref.dtype);
+            Vectors(w_, extents).binary(op_, by_repeats(to, 0, 1), by_repeats(from, 0, 2), by_repeats(from, 1, 2));
+            const auto rest = [&](int64_t first, int64_t count) {
+                extents_.back() = count;
+                Vectors(w_, extents_).binary(op_, to, to, at(from, first));
+                extents_.back() = pairs * lanes;
+            };
+            if (whole % 2) rest((whole - 1) * lanes, lanes);
+            if (tail) rest(whole * lanes, tail);
+            if (own_) w_.give_back(from.ref);
+            now_ = to, own_ = true;
+        }
+    }
+
+    // Every row's lanes to one block, the first element of which is the result: 16 blocks are a matrix of 16 x 16 halves of elements, of which
+    // the unit exchanges rows and columns. Half of the columns then lie further on by whole blocks, and come back beside the others.
+    void transposed(int64_t rows) {
+        const DType t = now_.ref.dtype;
+        const int64_t block = dv::c0(t), matrices = (rows + 15) / 16, size = matrices * 16;
+        if (matrices > most_stride) throw NotVector("too many rows to transpose");
+        std::vector<int64_t> strides(extents_.size(), 1);
+        int64_t next = block;
+        for (size_t d = extents_.size() - 1; d-- > 0; next *= extents_[d]) strides[d] = next;
+        // `turned` comes before `x`, because it is read up to half a matrix past its end.
+        const dv::Ref both = w_.temporary(t, 2 * size * block), y = w_.temporary(t, size * block);
+        const Operand turned{both, {1}}, x = at({both, {1}}, size * block);
+        const auto blocks = [&](int64_t n) { return Vectors(w_, {n * block}); };
+        if (extents_.back() < block) blocks(size).fill(x, {"", identity(t)});
+        else if (size > rows) blocks(size - rows).fill(at(x, rows * block), {"", 0});
+        Vectors(w_, extents_).copy({x.ref, strides}, now_);
+        const auto transpose = [&](const dv::Ref &to, const dv::Ref &from) {
+            const auto halves = [](dv::Ref r) {
+                r.offset = r.offset * 2, r.dtype = DType::f16;
+                return r;
+            };
+            w_.put(dv::VecTrans{halves(to), halves(from), matrices, 1, 1});
+        };
+        for (int64_t shift = block / 2; shift > 0; shift /= 2) {
+            transpose(turned.ref, x.ref);
+            transpose(y, at(turned, 2 * shift * block).ref);
+            blocks(size).binary(op_, x, x, {y, {1}});
+        }
+        w_.give_back(y);
+        if (own_) w_.give_back(now_.ref);
+        now_ = {x.ref, strides}, own_ = true;
+    }
+    double identity(DType t) const {
+        if (op_ == VecOp::add || op_ == VecOp::mul) return op_ == VecOp::mul;
+        const double most = t == DType::i32 ? 2147483647.0 : HUGE_VAL, least = t == DType::i32 ? -2147483648.0 : -HUGE_VAL;
+        return op_ == VecOp::min ? most : least;
     }
 
     void add_to(const Operand &acc, const Operand &total, const std::vector<int64_t> &extents) {
         Vectors space(w_, extents);
-        if (acc.ref.dtype == total.ref.dtype) return space.binary(op_, acc, acc, total);
-        const Operand same = space.temporary(acc.ref.dtype);
-        space.convert(same, total, dv::Round::none);
-        space.binary(op_, acc, acc, same);
+        const bool alike = acc.ref.dtype == total.ref.dtype;
+        if (first_) return alike ? space.copy(acc, total) : space.convert(acc, total, dv::Round::none);
+        if (alike) return space.binary(op_, acc, acc, total);
+        const bool narrow = bytes_of(acc.ref.dtype) < bytes_of(total.ref.dtype);
+        const Operand same = space.temporary(narrow ? total.ref.dtype : acc.ref.dtype);
+        space.convert(same, narrow ? acc : total, dv::Round::none);
+        space.binary(op_, narrow ? same : acc, narrow ? total : acc, same);
+        if (narrow) space.convert(acc, same, dv::Round::none);
         space.give_back(same);
     }
 
-    void by_repeats(int64_t rows, int64_t n, int64_t step, const Operand &from, const Operand &to) {
-        const dv::ReduceOp op = op_ == VecOp::add ? dv::ReduceOp::add : op_ == VecOp::max ? dv::ReduceOp::max : dv::ReduceOp::min;
+    void by_repeats(dv::ReduceOp op, int64_t rows, int64_t n, int64_t step, const Operand &from, const Operand &to) {
         const int64_t blocks = step / dv::c0(from.ref.dtype);
         if (step % dv::c0(from.ref.dtype)) throw NotVector("rows of " + from.ref.buffer + " don't begin at blocks of 32 B");
         const int64_t most = blocks <= most_stride ? 240 : 1;  // results begin at blocks again
@@ -138,7 +226,7 @@ private:
                                 : op_ == VecOp::mul ? dv::ScalarOp::mul
                                 : op_ == VecOp::max ? dv::ScalarOp::max
                                                     : dv::ScalarOp::min;
-        if (from.ref.dtype != DType::f32 && from.ref.dtype != DType::f16) throw NotVector("integers along the lanes");
+        if (n > 1 && !is_float(from.ref.dtype)) throw NotVector("integers along the lanes");
         w_.loop("row", rows, [&](const Expr &i) {
             std::string so_far = w_.reg();
             w_.put(dv::ScalarLd{so_far, at(from, i * step).ref});
@@ -155,8 +243,8 @@ private:
 
 }  // namespace
 
-void reduce(Writer &w, const dv::Profile &chip, const std::vector<int64_t> &extents, VecOp op, const Operand &acc, const Operand &source) {
-    Reduce(w, chip, extents, op, acc, source).put();
+void reduce(Writer &w, const dv::Profile &chip, const std::vector<int64_t> &extents, VecOp op, const Operand &acc, const Operand &source, bool first) {
+    Reduce(w, chip, extents, op, acc, source, first).put();
 }
 
 }  // namespace halyard::ascend

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "ascend/ir.h"
+#include "dsl/ascend/compile.h"
 #include "dsl/ascend/graph.h"
 #include "dsl/op.h"
 
@@ -18,9 +19,8 @@ using ascend::Graph;
 
 namespace {
 
-constexpr int temporaries = 2, temporary_bytes = 4;  // what an expression takes beside its operands, per element
-constexpr int part_elements = 128;                   // parts of rows begin at whole repeats
-constexpr int row_elements = 16;                     // rows on the chip are multiples of it: 32 B of the smallest real
+constexpr int part_elements = 128;  // parts of rows begin at whole repeats
+constexpr int row_elements = 16;    // rows on the chip are multiples of it: 32 B of the smallest real
 
 int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
@@ -38,7 +38,10 @@ public:
     Automatic(const Ascend &npu, const Func &gm) : npu_(npu), graph_(gm), gm_(gm) {
         for (auto &dim : npu.call->outputs[0]) extents_.push_back(dim.extent);
         apart_ = npu.pick("apart", {0, 1});
-        shrink_ = npu.pick("shrink", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+        std::vector<int> steps(ascend::shrink_steps);
+        std::iota(steps.begin(), steps.end(), 0);
+        steps_ = npu.pick("shrink", steps);
+        shrink_ = steps_ / 5;
     }
 
     void schedule() {
@@ -72,7 +75,7 @@ private:
     const Graph graph_;
     const Func gm_;
     std::vector<int64_t> extents_;
-    int apart_ = 0, shrink_ = 0;
+    int apart_ = 0, steps_ = 0, shrink_ = 0;  // shrink_: halvings
     std::set<std::string> keeps_;
 
     static int64_t bytes_of(const Func &f) {
@@ -103,7 +106,11 @@ private:
     }
     bool worth_keeping(const FuncNode &n, const std::set<std::string> &consumers) const {
         if (n.computes && n.function.dimensions() > 0 && !whole_dims(n).empty()) return true;  // a number for each row
-        return consumers.size() > 1 && (n.computes || n.loads) && !apart_;
+        if (apart_) return false;
+        if (n.converts)  // once for all, in tiles that are worked on for long
+            return std::count_if(consumers.begin(), consumers.end(), [&](auto &c) { return !graph_.nodes.at(c).compares; }) > 1 &&
+                   std::any_of(consumers.begin(), consumers.end(), [&](auto &c) { return graph_.nodes.at(c).reduces; });
+        return consumers.size() > 1 && (n.computes || n.loads);
     }
     // Of a reduction: the extents of the output's dimensions that its arguments are.
     std::vector<int64_t> extents_of(const FuncNode &n) const {
@@ -125,39 +132,80 @@ private:
         return all;
     }
 
-    // Elements of a tile that the Unified Buffer has room for.
+    // Elements of a tile that the Unified Buffer has room for, not counting what expressions take beside their operands: that shows when all
+    // buffers are placed.
     int64_t room(const Root &r) const {
-        int64_t bytes = 2 * r.bytes + temporaries * temporary_bytes;
+        const bool reduces = std::any_of(r.kept.begin(), r.kept.end(), [&](auto &name) { return graph_.nodes.at(name).reduces; });
+        int64_t bytes = (reduces ? 1 : 2) * r.bytes;
         for (auto &[name, n] : graph_.nodes) bytes += n.loads ? 2 * n.function.output_types()[0].bytes() : 0;
         for (auto &name : r.kept) {
             const FuncNode &n = graph_.nodes.at(name);
             if (n.computes && n.function.dimensions() >= r.f.dimensions()) bytes += bytes_of(Func(n.function));
         }
-        return std::max<int64_t>(32, (npu_.chip().bytes(dv::Scope::ub) / bytes) >> shrink_);
+        int64_t most = npu_.chip().bytes(dv::Scope::ub) / bytes;
+        for (int k = 0; k < steps_; k++) most = most * 7 / 8;
+        return std::max<int64_t>(32, most);
+    }
+
+    // Cycles of a product of so many rows and columns to a block, by what a core's cube, its way from L2 and its way out take (ascend/cost.h).
+    static double cycles(int64_t rows, int64_t columns, int64_t depth) {
+        constexpr double products = 4096, from_l2 = 90, out = 40, begin = 2000;  // per cycle: products, bytes; cycles until the first product
+        const double r = (double)round_up(rows, dv::cube), c = (double)round_up(columns, dv::cube);
+        return begin + (double)depth * std::max(r * c / products, (r + c) * 2 / from_l2) + r * c * 2 / out;
+    }
+    // Does the last of several parts of a row have a block of its own?
+    static bool ends_well(int64_t columns, int64_t part, int64_t bytes) {
+        const int64_t rest = columns % part;
+        return columns <= part || columns * bytes % dv::block_bytes == 0 || rest == 0 || rest * bytes >= dv::block_bytes;
+    }
+    std::pair<int, int> best_square(int64_t rows, int64_t columns, int64_t others, int64_t depth, int64_t bytes) const {
+        std::pair<int, int> best = {256, 256};
+        double least = std::numeric_limits<double>::infinity();
+        for (const int c : {256, 240, 128, 112, 64, 48, 32, 16})  // of two as good the wider one: longer bursts
+            for (const int r : {256, 128, 64, 32, 16}) {
+                if (!ends_well(columns, c, bytes)) continue;
+                const int64_t blocks = ceil_div(rows, r) * ceil_div(columns, c) * others;
+                const double all = (double)ceil_div(blocks, npu_.cores()) * cycles(std::min<int64_t>(rows, r), std::min<int64_t>(columns, c), depth);
+                if (all < least) least = all, best = {r, c};
+            }
+        return best;
     }
 
     // Sums of products, on the cube unit: squares of the output, one for each block.
     void squares(const Root &r, const std::string &sums) {
         Func f = r.f;
         const std::vector<Var> args = f.args();
-        // Blocks of one row that two cores would share stay with one.
-        const bool even = r.extents[0] * r.bytes % dv::block_bytes == 0;
-        Var rows("rows"), columns(even ? "columns" : "tile_columns"), i("in_rows"), j("in_columns");
-        const int side = std::max(16, npu_.pick("columns", {128, 64, 256}) >> shrink_), tall = std::max(16, npu_.pick("rows", {256, 128, 64}) >> shrink_);
-        std::vector<VarOrRVar> order = {j};
-        f.split(args[0], columns, j, side, TailStrategy::GuardWithIf);
-        if (args.size() > 1) f.split(args[1], rows, i, tall, TailStrategy::GuardWithIf), order.push_back(i);
-        for (size_t d = 2; d < args.size(); d++) {
-            Var loop("tile_" + args[d].name());
-            f.rename(args[d], loop);
-            order.push_back(loop);
+        int64_t others = 1, depth = 1, inside = r.bytes;
+        for (size_t d = 2; d < args.size(); d++) others *= r.extents[d];
+        for (auto &range : ranges_of(Func(graph_.nodes.at(sums).function), 0)) depth *= range.extent;
+        const auto [tall_best, side_best] = best_square(args.size() > 1 ? r.extents[1] : 1, r.extents[0], others, depth, r.bytes);
+        const int side = std::max(16, npu_.pick("columns", {side_best, 256, 128, 64}) >> shrink_),
+                  tall = std::max(16, npu_.pick("rows", {tall_best, 256, 128, 64}) >> shrink_);
+        // Blocks of global memory that two cores would share stay with one.
+        struct Outer {
+            Var loop;
+            int64_t count;
+        };
+        std::vector<Outer> shared;
+        std::vector<VarOrRVar> order, loops;
+        for (size_t d = 0; d < args.size(); d++) {
+            Var loop("tile_" + args[d].name()), in("in_" + args[d].name());
+            const int64_t part = d == 0 ? side : d == 1 ? tall : 1;
+            if (d < 2) f.split(args[d], loop, in, (int)part, TailStrategy::GuardWithIf), order.push_back(in);
+            else f.rename(args[d], loop);
+            if (d == 0) inside *= r.extents[0];
+            if (inside % dv::block_bytes == 0 || (d == 1 && ends_well(r.extents[0], side, r.bytes))) shared.push_back({loop, ceil_div(r.extents[d], part)});
+            else loops.push_back(loop);
+            if (d > 0) inside *= r.extents[d];
         }
-        order.push_back(columns);
-        if (args.size() > 1) order.push_back(rows);
+        // The two that have most to share.
+        std::stable_sort(shared.begin(), shared.end(), [](auto &a, auto &b) { return a.count < b.count; });
+        while (shared.size() > 2) loops.push_back(shared[0].loop), shared.erase(shared.begin());
+        order.insert(order.end(), loops.begin(), loops.end());
+        for (auto &s : shared) order.push_back(s.loop);
         f.reorder(order);
-        if (even) f.parallel(columns);
-        if (args.size() > 1) f.parallel(rows);
-        const Ascend::At at{f, order.size() > (args.size() > 1 ? 2u : 1u) ? order[args.size() > 1 ? 2 : 1] : order.back()};
+        for (auto &s : shared) f.parallel(s.loop);
+        const Ascend::At at{f, order[std::min(args.size(), (size_t)2)]};
         npu_.l0c(Func(graph_.nodes.at(sums).function), at);
         for (auto &name : r.kept)
             if (name != sums) npu_.ub(Func(graph_.nodes.at(name).function), at);
@@ -222,7 +270,7 @@ private:
                 at = inner[d] = part;
                 // Two tiles of a core are in two slots at a time: better two halves than one whole.
                 tile[d] = std::min(tile[d], chunk);
-                tile[d] = std::min(chunk, round_up(ceil_div(chunk, ceil_div(chunk, tile[d])), g));
+                tile[d] = std::min(chunk, even_tile(chunk, tile[d], g));
                 if (chunk > tile[d]) split(f, at, tile[d], inner[d], loops);
             } else if (r.extents[d] > tile[d]) {
                 shared = shared == d ? std::nullopt : shared;
@@ -238,6 +286,14 @@ private:
         if (shared) f.parallel(core);
         const Ascend::At at{f, !loops.empty() ? loops[0] : shared ? core : Var::outermost()};
         for (auto &name : r.kept) keep(name, at, tile, row_reduced ? std::numeric_limits<int64_t>::max() : most);
+    }
+
+    // Of at most `tile`, so that they are alike: a shorter one is a program of its own, if it can be without for little.
+    static int64_t even_tile(int64_t chunk, int64_t tile, int64_t granule) {
+        const int64_t count = ceil_div(chunk, tile);
+        for (int64_t n = count; n <= 2 * count; n++)
+            if (chunk % n == 0 && chunk / n % granule == 0) return chunk / n;
+        return round_up(ceil_div(chunk, count), granule);
     }
 
     static void split(Func f, const Var &at, int64_t tile, Var &inner, std::vector<Var> &loops) {
@@ -264,7 +320,7 @@ private:
             Halide::Stage stage = f.update(u);
             for (auto &range : ranges) {
                 int64_t part = std::min(range.extent, left);
-                left = std::max<int64_t>(1, left / part);
+                left = std::max<int64_t>(1, left / std::max<int64_t>(1, part));
                 if (part < range.extent && part > part_elements) part = part / part_elements * part_elements;
                 if (part == range.extent) {
                     inner.push_back(range.var);

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "ascend/profile.h"
+#include "ascend/ir.h"
 #include "dsl/backend.h"
 
 namespace halyard {
@@ -37,11 +37,16 @@ struct Program;
 
 namespace ascend {
 
+class Writer;
+
 struct Places {
     std::map<std::string, dv::Scope> scope;      // of Funcs kept on the chip, by Halide's name
     std::set<std::string> loaded;                // those that arrive in a double buffer
     std::vector<std::string> by_hand;            // the variants that are programs of their own
     std::shared_ptr<const dv::Program> program;  // the one of them that is built
+    // Where an op writes its programs itself, none are made of its loops: those programs, and the tensors between them.
+    std::vector<std::function<void(Writer &)>> written;
+    std::vector<dv::GmTensor> workspaces;
 };
 
 }  // namespace ascend

@@ -62,7 +62,10 @@ bool is_imm(const Value &v) { return v.is_number && !v.number.is_reg(); }
 }  // namespace
 
 void Values::release(Value &v) {
-    if (v.own && --references_[v.operand.ref.buffer] == 0) space_.give_back(v.operand);
+    if (v.own && --references_[v.operand.ref.buffer] == 0) {
+        if (is_scratch(v)) scratch_taken_ = false;
+        else space_.give_back(v.operand);
+    }
     v.own = false;
 }
 
@@ -105,11 +108,17 @@ Value Values::result(DType t, const Operand *into, std::initializer_list<Value *
             if (!moves.stride[d]) s[d] = 0;
         return s;
     };
+    const bool spans_scratch = scratch_ && on(*scratch_).extents() == space.extents();
     for (Value *v : operands)
-        if (!apart && v->own && v->dtype == t && v->operand.stride == strides_of(t) && references_[v->operand.ref.buffer] == 1) {
+        if (!apart && v->own && v->dtype == t && (v->operand.stride == strides_of(t) || (is_scratch(*v) && spans_scratch)) &&
+            references_[v->operand.ref.buffer] == 1) {
             v->own = false;
             return {false, v->operand, {}, t, true};
         }
+    if (spans_scratch && !scratch_taken_ && !apart && scratch_->ref.dtype == t) {
+        scratch_taken_ = true;
+        return owned(*scratch_, t);
+    }
     return owned({space.temporary(t).ref, strides_of(t)}, t);
 }
 
@@ -123,6 +132,8 @@ Value Values::unary(VecOp op, Value a, const Operand *into) {
 
 Value Values::binary(VecOp op, Value a, Value b, const Operand *into) {
     const bool commutes = op == VecOp::add || op == VecOp::mul || op == VecOp::max || op == VecOp::min;
+    if (bytes_of(a.dtype) == 1 && (op == VecOp::max || op == VecOp::min))
+        return converted(binary(op, converted(a, DType::f16, nullptr), converted(b, DType::f16, nullptr)), a.dtype, into, Round::truncate);
     if (commutes && a.is_number) std::swap(a, b);
     const bool with_number = b.is_number && !a.is_number && a.dtype != DType::i32;
     const auto by = [&](VecOp form, const dv::Number &n) {
@@ -134,6 +145,8 @@ Value Values::binary(VecOp op, Value a, Value b, const Operand *into) {
     };
     if (with_number && op == VecOp::add) return by(VecOp::adds, b.number);
     if (with_number && op == VecOp::mul) return by(VecOp::muls, b.number);
+    if (int exponent = 0; with_number && op == VecOp::div && is_imm(b) && std::fabs(std::frexp(b.number.imm, &exponent)) == 0.5 && std::abs(exponent) < 14)
+        return by(VecOp::muls, {"", 1 / b.number.imm});  // a power of two: the same bits
     if (with_number && op == VecOp::sub && is_imm(b)) return by(VecOp::adds, {"", -b.number.imm});
     if (with_number && op == VecOp::max && is_imm(b) && b.number.imm == 0 && chip_.takes("vec_relu", a.dtype)) return unary(VecOp::relu, a, into);
     if (with_number && op == VecOp::max && chip_.takes("vec_maxs", a.dtype)) return by(VecOp::maxs, b.number);
@@ -184,13 +197,20 @@ Value Values::converted(Value a, DType to, const Operand *into, Round round) {
 }
 
 Value Values::compared(CmpOp op, Value a, Value b, Value x, Value y, const Operand *into) {
-    if (a.dtype == DType::i32) {  // a difference is 0, positive or negative as a float too
+    if (a.dtype == DType::i32) {  // a < b where max(a, b) isn't a: no difference has to be in range, what isn't 0 is no 0 as a float either
+        const bool less = op == CmpOp::lt || op == CmpOp::ge, order = less || op == CmpOp::gt || op == CmpOp::le;
+        if (order) {
+            if (a.is_number) elements(a);
+            const Value one = less ? a : b;
+            refer(one, 1);
+            a = binary(VecOp::max, a, b), b = one;
+            op = op == CmpOp::lt || op == CmpOp::gt ? CmpOp::ne : CmpOp::eq;
+        }
         a = converted(binary(VecOp::sub, a, b), DType::f32, nullptr);
         b = {true, {}, {"", 0}, DType::f32, false};
     } else if (a.dtype == DType::u8 || a.dtype == DType::i8) {
         a = converted(a, DType::f16, nullptr), b = converted(b, DType::f16, nullptr);
     }
-    if (a.is_number && b.is_number) throw NotVector("a condition on numbers alone");
     // 4-byte values are chosen as 4 bytes, whatever they mean.
     const DType t = x.dtype;
     if (bytes_of(t) != bytes_of(a.dtype)) {  // comparisons and choices go by the same lanes
@@ -312,7 +332,7 @@ void Values::store(Value v, const Operand &into) {
     release(v);
 }
 
-Value Values::of(const HExpr &e, const Operand *into) {
+Value Values::of(const HExpr &e, const Operand *into, bool is_read) {
     // Conditions aren't kept: a comparison and the choice it makes are two instructions that follow each other.
     struct : IRMutator {
         using IRMutator::visit;
@@ -335,6 +355,7 @@ Value Values::of(const HExpr &e, const Operand *into) {
     } named;
     const HExpr value = without_conditions.mutate(common_subexpression_elimination(named.mutate(e)));
     loads_ = std::move(named.all);
+    if (into && !is_read) scratch_ = *into;
     Value v = eval(value, into);
     if (!into) return v;
     store(v, *into);

@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "Halide.h"
@@ -27,8 +28,8 @@ public:
     Values(Writer &w, Vectors &space, const dv::Profile &chip, Loads load, Scalars scalar)
         : w_(w), space_(space), chip_(chip), load_(std::move(load)), scalar_(std::move(scalar)) {}
 
-    // The value, written to `into` where that is given. Throws NotVector.
-    Value of(const Halide::Expr &e, const Operand *into = nullptr);
+    // The value, written to `into` where that is given; unless the expression reads it, steps on the way are, too. Throws NotVector.
+    Value of(const Halide::Expr &e, const Operand *into = nullptr, bool is_read = false);
 
     Value binary(dv::VecOp op, Value a, Value b, const Operand *into = nullptr);
     void store(Value v, const Operand &into);
@@ -42,6 +43,9 @@ private:
     std::map<std::string, Value> lets_;
     std::map<std::string, int> references_;  // to temporaries, by buffer: those of a let count as often as its name stands somewhere
     std::vector<const Halide::Internal::Load *> loads_;
+    std::optional<Operand> scratch_;  // where the result goes: until then a temporary
+    bool scratch_taken_ = false;
+    bool is_scratch(const Value &v) const { return scratch_ && v.operand.ref.buffer == scratch_->ref.buffer; }
 
     Value eval(const Halide::Expr &e, const Operand *into);
     Value call(const Halide::Internal::Call *c, const Operand *into);

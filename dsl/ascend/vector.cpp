@@ -55,15 +55,13 @@ std::vector<int64_t> Vectors::strides(DType t) const {
     return s;
 }
 
-Operand Vectors::temporary(DType t) {
-    const auto s = strides(t);
-    return {w_.temporary(t, extents_.size() > 1 ? s[0] * extents_[0] : extents_[0]), s};
-}
+int64_t Vectors::size(DType t) const { return extents_.size() > 1 ? strides(t)[0] * extents_[0] : extents_[0]; }
 
-Operand Vectors::arriving(const std::string &name, DType t) {
-    const auto s = strides(t);
-    return {w_.arriving(name, dv::Scope::ub, t, extents_.size() > 1 ? s[0] * extents_[0] : extents_[0]), s};
-}
+Operand Vectors::temporary(DType t) { return {w_.temporary(t, size(t)), strides(t)}; }
+
+Operand Vectors::beside(const std::string &name, DType t, int slots) { return {w_.beside(name, dv::Scope::ub, t, slots, size(t)), strides(t)}; }
+
+Operand Vectors::buffer(const std::string &name, DType t) { return {w_.buffer(name, dv::Scope::ub, t, size(t)), strides(t)}; }
 
 void Vectors::check(const Operand &o) const {
     const int64_t unit = block(o.ref.dtype);
@@ -211,12 +209,24 @@ void Vectors::with_numbers(VecOp op, const Operand &dst, const Operand &a, const
     each(0, 0, 0, 0);
 }
 
+// Integers of 8 bits by way of f16, which has them all.
+template<class F> void Vectors::as_f16(const Operand &dst, const F &put) {
+    const Operand wide = temporary(DType::f16);
+    put(wide);
+    convert(dst, wide, dv::Round::none);
+    give_back(wide);
+}
+
 void Vectors::fill(const Operand &dst, const dv::Number &n) {
+    if (bytes_of(dst.ref.dtype) == 1) return as_f16(dst, [&](const Operand &wide) { fill(wide, n); });
     run({&dst}, [&](const Pass &p) { w_.put(instruction(VecOp::dup, p, n)); });
 }
 
 // The larger of a number and itself is that number, bit for bit.
-void Vectors::copy(const Operand &dst, const Operand &a) { binary(VecOp::max, dst, a, a); }
+void Vectors::copy(const Operand &dst, const Operand &a) {
+    if (bytes_of(dst.ref.dtype) == 1) return as_f16(dst, [&](const Operand &wide) { convert(wide, a, dv::Round::none); });
+    binary(VecOp::max, dst, a, a);
+}
 
 void Vectors::convert(const Operand &dst, const Operand &a, dv::Round round) {
     run({&dst, &a}, [&](const Pass &p) {
@@ -266,14 +276,15 @@ void Vectors::fill_block(const Ref &to, const dv::Number &n) {
 }
 
 Operand Vectors::spread(const dv::Number &n, DType t) {
-    const Operand o{w_.temporary(t, block(t)), std::vector<int64_t>(extents_.size(), 0)};
-    fill_block(o.ref, n);
-    return o;
+    dv::Ref r;
+    if (!n.is_reg()) r = w_.constant(n.imm, t, [&](const dv::Ref &to) { fill_block(to, n); });
+    else r = w_.temporary(t, block(t)), fill_block(r, n);
+    return {r, std::vector<int64_t>(extents_.size(), 0)};
 }
 
 Operand Vectors::spread(const Operand &per_row) {
     const DType t = per_row.ref.dtype;
-    if (t != DType::f32 && t != DType::f16) throw NotVector("integers of " + per_row.ref.buffer + " as numbers of rows");
+    if (!w_.p.chip().takes("vec_dup", t)) throw NotVector("numbers of 8 bits of " + per_row.ref.buffer + " for each row");
     Operand o{{}, std::vector<int64_t>(extents_.size(), 0)};
     int64_t size = block(t);
     for (size_t d = extents_.size() - 1; d-- > 0;)

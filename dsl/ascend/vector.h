@@ -26,8 +26,10 @@ public:
     int64_t rows() const;  // all but the lanes
     // A buffer of the space's size, rows at blocks.
     Operand temporary(DType t);
-    Operand arriving(const std::string &name, DType t);  // in two slots (Writer::arriving)
-    std::vector<int64_t> strides(DType t) const;         // of those
+    Operand arriving(const std::string &name, DType t) { return beside(name, t, 2); }
+    Operand beside(const std::string &name, DType t, int slots);  // Writer::beside
+    Operand buffer(const std::string &name, DType t);             // Writer::buffer
+    std::vector<int64_t> strides(DType t) const;                  // of those
     void give_back(const Operand &o) { w_.give_back(o.ref); }
 
     void binary(dv::VecOp op, const Operand &dst, const Operand &a, const Operand &b);
@@ -60,8 +62,10 @@ public:
 private:
     Writer &w_;
     std::vector<int64_t> extents_;
+    int64_t size(DType t) const;
     void passes(const std::vector<const Operand *> &operands, const std::function<void(const Pass &)> &emit);
     void check(const Operand &o) const;
+    template<class F> void as_f16(const Operand &dst, const F &put);
     Operand whole_repeats(const Operand &a);
     void fill_block(const dv::Ref &to, const dv::Number &n);
 };

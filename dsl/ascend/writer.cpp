@@ -1,5 +1,8 @@
 #include "dsl/ascend/writer.h"
 
+#include <algorithm>
+#include <functional>
+
 namespace halyard::ascend {
 
 std::string Writer::unique(const std::string &name) const {
@@ -24,15 +27,26 @@ dv::Ref Writer::declare(const std::string &name, dv::Scope scope, DType t, int64
 
 dv::Ref Writer::buffer(const std::string &name, dv::Scope scope, DType t, int64_t elements) { return declare(name, scope, t, elements, 1, *bodies_.back()); }
 
-dv::Ref Writer::arriving(const std::string &name, dv::Scope scope, DType t, int64_t elements) {
+dv::Ref Writer::beside(const std::string &name, dv::Scope scope, DType t, int slots, int64_t elements) {
     if (bodies_.size() < 2 || loops_.back().var.empty()) return declare(name, scope, t, elements, 1, *bodies_.back());
-    dv::Ref r = declare(name, scope, t, elements, 2, *bodies_[bodies_.size() - 2]);
-    r.slot = (dv::Expr::var(loops_.back().var) - loops_.back().begin) % 2;
+    dv::Ref r = declare(name, scope, t, elements, slots, *bodies_[bodies_.size() - 2]);
+    if (slots > 1) r.slot = (dv::Expr::var(loops_.back().var) - loops_.back().begin) % slots;
     return r;
 }
 
+size_t Writer::loops_without(const dv::Expr &e) const {
+    const std::function<bool(const dv::Expr &, size_t)> known = [&](const dv::Expr &x, size_t depth) {  // by `depth` outer bodies
+        if (x.constant()) return true;
+        if (x.op() != dv::ExprOp::var) return known(x.left(), depth) && known(x.right(), depth);
+        return x.name() == "block_idx" || std::any_of(loops_.begin(), loops_.begin() + (long)depth, [&](const OpenLoop &l) { return l.var == x.name(); });
+    };
+    size_t count = 0;
+    while (count + 1 < loops_.size() && !loops_[loops_.size() - 1 - count].var.empty() && known(e, loops_.size() - 1 - count)) count++;
+    return count;
+}
+
 Writer::Mark Writer::mark() const {
-    Mark m{{}, p.buffers.size(), free_};
+    Mark m{{}, p.buffers.size(), free_, constants_};
     for (auto *b : bodies_) m.nodes.push_back(b->size());
     return m;
 }
@@ -41,7 +55,7 @@ void Writer::back_to(const Mark &m) {
     bodies_.resize(m.nodes.size()), loops_.resize(m.nodes.size());
     for (size_t k = 0; k < bodies_.size(); k++) bodies_[k]->erase(bodies_[k]->begin() + (long)m.nodes[k], bodies_[k]->end());
     p.buffers.resize(m.buffers);
-    free_ = m.free;
+    free_ = m.free, constants_ = m.constants;
 }
 
 dv::Ref Writer::temporary(DType t, int64_t elements) {

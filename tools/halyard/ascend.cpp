@@ -1,5 +1,6 @@
 #include "tools/halyard/ascend.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -147,7 +148,9 @@ void profile_ascend(const std::string &name, const std::string &problem, const s
     std::fputs(ascend_note, stdout);
     if (trace.empty()) return;
     std::ofstream file(trace);
-    file << (trace.ends_with(".svg") ? dv::timeline_svg(programs[0], s.results[0]) : dv::chrome_trace(programs[0], s.results[0]));
+    const auto longest = std::max_element(s.results.begin(), s.results.end(), [](auto &a, auto &b) { return a.cycles < b.cycles; });
+    const dv::Program &p = programs[(size_t)(longest - s.results.begin())];
+    file << (trace.ends_with(".svg") ? dv::timeline_svg(p, *longest) : dv::chrome_trace(p, *longest));
     if (!file.flush()) throw IoError(trace, "can't be written");
 }
 
