@@ -140,7 +140,8 @@ void add_train(CLI::App &app, Run &chosen) {
     auto o = std::make_shared<Options>();
     CLI::App *sub = app.add_subcommand("train", "Train an example network, or go on with that, or evaluate it");
     sub->add_option("network", o->network, "Which")->required()->check(CLI::IsMember(names()));
-    sub->add_option("--device,--backend", o->device, "cpu, or ascend: simulated, in f16 with f32 weights and a scaled loss")->check(CLI::IsMember({"cpu", "ascend"}));
+    sub->add_option("--device,--backend", o->device, "cpu, or ascend: simulated, in f16 with f32 weights and a scaled loss")
+        ->check(CLI::IsMember({"cpu", "ascend"}));
     sub->add_option("--data", o->data, "Folder of what the network learns from: digits (MNIST's files), images in train/ and test/ by class, or texts");
     sub->add_option("--epochs", o->epochs, "Passes over the training data")->check(CLI::Range(1, 100000));
     sub->add_option("--batch-size", o->batch_size, "Rows of a step")->check(CLI::Range(1, 65536));
