@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "ascend/dump.h"
 #include "ascend/passes.h"
 #include "dsl/ascend/graph.h"
 #include "dsl/ascend/nest.h"
@@ -60,7 +61,7 @@ private:
     }
 };
 
-// Lets stand where they are used: what is the same is found again in each expression. Values that would become long are lets of the
+// Lets stand where they are used, but for those of reals inside expressions: what is the same is found again in each expression. Values that would become long are lets of the
 // expression instead, or one in another in another would never end.
 class WithoutLets : public IRMutator {
 public:
@@ -96,7 +97,6 @@ private:
         const auto it = values_.find(v->name);
         return it == values_.end() ? HExpr(v) : it->second;
     }
-    // Of reals they stay.
     HExpr visit(const Let *l) override {
         if (l->value.type().is_float()) return IRMutator::visit(l);
         values_[l->name] = mutate(l->value);
@@ -177,8 +177,6 @@ double number_of(const HExpr &e, const std::vector<std::string> &names, const st
         if (op->is_intrinsic(Call::strict_sub)) return rounded(of(op->args[0]) - of(op->args[1]));
         if (op->is_intrinsic(Call::strict_mul)) return rounded(of(op->args[0]) * of(op->args[1]));
         if (op->is_intrinsic(Call::strict_div)) return rounded(of(op->args[0]) / of(op->args[1]));
-        if (op->is_intrinsic(Call::strict_min)) return std::min(of(op->args[0]), of(op->args[1]));
-        if (op->is_intrinsic(Call::strict_max)) return std::max(of(op->args[0]), of(op->args[1]));
     }
     std::ostringstream text;
     text << e;
@@ -404,17 +402,16 @@ public:
     }
 
     Lowered lower() {
-<<<<<<< HEAD
+        if (k_.places.program) return by_hand();
         if (!k_.places.written.empty()) return as_written();
-=======
         refuse_unsigned();
->>>>>>> VECT
         const Module m = k_.pipeline.compile_to_module(k_.arguments(), k_.op->name, k_.target);
         const Stmt s = m.get_conceptual_stmt();
         top(simplify(WithoutLets(s).mutate(s)), k_.op->name);
         for (auto &p : result_.programs) {
             p.tensors = tensors_;
             for (size_t i = 0; i < scalars_.expressions.size(); i++) p.scalars.push_back({"scalar" + std::to_string(i), DType::f32});
+            dv::dump(p, "1-lowered");
         }
         for (const HExpr &e : scalars_.expressions) result_.scalars.push_back(value_of(e));
         return std::move(result_);
@@ -425,6 +422,7 @@ private:
     Scalars scalars_;
     Lowered result_;
     std::vector<dv::GmTensor> tensors_;
+    std::vector<int64_t> elements_;  // that the call lays into each
     std::map<std::string, dv::Ref> buffers_;
 
     // What no unit multiplies shows late: a power of integers, by squaring, occupies Halide's lowering for minutes.
@@ -450,6 +448,7 @@ private:
     }
     // Whole blocks, and one more: an instruction moves no less, wherever it begins.
     void add(const std::string &halide_name, const std::string &name, const Type &t, int64_t size, dv::GmTensor::Use use) {
+        elements_.push_back(size);
         const DType d = dtype_of(t);
         tensors_.push_back({name, d, (size + dv::c0(d) - 1) / dv::c0(d) * dv::c0(d) + dv::c0(d), use});
         buffers_[halide_name] = {name, 0, 0, d};
@@ -498,6 +497,29 @@ private:
         std::vector<std::string> names;
         for (auto &s : k_.op->scalars) names.push_back(s.name);
         return [e, names](const std::vector<double> &numbers) { return number_of(e, names, numbers); };
+    }
+
+    // The program that the op has instead of a schedule. Its tensors have room for what the call lays into them.
+    Lowered by_hand() {
+        const dv::Program &p = *k_.places.program;
+        const auto wrong = [&](const std::string &what) { return DispatchError(k_.op->name, "its program '" + k_.instance.variant + "' " + what); };
+        for (size_t t = 0; t < tensors_.size(); t++) {
+            const dv::GmTensor &needs = tensors_[t];
+            if (t >= p.tensors.size()) throw wrong("has no tensor for " + needs.name);
+            const dv::GmTensor &has = p.tensors[t];
+            if (has.dtype != needs.dtype) throw wrong("takes " + needs.name + " as " + name_of(has.dtype) + " " + has.name + ", it is " + name_of(needs.dtype));
+            if (const auto size = has.size.constant(); !size || *size < elements_[t])
+                throw wrong("has " + dv::to_string(has.size) + " elements of " + has.name + ", the call " + std::to_string(elements_[t]) + " of " + needs.name);
+        }
+        for (const dv::ScalarParam &s : p.scalars) {
+            size_t k = 0;
+            while (k < k_.op->scalars.size() && k_.op->scalars[k].name != s.name) k++;
+            if (k == k_.op->scalars.size()) throw wrong("has a scalar " + s.name + ", the op none");
+            result_.scalars.push_back([k](const std::vector<double> &numbers) { return numbers.at(k); });
+        }
+        result_.programs.push_back(p);
+        result_.programs[0].name = k_.op->name;
+        return std::move(result_);
     }
 };
 
