@@ -297,14 +297,16 @@ private:
         s_.reduced |= before;
     }
 
-    // Has a loop in it whose length isn't a number and depends on this one?
+    // Has a loop or a buffer in it whose length isn't a number and depends on this one?
     static bool ragged(const For *op) {
         struct : IRVisitor {
             using IRVisitor::visit;
-            void visit(const For *f) override {
-                found |= !as_const_int(f->extent) && expr_uses_var(f->extent, *outer);
-                IRVisitor::visit(f);
+            void visit(const For *f) override { length(f->extent), IRVisitor::visit(f); }
+            void visit(const Allocate *a) override {
+                for (const HExpr &e : a->extents) length(e);
+                IRVisitor::visit(a);
             }
+            void length(const HExpr &e) { found |= !as_const_int(e) && expr_uses_var(e, *outer); }
             const std::string *outer = nullptr;
             bool found = false;
         } lengths;
@@ -330,8 +332,8 @@ private:
         s_.bounds[op->name] = {0, extent - 1};
         if (inner_cores_) {
             s_.variables[op->name] = block % inner_cores_;
-            if (extent == inner_cores_) return op->body.accept(this);
-            return w_.branch(block % inner_cores_ < extent, w_.nested([&] { inside(op->body); }), {});
+            if (extent == inner_cores_) return iteration(op, extent);
+            return w_.branch(block % inner_cores_ < extent, w_.nested([&] { iteration(op, extent); }), {});
         }
         struct : IRVisitor {
             using IRVisitor::visit;
@@ -346,8 +348,18 @@ private:
         inner_cores_ = within.most;
         w_.p.blocks = extent * inner_cores_;
         s_.variables[op->name] = inner_cores_ > 1 ? block / inner_cores_ : block;
-        op->body.accept(this);
+        iteration(op, extent);
         inner_cores_ = 0;
+    }
+    // The last of a parallel loop is written by itself where its tile is shorter.
+    void iteration(const For *op, int64_t extent) {
+        if (extent == 1 || !ragged(op)) return inside(op->body);
+        Scope<Interval> bounds;
+        bounds.push(op->name, Interval(0, (int)extent - 2));
+        const Stmt before = simplify(op->body, true, bounds), last = simplify(substitute(op->name, (int)extent - 1, op->body));
+        const dv::Expr is_last = s_.variables.at(op->name) == extent - 1;
+        dv::Body here = w_.nested([&] { inside(last); }), others = w_.nested([&] { inside(before); });
+        w_.branch(is_last, std::move(here), std::move(others));
     }
 
     // Loops around stores and nothing else: into `loops`, outermost first, all from 0. Several stores either don't read each other, or are a Tuple's.
