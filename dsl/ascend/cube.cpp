@@ -55,7 +55,7 @@ public:
         l0b_ = w_.ring("b_l0b", Scope::l0b, DType::f16, n1_ * slice_ * fractal_size);
         flags([&](dv::Pipe from, dv::Pipe to, int id) { w_.put(dv::SetFlag{from, to, id}); });
         if (several) steps();
-        else arrive({0, 0, depth_}), multiply({0, 0, depth_});
+        else arrive({0, 0, depth_, 0}), multiply({0, 0, depth_, 0});
         flags([&](dv::Pipe from, dv::Pipe to, int id) { w_.put(dv::WaitFlag{from, to, id}); });
     }
 
@@ -63,6 +63,7 @@ private:
     struct Part {
         Expr index, first;  // of the depth
         int64_t depth;
+        Expr turn;  // pieces that have come before
     };
     // One part arrives, the one before it is multiplied. The last parts are short: nothing comes while the very last one is multiplied.
     void steps() {
@@ -74,8 +75,11 @@ private:
             now();
             w_.put(dv::SetFlag{out, in, (i + 1) % 2});
         };
-        const auto whole = [&](const Expr &i) { return Part{i, i * depth_, depth_}; };
-        const int64_t together = std::max(a_.deep, b_.deep) / depth_, rest = k_ % depth_, turns = rest ? k_ / depth_ : k_ / depth_ / together - 1;
+        const auto whole = [&](const Expr &i, const Expr &turn) { return Part{i, i * depth_, depth_, turn}; };
+        int64_t other = 0;  // pieces of a part beside those that come with an earlier one
+        for (const Side *x : {&a_, &b_}) other += x->deep > depth_ ? 0 : x->pieces;
+        const int64_t together = std::max(a_.deep, b_.deep) / depth_, pieces = a_.pieces + b_.pieces, of_turn = pieces + (together - 1) * other,
+                      rest = k_ % depth_, turns = rest ? k_ / depth_ : k_ / depth_ / together - 1;
         std::vector<int64_t> last;
         if (rest) last = {rest};
         else {
@@ -87,25 +91,28 @@ private:
             w_.loop(w_.reg("depth"), turns, [&](const Expr &turn) {
                 for (int64_t t = 0; t < together; t++) {
                     const Expr i = turn * together + t;
-                    const auto before = [&] { multiply(whole(i - 1)); };
-                    step(
-                        i, [&] { arrive(whole(i)); }, [&] { t ? before() : w_.branch(0 < turn, w_.nested(before), {}); });
+                    const Expr come = turn * of_turn + (t ? pieces + (t - 1) * other : 0);
+                    const auto next = [&] { arrive(whole(i, come)); };
+                    const auto now = [&] { multiply(whole(i - 1, 0)); };
+                    if (t) step(i, next, now);
+                    else step(i, next, [&] { w_.branch(0 < turn, w_.nested(now), {}); });
                 }
             });
-        int64_t i = turns * together, first = i * depth_;
+        int64_t i = turns * together, first = i * depth_, come = turns * of_turn;
         std::optional<Part> before;
-        if (turns) before = whole(i - 1);
+        if (turns) before = whole(i - 1, 0);
         const auto now = [&] {
             if (before) multiply(*before);
         };
         for (const int64_t depth : last) {
-            const Part part{i, first, depth};
-            step(
-                i++, [&] { arrive(part); }, now);
+            const Part part{i, first, depth, come};
+            const auto next = [&] { arrive(part); };
+            step(i++, next, now);
+            come += first % std::max(a_.deep, b_.deep) ? other : pieces;
             before = part, first += depth;
         }
-        step(
-            i, [] {}, now);
+        const auto nothing = [] {};
+        step(i, nothing, now);
         w_.put(dv::WaitFlag{in, out, i % 2}), w_.put(dv::WaitFlag{out, in, (i + 1) % 2});
     }
 
@@ -144,7 +151,7 @@ private:
     }
 
     void arrive(const Part &part) {
-        Expr turn = part.index * (a_.pieces + b_.pieces);
+        Expr turn = part.turn;
         for (const Side *x : {&a_, &b_}) {
             const int64_t depth = std::max(part.depth, x->deep > depth_ ? x->deep : 0), rows = x->by_depth ? depth : x->width;
             if (x->deep > depth_ && !is_multiple(part.first, x->deep)) continue;  // it has come with an earlier part
