@@ -1,7 +1,6 @@
 #include "dsl/ascend/cube.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "dsl/ascend/fractals.h"
 #include "dsl/ascend/move.h"
@@ -17,7 +16,6 @@ namespace {
 
 constexpr int64_t side = fractal_side, most_repeats = 255;
 constexpr int64_t most_depth = 128;       // of a part in l1
-constexpr int64_t best_row = 256;         // elements: GM is good at rows of 512 B
 constexpr int64_t at_once_bytes = 65536;  // of an operand in the Unified Buffer, on its way to l1: three slots
 constexpr int64_t most_rows = 240;        // of a piece: they are repeats, and strides of as many blocks and one
 constexpr int64_t rows_at_once = 32;      // of sums on their way out
@@ -43,7 +41,7 @@ public:
         : w_(w), sums_(sums), k_(k), m1_(fractals_of(sums.rows)), n1_(fractals_of(sums.columns)),
           depth_(depth_of(k, std::max(side, std::min(most_depth, bytes(Scope::l1) / 4 / ((m1_ + n1_) * dv::block_bytes) / side * side)))),
           slice_(std::clamp<int64_t>(bytes(Scope::l0a) / 2 / (std::max(m1_, n1_) * dv::fractal_bytes), 1, fractals_of(depth_))),
-          a_{a, a.transposed, m1_, sums.rows, stretched(a.transposed)}, b_{b, !b.transposed, n1_, sums.columns, stretched(!b.transposed)} {}
+          a_{a, a.transposed, m1_, sums.rows}, b_{b, !b.transposed, n1_, sums.columns} {}
 
     // Parts of the depth come to l1 a step ahead of their use, two slots being full or free; and to l0a and l0b by slices.
     void put(const Expr &accumulate) {
@@ -55,7 +53,7 @@ public:
         l0b_ = w_.ring("b_l0b", Scope::l0b, DType::f16, n1_ * slice_ * fractal_size);
         flags([&](dv::Pipe from, dv::Pipe to, int id) { w_.put(dv::SetFlag{from, to, id}); });
         if (several) steps();
-        else arrive({0, 0, depth_, 0}), multiply({0, 0, depth_, 0});
+        else arrive({0, 0, depth_}), multiply({0, 0, depth_});
         flags([&](dv::Pipe from, dv::Pipe to, int id) { w_.put(dv::WaitFlag{from, to, id}); });
     }
 
@@ -63,7 +61,6 @@ private:
     struct Part {
         Expr index, first;  // of the depth
         int64_t depth;
-        Expr turn;  // pieces that have come before
     };
     // One part arrives, the one before it is multiplied. The last parts are short: nothing comes while the very last one is multiplied.
     void steps() {
@@ -75,40 +72,23 @@ private:
             now();
             w_.put(dv::SetFlag{out, in, (i + 1) % 2});
         };
-        const auto whole = [&](const Expr &i, const Expr &turn) { return Part{i, i * depth_, depth_, turn}; };
-        int64_t other = 0;  // pieces of a part beside those that come with an earlier one
-        for (const Side *x : {&a_, &b_}) other += x->deep > depth_ ? 0 : x->pieces;
-        const int64_t together = std::max(a_.deep, b_.deep) / depth_, pieces = a_.pieces + b_.pieces, of_turn = pieces + (together - 1) * other,
-                      rest = k_ % depth_, turns = rest ? k_ / depth_ : k_ / depth_ / together - 1;
-        std::vector<int64_t> last;
-        if (rest) last = {rest};
-        else {
-            last.assign((size_t)together, depth_);
-            if (depth_ % (4 * side) == 0) last.back() = depth_ / 4 * 3, last.push_back(depth_ / 4);
-        }
+        const auto whole = [&](const Expr &i) { return Part{i, i * depth_, depth_}; };
+        const int64_t rest = k_ % depth_, turns = k_ / depth_ - !rest;
+        const bool halves = !rest && depth_ % (4 * side) == 0;
+        const std::vector<int64_t> last = halves ? std::vector<int64_t>{depth_ / 4 * 3, depth_ / 4} : std::vector<int64_t>{rest ? rest : depth_};
         w_.put(dv::SetFlag{in, out, 1}), w_.put(dv::SetFlag{out, in, 0});
-        if (turns)
-            w_.loop(w_.reg("depth"), turns, [&](const Expr &turn) {
-                for (int64_t t = 0; t < together; t++) {
-                    const Expr i = turn * together + t;
-                    const Expr come = turn * of_turn + (t ? pieces + (t - 1) * other : 0);
-                    const auto next = [&] { arrive(whole(i, come)); };
-                    const auto now = [&] { multiply(whole(i - 1, 0)); };
-                    if (t) step(i, next, now);
-                    else step(i, next, [&] { w_.branch(0 < turn, w_.nested(now), {}); });
-                }
-            });
-        int64_t i = turns * together, first = i * depth_, come = turns * of_turn;
-        std::optional<Part> before;
-        if (turns) before = whole(i - 1, 0);
-        const auto now = [&] {
-            if (before) multiply(*before);
-        };
+        w_.loop(w_.reg("depth"), turns, [&](const Expr &i) {
+            const auto now = [&] { multiply(whole(i - 1)); };
+            const auto next = [&] { arrive(whole(i)); };
+            step(i, next, [&] { w_.branch(0 < i, w_.nested(now), {}); });
+        });
+        Part before = whole(turns - 1);
+        int64_t i = turns, first = turns * depth_;
+        const auto now = [&] { multiply(before); };
         for (const int64_t depth : last) {
-            const Part part{i, first, depth, come};
+            const Part part{i, first, depth};
             const auto next = [&] { arrive(part); };
             step(i++, next, now);
-            come += first % std::max(a_.deep, b_.deep) ? other : pieces;
             before = part, first += depth;
         }
         const auto nothing = [] {};
@@ -121,7 +101,6 @@ private:
         Matrix matrix;
         bool by_depth;
         int64_t width1, width;  // fractals, elements
-        int64_t deep;           // that comes at once: of rows along the depth a part, or several parts
         int64_t rows_at_once = 0, pieces = 0;
         Ref l1 = {};
     };
@@ -133,41 +112,36 @@ private:
     Expr accumulate_;
 
     int64_t bytes(Scope s) const { return w_.p.chip().bytes(s); }
-    int64_t stretched(bool by_depth) const { return !by_depth && depth_ < best_row && best_row % depth_ == 0 && k_ % best_row == 0 ? best_row : depth_; }
-    // Where a part is: a slot, and fractals of the depth from its beginning.
-    Ref in_l1(const Side &x, const Part &p) const { return slot(x.l1, x.deep > depth_ ? p.first / x.deep : p.index); }
-    Expr before(const Side &x, const Part &p) const { return x.deep > depth_ ? p.first % x.deep / side : Expr(0); }
     static Ref slot(Ref r, const Expr &turn) {
         r.slot = turn % 2;
         return r;
     }
     // Elements of a piece of it.
     int64_t declare(Side &x, const std::string &name, bool several) {
-        const int64_t rows = x.by_depth ? x.deep : x.width, pitch = whole_fractals(x.by_depth ? x.width : x.deep);
+        const int64_t rows = x.by_depth ? depth_ : x.width, pitch = whole_fractals(x.by_depth ? x.width : depth_);
         x.rows_at_once = evenly(fractals_of(rows), std::clamp<int64_t>(at_once_bytes / 2 / pitch / side, 1, most_rows / side)) * side;
         x.pieces = ceil_div(rows, x.rows_at_once);
-        x.l1 = w_.ring(name + "_l1", Scope::l1, DType::f16, x.width1 * side * whole_fractals(x.deep), several ? 2 : 1);
+        x.l1 = w_.ring(name + "_l1", Scope::l1, DType::f16, x.width1 * side * whole_fractals(depth_), several ? 2 : 1);
         return (x.rows_at_once + 1) * pitch;
     }
 
     void arrive(const Part &part) {
-        Expr turn = part.turn;
+        Expr turn = part.index * (a_.pieces + b_.pieces);
         for (const Side *x : {&a_, &b_}) {
-            const int64_t depth = std::max(part.depth, x->deep > depth_ ? x->deep : 0), rows = x->by_depth ? depth : x->width;
-            if (x->deep > depth_ && !is_multiple(part.first, x->deep)) continue;  // it has come with an earlier part
-            const int64_t whole = rows / x->rows_at_once, rest = rows % x->rows_at_once;
-            if (whole) w_.loop("piece", whole, [&](const Expr &p) { piece(*x, part, turn + p, depth, p, x->rows_at_once); });
-            if (rest) piece(*x, part, turn + whole, depth, whole, rest);
+            const int64_t rows = x->by_depth ? part.depth : x->width, whole = rows / x->rows_at_once, rest = rows % x->rows_at_once;
+            if (whole) w_.loop("piece", whole, [&](const Expr &p) { piece(*x, part, turn + p, p, x->rows_at_once); });
+            if (rest) piece(*x, part, turn + whole, whole, rest);
             turn = turn + x->pieces;
         }
     }
     // Rows to [c1][r1] of fractals of columns and rows. They come as rows, because bursts of one block waste GM; the vector unit puts them
     // into order, because so do they between the Unified Buffer and l1.
-    void piece(const Side &x, const Part &part, const Expr &turn, int64_t depth, const Expr &p, int64_t rows) {
+    void piece(const Side &x, const Part &part, const Expr &turn, const Expr &p, int64_t rows) {
+        const int64_t depth = part.depth;
         const int64_t columns = x.by_depth ? x.width : depth, c1 = fractals_of(columns), r1 = x.by_depth ? fractals_of(depth) : x.width1;
         const int64_t pitch = c1 * side, all = whole_fractals(rows);
         const Matrix &m = x.matrix;
-        const Ref ub = slot(rows_ub_, turn), fractals = fractals_ub_, l1 = moved(in_l1(x, part), p * (x.rows_at_once * side));
+        const Ref ub = slot(rows_ub_, turn), fractals = fractals_ub_, l1 = moved(slot(x.l1, part.index), p * (x.rows_at_once * side));
         const Expr first = part.first * (x.by_depth ? m.row_stride : m.column_stride) + p * (x.rows_at_once * m.row_stride);
         const dv::Pipe arrives = dv::Pipe::mte2, sorts = dv::Pipe::v, leaves = dv::Pipe::mte3;
         w_.put(dv::WaitFlag{sorts, arrives, ub.slot});
@@ -196,15 +170,15 @@ private:
     // l0a is [m1][k1], l0b [k1][n1].
     void slice(const Part &part, const Expr &k, int64_t deep, const Expr &turn) {
         const int64_t k1 = fractals_of(deep), all_k1 = fractals_of(part.depth);
-        const Ref l0a = slot(l0a_, turn), l0b = slot(l0b_, turn), left = in_l1(a_, part), right = in_l1(b_, part);
+        const Ref l0a = slot(l0a_, turn), l0b = slot(l0b_, turn), left = slot(a_.l1, part.index), right = slot(b_.l1, part.index);
         const dv::Pipe loads = dv::Pipe::mte1, multiplies = dv::Pipe::m;
         w_.put(dv::WaitFlag{multiplies, loads, l0a.slot});
         w_.loop("m", m1_, [&](const Expr &i) {
             const Ref to = moved(l0a, i * (k1 * fractal_size));
             if (a_.by_depth) load(to, moved(left, (i * all_k1 + k) * fractal_size), k1, 1, true);
-            else load(to, moved(left, ((before(a_, part) + k) * m1_ + i) * fractal_size), k1, m1_, false);
+            else load(to, moved(left, (k * m1_ + i) * fractal_size), k1, m1_, false);
         });
-        if (!b_.by_depth) load(l0b, moved(right, (before(b_, part) + k) * (n1_ * fractal_size)), k1 * n1_, 1, false);
+        if (!b_.by_depth) load(l0b, moved(right, k * (n1_ * fractal_size)), k1 * n1_, 1, false);
         else w_.loop("k", k1, [&](const Expr &i) { load(moved(l0b, i * (n1_ * fractal_size)), moved(right, (k + i) * fractal_size), n1_, all_k1, true); });
         w_.put(dv::SetFlag{loads, multiplies, l0a.slot}), w_.put(dv::WaitFlag{loads, multiplies, l0a.slot});
         dv::Mmad mmad;
