@@ -15,7 +15,8 @@ using dv::Scope;
 namespace {
 
 constexpr int64_t side = fractal_side, most_repeats = 255;
-constexpr int64_t most_depth = 128;       // of a part in l1
+constexpr int64_t most_depth = 256;       // of a part in l1: rows of 512 B, which is what GM is good at
+constexpr int64_t least_parts = 16;       // or else shorter ones: the first and the last one have the chip to themselves
 constexpr int64_t at_once_bytes = 65536;  // of an operand in the Unified Buffer, on its way to l1: three slots
 constexpr int64_t most_rows = 240;        // of a piece: they are repeats, and strides of as many blocks and one
 constexpr int64_t rows_at_once = 32;      // of sums on their way out
@@ -39,7 +40,8 @@ class Product {
 public:
     Product(Writer &w, const Accumulator &sums, const Matrix &a, const Matrix &b, int64_t k)
         : w_(w), sums_(sums), k_(k), m1_(fractals_of(sums.rows)), n1_(fractals_of(sums.columns)),
-          depth_(depth_of(k, std::max(side, std::min(most_depth, bytes(Scope::l1) / 4 / ((m1_ + n1_) * dv::block_bytes) / side * side)))),
+          depth_(depth_of(k, std::max(side, std::min(k >= least_parts * most_depth ? most_depth : most_depth / 2,
+                                                     bytes(Scope::l1) / 4 / ((m1_ + n1_) * dv::block_bytes) / side * side)))),
           slice_(std::clamp<int64_t>(bytes(Scope::l0a) / 2 / (std::max(m1_, n1_) * dv::fractal_bytes), 1, fractals_of(depth_))),
           a_{a, a.transposed, m1_, sums.rows}, b_{b, !b.transposed, n1_, sums.columns} {}
 
