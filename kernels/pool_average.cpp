@@ -50,7 +50,9 @@ struct AvgPool2d : AvgBase {
 
     void algorithm() override {
         if (thirds()) {
-            y(vx, vy, vc, vn) = by_thirds(x, 0_r, [](const Expr &p, const Expr &q) -> Expr { return p + q; }) / count(vx, vy);
+            places = Func("places");
+            places(vx, vy) = count(vx, vy);
+            y(vx, vy, vc, vn) = by_thirds(x, 0_r, [](const Expr &p, const Expr &q) -> Expr { return p + q; }) / places(vx, vy);
             return;
         }
         if (halves()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include <set>
+#include <sstream>
 
 #include "registry/dispatch.h"
 #include "registry/expr.h"
@@ -31,6 +32,24 @@ std::string wanted_backend(const OpRecord &op) {
     return b != "cpu" && b != "ascend" && !op.gpu ? "cpu" : b;
 }
 
+bool is_half(DType t) { return t == DType::f16 || t == DType::bf16; }
+
+std::string in_f32(const std::string &dtypes) {
+    std::istringstream words(dtypes);
+    std::string wide;
+    for (std::string w; std::getline(words, w, ',');) wide += (wide.empty() ? "" : ",") + std::string(is_half(dtype_of(w)) ? "f32" : w);
+    return wide;
+}
+
+bool computes_in_f32(const RegisteredOp &op, const std::string &dtypes) {
+    const Isa limit = Force::current() ? Force::current()->isa : active_isa();
+    const auto there = [&](const std::string &wanted) {
+        return std::any_of(op.kernels.begin(), op.kernels.end(),
+                           [&](const KernelEntry &k) { return k.backend == "cpu" && k.dtypes == wanted && k.isa <= limit; });
+    };
+    return !there(dtypes) && there(in_f32(dtypes));
+}
+
 namespace {
 
 // Said once of an op and its dtypes, whatever the shapes.
@@ -56,12 +75,13 @@ void choose_kernel(const RegisteredOp &op, const std::string &dtypes, bool expla
     }
     const auto *const force = Force::current();
     const Isa limit = force ? force->isa : active_isa();
-    // Where the forced level has nothing for these dtypes, the next one below that has stands for it.
-    Isa forced = Isa::baseline;
-    bool found = false;
-    for (const KernelEntry &k : op.kernels)
-        if (k.backend == "cpu" && k.dtypes == dtypes && k.isa <= limit) forced = std::max(forced, k.isa), found = true;
-    if (!found) forced = limit;
+    Isa forced = limit;
+    if (force) {  // where its level has nothing for these dtypes, the next one below that has stands for it
+        const auto below = std::find_if(op.kernels.begin(), op.kernels.end(), [&](const KernelEntry &k) {
+            return k.backend == "cpu" && k.dtypes == dtypes && k.isa <= limit && (force->variant.empty() || k.variant == force->variant);
+        });
+        if (below != op.kernels.end()) forced = below->isa;
+    }
     const auto why_not = [&](const KernelEntry &k) -> std::string {
         if (k.dtypes != dtypes) return "dtypes are " + dtypes + ", this is for " + k.dtypes;
         if (k.backend != backend) return "runs on " + k.backend;
@@ -77,6 +97,7 @@ void choose_kernel(const RegisteredOp &op, const std::string &dtypes, bool expla
         if (plan.kernel && !explaining) return;
     }
     if (plan.kernel || explaining) return;
+    if (backend == "cpu" && computes_in_f32(op, dtypes)) return;
     std::string text = "no kernel takes this call:";
     for (const KernelEntry &k : op.kernels)
         if (k.dtypes == dtypes && k.backend == backend) text += "\n  " + k.variant + "/" + name_of(k.isa) + ": " + why_not(k);

@@ -65,6 +65,7 @@ public:
         join_rows();
         fill();
         choose_kernel(op_, dtypes_, explaining, plan_);
+        if (!plan_.kernel && computes_in_f32(op_, dtypes_)) widen(explaining);
         return std::move(plan_);
     }
 
@@ -371,6 +372,14 @@ private:
             plan_.scalars.push_back(v);
         }
         plan_.dims = dims_;
+    }
+
+    void widen(bool explaining) {
+        std::vector<OperandMeta> in = in_;
+        for (size_t k = 0; k < in.size(); k++)
+            if (is_half(in[k].dtype)) in[k].dtype = DType::f32, in[k].strides = dense_strides(in[k].shape);
+        plan_.wide = std::make_shared<const Plan>(make_plan(op_, in, attrs_, explaining));
+        plan_.candidates = plan_.wide->candidates;
     }
 };
 

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "ascend/dump.h"
 #include "ascend/passes.h"
 #include "dsl/ascend/graph.h"
 #include "dsl/ascend/nest.h"
@@ -16,10 +17,82 @@ using HExpr = Halide::Expr;
 
 namespace {
 
-// Lets stand where they are used, but for those of reals: what is the same is found again in each expression.
+// The names that indices, loops and conditions are made of.
+class IndexNames : public IRVisitor {
+public:
+    std::set<std::string> names;
+    explicit IndexNames(const Stmt &s) {
+        s.accept(this);
+        for (size_t before = 0; before != names.size();) {
+            before = names.size();
+            for (auto &[name, value] : lets_)
+                if (names.count(name)) index(value);
+        }
+    }
+
+private:
+    using IRVisitor::visit;
+    std::vector<std::pair<std::string, HExpr>> lets_;
+    int inside_ = 0;
+    void index(const HExpr &e) {
+        inside_++;
+        e.accept(this);
+        inside_--;
+    }
+    void visit(const Variable *v) override {
+        if (inside_) names.insert(v->name);
+    }
+    void visit(const LetStmt *l) override {
+        lets_.emplace_back(l->name, l->value);
+        IRVisitor::visit(l);
+    }
+    void visit(const For *f) override {
+        index(f->min), index(f->extent);
+        f->body.accept(this);
+    }
+    void visit(const IfThenElse *op) override {
+        index(op->condition);
+        IRVisitor::visit(op);
+    }
+    void visit(const Load *l) override { index(l->index); }
+    void visit(const Store *op) override {
+        index(op->index);
+        op->value.accept(this);
+    }
+};
+
+// Lets stand where they are used, but for those of reals inside expressions: what is the same is found again in each expression. Values that would become long are lets of the
+// expression instead, or one in another in another would never end.
 class WithoutLets : public IRMutator {
+public:
+    explicit WithoutLets(const Stmt &s) : indices_(s) {}
+
+private:
     using IRMutator::visit;
+    static constexpr double most_terms = 200;
+    const IndexNames indices_;
     std::map<std::string, HExpr> values_;
+    std::map<std::string, double> terms_;  // of values, all lets in place
+    std::vector<std::pair<std::string, HExpr>> kept_;
+
+    double terms_of(const HExpr &e) const {
+        struct : IRVisitor {
+            using IRVisitor::visit;
+            void visit(const Variable *v) override {
+                const auto it = of->find(v->name);
+                terms += it == of->end() ? 1 : it->second;
+            }
+            void visit(const Call *c) override {
+                terms++;
+                IRVisitor::visit(c);
+            }
+            const std::map<std::string, double> *of = nullptr;
+            double terms = 0;
+        } count;
+        count.of = &terms_;
+        e.accept(&count);
+        return count.terms;
+    }
     HExpr visit(const Variable *v) override {
         const auto it = values_.find(v->name);
         return it == values_.end() ? HExpr(v) : it->second;
@@ -30,8 +103,23 @@ class WithoutLets : public IRMutator {
         return mutate(l->body);
     }
     Stmt visit(const LetStmt *l) override {
-        values_[l->name] = mutate(l->value);
-        return mutate(l->body);
+        terms_[l->name] = terms_of(l->value);
+        const HExpr value = mutate(l->value);
+        if (terms_[l->name] <= most_terms || indices_.names.count(l->name)) {
+            values_[l->name] = value;
+            return mutate(l->body);
+        }
+        terms_[l->name] = 1;
+        kept_.emplace_back(l->name, value);
+        const Stmt body = mutate(l->body);
+        kept_.pop_back();
+        return body;
+    }
+    Stmt visit(const Store *op) override {
+        HExpr value = mutate(op->value);
+        for (size_t k = kept_.size(); k-- > 0;)
+            if (expr_uses_var(value, kept_[k].first)) value = Let::make(kept_[k].first, kept_[k].second, value);
+        return Store::make(op->name, value, mutate(op->index), op->param, op->predicate, op->alignment);
     }
 };
 
@@ -326,12 +414,16 @@ public:
     }
 
     Lowered lower() {
+        if (k_.places.program) return by_hand();
         if (!k_.places.written.empty()) return as_written();
+        refuse_unsigned();
         const Module m = k_.pipeline.compile_to_module(k_.arguments(), k_.op->name, k_.target);
-        top(simplify(WithoutLets().mutate(m.get_conceptual_stmt())), k_.op->name);
+        const Stmt s = m.get_conceptual_stmt();
+        top(simplify(WithoutLets(s).mutate(s)), k_.op->name);
         for (auto &p : result_.programs) {
             p.tensors = tensors_;
             for (size_t i = 0; i < scalars_.expressions.size(); i++) p.scalars.push_back({"scalar" + std::to_string(i), DType::f32});
+            dv::dump(p, "1-lowered");
         }
         for (const HExpr &e : scalars_.expressions) result_.scalars.push_back(value_of(e));
         return std::move(result_);
@@ -342,7 +434,24 @@ private:
     Scalars scalars_;
     Lowered result_;
     std::vector<dv::GmTensor> tensors_;
+    std::vector<int64_t> elements_;  // that the call lays into each
     std::map<std::string, dv::Ref> buffers_;
+
+    // What no unit multiplies shows late: a power of integers, by squaring, occupies Halide's lowering for minutes.
+    void refuse_unsigned() const {
+        struct : IRVisitor {
+            using IRVisitor::visit;
+            void visit(const Mul *m) override {
+                found |= m->type.is_uint();
+                IRVisitor::visit(m);
+            }
+            bool found = false;
+        } products;
+        std::vector<Function> outputs;
+        for (const Func &f : k_.pipeline.outputs()) outputs.push_back(f.function());
+        for (auto &[name, f] : build_environment(outputs)) f.accept(&products);
+        if (products.found) throw DispatchError(k_.op->name, "no Ascend program: products of unsigned integers");
+    }
 
     static int64_t size_of(const FixedCall::Layout &layout) {
         int64_t last = 0;
@@ -351,6 +460,7 @@ private:
     }
     // Whole blocks, and one more: an instruction moves no less, wherever it begins.
     void add(const std::string &halide_name, const std::string &name, const Type &t, int64_t size, dv::GmTensor::Use use) {
+        elements_.push_back(size);
         const DType d = dtype_of(t);
         tensors_.push_back({name, d, (size + dv::c0(d) - 1) / dv::c0(d) * dv::c0(d) + dv::c0(d), use});
         buffers_[halide_name] = {name, 0, 0, d};
@@ -399,6 +509,29 @@ private:
         std::vector<std::string> names;
         for (auto &s : k_.op->scalars) names.push_back(s.name);
         return [e, names](const std::vector<double> &numbers) { return number_of(e, names, numbers); };
+    }
+
+    // The program that the op has instead of a schedule. Its tensors have room for what the call lays into them.
+    Lowered by_hand() {
+        const dv::Program &p = *k_.places.program;
+        const auto wrong = [&](const std::string &what) { return DispatchError(k_.op->name, "its program '" + k_.instance.variant + "' " + what); };
+        for (size_t t = 0; t < tensors_.size(); t++) {
+            const dv::GmTensor &needs = tensors_[t];
+            if (t >= p.tensors.size()) throw wrong("has no tensor for " + needs.name);
+            const dv::GmTensor &has = p.tensors[t];
+            if (has.dtype != needs.dtype) throw wrong("takes " + needs.name + " as " + name_of(has.dtype) + " " + has.name + ", it is " + name_of(needs.dtype));
+            if (const auto size = has.size.constant(); !size || *size < elements_[t])
+                throw wrong("has " + dv::to_string(has.size) + " elements of " + has.name + ", the call " + std::to_string(elements_[t]) + " of " + needs.name);
+        }
+        for (const dv::ScalarParam &s : p.scalars) {
+            size_t k = 0;
+            while (k < k_.op->scalars.size() && k_.op->scalars[k].name != s.name) k++;
+            if (k == k_.op->scalars.size()) throw wrong("has a scalar " + s.name + ", the op none");
+            result_.scalars.push_back([k](const std::vector<double> &numbers) { return numbers.at(k); });
+        }
+        result_.programs.push_back(p);
+        result_.programs[0].name = k_.op->name;
+        return std::move(result_);
     }
 };
 

@@ -43,13 +43,12 @@ Expr e_to_minus_square(const Expr &x) {
     const Expr high = floor(x * c(16)) * c(0.0625);
     return e_to(c(0) - high * high) * e_to(c(0) - (x - high) * (x + high));
 }
-Expr erfc_above_1(const Expr &a) {
-    const Expr bounded = min(max(a, c(1)), c(12)), q = c(1) / bounded, y = q * q;
-    const Expr middle = polynomial(y, {2.326819970068386e-2, -1.387039388740657e-1, 3.687424674597105e-1, -5.824733027278666e-1, 6.210004621745983e-1,
-                                       -4.944515323274145e-1, 3.404879937665872e-1, -2.741127028184656e-1, 5.638259427386472e-1});
-    const Expr far = polynomial(y, {-1.047766399936249e+1, 1.297719955372516e+1, -7.495518717768503e+0, 2.921019019210786e+0, -1.015265279202700e+0,
-                                    4.218463358204948e-1, -2.820767439740514e-1, 5.641895067754075e-1});
-    return e_to_minus_square(bounded) * q * select(bounded < c(2), middle, far);
+// erfc(a), a >= 0, with the polynomial of dsl/math_erf.cpp: nothing cancels on the way.
+Expr erfc_positive(const Expr &a) {
+    const Expr z = min(a, c(10.25)), u = c(1.4142135623730951) / (z + c(1.9445436482630056)), v = z * (c(0.7071067811865476) * u) - c(0.313);
+    const Expr p = polynomial(
+        v, {-0.0369045623, -0.0433722883, 0.0798723027, 0.117344439, -0.0667420775, -0.275726408, 0.0790051147, 0.744756997, -1.22809732, 0.922427058});
+    return e_to_minus_square(z) * (u * p);
 }
 Expr erf_below_1(const Expr &x) {
     return x * polynomial(x * x, {7.853861353153693e-5, -8.010193625184903e-4, 5.188327685732524e-3, -2.685381193529856e-2, 1.128358514861418e-1,
@@ -57,11 +56,11 @@ Expr erf_below_1(const Expr &x) {
 }
 Expr erf_of(const Expr &x) {
     const Expr a = abs(x);
-    return select(a < c(1), erf_below_1(x), signed_as(c(1) - erfc_above_1(a), x));
+    return select(a < c(1), erf_below_1(x), signed_as(c(1) - erfc_positive(a), x));
 }
 Expr erfc_of(const Expr &x) {
-    const Expr a = abs(x), tail = erfc_above_1(a);
-    return select(a < c(1), c(1) - erf_below_1(x), select(x < c(0), c(2) - tail, tail));
+    const Expr tail = erfc_positive(abs(x));
+    return select(x < c(0), c(2) - tail, tail);
 }
 
 // sin(x + quarters * pi / 2)
@@ -111,9 +110,21 @@ Expr atanh_of(const Expr &x) {
     return signed_as(c(0.5) * log1p_of((a + a) / (c(1) - a)), x);
 }
 
+// a * b as its rounded value and what it lost (Dekker 1971), as long as neither is near the range's ends.
+std::pair<Expr, Expr> two_product(const Expr &a, const Expr &b) {
+    const auto high = [](const Expr &v) {
+        const Expr t = v * c(4097);
+        return t - (t - v);
+    };
+    const Expr p = a * b, a1 = high(a), b1 = high(b), a2 = a - a1, b2 = b - b1;
+    return {p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2};
+}
+// The product's error counts as often as e^ grows it.
 Expr pow_of(const Expr &x, const Expr &y) {
-    const Expr size = e_to(y * ln(abs(x))), odd = y - c(2) * floor(y * c(0.5)) == c(1);
-    return select(y == c(0), c(1), select(x < c(0) && odd, c(0) - size, size));
+    const auto [product, lost] = two_product(y, ln(abs(x)));
+    const Expr e = e_to(product), size = select(abs(product) < c(104), e + e * lost, e), odd = y - c(2) * floor(y * c(0.5)) == c(1),
+               none = x < c(0) && floor(y) != y;
+    return select(y == c(0) || x == c(1), c(1), none, c(0) / c(0), select(x < c(0) && odd, c(0) - size, size));
 }
 Expr atan2_of(const Expr &y, const Expr &x) {
     const Expr a = atan_of(y / x);

@@ -91,6 +91,12 @@ struct Update {
     HExpr term;
 };
 Update update_of(const Store &s) {
+    if (const Let *let = s.value.as<Let>()) {
+        const Stmt inside = Store::make(s.name, let->body, s.index, s.param, s.predicate, s.alignment);
+        Update u = update_of(*inside.as<Store>());
+        if (u.term.defined()) u.term = Let::make(let->name, let->value, u.term);
+        return u;
+    }
     const auto is_acc = [&](const HExpr &e) {
         const Load *l = e.as<Load>();
         return l && l->name == s.name && graph_equal(l->index, s.index);
@@ -253,8 +259,12 @@ private:
     void arrange() {
         to_ = operand(store_.name, store_.index);
         std::vector<Operand *> all = {&to_};
+        std::vector<const Load *> seen;  // of those that are alike, the first
         for (const Load *l : loads_of(store_.value)) {
-            from_[l] = operand(l->name, l->index);
+            const auto alike = [&](const Load *o) { return o->name == l->name && graph_equal(o->index, l->index); };
+            const auto known = std::find_if(seen.begin(), seen.end(), alike);
+            from_[l] = known == seen.end() ? operand(l->name, l->index) : from_.at(*known);
+            if (known == seen.end()) seen.push_back(l);
             all.push_back(&from_.at(l));
         }
         std::vector<size_t> order(loops_.size());

@@ -1,5 +1,7 @@
 #include "dsl/ascend/prove.h"
 
+#include <unordered_map>
+
 #include "registry/error.h"
 
 namespace halyard::ascend {
@@ -9,9 +11,11 @@ void prove(const Halide::Expr &index, const std::vector<Loop> &loops, const Affi
     for (auto &l : loops) points *= l.extent;
     const int64_t step = points <= most_points ? 1 : points / most_points * 2 + 1;
     std::map<std::string, int64_t> at;
+    std::unordered_map<const std::string *, const int64_t *> known;  // each variable is asked for many thousand times
     const Lookup lookup = [&](const std::string &name) {
-        const auto it = at.find(name);
-        return it == at.end() ? 0 : it->second;
+        const auto [it, fresh] = known.try_emplace(&name, nullptr);
+        if (fresh) it->second = &at[name];
+        return *it->second;
     };
     for (const bool greatest : {false, true}) {
         for (auto &[name, range] : bounds) at[name] = greatest ? range.second : range.first;

@@ -354,6 +354,11 @@ void Ascend::keep(Func f, const At &at, dv::Scope scope) const {
     places->scope[f.name()] = scope;
 }
 
+void Ascend::by_hand(const std::string &name, const std::function<dv::Program()> &make) const {
+    places->by_hand.push_back(name);
+    if (variant == name) places->program = std::make_shared<const dv::Program>(make());
+}
+
 void Ascend::automatic() const {
     for (const Func &f : gm) Automatic(*this, f).schedule();
 }

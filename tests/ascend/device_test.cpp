@@ -1,6 +1,7 @@
 // The simulated device under dispatch: what ops compute on it.
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstring>
 
 #include "dsl/all_ops.h"
@@ -31,6 +32,7 @@ TEST_P(OnAscend, KeepsTheContract) {
         for (auto &f : r.failures) ADD_FAILURE() << f;
         EXPECT_GT(r.passed, 0) << (r.notes.empty() ? "" : r.notes[0]);
         EXPECT_EQ(r.skipped, 0) << (r.notes.empty() ? "" : r.notes[0]);
+        std::printf("%d checks of %s\n", r.passed, dtypes);
     }
 }
 INSTANTIATE_TEST_SUITE_P(Ops, OnAscend,
@@ -50,6 +52,21 @@ TEST(OnAscend, RoundedOnceTheBitsAreTheCpus) {
             const Tensor there = dispatch(c.registered, c.in, c.attrs)[0];
             EXPECT_EQ(std::memcmp(here.raw(), there.raw(), here.bytes()), 0) << name << " " << dtypes;
         }
+}
+
+// Every length around blocks, repeats and tiles.
+TEST(OnAscend, TailsOfAllLengths) {
+    const OpPtr op = op_of("add");
+    std::vector<int> lengths = {63, 64, 65, 127, 128, 129, 255, 257, 2047, 2049, 8191, 8193, 65537};
+    for (int n = 1; n <= 34; n++) lengths.push_back(n);
+    for (const int n : lengths) {
+        const Case c(*op, "d0=1 d1=1 d2=" + std::to_string(n), "f16", 3);
+        const Tensor here = dispatch(c.registered, c.in, c.attrs)[0];
+        const Force force(host_isa(), "", "ascend");
+        const Tensor there = dispatch(c.registered, c.in, c.attrs)[0];
+        EXPECT_EQ(std::memcmp(here.raw(), there.raw(), here.bytes()), 0) << n;
+    }
+    std::printf("%zu lengths\n", lengths.size());
 }
 
 TEST(OnAscend, BroadcastsWithoutCopies) {
