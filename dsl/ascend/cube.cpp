@@ -15,10 +15,11 @@ using dv::Scope;
 namespace {
 
 constexpr int64_t side = fractal_side, most_repeats = 255;
-constexpr int64_t most_depth = 256;       // in l1: rows of 512 B, which is what GM is good at
+constexpr int64_t most_depth = 256;       // of a part in l1: rows of 512 B, which is what GM is good at
+constexpr int64_t least_parts = 16;       // or else shorter ones: the first and the last one have the chip to themselves
 constexpr int64_t at_once_bytes = 65536;  // of an operand in the Unified Buffer, on its way to l1: three slots
 constexpr int64_t most_rows = 240;        // of a piece: they are repeats, and strides of as many blocks and one
-constexpr int64_t rows_at_once = 64;      // of sums on their way out
+constexpr int64_t rows_at_once = 32;      // of sums on their way out
 
 int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
 int64_t evenly(int64_t n, int64_t most) { return ceil_div(n, ceil_div(n, most)); }  // in parts of about the same size
@@ -39,50 +40,62 @@ class Product {
 public:
     Product(Writer &w, const Accumulator &sums, const Matrix &a, const Matrix &b, int64_t k)
         : w_(w), sums_(sums), k_(k), m1_(fractals_of(sums.rows)), n1_(fractals_of(sums.columns)),
-          depth_(depth_of(k, std::max(side, std::min(most_depth, bytes(Scope::l1) / 4 / ((m1_ + n1_) * dv::block_bytes) / side * side)))),
+          depth_(depth_of(k, std::max(side, std::min(k >= least_parts * most_depth ? most_depth : most_depth / 2,
+                                                     bytes(Scope::l1) / 4 / ((m1_ + n1_) * dv::block_bytes) / side * side)))),
           slice_(std::clamp<int64_t>(bytes(Scope::l0a) / 2 / (std::max(m1_, n1_) * dv::fractal_bytes), 1, fractals_of(depth_))),
           a_{a, a.transposed, m1_, sums.rows}, b_{b, !b.transposed, n1_, sums.columns} {}
 
-    // Parts of the depth come to l1 a turn ahead of their use, two slots being full or free; and to l0a and l0b by slices.
+    // Parts of the depth come to l1 a step ahead of their use, two slots being full or free; and to l0a and l0b by slices.
     void put(const Expr &accumulate) {
-        const std::vector<int64_t> parts = parts_of();
-        const int64_t piece = std::max(declare(a_, "a", parts.size()), declare(b_, "b", parts.size()));
+        accumulate_ = accumulate;
+        const bool several = k_ > depth_;
+        const int64_t piece = std::max(declare(a_, "a", several), declare(b_, "b", several));
         rows_ub_ = w_.ring("rows_ub", Scope::ub, DType::f16, piece), fractals_ub_ = w_.buffer("fractals_ub", Scope::ub, DType::f16, piece);
-        l0a_ = w_.ring("a_l0a", Scope::l0a, DType::f16, m1_ * slice_ * fractal_size),
+        l0a_ = w_.ring("a_l0a", Scope::l0a, DType::f16, m1_ * slice_ * fractal_size);
         l0b_ = w_.ring("b_l0b", Scope::l0b, DType::f16, n1_ * slice_ * fractal_size);
         flags([&](dv::Pipe from, dv::Pipe to, int id) { w_.put(dv::SetFlag{from, to, id}); });
-        if (parts.size() == 1) arrive(0, 0, depth_), multiply(0, depth_, accumulate);
-        else ahead(parts, accumulate);
+        if (several) steps();
+        else arrive({0, 0, depth_}), multiply({0, 0, depth_});
         flags([&](dv::Pipe from, dv::Pipe to, int id) { w_.put(dv::WaitFlag{from, to, id}); });
     }
 
 private:
-    // The last part is a short one: nothing comes while it is multiplied.
-    std::vector<int64_t> parts_of() const {
-        std::vector<int64_t> parts((size_t)(k_ / depth_), depth_);
-        if (const int64_t rest = k_ % depth_) parts.push_back(rest);
-        else if (parts.size() > 1 && depth_ % (4 * side) == 0) parts.back() = depth_ / 4 * 3, parts.push_back(depth_ / 4);
-        return parts;
-    }
-    void ahead(const std::vector<int64_t> &parts, const Expr &accumulate) {
-        const int64_t count = (int64_t)parts.size(), whole = std::count(parts.begin(), parts.end(), depth_);
+    struct Part {
+        Expr index, first;  // of the depth
+        int64_t depth;
+    };
+    // One part arrives, the one before it is multiplied. The last parts are short: nothing comes while the very last one is multiplied.
+    void steps() {
         const dv::Pipe in = dv::Pipe::mte3, out = dv::Pipe::mte1;
-        const auto if_part = [&](const Expr &condition, auto body) { w_.branch(condition, w_.nested(body), {}); };
-        // body(part, first of the depth, depth) for part i
-        const auto each = [&](const Expr &i, auto body) {
-            if_part(0 <= i && i < whole, [&] { body(i, i * depth_, depth_); });
-            int64_t first = whole * depth_;
-            for (int64_t k = whole; k < count; first += parts[(size_t)k++]) if_part(i == k, [&] { body(i, first, parts[(size_t)k]); });
-        };
-        w_.put(dv::SetFlag{in, out, 1}), w_.put(dv::SetFlag{out, in, 0});
-        w_.loop(w_.reg("depth"), count + 1, [&](const Expr &i) {
+        const auto step = [&](const Expr &i, auto next, auto now) {
             w_.put(dv::WaitFlag{out, in, i % 2});
-            each(i, [&](const Expr &part, const Expr &first, int64_t depth) { arrive(part, first, depth); });
+            next();
             w_.put(dv::SetFlag{in, out, i % 2}), w_.put(dv::WaitFlag{in, out, (i + 1) % 2});
-            each(i - 1, [&](const Expr &part, const Expr &, int64_t depth) { multiply(part, depth, accumulate); });
+            now();
             w_.put(dv::SetFlag{out, in, (i + 1) % 2});
+        };
+        const auto whole = [&](const Expr &i) { return Part{i, i * depth_, depth_}; };
+        const int64_t rest = k_ % depth_, turns = k_ / depth_ - !rest;
+        const bool halves = !rest && depth_ % (4 * side) == 0;
+        const std::vector<int64_t> last = halves ? std::vector<int64_t>{depth_ / 4 * 3, depth_ / 4} : std::vector<int64_t>{rest ? rest : depth_};
+        w_.put(dv::SetFlag{in, out, 1}), w_.put(dv::SetFlag{out, in, 0});
+        w_.loop(w_.reg("depth"), turns, [&](const Expr &i) {
+            const auto now = [&] { multiply(whole(i - 1)); };
+            const auto next = [&] { arrive(whole(i)); };
+            step(i, next, [&] { w_.branch(0 < i, w_.nested(now), {}); });
         });
-        w_.put(dv::WaitFlag{in, out, count % 2}), w_.put(dv::WaitFlag{out, in, (count + 1) % 2});
+        Part before = whole(turns - 1);
+        int64_t i = turns, first = turns * depth_;
+        const auto now = [&] { multiply(before); };
+        for (const int64_t depth : last) {
+            const Part part{i, first, depth};
+            const auto next = [&] { arrive(part); };
+            step(i++, next, now);
+            before = part, first += depth;
+        }
+        const auto nothing = [] {};
+        step(i, nothing, now);
+        w_.put(dv::WaitFlag{in, out, i % 2}), w_.put(dv::WaitFlag{out, in, (i + 1) % 2});
     }
 
     // An operand and its buffers. Its rows, as they lie, go along the depth, or along its width.
@@ -98,6 +111,7 @@ private:
     const int64_t k_, m1_, n1_, depth_, slice_;  // slice_: fractals of the depth
     Side a_, b_;
     Ref rows_ub_, fractals_ub_, l0a_, l0b_;
+    Expr accumulate_;
 
     int64_t bytes(Scope s) const { return w_.p.chip().bytes(s); }
     static Ref slot(Ref r, const Expr &turn) {
@@ -105,31 +119,32 @@ private:
         return r;
     }
     // Elements of a piece of it.
-    int64_t declare(Side &x, const std::string &name, size_t parts) {
+    int64_t declare(Side &x, const std::string &name, bool several) {
         const int64_t rows = x.by_depth ? depth_ : x.width, pitch = whole_fractals(x.by_depth ? x.width : depth_);
         x.rows_at_once = evenly(fractals_of(rows), std::clamp<int64_t>(at_once_bytes / 2 / pitch / side, 1, most_rows / side)) * side;
         x.pieces = ceil_div(rows, x.rows_at_once);
-        x.l1 = w_.ring(name + "_l1", Scope::l1, DType::f16, x.width1 * side * whole_fractals(depth_), parts > 1 ? 2 : 1);
+        x.l1 = w_.ring(name + "_l1", Scope::l1, DType::f16, x.width1 * side * whole_fractals(depth_), several ? 2 : 1);
         return (x.rows_at_once + 1) * pitch;
     }
 
-    void arrive(const Expr &part, const Expr &first, int64_t depth) {
-        Expr before = part * (a_.pieces + b_.pieces);
+    void arrive(const Part &part) {
+        Expr turn = part.index * (a_.pieces + b_.pieces);
         for (const Side *x : {&a_, &b_}) {
-            const int64_t rows = x->by_depth ? depth : x->width, whole = rows / x->rows_at_once, rest = rows % x->rows_at_once;
-            if (whole) w_.loop("piece", whole, [&](const Expr &p) { piece(*x, part, before + p, first, depth, p, x->rows_at_once); });
-            if (rest) piece(*x, part, before + whole, first, depth, whole, rest);
-            before = before + x->pieces;
+            const int64_t rows = x->by_depth ? part.depth : x->width, whole = rows / x->rows_at_once, rest = rows % x->rows_at_once;
+            if (whole) w_.loop("piece", whole, [&](const Expr &p) { piece(*x, part, turn + p, p, x->rows_at_once); });
+            if (rest) piece(*x, part, turn + whole, whole, rest);
+            turn = turn + x->pieces;
         }
     }
     // Rows to [c1][r1] of fractals of columns and rows. They come as rows, because bursts of one block waste GM; the vector unit puts them
     // into order, because so do they between the Unified Buffer and l1.
-    void piece(const Side &x, const Expr &part, const Expr &turn, const Expr &begin, int64_t depth, const Expr &p, int64_t rows) {
+    void piece(const Side &x, const Part &part, const Expr &turn, const Expr &p, int64_t rows) {
+        const int64_t depth = part.depth;
         const int64_t columns = x.by_depth ? x.width : depth, c1 = fractals_of(columns), r1 = x.by_depth ? fractals_of(depth) : x.width1;
         const int64_t pitch = c1 * side, all = whole_fractals(rows);
         const Matrix &m = x.matrix;
-        const Ref ub = slot(rows_ub_, turn), fractals = fractals_ub_, l1 = moved(slot(x.l1, part), p * (x.rows_at_once * side));
-        const Expr first = begin * (x.by_depth ? m.row_stride : m.column_stride) + p * (x.rows_at_once * m.row_stride);
+        const Ref ub = slot(rows_ub_, turn), fractals = fractals_ub_, l1 = moved(slot(x.l1, part.index), p * (x.rows_at_once * side));
+        const Expr first = part.first * (x.by_depth ? m.row_stride : m.column_stride) + p * (x.rows_at_once * m.row_stride);
         const dv::Pipe arrives = dv::Pipe::mte2, sorts = dv::Pipe::v, leaves = dv::Pipe::mte3;
         w_.put(dv::WaitFlag{sorts, arrives, ub.slot});
         if (all > rows) Vectors(w_, {all - rows, pitch}).fill({moved(ub, rows * pitch), {pitch, 1}}, {"", 0});
@@ -148,16 +163,16 @@ private:
         put(dv::Pipe::mte3, dv::Pipe::v, 0);
     }
 
-    void multiply(const Expr &part, int64_t depth, const Expr &accumulate) {
-        const int64_t all = ceil_div(fractals_of(depth_), slice_), whole = depth / (slice_ * side), rest = depth % (slice_ * side);
-        const auto one = [&](const Expr &i, int64_t deep) { slice(part, depth, i * slice_, deep, part * all + i, accumulate); };
+    void multiply(const Part &part) {
+        const int64_t all = ceil_div(fractals_of(depth_), slice_), whole = part.depth / (slice_ * side), rest = part.depth % (slice_ * side);
+        const auto one = [&](const Expr &i, int64_t deep) { slice(part, i * slice_, deep, part.index * all + i); };
         if (whole) w_.loop("slice", whole, [&](const Expr &i) { one(i, slice_ * side); });
         if (rest) one(whole, rest);
     }
     // l0a is [m1][k1], l0b [k1][n1].
-    void slice(const Expr &part, int64_t depth, const Expr &k, int64_t deep, const Expr &turn, const Expr &accumulate) {
-        const int64_t k1 = fractals_of(deep), all_k1 = fractals_of(depth);
-        const Ref l0a = slot(l0a_, turn), l0b = slot(l0b_, turn), left = slot(a_.l1, part), right = slot(b_.l1, part);
+    void slice(const Part &part, const Expr &k, int64_t deep, const Expr &turn) {
+        const int64_t k1 = fractals_of(deep), all_k1 = fractals_of(part.depth);
+        const Ref l0a = slot(l0a_, turn), l0b = slot(l0b_, turn), left = slot(a_.l1, part.index), right = slot(b_.l1, part.index);
         const dv::Pipe loads = dv::Pipe::mte1, multiplies = dv::Pipe::m;
         w_.put(dv::WaitFlag{multiplies, loads, l0a.slot});
         w_.loop("m", m1_, [&](const Expr &i) {
@@ -169,7 +184,7 @@ private:
         else w_.loop("k", k1, [&](const Expr &i) { load(moved(l0b, i * (n1_ * fractal_size)), moved(right, (k + i) * fractal_size), n1_, all_k1, true); });
         w_.put(dv::SetFlag{loads, multiplies, l0a.slot}), w_.put(dv::WaitFlag{loads, multiplies, l0a.slot});
         dv::Mmad mmad;
-        mmad.dst = sums_.ref, mmad.a = l0a, mmad.b = l0b, mmad.m = sums_.rows, mmad.k = deep, mmad.n = sums_.columns, mmad.accumulate = accumulate + turn;
+        mmad.dst = sums_.ref, mmad.a = l0a, mmad.b = l0b, mmad.m = sums_.rows, mmad.k = deep, mmad.n = sums_.columns, mmad.accumulate = accumulate_ + turn;
         w_.put(mmad);
         w_.put(dv::SetFlag{multiplies, loads, l0a.slot});
     }

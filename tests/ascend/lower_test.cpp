@@ -1,9 +1,11 @@
 // From op files to Da Vinci programs: the parts of lowering on their own, and programs as text.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
+#include "ascend/simulate.h"
 #include "ascend/text.h"
 #include "dsl/all_ops.h"
 #include "dsl/ascend/compile.h"
@@ -27,6 +29,7 @@ FixedCall::Layout dense(const std::vector<int> &outermost_first) {
 struct Call {
     std::string op, dtypes;
     std::vector<std::vector<int>> inputs, outputs;
+    std::map<std::string, int> scalars = {};
 };
 
 Compiled compiled(const Call &c, bool strict = false) {
@@ -36,7 +39,8 @@ Compiled compiled(const Call &c, bool strict = false) {
     for (auto &e : c.outputs) call->outputs.push_back(dense(e));
     Instance i;
     i.backend = "ascend", i.dtypes = c.dtypes, i.call = call;
-    call->integers.resize(op_table().make(c.op)->scalars.size());
+    const OpPtr op = op_table().make(c.op);
+    for (auto &s : op->scalars) call->integers.push_back(c.scalars.count(s.name) ? c.scalars.at(s.name) : 0);
     return compile(op_table(), c.op, i, strict);
 }
 
@@ -119,6 +123,31 @@ TEST(Schedule, StrictRefusesTheScalarUnit) {
 TEST(Schedule, WhatTheChipLacksIsRefused) {
     EXPECT_THROW(compiled({"relu", "f64", {{1, 1, 64}}, {{1, 1, 64}}}), DTypeError);
     EXPECT_THROW(compiled({"relu", "bf16", {{1, 1, 64}}, {{1, 1, 64}}}), DTypeError);
+}
+
+// Simulated time of products over what 32 cubes need at least for them: 4096 each a cycle.
+double share_of_the_cubes(const Call &c, double products) {
+    double cycles = 0;
+    for (const dv::Program &p : compiled(c).lowered.programs) {
+        dv::SimOptions options;
+        options.functional = options.races = false;
+        const dv::SimResult r = dv::simulate(p, {}, {}, options);
+        EXPECT_TRUE(r.ok()) << dv::to_text(r.issues);
+        cycles += r.cycles;
+    }
+    return products / 4096 / 32 / cycles;
+}
+
+TEST(Quality, ProductsKeepTheCubesBusy) {
+    EXPECT_GE(share_of_the_cubes({"matmul", "f16", {{1, 1024, 1024}, {1, 1024, 1024}}, {{1, 1024, 1024}}}, std::pow(1024, 3)), 0.50);
+    EXPECT_GE(share_of_the_cubes({"matmul", "f16", {{1, 4096, 4096}, {1, 4096, 4096}}, {{1, 4096, 4096}}}, std::pow(4096, 3)), 0.80);
+}
+
+TEST(Quality, ConvolutionsKeepTheCubesBusy) {
+    const std::map<std::string, int> scalars = {{"stride_h", 1},   {"stride_w", 1}, {"dil_h", 1},     {"dil_w", 1}, {"pad_top", 1},
+                                                {"pad_bottom", 1}, {"pad_left", 1}, {"pad_right", 1}, {"group", 1}};
+    const Call c{"conv2d", "f16", {{32, 64, 56, 56}, {64, 64, 3, 3}}, {{32, 64, 56, 56}}, scalars};
+    EXPECT_GE(share_of_the_cubes(c, 32.0 * 64 * 56 * 56 * 64 * 9), 0.60);
 }
 
 }  // namespace
