@@ -119,10 +119,12 @@ std::pair<Expr, Expr> two_product(const Expr &a, const Expr &b) {
     const Expr p = a * b, a1 = high(a), b1 = high(b), a2 = a - a1, b2 = b - b1;
     return {p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2};
 }
-// The product's error counts as often as e^ grows it.
+// An error of the product is one of as many roundings of the result as the product is large. That of a large logarithm shows in its power.
 Expr pow_of(const Expr &x, const Expr &y) {
-    const auto [product, lost] = two_product(y, ln(abs(x)));
-    const Expr e = e_to(product), size = select(abs(product) < c(104), e + e * lost, e), odd = y - c(2) * floor(y * c(0.5)) == c(1), none = x < c(0) && floor(y) != y;
+    const Expr l = ln(abs(x)), back = e_to(l), rest = select(abs(l) > c(1) && abs(l) < c(88), y * ((abs(x) - back) / back), c(0));
+    const auto [product, lost] = two_product(y, l);
+    const Expr e = e_to(product), size = select(abs(product) < c(104), e + e * (lost + rest), e);
+    const Expr odd = y - c(2) * floor(y * c(0.5)) == c(1), none = x < c(0) && floor(y) != y;
     return select(y == c(0) || x == c(1), c(1), none, c(0) / c(0), select(x < c(0) && odd, c(0) - size, size));
 }
 Expr atan2_of(const Expr &y, const Expr &x) {
