@@ -75,7 +75,8 @@ private:
         if (v && sources_of(v->op) > 0) {
             const auto skips = [&](int k) { return v->src_rep[k].constant().value_or(0) == 16; };
             const bool two = sources_of(v->op) == 2;
-            operations.push_back({v->dst.buffer, {v->src[0].buffer, two ? v->src[1].buffer : ""}, {skips(0), two && skips(1)}, turns_ * v->repeat.constant().value_or(1)});
+            operations.push_back(
+                {v->dst.buffer, {v->src[0].buffer, two ? v->src[1].buffer : ""}, {skips(0), two && skips(1)}, turns_ * v->repeat.constant().value_or(1)});
         }
         if (v && sources_of(v->op) == 2 && v->src[0].buffer != v->src[1].buffer) together.emplace_back(v->src[0].buffer, v->src[1].buffer);
     }

@@ -48,8 +48,8 @@ Expr e_to_minus_square(const Expr &x) {
 // erfc(a), a >= 0, with the polynomial of dsl/math_erf.cpp: nothing cancels on the way.
 Expr erfc_positive(const Expr &a) {
     const Expr z = unbounded(min(a, c(10.25))), u = c(1.4142135623730951) / (z + c(1.9445436482630056)), v = z * (c(0.7071067811865476) * u) - c(0.313);
-    const Expr p = polynomial(v, {-0.0369045623, -0.0433722883, 0.0798723027, 0.117344439, -0.0667420775, -0.275726408, 0.0790051147, 0.744756997,
-                                  -1.22809732, 0.922427058});
+    const Expr p = polynomial(
+        v, {-0.0369045623, -0.0433722883, 0.0798723027, 0.117344439, -0.0667420775, -0.275726408, 0.0790051147, 0.744756997, -1.22809732, 0.922427058});
     return e_to_minus_square(z) * (u * p);
 }
 Expr erf_below_1(const Expr &x) {

@@ -73,7 +73,7 @@ private:
     };
     std::vector<dv::Body *> bodies_;
     std::vector<std::vector<Constant>> constants_;  // of each open body
-    std::vector<std::vector<dv::Ref>> free_;  // temporaries of each open body
+    std::vector<std::vector<dv::Ref>> free_;        // temporaries of each open body
     std::vector<OpenLoop> loops_;
     std::map<std::string, size_t> lent_;  // temporaries and the body that declared them
     int regs_ = 0;
