@@ -16,7 +16,7 @@ using Pair = std::pair<Pipe, Pipe>;
 
 class Planner {
 public:
-    explicit Planner(const Program &p) : program_(p) { find_ids(p.body); }
+    explicit Planner(const Program &p) : program_(p), conflicts_(p) { find_ids(p.body); }
 
     std::vector<Sync> plan() {
         for (int tries = 0;; tries++) {
@@ -55,7 +55,7 @@ private:
     }
     // The pair of pipes whose slots can't have flags of their own, if any: those of a loop that fills a slot before the turn that uses it.
     std::optional<Pair> order_all() {
-        for (int n = 0; const auto c = find_conflict(program_, plan_); n++) {
+        for (int n = 0; const auto c = conflicts_.first(plan_); n++) {
             if (n > 2000) throw AttrError(program_.name, "synchronisation doesn't come to an end");
             if (c->double_set) return Pair{c->src, c->dst};
             Sync s = order(*c);
@@ -112,7 +112,7 @@ private:
         for (size_t i = 0; i < plan_.size();) {
             std::vector<Sync> without = plan_;
             without.erase(without.begin() + (int64_t)i);
-            if (!find_conflict(program_, without)) plan_ = std::move(without);
+            if (!conflicts_.first(without)) plan_ = std::move(without);
             else i++;
         }
     }
@@ -145,7 +145,7 @@ private:
                 std::vector<Sync> shared = plan_;
                 for (Sync &s : shared)
                     if (s.group == b.group) s.group = a.group;
-                if (find_conflict(program_, shared)) continue;
+                if (conflicts_.first(shared)) continue;
                 plan_ = std::move(shared);
                 return true;
             }
@@ -153,6 +153,7 @@ private:
     }
 
     const Program &program_;
+    const Conflicts conflicts_;
     std::vector<Sync> plan_;
     std::map<Pair, int64_t> taken_;  // ids the program uses itself
     std::set<Pair> single_, stopped_;

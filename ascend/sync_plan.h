@@ -1,6 +1,7 @@
 // The order that flags give to the accesses of a program, as insert_sync() plans it: beside the tree, in terms of its bodies.
 #pragma once
 #include <map>
+#include <memory>
 
 #include "ascend/clocks.h"
 #include "ascend/walker.h"
@@ -38,8 +39,19 @@ struct Conflict {
     bool double_set = false;  // a flag set while it is: its group can't be shared
 };
 
-// Runs through the program with some turns of each loop (the first ones and the last ones) and the planned syncs, and gives the first
-// conflict. On the chip an access is to all of its slot, unless the instruction has no variable in it.
-std::optional<Conflict> find_conflict(const Program &p, const std::vector<Sync> &plan);
+struct Trace;
+
+// Runs through a program with some turns of each loop (the first ones and the last ones) and planned syncs. On the chip an access is to all
+// of its slot, unless the instruction has no variable in it. The program must stay as it is.
+class Conflicts {
+public:
+    explicit Conflicts(const Program &p);
+    ~Conflicts();
+    std::optional<Conflict> first(const std::vector<Sync> &plan) const;  // nothing where all is in order
+
+private:
+    const Program &program_;
+    std::vector<std::unique_ptr<Trace>> traces_;  // a condition on block_idx holds in some blocks only: a second run takes the other branches
+};
 
 }  // namespace halyard::dv

@@ -14,6 +14,8 @@ Expr call(const char *name, const Expr &x) { return Internal::Call::make(Float(3
 Expr e_to(const Expr &x) { return call("exp_f32", x); }
 Expr ln(const Expr &x) { return call("log_f32", x); }
 Expr root(const Expr &x) { return call("sqrt_f32", x); }
+// x. Halide, which bounds every value, bounds nothing of a function it doesn't know; of a polynomial of a select it would for minutes.
+Expr unbounded(const Expr &x) { return call("unbounded_f32", x); }
 Expr signed_as(const Expr &y, const Expr &x) { return select(x < c(0), c(0) - y, y); }
 
 Expr polynomial(const Expr &x, std::initializer_list<double> highest_first) {
@@ -45,7 +47,7 @@ Expr e_to_minus_square(const Expr &x) {
 }
 // erfc(a), a >= 0, with the polynomial of dsl/math_erf.cpp: nothing cancels on the way.
 Expr erfc_positive(const Expr &a) {
-    const Expr z = min(a, c(10.25)), u = c(1.4142135623730951) / (z + c(1.9445436482630056)), v = z * (c(0.7071067811865476) * u) - c(0.313);
+    const Expr z = unbounded(min(a, c(10.25))), u = c(1.4142135623730951) / (z + c(1.9445436482630056)), v = z * (c(0.7071067811865476) * u) - c(0.313);
     const Expr p = polynomial(
         v, {-0.0369045623, -0.0433722883, 0.0798723027, 0.117344439, -0.0667420775, -0.275726408, 0.0790051147, 0.744756997, -1.22809732, 0.922427058});
     return e_to_minus_square(z) * (u * p);
@@ -56,11 +58,11 @@ Expr erf_below_1(const Expr &x) {
 }
 Expr erf_of(const Expr &x) {
     const Expr a = abs(x);
-    return select(a < c(1), erf_below_1(x), signed_as(c(1) - erfc_positive(a), x));
+    return select(a < c(1), erf_below_1(x), x != x, x, signed_as(c(1) - erfc_positive(a), x));
 }
 Expr erfc_of(const Expr &x) {
     const Expr tail = erfc_positive(abs(x));
-    return select(x < c(0), c(2) - tail, tail);
+    return select(x < c(0), c(2) - tail, x != x, x, tail);
 }
 
 // sin(x + quarters * pi / 2)
@@ -119,11 +121,12 @@ std::pair<Expr, Expr> two_product(const Expr &a, const Expr &b) {
     const Expr p = a * b, a1 = high(a), b1 = high(b), a2 = a - a1, b2 = b - b1;
     return {p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2};
 }
-// The product's error counts as often as e^ grows it.
+// An error of the product is one of as many roundings of the result as the product is large. That of a large logarithm shows in its power.
 Expr pow_of(const Expr &x, const Expr &y) {
-    const auto [product, lost] = two_product(y, ln(abs(x)));
-    const Expr e = e_to(product), size = select(abs(product) < c(104), e + e * lost, e), odd = y - c(2) * floor(y * c(0.5)) == c(1),
-               none = x < c(0) && floor(y) != y;
+    const Expr l = ln(abs(x)), back = e_to(l), rest = select(abs(l) > c(1) && abs(l) < c(88), y * ((abs(x) - back) / back), c(0));
+    const auto [product, lost] = two_product(y, l);
+    const Expr e = e_to(product), size = select(abs(product) < c(104), e + e * (lost + rest), e);
+    const Expr odd = y - c(2) * floor(y * c(0.5)) == c(1), none = x < c(0) && floor(y) != y;
     return select(y == c(0) || x == c(1), c(1), none, c(0) / c(0), select(x < c(0) && odd, c(0) - size, size));
 }
 Expr atan2_of(const Expr &y, const Expr &x) {
@@ -131,9 +134,7 @@ Expr atan2_of(const Expr &y, const Expr &x) {
     return select(x > c(0), a, x < c(0), select(y < c(0), a - c(M_PI), a + c(M_PI)), signed_as(select(y == c(0), c(0), c(M_PI / 2)), y));
 }
 
-}  // namespace
-
-Expr function(const std::string &name, const std::vector<Expr> &args) {
+Expr written_out(const std::string &name, const std::vector<Expr> &args) {
     static const std::map<std::string, Expr (*)(const Expr &)> unary = {
         {"acos", acos_of}, {"acosh", acosh_of}, {"asin", asin_of},   {"asinh", asinh_of}, {"atan", atan_of}, {"atanh", atanh_of}, {"cosh", cosh_of},
         {"erf", erf_of},   {"erfc", erfc_of},   {"expm1", expm1_of}, {"log1p", log1p_of}, {"sinh", sinh_of}, {"tanh", tanh_of},
@@ -149,6 +150,14 @@ Expr function(const std::string &name, const std::vector<Expr> &args) {
     if (name == "pow") return pow_of(x, args[1]);
     if (name == "atan2") return atan2_of(x, args[1]);
     return Expr();
+}
+
+}  // namespace
+
+Expr function(const std::string &name, const std::vector<Expr> &args) {
+    const Expr e = written_out(name, args);
+    // Parts are shared: as lets they stay small for every pass that copies them.
+    return e.defined() ? Internal::common_subexpression_elimination(e) : e;
 }
 
 }  // namespace halyard::ascend

@@ -122,6 +122,14 @@ Value Values::result(DType t, const Operand *into, std::initializer_list<Value *
     return owned({space.temporary(t).ref, strides_of(t)}, t);
 }
 
+Value Values::complement(Value a, const Operand *into) {
+    elements(a);
+    Value r = result(a.dtype, into, {&a});
+    on(r.operand).bitwise(VecOp::not_, r.operand, a.operand, a.operand);
+    release(a);
+    return r;
+}
+
 Value Values::unary(VecOp op, Value a, const Operand *into) {
     elements(a);
     Value r = result(a.dtype, into, {&a});
@@ -130,7 +138,20 @@ Value Values::unary(VecOp op, Value a, const Operand *into) {
     return r;
 }
 
+Value Values::bitwise(VecOp op, Value a, Value b, const Operand *into) {
+    elements(a), elements(b);
+    Value r = result(a.dtype, into, {&a, &b});
+    on(r.operand).bitwise(op, r.operand, a.operand, b.operand);
+    release(a), release(b);
+    return r;
+}
+
 Value Values::binary(VecOp op, Value a, Value b, const Operand *into) {
+    if (bytes_of(a.dtype) == 1) {  // whole numbers of 8 bits are numbers of f16; what may leave their range would have to wrap
+        if (op != VecOp::max && op != VecOp::min) throw NotVector("arithmetic of 8-bit integers");
+        const DType t = a.dtype;
+        return converted(binary(op, converted(a, DType::f16, nullptr), converted(b, DType::f16, nullptr)), t, into);
+    }
     const bool commutes = op == VecOp::add || op == VecOp::mul || op == VecOp::max || op == VecOp::min;
     if (bytes_of(a.dtype) == 1 && (op == VecOp::max || op == VecOp::min))
         return converted(binary(op, converted(a, DType::f16, nullptr), converted(b, DType::f16, nullptr)), a.dtype, into, Round::truncate);
@@ -246,6 +267,8 @@ Value Values::select(const HExpr &condition, Value x, Value y, const Operand *in
         return select(op->a, x, inner, into);
     }
     if (const auto *op = condition.as<Not>()) return select(op->a, y, x, into);
+    if (const auto *op = condition.as<NE>(); op && op->a.type().is_bool())  // as numbers
+        return compare(CmpOp::ne, Cast::make(Halide::Float(32), op->a), Cast::make(Halide::Float(32), op->b));
     if (const auto *op = condition.as<EQ>()) return compare(CmpOp::eq, op->a, op->b);
     if (const auto *op = condition.as<NE>()) return compare(CmpOp::ne, op->a, op->b);
     if (const auto *op = condition.as<LT>()) return compare(CmpOp::lt, op->a, op->b);
@@ -272,8 +295,20 @@ Value Values::call(const Call *c, const Operand *into) {
     if (c->is_intrinsic(Call::strict_max)) return binary(VecOp::max, arg(0), arg(1), into);
     if (c->is_intrinsic(Call::strict_min)) return binary(VecOp::min, arg(0), arg(1), into);
     if (c->is_intrinsic(Call::strict_sub)) return binary(VecOp::sub, arg(0), arg(1), into);
+    if (c->type == Halide::Int(32)) {
+        if (c->is_intrinsic(Call::bitwise_and)) return bitwise(VecOp::and_, arg(0), arg(1), into);
+        if (c->is_intrinsic(Call::bitwise_or)) return bitwise(VecOp::or_, arg(0), arg(1), into);
+        if (c->is_intrinsic(Call::bitwise_not)) return complement(arg(0), into);
+        if (c->is_intrinsic(Call::bitwise_xor)) {  // in one of them, and not in both
+            const Value a = arg(0), b = arg(1);
+            refer(a, 1), refer(b, 1);
+            const Value both = complement(bitwise(VecOp::and_, a, b), nullptr);
+            return bitwise(VecOp::and_, bitwise(VecOp::or_, a, b), both, into);
+        }
+    }
     if (c->is_intrinsic(Call::abs) && c->args[0].type().is_float()) return unary(VecOp::abs, arg(0), into);
     const auto named = [&](const char *name) { return c->name == std::string(name) + "_f32" || c->name == std::string(name) + "_f16"; };
+    if (named("unbounded")) return eval(c->args[0], into);  // dsl/ascend/math.cpp
     if (named("exp")) return unary(VecOp::exp, arg(0), into);
     if (named("log")) return unary(VecOp::ln, arg(0), into);
     if (named("sqrt")) return unary(VecOp::sqrt, arg(0), into);

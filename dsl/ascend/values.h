@@ -49,6 +49,8 @@ private:
 
     Value eval(const Halide::Expr &e, const Operand *into);
     Value call(const Halide::Internal::Call *c, const Operand *into);
+    Value bitwise(dv::VecOp op, Value a, Value b, const Operand *into = nullptr);
+    Value complement(Value a, const Operand *into);
     Value unary(dv::VecOp op, Value a, const Operand *into);
     Value converted(Value a, DType to, const Operand *into, dv::Round round = dv::Round::none);
     Value select(const Halide::Expr &condition, Value x, Value y, const Operand *into);

@@ -173,6 +173,19 @@ void Vectors::binary(VecOp op, const Operand &dst, const Operand &a, const Opera
     run({&dst, &a, &b}, [&](const Pass &p) { w_.put(instruction(op, p)); });
 }
 
+void Vectors::bitwise(VecOp op, const Operand &dst, const Operand &a, const Operand &b) {
+    const auto halves = [](Operand o) {
+        o.ref.offset = o.ref.offset * 2, o.ref.dtype = DType::f16;
+        for (size_t d = 0; d + 1 < o.stride.size(); d++) o.stride[d] *= 2;
+        return o;
+    };
+    std::vector<int64_t> extents = extents_;
+    extents.back() *= 2;
+    Vectors twice(w_, extents);
+    if (op == VecOp::not_) twice.unary(op, halves(dst), halves(a));
+    else twice.binary(op, halves(dst), halves(a), halves(b));
+}
+
 void Vectors::unary(VecOp op, const Operand &dst, const Operand &a) {
     run({&dst, &a}, [&](const Pass &p) { w_.put(instruction(op, p)); });
 }

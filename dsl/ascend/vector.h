@@ -33,6 +33,7 @@ public:
     void give_back(const Operand &o) { w_.give_back(o.ref); }
 
     void binary(dv::VecOp op, const Operand &dst, const Operand &a, const Operand &b);
+    void bitwise(dv::VecOp op, const Operand &dst, const Operand &a, const Operand &b);  // and, or, not (of a): 4-byte integers, as halves
     void unary(dv::VecOp op, const Operand &dst, const Operand &a);
     void with_number(dv::VecOp op, const Operand &dst, const Operand &a, const dv::Number &n);  // adds, muls, maxs, mins
     // The same with another number for each row, which lie in `numbers`: strides 0 of the lanes.

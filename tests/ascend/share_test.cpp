@@ -1,0 +1,103 @@
+// How much of what binds them automatic schedules reach, in simulated cycles; and that a second slot never costs time.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "ascend/passes.h"
+#include "ascend/simulate.h"
+#include "dsl/all_ops.h"
+#include "dsl/ascend/compile.h"
+
+namespace halyard::ascend {
+namespace {
+
+struct Call {
+    std::string op, dtypes;
+    std::vector<std::vector<int>> inputs, outputs;
+    int share = 0;  // in percent, of the bytes that all cores together move in a cycle
+};
+
+Instance instance_of(const Call &c) {
+    if (op_table().names().empty()) list_all_ops(op_table());
+    auto call = std::make_shared<FixedCall>();
+    const auto dense = [](const std::vector<int> &outermost_first) {
+        FixedCall::Layout l;
+        int stride = 1;
+        for (size_t k = outermost_first.size(); k-- > 0;) l.push_back({outermost_first[k], stride}), stride *= outermost_first[k];
+        return l;
+    };
+    for (auto &e : c.inputs) call->inputs.push_back(dense(e));
+    for (auto &e : c.outputs) call->outputs.push_back(dense(e));
+    call->integers.resize(op_table().make(c.op)->scalars.size());
+    Instance i;
+    i.backend = "ascend", i.dtypes = c.dtypes, i.call = call;
+    return i;
+}
+
+// What cores do depends on no data here, so only time is simulated.
+double cycles_of(const dv::Program &p) {
+    dv::SimOptions options;
+    options.functional = options.races = false;
+    const dv::SimResult r = dv::simulate(p, {}, dv::Scalars(p.scalars.size()), options);
+    EXPECT_TRUE(r.ok()) << dv::to_text(r.issues);
+    return r.cycles;
+}
+
+class Share : public testing::TestWithParam<Call> {};
+
+TEST_P(Share, OfTheRateToGlobalMemory) {
+    const Call &c = GetParam();
+    const Compiled compiled = compile(op_table(), c.op, instance_of(c), true);  // nothing on the scalar unit
+    double cycles = 0, bytes = 0;
+    for (auto &p : compiled.lowered.programs) cycles += cycles_of(p);
+    const size_t element = c.dtypes == "f16" ? 2 : 4;
+    for (auto *all : {&c.inputs, &c.outputs})
+        for (auto &extents : *all) {
+            size_t n = element;
+            for (int e : extents) n *= (size_t)e;
+            bytes += (double)n;
+        }
+    const double share = 100 * bytes / compiled.lowered.programs[0].chip().at("gm.chip") / cycles;
+    std::printf("%s %s: %.0f %%\n", c.op.c_str(), c.dtypes.c_str(), share);
+    EXPECT_GE(share, c.share);
+}
+const std::vector<int> large = {1, 1, 16777216}, rows = {4096, 1024}, row = {1024};
+INSTANTIATE_TEST_SUITE_P(Ops, Share,
+                         testing::Values(Call{"add", "f32", {large, large}, {large}, 94}, Call{"add", "f16", {large, large}, {large}, 94},
+                                         Call{"relu", "f32", {large}, {large}, 97}, Call{"relu", "f16", {large}, {large}, 97},
+                                         Call{"sigmoid", "f32", {large}, {large}, 94}, Call{"softmax", "f32", {rows}, {rows}, 89},
+                                         Call{"softmax", "f16", {rows}, {rows}, 52}, Call{"layer_norm_kernel", "f32", {rows, row, row}, {rows}, 72},
+                                         Call{"layer_norm_kernel", "f16", {rows, row, row}, {rows}, 29},
+                                         Call{"rms_norm_kernel", "f32", {rows, row}, {rows}, 95}),
+                         [](const auto &p) { return p.param.op + "_" + p.param.dtypes; });
+
+void single(dv::Body &body) {
+    for (dv::Node &n : body) {
+        if (auto *f = std::get_if<dv::For>(&n.is)) single(f->body);
+        else if (auto *c = std::get_if<dv::If>(&n.is)) single(c->then), single(c->otherwise);
+        else if (auto *i = std::get_if<dv::Instr>(&n.is))
+            for (const dv::Operand &o : dv::operands(*i)) o.ref->slot = 0;
+    }
+}
+
+// The same tiles, in buffers of one slot.
+TEST(DoubleBuffering, IsNeverSlowerThanSingle) {
+    const std::vector<int> some = {1, 1, 4194304};
+    for (const Call &c : {Call{"add", "f32", {some, some}, {some}}, Call{"relu", "f16", {some}, {some}}, Call{"tanh", "f32", {some}, {some}}}) {
+        Instance i = instance_of(c);
+        const Compiled two = compile(op_table(), c.op, i);
+        i.picks = two.picks;
+        Kernel k(op_table().make(c.op), i);
+        dv::Program one = lower(k).programs.at(0);
+        int rings = 0;
+        for (dv::Buffer &b : one.buffers) rings += b.slots > 1, b.slots = 1;
+        single(one.body);
+        EXPECT_GT(rings, 1) << c.op;
+        ASSERT_TRUE(dv::place_buffers(one).empty());
+        dv::insert_sync(one);
+        EXPECT_LT(cycles_of(two.lowered.programs.at(0)), cycles_of(one)) << c.op;
+    }
+}
+
+}  // namespace
+}  // namespace halyard::ascend
