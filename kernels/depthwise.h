@@ -1,4 +1,4 @@
-// Depthwise convolution, a filter per channel: a map lies in L1 with zeros around it while its result is made, some rows at a time.
+// Depthwise convolution, a filter per channel: maps, or strips of one, lie in L1 with zeros around them while results are made, some rows at a time.
 #pragma once
 #include "kernels/padded_map.h"
 
@@ -27,7 +27,7 @@ private:
     int side_ = 0, stride_ = 1;
     PaddedMap map_;
     Func sum_{"sum"}, narrow_sum_{"narrow_sum"};
-    Halide::Expr narrow_;
+    Halide::Expr narrow_;  // a row of the map fits into so many elements, padding included; undefined where the map isn't made by rows
     Halide::RDom r_;
     Var x{"x"}, y{"y"}, k{"k"}, n{"n"};
 };
