@@ -53,8 +53,9 @@ struct Conv2d : Convolution {
             Func image("image"), taps("taps");
             image(x, y, c, n) = in_x(x, y, clamp(c, 0, last) / max(size("o/group"), 1), n);
             taps(x, y, c) = weight(x, y, 0, clamp(c, 0, last));
-            const PaddedMap map("map", image, {size("w"), pad_left}, {size("h"), pad_top});
-            depthwise.define(map, taps, depth_stride(), depth_side(), {size("v"), dil_w}, {size("u"), dil_h});
+            const Margin across = {size("w"), pad_left}, down = {size("h"), pad_top};
+            const PaddedMap map = masks() ? PaddedMap::masked("map", image, across, down) : PaddedMap("map", image, across, down);
+            depthwise.define(map, taps, depth_stride(), depth_side(), {size("v"), dil_w}, {size("u"), dil_h}, size("ow"));
             out_y(x, y, c, n) = finished(depthwise.at(x, y, c, n));
             return;
         }

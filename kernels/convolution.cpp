@@ -48,6 +48,8 @@ Convolution::Convolution(const std::string &name, const std::string &signature) 
                "n=1 c=4 h=6 w=6 o=8 u=3 v=3 stride=2,2 pad_mode=same group=4",
                "n=3 c=3 h=7 w=18 o=3 u=3 v=3 pad_mode=pad padding=1,1,1,1 group=3",
                "n=2 c=5 h=9 w=35 o=5 u=3 v=3 stride=2,2 pad_mode=pad padding=1,0,2,1 group=5",
+               "n=1 c=2 h=40 w=113 o=2 u=3 v=3 pad_mode=pad padding=1,1,1,1 group=2",
+               "n=1 c=3 h=59 w=61 o=3 u=3 v=3 stride=2,2 pad_mode=pad padding=1,1,1,1 group=3",
                "n=1 c=2 h=10 w=17 o=2 u=5 v=4 pad_mode=pad padding=3,2,1,0 dilation=2,1 group=2",
                "n=1 c=3 h=11 w=13 o=6 u=5 v=5 stride=2,2 pad_mode=same group=3",
                "n=1 c=33 h=9 w=11 o=6 u=3 v=3 stride=2,2 pad_mode=same",
