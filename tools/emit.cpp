@@ -54,8 +54,8 @@ std::string record(const OpRecord &r) {
                     ", .doc = " + in_quotes(r.doc) + ", .alias = " + in_quotes(r.alias) + ", .functional = " + in_quotes(r.functional) +
                     ", .other_names = " + strings(r.other_names) + ",\n         .form = Form::" + form_name(r.form) + ", .dtypes = " + strings(r.dtypes);
     s += ",\n         .attrs = " + braced(r.attrs, [](const AttrSpec &a) {
-             return "{" + in_quotes(a.name) + ", AttrKind::" + kind_name(a.kind) + ", " + in_quotes(a.value) + ", " + strings(a.choices) + ", " + strings(a.parts) +
-                    ", " + (a.at_call ? "true" : "false") + "}";
+             return "{" + in_quotes(a.name) + ", AttrKind::" + kind_name(a.kind) + ", " + in_quotes(a.value) + ", " + strings(a.choices) + ", " +
+                    strings(a.parts) + ", " + (a.at_call ? "true" : "false") + "}";
          });
     s += ",\n         .lets = " + braced(r.lets, [](const LetSpec &l) { return "{" + in_quotes(l.name) + ", " + in_quotes(l.value) + "}"; });
     s += ", .scalars = " +
@@ -165,8 +165,8 @@ std::string records_source(const std::string &file, const std::vector<OpRecord> 
     for (auto &k : kernels) {
         std::string picks;
         for (auto &[name, value] : k.picks) picks += (picks.empty() ? "" : " ") + name + " " + std::to_string(value);
-        s += "    {" + in_quotes(k.op) + ", " + in_quotes(k.backend) + ", " + in_quotes(k.dtypes) + ", " + in_quotes(k.variant) + ", Isa::" + name_of(k.isa) + ", " +
-             std::to_string(k.lanes) + ", " + in_quotes(picks) + ", " + symbol(k) + "},\n";
+        s += "    {" + in_quotes(k.op) + ", " + in_quotes(k.backend) + ", " + in_quotes(k.dtypes) + ", " + in_quotes(k.variant) + ", Isa::" + name_of(k.isa) +
+             ", " + std::to_string(k.lanes) + ", " + in_quotes(picks) + ", " + symbol(k) + "},\n";
     }
     if (!kernels.empty()) s += "};\n";
     s += "\n}  // namespace\n\nextern const OpFile op_file_" + file + ";\nconst OpFile op_file_" + file + " = {\n    .name = " + in_quotes(file) +
