@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ascend/check.h"
+#include "ascend/dump.h"
 #include "ascend/passes.h"
 #include "registry/error.h"
 
@@ -144,6 +145,7 @@ void Builder::pipe_barrier(Pipe p, At at) { add(Barrier{p}, at); }
 Program Builder::build() {
     if (!open_.empty()) throw AttrError(program_.name, "a loop is still open");
     Program p = program_;
+    dump(p, "1-written");
     std::vector<Issue> issues = place_buffers(p);
     if (issues.empty() && options_.auto_sync) insert_sync(p);
     if (issues.empty()) issues = verify(p);

@@ -83,7 +83,10 @@ struct Checker {
         }
     }
     void operator()(const VecReduce &v) const {
-        type(std::string(v.group ? "vcg" : "vc") + dv::name_of(v.op), v.src.dtype);
+        const std::string name = std::string(v.group ? "vcg" : "vc") + dv::name_of(v.op);
+        type(name, v.src.dtype);
+        if (!v.group && !v.index && v.op != ReduceOp::add && !chip.takes(name + ".value", v.src.dtype))
+            say("E-TYPE", chip.name + "'s " + name + " writes pairs of a value and its place");
         same(v.dst.dtype, v.src.dtype), in_ub(v.dst), in_ub(v.src), repeat(v.repeat), mask(v.mask, lanes(v.src.dtype));
         stride("dst_rep", v.dst_rep, 65535, ""), stride("src_blk", v.src_blk, 255), stride("src_rep", v.src_rep, 255);
         if (v.index && (v.group || v.op == ReduceOp::add)) say("E-TYPE", "only vcmax and vcmin write indices");

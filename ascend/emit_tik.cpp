@@ -4,38 +4,17 @@
 
 #include "ascend/check.h"
 #include "ascend/emit.h"
+#include "ascend/emit_python.h"
 #include "ascend/text.h"
 #include "registry/error.h"
 
 namespace halyard::dv {
 namespace {
 
-std::string python_type(DType t) {
-    switch (t) {
-    case DType::f16: return "float16";
-    case DType::f32: return "float32";
-    case DType::bf16: return "bfloat16";
-    case DType::i32: return "int32";
-    case DType::i64: return "int64";
-    case DType::i8: return "int8";
-    default: return "uint8";
-    }
-}
-
 // TIK's names of scopes.
 const char *tik_scope(Scope s) {
     static constexpr const char *names[scope_count] = {"scope_gm", "scope_ubuf", "scope_cbuf", "scope_ca", "scope_cb", "scope_cc"};
     return names[(int)s];
-}
-
-// Names a program may have and Python may not.
-std::string python_name(const std::string &name) {
-    std::string out = name;
-    for (char &c : out)
-        if (c == '.' || c == '$') c = '_';
-    static const std::set<std::string> taken{"t",   "tik",  "and", "or",  "not",  "in",     "is",     "if",   "else",
-                                             "for", "with", "as",  "def", "from", "import", "lambda", "pass", "return"};
-    return taken.count(out) ? out + "_" : out;
 }
 
 class Emitter {
@@ -56,8 +35,8 @@ public:
         line("t = tik.Tik()");
         std::string inputs, outputs;
         for (const ScalarParam &s : program_.scalars) {
-            line(python_name(s.name) + " = t.InputScalar(\"" + python_type(s.dtype) + "\", name=\"" + s.name + "\")");
-            inputs += (inputs.empty() ? "" : ", ") + python_name(s.name);
+            line(variable(s.name) + " = t.InputScalar(\"" + python_type(s.dtype) + "\", name=\"" + s.name + "\")");
+            inputs += (inputs.empty() ? "" : ", ") + variable(s.name);
         }
         for (const GmTensor &t : program_.tensors) {
             line(python_name(t.name) + " = t.Tensor(\"" + python_type(t.dtype) + "\", (" + expr(t.size) + ",), name=\"" + t.name + "\", scope=tik.scope_gm" +
@@ -68,7 +47,7 @@ public:
         const bool blocks = program_.blocks.constant() != 1;
         if (blocks)
             line("with t.for_range(0, " + expr(program_.blocks) + ", name=\"block_idx\", block_num=" + expr(program_.blocks) + ") as block_idx:"), indent_ += 4;
-        for (const auto &[reg, type] : registers_) line(python_name(reg) + " = t.Scalar(\"" + python_type(type) + "\", name=\"" + reg + "\")");
+        for (const auto &[reg, type] : registers_) line(variable(reg) + " = t.Scalar(\"" + python_type(type) + "\", name=\"" + reg + "\")");
         body(program_.body);
         if (blocks) indent_ -= 4;
         line("t.BuildCCE(kernel_name=kernel_name, inputs=[" + inputs + "], outputs=[" + outputs + "])");
@@ -77,6 +56,10 @@ public:
     }
 
 private:
+    // Of a loop, a register or a number: Python has one scope for these and the tensors.
+    std::string variable(const std::string &name) const {
+        return program_.buffer(name) || program_.tensor(name) ? python_name(name) + "_i" : python_name(name);
+    }
     [[noreturn]] void refuse(const Instr &i, const std::string &why) const {
         throw AttrError(program_.name, "E-EMIT: " + describe(program_, i) + ": TIK can't say it: " + why);
     }
@@ -139,7 +122,7 @@ private:
                                                                              {ExprOp::div, {" // ", 6}}, {ExprOp::mod, {" % ", 6}}, {ExprOp::lt, {" < ", 4}},
                                                                              {ExprOp::le, {" <= ", 4}},  {ExprOp::eq, {" == ", 4}}, {ExprOp::ne, {" != ", 4}}};
         if (e.op() == ExprOp::constant) return std::to_string(e.value());
-        if (e.op() == ExprOp::var) return python_name(e.name());
+        if (e.op() == ExprOp::var) return variable(e.name());
         if (e.op() == ExprOp::both || e.op() == ExprOp::either) {
             const std::string a = expr(e.left()), b = expr(e.right());
             return std::string(e.op() == ExprOp::both ? "tik.all(" : "tik.any(") + a + ", " + b + ")";
@@ -151,21 +134,12 @@ private:
             return name;
         }
         const auto &[sign, binds] = signs.at(e.op());
-        const std::string a = expr(e.left(), binds), b = expr(e.right(), binds + 1);
+        const std::string a = expr(e.left(), binds == 4 ? 5 : binds), b = expr(e.right(), binds + 1);  // Python chains comparisons
         return binds < outer ? "(" + a + sign + b + ")" : a + sign + b;
     }
-    std::string number(const Number &n) {
-        if (n.is_reg()) return python_name(n.reg);
-        if (n.imm != n.imm || n.imm - n.imm != 0) return "float(\"" + to_text_number(n.imm) + "\")";
-        return to_text_number(n.imm);
-    }
-    static std::string to_text_number(double v) {
-        char text[32];
-        std::snprintf(text, sizeof text, "%.9g", v);
-        std::string s = text;
-        return s.find_first_of(".en") == std::string::npos ? s + ".0" : s;
-    }
-    std::string mask(const Mask &m) { return m.bits ? "[" + std::to_string(m.high) + ", " + std::to_string(m.low) + "]" : expr(m.count); }
+    std::string number(const Number &n) { return n.is_reg() ? variable(n.reg) : python_number(n.imm); }
+    std::string mask(const Mask &m) { return m.bits ? bits(m.high, m.low) : expr(m.count); }
+    static std::string bits(uint64_t high, uint64_t low) { return "[" + std::to_string(high) + ", " + std::to_string(low) + "]"; }
 
     std::string ref(const Ref &r) {
         const Buffer *b = program_.buffer(r.buffer);
@@ -175,6 +149,11 @@ private:
         Expr at = r.offset;
         if (b && b->slots > 1 && !turned_.count(r.buffer)) at = r.slot * (b->slot_bytes() / (int64_t)bytes_of(r.dtype)) + at;
         return at.constant() == 0 ? s : s + "[" + expr(at) + "]";
+    }
+
+    static Ref further(Ref r, const Expr &elements) {
+        r.offset = r.offset + elements;
+        return r;
     }
 
     // ---- nodes
@@ -223,10 +202,15 @@ private:
             });
         const std::string begin = expr(f.begin), end = expr(f.end);
         line("with t.for_range(" + begin + ", " + end + ", name=\"" + f.var + "\"" + (n > 1 ? ", thread_num=" + std::to_string(n) : "") + ") as " +
-             python_name(f.var) + ":");
+             variable(f.var) + ":");
         inside(f.body);
     }
     void node(const If &c) {
+        if (c.condition.constant()) {
+            if (c.condition.value() == 0 && c.otherwise.empty()) return;
+            line("with t.new_stmt_scope():");
+            return inside(c.condition.value() ? c.then : c.otherwise);
+        }
         line("with t.if_scope(" + expr(c.condition) + "):");
         inside(c.then);
         if (!c.otherwise.empty()) line("with t.else_scope():"), inside(c.otherwise);
@@ -265,16 +249,43 @@ private:
         call(plain ? std::string("vec_") + name_of(v.op) : v.op == VecOp::dup ? "vector_dup" : std::string("v") + name_of(v.op), a);
     }
     void instr(const Instr &i, const VecReduce &v) {
-        if (!v.group && v.op != ReduceOp::add && !v.index) refuse(i, "vcmax and vcmin write pairs");
+        if (!v.group && v.op != ReduceOp::add && !v.index) return values_only(i, v);
         call(std::string(v.group ? "vcg" : "vc") + name_of(v.op),
              {mask(v.mask), ref(v.dst), ref(v.src), expr(v.repeat), expr(v.dst_rep), std::to_string(v.src_blk), expr(v.src_rep)});
+    }
+    // TIK's vcmax writes each maximum beside its place. Without places it takes two maxima by blocks: those of the source's blocks, a repeat's
+    // in a block of its own, and then those of these blocks, which follow each other.
+    void values_only(const Instr &i, const VecReduce &v) {
+        const int block = c0(v.src.dtype), results = 8;  // results: of a maximum by blocks, per repeat
+        const auto repeat = v.repeat.constant(), count = v.mask.bits ? std::nullopt : v.mask.count.constant();
+        if (!repeat || !count || v.dst_rep.constant() != 1) refuse(i, std::string("vc") + name_of(v.op) + " writes pairs, and its repeats aren't numbers");
+        const std::string name = std::string("vcg") + name_of(v.op), work = "blocks" + std::to_string(temporaries_++);
+        // Of each of `blocks` blocks the elements that hold maxima.
+        const auto held = [&](int64_t blocks) {
+            uint64_t words[2] = {0, 0};
+            for (int64_t b = 0; b < blocks; b++) {
+                const uint64_t elements = (1ull << (*count + block - 1) / block) - 1;
+                words[b * block / 64] |= elements << b * block % 64;
+            }
+            return bits(words[1], words[0]);
+        };
+        line("with t.new_stmt_scope():");
+        indent_ += 4;
+        line(work + " = t.Tensor(\"" + python_type(v.src.dtype) + "\", (" + std::to_string(*repeat * block) + ",), name=\"" + work +
+             "\", scope=tik.scope_ubuf)");
+        call(name,
+             {std::to_string(*count), work, ref(v.src), std::to_string(*repeat), std::to_string(block / results), std::to_string(v.src_blk), expr(v.src_rep)});
+        const int64_t full = *repeat / results, rest = *repeat % results;
+        if (full) call(name, {held(results), ref(v.dst), work, std::to_string(full), "1", "1", "8"});
+        if (rest) call(name, {held(rest), ref(further(v.dst, full * results)), work + "[" + std::to_string(full * results * block) + "]", "1", "1", "1", "8"});
+        indent_ -= 4;
     }
     void instr(const Instr &, const VecConv &v) {
         const bool plain = v.dst_blk == 1 && v.src_blk == 1;
         std::vector<std::string> a{mask(v.mask), std::string("\"") + name_of(v.round) + "\"", ref(v.dst), ref(v.src), expr(v.repeat)};
         if (!plain) a.push_back(std::to_string(v.dst_blk)), a.push_back(std::to_string(v.src_blk));
         a.push_back(expr(v.dst_rep)), a.push_back(expr(v.src_rep));
-        if (v.src.dtype == DType::i32 && v.dst.dtype == DType::f16) a.push_back(to_text_number(v.scale));
+        if (v.src.dtype == DType::i32 && v.dst.dtype == DType::f16) a.push_back(python_number(v.scale));
         call(plain ? "vec_conv" : "vconv", a);
     }
     void instr(const Instr &, const VecCmp &v) {
@@ -293,18 +304,19 @@ private:
         call(plain ? "vec_sel" : "vsel", a);
     }
     void instr(const Instr &, const VecTrans &v) { call("vec_trans", {ref(v.dst), ref(v.src), expr(v.repeat), expr(v.dst_rep), expr(v.src_rep)}); }
-    void instr(const Instr &i, const Dma &d) {
-        if (d.atomic) refuse(i, "an atomic move");
+    void instr(const Instr &, const Dma &d) {
+        if (d.atomic) call("set_atomic_add", {"1"});  // of f32
         call("data_move", {ref(d.dst), ref(d.src), "0", expr(d.nburst), expr(d.burst), expr(d.src_gap), expr(d.dst_gap)});
+        if (d.atomic) call("set_atomic_add", {"0"});
     }
     void instr(const Instr &, const DmaPad &d) {
         call("data_move_pad", {ref(d.dst), ref(d.src), expr(d.nburst), expr(d.bytes), expr(d.dst_gap), expr(d.src_gap)});
     }
-    void instr(const Instr &, const Set &s) { line(python_name(s.reg) + ".set_as(" + expr(s.value) + ")"); }
+    void instr(const Instr &, const Set &s) { line(variable(s.reg) + ".set_as(" + expr(s.value) + ")"); }
     void instr(const Instr &, const ScalarLd &s) {
         const Ref first = s.src;
         const std::string from = ref(first);
-        line(python_name(s.reg) + ".set_as(" + (from.back() == ']' ? from : from + "[0]") + ")");
+        line(variable(s.reg) + ".set_as(" + (from.back() == ']' ? from : from + "[0]") + ")");
     }
     void instr(const Instr &, const ScalarSt &s) {
         const std::string to = ref(s.dst);
@@ -312,7 +324,7 @@ private:
     }
     void instr(const Instr &, const ScalarMath &s) {
         static const std::map<ScalarOp, const char *> signs = {{ScalarOp::add, " + "}, {ScalarOp::sub, " - "}, {ScalarOp::mul, " * "}, {ScalarOp::div, " / "}};
-        const std::string to = python_name(s.reg);
+        const std::string to = variable(s.reg);
         if (const auto it = signs.find(s.op); it != signs.end()) return line(to + ".set_as(" + number(s.a) + it->second + number(s.b) + ")");
         switch (s.op) {
         case ScalarOp::max:
@@ -326,7 +338,53 @@ private:
     void instr(const Instr &, const SetFlag &) {}  // TIK inserts its own
     void instr(const Instr &, const WaitFlag &) {}
     void instr(const Instr &, const Barrier &) {}
-    template<class T> void instr(const Instr &i, const T &) { refuse(i, "its cube is tik.matmul, conv2d and fixpipe, which take whole products"); }
+
+    // ---- cube
+    // A fractal for each turn of a loop, where one call can't say it.
+    template<class F> void each(const Expr &count, const F &f) {
+        const std::string name = "f" + std::to_string(temporaries_++);
+        line("with t.for_range(0, " + expr(count) + ", name=\"" + name + "\") as " + name + ":");
+        indent_ += 4;
+        f(Expr::var(name));
+        indent_ -= 4;
+    }
+    void instr(const Instr &, const Load2d &l) {
+        const int64_t fractal = fractal_bytes / (int64_t)bytes_of(l.src.dtype);
+        const auto load = [&](const Ref &dst, const Ref &src, const Expr &repeat, const Expr &stride) {
+            call("load2dv1", {ref(dst), ref(src), "0", expr(repeat), expr(stride), "0", l.transpose ? "True" : "False"});
+        };
+        if (l.dst_gap.constant() == 0) return load(l.dst, l.src, l.repeat, l.src_stride);
+        each(l.repeat, [&](const Expr &f) { load(further(l.dst, f * (l.dst_gap + 1) * fractal), further(l.src, f * l.src_stride * fractal), 1, 1); });
+    }
+    // load3dv1 takes 16 rows at a time, by the place of their first one's window and the first column's place in it.
+    void instr(const Instr &i, const Load3d &l) {
+        if (l.pad_value != 0) refuse(i, "load3dv1 fills the border with 0");
+        const int64_t block = c0(l.src.dtype);
+        const Expr k1 = l.k_extent / block, column = l.k_start / block, width = (l.w + l.pad[0] + l.pad[1] - l.dilation_w * (l.kw - 1) - 1) / l.stride_w + 1;
+        each(l.m_extent / cube, [&](const Expr &f) {
+            const Expr row = l.m_start + f * cube;
+            const auto n = [](int v) { return std::to_string(v); };
+            call("load3dv1", {ref(further(l.dst, f * k1 * cube * block)), ref(l.src),
+                              "[" + expr(l.pad[0]) + ", " + expr(l.pad[1]) + ", " + expr(l.pad[2]) + ", " + expr(l.pad[3]) + "]", expr(l.h), expr(l.w),
+                              expr(column / (l.kh * l.kw)), expr(column % l.kw), expr(column / l.kw % l.kh), expr(row % width * l.stride_w - l.pad[0]),
+                              expr(row / width * l.stride_h - l.pad[2]), n(l.stride_w), n(l.stride_h), n(l.kw), n(l.kh), n(l.dilation_w), n(l.dilation_h), "1",
+                              "0", expr(k1)});
+        });
+    }
+    void instr(const Instr &, const Mmad &m) {
+        const auto product = [&](bool adds) { call("mmad", {ref(m.dst), ref(m.a), ref(m.b), expr(m.m), expr(m.k), expr(m.n), adds ? "1" : "0"}); };
+        if (const auto adds = m.accumulate.constant()) return product(*adds != 0);
+        line("with t.if_scope(" + expr(m.accumulate.op() >= ExprOp::lt ? m.accumulate : m.accumulate != 0) + "):");
+        indent_ += 4, product(true), indent_ -= 4;
+        line("with t.else_scope():");
+        indent_ += 4, product(false), indent_ -= 4;
+    }
+    void instr(const Instr &, const CcToUb &c) {
+        std::vector<std::string> a{ref(c.dst), ref(c.src), "\"m\"", expr(c.nburst), expr(c.burst), expr(c.dst_gap), expr(c.src_gap)};
+        if (c.relu) a.push_back("relu=True");
+        call("tensor_mov", a);
+    }
+    template<class T> void instr(const Instr &i, const T &) { refuse(i, "it is of a chip that TIK has whole products for"); }
 
     Program program_;
     std::vector<std::pair<std::string, DType>> registers_;
@@ -335,51 +393,8 @@ private:
     int indent_ = 4, temporaries_ = 0;
 };
 
-const char *info_type(DType t) {  // MindSpore's names
-    switch (t) {
-    case DType::f16: return "F16";
-    case DType::f32: return "F32";
-    case DType::i32: return "I32";
-    case DType::i8: return "I8";
-    case DType::u8: return "U8";
-    default: return "BF16";
-    }
-}
-
-std::string registration(const Program &p) {
-    const std::string entry = "haly_" + p.name;
-    std::string out = "# MindSpore's registration of " + entry + ".\nfrom mindspore.ops import DataType, TBERegOp, op_info_register\n\nfrom " + entry +
-                      " import " + entry + " as build\n\ninfo = TBERegOp(\"" + p.name +
-                      "\") \\\n    .fusion_type(\"OPAQUE\") \\\n    .async_flag(False) \\\n    .binfile_name(\"" + entry +
-                      ".so\") \\\n    .compute_cost(10) \\\n    .kernel_name(\"" + entry + "\") \\\n    .partial_flag(True) \\\n";
-    std::string names, types;
-    int inputs = 0, outputs = 0;
-    for (const GmTensor &t : p.tensors) {
-        if (t.use == GmTensor::workspace) continue;
-        const bool in = t.use == GmTensor::in;
-        out += std::string("    .") + (in ? "input(" : "output(") + std::to_string(in ? inputs++ : outputs++) + ", \"" + t.name +
-               "\", False, \"required\", \"all\") \\\n";
-        names += python_name(t.name) + ", ";
-        types += (types.empty() ? "DataType." : ", DataType.") + std::string(info_type(t.dtype)) + "_Default";
-    }
-    return out + "    .dtype_format(" + types + ") \\\n    .get_op_info()\n\n\n@op_info_register(info)\ndef " + entry + "_op(" + names + "kernel_name=\"" +
-           entry + "\"):\n    return build(" + names + "kernel_name=kernel_name)\n";
-}
-
-std::string ini(const Program &p) {
-    const std::string entry = "haly_" + p.name;
-    std::string out = "[" + p.name + "]\n";
-    int inputs = 0, outputs = 0;
-    for (const GmTensor &t : p.tensors) {
-        if (t.use == GmTensor::workspace) continue;
-        const std::string key = t.use == GmTensor::in ? "input" + std::to_string(inputs++) : "output" + std::to_string(outputs++);
-        out += key + ".name=" + t.name + "\n" + key + ".dtype=" + python_type(t.dtype) + "\n" + key + ".format=ND\n" + key + ".paramType=required\n";
-    }
-    return out + "opFile.value=" + entry + "\nopInterface.value=" + entry + "\n";
-}
-
 }  // namespace
 
-TikFiles emit_tik(const Program &p) { return {Emitter(p).kernel(), registration(p), ini(p)}; }
+PythonFiles emit_tik(const Program &p) { return {Emitter(p).kernel(), mindspore_registration(p.name, p.tensors), framework_ini(p.name, p.tensors)}; }
 
 }  // namespace halyard::dv

@@ -1,11 +1,4 @@
 // What a check found: an error (E-...) or a warning (W-...), with the instruction, its place, the buffer and the sizes.
-//
-//   E-CAP a scope is full            E-ALIGN an address or a length     E-OOB outside a buffer or tensor   E-UNINIT read before written
-//   E-STRIDE a stride or a gap       E-REPEAT a count                   E-MASK a mask                      E-PATH no such route
-//   E-TYPE a type the chip lacks     E-FRACTAL not whole fractals       E-RACE unordered accesses          E-FLAG a flag's use
-//   E-XCORE two blocks, one byte     E-EMIT can't be said in a language
-//   W-BANK banks of ubuf clash       W-SMALLDMA less than 16 KB         W-ALIGN512 GM off 512 B            W-SCALAR a loop of scalars
-//   W-SYNC flags ran out             W-IMBALANCE cores wait for one
 #pragma once
 #include <functional>
 #include <map>
@@ -13,6 +6,32 @@
 #include <vector>
 
 namespace halyard::dv {
+
+struct IssueKind {
+    const char *id, *what;
+};
+inline constexpr IssueKind issue_kinds[] = {
+    {"E-CAP", "a memory is full"},
+    {"E-ALIGN", "an address or a length"},
+    {"E-OOB", "outside a buffer or a tensor"},
+    {"E-UNINIT", "read before it is written"},
+    {"E-STRIDE", "a stride or a gap"},
+    {"E-REPEAT", "a count"},
+    {"E-MASK", "a mask"},
+    {"E-PATH", "no such route"},
+    {"E-TYPE", "a type the chip lacks"},
+    {"E-FRACTAL", "not whole fractals"},
+    {"E-RACE", "accesses in no order"},
+    {"E-FLAG", "a flag's use"},
+    {"E-XCORE", "two blocks write one byte"},
+    {"E-EMIT", "a language can't say it"},
+    {"W-BANK", "banks of ubuf clash"},
+    {"W-SMALLDMA", "a move of less than 16 KB"},
+    {"W-ALIGN512", "a burst off 512 B of GM"},
+    {"W-SCALAR", "element by element on the scalar unit"},
+    {"W-SYNC", "flags ran out"},
+    {"W-IMBALANCE", "cores wait for one"},
+};
 
 struct Issue {
     std::string id, text;

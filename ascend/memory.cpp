@@ -1,33 +1,41 @@
 #include "ascend/memory.h"
 
+#include <algorithm>
 #include <cstring>
+#include <new>
 
 namespace halyard::dv {
 
 Memory::Memory(const Profile &chip, std::vector<Binding> gm) : gm_(std::move(gm)) {
     for (int s = 1; s < scope_count; s++) {
-        bytes_[s].resize((size_t)chip.bytes((Scope)s));
-        shadow_[s].resize(bytes_[s].size());
+        const size_t size = (size_t)chip.bytes((Scope)s);
+        for (Zeros *zeros : {&bytes_[s], &shadow_[s]}) {
+            zeros->reset((uint8_t *)std::calloc(std::max<size_t>(size, 1), 1));
+            if (!*zeros) throw std::bad_alloc();
+        }
     }
 }
 
 int64_t Memory::unwritten(Scope s, const Run &r) const {
     if (s == Scope::gm) return -1;
-    const uint8_t *first = shadow_[(int)s].data() + r.begin;
+    const uint8_t *first = shadow_[(int)s].get() + r.begin;
     const void *hole = std::memchr(first, 0, (size_t)r.bytes);
     return hole ? r.begin + ((const uint8_t *)hole - first) : -1;
 }
 
 void Memory::wrote(Scope s, const Run &r) {
-    if (s != Scope::gm) std::memset(shadow_[(int)s].data() + r.begin, 1, (size_t)r.bytes);
+    if (s == Scope::gm) return;
+    std::memset(shadow_[(int)s].get() + r.begin, 1, (size_t)r.bytes);
+    written_[(int)s] = std::max(written_[(int)s], r.begin + r.bytes);
 }
 
 void Memory::forget(Scope s, int64_t begin, int64_t bytes) {
-    if (s != Scope::gm) std::memset(shadow_[(int)s].data() + begin, 0, (size_t)bytes);
+    const int64_t known = std::min(begin + bytes, written_[(int)s]) - begin;
+    if (s != Scope::gm && known > 0) std::memset(shadow_[(int)s].get() + begin, 0, (size_t)known);
 }
 
 void Memory::forget_all() {
-    for (auto &s : shadow_) std::fill(s.begin(), s.end(), 0);
+    for (int s = 1; s < scope_count; s++) std::memset(shadow_[s].get(), 0, (size_t)written_[s]), written_[s] = 0;
 }
 
 void execute(const Step &s, Memory &m) {

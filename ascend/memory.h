@@ -1,5 +1,7 @@
 // The memories of one core and the caller's tensors, with a shadow that knows which bytes were written.
 #pragma once
+#include <cstdlib>
+#include <memory>
 #include <vector>
 
 #include "ascend/footprint.h"
@@ -16,7 +18,7 @@ class Memory {
 public:
     Memory(const Profile &chip, std::vector<Binding> gm);
     uint8_t *at(const Place &p) { return base(p) + p.at; }
-    uint8_t *base(const Place &p) { return p.scope == Scope::gm ? (uint8_t *)gm_[(size_t)p.tensor].data : bytes_[(int)p.scope].data(); }
+    uint8_t *base(const Place &p) { return p.scope == Scope::gm ? (uint8_t *)gm_[(size_t)p.tensor].data : bytes_[(int)p.scope].get(); }
     // The first of the run's bytes that nobody wrote, or -1. GM is always written.
     int64_t unwritten(Scope s, const Run &r) const;
     void wrote(Scope s, const Run &r);
@@ -24,8 +26,14 @@ public:
     void forget_all();
 
 private:
+    // Zeros, which cost nothing where nobody writes: most programs use little of a core's memories.
+    struct Free {
+        void operator()(uint8_t *p) const { std::free(p); }
+    };
+    using Zeros = std::unique_ptr<uint8_t[], Free>;
     std::vector<Binding> gm_;
-    std::vector<uint8_t> bytes_[scope_count], shadow_[scope_count];
+    Zeros bytes_[scope_count], shadow_[scope_count];
+    int64_t written_[scope_count] = {};  // where the bytes end that somebody wrote
 };
 
 // Runs one instruction: reads and writes its operands at once. Arithmetic is documented with each unit, in execute_*.cpp.

@@ -17,5 +17,7 @@ std::string metrics_csv(const std::vector<Metric> &all);
 // Chrome's trace format (chrome://tracing, Perfetto): a process per core, a thread per pipe; one microsecond of it is one microsecond of
 // the chip.
 std::string chrome_trace(const Program &p, const SimResult &r);
+// The same of the first core as a picture: a lane per pipe that had work, time in cycles to the right.
+std::string timeline_svg(const Program &p, const SimResult &r);
 
 }  // namespace halyard::dv

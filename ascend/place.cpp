@@ -3,6 +3,7 @@
 #include <set>
 
 #include "ascend/check.h"
+#include "ascend/dump.h"
 #include "ascend/footprint.h"
 #include "ascend/passes.h"
 #include "registry/error.h"
@@ -227,8 +228,12 @@ std::vector<Issue> place_buffers(Program &p) {
     const auto fits = [&](const std::map<Scope, int64_t> &needs) {
         return std::all_of(needs.begin(), needs.end(), [&](const auto &n) { return n.second <= p.chip().bytes(n.first); });
     };
-    if (fit_apart(p, lives) || fits(first_fit(p, lives, halves(p, lives)))) return {};
+    if (fit_apart(p, lives) || fits(first_fit(p, lives, halves(p, lives)))) {
+        dump(p, "2-placed");
+        return {};
+    }
     const std::map<Scope, int64_t> needs = first_fit(p, lives, {});
+    dump(p, "2-placed");
     std::vector<Issue> issues;
     for (const auto &[scope, bytes] : needs)
         if (bytes > p.chip().bytes(scope)) issues.push_back(full(p, lives, scope, bytes));

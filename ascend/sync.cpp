@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ascend/check.h"
+#include "ascend/dump.h"
 #include "ascend/passes.h"
 #include "ascend/sync_plan.h"
 #include "registry/error.h"
@@ -209,6 +210,7 @@ SyncReport insert_sync(Program &p) {
     for (const Sync &s : plan) (s.barrier() ? report.barriers : report.flags)++;
     report.issues = planner.issues();
     p.body = Inserter(plan).body(p.body, true);
+    dump(p, "3-synchronised");
     return report;
 }
 

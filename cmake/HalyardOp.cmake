@@ -38,6 +38,9 @@ function(halyard_op NAME)
   target_compile_definitions(op_${NAME} PRIVATE HALYARD_OP_FILE=${file})
   target_compile_options(op_${NAME} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-g1>)  # errors name lines of it, whatever the build type
   target_link_libraries(op_${NAME} PRIVATE Halyard::halyard_kernel_base $<TARGET_NAME_IF_EXISTS:halyard_warnings>)
+  if(TARGET halyard_kernel_base)
+    target_precompile_headers(op_${NAME} REUSE_FROM halyard_kernel_base)
+  endif()
 
   file(CONFIGURE OUTPUT "${HALYARD_KERNEL_DIR}/list_${file}.cpp" CONTENT
 "namespace halyard {
@@ -212,7 +215,7 @@ std::vector<const OpFile *> @NAME@_op_files();  // for library().add(), before t
 
   # Its own copy of everything but the one symbol: whatever the program that opens it has by the same name.
   add_library(${NAME}_kernels MODULE "${generated}/${NAME}/kernel_library.cpp" $<TARGET_OBJECTS:${NAME}_records> ${objects})
-  target_link_libraries(${NAME}_kernels PRIVATE Halyard::halyard_kit_ops ${archives})
+  target_link_libraries(${NAME}_kernels PRIVATE $<TARGET_NAME_IF_EXISTS:Halyard::halyard_kit_ops> Halyard::halyard_kernel_base ${archives})
   target_link_options(${NAME}_kernels PRIVATE "LINKER:--version-script=${generated}/${NAME}/exports.map")
   foreach(target ${NAME} ${NAME}_kernels)
     add_dependencies(${target} ${NAME}_generated)

@@ -1,9 +1,6 @@
 #include "dsl/lower.h"
 
-#include "ascend/emit.h"
-#include "ascend/passes.h"
-#include "ascend/text.h"
-#include "dsl/ascend/lower.h"
+#include "dsl/ascend/forms.h"
 #include "dsl/refusal.h"
 
 #include <algorithm>
@@ -30,6 +27,7 @@ const std::vector<TextForm> &text_forms() {
         {"dv", "Ascend's instructions", {"ascend"}, "#"},
         {"tik", "a TIK kernel in Python, what registers it, and its .ini", {"ascend"}, "#"},
         {"ascendc", "an Ascend C kernel", {"ascend"}, "//"},
+        {"tbe", "the algorithm in TBE's DSL, what registers it, and its .ini", {"ascend"}, "#"},
     };
     return forms;
 }
@@ -100,30 +98,6 @@ std::string compiled(Kernel &k, OutputFileType type, const std::string &scratch)
     return text;
 }
 
-// What tells programs apart that were made for one problem: all that a schedule decides is in the text.
-std::string hash_of(const dv::Program &p) {
-    char text[20];
-    std::snprintf(text, sizeof text, "%016zx", std::hash<std::string>()(dv::to_text(p)));
-    return text;
-}
-
-std::string programs_of(Kernel &k, const std::string &form) {
-    std::string text;
-    for (dv::Program &p : ascend::lower(k).programs) {
-        p.schedule_hash = hash_of(p);
-        const auto issues = dv::place_buffers(p);
-        if (dv::has_errors(issues)) throw DispatchError(k.op->name, dv::to_text(issues));
-        dv::insert_sync(p);
-        if (form == "dv") text += dv::to_text(p);
-        if (form == "ascendc") text += dv::emit_ascendc(p);
-        if (form == "tik") {
-            const dv::TikFiles files = dv::emit_tik(p);
-            text += files.kernel + "\n# ---- the registration, a file of its own\n" + files.registration + "\n# ---- the .ini, a file of its own\n" + files.ini;
-        }
-    }
-    return text;
-}
-
 std::string loop_nest(Kernel &k) {  // Halide prints it
     std::ostringstream text;
     std::streambuf *const old = std::cerr.rdbuf(text.rdbuf());
@@ -161,7 +135,7 @@ std::string text_of(Kernel &k, const std::string &form, const std::string &scrat
         if (form == "asm") return instructions(compiled(k, OutputFileType::assembly, scratch));
         if (form == "c") return compiled(k, OutputFileType::c_source, scratch);
         if (form == "opencl" || form == "ptx") return compiled(k, OutputFileType::device_code, scratch);
-        if (form == "dv" || form == "tik" || form == "ascendc") return programs_of(k, form);
+        if (k.instance.backend == "ascend") return ascend::text_of(k, form);
     } catch (const Halide::Error &e) {  // no std::exception
         throw refusal(*k.op, e, k.written);
     }

@@ -80,11 +80,11 @@ Two exact_product(const Expr &a, const Expr &b);
 Two quick_sum(const Expr &a, const Expr &b);  // |a| >= |b|
 Expr upper12(const Expr &x);                  // the leading 12 bits of the significand
 
-// e^x = 2^n (1 + p), |p| <= 0.42, for x + low, |x| <= 150.
+// e^x = 2^n (1 + p), |p| <= 0.5, for x + low, |x| <= 150, |low| <= 0.06. Given a bias, n is for power_of_bits: n + bias in its low bits.
 struct Power {
     Expr n, p;
 };
-Power natural_power(const Expr &x, const Expr &low = Expr());
+Power natural_power(const Expr &x, const Expr &low = Expr(), int bias = 0);
 // log(1 + x) for x > -1, finite; x itself where |x| < 2^-25.
 Expr log1p_finite(const Expr &x);
 

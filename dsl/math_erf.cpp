@@ -32,15 +32,17 @@ Expr erfc_positive(const Expr &z) {
     Expr u = over(num(1.4142135623730951), plus(z, num(1.9445436482630056)));  // 8/11 (1 - v), v = z / (z + 11/4 sqrt(1/2))
     return times(gaussian(num(2) * s.high, num(2) * s.low), u * tail_polynomial(z * (num(0.7071067811865476) * u)));
 }
-// erf(x) = x + x P(x^2), |x| < 1
-const std::vector<double> erf_tail = {0.1283791658483509,   -0.37612626666720334,  0.11283594715160218,  -0.026854212010626412,
-                                      0.005189087423433974, -0.000801686428716587, 7.875875062685488e-05};
 
 }  // namespace
 
+// x + x P(x^2) for |x| < 0.6; beyond it 1 - erfc(|x|) = 1 - 2^Q(|x|), where erfc <= 0.4 needs fewer digits than its logarithm gives it.
 Expr erf_f32(const Expr &x) {
-    Expr large = with_sign(minus(num(1), erfc_positive(min(magnitude(x), num(4)))), sign_bit(x));
-    return select(is_nan(x), x, abs_bits(x) < bits_of(0.9f), plus(x, x * poly(x * x, erf_tail)), large);
+    Expr q = poly(min(magnitude(x), num(4)), {4.36202681e-05, -1.62834895, -0.916610241, -0.152446344, 0.033363197, -0.00473845378, 0.000320493506});
+    Shifted n = nearest(q, 0);
+    Expr p = poly(minus(q, n.real), {1, 0.693147182, 0.240226477, 0.0555035956, 0.00961850304, 0.00133909984, 0.000153278321});
+    Expr large = with_sign(minus(num(1), shifted(p, n.bits)), sign_bit(x));
+    Expr small = plus(x, x * poly(x * x, {0.128379166, -0.376125455, 0.112813294, -0.0266596507, 0.00452810246}));
+    return select(nan_or_below(x, 0.6f), small, large);
 }
 
 Expr erfc_f32(const Expr &x) {

@@ -9,11 +9,12 @@ namespace {
 constexpr double log2_e = 1.4426950408889634, ln2_high = 0.693359375, ln2_low = -2.12194440054690581e-4;
 
 struct Reduced {
-    Expr n, high, low;  // n an int; high exact
+    Expr n, high, low;  // n + bias in the low bits, an int where there is no bias; high exact
 };
-Reduced reduce(const Expr &x) {
-    Rounded n = nearest(x * num(log2_e));
-    return {n.whole, x - n.real * num(ln2_high), n.real * num(-ln2_low)};
+Reduced reduce(const Expr &x, int bias = 0) {
+    const Expr turns = x * num(log2_e);
+    Shifted n = nearest(turns, bias);
+    return {bias ? n.bits : nearest(turns).whole, x - n.real * num(ln2_high), n.real * num(-ln2_low)};
 }
 
 // (e^r - 1 - r) / r^2 on |r| <= ln2 / 2
@@ -41,19 +42,21 @@ Hyperbolic hyperbolic(const Expr &ax) {
 
 }  // namespace
 
-Power natural_power(const Expr &x, const Expr &low) {
-    auto [n, high, rest] = reduce(x);
+Power natural_power(const Expr &x, const Expr &low, int bias) {
+    auto [n, high, rest] = reduce(x, bias);
     if (low.defined()) rest = rest + low;
     Expr r = plus(high, rest);
     return {n, plus(high, r * r * quotient(r) + rest)};
 }
 
-// 2^n in two factors, so that n may leave the range of exponents: t holds 2 * 127 + n in its low bits.
+// 2^n in two factors, so that n may leave the range of exponents: t holds 2 * 127 + n in its low bits. The quotient's terms in two
+// chains that don't wait for each other: 0.97 of the time (AVX-512, Zen 5, within L1).
 Expr exp_f32(const Expr &x) {
     Expr c = held_below(held_above(x, -110), 89);
     Shifted n = nearest(c * num(log2_e), 254);
-    Expr high = c - n.real * num(ln2_high), rest = n.real * num(-ln2_low), r = plus(high, rest);
-    Expr p = plus(num(1), plus(high, r * r * quotient(r) + rest)), half = n.bits >> 1;
+    Expr high = c - n.real * num(ln2_high), rest = n.real * num(-ln2_low), r = plus(high, rest), z = r * r;
+    Expr q = poly(r, {0.5, 0.166664883}) + z * (poly(r, {0.0416655615, 0.00837224349}) + z * num(0.00140329078));
+    Expr p = plus(num(1), plus(high, z * q + rest)), half = n.bits >> 1;
     return times(times(p, power_of_bits(half)), power_of_bits(n.bits - half));
 }
 
@@ -93,32 +96,29 @@ Expr cosh_f32(const Expr &x) {
 // 1 - 2 / (e^2|x| + 1): near 1 the error of the quotient is far below the last place, so that the function never falls.
 Expr tanh_f32(const Expr &x) {
     Expr a = magnitude(x), z = a * a;
-    auto [n, p] = natural_power(num(2) * held_below(a, 9.5));
-    Expr s = exp2i(n), large = minus(num(1), over(num(2), plus(times(s, p), plus(s, num(1)))));
+    auto [n, p] = natural_power(num(2) * held_below(a, 9.5), Expr(), 127);
+    Expr s = power_of_bits(n), large = minus(num(1), over(num(2), plus(times(s, p), plus(s, num(1)))));
     Expr small = plus(a, a * z * poly(z, {-0.333333135, 0.13332437, -0.0538357571, 0.021000376, -0.00616961392}));
     return with_sign(select(bits(a) < bits_of(0.55f), small, large), sign_bit(x));
 }
 
-// factor / (1 + e^-x) = factor {1, e^x} / (1 + e^-|x|), both 2^64 times too large, so that a subnormal quotient rounds once.
-static Expr logistic(const Expr &x, const Power &minus_magnitude, const Expr &factor) {
-    Expr e = shifted(plus(num(1), minus_magnitude.p), minus_magnitude.n + 64), numerator = select(bits(x) < 0, e, num(0x1p64));
-    return over(times(numerator, factor), plus(num(0x1p64), e));
+// x / (1 + e^-v), -v = high + low, |v| < 128, with `numerator` for x. Both parts 2^64 times too small, so that e^-v is a number and a
+// subnormal quotient rounds once; where x would lose digits to that, it is x / 2.
+static Expr logistic(const Expr &x, const Expr &numerator, const Expr &high, const Expr &low = Expr()) {
+    auto [n, p] = natural_power(high, low, 127 - 64);
+    Expr y = over(times(num(0x1p-64), numerator), plus(num(0x1p-64), times(power_of_bits(n), plus(num(1), p))));
+    return select(less(magnitude(x), num(0x1p-60)), times(num(0.5), x), y);
 }
-// Beyond 2^60 the numerator x 2^64 would overflow, and x / (1 + e^-x) = x.
-static Expr with_identity(const Expr &x, const Expr &y) { return select(bits(x) >= bits_of(0x1p60f) || is_nan(x), x, y); }
 
 // 1 / (1 + e^-x), which never falls; e / (1 + e) would, where 1 + e is rounded. Both parts 2^64 times too small, so that e^104 is a number.
 Expr sigmoid_f32(const Expr &x) {
-    auto [n, p] = natural_power(-held_above(held_below(x, 40), -104.5));
-    return over(num(0x1p-64), plus(num(0x1p-64), times(exp2i(n - 64), plus(num(1), p))));
+    auto [n, p] = natural_power(-held_above(held_below(x, 40), -104.5), Expr(), 127 - 64);
+    return over(num(0x1p-64), plus(num(0x1p-64), times(power_of_bits(n), plus(num(1), p))));
 }
 
-// x / (1 + e^-x), both parts 2^32 times too small, so that e^110 is a number; where x would lose digits to that, it is x / 2.
 Expr silu_f32(const Expr &x) {
     Expr c = held_above(x, -110);
-    auto [n, p] = natural_power(-held_below(c, 40));
-    Expr y = over(times(num(0x1p-32), c), plus(num(0x1p-32), times(exp2i(n - 32), plus(num(1), p))));
-    return select(less(magnitude(x), num(0x1p-60)), times(num(0.5), x), y);
+    return logistic(x, c, -held_below(c, 40));
 }
 
 Expr mish_f32(const Expr &x) {  // x tanh(log(1 + e^x)) = x e (e + 2) / (e (e + 2) + 2), e = e^x; kept 2^64 times too large
@@ -141,26 +141,20 @@ Expr logsigmoid_f32(const Expr &x) {
     return as_float(bits(y) ^ mask(0x80000000));
 }
 
-// x / (1 + e^-v), v = 2 sqrt(2/pi) (x + 0.044715 x^3) in two parts: rounding v would cost v ULPs in the left tail.
+// v = 2 sqrt(2/pi) (c + 0.044715 c^3) in two parts: rounding v would cost v ULPs in the left tail. Of c, c^2 and the slope v / c the
+// leading 12 bits are multiplied, which is exact; the rest needs no more than a float.
 Expr gelu_tanh_f32(const Expr &x) {
     const double a = 1.5957691216057308, b = 0.07135481627260025;
-    Expr c = min(magnitude(x), num(11.5)), ah = num(1.595703125), bh = num(0.071350097656250);
-    Two square = exact_product(c, c);
-    Expr sh = upper12(square.high), sl = plus(minus(square.high, sh), square.low);
-    Two slope = quick_sum(ah, times(bh, sh));  // only |b c^2| <= 12.1 breaks the order of magnitudes, by less than 4 bits
-    Expr low = plus(slope.low, plus(num(a - 1.595703125), num(b - 0.071350097656250) * square.high + num(0.071350097656250) * sl));
-    Two v = exact_product(c, slope.high);
-    Expr rest = plus(v.low, times(c, low));
-    return with_identity(x, logistic(x, natural_power(-v.high, -rest), max(x, num(-11.5))));
+    Expr least = held_above(x, -11.5), c = held_below(least, 6), ah = num(1.595703125), bh = num(0.071350097656250);
+    Expr top = upper12(c), square = times(top, top), square12 = upper12(square), cubic = times(bh, square12), slope12 = upper12(plus(ah, cubic));
+    Expr square_rest = plus(minus(square, square12), times(minus(c, top), plus(c, top)));
+    Expr slope_rest = plus(plus(minus(ah, slope12), cubic), num(a - 1.595703125) + num(b - 0.071350097656250) * (c * c) + bh * square_rest);
+    return logistic(x, least, -times(top, slope12), -(minus(c, top) * slope12 + c * slope_rest));
 }
 
-// x / (1 + e^-v), v = 1.702 x in two parts
-Expr fast_gelu_f32(const Expr &x) {
-    const float a = 1.702f;
-    Expr c = min(magnitude(x), num(70));
-    Two v = exact_product(c, num(a));
-    Expr rest = plus(v.low, times(c, num(1.702 - a)));
-    return with_identity(x, logistic(x, natural_power(-v.high, -rest), max(x, num(-70))));
+Expr fast_gelu_f32(const Expr &x) {  // v = 1.702 c in two parts
+    Expr least = held_above(x, -70), c = held_below(least, 25), top = upper12(c), slope12 = num(1.7021484375);
+    return logistic(x, least, -times(top, slope12), -(minus(c, top) * slope12 + c * num(1.702 - 1.7021484375)));
 }
 
 }  // namespace halyard::math

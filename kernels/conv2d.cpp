@@ -1,4 +1,6 @@
 // conv2d: the cross-correlation of feature maps with a bank of filters, NCHW and OIHW.
+#include "dsl/ascend/convolution.h"
+#include "dsl/ascend/schedule.h"
 #include "kernels/convolution.h"
 #include "kernels/depthwise.h"
 #include "kernels/winograd.h"
@@ -123,6 +125,7 @@ struct Conv2d : Convolution {
         store().specialize(groups == 1 && stride_w == 1 && dil_w == 1);
         store().specialize(groups == 1);
     }
+    void schedule(const Ascend &npu) override { ascend::convolve(npu, *this, ascend::Gradient::none); }
     void reference(Problem &p) const override {
         const Array &in = p("x"), &k = p("weight");
         Array &out = p("y"), &size = p.magnitude["y"] = Array(out.shape);

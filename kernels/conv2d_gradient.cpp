@@ -1,4 +1,6 @@
 // The gradients of conv2d, each gathered per element of its result: no atomics, the same bits for any number of threads.
+#include "dsl/ascend/convolution.h"
+#include "dsl/ascend/schedule.h"
 #include "kernels/convolution.h"
 #include "kernels/depthwise.h"
 #include "kernels/winograd.h"
@@ -148,6 +150,7 @@ struct Conv2dDx : Convolution {
         padded.specialize(stride_w == 1 && stride_h == 1);
         store().specialize(groups == 1);
     }
+    void schedule(const Ascend &npu) override { ascend::convolve(npu, *this, ascend::Gradient::image); }
     void reference(Problem &p) const override {
         const Array &g = p("dy"), &k = p("weight");
         Array &out = p("dx"), &size = p.magnitude["dx"] = Array(out.shape);
@@ -356,6 +359,7 @@ struct Conv2dDweight : Convolution {
         terms.compute_at(part, xo).bound_extent(l, v).bound_extent(n, outs).bound_extent(x, taps).vectorize(l).unroll(x).unroll(n);
         terms.update().reorder(l, x, n, r.x, r.y).vectorize(l).unroll(x).unroll(n);
     }
+    void schedule(const Ascend &npu) override { ascend::convolve(npu, *this, ascend::Gradient::filters); }
     void reference(Problem &p) const override {
         const Array &in = p("x"), &g = p("dy");
         Array &out = p("dweight"), &size = p.magnitude["dweight"] = Array(out.shape);

@@ -50,7 +50,9 @@ struct AvgPool2d : AvgBase {
 
     void algorithm() override {
         if (thirds()) {
-            y(vx, vy, vc, vn) = by_thirds(x, 0_r, [](const Expr &p, const Expr &q) -> Expr { return p + q; }) / count(vx, vy);
+            places = Func("places");
+            places(vx, vy) = count(vx, vy);
+            y(vx, vy, vc, vn) = by_thirds(x, 0_r, [](const Expr &p, const Expr &q) -> Expr { return p + q; }) / places(vx, vy);
             return;
         }
         if (halves()) {
@@ -64,6 +66,7 @@ struct AvgPool2d : AvgBase {
         y(vx, vy, vc, vn) = sum(vx, vy, vc, vn) / count(vx, vy);
         scans = {sum};
     }
+    void schedule(const Ascend &npu) override { pooled(npu, ascend::Pooled::mean); }
     void reference(Problem &p) const override {
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, const Window &w) {
             double total = 0;
@@ -95,6 +98,7 @@ struct AvgPool2dDx : AvgBase {
         dx(vx, vy, vc, vn) = sum(vx, vy, vc, vn);
         scans = {sum};
     }
+    void schedule(const Ascend &npu) override { pooled(npu, ascend::Pooled::mean_dx); }
     void reference(Problem &p) const override {
         std::fill(p("dx").v.begin(), p("dx").v.end(), 0.0);
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, const Window &w) {

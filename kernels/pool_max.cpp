@@ -43,6 +43,7 @@ struct MaxPool2d : MaxBase {
         y(vx, vy, vc, vn) = best(vx, vy, vc, vn);
         scans = {best};
     }
+    void schedule(const Ascend &npu) override { pooled(npu, ascend::Pooled::max); }
     void reference(Problem &p) const override {
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, const Window &w) {
             double most = -INFINITY;
@@ -179,6 +180,7 @@ struct MaxPool2dDx : MaxBase {
         padded(vx, vy, vc, vn) = 0_r;
         padded(whole.x * sw + whole.y, vy, vc, vn) = sum(whole.x, whole.y, vy, vc, vn);
     }
+    void schedule(const Ascend &npu) override { pooled(npu, ascend::Pooled::max_dx); }
     void reference(Problem &p) const override {
         std::fill(p("dx").v.begin(), p("dx").v.end(), 0.0);
         each(p, [&](int64_t n, int64_t c, int64_t a, int64_t b, const Window &w) {

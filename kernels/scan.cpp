@@ -42,7 +42,7 @@ struct Blocks {
         Var side("side");
         totals.compute_at(last, rows);
         local.compute_at(last, rows).bound_extent(u, block).vectorize(u);
-        local.update().split(b, b, side, side_by_side, Tail::GuardWithIf).reorder(side, r, b, n).unroll(side).unroll(r);
+        local.update().split(b, b, side, side_by_side, Tail::GuardWithIf).reorder(side, r, b, n).unroll(side).unroll(r, 5);
     }
 };
 

@@ -26,7 +26,7 @@ struct SelectGradient : Elementwise {
     const bool in_a;
     Func condition = input("condition"), dy = input("dy"), d;
     explicit SelectGradient(bool a_side)
-        : Elementwise(a_side ? "select_da" : "select_db", std::string("condition:bool[*] dy[*] -> ") + (a_side ? "da[*]" : "db[*]")), in_a(a_side) {
+        : Elementwise(a_side ? "select_da" : "select_db", a_side ? "condition:bool[*] dy[*] -> da[*]" : "condition:bool[*] dy[*] -> db[*]"), in_a(a_side) {
         internal = moves = true;
         task_elements = cheap_task;
         contract = {Contract::elementwise, 0};

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "registry/choice.h"
 #include "registry/device.h"
 #include "registry/plan.h"
 #include "registry/runtime.h"
@@ -129,7 +130,25 @@ Tensor gathered(const Tensor &t, const std::vector<int> &order) {
     return t.transpose(order).copy().transpose(back);
 }
 
+namespace {
+
+void run_wide(const Plan &p, std::span<const Tensor> in, const Attrs &attrs, std::span<const Tensor> out) {
+    std::vector<Tensor> from(in.begin(), in.end()), to;
+    for (Tensor &t : from) {
+        if (!is_half(t.dtype())) continue;
+        const Tensor narrow = t;
+        t = Tensor::empty(narrow.shape(), DType::f32);
+        t.assign(narrow);
+    }
+    for (auto &o : p.wide->outputs) to.push_back(Tensor::empty(o.shape, o.dtype));
+    run_plan(*p.wide, from, attrs, to);
+    for (size_t k = 0; k < to.size(); k++) out[k].assign(to[k]);
+}
+
+}  // namespace
+
 void run_plan(const Plan &p, std::span<const Tensor> in, const Attrs &attrs, std::span<const Tensor> out) {
+    if (p.wide) return run_wide(p, in, attrs, out);
     bool copies = false, nothing = true;
     for (auto &b : p.inputs) copies |= !b.copy_order.empty();
     for (auto &b : p.outputs) copies |= !b.copy_order.empty();

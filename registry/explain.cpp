@@ -44,6 +44,7 @@ std::string text_of(const Explanation &e, const Note &copy_note, const Note &can
     for (auto &[name, value] : e.problem()) s += " " + name + "=" + std::to_string(value);
     s += "\n";
     if (!e.plan.loops.empty()) s += "  outer loops: " + e.plan.loops.text() + "\n";
+    if (e.plan.wide) s += "  computed in f32, between conversions: 16-bit floats have no kernels below avx2\n";
     for (size_t k = 0; k < e.copies.size(); k++) {
         const auto &c = e.copies[k];
         s += "  copies " + (c.input ? op.signature.inputs : op.signature.outputs)[c.tensor].name + ": " + c.why + (copy_note ? copy_note(k) : "") + "\n";

@@ -65,6 +65,7 @@ public:
         join_rows();
         fill();
         choose_kernel(op_, dtypes_, explaining, plan_);
+        if (!plan_.kernel && computes_in_f32(op_, dtypes_)) widen(explaining);
         return std::move(plan_);
     }
 
@@ -284,7 +285,7 @@ private:
         const std::string backend = wanted_backend(r_);
         const bool device_needs_dense = backend != "cpu", repeats = backend == "ascend";  // programs know strides of 0
         auto mark = [&](const Layout &l, const Shape &shape, std::vector<int> &copy, const std::vector<int> &order) {
-            const bool gap = !l.shape.empty() && l.shape.back() > 1 && l.strides.back() != 1;
+            const bool gap = !l.shape.empty() && l.shape.back() > 1 && l.strides.back() != 1 && !(l.strides.back() == 0 && repeats);
             bool loose = false;
             for (int d = 0; d < l.shape.rank(); d++) loose |= l.shape[d] > 1 && l.strides[d] == 0;
             if (!copy.empty() || !((gap && !r_.any_strides) || (loose && device_needs_dense && !repeats) || (gap && device_needs_dense))) return;
@@ -371,6 +372,14 @@ private:
             plan_.scalars.push_back(v);
         }
         plan_.dims = dims_;
+    }
+
+    void widen(bool explaining) {
+        std::vector<OperandMeta> in = in_;
+        for (size_t k = 0; k < in.size(); k++)
+            if (is_half(in[k].dtype)) in[k].dtype = DType::f32, in[k].strides = dense_strides(in[k].shape);
+        plan_.wide = std::make_shared<const Plan>(make_plan(op_, in, attrs_, explaining));
+        plan_.candidates = plan_.wide->candidates;
     }
 };
 

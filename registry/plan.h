@@ -1,6 +1,7 @@
 // Plan: one call, prepared. Made once for given shapes, strides, dtypes and attributes; run many times.
 #pragma once
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,7 +42,7 @@ struct Plan {
     };
 
     const RegisteredOp *op = nullptr;
-    const KernelEntry *kernel = nullptr;  // null when nothing is to be computed
+    const KernelEntry *kernel = nullptr;  // null where `wide` computes
     std::vector<Buffer> inputs;
     std::vector<Output> outputs;
     std::vector<Scalar> scalars;
@@ -53,7 +54,10 @@ struct Plan {
         const KernelEntry *kernel;
         std::string refused;
     };                                  // refused: empty for the choice and what it beats
-    std::vector<Candidate> candidates;  // those for the dtypes of the call
+    std::vector<Candidate> candidates;  // those for the dtypes of the call, or of `wide`
+    // f16 and bf16 on a CPU before AVX2, for which they have no kernels: this call in f32, between conversions. Kernels compute in f32
+    // and round once, so the bits are the same.
+    std::shared_ptr<const Plan> wide;
 };
 
 // Names that expressions may use: integer attributes, their parts and choices; then lets and derived scalars, each as

@@ -2,6 +2,7 @@
 // compiler it needs, which set_device("ascend") opens (tools/ascend/device.cpp).
 #pragma once
 #include <string>
+#include <vector>
 
 #include "registry/plan.h"
 
@@ -10,8 +11,10 @@ namespace halyard {
 class SimulatedDevice {
 public:
     virtual ~SimulatedDevice() = default;
-    // What stands for its programs of the op in plans.
+    // What stands for its programs of the op in plans: of the variant that is forced, or the scheduled ones.
     virtual const KernelEntry &kernel(const RegisteredOp &op, const std::string &dtypes) = 0;
+    // The variants of the op that are written by hand, of a call that it can take; Force names one, as it names a CPU kernel's.
+    virtual std::vector<std::string> by_hand(const Plan &p, const std::string &dtypes) = 0;
     // Why it can't take a call, planned but for its kernel; "" where it can.
     virtual std::string refusal(const Plan &p, const std::string &dtypes) = 0;
     // As a kernel is called: buffers of the inputs, scalars, buffers of the outputs. Throws DispatchError.

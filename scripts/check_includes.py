@@ -23,15 +23,15 @@ ALLOWED = {
     # Programs of Ascend chips and their simulator: below the lowering in dsl/ there is no Halide type.
     "ascend": {"ascend": ANYTHING, "registry": ["dtype", "error", "parallel"]},
     "dsl": {"dsl": ANYTHING, "ascend": ANYTHING, "registry": BUILD_TIME_SAFE},
-    "kernels": {"kernels": ANYTHING, "dsl": ANYTHING},
+    "kernels": {"kernels": ANYTHING, "ascend": ["builder"], "dsl": ANYTHING},
     "primitives": {"primitives": ANYTHING, "registry": ANYTHING},
     "nn": {"nn": ANYTHING, "primitives": ANYTHING, "registry": BASICS},
     # compiler is the interface that dsl implements for graph mode; npy and parallel, the one thread pool, are for the data pipeline; host
     # names the machine in what a training saves.
     "train": {"train": ANYTHING, "nn": ANYTHING, "primitives": ANYTHING, "registry": BASICS + ["compiler", "host", "npy", "parallel"]},
     "examples": {"examples": ANYTHING, "train": ANYTHING, "nn": ANYTHING, "primitives": ANYTHING, "registry": ANYTHING},
-    # A custom operator is a kernel written outside the project: it uses what kernels/ uses.
-    "examples/custom_op": {"examples": ANYTHING, "dsl": ANYTHING, "primitives": ANYTHING, "registry": ANYTHING},
+    # A custom operator is a kernel written outside the project: it uses what kernels/ uses, and writes programs for Ascend by hand.
+    "examples/custom_op": {"examples": ANYTHING, "ascend": ["builder"], "dsl": ANYTHING, "primitives": ANYTHING, "registry": ANYTHING},
     "tools": ANYTHING,
     "bench": ANYTHING,
     "tests": ANYTHING,

@@ -5,7 +5,7 @@ ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 HALYARD_CACHE="${XDG_CACHE_HOME:-${HOME:-$ROOT/.cache}/.cache}/halyard"
 export CCACHE_DIR="${CCACHE_DIR:-$HALYARD_CACHE/ccache}"
 # Clones in different folders share cache entries: paths below the project are hashed relative to it.
-export CCACHE_BASEDIR="$ROOT" CCACHE_NOHASHDIR=true
+export CCACHE_BASEDIR="$ROOT" CCACHE_NOHASHDIR=true CCACHE_SLOPPINESS=pch_defines,time_macros  # as it wants for precompiled headers
 # Without this PoCL, the OpenCL device of the tests, would keep its compiled kernels in ~/.cache/pocl.
 export POCL_CACHE_DIR="${POCL_CACHE_DIR:-$HALYARD_CACHE/pocl}"
 cd "$ROOT"

@@ -50,9 +50,9 @@ const char *kind_name(AttrKind k) {
 }
 
 std::string record(const OpRecord &r) {
-    std::string s = "        {.name = " + quoted(r.name) + ", .signature = " + quoted(r.signature) + ", .doc = " + quoted(r.doc) +
-                    ", .alias = " + quoted(r.alias) + ", .functional = " + quoted(r.functional) + ", .other_names = " + strings(r.other_names) +
-                    ",\n         .form = Form::" + form_name(r.form) + ", .dtypes = " + strings(r.dtypes);
+    std::string s = "OpRecord record_" + r.name + "() {\n    return {.name = " + quoted(r.name) + ", .signature = " + quoted(r.signature) +
+                    ", .doc = " + quoted(r.doc) + ", .alias = " + quoted(r.alias) + ", .functional = " + quoted(r.functional) +
+                    ", .other_names = " + strings(r.other_names) + ",\n         .form = Form::" + form_name(r.form) + ", .dtypes = " + strings(r.dtypes);
     s += ",\n         .attrs = " + braced(r.attrs, [](const AttrSpec &a) {
              return "{" + quoted(a.name) + ", AttrKind::" + kind_name(a.kind) + ", " + quoted(a.value) + ", " + strings(a.choices) + ", " + strings(a.parts) +
                     ", " + (a.at_call ? "true" : "false") + "}";
@@ -66,7 +66,7 @@ std::string record(const OpRecord &r) {
     static const char *measures[] = {"elementwise", "normwise", "products"};
     s += ",\n         .axis = " + quoted(r.axis) + ", .any_strides = " + (r.any_strides ? "true" : "false") + ", .gpu = " + (r.gpu ? "true" : "false") +
          ", .internal = " + (r.internal ? "true" : "false") + ", .contract = {Contract::" + measures[r.contract.measure] + ", " + number(r.contract.ulps) +
-         "}}";
+         "}};\n}\n";
     return s;
 }
 
@@ -156,17 +156,24 @@ std::string face(const OpRecord &r) {
 
 std::string records_source(const std::string &file, const std::vector<OpRecord> &ops, const std::vector<KernelEntry> &kernels,
                            const std::function<std::string(const KernelEntry &)> &symbol) {
-    std::string s = "#include \"registry/op_record.h\"\n\nextern \"C\" {\n";
+    std::string s = "#include \"registry/kernel_rows.h\"\n\nextern \"C\" {\n";
     for (auto &k : kernels) s += "int " + symbol(k) + "(void **);\n";
-    s += "}\n\nnamespace halyard {\n\nextern const OpFile op_file_" + file + ";\nconst OpFile op_file_" + file + " = {\n    .name = " + quoted(file) +
-         ",\n    .ops = {\n";
-    for (auto &r : ops) s += record(r) + ",\n";
-    s += "    },\n    .kernels = {\n";
-    for (auto &k : kernels)
-        s += "        {" + quoted(k.op) + ", " + quoted(k.backend) + ", " + quoted(k.dtypes) + ", " + quoted(k.variant) + ", Isa::" + name_of(k.isa) + ", " +
-             std::to_string(k.lanes) + ", " + braced(k.picks, [](auto &p) { return "{" + quoted(p.first) + ", " + std::to_string(p.second) + "}"; }) + ", " +
-             symbol(k) + "},\n";
-    return s + "    },\n};\n\n}  // namespace halyard\n";
+    s += "}\n\nnamespace halyard {\nnamespace {\n\n";
+    // A function each: one initialiser of them all takes a compiler time that grows with its square.
+    for (auto &r : ops) s += record(r);
+    if (!kernels.empty()) s += "\nconst KernelRow rows[] = {\n";
+    for (auto &k : kernels) {
+        std::string picks;
+        for (auto &[name, value] : k.picks) picks += (picks.empty() ? "" : " ") + name + " " + std::to_string(value);
+        s += "    {" + quoted(k.op) + ", " + quoted(k.backend) + ", " + quoted(k.dtypes) + ", " + quoted(k.variant) + ", Isa::" + name_of(k.isa) + ", " +
+             std::to_string(k.lanes) + ", " + quoted(picks) + ", " + symbol(k) + "},\n";
+    }
+    if (!kernels.empty()) s += "};\n";
+    s += "\n}  // namespace\n\nextern const OpFile op_file_" + file + ";\nconst OpFile op_file_" + file + " = {\n    .name = " + quoted(file) +
+         ",\n    .ops = " + braced(ops, [](const OpRecord &r) { return "record_" + r.name + "()"; }) +
+         ",\n    .kernels = " + (kernels.empty() ? "{}" : "kernel_entries(rows, " + std::to_string(kernels.size()) + ")") +
+         ",\n};\n\n}  // namespace halyard\n";
+    return s;
 }
 
 std::string face_source(const std::vector<OpRecord> &ops) {

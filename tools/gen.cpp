@@ -21,6 +21,7 @@
 #include "dsl/child.h"
 #include "dsl/kernel.h"
 #include "dsl/op_check.h"
+#include "registry/choice.h"
 #include "registry/extension.h"
 #include "tools/emit.h"
 
@@ -36,14 +37,28 @@ struct Job {
     Instance instance;
 };
 
-// Not what costs a build more than it gives: f64, which checks compute in, for AVX-512, where AVX2's kernels run; and for the baseline, which
-// old CPUs and reproducible mode run, of other dtypes than f32 more than the last variant, the general one.
+// Can a call in these dtypes, 16-bit floats among them, be computed in f32 instead (registry/choice.h)? Not where elements only move, which
+// must keep a NaN's bits, nor where an attribute says the dtype of a result.
+bool widens(const Op &op, const std::string &dtypes) {
+    const std::string wide = in_f32(dtypes);
+    const auto bound = [&](const TensorSpec &o) {
+        return std::islower((unsigned char)o.dtype[0]) ||
+               std::any_of(op.sig.inputs.begin(), op.sig.inputs.end(), [&](const TensorSpec &i) { return i.dtype == o.dtype; });
+    };
+    return wide != dtypes && !op.moves && std::find(op.dtypes.begin(), op.dtypes.end(), wide) != op.dtypes.end() &&
+           std::all_of(op.sig.outputs.begin(), op.sig.outputs.end(), bound);
+}
+
+// Not what costs a build more than it gives. Integers and f64, which checks compute in, run AVX2's kernels on AVX-512, too, and have no more
+// than the last two variants, of which the last is the general one. The baseline, which old CPUs and reproducible mode run, has all variants
+// of f32 and the last one of others, and computes 16-bit floats in f32.
 bool worth_building(const Op &op, const std::string &dtypes, const std::string &variant, Isa isa, const std::vector<Isa> &isas) {
-    const bool avx2_too = std::find(isas.begin(), isas.end(), Isa::avx2) != isas.end();
-    if (!avx2_too) return true;
-    if (isa == Isa::avx512) return !dtypes.starts_with("f64");
-    const Variant &last = op.variants.back();
-    return isa != Isa::baseline || dtypes.starts_with("f32") || !last.when.empty() || variant == last.name;
+    const bool avx2_too = std::find(isas.begin(), isas.end(), Isa::avx2) != isas.end(), half = dtypes.starts_with("f16") || dtypes.starts_with("bf16");
+    if (!avx2_too || is_extension(variant) || dtypes.starts_with("f32")) return true;
+    const std::vector<Variant> &all = op.variants;
+    const size_t fewest = !all.back().when.empty() ? all.size() : isa == Isa::baseline ? 1 : half ? all.size() : 2;
+    const bool among_last = std::any_of(all.end() - (long)std::min(fewest, all.size()), all.end(), [&](const Variant &v) { return v.name == variant; });
+    return among_last && (isa == Isa::avx2 || (isa == Isa::avx512 ? half : !widens(op, dtypes)));
 }
 
 std::vector<Job> jobs_of(const OpTable &table, const std::vector<Isa> &isas, const std::string &sanitizer, bool gpu) {

@@ -1,5 +1,7 @@
 #include "dsl/ascend/affine.h"
 
+#include <algorithm>
+
 #include "registry/error.h"
 
 namespace halyard::ascend {
@@ -61,6 +63,49 @@ Affine affine(const Expr &index, const std::vector<Loop> &loops) {
     Sum simpler(loops);
     simpler.add(simplify(index, true, bounds), 1);
     return simpler.result();
+}
+
+namespace {
+
+struct Step {
+    std::string var;
+    int64_t stride, most;  // most: iterations apart
+};
+
+// Adds the loops of every way to go `distance` elements; false where there is none.
+bool ways(const std::vector<Step> &steps, size_t k, int64_t distance, std::set<std::string> &moved) {
+    if (k == steps.size()) return distance == 0;
+    int64_t further = 0;  // that the loops behind this one can go
+    for (size_t j = k + 1; j < steps.size(); j++) further += steps[j].stride * steps[j].most;
+    const Step &s = steps[k];
+    const int64_t first = std::max(-s.most, (distance - further) / s.stride - 1), last = std::min(s.most, (distance + further) / s.stride + 1);
+    bool any = false;
+    for (int64_t i = first; i <= last; i++)
+        if (ways(steps, k + 1, distance - i * s.stride, moved)) {
+            any = true;
+            if (i) moved.insert(s.var);
+        }
+    return any;
+}
+
+}  // namespace
+
+std::set<std::string> carrying(const Expr &written, const Expr &read, const std::vector<Loop> &loops) {
+    const Affine to = affine(written, loops), from = affine(read, loops);
+    const bool alike = to.hard.empty() && from.hard.empty() && to.stride == from.stride;
+    const auto distance = alike ? as_const_int(simplify(to.base - from.base)) : std::nullopt;
+    std::set<std::string> moved;
+    if (!distance) {
+        for (auto &l : loops)
+            if (expr_uses_var(written, l.var) || expr_uses_var(read, l.var)) moved.insert(l.var);
+        return moved;
+    }
+    std::vector<Step> steps;
+    for (size_t k = 0; k < loops.size(); k++)
+        if (to.stride[k]) steps.push_back({loops[k].var, std::abs(to.stride[k]), loops[k].extent - 1});
+    std::sort(steps.begin(), steps.end(), [](const Step &a, const Step &b) { return a.stride > b.stride; });
+    ways(steps, 0, *distance, moved);
+    return moved;
 }
 
 int64_t evaluate(const Expr &e, const Lookup &lookup) {

@@ -24,6 +24,9 @@ struct Affine {
 };
 Affine affine(const Halide::Expr &index, const std::vector<Loop> &loops);
 
+// Loops in which one iteration may read at `read` what another one writes at `written`; all that either uses, where that isn't known.
+std::set<std::string> carrying(const Halide::Expr &written, const Halide::Expr &read, const std::vector<Loop> &loops);
+
 // The value of an integer expression where every variable has one, and every load one under its buffer's name. Throws Error on anything else.
 using Lookup = std::function<int64_t(const std::string &variable)>;
 int64_t evaluate(const Halide::Expr &e, const Lookup &lookup);

@@ -17,22 +17,25 @@ double excess(const dv::Program &p) {
     return most;
 }
 
-// One schedule. Issues with E-CAP in them where it doesn't fit.
-Compiled attempt(const OpTable &ops, const std::string &op, const Instance &i, bool strict) {
-    Kernel k(ops.make(op), i);
-    Compiled c{lower(k, strict), k.instance.picks, {}, 1};
+}  // namespace
+
+Compiled compile(Kernel &k, bool strict) {
+    if (const std::string &v = k.instance.variant; !v.empty() && !k.places.program) {
+        std::string known;
+        for (auto &name : k.places.by_hand) known += " " + name;
+        throw DispatchError(k.op->name, "no Ascend program '" + v + "' is written by hand" + (known.empty() ? "" : ", there is" + known));
+    }
+    Compiled c{lower(k, strict), k.instance.picks, k.places.by_hand, {}, 1};
     const auto add = [&](const std::vector<dv::Issue> &issues) { c.issues.insert(c.issues.end(), issues.begin(), issues.end()); };
     for (dv::Program &p : c.lowered.programs) {
-        add(dv::place_buffers(p));
+        if (!k.places.program) add(dv::place_buffers(p));  // what is built by hand has its places and flags
         c.excess = excess(p);
         if (dv::has_errors(c.issues)) return c;
-        add(dv::insert_sync(p).issues);
+        if (!k.places.program) add(dv::insert_sync(p).issues);
         add(dv::verify(p));
     }
     return c;
 }
-
-}  // namespace
 
 Compiled compile(const OpTable &ops, const std::string &op, const Instance &i, bool strict) {
     std::string last = "no schedule fits";
@@ -43,7 +46,8 @@ Compiled compile(const OpTable &ops, const std::string &op, const Instance &i, b
             const bool given = next.picks.chosen.at("apart") != apart || next.picks.chosen.at("shrink") != shrink;
             shrink++;
             if (given) continue;
-            Compiled c = attempt(ops, op, next, strict);
+            Kernel k(ops.make(op), next);
+            Compiled c = compile(k, strict);
             if (!dv::has_errors(c.issues)) return c;
             last = dv::to_text(c.issues);
             if (!dv::has(c.issues, "E-CAP")) throw DispatchError(op, last);

@@ -6,11 +6,15 @@
 namespace halyard::ascend {
 
 struct Compiled {
-    Lowered lowered;                // placed, with flags
-    Picks picks;                    // of the schedule that fits
-    std::vector<dv::Issue> issues;  // of placing, synchronising and verifying: warnings
-    double excess = 1;              // what the program that doesn't fit needs of its fullest memory
+    Lowered lowered;                   // placed, with flags
+    Picks picks;                       // of the schedule that fits
+    std::vector<std::string> by_hand;  // the op's variants that are written by hand
+    std::vector<dv::Issue> issues;     // of placing, synchronising and verifying: warnings, and of one schedule alone E-CAP where it doesn't fit
+    double excess = 1;                 // what the program that doesn't fit needs of its fullest memory
 };
+
+// A kernel with the schedule it has.
+Compiled compile(Kernel &k, bool strict = false);
 
 // Values of the automatic schedule's pick "shrink": each takes an eighth off the tiles.
 inline constexpr int shrink_steps = 48;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dsl/ascend/fractals.h"
 #include "dsl/ascend/move.h"
 #include "dsl/ascend/vector.h"
 
@@ -13,107 +14,230 @@ using dv::Scope;
 
 namespace {
 
-constexpr int64_t side = dv::cube, fractal = side * side;
-constexpr int64_t depth_at_once = 64, slice_depth = 64;  // in l1, by way of two slots of the Unified Buffer; in l0a and l0b
-constexpr int64_t most_repeats = 255;
+constexpr int64_t side = fractal_side, most_repeats = 255;
+constexpr int64_t most_depth = 256;       // in l1: rows of 512 B, which is what GM is good at
+constexpr int64_t at_once_bytes = 65536;  // of an operand in the Unified Buffer, on its way to l1: three slots
+constexpr int64_t most_rows = 240;        // of a piece: they are repeats, and strides of as many blocks and one
+constexpr int64_t rows_at_once = 64;      // of sums on their way out
 
-int64_t fractals(int64_t n) { return (n + side - 1) / side; }
+int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
+int64_t evenly(int64_t n, int64_t most) { return ceil_div(n, ceil_div(n, most)); }  // in parts of about the same size
 
-Ref at(Ref r, const Expr &offset) {
-    r.offset = r.offset + offset;
-    return r;
+// A depth that divides k, where one does: no part is shorter than the others.
+int64_t depth_of(int64_t k, int64_t most) {
+    if (k <= most) return k;
+    for (int64_t d = most; d >= most / 2; d -= side)
+        if (k % d == 0) return d;
+    return most;
+}
+
+template<class F> void each_16(int64_t n, F f) {
+    for (int64_t first = 0; first < n; first += side) f(first, std::min(side, n - first));
 }
 
 class Product {
 public:
-    Product(Writer &w, const Matrix &a, const Matrix &b, int64_t m, int64_t n) : w_(w), a_(a), b_(b), m_(m), n_(n) {}
+    Product(Writer &w, const Accumulator &sums, const Matrix &a, const Matrix &b, int64_t k)
+        : w_(w), sums_(sums), k_(k), m1_(fractals_of(sums.rows)), n1_(fractals_of(sums.columns)),
+          depth_(depth_of(k, std::max(side, std::min(most_depth, bytes(Scope::l1) / 4 / ((m1_ + n1_) * dv::block_bytes) / side * side)))),
+          slice_(std::clamp<int64_t>(bytes(Scope::l0a) / 2 / (std::max(m1_, n1_) * dv::fractal_bytes), 1, fractals_of(depth_))),
+          a_{a, a.transposed, m1_, sums.rows}, b_{b, !b.transposed, n1_, sums.columns} {}
 
-    // One part of the depth, from `first` on, which comes to l1 whole and to l0a and l0b by slices.
-    void part(const Expr &first, int64_t depth, const Ref &sums, const Expr &accumulate) {
-        const Ref left = in_l1("a", a_, m_, depth, first), right = in_l1("b", b_, n_, depth, first);
-        const int64_t whole = depth / slice_depth, rest = depth % slice_depth;
-        w_.scope([&] {
-            if (whole) w_.loop("slice", whole, [&](const Expr &i) { slice(i * slice_depth, slice_depth, depth, left, right, sums, accumulate + i); });
-            if (rest) slice(whole * slice_depth, rest, depth, left, right, sums, accumulate + whole);
-        });
+    // Parts of the depth come to l1 a turn ahead of their use, two slots being full or free; and to l0a and l0b by slices.
+    void put(const Expr &accumulate) {
+        const std::vector<int64_t> parts = parts_of();
+        const int64_t piece = std::max(declare(a_, "a", parts.size()), declare(b_, "b", parts.size()));
+        rows_ub_ = w_.ring("rows_ub", Scope::ub, DType::f16, piece), fractals_ub_ = w_.buffer("fractals_ub", Scope::ub, DType::f16, piece);
+        l0a_ = w_.ring("a_l0a", Scope::l0a, DType::f16, m1_ * slice_ * fractal_size),
+        l0b_ = w_.ring("b_l0b", Scope::l0b, DType::f16, n1_ * slice_ * fractal_size);
+        flags([&](dv::Pipe from, dv::Pipe to, int id) { w_.put(dv::SetFlag{from, to, id}); });
+        if (parts.size() == 1) arrive(0, 0, depth_), multiply(0, depth_, accumulate);
+        else ahead(parts, accumulate);
+        flags([&](dv::Pipe from, dv::Pipe to, int id) { w_.put(dv::WaitFlag{from, to, id}); });
     }
 
 private:
-    Writer &w_;
-    const Matrix a_, b_;
-    const int64_t m_, n_;
-
-    // l0a is [m1][k1], l0b [k1][n1]; l1 has [c1][r1] of fractals of rows and columns as they lie.
-    void slice(const Expr &first, int64_t depth, int64_t in_l1, const Ref &left, const Ref &right, const Ref &sums, const Expr &accumulate) {
-        const int64_t m1 = fractals(m_), k1 = fractals(depth), n1 = fractals(n_), all_k1 = fractals(in_l1);
-        const Expr k = first / side;
-        const Ref l0a = w_.arriving("a_l0a", Scope::l0a, DType::f16, m1 * k1 * fractal), l0b = w_.arriving("b_l0b", Scope::l0b, DType::f16, k1 * n1 * fractal);
-        w_.loop("m", m1, [&](const Expr &i) {
-            const Ref to = at(l0a, i * (k1 * fractal));
-            if (a_.transposed) load(to, at(left, (i * all_k1 + k) * fractal), k1, 1, true);
-            else load(to, at(left, (k * m1 + i) * fractal), k1, m1, false);
+    // The last part is a short one: nothing comes while it is multiplied.
+    std::vector<int64_t> parts_of() const {
+        std::vector<int64_t> parts((size_t)(k_ / depth_), depth_);
+        if (const int64_t rest = k_ % depth_) parts.push_back(rest);
+        else if (parts.size() > 1 && depth_ % (4 * side) == 0) parts.back() = depth_ / 4 * 3, parts.push_back(depth_ / 4);
+        return parts;
+    }
+    void ahead(const std::vector<int64_t> &parts, const Expr &accumulate) {
+        const int64_t count = (int64_t)parts.size(), whole = std::count(parts.begin(), parts.end(), depth_);
+        const dv::Pipe in = dv::Pipe::mte3, out = dv::Pipe::mte1;
+        const auto if_part = [&](const Expr &condition, auto body) { w_.branch(condition, w_.nested(body), {}); };
+        // body(part, first of the depth, depth) for part i
+        const auto each = [&](const Expr &i, auto body) {
+            if_part(0 <= i && i < whole, [&] { body(i, i * depth_, depth_); });
+            int64_t first = whole * depth_;
+            for (int64_t k = whole; k < count; first += parts[(size_t)k++]) if_part(i == k, [&] { body(i, first, parts[(size_t)k]); });
+        };
+        w_.put(dv::SetFlag{in, out, 1}), w_.put(dv::SetFlag{out, in, 0});
+        w_.loop(w_.reg("depth"), count + 1, [&](const Expr &i) {
+            w_.put(dv::WaitFlag{out, in, i % 2});
+            each(i, [&](const Expr &part, const Expr &first, int64_t depth) { arrive(part, first, depth); });
+            w_.put(dv::SetFlag{in, out, i % 2}), w_.put(dv::WaitFlag{in, out, (i + 1) % 2});
+            each(i - 1, [&](const Expr &part, const Expr &, int64_t depth) { multiply(part, depth, accumulate); });
+            w_.put(dv::SetFlag{out, in, (i + 1) % 2});
         });
-        if (b_.transposed) load(l0b, at(right, k * (n1 * fractal)), k1 * n1, 1, false);
-        else w_.loop("k", k1, [&](const Expr &i) { load(at(l0b, i * (n1 * fractal)), at(right, (k + i) * fractal), n1, all_k1, true); });
-        dv::Mmad mmad;
-        mmad.dst = sums, mmad.a = l0a, mmad.b = l0b, mmad.m = m_, mmad.k = depth, mmad.n = n_, mmad.accumulate = accumulate;
-        w_.put(mmad);
+        w_.put(dv::WaitFlag{in, out, count % 2}), w_.put(dv::WaitFlag{out, in, (count + 1) % 2});
     }
 
+    // An operand and its buffers. Its rows, as they lie, go along the depth, or along its width.
+    struct Side {
+        Matrix matrix;
+        bool by_depth;
+        int64_t width1, width;  // fractals, elements
+        int64_t rows_at_once = 0, pieces = 0;
+        Ref l1 = {};
+    };
+    Writer &w_;
+    const Accumulator &sums_;
+    const int64_t k_, m1_, n1_, depth_, slice_;  // slice_: fractals of the depth
+    Side a_, b_;
+    Ref rows_ub_, fractals_ub_, l0a_, l0b_;
+
+    int64_t bytes(Scope s) const { return w_.p.chip().bytes(s); }
+    static Ref slot(Ref r, const Expr &turn) {
+        r.slot = turn % 2;
+        return r;
+    }
+    // Elements of a piece of it.
+    int64_t declare(Side &x, const std::string &name, size_t parts) {
+        const int64_t rows = x.by_depth ? depth_ : x.width, pitch = whole_fractals(x.by_depth ? x.width : depth_);
+        x.rows_at_once = evenly(fractals_of(rows), std::clamp<int64_t>(at_once_bytes / 2 / pitch / side, 1, most_rows / side)) * side;
+        x.pieces = ceil_div(rows, x.rows_at_once);
+        x.l1 = w_.ring(name + "_l1", Scope::l1, DType::f16, x.width1 * side * whole_fractals(depth_), parts > 1 ? 2 : 1);
+        return (x.rows_at_once + 1) * pitch;
+    }
+
+    void arrive(const Expr &part, const Expr &first, int64_t depth) {
+        Expr before = part * (a_.pieces + b_.pieces);
+        for (const Side *x : {&a_, &b_}) {
+            const int64_t rows = x->by_depth ? depth : x->width, whole = rows / x->rows_at_once, rest = rows % x->rows_at_once;
+            if (whole) w_.loop("piece", whole, [&](const Expr &p) { piece(*x, part, before + p, first, depth, p, x->rows_at_once); });
+            if (rest) piece(*x, part, before + whole, first, depth, whole, rest);
+            before = before + x->pieces;
+        }
+    }
+    // Rows to [c1][r1] of fractals of columns and rows. They come as rows, because bursts of one block waste GM; the vector unit puts them
+    // into order, because so do they between the Unified Buffer and l1.
+    void piece(const Side &x, const Expr &part, const Expr &turn, const Expr &begin, int64_t depth, const Expr &p, int64_t rows) {
+        const int64_t columns = x.by_depth ? x.width : depth, c1 = fractals_of(columns), r1 = x.by_depth ? fractals_of(depth) : x.width1;
+        const int64_t pitch = c1 * side, all = whole_fractals(rows);
+        const Matrix &m = x.matrix;
+        const Ref ub = slot(rows_ub_, turn), fractals = fractals_ub_, l1 = moved(slot(x.l1, part), p * (x.rows_at_once * side));
+        const Expr first = begin * (x.by_depth ? m.row_stride : m.column_stride) + p * (x.rows_at_once * m.row_stride);
+        const dv::Pipe arrives = dv::Pipe::mte2, sorts = dv::Pipe::v, leaves = dv::Pipe::mte3;
+        w_.put(dv::WaitFlag{sorts, arrives, ub.slot});
+        if (all > rows) Vectors(w_, {all - rows, pitch}).fill({moved(ub, rows * pitch), {pitch, 1}}, {"", 0});
+        move(w_, {rows, columns}, {ub, {pitch, 1}}, {moved(m.ref, first), {m.row_stride, m.column_stride}, Scope::gm});
+        w_.put(dv::SetFlag{arrives, sorts, ub.slot}), w_.put(dv::WaitFlag{arrives, sorts, ub.slot}), w_.put(dv::WaitFlag{leaves, sorts, 0});
+        each_16(c1, [&](int64_t c, int64_t count) {
+            move_blocks(w_, {moved(fractals, c * ((all + 1) * side)), all + 1, 1}, {moved(ub, c * side), 1, c1}, count, all);
+        });
+        w_.put(dv::SetFlag{sorts, arrives, ub.slot}), w_.put(dv::SetFlag{sorts, leaves, 0}), w_.put(dv::WaitFlag{sorts, leaves, 0});
+        w_.put(dv::Dma{l1, fractals, c1, all, 1, r1 * side - all});
+        w_.put(dv::SetFlag{leaves, sorts, 0});
+    }
+    // Slots for rows, the one for what becomes of them, and those of l0a and l0b are free.
+    template<class F> void flags(F put) {
+        for (const int k : {0, 1}) put(dv::Pipe::v, dv::Pipe::mte2, k), put(dv::Pipe::m, dv::Pipe::mte1, k);
+        put(dv::Pipe::mte3, dv::Pipe::v, 0);
+    }
+
+    void multiply(const Expr &part, int64_t depth, const Expr &accumulate) {
+        const int64_t all = ceil_div(fractals_of(depth_), slice_), whole = depth / (slice_ * side), rest = depth % (slice_ * side);
+        const auto one = [&](const Expr &i, int64_t deep) { slice(part, depth, i * slice_, deep, part * all + i, accumulate); };
+        if (whole) w_.loop("slice", whole, [&](const Expr &i) { one(i, slice_ * side); });
+        if (rest) one(whole, rest);
+    }
+    // l0a is [m1][k1], l0b [k1][n1].
+    void slice(const Expr &part, int64_t depth, const Expr &k, int64_t deep, const Expr &turn, const Expr &accumulate) {
+        const int64_t k1 = fractals_of(deep), all_k1 = fractals_of(depth);
+        const Ref l0a = slot(l0a_, turn), l0b = slot(l0b_, turn), left = slot(a_.l1, part), right = slot(b_.l1, part);
+        const dv::Pipe loads = dv::Pipe::mte1, multiplies = dv::Pipe::m;
+        w_.put(dv::WaitFlag{multiplies, loads, l0a.slot});
+        w_.loop("m", m1_, [&](const Expr &i) {
+            const Ref to = moved(l0a, i * (k1 * fractal_size));
+            if (a_.by_depth) load(to, moved(left, (i * all_k1 + k) * fractal_size), k1, 1, true);
+            else load(to, moved(left, (k * m1_ + i) * fractal_size), k1, m1_, false);
+        });
+        if (!b_.by_depth) load(l0b, moved(right, k * (n1_ * fractal_size)), k1 * n1_, 1, false);
+        else w_.loop("k", k1, [&](const Expr &i) { load(moved(l0b, i * (n1_ * fractal_size)), moved(right, (k + i) * fractal_size), n1_, all_k1, true); });
+        w_.put(dv::SetFlag{loads, multiplies, l0a.slot}), w_.put(dv::WaitFlag{loads, multiplies, l0a.slot});
+        dv::Mmad mmad;
+        mmad.dst = sums_.ref, mmad.a = l0a, mmad.b = l0b, mmad.m = sums_.rows, mmad.k = deep, mmad.n = sums_.columns, mmad.accumulate = accumulate + turn;
+        w_.put(mmad);
+        w_.put(dv::SetFlag{multiplies, loads, l0a.slot});
+    }
     void load(const Ref &dst, const Ref &src, int64_t count, int64_t stride, bool transpose) {
         const auto piece = [&](const Expr &first, int64_t n) {
             dv::Load2d l;
-            l.dst = at(dst, first * fractal), l.src = at(src, first * (stride * fractal)), l.repeat = n, l.src_stride = stride, l.transpose = transpose;
+            l.dst = moved(dst, first * fractal_size), l.src = moved(src, first * (stride * fractal_size)), l.repeat = n, l.src_stride = stride;
+            l.transpose = transpose;
             w_.put(l);
         };
         if (count / most_repeats) w_.loop("part", count / most_repeats, [&](const Expr &i) { piece(i * most_repeats, most_repeats); });
         if (count % most_repeats) piece(count / most_repeats * most_repeats, count % most_repeats);
     }
-
-    // A part of an operand as [c1][rows][16] in l1. It comes in rows, by way of the Unified Buffer, because bursts of one block waste GM.
-    Ref in_l1(const std::string &name, const Matrix &x, int64_t width, int64_t depth, const Expr &first) {
-        const bool by_depth = &x == &a_ ? x.transposed : !x.transposed;  // rows go along the depth
-        const int64_t rows = by_depth ? depth : width, columns = by_depth ? width : depth, r1 = fractals(rows), c1 = fractals(columns), pitch = c1 * side;
-        const Ref ub = w_.arriving(name + "_ub", Scope::ub, DType::f16, r1 * side * pitch);
-        const Operand from{at(x.ref, first * (by_depth ? x.row_stride : x.column_stride)), {x.row_stride, x.column_stride}, Scope::gm};
-        if (const int64_t rest = r1 * side - rows) Vectors(w_, {rest, pitch}).fill({at(ub, rows * pitch), {pitch, 1}}, {"", 0});
-        move(w_, {rows, columns}, {ub, {pitch, 1}}, from);
-        const Ref l1 = w_.arriving(name + "_l1", Scope::l1, DType::f16, r1 * side * pitch);
-        w_.loop("c", c1, [&](const Expr &i) {
-            dv::Dma d;
-            d.dst = at(l1, i * (r1 * fractal)), d.src = at(ub, i * side), d.nburst = r1 * side, d.burst = 1, d.src_gap = c1 - 1;
-            w_.put(d);
-        });
-        return l1;
-    }
 };
+
+// Rows of the sums as rows of `pitch` elements. They leave as [n1][rows][16], which in f16 are blocks, with one more between columns, so that
+// those of 8 columns are in 8 groups of banks.
+void out_of_l0c(Writer &w, const Accumulator &sums, const Expr &first, int64_t rows, const Ref &dst, int64_t pitch) {
+    const int64_t m1 = fractals_of(sums.rows), n1 = fractals_of(sums.columns), r1 = fractals_of(rows), all = r1 * side;
+    const DType t = dst.dtype;
+    const bool blocks = t == DType::f16 && all <= most_rows && pitch / side <= most_repeats;
+    const int64_t column = (all + blocks) * side;
+    const Ref nz = w.temporary(t, n1 * column);
+    dv::CcToUb c;
+    c.dst = nz, c.src = moved(sums.ref, first * side), c.nburst = n1, c.burst = r1, c.src_gap = m1 - r1, c.dst_gap = blocks;
+    w.put(c);
+    const auto copy = [&](int64_t n, int64_t count, int64_t width) {
+        Vectors(w, {count, all, width}).copy({moved(dst, n * side), {side, pitch, 1}}, {moved(nz, n * column), {column, side, 1}});
+    };
+    if (blocks) {
+        each_16(n1, [&](int64_t n, int64_t count) {
+            move_blocks(w, {moved(dst, n * side), 1, pitch / side}, {moved(nz, n * column), all + 1, 1}, count, all);
+        });
+    } else {
+        if (sums.columns / side) copy(0, sums.columns / side, side);
+        if (sums.columns % side) copy(sums.columns / side, 1, sums.columns % side);
+    }
+    w.give_back(nz);
+}
 
 }  // namespace
 
 void product(Writer &w, Accumulator &sums, const Matrix &a, const Matrix &b, int64_t m, int64_t k, int64_t n, const Expr &accumulate) {
     sums.rows = m, sums.columns = n;
-    Product p(w, a, b, m, n);
-    const int64_t whole = k / depth_at_once, rest = k % depth_at_once;
-    w.scope([&] {
-        if (whole) w.loop(w.reg("depth"), whole, [&](const Expr &i) { p.part(i * depth_at_once, depth_at_once, sums.ref, accumulate + i); });
-        if (rest) p.part(whole * depth_at_once, rest, sums.ref, accumulate + whole);
-    });
+    w.scope([&] { Product(w, sums, a, b, k).put(accumulate); });
 }
 
 Operand rows_of(Writer &w, const Accumulator &sums, DType t) {
-    const int64_t m1 = fractals(sums.rows), n1 = fractals(sums.columns), whole = sums.columns / side, rest = sums.columns % side;
-    const Ref nz = w.temporary(t, m1 * n1 * fractal), rows = w.temporary(t, sums.rows * sums.pitch);
-    dv::CcToUb c;
-    c.dst = nz, c.src = sums.ref, c.burst = m1 * n1;
-    w.put(c);
-    const auto copy = [&](int64_t first, int64_t count, int64_t width) {
-        Vectors v(w, {count, sums.rows, width});
-        v.copy({at(rows, first * side), {side, sums.pitch, 1}}, {at(nz, first * m1 * fractal), {m1 * fractal, side, 1}});
+    const Ref out = w.temporary(t, whole_fractals(sums.rows) * sums.pitch);
+    out_of_l0c(w, sums, 0, whole_fractals(sums.rows), out, sums.pitch);
+    return {out, {sums.pitch, 1}};
+}
+
+void store_rows(Writer &w, const Accumulator &sums, const Operand &to) {
+    const int64_t pitch = whole_fractals(sums.columns), whole = sums.rows / rows_at_once, rest = sums.rows % rows_at_once;
+    const Ref out = w.ring("rows_ub", Scope::ub, DType::f16, rows_at_once * pitch);
+    const auto part = [&](const Expr &i, int64_t rows) {
+        Ref here = out;
+        here.slot = i % 2;
+        out_of_l0c(w, sums, i * rows_at_once, whole_fractals(rows), here, pitch);
+        const Ref gm = moved(to.ref, i * (rows_at_once * to.stride[0]));
+        // Rows that follow each other, and don't end with a block, run on into the next one, but for the last.
+        const int64_t before = sums.columns % side && sums.columns > side && to.stride[0] == sums.columns ? rows - 1 : 0;
+        if (before) w.loop("row", before, [&](const Expr &r) { w.put(dv::Dma{moved(gm, r * sums.columns), moved(here, r * pitch), 1, pitch / side, 0, 0}); });
+        move(w, {rows - before, sums.columns}, {moved(gm, before * to.stride[0]), to.stride, Scope::gm}, {moved(here, before * pitch), {pitch, 1}});
     };
-    if (whole) copy(0, whole, side);
-    if (rest) copy(whole, 1, rest);
-    w.give_back(nz);
-    return {rows, {sums.pitch, 1}};
+    if (whole) w.loop("rows", whole, [&](const Expr &i) { part(i, rows_at_once); });
+    if (rest) part(whole, rest);
 }
 
 }  // namespace halyard::ascend

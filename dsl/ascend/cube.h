@@ -19,10 +19,13 @@ struct Matrix {
     bool transposed = false;
 };
 
-// sums = a b, or += where `accumulate` isn't 0, over any depth: parts of it follow each other in double buffers.
+// sums = a b, or += where `accumulate` isn't 0, over any depth: while one part of it is multiplied the next one comes to l1.
 void product(Writer &w, Accumulator &sums, const Matrix &a, const Matrix &b, int64_t m, int64_t k, int64_t n, const dv::Expr &accumulate);
 
 // The sums as rows of `pitch` elements in the Unified Buffer, as f32 or f16.
 Operand rows_of(Writer &w, const Accumulator &sums, DType t);
+
+// The sums as f16 to rows and columns in global memory, some rows after the others.
+void store_rows(Writer &w, const Accumulator &sums, const Operand &to);
 
 }  // namespace halyard::ascend

@@ -2,9 +2,12 @@
 
 #include <functional>
 
+#include "ascend/dump.h"
 #include "ascend/passes.h"
 #include "dsl/ascend/graph.h"
+#include "dsl/ascend/lets.h"
 #include "dsl/ascend/nest.h"
+#include "dsl/ascend/tuple.h"
 #include "dsl/refusal.h"
 #include "registry/error.h"
 
@@ -14,107 +17,6 @@ using namespace Halide::Internal;
 using HExpr = Halide::Expr;
 
 namespace {
-
-// The names that indices, loops and conditions are made of.
-class IndexNames : public IRVisitor {
-public:
-    std::set<std::string> names;
-    explicit IndexNames(const Stmt &s) {
-        s.accept(this);
-        for (size_t before = 0; before != names.size();) {
-            before = names.size();
-            for (auto &[name, value] : lets_)
-                if (names.count(name)) index(value);
-        }
-    }
-
-private:
-    using IRVisitor::visit;
-    std::vector<std::pair<std::string, HExpr>> lets_;
-    int inside_ = 0;
-    void index(const HExpr &e) {
-        inside_++;
-        e.accept(this);
-        inside_--;
-    }
-    void visit(const Variable *v) override {
-        if (inside_) names.insert(v->name);
-    }
-    void visit(const LetStmt *l) override {
-        lets_.emplace_back(l->name, l->value);
-        IRVisitor::visit(l);
-    }
-    void visit(const For *f) override {
-        index(f->min), index(f->extent);
-        f->body.accept(this);
-    }
-    void visit(const IfThenElse *op) override {
-        index(op->condition);
-        IRVisitor::visit(op);
-    }
-    void visit(const Load *l) override { index(l->index); }
-    void visit(const Store *op) override {
-        index(op->index);
-        op->value.accept(this);
-    }
-};
-
-// Lets stand where they are used: what is the same is found again in each expression. Values that would become long are lets of the
-// expression instead, or one in another in another would never end.
-class WithoutLets : public IRMutator {
-public:
-    explicit WithoutLets(const Stmt &s) : indices_(s) {}
-
-private:
-    using IRMutator::visit;
-    static constexpr double most_terms = 200;
-    const IndexNames indices_;
-    std::map<std::string, HExpr> values_;
-    std::map<std::string, double> terms_;  // of values, all lets in place
-    std::vector<std::pair<std::string, HExpr>> kept_;
-
-    double terms_of(const HExpr &e) const {
-        struct : IRVisitor {
-            using IRVisitor::visit;
-            void visit(const Variable *v) override {
-                const auto it = of->find(v->name);
-                terms += it == of->end() ? 1 : it->second;
-            }
-            void visit(const Call *c) override {
-                terms++;
-                IRVisitor::visit(c);
-            }
-            const std::map<std::string, double> *of = nullptr;
-            double terms = 0;
-        } count;
-        count.of = &terms_;
-        e.accept(&count);
-        return count.terms;
-    }
-    HExpr visit(const Variable *v) override {
-        const auto it = values_.find(v->name);
-        return it == values_.end() ? HExpr(v) : it->second;
-    }
-    Stmt visit(const LetStmt *l) override {
-        terms_[l->name] = terms_of(l->value);
-        const HExpr value = mutate(l->value);
-        if (terms_[l->name] <= most_terms || indices_.names.count(l->name)) {
-            values_[l->name] = value;
-            return mutate(l->body);
-        }
-        terms_[l->name] = 1;
-        kept_.emplace_back(l->name, value);
-        const Stmt body = mutate(l->body);
-        kept_.pop_back();
-        return body;
-    }
-    Stmt visit(const Store *op) override {
-        HExpr value = mutate(op->value);
-        for (size_t k = kept_.size(); k-- > 0;)
-            if (expr_uses_var(value, kept_[k].first)) value = Let::make(kept_[k].first, kept_[k].second, value);
-        return Store::make(op->name, value, mutate(op->index), op->param, op->predicate, op->alignment);
-    }
-};
 
 bool is_loop(const std::string &halide_name) {  // of a schedule: "y.s0.n.tile_n"
     const size_t dot = halide_name.rfind('.');
@@ -237,23 +139,35 @@ private:
     static bool of_one_tuple(const std::string &a, const std::string &b) {  // "best$2.0" and "best$2.1"
         return a != b && a.find('.') != std::string::npos && a.substr(0, a.rfind('.')) == b.substr(0, b.rfind('.'));
     }
-    // Stores side by side may be a Tuple's, whose values were all computed before; here each is computed where it is stored.
+    // Stores side by side may be a Tuple's, whose values are all computed before any is stored.
     void visit(const Block *op) override {
-        std::vector<const Store *> stores;
+        std::vector<Stmt> parts;
         const std::function<void(const Stmt &)> flat = [&](const Stmt &s) {
-            if (const auto *b = s.as<Block>()) flat(b->first), flat(b->rest);
-            else if (const auto *store = s.as<Store>()) stores.push_back(store);
+            if (const auto *b = s.as<Block>()) return flat(b->first), flat(b->rest);
+            parts.push_back(s);
         };
         flat(op);
-        for (size_t later = 1; later < stores.size(); later++)
-            for (size_t k = 0; k < later; k++)
-                if (of_one_tuple(stores[k]->name, stores[later]->name) && reads_another({stores[k], stores[later]}))
-                    throw DispatchError("ascend", w_.where + ": no Ascend program for values of a Tuple that read each other");
-        // What follows a loop of tiles, the shorter last one say, lies in the memory of its buffers.
-        const For *tiles = op->first.as<For>();
-        if (tiles && is_loop(tiles->name)) w_.scope([&] { inside(op->first); });
-        else op->first.accept(this);
-        op->rest.accept(this);
+        for (size_t k = 0; k < parts.size();) {
+            std::vector<const Store *> tuple;
+            for (; k < parts.size() && parts[k].as<Store>(); k++) {
+                if (!tuple.empty() && !of_one_tuple(tuple[0]->name, parts[k].as<Store>()->name)) break;
+                tuple.push_back(parts[k].as<Store>());
+            }
+            if (!tuple.empty()) {
+                put({}, tuple);
+                continue;
+            }
+            // What follows a loop of tiles, the shorter last one say, lies in the memory of its buffers.
+            const For *tiles = parts[k].as<For>();
+            if (tiles && is_loop(tiles->name) && k + 1 < parts.size()) w_.scope([&] { inside(parts[k]); });
+            else parts[k].accept(this);
+            k++;
+        }
+    }
+    // Stores in loops of their own.
+    void put(const std::vector<Loop> &loops, const std::vector<const Store *> &stores) {
+        if (reads_another(stores)) return lower_tuple(s_, loops, stores);
+        for (const Store *store : stores) lower_nest(s_, loops, *store);
     }
 
     void visit(const For *op) override {
@@ -262,10 +176,7 @@ private:
         std::vector<const Store *> stores;
         const Stmt whole = op;
         std::vector<Stmt> made;  // keeps what `stores` points to
-        if (nest(whole, loops, stores, made)) {
-            for (const Store *store : stores) lower_nest(s_, loops, *store);
-            return;
-        }
+        if (nest(whole, loops, stores, made)) return put(loops, stores);
         const auto first = as_const_int(op->min), count = as_const_int(op->extent);
         if (first && count && *count > 1 && ragged(op)) return peel(op, *first, *first + *count - 1);
         const dv::Expr begin = s_.index(op->min), end = begin + s_.index(op->extent);
@@ -281,14 +192,16 @@ private:
         s_.reduced |= before;
     }
 
-    // Has a loop in it whose length isn't a number and depends on this one?
+    // Has a loop or a buffer in it whose length isn't a number and depends on this one?
     static bool ragged(const For *op) {
         struct : IRVisitor {
             using IRVisitor::visit;
-            void visit(const For *f) override {
-                found |= !as_const_int(f->extent) && expr_uses_var(f->extent, *outer);
-                IRVisitor::visit(f);
+            void visit(const For *f) override { length(f->extent), IRVisitor::visit(f); }
+            void visit(const Allocate *a) override {
+                for (const HExpr &e : a->extents) length(e);
+                IRVisitor::visit(a);
             }
+            void length(const HExpr &e) { found |= !as_const_int(e) && expr_uses_var(e, *outer); }
             const std::string *outer = nullptr;
             bool found = false;
         } lengths;
@@ -314,8 +227,8 @@ private:
         s_.bounds[op->name] = {0, extent - 1};
         if (inner_cores_) {
             s_.variables[op->name] = block % inner_cores_;
-            if (extent == inner_cores_) return op->body.accept(this);
-            return w_.branch(block % inner_cores_ < extent, w_.nested([&] { inside(op->body); }), {});
+            if (extent == inner_cores_) return iteration(op, extent);
+            return w_.branch(block % inner_cores_ < extent, w_.nested([&] { iteration(op, extent); }), {});
         }
         struct : IRVisitor {
             using IRVisitor::visit;
@@ -330,11 +243,21 @@ private:
         inner_cores_ = within.most;
         w_.p.blocks = extent * inner_cores_;
         s_.variables[op->name] = inner_cores_ > 1 ? block / inner_cores_ : block;
-        op->body.accept(this);
+        iteration(op, extent);
         inner_cores_ = 0;
     }
+    // The last of a parallel loop is written by itself where its tile is shorter.
+    void iteration(const For *op, int64_t extent) {
+        if (extent == 1 || !ragged(op)) return inside(op->body);
+        Scope<Interval> bounds;
+        bounds.push(op->name, Interval(0, (int)extent - 2));
+        const Stmt before = simplify(op->body, true, bounds), last = simplify(substitute(op->name, (int)extent - 1, op->body));
+        const dv::Expr is_last = s_.variables.at(op->name) == extent - 1;
+        dv::Body here = w_.nested([&] { inside(last); }), others = w_.nested([&] { inside(before); });
+        w_.branch(is_last, std::move(here), std::move(others));
+    }
 
-    // Loops around stores and nothing else: into `loops`, outermost first, all from 0. Several stores that don't read each other are a nest each.
+    // Loops around stores and nothing else: into `loops`, outermost first, all from 0. Several stores either don't read each other, or are a Tuple's.
     static bool nest(const Stmt &s, std::vector<Loop> &loops, std::vector<const Store *> &stores, std::vector<Stmt> &made) {
         if (const auto *f = s.as<For>()) {
             const auto extent = as_const_int(simplify(f->extent));
@@ -344,9 +267,13 @@ private:
             const Stmt body = made.back();
             return nest(body, loops, stores, made);
         }
-        if (const auto *b = s.as<Block>()) return nest(b->first, loops, stores, made) && nest(b->rest, loops, stores, made) && !reads_another(stores);
+        if (const auto *b = s.as<Block>())
+            return nest(b->first, loops, stores, made) && nest(b->rest, loops, stores, made) && (!reads_another(stores) || is_tuple(stores));
         if (const auto *store = s.as<Store>()) return stores.push_back(store), true;
         return false;
+    }
+    static bool is_tuple(const std::vector<const Store *> &stores) {
+        return std::all_of(stores.begin() + 1, stores.end(), [&](const Store *other) { return of_one_tuple(stores[0]->name, other->name); });
     }
     static bool reads_another(const std::vector<const Store *> &stores) {
         struct : IRVisitor {
@@ -382,13 +309,16 @@ public:
     }
 
     Lowered lower() {
+        if (k_.places.program) return by_hand();
+        if (!k_.places.written.empty()) return as_written();
         refuse_unsigned();
         const Module m = k_.pipeline.compile_to_module(k_.arguments(), k_.op->name, k_.target);
         const Stmt s = m.get_conceptual_stmt();
-        top(simplify(WithoutLets(s).mutate(s)), k_.op->name);
+        top(simplify(without_lets(s)), k_.op->name);
         for (auto &p : result_.programs) {
             p.tensors = tensors_;
             for (size_t i = 0; i < scalars_.expressions.size(); i++) p.scalars.push_back({"scalar" + std::to_string(i), DType::f32});
+            dv::dump(p, "1-lowered");
         }
         for (const HExpr &e : scalars_.expressions) result_.scalars.push_back(value_of(e));
         return std::move(result_);
@@ -399,6 +329,7 @@ private:
     Scalars scalars_;
     Lowered result_;
     std::vector<dv::GmTensor> tensors_;
+    std::vector<int64_t> elements_;  // that the call lays into each
     std::map<std::string, dv::Ref> buffers_;
 
     // What no unit multiplies shows late: a power of integers, by squaring, occupies Halide's lowering for minutes.
@@ -424,6 +355,7 @@ private:
     }
     // Whole blocks, and one more: an instruction moves no less, wherever it begins.
     void add(const std::string &halide_name, const std::string &name, const Type &t, int64_t size, dv::GmTensor::Use use) {
+        elements_.push_back(size);
         const DType d = dtype_of(t);
         tensors_.push_back({name, d, (size + dv::c0(d) - 1) / dv::c0(d) * dv::c0(d) + dv::c0(d), use});
         buffers_[halide_name] = {name, 0, 0, d};
@@ -439,10 +371,7 @@ private:
             return top(op->body, stage);
         }
         if (s.as<Free>() || s.as<Evaluate>() || s.as<AssertStmt>()) return;
-        dv::Program p;
-        p.name = k_.op->name + (result_.programs.empty() ? "" : "_" + std::to_string(result_.programs.size()));
-        p.profile = k_.instance.call->chip;
-        p.tensors = tensors_;
+        dv::Program p = program();
         Walk walk(k_, scalars_, p);
         walk.buffers() = buffers_;
         walk.put(stage, s);
@@ -452,10 +381,52 @@ private:
         result_.programs.push_back(std::move(p));
     }
 
+    Lowered as_written() {
+        for (auto &t : k_.places.workspaces) tensors_.push_back(t);
+        for (auto &write : k_.places.written) {
+            result_.programs.push_back(program());
+            Writer w(result_.programs.back());
+            w.where = k_.op->name;
+            write(w);
+            result_.warnings.insert(result_.warnings.end(), w.warnings.begin(), w.warnings.end());
+        }
+        return std::move(result_);
+    }
+    dv::Program program() const {
+        dv::Program p;
+        p.name = k_.op->name + (result_.programs.empty() ? "" : "_" + std::to_string(result_.programs.size()));
+        p.profile = k_.instance.call->chip;
+        p.tensors = tensors_;
+        return p;
+    }
+
     std::function<double(const std::vector<double> &)> value_of(const HExpr &e) {
         std::vector<std::string> names;
         for (auto &s : k_.op->scalars) names.push_back(s.name);
         return [e, names](const std::vector<double> &numbers) { return number_of(e, names, numbers); };
+    }
+
+    // The program that the op has instead of a schedule. Its tensors have room for what the call lays into them.
+    Lowered by_hand() {
+        const dv::Program &p = *k_.places.program;
+        const auto wrong = [&](const std::string &what) { return DispatchError(k_.op->name, "its program '" + k_.instance.variant + "' " + what); };
+        for (size_t t = 0; t < tensors_.size(); t++) {
+            const dv::GmTensor &needs = tensors_[t];
+            if (t >= p.tensors.size()) throw wrong("has no tensor for " + needs.name);
+            const dv::GmTensor &has = p.tensors[t];
+            if (has.dtype != needs.dtype) throw wrong("takes " + needs.name + " as " + name_of(has.dtype) + " " + has.name + ", it is " + name_of(needs.dtype));
+            if (const auto size = has.size.constant(); !size || *size < elements_[t])
+                throw wrong("has " + dv::to_string(has.size) + " elements of " + has.name + ", the call " + std::to_string(elements_[t]) + " of " + needs.name);
+        }
+        for (const dv::ScalarParam &s : p.scalars) {
+            size_t k = 0;
+            while (k < k_.op->scalars.size() && k_.op->scalars[k].name != s.name) k++;
+            if (k == k_.op->scalars.size()) throw wrong("has a scalar " + s.name + ", the op none");
+            result_.scalars.push_back([k](const std::vector<double> &numbers) { return numbers.at(k); });
+        }
+        result_.programs.push_back(p);
+        result_.programs[0].name = k_.op->name;
+        return std::move(result_);
     }
 };
 

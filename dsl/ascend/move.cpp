@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 
 #include "dsl/ascend/vector.h"
 #include "registry/error.h"
@@ -88,6 +89,7 @@ private:
             const bool fits = to >= 0 && from >= 0 && to <= most_gap && from <= most_gap;
             if (fits && (best == outer.size() || outer[d].extent > outer[best].extent)) best = d;
         }
+        if (best == outer.size() && apart_by_parts_of_blocks(blocks, dst, src, outer)) return;
         if (best == outer.size()) return each(outer, [&](const Expr &to, const Expr &from) { w_.put(dv::Dma{at(dst, to), at(src, from), 1, blocks, 0, 0}); });
         const Dimension burst = outer[best];
         outer.erase(outer.begin() + (long)best);
@@ -99,6 +101,29 @@ private:
             if (whole) w_.loop("part", whole, [&](const Expr &i) { part(i * most_bursts, most_bursts); });
             if (rest) part(whole * most_bursts, rest);
         });
+    }
+
+    // Rows in GM that don't begin at blocks: every so manieth does, as seen from the first one.
+    bool apart_by_parts_of_blocks(int64_t blocks, const Ref &dst, const Ref &src, const std::vector<Dimension> &outer) {
+        if (!src_.in_gm()) return false;
+        for (size_t d = 0; d < outer.size(); d++) {
+            const Dimension rows = outer[d];
+            const int64_t period = unit_ / std::gcd(rows.src, unit_), from = rows.src * period / unit_ - blocks, to = rows.dst * period / unit_ - blocks;
+            if (rows.src % unit_ == 0 || rows.dst % unit_ || from < 0 || to < 0 || from > most_gap || to > most_gap || rows.extent < 2 * period) continue;
+            std::vector<Dimension> rest = outer;
+            rest[d] = {period, rows.dst, rows.src};
+            const auto part = [&](const Ref &to_part, const Ref &from_part, int64_t count, int64_t n) {
+                rest[d].extent = n;
+                rest.push_back({count, rows.dst * period, rows.src * period});
+                bursts(blocks, to_part, from_part, rest);
+                rest.pop_back();
+            };
+            const int64_t whole = rows.extent / period, more = rows.extent % period;
+            if (more) part(dst, src, whole + 1, more);
+            part(at(dst, more * rows.dst), at(src, more * rows.src), whole, period - more);
+            return true;
+        }
+        return false;
     }
 
     // Elements that lie apart in GM arrive in a block each, and the scalar unit puts them side by side.

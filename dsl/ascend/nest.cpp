@@ -5,11 +5,13 @@
 #include <optional>
 #include <set>
 
+#include "dsl/ascend/gather.h"
 #include "dsl/ascend/move.h"
 #include "dsl/ascend/narrow.h"
 #include "dsl/ascend/prove.h"
 #include "dsl/ascend/reduce.h"
 #include "dsl/ascend/scalar.h"
+#include "dsl/ascend/update.h"
 #include "registry/error.h"
 
 namespace halyard::ascend {
@@ -18,110 +20,15 @@ using namespace Halide::Internal;
 using HExpr = Halide::Expr;
 using dv::VecOp;
 
-dv::Expr Surroundings::index(const HExpr &e) {
-    const auto both = [&](const auto *op, auto f) { return f(index(op->a), index(op->b)); };
-    if (const auto *op = e.as<IntImm>()) return op->value;
-    if (const auto *op = e.as<UIntImm>()) return (int64_t)op->value;
-    if (const auto *op = e.as<Variable>()) {
-        const auto it = variables.find(op->name);
-        if (it != variables.end()) return it->second;
-    }
-    if (const auto *op = e.as<Cast>(); op && !op->value.type().is_float()) return index(op->value);
-    if (const auto *op = e.as<Add>()) return both(op, [](auto a, auto b) { return a + b; });
-    if (const auto *op = e.as<Sub>()) return both(op, [](auto a, auto b) { return a - b; });
-    if (const auto *op = e.as<Mul>()) return both(op, [](auto a, auto b) { return a * b; });
-    if (const auto *op = e.as<Div>(); op && as_const_int(op->b)) return both(op, [](auto a, auto b) { return a / b; });
-    if (const auto *op = e.as<Mod>(); op && as_const_int(op->b)) return both(op, [](auto a, auto b) { return a % b; });
-    if (const auto *op = e.as<Min>()) return both(op, [](auto a, auto b) { return min(a, b); });
-    if (const auto *op = e.as<Max>()) return both(op, [](auto a, auto b) { return max(a, b); });
-    if (const auto *op = e.as<LT>()) return both(op, [](auto a, auto b) { return a < b; });
-    if (const auto *op = e.as<LE>()) return both(op, [](auto a, auto b) { return a <= b; });
-    if (const auto *op = e.as<GT>()) return both(op, [](auto a, auto b) { return a > b; });
-    if (const auto *op = e.as<GE>()) return both(op, [](auto a, auto b) { return a >= b; });
-    if (const auto *op = e.as<EQ>()) return both(op, [](auto a, auto b) { return a == b; });
-    if (const auto *op = e.as<NE>()) return both(op, [](auto a, auto b) { return a != b; });
-    if (const auto *op = e.as<And>()) return both(op, [](auto a, auto b) { return a && b; });
-    if (const auto *op = e.as<Or>()) return both(op, [](auto a, auto b) { return a || b; });
-    if (const auto *op = e.as<Not>()) return index(op->a) == 0;
-    if (const auto *op = e.as<Select>(); op && !e.type().is_float()) {
-        const dv::Expr yes = index(op->condition);
-        return yes * index(op->true_value) + (dv::Expr(1) - yes) * index(op->false_value);
-    }
-    if (const auto *op = e.as<Call>(); op && op->is_intrinsic({Call::likely, Call::likely_if_innermost})) return index(op->args[0]);
-    if (const auto *op = e.as<Load>(); op && !e.type().is_float()) {
-        dv::Ref from = buffers.at(op->name);
-        from.offset = from.offset + index(op->index);
-        const std::string reg = w.reg("i");
-        if (scope(from) == dv::Scope::gm) {
-            const int64_t unit = dv::c0(from.dtype);
-            const dv::Ref block = w.temporary(from.dtype, unit);
-            w.put(dv::Dma{block, from, 1, 1, 0, 0});
-            w.put(dv::ScalarLd{reg, block});
-            w.give_back(block);
-        } else {
-            w.put(dv::ScalarLd{reg, from});
-        }
-        return dv::Expr::var(reg);
-    }
-    std::ostringstream text;
-    text << e;
-    throw DispatchError("ascend", w.where + ": no index for the scalar unit: " + text.str());
-}
-
 namespace {
-
-std::vector<const Load *> loads_of(const HExpr &e) {  // each once
-    struct : IRVisitor {
-        using IRVisitor::visit;
-        void visit(const Load *l) override {
-            if (std::find(all.begin(), all.end(), l) == all.end()) all.push_back(l);
-            IRVisitor::visit(l);
-        }
-        std::vector<const Load *> all;
-    } found;
-    e.accept(&found);
-    return std::move(found.all);
-}
-
-// acc = op(acc, term): the instruction and the term, which is undefined where the value is something else.
-struct Update {
-    VecOp op = VecOp::add;
-    HExpr term;
-};
-Update update_of(const Store &s) {
-    if (const Let *let = s.value.as<Let>()) {
-        const Stmt inside = Store::make(s.name, let->body, s.index, s.param, s.predicate, s.alignment);
-        Update u = update_of(*inside.as<Store>());
-        if (u.term.defined()) u.term = Let::make(let->name, let->value, u.term);
-        return u;
-    }
-    const auto is_acc = [&](const HExpr &e) {
-        const Load *l = e.as<Load>();
-        return l && l->name == s.name && graph_equal(l->index, s.index);
-    };
-    const auto of = [&](VecOp op, const HExpr &a, const HExpr &b) { return is_acc(a) ? Update{op, b} : is_acc(b) ? Update{op, a} : Update{}; };
-    Update u;
-    if (const auto *op = s.value.as<Add>()) u = of(VecOp::add, op->a, op->b);
-    if (const auto *op = s.value.as<Mul>()) u = of(VecOp::mul, op->a, op->b);
-    if (const auto *op = s.value.as<Max>()) u = of(VecOp::max, op->a, op->b);
-    if (const auto *op = s.value.as<Min>()) u = of(VecOp::min, op->a, op->b);
-    if (const auto *op = s.value.as<Call>()) {
-        if (op->is_intrinsic(Call::strict_add)) u = of(VecOp::add, op->args[0], op->args[1]);
-        if (op->is_intrinsic(Call::strict_mul)) u = of(VecOp::mul, op->args[0], op->args[1]);
-        if (op->is_intrinsic(Call::strict_max)) u = of(VecOp::max, op->args[0], op->args[1]);
-        if (op->is_intrinsic(Call::strict_min)) u = of(VecOp::min, op->args[0], op->args[1]);
-    }
-    if (u.term.defined())
-        for (const Load *l : loads_of(u.term))
-            if (l->name == s.name) return {};
-    return u;
-}
 
 constexpr int64_t most_copies = 4, most_repeats = 255;
 
 class NestOf {
 public:
-    NestOf(Surroundings &s, std::vector<Loop> loops, const Store &store) : s_(s), loops_(std::move(loops)), store_(store) {
+    // `aligned`: nothing is left that vector instructions could read from a tile instead.
+    NestOf(Surroundings &s, std::vector<Loop> loops, const Store &store, bool aligned = false)
+        : s_(s), loops_(std::move(loops)), store_(store), aligned_(aligned) {
         std::erase_if(loops_, [&](const Loop &l) {
             if (l.extent == 1) s_.variables[l.var] = 0, s_.bounds[l.var] = {0, 0};
             return l.extent == 1;
@@ -144,6 +51,8 @@ public:
     void put(const std::optional<Surroundings::Fill> &first) {
         std::set<std::string> alone = hard_loops();
         const Update update = update_of(store_);
+        for (const Load *l : loads_of(store_.value))
+            if (l->name == store_.name && !graph_equal(l->index, store_.index)) alone.merge(carrying(store_.index, l->index, loops_));
         if (alone.empty()) {
             const Affine to = affine(store_.index, loops_);
             for (size_t k = 0; k < loops_.size(); k++)
@@ -162,8 +71,10 @@ public:
         } catch (const NotVector &e) {
             s_.w.back_to(before);
             if (replaces) write(*first);
+            if (!aligned_ && by_tiles()) return;
+            if (reduces_) return one_by_one(reduced_loops());
             s_.w.warnings.push_back("W-SCALAR " + s_.w.where + ": " + e.what());
-            lower_by_elements(s_, loops_, store_);
+            lower_by_elements(s_, loops_, store_, e.what());
         }
     }
 
@@ -171,6 +82,7 @@ private:
     Surroundings &s_;
     std::vector<Loop> loops_;
     const Store &store_;
+    const bool aligned_;
     bool reduces_ = false;
     dv::Expr earlier_ = 0;  // not 0: terms of the sum have been added in loops around
     // The loops as dimensions of a space, lanes last: each stands for loops that all operands walk as one.
@@ -190,6 +102,28 @@ private:
                     if (expr_uses_var(inner->index, loop.var)) hard.insert(loop.var);
         }
         return hard;
+    }
+
+    // Once more with what isn't at blocks in tiles, if that is something.
+    bool by_tiles() {
+        const Gathered again = gather(s_, loops_, store_, true);
+        if (again.tiles.empty()) return false;
+        NestOf rest(s_, loops_, *again.store.as<Store>(), true);
+        rest.earlier_ = earlier_;
+        rest.put({});
+        if (again.scattered.defined()) {
+            s_.w.warnings.push_back("W-SCALAR " + s_.w.where + ": results are put into their places one by one");
+            lower_by_elements(s_, loops_, *again.scattered.as<Store>(), "");
+        }
+        for (auto &t : again.tiles) s_.w.give_back(t);
+        return true;
+    }
+
+    std::set<std::string> reduced_loops() const {
+        std::set<std::string> reduced;
+        for (auto &l : loops_)
+            if (!expr_uses_var(store_.index, l.var)) reduced.insert(l.var);
+        return reduced;
     }
 
     // Those loops stay loops; the others are a nest in them.
@@ -265,9 +199,10 @@ private:
             for (Operand *o : all) o->stride[d - 1] = o->stride[d], o->stride.erase(o->stride.begin() + (long)d);
             extents_.erase(extents_.begin() + (long)d);
         }
-        if (!extents_.empty()) return;
-        extents_ = {1};
-        for (Operand *o : all) o->stride = {1};
+        // Numbers in a row each.
+        if (!extents_.empty() && to_.stride.back() <= 1) return;
+        extents_.push_back(1);
+        for (Operand *o : all) o->stride.push_back(1);
     }
 
     // Sums in l0c. That they begin at 0 is the first product's matter. One loop is the rows' (the sum and one factor move with it), one
@@ -394,6 +329,14 @@ private:
         return {{rows.buffer, from_.at(l).ref.offset, 0, t}, from_.at(l).stride};
     }
 
+    void store_sums(const Load *l) {
+        const Accumulator &sums = s_.accumulators.at(l->name);
+        const Operand &from = from_.at(l);
+        const bool all = from.ref.offset.constant() == 0 && extents_ == std::vector<int64_t>{sums.rows, sums.columns};
+        if (all && from.stride == std::vector<int64_t>{sums.pitch, 1} && to_.stride[1] == 1) return store_rows(s_.w, sums, to_);
+        move(s_.w, extents_, to_, from_l0c(l, DType::f16));
+    }
+
     Values values(Vectors &space) {
         return Values(
             s_.w, space, s_.chip,
@@ -409,8 +352,7 @@ private:
         const HExpr value = narrowed(store_.value);
         const Load *only = value.as<Load>();
         if (const Cast *c = value.as<Cast>(); c && c->type == Float(16) && to_.in_gm())
-            if (const Load *l = c->value.as<Load>(); l && from_.count(l) && from_.at(l).scope == dv::Scope::l0c)
-                return move(s_.w, extents_, to_, from_l0c(l, DType::f16));
+            if (const Load *l = c->value.as<Load>(); l && from_.count(l) && from_.at(l).scope == dv::Scope::l0c) return store_sums(l);
         if (only && from_.at(only).in_gm() != to_.in_gm()) return move(s_.w, extents_, to_, from_.at(only));
         if (to_.in_gm()) {
             if (only) return move(s_.w, extents_, to_, on_chip(only));
@@ -456,6 +398,10 @@ private:
         HExpr of = narrowed(update.term);
         // The largest of f16 numbers is one of them.
         if (const Cast *c = of.as<Cast>(); c && c->value.type() == Float(16) && (update.op == VecOp::max || update.op == VecOp::min)) of = c->value;
+        if (bytes_of(to_.ref.dtype) == 1) {
+            if (update.op != VecOp::max && update.op != VecOp::min) throw NotVector("sums of 8 bits wrap, the vector unit has none");
+            of = cast(Float(16), of);
+        }
         Value term = values(space).of(of);
         if (term.is_number) throw NotVector("a reduction of a number");
         if (term.operand.stride.back() == 0 && !to_.stride.back() && extents_.back() > 1) throw NotVector("a reduction of equal elements");
@@ -472,6 +418,11 @@ void Surroundings::write_fills() {
     for (auto &[name, fill] : all) NestOf(*this, fill.loops, *fill.store.as<Store>()).put({});
 }
 
-void lower_nest(Surroundings &s, const std::vector<Loop> &loops, const Store &store) { NestOf(s, loops, store).put(); }
+void lower_nest(Surroundings &s, const std::vector<Loop> &loops, const Store &store) {
+    if (s.accumulators.count(store.name)) return NestOf(s, loops, store).put();
+    const Gathered linear = gather(s, loops, store, false);
+    NestOf(s, loops, *linear.store.as<Store>()).put();
+    for (auto &t : linear.tiles) s.w.give_back(t);
+}
 
 }  // namespace halyard::ascend

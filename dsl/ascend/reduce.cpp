@@ -181,9 +181,11 @@ private:
         const bool alike = acc.ref.dtype == total.ref.dtype;
         if (first_) return alike ? space.copy(acc, total) : space.convert(acc, total, dv::Round::none);
         if (alike) return space.binary(op_, acc, acc, total);
-        const Operand same = space.temporary(acc.ref.dtype);
-        space.convert(same, total, dv::Round::none);
-        space.binary(op_, acc, acc, same);
+        const bool narrow = bytes_of(acc.ref.dtype) < bytes_of(total.ref.dtype);
+        const Operand same = space.temporary(narrow ? total.ref.dtype : acc.ref.dtype);
+        space.convert(same, narrow ? acc : total, dv::Round::none);
+        space.binary(op_, narrow ? same : acc, narrow ? total : acc, same);
+        if (narrow) space.convert(acc, same, dv::Round::none);
         space.give_back(same);
     }
 
@@ -192,10 +194,31 @@ private:
         if (step % dv::c0(from.ref.dtype)) throw NotVector("rows of " + from.ref.buffer + " don't begin at blocks of 32 B");
         const int64_t most = blocks <= most_stride ? 240 : 1;  // results begin at blocks again
         const auto part = [&](const Expr &first, int64_t count) {
-            w_.put(dv::VecReduce{op, false, false, at(to, first).ref, at(from, first * step).ref, {n}, count, 1, 1, blocks <= most_stride ? blocks : 0});
+            results(op, at(to, first), at(from, first * step), n, count, blocks <= most_stride ? blocks : 0);
         };
         if (rows / most) w_.loop("part", rows / most, [&](const Expr &i) { part(i * most, most); });
         if (rows % most) part(rows / most * most, rows % most);
+    }
+
+    // One of every repeat. Where the chip's maxima come with their places, there are two reductions by blocks: that of a repeat leaves its
+    // results in a block of its own, and the next is of the elements that hold them, a block's result for each.
+    void results(dv::ReduceOp op, const Operand &to, const Operand &from, int64_t n, int64_t count, int64_t src_rep) {
+        const DType t = from.ref.dtype;
+        if (op == dv::ReduceOp::add || chip_.takes(std::string("vc") + dv::name_of(op) + ".value", t))
+            return w_.put(dv::VecReduce{op, false, false, to.ref, from.ref, {n}, count, 1, 1, src_rep});
+        const int64_t block = dv::c0(t), per_repeat = 8;
+        const dv::Ref parts = w_.temporary(t, count * block);
+        w_.put(dv::VecReduce{op, true, false, parts, from.ref, {n}, count, block / per_repeat, 1, src_rep});
+        const auto again = [&](int64_t first, int64_t blocks, int64_t repeat) {
+            dv::Mask holding{0, true, 0, 0};
+            for (int64_t b = 0; b < blocks; b++) (b * block < 64 ? holding.low : holding.high) |= ((1ull << (n + block - 1) / block) - 1) << b * block % 64;
+            dv::Ref source = parts;
+            source.offset = source.offset + first * block;
+            if (repeat) w_.put(dv::VecReduce{op, true, false, at(to, first).ref, source, holding, repeat, 1, 1, 8});
+        };
+        again(0, per_repeat, count / per_repeat);
+        if (count % per_repeat) again(count / per_repeat * per_repeat, count % per_repeat, 1);
+        w_.give_back(parts);
     }
 
     void by_elements(int64_t rows, int64_t n, int64_t step, const Operand &from, const Operand &to) {

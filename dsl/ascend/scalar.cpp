@@ -11,12 +11,24 @@ using dv::ScalarOp;
 
 namespace {
 
+// Registers hold no truth of a comparison of reals.
+bool on_reals(const HExpr &condition) {
+    struct : IRVisitor {
+        using IRVisitor::visit;
+        void visit(const Load *l) override { reals |= l->type.is_float(); }
+        bool reals = false;
+    } found;
+    condition.accept(&found);
+    return found.reals;
+}
+
 class Elements {
 public:
-    explicit Elements(Surroundings &s) : s_(s) {}
+    Elements(Surroundings &s, const std::string &reason) : s_(s), reason_(reason) {}
 
     void put(const Store &store) {
         if (const auto *op = store.value.as<Select>()) {  // of a condition on indices
+            if (on_reals(op->condition)) refuse(store.value);
             const dv::Expr condition = s_.index(op->condition);
             const auto branch = [&](const HExpr &e) {
                 const Stmt chosen = Store::make(store.name, e, store.index, store.param, store.predicate, store.alignment);
@@ -38,6 +50,7 @@ public:
 
 private:
     Surroundings &s_;
+    const std::string &reason_;
 
     dv::Ref at(const std::string &name, const HExpr &index) {
         dv::Ref r = s_.buffers.at(name);
@@ -86,7 +99,7 @@ private:
     [[noreturn]] void refuse(const HExpr &e) const {
         std::ostringstream text;
         text << e;
-        throw DispatchError("ascend", s_.w.where + ": no Ascend instruction for " + text.str().substr(0, 200));
+        throw DispatchError("ascend", s_.w.where + ": no Ascend instruction for " + text.str().substr(0, 200) + (reason_.empty() ? "" : "; " + reason_));
     }
 
     Number load(const Load *l) {
@@ -106,9 +119,9 @@ private:
 
 }  // namespace
 
-void lower_by_elements(Surroundings &s, const std::vector<Loop> &loops, const Store &store) {
+void lower_by_elements(Surroundings &s, const std::vector<Loop> &loops, const Store &store, const std::string &reason) {
     const std::function<void(size_t)> level = [&](size_t d) {
-        if (d == loops.size()) return Elements(s).put(store);
+        if (d == loops.size()) return Elements(s, reason).put(store);
         s.w.loop(s.w.reg("n"), loops[d].extent, [&](const dv::Expr &i) {
             s.variables[loops[d].var] = i;
             level(d + 1);

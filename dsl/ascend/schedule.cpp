@@ -147,28 +147,65 @@ private:
         return std::max<int64_t>(32, most);
     }
 
+    // Cycles of a product of so many rows and columns to a block, by what a core's cube, its way from L2 and its way out take (ascend/cost.h).
+    static double cycles(int64_t rows, int64_t columns, int64_t depth) {
+        constexpr double products = 4096, from_l2 = 90, out = 40, begin = 2000;  // per cycle: products, bytes; cycles until the first product
+        const double r = (double)round_up(rows, dv::cube), c = (double)round_up(columns, dv::cube);
+        return begin + (double)depth * std::max(r * c / products, (r + c) * 2 / from_l2) + r * c * 2 / out;
+    }
+    // Does the last of several parts of a row have a block of its own?
+    static bool ends_well(int64_t columns, int64_t part, int64_t bytes) {
+        const int64_t rest = columns % part;
+        return columns <= part || columns * bytes % dv::block_bytes == 0 || rest == 0 || rest * bytes >= dv::block_bytes;
+    }
+    std::pair<int, int> best_square(int64_t rows, int64_t columns, int64_t others, int64_t depth, int64_t bytes) const {
+        std::pair<int, int> best = {256, 256};
+        double least = std::numeric_limits<double>::infinity();
+        for (const int c : {256, 240, 128, 112, 64, 48, 32, 16})  // of two as good the wider one: longer bursts
+            for (const int r : {256, 128, 64, 32, 16}) {
+                if (!ends_well(columns, c, bytes)) continue;
+                const int64_t blocks = ceil_div(rows, r) * ceil_div(columns, c) * others;
+                const double all = (double)ceil_div(blocks, npu_.cores()) * cycles(std::min<int64_t>(rows, r), std::min<int64_t>(columns, c), depth);
+                if (all < least) least = all, best = {r, c};
+            }
+        return best;
+    }
+
     // Sums of products, on the cube unit: squares of the output, one for each block.
     void squares(const Root &r, const std::string &sums) {
         Func f = r.f;
         const std::vector<Var> args = f.args();
-        // Blocks of one row that two cores would share stay with one.
-        const bool even = r.extents[0] * r.bytes % dv::block_bytes == 0;
-        Var rows("rows"), columns(even ? "columns" : "tile_columns"), i("in_rows"), j("in_columns");
-        const int side = std::max(16, npu_.pick("columns", {128, 64, 256}) >> shrink_), tall = std::max(16, npu_.pick("rows", {256, 128, 64}) >> shrink_);
-        std::vector<VarOrRVar> order = {j};
-        f.split(args[0], columns, j, side, TailStrategy::GuardWithIf);
-        if (args.size() > 1) f.split(args[1], rows, i, tall, TailStrategy::GuardWithIf), order.push_back(i);
-        for (size_t d = 2; d < args.size(); d++) {
-            Var loop("tile_" + args[d].name());
-            f.rename(args[d], loop);
-            order.push_back(loop);
+        int64_t others = 1, depth = 1, inside = r.bytes;
+        for (size_t d = 2; d < args.size(); d++) others *= r.extents[d];
+        for (auto &range : ranges_of(Func(graph_.nodes.at(sums).function), 0)) depth *= range.extent;
+        const auto [tall_best, side_best] = best_square(args.size() > 1 ? r.extents[1] : 1, r.extents[0], others, depth, r.bytes);
+        const int side = std::max(16, npu_.pick("columns", {side_best, 256, 128, 64}) >> shrink_),
+                  tall = std::max(16, npu_.pick("rows", {tall_best, 256, 128, 64}) >> shrink_);
+        // Blocks of global memory that two cores would share stay with one.
+        struct Outer {
+            Var loop;
+            int64_t count;
+        };
+        std::vector<Outer> shared;
+        std::vector<VarOrRVar> order, loops;
+        for (size_t d = 0; d < args.size(); d++) {
+            Var loop("tile_" + args[d].name()), in("in_" + args[d].name());
+            const int64_t part = d == 0 ? side : d == 1 ? tall : 1;
+            if (d < 2) f.split(args[d], loop, in, (int)part, TailStrategy::GuardWithIf), order.push_back(in);
+            else f.rename(args[d], loop);
+            if (d == 0) inside *= r.extents[0];
+            if (inside % dv::block_bytes == 0 || (d == 1 && ends_well(r.extents[0], side, r.bytes))) shared.push_back({loop, ceil_div(r.extents[d], part)});
+            else loops.push_back(loop);
+            if (d > 0) inside *= r.extents[d];
         }
-        order.push_back(columns);
-        if (args.size() > 1) order.push_back(rows);
+        // The two that have most to share.
+        std::stable_sort(shared.begin(), shared.end(), [](auto &a, auto &b) { return a.count < b.count; });
+        while (shared.size() > 2) loops.push_back(shared[0].loop), shared.erase(shared.begin());
+        order.insert(order.end(), loops.begin(), loops.end());
+        for (auto &s : shared) order.push_back(s.loop);
         f.reorder(order);
-        if (even) f.parallel(columns);
-        if (args.size() > 1) f.parallel(rows);
-        const Ascend::At at{f, order.size() > (args.size() > 1 ? 2u : 1u) ? order[args.size() > 1 ? 2 : 1] : order.back()};
+        for (auto &s : shared) f.parallel(s.loop);
+        const Ascend::At at{f, order[std::min(args.size(), (size_t)2)]};
         npu_.l0c(Func(graph_.nodes.at(sums).function), at);
         for (auto &name : r.kept)
             if (name != sums) npu_.ub(Func(graph_.nodes.at(name).function), at);
@@ -315,6 +352,11 @@ void Ascend::keep(Func f, const At &at, dv::Scope scope) const {
     (at.loop.is_rvar ? f.compute_at(at.f, at.loop.rvar) : f.compute_at(at.f, at.loop.var)).store_in(MemoryType::VTCM);
     if (f.dimensions() > 1) f.align_storage(f.args()[0], row_elements);
     places->scope[f.name()] = scope;
+}
+
+void Ascend::by_hand(const std::string &name, const std::function<dv::Program()> &make) const {
+    places->by_hand.push_back(name);
+    if (variant == name) places->program = std::make_shared<const dv::Program>(make());
 }
 
 void Ascend::automatic() const {

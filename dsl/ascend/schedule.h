@@ -8,12 +8,14 @@
 //   - what a stage reads from global memory, and an output written to it, passes through the Unified Buffer by itself, in two slots,
 //     so that the next tile arrives while this one is computed.
 #pragma once
+#include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "ascend/profile.h"
+#include "ascend/ir.h"
 #include "dsl/backend.h"
 
 namespace halyard {
@@ -29,11 +31,22 @@ struct FixedCall {
     std::string chip = "ascend910";       // a profile of ascend/profiles
 };
 
+namespace dv {
+struct Program;
+}
+
 namespace ascend {
 
+class Writer;
+
 struct Places {
-    std::map<std::string, dv::Scope> scope;  // of Funcs kept on the chip, by Halide's name
-    std::set<std::string> loaded;            // those that arrive in a double buffer
+    std::map<std::string, dv::Scope> scope;      // of Funcs kept on the chip, by Halide's name
+    std::set<std::string> loaded;                // those that arrive in a double buffer
+    std::vector<std::string> by_hand;            // the variants that are programs of their own
+    std::shared_ptr<const dv::Program> program;  // the one of them that is built
+    // Where an op writes its programs itself, none are made of its loops: those programs, and the tensors between them.
+    std::vector<std::function<void(Writer &)>> written;
+    std::vector<dv::GmTensor> workspaces;
 };
 
 }  // namespace ascend
@@ -57,6 +70,11 @@ struct Ascend : Backend {
 
     // A Func that is only loaded, kept in two slots: the next tile's arrives while this one's is used.
     void dbuf(const Halide::Func &f) const { places->loaded.insert(f.name()); }
+
+    // Another way to the same result: a program written with ascend/builder.h, as a variant of that name. bench and check take it beside the
+    // scheduled one; where it is asked for, `make` gives the program of the call and what else the schedule says counts for nothing. Its
+    // tensors are the op's inputs and outputs in their order, as they lie in the call, then workspaces; a scalar has the name that the op's has.
+    void by_hand(const std::string &name, const std::function<dv::Program()> &make) const;
 
     // A schedule for any graph of pure Funcs and reductions. Tiles of the outputs are as large as the Unified Buffer allows, and shared
     // out over the cores; reductions, and what several stages read, are kept beside them. Two picks steer it: "shrink" halves the

@@ -153,6 +153,8 @@ Value Values::binary(VecOp op, Value a, Value b, const Operand *into) {
         return converted(binary(op, converted(a, DType::f16, nullptr), converted(b, DType::f16, nullptr)), t, into);
     }
     const bool commutes = op == VecOp::add || op == VecOp::mul || op == VecOp::max || op == VecOp::min;
+    if (bytes_of(a.dtype) == 1 && (op == VecOp::max || op == VecOp::min))
+        return converted(binary(op, converted(a, DType::f16, nullptr), converted(b, DType::f16, nullptr)), a.dtype, into, Round::truncate);
     if (commutes && a.is_number) std::swap(a, b);
     const bool with_number = b.is_number && !a.is_number && a.dtype != DType::i32;
     const auto by = [&](VecOp form, const dv::Number &n) {
@@ -216,13 +218,20 @@ Value Values::converted(Value a, DType to, const Operand *into, Round round) {
 }
 
 Value Values::compared(CmpOp op, Value a, Value b, Value x, Value y, const Operand *into) {
-    if (a.dtype == DType::i32) {  // a difference is 0, positive or negative as a float too
+    if (a.dtype == DType::i32) {  // a < b where max(a, b) isn't a: no difference has to be in range, what isn't 0 is no 0 as a float either
+        const bool less = op == CmpOp::lt || op == CmpOp::ge, order = less || op == CmpOp::gt || op == CmpOp::le;
+        if (order) {
+            if (a.is_number) elements(a);
+            const Value one = less ? a : b;
+            refer(one, 1);
+            a = binary(VecOp::max, a, b), b = one;
+            op = op == CmpOp::lt || op == CmpOp::gt ? CmpOp::ne : CmpOp::eq;
+        }
         a = converted(binary(VecOp::sub, a, b), DType::f32, nullptr);
         b = {true, {}, {"", 0}, DType::f32, false};
     } else if (a.dtype == DType::u8 || a.dtype == DType::i8) {
         a = converted(a, DType::f16, nullptr), b = converted(b, DType::f16, nullptr);
     }
-    if (a.is_number && b.is_number) throw NotVector("a condition on numbers alone");
     // 4-byte values are chosen as 4 bytes, whatever they mean.
     const DType t = x.dtype;
     if (bytes_of(t) != bytes_of(a.dtype)) {  // comparisons and choices go by the same lanes

@@ -222,12 +222,24 @@ void Vectors::with_numbers(VecOp op, const Operand &dst, const Operand &a, const
     each(0, 0, 0, 0);
 }
 
+// Integers of 8 bits by way of f16, which has them all.
+template<class F> void Vectors::as_f16(const Operand &dst, const F &put) {
+    const Operand wide = temporary(DType::f16);
+    put(wide);
+    convert(dst, wide, dv::Round::none);
+    give_back(wide);
+}
+
 void Vectors::fill(const Operand &dst, const dv::Number &n) {
+    if (bytes_of(dst.ref.dtype) == 1) return as_f16(dst, [&](const Operand &wide) { fill(wide, n); });
     run({&dst}, [&](const Pass &p) { w_.put(instruction(VecOp::dup, p, n)); });
 }
 
 // The larger of a number and itself is that number, bit for bit.
-void Vectors::copy(const Operand &dst, const Operand &a) { binary(VecOp::max, dst, a, a); }
+void Vectors::copy(const Operand &dst, const Operand &a) {
+    if (bytes_of(dst.ref.dtype) == 1) return as_f16(dst, [&](const Operand &wide) { convert(wide, a, dv::Round::none); });
+    binary(VecOp::max, dst, a, a);
+}
 
 void Vectors::convert(const Operand &dst, const Operand &a, dv::Round round) {
     run({&dst, &a}, [&](const Pass &p) {
@@ -285,7 +297,7 @@ Operand Vectors::spread(const dv::Number &n, DType t) {
 
 Operand Vectors::spread(const Operand &per_row) {
     const DType t = per_row.ref.dtype;
-    if (t != DType::f32 && t != DType::f16) throw NotVector("integers of " + per_row.ref.buffer + " as numbers of rows");
+    if (!w_.p.chip().takes("vec_dup", t)) throw NotVector("numbers of 8 bits of " + per_row.ref.buffer + " for each row");
     Operand o{{}, std::vector<int64_t>(extents_.size(), 0)};
     int64_t size = block(t);
     for (size_t d = extents_.size() - 1; d-- > 0;)

@@ -66,6 +66,7 @@ private:
     int64_t size(DType t) const;
     void passes(const std::vector<const Operand *> &operands, const std::function<void(const Pass &)> &emit);
     void check(const Operand &o) const;
+    template<class F> void as_f16(const Operand &dst, const F &put);
     Operand whole_repeats(const Operand &a);
     void fill_block(const dv::Ref &to, const dv::Number &n);
 };

@@ -39,6 +39,10 @@ public:
 
     // A buffer that lives as long as the loop around it does. Names get a number where they are taken.
     dv::Ref buffer(const std::string &name, dv::Scope scope, DType t, int64_t elements);
+    // A buffer of some slots, beside what is being written; references say which slot they mean.
+    dv::Ref ring(const std::string &name, dv::Scope scope, DType t, int64_t elements, int slots = 2) {
+        return declare(name, scope, t, elements, slots, *bodies_.back());
+    }
     // A buffer of slots: it lives beside the loop around it, each iteration of which takes the next slot. A double buffer has two.
     dv::Ref beside(const std::string &name, dv::Scope scope, DType t, int slots, int64_t elements);
     dv::Ref arriving(const std::string &name, dv::Scope scope, DType t, int64_t elements) { return beside(name, scope, t, 2, elements); }

@@ -104,7 +104,7 @@ std::vector<uint8_t> through_ascendc(const Program &p, int *lines) {
 TEST(AscendC, RunsWithTheSameBits) {
     int lines = 0;
     for (const Program &p : {test::add_relu_builder(16384, 4, 1024).build(), test::softmax_builder(6, 256).build(), test::mixture(),
-                             test::matmul_builder(64, 128, 64, 32, 64, 32).build()})
+                             test::matmul_builder(64, 128, 64, 32, 64, 32).build(), test::golden("softmax_f16"), test::golden("matmul_f16")})
         EXPECT_EQ(through_ascendc(p, &lines), test::bits(p)) << p.name;
     std::printf("%d instructions issued\n", lines);
 }

@@ -1,11 +1,14 @@
 // The simulated device under dispatch: what ops compute on it.
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstring>
 
 #include "dsl/all_ops.h"
 #include "primitives/library.h"
 #include "registry/plan.h"
+#include "registry/simulated.h"
+#include "tools/ascend/device.h"
 #include "tools/check/case.h"
 #include "tools/check/check.h"
 
@@ -29,10 +32,13 @@ TEST_P(OnAscend, KeepsTheContract) {
         for (auto &f : r.failures) ADD_FAILURE() << f;
         EXPECT_GT(r.passed, 0) << (r.notes.empty() ? "" : r.notes[0]);
         EXPECT_EQ(r.skipped, 0) << (r.notes.empty() ? "" : r.notes[0]);
+        std::printf("%d checks of %s\n", r.passed, dtypes);
     }
 }
 INSTANTIATE_TEST_SUITE_P(Ops, OnAscend,
-                         testing::Values("add", "relu", "exp", "sigmoid", "tanh", "erf", "silu", "softmax", "log_softmax", "softmax_dx", "layer_norm_kernel"),
+                         testing::Values("add", "relu", "exp", "sigmoid", "tanh", "erf", "silu", "softmax", "log_softmax", "softmax_dx", "layer_norm_kernel",
+                                         "one_hot", "argmax", "gather_kernel", "sparse_softmax_cross_entropy", "sparse_softmax_cross_entropy_dlogits",
+                                         "max_pool2d", "max_pool2d_dx", "avg_pool2d", "avg_pool2d_dx"),
                          [](const auto &p) { return std::string(p.param); });
 
 // What is rounded once has one result.
@@ -46,6 +52,21 @@ TEST(OnAscend, RoundedOnceTheBitsAreTheCpus) {
             const Tensor there = dispatch(c.registered, c.in, c.attrs)[0];
             EXPECT_EQ(std::memcmp(here.raw(), there.raw(), here.bytes()), 0) << name << " " << dtypes;
         }
+}
+
+// Every length around blocks, repeats and tiles.
+TEST(OnAscend, TailsOfAllLengths) {
+    const OpPtr op = op_of("add");
+    std::vector<int> lengths = {63, 64, 65, 127, 128, 129, 255, 257, 2047, 2049, 8191, 8193, 65537};
+    for (int n = 1; n <= 34; n++) lengths.push_back(n);
+    for (const int n : lengths) {
+        const Case c(*op, "d0=1 d1=1 d2=" + std::to_string(n), "f16", 3);
+        const Tensor here = dispatch(c.registered, c.in, c.attrs)[0];
+        const Force force(host_isa(), "", "ascend");
+        const Tensor there = dispatch(c.registered, c.in, c.attrs)[0];
+        EXPECT_EQ(std::memcmp(here.raw(), there.raw(), here.bytes()), 0) << n;
+    }
+    std::printf("%zu lengths\n", lengths.size());
 }
 
 TEST(OnAscend, BroadcastsWithoutCopies) {
@@ -71,6 +92,36 @@ TEST(OnAscend, MatmulOfOddSizes) {
         c.solve(*op);
         const Force force(host_isa(), "", "ascend");
         EXPECT_EQ(compare(*op, "c", dispatch(c.registered, c.in, c.attrs)[0], c.problem), "") << sample;
+    }
+}
+
+// Every sample in f16: borders, strides, dilation, groups, odd channels.
+TEST(OnAscend, ConvolutionsKeepTheContract) {
+    for (const char *name : {"conv2d", "conv2d_dx", "conv2d_dweight"}) {
+        const OpPtr op = op_of(name);
+        Options o;
+        o.dtypes = "f16";
+        const Report r = run_check(*op, "ascend", check_ascend, o);
+        for (auto &f : r.failures) ADD_FAILURE() << f;
+        EXPECT_GE(r.passed, 20) << name << (r.notes.empty() ? "" : r.notes[0]);
+    }
+}
+
+// Indices are counted, and squares transposed: no element goes through the scalar unit.
+TEST(OnAscend, VectorUnitAlone) {
+    const std::string window = " kernel_size=2,2 stride=2,2";
+    for (auto &[name, sample] : std::vector<std::pair<std::string, std::string>>{{"one_hot", "n=7 depth=16"},
+                                                                                 {"max_pool2d", "n=2 c=16 h=8 w=8" + window},
+                                                                                 {"max_pool2d_dx", "n=2 c=16 h=8 w=8" + window},
+                                                                                 {"avg_pool2d", "n=2 c=16 h=8 w=8" + window},
+                                                                                 {"avg_pool2d_dx", "n=2 c=16 h=8 w=8" + window}}) {
+        const OpPtr op = op_of(name);
+        const Case c(*op, sample, "f16", 6);
+        const Force force(host_isa(), "", "ascend");
+        std::vector<OperandMeta> metas;
+        for (const Tensor &t : c.in) metas.push_back(meta_of(t));
+        const auto &warnings = ascend::programs_of(make_plan(c.registered, metas, c.attrs), "f16").lowered.warnings;
+        EXPECT_TRUE(warnings.empty()) << name << ": " << warnings[0];
     }
 }
 

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ascend/emit.h"
+#include "ascend/text.h"
 #include "tests/ascend/programs.h"
 
 namespace halyard::dv::test {
@@ -35,6 +37,20 @@ private:
     std::filesystem::path path_;
 };
 
+const std::string shims = "python3 -B " HALYARD_SOURCE_DIR "/tests/ascend/shims/";
+
+// What an emitted TIK kernel builds, without places and flags; runtime_error with what Python says where it doesn't run.
+inline Program through_tik(const Program &p) {
+    const Folder folder("tik");
+    const PythonFiles files = emit_tik(p);
+    folder.write("haly_" + p.name + ".py", files.kernel), folder.write("haly_" + p.name + "_info.py", files.registration);
+    int status = 0;
+    std::string text = output_of(shims + "run_tik.py " + folder.path() + " " + p.name, &status);
+    if (status != 0) throw std::runtime_error(text + files.kernel);
+    text.replace(text.find("PROFILE"), 7, p.profile);
+    return parse_program(text);
+}
+
 // A program's tensors, filled.
 inline Gm filled(const Program &p) {
     Gm gm(p);
@@ -57,6 +73,12 @@ inline std::vector<uint8_t> bits(const Program &p) {
     const SimResult r = simulate(p, gm.bindings());
     EXPECT_TRUE(r.ok()) << to_text(r.issues);
     return bytes(p, gm);
+}
+
+// A program as an op was lowered, from tests/ascend/goldens.
+inline Program golden(const std::string &name) {
+    std::ifstream file(HALYARD_SOURCE_DIR "/tests/ascend/goldens/" + name + ".dv");
+    return parse_program({std::istreambuf_iterator<char>(file), {}});
 }
 
 // A bit of everything that the languages have names for: masks, strides, comparisons, conversions, tails and registers.

@@ -110,7 +110,9 @@ TEST(Schedule, RowsThatDontFitAreReducedApart) {
 }
 
 TEST(Schedule, StrictRefusesTheScalarUnit) {
-    EXPECT_FALSE(compiled({"softmax", "f16", {{3, 7}}, {{3, 7}}}).lowered.warnings.empty());
+    const auto warnings = compiled({"softmax", "f16", {{3, 7}}, {{3, 7}}}).lowered.warnings;
+    ASSERT_FALSE(warnings.empty());
+    EXPECT_EQ(warnings[0], "W-SCALAR y: rows of 14 B are put together one element at a time");
     EXPECT_THROW(compiled({"softmax", "f16", {{3, 7}}, {{3, 7}}}, true), DispatchError);
 }
 

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "registry/error.h"
-#include "tests/ascend/programs.h"
+#include "tests/ascend/emitted.h"
 
 namespace halyard::dv {
 namespace {
@@ -143,6 +143,24 @@ TEST(Profile, ConstantsSayWhereTheyAreFrom) {
     EXPECT_THROW(Profile::parse("p", "cores 3\n"), AttrError);
     EXPECT_THROW(Profile::parse("p", "path gm ub data_move\n"), AttrError);
     EXPECT_EQ(Profile::parse("p", "base ascend910\ncores 3 ASSUMED half a chip\n").at("cores"), 3);
+}
+
+// Each stage of a program, in the folder that the environment names.
+TEST(Dump, WritesEveryStage) {
+    const test::Folder folder("dump");
+    ASSERT_EQ(setenv("HALYARD_ASCEND_DUMP", (folder.path() + "/new").c_str(), 1), 0);
+    const Program p = test::add_relu_builder(4096, 1, 1024).build();
+    unsetenv("HALYARD_ASCEND_DUMP");
+    const auto stage = [&](const char *name) {
+        std::stringstream text;
+        text << std::ifstream(folder.path() + "/new/add_relu." + name + ".dv").rdbuf();
+        return text.str();
+    };
+    EXPECT_EQ(stage("3-synchronised"), to_text(p));
+    EXPECT_EQ(stage("2-placed").find("wait_flag"), std::string::npos);
+    EXPECT_NE(stage("2-placed").find("@0"), std::string::npos);
+    EXPECT_EQ(stage("1-written").find("@0"), std::string::npos);
+    EXPECT_NE(stage("1-written").find("vec_relu"), std::string::npos);
 }
 
 }  // namespace

@@ -17,6 +17,8 @@ using test::bits;
 using test::Folder;
 using test::mixture;
 using test::output_of;
+using test::shims;
+using test::through_tik;
 
 // Without what TIK adds itself, and where it was written.
 Body plain(const Body &body) {
@@ -38,18 +40,7 @@ Program plain(const Program &p) {
     return q;
 }
 
-const std::string run_tik = "python3 -B " HALYARD_SOURCE_DIR "/tests/ascend/shims/run_tik.py ";
-
-Program through_tik(const Program &p) {
-    const Folder folder("tik");
-    const TikFiles files = emit_tik(p);
-    folder.write("haly_" + p.name + ".py", files.kernel), folder.write("haly_" + p.name + "_info.py", files.registration);
-    int status = 0;
-    std::string text = output_of(run_tik + folder.path() + " " + p.name, &status);
-    if (status != 0) throw std::runtime_error(text + files.kernel);
-    text.replace(text.find("PROFILE"), 7, p.profile);
-    return parse_program(text);
-}
+const std::string run_tik = shims + "run_tik.py ";
 
 TEST(Tik, RunsAsTheSameProgram) {
     int lines = 0;
@@ -98,7 +89,7 @@ TEST(Tik, SlotsThatALoopTurns) {
 TEST(Tik, HeaderRegistrationAndIni) {
     Program p = test::add_relu_builder(4096, 1, 1024).build();
     p.schedule_hash = "1f3a";
-    const TikFiles files = emit_tik(p);
+    const PythonFiles files = emit_tik(p);
     EXPECT_EQ(files.kernel.find("# TIK kernel of add_relu for ascend910, schedule 1f3a.\n"), 0u);
     EXPECT_NE(files.registration.find(".dtype_format(DataType.F16_Default, DataType.F16_Default, DataType.F16_Default)"), std::string::npos)
         << files.registration;
@@ -107,8 +98,63 @@ TEST(Tik, HeaderRegistrationAndIni) {
     EXPECT_NE(files.ini.find("opFile.value=haly_add_relu\nopInterface.value=haly_add_relu\n"), std::string::npos);
 }
 
+// What TIK says in another way gives another program, with the same bits.
+void same_bits(const Program &p) {
+    SCOPED_TRACE(emit_tik(p).kernel);
+    Program again = through_tik(p);
+    ASSERT_TRUE(place_buffers(again).empty());
+    insert_sync(again);
+    EXPECT_EQ(bits(again), bits(p)) << to_text(again);
+}
+void same_bits(const std::string &text, const std::string &profile = "ascend910") {
+    Program p = parse_program("program p " + profile + " blocks=1\n" + text);
+    ASSERT_TRUE(place_buffers(p).empty());
+    insert_sync(p);
+    same_bits(p);
+}
+
+TEST(Tik, Products) { same_bits(test::matmul_builder(64, 128, 64, 32, 64, 32).build()); }
+
+// As ops are lowered: row maxima of f16, and odd products on the cube.
+TEST(Tik, LoweredPrograms) {
+    for (const char *name : {"add_relu_f16", "softmax_f16", "matmul_f16"}) same_bits(test::golden(name));
+}
+
+TEST(Tik, FractalsApartAndTransposed) {
+    same_bits("gm x f16[2048] in\ngm y f32[512] out\nalloc l1 l f16[2048]\nalloc l0a a f16[1024]\nalloc l0b b f16[512]\nalloc l0c c f32[512]\n"
+              "alloc ubuf u f32[512]\ndata_move l[0], x[0]  burst=128\nload2d a[0], l[512]  repeat=2 src_stride=2 dst_gap=1\n"
+              "load2d a[256], l[256]  repeat=2 src_stride=3 dst_gap=1 transpose=1\nload2d b[0], l[0]  repeat=2 transpose=1\n"
+              "mmad c[0], a[0], b[0]  m=32 k=32 n=16\nl0c_to_ub u[0], c[0]  burst=2 relu=1\ndata_move y[0], u[0]  burst=64\n");
+}
+
+// The windows of an image of 5 x 6, two channels of blocks: strides, borders, dilation, and rows and columns from the middle on.
+TEST(Tik, Windows) {
+    for (const char *fields : {"h=5 w=6 c1=2 left=1 right=1 top=1 bottom=1 kernel=3,3 m=32 k=288", "h=5 w=6 c1=2 kernel=2,3 stride=1,2 m=16 k=96 k_start=48",
+                               "h=5 w=6 c1=2 left=2 right=2 top=2 bottom=2 kernel=3,3 dilation=2,2 m_start=16 m=16 k=32 k_start=144"})
+        same_bits("gm x f16[960] in\ngm y f16[9216] out\nalloc l1 l f16[960]\nalloc ubuf u f16[9216]\ndata_move l[0], x[0]  burst=60\n"
+                  "vec_dup u[0], 0  mask=128 repeat=72\npipe_barrier ALL\nload3d u[0], l[0]  " +
+                  std::string(fields) + "\ndata_move y[0], u[0]  burst=576\n");
+}
+
+// Maxima without places: a whole number of eights, a rest, few rows, elements that don't fill blocks, and rows that stand apart.
+TEST(Tik, RowMaxima) {
+    for (const char *fields : {"mask=128 repeat=16", "mask=100 repeat=19 src_rep=9", "mask=7 repeat=3", "mask=64 repeat=8 src_blk=2 src_rep=16"})
+        for (const char *op : {"vcmax", "vcmin"})
+            same_bits("gm x f16[4096] in\ngm y f16[32] out\nalloc ubuf u f16[4096]\nalloc ubuf v f16[32]\ndata_move u[0], x[0]  burst=256\n"
+                      "vec_dup v[0], 0  mask=32\n" +
+                          std::string(op) + " v[0], u[0]  " + fields + "\ndata_move y[0], v[0]  burst=2\n",
+                      "ascend910b");
+}
+
+TEST(Tik, AtomicMoves) {
+    same_bits("gm x f32[64] in\ngm y f32[64] inout\nalloc ubuf u f32[64]\ndata_move u[0], x[0]  burst=8\ndata_move y[0], u[0]  burst=8 atomic=1\n"
+              "pipe_barrier MTE3\ndata_move y[0], u[0]  burst=4\n");
+}
+
 TEST(Tik, RefusesWhatItCantSay) {
-    EXPECT_THROW(emit_tik(test::matmul_builder(64, 64, 64, 32, 32, 32).build()), AttrError);
+    EXPECT_THROW(emit_tik(parse_program("program p ascend910b blocks=1\ngm c f32[256] out\nalloc l0c s f32[256]\nfixpipe c[0], s[0]  m=16 n=16\n")), AttrError);
+    EXPECT_THROW(emit_tik(parse_program("program p ascend910 blocks=1\nalloc ubuf u f16[128]\nfor i in 1, 3 {\nvcmax u[0], u[0]  mask=128 repeat=i\n}\n")),
+                 AttrError);
     EXPECT_THROW(emit_tik(parse_program("program p ascend910b blocks=1\nalloc ubuf u f16[128]\nvec_maxs u[0], u[0], 1  mask=128\n")), AttrError);
 }
 

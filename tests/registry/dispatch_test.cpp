@@ -104,6 +104,22 @@ TEST(Dispatch, WhereALevelLacksADtypeTheOneBelowStandsForIt) {
     EXPECT_EQ(F::add(a, a).to_vector<double>(), (std::vector<double>{2, 4, 6}));
 }
 
+// The baseline has kernels of f32 for arithmetic on 16-bit floats; conversions are exact one way and round once the other.
+TEST(Dispatch, SixteenBitFloatsOfTheBaselineAreComputedInF32) {
+    const Force force(Isa::baseline, "");
+    for (const DType half : {DType::f16, DType::bf16}) {
+        const Tensor x = Tensor::from<double>({0.5, -1.25, 3, 1000, -7, 0.1}, {2, 3}).to(half), columns = x.transpose({1, 0});
+        const OperandMeta meta = meta_of(x);
+        EXPECT_EQ(make_plan(library().at("softmax"), {&meta, 1}, Attrs(library().at("softmax").record)).kernel, nullptr);
+        EXPECT_EQ(F::softmax(x).dtype(), half);
+        EXPECT_EQ(F::softmax(x).to_vector<double>(), F::softmax(x.to(DType::f32)).to(half).to_vector<double>());
+        EXPECT_EQ(F::gelu(columns).to_vector<double>(), F::gelu(columns.to(DType::f32)).to(half).to_vector<double>());
+        EXPECT_EQ(F::reduce_mean(x, {0}).to_vector<double>(), F::reduce_mean(x.to(DType::f32), {0}).to(half).to_vector<double>());
+    }
+    const Tensor x = Tensor::ones({2}).to(DType::f16), in[] = {x};
+    EXPECT_NE(explain(library().at("gelu"), in, Attrs(library().at("gelu").record)).find("computed in f32"), std::string::npos);
+}
+
 TEST(Explain, NamesTheChoiceAndTheRefused) {
     const Tensor a = Tensor::ones({16});
     const Tensor in[] = {a, a};

@@ -49,6 +49,10 @@ TEST_F(Lower, ShowsTheDevicesCode) {
     expect_text("softmax --to dv --shape \"n=64 c=1000\"", {"# softmax f32 ascend: ", "program softmax ascend910", "data_move x_im", "vec_exp", "set_flag"});
     expect_text("relu --to dv --dtype f16", {"vec_relu"});
     expect_text("matmul --to dv --dtype f16", {"load2d", "mmad", "l0c_to_ub"});
+    expect_text("matmul --to tik --dtype f16", {"# TIK kernel of matmul for ascend910, schedule ", "t.load2dv1(", "t.mmad(", "TBERegOp(\"matmul\")"});
+    expect_text("softmax --to tik --dtype f16", {"# TIK kernel of softmax for ascend910, schedule ", "t.vcgmax(", "opFile.value=haly_softmax"});
+    expect_text("softmax --to ascendc", {"// Ascend C kernel of softmax for ascend910, schedule ", "AscendC::Exp("});
+    expect_text("softmax --to tbe --dtype f16", {"# TBE kernel of softmax for ascend910", "te.lang.cce.vexp(", "generic.auto_schedule("});
 }
 
 TEST_F(Lower, TakesTheSchedulesOtherPicks) {
@@ -88,8 +92,8 @@ TEST_F(Lower, RefusesWhatDoesNotExist) {
     expect_none("softmax --to ptx --variant wide", "[softmax] no GPU kernel of variant 'wide', there is short");
     expect_none("softmax --to ptx --isa avx2", "[softmax] --isa is a level of the CPU, the kernel is for cuda");
     expect_none("softmax --to asm --device cuda", "[softmax] --to asm is for cpu, not for cuda");
-    expect_none("matmul --to tik --dtype f16", "[matmul] E-EMIT: load2d ");
-    expect_none("softmax --to dv --variant wide", "[softmax] its Ascend kernel has no variants");
+    expect_none("max_pool2d --to tbe --dtype f16", "[max_pool2d] E-EMIT: stage ");
+    expect_none("softmax --to dv --variant wide", "[softmax] no Ascend program 'wide' is written by hand");
     expect_none("softmax --to dv --dtype f64", "[softmax] no Ascend kernels for f64");
     expect_none("softmax --to dv --dtype f16 --shape \"n=3 c=7\" --strict", "[softmax] --strict: W-SCALAR y: rows of 14 B");
     expect_none("relu --out none/relu.txt", "[none/relu.txt] can't be written");

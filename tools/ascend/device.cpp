@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "dsl/all_ops.h"
+#include "registry/dispatch.h"
 #include "registry/error.h"
 
 namespace halyard::ascend {
@@ -16,8 +17,15 @@ FixedCall::Layout layout_of(const Plan::Buffer &b) {
     return l;
 }
 
-std::string key_of(const Plan &p, const FixedCall &c, const std::string &dtypes) {
-    std::string key = p.op->record.name + " " + dtypes;
+// The program that is asked for: "" is the scheduled one.
+std::string variant_of(const Plan &p) {
+    if (p.simulated) return p.kernel->variant;
+    const Force::Choice *force = Force::current();
+    return force && force->backend == "ascend" ? force->variant : "";
+}
+
+std::string key_of(const Plan &p, const FixedCall &c, const std::string &dtypes, const std::string &variant) {
+    std::string key = p.op->record.name + " " + dtypes + " " + variant;
     const auto add = [&](int n) { key += " " + std::to_string(n); };
     for (auto *all : {&c.inputs, &c.outputs})
         for (auto &layout : *all) {
@@ -53,10 +61,13 @@ public:
 
     const KernelEntry &kernel(const RegisteredOp &op, const std::string &dtypes) override {
         const std::lock_guard lock(mutex_);
-        KernelEntry &k = kernels_[op.record.name + " " + dtypes];
-        k.op = op.record.name, k.backend = "ascend", k.dtypes = dtypes;
+        const Force::Choice *force = Force::current();
+        const std::string variant = force ? force->variant : "";
+        KernelEntry &k = kernels_[op.record.name + " " + dtypes + " " + variant];
+        k.op = op.record.name, k.backend = "ascend", k.dtypes = dtypes, k.variant = variant;
         return k;
     }
+    std::vector<std::string> by_hand(const Plan &p, const std::string &dtypes) override { return made(p, dtypes).by_hand; }
     std::string refusal(const Plan &p, const std::string &dtypes) override {
         try {
             made(p, dtypes);
@@ -71,18 +82,20 @@ public:
 
     const Compiled &made(const Plan &p, const std::string &dtypes) {
         auto call = std::make_shared<FixedCall>(call_of(p));
-        const std::string key = key_of(p, *call, dtypes);
+        const std::string &name = p.op->record.name, variant = variant_of(p), key = key_of(p, *call, dtypes, variant);
         const std::lock_guard lock(mutex_);
         Made &m = made_[key];
         if (!m.compiled && m.refused.empty()) {
             Instance i;
-            i.backend = "ascend", i.dtypes = dtypes, i.call = call;
+            i.backend = "ascend", i.dtypes = dtypes, i.variant = variant, i.call = call;
+            // The kit's, and those of libraries that a tool has opened.
+            const OpTable &ops = ops_.make(name) ? ops_ : op_table();
             try {
-                if (!ops_.make(p.op->record.name)) throw DispatchError(p.op->record.name, "no Ascend program: its source isn't in the kit");
-                m.compiled = std::make_unique<Compiled>(compile(ops_, p.op->record.name, i));
+                if (!ops.make(name)) throw DispatchError(name, "no Ascend program: its source isn't in the kit");
+                m.compiled = std::make_unique<Compiled>(compile(ops, name, i));
             } catch (const Error &e) { m.refused = e.what(); }
         }
-        if (!m.compiled) throw DispatchError(p.op->record.name, m.refused.substr(m.refused.find("] ") + 2));
+        if (!m.compiled) throw DispatchError(name, m.refused.substr(m.refused.find("] ") + 2));
         return *m.compiled;
     }
 

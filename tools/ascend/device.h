@@ -8,7 +8,7 @@ namespace halyard::ascend {
 
 FixedCall call_of(const Plan &p);
 
-// Of a call that is planned; its kernel needn't be chosen. Made once and kept. Throws DispatchError where the op has none.
+// Of a call that is planned; its kernel needn't be chosen, then it is of the variant that is forced. Made once and kept. Throws DispatchError where the op has none.
 const Compiled &programs_of(const Plan &p, const std::string &dtypes);
 
 // One result per program. `args` as kernels get them. Without timing it is quicker; issues are told either way.

@@ -237,10 +237,16 @@ void check_ascend(const Op &op, const Options &o, Report &r) {
                 continue;
             }
             c.solve(op);
-            const std::string where = "ascend " + dtypes + " '" + sample + "'";
-            try {
-                compare_all(op, c, dispatch(c.registered, c.in, c.attrs), where, r);
-            } catch (const Error &e) { r.fail(where + ": " + e.what()); }
+            const auto run = [&](const std::string &variant) {
+                const Force this_one(host_isa(), variant, "ascend");
+                const std::string where = "ascend " + dtypes + (variant.empty() ? "" : " " + variant) + " '" + sample + "'";
+                try {
+                    compare_all(op, c, dispatch(c.registered, c.in, c.attrs), where, r);
+                } catch (const Error &e) { r.fail(where + ": " + e.what()); }
+            };
+            run("");
+            if (plan.simulated)
+                for (auto &variant : simulated_device().by_hand(plan, dtypes)) run(variant);
         }
 }
 

@@ -1,5 +1,6 @@
 #include "tools/halyard/ascend.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -15,15 +16,16 @@
 namespace halyard::command {
 namespace {
 
-Plan plan_for_ascend(const Trial &t) {
+Plan plan_for_ascend(const Trial &t, const std::string &variant) {
     simulated_device();
-    const Force force(host_isa(), "", "ascend");
+    const Force force(host_isa(), variant, "ascend");
     return make_plan(t.op, metas_of(t), t.attrs);
 }
 
 // A call of the op on the device.
 struct Simulated {
-    Simulated(const Trial &t, const std::string &dtypes, const dv::SimOptions &options) : plan(plan_for_ascend(t)), out(outputs_of(t)) {
+    Simulated(const Trial &t, const std::string &dtypes, const std::string &variant, const dv::SimOptions &options)
+        : plan(plan_for_ascend(t, variant)), out(outputs_of(t)) {
         std::vector<halide_buffer_t> buffers(plan.inputs.size() + plan.outputs.size());
         std::vector<double> numbers(plan.scalars.size());
         std::vector<void *> args;
@@ -85,12 +87,31 @@ double busy(const Simulated &s, dv::Pipe pipe) {
     return all > 0 ? sum / all : 0;
 }
 
+bool row(const Trial &t, const std::string &label, const Simulated &s, const std::string &dtypes) {
+    const Roof roof = roof_of(t, s, ascend::programs_of(s.plan, dtypes).lowered.programs[0]);
+    int cores = 0;
+    double us = 0;
+    for (auto &r : s.results) cores = std::max(cores, r.cores), us += r.us;
+    std::printf("%-40s %10.0f %10.1f %6d %3.0f %%%s", label.c_str(), s.cycles(), us, cores, 100 * roof.cycles / s.cycles(),
+                roof.binds[0] == 'g' ? " gm " : " cube");
+    for (const dv::Pipe pipe : {dv::Pipe::s, dv::Pipe::v, dv::Pipe::m, dv::Pipe::mte1, dv::Pipe::mte2, dv::Pipe::mte3}) std::printf(" %5.2f", busy(s, pipe));
+    const std::string breach = Expected(t, s.out).judge(s.out).breach;
+    std::printf("%s%s\n", breach.empty() ? "" : "  ", breach.c_str());
+    return breach.empty();
+}
+
 }  // namespace
 
-Instance ascend_instance(const Trial &t, const std::string &dtypes, const Picks &picks, bool strict) {
+Instance ascend_call(const Trial &t, const std::string &dtypes, const std::string &variant) {
     Instance i;
-    i.backend = "ascend", i.dtypes = dtypes, i.picks.chosen = picks.chosen;
-    i.call = std::make_shared<FixedCall>(ascend::call_of(plan_for_ascend(t)));
+    i.backend = "ascend", i.dtypes = dtypes, i.variant = variant;
+    i.call = std::make_shared<FixedCall>(ascend::call_of(plan_for_ascend(t, variant)));
+    return i;
+}
+
+Instance ascend_instance(const Trial &t, const std::string &dtypes, const std::string &variant, const Picks &picks, bool strict) {
+    Instance i = ascend_call(t, dtypes, variant);
+    i.picks.chosen = picks.chosen;
     i.picks.chosen = ascend::compile(op_table(), t.op.record.name, i, strict).picks.chosen;
     return i;
 }
@@ -105,28 +126,19 @@ bool bench_ascend(const std::string &name, const std::vector<std::string> &probl
         const Trial t(op, problem, dtypes);
         dv::SimOptions options;
         options.races = false;
-        const Simulated s(t, dtypes, options);
-        const Roof roof = roof_of(t, s, ascend::programs_of(s.plan, dtypes).lowered.programs[0]);
-        int cores = 0;
-        double us = 0;
-        for (auto &r : s.results) cores = std::max(cores, r.cores), us += r.us;
-        std::printf("%-40s %10.0f %10.1f %6d %3.0f %%%s", problem.c_str(), s.cycles(), us, cores, 100 * roof.cycles / s.cycles(),
-                    roof.binds[0] == 'g' ? " gm " : " cube");
-        for (const dv::Pipe pipe : {dv::Pipe::s, dv::Pipe::v, dv::Pipe::m, dv::Pipe::mte1, dv::Pipe::mte2, dv::Pipe::mte3})
-            std::printf(" %5.2f", busy(s, pipe));
-        const std::string breach = Expected(t, s.out).judge(s.out).breach;
-        std::printf("%s%s\n", breach.empty() ? "" : "  ", breach.c_str());
-        kept &= breach.empty();
+        kept &= row(t, problem, Simulated(t, dtypes, "", options), dtypes);
+        for (auto &variant : ascend::programs_of(plan_for_ascend(t, ""), dtypes).by_hand)
+            kept &= row(t, "  by hand: " + variant, Simulated(t, dtypes, variant, options), dtypes);
     }
     std::printf("%sOf the roof: all tensors once through global memory, or all products in the cubes. A pipe: the share of its core's cycles.\n", ascend_note);
     return kept;
 }
 
-void profile_ascend(const std::string &name, const std::string &problem, const std::string &dtype, const std::string &trace) {
+void profile_ascend(const std::string &name, const std::string &problem, const std::string &dtype, const std::string &variant, const std::string &trace) {
     const RegisteredOp &op = op_with_kernels(name);
     const std::string dtypes = dtype_set(op.record, dtype);
     const Trial t(op, problem.empty() ? problems_of(op.record).front() : problem, dtypes);
-    const Simulated s(t, dtypes, {});
+    const Simulated s(t, dtypes, variant, {});
     const auto &programs = ascend::programs_of(s.plan, dtypes).lowered.programs;
     for (size_t k = 0; k < programs.size(); k++) {
         std::printf("%s %s on ascend910: %.0f cycles, %.1f us, %d cores\n", programs[k].name.c_str(), t.text.c_str(), s.results[k].cycles, s.results[k].us,
@@ -136,7 +148,9 @@ void profile_ascend(const std::string &name, const std::string &problem, const s
     std::fputs(ascend_note, stdout);
     if (trace.empty()) return;
     std::ofstream file(trace);
-    file << dv::chrome_trace(programs[0], s.results[0]);
+    const auto longest = std::max_element(s.results.begin(), s.results.end(), [](auto &a, auto &b) { return a.cycles < b.cycles; });
+    const dv::Program &p = programs[(size_t)(longest - s.results.begin())];
+    file << (trace.ends_with(".svg") ? dv::timeline_svg(p, *longest) : dv::chrome_trace(p, *longest));
     if (!file.flush()) throw IoError(trace, "can't be written");
 }
 

@@ -44,6 +44,14 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const Options &o)
     if (std::find(form.backends.begin(), form.backends.end(), i.backend) == form.backends.end())
         throw DispatchError(op.name, "--to " + form.name + " is for " + listed(form.backends) + ", not for " + i.backend);
     i.dtypes = dtype_set(op, o.dtype);
+    if (i.backend == "ascend") {
+        if (!o.isa.empty()) throw DispatchError(op.name, "--isa is a level of the CPU, the kernel is for " + i.backend);
+        const Trial t(op_with_kernels(op.name), o.shape.empty() ? problems_of(op).front() : o.shape, i.dtypes);
+        if (form.name != "tbe") return ascend_instance(t, i.dtypes, o.variant, picks_as_typed(op.name, o.picks), o.strict);
+        i = ascend_call(t, i.dtypes);
+        i.scheduled = false;
+        return i;
+    }
     check_variant(op, o.variant);
     const auto best = std::find_if(op.variants.begin(), op.variants.end(), [](const Variant &v) { return !is_extension(v.name); });
     i.variant = o.variant.empty() ? best->name : o.variant;
@@ -52,11 +60,6 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const Options &o)
         return i;
     }
     if (!o.isa.empty()) throw DispatchError(op.name, "--isa is a level of the CPU, the kernel is for " + i.backend);
-    if (i.backend == "ascend") {
-        if (!o.variant.empty()) throw AttrError(op.name, "its Ascend kernel has no variants");
-        const Trial t(op_with_kernels(op.name), o.shape.empty() ? problems_of(op).front() : o.shape, i.dtypes);
-        return ascend_instance(t, i.dtypes, picks_as_typed(op.name, o.picks), o.strict);
-    }
     const std::string last = op.variants.back().name;  // the one that takes every shape
     if (!op.gpu) throw DispatchError(op.name, "no GPU schedule");
     if (i.dtypes != "f32") throw DTypeError(op.name, "no GPU kernels for " + i.dtypes + ", there are f32");

@@ -145,14 +145,15 @@ void add_profile(CLI::App &app, Run &chosen) {
     auto o = std::make_shared<Options>();
     CLI::App *sub = app.add_subcommand("profile", "Time and memory of each stage of a kernel");
     add_kernel_options(*sub, o->kernel);
-    sub->add_option("--trace", o->trace, "Write when each stage of one call began and ended, for chrome://tracing or ui.perfetto.dev");
+    sub->add_option("--trace", o->trace,
+                    "Write when each stage of one call began and ended, for chrome://tracing or ui.perfetto.dev; ascend: as a picture where it ends in .svg");
     sub->add_option("--device,--backend", o->device, "ascend: what each unit of the simulated chip does")->check(CLI::IsMember({"cpu", "ascend"}));
     sub->add_option("--time", o->seconds, "Seconds of watched calls")->check(CLI::Range(0.01, 600.0));
     sub->callback([o, &chosen] {
         chosen = [o] {
             if (o->device != "ascend") return profile(*o);
             list_all_ops(op_table());
-            profile_ascend(o->kernel.op, o->kernel.shape, o->kernel.dtype, o->trace);
+            profile_ascend(o->kernel.op, o->kernel.shape, o->kernel.dtype, o->kernel.variant, o->trace);
             return 0;
         };
     });

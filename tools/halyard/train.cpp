@@ -5,7 +5,9 @@
 
 #include "examples/lenet5/lenet5.h"
 #include "examples/recipes.h"
+#include "nn/loss_scale.h"
 #include "primitives/random.h"
+#include "registry/device.h"
 #include "registry/error.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/page.h"
@@ -18,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-    std::string network, out = ".";
+    std::string network, out = ".", device = "cpu";
     std::optional<std::string> data;
     std::optional<int64_t> epochs, batch_size, size;
     std::optional<double> learning_rate;
@@ -27,6 +29,8 @@ struct Options {
     int64_t checkpoint_steps = 0;  // 0: at the end of each epoch
     bool resume = false, evaluate = false, augment = false, skip_damaged = false;
 };
+
+constexpr double ascend_loss_scale = 1024;
 
 // What is said at the end.
 struct LastEpoch : Callback {
@@ -93,8 +97,14 @@ int train(const Options &o) {
     const examples::Recipe &recipe = examples::recipe(o.network);
     const examples::Settings settings = settings_of(o, recipe);
     set_seed(o.seed);
+    set_device(o.device);
     const examples::Experiment experiment = recipe.prepare(settings);
-    Model model(experiment.network, experiment.loss, experiment.optimizer, experiment.metrics);
+    std::optional<nn::LossScaleManager> scale;
+    if (o.device == "ascend") {  // its cube unit multiplies f16; weights and loss stay f32
+        experiment.network.to_float(DType::f16), experiment.loss.to_float(DType::f32);
+        scale = nn::FixedLossScaleManager(ascend_loss_scale);
+    }
+    Model model(experiment.network, experiment.loss, experiment.optimizer, experiment.metrics, scale);
     if (!o.resume && !o.evaluate) return learn(o, settings, experiment, model, {});
 
     const std::string checkpoint = last_checkpoint(o);
@@ -130,6 +140,8 @@ void add_train(CLI::App &app, Run &chosen) {
     auto o = std::make_shared<Options>();
     CLI::App *sub = app.add_subcommand("train", "Train an example network, or go on with that, or evaluate it");
     sub->add_option("network", o->network, "Which")->required()->check(CLI::IsMember(names()));
+    sub->add_option("--device,--backend", o->device, "cpu, or ascend: simulated, in f16 with f32 weights and a scaled loss")
+        ->check(CLI::IsMember({"cpu", "ascend"}));
     sub->add_option("--data", o->data, "Folder of what the network learns from: digits (MNIST's files), images in train/ and test/ by class, or texts");
     sub->add_option("--epochs", o->epochs, "Passes over the training data")->check(CLI::Range(1, 100000));
     sub->add_option("--batch-size", o->batch_size, "Rows of a step")->check(CLI::Range(1, 65536));

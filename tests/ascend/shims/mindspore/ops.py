@@ -6,7 +6,7 @@ class DataType:
     pass
 
 
-for t in ("F16", "F32", "I32", "I8", "U8", "BF16"):
+for t in ("F16", "F32", "I32", "I8", "U8", "BF16", "BOOL"):
     for layout in ("None", "Default", "5HD", "FracZ", "FracNZ"):
         setattr(DataType, f"{t}_{layout}", (t, layout))
 
@@ -15,7 +15,7 @@ class TBERegOp:
     FIELDS = {"fusion_type": 1, "async_flag": 1, "binfile_name": 1, "compute_cost": 1, "kernel_name": 1, "partial_flag": 1}
 
     def __init__(self, name):
-        self.info = {"name": name, "inputs": [], "outputs": [], "formats": []}
+        self.info = {"name": name, "inputs": [], "outputs": [], "attributes": [], "formats": []}
 
     def __getattr__(self, field):
         if field not in self.FIELDS:
@@ -32,6 +32,10 @@ class TBERegOp:
 
     def output(self, index, name, need_compile, param_type, shape):
         self.info["outputs"].append((index, name, need_compile, param_type, shape))
+        return self
+
+    def attr(self, name, param_type, value_type, value, default):
+        self.info["attributes"].append((name, param_type, value_type, value, default))
         return self
 
     def dtype_format(self, *formats):

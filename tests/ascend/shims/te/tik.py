@@ -34,6 +34,12 @@ SIGNATURES = {
     "scalar_max": "dst src0 src1",
     "scalar_sqrt": "dst src",
     "scalar_conv": "round_mode dst src",
+    "set_atomic_add": "kind",
+    "load2dv1": "dst src index repeat_times src_stride sid | if_transpose",
+    "load3dv1": "dst src pad_list l1_h l1_w c1_index fetch_filter_w fetch_filter_h left_top_w left_top_h stride_w stride_h filter_w filter_h "
+                "dilation_filter_w dilation_filter_h jump_offset repeat_mode repeat_time",
+    "mmad": "dst fm filter m k n is_bias",
+    "tensor_mov": "dst src block_mode nburst burst dst_stride src_stride | relu",
 }
 for name in ("add", "sub", "mul", "max", "min", "and", "or"):
     SIGNATURES["vec_" + name], SIGNATURES["v" + name] = BINARY, OLD_BINARY
@@ -169,7 +175,7 @@ class Block:
 
 class Tik:
     def __init__(self, profiling=None, disable_debug=True, err_msg_level=0):
-        self.lines, self.tensors, self.scalars, self.open, self.blocks, self.text = [], [], [], [], 1, None
+        self.lines, self.tensors, self.scalars, self.open, self.blocks, self.text, self.atomic = [], [], [], [], 1, None, 0
 
     def line(self, text):
         self.lines.append(text)
@@ -200,6 +206,9 @@ class Tik:
         self.blocks = block_num
         return Block(self, name, "")
 
+    def new_stmt_scope(self):
+        return Block(self, "", "if 1")
+
     def if_scope(self, condition):
         return Block(self, "", f"if {condition}")
 
@@ -227,11 +236,28 @@ class Tik:
         needed, _, more = SIGNATURES[name].partition(" | ")
         parameters, optional = needed.split(), more.split()
 
-        def call(*args):
+        def call(*args, **named):
             if not len(parameters) <= len(args) <= len(parameters) + len(optional):
                 raise TypeError(f"{name} takes {len(parameters)} arguments ({needed}), got {len(args)}")
-            self.record(name, dict(zip(parameters + optional, args)))
+            if set(named) - set(optional):
+                raise TypeError(f"{name} has no {', '.join(set(named) - set(optional))}")
+            self.record(name, dict(zip(parameters + optional, args), **named))
         return call
+
+    def load3d(self, dst, src, pad_list, l1_h, l1_w, c1_index, fetch_filter_w, fetch_filter_h, left_top_w, left_top_h, stride_w, stride_h, filter_w,
+               filter_h, dilation_filter_w, dilation_filter_h, jump_offset, repeat_mode, repeat_time):
+        """Sixteen rows of the matrix of windows, from the one whose window begins at left_top; `repeat_time` fractals of columns."""
+        if (jump_offset, repeat_mode) != (1, 0):
+            raise ValueError("only columns one after another are recorded")
+        left, right, top, bottom = pad_list
+        windows = f"((({l1_w}) + {left} + {right} - {dilation_filter_w} * {filter_w - 1} - 1) / {stride_w} + 1)"
+        row = f"(({left_top_h}) + {top}) / {stride_h} * {windows} + (({left_top_w}) + {left}) / {stride_w}"
+        column = f"((({c1_index}) * {filter_h} + ({fetch_filter_h})) * {filter_w} + ({fetch_filter_w}))"
+        taps = filter_h * filter_w
+        c0 = 32 if src.dtype in ("i8", "u8") else 16
+        self.line(f"load3d {dst}, {src}  h={l1_h} w={l1_w} c1=({column} + ({repeat_time}) + {taps - 1}) / {taps} left={left} right={right} top={top} "
+                  f"bottom={bottom} kernel={filter_h},{filter_w} stride={stride_h},{stride_w} dilation={dilation_filter_h},{dilation_filter_w} "
+                  f"m_start={row} k_start={column} * {c0} m=16 k=({repeat_time}) * {c0}")
 
     def record(self, name, a):
         if name in ("scalar_min", "scalar_max"):
@@ -243,8 +269,23 @@ class Tik:
             return self.scalar(a["dst"], "sqrt", a["src"], 0)
         if name == "scalar_conv":
             return self.line(f"scalar {a['dst']}, {a['src']}, 0  op=to_int")
+        if name == "set_atomic_add":
+            self.atomic = a["kind"]
+            return None
         if name == "data_move":
-            return self.line(f"data_move {a['dst']}, {a['src']}  nburst={a['nburst']} burst={a['burst']} src_gap={a['src_stride']} dst_gap={a['dst_stride']}")
+            return self.line(f"data_move {a['dst']}, {a['src']}  nburst={a['nburst']} burst={a['burst']} src_gap={a['src_stride']} "
+                             f"dst_gap={a['dst_stride']} atomic={self.atomic}")
+        if name == "tensor_mov":
+            if a["block_mode"] != "m" or (a["src"].tensor.scope, a["dst"].tensor.scope) != (scope_cc, scope_ubuf):
+                raise ValueError("block mode m is of fractals, from L0C to the Unified Buffer")
+            return self.line(f"l0c_to_ub {a['dst']}, {a['src']}  nburst={a['nburst']} burst={a['burst']} src_gap={a['src_stride']} dst_gap={a['dst_stride']} "
+                             f"relu={int(a.get('relu', False))}")
+        if name == "load2dv1":
+            return self.line(f"load2d {a['dst']}, {a['src']}  repeat={a['repeat_times']} src_stride={a['src_stride']} transpose={int(a.get('if_transpose', False))}")
+        if name == "load3dv1":
+            return self.load3d(**a)
+        if name == "mmad":
+            return self.line(f"mmad {a['dst']}, {a['fm']}, {a['filter']}  m={a['m']} k={a['k']} n={a['n']} accumulate={a['is_bias']}")
         if name == "data_move_pad":
             return self.line(f"data_move_pad {a['dst']}, {a['src']}  nburst={a['nburst']} bytes={a['burst']} src_gap={a['src_gap']} dst_gap={a['dst_gap']}")
         placed = [str(a[k]) for k in ("dst", "sel", "src", "src0", "src1", "scalar") if k in a]

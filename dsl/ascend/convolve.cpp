@@ -1,0 +1,88 @@
+// What a call of conv2d is, as correlations.
+#include <algorithm>
+
+#include "dsl/ascend/convolution.h"
+#include "dsl/ascend/schedule.h"
+#include "dsl/op.h"
+#include "registry/error.h"
+
+namespace halyard::ascend {
+
+namespace {
+
+constexpr int64_t most_border = 255, most_stride = 63, most_dilation = 255;  // of a load3d
+constexpr int64_t most_taps = 64;                                            // a square of each, in half of l0b
+
+bool is_dense(const FixedCall::Layout &l) {
+    int64_t next = 1;
+    for (auto &d : l) {
+        if (d.extent > 1 && d.stride != next) return false;
+        next *= d.extent;
+    }
+    return true;
+}
+
+Correlation call_of(const Ascend &npu, const Op &op, const FixedCall::Layout &x, const FixedCall::Layout &weight, const FixedCall::Layout &y) {
+    const auto scalar = [&](const std::string &name) -> int64_t {
+        for (size_t k = 0; k < op.scalars.size(); k++)
+            if (op.scalars[k].name == name) return npu.call->integers[k];
+        return 0;
+    };
+    Correlation c;
+    c.n = x[3].extent, c.group = scalar("group");
+    c.c = x[2].extent / c.group, c.h = x[1].extent, c.w = x[0].extent;
+    c.o = y[2].extent / c.group, c.oh = y[1].extent, c.ow = y[0].extent;
+    c.u = weight[1].extent, c.v = weight[0].extent;
+    c.stride_h = scalar("stride_h"), c.stride_w = scalar("stride_w"), c.dil_h = scalar("dil_h"), c.dil_w = scalar("dil_w");
+    c.top = scalar("pad_top"), c.bottom = scalar("pad_bottom"), c.left = scalar("pad_left"), c.right = scalar("pad_right");
+    return c;
+}
+
+// dx = dy correlated with the turned filters, of stride 1.
+Correlation of_image(const Correlation &c) {
+    Correlation d = c;
+    std::swap(d.c, d.o), std::swap(d.h, d.oh), std::swap(d.w, d.ow);
+    d.top = (c.u - 1) * c.dil_h - c.top, d.left = (c.v - 1) * c.dil_w - c.left;
+    d.bottom = (c.u - 1) * c.dil_h - c.bottom, d.right = (c.v - 1) * c.dil_w - c.right;
+    return d;
+}
+
+void check(const std::string &op, const Correlation &c) {
+    const auto at_most = [&](const char *what, int64_t got, int64_t most) {
+        if (got > most)
+            throw DispatchError(op,
+                                std::string("no program for the cube unit: ") + what + " is " + std::to_string(got) + ", it may be " + std::to_string(most));
+    };
+    at_most("u * v", c.taps(), most_taps);
+    at_most("stride_h", c.stride_h, most_stride), at_most("stride_w", c.stride_w, most_stride);
+    at_most("dil_h", c.dil_h, most_dilation), at_most("dil_w", c.dil_w, most_dilation);
+    at_most("a border", std::max({c.top, c.bottom, c.left, c.right}), most_border);
+    if (std::min({c.top, c.bottom, c.left, c.right}) < 0) throw DispatchError(op, "no program for the cube unit: padding is wider than the filter");
+}
+
+}  // namespace
+
+void convolve(const Ascend &npu, const Op &op, Gradient g) {
+    const auto &in = npu.call->inputs;
+    for (auto &[name, t] : op.types)
+        if (t != DType::f16) throw DispatchError(op.name, std::string("no program for the cube unit: it multiplies f16, not ") + name_of(t));
+    for (auto *all : {&npu.call->inputs, &npu.call->outputs})
+        for (auto &layout : *all)
+            if (!is_dense(layout)) throw DispatchError(op.name, "no program for the cube unit: a tensor isn't dense NCHW");
+    const Correlation c = call_of(npu, op, in[0], in[1], g == Gradient::none ? npu.call->outputs[0] : in[2]);
+    if (g == Gradient::image && c.stride_h * c.stride_w != 1) throw DispatchError(op.name, "no program for the cube unit: the gradient of a stride above 1");
+    const Correlation product = g == Gradient::image ? of_image(c) : c;
+    check(op.name, c), check(op.name, product);
+    const int shrink = npu.pick("shrink", {0, 1, 2, 3, 4, 5});
+    Places &places = *npu.places;
+    if (g == Gradient::filters) {
+        places.written = {[=](Writer &w) { correlate_taps(w, c, "x", "dy", "dweight", shrink); }};
+        return;
+    }
+    const Filters f{"weight", "fractals", c.group, c.o, c.c, c.taps(), g == Gradient::image};
+    const CorrelationTensors t = g == Gradient::image ? CorrelationTensors{"dy", f.to, "dx"} : CorrelationTensors{"x", f.to, "y"};
+    places.workspaces = {{f.to, DType::f16, f.size(), dv::GmTensor::workspace}};
+    places.written = {[=](Writer &w) { filters_to_fractals(w, f); }, [=](Writer &w) { correlate(w, product, t, shrink); }};
+}
+
+}  // namespace halyard::ascend

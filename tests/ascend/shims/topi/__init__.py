@@ -1,0 +1,1 @@
+"""Stands in for the vendor's package in tests of emitted TBE; see generic.py."""

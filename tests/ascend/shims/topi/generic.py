@@ -1,0 +1,8 @@
+"""auto_schedule, which has nothing to decide where values are computed at once."""
+from te import tvm
+
+
+def auto_schedule(outputs):
+    if not tvm.target.inside:
+        raise RuntimeError("auto_schedule is called in a tvm.target.cce()")
+    return outputs if isinstance(outputs, list) else [outputs]
