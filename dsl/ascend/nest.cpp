@@ -11,6 +11,7 @@
 #include "dsl/ascend/prove.h"
 #include "dsl/ascend/reduce.h"
 #include "dsl/ascend/scalar.h"
+#include "dsl/ascend/update.h"
 #include "registry/error.h"
 
 namespace halyard::ascend {
@@ -19,105 +20,7 @@ using namespace Halide::Internal;
 using HExpr = Halide::Expr;
 using dv::VecOp;
 
-dv::Expr Surroundings::index(const HExpr &e) {
-    const auto both = [&](const auto *op, auto f) { return f(index(op->a), index(op->b)); };
-    if (const auto *op = e.as<IntImm>()) return op->value;
-    if (const auto *op = e.as<UIntImm>()) return (int64_t)op->value;
-    if (const auto *op = e.as<Variable>()) {
-        const auto it = variables.find(op->name);
-        if (it != variables.end()) return it->second;
-    }
-    if (const auto *op = e.as<Cast>(); op && op->type == UInt(32) && op->value.type().is_int()) return index(op->value) % ((int64_t)1 << 32);
-    if (const auto *op = e.as<Cast>(); op && !op->value.type().is_float()) return index(op->value);
-    if (const auto *op = e.as<Add>()) return both(op, [](auto a, auto b) { return a + b; });
-    if (const auto *op = e.as<Sub>()) return both(op, [](auto a, auto b) { return a - b; });
-    if (const auto *op = e.as<Mul>()) return both(op, [](auto a, auto b) { return a * b; });
-    if (const auto *op = e.as<Div>(); op && as_const_int(op->b)) return both(op, [](auto a, auto b) { return a / b; });
-    if (const auto *op = e.as<Mod>(); op && as_const_int(op->b)) return both(op, [](auto a, auto b) { return a % b; });
-    if (const auto *op = e.as<Min>()) return both(op, [](auto a, auto b) { return min(a, b); });
-    if (const auto *op = e.as<Max>()) return both(op, [](auto a, auto b) { return max(a, b); });
-    if (const auto *op = e.as<LT>()) return both(op, [](auto a, auto b) { return a < b; });
-    if (const auto *op = e.as<LE>()) return both(op, [](auto a, auto b) { return a <= b; });
-    if (const auto *op = e.as<GT>()) return both(op, [](auto a, auto b) { return a > b; });
-    if (const auto *op = e.as<GE>()) return both(op, [](auto a, auto b) { return a >= b; });
-    if (const auto *op = e.as<EQ>()) return both(op, [](auto a, auto b) { return a == b; });
-    if (const auto *op = e.as<NE>()) return both(op, [](auto a, auto b) { return a != b; });
-    if (const auto *op = e.as<And>()) return both(op, [](auto a, auto b) { return a && b; });
-    if (const auto *op = e.as<Or>()) return both(op, [](auto a, auto b) { return a || b; });
-    if (const auto *op = e.as<Not>()) return index(op->a) == 0;
-    if (const auto *op = e.as<Select>(); op && !e.type().is_float()) {
-        const dv::Expr yes = index(op->condition);
-        return yes * index(op->true_value) + (dv::Expr(1) - yes) * index(op->false_value);
-    }
-    if (const auto *op = e.as<Call>(); op && op->is_intrinsic({Call::likely, Call::likely_if_innermost})) return index(op->args[0]);
-    if (const auto *op = e.as<Load>(); op && !e.type().is_float()) {
-        dv::Ref from = buffers.at(op->name);
-        from.offset = from.offset + index(op->index);
-        const std::string reg = w.reg("i");
-        if (scope(from) == dv::Scope::gm) {
-            const int64_t unit = dv::c0(from.dtype);
-            const dv::Ref block = w.temporary(from.dtype, unit);
-            w.put(dv::Dma{block, from, 1, 1, 0, 0});
-            w.put(dv::ScalarLd{reg, block});
-            w.give_back(block);
-        } else {
-            w.put(dv::ScalarLd{reg, from});
-        }
-        return dv::Expr::var(reg);
-    }
-    std::ostringstream text;
-    text << e;
-    throw DispatchError("ascend", w.where + ": no index for the scalar unit: " + text.str());
-}
-
 namespace {
-
-std::vector<const Load *> loads_of(const HExpr &e) {  // each once
-    struct : IRVisitor {
-        using IRVisitor::visit;
-        void visit(const Load *l) override {
-            if (std::find(all.begin(), all.end(), l) == all.end()) all.push_back(l);
-            IRVisitor::visit(l);
-        }
-        std::vector<const Load *> all;
-    } found;
-    e.accept(&found);
-    return std::move(found.all);
-}
-
-// acc = op(acc, term): the instruction and the term, which is undefined where the value is something else.
-struct Update {
-    VecOp op = VecOp::add;
-    HExpr term;
-};
-Update update_of(const Store &s) {
-    if (const Let *let = s.value.as<Let>()) {
-        const Stmt inside = Store::make(s.name, let->body, s.index, s.param, s.predicate, s.alignment);
-        Update u = update_of(*inside.as<Store>());
-        if (u.term.defined()) u.term = Let::make(let->name, let->value, u.term);
-        return u;
-    }
-    const auto is_acc = [&](const HExpr &e) {
-        const Load *l = e.as<Load>();
-        return l && l->name == s.name && graph_equal(l->index, s.index);
-    };
-    const auto of = [&](VecOp op, const HExpr &a, const HExpr &b) { return is_acc(a) ? Update{op, b} : is_acc(b) ? Update{op, a} : Update{}; };
-    Update u;
-    if (const auto *op = s.value.as<Add>()) u = of(VecOp::add, op->a, op->b);
-    if (const auto *op = s.value.as<Mul>()) u = of(VecOp::mul, op->a, op->b);
-    if (const auto *op = s.value.as<Max>()) u = of(VecOp::max, op->a, op->b);
-    if (const auto *op = s.value.as<Min>()) u = of(VecOp::min, op->a, op->b);
-    if (const auto *op = s.value.as<Call>()) {
-        if (op->is_intrinsic(Call::strict_add)) u = of(VecOp::add, op->args[0], op->args[1]);
-        if (op->is_intrinsic(Call::strict_mul)) u = of(VecOp::mul, op->args[0], op->args[1]);
-        if (op->is_intrinsic(Call::strict_max)) u = of(VecOp::max, op->args[0], op->args[1]);
-        if (op->is_intrinsic(Call::strict_min)) u = of(VecOp::min, op->args[0], op->args[1]);
-    }
-    if (u.term.defined())
-        for (const Load *l : loads_of(u.term))
-            if (l->name == s.name) return {};
-    return u;
-}
 
 constexpr int64_t most_copies = 4, most_repeats = 255;
 

@@ -148,7 +148,7 @@ Value Values::bitwise(VecOp op, Value a, Value b, const Operand *into) {
 
 Value Values::binary(VecOp op, Value a, Value b, const Operand *into) {
     if (bytes_of(a.dtype) == 1) {  // whole numbers of 8 bits are numbers of f16; what may leave their range would have to wrap
-        if (op != VecOp::max && op != VecOp::min) throw NotVector("arithmetic of 8-bit integers");
+        if (op != VecOp::max && op != VecOp::min) throw DispatchError("ascend", "no vector instruction for arithmetic of 8-bit integers");
         const DType t = a.dtype;
         return converted(binary(op, converted(a, DType::f16, nullptr), converted(b, DType::f16, nullptr)), t, into);
     }

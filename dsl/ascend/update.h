@@ -1,0 +1,20 @@
+// Update definitions: what a store combines with what was there.
+#pragma once
+#include <vector>
+
+#include "Halide.h"
+#include "ascend/ir.h"
+
+namespace halyard::ascend {
+
+// The loads of an expression, each once.
+std::vector<const Halide::Internal::Load *> loads_of(const Halide::Expr &e);
+
+// acc = op(acc, term): the instruction and the term, which is undefined where the value is something else.
+struct Update {
+    dv::VecOp op = dv::VecOp::add;
+    Halide::Expr term;
+};
+Update update_of(const Halide::Internal::Store &s);
+
+}  // namespace halyard::ascend
