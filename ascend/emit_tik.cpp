@@ -5,7 +5,7 @@
 #include "ascend/check.h"
 #include "ascend/emit.h"
 #include "ascend/emit_python.h"
-#include "ascend/text.h"
+#include "ascend/tik_tensors.h"
 #include "registry/error.h"
 
 namespace halyard::dv {
@@ -19,10 +19,7 @@ const char *tik_scope(Scope s) {
 
 class Emitter {
 public:
-    explicit Emitter(const Program &p) : program_(p) {
-        registers(p.body);
-        sink_allocs(program_.body);
-    }
+    explicit Emitter(const Program &p) : tensors_(p) { registers(p.body); }
 
     std::string kernel() {
         const std::string name = "haly_" + program_.name;
@@ -81,41 +78,6 @@ private:
         if (std::none_of(registers_.begin(), registers_.end(), [&](const auto &r) { return r.first == reg; })) registers_.emplace_back(reg, t);
     }
 
-    // A buffer of slots that one loop turns is declared in that loop, where thread_num does it: moves its Alloc there.
-    static bool uses(const Node &n, const std::string &buffer) {
-        const auto any = [&](const Body &b) { return std::any_of(b.begin(), b.end(), [&](const Node &m) { return uses(m, buffer); }); };
-        if (const For *f = std::get_if<For>(&n.is)) return any(f->body);
-        if (const If *c = std::get_if<If>(&n.is)) return any(c->then) || any(c->otherwise);
-        const Instr *i = std::get_if<Instr>(&n.is);
-        if (!i) return false;
-        const auto all = operands(*i);
-        return std::any_of(all.begin(), all.end(), [&](const ConstOperand &o) { return o.ref->buffer == buffer; });
-    }
-    void sink_allocs(Body &nodes) {
-        for (size_t n = 0; n < nodes.size(); n++) {
-            if (For *f = std::get_if<For>(&nodes[n].is)) sink_allocs(f->body);
-            else if (If *c = std::get_if<If>(&nodes[n].is)) sink_allocs(c->then), sink_allocs(c->otherwise);
-            const Alloc *a = std::get_if<Alloc>(&nodes[n].is);
-            if (!a || program_.buffer(a->buffer)->slots == 1) continue;
-            const Buffer &b = *program_.buffer(a->buffer);
-            Body *body = &nodes;
-            for (;;) {  // inwards, as long as one loop has all its uses
-                std::vector<Node *> users;
-                for (Node &m : *body)
-                    if (uses(m, b.name)) users.push_back(&m);
-                For *loop = users.size() == 1 ? std::get_if<For>(&users[0]->is) : nullptr;
-                if (!loop) break;
-                body = &loop->body;
-                bool turned = true;
-                slots_of(*body, b.name, [&](const Expr &slot) { turned = turned && same(slot, Expr::var(loop->var) % b.slots); });
-                if (!turned) continue;
-                body->insert(body->begin(), Node(Alloc{b.name}));
-                nodes.erase(nodes.begin() + (int64_t)n--);
-                break;
-            }
-        }
-    }
-
     // ---- expressions: min and max are instructions of the scalar unit, so they come first, in lines of their own
     std::string expr(const Expr &e, int outer = 0) {
         static const std::map<ExprOp, std::pair<const char *, int>> signs = {{ExprOp::add, {" + ", 5}},  {ExprOp::sub, {" - ", 5}}, {ExprOp::mul, {" * ", 6}},
@@ -143,11 +105,12 @@ private:
 
     std::string ref(const Ref &r) {
         const Buffer *b = program_.buffer(r.buffer);
-        const DType own = b ? b->dtype : program_.tensor(r.buffer)->dtype;
-        std::string s = python_name(r.buffer);
-        if (own != r.dtype) s += ".reinterpret_cast_to(\"" + python_type(r.dtype) + "\")";
+        const TikTensors::Home home = b ? tensors_.home(r.buffer) : TikTensors::Home{r.buffer, program_.tensor(r.buffer)->dtype, 0};
+        std::string s = python_name(home.tensor);
+        if (home.dtype != r.dtype) s += ".reinterpret_cast_to(\"" + python_type(r.dtype) + "\")";
         Expr at = r.offset;
-        if (b && b->slots > 1 && !turned_.count(r.buffer)) at = r.slot * (b->slot_bytes() / (int64_t)bytes_of(r.dtype)) + at;
+        if (b && b->slots > 1 && !tensors_.turned(r.buffer)) at = r.slot * (b->slot_bytes() / (int64_t)bytes_of(r.dtype)) + at;
+        at = at + home.bytes / (int64_t)bytes_of(r.dtype);
         return at.constant() == 0 ? s : s + "[" + expr(at) + "]";
     }
 
@@ -167,43 +130,16 @@ private:
         body(nodes);
         indent_ -= 4;
     }
-    // The slots of tensors declared in a loop that its variable turns; 1: of none.
-    int threads(const For &f) const {
-        int slots = 0;
-        allocs(f.body, [&](const Buffer &b) {
-            if (b.slots == 1) return;
-            const Expr turn = Expr::var(f.var) % b.slots;
-            bool all = true;
-            slots_of(f.body, b.name, [&](const Expr &slot) { all = all && same(slot, turn); });
-            if (all) slots = slots == 0 || slots == b.slots ? b.slots : -1;
-        });
-        return std::max(slots, 1);
-    }
-    template<class F> void allocs(const Body &nodes, const F &f) const {  // not in loops inside
-        for (const Node &n : nodes) {
-            if (const Alloc *a = std::get_if<Alloc>(&n.is)) f(*program_.buffer(a->buffer));
-            else if (const If *c = std::get_if<If>(&n.is)) allocs(c->then, f), allocs(c->otherwise, f);
-        }
-    }
-    template<class F> void slots_of(const Body &nodes, const std::string &buffer, const F &f) const {
-        for (const Node &n : nodes) {
-            if (const For *l = std::get_if<For>(&n.is)) slots_of(l->body, buffer, f);
-            else if (const If *c = std::get_if<If>(&n.is)) slots_of(c->then, buffer, f), slots_of(c->otherwise, buffer, f);
-            else if (const Instr *i = std::get_if<Instr>(&n.is))
-                for (const ConstOperand &o : operands(*i))
-                    if (o.ref->buffer == buffer) f(o.ref->slot);
-        }
-    }
     void node(const For &f) {
-        const int n = threads(f);
-        if (n > 1)
-            allocs(f.body, [&](const Buffer &b) {
-                if (b.slots == n) turned_.insert(b.name);
-            });
+        const auto around = tensors_.around(f);
+        if (!around.empty()) line("with t.new_stmt_scope():"), indent_ += 4;
+        for (const auto &tensor : around) declare(tensor);
+        const int n = tensors_.threads(f);
         const std::string begin = expr(f.begin), end = expr(f.end);
         line("with t.for_range(" + begin + ", " + end + ", name=\"" + f.var + "\"" + (n > 1 ? ", thread_num=" + std::to_string(n) : "") + ") as " +
              variable(f.var) + ":");
         inside(f.body);
+        if (!around.empty()) indent_ -= 4;
     }
     void node(const If &c) {
         if (c.condition.constant()) {
@@ -216,10 +152,11 @@ private:
         if (!c.otherwise.empty()) line("with t.else_scope():"), inside(c.otherwise);
     }
     void node(const Alloc &a) {
-        const Buffer &b = *program_.buffer(a.buffer);
-        const int64_t size = b.slots > 1 && !turned_.count(a.buffer) ? b.slot_bytes() * b.slots / (int64_t)bytes_of(b.dtype) : b.size;
-        line(python_name(b.name) + " = t.Tensor(\"" + python_type(b.dtype) + "\", (" + std::to_string(size) + ",), name=\"" + b.name + "\", scope=tik." +
-             tik_scope(b.scope) + ")");
+        if (const TikTensors::Tensor *tensor = tensors_.declared_at(a)) declare(*tensor);
+    }
+    void declare(const TikTensors::Tensor &tensor) {
+        line(python_name(tensor.name) + " = t.Tensor(\"" + python_type(tensor.dtype) + "\", (" + std::to_string(tensor.size) + ",), name=\"" + tensor.name +
+             "\", scope=tik." + tik_scope(tensor.scope) + ")");
     }
     void node(const Instr &i) {
         std::visit([&](const auto &op) { instr(i, op); }, i.op);
@@ -386,9 +323,9 @@ private:
     }
     template<class T> void instr(const Instr &i, const T &) { refuse(i, "it is of a chip that TIK has whole products for"); }
 
-    Program program_;
+    const TikTensors tensors_;
+    const Program &program_ = tensors_.program();
     std::vector<std::pair<std::string, DType>> registers_;
-    std::set<std::string> turned_;  // buffers whose slots are a loop's thread_num
     std::string out_;
     int indent_ = 4, temporaries_ = 0;
 };

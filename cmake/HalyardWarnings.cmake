@@ -4,3 +4,5 @@ add_library(halyard_warnings INTERFACE)
 target_compile_options(halyard_warnings INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor -Werror)
 # Clang spells the variant that only looks at enclosing local scopes differently.
 target_compile_options(halyard_warnings INTERFACE $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>)
+# GCC 12 sees accesses past a short string's end in sums of strings (bug 105651), more so where <string> is precompiled: told, no error.
+target_compile_options(halyard_warnings INTERFACE "$<$<CXX_COMPILER_ID:GNU>:-Wno-error=array-bounds;-Wno-error=restrict>")

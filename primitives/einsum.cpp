@@ -134,7 +134,7 @@ Labels labels_of(const std::string &equation, const std::string &text, int rank,
             k += 2;
         } else if (std::isalpha((unsigned char)text[k])) {
             all.push_back(text[k]);
-        } else refuse(equation, std::string("has '") + text[k] + "', expected letters, '...', ',' and '->'");
+        } else refuse(equation, "has '" + text.substr(k, 1) + "', expected letters, '...', ',' and '->'");
     }
     return all;
 }
@@ -171,7 +171,7 @@ Equation parsed(const std::string &equation, const std::vector<Tensor> &operands
 }
 
 // A label twice among t's axes: the last two of them become their diagonal.
-Term diagonal(Term t) {
+Term without_repeats(Term t) {
     for (size_t d = 0; d < t.axes.size(); d++) {
         const int label = t.axes[d], from = place(t.axes, label);
         if (from == (int)d) continue;
@@ -191,7 +191,7 @@ Term diagonal(Term t) {
         Window w{s, s, s};
         for (int k = 0; k < s.rank(); k++) w.begin[k] = 0, w.step[k] = 1;
         w.step[s.rank() - 1] = n + 1;
-        return diagonal({window_of(reshaped(turned, s), w), axes});
+        return without_repeats({window_of(reshaped(turned, s), w), axes});
     }
     return t;
 }
@@ -217,7 +217,7 @@ Tensor F::einsum(const std::string &equation, const std::vector<Tensor> &operand
             throw DTypeError("einsum", "operand " + std::to_string(k) + " is " + name_of(operands[k].dtype()) + ", expected " + name_of(operands[0].dtype()));
     const Equation e = parsed(equation, operands);
     std::vector<Term> terms;
-    for (size_t k = 0; k < operands.size(); k++) terms.push_back(diagonal({operands[k], e.operands[k]}));
+    for (size_t k = 0; k < operands.size(); k++) terms.push_back(without_repeats({operands[k], e.operands[k]}));
     std::map<int, int64_t> extents;
     for (const Term &t : terms)
         for (size_t d = 0; d < t.axes.size(); d++) {

@@ -7,7 +7,7 @@
 namespace halyard {
 namespace {
 
-std::string quoted(const std::string &s) {
+std::string in_quotes(const std::string &s) {
     std::string q = "\"";
     for (char c : s) {
         if (c == '"' || c == '\\') q += '\\';
@@ -21,7 +21,7 @@ template<class List, class Write> std::string braced(const List &list, Write wri
     for (auto &e : list) s += (first ? "" : ", ") + write(e), first = false;
     return s + "}";
 }
-std::string strings(const std::vector<std::string> &list) { return braced(list, quoted); }
+std::string strings(const std::vector<std::string> &list) { return braced(list, in_quotes); }
 std::string number(double v) {
     char text[40];
     std::snprintf(text, sizeof text, "%.17g", v);
@@ -50,21 +50,21 @@ const char *kind_name(AttrKind k) {
 }
 
 std::string record(const OpRecord &r) {
-    std::string s = "OpRecord record_" + r.name + "() {\n    return {.name = " + quoted(r.name) + ", .signature = " + quoted(r.signature) +
-                    ", .doc = " + quoted(r.doc) + ", .alias = " + quoted(r.alias) + ", .functional = " + quoted(r.functional) +
+    std::string s = "OpRecord record_" + r.name + "() {\n    return {.name = " + in_quotes(r.name) + ", .signature = " + in_quotes(r.signature) +
+                    ", .doc = " + in_quotes(r.doc) + ", .alias = " + in_quotes(r.alias) + ", .functional = " + in_quotes(r.functional) +
                     ", .other_names = " + strings(r.other_names) + ",\n         .form = Form::" + form_name(r.form) + ", .dtypes = " + strings(r.dtypes);
     s += ",\n         .attrs = " + braced(r.attrs, [](const AttrSpec &a) {
-             return "{" + quoted(a.name) + ", AttrKind::" + kind_name(a.kind) + ", " + quoted(a.value) + ", " + strings(a.choices) + ", " + strings(a.parts) +
+             return "{" + in_quotes(a.name) + ", AttrKind::" + kind_name(a.kind) + ", " + in_quotes(a.value) + ", " + strings(a.choices) + ", " + strings(a.parts) +
                     ", " + (a.at_call ? "true" : "false") + "}";
          });
-    s += ",\n         .lets = " + braced(r.lets, [](const LetSpec &l) { return "{" + quoted(l.name) + ", " + quoted(l.value) + "}"; });
+    s += ",\n         .lets = " + braced(r.lets, [](const LetSpec &l) { return "{" + in_quotes(l.name) + ", " + in_quotes(l.value) + "}"; });
     s += ", .scalars = " +
-         braced(r.scalars, [](const ScalarSpec &l) { return "{" + quoted(l.name) + ", " + quoted(l.value) + ", " + (l.real ? "true" : "false") + "}"; });
+         braced(r.scalars, [](const ScalarSpec &l) { return "{" + in_quotes(l.name) + ", " + in_quotes(l.value) + ", " + (l.real ? "true" : "false") + "}"; });
     s += ", .conditions = " + strings(r.conditions);
-    s += ",\n         .variants = " + braced(r.variants, [](const Variant &v) { return "{" + quoted(v.name) + ", " + quoted(v.when) + "}"; });
+    s += ",\n         .variants = " + braced(r.variants, [](const Variant &v) { return "{" + in_quotes(v.name) + ", " + in_quotes(v.when) + "}"; });
     s += ", .samples = " + strings(r.samples) + ", .bench = " + strings(r.bench);
     static const char *measures[] = {"elementwise", "normwise", "products"};
-    s += ",\n         .axis = " + quoted(r.axis) + ", .any_strides = " + (r.any_strides ? "true" : "false") + ", .gpu = " + (r.gpu ? "true" : "false") +
+    s += ",\n         .axis = " + in_quotes(r.axis) + ", .any_strides = " + (r.any_strides ? "true" : "false") + ", .gpu = " + (r.gpu ? "true" : "false") +
          ", .internal = " + (r.internal ? "true" : "false") + ", .contract = {Contract::" + measures[r.contract.measure] + ", " + number(r.contract.ulps) +
          "}};\n}\n";
     return s;
@@ -72,8 +72,8 @@ std::string record(const OpRecord &r) {
 
 std::string default_of(const AttrSpec &a) {
     switch (a.kind) {
-    case AttrKind::choice: return " = " + quoted(a.choices[0]);
-    case AttrKind::text: return " = " + quoted(a.value);
+    case AttrKind::choice: return " = " + in_quotes(a.choices[0]);
+    case AttrKind::text: return " = " + in_quotes(a.value);
     case AttrKind::boolean: return a.value == "1" ? " = true" : " = false";
     case AttrKind::ints: return " = {" + a.value + "}";
     case AttrKind::dtype: return " = DType::" + (a.value == "bool" ? "boolean" : a.value);
@@ -124,7 +124,7 @@ std::string face(const OpRecord &r) {
             const std::string declaration = cpp_type(a) + a.name;
             call.add(declaration + (a.value == "!" ? "" : default_of(a)), a.name);
             all.add(declaration + (a.value == "!" ? "" : default_of(a)), a.name);
-            set += ".with(" + quoted(a.name) + ", " + a.name + ")";
+            set += ".with(" + in_quotes(a.name) + ", " + a.name + ")";
         }
     for (auto &a : r.attrs)
         if (!a.at_call) {
@@ -140,7 +140,7 @@ std::string face(const OpRecord &r) {
     std::string value = set.empty() ? run + "({" + tensors + "})" : "(*this)" + set + "." + run + "({" + tensors + "})";
     if (!in_place) value = outputs == 1 ? value + "[0]" : "outputs<" + std::to_string(outputs) + ">(" + value + ")";
     s += "    " + result + " operator()(" + call.declared + ") const { return " + value +
-         "; }\n\nprivate:\n    static const RegisteredOp &self() {\n        static const RegisteredOp &op = find_op(" + quoted(r.name) +
+         "; }\n\nprivate:\n    static const RegisteredOp &self() {\n        static const RegisteredOp &op = find_op(" + in_quotes(r.name) +
          ");\n        return op;\n    }\n};\n}  // namespace ops\n";
     s += "namespace F {\ninline " + result + " " + fn + "(" + all.declared + ") {\n";
     if (construct.passed.empty()) s += "    static const ops::" + cls + " op;\n    return op(" + call.passed + ");\n}\n";
@@ -165,11 +165,11 @@ std::string records_source(const std::string &file, const std::vector<OpRecord> 
     for (auto &k : kernels) {
         std::string picks;
         for (auto &[name, value] : k.picks) picks += (picks.empty() ? "" : " ") + name + " " + std::to_string(value);
-        s += "    {" + quoted(k.op) + ", " + quoted(k.backend) + ", " + quoted(k.dtypes) + ", " + quoted(k.variant) + ", Isa::" + name_of(k.isa) + ", " +
-             std::to_string(k.lanes) + ", " + quoted(picks) + ", " + symbol(k) + "},\n";
+        s += "    {" + in_quotes(k.op) + ", " + in_quotes(k.backend) + ", " + in_quotes(k.dtypes) + ", " + in_quotes(k.variant) + ", Isa::" + name_of(k.isa) + ", " +
+             std::to_string(k.lanes) + ", " + in_quotes(picks) + ", " + symbol(k) + "},\n";
     }
     if (!kernels.empty()) s += "};\n";
-    s += "\n}  // namespace\n\nextern const OpFile op_file_" + file + ";\nconst OpFile op_file_" + file + " = {\n    .name = " + quoted(file) +
+    s += "\n}  // namespace\n\nextern const OpFile op_file_" + file + ";\nconst OpFile op_file_" + file + " = {\n    .name = " + in_quotes(file) +
          ",\n    .ops = " + braced(ops, [](const OpRecord &r) { return "record_" + r.name + "()"; }) +
          ",\n    .kernels = " + (kernels.empty() ? "{}" : "kernel_entries(rows, " + std::to_string(kernels.size()) + ")") +
          ",\n};\n\n}  // namespace halyard\n";

@@ -7,7 +7,7 @@ namespace halyard::ascend {
 // A store that reads at linear indices alone: what another one reads elsewhere lies in tiles.
 struct Gathered {
     Halide::Internal::Stmt store;
-    Halide::Internal::Stmt scattered;  // from a tile to where the results belong, element by element; undefined if that is no matter
+    Halide::Internal::Stmt scattered;  // then, by the scalar unit: a tile's results to their places; undefined where they are there already
     std::vector<dv::Ref> tiles;        // temporaries, to give back behind the nest
 };
 

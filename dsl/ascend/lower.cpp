@@ -177,6 +177,8 @@ double number_of(const HExpr &e, const std::vector<std::string> &names, const st
         if (op->is_intrinsic(Call::strict_sub)) return rounded(of(op->args[0]) - of(op->args[1]));
         if (op->is_intrinsic(Call::strict_mul)) return rounded(of(op->args[0]) * of(op->args[1]));
         if (op->is_intrinsic(Call::strict_div)) return rounded(of(op->args[0]) / of(op->args[1]));
+        if (op->is_intrinsic(Call::strict_min)) return std::min(of(op->args[0]), of(op->args[1]));
+        if (op->is_intrinsic(Call::strict_max)) return std::max(of(op->args[0]), of(op->args[1]));
     }
     std::ostringstream text;
     text << e;

@@ -55,7 +55,7 @@ struct BiasGelu : Op {
         doc = "y = u / (1 + exp(-1.5957691 u - 0.071354816 u^3)), u = x + bias: gelu by tanh";
         dtypes = {"f16"};
         samples = {"n=1 c=64", "n=3 c=5", "n=7 c=33", "n=96 c=128", "n=5 c=1024"};
-        bench = {"n=4096 c=1024", "n=512 c=1024"};
+        bench = {"n=4096 c=1024", "n=1024 c=1024"};
         contract = {Contract::elementwise, 1};
     }
     Func x = input("x"), bias = input("bias"), y = output("y"), u{"u"};

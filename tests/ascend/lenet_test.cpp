@@ -13,7 +13,8 @@ namespace {
 
 constexpr int steps = 20;
 
-// Digits by Momentum with a scaled loss; weights and loss are f32, `dtype` is what lies between.
+// Digits by Momentum with a scaled loss; weights and loss are f32, `dtype` is what lies between. The example's own initial weights are so small
+// that nothing is learnt in 20 steps.
 std::vector<double> losses(const std::string &device, DType dtype) {
     set_context({.device_target = device});
     set_seed(10);
@@ -43,7 +44,6 @@ TEST(LeNet5, TrainsOnAscend) {
     const std::vector<double> there = losses("CPU", DType::f32);
     ASSERT_EQ(here.size(), (size_t)steps);
     for (size_t i = 0; i < steps; i++) EXPECT_NEAR(here[i], there[i], 0.02 * there[i]) << "step " << i;
-    for (size_t i = 0; i < steps; i++) std::printf(" %.4f/%.4f", here[i], there[i]);
     EXPECT_LT(here.back(), 0.85 * here.front());
 }
 

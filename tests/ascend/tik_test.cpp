@@ -106,12 +106,14 @@ void same_bits(const Program &p) {
     insert_sync(again);
     EXPECT_EQ(bits(again), bits(p)) << to_text(again);
 }
-void same_bits(const std::string &text, const std::string &profile = "ascend910") {
+Program synchronised(const std::string &text, const std::string &profile = "ascend910") {
     Program p = parse_program("program p " + profile + " blocks=1\n" + text);
-    ASSERT_TRUE(place_buffers(p).empty());
+    const std::vector<Issue> issues = place_buffers(p);
+    EXPECT_TRUE(issues.empty()) << to_text(issues);
     insert_sync(p);
-    same_bits(p);
+    return p;
 }
+void same_bits(const std::string &text, const std::string &profile = "ascend910") { same_bits(synchronised(text, profile)); }
 
 TEST(Tik, Products) { same_bits(test::matmul_builder(64, 128, 64, 32, 64, 32).build()); }
 
@@ -144,6 +146,24 @@ TEST(Tik, RowMaxima) {
                       "vec_dup v[0], 0  mask=32\n" +
                           std::string(op) + " v[0], u[0]  " + fields + "\ndata_move y[0], v[0]  burst=2\n",
                       "ascend910b");
+}
+
+// A temporary that doesn't fit twice lies around the loop whose threads would each have one.
+TEST(Tik, TemporariesOfALoopWithThreads) {
+    same_bits("gm x f16[512] in\ngm y f16[512] out\nfor i in 0, 4 {\nalloc ubuf u f16[128] slots=2\ndata_move u{i % 2}[0], x[i * 128]  burst=8\n"
+              "alloc ubuf t f32[40000]\nvec_conv t[0], u{i % 2}[0]  mask=64 rep=8,4\nvec_conv u{i % 2}[0], t[0]  mask=64 rep=4,8\n"
+              "if 1 <= i {\nvec_relu u{i % 2}[0], u{i % 2}[0]  mask=128\n}\ndata_move y[i * 128], u{i % 2}[0]  burst=8\n}\n");
+}
+
+// Two that don't fit beside each other, and are of different types, are one tensor.
+TEST(Tik, TemporariesShareMemory) {
+    const Program p = synchronised("gm x f16[128] in\ngm y f16[128] out\nalloc ubuf u f16[128]\ndata_move u[0], x[0]  burst=8\nalloc ubuf t f32[40000]\n"
+                                   "vec_conv t[0], u[0]  mask=64 rep=8,4\nvec_conv u[0], t[0]  mask=64 rep=4,8\nalloc ubuf v f16[70000]\n"
+                                   "vec_abs v[0], u[0]  mask=128\nvec_adds u[0], v[0], 1  mask=128\ndata_move y[0], u[0]  burst=8\n");
+    same_bits(p);
+    const std::string kernel = emit_tik(p).kernel;
+    EXPECT_EQ(kernel.find("v = t.Tensor("), std::string::npos) << kernel;
+    EXPECT_NE(kernel.find("t.vec_abs(128, t_.reinterpret_cast_to(\"float16\")"), std::string::npos) << kernel;
 }
 
 TEST(Tik, AtomicMoves) {

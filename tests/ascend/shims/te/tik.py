@@ -76,8 +76,10 @@ def binary(sign, swapped=False):
 for method, sign in (("add", "+"), ("sub", "-"), ("mul", "*"), ("floordiv", "/"), ("mod", "%")):
     setattr(Expr, f"__{method}__", binary(sign))
     setattr(Expr, f"__r{method}__", binary(sign, swapped=True))
-for method, sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="), ("eq", "=="), ("ne", "!=")):
+for method, sign in (("lt", "<"), ("le", "<="), ("eq", "=="), ("ne", "!=")):
     setattr(Expr, f"__{method}__", binary(sign))
+for method, sign in (("gt", "<"), ("ge", "<=")):  # 1 <= x asks x whether it is >= 1
+    setattr(Expr, f"__{method}__", binary(sign, swapped=True))
 
 
 def all(a, b):  # noqa: A001, TIK's name
@@ -181,9 +183,8 @@ class Tik:
         self.lines.append(text)
 
     def Tensor(self, dtype, shape, scope, name, is_workspace=False, is_atomic_add=False):
-        inner = self.open[-1] if self.open else None
-        turned = inner is not None and inner.thread_num > 1 and scope != scope_gm
-        slots, slot = (inner.thread_num, f"{inner.var} % {inner.thread_num}") if turned else (1, "")
+        threaded = [b for b in self.open if b.thread_num > 1] if scope != scope_gm else []
+        slots, slot = (threaded[-1].thread_num, f"{threaded[-1].var} % {threaded[-1].thread_num}") if threaded else (1, "")
         t = Tensor(self, dtype, shape, scope, name, is_workspace, slots, slot)
         if scope == scope_gm:
             self.tensors.append(t)
