@@ -58,6 +58,7 @@ public:
         if (several) steps();
         else arrive({0, 0, depth_}), multiply({0, 0, depth_});
         flags([&](dv::Pipe from, dv::Pipe to, int id) { w_.put(dv::WaitFlag{from, to, id}); });
+        w_.put(dv::Barrier{});  // the next product sets them again, and no earlier than this one has waited for them
     }
 
 private:
