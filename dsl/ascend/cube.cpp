@@ -45,7 +45,8 @@ public:
           slice_(std::clamp<int64_t>(bytes(Scope::l0a) / 2 / (std::max(m1_, n1_) * dv::fractal_bytes), 1, fractals_of(depth_))),
           a_{a, a.transposed, m1_, sums.rows}, b_{b, !b.transposed, n1_, sums.columns} {}
 
-    // Parts of the depth come to l1 a step ahead of their use, two slots being full or free; and to l0a and l0b by slices.
+    // Parts of the depth come to l1 a step ahead of their use, and to l0a and l0b by slices. Every ring has flags of its own here, slots being
+    // full or free: the automatic ones don't look a step ahead, and of several bodies that use one ring each would want its own.
     void put(const Expr &accumulate) {
         accumulate_ = accumulate;
         const bool several = k_ > depth_;
@@ -57,6 +58,7 @@ public:
         if (several) steps();
         else arrive({0, 0, depth_}), multiply({0, 0, depth_});
         flags([&](dv::Pipe from, dv::Pipe to, int id) { w_.put(dv::WaitFlag{from, to, id}); });
+        w_.put(dv::Barrier{});  // the next product sets them again, and no earlier than this one has waited for them
     }
 
 private:
@@ -76,8 +78,8 @@ private:
         };
         const auto whole = [&](const Expr &i) { return Part{i, i * depth_, depth_}; };
         const int64_t rest = k_ % depth_, turns = k_ / depth_ - !rest;
-        const bool halves = !rest && depth_ % (4 * side) == 0;
-        const std::vector<int64_t> last = halves ? std::vector<int64_t>{depth_ / 4 * 3, depth_ / 4} : std::vector<int64_t>{rest ? rest : depth_};
+        const bool in_two = !rest && depth_ % (4 * side) == 0;
+        const std::vector<int64_t> last = in_two ? std::vector<int64_t>{depth_ / 4 * 3, depth_ / 4} : std::vector<int64_t>{rest ? rest : depth_};
         w_.put(dv::SetFlag{in, out, 1}), w_.put(dv::SetFlag{out, in, 0});
         w_.loop(w_.reg("depth"), turns, [&](const Expr &i) {
             const auto now = [&] { multiply(whole(i - 1)); };

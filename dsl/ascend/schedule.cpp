@@ -194,7 +194,9 @@ private:
             if (d < 2) f.split(args[d], loop, in, (int)part, TailStrategy::GuardWithIf), order.push_back(in);
             else f.rename(args[d], loop);
             if (d == 0) inside *= r.extents[0];
-            if (inside % dv::block_bytes == 0 || (d == 1 && ends_well(r.extents[0], side, r.bytes))) shared.push_back({loop, ceil_div(r.extents[d], part)});
+            if (inside % dv::block_bytes == 0 ||
+                (d == 1 && ends_well(r.extents[0], side, r.bytes) && (others == 1 || ends_well(r.extents[1] * r.extents[0], tall * r.extents[0], r.bytes))))
+                shared.push_back({loop, ceil_div(r.extents[d], part)});
             else loops.push_back(loop);
             if (d > 0) inside *= r.extents[d];
         }
