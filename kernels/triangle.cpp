@@ -28,7 +28,11 @@ struct Band : Op {
     Expr lower = scalar("lower", -0x7fffffff), upper = scalar("upper", 0x7fffffff);
     Var c{"c"}, r{"r"}, n{"n"};
 
-    void algorithm() override { y(c, r, n) = select(c - r >= lower && c - r <= upper, x(c, r, n), 0_r); }
+    void algorithm() override {
+        // Within what the differences reach: Halide may turn c - r <= upper into c <= r + upper, which wraps.
+        const Expr from = max(lower, -size("r")), to = min(upper, size("c"));
+        y(c, r, n) = select(c - r >= from && c - r <= to, x(c, r, n), 0_r);
+    }
     void schedule(const Cpu &cpu) override {
         Func last = store();
         Var vec("vec"), lane("lane"), row("row"), task("task");

@@ -289,7 +289,7 @@ private:
             {"floor_f32", "floor"}, {"ceil_f32", "ceil"}, {"trunc_f32", "trunc"}, {"round", "round"}, {"round_f32", "round"}};
         const auto in = [&](const auto &table) { return table.find(c->name) == table.end() ? nullptr : table.at(c->name); };
         if (const char *op = in(strict)) return arithmetic(op, value(c->args[0]), value(c->args[1]));
-        if (c->is_intrinsic({Call::likely, Call::likely_if_innermost})) return value(c->args[0]);
+        if (c->is_intrinsic({Call::likely, Call::likely_if_innermost}) || c->name == "unbounded_f32") return value(c->args[0]);  // dsl/ascend/math.cpp
         const char *function = c->is_intrinsic(Call::abs) ? "vabs" : in(functions), *to_integer = in(to_integers);
         if (!function && !to_integer) refuse("the function " + c->name);
         const Term x = value(c->args[0]);
