@@ -30,7 +30,7 @@ struct Band : Op {
 
     void algorithm() override {
         // Within what the differences reach: Halide may turn c - r <= upper into c <= r + upper, which wraps.
-        const Expr from = max(lower, -size("r")), to = min(upper, size("c"));
+        const Expr from = clamp(lower, -size("r"), size("c")), to = clamp(upper, -size("r"), size("c"));
         y(c, r, n) = select(c - r >= from && c - r <= to, x(c, r, n), 0_r);
     }
     void schedule(const Cpu &cpu) override {

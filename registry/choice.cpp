@@ -76,9 +76,10 @@ void choose_kernel(const RegisteredOp &op, const std::string &dtypes, bool expla
     const auto *const force = Force::current();
     const Isa limit = force ? force->isa : active_isa();
     Isa forced = limit;
-    if (force) {  // where its level has nothing for these dtypes, the next one below that has stands for it
+    if (force) {  // where its level has nothing for these dtypes but what an extension adds, the next one below that has stands for it
         const auto below = std::find_if(op.kernels.begin(), op.kernels.end(), [&](const KernelEntry &k) {
-            return k.backend == "cpu" && k.dtypes == dtypes && k.isa <= limit && (force->variant.empty() || k.variant == force->variant);
+            return k.backend == "cpu" && k.dtypes == dtypes && k.isa <= limit &&
+                   (force->variant.empty() ? !is_extension(k.variant) : k.variant == force->variant);
         });
         if (below != op.kernels.end()) forced = below->isa;
     }

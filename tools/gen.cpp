@@ -54,7 +54,8 @@ bool widens(const Op &op, const std::string &dtypes) {
 // of f32 and the last one of others, and computes 16-bit floats in f32.
 bool worth_building(const Op &op, const std::string &dtypes, const std::string &variant, Isa isa, const std::vector<Isa> &isas) {
     const bool avx2_too = std::find(isas.begin(), isas.end(), Isa::avx2) != isas.end(), half = dtypes.starts_with("f16") || dtypes.starts_with("bf16");
-    if (!avx2_too || is_extension(variant) || dtypes.starts_with("f32")) return true;
+    if (!avx2_too || dtypes.starts_with("f32")) return true;
+    if (is_extension(variant)) return !dtypes.starts_with("f64");
     const std::vector<Variant> &all = op.variants;
     const size_t fewest = !all.back().when.empty() ? all.size() : isa == Isa::baseline ? 1 : half ? all.size() : 2;
     const bool among_last = std::any_of(all.end() - (long)std::min(fewest, all.size()), all.end(), [&](const Variant &v) { return v.name == variant; });
