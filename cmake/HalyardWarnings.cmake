@@ -6,3 +6,5 @@ target_compile_options(halyard_warnings INTERFACE -Wall -Wextra -Wpedantic -Wnon
 target_compile_options(halyard_warnings INTERFACE $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>)
 # GCC 12 sees accesses past a short string's end in sums of strings (bug 105651), more so where <string> is precompiled: told, no error.
 target_compile_options(halyard_warnings INTERFACE "$<$<CXX_COMPILER_ID:GNU>:-Wno-error=array-bounds;-Wno-error=restrict>")
+# The compiler cache can't use GCC's precompiled headers otherwise.
+target_compile_options(halyard_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)

@@ -158,9 +158,10 @@ Family own_family() {
 Composition composition_of(const std::string &op) {
     static const std::unordered_map<std::string_view, Composition> all = [] {
         std::unordered_map<std::string_view, Composition> map;
-        for (const Family &family : {own_family(), attention_family(), contraction_family(), convolution_family(), creation_family(), indexing_family(),
-                                     loss_family(), low_precision_family(), norm_family(), pool_family(), random_family(), recurrent_family(), resize_family(),
-                                     scatter_family(), sorting_family(), statistics_family(), update_family(), views_family(), windows_family()})
+        for (const Family &family : {own_family(),        attention_family(),     contraction_family(),   convolution_family(), creation_family(),
+                                     indexing_family(),   loss_family(),          low_precision_family(), norm_family(),        pool_family(),
+                                     random_family(),     recurrent_family(),     resize_family(),        scatter_family(),     sorting_family(),
+                                     statistics_family(), tensor_format_family(), update_family(),        views_family(),       windows_family()})
             map.insert(family.begin(), family.end());
         return map;
     }();

@@ -39,6 +39,7 @@ Family resize_family();
 Family scatter_family();
 Family sorting_family();
 Family statistics_family();
+Family tensor_format_family();
 Family update_family();
 Family views_family();
 Family windows_family();

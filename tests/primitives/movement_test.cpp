@@ -131,6 +131,9 @@ TEST(Views, Gradients) {
     check(x, [](const Tensor &t) { return F::depth_to_space(t, 2); });
     check(x, [](const Tensor &t) { return F::pixel_shuffle(t, 2); });
     check(x, [](const Tensor &t) { return F::pixel_unshuffle(t, 2); });
+    check(x, [](const Tensor &t) { return F::nchw_to_nc1hwc0(t); });
+    check(x, [](const Tensor &t) { return F::nchw_to_fractal_z(t); });
+    check(numbers({1, 1, 2, 3, 16}), [](const Tensor &t) { return F::nc1hwc0_to_nchw(t, 5); });
     check(x, [](const Tensor &t) { return F::rot90(F::contiguous(F::movedim(t, {0, 1}, {-1, 0})), 3, {0, 2}); });
     check(x, [](const Tensor &t) { return F::swapaxes(F::permute(t, {3, 2, 1, 0}), 0, 2); });
     check(square, [](const Tensor &t) { return F::diagonal(t, 1); });
@@ -140,6 +143,14 @@ TEST(Views, Gradients) {
     check(numbers({2, 1}), [](const Tensor &t) { return F::expand(t, {3, -1, 4}); });
     check(square, [](const Tensor &t) { return F::pad(t, {2, 1, 3, 3}, "symmetric"); });
     check(square, [](const Tensor &t) { return F::mul(F::unstack(t, 1)[3], F::unstack(F::broadcast_tensors({t, F::unbind(t)[0]})[1], 1)[0]); });
+}
+
+TEST(Views, FormatsOfTheCubeUnit) {
+    const Tensor x = numbers({2, 17, 3, 5});
+    EXPECT_EQ(F::nchw_to_nc1hwc0(x).shape(), Shape({2, 2, 3, 5, 16}));
+    EXPECT_EQ(F::nc1hwc0_to_nchw(F::nchw_to_nc1hwc0(x), 17).to_vector<float>(), x.to_vector<float>());
+    EXPECT_EQ(F::nchw_to_fractal_z(x).shape(), Shape({30, 1, 16, 16}));
+    expect_error<ShapeError>("[nc1hwc0_to_nchw] x.b is 8", [&] { F::nc1hwc0_to_nchw(Tensor::ones({1, 2, 3, 5, 8}), 16); });
 }
 
 TEST(Views, Refuse) {
