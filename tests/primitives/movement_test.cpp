@@ -150,7 +150,7 @@ TEST(Views, FormatsOfTheCubeUnit) {
     EXPECT_EQ(F::nchw_to_nc1hwc0(x).shape(), Shape({2, 2, 3, 5, 16}));
     EXPECT_EQ(F::nc1hwc0_to_nchw(F::nchw_to_nc1hwc0(x), 17).to_vector<float>(), x.to_vector<float>());
     EXPECT_EQ(F::nchw_to_fractal_z(x).shape(), Shape({30, 1, 16, 16}));
-    expect_error<ShapeError>("[nc1hwc0_to_nchw] x.b is 8", [&] { F::nc1hwc0_to_nchw(Tensor::ones({1, 2, 3, 5, 8}), 16); });
+    expect_error<ShapeError>("[nc1hwc0_to_nchw] x.b is 8, expected 16 for 17 channels", [&] { F::nc1hwc0_to_nchw(Tensor::ones({1, 2, 3, 5, 8}), 17); });
 }
 
 TEST(Views, Refuse) {
