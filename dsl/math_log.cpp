@@ -44,9 +44,9 @@ Expr log2_f32(const Expr &x) {  // log2(e) = 1 + 0.4426950
     return with_limits(x, plus(e, plus(f, f * num(0.44269504088896340) + t * num(1.4426950408889634))));
 }
 
-Expr log10_f32(const Expr &x) {
+Expr log10_f32(const Expr &x) {  // log10(e) = 1/2 - 0.0657055: half of f is exact
     auto [e, f] = reduce(x);
-    Expr m = plus(times(f, num(0.4342944819032518)), tail(f) * num(0.4342944819032518) + e * num(4.605038981195214e-6));
+    Expr m = plus(f * num(0.5), f * num(-0.0657055180967482) + tail(f) * num(0.4342944819032518) + e * num(4.605038981195214e-6));
     return with_limits(x, plus(e * num(0.301025390625), m));
 }
 

@@ -117,7 +117,7 @@ void add_powers(OpTable &ops) {
     add_unary(ops, {.name = "log2", .doc = "y = the logarithm of x to base 2", .ulps = 2,
                     .fn = [](Expr x) { return math::log2(x); }, .reference = [](double x) { return std::log2(x); },
                     .saves = "x", .dfn = [](Expr x, Expr dy) { return dy * math::number(M_LOG2E) / x; }, .dreference = [](double x, double dy) { return dy * M_LOG2E / x; }});
-    add_unary(ops, {.name = "log10", .doc = "y = the logarithm of x to base 10", .ulps = 2,
+    add_unary(ops, {.name = "log10", .doc = "y = the logarithm of x to base 10", .ulps = 1.5,
                     .fn = [](Expr x) { return math::call("log10", {x}); }, .reference = [](double x) { return std::log10(x); },
                     .saves = "x", .dfn = [](Expr x, Expr dy) { return dy * math::number(M_LOG10E) / x; }, .dreference = [](double x, double dy) { return dy * M_LOG10E / x; },
                     .dtypes = {"f32", "f64"}});

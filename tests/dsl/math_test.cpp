@@ -39,7 +39,7 @@ const Unary unary[] = {
     {"expm1", 2, [](double x) { return std::expm1(x); }},
     {"log", 1.5, [](double x) { return std::log(x); }},
     {"log2", 2, [](double x) { return std::log2(x); }},
-    {"log10", 2, [](double x) { return std::log10(x); }},
+    {"log10", 1.5, [](double x) { return std::log10(x); }},
     {"log1p", 2, [](double x) { return std::log1p(x); }},
     {"sqrt", 1, [](double x) { return std::sqrt(x); }},
     {"rsqrt", 1, [](double x) { return 1 / std::sqrt(x); }},
