@@ -13,21 +13,8 @@ namespace {
 constexpr int64_t most_border = 255, most_stride = 63, most_dilation = 255;  // of a load3d
 constexpr int64_t most_taps = 64;                                            // a square of each, in half of l0b
 
-bool is_dense(const FixedCall::Layout &l) {
-    int64_t next = 1;
-    for (auto &d : l) {
-        if (d.extent > 1 && d.stride != next) return false;
-        next *= d.extent;
-    }
-    return true;
-}
-
 Correlation call_of(const Ascend &npu, const Op &op, const FixedCall::Layout &x, const FixedCall::Layout &weight, const FixedCall::Layout &y) {
-    const auto scalar = [&](const std::string &name) -> int64_t {
-        for (size_t k = 0; k < op.scalars.size(); k++)
-            if (op.scalars[k].name == name) return npu.call->integers[k];
-        return 0;
-    };
+    const auto scalar = [&](const std::string &name) { return npu.scalar(op, name); };
     Correlation c;
     c.n = x[3].extent, c.group = scalar("group");
     c.c = x[2].extent / c.group, c.h = x[1].extent, c.w = x[0].extent;
@@ -68,7 +55,7 @@ void convolve(const Ascend &npu, const Op &op, Gradient g) {
         if (t != DType::f16) throw DispatchError(op.name, std::string("no program for the cube unit: it multiplies f16, not ") + name_of(t));
     for (auto *all : {&npu.call->inputs, &npu.call->outputs})
         for (auto &layout : *all)
-            if (!is_dense(layout)) throw DispatchError(op.name, "no program for the cube unit: a tensor isn't dense NCHW");
+            if (!FixedCall::is_dense(layout)) throw DispatchError(op.name, "no program for the cube unit: a tensor isn't dense NCHW");
     const Correlation c = call_of(npu, op, in[0], in[1], g == Gradient::none ? npu.call->outputs[0] : in[2]);
     if (g == Gradient::image && c.stride_h * c.stride_w != 1) throw DispatchError(op.name, "no program for the cube unit: the gradient of a stride above 1");
     const Correlation product = g == Gradient::image ? of_image(c) : c;

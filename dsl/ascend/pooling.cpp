@@ -325,27 +325,14 @@ private:
     }
 };
 
-bool is_dense(const FixedCall::Layout &l) {
-    int64_t next = 1;
-    for (auto &d : l) {
-        if (d.extent > 1 && d.stride != next) return false;
-        next *= d.extent;
-    }
-    return true;
-}
-
 }  // namespace
 
 bool pool(const Ascend &npu, const Op &op, Pooled p) {
-    const auto scalar = [&](const std::string &name) -> int64_t {
-        for (size_t k = 0; k < op.scalars.size(); k++)
-            if (op.scalars[k].name == name) return npu.call->integers[k];
-        return 0;
-    };
+    const auto scalar = [&](const std::string &name) { return npu.scalar(op, name); };
     const auto &in = npu.call->inputs;
     for (auto *all : {&in, &npu.call->outputs})
         for (auto &layout : *all)
-            if (!is_dense(layout)) return false;
+            if (!FixedCall::is_dense(layout)) return false;
     const FixedCall::Layout &x = in[0], &y = Pooling::is_gradient(p) ? in[1] : npu.call->outputs[0];
     Windows c;
     c.planes = (int64_t)x[2].extent * x[3].extent;

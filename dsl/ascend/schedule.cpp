@@ -356,6 +356,21 @@ void Ascend::keep(Func f, const At &at, dv::Scope scope) const {
     places->scope[f.name()] = scope;
 }
 
+bool FixedCall::is_dense(const Layout &l) {
+    int64_t next = 1;
+    for (auto &d : l) {
+        if (d.extent > 1 && d.stride != next) return false;
+        next *= d.extent;
+    }
+    return true;
+}
+
+int64_t Ascend::scalar(const Op &op, const std::string &name) const {
+    for (size_t k = 0; k < op.scalars.size(); k++)
+        if (op.scalars[k].name == name) return call->integers[k];
+    return 0;
+}
+
 void Ascend::by_hand(const std::string &name, const std::function<dv::Program()> &make) const {
     places->by_hand.push_back(name);
     if (variant == name) places->program = std::make_shared<const dv::Program>(make());

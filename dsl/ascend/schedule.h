@@ -20,12 +20,15 @@
 
 namespace halyard {
 
+class Op;
+
 // The call that a program is made for.
 struct FixedCall {
     struct Dim {
         int extent = 1, stride = 1;  // of elements
     };
-    using Layout = std::vector<Dim>;      // innermost first
+    using Layout = std::vector<Dim>;  // innermost first
+    static bool is_dense(const Layout &l);  // no gap, first dimension innermost
     std::vector<Layout> inputs, outputs;  // as the kernel sees them
     std::vector<int> integers;            // for every scalar of the record, in its order; of real ones anything
     std::string chip = "ascend910";       // a profile of ascend/profiles
@@ -57,6 +60,7 @@ struct Ascend : Backend {
     ascend::Places *places;
     const dv::Profile &chip() const { return dv::Profile::named(call->chip); }
     int cores() const { return (int)chip().at("cores"); }
+    int64_t scalar(const Op &op, const std::string &name) const;  // of the call; 0 where the op has none of that name
 
     // A loop of another Func.
     struct At {
@@ -77,8 +81,8 @@ struct Ascend : Backend {
     void by_hand(const std::string &name, const std::function<dv::Program()> &make) const;
 
     // A schedule for any graph of pure Funcs and reductions. Tiles of the outputs are as large as the Unified Buffer allows, and shared
-    // out over the cores; reductions, and what several stages read, are kept beside them. Two picks steer it: "shrink" halves the
-    // tiles that often; with "apart" reductions that need more than a tile are computed before, through global memory.
+    // out over the cores; reductions, and what several stages read, are kept beside them. Two picks steer it: "shrink" takes
+    // an eighth off the tiles that often; with "apart" reductions that need more than a tile are computed before, through global memory.
     void automatic() const;
 
 private:

@@ -74,13 +74,20 @@ std::string text_in_child(Kernel &k, const std::string &form) {
     return in_child(k.op->name, [&] { return text_of(k, form, (folder.path / "scratch").string()); });
 }
 
+// "4, 2", "0 to 47"
+std::string choices(const std::vector<int> &values) {
+    for (size_t k = 1; k < values.size(); k++)
+        if (values[k] != values[k - 1] + 1) return listed(values);
+    return values.size() < 4 ? listed(values) : std::to_string(values.front()) + " to " + std::to_string(values.back());
+}
+
 // "// matmul f32 direct avx512: x86-64-linux-...; cols=4 of 4, 2"
 std::string headline(const Kernel &k, const std::string &comment) {
     if (comment.empty()) return "";
     const Instance &i = k.instance;
     std::string s = comment + " " + k.op->name + " " + i.dtypes + (i.variant.empty() ? "" : " " + i.variant) + " ";
     s += (i.backend == "cpu" ? name_of(i.isa) : i.backend) + ": " + k.target.to_string();
-    for (auto &[name, values] : i.picks.offered) s += "; " + name + "=" + std::to_string(i.picks(name, values)) + " of " + listed(values);
+    for (auto &[name, values] : i.picks.offered) s += "; " + name + "=" + std::to_string(i.picks(name, values)) + " of " + choices(values);
     return s + "\n";
 }
 
