@@ -27,11 +27,11 @@ struct FixedCall {
     struct Dim {
         int extent = 1, stride = 1;  // of elements
     };
-    using Layout = std::vector<Dim>;  // innermost first
+    using Layout = std::vector<Dim>;        // innermost first
     static bool is_dense(const Layout &l);  // no gap, first dimension innermost
-    std::vector<Layout> inputs, outputs;  // as the kernel sees them
-    std::vector<int> integers;            // for every scalar of the record, in its order; of real ones anything
-    std::string chip = "ascend910";       // a profile of ascend/profiles
+    std::vector<Layout> inputs, outputs;    // as the kernel sees them
+    std::vector<int> integers;              // for every scalar of the record, in its order; of real ones anything
+    std::string chip = "ascend910";         // a profile of ascend/profiles
 };
 
 namespace dv {

@@ -16,6 +16,17 @@ TEST_F(Command, ExplainSaysWhatAPredicateSaw) {
     EXPECT_EQ(r.out.find("x the best"), std::string::npos) << "nothing is measured unless asked for";
 }
 
+TEST_F(Command, ExplainTakesAProblemAsBenchDoes) {
+    const Result r = halyard("explain softmax --shape 'n=40 c=3'");
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_NE(r.out.find("c=3 n=40"), std::string::npos) << r.out;
+    expect_refused("explain softmax --shape n=40", "[softmax] 'n=40' doesn't say c; dimensions: n c");
+    expect_refused("bench conv2d --shape 'n=2 c=3 h=x'", "[conv2d] h is 'x', expected a whole number");
+    expect_refused("bench softmax --shape 'n=2 c=3 axes=0'", "[softmax] no dimension or attribute 'axes' in 'x[..n,c] -> y[..n,c]'; dimensions: n c");
+    expect_refused("explain softmax --shape y=40x3", "[softmax] no input 'y', expected x");
+    EXPECT_NE(halyard("explain add --shape 'd0=1 d1=2 d2=5'").out.find("d2=10"), std::string::npos) << "one row";
+}
+
 TEST_F(Command, ExplainPricesWhatFits) {
     const Result r = halyard("explain softmax --shape x=40x100 --price --json --threads 1");
     ASSERT_EQ(r.status, 0) << r.err;

@@ -1,5 +1,7 @@
 #include "tools/check/case.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <random>
 #include <sstream>
@@ -9,7 +11,30 @@
 
 namespace halyard::check {
 
+namespace {
+
+// Dimensions that a problem gives: those the inputs bind, and of inputs of any rank three.
+std::vector<std::string> dimensions_of(const Signature &sig) {
+    std::vector<std::string> all = sig.names;
+    if (std::ranges::any_of(sig.inputs, &TensorSpec::any_rank)) all.insert(all.end(), {"d0", "d1", "d2"});
+    return all;
+}
+
+bool is_bound_of_values(const Signature &sig, const std::string &name) {  // <input>_end of indices, <input>_least of reals
+    return std::ranges::any_of(sig.inputs, [&](const TensorSpec &t) { return name == t.name + "_end" || name == t.name + "_least"; });
+}
+
+std::string listed(const std::vector<std::string> &names) {
+    std::string all;
+    for (auto &n : names) all += (all.empty() ? "" : " ") + n;
+    return all;
+}
+
+}  // namespace
+
 Sample parse_sample(const OpRecord &op, const std::string &text) {
+    const Signature sig(op.name, op.signature);
+    const std::vector<std::string> dimensions = dimensions_of(sig);
     Sample s;
     std::stringstream words(text);
     for (std::string w; words >> w;) {
@@ -18,10 +43,22 @@ Sample parse_sample(const OpRecord &op, const std::string &text) {
         const std::string name = w.substr(0, at), value = w.substr(at + 1);
         bool is_attr = false;
         for (auto &a : op.attrs) is_attr |= a.name == name;
-        if (is_attr) s.attrs[name] = value;
-        else s.dims[name] = std::stoll(value);
+        if (is_attr) {
+            s.attrs[name] = value;
+            continue;
+        }
+        if (!std::ranges::count(dimensions, name) && !is_bound_of_values(sig, name))
+            throw AttrError(op.name, "no dimension or attribute '" + name + "' in '" + op.signature + "'; dimensions: " + listed(dimensions));
+        int64_t &extent = s.dims[name];
+        const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), extent);
+        if (error != std::errc() || end != value.data() + value.size()) throw AttrError(op.name, name + " is '" + value + "', expected a whole number");
     }
     return s;
+}
+
+void require_dimensions(const Signature &sig, const Dims &dims, const std::string &text) {
+    for (auto &name : dimensions_of(sig))
+        if (!dims.count(name)) throw AttrError(sig.op, "'" + text + "' doesn't say " + name + "; dimensions: " + listed(dimensions_of(sig)));
 }
 
 std::vector<DType> dtypes_of(const std::string &text) {
@@ -105,6 +142,7 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
     bind_attributes(attrs, problem.dims);
     bind_values(op, attrs, problem);
     bind_derived(op, problem.dims);
+    require_dimensions(op.sig, problem.dims, text);
     auto shape_of = [&](const TensorSpec &t) { return callers_shape(op, t, problem.dims); };
     std::mt19937 rng((uint32_t)seed);
     for (size_t k = 0; k < op.sig.inputs.size(); k++) {

@@ -29,7 +29,11 @@ struct Sample {
     std::map<std::string, std::string> attrs;
     Dims dims;
 };
+// Throws AttrError for a name that is neither, and for an extent that is no whole number.
 Sample parse_sample(const OpRecord &op, const std::string &text);
+
+// Throws AttrError for a dimension that `dims`, read from `text` and derived from attributes, doesn't have.
+void require_dimensions(const Signature &sig, const Dims &dims, const std::string &text);
 
 Tensor tensor_of(const Array &a, DType t);
 Array array_of(const Tensor &t);

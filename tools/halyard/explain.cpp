@@ -1,4 +1,5 @@
 // halyard explain: which kernel a call gets, what refused the others, and what each costs.
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -21,16 +22,26 @@ struct Options {
     double strict = 0;  // 0 = not
 };
 
+// "n=64 c=1000", as bench takes it: its first name is a dimension's, not a tensor's.
+bool is_problem(const RegisteredOp &op, const std::string &shape) {
+    const std::string name = shape.substr(0, shape.find('='));
+    for (auto &t : op.signature.inputs)
+        if (t.name == name) return false;
+    for (auto &t : op.signature.inputs)
+        if (t.any_rank && (name == "d0" || name == "d1" || name == "d2")) return true;
+    return name != shape && std::ranges::find(op.signature.names, name) != op.signature.names.end();
+}
+
 // The tensors and attributes of the command line's call, in the dtypes it asks for.
 struct Asked {
     std::vector<Tensor> in;
     Attrs attrs;
 };
 Asked asked(const RegisteredOp &op, const Options &o, const std::string &dtypes) {
-    if (o.shapes.empty()) {
-        const auto problems = problems_of(op.record);
-        if (problems.empty()) throw AttrError(o.op, "has no bench or sample problem, give --shape");
-        const Trial t(op, problems[0], dtypes, o.attrs);
+    const auto problems = problems_of(op.record);
+    if (o.shapes.empty() && problems.empty()) throw AttrError(o.op, "has no bench or sample problem, give --shape");
+    if (o.shapes.empty() || (o.shapes.size() == 1 && is_problem(op, o.shapes[0]))) {
+        const Trial t(op, o.shapes.empty() ? problems[0] : o.shapes[0], dtypes, o.attrs);
         return {t.in, t.attrs};
     }
     const auto &specs = op.signature.inputs;
@@ -133,7 +144,8 @@ void add_explain(CLI::App &app, Run &chosen) {
     auto o = std::make_shared<Options>();
     CLI::App *sub = app.add_subcommand("explain", "Say which kernel a call gets and why, and what each costs");
     sub->add_option("op", o->op, "Name of the op")->required();
-    sub->add_option("--shape,-s", o->shapes, "x=2x3x8x8 (or scalar) for every input; without, the op's first bench or sample problem")->allow_extra_args(false);
+    sub->add_option("--shape,-s", o->shapes, "x=2x3x8x8 (or scalar) for every input, or a problem such as \"n=64 c=1000\"; without, the op's first")
+        ->allow_extra_args(false);
     sub->add_option("--attr,-a", o->attrs, "Attribute: axis=1")->allow_extra_args(false);
     sub->add_option("--dtype", o->dtype, "f32, f16, ... (f32,i32 where the op has two)");
     sub->add_option("--device,--backend", o->device, "cpu, opencl or ascend (simulated)");

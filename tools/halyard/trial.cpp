@@ -79,6 +79,7 @@ Trial::Trial(const RegisteredOp &which, const std::string &problem, const std::s
     dims = s.dims;
     bind_attributes(attrs, dims);
     bind_derived(op.record, dims);
+    check::require_dimensions(op.signature, dims, text);
     for (size_t k = 0; k < inputs.size(); k++) {
         Shape shape = inputs[k].any_rank ? op.signature.shape({"", "T", false, "", {"d0", "d1", "d2"}}, dims) : op.signature.shape(inputs[k], dims);
         const auto swap = dims.find("transpose_" + inputs[k].name);
