@@ -11,6 +11,7 @@ struct ReduceSum : Reduction {
     bool mean;
     explicit ReduceSum(bool mean) : Reduction(mean ? "reduce_mean" : "reduce_sum", mean ? "ReduceMean" : "ReduceSum"), mean(mean) {
         doc = mean ? "y = sum of x over axis / number of elements; of nothing: NaN" : "y = sum of x over axis; integers wrap; of nothing: 0";
+        other_names = {mean ? "mean" : "sum"};
         if (!mean) dtypes.insert(dtypes.end(), {"i64", "i32"});
         contract = {Contract::products, 8};
     }
@@ -33,6 +34,7 @@ struct ReduceExtremum : Reduction {
     bool largest;
     explicit ReduceExtremum(bool largest) : Reduction(largest ? "reduce_max" : "reduce_min", largest ? "ReduceMax" : "ReduceMin"), largest(largest) {
         doc = std::string(largest ? "y = largest" : "y = smallest") + " x along axis; NaN if there is one; of nothing: an error";
+        other_names = {largest ? "amax" : "amin"};
         dtypes.insert(dtypes.end(), {"i64", "i32", "i8", "u8"});
         conditions = {"r>0", "s>0"};
         contract = {Contract::elementwise, 0};
@@ -59,6 +61,7 @@ struct ReduceExtremum : Reduction {
 struct ReduceProd : Reduction {
     ReduceProd() : Reduction("reduce_prod", "ReduceProd") {
         doc = "y = product of x over axis; integers wrap; of nothing: 1";
+        other_names = {"prod"};
         dtypes.insert(dtypes.end(), {"i64", "i32"});
         contract = {Contract::products, 1};
     }
@@ -84,6 +87,7 @@ struct ReduceLogical : Reduction {
     bool any;
     explicit ReduceLogical(bool any) : Reduction(any ? "reduce_any" : "reduce_all", any ? "ReduceAny" : "ReduceAll", "bool"), any(any) {
         doc = any ? "y = some x along axis isn't 0; of nothing: false" : "y = no x along axis is 0; of nothing: true";
+        other_names = {any ? "any" : "all"};
         dtypes = all_dtypes;
         contract = {Contract::elementwise, 0};
     }

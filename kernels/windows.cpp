@@ -99,6 +99,7 @@ struct Unfold : Windows {
         : Windows("unfold", "x[n,c,h,w] -> y[n,c*kernel_h*kernel_w,oh*ow]",
                   "y[n, (c kh + u) kw + v, p ow + q] = x[n, c, p stride + u dilation - padding, q stride + v dilation - padding], 0 outside of x: im2col") {
         settings();
+        other_names = {"im2col"};
         samples = {"n=1 c=1 h=1 w=1 kernel_size=1,1", "n=2 c=3 h=5 w=7 kernel_size=3,2", "n=1 c=2 h=7 w=17 kernel_size=3,3 stride=2,3 padding=1,2 dilation=2,1",
                    "n=1 c=1 h=2 w=2 kernel_size=2,2 padding=1,1 stride=3,3"};
     }

@@ -119,6 +119,14 @@ TEST(Primitive, IsFoundByEveryNameItHas) {
                                                                     {"clip", "clip_by_value"},
                                                                     {"clamp", "clip_by_value"},
                                                                     {"clone", "copy"},
+                                                                    {"sum", "reduce_sum"},
+                                                                    {"mean", "reduce_mean"},
+                                                                    {"prod", "reduce_prod"},
+                                                                    {"amax", "reduce_max"},
+                                                                    {"amin", "reduce_min"},
+                                                                    {"any", "reduce_any"},
+                                                                    {"all", "reduce_all"},
+                                                                    {"im2col", "unfold"},
                                                                     {"ReLU", "relu"},
                                                                     {"GeLU", "gelu_tanh"},
                                                                     {"PReLU", "prelu"},
@@ -130,6 +138,7 @@ TEST(Primitive, IsFoundByEveryNameItHas) {
     expect(F::where(F::lt(x, 0), F::absolute(x), x), DType::f32, {2});
     expect(F::clamp(F::remainder(x, 5), 0, 2), DType::f32, {2});
     expect(F::fmod(x, 5), DType::f32, {-2});
+    expect(F::amax(Tensor::ones({2, 3}), {1}), DType::f32, {1, 1});
 }
 
 TEST(Primitive, PReluHasAWeightPerChannel) {
