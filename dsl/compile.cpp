@@ -89,7 +89,7 @@ std::string Kernel::lowered(const std::string &symbol) {
 std::string Kernel::object(const std::string &symbol) {
     std::vector<uint8_t> text;
     Halide::serialize_pipeline(pipeline, text);
-    std::string more = symbol + target.to_string() + "halide-21.0.0";
+    std::string more = symbol + target.to_string() + "halide-21.0.0" + (checks_arguments() ? "" : "-unchecked");
     for (auto &a : arguments()) more += a.name;
     for (auto &m : op->memory) more += demands(m.parameter());
     for (Halide::Func f : pipeline.outputs())

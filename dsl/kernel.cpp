@@ -1,5 +1,6 @@
 #include "dsl/kernel.h"
 
+#include "dsl/argument_checks.h"
 #include "dsl/mutate.h"
 #include "dsl/op_check.h"
 #include "dsl/refusal.h"
@@ -184,6 +185,7 @@ void Kernel::build() {
     } else {
         op->schedule(Cpu{b});
     }
+    if (!checks_arguments()) leave_out_argument_checks(pipeline);
     if (!instance.fault.empty()) plant(pipeline, instance.fault);
 }
 

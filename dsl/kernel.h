@@ -42,6 +42,9 @@ public:
     void compile(const std::string &object, unsigned seconds = 0);
     KernelFn open(const std::string &object) const;
 
+    // Does the code check its arguments, as Halide has it? Exact mode does, which proves each schedule, and what a sanitizer watches.
+    bool checks_arguments() const { return instance.backend != "cpu" || instance.dtypes == "exact" || !instance.sanitizer.empty(); }
+
     const OpPtr op;
     const Instance instance;  // instance.picks.offered: what the schedule asked for
     const Halide::Target target;

@@ -6,7 +6,7 @@
 namespace halyard {
 namespace {
 
-constexpr int task_elements = 32768, chains = 4, block_elements = 1024, most_rows = 8;
+constexpr int task_elements = 32768, block_elements = 1024, most_rows = 8;
 
 }  // namespace
 
@@ -22,6 +22,7 @@ void reduce_in_lanes(Halide::Func f, const Halide::RVar &k, const Halide::Var &r
     using namespace Halide;
     Var u("u");
     RVar ko, ki, half;
+    constexpr int chains = Rows::chains;
     Func part = f.update().split(k, ko, ki, chains * lanes, TailStrategy::GuardWithIf).rfactor(ki, u);
     part.compute_at(f, row).bound_extent(u, chains * lanes).vectorize(u, lanes).unroll(u).update().reorder(u, ko).vectorize(u, lanes).unroll(u);
     for (int w = chains * lanes / 2; w >= 4; w /= 2) {

@@ -9,6 +9,7 @@ namespace halyard {
 struct Rows : Op {
     // x[..n,c] takes an axis unless told otherwise, x[n,c] doesn't. The first output is of (c, n) or, a number for each row, of n.
     Rows(const std::string &name, const std::string &signature, bool along_axis = true);
+    static constexpr int chains = 4;  // vectors of partial totals: rows of as many elements are folded without guards
     Var c{"c"}, n{"n"};
     RDom k;
     std::vector<Func> totals, row_stages;  // Funcs of n; of (c, n)

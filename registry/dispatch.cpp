@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstring>
 #include <memory>
+#include <new>
 
 #include "registry/choice.h"
 #include "registry/device.h"
@@ -15,7 +17,7 @@ namespace halyard {
 namespace {
 
 std::atomic<uint64_t> generation{1};
-thread_local const Force::Choice *forced = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local const Force::Choice *forced = nullptr;
 
 // A cache of plans per thread, in sets of four: a hit compares the whole key. Sets, because two calls of one training step
 // that share a slot would throw each other out on every step, and a plan costs a few hundred calls.
@@ -28,12 +30,43 @@ struct Entry {
 struct Cache {
     static constexpr size_t sets = 512, ways = 4;
     std::vector<Entry> entries{sets * ways};
-    size_t next = 0;  // the way that is given up
+    size_t next = 0;                                    // the way that is given up
+    size_t running = 0;                                 // calls: a thread that waits inside a loop may take up others
+    std::vector<std::shared_ptr<const Plan>> given_up;  // which calls may still run by
+};
+[[gnu::tls_model("initial-exec")]] constinit thread_local Cache *cache = nullptr;
+[[gnu::noinline]] Cache &make_cache() {
+    thread_local Cache c;
+    return *(cache = &c);
+}
+
+// The plan of a call that runs. Counted by thread: two locked instructions less than a shared pointer of its own.
+class Planned {
+public:
+    Planned(Cache &c, const Plan &p) : cache_(c), plan_(p) { c.running++; }
+    ~Planned() {
+        if (--cache_.running == 0 && !cache_.given_up.empty()) cache_.given_up.clear();
+    }
+    Planned(const Planned &) = delete;
+    Planned &operator=(const Planned &) = delete;
+    const Plan &operator*() const { return plan_; }
+    const Plan *operator->() const { return &plan_; }
+
+private:
+    Cache &cache_;
+    const Plan &plan_;
 };
 
 uint64_t mix(uint64_t h, uint64_t v) {
     h = (h ^ v) * 0x9E3779B97F4A7C15u;
     return h ^ (h >> 29);
+}
+
+// The sum of extents or strides, each times a large number of its own: products that don't wait for each other.
+uint64_t weighed(const Shape &s, int first) {
+    uint64_t sum = 0;
+    for (int d = 0; d < s.rank(); d++) sum += (uint64_t)s[d] * (0xD1B54A32D192ED03u * (uint64_t)(2 * (first + d) + 1));
+    return sum;
 }
 
 bool same(const Entry &e, std::span<const Tensor> in, const Attrs &attrs) {
@@ -45,29 +78,32 @@ bool same(const Entry &e, std::span<const Tensor> in, const Attrs &attrs) {
     return true;
 }
 
-std::shared_ptr<const Plan> planned(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs) {
-    thread_local Cache cache;
+Planned planned(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs) {
+    Cache &mine = cache ? *cache : make_cache();
     uint64_t h = attrs.hash();
     for (const Tensor &t : in) {
         if (!t.defined()) throw ShapeError(op.record.name, "an input is an undefined tensor");
         const TensorImpl &i = *t.impl();
-        h = mix(h, (uint64_t)i.dtype * 16 + (uint64_t)i.shape.rank());
-        for (int64_t v : i.shape) h = mix(h, (uint64_t)v);
-        if (!i.dense)
-            for (int64_t v : i.strides) h = mix(h, (uint64_t)v);
+        h = mix(h, (uint64_t)i.dtype * 16 + (uint64_t)i.shape.rank() + weighed(i.shape, 0) + (i.dense ? 0 : weighed(i.strides, max_rank)));
     }
     const uint64_t now = generation.load(std::memory_order_acquire);
-    Entry *const set = &cache.entries[h % Cache::sets * Cache::ways];
+    Entry *const set = &mine.entries[h % Cache::sets * Cache::ways];
     Entry *victim = nullptr;
     for (Entry *e = set; e != set + Cache::ways; e++) {
         if (!e->plan || e->generation != now) victim = e;
-        else if (e->hash == h && !forced && same(*e, in, attrs)) return e->plan;
+        else if (e->hash == h && !forced && same(*e, in, attrs)) return {mine, *e->plan};
     }
     std::vector<OperandMeta> metas;
     for (const Tensor &t : in) metas.push_back(meta_of(t));
     auto plan = std::make_shared<const Plan>(make_plan(op, metas, attrs));
-    if (!forced) *(victim ? victim : set + cache.next++ % Cache::ways) = {h, now, std::move(metas), std::make_unique<Attrs>(attrs), plan};
-    return plan;
+    if (forced) {
+        mine.given_up.push_back(plan);
+        return {mine, *plan};
+    }
+    Entry &e = *(victim ? victim : set + mine.next++ % Cache::ways);
+    if (e.plan && mine.running) mine.given_up.push_back(std::move(e.plan));
+    e = {h, now, std::move(metas), std::make_unique<Attrs>(attrs), plan};
+    return {mine, *plan};
 }
 
 // The pool refused a kernel's scratch: "[memory] out of memory: ..." is what it said.
@@ -77,7 +113,8 @@ std::shared_ptr<const Plan> planned(const RegisteredOp &op, std::span<const Tens
 }
 
 void call(const Plan &p, const Tensor *in, const Attrs &attrs, const Tensor *out) {
-    halide_buffer_t buffers[Plan::max_arguments];
+    alignas(halide_buffer_t) std::byte room[Plan::max_arguments * sizeof(halide_buffer_t)];  // an array of them would be cleared first
+    auto *const buffers = reinterpret_cast<halide_buffer_t *>(room);
     union {
         int32_t i;
         double r;
@@ -85,17 +122,16 @@ void call(const Plan &p, const Tensor *in, const Attrs &attrs, const Tensor *out
     void *args[2 * Plan::max_arguments];
     int n = 0;
     const size_t inputs = p.inputs.size(), outputs = p.outputs.size();
-    auto fill = [&](halide_buffer_t &b, const Plan::Buffer &from, const Tensor &t) {
-        b.device = 0, b.device_interface = nullptr, b.host = (uint8_t *)t.raw(), b.flags = 0;
-        b.type = from.type, b.dimensions = from.rank, b.dim = const_cast<halide_dimension_t *>(from.dims), b.padding = nullptr;
+    const auto filled = [&](size_t k, const Plan::Buffer &b, const Tensor &t) {
+        return new (&buffers[k]) halide_buffer_t{0, nullptr, (uint8_t *)t.raw(), 0, b.type, b.rank, const_cast<halide_dimension_t *>(b.dims), nullptr};
     };
-    for (size_t k = 0; k < inputs; k++) fill(buffers[k], p.inputs[k], in[k]), args[n++] = &buffers[k];
+    for (size_t k = 0; k < inputs; k++) args[n++] = filled(k, p.inputs[k], in[k]);
     for (size_t k = 0; k < p.scalars.size(); k++) {
         if (p.scalars[k].attr >= 0) scalars[k].r = attrs.real((size_t)p.scalars[k].attr);
         else scalars[k].i = p.scalars[k].i;
         args[n++] = &scalars[k];
     }
-    for (size_t k = 0; k < outputs; k++) fill(buffers[inputs + k], p.outputs[k], out[k]), args[n++] = &buffers[inputs + k];
+    for (size_t k = 0; k < outputs; k++) args[n++] = filled(inputs + k, p.outputs[k], out[k]);
 
     auto once = [&] {
         if (p.simulated) return simulated_device().run(p, args);

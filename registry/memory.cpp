@@ -3,6 +3,7 @@
 #include "registry/memory.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstdio>
@@ -60,14 +61,18 @@ int class_of(size_t bytes) {
     return 4 * (power - 8) + (int)(last >> (power - 2));
 }
 
-size_t size_of(int c) {
+constexpr size_t size_of(int c) {
     if (c < 4) return 64 * (size_t)(c + 1);
     const int power = c / 4 + 7;
     return ((size_t)(c % 4) + 5) << (power - 2);
 }
 
-// How many blocks of a class a thread keeps.
-int thread_limit(size_t size) { return (int)std::clamp<size_t>(peak_grain / size, 4, 64); }
+// How many blocks of each class a thread keeps.
+constexpr auto thread_limits = [] {
+    std::array<int, thread_classes> most{};
+    for (int c = 0; c < thread_classes; c++) most[(size_t)c] = (int)std::clamp<size_t>(peak_grain / size_of(c), 4, 64);
+    return most;
+}();
 
 // One writer, many readers: no locked instruction.
 void bump(std::atomic<int64_t> &a, int64_t by) { a.store(a.load(std::memory_order_relaxed) + by, std::memory_order_relaxed); }
@@ -231,7 +236,7 @@ Header *from_system(size_t bytes, size_t size, int class_index) {
         first = from.head;
         if (first) from.head = first->next;
         if (first && mine && c < thread_classes) {
-            for (const int most = thread_limit(size) / 2; extra < most && from.head; extra++) {
+            for (const int most = thread_limits[(size_t)c] / 2; extra < most && from.head; extra++) {
                 Header *h = from.head;
                 from.head = h->next;
                 h->next = mine->lists[c].head;
@@ -278,7 +283,7 @@ inline void put(Header *h, ThreadCache *mine) {
         h->next = l.head;
         l.head = h;
         bump(mine->kept_bytes, (int64_t)h->size);
-        if (++l.count > thread_limit(h->size)) shrink(*mine, l);
+        if (++l.count > thread_limits[(size_t)h->class_index]) shrink(*mine, l);
         return;
     }
     h->next = nullptr;

@@ -34,9 +34,9 @@ struct LoopTime {
 };
 // LeNet-5's step on 2 threads of a Zen 5 takes 1.02x as long with 0, 1.02x with 8 us, 1.16x with 20 us.
 constexpr float worth_sharing = 3e-6F;
-constinit thread_local const void *this_call = nullptr;
-constinit thread_local KernelWatch *watching = nullptr;
-constinit thread_local bool crowded = false;  // inside a loop that has enough iterations for all threads
+[[gnu::tls_model("initial-exec")]] constinit thread_local const void *this_call = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local KernelWatch *watching = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool crowded = false;  // inside a loop that has enough iterations for all threads
 
 LoopTime &time_of(halide_task_t body, int size) {
     constexpr size_t entries = 512;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -13,12 +14,22 @@
 namespace halyard {
 namespace {
 
-Storage *new_storage(void *data, size_t bytes, bool pooled) {
-    auto *s = new (memory::allocate_uncounted(sizeof(Storage))) Storage;
-    s->data = data;
-    s->bytes = bytes;
-    s->pooled = pooled;
-    return s;
+// A storage and the tensor that it was made for lie in one block, which goes when both have gone.
+struct First {
+    TensorImpl tensor;
+    Storage storage;
+};
+
+First *owner_of(Storage *s) { return reinterpret_cast<First *>(reinterpret_cast<char *>(s) - offsetof(First, storage)); }
+
+// Strides are those of a dense tensor. They are computed where they stay: a copy of what was just written element by element waits for it.
+TensorImpl *new_first(void *data, size_t bytes, bool pooled, const Shape &shape, DType dtype) {
+    auto *f = new (memory::allocate_uncounted(sizeof(First)))
+        First{{{1}, nullptr, static_cast<char *>(data), shape, shape, dtype, true}, {{1}, data, bytes, pooled}};
+    f->tensor.storage = &f->storage;
+    int64_t n = 1;
+    for (int i = shape.rank(); i-- > 0;) f->tensor.strides[i] = n, n *= shape[i] > 0 ? shape[i] : 1;
+    return &f->tensor;
 }
 
 // The last reference needs no locked instruction: nobody else can take one.
@@ -100,10 +111,11 @@ Tensor Tensor::make(Storage *storage, void *data, const Shape &shape, const Shap
 void Tensor::release() {
     if (!drop(impl_)) return;
     Storage *s = impl_->storage;
-    memory::release_uncounted(impl_);
+    First *const owner = owner_of(s);
+    if (impl_ != &owner->tensor) memory::release_uncounted(impl_);
     if (!drop(s)) return;
     if (s->pooled) memory::release(s->data);
-    memory::release_uncounted(s);
+    memory::release_uncounted(owner);
 }
 
 void Tensor::wrong_dtype(DType asked) const {
@@ -112,8 +124,7 @@ void Tensor::wrong_dtype(DType asked) const {
 
 Tensor Tensor::empty(const Shape &shape, DType dtype) {
     const size_t bytes = (size_t)checked_elements("tensor", shape) * bytes_of(dtype);
-    void *data = memory::allocate(bytes);
-    return make(new_storage(data, bytes, true), data, shape, dense_strides(shape), dtype, true);
+    return Tensor(new_first(memory::allocate(bytes), bytes, true, shape, dtype));
 }
 
 Tensor Tensor::full(const Shape &shape, double value, DType dtype) {
@@ -139,9 +150,10 @@ Tensor Tensor::borrow(void *data, const Shape &shape, const Shape &strides, DTyp
     if ((uintptr_t)data % bytes_of(dtype))
         throw MemoryError("tensor", std::string("borrowed memory of ") + name_of(dtype) + " is " + std::to_string((uintptr_t)data % bytes_of(dtype)) +
                                         " bytes off a multiple of " + std::to_string(bytes_of(dtype)));
-    Tensor t = make(new_storage(data, 0, false), data, shape, strides, dtype, is_dense(shape, strides));
-    t.impl_->storage->bytes = span_bytes(*t.impl_);
-    return t;
+    TensorImpl *t = new_first(data, 0, false, shape, dtype);
+    t->strides = strides, t->dense = is_dense(shape, strides);
+    t->storage->bytes = span_bytes(*t);
+    return Tensor(t);
 }
 
 Tensor Tensor::with_view(const Shape &shape, const Shape &strides, int64_t offset) const {

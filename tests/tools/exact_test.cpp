@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "dsl/kernel.h"
+#include "dsl/lower.h"
 #include "primitives/library.h"
 #include "tools/check/check.h"
 
@@ -99,6 +100,33 @@ TEST(Exact, SoundSchedulesOfCpuAndGpuAreProved) {
     const Report r = run(check_exact, registered<WholeSoftmax>());
     EXPECT_THAT(r.failures, IsEmpty());
     EXPECT_EQ(r.passed, 3 + 4 + (has_device("opencl") ? 4 : 0)) << "blocks, any, the GPU's";
+}
+
+// Whole vectors, at every length: what a condition of the variant should have kept away.
+struct RoundedUp : Op {
+    RoundedUp() : Op("rounded_up", "x[c] -> y[c]") { dtypes = {"f32"}, variants = {{"any", ""}}, samples = {"c=64", "c=65"}; }
+    Func x = input("x"), y = output("y");
+    Var j{"j"};
+    void algorithm() override { y(j) = x(j) + 1_r; }
+    void schedule(const Cpu &cpu) override { store().vectorize(j, cpu.lanes, Tail::RoundUp); }
+    void reference(Problem &p) const override {
+        for (int64_t i = 0; i < p["c"]; i++) p("y")(i) = p("x")(i) + 1;
+    }
+};
+
+// Kernels that programs call leave Halide's checks of their arguments out (dsl/argument_checks.h); those of exact mode tell.
+TEST(Exact, ArgumentsAreCheckedThereAlone) {
+    const Report r = run(check_exact, registered<RoundedUp>());
+    ASSERT_EQ(r.failures.size(), 1u);
+    EXPECT_THAT(r.failures[0], HasSubstr("kernel failed: Input buffer x is accessed at "));
+    const auto checks = [](const char *dtypes) {
+        Instance i;
+        i.dtypes = dtypes, i.isa = host_isa(), i.variant = "any";
+        Kernel k(std::make_unique<RoundedUp>(), i);
+        return text_of(k, "stmt", testing::TempDir() + "rounded_up_" + dtypes).find("halide_error_access_out_of_bounds") != std::string::npos;
+    };
+    EXPECT_TRUE(checks("exact"));
+    EXPECT_FALSE(checks("f32"));
 }
 
 }  // namespace
