@@ -108,6 +108,7 @@ private:
     bool by_tiles() {
         const Gathered again = gather(s_, loops_, store_, true);
         if (again.tiles.empty()) return false;
+        s_.dying.clear();
         NestOf rest(s_, loops_, *again.store.as<Store>(), true);
         rest.earlier_ = earlier_;
         rest.put({});
@@ -128,6 +129,7 @@ private:
 
     // Those loops stay loops; the others are a nest in them.
     void one_by_one(const std::set<std::string> &alone) {
+        s_.dying.clear();  // each turn reads
         std::vector<Loop> outer, inner;
         for (auto &l : loops_) (alone.count(l.var) ? outer : inner).push_back(l);
         dv::Expr earlier = earlier_;
@@ -278,13 +280,22 @@ private:
         extents_.insert(extents_.begin() + (long)rows + 1, copies);
     }
 
-    // What lies in GM arrives in a double buffer, with the dimensions it has.
-    Operand on_chip(const Load *l) {
+    // May its elements be written over?
+    bool dies(const Load *l) const {
+        const Operand &from = from_.at(l);
+        if (from.scope != dv::Scope::ub || !s_.dying.count(l->name) || std::count(from.stride.begin(), from.stride.end(), 0)) return false;
+        return std::all_of(from_.begin(), from_.end(), [&](auto &other) { return other.first->name != l->name || graph_equal(other.first->index, l->index); });
+    }
+
+    // What lies in GM arrives in a double buffer, with the dimensions it has. What is loaded once for all may come as the type it becomes.
+    Operand on_chip(const Load *l, DType becomes) {
         const Operand &from = from_.at(l);
         if (from.scope == dv::Scope::l0c) return from_l0c(l, DType::f32);
         if (!from.in_gm()) return from;
+        const size_t outside = loops_without(from);
+        if (!outside || !s_.reduced) becomes = from.ref.dtype;
         for (auto &[other, o] : staged_)
-            if (other->name == l->name && graph_equal(other->index, l->index)) return o;
+            if (other->name == l->name && graph_equal(other->index, l->index) && o.ref.dtype == becomes) return o;
         // As it lies in GM, where the lanes don't say how.
         std::vector<size_t> dimensions;
         for (size_t d = 0; d < extents_.size(); d++)
@@ -299,12 +310,16 @@ private:
         if (copies > 1) extents.insert(extents.begin(), copies);
         Vectors shape(s_.w, extents);
         Operand here;
-        if (const size_t outside = loops_without(from)) {
+        if (outside) {
             s_.w.before_loops(outside, [&] {
-                here = shape.buffer(from.ref.buffer + "_ub", from.ref.dtype);
+                here = shape.buffer(from.ref.buffer + "_ub", becomes);
                 Operand first = here, others = here;
                 if (copies > 1) first.stride.erase(first.stride.begin());
-                move(s_.w, std::vector<int64_t>(extents.end() - (long)gm.stride.size(), extents.end()), first, gm);
+                const std::vector<int64_t> once(extents.end() - (long)gm.stride.size(), extents.end());
+                Vectors space(s_.w, once);
+                const Operand arrived = becomes == from.ref.dtype ? first : space.temporary(from.ref.dtype);
+                move(s_.w, once, arrived, gm);
+                if (becomes != from.ref.dtype) space.convert(first, arrived, dv::Round::none), space.give_back(arrived);
                 for (int64_t made = 1; made < copies; made += extents[0]) {
                     extents[0] = std::min(made, copies - made), others.ref.offset = made * here.stride[0];
                     Vectors(s_.w, extents).copy(others, here);
@@ -340,8 +355,9 @@ private:
     Values values(Vectors &space) {
         return Values(
             s_.w, space, s_.chip,
-            [this](const Load *l) {
-                return Value{false, on_chip(l), {}, dtype_of(l->type), false};
+            [this](const Load *l, DType becomes) {
+                const Operand o = on_chip(l, becomes);
+                return Value{false, o, {}, o.ref.dtype == becomes ? becomes : dtype_of(l->type), dies(l)};
             },
             s_.scalar);
     }
@@ -355,7 +371,7 @@ private:
             if (const Load *l = c->value.as<Load>(); l && from_.count(l) && from_.at(l).scope == dv::Scope::l0c) return store_sums(l);
         if (only && from_.at(only).in_gm() != to_.in_gm()) return move(s_.w, extents_, to_, from_.at(only));
         if (to_.in_gm()) {
-            if (only) return move(s_.w, extents_, to_, on_chip(only));
+            if (only) return move(s_.w, extents_, to_, on_chip(only, to_.ref.dtype));
             // After a reduction of the tile the last one has long left: one slot is enough, and tiles are the larger.
             const std::string name = to_.ref.buffer + "_ub";
             const Operand out = s_.reduced ? space.beside(name, to_.ref.dtype, 1) : space.arriving(name, to_.ref.dtype);
@@ -363,7 +379,7 @@ private:
             return move(s_.w, extents_, to_, out);
         }
         const std::vector<const Load *> read = loads_of(value);
-        values(space).of(value, &to_, std::any_of(read.begin(), read.end(), [&](const Load *l) { return l->name == store_.name; }));
+        values(space).of(value, &to_, std::any_of(read.begin(), read.end(), [&](const Load *l) { return s_.buffers.at(l->name).buffer == to_.ref.buffer; }));
     }
 
     // A constant, on the chip.
@@ -420,9 +436,12 @@ void Surroundings::write_fills() {
 
 void lower_nest(Surroundings &s, const std::vector<Loop> &loops, const Store &store) {
     if (s.accumulators.count(store.name)) return NestOf(s, loops, store).put();
+    for (auto &name : read_by(store))
+        if (const auto left = s.readers.find(name); left != s.readers.end() && --left->second == 0) s.dying.insert(name);
     const Gathered linear = gather(s, loops, store, false);
     NestOf(s, loops, *linear.store.as<Store>()).put();
     for (auto &t : linear.tiles) s.w.give_back(t);
+    s.dying.clear();
 }
 
 }  // namespace halyard::ascend

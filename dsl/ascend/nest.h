@@ -22,6 +22,9 @@ struct Surroundings {
         Halide::Internal::Stmt store;
     };
     std::map<std::string, Fill> fills = {};
+    // Of stages on the chip: how many stores to come read them, where that is known; and those that the one being written reads as the last.
+    std::map<std::string, int64_t> readers = {};
+    std::set<std::string> dying = {};
     void write_fills();
 
     dv::Scope scope(const dv::Ref &r) const { return w.p.scope(r); }

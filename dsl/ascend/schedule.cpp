@@ -137,7 +137,7 @@ private:
     int64_t room(const Root &r) const {
         const bool reduces = std::any_of(r.kept.begin(), r.kept.end(), [&](auto &name) { return graph_.nodes.at(name).reduces; });
         int64_t bytes = (reduces ? 1 : 2) * r.bytes;
-        for (auto &[name, n] : graph_.nodes) bytes += n.loads ? 2 * n.function.output_types()[0].bytes() : 0;
+        for (auto &[name, n] : graph_.nodes) bytes += n.loads && n.dims().size() >= r.extents.size() ? 2 * n.function.output_types()[0].bytes() : 0;
         for (auto &name : r.kept) {
             const FuncNode &n = graph_.nodes.at(name);
             if (n.computes && n.function.dimensions() >= r.f.dimensions()) bytes += bytes_of(Func(n.function));
