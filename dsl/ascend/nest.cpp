@@ -407,6 +407,20 @@ private:
         return a.hard.empty() && b.hard.empty() && equal(simplify(a.base - b.base), make_zero(Int(32))) && extents(a, first.loops) == extents(b, loops_);
     }
 
+    // Of a product of two tensors that lie on the chip or arrive there, elements along the lanes.
+    std::pair<HExpr, HExpr> factors(const HExpr &e) const {
+        const auto *m = e.as<Mul>();
+        const auto *c = e.as<Call>();
+        const bool strict = c && c->is_intrinsic(Call::strict_mul);
+        if (!m && !strict) return {};
+        const HExpr a = m ? m->a : c->args[0], b = m ? m->b : c->args[1];
+        for (const HExpr &factor : {a, b}) {
+            const Load *l = factor.as<Load>();
+            if (!l || !l->type.is_float() || !from_.at(l).stride.back() || from_.at(l).scope == dv::Scope::l0c) return {};
+        }
+        return {a, b};
+    }
+
     void reduction(const Update &update, bool first) {
         if (to_.in_gm()) throw NotVector("a reduction in global memory");
         s_.reduced = true;
@@ -417,6 +431,10 @@ private:
         if (bytes_of(to_.ref.dtype) == 1) {
             if (update.op != VecOp::max && update.op != VecOp::min) throw NotVector("sums of 8 bits wrap, the vector unit has none");
             of = cast(Float(16), of);
+        }
+        if (const auto [a, b] = factors(of); a.defined() && update.op == VecOp::add) {
+            const Operand x = values(space).of(a).operand, y = equal(a, b) ? x : values(space).of(b).operand;
+            return reduce(s_.w, s_.chip, extents_, update.op, to_, x, first, &y);
         }
         Value term = values(space).of(of);
         if (term.is_number) throw NotVector("a reduction of a number");

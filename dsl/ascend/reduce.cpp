@@ -20,10 +20,12 @@ Operand at(Operand o, const Expr &elements) {
 
 class Reduce {
 public:
-    Reduce(Writer &w, const dv::Profile &chip, std::vector<int64_t> extents, VecOp op, const Operand &acc, const Operand &source, bool first)
-        : w_(w), chip_(chip), extents_(std::move(extents)), op_(op), acc_(acc), first_(first), now_(source) {}
+    Reduce(Writer &w, const dv::Profile &chip, std::vector<int64_t> extents, VecOp op, const Operand &acc, const Operand &source, bool first,
+           const Operand *factor)
+        : w_(w), chip_(chip), extents_(std::move(extents)), op_(op), acc_(acc), first_(first), now_(source), factor_(factor) {}
 
     void put() {
+        if (factor_ && !adds_products()) multiply();
         for (size_t d = 0; d + 1 < extents_.size(); d++)
             if (!acc_.stride[d] && extents_[d] > 1) fold(d);
         if (!acc_.stride.back() && extents_.back() > 1) lanes();
@@ -38,8 +40,22 @@ private:
     const VecOp op_;
     const Operand acc_;
     const bool first_;
-    Operand now_;  // what is left to reduce
+    Operand now_;            // what is left to reduce
+    const Operand *factor_;  // what that is to be multiplied by, or nullptr
     bool own_ = false;
+
+    // Only lanes are reduced, and more than a repeat of them: half of the products are added where the other half lies.
+    bool adds_products() const {
+        for (size_t d = 0; d + 1 < extents_.size(); d++)
+            if (!acc_.stride[d] && extents_[d] > 1) return false;
+        return op_ == VecOp::add && !acc_.stride.back() && extents_.back() >= 2 * dv::lanes(now_.ref.dtype);
+    }
+    void multiply() {
+        Vectors whole(w_, extents_);
+        const Operand product = whole.temporary(now_.ref.dtype);
+        whole.binary(VecOp::mul, product, now_, *factor_);
+        now_ = product, own_ = true, factor_ = nullptr;
+    }
 
     // Dimension d becomes 1, by halves: the upper half is combined with the lower one.
     void fold(size_t d) {
@@ -125,16 +141,25 @@ private:
             };
             extents_.back() = pairs * lanes;
             const Operand to = Vectors(w_, extents_).temporary(from.ref.dtype);
-            Vectors(w_, extents).binary(op_, by_repeats(to, 0, 1), by_repeats(from, 0, 2), by_repeats(from, 1, 2));
+            Vectors space(w_, extents);
+            const Operand sums = by_repeats(to, 0, 1), even = by_repeats(from, 0, 2), odd = by_repeats(from, 1, 2);
+            if (factor_) {
+                space.binary(VecOp::mul, sums, even, by_repeats(*factor_, 0, 2));
+                space.binary(VecOp::mla, sums, odd, by_repeats(*factor_, 1, 2));
+            } else {
+                space.binary(op_, sums, even, odd);
+            }
             const auto rest = [&](int64_t first, int64_t count) {
                 extents_.back() = count;
-                Vectors(w_, extents_).binary(op_, to, to, at(from, first));
+                Vectors more(w_, extents_);
+                if (factor_) more.binary(VecOp::mla, to, at(from, first), at(*factor_, first));
+                else more.binary(op_, to, to, at(from, first));
                 extents_.back() = pairs * lanes;
             };
             if (whole % 2) rest((whole - 1) * lanes, lanes);
             if (tail) rest(whole * lanes, tail);
             if (own_) w_.give_back(from.ref);
-            now_ = to, own_ = true;
+            now_ = to, own_ = true, factor_ = nullptr;
         }
     }
 
@@ -243,8 +268,9 @@ private:
 
 }  // namespace
 
-void reduce(Writer &w, const dv::Profile &chip, const std::vector<int64_t> &extents, VecOp op, const Operand &acc, const Operand &source, bool first) {
-    Reduce(w, chip, extents, op, acc, source, first).put();
+void reduce(Writer &w, const dv::Profile &chip, const std::vector<int64_t> &extents, VecOp op, const Operand &acc, const Operand &source, bool first,
+            const Operand *factor) {
+    Reduce(w, chip, extents, op, acc, source, first, factor).put();
 }
 
 }  // namespace halyard::ascend
