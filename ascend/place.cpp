@@ -174,7 +174,11 @@ bool fit_apart(Program &p, const Lives &lives) {
     const int64_t quarter = (int64_t)p.chip().at("vec.bank_bytes");
     std::vector<Buffer *> done;
     std::set<std::string> placed;
-    for (const std::string &name : lives.order) {
+    std::vector<std::string> largest_first = lives.order;
+    std::stable_sort(largest_first.begin(), largest_first.end(), [&](const std::string &a, const std::string &b) {
+        return p.buffer(a)->slot_bytes() * p.buffer(a)->slots > p.buffer(b)->slot_bytes() * p.buffer(b)->slots;
+    });
+    for (const std::string &name : largest_first) {
         Buffer &b = *p.buffer(name);
         const Life &life = lives.of.at(name);
         const int64_t size = b.slot_bytes() * b.slots, has = p.chip().bytes(b.scope);
