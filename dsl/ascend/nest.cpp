@@ -22,7 +22,7 @@ using dv::VecOp;
 
 namespace {
 
-constexpr int64_t most_copies = 4, most_repeats = 255;
+constexpr int64_t most_copies = 4, most_repeats = 255, full_rate = 16384;  // bytes of a move
 
 class NestOf {
 public:
@@ -372,14 +372,38 @@ private:
         if (only && from_.at(only).in_gm() != to_.in_gm()) return move(s_.w, extents_, to_, from_.at(only));
         if (to_.in_gm()) {
             if (only) return move(s_.w, extents_, to_, on_chip(only, to_.ref.dtype));
-            // After a reduction of the tile the last one has long left: one slot is enough, and tiles are the larger.
             const std::string name = to_.ref.buffer + "_ub";
-            const Operand out = s_.reduced ? space.beside(name, to_.ref.dtype, 1) : space.arriving(name, to_.ref.dtype);
-            values(space).of(value, &out);
-            return move(s_.w, extents_, to_, out);
+            if (!s_.reduced) return put_out(space.arriving(name, to_.ref.dtype));
+            // After a reduction of the tile the last one has long left: one slot is enough, and tiles are the larger.
+            if (!has_halves()) return put_out(space.beside(name, to_.ref.dtype, 1));
+            for (const int half : {0, 1}) {  // in buffers of their own: flags guard whole ones
+                NestOf part(*this);
+                part.become_half(half);
+                part.put_out(Vectors(s_.w, part.extents_).beside(name, to_.ref.dtype, 1));
+                staged_ = part.staged_;  // what all rows share
+            }
+            return;
         }
         const std::vector<const Load *> read = loads_of(value);
         values(space).of(value, &to_, std::any_of(read.begin(), read.end(), [&](const Load *l) { return s_.buffers.at(l->name).buffer == to_.ref.buffer; }));
+    }
+
+    // The first half of a tile leaves while the second one is computed, where they are large enough to be moved at the full rate.
+    bool has_halves() const {
+        if (extents_.size() < 2 || extents_[0] % 2 || !to_.stride[0]) return false;
+        const bool arrives = std::any_of(from_.begin(), from_.end(), [&](auto &f) { return f.second.in_gm() && loops_without(f.second) == 0; });
+        return !arrives && Vectors(s_.w, extents_).rows() / 2 * extents_.back() * (int64_t)bytes_of(to_.ref.dtype) >= full_rate;
+    }
+    void become_half(int64_t half) {
+        extents_[0] /= 2;
+        const auto advance = [&](Operand &o) { o.ref.offset = o.ref.offset + half * o.stride[0] * extents_[0]; };
+        advance(to_);
+        for (auto &[l, from] : from_) advance(from);
+    }
+    void put_out(const Operand &out) {
+        Vectors space(s_.w, extents_);
+        values(space).of(narrowed(store_.value), &out);
+        move(s_.w, extents_, to_, out);
     }
 
     // A constant, on the chip.
