@@ -217,7 +217,7 @@ private:
     // Stores in loops of their own.
     void put(const std::vector<Loop> &loops, const std::vector<const Store *> &stores) {
         if (reads_another(stores)) return lower_tuple(s_, loops, stores);
-        for (const Store *store : stores) lower_nest(s_, loops, *store);
+        lower_nests(s_, loops, stores);
     }
 
     void visit(const For *op) override {

@@ -129,6 +129,7 @@ private:
 
     // Those loops stay loops; the others are a nest in them.
     void one_by_one(const std::set<std::string> &alone) {
+        s_.together = nullptr;
         s_.dying.clear();  // each turn reads
         std::vector<Loop> outer, inner;
         for (auto &l : loops_) (alone.count(l.var) ? outer : inner).push_back(l);
@@ -458,13 +459,20 @@ private:
         }
         if (const auto [a, b] = factors(of); a.defined() && update.op == VecOp::add) {
             const Operand x = values(space).of(a).operand, y = equal(a, b) ? x : values(space).of(b).operand;
-            return reduce(s_.w, s_.chip, extents_, update.op, to_, x, first, &y);
+            return reduce_or_wait({extents_, update.op, to_, x, first, y});
         }
         Value term = values(space).of(of);
         if (term.is_number) throw NotVector("a reduction of a number");
         if (term.operand.stride.back() == 0 && !to_.stride.back() && extents_.back() > 1) throw NotVector("a reduction of equal elements");
-        reduce(s_.w, s_.chip, extents_, update.op, to_, term.operand, first);
-        if (term.own) space.give_back(term.operand);
+        const Reduction r{extents_, update.op, to_, term.operand, first};
+        if (!term.own) return reduce_or_wait(r);
+        reduce(s_.w, s_.chip, r);
+        space.give_back(term.operand);
+    }
+    // One that others may go together with.
+    void reduce_or_wait(const Reduction &r) {
+        if (s_.together && go_together(s_.chip, r, s_.together->empty() ? r : s_.together->front())) s_.together->push_back(r);
+        else reduce(s_.w, s_.chip, r);
     }
 };
 
@@ -474,6 +482,15 @@ void Surroundings::write_fills() {
     const auto all = std::move(fills);
     fills.clear();
     for (auto &[name, fill] : all) NestOf(*this, fill.loops, *fill.store.as<Store>()).put({});
+}
+
+void lower_nests(Surroundings &s, const std::vector<Loop> &loops, const std::vector<const Store *> &stores) {
+    std::vector<Reduction> sums;
+    if (stores.size() > 1) s.together = &sums;
+    for (const Store *store : stores) lower_nest(s, loops, *store);
+    s.together = nullptr;
+    if (sums.size() == 1) reduce(s.w, s.chip, sums[0]);
+    else if (!sums.empty()) reduce_together(s.w, s.chip, sums);
 }
 
 void lower_nest(Surroundings &s, const std::vector<Loop> &loops, const Store &store) {
