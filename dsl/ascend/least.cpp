@@ -30,7 +30,7 @@ public:
                 for (const Expr &value : d.values()) {
                     std::map<std::string, Expr> by_axis;
                     for (auto &[variable, axis] : variables) by_axis[variable] = Variable::make(Int(32), "axis" + std::to_string(axis));
-                    narrowed(substitute(by_axis, with_conversions(value))).accept(this);
+                    narrowed(strictify_float(substitute(by_axis, with_conversions(value)))).accept(this);  // as it is lowered
                 }
         }
     }
@@ -100,8 +100,6 @@ private:
         cycles += points / dv::lanes(type) * (chip_.at("vec.cost." + name + "." + name_of(type), 1) + chip_.at("vec.head") / most_repeats);
         for (const Expr &o : operands) o.accept(this);
     }
-    template<class Op> void binary(const char *name, const Op *op) { count(name, op, op->type, {op->a, op->b}); }
-    template<class Op> void compared(const Op *op) { count("cmpv", op, op->a.type(), {op->a, op->b}); }
     // One of its operands, in whichever type they come.
     void chosen(const char *name, const Expr &e, const Expr &a, const Expr &b) {
         const Expr x = as_f16(a), y = as_f16(b);
@@ -109,18 +107,6 @@ private:
         count(name, e, Float(16), {x.defined() ? x : a, y.defined() ? y : b});
     }
 
-    void visit(const Add *op) override { binary("add", op); }
-    void visit(const Sub *op) override { binary("sub", op); }
-    void visit(const Mul *op) override { binary("mul", op); }
-    void visit(const Div *op) override { binary(is_const(op->b) ? "mul" : "div", op); }
-    void visit(const Max *op) override { chosen("max", op, op->a, op->b); }
-    void visit(const Min *op) override { chosen("min", op, op->a, op->b); }
-    void visit(const EQ *op) override { compared(op); }
-    void visit(const NE *op) override { compared(op); }
-    void visit(const LT *op) override { compared(op); }
-    void visit(const LE *op) override { compared(op); }
-    void visit(const GT *op) override { compared(op); }
-    void visit(const GE *op) override { compared(op); }
     void visit(const Select *op) override { count("sel", op, op->type, {op->condition, op->true_value, op->false_value}); }
     void visit(const Cast *op) override {
         if (is_real(op->type) && is_real(op->value.type())) count("conv", op, Float(32), {op->value});
@@ -134,11 +120,13 @@ private:
     void visit(const Call *c) override {
         if (c->call_type == Call::Halide || c->call_type == Call::Image) return;  // what its indices are made of is no arithmetic
         static const std::map<std::string, std::string> names = {
-            {"strict_add", "add"}, {"strict_sub", "sub"}, {"strict_mul", "mul"}, {"strict_div", "div"}, {"abs", "abs"},        {"exp_f32", "exp"},
+            {"strict_add", "add"}, {"strict_sub", "sub"}, {"strict_mul", "mul"}, {"abs", "abs"}, {"exp_f32", "exp"},
             {"exp_f16", "exp"},    {"log_f32", "ln"},     {"log_f16", "ln"},     {"sqrt_f32", "sqrt"},  {"sqrt_f16", "sqrt"},
         };
+        if (c->is_intrinsic(Call::strict_div)) return count(is_const(c->args[1]) ? "mul" : "div", c, c->type, c->args);
         if (c->is_intrinsic(Call::strict_max)) return chosen("max", c, c->args[0], c->args[1]);
         if (c->is_intrinsic(Call::strict_min)) return chosen("min", c, c->args[0], c->args[1]);
+        if (c->is_intrinsic({Call::strict_eq, Call::strict_lt, Call::strict_le})) return count("cmpv", c, c->args[0].type(), c->args);
         if (const auto name = names.find(c->name); name != names.end()) return count(name->second, c, c->type, c->args);
         IRVisitor::visit(c);
     }
