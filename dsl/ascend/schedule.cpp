@@ -107,9 +107,11 @@ private:
     bool worth_keeping(const FuncNode &n, const std::set<std::string> &consumers) const {
         if (n.computes && n.function.dimensions() > 0 && !whole_dims(n).empty()) return true;  // a number for each row
         if (apart_) return false;
-        if (n.converts)  // once for all, in tiles that are worked on for long
-            return std::count_if(consumers.begin(), consumers.end(), [&](auto &c) { return !graph_.nodes.at(c).compares; }) > 1 &&
+        if (n.converts) {  // once for all, in tiles that are worked on for long; but for one more conversion, comparisons go by narrower elements
+            const auto comparing = std::count_if(consumers.begin(), consumers.end(), [&](auto &c) { return graph_.nodes.at(c).compares; });
+            return (ptrdiff_t)consumers.size() - comparing > (comparing ? 2 : 1) &&
                    std::any_of(consumers.begin(), consumers.end(), [&](auto &c) { return graph_.nodes.at(c).reduces; });
+        }
         return consumers.size() > 1 && (n.computes || n.loads);
     }
     // Of a reduction: the extents of the output's dimensions that its arguments are.
