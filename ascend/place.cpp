@@ -28,7 +28,7 @@ public:
     std::vector<std::pair<std::string, std::string>> together;  // two sources of one vector operation
     struct Operation {                                          // of the vector unit: its buffers, and how many repeats it runs
         std::string dst, src[2];
-        bool skips[2];  // every other repeat
+        bool skips[2];  // not in step with dst: every other repeat is read, or as many elements of another size
         int64_t repeats;
     };
     std::vector<Operation> operations;
@@ -79,6 +79,8 @@ private:
             operations.push_back(
                 {v->dst.buffer, {v->src[0].buffer, two ? v->src[1].buffer : ""}, {skips(0), two && skips(1)}, turns_ * v->repeat.constant().value_or(1)});
         }
+        if (const VecConv *c = std::get_if<VecConv>(&i.op))
+            operations.push_back({c->dst.buffer, {c->src.buffer, ""}, {true, false}, turns_ * c->repeat.constant().value_or(1)});
         if (v && sources_of(v->op) == 2 && v->src[0].buffer != v->src[1].buffer) together.emplace_back(v->src[0].buffer, v->src[1].buffer);
     }
 
@@ -168,13 +170,27 @@ private:
     static int64_t last(const Buffer &b, int64_t at) { return at + b.slot_bytes() * b.slots - 1; }
 };
 
+// What isn't in step with its results needs a bank apart from theirs; then the largest.
+std::vector<std::string> hardest_first(const Program &p, const Lives &lives) {
+    std::set<std::string> hard;
+    for (const auto &o : lives.operations)
+        for (int s = 0; s < 2; s++)
+            if (o.skips[s]) hard.insert({o.dst, o.src[s]});
+    std::vector<std::string> order = lives.order;
+    std::stable_sort(order.begin(), order.end(), [&](const std::string &a, const std::string &b) {
+        const auto ease = [&](const std::string &name) { return std::pair(!hard.count(name), -p.buffer(name)->slot_bytes() * p.buffer(name)->slots); };
+        return ease(a) < ease(b);
+    });
+    return order;
+}
+
 // Each buffer where it costs least, if all of them have room then.
 bool fit_apart(Program &p, const Lives &lives) {
     const Clashes clashes(p, lives);
     const int64_t quarter = (int64_t)p.chip().at("vec.bank_bytes");
     std::vector<Buffer *> done;
     std::set<std::string> placed;
-    for (const std::string &name : lives.order) {
+    for (const std::string &name : hardest_first(p, lives)) {
         Buffer &b = *p.buffer(name);
         const Life &life = lives.of.at(name);
         const int64_t size = b.slot_bytes() * b.slots, has = p.chip().bytes(b.scope);

@@ -161,6 +161,15 @@ void Axes::put_in_order() {
                 refuse_tbe(k_.op->name, stage_name(func), "a reduction of what doesn't move with it");
 }
 
+std::map<std::string, int> Axes::variables(const std::string &func) const {
+    std::map<std::string, int> all;
+    const std::vector<std::string> args = function(func).args();
+    for (size_t d = 0; d < args.size(); d++) all[args[d]] = axis({func, (int)d});
+    if (const auto over = over_.find(func); over != over_.end())
+        for (auto &v : over->second) all[v] = axis({v, -1});
+    return all;
+}
+
 std::set<int> Axes::dims(const std::string &func) const {
     std::set<int> all;
     for (int d = 0; d < function(func).dimensions(); d++) all.insert(axis({func, d}));

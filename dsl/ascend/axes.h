@@ -22,6 +22,7 @@ public:
     const std::vector<int> &order() const { return order_; }
     int64_t extent(int axis) const { return extents_.at(axis); }
     const Halide::Internal::Function &function(const std::string &func) const { return environment_.at(func); }
+    std::map<std::string, int> variables(const std::string &func) const;                   // its arguments, and what its update goes over
     std::set<int> dims(const std::string &func) const;                                     // that its values move with
     std::set<int> reduced(const std::string &func) const;                                  // that its update goes over
     size_t input(const std::string &name) const;                                           // by Halide's name

@@ -1,5 +1,6 @@
 #include "dsl/ascend/lower.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "ascend/dump.h"
@@ -8,6 +9,7 @@
 #include "dsl/ascend/lets.h"
 #include "dsl/ascend/nest.h"
 #include "dsl/ascend/tuple.h"
+#include "dsl/ascend/update.h"
 #include "dsl/refusal.h"
 #include "registry/error.h"
 
@@ -80,6 +82,26 @@ double number_of(const HExpr &e, const std::vector<std::string> &names, const st
     throw DispatchError("ascend", "no value before the call: " + text.str());
 }
 
+// The stores of a buffer's life, in their order, that read it and that write it.
+struct Uses : IRVisitor {
+    using IRVisitor::visit;
+    explicit Uses(const Allocate *op) : name(op->name) { op->body.accept(this); }
+    void visit(const For *f) override {
+        const bool again = is_loop(f->name) || f->for_type != ForType::Serial;
+        outer += again, IRVisitor::visit(f), outer -= again;
+    }
+    void visit(const IfThenElse *op) override { outer++, IRVisitor::visit(op), outer--; }
+    void visit(const Store *s) override {
+        if (s->name == name) writers.push_back(s);
+        if (!read_by(*s).count(name)) return;
+        readers.push_back(s), once &= outer == 0;
+    }
+    const std::string &name;
+    std::vector<const Store *> readers, writers;
+    bool once = true;  // every reader is lowered once in the buffer's life
+    int outer = 0;     // loops and branches around, that stay some
+};
+
 class Walk : public IRVisitor {
 public:
     Walk(Kernel &k, Scalars &scalars, dv::Program &program)
@@ -97,6 +119,11 @@ private:
     Kernel &k_;
     Writer w_;
     Surroundings s_;
+    struct LastReader {
+        const Store *store;
+        const Allocate *of;
+    };
+    std::map<std::string, LastReader> last_readers_;
     int64_t inner_cores_ = 0;  // within the parallel loop around: iterations of the one in it
 
     // The statements of one body of the program.
@@ -119,6 +146,13 @@ private:
         for (const HExpr &e : op->extents) extents.push_back(constant(e, k_.op->name));
         const bool fractals = at->second == dv::Scope::l0c;
         for (size_t d = 0; d < extents.size(); d++) size *= fractals && d < 2 ? (extents[d] + dv::cube - 1) / dv::cube * dv::cube : extents[d];
+        const Uses uses(op);
+        if (uses.once) s_.readers[op->name] = (int64_t)uses.readers.size();
+        if (const auto over = in_place_of(op, uses); over != last_readers_.end()) {
+            s_.buffers[op->name] = s_.buffers.at(over->first);
+            return op->body.accept(this);
+        }
+        if (uses.once && !uses.readers.empty()) last_readers_[op->name] = {uses.readers.back(), op};
         // What is only loaded arrives in two slots, as what isn't kept does.
         const bool loaded = k_.places.loaded.count(op->name) != 0;
         const dv::Ref r = loaded ? w_.arriving(short_name(op->name), at->second, dtype_of(op->type), size)
@@ -126,6 +160,20 @@ private:
         s_.buffers[op->name] = r;
         if (fractals) s_.accumulators[op->name] = {r, extents.size() > 1 ? extents[0] : 1};
         op->body.accept(this);
+    }
+    // A stage element by element from another one, of the same shape, that nothing reads afterwards, takes its place.
+    std::map<std::string, LastReader>::const_iterator in_place_of(const Allocate *op, const Uses &uses) const {
+        if (uses.writers.size() != 1) return last_readers_.end();
+        const Store *store = uses.writers[0];
+        return std::find_if(last_readers_.begin(), last_readers_.end(), [&](const auto &other) {
+            const auto &[reader, of] = other.second;
+            if (reader != store || of->type != op->type || k_.places.loaded.count(of->name) || !alike(of->extents, op->extents)) return false;
+            const auto loads = loads_of(store->value);
+            return std::all_of(loads.begin(), loads.end(), [&](const Load *l) { return l->name != of->name || graph_equal(l->index, store->index); });
+        });
+    }
+    static bool alike(const std::vector<HExpr> &a, const std::vector<HExpr> &b) {
+        return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](const HExpr &x, const HExpr &y) { return graph_equal(x, y); });
     }
     void visit(const Free *) override {}
     void visit(const Evaluate *) override {}
@@ -169,7 +217,7 @@ private:
     // Stores in loops of their own.
     void put(const std::vector<Loop> &loops, const std::vector<const Store *> &stores) {
         if (reads_another(stores)) return lower_tuple(s_, loops, stores);
-        for (const Store *store : stores) lower_nest(s_, loops, *store);
+        lower_nests(s_, loops, stores);
     }
 
     void visit(const For *op) override {

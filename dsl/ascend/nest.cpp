@@ -22,7 +22,7 @@ using dv::VecOp;
 
 namespace {
 
-constexpr int64_t most_copies = 4, most_repeats = 255;
+constexpr int64_t most_copies = 4, most_repeats = 255, full_rate = 16384;  // bytes of a move
 
 class NestOf {
 public:
@@ -108,6 +108,7 @@ private:
     bool by_tiles() {
         const Gathered again = gather(s_, loops_, store_, true);
         if (again.tiles.empty()) return false;
+        s_.dying.clear();
         NestOf rest(s_, loops_, *again.store.as<Store>(), true);
         rest.earlier_ = earlier_;
         rest.put({});
@@ -128,6 +129,8 @@ private:
 
     // Those loops stay loops; the others are a nest in them.
     void one_by_one(const std::set<std::string> &alone) {
+        s_.together = nullptr;
+        s_.dying.clear();  // each turn reads
         std::vector<Loop> outer, inner;
         for (auto &l : loops_) (alone.count(l.var) ? outer : inner).push_back(l);
         dv::Expr earlier = earlier_;
@@ -278,13 +281,22 @@ private:
         extents_.insert(extents_.begin() + (long)rows + 1, copies);
     }
 
-    // What lies in GM arrives in a double buffer, with the dimensions it has.
-    Operand on_chip(const Load *l) {
+    // May its elements be written over?
+    bool dies(const Load *l) const {
+        const Operand &from = from_.at(l);
+        if (from.scope != dv::Scope::ub || !s_.dying.count(l->name) || std::count(from.stride.begin(), from.stride.end(), 0)) return false;
+        return std::all_of(from_.begin(), from_.end(), [&](auto &other) { return other.first->name != l->name || graph_equal(other.first->index, l->index); });
+    }
+
+    // What lies in GM arrives in a double buffer, with the dimensions it has. What is loaded once for all may come as the type it becomes.
+    Operand on_chip(const Load *l, DType becomes) {
         const Operand &from = from_.at(l);
         if (from.scope == dv::Scope::l0c) return from_l0c(l, DType::f32);
         if (!from.in_gm()) return from;
+        const size_t outside = loops_without(from);
+        if (!outside || !s_.reduced) becomes = from.ref.dtype;
         for (auto &[other, o] : staged_)
-            if (other->name == l->name && graph_equal(other->index, l->index)) return o;
+            if (other->name == l->name && graph_equal(other->index, l->index) && o.ref.dtype == becomes) return o;
         // As it lies in GM, where the lanes don't say how.
         std::vector<size_t> dimensions;
         for (size_t d = 0; d < extents_.size(); d++)
@@ -299,12 +311,16 @@ private:
         if (copies > 1) extents.insert(extents.begin(), copies);
         Vectors shape(s_.w, extents);
         Operand here;
-        if (const size_t outside = loops_without(from)) {
+        if (outside) {
             s_.w.before_loops(outside, [&] {
-                here = shape.buffer(from.ref.buffer + "_ub", from.ref.dtype);
+                here = shape.buffer(from.ref.buffer + "_ub", becomes);
                 Operand first = here, others = here;
                 if (copies > 1) first.stride.erase(first.stride.begin());
-                move(s_.w, std::vector<int64_t>(extents.end() - (long)gm.stride.size(), extents.end()), first, gm);
+                const std::vector<int64_t> once(extents.end() - (long)gm.stride.size(), extents.end());
+                Vectors space(s_.w, once);
+                const Operand arrived = becomes == from.ref.dtype ? first : space.temporary(from.ref.dtype);
+                move(s_.w, once, arrived, gm);
+                if (becomes != from.ref.dtype) space.convert(first, arrived, dv::Round::none), space.give_back(arrived);
                 for (int64_t made = 1; made < copies; made += extents[0]) {
                     extents[0] = std::min(made, copies - made), others.ref.offset = made * here.stride[0];
                     Vectors(s_.w, extents).copy(others, here);
@@ -340,8 +356,9 @@ private:
     Values values(Vectors &space) {
         return Values(
             s_.w, space, s_.chip,
-            [this](const Load *l) {
-                return Value{false, on_chip(l), {}, dtype_of(l->type), false};
+            [this](const Load *l, DType becomes) {
+                const Operand o = on_chip(l, becomes);
+                return Value{false, o, {}, o.ref.dtype == becomes ? becomes : dtype_of(l->type), dies(l)};
             },
             s_.scalar);
     }
@@ -355,15 +372,39 @@ private:
             if (const Load *l = c->value.as<Load>(); l && from_.count(l) && from_.at(l).scope == dv::Scope::l0c) return store_sums(l);
         if (only && from_.at(only).in_gm() != to_.in_gm()) return move(s_.w, extents_, to_, from_.at(only));
         if (to_.in_gm()) {
-            if (only) return move(s_.w, extents_, to_, on_chip(only));
-            // After a reduction of the tile the last one has long left: one slot is enough, and tiles are the larger.
+            if (only) return move(s_.w, extents_, to_, on_chip(only, to_.ref.dtype));
             const std::string name = to_.ref.buffer + "_ub";
-            const Operand out = s_.reduced ? space.beside(name, to_.ref.dtype, 1) : space.arriving(name, to_.ref.dtype);
-            values(space).of(value, &out);
-            return move(s_.w, extents_, to_, out);
+            if (!s_.reduced) return put_out(space.arriving(name, to_.ref.dtype));
+            // After a reduction of the tile the last one has long left: one slot is enough, and tiles are the larger.
+            if (!has_halves()) return put_out(space.beside(name, to_.ref.dtype, 1));
+            for (const int half : {0, 1}) {  // in buffers of their own: flags guard whole ones
+                NestOf part(*this);
+                part.become_half(half);
+                part.put_out(Vectors(s_.w, part.extents_).beside(name, to_.ref.dtype, 1));
+                staged_ = part.staged_;  // what all rows share
+            }
+            return;
         }
         const std::vector<const Load *> read = loads_of(value);
-        values(space).of(value, &to_, std::any_of(read.begin(), read.end(), [&](const Load *l) { return l->name == store_.name; }));
+        values(space).of(value, &to_, std::any_of(read.begin(), read.end(), [&](const Load *l) { return s_.buffers.at(l->name).buffer == to_.ref.buffer; }));
+    }
+
+    // The first half of a tile leaves while the second one is computed, where they are large enough to be moved at the full rate.
+    bool has_halves() const {
+        if (extents_.size() < 2 || extents_[0] % 2 || !to_.stride[0]) return false;
+        const bool arrives = std::any_of(from_.begin(), from_.end(), [&](auto &f) { return f.second.in_gm() && loops_without(f.second) == 0; });
+        return !arrives && Vectors(s_.w, extents_).rows() / 2 * extents_.back() * (int64_t)bytes_of(to_.ref.dtype) >= full_rate;
+    }
+    void become_half(int64_t half) {
+        extents_[0] /= 2;
+        const auto advance = [&](Operand &o) { o.ref.offset = o.ref.offset + half * o.stride[0] * extents_[0]; };
+        advance(to_);
+        for (auto &[l, from] : from_) advance(from);
+    }
+    void put_out(const Operand &out) {
+        Vectors space(s_.w, extents_);
+        values(space).of(narrowed(store_.value), &out);
+        move(s_.w, extents_, to_, out);
     }
 
     // A constant, on the chip.
@@ -391,6 +432,20 @@ private:
         return a.hard.empty() && b.hard.empty() && equal(simplify(a.base - b.base), make_zero(Int(32))) && extents(a, first.loops) == extents(b, loops_);
     }
 
+    // Of a product of two tensors that lie on the chip or arrive there, elements along the lanes.
+    std::pair<HExpr, HExpr> factors(const HExpr &e) const {
+        const auto *m = e.as<Mul>();
+        const auto *c = e.as<Call>();
+        const bool strict = c && c->is_intrinsic(Call::strict_mul);
+        if (!m && !strict) return {};
+        const HExpr a = m ? m->a : c->args[0], b = m ? m->b : c->args[1];
+        for (const HExpr &factor : {a, b}) {
+            const Load *l = factor.as<Load>();
+            if (!l || !l->type.is_float() || !from_.at(l).stride.back() || from_.at(l).scope == dv::Scope::l0c) return {};
+        }
+        return {a, b};
+    }
+
     void reduction(const Update &update, bool first) {
         if (to_.in_gm()) throw NotVector("a reduction in global memory");
         s_.reduced = true;
@@ -402,11 +457,22 @@ private:
             if (update.op != VecOp::max && update.op != VecOp::min) throw NotVector("sums of 8 bits wrap, the vector unit has none");
             of = cast(Float(16), of);
         }
+        if (const auto [a, b] = factors(of); a.defined() && update.op == VecOp::add) {
+            const Operand x = values(space).of(a).operand, y = equal(a, b) ? x : values(space).of(b).operand;
+            return reduce_or_wait({extents_, update.op, to_, x, first, y});
+        }
         Value term = values(space).of(of);
         if (term.is_number) throw NotVector("a reduction of a number");
         if (term.operand.stride.back() == 0 && !to_.stride.back() && extents_.back() > 1) throw NotVector("a reduction of equal elements");
-        reduce(s_.w, s_.chip, extents_, update.op, to_, term.operand, first);
-        if (term.own) space.give_back(term.operand);
+        const Reduction r{extents_, update.op, to_, term.operand, first};
+        if (!term.own) return reduce_or_wait(r);
+        reduce(s_.w, s_.chip, r);
+        space.give_back(term.operand);
+    }
+    // One that others may go together with.
+    void reduce_or_wait(const Reduction &r) {
+        if (s_.together && go_together(s_.chip, r, s_.together->empty() ? r : s_.together->front())) s_.together->push_back(r);
+        else reduce(s_.w, s_.chip, r);
     }
 };
 
@@ -418,11 +484,23 @@ void Surroundings::write_fills() {
     for (auto &[name, fill] : all) NestOf(*this, fill.loops, *fill.store.as<Store>()).put({});
 }
 
+void lower_nests(Surroundings &s, const std::vector<Loop> &loops, const std::vector<const Store *> &stores) {
+    std::vector<Reduction> sums;
+    if (stores.size() > 1) s.together = &sums;
+    for (const Store *store : stores) lower_nest(s, loops, *store);
+    s.together = nullptr;
+    if (sums.size() == 1) reduce(s.w, s.chip, sums[0]);
+    else if (!sums.empty()) reduce_together(s.w, s.chip, sums);
+}
+
 void lower_nest(Surroundings &s, const std::vector<Loop> &loops, const Store &store) {
     if (s.accumulators.count(store.name)) return NestOf(s, loops, store).put();
+    for (auto &name : read_by(store))
+        if (const auto left = s.readers.find(name); left != s.readers.end() && --left->second == 0) s.dying.insert(name);
     const Gathered linear = gather(s, loops, store, false);
     NestOf(s, loops, *linear.store.as<Store>()).put();
     for (auto &t : linear.tiles) s.w.give_back(t);
+    s.dying.clear();
 }
 
 }  // namespace halyard::ascend

@@ -2,6 +2,7 @@
 #pragma once
 #include "dsl/ascend/affine.h"
 #include "dsl/ascend/cube.h"
+#include "dsl/ascend/reduce.h"
 #include "dsl/ascend/values.h"
 
 namespace halyard::ascend {
@@ -22,6 +23,10 @@ struct Surroundings {
         Halide::Internal::Stmt store;
     };
     std::map<std::string, Fill> fills = {};
+    // Of stages on the chip: how many stores to come read them, where that is known; and those that the one being written reads as the last.
+    std::map<std::string, int64_t> readers = {};
+    std::set<std::string> dying = {};
+    std::vector<Reduction> *together = nullptr;  // sums of stores in the same loops, which wait for each other
     void write_fills();
 
     dv::Scope scope(const dv::Ref &r) const { return w.p.scope(r); }
@@ -29,7 +34,9 @@ struct Surroundings {
     dv::Expr index(const Halide::Expr &e);
 };
 
-// Writes the instructions of one store inside of loops, outermost first. Throws DispatchError.
+// Writes the instructions of stores that don't read each other inside of loops, outermost first. Throws DispatchError.
+void lower_nests(Surroundings &s, const std::vector<Loop> &loops, const std::vector<const Halide::Internal::Store *> &stores);
+// Of one store.
 void lower_nest(Surroundings &s, const std::vector<Loop> &loops, const Halide::Internal::Store &store);
 
 }  // namespace halyard::ascend

@@ -19,7 +19,7 @@ using dv::VecOp;
 namespace {
 
 constexpr int64_t lanes = fractal_side;  // planes side by side
-constexpr int64_t most_taps = 64, most_shared = 9;
+constexpr int64_t most_taps = 64, most_shared = 9, most_repeats = 255;
 
 int64_t ceil_div(int64_t n, int64_t by) { return n >= 0 ? (n + by - 1) / by : -(-n / by); }
 int64_t floor_div(int64_t n, int64_t by) { return -ceil_div(-n, by); }
@@ -32,6 +32,7 @@ struct Line {
     // The windows whose tap `k` is within: [first(k), end(k)).
     int64_t first(int64_t k) const { return std::max<int64_t>(0, ceil_div(before - k, step)); }
     int64_t end(int64_t k) const { return std::min(windows, floor_div(size - 1 + before - k, step) + 1); }
+    bool has_all(int64_t k) const { return first(k) == 0 && end(k) == windows; }
     // Lines of a window that count in a mean's divisor.
     int64_t count(int64_t window, bool padding) const {
         const int64_t from = window * step - before;
@@ -61,7 +62,7 @@ public:
         const int64_t in = pitch(c.down.reach(windows) * c.across.size), out = pitch(windows * c.across.windows), most = std::max(in, out);
         if (most > most_columns) return INT64_MAX;
         const bool means = p == Pooled::mean || p == Pooled::mean_dx;
-        const int64_t tiles = p == Pooled::max      ? in + out
+        const int64_t tiles = p == Pooled::max      ? in + 2 * out
                               : p == Pooled::max_dx ? 2 * in + 2 * out
                                                     : most,
                       reals = means                 ? in + out
@@ -69,18 +70,24 @@ public:
                                                     : 0;
         return lanes * (t * (2 * most + tiles) + 4 * (reals + 3 * pitch(c.across.windows))) + 4096;
     }
+    // Do tiles of so many lines share no block of the result?
+    static bool are_apart(const Windows &c, Pooled p, int64_t lines) {
+        const auto ends_at_block = [&](int64_t n) { return n * c.across.windows % dv::c0(c.dtype) == 0; };
+        return !is_gradient(p) && c.down.windows % lines == 0 && ends_at_block(lines) && ends_at_block(c.down.windows);
+    }
     static bool is_gradient(Pooled p) { return p == Pooled::max_dx || p == Pooled::mean_dx; }
 
     void write() {
         const int64_t groups = ceil_div(c_.planes, lanes), all = is_gradient(p_) ? c_.down.size : c_.down.windows, tiles = ceil_div(all, lines_);
         windows_ = is_gradient(p_) ? c_.down.reaching(lines_) : lines_;
         reach_ = c_.down.reach(windows_);
-        w_.p.blocks = groups;
-        group_ = groups > 1 ? Expr::var("block_idx") : Expr(0);
+        const int64_t shares = are_apart(c_, p_, lines_) ? tiles : 1;  // of a group, for cores
+        w_.p.blocks = groups * shares;
+        group_ = groups > 1 ? Expr::var("block_idx") / shares : Expr(0);
         const int64_t most = pitch(std::max({reach_ * c_.across.size, windows_ * c_.across.windows, lines_ * result_width()}));
         rows_ = w_.buffer("rows_ub", dv::Scope::ub, c_.dtype, lanes * most);
-        if (c_.planes % lanes) zeros(rows_, lanes * most);
-        w_.loop("tile", tiles, [&](const Expr &tile) {
+        if (c_.planes % lanes || c_.dtype != DType::f16) zeros(rows_, lanes * most);  // what is put there one by one leaves the last blocks in part
+        const auto each_tile = [&](const Expr &tile) {
             const Expr first = min(tile * lines_, all - lines_);
             // Windows of a gradient's lines begin with the first one that reaches them.
             first_window_ = is_gradient(p_) ? min(max(0, (first + (c_.down.before - c_.down.kernel + c_.down.step)) / c_.down.step), c_.down.windows - windows_)
@@ -92,7 +99,9 @@ public:
             case Pooled::mean: return means(first);
             case Pooled::mean_dx: return means_dx(first);
             }
-        });
+        };
+        if (shares > 1) each_tile(Expr::var("block_idx") % shares);
+        else w_.loop("tile", tiles, each_tile);
     }
 
 private:
@@ -179,21 +188,38 @@ private:
     // body(taps) for every tap of a window, row by row, and every line of windows that has it within the image.
     void each_tap(const std::function<void(const Taps &)> &body) {
         for (int64_t i = 0; i < c_.down.kernel; i++)
-            for (int64_t j = 0; j < c_.across.kernel; j++) {
-                const int64_t first = c_.across.first(j), count = c_.across.end(j) - first;
-                if (count <= 0) continue;
-                w_.loop("line", max(0, c_.down.first(i) - first_window_), min(windows_, c_.down.end(i) - first_window_), [&](const Expr &r) {
-                    const Expr line = (first_window_ + r) * c_.down.step + (i - c_.down.before);
-                    const Expr pixel = (line - first_line_) * c_.across.size + (first * c_.across.step + j - c_.across.before);
-                    body({(r * c_.across.windows + first) * lanes, pixel * lanes, line, count});
-                });
-            }
+            for (int64_t j = 0; j < c_.across.kernel; j++) each_line(i, j, body);
+    }
+    void each_line(int64_t i, int64_t j, const std::function<void(const Taps &)> &body) {
+        const int64_t first = c_.across.first(j), count = c_.across.end(j) - first;
+        if (count <= 0) return;
+        w_.loop("line", max(0, c_.down.first(i) - first_window_), min(windows_, c_.down.end(i) - first_window_), [&](const Expr &r) {
+            const Expr line = (first_window_ + r) * c_.down.step + (i - c_.down.before);
+            const Expr pixel = (line - first_line_) * c_.across.size + (first * c_.across.step + j - c_.across.before);
+            body({(r * c_.across.windows + first) * lanes, pixel * lanes, line, count});
+        });
     }
     // Those pixels side by side; as they lie, where they do.
     Ref taken(const Ref &in, const Taps &t, const Ref &into) {
         if (c_.across.step == 1 || t.count == 1) return moved(in, t.pixel);
-        Vectors(w_, {t.count, lanes}).copy({into, {lanes, 1}}, {moved(in, t.pixel), {c_.across.step * lanes, 1}});
+        put_together(into, moved(in, t.pixel), t.count);
         return into;
+    }
+    // Of f16 a pixel is a block, and eight of them, as far apart as they are, a repeat.
+    void put_together(const Ref &dst, const Ref &src, int64_t pixels) {
+        constexpr int64_t blocks = 8, most_stride = 255;
+        const int64_t step = c_.across.step;
+        if (c_.dtype != DType::f16 || blocks * step > most_stride)
+            return Vectors(w_, {pixels, lanes}).copy({dst, {lanes, 1}}, {src, {step * lanes, 1}});
+        const auto part = [&](int64_t first, int64_t repeat, int64_t mask) {
+            dv::Vec v;  // as Vectors::copy() does it
+            v.op = VecOp::max, v.dst = moved(dst, first * lanes), v.mask.count = mask, v.repeat = repeat;
+            for (int k = 0; k < 2; k++) v.src[k] = moved(src, first * step * lanes), v.src_blk[k] = (int)step, v.src_rep[k] = blocks * step;
+            w_.put(v);
+        };
+        const int64_t whole = pixels / blocks, rest = pixels % blocks;
+        if (whole) part(0, whole, blocks * lanes);
+        if (rest) part(whole * blocks, 1, rest * lanes);
     }
     // dst = a op b ? x : y of n elements. A comparison reads whole repeats. An operand without a buffer is 0.
     void choose(const Ref &dst, CmpOp op, const Ref &a, const Ref &b, const Ref &x, const Ref &y, int64_t n) {
@@ -213,7 +239,7 @@ private:
             }
             w_.put(s);
         };
-        if (whole) part(0, whole, repeat);
+        for (int64_t first = 0; first < whole; first += most_repeats) part(first * repeat, std::min(most_repeats, whole - first), repeat);
         if (rest) part(whole * repeat, 1, rest);
         w_.give_back(bits);
     }
@@ -222,12 +248,16 @@ private:
     void maxima(const Expr &first) {
         const int64_t map = c_.down.size * c_.across.size, out_map = c_.down.windows * c_.across.windows;
         const Ref in = arrive("x", map, first_line_ * c_.across.size, in_pixels());
-        const Ref out = filled("y_ub", c_.dtype, out_pixels(), -INFINITY), side = filled("taps", c_.dtype, c_.across.windows, 0);
-        each_tap([&](const Taps &t) {  // a NaN wins
-            const Ref tap = taken(in, t, side), most = moved(out, t.window);
-            choose(most, CmpOp::gt, tap, most, tap, most, t.count * lanes);
-            choose(most, CmpOp::eq, tap, tap, most, tap, t.count * lanes);
-        });
+        const Ref out = filled("y_ub", c_.dtype, out_pixels(), -INFINITY), taps = filled("taps", c_.dtype, out_pixels(), -INFINITY);
+        const int64_t n = out_pixels() * lanes;
+        for (int64_t i = 0; i < c_.down.kernel; i++)
+            for (int64_t j = 0; j < c_.across.kernel; j++) {  // the same tap of all windows
+                const bool all = c_.down.has_all(i) && c_.across.has_all(j);
+                if (!all && i + j > 0) fill(taps, n, -INFINITY);
+                each_line(i, j, [&](const Taps &t) { put_together(moved(taps, t.window), moved(in, t.pixel), t.count); });
+                choose(out, CmpOp::gt, taps, out, taps, out, n);
+                choose(out, CmpOp::eq, taps, taps, out, taps, n);  // a NaN wins
+            }
         leave("y", out_map, first * c_.across.windows, out_pixels(), out);
     }
 
@@ -344,6 +374,12 @@ bool pool(const Ascend &npu, const Op &op, Pooled p) {
     const int64_t room = npu.chip().bytes(dv::Scope::ub);
     int64_t lines = Pooling::is_gradient(p) ? c.down.size : c.down.windows;
     while (lines > 1 && Pooling::bytes(c, p, lines) > room) lines = (lines + 1) / 2;
+    // A little less where cores can have a tile each then.
+    for (int64_t n = lines; n * 2 > lines; n--)
+        if (Pooling::are_apart(c, p, n)) {
+            lines = n;
+            break;
+        }
     lines = std::max<int64_t>(1, lines >> npu.pick("shrink", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
     if (Pooling::bytes(c, p, lines) > room) return false;
     npu.places->written = {[=](Writer &w) { Pooling(w, c, p, lines).write(); }};

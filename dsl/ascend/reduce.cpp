@@ -20,16 +20,64 @@ Operand at(Operand o, const Expr &elements) {
 
 class Reduce {
 public:
-    Reduce(Writer &w, const dv::Profile &chip, std::vector<int64_t> extents, VecOp op, const Operand &acc, const Operand &source, bool first)
-        : w_(w), chip_(chip), extents_(std::move(extents)), op_(op), acc_(acc), first_(first), now_(source) {}
+    Reduce(Writer &w, const dv::Profile &chip, const Reduction &r)
+        : w_(w), chip_(chip), extents_(r.extents), op_(r.op), acc_(r.acc), first_(r.first), now_(r.source), factor_(r.factor) {}
 
     void put() {
+        if (factor_ && !adds_products()) multiply();
         for (size_t d = 0; d + 1 < extents_.size(); d++)
             if (!acc_.stride[d] && extents_[d] > 1) fold(d);
         if (!acc_.stride.back() && extents_.back() > 1) lanes();
         else add_to(acc_, now_, extents_);
         if (own_) w_.give_back(now_.ref);
     }
+
+    // Neighbouring repeats of every row are combined, in `to`; what is left of them are `extents_`.
+    void pair_up(const Operand &to) {
+        const int64_t lanes = dv::lanes(now_.ref.dtype), whole = extents_.back() / lanes, tail = extents_.back() % lanes, pairs = whole / 2;
+        std::vector<int64_t> extents = extents_;
+        extents.back() = pairs;
+        extents.push_back(lanes);
+        const Operand from = now_;
+        // Every `step`th repeat of a row.
+        const auto by_repeats = [&](const Operand &o, int64_t first, int64_t step) {
+            Operand r = at(o, first * lanes);
+            r.stride.back() = step * lanes;
+            r.stride.push_back(1);
+            return r;
+        };
+        Vectors space(w_, extents);
+        const Operand sums = by_repeats(to, 0, 1), even = by_repeats(from, 0, 2), odd = by_repeats(from, 1, 2);
+        if (factor_) {
+            space.binary(VecOp::mul, sums, even, by_repeats(*factor_, 0, 2));
+            space.binary(VecOp::mla, sums, odd, by_repeats(*factor_, 1, 2));
+        } else {
+            space.binary(op_, sums, even, odd);
+        }
+        const auto rest = [&](int64_t first, int64_t count) {
+            extents_.back() = count;
+            Vectors more(w_, extents_);
+            if (factor_) more.binary(VecOp::mla, to, at(from, first), at(*factor_, first));
+            else more.binary(op_, to, to, at(from, first));
+        };
+        if (whole % 2) rest((whole - 1) * lanes, lanes);
+        if (tail) rest(whole * lanes, tail);
+        extents_.back() = pairs * lanes;
+        if (own_) w_.give_back(from.ref);
+        now_ = to, own_ = true, factor_.reset();
+    }
+    // So that rows that follow each other are one run of repeats for few instructions, down to one of each.
+    void repeats() {
+        const int64_t lanes = dv::lanes(now_.ref.dtype);
+        while (extents_.back() >= 2 * lanes) pair_up(halves().temporary(now_.ref.dtype));
+    }
+    Vectors halves() const {
+        std::vector<int64_t> extents = extents_;
+        const int64_t lanes = dv::lanes(now_.ref.dtype);
+        extents.back() = extents.back() / lanes / 2 * lanes;
+        return Vectors(w_, extents);
+    }
+    const Operand &left() const { return now_; }
 
 private:
     Writer &w_;
@@ -38,8 +86,22 @@ private:
     const VecOp op_;
     const Operand acc_;
     const bool first_;
-    Operand now_;  // what is left to reduce
+    Operand now_;                    // what is left to reduce
+    std::optional<Operand> factor_;  // what that is to be multiplied by
     bool own_ = false;
+
+    // Only lanes are reduced, and more than a repeat of them: half of the products are added where the other half lies.
+    bool adds_products() const {
+        for (size_t d = 0; d + 1 < extents_.size(); d++)
+            if (!acc_.stride[d] && extents_[d] > 1) return false;
+        return op_ == VecOp::add && !acc_.stride.back() && extents_.back() >= 2 * dv::lanes(now_.ref.dtype);
+    }
+    void multiply() {
+        Vectors whole(w_, extents_);
+        const Operand product = whole.temporary(now_.ref.dtype);
+        whole.binary(VecOp::mul, product, now_, *factor_);
+        now_ = product, own_ = true, factor_.reset();
+    }
 
     // Dimension d becomes 1, by halves: the upper half is combined with the lower one.
     void fold(size_t d) {
@@ -106,37 +168,6 @@ private:
     }
 
     dv::ReduceOp reduce_op() const { return op_ == VecOp::add ? dv::ReduceOp::add : op_ == VecOp::max ? dv::ReduceOp::max : dv::ReduceOp::min; }
-
-    // Neighbouring repeats of every row are combined, so that rows that follow each other are one run of repeats for few instructions.
-    void repeats() {
-        const int64_t lanes = dv::lanes(now_.ref.dtype);
-        while (extents_.back() >= 2 * lanes) {
-            const int64_t whole = extents_.back() / lanes, tail = extents_.back() % lanes, pairs = whole / 2;
-            std::vector<int64_t> extents = extents_;
-            extents.back() = pairs;
-            extents.push_back(lanes);
-            const Operand from = now_;
-            // Every `step`th repeat of a row.
-            const auto by_repeats = [&](const Operand &o, int64_t first, int64_t step) {
-                Operand r = at(o, first * lanes);
-                r.stride.back() = step * lanes;
-                r.stride.push_back(1);
-                return r;
-            };
-            extents_.back() = pairs * lanes;
-            const Operand to = Vectors(w_, extents_).temporary(from.ref.dtype);
-            Vectors(w_, extents).binary(op_, by_repeats(to, 0, 1), by_repeats(from, 0, 2), by_repeats(from, 1, 2));
-            const auto rest = [&](int64_t first, int64_t count) {
-                extents_.back() = count;
-                Vectors(w_, extents_).binary(op_, to, to, at(from, first));
-                extents_.back() = pairs * lanes;
-            };
-            if (whole % 2) rest((whole - 1) * lanes, lanes);
-            if (tail) rest(whole * lanes, tail);
-            if (own_) w_.give_back(from.ref);
-            now_ = to, own_ = true;
-        }
-    }
 
     // Every row's lanes to one block, the first element of which is the result: 16 blocks are a matrix of 16 x 16 halves of elements, of which
     // the unit exchanges rows and columns. Half of the columns then lie further on by whole blocks, and come back beside the others.
@@ -243,8 +274,37 @@ private:
 
 }  // namespace
 
-void reduce(Writer &w, const dv::Profile &chip, const std::vector<int64_t> &extents, VecOp op, const Operand &acc, const Operand &source, bool first) {
-    Reduce(w, chip, extents, op, acc, source, first).put();
+void reduce(Writer &w, const dv::Profile &chip, const Reduction &r) { Reduce(w, chip, r).put(); }
+
+bool go_together(const dv::Profile &chip, const Reduction &a, const Reduction &b) {
+    const DType t = a.source.ref.dtype;
+    const auto fits = [&](const Reduction &r) {
+        bool rows = r.op == VecOp::add && r.source.ref.dtype == t && r.acc.ref.dtype == t && r.first && !r.acc.stride.back() && r.source.stride.back() == 1;
+        for (size_t d = 0; d + 1 < r.extents.size(); d++) rows &= r.acc.stride[d] && r.source.stride[d] % dv::c0(t) == 0;
+        return rows && is_multiple(r.source.ref.offset, dv::c0(t));
+    };
+    int64_t bytes = (int64_t)bytes_of(t);  // of both first halves: where rows are many, room is worth more than instructions
+    for (int64_t n : a.extents) bytes *= n;
+    return chip.takes("vcadd", t) && a.extents == b.extents && a.extents.size() > 1 && a.extents.back() >= 4 * dv::lanes(t) &&
+           bytes <= chip.bytes(dv::Scope::ub) / 8 && fits(a) && fits(b);
+}
+
+void reduce_together(Writer &w, const dv::Profile &chip, const std::vector<Reduction> &all) {
+    const DType t = all[0].source.ref.dtype;
+    Reduction joined = all[0];
+    joined.extents = Reduce(w, chip, all[0]).halves().extents();
+    joined.extents.insert(joined.extents.begin(), (int64_t)all.size());
+    joined.source = Vectors(w, joined.extents).temporary(t), joined.factor.reset();
+    const auto part = [](const Operand &o, size_t k) { return Operand{at(o, (int64_t)k * o.stride[0]).ref, {o.stride.begin() + 1, o.stride.end()}}; };
+    for (size_t k = 0; k < all.size(); k++) Reduce(w, chip, all[k]).pair_up(part(joined.source, k));
+    Reduce rest(w, chip, joined);
+    rest.repeats();
+    for (size_t k = 0; k < all.size(); k++) {
+        Reduction last = all[k];
+        last.extents.back() = dv::lanes(t), last.source = part(rest.left(), k), last.factor.reset();
+        reduce(w, chip, last);
+    }
+    w.give_back(rest.left().ref);
 }
 
 }  // namespace halyard::ascend

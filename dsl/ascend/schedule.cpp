@@ -107,9 +107,11 @@ private:
     bool worth_keeping(const FuncNode &n, const std::set<std::string> &consumers) const {
         if (n.computes && n.function.dimensions() > 0 && !whole_dims(n).empty()) return true;  // a number for each row
         if (apart_) return false;
-        if (n.converts)  // once for all, in tiles that are worked on for long
-            return std::count_if(consumers.begin(), consumers.end(), [&](auto &c) { return !graph_.nodes.at(c).compares; }) > 1 &&
+        if (n.converts) {  // once for all, in tiles that are worked on for long; but for one more conversion, comparisons go by narrower elements
+            const auto comparing = std::count_if(consumers.begin(), consumers.end(), [&](auto &c) { return graph_.nodes.at(c).compares; });
+            return (ptrdiff_t)consumers.size() - comparing > (comparing ? 2 : 1) &&
                    std::any_of(consumers.begin(), consumers.end(), [&](auto &c) { return graph_.nodes.at(c).reduces; });
+        }
         return consumers.size() > 1 && (n.computes || n.loads);
     }
     // Of a reduction: the extents of the output's dimensions that its arguments are.
@@ -137,7 +139,7 @@ private:
     int64_t room(const Root &r) const {
         const bool reduces = std::any_of(r.kept.begin(), r.kept.end(), [&](auto &name) { return graph_.nodes.at(name).reduces; });
         int64_t bytes = (reduces ? 1 : 2) * r.bytes;
-        for (auto &[name, n] : graph_.nodes) bytes += n.loads ? 2 * n.function.output_types()[0].bytes() : 0;
+        for (auto &[name, n] : graph_.nodes) bytes += n.loads && n.dims().size() >= r.extents.size() ? 2 * n.function.output_types()[0].bytes() : 0;
         for (auto &name : r.kept) {
             const FuncNode &n = graph_.nodes.at(name);
             if (n.computes && n.function.dimensions() >= r.f.dimensions()) bytes += bytes_of(Func(n.function));

@@ -20,6 +20,13 @@ std::vector<const Load *> loads_of(const Expr &e) {
     return std::move(found.all);
 }
 
+std::set<std::string> read_by(const Store &s) {
+    std::set<std::string> names;
+    for (const Expr &e : {s.value, s.index})
+        for (const Load *l : loads_of(e)) names.insert(l->name);
+    return names;
+}
+
 Update update_of(const Store &s) {
     if (const Let *let = s.value.as<Let>()) {
         const Stmt inside = Store::make(s.name, let->body, s.index, s.param, s.predicate, s.alignment);

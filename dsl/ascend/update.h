@@ -1,5 +1,7 @@
 // Update definitions: what a store combines with what was there.
 #pragma once
+#include <set>
+#include <string>
 #include <vector>
 
 #include "Halide.h"
@@ -9,6 +11,8 @@ namespace halyard::ascend {
 
 // The loads of an expression, each once.
 std::vector<const Halide::Internal::Load *> loads_of(const Halide::Expr &e);
+// The buffers that a store reads.
+std::set<std::string> read_by(const Halide::Internal::Store &s);
 
 // acc = op(acc, term): the instruction and the term, which is undefined where the value is something else.
 struct Update {

@@ -57,6 +57,8 @@ bool is_scalar(const HExpr &e) {
     return found.only && found.any;
 }
 
+bool is_load(const Variable *v) { return starts_with(v->name, "load "); }  // as Values::of() names them
+
 bool is_imm(const Value &v) { return v.is_number && !v.number.is_reg(); }
 
 }  // namespace
@@ -321,13 +323,19 @@ Value Values::call(const Call *c, const Operand *into) {
     throw NotVector("no vector instruction for " + c->name);
 }
 
+Value Values::load(const Variable *named, DType becomes) {
+    const Value v = load_(loads_[std::stoul(named->name.substr(5))], becomes);
+    if (v.own) references_.try_emplace(v.operand.ref.buffer, uses_of(named->name, whole_));
+    return v;
+}
+
 Value Values::eval(const HExpr &e, const Operand *into) {
     if (const auto *op = e.as<FloatImm>()) return {true, {}, {"", op->value}, dtype_of(e.type()), false};
     if (const auto *op = e.as<IntImm>()) return {true, {}, {"", (double)op->value}, dtype_of(e.type()), false};
     if (const auto *op = e.as<UIntImm>()) return {true, {}, {"", (double)op->value}, dtype_of(e.type()), false};
     if (is_scalar(e)) return {true, {}, scalar_(e), dtype_of(e.type()), false};
     if (const auto *op = e.as<Variable>()) {
-        if (starts_with(op->name, "load ")) return load_(loads_[std::stoul(op->name.substr(5))]);
+        if (is_load(op)) return load(op, dtype_of(op->type));
         const auto it = lets_.find(op->name);
         if (it == lets_.end()) throw NotVector("the index " + op->name + " as a value");
         return it->second;
@@ -343,6 +351,8 @@ Value Values::eval(const HExpr &e, const Operand *into) {
             const Value one{true, {}, {"", 1}, DType::f16, false}, zero{true, {}, {"", 0}, DType::f16, false};
             return converted(select(op->value, one, zero, nullptr), dtype_of(op->type), into);
         }
+        if (const auto *from = op->value.as<Variable>(); from && is_load(from) && from->type.is_float() && op->type.is_float())
+            return converted(load(from, dtype_of(op->type)), dtype_of(op->type), into);
         const bool truncates = op->value.type().is_float() && op->type.is_int_or_uint();
         return converted(eval(op->value, nullptr), dtype_of(op->type), into, truncates ? Round::truncate : Round::none);
     }
@@ -389,7 +399,7 @@ Value Values::of(const HExpr &e, const Operand *into, bool is_read) {
         std::vector<const Load *> all;
     } named;
     const HExpr value = without_conditions.mutate(common_subexpression_elimination(named.mutate(e)));
-    loads_ = std::move(named.all);
+    loads_ = std::move(named.all), whole_ = value;
     if (into && !is_read) scratch_ = *into;
     Value v = eval(value, into);
     if (!into) return v;

@@ -23,7 +23,8 @@ struct Value {
 
 class Values {
 public:
-    using Loads = std::function<Value(const Halide::Internal::Load *)>;
+    // What a load reads; of the type it becomes, if there is such a copy. One of its own may be written over.
+    using Loads = std::function<Value(const Halide::Internal::Load *, DType becomes)>;
     using Scalars = std::function<dv::Number(const Halide::Expr &)>;  // registers of what depends on run-time numbers only
     Values(Writer &w, Vectors &space, const dv::Profile &chip, Loads load, Scalars scalar)
         : w_(w), space_(space), chip_(chip), load_(std::move(load)), scalar_(std::move(scalar)) {}
@@ -43,11 +44,13 @@ private:
     std::map<std::string, Value> lets_;
     std::map<std::string, int> references_;  // to temporaries, by buffer: those of a let count as often as its name stands somewhere
     std::vector<const Halide::Internal::Load *> loads_;
+    Halide::Expr whole_;               // of which they are the loads
     std::optional<Operand> scratch_;  // where the result goes: until then a temporary
     bool scratch_taken_ = false;
     bool is_scratch(const Value &v) const { return scratch_ && v.operand.ref.buffer == scratch_->ref.buffer; }
 
     Value eval(const Halide::Expr &e, const Operand *into);
+    Value load(const Halide::Internal::Variable *named, DType becomes);
     Value call(const Halide::Internal::Call *c, const Operand *into);
     Value bitwise(dv::VecOp op, Value a, Value b, const Operand *into = nullptr);
     Value complement(Value a, const Operand *into);
