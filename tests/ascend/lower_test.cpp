@@ -143,6 +143,11 @@ TEST(Quality, ProductsKeepTheCubesBusy) {
         EXPECT_GE(share_of_the_cubes({"matmul", "f16", {{1, side, side}, {1, side, side}}, {{1, side, side}}}, std::pow(side, 3)), share) << side;
 }
 
+// The last tile of a row, that of a column and that of both are branches of their own, two within each other.
+TEST(Races, NoneWhicheverTilesAreShorter) {
+    for (const int n : {35, 304}) EXPECT_GT(share_of_the_cubes({"matmul", "f16", {{1, 300, 300}, {1, 300, n}}, {{1, 300, n}}}, 1), 0) << n;
+}
+
 TEST(Quality, ConvolutionsKeepTheCubesBusy) {
     const std::map<std::string, int> scalars = {{"stride_h", 1},   {"stride_w", 1}, {"dil_h", 1},     {"dil_w", 1}, {"pad_top", 1},
                                                 {"pad_bottom", 1}, {"pad_left", 1}, {"pad_right", 1}, {"group", 1}};
