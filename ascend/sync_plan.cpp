@@ -7,6 +7,8 @@
 namespace halyard::dv {
 namespace {
 
+constexpr int most_nested = 4;  // undecided branches in each other, all of whose ways are gone
+
 class Finder {
 public:
     Finder(const Program &p, const Trace &trace, const std::vector<Sync> &plan)
@@ -147,8 +149,11 @@ private:
 }  // namespace
 
 Conflicts::Conflicts(const Program &p) : program_(p) {
-    traces_.push_back(std::make_unique<Trace>(trace_of(p, false)));
-    if (traces_[0]->undecided) traces_.push_back(std::make_unique<Trace>(trace_of(p, true)));
+    int nested = 0;
+    for (int choice = 0; choice < 1 << nested; choice++) {
+        traces_.push_back(std::make_unique<Trace>(trace_of(p, choice)));
+        nested = std::min(most_nested, std::max(nested, traces_.back()->undecided));
+    }
 }
 Conflicts::~Conflicts() = default;
 

@@ -18,7 +18,7 @@ namespace {
 
 class Tracer {
 public:
-    Tracer(const Program &p, bool other_branch) : program_(p), other_branch_(other_branch) {
+    Tracer(const Program &p, int choice) : program_(p), choice_(choice) {
         for (const Buffer &b : p.buffers) most_slots_ = std::max(most_slots_, b.slots);
         lookup_ = [this](const std::string &name) -> int64_t {
             used_variable_ = true;
@@ -35,11 +35,11 @@ public:
 
 private:
     const Program &program_;
-    const bool other_branch_;
+    const int choice_;
     Trace trace_;
     Moment now_;
     std::set<std::string> written_;
-    int most_slots_ = 1;
+    int most_slots_ = 1, undecided_ = 0;  // branches around
     std::function<int64_t(const std::string &)> lookup_;
     bool used_variable_ = false;
     std::map<const If *, int> visits_;
@@ -90,7 +90,13 @@ private:
     void branch(const If &c) {
         bool then = value(c.condition) != 0;
         if (c.otherwise.empty()) then = true;  // what might run has to be in order
-        else if (!decidable(c.condition)) then = (visits_[&c]++ + other_branch_) % 2 == 0, trace_.undecided = true;
+        else if (!decidable(c.condition)) {
+            then = (visits_[&c]++ + (choice_ >> undecided_)) % 2 == 0;
+            trace_.undecided = std::max(trace_.undecided, ++undecided_);
+            body(then ? c.then : c.otherwise, 0);
+            undecided_--;
+            return;
+        }
         body(then ? c.then : c.otherwise, 0);
     }
     bool decidable(const Expr &e) const {
@@ -159,6 +165,6 @@ private:
 
 }  // namespace
 
-Trace trace_of(const Program &p, bool other_branch) { return Tracer(p, other_branch).run(); }
+Trace trace_of(const Program &p, int choice) { return Tracer(p, choice).run(); }
 
 }  // namespace halyard::dv

@@ -36,11 +36,11 @@ struct Trace {
     std::vector<Event> events;
     std::vector<Moment> moments;
     std::map<std::pair<const Body *, int>, int> children;  // numbered
-    bool undecided = false;                                // there is a condition that isn't known
+    int undecided = 0;                                     // conditions that aren't known, within each other
 };
 
-// Runs through some turns of each loop, the first ones and the last ones. Of conditions that aren't known the branches alternate, the other
-// one first where told so.
-Trace trace_of(const Program &p, bool other_branch);
+// Runs through some turns of each loop, the first ones and the last ones. Of conditions that aren't known the branches alternate; bit d of
+// `choice` says with which one those begin that are within d others.
+Trace trace_of(const Program &p, int choice);
 
 }  // namespace halyard::dv

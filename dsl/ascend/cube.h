@@ -1,15 +1,22 @@
 // Products of matrices on the cube unit: from operands in global memory to sums in l0c, and from there to rows in the Unified Buffer.
 #pragma once
-#include "dsl/ascend/writer.h"
+#include <algorithm>
+
+#include "dsl/ascend/fractals.h"
 
 namespace halyard::ascend {
 
-// Sums in l0c: as the statement sees them, rows of `pitch` elements; on the chip, fractals of `columns` x `rows` of them.
+// Sums in l0c: as the statement sees them, rows of `pitch` elements; on the chip, bands of rows in a slot each, which are fractals of
+// [columns][rows]. What is multiplied last is so band by band, and the first one leaves while the second one is multiplied.
 struct Accumulator {
     dv::Ref ref;
-    int64_t pitch = 0;
-    int64_t rows = 0, columns = 0;  // of the last product, not padded
+    int64_t pitch = 0, most_rows = 0;  // most_rows: of a band
+    int64_t rows = 0, columns = 0;     // of the last product, not padded
+    int64_t bands() const { return (rows + most_rows - 1) / most_rows; }
+    int64_t rows_of(int64_t band) const { return std::min(most_rows, rows - band * most_rows); }
 };
+// A buffer for sums of these extents, columns first.
+Accumulator accumulator(Writer &w, const std::string &name, const std::vector<int64_t> &extents);
 
 // A matrix in GM: rows[r][c], the columns best beside each other. Of the left operand rows are the product's (m), of the right one columns
 // are (n); transposed where it is the other way round.

@@ -144,8 +144,11 @@ private:
         std::vector<int64_t> extents;
         int64_t size = 1;
         for (const HExpr &e : op->extents) extents.push_back(constant(e, k_.op->name));
-        const bool fractals = at->second == dv::Scope::l0c;
-        for (size_t d = 0; d < extents.size(); d++) size *= fractals && d < 2 ? (extents[d] + dv::cube - 1) / dv::cube * dv::cube : extents[d];
+        if (at->second == dv::Scope::l0c) {
+            s_.buffers[op->name] = (s_.accumulators[op->name] = accumulator(w_, short_name(op->name), extents)).ref;
+            return op->body.accept(this);
+        }
+        for (const int64_t e : extents) size *= e;
         const Uses uses(op);
         if (uses.once) s_.readers[op->name] = (int64_t)uses.readers.size();
         if (const auto over = in_place_of(op, uses); over != last_readers_.end()) {
@@ -155,10 +158,8 @@ private:
         if (uses.once && !uses.readers.empty()) last_readers_[op->name] = {uses.readers.back(), op};
         // What is only loaded arrives in two slots, as what isn't kept does.
         const bool loaded = k_.places.loaded.count(op->name) != 0;
-        const dv::Ref r = loaded ? w_.arriving(short_name(op->name), at->second, dtype_of(op->type), size)
-                                 : w_.buffer(short_name(op->name), at->second, dtype_of(op->type), size);
-        s_.buffers[op->name] = r;
-        if (fractals) s_.accumulators[op->name] = {r, extents.size() > 1 ? extents[0] : 1};
+        s_.buffers[op->name] = loaded ? w_.arriving(short_name(op->name), at->second, dtype_of(op->type), size)
+                                      : w_.buffer(short_name(op->name), at->second, dtype_of(op->type), size);
         op->body.accept(this);
     }
     // A stage element by element from another one, of the same shape, that nothing reads afterwards, takes its place.

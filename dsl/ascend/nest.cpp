@@ -350,6 +350,8 @@ private:
         const Operand &from = from_.at(l);
         const bool all = from.ref.offset.constant() == 0 && extents_ == std::vector<int64_t>{sums.rows, sums.columns};
         if (all && from.stride == std::vector<int64_t>{sums.pitch, 1} && to_.stride[1] == 1) return store_rows(s_.w, sums, to_);
+        if (from.ref.offset.constant() == 0 && sums.pitch == sums.columns && extents_ == std::vector<int64_t>{sums.rows * sums.columns} && to_.stride[0] == 1)
+            return store_rows(s_.w, sums, {to_.ref, {sums.columns, 1}, to_.scope});
         move(s_.w, extents_, to_, from_l0c(l, DType::f16));
     }
 
