@@ -40,6 +40,7 @@ struct Conv2d : Convolution {
     static constexpr int short_row = 8;
 
     virtual Expr finished(const Expr &value) const { return value; }  // at (x, y, c, n)
+    virtual bool reads_map() const { return false; }                  // finished(), of a tensor of the result's shape
 
     void algorithm() override {
         if (pointwise()) {
@@ -55,7 +56,7 @@ struct Conv2d : Convolution {
             taps(x, y, c) = weight(x, y, 0, clamp(c, 0, last));
             const Margin across = {size("w"), pad_left}, down = {size("h"), pad_top};
             const PaddedMap map = masks() ? PaddedMap::masked("map", image, across, down) : PaddedMap("map", image, across, down);
-            depthwise.define(map, taps, depth_stride(), depth_side(), {size("v"), dil_w}, {size("u"), dil_h}, size("ow"));
+            depthwise.define(map, taps, depth_stride(), depth_side(), {size("v"), dil_w}, {size("u"), dil_h}, lanes);
             out_y(x, y, c, n) = finished(depthwise.at(x, y, c, n));
             return;
         }
@@ -119,7 +120,7 @@ struct Conv2d : Convolution {
             memory[1].dim(1).set_stride(3), memory[1].dim(2).set_stride(9);
             return deep.schedule(cpu, store());
         }
-        if (by_depth()) return depthwise.schedule(cpu, store());
+        if (by_depth()) return depthwise.schedule(cpu, store(), !reads_map());
         if (cpu.variant == "winograd") return winograd.schedule(cpu, store());
         if (cpu.variant != "any") return channel_tiles(cpu, padded, filter, sum, r);
         pixel_tiles(cpu, padded, sum, r);
@@ -158,6 +159,7 @@ struct Conv2dClamp : Conv2d {
     Func bias = input("bias"), z = shortcut ? input("z") : Func();
     Expr low = scalar("low", -HUGE_VAL), high = scalar("high", HUGE_VAL);
 
+    bool reads_map() const override { return shortcut; }
     Expr finished(const Expr &value) const override {
         const Expr sum = value + bias(c) + (shortcut ? z(x, y, c, n) : 0_r);
         return select(sum < low, low, select(sum > high, high, sum));  // NaN stays

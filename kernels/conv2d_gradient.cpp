@@ -76,7 +76,7 @@ struct Conv2dDx : Convolution {
         const Margin across = {size("ow"), (size("v") - 1) * dil_w - pad_left, depth_stride()},
                      down = {size("oh"), (size("u") - 1) * dil_h - pad_top, depth_stride()};
         const PaddedMap map = masks() && depth_stride() == 1 ? PaddedMap::masked("map", dy, across, down) : PaddedMap("map", dy, across, down);
-        depthwise.define(map, taps, 1, depth_side(), {size("v"), dil_w}, {size("u"), dil_h}, size("w"));
+        depthwise.define(map, taps, 1, depth_side(), {size("v"), dil_w}, {size("u"), dil_h}, lanes);
         dx(x, y, c, n) = depthwise.at(x, y, c, n);
     }
     // For strides above 1: pixels of the same remainders (a, b) see the same taps, so no zeros are multiplied.

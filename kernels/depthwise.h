@@ -1,4 +1,4 @@
-// Depthwise convolution, a filter per channel: maps, or strips of one, lie in L1 with zeros around them while results are made, some rows at a time.
+// Depthwise convolution, a filter per channel: results are made some rows at a time, of a map's lines in registers or of a copy in L1 with zeros around.
 #pragma once
 #include "kernels/padded_map.h"
 
@@ -10,26 +10,28 @@ public:
     struct Taps {
         Halide::Expr extent, dilation;
     };
-    // `side`: of a square filter without dilation, or 0 for any. width: of the result.
-    void define(const PaddedMap &map, const Halide::Func &filter, int stride, int side, const Taps &across, const Taps &down, const Halide::Expr &width);
+    // `side`: of a square filter without dilation, or 0 for any. lanes: of a vector.
+    void define(const PaddedMap &map, const Halide::Func &filter, int stride, int side, const Taps &across, const Taps &down, int lanes);
     Halide::Expr at(const Halide::Expr &x, const Halide::Expr &y, const Halide::Expr &k, const Halide::Expr &n) const;
-    void schedule(const Cpu &cpu, Halide::Func o) const;  // o: the stored Func, which is at(...)
+    // o: the stored Func, which is at(...). alone: it reads nothing else that ends where it ends.
+    void schedule(const Cpu &cpu, Halide::Func o, bool alone = true) const;
 
 private:
     using Func = Halide::Func;
     using Var = Halide::Var;
-    // With AVX-512: several maps are padded before their sums are made, or strips of a large one. Otherwise map by map.
+    // Of lines that are read under masks, where `side` is known: nothing is copied. Otherwise with AVX-512 several maps are padded before their sums
+    // are made, or strips of a large one; without it map by map.
+    void by_tiles(const Cpu &cpu, Func o, bool alone) const;
     void by_strips(const Cpu &cpu, Func o) const;
     void by_maps(const Cpu &cpu, Func o) const;
     void sums(const Func &o, const Var &at, int lanes, int rows) const;
 
-    static constexpr int narrow_width_ = 16;  // of a row of a narrow map, in results
-    int side_ = 0, stride_ = 1;
+    int side_ = 0, stride_ = 1, lanes_ = 0;
+    int tile_ = 0;  // by tiles: results in a vector
     PaddedMap map_;
-    Func sum_{"sum"}, narrow_sum_{"narrow_sum"};
-    Halide::Expr narrow_;  // a row of the map fits into so many elements, padding included; undefined where the map isn't made by rows
+    Func sum_{"sum"}, tile_sum_{"tile_sum"}, line_{"line"};  // line(l, j, b, ..): vector j of the lines, one line after the other, of tile b of a row
     Halide::RDom r_;
-    Var x{"x"}, y{"y"}, k{"k"}, n{"n"};
+    Var x{"x"}, y{"y"}, k{"k"}, n{"n"}, l{"l"}, j{"j"}, b{"b"};
 };
 
 // The gradient in the filters, square ones of `side` without dilation: sum over images and pixels of dy(x, y) * map(x * stride + v, ..).
