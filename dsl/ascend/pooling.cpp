@@ -209,8 +209,7 @@ private:
     void put_together(const Ref &dst, const Ref &src, int64_t pixels) {
         constexpr int64_t blocks = 8, most_stride = 255;
         const int64_t step = c_.across.step;
-        if (c_.dtype != DType::f16 || blocks * step > most_stride)
-            return Vectors(w_, {pixels, lanes}).copy({dst, {lanes, 1}}, {src, {step * lanes, 1}});
+        if (c_.dtype != DType::f16 || blocks * step > most_stride) return Vectors(w_, {pixels, lanes}).copy({dst, {lanes, 1}}, {src, {step * lanes, 1}});
         const auto part = [&](int64_t first, int64_t repeat, int64_t mask) {
             dv::Vec v;  // as Vectors::copy() does it
             v.op = VecOp::max, v.dst = moved(dst, first * lanes), v.mask.count = mask, v.repeat = repeat;
