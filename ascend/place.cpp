@@ -79,6 +79,10 @@ private:
             operations.push_back(
                 {v->dst.buffer, {v->src[0].buffer, two ? v->src[1].buffer : ""}, {skips(0), two && skips(1)}, turns_ * v->repeat.constant().value_or(1)});
         }
+        if (const VecSel *s = std::get_if<VecSel>(&i.op))
+            operations.push_back({s->dst.buffer, {s->src[0].buffer, s->src[1].buffer}, {false, false}, turns_ * s->repeat.constant().value_or(1)});
+        if (const VecCmp *c = std::get_if<VecCmp>(&i.op))
+            operations.push_back({"", {c->src[0].buffer, c->src[1].buffer}, {false, false}, turns_ * c->repeat.constant().value_or(1)});
         if (const VecConv *c = std::get_if<VecConv>(&i.op))
             operations.push_back({c->dst.buffer, {c->src.buffer, ""}, {true, false}, turns_ * c->repeat.constant().value_or(1)});
         if (v && sources_of(v->op) == 2 && v->src[0].buffer != v->src[1].buffer) together.emplace_back(v->src[0].buffer, v->src[1].buffer);

@@ -40,8 +40,8 @@ private:
     using IRVisitor::visit;
     const Axes axes_;
     const dv::Profile &chip_;
-    std::set<std::string> seen_;                    // by text
-    std::map<std::string, std::set<int>> lets_;     // the axes that a name moves with
+    std::set<std::string> seen_;                 // by text
+    std::map<std::string, std::set<int>> lets_;  // the axes that a name moves with
 
     static bool is_conversion(const Function &f) {
         if (f.has_update_definition() || f.values().size() != 1) return false;
@@ -120,8 +120,8 @@ private:
     void visit(const Call *c) override {
         if (c->call_type == Call::Halide || c->call_type == Call::Image) return;  // what its indices are made of is no arithmetic
         static const std::map<std::string, std::string> names = {
-            {"strict_add", "add"}, {"strict_sub", "sub"}, {"strict_mul", "mul"}, {"abs", "abs"}, {"exp_f32", "exp"},
-            {"exp_f16", "exp"},    {"log_f32", "ln"},     {"log_f16", "ln"},     {"sqrt_f32", "sqrt"},  {"sqrt_f16", "sqrt"},
+            {"strict_add", "add"}, {"strict_sub", "sub"}, {"strict_mul", "mul"}, {"abs", "abs"},       {"exp_f32", "exp"},
+            {"exp_f16", "exp"},    {"log_f32", "ln"},     {"log_f16", "ln"},     {"sqrt_f32", "sqrt"}, {"sqrt_f16", "sqrt"},
         };
         if (c->is_intrinsic(Call::strict_div)) return count(is_const(c->args[1]) ? "mul" : "div", c, c->type, c->args);
         if (c->is_intrinsic(Call::strict_max)) return chosen("max", c, c->args[0], c->args[1]);

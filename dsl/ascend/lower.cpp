@@ -1,6 +1,5 @@
 #include "dsl/ascend/lower.h"
 
-#include <algorithm>
 #include <functional>
 
 #include "ascend/dump.h"
@@ -9,7 +8,7 @@
 #include "dsl/ascend/lets.h"
 #include "dsl/ascend/nest.h"
 #include "dsl/ascend/tuple.h"
-#include "dsl/ascend/update.h"
+#include "dsl/ascend/uses.h"
 #include "dsl/refusal.h"
 #include "registry/error.h"
 
@@ -19,11 +18,6 @@ using namespace Halide::Internal;
 using HExpr = Halide::Expr;
 
 namespace {
-
-bool is_loop(const std::string &halide_name) {  // of a schedule: "y.s0.n.tile_n"
-    const size_t dot = halide_name.rfind('.');
-    return halide_name.compare(dot == std::string::npos ? 0 : dot + 1, 4, "tile") == 0;
-}
 
 // total$3: the Func's own name.
 std::string stage_name(const std::string &halide_name) { return halide_name.substr(0, halide_name.find('$')); }
@@ -82,26 +76,6 @@ double number_of(const HExpr &e, const std::vector<std::string> &names, const st
     throw DispatchError("ascend", "no value before the call: " + text.str());
 }
 
-// The stores of a buffer's life, in their order, that read it and that write it.
-struct Uses : IRVisitor {
-    using IRVisitor::visit;
-    explicit Uses(const Allocate *op) : name(op->name) { op->body.accept(this); }
-    void visit(const For *f) override {
-        const bool again = is_loop(f->name) || f->for_type != ForType::Serial;
-        outer += again, IRVisitor::visit(f), outer -= again;
-    }
-    void visit(const IfThenElse *op) override { outer++, IRVisitor::visit(op), outer--; }
-    void visit(const Store *s) override {
-        if (s->name == name) writers.push_back(s);
-        if (!read_by(*s).count(name)) return;
-        readers.push_back(s), once &= outer == 0;
-    }
-    const std::string &name;
-    std::vector<const Store *> readers, writers;
-    bool once = true;  // every reader is lowered once in the buffer's life
-    int outer = 0;     // loops and branches around, that stay some
-};
-
 class Walk : public IRVisitor {
 public:
     Walk(Kernel &k, Scalars &scalars, dv::Program &program)
@@ -119,11 +93,7 @@ private:
     Kernel &k_;
     Writer w_;
     Surroundings s_;
-    struct LastReader {
-        const Store *store;
-        const Allocate *of;
-    };
-    std::map<std::string, LastReader> last_readers_;
+    Uses uses_;
     int64_t inner_cores_ = 0;  // within the parallel loop around: iterations of the one in it
 
     // The statements of one body of the program.
@@ -149,32 +119,17 @@ private:
             return op->body.accept(this);
         }
         for (const int64_t e : extents) size *= e;
-        const Uses uses(op);
-        if (uses.once) s_.readers[op->name] = (int64_t)uses.readers.size();
-        if (const auto over = in_place_of(op, uses); over != last_readers_.end()) {
-            s_.buffers[op->name] = s_.buffers.at(over->first);
-            return op->body.accept(this);
-        }
-        if (uses.once && !uses.readers.empty()) last_readers_[op->name] = {uses.readers.back(), op};
         // What is only loaded arrives in two slots, as what isn't kept does.
         const bool loaded = k_.places.loaded.count(op->name) != 0;
+        const Uses::Buffer uses = uses_.meet(op, loaded);
+        if (uses.readers) s_.readers[op->name] = *uses.readers;
+        if (!uses.place_of.empty()) {
+            s_.buffers[op->name] = s_.buffers.at(uses.place_of);
+            return op->body.accept(this);
+        }
         s_.buffers[op->name] = loaded ? w_.arriving(short_name(op->name), at->second, dtype_of(op->type), size)
                                       : w_.buffer(short_name(op->name), at->second, dtype_of(op->type), size);
         op->body.accept(this);
-    }
-    // A stage element by element from another one, of the same shape, that nothing reads afterwards, takes its place.
-    std::map<std::string, LastReader>::const_iterator in_place_of(const Allocate *op, const Uses &uses) const {
-        if (uses.writers.size() != 1) return last_readers_.end();
-        const Store *store = uses.writers[0];
-        return std::find_if(last_readers_.begin(), last_readers_.end(), [&](const auto &other) {
-            const auto &[reader, of] = other.second;
-            if (reader != store || of->type != op->type || k_.places.loaded.count(of->name) || !alike(of->extents, op->extents)) return false;
-            const auto loads = loads_of(store->value);
-            return std::all_of(loads.begin(), loads.end(), [&](const Load *l) { return l->name != of->name || graph_equal(l->index, store->index); });
-        });
-    }
-    static bool alike(const std::vector<HExpr> &a, const std::vector<HExpr> &b) {
-        return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](const HExpr &x, const HExpr &y) { return graph_equal(x, y); });
     }
     void visit(const Free *) override {}
     void visit(const Evaluate *) override {}
@@ -210,7 +165,7 @@ private:
             }
             // What follows a loop of tiles, the shorter last one say, lies in the memory of its buffers.
             const For *tiles = parts[k].as<For>();
-            if (tiles && is_loop(tiles->name) && k + 1 < parts.size()) w_.scope([&] { inside(parts[k]); });
+            if (tiles && is_tile_loop(tiles->name) && k + 1 < parts.size()) w_.scope([&] { inside(parts[k]); });
             else parts[k].accept(this);
             k++;
         }
@@ -312,7 +267,7 @@ private:
     static bool nest(const Stmt &s, std::vector<Loop> &loops, std::vector<const Store *> &stores, std::vector<Stmt> &made) {
         if (const auto *f = s.as<For>()) {
             const auto extent = as_const_int(simplify(f->extent));
-            if (f->for_type != ForType::Serial || is_loop(f->name) || !extent || !stores.empty()) return false;
+            if (f->for_type != ForType::Serial || is_tile_loop(f->name) || !extent || !stores.empty()) return false;
             loops.push_back({f->name, *extent});
             made.push_back(is_const_zero(f->min) ? f->body : substitute(f->name, Variable::make(Int(32), f->name) + f->min, f->body));
             const Stmt body = made.back();

@@ -212,7 +212,7 @@ private:
     // the columns' (the sum and the other one), one the depth's (both factors); what is left goes around.
     void sums() {
         if (is_const_zero(store_.value)) return;
-        auto [a, b] = factors_of(update_of(store_));
+        auto [a, b] = matrices_of(update_of(store_));
         if (!a) throw DispatchError("ascend", s_.w.where + ": the cube unit adds products of two f16 tensors");
         std::set<std::string> alone = hard_loops();
         if (!alone.empty()) return one_by_one(alone);
@@ -244,16 +244,14 @@ private:
         };
         product(s_.w, s_.accumulators.at(store_.name), matrix(x, m, k), matrix(y, k, n), extent(m), extent(k), extent(n), earlier_);
     }
-    static std::pair<const Load *, const Load *> factors_of(const Update &u) {
+    static std::pair<const Load *, const Load *> matrices_of(const Update &u) {
         if (!u.term.defined() || u.op != VecOp::add) return {};
         const auto factor = [](const HExpr &e) {
             const Cast *c = e.as<Cast>();
             const Load *l = c ? c->value.as<Load>() : nullptr;
             return l && l->type == Float(16) ? l : nullptr;
         };
-        HExpr a, b;
-        if (const auto *op = u.term.as<Mul>()) a = op->a, b = op->b;
-        if (const auto *op = u.term.as<Call>(); op && op->is_intrinsic(Call::strict_mul)) a = op->args[0], b = op->args[1];
+        const auto [a, b] = factors_of(u.term);
         if (!a.defined() || !factor(a) || !factor(b)) return {};
         return {factor(a), factor(b)};
     }
@@ -434,18 +432,10 @@ private:
         return a.hard.empty() && b.hard.empty() && equal(simplify(a.base - b.base), make_zero(Int(32))) && extents(a, first.loops) == extents(b, loops_);
     }
 
-    // Of a product of two tensors that lie on the chip or arrive there, elements along the lanes.
-    std::pair<HExpr, HExpr> factors(const HExpr &e) const {
-        const auto *m = e.as<Mul>();
-        const auto *c = e.as<Call>();
-        const bool strict = c && c->is_intrinsic(Call::strict_mul);
-        if (!m && !strict) return {};
-        const HExpr a = m ? m->a : c->args[0], b = m ? m->b : c->args[1];
-        for (const HExpr &factor : {a, b}) {
-            const Load *l = factor.as<Load>();
-            if (!l || !l->type.is_float() || !from_.at(l).stride.back() || from_.at(l).scope == dv::Scope::l0c) return {};
-        }
-        return {a, b};
+    // A tensor of reals that lies on the chip or arrives there, elements along the lanes?
+    bool is_elements(const HExpr &e) const {
+        const Load *l = e.as<Load>();
+        return l && l->type.is_float() && from_.at(l).stride.back() && from_.at(l).scope != dv::Scope::l0c;
     }
 
     void reduction(const Update &update, bool first) {
@@ -459,7 +449,7 @@ private:
             if (update.op != VecOp::max && update.op != VecOp::min) throw NotVector("sums of 8 bits wrap, the vector unit has none");
             of = cast(Float(16), of);
         }
-        if (const auto [a, b] = factors(of); a.defined() && update.op == VecOp::add) {
+        if (const auto [a, b] = factors_of(of); update.op == VecOp::add && a.defined() && is_elements(a) && is_elements(b)) {
             const Operand x = values(space).of(a).operand, y = equal(a, b) ? x : values(space).of(b).operand;
             return reduce_or_wait({extents_, update.op, to_, x, first, y});
         }

@@ -63,11 +63,9 @@ public:
         if (most > most_columns) return INT64_MAX;
         const bool means = p == Pooled::mean || p == Pooled::mean_dx;
         const int64_t tiles = p == Pooled::max      ? in + 2 * out
-                              : p == Pooled::max_dx ? 2 * in + 2 * out
+                              : p == Pooled::max_dx ? 2 * in + 4 * out
                                                     : most,
-                      reals = means                 ? in + out
-                              : p == Pooled::max_dx ? in
-                                                    : 0;
+                      reals = means || p == Pooled::max_dx ? in + out : 0;
         return lanes * (t * (2 * most + tiles) + 4 * (reals + 3 * pitch(c.across.windows))) + 4096;
     }
     // Do tiles of so many lines share no block of the result?
@@ -209,8 +207,7 @@ private:
     void put_together(const Ref &dst, const Ref &src, int64_t pixels) {
         constexpr int64_t blocks = 8, most_stride = 255;
         const int64_t step = c_.across.step;
-        if (c_.dtype != DType::f16 || blocks * step > most_stride)
-            return Vectors(w_, {pixels, lanes}).copy({dst, {lanes, 1}}, {src, {step * lanes, 1}});
+        if (c_.dtype != DType::f16 || blocks * step > most_stride) return Vectors(w_, {pixels, lanes}).copy({dst, {lanes, 1}}, {src, {step * lanes, 1}});
         const auto part = [&](int64_t first, int64_t repeat, int64_t mask) {
             dv::Vec v;  // as Vectors::copy() does it
             v.op = VecOp::max, v.dst = moved(dst, first * lanes), v.mask.count = mask, v.repeat = repeat;
@@ -269,20 +266,32 @@ private:
         const Ref most = arrive("y", out_map, window, out_pixels()), left = arrive("dy", out_map, window, out_pixels());
         // What several windows give is added up in f32.
         const DType sum = c_.down.shared() * c_.across.shared() > 1 ? DType::f32 : c_.dtype;
-        const Ref dx = filled("sums", sum, lines_ * c_.across.size, 0), wide = filled("reals", sum, c_.across.windows, 0);
-        const Ref given = filled("given", c_.dtype, c_.across.windows, 0), side = filled("taps", c_.dtype, c_.across.windows, 0);
+        const Ref dx = filled("sums", sum, lines_ * c_.across.size, 0), wide = filled("reals", sum, out_pixels(), 0);
+        const Ref given = filled("given", c_.dtype, out_pixels(), 0), taps = filled("taps", c_.dtype, out_pixels(), 0);
         zero_ = w_.buffer("zero", dv::Scope::ub, c_.dtype, dv::c0(c_.dtype));
         zeros(zero_, dv::c0(c_.dtype));
-        each_tap([&](const Taps &t) {
-            const int64_t n = t.count * lanes;
-            const Ref tap = taken(in, t, side), best = moved(most, t.window), mine = moved(left, t.window);
+        // What `tap` is given of `mine`, whose window's maximum is `best`.
+        const auto give = [&](const Ref &tap, const Ref &best, const Ref &mine, int64_t n) {
             choose(given, CmpOp::eq, tap, best, mine, zero_, n);
             choose(given, CmpOp::eq, tap, tap, given, mine, n);
             choose(mine, CmpOp::eq, tap, best, zero_, mine, n);
             choose(mine, CmpOp::eq, tap, tap, mine, zero_, n);
             if (sum != c_.dtype) Vectors(w_, {n}).convert({wide, {1}}, {given, {1}}, dv::Round::none);
-            add(dx, t, sum != c_.dtype ? wide : given, first);
-        });
+        };
+        const Ref &shares = sum != c_.dtype ? wide : given;
+        for (int64_t i = 0; i < c_.down.kernel; i++)
+            for (int64_t j = 0; j < c_.across.kernel; j++) {
+                if (!c_.down.has_all(i) || !c_.across.has_all(j)) {
+                    each_line(i, j, [&](const Taps &t) {
+                        give(taken(in, t, taps), moved(most, t.window), moved(left, t.window), t.count * lanes);
+                        add(dx, t, shares, first);
+                    });
+                    continue;
+                }
+                each_line(i, j, [&](const Taps &t) { put_together(moved(taps, t.window), moved(in, t.pixel), t.count); });
+                give(taps, most, left, out_pixels() * lanes);  // of all windows
+                each_line(i, j, [&](const Taps &t) { add(dx, t, moved(shares, t.window), first); });
+            }
         leave("dx", map, first * c_.across.size, lines_ * c_.across.size, from_f32(dx, lines_ * c_.across.size));
     }
     // To the pixels of the taps, if their line is one of the tile.

@@ -10,8 +10,8 @@ namespace halyard::ascend {
 struct Reduction {
     std::vector<int64_t> extents;
     dv::VecOp op = dv::VecOp::add;
-    Operand acc, source;           // the elements may be of a narrower type than acc
-    bool first = false;            // acc holds nothing yet
+    Operand acc, source;                 // the elements may be of a narrower type than acc
+    bool first = false;                  // acc holds nothing yet
     std::optional<Operand> factor = {};  // the elements are those of `source` times these, of one type
 };
 // Throws NotVector where the vector unit can't.

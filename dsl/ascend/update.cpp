@@ -27,6 +27,12 @@ std::set<std::string> read_by(const Store &s) {
     return names;
 }
 
+std::pair<Expr, Expr> factors_of(const Expr &e) {
+    if (const auto *op = e.as<Mul>()) return {op->a, op->b};
+    if (const auto *op = e.as<Call>(); op && op->is_intrinsic(Call::strict_mul)) return {op->args[0], op->args[1]};
+    return {};
+}
+
 Update update_of(const Store &s) {
     if (const Let *let = s.value.as<Let>()) {
         const Stmt inside = Store::make(s.name, let->body, s.index, s.param, s.predicate, s.alignment);

@@ -2,6 +2,7 @@
 #pragma once
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "Halide.h"
@@ -13,6 +14,9 @@ namespace halyard::ascend {
 std::vector<const Halide::Internal::Load *> loads_of(const Halide::Expr &e);
 // The buffers that a store reads.
 std::set<std::string> read_by(const Halide::Internal::Store &s);
+
+// What is multiplied; undefined where e is no product.
+std::pair<Halide::Expr, Halide::Expr> factors_of(const Halide::Expr &e);
 
 // acc = op(acc, term): the instruction and the term, which is undefined where the value is something else.
 struct Update {

@@ -398,7 +398,20 @@ Value Values::of(const HExpr &e, const Operand *into, bool is_read) {
         }
         std::vector<const Load *> all;
     } named;
-    const HExpr value = without_conditions.mutate(common_subexpression_elimination(named.mutate(e)));
+    // A conversion is no common part to Halide, because it costs a CPU little.
+    struct : IRMutator {
+        using IRMutator::visit;
+        HExpr visit(const Cast *c) override {
+            const auto *from = c->value.as<Variable>();
+            if (!from || !is_load(from) || !c->type.is_float() || !from->type.is_float()) return IRMutator::visit(c);
+            const std::string name = (c->type.bits() == 32 ? "f32 " : "f16 ") + from->name;
+            all.emplace(name, c);
+            return Variable::make(c->type, name);
+        }
+        std::map<std::string, HExpr> all;
+    } conversions;
+    HExpr value = conversions.mutate(without_conditions.mutate(common_subexpression_elimination(named.mutate(e))));
+    for (auto &[name, c] : conversions.all) value = uses_of(name, value) > 1 ? Let::make(name, c, value) : substitute(name, c, value);
     loads_ = std::move(named.all), whole_ = value;
     if (into && !is_read) scratch_ = *into;
     Value v = eval(value, into);

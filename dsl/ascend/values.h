@@ -44,7 +44,7 @@ private:
     std::map<std::string, Value> lets_;
     std::map<std::string, int> references_;  // to temporaries, by buffer: those of a let count as often as its name stands somewhere
     std::vector<const Halide::Internal::Load *> loads_;
-    Halide::Expr whole_;               // of which they are the loads
+    Halide::Expr whole_;              // of which they are the loads
     std::optional<Operand> scratch_;  // where the result goes: until then a temporary
     bool scratch_taken_ = false;
     bool is_scratch(const Value &v) const { return scratch_ && v.operand.ref.buffer == scratch_->ref.buffer; }

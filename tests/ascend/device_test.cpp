@@ -41,6 +41,23 @@ INSTANTIATE_TEST_SUITE_P(Ops, OnAscend,
                                          "max_pool2d", "max_pool2d_dx", "avg_pool2d", "avg_pool2d_dx"),
                          [](const auto &p) { return std::string(p.param); });
 
+// Tiles of many rows, which leave in halves and whose stages take each other's places; and planes that end within a block.
+TEST(OnAscend, WholeTilesKeepTheContract) {
+    for (const auto &[name, problem] : std::vector<std::pair<std::string, std::string>>{{"softmax", "n=512 c=1024"},
+                                                                                        {"log_softmax", "n=512 c=1024"},
+                                                                                        {"layer_norm_kernel", "n=512 c=1024"},
+                                                                                        {"rms_norm_kernel", "n=512 c=1000"},
+                                                                                        {"max_pool2d", "n=2 c=8 h=10 w=10 kernel_size=2,2 stride=2,2"}})
+        for (const char *dtypes : {"f32", "f16"}) {
+            const OpPtr op = op_of(name);
+            Case c(*op, problem, dtypes, 3);
+            const Force force(host_isa(), "", "ascend");
+            const Tensor y = dispatch(c.registered, c.in, c.attrs)[0];
+            c.solve(*op);
+            EXPECT_EQ(compare(*op, "y", y, c.problem), "") << name << " " << dtypes;
+        }
+}
+
 // What is rounded once has one result.
 TEST(OnAscend, RoundedOnceTheBitsAreTheCpus) {
     for (const char *name : {"add", "sub", "mul", "div", "maximum", "abs", "relu", "square"})

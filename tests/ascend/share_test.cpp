@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include "ascend/passes.h"
 #include "ascend/simulate.h"
@@ -17,6 +18,7 @@ struct Call {
     std::string op, dtypes;
     std::vector<std::vector<int>> inputs, outputs;
     int share = 0;  // in percent, of the roof that binds
+    std::map<std::string, int> integers = {};
 };
 
 Instance instance_of(const Call &c) {
@@ -30,7 +32,8 @@ Instance instance_of(const Call &c) {
     };
     for (auto &e : c.inputs) call->inputs.push_back(dense(e));
     for (auto &e : c.outputs) call->outputs.push_back(dense(e));
-    call->integers.resize(op_table().make(c.op)->scalars.size());
+    const OpPtr op = op_table().make(c.op);
+    for (const ScalarSpec &s : op->scalars) call->integers.push_back(c.integers.count(s.name) ? c.integers.at(s.name) : 0);
     Instance i;
     i.backend = "ascend", i.dtypes = c.dtypes, i.call = call;
     return i;
@@ -51,7 +54,8 @@ double least_vector_cycles_of(const Call &c) {
     return least_vector_cycles(Kernel(op_table().make(c.op), i));
 }
 
-const std::vector<int> large = {1, 1, 16777216}, rows = {4096, 1024}, row = {1024};
+const std::vector<int> large = {1, 1, 16777216}, rows = {4096, 1024}, row = {1024}, maps = {4, 64, 112, 112}, quarter = {4, 64, 56, 56};
+const std::map<std::string, int> windows = {{"kernel_h", 3}, {"kernel_w", 3}, {"stride_h", 2}, {"stride_w", 2}, {"pad_bottom", 1}, {"pad_right", 1}};
 
 TEST(VectorRoof, CountsTheAlgorithm) {
     const dv::Profile &chip = dv::Profile::named("ascend910");
@@ -90,10 +94,11 @@ INSTANTIATE_TEST_SUITE_P(Ops, Share,
                          testing::Values(Call{"add", "f32", {large, large}, {large}, 94}, Call{"add", "f16", {large, large}, {large}, 94},
                                          Call{"relu", "f32", {large}, {large}, 97}, Call{"relu", "f16", {large}, {large}, 97},
                                          Call{"sigmoid", "f32", {large}, {large}, 94}, Call{"sigmoid", "f16", {large}, {large}, 74},
-                                         Call{"softmax", "f32", {rows}, {rows}, 91},
-                                         Call{"softmax", "f16", {rows}, {rows}, 56}, Call{"layer_norm_kernel", "f32", {rows, row, row}, {rows}, 75},
+                                         Call{"softmax", "f32", {rows}, {rows}, 91}, Call{"softmax", "f16", {rows}, {rows}, 56},
+                                         Call{"layer_norm_kernel", "f32", {rows, row, row}, {rows}, 75},
                                          Call{"layer_norm_kernel", "f16", {rows, row, row}, {rows}, 55},
-                                         Call{"rms_norm_kernel", "f32", {rows, row}, {rows}, 97}, Call{"rms_norm_kernel", "f16", {rows, row}, {rows}, 73}),
+                                         Call{"rms_norm_kernel", "f32", {rows, row}, {rows}, 97}, Call{"rms_norm_kernel", "f16", {rows, row}, {rows}, 73},
+                                         Call{"max_pool2d", "f16", {maps}, {quarter}, 15, windows}, Call{"avg_pool2d", "f16", {maps}, {quarter}, 9, windows}),
                          [](const auto &p) { return p.param.op + "_" + p.param.dtypes; });
 
 void single(dv::Body &body) {
