@@ -148,6 +148,17 @@ TEST(Races, NoneWhicheverTilesAreShorter) {
     for (const int n : {35, 304}) EXPECT_GT(share_of_the_cubes({"matmul", "f16", {{1, 300, 300}, {1, 300, n}}, {{1, 300, n}}}, 1), 0) << n;
 }
 
+// One part of a plane and several, whole blocks of them and planes that end within one, 16 planes and fewer.
+TEST(Races, NoneInStridedGradients) {
+    for (const auto &[channels, side] : std::vector<std::pair<int, int>>{{16, 28}, {20, 7}, {3, 57}}) {
+        const int in = 2 * side - 1;
+        const std::map<std::string, int> scalars = {{"stride_h", 2},   {"stride_w", 2}, {"dil_h", 1},     {"dil_w", 1}, {"pad_top", 1},
+                                                    {"pad_bottom", 1}, {"pad_left", 1}, {"pad_right", 1}, {"group", 1}};
+        const Call c{"conv2d_dx", "f16", {{2, 5, in, in}, {channels, 5, 3, 3}, {2, channels, side, side}}, {{2, 5, in, in}}, scalars};
+        EXPECT_GT(share_of_the_cubes(c, 1), 0) << side;
+    }
+}
+
 TEST(Quality, ConvolutionsKeepTheCubesBusy) {
     const std::map<std::string, int> scalars = {{"stride_h", 1},   {"stride_w", 1}, {"dil_h", 1},     {"dil_w", 1}, {"pad_top", 1},
                                                 {"pad_bottom", 1}, {"pad_left", 1}, {"pad_right", 1}, {"group", 1}};
