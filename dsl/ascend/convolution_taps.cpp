@@ -61,9 +61,10 @@ private:
             const Ref image = w_.arriving("image_l1", Scope::l1, DType::f16, image_.size());
             image_.arrive(image, part, {n, g, lines}, c, 1);
             const Ref left = gradients(n, g, o, lines);
-            const int64_t whole = lines_.results() / (deep_ * fractal_side), rest = lines_.results() % (deep_ * fractal_side);
-            if (whole) w_.loop("slice", whole, [&](const Expr &i) { slice(image, lines, left, i * deep_, deep_ * fractal_side, sums, part + i); });
-            if (rest) w_.scope([&] { slice(image, lines, left, whole * deep_, rest, sums, part + whole); });
+            const int64_t results = lines_.results(), at_once = deep_ * fractal_side;
+            w_.loop("slice", (results + at_once - 1) / at_once, [&](const Expr &i) {
+                slice(image, lines, left, i * deep_, results % at_once ? min(at_once, results - i * at_once) : Expr(at_once), sums, part + i);
+            });
         });
         each_filter(o, [&](const Expr &i, int64_t rows) { results(g, o, c, i, rows, sums); });
     }
@@ -95,16 +96,15 @@ private:
     }
 
     // load3d has pixels in rows; they are the depth here. So squares go round by way of the Unified Buffer, and load2d transposes them.
-    void slice(const Ref &image, const Expr &lines, const Ref &left, const Expr &first, int64_t pixels, const Ref &sums, const Expr &earlier) {
-        const int64_t k1 = fractals_of(pixels), squares = k1 * taps_;
-        const Ref ub = w_.arriving("b_ub", Scope::ub, DType::f16, squares * fractal_size),
-                  l1 = w_.arriving("b_l1", Scope::l1, DType::f16, squares * fractal_size);
+    void slice(const Ref &image, const Expr &lines, const Ref &left, const Expr &first, const Expr &pixels, const Ref &sums, const Expr &earlier) {
+        const int64_t most = deep_ * taps_ * fractal_size;
+        const Expr k1 = (pixels + (fractal_side - 1)) / fractal_side, squares = k1 * taps_;
+        const Ref ub = w_.arriving("b_ub", Scope::ub, DType::f16, most), l1 = w_.arriving("b_l1", Scope::l1, DType::f16, most);
         dv::Load3d rows = image_.rows(ub, image, lines);
         rows.m_start = first * fractal_side, rows.m_extent = k1 * fractal_side, rows.k_start = 0, rows.k_extent = taps_ * fractal_side;
         w_.put(rows);
         w_.put(dv::Dma{l1, ub, 1, squares * fractal_side, 0, 0});
-        const Ref l0a = w_.arriving("a_l0a", Scope::l0a, DType::f16, wide_ * k1 * fractal_size),
-                  l0b = w_.arriving("b_l0b", Scope::l0b, DType::f16, squares * fractal_size);
+        const Ref l0a = w_.arriving("a_l0a", Scope::l0a, DType::f16, wide_ * deep_ * fractal_size), l0b = w_.arriving("b_l0b", Scope::l0b, DType::f16, most);
         w_.loop("m", wide_, [&](const Expr &m) {
             dv::Load2d l;
             l.dst = moved(l0a, m * (k1 * fractal_size)), l.src = moved(left, (first * wide_ + m) * fractal_size), l.repeat = k1, l.src_stride = wide_;

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "dsl/ascend/convolution.h"
+#include "dsl/ascend/dilate.h"
+#include "dsl/ascend/prove_convolution.h"
 #include "dsl/ascend/schedule.h"
 #include "dsl/op.h"
 #include "registry/error.h"
@@ -25,26 +27,36 @@ Correlation call_of(const Ascend &npu, const Op &op, const FixedCall::Layout &x,
     return c;
 }
 
-// dx = dy correlated with the turned filters, of stride 1.
+// dx = dy correlated with the turned filters. Of a stride dy is dilated first; that may end with zeros.
 Correlation of_image(const Correlation &c) {
+    const auto dilated = [](int64_t size, int64_t out, int64_t stride, int64_t reach, int64_t begin) {
+        return stride == 1 ? out : std::max((out - 1) * stride + 1, std::min(out * stride, size + 2 * reach - begin));
+    };
+    const int64_t below = (c.u - 1) * c.dil_h, beside = (c.v - 1) * c.dil_w;
     Correlation d = c;
-    std::swap(d.c, d.o), std::swap(d.h, d.oh), std::swap(d.w, d.ow);
-    d.top = (c.u - 1) * c.dil_h - c.top, d.left = (c.v - 1) * c.dil_w - c.left;
-    d.bottom = (c.u - 1) * c.dil_h - c.bottom, d.right = (c.v - 1) * c.dil_w - c.right;
+    std::swap(d.c, d.o), std::swap(d.oh, d.h), std::swap(d.ow, d.w);
+    d.stride_h = d.stride_w = 1, d.top = below - c.top, d.left = beside - c.left;
+    d.h = dilated(c.h, c.oh, c.stride_h, below, d.top), d.w = dilated(c.w, c.ow, c.stride_w, beside, d.left);
+    d.bottom = c.h + below - d.top - d.h, d.right = c.w + beside - d.left - d.w;
     return d;
 }
 
+void at_most(const std::string &op, const char *what, int64_t got, int64_t most) {
+    if (got > most)
+        throw DispatchError(op, std::string("no program for the cube unit: ") + what + " is " + std::to_string(got) + ", it may be " + std::to_string(most));
+}
+
 void check(const std::string &op, const Correlation &c) {
-    const auto at_most = [&](const char *what, int64_t got, int64_t most) {
-        if (got > most)
-            throw DispatchError(op,
-                                std::string("no program for the cube unit: ") + what + " is " + std::to_string(got) + ", it may be " + std::to_string(most));
-    };
-    at_most("u * v", c.taps(), most_taps);
-    at_most("stride_h", c.stride_h, most_stride), at_most("stride_w", c.stride_w, most_stride);
-    at_most("dil_h", c.dil_h, most_dilation), at_most("dil_w", c.dil_w, most_dilation);
-    at_most("a border", std::max({c.top, c.bottom, c.left, c.right}), most_border);
+    at_most(op, "u * v", c.taps(), most_taps);
+    at_most(op, "stride_h", c.stride_h, most_stride), at_most(op, "stride_w", c.stride_w, most_stride);
+    at_most(op, "dil_h", c.dil_h, most_dilation), at_most(op, "dil_w", c.dil_w, most_dilation);
+    at_most(op, "a border", std::max({c.top, c.bottom, c.left, c.right}), most_border);
     if (std::min({c.top, c.bottom, c.left, c.right}) < 0) throw DispatchError(op, "no program for the cube unit: padding is wider than the filter");
+}
+
+void check(const std::string &op, const Dilation &d) {
+    at_most(op, "stride_w", d.stride_w, most_dilated_stride);
+    at_most(op, "stride_h rows of the gradient, dilated,", d.stride_h * d.to_w, most_dilated_row);
 }
 
 }  // namespace
@@ -57,19 +69,26 @@ void convolve(const Ascend &npu, const Op &op, Gradient g) {
         for (auto &layout : *all)
             if (!FixedCall::is_dense(layout)) throw DispatchError(op.name, "no program for the cube unit: a tensor isn't dense NCHW");
     const Correlation c = call_of(npu, op, in[0], in[1], g == Gradient::none ? npu.call->outputs[0] : in[2]);
-    if (g == Gradient::image && c.stride_h * c.stride_w != 1) throw DispatchError(op.name, "no program for the cube unit: the gradient of a stride above 1");
     const Correlation product = g == Gradient::image ? of_image(c) : c;
     check(op.name, c), check(op.name, product);
     const int shrink = npu.pick("shrink", {0, 1, 2, 3, 4, 5});
     Places &places = *npu.places;
     if (g == Gradient::filters) {
-        places.written = {[=](Writer &w) { correlate_taps(w, c, "x", "dy", "dweight", shrink); }};
+        places.written = {[=](Writer &w) { correlate_taps(w, c, "x", "dy", "dweight", shrink), prove_taps(w.p, c, "x", "dy", "dweight"); }};
         return;
     }
     const Filters f{"weight", "fractals", c.group, c.o, c.c, c.taps(), g == Gradient::image};
-    const CorrelationTensors t = g == Gradient::image ? CorrelationTensors{"dy", f.to, "dx"} : CorrelationTensors{"x", f.to, "y"};
+    CorrelationTensors t = g == Gradient::image ? CorrelationTensors{"dy", f.to, "dx"} : CorrelationTensors{"x", f.to, "y"};
     places.workspaces = {{f.to, DType::f16, f.size(), dv::GmTensor::workspace}};
-    places.written = {[=](Writer &w) { filters_to_fractals(w, f); }, [=](Writer &w) { correlate(w, product, t, shrink); }};
+    places.written = {[=](Writer &w) { filters_to_fractals(w, f), prove(w.p, f); }};
+    if (g == Gradient::image && c.stride_h * c.stride_w > 1) {
+        const Dilation d{t.image, "dilated", c.n * c.group * c.o, c.oh, c.ow, c.stride_h, c.stride_w, product.h, product.w};
+        check(op.name, d);
+        places.workspaces.push_back({d.to, DType::f16, whole_fractals(d.planes * d.to_h * d.to_w) + fractal_side, dv::GmTensor::workspace});
+        places.written.push_back([=](Writer &w) { dilate(w, d), prove(w.p, d); });
+        t.image = d.to;
+    }
+    places.written.push_back([=](Writer &w) { correlate(w, product, t, shrink), prove(w.p, product, t); });
 }
 
 }  // namespace halyard::ascend

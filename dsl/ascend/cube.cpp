@@ -148,7 +148,7 @@ private:
     const int64_t k_, m1_, n1_, depth_, together_, slice_;  // together_: parts of a stretch; slice_: fractals of the depth
     Side a_, b_;
     Ref rows_ub_, fractals_ub_, l0a_, l0b_;
-    Expr accumulate_, turn_;  // turn_: pieces that have come
+    Expr accumulate_, turn_;                          // turn_: pieces that have come
     enum class Place { before, last_but_one, last };  // of a part
     struct Slice {
         Ref l0a, l0b;

@@ -114,13 +114,13 @@ TEST(OnAscend, MatmulOfOddSizes) {
 
 // Every sample in f16: borders, strides, dilation, groups, odd channels.
 TEST(OnAscend, ConvolutionsKeepTheContract) {
-    for (const char *name : {"conv2d", "conv2d_dx", "conv2d_dweight"}) {
+    for (const auto &[name, passed] : std::vector<std::pair<const char *, int>>{{"conv2d", 33}, {"conv2d_dx", 32}, {"conv2d_dweight", 33}}) {
         const OpPtr op = op_of(name);
         Options o;
         o.dtypes = "f16";
         const Report r = run_check(*op, "ascend", check_ascend, o);
         for (auto &f : r.failures) ADD_FAILURE() << f;
-        EXPECT_GE(r.passed, 20) << name << (r.notes.empty() ? "" : r.notes[0]);
+        EXPECT_GE(r.passed, passed) << name << (r.notes.empty() ? "" : r.notes[0]);
     }
 }
 

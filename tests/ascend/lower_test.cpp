@@ -11,6 +11,7 @@
 #include "dsl/ascend/compile.h"
 #include "dsl/ascend/narrow.h"
 #include "dsl/ascend/prove.h"
+#include "dsl/ascend/prove_convolution.h"
 #include "registry/error.h"
 
 namespace halyard::ascend {
@@ -99,6 +100,110 @@ TEST(Prove, AnIndexThatIsAnotherIsRefused) {
     EXPECT_EQ(affine(Expr(i) / 3 + Expr(j), loops).hard, std::set<std::string>{i.name()});
 }
 
+// The first instruction of a kind, to be changed.
+template<class T> T *first_of(dv::Body &body) {
+    for (dv::Node &n : body) {
+        T *found = nullptr;
+        if (auto *f = std::get_if<dv::For>(&n.is)) found = first_of<T>(f->body);
+        else if (auto *c = std::get_if<dv::If>(&n.is)) found = first_of<T>(c->then);
+        else if (auto *i = std::get_if<dv::Instr>(&n.is)) found = std::get_if<T>(&i->op);
+        if (found) return found;
+    }
+    return nullptr;
+}
+
+dv::Program written(const std::vector<std::pair<std::string, int64_t>> &tensors, const std::function<void(Writer &)> &write) {
+    dv::Program p;
+    p.name = "conv";
+    for (auto &[name, size] : tensors) p.tensors.push_back({name, DType::f16, (size + 15) / 16 * 16 + 16, dv::GmTensor::inout});
+    Writer w(p);
+    write(w);
+    return p;
+}
+
+// What `proof` says of the program with its first T changed; "" where it finds nothing.
+template<class T> std::string said(dv::Program p, const std::function<void(T &)> &change, const std::function<void(const dv::Program &)> &proof) {
+    change(*first_of<T>(p.body));
+    try {
+        proof(p);
+    } catch (const Error &e) { return e.what(); }
+    return "";
+}
+
+Correlation correlation() {
+    Correlation c;
+    c.n = 2, c.c = 20, c.h = c.w = 9, c.o = 18, c.oh = c.ow = 5, c.u = c.v = 3, c.stride_h = c.stride_w = 2, c.top = c.left = c.bottom = c.right = 1;
+    return c;
+}
+
+TEST(Prove, ProductsThatArentTheConvolutionsAreNamed) {
+    const Correlation c = correlation();
+    const CorrelationTensors t{"x", "fractals", "y"};
+    const auto proof = [&](const dv::Program &p) { prove(p, c, t); };
+    const auto p = written({{"x", 2 * 20 * 81}, {"fractals", 2 * 9 * 2 * 256}, {"y", 2 * 18 * 25}}, [&](Writer &w) { correlate(w, c, t, 0); });
+    const std::string wrong = "[conv] its program isn't the convolution: block 0 ";
+    EXPECT_EQ(said<dv::Load3d>(
+                  p, [](dv::Load3d &) {}, proof),
+              "");
+    EXPECT_EQ(said<dv::Load3d>(
+                  p, [](dv::Load3d &l) { l.pad[0] = 0, l.pad[1] = 2; }, proof),
+              wrong + "multiplies filter[0,0,0,0] by x[0,0,1,0], not by 0, for y[0,0,1,0]");
+    EXPECT_EQ(said<dv::Load3d>(
+                  p, [](dv::Load3d &l) { l.dilation_w = 2, l.pad[1] = 3; }, proof),
+              wrong + "multiplies filter[0,0,0,1] by x[0,0,1,1], not by x[0,0,1,0], for y[0,0,1,0]");
+    EXPECT_EQ(said<dv::Load3d>(
+                  p, [](dv::Load3d &l) { l.k_start = 0; }, proof),
+              wrong + "multiplies filter[0,0,0,1] by 0, not by x[0,0,1,0], for y[0,0,1,0]");
+    EXPECT_EQ(said<dv::Load2d>(
+                  p, [](dv::Load2d &l) { l.src = moved(l.src, fractal_size); }, proof),
+              wrong + "multiplies filter[16,0,0,0] in another filter's row");
+    EXPECT_EQ(said<dv::Mmad>(
+                  p, [](dv::Mmad &m) { m.k = 16; }, proof),
+              wrong + "multiplies filter[0,0,0,1] where filter[16,0,0,0] is to be");
+    EXPECT_EQ(said<dv::Mmad>(
+    EXPECT_EQ(said<dv::CcToUb>(
+                  p, [](dv::CcToUb &out) {
+        out.src_gap = 0; }, proof),
+              wrong + "lays the sum of row 18 and column 0 of an mmad into y[0,2,3,1], which takes others");
+}
+
+TEST(Prove, GradientsOfFiltersToo) {
+    const Correlation c = correlation();
+    const auto proof = [&](const dv::Program &p) { prove_taps(p, c, "x", "dy", "dweight"); };
+    const auto p = written({{"x", 2 * 20 * 81}, {"dy", 2 * 18 * 25}, {"dweight", 18 * 20 * 9}},
+                           [&](Writer &w) { correlate_taps(w, c, "x", "dy", "dweight", 0); });
+    EXPECT_EQ(said<dv::Load3d>(
+                  p, [](dv::Load3d &) {}, proof),
+              "");
+    EXPECT_EQ(said<dv::Load3d>(
+                  p, [](dv::Load3d &l) { l.stride_h = 1; }, proof),
+              "[conv] its program isn't the convolution: block 0 multiplies dy[0,0,1,0] by x[0,0,0,0], not by x[0,0,1,0], for dweight[0,0,0,1]");
+    EXPECT_EQ(said<dv::Mmad>(
+                  p, [](dv::Mmad &m) { m.accumulate = 0; }, proof),
+              "[conv] its program isn't the convolution: block 0 has sums without the product of dy[0,0,0,0]");
+}
+
+TEST(Prove, MovesThatArentWhatTheyShouldBe) {
+    const Filters f{"weight", "fractals", 1, 18, 20, 9, true};
+    const auto filters = written({{"weight", 18 * 20 * 9}, {"fractals", f.size()}}, [&](Writer &w) { filters_to_fractals(w, f); });
+    const Dilation d{"dy", "dilated", 36, 5, 5, 2, 2, 9, 10};
+    const auto dilated = written({{"dy", 36 * 25}, {"dilated", 36 * 90}}, [&](Writer &w) { dilate(w, d); });
+    const auto of_filters = [&](const dv::Program &p) { prove(p, f); };
+    const auto of_dilated = [&](const dv::Program &p) { prove(p, d); };
+    EXPECT_EQ(said<dv::Dma>(
+                  filters, [](dv::Dma &) {}, of_filters),
+              "");
+    EXPECT_EQ(said<dv::Dma>(
+                  dilated, [](dv::Dma &) {}, of_dilated),
+              "");
+    EXPECT_EQ(said<dv::VecTrans>(
+                  filters, [](dv::VecTrans &v) { v.repeat = 8; }, of_filters),
+              "[conv] its program isn't what was to be moved: fractals[224] gets what nobody wrote, not weight[134]");
+    EXPECT_EQ(said<dv::VecTrans>(
+                  dilated, [](dv::VecTrans &v) { v.src = moved(v.src, fractal_size); }, of_dilated),
+              "[conv] its program isn't what was to be moved: dilated[2880] gets dy[816], not dy[800]");
+}
+
 TEST(Schedule, TilesAreDoubleBufferedAndSharedOut) {
     const std::string text = text_of(compiled({"add", "f32", {{1, 1, 4194304}, {1, 1, 4194304}}, {{1, 1, 4194304}}}));
     EXPECT_NE(text.find("blocks=32"), std::string::npos);
@@ -146,6 +251,17 @@ TEST(Quality, ProductsKeepTheCubesBusy) {
 // The last tile of a row, that of a column and that of both are branches of their own, two within each other.
 TEST(Races, NoneWhicheverTilesAreShorter) {
     for (const int n : {35, 304}) EXPECT_GT(share_of_the_cubes({"matmul", "f16", {{1, 300, 300}, {1, 300, n}}, {{1, 300, n}}}, 1), 0) << n;
+}
+
+// One part of a plane and several, whole blocks of them and planes that end within one, 16 planes and fewer.
+TEST(Races, NoneInStridedGradients) {
+    for (const auto &[channels, side] : std::vector<std::pair<int, int>>{{16, 28}, {20, 7}, {3, 57}}) {
+        const int in = 2 * side - 1;
+        const std::map<std::string, int> scalars = {{"stride_h", 2},   {"stride_w", 2}, {"dil_h", 1},     {"dil_w", 1}, {"pad_top", 1},
+                                                    {"pad_bottom", 1}, {"pad_left", 1}, {"pad_right", 1}, {"group", 1}};
+        const Call c{"conv2d_dx", "f16", {{2, 5, in, in}, {channels, 5, 3, 3}, {2, channels, side, side}}, {{2, 5, in, in}}, scalars};
+        EXPECT_GT(share_of_the_cubes(c, 1), 0) << side;
+    }
 }
 
 TEST(Quality, ConvolutionsKeepTheCubesBusy) {
