@@ -4,6 +4,7 @@
 
 #include "ascend/dump.h"
 #include "ascend/passes.h"
+#include "dsl/ascend/call_numbers.h"
 #include "dsl/ascend/graph.h"
 #include "dsl/ascend/lets.h"
 #include "dsl/ascend/nest.h"
@@ -38,48 +39,10 @@ auto place_of(const Kernel &k, const std::string &name) {
     return own != k.places.scope.end() ? own : k.places.scope.find(name.substr(0, name.rfind('.')));
 }
 
-// Run-time numbers: each expression of nothing else is a scalar of the program, computed where the program is called.
-struct Scalars {
-    std::vector<HExpr> expressions;
-
-    dv::Number of(const HExpr &e) {
-        size_t at = 0;
-        while (at < expressions.size() && !graph_equal(expressions[at], e)) at++;
-        if (at == expressions.size()) expressions.push_back(e);
-        return {"scalar" + std::to_string(at)};
-    }
-};
-
-double number_of(const HExpr &e, const std::vector<std::string> &names, const std::vector<double> &numbers) {
-    const auto of = [&](const HExpr &x) { return number_of(x, names, numbers); };
-    const auto rounded = [&](double v) { return e.type() == Float(32) ? (double)(float)v : v; };
-    if (const auto *op = e.as<FloatImm>()) return op->value;
-    if (const auto *op = e.as<IntImm>()) return (double)op->value;
-    if (const auto *op = e.as<Cast>()) return rounded(of(op->value));
-    if (const auto *op = e.as<Add>()) return rounded(of(op->a) + of(op->b));
-    if (const auto *op = e.as<Sub>()) return rounded(of(op->a) - of(op->b));
-    if (const auto *op = e.as<Mul>()) return rounded(of(op->a) * of(op->b));
-    if (const auto *op = e.as<Div>()) return rounded(of(op->a) / of(op->b));
-    if (const auto *op = e.as<Variable>())
-        for (size_t i = 0; i < names.size(); i++)
-            if (names[i] == op->name) return numbers.at(i);
-    if (const auto *op = e.as<Call>(); op && op->args.size() == 2) {
-        if (op->is_intrinsic(Call::strict_add)) return rounded(of(op->args[0]) + of(op->args[1]));
-        if (op->is_intrinsic(Call::strict_sub)) return rounded(of(op->args[0]) - of(op->args[1]));
-        if (op->is_intrinsic(Call::strict_mul)) return rounded(of(op->args[0]) * of(op->args[1]));
-        if (op->is_intrinsic(Call::strict_div)) return rounded(of(op->args[0]) / of(op->args[1]));
-        if (op->is_intrinsic(Call::strict_min)) return std::min(of(op->args[0]), of(op->args[1]));
-        if (op->is_intrinsic(Call::strict_max)) return std::max(of(op->args[0]), of(op->args[1]));
-    }
-    std::ostringstream text;
-    text << e;
-    throw DispatchError("ascend", "no value before the call: " + text.str());
-}
-
 class Walk : public IRVisitor {
 public:
-    Walk(Kernel &k, Scalars &scalars, dv::Program &program)
-        : k_(k), w_(program), s_{w_, program.chip(), {}, {}, {}, [&scalars](const HExpr &e) { return scalars.of(e); }, {}} {}
+    Walk(Kernel &k, CallNumbers &numbers, dv::Program &program)
+        : k_(k), w_(program), s_{w_, program.chip(), {}, {}, {}, [&numbers](const HExpr &e) { return numbers.of(e); }, {}} {}
 
     std::vector<std::string> warnings() const { return w_.warnings; }
     std::map<std::string, dv::Ref> &buffers() { return s_.buffers; }
@@ -303,7 +266,7 @@ private:
 // A program for each stage that reaches global memory, in their order.
 class Programs {
 public:
-    explicit Programs(Kernel &k) : k_(k), scalars_{} {
+    explicit Programs(Kernel &k) : k_(k) {
         const FixedCall &call = *k.instance.call;
         for (size_t i = 0; i < k.op->memory.size(); i++)
             add(k.op->memory[i].name(), k.op->sig.inputs[i].name, k.op->memory[i].type(), size_of(call.inputs[i]), dv::GmTensor::in);
@@ -323,16 +286,16 @@ public:
         top(simplify(without_lets(s)), k_.op->name);
         for (auto &p : result_.programs) {
             p.tensors = tensors_;
-            for (size_t i = 0; i < scalars_.expressions.size(); i++) p.scalars.push_back({"scalar" + std::to_string(i), DType::f32});
+            p.scalars = numbers_.parameters();
             dv::dump(p, "1-lowered");
         }
-        for (const HExpr &e : scalars_.expressions) result_.scalars.push_back(value_of(e));
+        result_.scalars = numbers_.values(*k_.op);
         return std::move(result_);
     }
 
 private:
     Kernel &k_;
-    Scalars scalars_;
+    CallNumbers numbers_;
     Lowered result_;
     std::vector<dv::GmTensor> tensors_;
     std::vector<int64_t> elements_;  // that the call lays into each
@@ -378,7 +341,7 @@ private:
         }
         if (s.as<Free>() || s.as<Evaluate>() || s.as<AssertStmt>()) return;
         dv::Program p = program();
-        Walk walk(k_, scalars_, p);
+        Walk walk(k_, numbers_, p);
         walk.buffers() = buffers_;
         walk.put(stage, s);
         for (auto &w : walk.warnings())
@@ -404,12 +367,6 @@ private:
         p.profile = k_.instance.call->chip;
         p.tensors = tensors_;
         return p;
-    }
-
-    std::function<double(const std::vector<double> &)> value_of(const HExpr &e) {
-        std::vector<std::string> names;
-        for (auto &s : k_.op->scalars) names.push_back(s.name);
-        return [e, names](const std::vector<double> &numbers) { return number_of(e, names, numbers); };
     }
 
     // The program that the op has instead of a schedule. Its tensors have room for what the call lays into them.
