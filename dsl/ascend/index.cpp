@@ -1,4 +1,5 @@
 #include "dsl/ascend/nest.h"
+#include "dsl/ascend/prove.h"
 #include "registry/error.h"
 
 namespace halyard::ascend {
@@ -55,6 +56,14 @@ dv::Expr Surroundings::index(const HExpr &e) {
     std::ostringstream text;
     text << e;
     throw DispatchError("ascend", w.where + ": no index for the scalar unit: " + text.str());
+}
+
+Operand Surroundings::operand(const std::string &buffer, const HExpr &at, const std::vector<Loop> &loops) {
+    const Affine a = affine(at, loops);
+    prove(at, loops, a, bounds);
+    dv::Ref r = buffers.at(buffer);
+    r.offset = r.offset + index(a.base);
+    return {r, a.stride, scope(r)};
 }
 
 }  // namespace halyard::ascend

@@ -8,9 +8,9 @@
 #include "dsl/ascend/gather.h"
 #include "dsl/ascend/move.h"
 #include "dsl/ascend/narrow.h"
-#include "dsl/ascend/prove.h"
 #include "dsl/ascend/reduce.h"
 #include "dsl/ascend/scalar.h"
+#include "dsl/ascend/sums.h"
 #include "dsl/ascend/update.h"
 #include "registry/error.h"
 
@@ -36,7 +36,10 @@ public:
     }
 
     void put() {
-        if (s_.accumulators.count(store_.name)) return sums();
+        if (s_.accumulators.count(store_.name)) {
+            const std::set<std::string> alone = lower_sums(s_, loops_, store_, earlier_);
+            return alone.empty() ? void() : one_by_one(alone);
+        }
         if (is_fill()) return void(s_.fills[store_.name] = {loops_, Stmt(&store_)});
         std::optional<Surroundings::Fill> first;
         if (const auto fill = s_.fills.find(store_.name); fill != s_.fills.end() && update_of(store_).term.defined())
@@ -49,7 +52,7 @@ public:
 
     // With what the buffer begins with, if that isn't written yet.
     void put(const std::optional<Surroundings::Fill> &first) {
-        std::set<std::string> alone = hard_loops();
+        std::set<std::string> alone = hard_loops(store_, loops_);
         const Update update = update_of(store_);
         for (const Load *l : loads_of(store_.value))
             if (l->name == store_.name && !graph_equal(l->index, store_.index)) alone.merge(carrying(store_.index, l->index, loops_));
@@ -91,18 +94,6 @@ private:
     std::map<const Load *, Operand> from_;
     std::vector<std::pair<const Load *, Operand>> staged_;
     std::map<const Load *, int64_t> copies_;  // of rows, where there is more than one
-
-    // Loops that an index isn't linear in.
-    std::set<std::string> hard_loops() const {
-        std::set<std::string> hard = affine(store_.index, loops_).hard;
-        for (const Load *l : loads_of(store_.value)) {
-            hard.merge(affine(l->index, loops_).hard);
-            for (const Load *inner : loads_of(l->index))
-                for (auto &loop : loops_)
-                    if (expr_uses_var(inner->index, loop.var)) hard.insert(loop.var);
-        }
-        return hard;
-    }
 
     // Once more with what isn't at blocks in tiles, if that is something.
     bool by_tiles() {
@@ -153,23 +144,15 @@ private:
         level(0);
     }
 
-    Operand operand(const std::string &name, const HExpr &index) {
-        const Affine a = affine(index, loops_);
-        prove(index, loops_, a, s_.bounds);
-        dv::Ref r = s_.buffers.at(name);
-        r.offset = r.offset + s_.index(a.base);
-        return {r, a.stride, s_.scope(r)};
-    }
-
     // Which loop is the lanes, which follow each other and which are one.
     void arrange() {
-        to_ = operand(store_.name, store_.index);
+        to_ = s_.operand(store_.name, store_.index, loops_);
         std::vector<Operand *> all = {&to_};
         std::vector<const Load *> seen;  // of those that are alike, the first
         for (const Load *l : loads_of(store_.value)) {
             const auto alike = [&](const Load *o) { return o->name == l->name && graph_equal(o->index, l->index); };
             const auto known = std::find_if(seen.begin(), seen.end(), alike);
-            from_[l] = known == seen.end() ? operand(l->name, l->index) : from_.at(*known);
+            from_[l] = known == seen.end() ? s_.operand(l->name, l->index, loops_) : from_.at(*known);
             if (known == seen.end()) seen.push_back(l);
             all.push_back(&from_.at(l));
         }
@@ -206,54 +189,6 @@ private:
         if (!extents_.empty() && to_.stride.back() <= 1) return;
         extents_.push_back(1);
         for (Operand *o : all) o->stride.push_back(1);
-    }
-
-    // Sums in l0c. That they begin at 0 is the first product's matter. One loop is the rows' (the sum and one factor move with it), one
-    // the columns' (the sum and the other one), one the depth's (both factors); what is left goes around.
-    void sums() {
-        if (is_const_zero(store_.value)) return;
-        auto [a, b] = matrices_of(update_of(store_));
-        if (!a) throw DispatchError("ascend", s_.w.where + ": the cube unit adds products of two f16 tensors");
-        std::set<std::string> alone = hard_loops();
-        if (!alone.empty()) return one_by_one(alone);
-        to_ = operand(store_.name, store_.index);
-        Operand x = operand(a->name, a->index), y = operand(b->name, b->index);
-        std::optional<size_t> m, k, n;
-        for (size_t d = 0; d < loops_.size(); d++)
-            if (to_.stride[d] == 1 && x.stride[d] && !y.stride[d]) std::swap(x, y);
-        for (size_t d = 0; d < loops_.size(); d++) {
-            const bool in_sum = to_.stride[d], in_x = x.stride[d], in_y = y.stride[d];
-            std::optional<size_t> none;
-            std::optional<size_t> &role = in_sum && in_x && !in_y ? m : in_sum && in_y && !in_x ? n : !in_sum && in_x && in_y ? k : none;
-            if (&role == &none) alone.insert(loops_[d].var);
-            else if (!role) role = d;
-            else {
-                const bool longer = loops_[d].extent > loops_[*role].extent;
-                alone.insert(loops_[longer ? *role : d].var);
-                if (longer) role = d;
-            }
-        }
-        if (!alone.empty()) return one_by_one(alone);
-        const auto extent = [&](const std::optional<size_t> &d) { return d ? loops_[*d].extent : 1; };
-        const auto stride = [&](const Operand &o, const std::optional<size_t> &d) { return d ? o.stride[*d] : 0; };
-        // Rows and columns as they lie: columns are what is beside each other.
-        const auto matrix = [&](const Operand &o, const std::optional<size_t> &rows, const std::optional<size_t> &columns) {
-            const bool as_named = stride(o, columns) == 1 || (stride(o, rows) != 1 && !columns);
-            return as_named ? Matrix{o.ref, stride(o, rows), std::max<int64_t>(1, stride(o, columns)), false}
-                            : Matrix{o.ref, stride(o, columns), std::max<int64_t>(1, stride(o, rows)), true};
-        };
-        product(s_.w, s_.accumulators.at(store_.name), matrix(x, m, k), matrix(y, k, n), extent(m), extent(k), extent(n), earlier_);
-    }
-    static std::pair<const Load *, const Load *> matrices_of(const Update &u) {
-        if (!u.term.defined() || u.op != VecOp::add) return {};
-        const auto factor = [](const HExpr &e) {
-            const Cast *c = e.as<Cast>();
-            const Load *l = c ? c->value.as<Load>() : nullptr;
-            return l && l->type == Float(16) ? l : nullptr;
-        };
-        const auto [a, b] = factors_of(u.term);
-        if (!a.defined() || !factor(a) || !factor(b)) return {};
-        return {factor(a), factor(b)};
     }
 
     // An input that stays the same in the loops around is loaded before them.

@@ -32,6 +32,8 @@ struct Surroundings {
     dv::Scope scope(const dv::Ref &r) const { return w.p.scope(r); }
     // An index as the scalar unit computes it; elements it loads from the chip become registers. Throws DispatchError.
     dv::Expr index(const Halide::Expr &e);
+    // The elements of a buffer at an index that is linear in the loops, with a stride for each of them.
+    Operand operand(const std::string &buffer, const Halide::Expr &index, const std::vector<Loop> &loops);
 };
 
 // Writes the instructions of stores that don't read each other inside of loops, outermost first. Throws DispatchError.

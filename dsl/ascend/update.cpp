@@ -27,6 +27,17 @@ std::set<std::string> read_by(const Store &s) {
     return names;
 }
 
+std::set<std::string> hard_loops(const Store &s, const std::vector<Loop> &loops) {
+    std::set<std::string> hard = affine(s.index, loops).hard;
+    for (const Load *l : loads_of(s.value)) {
+        hard.merge(affine(l->index, loops).hard);
+        for (const Load *inner : loads_of(l->index))
+            for (auto &loop : loops)
+                if (expr_uses_var(inner->index, loop.var)) hard.insert(loop.var);
+    }
+    return hard;
+}
+
 std::pair<Expr, Expr> factors_of(const Expr &e) {
     if (const auto *op = e.as<Mul>()) return {op->a, op->b};
     if (const auto *op = e.as<Call>(); op && op->is_intrinsic(Call::strict_mul)) return {op->args[0], op->args[1]};

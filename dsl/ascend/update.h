@@ -7,6 +7,7 @@
 
 #include "Halide.h"
 #include "ascend/ir.h"
+#include "dsl/ascend/affine.h"
 
 namespace halyard::ascend {
 
@@ -14,6 +15,9 @@ namespace halyard::ascend {
 std::vector<const Halide::Internal::Load *> loads_of(const Halide::Expr &e);
 // The buffers that a store reads.
 std::set<std::string> read_by(const Halide::Internal::Store &s);
+
+// Loops in which an index of the store, or of what it reads, isn't linear.
+std::set<std::string> hard_loops(const Halide::Internal::Store &s, const std::vector<Loop> &loops);
 
 // What is multiplied; undefined where e is no product.
 std::pair<Halide::Expr, Halide::Expr> factors_of(const Halide::Expr &e);
