@@ -3,6 +3,7 @@
 
 #include "dsl/ascend/convolution.h"
 #include "dsl/ascend/dilate.h"
+#include "dsl/ascend/prove_convolution.h"
 #include "dsl/ascend/schedule.h"
 #include "dsl/op.h"
 #include "registry/error.h"
@@ -73,21 +74,21 @@ void convolve(const Ascend &npu, const Op &op, Gradient g) {
     const int shrink = npu.pick("shrink", {0, 1, 2, 3, 4, 5});
     Places &places = *npu.places;
     if (g == Gradient::filters) {
-        places.written = {[=](Writer &w) { correlate_taps(w, c, "x", "dy", "dweight", shrink); }};
+        places.written = {[=](Writer &w) { correlate_taps(w, c, "x", "dy", "dweight", shrink), prove_taps(w.p, c, "x", "dy", "dweight"); }};
         return;
     }
     const Filters f{"weight", "fractals", c.group, c.o, c.c, c.taps(), g == Gradient::image};
     CorrelationTensors t = g == Gradient::image ? CorrelationTensors{"dy", f.to, "dx"} : CorrelationTensors{"x", f.to, "y"};
     places.workspaces = {{f.to, DType::f16, f.size(), dv::GmTensor::workspace}};
-    places.written = {[=](Writer &w) { filters_to_fractals(w, f); }};
+    places.written = {[=](Writer &w) { filters_to_fractals(w, f), prove(w.p, f); }};
     if (g == Gradient::image && c.stride_h * c.stride_w > 1) {
         const Dilation d{t.image, "dilated", c.n * c.group * c.o, c.oh, c.ow, c.stride_h, c.stride_w, product.h, product.w};
         check(op.name, d);
         places.workspaces.push_back({d.to, DType::f16, whole_fractals(d.planes * d.to_h * d.to_w) + fractal_side, dv::GmTensor::workspace});
-        places.written.push_back([=](Writer &w) { dilate(w, d); });
+        places.written.push_back([=](Writer &w) { dilate(w, d), prove(w.p, d); });
         t.image = d.to;
     }
-    places.written.push_back([=](Writer &w) { correlate(w, product, t, shrink); });
+    places.written.push_back([=](Writer &w) { correlate(w, product, t, shrink), prove(w.p, product, t); });
 }
 
 }  // namespace halyard::ascend

@@ -11,6 +11,7 @@
 #include "dsl/ascend/compile.h"
 #include "dsl/ascend/narrow.h"
 #include "dsl/ascend/prove.h"
+#include "dsl/ascend/prove_convolution.h"
 #include "registry/error.h"
 
 namespace halyard::ascend {
@@ -97,6 +98,88 @@ TEST(Prove, AnIndexThatIsAnotherIsRefused) {
     a.stride[0] = 17;
     EXPECT_THROW(prove(index, loops, a, {}), Error);
     EXPECT_EQ(affine(Expr(i) / 3 + Expr(j), loops).hard, std::set<std::string>{i.name()});
+}
+
+// The first instruction of a kind, to be changed.
+template<class T> T *first_of(dv::Body &body) {
+    for (dv::Node &n : body) {
+        T *found = nullptr;
+        if (auto *f = std::get_if<dv::For>(&n.is)) found = first_of<T>(f->body);
+        else if (auto *c = std::get_if<dv::If>(&n.is)) found = first_of<T>(c->then);
+        else if (auto *i = std::get_if<dv::Instr>(&n.is)) found = std::get_if<T>(&i->op);
+        if (found) return found;
+    }
+    return nullptr;
+}
+
+dv::Program written(const std::vector<std::pair<std::string, int64_t>> &tensors, const std::function<void(Writer &)> &write) {
+    dv::Program p;
+    p.name = "conv";
+    for (auto &[name, size] : tensors) p.tensors.push_back({name, DType::f16, (size + 15) / 16 * 16 + 16, dv::GmTensor::inout});
+    Writer w(p);
+    write(w);
+    return p;
+}
+
+// What `proof` says of the program with its first T changed; "" where it finds nothing.
+template<class T, class Proof> std::string said(dv::Program p, const std::function<void(T &)> &change, const Proof &proof) {
+    change(*first_of<T>(p.body));
+    try {
+        proof(p);
+    } catch (const Error &e) { return e.what(); }
+    return "";
+}
+
+Correlation correlation() {
+    Correlation c;
+    c.n = 2, c.c = 20, c.h = c.w = 9, c.o = 18, c.oh = c.ow = 5, c.u = c.v = 3, c.stride_h = c.stride_w = 2, c.top = c.left = c.bottom = c.right = 1;
+    return c;
+}
+
+TEST(Prove, ProductsThatArentTheConvolutionsAreNamed) {
+    const Correlation c = correlation();
+    const CorrelationTensors t{"x", "fractals", "y"};
+    const auto p = written({{"x", 2 * 20 * 81}, {"fractals", 2 * 9 * 2 * 256}, {"y", 2 * 18 * 25}}, [&](Writer &w) { correlate(w, c, t, 0); });
+    const auto proof = [&](const dv::Program &changed) { prove(changed, c, t); };
+    const auto load3d = [&](const std::function<void(dv::Load3d &)> &change) { return said(p, change, proof); };
+    const auto load2d = [&](const std::function<void(dv::Load2d &)> &change) { return said(p, change, proof); };
+    const auto mmad = [&](const std::function<void(dv::Mmad &)> &change) { return said(p, change, proof); };
+    const auto out = [&](const std::function<void(dv::CcToUb &)> &change) { return said(p, change, proof); };
+    const std::string wrong = "[conv] its program isn't the convolution: block 0 ";
+    EXPECT_EQ(load3d([](auto &) {}), "");
+    EXPECT_EQ(load3d([](auto &l) { l.pad[0] = 0, l.pad[1] = 2; }), wrong + "multiplies filter[0,0,0,0] by x[0,0,1,0], not by 0, for y[0,0,1,0]");
+    EXPECT_EQ(load3d([](auto &l) { l.dilation_w = 2, l.pad[1] = 3; }), wrong + "multiplies filter[0,0,0,1] by x[0,0,1,1], not by x[0,0,1,0], for y[0,0,1,0]");
+    EXPECT_EQ(load3d([](auto &l) { l.k_start = 0; }), wrong + "multiplies filter[0,0,0,1] by 0, not by x[0,0,1,0], for y[0,0,1,0]");
+    EXPECT_EQ(load2d([](auto &l) { l.src = moved(l.src, fractal_size); }), wrong + "multiplies filter[16,0,0,0] in another filter's row");
+    EXPECT_EQ(mmad([](auto &m) { m.k = 16; }), wrong + "multiplies filter[0,0,0,1] where filter[16,0,0,0] is to be");
+    EXPECT_EQ(out([](auto &o) { o.src_gap = 0; }), wrong + "lays the sum of row 18 and column 0 of an mmad into y[0,2,3,1], which takes others");
+}
+
+TEST(Prove, GradientsOfFiltersToo) {
+    const Correlation c = correlation();
+    const auto p = written({{"x", 2 * 20 * 81}, {"dy", 2 * 18 * 25}, {"dweight", 18 * 20 * 9}},
+                           [&](Writer &w) { correlate_taps(w, c, "x", "dy", "dweight", 0); });
+    const auto proof = [&](const dv::Program &changed) { prove_taps(changed, c, "x", "dy", "dweight"); };
+    const auto load3d = [&](const std::function<void(dv::Load3d &)> &change) { return said(p, change, proof); };
+    const auto mmad = [&](const std::function<void(dv::Mmad &)> &change) { return said(p, change, proof); };
+    const std::string wrong = "[conv] its program isn't the convolution: block 0 ";
+    EXPECT_EQ(load3d([](auto &) {}), "");
+    EXPECT_EQ(load3d([](auto &l) { l.stride_h = 1; }), wrong + "multiplies dy[0,0,1,0] by x[0,0,0,0], not by x[0,0,1,0], for dweight[0,0,0,1]");
+    EXPECT_EQ(mmad([](auto &m) { m.accumulate = 0; }), wrong + "has sums without the product of dy[0,0,0,0]");
+}
+
+TEST(Prove, MovesThatArentWhatTheyShouldBe) {
+    const Filters f{"weight", "fractals", 1, 18, 20, 9, true};
+    const auto filters = written({{"weight", 18 * 20 * 9}, {"fractals", f.size()}}, [&](Writer &w) { filters_to_fractals(w, f); });
+    const Dilation d{"dy", "dilated", 36, 5, 5, 2, 2, 9, 10};
+    const auto dilated = written({{"dy", 36 * 25}, {"dilated", 36 * 90}}, [&](Writer &w) { dilate(w, d); });
+    const auto in_filters = [&](const std::function<void(dv::VecTrans &)> &change) { return said(filters, change, [&](const auto &p) { prove(p, f); }); };
+    const auto in_dilated = [&](const std::function<void(dv::VecTrans &)> &change) { return said(dilated, change, [&](const auto &p) { prove(p, d); }); };
+    const std::string wrong = "[conv] its program isn't what was to be moved: ";
+    EXPECT_EQ(in_filters([](auto &) {}), "");
+    EXPECT_EQ(in_filters([](auto &t) { t.repeat = 8; }), wrong + "fractals[224] gets what nobody wrote, not weight[134]");
+    EXPECT_EQ(in_dilated([](auto &) {}), "");
+    EXPECT_EQ(in_dilated([](auto &t) { t.src = moved(t.src, fractal_size); }), wrong + "dilated[2880] gets dy[816], not dy[800]");
 }
 
 TEST(Schedule, TilesAreDoubleBufferedAndSharedOut) {
