@@ -159,6 +159,7 @@ private:
         const int64_t slot_begin = r.begin;
         r.first_byte = slot_begin + least, r.last_byte = slot_begin + most - 1;
         if (!b || fixed) r.begin = r.first_byte, r.end = r.last_byte + 1;
+        if (b && !decidable(ref.offset)) r.first_byte = r.begin, r.last_byte = r.end - 1;  // another block's, say
         return true;
     }
 };

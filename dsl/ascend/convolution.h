@@ -28,8 +28,8 @@ struct Correlation {
 
 enum class Gradient { none, image, filters };
 
-// Gives `op`, which is conv2d or one of its gradients, the programs below in place of loops. Throws DispatchError where there are none: for
-// other types than f16, tensors that aren't dense, borders wider than a filter, and gradients in images of strided convolutions.
+// Gives `op`, which is conv2d or one of its gradients, the programs below in place of loops, each of them proved (prove_convolution.h). Throws
+// DispatchError where there are none: for other types than f16, tensors that aren't dense, and borders wider than a filter.
 void convolve(const Ascend &npu, const Op &op, Gradient g);
 
 // Filters as FRACTAL_Z: `from` OIHW with `o` rows of `c` channels. With `turned` those of the gradient of the image: o and c change places,

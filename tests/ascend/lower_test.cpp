@@ -122,7 +122,7 @@ dv::Program written(const std::vector<std::pair<std::string, int64_t>> &tensors,
 }
 
 // What `proof` says of the program with its first T changed; "" where it finds nothing.
-template<class T> std::string said(dv::Program p, const std::function<void(T &)> &change, const std::function<void(const dv::Program &)> &proof) {
+template<class T, class Proof> std::string said(dv::Program p, const std::function<void(T &)> &change, const Proof &proof) {
     change(*first_of<T>(p.body));
     try {
         proof(p);
@@ -139,48 +139,33 @@ Correlation correlation() {
 TEST(Prove, ProductsThatArentTheConvolutionsAreNamed) {
     const Correlation c = correlation();
     const CorrelationTensors t{"x", "fractals", "y"};
-    const auto proof = [&](const dv::Program &p) { prove(p, c, t); };
     const auto p = written({{"x", 2 * 20 * 81}, {"fractals", 2 * 9 * 2 * 256}, {"y", 2 * 18 * 25}}, [&](Writer &w) { correlate(w, c, t, 0); });
+    const auto proof = [&](const dv::Program &changed) { prove(changed, c, t); };
+    const auto load3d = [&](const std::function<void(dv::Load3d &)> &change) { return said(p, change, proof); };
+    const auto load2d = [&](const std::function<void(dv::Load2d &)> &change) { return said(p, change, proof); };
+    const auto mmad = [&](const std::function<void(dv::Mmad &)> &change) { return said(p, change, proof); };
+    const auto out = [&](const std::function<void(dv::CcToUb &)> &change) { return said(p, change, proof); };
     const std::string wrong = "[conv] its program isn't the convolution: block 0 ";
-    EXPECT_EQ(said<dv::Load3d>(
-                  p, [](dv::Load3d &) {}, proof),
-              "");
-    EXPECT_EQ(said<dv::Load3d>(
-                  p, [](dv::Load3d &l) { l.pad[0] = 0, l.pad[1] = 2; }, proof),
-              wrong + "multiplies filter[0,0,0,0] by x[0,0,1,0], not by 0, for y[0,0,1,0]");
-    EXPECT_EQ(said<dv::Load3d>(
-                  p, [](dv::Load3d &l) { l.dilation_w = 2, l.pad[1] = 3; }, proof),
-              wrong + "multiplies filter[0,0,0,1] by x[0,0,1,1], not by x[0,0,1,0], for y[0,0,1,0]");
-    EXPECT_EQ(said<dv::Load3d>(
-                  p, [](dv::Load3d &l) { l.k_start = 0; }, proof),
-              wrong + "multiplies filter[0,0,0,1] by 0, not by x[0,0,1,0], for y[0,0,1,0]");
-    EXPECT_EQ(said<dv::Load2d>(
-                  p, [](dv::Load2d &l) { l.src = moved(l.src, fractal_size); }, proof),
-              wrong + "multiplies filter[16,0,0,0] in another filter's row");
-    EXPECT_EQ(said<dv::Mmad>(
-                  p, [](dv::Mmad &m) { m.k = 16; }, proof),
-              wrong + "multiplies filter[0,0,0,1] where filter[16,0,0,0] is to be");
-    EXPECT_EQ(said<dv::Mmad>(
-    EXPECT_EQ(said<dv::CcToUb>(
-                  p, [](dv::CcToUb &out) {
-        out.src_gap = 0; }, proof),
-              wrong + "lays the sum of row 18 and column 0 of an mmad into y[0,2,3,1], which takes others");
+    EXPECT_EQ(load3d([](auto &) {}), "");
+    EXPECT_EQ(load3d([](auto &l) { l.pad[0] = 0, l.pad[1] = 2; }), wrong + "multiplies filter[0,0,0,0] by x[0,0,1,0], not by 0, for y[0,0,1,0]");
+    EXPECT_EQ(load3d([](auto &l) { l.dilation_w = 2, l.pad[1] = 3; }), wrong + "multiplies filter[0,0,0,1] by x[0,0,1,1], not by x[0,0,1,0], for y[0,0,1,0]");
+    EXPECT_EQ(load3d([](auto &l) { l.k_start = 0; }), wrong + "multiplies filter[0,0,0,1] by 0, not by x[0,0,1,0], for y[0,0,1,0]");
+    EXPECT_EQ(load2d([](auto &l) { l.src = moved(l.src, fractal_size); }), wrong + "multiplies filter[16,0,0,0] in another filter's row");
+    EXPECT_EQ(mmad([](auto &m) { m.k = 16; }), wrong + "multiplies filter[0,0,0,1] where filter[16,0,0,0] is to be");
+    EXPECT_EQ(out([](auto &o) { o.src_gap = 0; }), wrong + "lays the sum of row 18 and column 0 of an mmad into y[0,2,3,1], which takes others");
 }
 
 TEST(Prove, GradientsOfFiltersToo) {
     const Correlation c = correlation();
-    const auto proof = [&](const dv::Program &p) { prove_taps(p, c, "x", "dy", "dweight"); };
     const auto p = written({{"x", 2 * 20 * 81}, {"dy", 2 * 18 * 25}, {"dweight", 18 * 20 * 9}},
                            [&](Writer &w) { correlate_taps(w, c, "x", "dy", "dweight", 0); });
-    EXPECT_EQ(said<dv::Load3d>(
-                  p, [](dv::Load3d &) {}, proof),
-              "");
-    EXPECT_EQ(said<dv::Load3d>(
-                  p, [](dv::Load3d &l) { l.stride_h = 1; }, proof),
-              "[conv] its program isn't the convolution: block 0 multiplies dy[0,0,1,0] by x[0,0,0,0], not by x[0,0,1,0], for dweight[0,0,0,1]");
-    EXPECT_EQ(said<dv::Mmad>(
-                  p, [](dv::Mmad &m) { m.accumulate = 0; }, proof),
-              "[conv] its program isn't the convolution: block 0 has sums without the product of dy[0,0,0,0]");
+    const auto proof = [&](const dv::Program &changed) { prove_taps(changed, c, "x", "dy", "dweight"); };
+    const auto load3d = [&](const std::function<void(dv::Load3d &)> &change) { return said(p, change, proof); };
+    const auto mmad = [&](const std::function<void(dv::Mmad &)> &change) { return said(p, change, proof); };
+    const std::string wrong = "[conv] its program isn't the convolution: block 0 ";
+    EXPECT_EQ(load3d([](auto &) {}), "");
+    EXPECT_EQ(load3d([](auto &l) { l.stride_h = 1; }), wrong + "multiplies dy[0,0,1,0] by x[0,0,0,0], not by x[0,0,1,0], for dweight[0,0,0,1]");
+    EXPECT_EQ(mmad([](auto &m) { m.accumulate = 0; }), wrong + "has sums without the product of dy[0,0,0,0]");
 }
 
 TEST(Prove, MovesThatArentWhatTheyShouldBe) {
@@ -188,20 +173,13 @@ TEST(Prove, MovesThatArentWhatTheyShouldBe) {
     const auto filters = written({{"weight", 18 * 20 * 9}, {"fractals", f.size()}}, [&](Writer &w) { filters_to_fractals(w, f); });
     const Dilation d{"dy", "dilated", 36, 5, 5, 2, 2, 9, 10};
     const auto dilated = written({{"dy", 36 * 25}, {"dilated", 36 * 90}}, [&](Writer &w) { dilate(w, d); });
-    const auto of_filters = [&](const dv::Program &p) { prove(p, f); };
-    const auto of_dilated = [&](const dv::Program &p) { prove(p, d); };
-    EXPECT_EQ(said<dv::Dma>(
-                  filters, [](dv::Dma &) {}, of_filters),
-              "");
-    EXPECT_EQ(said<dv::Dma>(
-                  dilated, [](dv::Dma &) {}, of_dilated),
-              "");
-    EXPECT_EQ(said<dv::VecTrans>(
-                  filters, [](dv::VecTrans &v) { v.repeat = 8; }, of_filters),
-              "[conv] its program isn't what was to be moved: fractals[224] gets what nobody wrote, not weight[134]");
-    EXPECT_EQ(said<dv::VecTrans>(
-                  dilated, [](dv::VecTrans &v) { v.src = moved(v.src, fractal_size); }, of_dilated),
-              "[conv] its program isn't what was to be moved: dilated[2880] gets dy[816], not dy[800]");
+    const auto in_filters = [&](const std::function<void(dv::VecTrans &)> &change) { return said(filters, change, [&](const auto &p) { prove(p, f); }); };
+    const auto in_dilated = [&](const std::function<void(dv::VecTrans &)> &change) { return said(dilated, change, [&](const auto &p) { prove(p, d); }); };
+    const std::string wrong = "[conv] its program isn't what was to be moved: ";
+    EXPECT_EQ(in_filters([](auto &) {}), "");
+    EXPECT_EQ(in_filters([](auto &t) { t.repeat = 8; }), wrong + "fractals[224] gets what nobody wrote, not weight[134]");
+    EXPECT_EQ(in_dilated([](auto &) {}), "");
+    EXPECT_EQ(in_dilated([](auto &t) { t.src = moved(t.src, fractal_size); }), wrong + "dilated[2880] gets dy[816], not dy[800]");
 }
 
 TEST(Schedule, TilesAreDoubleBufferedAndSharedOut) {
