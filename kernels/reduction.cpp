@@ -165,7 +165,9 @@ void Reduction::schedule_rows(const Cpu &cpu) {
     last.specialize(dense);
 }
 
-// Short rows: blocks of 16, each row brought to 16 partial results, from which 4 rows at a time go on in the same vectors.
+// Short rows: blocks of 16, each row brought to 16 partial results, from which 4 rows at a time go on in the same vectors. Rows of whole
+// blocks know nothing of ends: 0.90 (32768 x 128) and 0.79 of the time (12288 x 64; Zen 5, 1 thread), with AVX2 0.86 and 0.92. Fetching the
+// next block of rows took 1.23 times as long, the next row 1.08.
 void Reduction::schedule_short(const Cpu &cpu) {
     const int v = std::min(cpu.lanes, width);
     Func last = store();
@@ -185,7 +187,9 @@ void Reduction::schedule_short(const Cpu &cpu) {
         folds[f].compute_at(last, block).bound_extent(i, block_rows).bound_extent(u, w).split(i, i, four, rows_at_once, Tail::RoundUp);
         folds[f].reorder(u, four, i).vectorize(u).vectorize(four).unroll(i);
     }
-    last.specialize(memory[0].dim(0).stride() == 1);
+    const Expr dense = memory[0].dim(0).stride() == 1;
+    last.specialize(dense && memory[0].dim(0).extent() % width == 0);
+    last.specialize(dense);
 }
 
 // Columns: i goes into vectors; a wide piece of 16 rows at a time, in tiles that fit registers.
