@@ -117,7 +117,10 @@ void Convolution::pixel_tiles(const Cpu &cpu, const Func &padded, Func sum, cons
 void Convolution::channel_tiles(const Cpu &cpu, const Func &padded, Func filter, Func sum, const RDom &r) const {
     Func o = store(), zeros = padded;
     const int v = cpu.lanes, block = v * cpu.pick("vectors", {cpu.has_avx512() && variant != "narrow" ? 2 : 1}),
-              across = cpu.pick("tile_x", {variant == "narrow" ? 10 : 7}), down = 2, strip = 8;
+              across = cpu.pick("tile_x", {variant != "narrow" ? 7
+                                           : cpu.has_avx512()  ? 10
+                                                               : 5}),
+              down = 2, strip = 8;
     Var xo, xi, yo, yi, yt, co, ci, px = var(0), py = var(1), pc = var(2), pn = var(3);
     const auto tiles = [&](auto stage, Tail tail) {
         stage.split(pc, co, ci, block, tail).split(px, xo, xi, across, tail).split(py, yt, yi, down, tail).split(yt, yo, yt, strip, Tail::GuardWithIf);
@@ -129,8 +132,9 @@ void Convolution::channel_tiles(const Cpu &cpu, const Func &padded, Func filter,
     const Expr fits = extent(2) >= block && extent(0) >= across && extent(1) >= down;
     const Expr even = extent(2) % block == 0 && extent(0) % across == 0 && extent(1) % down == 0;
     tiles(o.specialize(overlap ? fits : even), Tail::ShiftInwards).unroll(ci).unroll(xi).unroll(yi);
-    tiles(o, Tail::GuardWithIf);
-    zeros.compute_root().parallel(c).parallel(n).vectorize(x, v, Tail::RoundUp);
+    tiles(o, Tail::GuardWithIf).never_partition(xo, yt, yo, co);
+    const auto p = zeros.args();
+    zeros.compute_root().parallel(p[2]).parallel(p[3]).vectorize(p[0], v, Tail::RoundUp);
     filter.compute_at(o, co).reorder_storage(n, x, y, c).reorder(n, x, y, c).bound_extent(n, block).vectorize(n, v).unroll(n);
     sum.compute_at(o, xo).bound_extent(x, across).bound_extent(y, down).bound_extent(c, block).reorder_storage(c, x, y, n);
     sum.reorder(c, x, y).vectorize(c, v).unroll(c).unroll(x).unroll(y);
