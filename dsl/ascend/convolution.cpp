@@ -179,9 +179,12 @@ private:
         });
     }
     static void nothing(const Expr &, const Expr &) {}
+    // Before the first image nothing is multiplied. Results that the scalar unit puts together keep later images waiting; so does a barrier then.
     template<class F> void there(const Expr &turn, F body) {
-        if (turn.constant()) body();
-        else w_.branch(Expr(0) <= turn, w_.nested(body), {});
+        if (turn.constant()) return body();
+        dv::Body barrier;
+        if (lines_.results() % fractal_side) barrier = w_.nested([&] { w_.put(dv::Barrier{}); });
+        w_.branch(Expr(0) <= turn, w_.nested(body), barrier);
     }
 
     // `turn` counts tiles of images, `product` those of results.

@@ -231,15 +231,24 @@ TEST(Races, NoneWhicheverTilesAreShorter) {
     for (const int n : {35, 304}) EXPECT_GT(share_of_the_cubes({"matmul", "f16", {{1, 300, 300}, {1, 300, n}}, {{1, 300, n}}}, 1), 0) << n;
 }
 
-// One part of a plane and several, whole blocks of them and planes that end within one, 16 planes and fewer.
-TEST(Races, NoneInStridedGradients) {
-    for (const auto &[channels, side] : std::vector<std::pair<int, int>>{{16, 28}, {20, 7}, {3, 57}}) {
-        const int in = 2 * side - 1;
-        const std::map<std::string, int> scalars = {{"stride_h", 2},   {"stride_w", 2}, {"dil_h", 1},     {"dil_w", 1}, {"pad_top", 1},
-                                                    {"pad_bottom", 1}, {"pad_left", 1}, {"pad_right", 1}, {"group", 1}};
-        const Call c{"conv2d_dx", "f16", {{2, 5, in, in}, {channels, 5, 3, 3}, {2, channels, side, side}}, {{2, 5, in, in}}, scalars};
-        EXPECT_GT(share_of_the_cubes(c, 1), 0) << side;
-    }
+// A convolution of square images and filters with a border of half of these, and its gradients.
+void expect_no_races(int images, int channels, int side, int filters, int filter, int stride) {
+    const int border = filter / 2, out = (side + 2 * border - filter) / stride + 1;
+    const std::map<std::string, int> scalars = {{"stride_h", stride}, {"stride_w", stride},   {"dil_h", 1},          {"dil_w", 1}, {"pad_top", border},
+                                                {"pad_left", border}, {"pad_bottom", border}, {"pad_right", border}, {"group", 1}};
+    const std::vector<int> x = {images, channels, side, side}, weight = {filters, channels, filter, filter}, y = {images, filters, out, out};
+    for (const Call &c : {Call{"conv2d", "f16", {x, weight}, {y}, scalars}, Call{"conv2d_dx", "f16", {x, weight, y}, {x}, scalars},
+                          Call{"conv2d_dweight", "f16", {x, weight, y}, {weight}, scalars}})
+        EXPECT_GT(share_of_the_cubes(c, 1), 0) << c.op << " of " << side;
+}
+// Blocks with fewer channels than the first one; parts of an image before any results; of what is dilated one part and several, planes that
+// end within a block, 16 planes and fewer.
+TEST(Races, NoneInConvolutions) {
+    expect_no_races(2, 20, 9, 18, 3, 2);
+    expect_no_races(1, 3, 57, 70, 7, 2);
+    expect_no_races(2, 5, 13, 20, 3, 2);
+    expect_no_races(2, 5, 113, 3, 3, 2);
+    expect_no_races(1, 64, 28, 64, 3, 1);
 }
 
 TEST(Quality, ConvolutionsKeepTheCubesBusy) {
