@@ -91,8 +91,10 @@ struct Central {
     struct List {
         std::mutex mutex;
         Header *head = nullptr;
+        uint64_t used = 0, taken = 0;  // when a block last came or went, and went: ticks of the clock
     };
     List lists[classes];
+    std::atomic<uint64_t> clock{0};
     std::atomic<int64_t> live_bytes{0}, live_blocks{0}, allocations{0}, kept_bytes{0}, peak{0}, system_calls{0};
     std::atomic<int64_t> system_bytes{0}, limit{0};  // of all blocks there are, and what set_limit() allows
     std::mutex caches_mutex;
@@ -120,22 +122,62 @@ void to_system(Header *h) {
     std::free(h);
 }
 
+// Blocks that were kept.
+void drop(Header *list) {
+    while (list) {
+        central().kept_bytes.fetch_sub((int64_t)list->size, std::memory_order_relaxed);
+        to_system(std::exchange(list, list->next));
+    }
+}
+
+// Blocks of one class, large ones first, that nobody has used since `then` go to the system. False where there are none.
+bool evict(uint64_t then) {
+    Central &all = central();
+    for (int c = classes; c-- > 0;) {
+        Header *list = nullptr;
+        {
+            const std::lock_guard lock(all.lists[c].mutex);
+            if (all.lists[c].used < then) list = std::exchange(all.lists[c].head, nullptr);
+        }
+        if (!list) continue;
+        drop(list);
+        return true;
+    }
+    return false;
+}
+
+// Room for a block that comes back. In a full pool what lies there since before the block was taken makes way: sizes of an earlier phase would
+// otherwise send each large block of this one to the system, and its pages come back one by one. What was used since stays, or a program that
+// goes round in more than the pool holds would find none of it again.
+bool has_room(int64_t size, Central::List &of) {
+    Central &all = central();
+    while (all.kept_bytes.fetch_add(size, std::memory_order_relaxed) + size > pool_limit) {
+        all.kept_bytes.fetch_sub(size, std::memory_order_relaxed);
+        uint64_t taken = 0;
+        {
+            const std::lock_guard lock(of.mutex);
+            taken = of.taken;
+        }
+        if (size > pool_limit || !evict(taken)) return false;
+    }
+    return true;
+}
+
 // Gives `list` to the common lists, or to the system when those are full.
 void give(Header *list) {
     Central &all = central();
     while (list) {
         Header *h = list;
         list = h->next;
-        const int64_t size = (int64_t)h->size;
-        if (!pooling || all.kept_bytes.fetch_add(size, std::memory_order_relaxed) + size > pool_limit) {
-            if (pooling) all.kept_bytes.fetch_sub(size, std::memory_order_relaxed);
+        Central::List &to = all.lists[h->class_index];
+        if (!pooling || !has_room((int64_t)h->size, to)) {
             to_system(h);
             continue;
         }
-        Central::List &to = all.lists[h->class_index];
         const std::lock_guard lock(to.mutex);
         h->next = to.head;
         to.head = h;
+        to.used = ++all.clock;
     }
 }
 
@@ -233,6 +275,7 @@ Header *from_system(size_t bytes, size_t size, int class_index) {
     {
         Central::List &from = all.lists[c];
         const std::lock_guard lock(from.mutex);
+        from.used = from.taken = ++all.clock;
         first = from.head;
         if (first) from.head = first->next;
         if (first && mine && c < thread_classes) {
@@ -360,10 +403,7 @@ void trim() {
             const std::lock_guard lock(l.mutex);
             list = std::exchange(l.head, nullptr);
         }
-        while (list) {
-            all.kept_bytes.fetch_sub((int64_t)list->size, std::memory_order_relaxed);
-            to_system(std::exchange(list, list->next));
-        }
+        drop(list);
     }
 }
 

@@ -78,6 +78,43 @@ TEST(Memory, PeakOfOneThreadIsExact) {
     EXPECT_EQ(stats().live_bytes, start);
 }
 
+// A pool that is full of what nobody uses any more makes room.
+TEST(Memory, LargeBlocksComeBackIntoAFullPool) {
+    if (!pooled) GTEST_SKIP() << "under the address sanitizer nothing is pooled";
+    trim();
+    std::vector<void *> old;
+    for (int i = 0; i < 8; i++) old.push_back(allocate(size_t{128} << 20));
+    for (void *p : old) release(p);
+    EXPECT_EQ(stats().pooled_bytes, int64_t{1} << 30);
+    void *const first = allocate(size_t{200} << 20);
+    release(first);
+    const int64_t calls = stats().system_calls;
+    for (int i = 0; i < 3; i++) {
+        void *const p = allocate(size_t{200} << 20);
+        EXPECT_EQ(p, first);
+        release(p);
+    }
+    EXPECT_EQ(stats().system_calls, calls);
+    EXPECT_LE(stats().pooled_bytes, int64_t{1} << 30);
+    trim();
+}
+
+// What was used since a block was taken stays, and the block goes to the system.
+TEST(Memory, AFullPoolKeepsWhatIsInUse) {
+    if (!pooled) GTEST_SKIP() << "under the address sanitizer nothing is pooled";
+    trim();
+    void *const large = allocate(size_t{200} << 20);
+    std::vector<void *> others;
+    for (int i = 0; i < 8; i++) others.push_back(allocate(size_t{128} << 20));
+    for (void *p : others) release(p);
+    release(large);
+    const int64_t calls = stats().system_calls;
+    for (void *&p : others) p = allocate(size_t{128} << 20);
+    EXPECT_EQ(stats().system_calls, calls);
+    for (void *p : others) release(p);
+    trim();
+}
+
 TEST(Memory, TrimGivesBack) {
     release(allocate(8 << 20));
     trim();
