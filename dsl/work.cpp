@@ -78,6 +78,15 @@ public:
     std::map<std::string, int64_t> functions;
 };
 
+// What is promised to lie between two bounds does wherever it counts: where a predicate doesn't hold it may be anything, and isn't needed.
+class Promises : public IRMutator {
+    using IRMutator::visit;
+    Expr visit(const Call *c) override {
+        if (!c->is_intrinsic({Call::promise_clamped, Call::unsafe_promise_clamped})) return IRMutator::visit(c);
+        return max(min(mutate(c->args[0]), mutate(c->args[2])), mutate(c->args[1]));
+    }
+};
+
 using Domain = std::map<std::string, IndexSet>;  // of the loops around an expression
 
 // Calls f(known) for every combination of the variables.
@@ -251,7 +260,7 @@ private:
             if (c->name == f.name()) continue;
             std::vector<IndexSet> region;
             for (size_t d = 0; d < c->args.size(); d++) {
-                region.push_back(places(c->args[d], domain));
+                region.push_back(places(Promises().mutate(c->args[d]), domain));
                 // No legal program reads an input anywhere else: what predicates keep away from its edges is cut off.
                 const auto extent = known_.find(c->name + ".extent." + std::to_string(d));
                 if (extent != known_.end()) region.back() = region.back().within(0, extent->second - 1);

@@ -115,6 +115,15 @@ struct Pick : Op {
     void reference(Problem &) const override {}
 };
 
+// Trees of sums have few additions more than there are elements, however many places their levels promise to stay within.
+TEST(Work, SumsAreOnePerElement) {
+    for (auto [problem, elements] : {std::pair{"o=1 r=1 i=1 s=4194304 axis=1,3", 4194304.0}, {"o=1 r=32 i=64 s=3136 axis=1,3", 32.0 * 64 * 3136}}) {
+        const double n = (double)work("reduce_sum", problem).operations();
+        EXPECT_GE(n, elements) << problem;
+        EXPECT_LE(n, 1.15 * elements) << problem;
+    }
+}
+
 TEST(Work, IndicesPickAtMostAsManyRowsAsThereAreOfThem) {
     Pick few, many;
     const Work w = work_of(few, {{"rows", 1000}, {"c", 8}, {"n", 5}}, "");
