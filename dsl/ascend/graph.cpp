@@ -45,6 +45,8 @@ public:
     Type type;  // of what it loads
 };
 
+}  // namespace
+
 std::set<std::string> variables_of(const Expr &e) {
     struct : IRVisitor {
         using IRVisitor::visit;
@@ -54,8 +56,6 @@ std::set<std::string> variables_of(const Expr &e) {
     e.accept(&found);
     return std::move(found.names);
 }
-
-}  // namespace
 
 int64_t constant(const Expr &e, const std::string &what) {
     const auto value = as_const_int(simplify(e));

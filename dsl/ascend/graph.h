@@ -36,6 +36,9 @@ struct Graph {
     std::map<std::string, FuncNode> nodes;
 };
 
+// Names of the variables in it.
+std::set<std::string> variables_of(const Halide::Expr &e);
+
 // A constant's value. Throws DispatchError in the name of `what` where the expression isn't one.
 int64_t constant(const Halide::Expr &e, const std::string &what);
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "dsl/ascend/axes.h"
+#include "dsl/ascend/graph.h"
 #include "dsl/ascend/narrow.h"
 #include "dsl/ascend/values.h"
 #include "registry/error.h"
@@ -68,14 +69,8 @@ private:
     }
 
     std::set<int> axes_of(const Expr &e) const {
-        struct : IRVisitor {
-            using IRVisitor::visit;
-            void visit(const Variable *v) override { names.insert(v->name); }
-            std::set<std::string> names;
-        } found;
-        e.accept(&found);
         std::set<int> axes;
-        for (auto &name : found.names) {
+        for (auto &name : variables_of(e)) {
             if (const auto let = lets_.find(name); let != lets_.end()) axes.insert(let->second.begin(), let->second.end());
             else if (starts_with(name, "axis")) axes.insert(std::stoi(name.substr(4)));
         }
