@@ -1,7 +1,8 @@
 // Pooling and its gradients on the vector unit: programs of their own, beside those that lowering makes of loops.
 //
 // Feature maps are NCHW in global memory. On the chip 16 planes lie side by side, [pixel][16], so that an instruction takes a line of windows
-// of all of them, and a stride is one between blocks. Comparisons go by whole tiles: one tap of all windows. f16 gets there and back by transposing squares, f32 element by element (W-SCALAR).
+// of all of them, and a stride is one between blocks. Comparisons go by whole tiles: one tap of all windows. f16 gets there and back by transposing
+// squares, f32 element by element (W-SCALAR).
 #pragma once
 
 namespace halyard {

@@ -13,13 +13,6 @@ namespace halyard::check {
 
 namespace {
 
-// Dimensions that a problem gives: those the inputs bind, and of inputs of any rank three.
-std::vector<std::string> dimensions_of(const Signature &sig) {
-    std::vector<std::string> all = sig.names;
-    if (std::ranges::any_of(sig.inputs, &TensorSpec::any_rank)) all.insert(all.end(), {"d0", "d1", "d2"});
-    return all;
-}
-
 bool is_bound_of_values(const Signature &sig, const std::string &name) {  // <input>_end of indices, <input>_least of reals
     return std::ranges::any_of(sig.inputs, [&](const TensorSpec &t) { return name == t.name + "_end" || name == t.name + "_least"; });
 }
@@ -31,6 +24,12 @@ std::string listed(const std::vector<std::string> &names) {
 }
 
 }  // namespace
+
+std::vector<std::string> dimensions_of(const Signature &sig) {
+    std::vector<std::string> all = sig.names;
+    if (std::ranges::any_of(sig.inputs, &TensorSpec::any_rank)) all.insert(all.end(), {"d0", "d1", "d2"});
+    return all;
+}
 
 Sample parse_sample(const OpRecord &op, const std::string &text) {
     const Signature sig(op.name, op.signature);

@@ -24,6 +24,9 @@ struct Case {
     void solve(const Op &op) { op.reference(problem); }
 };
 
+// What a problem says beside attributes: the dimensions that the inputs bind, and of inputs of any rank three.
+std::vector<std::string> dimensions_of(const Signature &sig);
+
 // Attributes and dimensions of "n=3 c=7 axis=1,3".
 struct Sample {
     std::map<std::string, std::string> attrs;

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "tools/check/case.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/machine.h"
@@ -27,9 +28,7 @@ bool is_problem(const RegisteredOp &op, const std::string &shape) {
     const std::string name = shape.substr(0, shape.find('='));
     for (auto &t : op.signature.inputs)
         if (t.name == name) return false;
-    for (auto &t : op.signature.inputs)
-        if (t.any_rank && (name == "d0" || name == "d1" || name == "d2")) return true;
-    return name != shape && std::ranges::find(op.signature.names, name) != op.signature.names.end();
+    return name != shape && std::ranges::count(check::dimensions_of(op.signature), name) > 0;
 }
 
 // The tensors and attributes of the command line's call, in the dtypes it asks for.
