@@ -12,12 +12,14 @@ demo: ## build what it takes, then list, check and measure operators and train L
 	@scripts/build.sh demo
 	@scripts/demo.sh
 
-nightly: build ## what takes hours: a training killed again and again, the error of every elementwise function over all numbers
+nightly: build ## what takes hours: a training killed again and again, all samples on the simulated Ascend, all f32 through every function
 	@HALYARD_KILLS=50 build/release/bin/train_test --gtest_filter='Resume.*'
+	@build/release/bin/halyard check --device ascend --refused tests/ascend/refused.txt
 	@build/release/bin/halyard check --ulps all
 
-fuzz: ## a million changed files of every format that a loader reads, under AddressSanitizer and UBSan
+fuzz: ## a million changed files of every format that a loader reads and 400,000 random calls of ops, under AddressSanitizer and UBSan
 	@scripts/build.sh asan
+	@HALYARD_FUZZ=400000 build/asan/bin/call_fuzz_test
 	@HALYARD_FUZZ=1000000 build/asan/bin/train_test --gtest_filter='Formats/LoaderFuzz.*'
 
 install: build ## copy the kit into PREFIX (/usr/local): CMake package, headers, libraries, the command

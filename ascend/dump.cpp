@@ -2,10 +2,9 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include "ascend/text.h"
-#include "registry/error.h"
+#include "registry/atomic_file.h"
 
 namespace halyard::dv {
 
@@ -15,9 +14,7 @@ void dump(const Program &p, const char *stage) {
     std::error_code failed;
     std::filesystem::create_directories(folder, failed);
     const std::string path = std::string(folder) + "/" + p.name + "." + stage + ".dv";
-    std::ofstream file(path);
-    file << to_text(p);
-    if (!file.flush()) throw AttrError(p.name, "HALYARD_ASCEND_DUMP: '" + path + "' can't be written");
+    write_file(path, to_text(p), Durability::to_system);
 }
 
 }  // namespace halyard::dv

@@ -116,6 +116,7 @@ private:
         if (e.op() == ExprOp::var) return c_name(e.name());
         if (e.op() == ExprOp::min || e.op() == ExprOp::max)
             return std::string(e.op() == ExprOp::min ? "haly_min(" : "haly_max(") + text(e.left()) + ", " + text(e.right()) + ")";
+        if (!signs.count(e.op())) throw AttrError("ascendc", "E-EMIT: " + function_name(e.op()) + " of a scalar register");
         const auto &[sign, binds] = signs.at(e.op());
         const std::string all = text(e.left(), binds) + sign + text(e.right(), binds + 1);
         return binds < outer ? "(" + all + ")" : all;

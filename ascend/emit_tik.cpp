@@ -95,6 +95,7 @@ private:
             line(std::string("t.scalar_") + (e.op() == ExprOp::min ? "min(" : "max(") + name + ", " + a + ", " + b + ")");
             return name;
         }
+        if (!signs.count(e.op())) throw AttrError(program_.name, "E-EMIT: TIK can't say " + function_name(e.op()) + " of a scalar register");
         const auto &[sign, binds] = signs.at(e.op());
         const std::string a = expr(e.left(), binds == 4 ? 5 : binds), b = expr(e.right(), binds + 1);  // Python chains comparisons
         return binds < outer ? "(" + a + sign + b + ")" : a + sign + b;

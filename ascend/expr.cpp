@@ -52,11 +52,17 @@ Expr Expr::binary(ExprOp op, const Expr &a, const Expr &b) {
     return Expr(std::make_shared<const Node>(Node{op, "", a, b}));
 }
 
+namespace {
+
+int64_t wrapped(uint64_t bits) { return (int64_t)bits; }
+
+}  // namespace
+
 int64_t apply(ExprOp op, int64_t a, int64_t b) {
     switch (op) {
-    case ExprOp::add: return a + b;
-    case ExprOp::sub: return a - b;
-    case ExprOp::mul: return a * b;
+    case ExprOp::add: return wrapped((uint64_t)a + (uint64_t)b);
+    case ExprOp::sub: return wrapped((uint64_t)a - (uint64_t)b);
+    case ExprOp::mul: return wrapped((uint64_t)a * (uint64_t)b);
     case ExprOp::div:
     case ExprOp::mod: {
         if (b == 0) throw AttrError("dv", "division of " + std::to_string(a) + " by zero");
@@ -65,6 +71,9 @@ int64_t apply(ExprOp op, int64_t a, int64_t b) {
     }
     case ExprOp::min: return std::min(a, b);
     case ExprOp::max: return std::max(a, b);
+    case ExprOp::bit_and: return a & b;
+    case ExprOp::bit_or: return a | b;
+    case ExprOp::bit_xor: return a ^ b;
     case ExprOp::lt: return a < b;
     case ExprOp::le: return a <= b;
     case ExprOp::eq: return a == b;
@@ -92,6 +101,9 @@ Expr operator&&(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::both
 Expr operator||(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::either, a, b); }
 Expr min(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::min, a, b); }
 Expr max(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::max, a, b); }
+Expr bit_and(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::bit_and, a, b); }
+Expr bit_or(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::bit_or, a, b); }
+Expr bit_xor(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::bit_xor, a, b); }
 
 bool same(const Expr &a, const Expr &b) {
     if (a.op() != b.op()) return false;
@@ -122,6 +134,11 @@ std::optional<Range> range_of(const Expr &e, const std::function<std::optional<R
     }
     if (e.op() >= ExprOp::lt && !(a && b)) return Range{0, 1};
     if (!a || !b) return {};
+    if (e.op() == ExprOp::bit_and || e.op() == ExprOp::bit_or || e.op() == ExprOp::bit_xor) {
+        if (a->least != a->most || b->least != b->most) return {};
+        const int64_t value = apply(e.op(), a->least, b->least);
+        return Range{value, value};
+    }
     if (e.op() == ExprOp::sub) return Range{a->least - b->most, a->most - b->least};
     if ((e.op() == ExprOp::div || e.op() == ExprOp::mod) && (b->least <= 0 || e.op() == ExprOp::mod)) return {};
     if (e.op() == ExprOp::add || e.op() == ExprOp::min || e.op() == ExprOp::max)
@@ -159,13 +176,24 @@ Spelling spelling(ExprOp op) {
 std::string text(const Expr &e, int outer) {
     if (e.op() == ExprOp::constant) return e.value() < 0 && outer > 0 ? "(" + std::to_string(e.value()) + ")" : std::to_string(e.value());
     if (e.op() == ExprOp::var) return e.name();
-    if (e.op() == ExprOp::min || e.op() == ExprOp::max) return (e.op() == ExprOp::min ? "min(" : "max(") + text(e.left(), 0) + ", " + text(e.right(), 0) + ")";
+    if (const std::string function = function_name(e.op()); !function.empty()) return function + "(" + text(e.left(), 0) + ", " + text(e.right(), 0) + ")";
     const Spelling s = spelling(e.op());
     // Operators of one level associate to the left, so only a right operand of the same level needs parentheses.
     const std::string all = text(e.left(), s.binds) + s.sign + text(e.right(), s.binds + 1);
     return s.binds < outer ? "(" + all + ")" : all;
 }
 }  // namespace
+
+std::string function_name(ExprOp op) {
+    switch (op) {
+    case ExprOp::min: return "min";
+    case ExprOp::max: return "max";
+    case ExprOp::bit_and: return "bit_and";
+    case ExprOp::bit_or: return "bit_or";
+    case ExprOp::bit_xor: return "bit_xor";
+    default: return "";
+    }
+}
 
 std::string to_string(const Expr &e) { return text(e, 0); }
 

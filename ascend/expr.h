@@ -1,5 +1,6 @@
 // Integer expressions of a Da Vinci program, over loop variables, registers, scalar parameters and block_idx: what the scalar unit
-// computes for addresses, counts and conditions. Values are int64; / and % round to floor; comparisons give 0 or 1.
+// computes for addresses, counts and conditions. Values are int64, whose sums and products wrap; / and % round to floor; comparisons give
+// 0 or 1; bit_and, bit_or and bit_xor go by bits.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -9,7 +10,7 @@
 
 namespace halyard::dv {
 
-enum class ExprOp : uint8_t { constant, var, add, sub, mul, div, mod, min, max, lt, le, eq, ne, both, either };
+enum class ExprOp : uint8_t { constant, var, add, sub, mul, div, mod, min, max, bit_and, bit_or, bit_xor, lt, le, eq, ne, both, either };
 
 class Expr {  // an immutable tree, shared when copied
 public:
@@ -48,6 +49,9 @@ Expr operator&&(const Expr &a, const Expr &b);  // both sides are evaluated
 Expr operator||(const Expr &a, const Expr &b);
 Expr min(const Expr &a, const Expr &b);
 Expr max(const Expr &a, const Expr &b);
+Expr bit_and(const Expr &a, const Expr &b);
+Expr bit_or(const Expr &a, const Expr &b);
+Expr bit_xor(const Expr &a, const Expr &b);
 
 bool same(const Expr &a, const Expr &b);  // the same tree
 Expr substitute(const Expr &e, const std::string &name, const Expr &by);
@@ -63,6 +67,9 @@ struct Range {
 };
 std::optional<Range> range_of(const Expr &e, const std::function<std::optional<Range>(const std::string &)> &lookup);
 
-std::string to_string(const Expr &e);  // C's syntax with min(a, b), max(a, b); parentheses only where needed
+// Of min, max, bit_and, bit_or and bit_xor, which are written as functions; "" of other operations.
+std::string function_name(ExprOp op);
+
+std::string to_string(const Expr &e);  // C's syntax with min(a, b), bit_xor(a, b) and so on; parentheses only where needed
 
 }  // namespace halyard::dv

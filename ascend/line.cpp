@@ -1,6 +1,8 @@
 #include "ascend/line.h"
 
+#include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -98,12 +100,14 @@ Expr Line::atom() {
     }
     if (std::isdigit((unsigned char)peek())) return number<int64_t>();
     const std::string word = name();
-    if ((word != "min" && word != "max") || !eat("(")) return Expr::var(word);
+    static constexpr ExprOp functions[] = {ExprOp::min, ExprOp::max, ExprOp::bit_and, ExprOp::bit_or, ExprOp::bit_xor};
+    const auto *const op = std::find_if(std::begin(functions), std::end(functions), [&](ExprOp f) { return word == function_name(f); });
+    if (op == std::end(functions) || !eat("(")) return Expr::var(word);
     const Expr a = expr();
     expect(",");
     const Expr b = expr();
     expect(")");
-    return word == "min" ? min(a, b) : max(a, b);
+    return Expr::binary(*op, a, b);
 }
 
 }  // namespace halyard::dv

@@ -17,8 +17,9 @@ void prefetch(Program &p);
 std::vector<Issue> place_buffers(Program &p);
 
 struct SyncReport {
-    int flags = 0, barriers = 0;  // pairs of set and wait, pipe barriers
-    std::vector<Issue> issues;    // W-SYNC where ids ran out
+    int flags = 0, barriers = 0;     // pairs of set and wait, pipe barriers
+    int64_t traced = 0, walked = 0;  // how long the runs are that were looked at, and how much of them was, again and again
+    std::vector<Issue> issues;       // W-SYNC where ids ran out
 };
 // Inserts flags and barriers so that no two accesses race, and no more: without any one of them some would. Buffers need addresses.
 // A program that has flags of its own keeps them, and gets what is missing.

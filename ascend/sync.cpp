@@ -1,4 +1,4 @@
-// Automatic synchronisation, by counterexample: find two accesses that nothing orders, order them, and begin again; then drop every
+// Automatic synchronisation, by counterexample: find two accesses that nothing orders, order them, and look again; then drop every
 // sync that the others have made unnecessary; then give the flags ids.
 #include <algorithm>
 #include <set>
@@ -32,6 +32,7 @@ public:
             if (tries > 2 * pipe_count * pipe_count) throw AttrError(program_.name, "synchronisation doesn't come to an end");
         }
     }
+    Conflicts::Work work() const { return conflicts_.work(); }
     std::vector<Issue> issues() const {
         std::vector<Issue> all;
         for (const Pair &p : single_)
@@ -112,7 +113,7 @@ private:
         for (size_t i = 0; i < plan_.size();) {
             std::vector<Sync> without = plan_;
             without.erase(without.begin() + (int64_t)i);
-            if (!conflicts_.first(without)) plan_ = std::move(without);
+            if (conflicts_.none(without)) plan_ = std::move(without);
             else i++;
         }
     }
@@ -145,7 +146,7 @@ private:
                 std::vector<Sync> shared = plan_;
                 for (Sync &s : shared)
                     if (s.group == b.group) s.group = a.group;
-                if (conflicts_.first(shared)) continue;
+                if (!conflicts_.none(shared)) continue;
                 plan_ = std::move(shared);
                 return true;
             }
@@ -153,7 +154,7 @@ private:
     }
 
     const Program &program_;
-    const Conflicts conflicts_;
+    Conflicts conflicts_;
     std::vector<Sync> plan_;
     std::map<Pair, int64_t> taken_;  // ids the program uses itself
     std::set<Pair> single_, stopped_;
@@ -208,6 +209,8 @@ SyncReport insert_sync(Program &p) {
     const std::vector<Sync> plan = planner.plan();
     SyncReport report;
     for (const Sync &s : plan) (s.barrier() ? report.barriers : report.flags)++;
+    report.traced = planner.work().traced;
+    report.walked = planner.work().walked;
     report.issues = planner.issues();
     p.body = Inserter(plan).body(p.body, true);
     dump(p, "3-synchronised");

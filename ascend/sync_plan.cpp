@@ -1,6 +1,8 @@
 #include "ascend/sync_plan.h"
 
 #include <algorithm>
+#include <limits>
+#include <tuple>
 
 #include "ascend/sync_trace.h"
 
@@ -8,34 +10,57 @@ namespace halyard::dv {
 namespace {
 
 constexpr int most_nested = 4;  // undecided branches in each other, all of whose ways are gone
+constexpr size_t nowhere = std::numeric_limits<size_t>::max();
 
-class Finder {
+bool same(const Sync &a, const Sync &b) {
+    return a.body == b.body && a.after == b.after && a.before == b.before && a.src == b.src && a.dst == b.dst && a.slots == b.slots && a.carried == b.carried &&
+           a.group == b.group && same(a.set_slot, b.set_slot) && same(a.wait_slot, b.wait_slot);
+}
+
+void number_accesses(Trace &trace) {
+    std::map<std::tuple<const Instr *, const Ref *, int64_t, int64_t, int64_t>, size_t> known;
+    for (Event &e : trace.events)
+        for (Access &a : e.accesses) a.number = known.try_emplace({e.is, a.ref, a.begin, a.first_byte, a.last_byte}, known.size()).first->second;
+    trace.numbers = known.size();
+}
+
+}  // namespace
+
+// One trace under one plan after another. A run ends at a conflict or with the trace, and the next one goes back no further than to the first
+// event at which its plan differs: plans change by a sync at a time, and traces are long.
+class Conflicts::Finder {
 public:
-    Finder(const Program &p, const Trace &trace, const std::vector<Sync> &plan)
-        : program_(p), trace_(trace), plan_(plan), before_(trace.children.size()), after_(trace.children.size()), records_(scope_count + p.tensors.size()) {
-        for (size_t i = 0; i < plan.size(); i++) {
-            const auto at = [&](int child) { return trace.children.find({plan[i].body, child}); };
-            if (const auto it = at(plan[i].before); it != trace.children.end()) before_[(size_t)it->second].push_back(i);
-            if (const auto it = at(plan[i].after); it != trace.children.end() && !plan[i].barrier()) after_[(size_t)it->second].push_back(i);
+    Finder(const Program &p, Trace &&trace)
+        : program_(p), trace_(std::move(trace)), before_(trace_.children.size()), after_(trace_.children.size()), first_before_(before_.size(), nowhere),
+          first_after_(before_.size(), nowhere), memories_(scope_count + p.tensors.size()) {
+        number_accesses(trace_);
+        places_.assign(trace_.numbers, nowhere);
+        for (size_t i = trace_.events.size(); i-- > 0;) {
+            const Event &e = trace_.events[i];
+            if (e.kind == Event::before) first_before_[(size_t)e.child] = i;
+            if (e.kind == Event::after) first_after_[(size_t)e.child] = i;
         }
-        for (const Sync &s : plan)
-            if (s.carried)
-                for (int k = 0; k < s.slots; k++) flags_[{s.group, k}] = {true, {}, -1, 0, {}};  // set before the loop
     }
-    std::optional<Conflict> run() {
-        for (const Event &e : trace_.events) {
-            if (e.kind == Event::instr) instr(e);
-            else
-                for (const size_t i : (e.kind == Event::before ? before_ : after_)[(size_t)e.child]) {
-                    if (e.kind == Event::before) before(plan_[i], e.moment);
-                    else if (!found_) after(plan_[i], e.moment);
-                }
-            if (found_) break;
+    int undecided() const { return trace_.undecided; }
+    int64_t traced() const { return (int64_t)trace_.events.size(); }
+    int64_t walked() const { return walked_; }
+
+    std::optional<Conflict> run(const std::vector<Sync> &plan) {
+        follow(plan);
+        while (!found_ && next_ < trace_.events.size()) {
+            if (next_ % events_per_state == 0 && (states_.empty() || states_.back().event < next_)) states_.push_back(state());
+            event(trace_.events[next_]);
+            walked_++;
+            if (!found_) next_++;
         }
         return found_;
     }
 
 private:
+    struct Planned {
+        Sync sync;
+        int before = -1, after = -1;  // the children's numbers; -1: not in this trace
+    };
     struct Flag {
         bool set = false;
         Clock clock = {};
@@ -44,50 +69,141 @@ private:
         Expr wait_slot;
     };
     struct Record {
-        const Access *access;
-        const Event *event;
-        uint32_t epoch;
-        int64_t when;
+        const Access *access = nullptr;
+        const Event *event = nullptr;
+        uint32_t epoch = 0;
+        int64_t when = 0;
+    };
+    using FlagKey = std::pair<int, int>;                                // group and slot
+    using OwnFlags = std::map<std::tuple<Pipe, Pipe, int64_t>, Clock>;  // the program's
+    using Epochs = std::array<uint32_t, pipe_count>;
+    using Clocks = std::array<Clock, pipe_count>;
+    // What it takes to go back to before an event: a copy of what is small, and how long the journals of the rest were.
+    struct State {
+        size_t event, records, flags;
+        int64_t now;
+        Epochs epochs;
+        Clocks clocks;
+        OwnFlags own;
+    };
+    struct Entry {  // of a record that was kept with this epoch; out of date where it has another one by now
+        uint32_t place, epoch;
+    };
+    struct RecordChange {
+        size_t place;
+        Record old;  // without an access: there was none
+    };
+    struct FlagChange {
+        FlagKey key;
+        Flag old;
     };
 
     const Path &path(int moment) const { return trace_.moments[(size_t)moment].path; }
     int64_t value(const Expr &e, int moment) const { return e.constant() ? e.value() : trace_.moments[(size_t)moment].value(e); }
 
+    void follow(const std::vector<Sync> &plan) {
+        const size_t shorter = std::min(plan.size(), plan_.size());
+        size_t head = 0, tail = 0;
+        while (head < shorter && same(plan[head], plan_[head].sync)) head++;
+        while (tail < shorter - head && same(plan[plan.size() - 1 - tail], plan_[plan_.size() - 1 - tail].sync)) tail++;
+        const auto old_begin = plan_.begin() + (ptrdiff_t)head, old_end = plan_.end() - (ptrdiff_t)tail;
+        std::vector<Planned> come;
+        for (size_t i = head; i < plan.size() - tail; i++) come.push_back({plan[i], child(plan[i], plan[i].before), child(plan[i], plan[i].after)});
+        size_t from = nowhere;
+        for (auto it = old_begin; it != old_end; ++it) from = std::min(from, first_event(*it));
+        for (const Planned &p : come) from = std::min(from, first_event(p));
+        if (from <= next_ && !states_.empty()) go_back(from);
+
+        for (const Planned &p : plan_) list(p, [](std::vector<size_t> &of_child) { of_child.clear(); });
+        for (auto it = old_begin; it != old_end; ++it)
+            if (it->sync.carried) each_slot(it->sync, [&](const FlagKey &key) { flags_.erase(key); });
+        for (const Planned &p : come)
+            if (p.sync.carried) each_slot(p.sync, [&](const FlagKey &key) { flags_[key] = {true, {}, -1, 0, {}}; });  // set before the loop
+        const auto at = plan_.erase(old_begin, old_end);
+        plan_.insert(at, come.begin(), come.end());
+        for (size_t i = 0; i < plan_.size(); i++) list(plan_[i], [&](std::vector<size_t> &of_child) { of_child.push_back(i); });
+    }
+    int child(const Sync &s, int number) const {
+        const auto it = trace_.children.find({s.body, number});
+        return it == trace_.children.end() ? -1 : it->second;
+    }
+    size_t first_event(const Planned &p) const {
+        return std::min(p.before < 0 ? nowhere : first_before_[(size_t)p.before], p.after < 0 || p.sync.barrier() ? nowhere : first_after_[(size_t)p.after]);
+    }
+    template<class Body> void list(const Planned &p, Body body) {
+        if (p.before >= 0) body(before_[(size_t)p.before]);
+        if (p.after >= 0 && !p.sync.barrier()) body(after_[(size_t)p.after]);
+    }
+    template<class Body> static void each_slot(const Sync &s, Body body) {
+        for (int k = 0; k < s.slots; k++) body(FlagKey{s.group, k});
+    }
+
+    State state() const { return {next_, record_changes_.size(), flag_changes_.size(), now_, epochs_, clocks_, own_}; }
+    void go_back(size_t event) {
+        while (states_.back().event > event) states_.pop_back();
+        const State &s = states_.back();
+        for (; record_changes_.size() > s.records; record_changes_.pop_back()) undo(record_changes_.back());
+        for (; flag_changes_.size() > s.flags; flag_changes_.pop_back()) flags_[flag_changes_.back().key] = flag_changes_.back().old;
+        next_ = s.event;
+        now_ = s.now;
+        epochs_ = s.epochs;
+        clocks_ = s.clocks;
+        own_ = s.own;
+        found_.reset();
+    }
+    Flag &changed_flag(const FlagKey &key) {
+        Flag &f = flags_[key];
+        flag_changes_.push_back({key, f});
+        return f;
+    }
+
+    void event(const Event &e) {
+        if (e.kind == Event::instr) return instr(e);
+        for (const size_t i : (e.kind == Event::before ? before_ : after_)[(size_t)e.child]) {
+            if (e.kind == Event::before) before(plan_[i].sync, e.moment);
+            else if (!found_) after(plan_[i].sync, e.moment);
+        }
+    }
     void before(const Sync &s, int moment) {
         if (s.barrier()) return barrier(s.dst);
-        Flag &f = flags_[{s.group, (int)value(s.wait_slot, moment)}];
-        join(clocks_[(int)s.dst], f.clock);
-        f.set = false, f.waited = moment, f.wait_epoch = ++epochs_[(int)s.dst], f.wait_slot = s.wait_slot;
+        Flag &f = changed_flag({s.group, (int)value(s.wait_slot, moment)});
+        join(clocks_[(size_t)s.dst], f.clock);
+        f.set = false;
+        f.waited = moment;
+        f.wait_epoch = ++epochs_[(size_t)s.dst];
+        f.wait_slot = s.wait_slot;
         if (s.dst == Pipe::s) f.wait_epoch = 0;  // whatever is issued later comes later
     }
     // What the scalar unit has waited for is over before it issues anything else; its own stores may not be.
     void issue(Pipe p) {
-        Clock known = clocks_[(int)Pipe::s];
+        Clock known = clocks_[(size_t)Pipe::s];
         known[(size_t)Pipe::s] = 0;
-        join(clocks_[(int)p], known);
+        join(clocks_[(size_t)p], known);
     }
     void after(const Sync &s, int moment) {
         issue(s.src);
-        Flag &f = flags_[{s.group, (int)value(s.set_slot, moment)}];
-        if (f.wait_epoch && clocks_[(int)s.src][(size_t)s.dst] < f.wait_epoch) {
+        Flag &f = changed_flag({s.group, (int)value(s.set_slot, moment)});
+        if (f.wait_epoch && clocks_[(size_t)s.src][(size_t)s.dst] < f.wait_epoch) {
             // The wait has to be over before the flag is set again.
             found_ = Conflict{path(f.waited), path(moment), s.dst, s.src, s.slots, f.wait_slot, s.set_slot, false};
             return;
         }
         if (f.set) found_ = Conflict{path(moment), path(moment), s.src, s.dst, s.slots, s.set_slot, s.wait_slot, true};
-        f.set = true, f.clock = clocks_[(int)s.src], f.clock[(size_t)s.src] = epochs_[(int)s.src];
+        f.set = true;
+        f.clock = clocks_[(size_t)s.src];
+        f.clock[(size_t)s.src] = epochs_[(size_t)s.src];
     }
 
     void instr(const Event &e) {
         if (const SetFlag *s = std::get_if<SetFlag>(&e.is->op)) {
             issue(s->src);
-            Clock &c = own_[{s->src, s->dst, e.id}] = clocks_[(int)s->src];
-            c[(size_t)s->src] = epochs_[(int)s->src];
+            Clock &c = own_[{s->src, s->dst, e.id}] = clocks_[(size_t)s->src];
+            c[(size_t)s->src] = epochs_[(size_t)s->src];
             return;
         }
-        if (const WaitFlag *w = std::get_if<WaitFlag>(&e.is->op)) return join(clocks_[(int)w->dst], own_[{w->src, w->dst, e.id}]);
+        if (const WaitFlag *w = std::get_if<WaitFlag>(&e.is->op)) return join(clocks_[(size_t)w->dst], own_[{w->src, w->dst, e.id}]);
         if (const Barrier *b = std::get_if<Barrier>(&e.is->op)) return barrier(b->pipe);
-        const uint32_t epoch = ++epochs_[(int)e.pipe];
+        const uint32_t epoch = ++epochs_[(size_t)e.pipe];
         issue(e.pipe);
         const int64_t when = now_;
         now_ += (int64_t)e.accesses.size();
@@ -96,71 +212,134 @@ private:
         for (size_t k = 0; k < e.accesses.size(); k++) keep({&e.accesses[k], &e, epoch, when + (int64_t)k});
     }
     void barrier(Pipe p) {
-        if (p != Pipe::all) return (void)(clocks_[(int)p][(size_t)p] = epochs_[(int)p]);
-        for (auto &c : clocks_)
-            for (int q = 0; q < pipe_count; q++) c[(size_t)q] = epochs_[q];
+        if (p != Pipe::all) return (void)(clocks_[(size_t)p][(size_t)p] = epochs_[(size_t)p]);
+        for (Clock &c : clocks_) c = epochs_;
     }
-    std::vector<Record> &records(const Access &a) { return records_[a.tensor < 0 ? (size_t)a.scope : scope_count + (size_t)a.tensor]; }
+    static size_t memory_of(const Access &a) { return a.tensor < 0 ? (size_t)a.scope : scope_count + (size_t)a.tensor; }
+    static std::pair<size_t, size_t> regions_of(const Access &a) {
+        if (a.tensor >= 0) return {0, 0};
+        return {(size_t)(a.begin / region_bytes), (size_t)(std::max(a.begin, a.end - 1) / region_bytes)};
+    }
     // Of all that the operands conflict with the latest: what orders that often orders the rest, too.
     void check(const Event &e) {
         const Record *latest = nullptr;
         const Access *now = nullptr;
         const Pipe pipe = e.pipe;
-        for (const Access &r : e.accesses)
-            for (const Record &o : records(r)) {
-                const Access &a = *o.access;
-                if (a.end <= r.begin || r.end <= a.begin || (!a.write && !r.write)) continue;
-                const Pipe other = o.event->pipe;
-                if (clocks_[(int)pipe][(size_t)other] >= o.epoch) continue;
-                // Within a pipe only what really overlaps: a buffer is often filled or worked on piece by piece.
-                if (other == pipe && (in_order(pipe, a.write, r.write) || a.last_byte < r.first_byte || r.last_byte < a.first_byte)) continue;
-                if (!latest || o.when > latest->when) latest = &o, now = &r;
-            }
+        for (const Access &r : e.accesses) {
+            const Memory &memory = memories_[memory_of(r)];
+            const auto [first, last] = regions_of(r);
+            for (size_t region = first; region <= last && region < memory.size(); region++)
+                for (size_t other = 0; other < pipe_count; other++) {
+                    const Record *found = latest_conflict(memory[region][other], pipe, (Pipe)other, r);
+                    if (!found || (latest && found->when <= latest->when)) continue;
+                    latest = found;
+                    now = &r;
+                }
+        }
         if (!latest) return;
         const Ref &first = *latest->access->ref, &second = *now->ref;
         const Buffer *a = program_.buffer(first.buffer), *b = program_.buffer(second.buffer);
         const bool ring = a && a == b && a->slots > 1;
         found_ = Conflict{path(latest->event->moment), path(e.moment), latest->event->pipe, pipe, ring ? a->slots : 1, first.slot, second.slot, false};
     }
+    // Of what `other` did in a region; the latest comes last, and whatever comes before something that is over is over, too.
+    const Record *latest_conflict(const std::vector<Entry> &did, Pipe pipe, Pipe other, const Access &r) const {
+        const uint32_t over = clocks_[(size_t)pipe][(size_t)other];
+        for (size_t i = did.size(); i-- > 0 && did[i].epoch > over;) {
+            const Record &o = kept_[did[i].place];
+            const Access &a = *o.access;
+            if (o.epoch != did[i].epoch || a.end <= r.begin || r.end <= a.begin || (!a.write && !r.write)) continue;
+            // Within a pipe only what really overlaps: a buffer is often filled or worked on piece by piece.
+            if (other == pipe && (in_order(pipe, a.write, r.write) || a.last_byte < r.first_byte || r.last_byte < a.first_byte)) continue;
+            return &o;
+        }
+        return nullptr;
+    }
     void keep(const Record &r) {
         if (r.event->pipe == Pipe::s && !r.access->write) return;  // the scalar unit has it before it issues anything else
-        const Access &a = *r.access;
-        for (Record &o : records(a)) {
-            const Access &b = *o.access;
-            if (o.event->is == r.event->is && b.ref == a.ref && b.begin == a.begin && b.first_byte == a.first_byte && b.last_byte == a.last_byte)
-                return (void)(o = r);
+        size_t &place = places_[r.access->number];
+        if (place == nowhere) {
+            place = kept_.size();
+            record_changes_.push_back({place, {}});
+            kept_.push_back(r);
+        } else {
+            record_changes_.push_back({place, kept_[place]});
+            kept_[place] = r;
         }
-        records(a).push_back(r);
+        Memory &memory = memories_[memory_of(*r.access)];
+        const auto [first, last] = regions_of(*r.access);
+        if (memory.size() <= last) memory.resize(last + 1);
+        for (size_t region = first; region <= last; region++) memory[region][(size_t)r.event->pipe].push_back({(uint32_t)place, r.epoch});
+    }
+    void undo(const RecordChange &c) {
+        Record &r = kept_[c.place];
+        Memory &memory = memories_[memory_of(*r.access)];
+        const auto [first, last] = regions_of(*r.access);
+        for (size_t region = first; region <= last; region++) memory[region][(size_t)r.event->pipe].pop_back();
+        if (c.old.access) {
+            r = c.old;
+            return;
+        }
+        places_[r.access->number] = nowhere;
+        kept_.pop_back();
     }
 
     const Program &program_;
-    const Trace &trace_;
-    const std::vector<Sync> &plan_;
+    Trace trace_;
+    std::vector<Planned> plan_;
     std::vector<std::vector<size_t>> before_, after_;  // by child: of the plan
+    std::vector<size_t> first_before_, first_after_;   // by child: its first events
+    int64_t walked_ = 0;
+    size_t next_ = 0;                // the event to come
+    std::optional<Conflict> found_;  // at that event, which is half done then
+    static constexpr size_t events_per_state = 64;
+    std::vector<State> states_;
+    std::vector<RecordChange> record_changes_;
+    std::vector<FlagChange> flag_changes_;
     int64_t now_ = 0;
-    std::vector<std::vector<Record>> records_;              // by memory
-    std::map<std::pair<int, int>, Flag> flags_;             // by group and slot
-    std::map<std::tuple<Pipe, Pipe, int64_t>, Clock> own_;  // the program's
-    uint32_t epochs_[pipe_count] = {};
-    Clock clocks_[pipe_count] = {};
-    std::optional<Conflict> found_;
+    using Memory = std::vector<std::array<std::vector<Entry>, pipe_count>>;  // by region and pipe; a tensor is one region
+    static constexpr int64_t region_bytes = 2048;
+    std::vector<Memory> memories_;
+    std::vector<Record> kept_;
+    std::vector<size_t> places_;  // in kept_, by an access's number
+    std::map<FlagKey, Flag> flags_;
+    OwnFlags own_;
+    Epochs epochs_ = {};
+    Clocks clocks_ = {};
 };
 
-}  // namespace
-
-Conflicts::Conflicts(const Program &p) : program_(p) {
+Conflicts::Conflicts(const Program &p) {
     int nested = 0;
     for (int choice = 0; choice < 1 << nested; choice++) {
-        traces_.push_back(std::make_unique<Trace>(trace_of(p, choice)));
-        nested = std::min(most_nested, std::max(nested, traces_.back()->undecided));
+        finders_.push_back(std::make_unique<Finder>(p, trace_of(p, choice)));
+        nested = std::min(most_nested, std::max(nested, finders_.back()->undecided()));
     }
 }
 Conflicts::~Conflicts() = default;
 
-std::optional<Conflict> Conflicts::first(const std::vector<Sync> &plan) const {
-    for (const auto &trace : traces_)
-        if (auto found = Finder(program_, *trace, plan).run()) return found;
+std::optional<Conflict> Conflicts::first(const std::vector<Sync> &plan) {
+    for (const auto &finder : finders_)
+        if (auto found = finder->run(plan)) return found;
     return {};
+}
+
+bool Conflicts::none(const std::vector<Sync> &plan) {
+    for (size_t k = 0; k < finders_.size(); k++) {
+        const size_t place = (last_ + k) % finders_.size();
+        if (!finders_[place]->run(plan)) continue;
+        last_ = place;
+        return false;
+    }
+    return true;
+}
+
+Conflicts::Work Conflicts::work() const {
+    Work all;
+    for (const auto &finder : finders_) {
+        all.traced += finder->traced();
+        all.walked += finder->walked();
+    }
+    return all;
 }
 
 }  // namespace halyard::dv

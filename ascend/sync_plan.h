@@ -39,19 +39,25 @@ struct Conflict {
     bool double_set = false;  // a flag set while it is: its group can't be shared
 };
 
-struct Trace;
-
 // Runs through a program with some turns of each loop (the first ones and the last ones) and planned syncs. On the chip an access is to all
 // of its slot, unless the instruction has no variable in it. The program must stay as it is.
 class Conflicts {
 public:
     explicit Conflicts(const Program &p);
     ~Conflicts();
-    std::optional<Conflict> first(const std::vector<Sync> &plan) const;  // nothing where all is in order
+    // Nothing where all is in order. Costs the less, the later in a run this plan and the last one that was asked for differ first.
+    std::optional<Conflict> first(const std::vector<Sync> &plan);
+    bool none(const std::vector<Sync> &plan);  // the same question, where it doesn't matter which
+
+    struct Work {
+        int64_t traced = 0, walked = 0;  // events of all traces, and those that all questions so far went through
+    };
+    Work work() const;
 
 private:
-    const Program &program_;
-    std::vector<std::unique_ptr<Trace>> traces_;  // a condition on block_idx holds in some blocks only: a second run takes the other branches
+    class Finder;
+    size_t last_ = 0;                               // the finder that answered none() with a conflict
+    std::vector<std::unique_ptr<Finder>> finders_;  // a condition on block_idx holds in some blocks only: a second run takes the other branches
 };
 
 }  // namespace halyard::dv

@@ -14,6 +14,7 @@ struct Access {
     int64_t first_byte = 0, last_byte = 0;  // what it touches in this turn
     bool write = false;
     const Ref *ref = nullptr;
+    size_t number = 0;  // of a turn like this one: the same operand of the same instruction that touches the same bytes
 };
 
 struct Moment {  // where a run stands
@@ -36,6 +37,7 @@ struct Trace {
     std::vector<Event> events;
     std::vector<Moment> moments;
     std::map<std::pair<const Body *, int>, int> children;  // numbered
+    size_t numbers = 0;                                    // of accesses
     int undecided = 0;                                     // conditions that aren't known, within each other
 };
 

@@ -3,7 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "primitives/library.h"
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
 #include "registry/dispatch.h"
 #include "registry/plan.h"
 

@@ -2,10 +2,12 @@
 # in other projects, those of their own: the kit's are there anyway),
 #   op_NAME      its build-time code, which development tools link for the JIT, checks and references
 #   gen_NAME     the generator with just this file in it: touching one op rebuilds one op
-#   <build>/kernels/NAME.{kernels.a,records.cpp,face.h}, gathered by halyard_ops_done() in the kit, by halyard_library() elsewhere
+#   <build>/kernels/NAME.{kernels.a,records.cpp} and <build>/generated/primitives/ops/NAME.h, gathered by halyard_ops_done() in the
+#                kit, by halyard_library() elsewhere
 # In other projects generated files and symbols begin with the project's name: the kit may have an op file of the same name.
 set(HALYARD_BINARY_DIR "${PROJECT_BINARY_DIR}")
 set(HALYARD_KERNEL_DIR "${HALYARD_BINARY_DIR}/kernels")
+set(HALYARD_FACE_DIR "${HALYARD_BINARY_DIR}/generated/primitives/ops")
 set(_isas "${HALYARD_KIT_ISAS}")  # an installed kit's own
 if(NOT _isas)
   set(_isas "baseline,avx2,avx512")
@@ -26,7 +28,54 @@ if(HALYARD_ISAS STREQUAL "native")
   endif()
 endif()
 
+set(_on_demand OFF)
+if(DEFINED ENV{HALYARD_ON_DEMAND})
+  set(_on_demand "$ENV{HALYARD_ON_DEMAND}")
+endif()
+option(HALYARD_ON_DEMAND "compile a kernel when it is first called, not now: for development, not to be installed" ${_on_demand})
+if(HALYARD_ON_DEMAND AND HALYARD_SANITIZE)
+  message(FATAL_ERROR "HALYARD_ON_DEMAND: kernels that are watched by HALYARD_SANITIZE=${HALYARD_SANITIZE} are made ahead of time")
+endif()
+
+# Refuses what CMake itself would report in terms of the targets below, or not at all. The call stack under a message has its line.
+function(_halyard_check_op NAME)
+  set(op "halyard_op(${NAME})")
+  get_property(gathered DIRECTORY PROPERTY HALYARD_GATHERED)
+  if(gathered)
+    message(FATAL_ERROR "${op} comes after ${gathered}, which gathers the ops before it only: write it above")
+  endif()
+  get_property(ops DIRECTORY PROPERTY HALYARD_OPS)
+  if(NAME IN_LIST ops)
+    message(FATAL_ERROR "${op} stands here twice: one line makes all of an op file's kernels")
+  endif()
+  if(TARGET op_${NAME})
+    get_target_property(folder op_${NAME} SOURCE_DIR)
+    message(FATAL_ERROR "${op}: ${folder}/CMakeLists.txt has an op file of this name already")
+  endif()
+  if(NAME MATCHES "\\.cpp$")
+    string(REGEX REPLACE "\\.cpp$" "" stem "${NAME}")
+    message(FATAL_ERROR "${op} takes the name without its ending: halyard_op(${stem})")
+  endif()
+  if(NOT EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${NAME}.cpp")
+    message(FATAL_ERROR "${op}: there is no ${CMAKE_CURRENT_SOURCE_DIR}/${NAME}.cpp")
+  endif()
+  if(NOT ops)
+    cmake_language(DEFER CALL _halyard_check_gathered)
+  endif()
+endfunction()
+
+# At the end of a CMakeLists.txt.
+function(_halyard_check_gathered)
+  get_property(gathered DIRECTORY PROPERTY HALYARD_GATHERED)
+  if(NOT gathered)
+    get_property(ops DIRECTORY PROPERTY HALYARD_OPS)
+    string(REPLACE ";" ", " ops "${ops}")
+    message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}/CMakeLists.txt: nothing gathers its ops (${ops}): halyard_library(NAME) belongs after the last halyard_op()")
+  endif()
+endfunction()
+
 function(halyard_op NAME)
+  _halyard_check_op(${NAME})
   cmake_parse_arguments(A "" "" "USES" ${ARGN})
   set(used "")
   foreach(other IN LISTS A_USES)
@@ -63,13 +112,16 @@ void list_ops(OpTable &ops) { halyard_list_@file@(ops); }
   set(out "${HALYARD_KERNEL_DIR}/${file}")
   set(flags --isas ${_build_isas})
   set(launcher "")
+  if(HALYARD_ON_DEMAND)
+    list(APPEND flags --on-demand)
+  endif()
   if(HALYARD_SANITIZE)
     list(APPEND flags --sanitize ${HALYARD_SANITIZE})
     # libHalide keeps what it has built, and a sanitizer can't follow its change of stacks.
     set(launcher "${CMAKE_COMMAND}" -E env ASAN_OPTIONS=detect_leaks=0 HL_COMPILER_STACK_SIZE=0)
   endif()
-  add_custom_command(OUTPUT ${out}.kernels.a ${out}.records.cpp ${out}.face.h
-    COMMAND ${launcher} $<TARGET_FILE:gen_${NAME}> --out "${HALYARD_KERNEL_DIR}" --name ${file} ${flags}
+  add_custom_command(OUTPUT ${out}.kernels.a ${out}.records.cpp "${HALYARD_FACE_DIR}/${file}.h"
+    COMMAND ${launcher} $<TARGET_FILE:gen_${NAME}> --out "${HALYARD_KERNEL_DIR}" --faces "${HALYARD_FACE_DIR}" --name ${file} ${flags}
     DEPENDS gen_${NAME} ${makers}
     COMMENT "Kernels of ${NAME}"
     VERBATIM)
@@ -84,10 +136,10 @@ function(_halyard_gather)
     string(APPEND pointers "        &op_file_${file},\n")
     string(APPEND lists "void halyard_list_${file}(OpTable &ops);\n")
     string(APPEND calls "    halyard_list_${file}(ops);\n")
-    string(APPEND faces "#include \"kernels/${file}.face.h\"\n")
+    string(APPEND faces "#include \"primitives/ops/${file}.h\"\n")
     list(APPEND records "${HALYARD_KERNEL_DIR}/${file}.records.cpp")
     list(APPEND archives "${HALYARD_KERNEL_DIR}/${file}.kernels.a")
-    list(APPEND headers "${HALYARD_KERNEL_DIR}/${file}.face.h")
+    list(APPEND headers "${HALYARD_FACE_DIR}/${file}.h")
     list(APPEND objects $<TARGET_OBJECTS:op_${op}>)
   endforeach()
   foreach(result declarations pointers lists calls faces records archives headers objects)
@@ -103,9 +155,10 @@ function(_halyard_add_records TARGET LIST)
 endfunction()
 
 # In the kit: defines halyard_kernels (records and kernels of all op files, for the run time), the generated header primitives/ops.h
-# and op_sources (the build-time code of all op files, for development tools).
+# and halyard_op_sources (the build-time code of all op files, for development tools: shared, so that a new op links none of them anew).
 function(halyard_ops_done)
   _halyard_gather()
+  set_property(DIRECTORY PROPERTY HALYARD_GATHERED "halyard_ops_done()")
   set(generated "${HALYARD_BINARY_DIR}/generated")
   file(CONFIGURE OUTPUT "${generated}/op_files.cpp" CONTENT
 "#include \"registry/op_files.h\"
@@ -144,9 +197,9 @@ void list_all_ops(OpTable &ops) {
   add_library(halyard_kernel_code INTERFACE)
   target_link_libraries(halyard_kernel_code INTERFACE ${archives})
   add_dependencies(halyard_kernel_code halyard_kernel_archives)
-  add_library(op_sources INTERFACE)
-  target_link_libraries(op_sources INTERFACE halyard_kernel_base)
-  target_sources(op_sources INTERFACE ${objects} "${generated}/list_all_ops.cpp")
+  add_library(halyard_op_sources SHARED ${objects} "${generated}/list_all_ops.cpp")
+  set_target_properties(halyard_op_sources PROPERTIES HALYARD_BUILD_TIME ON)
+  target_link_libraries(halyard_op_sources PUBLIC halyard_dsl PRIVATE halyard_kernel_base)
   add_library(halyard_kit_ops STATIC ${objects})  # for the chains of other projects
   target_link_libraries(halyard_kit_ops PUBLIC halyard_kernel_base)
   set_target_properties(halyard_kit_ops PROPERTIES LINKER_LANGUAGE CXX)
@@ -157,7 +210,15 @@ endfunction()
 #                 which a program gives to library().add() before it calls one
 #   NAME_kernels  libNAME_kernels.so: these and the build-time code, for `halyard --kernels`
 function(halyard_library NAME)
+  get_property(gathered DIRECTORY PROPERTY HALYARD_GATHERED)
+  if(gathered)
+    message(FATAL_ERROR "halyard_library(${NAME}): ${gathered} has gathered the ops of this CMakeLists.txt already")
+  endif()
   _halyard_gather()
+  if(NOT records)
+    message(FATAL_ERROR "halyard_library(${NAME}) comes before any halyard_op(): it gathers those above it")
+  endif()
+  set_property(DIRECTORY PROPERTY HALYARD_GATHERED "halyard_library(${NAME})")
   set(generated "${HALYARD_BINARY_DIR}/generated")
   file(CONFIGURE OUTPUT "${generated}/${NAME}/op_files.cpp" CONTENT
 "#include \"registry/op_files.h\"

@@ -1,67 +1,25 @@
 // From a scheduled pipeline to an object in the cache, and from there into this process.
 #include <dlfcn.h>
-#include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "dsl/child.h"
 #include "dsl/kernel.h"
+#include "dsl/kernel_cache.h"
 #include "dsl/refusal.h"
+#include "dsl/tuple_update.h"
+#include "registry/atomic_file.h"
+#include "registry/run_program.h"
 
 namespace halyard {
 namespace fs = std::filesystem;
-
-std::string kernel_cache() {
-    const char *xdg = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
-    const fs::path base = xdg && *xdg ? fs::path(xdg) : home && *home ? fs::path(home) / ".cache" : fs::temp_directory_path();
-    const fs::path dir = base / "halyard" / "kernels";
-    fs::create_directories(dir);
-    return dir;
-}
-
 namespace {
 
-// 128 bits of FNV-1a in two lanes: names a file by what it was made from.
-std::string digest(const std::vector<uint8_t> &data, const std::string &more) {
-    uint64_t h[2] = {1469598103934665603u, 0x9ae16a3b2f90404fu};
-    auto eat = [&](uint8_t c) {
-        h[0] = (h[0] ^ c) * 1099511628211u;
-        h[1] = (h[1] + c) * 0xff51afd7ed558ccdu;
-        h[1] ^= h[1] >> 29;
-    };
-    for (uint8_t c : data) eat(c);
-    for (char c : more) eat((uint8_t)c);
-    char text[40];
-    std::snprintf(text, sizeof text, "%016llx%016llx", (unsigned long long)h[0], (unsigned long long)h[1]);
-    return text;
-}
-
-// Files appear whole or not at all, whoever else is compiling the same kernel.
-template<class Write> void atomically(const std::string &path, Write write) {
-    const std::string temporary = path + "." + std::to_string(getpid());
-    try {
-        write(temporary);
-    } catch (...) {
-        fs::remove(temporary);
-        throw;
-    }
-    fs::rename(temporary, path);
-}
-
-// The object as a library that can be opened, beside it.
-std::string linked(const std::string &op, const std::string &object) {
-    const std::string library = fs::path(object).replace_extension(".so");
-    if (!fs::exists(library))
-        atomically(library, [&](const std::string &to) {
-            // -Bsymbolic: the kernel library exports the same names, and its kernel would take this one's calls.
-            const std::string command = "ld -shared -Bsymbolic -o '" + to + "' '" + object + "'";
-            if (std::system(command.c_str()) != 0) throw DispatchError(op, "linking failed: " + command);
-        });
-    return library;
+void link(const std::string &op, const std::string &object, const std::string &library) {
+    // -Bsymbolic: the kernel library exports the same names, and its kernel would take this one's calls.
+    const Ended ld = run_program({"ld", "-shared", "-Bsymbolic", "-o", library, object}, Keep::output_and_errors);
+    if (ld.status != 0) throw DispatchError(op, "linking failed: ld -shared -Bsymbolic -o " + library + " " + object + ": " + ld.text);
 }
 
 }  // namespace
@@ -86,18 +44,23 @@ std::string Kernel::lowered(const std::string &symbol) {
     return text.str();
 }
 
-std::string Kernel::object(const std::string &symbol) {
+// Names an entry of the cache by all that its code depends on.
+std::string Kernel::key(const std::string &symbol) {
     std::vector<uint8_t> text;
     Halide::serialize_pipeline(pipeline, text);
-    std::string more = symbol + target.to_string() + "halide-21.0.0" + (checks_arguments() ? "" : "-unchecked");
-    for (auto &a : arguments()) more += a.name;
-    for (auto &m : op->memory) more += demands(m.parameter());
+    std::string all(text.begin(), text.end());
+    all += symbol + target.to_string() + "halide-21.0.0" + (checks_arguments() ? "" : "-unchecked");
+    for (auto &a : arguments()) all += a.name;
+    for (auto &m : op->memory) all += demands(m.parameter());
     for (Halide::Func f : pipeline.outputs())
-        for (auto &b : f.output_buffers()) more += demands(b.parameter());
-    if (!instance.fault.empty()) more += lowered(symbol);  // where the pipeline doesn't have it
-    const std::string path = kernel_cache() + "/" + digest(text, more) + ".o";
-    if (!fs::exists(path)) atomically(path, [&](const std::string &to) { write_object(to, symbol, 0); });
-    return path;
+        for (auto &b : f.output_buffers()) all += demands(b.parameter());
+    if (crosses_components(pipeline)) all += "-old_values";
+    if (!instance.fault.empty()) all += lowered(symbol);  // where the pipeline doesn't have it
+    return digest(all);
+}
+
+std::string Kernel::object(const std::string &symbol) {
+    return cached_bytes(key(symbol) + ".object", [&](const std::string &to) { write_object(to, symbol, 0); });
 }
 
 // In a child process: a code generator that aborts takes only that along. And the names it makes up on its way don't count up here,
@@ -114,10 +77,18 @@ void Kernel::write_object(const std::string &path, const std::string &symbol, un
 
 void Kernel::compile(const std::string &object, unsigned seconds) { write_object(object, instance.symbol(op->name), seconds); }
 
-std::string Kernel::library() { return linked(op->name, object(instance.symbol(op->name))); }
+std::string Kernel::library() {
+    const std::string symbol = instance.symbol(op->name);
+    const auto make = [&](const std::string &to) {
+        const std::string object_file = to + ".o";  // in the folder of the library, which is a temporary one
+        write_file(object_file, object(symbol), Durability::to_system);
+        link(op->name, object_file, to);
+    };
+    return cached_file(key(symbol) + ".library", make).string();
+}
 
-KernelFn Kernel::open(const std::string &object) const {
-    const std::string symbol = instance.symbol(op->name), library = linked(op->name, object);
+KernelFn Kernel::opened(const std::string &library) const {
+    const std::string symbol = instance.symbol(op->name);
     void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) throw DispatchError(op->name, std::string("cannot load the compiled kernel: ") + dlerror());
     const auto fn = (KernelFn)dlsym(handle, (symbol + "_argv").c_str());
@@ -125,6 +96,12 @@ KernelFn Kernel::open(const std::string &object) const {
     return fn;
 }
 
-KernelFn Kernel::load() { return open(object(instance.symbol(op->name))); }
+KernelFn Kernel::open(const std::string &object) const {
+    const std::string library = fs::path(object).replace_extension(".so");
+    link(op->name, object, library);
+    return opened(library);
+}
+
+KernelFn Kernel::load() { return opened(library()); }
 
 }  // namespace halyard

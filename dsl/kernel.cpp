@@ -1,6 +1,8 @@
 #include "dsl/kernel.h"
 
 #include "dsl/argument_checks.h"
+#include "dsl/ascend/algorithm.h"
+#include "dsl/ascend/outputs.h"
 #include "dsl/mutate.h"
 #include "dsl/op_check.h"
 #include "dsl/refusal.h"
@@ -106,6 +108,7 @@ void Kernel::build() {
         const auto it = bound.find(t.dtype);
         if (it != bound.end()) return it->second;
         const DType d = dtype_of(t.dtype);
+        if (instance.backend == "ascend" && d == DType::f64) return Float(32);  // the chip has no f64: tables are rounded on their way to it
         return exactly && is_float(d) ? Type(UInt(32)) : halide_type(d);
     };
     // Reals, whatever they are stored as; tensors whose dtype is part of the meaning (labels:i32) stay what they are.
@@ -116,10 +119,12 @@ void Kernel::build() {
         f(_) = is_real ? cast(Float(64), m(_)) : is_bool ? m(_) != 0 : Expr(m(_));
         return instance.adjoint_in.empty() || !is_real ? f : BoundaryConditions::constant_exterior(f, 0_r, bounds_of(m));
     };
-    op->variant = instance.variant;
-    op->lanes = target.natural_vector_size(arithmetic_of(bound, exactly, op->moves).real);
+    op->complete();
     const bool ascend = instance.backend == "ascend";
     if (ascend) check_ascend();
+    // Nothing of an Ascend program's algorithm is laid out in vectors: what becomes of loops is found when it is lowered.
+    op->lanes = ascend ? 1 : target.natural_vector_size(arithmetic_of(bound, exactly, op->moves).real);
+    op->variant = ascend ? ascend::algorithm_for(*op, *instance.call) : instance.variant;
     for (size_t k = 0; k < op->in.size(); k++) {
         const TensorSpec &spec = op->sig.inputs[k];
         op->memory.emplace_back(storage_of(spec), (int)op->extents_of(spec).size(), spec.name);
@@ -205,6 +210,12 @@ void Kernel::fix_scalars() {
             const auto it = v->param.defined() ? values.find(v->name) : values.end();
             return it == values.end() ? Expr(v) : Expr(it->second);
         }
+        // What is likely is a hint for loops that are split where a condition changes. Here each part would be a program of its own, and of loops
+        // within each other their number multiplies.
+        Expr visit(const Internal::Call *c) override {
+            if (c->is_intrinsic({Internal::Call::likely, Internal::Call::likely_if_innermost})) return mutate(c->args[0]);
+            return IRMutator::visit(c);
+        }
         // A place held within bounds by an unsigned minimum: of a clamp Halide knows the bounds, once they are numbers.
         Expr visit(const Internal::Cast *c) override {
             const auto *least = c->type == Int(32) && c->value.type() == UInt(32) ? c->value.as<Internal::Min>() : nullptr;
@@ -221,33 +232,23 @@ void Kernel::fix_scalars() {
     for (auto &[name, f] : Internal::build_environment(outputs)) f.mutate(&known);
 }
 
-// Outputs of one shape are written by one Func, tile by tile: each may lie over an input that all of them read.
 void Kernel::schedule_ascend(const Backend &b) {
     const FixedCall &call = *instance.call;
-    std::vector<Func> gm = op->out;
-    const auto alike = [&](const FixedCall::Layout &x, const FixedCall::Layout &y) {
-        return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](auto &p, auto &q) { return p.extent == q.extent; });
-    };
-    bool one = gm.size() > 1;
-    for (auto &layout : call.outputs) one &= alike(layout, call.outputs[0]);
-    if (one) {
-        std::vector<Expr> values;
-        for (const Func &f : op->out) values.push_back(f(op->out[0].args()));
-        Func all("gm");
-        all(op->out[0].args()) = Tuple(values);
-        gm = {all};
-    }
+    std::vector<Func> gm = ascend::written_together(op->out, call.outputs);
     size_t k = 0;
-    for (Func &f : gm)
+    for (Func &f : gm) {
+        const FixedCall::Layout &shape = call.outputs[k];
+        bool first = true;
         for (OutputImageParam image : f.output_buffers()) {
             const FixedCall::Layout &layout = call.outputs[k++];
             for (int d = 0; d < image.dimensions(); d++) {
-                if (k > 1 && one) image.dim(d).set_stride(layout[(size_t)d].stride);  // its extents are the first one's
-                else fix(image.dim(d), layout[(size_t)d]);
+                if (first) fix(image.dim(d), layout[(size_t)d]);
+                else image.dim(d).set_stride(layout[(size_t)d].stride);  // its extents are the first one's
             }
-            if (&f == &gm[0] || !one)
-                for (int d = 0; d < f.dimensions(); d++) f.bound(f.args()[(size_t)d], 0, layout[(size_t)d].extent);
+            first = false;
         }
+        for (int d = 0; d < f.dimensions(); d++) f.bound(f.args()[(size_t)d], 0, shape[(size_t)d].extent);
+    }
     pipeline = Pipeline(gm);
     op->schedule(Ascend{b, gm, &call, &places});
 }

@@ -33,12 +33,12 @@ public:
     Kernel(OpPtr op, Instance i);
 
     std::vector<Halide::Argument> arguments() const;  // inputs, then scalars
-    std::string object(const std::string &symbol);    // path of the compiled object, in the content-addressed cache
-    std::string library();                            // path of a shared library with nothing else in it, beside the object
+    std::string object(const std::string &symbol);    // the bytes of the compiled object, which the kernel cache keeps
+    std::string library();                            // path of a shared library with nothing else in it, in the kernel cache
     KernelFn load();                                  // compiled, linked and opened: the JIT is the same object, dlopened
 
     // The two halves of load(), without the cache. An object is written in a child process, which may take `seconds` (0: any time);
-    // throws DispatchError where the code generator died.
+    // throws DispatchError where the code generator died. open() links the library beside the object.
     void compile(const std::string &object, unsigned seconds = 0);
     KernelFn open(const std::string &object) const;
 
@@ -58,13 +58,12 @@ private:
     void check_ascend() const;
     void fix_scalars();
     void schedule_ascend(const Backend &b);
+    std::string key(const std::string &symbol);
     void write_object(const std::string &path, const std::string &symbol, unsigned seconds);
+    KernelFn opened(const std::string &library) const;
     bool strides_free() const;
     std::string lowered(const std::string &symbol);
     std::string demands(const Halide::Parameter &buffer) const;
 };
-
-// Where compiled kernels are kept: ${XDG_CACHE_HOME:-~/.cache}/halyard/kernels
-std::string kernel_cache();
 
 }  // namespace halyard

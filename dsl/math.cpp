@@ -84,8 +84,16 @@ Expr composed(const std::string &name, const std::vector<Expr> &args) {
     };
     auto softplus = [&](const Expr &v) { return max(v, c(0)) + f("log1p", f("exp", -abs(v))); };
     auto limited = [&](const Expr &y) { return select(is_nan(x), x, x < c(-800), c(-0.0), y); };  // 0 at -inf, not inf * 0
-    if (name == "gaussian") return f("exp", x * x * c(-0.5));
-    if (name == "exp_minus_square") return f("exp", -x * x);
+    // e^(factor x^2). A rounding of x^2 would cost x^2 / 2 of them in the result, so it is taken in two parts, of which the first is exact.
+    // Past 40 the result is 0, and infinity has no second part.
+    auto exp_of_square = [&](double factor) {
+        if (t.bits() != 64) return f("exp", x * x * c(factor));
+        const Expr a = min(abs(x), c(40)), high = reinterpret(t, reinterpret(UInt(64), a) & Internal::make_const(UInt(64), 0xfffffffff8000000u));
+        const Expr low = strict_float((a - high) * (a + high));
+        return select(is_nan(x), x, f("exp", strict_float(high * high) * c(factor)) * f("exp", low * c(factor)));
+    };
+    if (name == "gaussian") return exp_of_square(-0.5);
+    if (name == "exp_minus_square") return exp_of_square(-1);
     if (name == "rsqrt") return c(1) / f("sqrt", x);
     if (name == "reciprocal") return c(1) / x;
     if (name == "sigmoid") return logistic(x);

@@ -223,13 +223,29 @@ private:
     Stmt visit(const LetStmt *op) override {
         const bool inferred = op->name.ends_with("_realized");  // by Halide, of what it needs of a stage
         const Expr value = inferred ? op->value : bound(op->value);
-        return LetStmt::make(op->name, value, mutate(op->body));
+        lets_.emplace_back(op->name, op->value);
+        const Stmt body = mutate(op->body);
+        lets_.pop_back();
+        return LetStmt::make(op->name, value, body);
+    }
+    // Without the names that are bound around it.
+    Expr written_out(Expr e) const {
+        for (size_t k = lets_.size(); k-- > 0;)
+            if (expr_uses_var(e, lets_[k].first)) e = substitute(lets_[k].first, lets_[k].second, e);
+        return e;
+    }
+    // Where funcs share a loop (compute_with) there is code for the end of the longer ones: all that share one here are of one length.
+    static bool shares_a_loop(const Expr &condition) {
+        const LT *within = condition.as<LT>();
+        const Variable *loop = within ? within->a.as<Variable>() : nullptr;
+        return loop && loop->name.find(".fused.") != std::string::npos;
     }
     Stmt visit(const For *op) override {
         const Carried carried(op);
         const std::string loop = "loop " + stem(op->name);
         // What a guarded split leaves: less than one step, for which Halide repeats all that the loop before it does.
         const bool remainder = op->name.ends_with(".rebased");
+        if (remainder && can_prove(written_out(op->extent) <= 0)) return op;
         Expr min = bound(op->min), extent = bound(op->extent);
         ForType type = op->for_type;
         if (carried.accumulates) {
@@ -250,6 +266,7 @@ private:
     }
     Stmt visit(const IfThenElse *op) override {
         if (op->else_case.defined()) {  // which is right for all: a condition that fails too often is only slow
+            if (shares_a_loop(op->condition)) return IfThenElse::make(op->condition, mutate(op->then_case), op->else_case);
             if (!in_remainder_ && here("lost-guard", "special case in " + stage())) return mutate(op->then_case);
             const Stmt special = in_remainder_ ? op->then_case : mutate(op->then_case);  // no step of a remainder is a whole one
             return IfThenElse::make(op->condition, special, mutate(op->else_case));
@@ -310,6 +327,7 @@ private:
         return Or::make(Call::make(lt->type, lt->name, sides, lt->call_type), Call::make(eq->type, eq->name, sides, eq->call_type));
     }
     Expr visit(const Call *op) override {
+        if (op->is_intrinsic(Call::prefetch)) return op;  // of any address
         const bool lt = op->is_intrinsic(Call::strict_lt), le = op->is_intrinsic(Call::strict_le);
         if ((lt || le) && here("wrong-comparison", std::string(lt ? "<" : "<=") + " in " + stage()))
             return Call::make(op->type, Call::get_intrinsic_name(lt ? Call::strict_le : Call::strict_lt), op->args, op->call_type);
@@ -352,6 +370,7 @@ private:
     bool inside_ = false, planted_ = false, in_bound_ = false, in_remainder_ = false;
     Survey survey_;
     std::vector<std::string> stages_;  // being computed, the innermost last
+    std::vector<std::pair<std::string, Expr>> lets_;
     std::map<std::string, int> seen_;
 };
 

@@ -1,5 +1,7 @@
 #include "dsl/op.h"
 
+#include <algorithm>
+
 #include "registry/error.h"
 
 namespace halyard {
@@ -33,13 +35,23 @@ std::vector<std::string> Op::extents_of(const TensorSpec &t) const {
     return e;
 }
 
-Func Op::input(const std::string &n) {
-    in.emplace_back(n + "_in");
-    return in.back();
+// The tensor that the signature calls `n`, whatever the order in which an op declares them.
+Func Op::declared(std::vector<Func> &all, const std::vector<TensorSpec> &specs, const std::string &n, const char *suffix, const char *kind) {
+    const auto spec = std::find_if(specs.begin(), specs.end(), [&](const TensorSpec &t) { return t.name == n; });
+    if (spec == specs.end()) {
+        std::string known;
+        for (const TensorSpec &t : specs) known += (known.empty() ? "" : ", ") + t.name;
+        throw AttrError(name, placed(Trace::here().place(), std::string(kind) + "(\"" + n + "\"): the " + kind + "s of " + signature + " are " + known));
+    }
+    const auto place = (size_t)(spec - specs.begin());
+    while (all.size() <= place) all.emplace_back(specs[all.size()].name + suffix);
+    return all[place];
 }
-Func Op::output(const std::string &n) {
-    out.emplace_back(n);
-    return out.back();
+Func Op::input(const std::string &n) { return declared(in, sig.inputs, n, "_in", "input"); }
+Func Op::output(const std::string &n) { return declared(out, sig.outputs, n, "", "output"); }
+void Op::complete() {
+    if (!sig.inputs.empty()) input(sig.inputs.back().name);
+    if (!sig.outputs.empty()) output(sig.outputs.back().name);
 }
 
 Expr Op::size(const std::string &expression) const {

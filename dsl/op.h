@@ -47,6 +47,7 @@ public:
     void feed(size_t input, const Halide::Func &from, const Extents &extents);
     Extents output_extents() const;
     void sink(const Halide::Func &f) { end_ = f; }
+    void complete();                                                 // declares the tensors that the op itself doesn't
     std::vector<std::string> extents_of(const TensorSpec &t) const;  // outermost first, with the collapsed and the any-rank ones
 
     std::vector<Halide::Func> in, out;
@@ -66,7 +67,7 @@ protected:
     using Expr = Halide::Expr;
     using Tail = Halide::TailStrategy;
 
-    Func input(const std::string &name);
+    Func input(const std::string &name);  // of the signature: any other name is an AttrError
     Func output(const std::string &name);
     Expr size(const std::string &expression) const;  // "k", "c/groups": of dimensions, scalars and lets
 
@@ -89,6 +90,7 @@ protected:
     bool fused() const { return memory.empty(); }                   // inputs are computed, not loaded
 
 private:
+    Func declared(std::vector<Func> &all, const std::vector<TensorSpec> &specs, const std::string &name, const char *suffix, const char *kind);
     Expr parameter(const std::string &name, const Halide::Type &t);
     std::map<std::string, Expr> extents_;
     Extents shape_;  // of the first input

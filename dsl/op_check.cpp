@@ -8,20 +8,11 @@
 #include <set>
 #include <sstream>
 
+#include "dsl/tuple_update.h"
 #include "registry/error.h"
 
 namespace halyard {
 namespace {
-
-// The line of the op's file that has this text in quotes, else that of its constructor.
-std::string line_of(const Op &op, const std::string &text) {
-    const std::string file = op.made.file(), place = op.made.origin();
-    std::ifstream source(file);
-    int number = 1;
-    for (std::string line; std::getline(source, line); number++)
-        if (line.find("\"" + text + "\"") != std::string::npos) return place.substr(0, place.find(':') + 1) + std::to_string(number);
-    return place;
-}
 
 void check_problem(const Op &op, const char *kind, const std::string &text, const std::set<std::string> &dims) {
     const auto refuse = [&](const std::string &what) {
@@ -91,6 +82,15 @@ public:
 
 }  // namespace
 
+std::string line_of(const Op &op, const std::string &text) {
+    const std::string file = op.made.file(), place = op.made.origin();
+    std::ifstream source(file);
+    int number = 1;
+    for (std::string line; std::getline(source, line); number++)
+        if (line.find("\"" + text + "\"") != std::string::npos) return place.substr(0, place.find(':') + 1) + std::to_string(number);
+    return place;
+}
+
 void check_record(const Op &op) {
     std::set<std::string> dims(op.sig.names.begin(), op.sig.names.end());
     for (auto &t : op.sig.inputs)
@@ -117,6 +117,9 @@ void check_algorithm(const Op &op, const std::vector<Directive> &written) {
     for (auto &[name, f] : environment) {
         const size_t count = 1 + f.updates().size();
         for (size_t i = 0; i < count; i++) {
+            if (i > 0 && f.outputs() > 1 && reads_itself_for_its_place(f, (int)i - 1))
+                throw Error(op.name, placed(place_of(written, name, i, count), "an update of a Tuple reads the Tuple to find the place it writes, which would "
+                                                                               "change between its components; give each component a Func of its own"));
             Constants constants;
             (i == 0 ? f.definition() : f.update((int)i - 1)).accept(&constants);
             const std::string &digits = constants.found;

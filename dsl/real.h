@@ -4,6 +4,8 @@
 // and no dtype in sight. interpret() then rewrites the finished, still unscheduled definitions in place:
 // the author's Funcs stay valid handles, so one schedule serves every arithmetic.
 #pragma once
+#include <concepts>
+
 #include "Halide.h"
 
 namespace halyard {
@@ -30,7 +32,7 @@ inline Arithmetic exact() { return {Arithmetic::exact, Halide::UInt(32)}; }
 void interpret(const std::vector<Halide::Func> &outputs, const std::vector<Halide::Type> &storage, const Arithmetic &a);
 
 // The functions reals have. max, min, exp, log, tanh, sqrt, abs, floor, sin and pow are Halide's own names; those it
-// lacks are in math. Literals are 0_r, 0.5_r: a bare 0.5 is ambiguous to Halide, and 0.5f would lose the digits of 0.1f.
+// lacks are in math. Literals are 0_r, 0.5_r: a bare 0.5 doesn't compile, and 0.5f would lose the digits of 0.1f.
 Halide::Expr operator""_r(long double value);
 Halide::Expr operator""_r(unsigned long long value);
 
@@ -63,3 +65,40 @@ inline Halide::Expr softplus(const Halide::Expr &x) { return call("softplus", {x
 }  // namespace math
 
 }  // namespace halyard
+
+// A double beside a real would be ambiguous to Halide, which takes floats and ints. These overloads are better matches, and say what to write.
+namespace Halide {
+
+template<class T>
+concept BareLiteral = std::same_as<T, double>;
+
+template<class T> Expr refuse_bare_literal() {
+    static_assert(sizeof(T) == 0, "write 0.5_r, not 0.5: a constant of an algorithm is a real, and has the literal suffix _r (dsl/real.h)");
+    return {};
+}
+
+#define HALYARD_REFUSE_LITERAL(function)                                                                                                                       \
+    template<BareLiteral T> Expr function(const Expr &, T) { return refuse_bare_literal<T>(); }                                                                \
+    template<BareLiteral T> Expr function(T, const Expr &) { return refuse_bare_literal<T>(); }
+HALYARD_REFUSE_LITERAL(operator+)
+HALYARD_REFUSE_LITERAL(operator-)
+HALYARD_REFUSE_LITERAL(operator*)
+HALYARD_REFUSE_LITERAL(operator/)
+HALYARD_REFUSE_LITERAL(operator%)
+HALYARD_REFUSE_LITERAL(operator<)
+HALYARD_REFUSE_LITERAL(operator<=)
+HALYARD_REFUSE_LITERAL(operator>)
+HALYARD_REFUSE_LITERAL(operator>=)
+HALYARD_REFUSE_LITERAL(operator==)
+HALYARD_REFUSE_LITERAL(operator!=)
+HALYARD_REFUSE_LITERAL(max)
+HALYARD_REFUSE_LITERAL(min)
+HALYARD_REFUSE_LITERAL(pow)
+#undef HALYARD_REFUSE_LITERAL
+
+template<BareLiteral T> Expr select(const Expr &, T, const Expr &) { return refuse_bare_literal<T>(); }
+template<BareLiteral T> Expr select(const Expr &, const Expr &, T) { return refuse_bare_literal<T>(); }
+template<BareLiteral T> Expr select(const Expr &, T, T) { return refuse_bare_literal<T>(); }
+template<BareLiteral T> Expr clamp(const Expr &, T, T) { return refuse_bare_literal<T>(); }
+
+}  // namespace Halide

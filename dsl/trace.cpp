@@ -3,11 +3,13 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <sstream>
+
+#include "registry/error.h"
+#include "registry/program.h"
+#include "registry/run_program.h"
 
 namespace halyard {
 namespace fs = std::filesystem;
@@ -28,17 +30,17 @@ Module module_of(const void *address) {
 // "softmax.cpp:41 (discriminator 3)" as it comes from addr2line, one line per address.
 std::vector<std::string> lines_of(const Module &m, const std::vector<void *> &calls) {
     std::error_code relative;  // the program is called what was typed, maybe in another folder
-    const fs::path found = fs::canonical(m.path, relative), file = relative ? fs::path("/proc/self/exe") : found;
-    std::ostringstream command;
-    command << "addr2line -e '" << file.string() << "'" << std::hex;
-    for (void *call : calls) command << " 0x" << (uintptr_t)call - m.base - 1;  // the call, not where it returns to
-    command << " 2>/dev/null";
-    std::string text;
-    if (FILE *const pipe = popen(command.str().c_str(), "r")) {
-        std::array<char, 4096> part;
-        while (const size_t n = std::fread(part.data(), 1, part.size(), pipe)) text.append(part.data(), n);
-        pclose(pipe);
+    const fs::path found = fs::canonical(m.path, relative);
+    std::vector<std::string> words = {"addr2line", "-e", (relative ? own_program() : found).string()};
+    for (void *call : calls) {
+        std::ostringstream address;
+        address << "0x" << std::hex << (uintptr_t)call - m.base - 1;  // the call, not where it returns to
+        words.push_back(address.str());
     }
+    std::string text;
+    try {
+        text = run_program(words, Keep::output).text;
+    } catch (const Error &) {}  // without addr2line there are no lines
     std::istringstream all(text);
     std::vector<std::string> lines;
     for (std::string line; std::getline(all, line);) lines.push_back(line);

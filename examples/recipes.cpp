@@ -28,8 +28,10 @@ struct Parts {
 };
 Parts parts_of(const std::string &data, const std::vector<fs::path> &places, const char *expected) {
     for (const fs::path &place : places)
-        for (const char *test : {"test", "val"})
-            if (fs::is_directory(place / "train") && fs::is_directory(place / test)) return {place / "train", place / test};
+        for (const char *test : {"test", "val"}) {
+            std::error_code unknown;
+            if (fs::is_directory(place / "train", unknown) && fs::is_directory(place / test, unknown)) return {place / "train", place / test};
+        }
     throw IoError(data, std::string("has no folders train and test (or val), expected in each ") + expected);
 }
 
@@ -40,8 +42,8 @@ nn::LearningRate schedule(const Settings &s, const dataset::Dataset &train_set) 
 }
 
 void refuse_image_options(const Settings &s, const char *data) {
-    if (s.augment || s.skip_damaged)
-        throw AttrError("train", std::string(s.augment ? "augment" : "skip_damaged") + " is for folders of image files, this network learns from " + data);
+    const std::string given = s.augment ? "augment" : s.skip_damaged ? "skip_damaged" : s.max_pixels != dataset::default_max_pixels ? "max_pixels" : "";
+    if (!given.empty()) throw AttrError("train", given + " is for folders of image files, this network learns from " + data);
 }
 
 Experiment lenet5(const Settings &s) {
@@ -62,7 +64,8 @@ Experiment classifier(const Settings &s, const std::function<nn::AnyCell(int64_t
     const Parts data = parts_of(s.data, {s.data}, "a folder of JPEG or PNG files for each class");
     resnet::ImageOptions options = {.image_size = s.size, .num_parallel_workers = s.num_parallel_workers};
     if (s.skip_damaged) options.on_error = dataset::OnError::SKIP;
-    options.class_indexing = dataset::ImageFolderDataset(data.train).get_class_indexing();
+    options.max_pixels = s.max_pixels;
+    options.class_indexing = dataset::ImageFolderDataset(data.train, {.on_error = options.on_error}).get_class_indexing();
     const int64_t classes = (int64_t)options.class_indexing.size();
     if (classes < 2) throw AttrError("train", data.train.string() + " has one class, expected at least 2");
 

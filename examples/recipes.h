@@ -7,6 +7,7 @@
 #include "nn/cell.h"
 #include "nn/optimizer.h"
 #include "train/dataset.h"
+#include "train/image.h"
 #include "train/metrics.h"
 
 namespace halyard::examples {
@@ -16,9 +17,10 @@ struct Settings {
     int64_t epochs = 1, batch_size = 32;
     int64_t size = 0;  // of images the height and width, of texts the bytes of a piece
     double learning_rate = 0.01;
-    int num_parallel_workers = 0;  // threads that prepare images; 0: all
-    bool augment = false;          // of images to train on: random parts and mirror images
-    bool skip_damaged = false;     // of image files: leave out, with a warning, what is none; else it ends the training
+    int num_parallel_workers = 0;                      // threads that prepare images; 0: all
+    bool augment = false;                              // of images to train on: random parts and mirror images
+    bool skip_damaged = false;                         // of image files: leave out, with a warning, what is none; else it ends the training
+    int64_t max_pixels = dataset::default_max_pixels;  // an image file of more is none
 };
 
 struct Experiment {

@@ -14,10 +14,26 @@ Convolution::Convolution(const std::string &name, const std::string &signature) 
     // "same": ceil(h/stride) outputs; of an odd number of padding rows the larger half lies at the bottom.
     let("same_h", "max((cdiv(h,max(stride_h,1))-1)*stride_h+(u-1)*dil_h+1-h,0)");
     let("same_w", "max((cdiv(w,max(stride_w,1))-1)*stride_w+(v-1)*dil_w+1-w,0)");
+    let("border_top", "pad_mode==same ? same_h/2 : pad_mode==pad ? top : 0");
+    let("border_bottom", "pad_mode==same ? same_h-same_h/2 : pad_mode==pad ? bottom : 0");
+    let("border_left", "pad_mode==same ? same_w/2 : pad_mode==pad ? left : 0");
+    let("border_right", "pad_mode==same ? same_w-same_w/2 : pad_mode==pad ? right : 0");
+    let("oh", "max((h+border_top+border_bottom-(u-1)*dil_h-1)/max(stride_h,1)+1,0)");
+    let("ow", "max((w+border_left+border_right-(v-1)*dil_w-1)/max(stride_w,1)+1,0)");
+    // From the first window's row to the last one's; the pitch at which two taps never meet the map in the same window; the last tap that begins
+    // above the map's end, and the row of it in the first window, which is no further outside than it takes to miss the map.
+    for (const std::string d : {"h", "w"}) {
+        const std::string before = d == "h" ? "border_top" : "border_left", taps = d == "h" ? "u" : "v", at = d == "h" ? "row_of_tap" : "column_of_tap";
+        let("reach_" + d, "max(o" + d + "-1,0)*stride_" + d);
+        let("near_" + d, "max(reach_" + d + "+" + d + "+1,1)");
+        let("tap_" + d, "max(min(" + taps + "-1,(" + d + "-1+" + before + ")/max(dil_" + d + ",1)),0)");
+        let(at, "max(tap_" + d + "*dil_" + d + "-" + before + ",-reach_" + d + "-1)");
+    }
+    // The same extents of what kernels get: by these they know them.
     let("oh", "max((h+pad_top+pad_bottom-(u-1)*dil_h-1)/max(stride_h,1)+1,0)");
     let("ow", "max((w+pad_left+pad_right-(v-1)*dil_w-1)/max(stride_w,1)+1,0)");
     // Filters of 1 x 1 know nothing of rows.
-    for (const char *join : {"join_h_w", "join_oh_ow"}) let(join, "u==1&&v==1&&stride_h==1&&stride_w==1&&pad_top+pad_bottom+pad_left+pad_right==0");
+    for (const char *join : {"join_h_w", "join_oh_ow"}) let(join, "u==1&&v==1&&stride_h==1&&stride_w==1&&border_top+border_bottom+border_left+border_right==0");
     conditions = {"stride_h>=1",
                   "stride_w>=1",
                   "dil_h>=1",
@@ -36,8 +52,8 @@ Convolution::Convolution(const std::string &name, const std::string &signature) 
                   "v>=1",
                   "c%group==0",
                   "o%group==0",
-                  "(u-1)*dil_h+1<=h+pad_top+pad_bottom",
-                  "(v-1)*dil_w+1<=w+pad_left+pad_right"};
+                  "(u-1)*dil_h+1<=h+border_top+border_bottom",
+                  "(v-1)*dil_w+1<=w+border_left+border_right"};
     contract = {Contract::products, 8};
     samples = {"n=1 c=1 h=1 w=1 o=1 u=1 v=1",
                "n=1 c=2 h=5 w=3 o=3 u=2 v=2 pad_mode=same",
@@ -71,7 +87,11 @@ Convolution::Convolution(const std::string &name, const std::string &signature) 
                "n=1 c=4 h=4 w=19 o=10 u=2 v=3 group=2",
                "n=1 c=32 h=18 w=7 o=32 u=3 v=1 pad_mode=same",
                "n=2 c=48 h=3 w=3 o=32 u=1 v=1",
-               "n=5 c=67 h=2 w=4 o=33 u=1 v=3"};
+               "n=5 c=67 h=2 w=4 o=33 u=1 v=3",
+               "n=1 c=3 h=4 w=5 o=2 u=3 v=2 stride=20000,30000",
+               "n=1 c=2 h=4 w=5 o=2 u=3 v=3 pad_mode=same dilation=20000,7",
+               "n=1 c=2 h=9 w=5 o=2 u=2 v=4 pad_mode=same stride=2,1 dilation=12,20000",
+               "n=1 c=2 h=4 w=5 o=2 u=2 v=2 pad_mode=pad padding=2,21,3,14 dilation=22,18 group=2"};
     bench = {"n=1 c=64 h=56 w=56 o=64 u=3 v=3 pad_mode=same",
              "n=1 c=128 h=28 w=28 o=128 u=3 v=3 pad_mode=same",
              "n=1 c=256 h=14 w=14 o=256 u=3 v=3 pad_mode=same",

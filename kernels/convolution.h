@@ -14,12 +14,15 @@ public:
     Convolution(const std::string &name, const std::string &signature);
 
 protected:
-    Expr stride_h = derived("stride_h", "stride_h"), stride_w = derived("stride_w", "stride_w");
-    Expr dil_h = derived("dil_h", "dil_h"), dil_w = derived("dil_w", "dil_w");
-    Expr pad_top = derived("pad_top", "pad_mode==same ? same_h/2 : pad_mode==pad ? top : 0");
-    Expr pad_bottom = derived("pad_bottom", "pad_mode==same ? same_h-same_h/2 : pad_mode==pad ? bottom : 0");
-    Expr pad_left = derived("pad_left", "pad_mode==same ? same_w/2 : pad_mode==pad ? left : 0");
-    Expr pad_right = derived("pad_right", "pad_mode==same ? same_w-same_w/2 : pad_mode==pad ? right : 0");
+    // What kernels copy around a map grows with these, so they get none that is larger than it has to be. The stride of a single window means
+    // nothing. Where taps lie so far apart that only one of them, tap_h, can meet the map, they come as near as leaves the others outside.
+    Expr stride_h = derived("stride_h", "oh>1 ? stride_h : min(stride_h,max(h+border_top+border_bottom-(u-1)*dil_h,1))");
+    Expr stride_w = derived("stride_w", "ow>1 ? stride_w : min(stride_w,max(w+border_left+border_right-(v-1)*dil_w,1))");
+    Expr dil_h = derived("dil_h", "min(dil_h,near_h)"), dil_w = derived("dil_w", "min(dil_w,near_w)");
+    Expr pad_top = derived("pad_top", "dil_h>near_h ? tap_h*near_h-row_of_tap : border_top");
+    Expr pad_bottom = derived("pad_bottom", "dil_h>near_h ? reach_h+(u-1)*near_h+1-h-pad_top : border_bottom");
+    Expr pad_left = derived("pad_left", "dil_w>near_w ? tap_w*near_w-column_of_tap : border_left");
+    Expr pad_right = derived("pad_right", "dil_w>near_w ? reach_w+(v-1)*near_w+1-w-pad_left : border_right");
     Expr groups = derived("group", "group");
     Var x{"x"}, y{"y"}, c{"c"}, n{"n"};
 
@@ -69,7 +72,7 @@ protected:
 
 template<class Body> void Convolution::each_product(Problem &p, const Body &body) const {
     const int64_t cg = p["c"] / p["group"], og = p["o"] / p["group"], h = p["h"], w = p["w"], U = p["u"], V = p["v"], outs = p["o"], oh = p["oh"], ow = p["ow"];
-    const int64_t sh = p["stride_h"], sw = p["stride_w"], dh = p["dil_h"], dw = p["dil_w"], top = p["pad_top"], before = p["pad_left"];
+    const int64_t sh = p["stride_h"], sw = p["stride_w"], dh = p["dil_h"], dw = p["dil_w"], top = p["border_top"], before = p["border_left"];
     for (int64_t i = 0; i < p["n"]; i++)
         for (int64_t o = 0; o < outs; o++)
             for (int64_t oy = 0; oy < oh; oy++)

@@ -53,7 +53,9 @@ struct Gather : Op {
                    "o=1 n=1000 m=40009 i=1",
                    "o=3 n=7 m=65 i=1 all_within=1",
                    "o=2 n=5 m=67 i=3 all_within=1",
-                   "o=2 n=5 m=7 i=33 all_within=1"};
+                   "o=2 n=5 m=7 i=33 all_within=1",
+                   "o=1031 n=3 m=2 i=1",
+                   "o=1031 n=3 m=2 i=1 all_within=1"};
         bench = {"o=1 n=30522 m=4096 i=768", "o=64 n=3136 m=3136 i=1"};
         contract = {Contract::elementwise, 0};
     }
@@ -143,8 +145,8 @@ struct GatherElements : Op {
         let("index_end", "n");
         conditions = {"n>0"};
         dtypes = all_dtypes;
-        samples = {"o=1 n=1 m=1 i=1",   "o=2 n=3 m=5 i=7",        "o=3 n=17 m=31 i=1 some_negative=1",
-                   "o=1 n=5 m=33 i=65", "o=1 n=1000 m=40009 i=1", "o=33 n=10 m=1 i=1"};
+        samples = {"o=1 n=1 m=1 i=1",        "o=2 n=3 m=5 i=7",   "o=3 n=17 m=31 i=1 some_negative=1",  "o=1 n=5 m=33 i=65",
+                   "o=1 n=1000 m=40009 i=1", "o=33 n=10 m=1 i=1", "o=1031 n=3 m=2 i=1 some_negative=1", "o=1031 n=3 m=2 i=1"};
         bench = {"o=4096 n=1024 m=1024 i=1", "o=1 n=1024 m=1024 i=4096"};
         contract = {Contract::elementwise, 0};
     }

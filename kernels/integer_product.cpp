@@ -15,7 +15,8 @@ struct IntegerProduct : Op {
         flag("transpose_b", false);
         dtypes = {"i32"};
         variants = {{"vnni", "a_s0==1 k%4==0 k>=4 m>=rows n>=cols*16"}, {"quads", "a_s0==1 k%4==0 k>=4 m>=rows n>=cols*lanes"}, {"any", ""}};
-        samples = {"g=1 m=1 k=1 n=1", "g=2 m=3 k=5 n=7", "g=2 m=13 k=20 n=37", "g=1 m=9 k=64 n=70 transpose_b=1", "g=1 m=8 k=4 n=32 transpose_a=1"};
+        samples = {"g=1 m=1 k=1 n=1",   "g=2 m=3 k=5 n=7", "g=2 m=13 k=20 n=37", "g=1 m=9 k=64 n=70 transpose_b=1", "g=1 m=8 k=4 n=32 transpose_a=1",
+                   "g=1 m=265 k=8 n=37"};
         bench = {"g=1 m=512 k=512 n=512", "g=1 m=1024 k=1024 n=1024 transpose_b=1"};
     }
     Func a = input("a"), b = input("b"), c = output("c"), sum{"sum"}, packed{"packed"};

@@ -192,7 +192,7 @@ struct TripletMarginLoss : Loss {
     }
 };
 
-// Classes are dimension 1, or the only one. A label that is ignore_index or outside [0, c) costs nothing and doesn't count.
+// Classes are dimension 1, or the only one. A label that is ignore_index costs nothing and doesn't count; others are 0 to c-1.
 struct LabelLoss : Loss {
     const bool logits;
     explicit LabelLoss(bool of_logits)

@@ -13,7 +13,7 @@ struct OneHot : Op {
         any_strides = true;
         dtypes = {"f32", "f16", "bf16", "f64", "i32", "i64"};
         conditions = {"depth>=0"};
-        samples = {"n=1 depth=1", "n=3 depth=7", "n=5 depth=16", "n=7 depth=17", "n=65 depth=10", "n=2 depth=1000"};
+        samples = {"n=1 depth=1", "n=3 depth=7", "n=5 depth=16", "n=7 depth=17", "n=65 depth=10", "n=2 depth=1000", "n=67 depth=33"};
         bench = {"n=32 depth=10", "n=4096 depth=1000"};
         contract = {Contract::elementwise, 0};
     }

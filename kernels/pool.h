@@ -29,9 +29,11 @@ struct Pool : Op {
             let("pads_" + d, "pad_mode==same?" + whole + ":pad_mode==pad?" + before + "+" + after + ":0");
             let("full_" + d, "(" + d + "+pads_" + d + "-" + k + "+ceil_mode*(" + s + "-1))/" + s + "+1");
             const std::string beyond = "((full_" + d + "-1)*" + s + ">=" + d + "+(pad_mode==pad?" + before + ":0))";
+            let("border_" + before, "pad_mode==pad?" + before + ":pads_" + d + "/2");
             let(o, "pad_mode==same?cdiv(" + d + "," + s + "):" + d + "+pads_" + d + "<" + k + "?0:full_" + d + "-" + beyond);
             conditions.push_back(k + ">=1");
             conditions.push_back("stride_" + d + ">=1");
+            conditions.push_back(d + ">=1");  // a window needs something to look at, not padding alone
             conditions.push_back(d + "+pads_" + d + ">=" + k);
             conditions.push_back(before + ">=0");
             conditions.push_back(after + ">=0");
@@ -55,9 +57,15 @@ struct Pool : Op {
         bench = {"n=32 c=6 h=28 w=28 " + lenet, "n=32 c=16 h=10 w=10 " + lenet, "n=4 c=64 h=112 w=112 " + stem};
     }
     static constexpr int task_elements = 16384;
+    // The stride of a single window means nothing, and gradients take as long as it is large. Less than the map or the window would cost them, too.
+    static std::string of_windows(const std::string &d) { return of_windows(d, "max(" + d + ",kernel_" + d + ")"); }
+    static std::string of_windows(const std::string &d, const std::string &most) {
+        return "o" + d + ">1 ? stride_" + d + " : min(stride_" + d + "," + most + ")";
+    }
     Var vx{"x"}, vy{"y"}, vc{"c"}, vn{"n"};
-    Expr kh = derived("kernel_h", "kernel_h"), kw = derived("kernel_w", "kernel_w"), sh = derived("stride_h", "stride_h"), sw = derived("stride_w", "stride_w");
-    Expr pt = derived("pad_top", "pad_mode==pad?top:pads_h/2"), pl = derived("pad_left", "pad_mode==pad?left:pads_w/2");
+    Expr kh = derived("kernel_h", "kernel_h"), kw = derived("kernel_w", "kernel_w"), sh = derived("stride_h", of_windows("h")),
+         sw = derived("stride_w", of_windows("w"));
+    Expr pt = derived("pad_top", "border_top"), pl = derived("pad_left", "border_left");
 
     bool halves() const { return variant == "halves"; }
     bool thirds() const { return variant == "thirds"; }
@@ -139,7 +147,7 @@ struct Pool : Op {
         int64_t top, bottom, left, right;
     };
     static Window window(Problem &p, int64_t a, int64_t b) {
-        const int64_t y = a * p["stride_h"] - p["pad_top"], x = b * p["stride_w"] - p["pad_left"];
+        const int64_t y = a * p["stride_h"] - p["border_top"], x = b * p["stride_w"] - p["border_left"];
         return {std::max<int64_t>(y, 0), std::min(y + p["kernel_h"], p["h"]), std::max<int64_t>(x, 0), std::min(x + p["kernel_w"], p["w"])};
     }
     // value(n, c, oh, ow, window) for every output

@@ -12,6 +12,20 @@ using Halide::likely;
 struct MaxBase : Pool {
     MaxBase(const std::string &name, const std::string &signature, const std::string &mindspore) : Pool(name, signature, mindspore) {
         flag("ceil_mode", false);
+        for (const std::string d : {"h", "w"}) cut(d, d == "h" ? "top" : "left");
+        samples.push_back("n=1 c=2 h=3 w=4 kernel_size=70000,5 stride=1,100000 pad_mode=same");
+        samples.push_back("n=1 c=2 h=3 w=4 kernel_size=9,7 stride=3,2 pad_mode=pad padding=8,8,6,6");
+    }
+    // Taps that lie outside of the map in every window never win. Kernels run over all taps, so they don't get those of them that lie before
+    // the map, `over`, or behind it. Variants of 2 or 3 taps count on having them.
+    void cut(const std::string &d, const std::string &before) {
+        const std::string kernel = "kernel_" + d, padded = d + "+border_" + before + "-over_" + d;
+        let("over_" + d, kernel + ">3?max(border_" + before + "-max(o" + d + "-1,0)*stride_" + d + ",0):0");
+        for (ScalarSpec &s : scalars) {
+            if (s.name == "pad_" + before) s.value = "border_" + before + "-over_" + d;
+            if (s.name == kernel) s.value = kernel + ">3?min(" + kernel + "-over_" + d + "," + padded + "):" + kernel;
+            if (s.name == "stride_" + d) s.value = of_windows(d, "max(" + padded + ",3)");
+        }
     }
     Expr column(const Expr &ox, const Expr &k) const { return clamp(likely(ox * sw + k - pl), 0, size("w") - 1); }
     Expr row(const Expr &oy, const Expr &k) const { return clamp(likely(oy * sh + k - pt), 0, size("h") - 1); }

@@ -43,7 +43,7 @@ struct ReduceExtremum : Reduction {
     // The inner choice is one instruction, which keeps a NaN in a. One in b goes into the sum: choosing b itself, LLVM would merge both
     // choices into one of two comparisons.
     Expr combine(const Expr &a, const Expr &b) const override {
-        if (variant.empty()) return largest ? max(a, b) : min(a, b);
+        if (is_plain()) return largest ? max(a, b) : min(a, b);
         return select(math::is_nan(b), a + b, select(largest ? b > a : b < a, b, a));
     }
     void reference(Problem &p) const override {

@@ -27,6 +27,8 @@ struct Reduction : Op {
     virtual Expr combine(const Expr &a, const Expr &b) const = 0;
     virtual Expr finish(const Expr &a) const { return a; }
     Expr count;  // of the elements of one result
+    // Adjoints are derived from the plain definition, and a backend without vectors has its own way to sum (dsl/ascend/reduce.h).
+    bool is_plain() const { return variant.empty() || lanes == 1; }
 
     void algorithm() override;
     void schedule(const Cpu &cpu) override;

@@ -18,21 +18,42 @@ double softplus(double x) { return std::isnan(x) ? x : std::fmax(x, 0) + std::lo
 double at_limit(double x, double y) { return x == -INFINITY ? -0.0 : y; }  // x f(x), where f(-inf) = 0
 double mish(double x) { return at_limit(x, x * std::tanh(softplus(x))); }
 
-// Slopes of x f(x). Past 30 the second term is 0; x is held there, so that infinity doesn't meet that 0.
-Expr held(const Expr &x) { return clip(x, -30, 30); }
-double held(double x) { return clip(x, -30, 30); }
+// Slopes of x f(x). At infinity the second term would be infinity times 0, so kernels hold x at a number beyond which every dtype has
+// the limits, 0 and 1, anyway: e^-1000 is 0. References share no such bound with them. They are computed in long double, in which nothing
+// overflows on its way, and know the limits at infinity.
+Expr held(const Expr &x) { return clip(x, -1000, 1000); }
+using Long = long double;
+template<class F> double slope_at(double x, const F &slope) {
+    if (std::isinf(x)) return x > 0 ? 1 : 0;
+    return (double)slope((Long)x);
+}
+Long long_sigmoid(Long x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
+Long long_gaussian(Long x) { return std::exp(x * x * -0.5L); }
+
 Expr gelu_slope(const Expr &x) {
     const Expr h = held(x);
     return math::number(0.5) * math::erfc(math::number(-M_SQRT1_2) * h) + h * math::call("gaussian", {h}) * math::number(0.39894228040143267794);
 }
 double gelu_slope(double x, bool sizes = false) {  // sizes: of the terms, which cancel at the function's minimum
-    const double h = held(x);
-    return 0.5 * std::erfc(-M_SQRT1_2 * h) + (sizes ? std::fabs(h) : h) * std::exp(h * h * -0.5) * 0.39894228040143267794;
+    return slope_at(x,
+                    [&](Long h) { return 0.5L * std::erfc(-h / std::sqrt(2.0L)) + (sizes ? std::fabs(h) : h) * long_gaussian(h) * 0.39894228040143267794L; });
 }
-Expr logistic_slope(const Expr &h, const Expr &z, const Expr &dz) { return math::sigmoid(z) * (1_r + h * dz * math::sigmoid(math::negative(z))); }
-double logistic_slope(double h, double z, double dz) { return sigmoid(z) * (1 + h * dz * sigmoid(-z)); }
-// The sizes of its terms, which cancel at the function's minimum; z is rounded, so that e^z is off by |z| roundings.
-double logistic_sizes(double h, double z, double dz) { return sigmoid(z) * (1 + std::fabs(h * dz) * sigmoid(-z)) * (1 + std::fabs(z)); }
+
+// Of x / (1 + e^-z), z = factor x.
+Expr logistic_slope(const Expr &x, double factor) {
+    const Expr h = held(x), z = h * math::number(factor);
+    // Not sigmoid(z) (1 + z sigmoid(-z)): where sigmoid(z) is subnormal, its rounding times z is many ulps of the slope.
+    return math::sigmoid(z) + math::silu(z) * math::sigmoid(math::negative(z));
+}
+double logistic_slope(double x, double factor) {
+    return slope_at(x, [&](Long h) { return long_sigmoid(h * factor) * (1 + h * factor * long_sigmoid(-h * factor)); });
+}
+// The sizes of the terms, which cancel at the function's minimum; z is rounded, so that e^z is off by |z| roundings. From 64 on e^-z is
+// nothing beside 1, however it is rounded.
+Long logistic_sizes(Long z, Long second) {
+    const Long rounding = z < 64 ? 1 + std::fabs(z) : 1;
+    return long_sigmoid(z) * (1 + std::fabs(second) * long_sigmoid(-z)) * rounding;
+}
 // 1 / (1 + x^2), for which x^2 may be too large.
 Expr atan_slope(const Expr &x, const Expr &dy) {
     const Expr far = abs(x) > math::number(0x1p60);
@@ -42,20 +63,23 @@ constexpr double selu_scale = 1.0507009873554804934193349852946, selu_alpha = 1.
 constexpr double tanh_a = 1.5957691216057308, tanh_b = tanh_a * 0.044715;                                         // tanh_a = 2 sqrt(2/pi)
 Expr gelu_tanh_slope(const Expr &x) {
     const Expr h = held(x), a = math::number(tanh_a), b = math::number(tanh_b) * h * h, z = h * (a + b);
-    return math::sigmoid(z) + (a + 3_r * b) / (a + b) * math::silu(z) * math::sigmoid(math::negative(z));  // silu(z): sigmoid(z) times h may be subnormal
+    return math::sigmoid(z) + (a + 3_r * b) / (a + b) * math::silu(z) * math::sigmoid(math::negative(z));
 }
 double gelu_tanh_slope(double x, bool sizes = false) {
-    const double h = held(x), h2 = h * h;
-    const double z = h * (tanh_a + tanh_b * h2), dz = tanh_a + 3 * tanh_b * h2;
-    return sizes ? logistic_sizes(h, z, dz) : logistic_slope(h, z, dz);
+    return slope_at(x, [&](Long h) {
+        const Long z = h * (tanh_a + tanh_b * h * h), dz = tanh_a + 3 * tanh_b * h * h;
+        return sizes ? logistic_sizes(z, h * dz) : long_sigmoid(z) * (1 + h * dz * long_sigmoid(-z));
+    });
 }
 Expr mish_slope(const Expr &x) {
     const Expr h = held(x), t = tanh(math::softplus(h));
     return t + math::silu(h) * (1_r - t) * (1_r + t);
 }
 double mish_slope(double x, bool sizes = false) {
-    const double h = held(x), t = std::tanh(softplus(h));
-    return t + (sizes ? std::fabs(h) : h) * sigmoid(h) * (1 - t) * (1 + t);
+    return slope_at(x, [&](Long h) {
+        const Long t = std::tanh(std::fmax(h, 0.0L) + std::log1p(std::exp(-std::fabs(h))));
+        return t + (sizes ? std::fabs(h) : h) * long_sigmoid(h) * (1 - t) * (1 + t);
+    });
 }
 
 // A table, the forward function beside its gradient.
@@ -167,11 +191,11 @@ void add_trigonometry(OpTable &ops) {
     add_unary(ops, {.name = "erf", .doc = "y = 2/sqrt(pi) times the integral of e^(-t^2) from 0 to x", .ulps = 2,
                     .fn = [](Expr x) { return math::erf(x); }, .reference = [](double x) { return std::erf(x); },
                     .saves = "x", .dfn = [](Expr x, Expr dy) { return dy * math::call("exp_minus_square", {x}) * math::number(M_2_SQRTPI); },
-                    .dreference = [](double x, double dy) { return dy * std::exp(-x * x) * M_2_SQRTPI; }});
+                    .dreference = [](double x, double dy) { return (double)(dy * std::exp(-(Long)x * x) * M_2_SQRTPI); }});
     add_unary(ops, {.name = "erfc", .doc = "y = 1 - erf x, accurate where that is small", .ulps = 8,
                     .fn = [](Expr x) { return math::erfc(x); }, .reference = [](double x) { return std::erfc(x); },
                     .saves = "x", .dfn = [](Expr x, Expr dy) { return dy * math::call("exp_minus_square", {x}) * math::number(-M_2_SQRTPI); },
-                    .dreference = [](double x, double dy) { return -dy * std::exp(-x * x) * M_2_SQRTPI; }});
+                    .dreference = [](double x, double dy) { return (double)(-dy * std::exp(-(Long)x * x) * M_2_SQRTPI); }});
 }
 
 void add_activations(OpTable &ops) {
@@ -199,14 +223,14 @@ void add_activations(OpTable &ops) {
     add_unary(ops, {.name = "fast_gelu", .doc = "y = x / (1 + e^(-1.702 x))", .ulps = 4,
                     .fn = [](Expr x) { return math::call("fast_gelu", {x}); },
                     .reference = [](double x) { return at_limit(x, x * sigmoid(1.702 * x)); },
-                    .saves = "x", .dfn = [](Expr x, Expr dy) { return dy * logistic_slope(held(x), held(x) * math::number(1.702), math::number(1.702)); },
-                    .dreference = [](double x, double dy) { return dy * logistic_slope(held(x), held(x) * 1.702, 1.702); },
-                    .dulps = 16, .dmagnitude = [](double x, double dy) { return std::fabs(dy) * logistic_sizes(held(x), held(x) * 1.702, 1.702); }, .alias = "FastGeLU", .other_names = {"quick_gelu"}});
+                    .saves = "x", .dfn = [](Expr x, Expr dy) { return dy * logistic_slope(x, 1.702); },
+                    .dreference = [](double x, double dy) { return dy * logistic_slope(x, 1.702); },
+                    .dulps = 16, .dmagnitude = [](double x, double dy) { return std::fabs(dy) * slope_at(x, [](Long h) { return logistic_sizes(h * 1.702, h * 1.702); }); }, .alias = "FastGeLU", .other_names = {"quick_gelu"}});
     add_unary(ops, {.name = "silu", .doc = "y = x / (1 + e^-x)", .ulps = 4,
                     .fn = [](Expr x) { return math::silu(x); }, .reference = [](double x) { return at_limit(x, x * sigmoid(x)); },
-                    .saves = "x", .dfn = [](Expr x, Expr dy) { return dy * logistic_slope(held(x), held(x), 1_r); },
-                    .dreference = [](double x, double dy) { return dy * logistic_slope(held(x), held(x), 1); },
-                    .dulps = 16, .dmagnitude = [](double x, double dy) { return std::fabs(dy) * sigmoid(held(x)) * (1 + std::fabs(held(x)) * sigmoid(-held(x))); }, .alias = "SiLU", .other_names = {"swish"}});
+                    .saves = "x", .dfn = [](Expr x, Expr dy) { return dy * logistic_slope(x, 1); },
+                    .dreference = [](double x, double dy) { return dy * logistic_slope(x, 1); },
+                    .dulps = 16, .dmagnitude = [](double x, double dy) { return std::fabs(dy) * slope_at(x, [](Long h) { return long_sigmoid(h) * (1 + std::fabs(h) * long_sigmoid(-h)); }); }, .alias = "SiLU", .other_names = {"swish"}});
     add_unary(ops, {.name = "mish", .doc = "y = x tanh(log(1 + e^x))", .ulps = 4.5,
                     .fn = [](Expr x) { return math::mish(x); }, .reference = mish,
                     .saves = "x", .dfn = [](Expr x, Expr dy) { return dy * mish_slope(x); }, .dreference = [](double x, double dy) { return dy * mish_slope(x); },

@@ -4,7 +4,11 @@
 
 #include "nn/sizes.h"
 #include "primitives/concat.h"
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/composites.h"
+#include "primitives/ops/formula.h"
+#include "primitives/ops/softmax.h"
+#include "primitives/ops/unary.h"
 
 namespace halyard::nn {
 

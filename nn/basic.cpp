@@ -2,7 +2,9 @@
 
 #include <sstream>
 
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/composites.h"
+#include "primitives/ops/dropout.h"
 
 namespace halyard::nn {
 

@@ -1,6 +1,6 @@
 // What happens around a cell's construct().
 #include "nn/cell.h"
-#include "primitives/ops.h"
+#include "primitives/ops/cast.h"
 #include "primitives/tape.h"
 #include "registry/error.h"
 

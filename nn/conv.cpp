@@ -2,7 +2,9 @@
 
 #include <cmath>
 
-#include "primitives/ops.h"
+#include "primitives/ops/composites.h"
+#include "primitives/ops/conv2d.h"
+#include "primitives/ops/convolutions.h"
 
 namespace halyard::nn {
 namespace {

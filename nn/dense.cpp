@@ -3,7 +3,8 @@
 #include <cmath>
 
 #include "nn/sizes.h"
-#include "primitives/ops.h"
+#include "primitives/ops/composites.h"
+#include "primitives/ops/matmul.h"
 
 namespace halyard::nn {
 

@@ -1,7 +1,7 @@
 #include "nn/embedding.h"
 
 #include "nn/sizes.h"
-#include "primitives/ops.h"
+#include "primitives/ops/indexing.h"
 
 namespace halyard::nn {
 

@@ -1,5 +1,7 @@
 #include "nn/initializer.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -131,6 +133,19 @@ struct Make {
     }
 };
 
+// MindSpore takes "he_normal" and the name of its class, "HeNormal", in any case, and "zero" and "one" for "zeros" and "ones".
+bool same_name(const std::string &known, const std::string &asked) {
+    const auto plain = [](const std::string &name) {
+        std::string letters;
+        for (const char c : name) {
+            if (c != '_') letters += (char)std::tolower((unsigned char)c);
+        }
+        return letters;
+    };
+    const std::string a = plain(known), b = plain(asked);
+    return a == b || (a == b + "s" && (b == "zero" || b == "one"));
+}
+
 }  // namespace
 
 Initializer::Initializer(const std::string &name) {
@@ -140,7 +155,7 @@ Initializer::Initializer(const std::string &name) {
         {"uniform", Uniform()},    {"xavier_normal", XavierNormal()}, {"xavier_uniform", XavierUniform()},
         {"zeros", Zeros()},
     };
-    const auto at = known.find(name);
+    const auto at = std::find_if(known.begin(), known.end(), [&](const auto &entry) { return same_name(entry.first, name); });
     if (at == known.end()) {
         std::string names;
         for (const auto &[n, any] : known) names += (names.empty() ? "" : ", ") + n;

@@ -91,7 +91,7 @@ public:
     Initializer(double v) : any_(Constant(v)) {}
     Initializer(int v) : any_(Constant(v)) {}
     Initializer(const char *name) : Initializer(std::string(name)) {}
-    Initializer(const std::string &name);  // throws AttrError on an unknown name
+    Initializer(const std::string &name);  // "he_normal" or MindSpore's "HeNormal"; throws AttrError on an unknown name
 
     bool given() const { return !std::holds_alternative<std::monostate>(any_); }
     const Initializer &otherwise(const Initializer &fallback) const { return given() ? *this : fallback; }

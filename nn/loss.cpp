@@ -1,6 +1,11 @@
 #include "nn/loss.h"
 
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/cross_entropy.h"
+#include "primitives/ops/losses.h"
+#include "primitives/ops/reduce.h"
+#include "primitives/ops/unary.h"
+#include "primitives/places.h"
 
 namespace halyard::nn {
 
@@ -31,7 +36,11 @@ std::vector<Tensor> Loss::construct(Tensors in) const {
 
 SoftmaxCrossEntropyWithLogits::SoftmaxCrossEntropyWithLogits(bool sparse, const std::string &reduction)
     : Loss(reduction, 2, [sparse, reduction](Tensors in) {
-          return reduced(sparse ? F::sparse_softmax_cross_entropy(in[0], in[1]) : F::softmax_cross_entropy(in[0], in[1]), reduction);
+          const Tensor &logits = in[0], &labels = in[1];
+          if (!sparse) return reduced(F::softmax_cross_entropy(logits, labels), reduction);
+          const bool checkable = logits.defined() && logits.rank() > 0 && labels.defined() && labels.dtype() == DType::i32;
+          if (checkable) labels_of("SoftmaxCrossEntropyWithLogits", "labels", labels, logits.size(-1));  // the op gives a loss of 0 for others
+          return reduced(F::sparse_softmax_cross_entropy(logits, labels), reduction);
       }) {}
 
 CrossEntropyLoss::CrossEntropyLoss(const CrossEntropyLossOptions &o)

@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "primitives/ops.h"
+#include "primitives/ops/norms.h"
 
 namespace halyard::nn {
 namespace {

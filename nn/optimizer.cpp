@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/reduce.h"
 #include "primitives/tape.h"
 
 namespace halyard::nn {

@@ -1,6 +1,6 @@
 #include "nn/padding.h"
 
-#include "primitives/ops.h"
+#include "primitives/ops/indexing.h"
 
 namespace halyard::nn {
 

@@ -1,6 +1,9 @@
 #include "nn/pooling.h"
 
-#include "primitives/ops.h"
+#include "primitives/ops/pool_average.h"
+#include "primitives/ops/pool_max.h"
+#include "primitives/ops/pools.h"
+#include "primitives/ops/reduce.h"
 
 namespace halyard::nn {
 namespace {

@@ -1,6 +1,6 @@
 #include "nn/resize.h"
 
-#include "primitives/ops.h"
+#include "primitives/ops/resize.h"
 
 namespace halyard::nn {
 namespace {

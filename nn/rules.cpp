@@ -4,7 +4,12 @@
 #include <cmath>
 
 #include "nn/optimizer.h"
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/formula.h"
+#include "primitives/ops/optimizer.h"
+#include "primitives/ops/optimizer_adaptive.h"
+#include "primitives/ops/optimizer_layerwise.h"
+#include "primitives/ops/unary.h"
 
 namespace halyard::nn {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
 #include "registry/error.h"
 
 namespace halyard::nn {

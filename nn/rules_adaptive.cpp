@@ -4,7 +4,12 @@
 
 #include "nn/optimizer_adaptive.h"
 #include "nn/rules.h"
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/composites.h"
+#include "primitives/ops/formula.h"
+#include "primitives/ops/optimizer_adaptive.h"
+#include "primitives/ops/select.h"
+#include "primitives/ops/unary.h"
 
 namespace halyard::nn {
 namespace {

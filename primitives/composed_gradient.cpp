@@ -130,7 +130,8 @@ Tensor bce_logits_in_pos_weight(Tensors in, const RegisteredOp &, const Attrs &)
 }  // namespace
 
 const ComposedGradient *composed_gradient(const std::string &op, const std::string &input) {
-    static const std::vector<ComposedGradient> all = {
+    // Never destroyed: threads that main() didn't wait for still call ops.
+    static const auto &all = *new const std::vector<ComposedGradient>{
         {"add", "a", {"dy"}, pass},
         {"add", "b", {"dy"}, pass},
         {"addcdiv", "x", {"dy"}, pass},

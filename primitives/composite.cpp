@@ -126,7 +126,8 @@ Result prelu(Tensors in, const Attrs &) {
     const int64_t channels = x.rank() < 2 ? 1 : x.shape()[1], c = weight.shape()[0];
     if (c != 1 && c != channels)
         throw ShapeError("prelu", "weight.c is " + std::to_string(c) + ", expected 1 or " + std::to_string(channels) + " from x" + x.shape().text());
-    Shape s{c};
+    Shape s;
+    if (x.rank() > 0) s.push_back(c);
     for (int d = 2; d < x.rank(); d++) s.push_back(1);
     return {run1("prelu_kernel", {x, reshaped(weight, s)})};
 }
@@ -156,7 +157,8 @@ Family own_family() {
 }  // namespace
 
 Composition composition_of(const std::string &op) {
-    static const std::unordered_map<std::string_view, Composition> all = [] {
+    // Never destroyed: threads that main() didn't wait for still call ops.
+    static const auto &all = *new const std::unordered_map<std::string_view, Composition>([] {
         std::unordered_map<std::string_view, Composition> map;
         for (const Family &family : {own_family(),        attention_family(),     contraction_family(),   convolution_family(), creation_family(),
                                      indexing_family(),   loss_family(),          low_precision_family(), norm_family(),        pool_family(),
@@ -164,7 +166,7 @@ Composition composition_of(const std::string &op) {
                                      statistics_family(), tensor_format_family(), update_family(),        views_family(),       windows_family()})
             map.insert(family.begin(), family.end());
         return map;
-    }();
+    }());
     const auto it = all.find(op);
     return it == all.end() ? nullptr : it->second;
 }

@@ -31,6 +31,12 @@ Tensor sum_to(const Tensor &x, const Shape &shape, const char *op);
 
 Tensor cast_to(const Tensor &x, DType dtype);  // x itself when it has that dtype
 
+// May this input of a composite op be an undefined tensor, which stands for a value its documentation names?
+bool is_optional(const std::string &op, const std::string &input);
+
+// Throws ShapeError naming the first of x0, x1, ... that is an undefined tensor.
+void require_defined(const char *op, std::span<const Tensor> x);
+
 // One output of an op without composition, by name.
 Tensor run1(const char *op, std::initializer_list<Tensor> in, const std::vector<std::pair<std::string, AttrValue>> &attrs = {});
 

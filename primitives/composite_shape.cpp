@@ -1,4 +1,4 @@
-// Views that differentiate. The adjoint of a view is a view of the gradient, or an embedding into zeros, or a sum; each is
+// Views that differentiate: a tensor's own methods are recorded (primitives/tape.cpp), the others here. The adjoint of a view is a view of the gradient, or an embedding into zeros, or a sum; each is
 // built from functions of this file again, so gradients of gradients need nothing more.
 #include "primitives/composite.h"
 
@@ -38,26 +38,17 @@ Tensor alias_of(const Tensor &x) {
     return recorded(x, x.with_view(x.shape(), x.strides(), 0), [](const Tensor &dy) { return dy; });
 }
 
-Tensor dense(const Tensor &x) {
-    return recorded(x, x.copy(), [](const Tensor &dy) { return dy; });
-}
+Tensor dense(const Tensor &x) { return x.copy(); }
 
 Tensor reshaped(const Tensor &x, const Shape &shape) {
     const bool viewable = x.dense() || x.can_reshape(shape);
     if (!viewable) return reshaped(dense(x), shape);
-    return recorded(x, x.reshape(shape), [from = x.shape()](const Tensor &dy) { return reshaped(dy, from); });
+    return x.reshape(shape);
 }
 
-Tensor transposed(const Tensor &x, const std::vector<int> &permutation) {
-    Tensor y = x.transpose(permutation);
-    std::vector<int> inverse(permutation.size());
-    for (size_t k = 0; k < permutation.size(); k++) inverse[(size_t)normal_axis("transpose", permutation[k], x.rank())] = (int)k;
-    return recorded(x, std::move(y), [inverse](const Tensor &dy) { return transposed(dy, inverse); });
-}
+Tensor transposed(const Tensor &x, const std::vector<int> &permutation) { return x.transpose(permutation); }
 
-Tensor broadcast_view(const Tensor &x, const Shape &shape) {
-    return recorded(x, x.expand(shape), [from = x.shape()](const Tensor &dy) { return sum_to(dy, from, "broadcast_to"); });
-}
+Tensor broadcast_view(const Tensor &x, const Shape &shape) { return x.expand(shape); }
 
 Tensor window_of(const Tensor &x, const Window &w) {
     return recorded(x, window(x, w), [from = x.shape(), w](const Tensor &dy) { return embedded(dy, from, w); });

@@ -33,6 +33,7 @@ template<class Part, class Join> std::vector<Tensor> recorded_parts(const Tensor
 
 Tensor F::concat(const std::vector<Tensor> &x, int axis) {
     if (x.empty()) throw ShapeError("concat", "takes at least one tensor, got none");
+    require_defined("concat", x);
     const Tensor &first = x[0];
     const int a = normal_axis("concat", axis, first.rank());
     Shape shape = first.shape();
@@ -74,6 +75,7 @@ Tensor F::concat(const std::vector<Tensor> &x, int axis) {
 
 Tensor F::stack(const std::vector<Tensor> &x, int axis) {
     if (x.empty()) throw ShapeError("stack", "takes at least one tensor, got none");
+    require_defined("stack", x);
     const int a = normal_axis("stack", axis, x[0].rank() + 1);
     if (x[0].rank() == max_rank) throw ShapeError("stack", "x0 has rank 8, expected at most 7");
     std::vector<Tensor> rows;
@@ -87,6 +89,7 @@ Tensor F::stack(const std::vector<Tensor> &x, int axis) {
 }
 
 std::vector<Tensor> F::split(const Tensor &x, int axis, int output_num) {
+    require_defined("split", {&x, 1});
     const int a = normal_axis("split", axis, x.rank());
     const int64_t extent = x.shape()[a];
     if (output_num < 1 || extent % output_num)
@@ -99,6 +102,7 @@ std::vector<Tensor> F::split(const Tensor &x, int axis, int output_num) {
 }
 
 std::vector<Tensor> F::unstack(const Tensor &x, int axis) {
+    require_defined("unstack", {&x, 1});
     const int a = normal_axis("unstack", axis, x.rank());
     Shape row = x.shape();
     row.erase(a);
@@ -108,6 +112,7 @@ std::vector<Tensor> F::unstack(const Tensor &x, int axis) {
 }
 
 std::vector<Tensor> F::broadcast_tensors(const std::vector<Tensor> &x) {
+    require_defined("broadcast_tensors", x);
     Shape shape;
     for (const Tensor &t : x) shape = broadcast("broadcast_tensors", shape, t.shape());
     std::vector<Tensor> views;
@@ -119,6 +124,7 @@ std::vector<Tensor> F::meshgrid(const std::vector<Tensor> &x, const std::string 
     if (indexing != "xy" && indexing != "ij") throw AttrError("meshgrid", "indexing is '" + indexing + "', expected xy or ij");
     if (x.empty() || x.size() > (size_t)max_rank)
         throw ShapeError("meshgrid", "takes 1 to " + std::to_string(max_rank) + " tensors, got " + std::to_string(x.size()));
+    require_defined("meshgrid", x);
     const bool swapped = indexing == "xy" && x.size() > 1;
     const auto dimension = [&](size_t k) { return swapped && k < 2 ? 1 - (int)k : (int)k; };
     Shape all, ones;

@@ -1,5 +1,8 @@
 #include "primitives/context.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <ctime>
@@ -10,7 +13,9 @@
 #include "primitives/library.h"
 #include "primitives/profiler.h"
 #include "registry/device.h"
+#include "registry/edit_distance.h"
 #include "registry/error.h"
+#include "registry/fork.h"
 #include "registry/log.h"
 #include "registry/memory.h"
 #include "registry/reproducible.h"
@@ -20,12 +25,13 @@ namespace {
 namespace fs = std::filesystem;
 
 struct State {
+    State() { hold_over_fork(mutex, LockRank::outer); }
     std::mutex mutex;
     Context now;
     std::atomic<bool> saves_graphs = false;
 };
 State &state() {
-    static State s;
+    static State &s = *new State;  // never destroyed: threads that main() didn't wait for still call ops
     return s;
 }
 
@@ -56,36 +62,59 @@ void choose_device(const std::string &target) {
     throw AttrError("context", "device_target is '" + target + "', expected CPU, GPU or Ascend; " + there);
 }
 
-int64_t bytes_of(const std::string &text) {
-    if (text.empty()) return 0;
-    char *end = nullptr;
-    const double amount = std::strtod(text.c_str(), &end);
-    const std::string unit = end;
-    const double factor = unit == "GB" ? 1 << 30 : unit == "MB" ? 1 << 20 : 0;
-    const bool digit = text[0] == '.' || (text[0] >= '0' && text[0] <= '9');
-    if (!digit || factor == 0 || !(amount * factor >= 1) || amount * factor > 0x1p62)
-        throw AttrError("context", "max_device_memory is '" + text + "', expected a number above 0 with GB or MB, as 2GB or 0.5GB");
-    return (int64_t)(amount * factor);
+void choose_device_id(int id, const std::string &target) {
+    constexpr int most = 4096;  // as MindSpore has it
+    const std::string is = "device_id is " + std::to_string(id);
+    if (id < 0 || id >= most) throw AttrError("context", is + ", expected 0 to " + std::to_string(most - 1));
+    if (target != "GPU") {
+        if (id > 0) log(LogLevel::warning, "context", is + ": device_target " + target + " is one device; the id counts from a change to GPU on");
+        return;
+    }
+    const int devices = opencl_devices();
+    if (id >= devices) throw AttrError("context", is + ", expected 0 to " + std::to_string(devices - 1) + ": OpenCL has " + std::to_string(devices) + " here");
+    set_device_id(id);
 }
 
 std::string free_name(const std::string &path) {
-    if (fs::is_directory(path)) throw IoError(path, "is a folder, print_file_path is that of a file");
-    if (path.empty() || !fs::exists(path)) return path;
+    std::error_code unknown;
+    if (fs::is_directory(path, unknown)) throw IoError(path, "is a folder, print_file_path is that of a file");
+    if (path.empty() || !fs::exists(path, unknown)) return path;
     std::time_t stamp = std::time(nullptr);
-    while (fs::exists(path + "." + std::to_string(stamp))) stamp++;
+    while (fs::exists(path + "." + std::to_string(stamp), unknown)) stamp++;
     return path + "." + std::to_string(stamp);
 }
 
-// {"result_path": "out", "training_trace": "on"}: what other devices can be asked for is taken and means nothing here.
+using Json = nlohmann::json;
+
+[[noreturn]] void refuse_profiling(const std::string &why) { throw AttrError("context", "profiling_options: " + why); }
+
+// What MindSpore's options ask of other devices. Saying that it is off changes nothing and is true.
+void check_trace_option(const std::string &key, const Json &value) {
+    static constexpr const char *traces[] = {
+        "training_trace",        "task_trace",        "aicpu_trace",  "aic_metrics", "fp_point", "bp_point", "op_trace", "profile_memory",
+        "profile_communication", "parallel_strategy", "data_process", "l2_cache",    "hccl",     "pcie"};
+    if (std::ranges::find(traces, key) == std::end(traces)) refuse_profiling("no option '" + key + "', expected output (or result_path, its older name)");
+    const bool is_off = value == "off" || value == "" || value == false || value.is_null();
+    if (!is_off) refuse_profiling(key + " is " + value.dump() + ", but there is nothing of that kind to trace: expected \"off\", or leave it out");
+}
+
+// {"output": "out"}
 std::string profile_folder(const std::string &options) {
+    std::optional<std::string> folder;
     if (options.empty()) return ".";
-    try {
-        const nlohmann::json all = nlohmann::json::parse(options);
-        for (const char *key : {"output", "result_path"})
-            if (all.contains(key)) return all[key].get<std::string>();
-        if (all.is_object()) return ".";
-    } catch (const nlohmann::json::exception &) {}
-    throw AttrError("context", "profiling_options is '" + options + R"(', expected JSON as {"output": "folder"})");
+    const Json all = Json::parse(options, nullptr, false);
+    if (!all.is_object()) throw AttrError("context", "profiling_options is '" + options + R"(', expected JSON as {"output": "folder"})");
+    for (const auto &[key, value] : all.items()) {
+        if (key != "output" && key != "result_path") {
+            check_trace_option(key, value);
+            continue;
+        }
+        if (!value.is_string()) refuse_profiling(key + " is " + value.dump() + ", expected the name of a folder");
+        const std::string own = value.get<std::string>();
+        if (folder && *folder != own) refuse_profiling("output and result_path, its older name, are '" + *folder + "' and '" + own + "', expected one folder");
+        folder = own;
+    }
+    return folder.value_or(".");
 }
 
 void make_folder(const std::string &path) {
@@ -99,12 +128,14 @@ void apply(const ContextOptions &o) {
     const std::lock_guard lock(s.mutex);
     Context &now = s.now;
     if (o.mode) set_mode(*o.mode), now.mode = *o.mode;
-    if (o.device_target) choose_device(*o.device_target), now.device_target = *o.device_target;
-    if (o.device_id) {
-        if (*o.device_id < 0) throw AttrError("context", "device_id is " + std::to_string(*o.device_id) + ", expected 0 or more");
-        set_device_id(*o.device_id), now.device_id = *o.device_id;
+    if (o.device_target) {
+        if (*o.device_target == "GPU" && !o.device_id && now.device_id > 0) choose_device_id(now.device_id, "GPU");
+        choose_device(*o.device_target);
+        now.device_target = *o.device_target;
     }
-    if (o.max_device_memory) memory::set_limit(bytes_of(*o.max_device_memory)), now.max_device_memory = *o.max_device_memory;
+    if (o.device_id) choose_device_id(*o.device_id, now.device_target);
+    if (o.device_id) now.device_id = *o.device_id;
+    if (o.max_device_memory) memory::set_limit(memory::limit_from(*o.max_device_memory)), now.max_device_memory = *o.max_device_memory;
     if (o.save_graphs_path) now.save_graphs_path = *o.save_graphs_path;
     if (o.save_graphs) s.saves_graphs = now.save_graphs = *o.save_graphs;
     if (now.save_graphs && (o.save_graphs || o.save_graphs_path)) make_folder(now.save_graphs_path);
@@ -114,6 +145,33 @@ void apply(const ContextOptions &o) {
     else if (o.enable_profiling) profiler::stop();
     if (o.enable_profiling) now.enable_profiling = *o.enable_profiling;
     if (o.reproducible) set_reproducible(*o.reproducible);
+}
+
+constexpr const char *variables[] = {"HALYARD_MODE",
+                                     "HALYARD_DEVICE_TARGET",
+                                     "HALYARD_DEVICE_ID",
+                                     "HALYARD_MAX_DEVICE_MEMORY",
+                                     "HALYARD_SAVE_GRAPHS",
+                                     "HALYARD_THREADS",
+                                     "HALYARD_SAVE_GRAPHS_PATH",
+                                     "HALYARD_PRINT_FILE_PATH",
+                                     "HALYARD_ENABLE_PROFILING",
+                                     "HALYARD_PROFILING_OPTIONS",
+                                     "HALYARD_REPRODUCIBLE",
+                                     "HALYARD_ISA",
+                                     "HALYARD_ISAS"};  // the last is the build's
+
+// Variables whose names begin as ours do may be anybody's. One that is nearly ours was meant to be, and does nothing.
+void warn_of_misspelt_variables() {
+    for (char **entry = environ; *entry; entry++) {
+        const std::string text = *entry, name = text.substr(0, text.find('='));
+        if (!name.starts_with("HALYARD_") || std::ranges::find(variables, name) != std::end(variables)) continue;
+        for (const std::string ours : variables) {
+            const int most_typos = ours.size() > 14 ? 2 : 1;
+            if (edit_distance(name, ours) <= most_typos)
+                log(LogLevel::warning, "context", name + " in the environment does nothing, did you mean " + ours + "?");
+        }
+    }
 }
 
 std::optional<std::string> variable(const char *name) {
@@ -148,6 +206,7 @@ Context get_context() {
 bool saves_graphs() { return state().saves_graphs.load(std::memory_order_relaxed); }
 
 void set_context_from_environment() {
+    warn_of_misspelt_variables();
     ContextOptions o;
     if (const auto mode = variable("HALYARD_MODE")) {
         if (*mode != "GRAPH_MODE" && *mode != "PYNATIVE_MODE")

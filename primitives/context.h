@@ -3,7 +3,8 @@
 //   set_context({.mode = PYNATIVE_MODE, .device_target = "CPU", .max_device_memory = "2GB"});
 //
 // Each option has a variable in the environment, HALYARD_ and its name in capitals (HALYARD_MAX_DEVICE_MEMORY=2GB; MODE is GRAPH_MODE or
-// PYNATIVE_MODE, flags are 0 or 1), which is read when the first op or set_context() runs.
+// PYNATIVE_MODE, flags are 0 or 1), which is read when the first op or set_context() runs. Of one that is nearly such a name the log says that
+// it does nothing.
 #pragma once
 #include <optional>
 #include <string>
@@ -16,16 +17,20 @@ enum ExecutionMode { GRAPH_MODE = 0, PYNATIVE_MODE = 1 };
 struct ContextOptions {
     // There are no compiled graphs: with GRAPH_MODE ops run one by one too, with the same results, and a line of the log says so once.
     std::optional<ExecutionMode> mode = {};
-    std::optional<std::string> device_target = {};      // "CPU", "GPU" where this build has such kernels: by OpenCL, or "Ascend", simulated
-    std::optional<int> device_id = {};                  // of several GPUs; nothing to the CPU
+    std::optional<std::string> device_target = {};  // "CPU", "GPU" where this build has such kernels: by OpenCL, or "Ascend", simulated
+    // Of several GPUs the one that kernels run on, before the first of them does. The CPU and Ascend are one: below 4096, for when
+    // device_target changes; the log says so.
+    std::optional<int> device_id = {};
     std::optional<std::string> max_device_memory = {};  // "2GB", "0.5GB", "512MB": limit of the memory pool; "" is none, as at first
     std::optional<bool> save_graphs = {};               // the ops of each new graph that gradients are taken of, as graph_0000.dot, ...
     std::optional<std::string> save_graphs_path = {};   // a folder, "." at first; made when it isn't there
     // Where ops::Print writes; "": to standard output. Where the file exists a time stamp is appended to the name: get_context() has it.
     std::optional<std::string> print_file_path = {};
-    std::optional<bool> enable_profiling = {};          // a slice per op for Chrome's trace viewer (primitives/profiler.h)
-    std::optional<std::string> profiling_options = {};  // JSON: {"output": FOLDER}, or result_path as older versions call it; "." at first
-    std::optional<bool> reproducible = {};              // the same bits on every CPU (registry/reproducible.h)
+    std::optional<bool> enable_profiling = {};  // a slice per op for Chrome's trace viewer (primitives/profiler.h)
+    // JSON: {"output": FOLDER}, or result_path as older versions call it; "." at first. What MindSpore's devices can trace beside ops isn't
+    // there to be traced: asking for it is refused.
+    std::optional<std::string> profiling_options = {};
+    std::optional<bool> reproducible = {};  // the same bits on every CPU (registry/reproducible.h)
 };
 
 struct Context {

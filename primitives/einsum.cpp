@@ -212,6 +212,7 @@ Labels kept_of(const Term &a, const Term &b, const std::vector<Term> &others, co
 
 Tensor F::einsum(const std::string &equation, const std::vector<Tensor> &operands) {
     if (operands.empty()) throw AttrError("einsum", "takes at least one operand, got none");
+    require_defined("einsum", operands);
     for (size_t k = 1; k < operands.size(); k++)
         if (operands[k].dtype() != operands[0].dtype())
             throw DTypeError("einsum", "operand " + std::to_string(k) + " is " + name_of(operands[k].dtype()) + ", expected " + name_of(operands[0].dtype()));

@@ -18,6 +18,7 @@ public:
             const int p = positions[k];
             if (p < 0 || p >= (int)own_.size())
                 throw GradError("gradient", "position is " + std::to_string(p) + ", expected 0 to " + std::to_string((int)own_.size() - 1));
+            if (!own_[(size_t)p].defined()) throw GradError("gradient", "input " + std::to_string(p) + " is an undefined tensor");
             want(&Gradients::inputs, k, own_[(size_t)p], true);
         }
         for (size_t k = 0; k < parameters.size(); k++) want(&Gradients::parameters, k, parameters[k].data(), parameters[k].requires_grad());
@@ -115,9 +116,12 @@ Jvp jvp(const Function &f, const std::vector<Tensor> &inputs, const std::vector<
 // vjp_fn is linear in its argument, with the transposed Jacobian; its own gradient has the Jacobian again.
 Jvp jvp(const FunctionWithAux &f, const std::vector<Tensor> &inputs, const std::vector<Tensor> &v) {
     if (v.size() != inputs.size()) throw GradError("jvp", "v are " + std::to_string(v.size()) + " tensors, expected " + std::to_string(inputs.size()));
-    for (size_t k = 0; k < v.size(); k++)
+    for (size_t k = 0; k < v.size(); k++) {
+        if (!inputs[k].defined() || !v[k].defined())
+            throw GradError("jvp", (inputs[k].defined() ? "v" : "input ") + std::to_string(k) + " is an undefined tensor");
         if (!(v[k].shape() == inputs[k].shape()))
             throw GradError("jvp", "v" + std::to_string(k) + " has shape " + v[k].shape().text() + ", expected " + inputs[k].shape().text());
+    }
     const Vjp inner = vjp(f, inputs);
     Tape tape;
     const Tensor u = Tensor::zeros(inner.value.shape(), inner.value.dtype());

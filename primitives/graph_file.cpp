@@ -2,13 +2,13 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <mutex>
 #include <set>
 
 #include "primitives/context.h"
-#include "registry/error.h"
+#include "registry/atomic_file.h"
+#include "registry/fork.h"
 #include "registry/log.h"
 
 namespace halyard {
@@ -34,18 +34,25 @@ std::string dot_of(const TapeGraph &graph) {
     return text + edges + "}\n";
 }
 
+namespace {
+
+struct Saved {
+    Saved() { hold_over_fork(mutex); }
+    std::mutex mutex;
+    std::set<size_t> graphs;  // by their text's hash
+};
+
+}  // namespace
+
 void save_graph(const TapeGraph &graph) {
-    static std::mutex mutex;
-    static std::set<size_t> saved;  // by their text's hash
-    const std::string text = dot_of(graph);
-    const std::lock_guard lock(mutex);
-    if (!saved.insert(std::hash<std::string>()(text)).second) return;
+    static Saved &saved = *new Saved;  // never destroyed: threads that main() didn't wait for still call ops
+    const std::string text = dot_of(graph), folder = get_context().save_graphs_path;
+    const std::lock_guard lock(saved.mutex);
+    if (!saved.graphs.insert(std::hash<std::string>()(text)).second) return;
     char name[24];
-    std::snprintf(name, sizeof name, "graph_%04zu.dot", saved.size() - 1);
-    const std::string path = (std::filesystem::path(get_context().save_graphs_path) / name).string();
-    std::ofstream file(path);
-    file << text << std::flush;
-    if (!file) throw IoError(path, "can't be written");
+    std::snprintf(name, sizeof name, "graph_%04zu.dot", saved.graphs.size() - 1);
+    const std::string path = (std::filesystem::path(folder) / name).string();
+    write_file(path, text, Durability::to_system);
     log(LogLevel::info, "context", path + ": a graph of " + std::to_string(graph.ops.size()) + " ops");
 }
 

@@ -53,13 +53,17 @@ Result index_select(Tensors in, const Attrs &a) {
     const int axis = normal_axis("index_select", integer(a, "axis"), in[0].rank());
     return {take(in[0], axis, places_of("index_select", in[1], in[0].shape()[axis]), in[1].shape())};
 }
-Result embedding(Tensors in, const Attrs &) { return {take(in[1], 0, places_of("embedding", in[0], in[1].shape()[0]), in[0].shape())}; }
+Result embedding(Tensors in, const Attrs &) {
+    const Tensor &indices = in[0], &weight = in[1];
+    if (weight.rank() != 2) throw ShapeError("embedding", "weight has rank " + std::to_string(weight.rank()) + ", expected 2 (v,d)");
+    return {take(weight, 0, places_of("embedding", indices, weight.shape()[0]), indices.shape())};
+}
 
 Tensor flipped(const Tensor &x, const std::vector<int> &axes) {
     Shape strides = x.strides();
     int64_t first = 0;  // element: strides run backwards from there
     for (int d : axes) first += (x.shape()[d] - 1) * strides[d], strides[d] = -strides[d];
-    const Tensor y = x.elements() == 0 ? x.copy() : x.with_view(x.shape(), strides, first).copy();
+    const Tensor y = x.elements() == 0 ? Tensor::empty(x.shape(), x.dtype()) : x.with_view(x.shape(), strides, first).copy();
     return recorded(x, y, [axes](const Tensor &dy) { return flipped(dy, axes); });
 }
 

@@ -1,8 +1,10 @@
 // What losses are made of: kernels/losses.cpp has their records.
+#include <algorithm>
 #include <cmath>
 
 #include "primitives/composite.h"
 #include "primitives/composition.h"
+#include "primitives/places.h"
 
 namespace halyard {
 namespace {
@@ -126,10 +128,59 @@ Result triplet_margin_loss(Tensors in, const Attrs &a) {
     return c.reduced(relu(add(sub(distance(c[0], c[1]), far), like(far, real(c.attrs, "margin")))));
 }
 
+// The sequences of a call of ctc_loss, whose shapes fit: labels and lengths within their bounds.
+struct Sequences {
+    Tensor targets, input_lengths, target_lengths;
+
+    explicit Sequences(const Call &c) {
+        const char *op = "ctc_loss";
+        const int64_t steps = c[0].shape()[0], images = c[1].shape()[0], places = c[1].shape()[1];
+        input_lengths = labels_of(op, "input_lengths", c[2], steps + 1);
+        target_lengths = labels_of(op, "target_lengths", c[3], places + 1);
+        const auto *length = target_lengths.data<int32_t>();
+        const int64_t longest = images ? *std::max_element(length, length + images) : 0;
+        // A target of more labels than there are steps has no path, however many more they are; what lies behind the longest isn't read.
+        const int64_t most = std::min(longest, steps + 1);
+        const Tensor given = c[1].dtype() == DType::i64 ? c[1].contiguous() : cast_to(c[1], DType::i64).contiguous();
+        targets = Tensor::zeros({images, std::max<int64_t>(1, most)}, DType::i32);
+        for (int64_t i = 0; i < images; i++) check_labels(op, given, i, length[i], c[0].shape()[2], most);
+        if (longest == most) return;
+        target_lengths = target_lengths.copy();
+        for (int64_t i = 0; i < images; i++) target_lengths.data<int32_t>()[i] = (int32_t)std::min<int64_t>(length[i], most);
+    }
+
+private:
+    // Target i has `length` labels, of which the first `most` count.
+    void check_labels(const char *op, const Tensor &given, int64_t i, int64_t length, int64_t classes, int64_t most) const {
+        const int64_t *label = given.data<int64_t>() + i * given.shape()[1];
+        int32_t *to = targets.data<int32_t>() + i * targets.shape()[1];
+        for (int64_t k = 0; k < length; k++) {
+            if (label[k] < 0 || label[k] >= classes)
+                throw ShapeError(op, "targets " + std::to_string(i) + "," + std::to_string(k) + " is " + std::to_string(label[k]) + ", expected 0 to " +
+                                         std::to_string(classes - 1));
+            if (k < most) to[k] = (int32_t)label[k];
+        }
+    }
+};
+
 Result ctc_loss(Tensors in, const Attrs &a) {
     const Call c(in, a);
-    Tensor loss = run1("ctc_kernel", {c[0], cast_to(c[1], DType::i32), cast_to(c[2], DType::i32), cast_to(c[3], DType::i32)},
-                       {{"blank", integer(c.attrs, "blank")}});
+    const auto integers = [&](size_t k, const char *name) {
+        if (!is_integer(c[k].dtype())) throw DTypeError("ctc_loss", std::string(name) + " are " + name_of(c[k].dtype()) + ", expected i32 or i64");
+    };
+    integers(1, "targets"), integers(2, "input_lengths"), integers(3, "target_lengths");
+    const auto loss_of = [&](const Tensor &targets, const Tensor &input_lengths, const Tensor &target_lengths) {
+        return run1("ctc_kernel", {c[0], targets, input_lengths, target_lengths}, {{"blank", integer(c.attrs, "blank")}});
+    };
+    const Shape lengths = {c[0].rank() == 3 ? c[0].shape()[1] : -1};
+    const bool fits = c[1].rank() == 2 && c[1].shape()[0] == lengths[0] && c[2].shape() == lengths && c[3].shape() == lengths;
+    Tensor loss;
+    if (fits) {
+        const Sequences s(c);
+        loss = loss_of(s.targets, s.input_lengths, s.target_lengths);
+    } else {  // the kernel says what doesn't
+        loss = loss_of(cast_to(c[1], DType::i32), cast_to(c[2], DType::i32), cast_to(c[3], DType::i32));
+    }
     if (integer(c.attrs, "zero_infinity")) loss = run1("select", {run1("is_inf", {loss}), like(loss, 0), loss});
     if (integer(c.attrs, "reduction") == 0) loss = run1("div", {loss, run1("maximum", {cast_to(c[3], loss.dtype()), like(loss, 1)})});
     return c.reduced(loss);
@@ -161,7 +212,9 @@ Result of_labels(const Call &c, const LabelLoss &loss, const Tensor &x) {
     if (!(c[1].shape() == rows))
         throw ShapeError(loss.op, "target has shape " + c[1].shape().text() + ", expected " + rows.text() + " from input" + c[0].shape().text());
     const double smooth = real(c.attrs, "label_smoothing");
-    const Tensor given = cast_to(c[1], DType::i32), ignored = Tensor::scalar((double)(int32_t)integer(c.attrs, "ignore_index"), DType::i32);
+    const int64_t ignore_index = integer(c.attrs, "ignore_index");
+    const Tensor given = labels_of(loss.op, "target", c[1], classes, ignore_index);
+    const Tensor ignored = Tensor::scalar((double)std::clamp<int64_t>(ignore_index, INT32_MIN, INT32_MAX), DType::i32);
     const Tensor labels = run1("select", {run1("equal", {given, ignored}), Tensor::scalar(-1, DType::i32), given});
     const Tensor ones = Tensor::ones({classes}, x.dtype());
     const auto of_label = [&](const Tensor &t) {  // its element of t; 0 for one that doesn't count

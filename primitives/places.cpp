@@ -12,9 +12,9 @@ namespace {
 constexpr int64_t parallel_places = 1 << 16;  // below, a second thread costs more than it saves
 
 // Indices of any integer dtype as i32; those that don't fit stay out of every range.
-Tensor narrowed(const std::string &op, const Tensor &indices) {
+Tensor narrowed(const std::string &op, const Tensor &indices, const std::string &name = "indices") {
     if (indices.dtype() == DType::i32) return indices.contiguous();
-    if (!is_integer(indices.dtype())) throw DTypeError(op, std::string("indices are ") + name_of(indices.dtype()) + ", expected i32 or i64");
+    if (!is_integer(indices.dtype())) throw DTypeError(op, name + " are " + name_of(indices.dtype()) + ", expected i32 or i64");
     if (indices.dtype() != DType::i64) return indices.to(DType::i32);
     const Tensor wide = indices.contiguous(), t = Tensor::empty(indices.shape(), DType::i32);
     std::transform(wide.data<int64_t>(), wide.data<int64_t>() + wide.elements(), t.data<int32_t>(),
@@ -71,6 +71,22 @@ Tensor places_of(const std::string &op, const Tensor &indices, int64_t n) {
     const Tensor places = Tensor::empty({count}, DType::i32);
     std::transform(at, at + count, places.data<int32_t>(), [n](int32_t i) { return i < 0 ? i + (int32_t)n : i; });
     return places;
+}
+
+Tensor labels_of(const std::string &op, const std::string &name, const Tensor &labels, int64_t classes, std::optional<int64_t> ignored) {
+    const Tensor given = narrowed(op, labels, name);
+    const auto check = [&]<class T>(const T *at) {
+        const auto fits = [&](int64_t label) { return (label >= 0 && label < classes) || label == ignored; };
+        for (int64_t k = 0; k < given.elements(); k++) {
+            if (fits((int64_t)at[k])) continue;
+            std::string expected = classes > 0 ? "0 to " + std::to_string(classes - 1) : "none";
+            if (ignored) expected += ", or ignore_index " + std::to_string(*ignored);
+            throw ShapeError(op, name + " " + std::to_string(k) + " is " + std::to_string(at[k]) + ", expected " + expected);
+        }
+    };
+    if (labels.dtype() == DType::i64) check(labels.contiguous().data<int64_t>());
+    else check(given.data<int32_t>());
+    return given;
 }
 
 Indices indices_along(const std::string &op, const Tensor &index, const Shape &shape, int axis) {

@@ -1,5 +1,6 @@
 // Indices as callers give them, made into places that kernels read: checked, and counted from the start.
 #pragma once
+#include <optional>
 #include <string>
 
 #include "registry/tensor.h"
@@ -9,6 +10,10 @@ namespace halyard {
 // `indices` of an axis of n, in their order: i32[elements]. Negative ones count from the end. Throws ShapeError for one outside of
 // [-n, n): "[gather] index 1 is 2, expected -2 to 1".
 Tensor places_of(const std::string &op, const Tensor &indices, int64_t n);
+
+// `labels` as i32, dense: numbers of classes, none of which counts from the end. Throws ShapeError for one outside of [0, classes) that
+// isn't `ignored`: "[cross_entropy] target 1 is 7, expected 0 to 2, or ignore_index -100".
+Tensor labels_of(const std::string &op, const std::string &name, const Tensor &labels, int64_t classes, std::optional<int64_t> ignored = {});
 
 // `index` as i32, dense, of elements x[.., index[.., k, ..], ..] along `axis` of an x of `shape`; negative ones stay. Throws ShapeError
 // where index has another rank, is larger than x along another axis, or an index is out of range.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -68,23 +70,52 @@ private:
     const OpRecord *before_;
 };
 
+[[noreturn]] void undefined_tensor(const std::string &op, const std::string &input) { throw ShapeError(op, input + " is an undefined tensor"); }
+
 std::vector<Tensor> compose(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs) {
     const std::string &name = op.record.name;
     const Composition composition = composition_of(name);
     if (!composition) throw DispatchError(name, "has no composition");
     if (in.size() != op.signature.inputs.size())
         throw ShapeError(name, "takes " + std::to_string(op.signature.inputs.size()) + " tensors, got " + std::to_string(in.size()));
+    for (size_t k = 0; k < in.size(); k++) {
+        const std::string &input = op.signature.inputs[k].name;
+        if (!in[k].defined() && !is_optional(name, input)) undefined_tensor(name, input);
+    }
     const Composing scope(op.record);
     try {
         return composition(in, attrs);
     } catch (const ShapeError &e) { tell_as(name, e); } catch (const AttrError &e) {
         tell_as(name, e);
-    } catch (const DTypeError &e) { tell_as(name, e); }
+    } catch (const DTypeError &e) { tell_as(name, e); } catch (const DispatchError &e) {
+        tell_as(name, e);
+    }
 }
+
+// The system's, of what doesn't come from the pool.
+[[noreturn]] void out_of_memory(const std::string &op) { throw MemoryError(op, "out of memory: the system has none left for its lists"); }
 
 }  // namespace
 
 const OpRecord *running_composite() { return composing; }
+
+bool is_optional(const std::string &op, const std::string &input) {
+    using Names = std::pair<std::string_view, std::string_view>;
+    static constexpr Names optional[] = {
+        {"binary_cross_entropy", "weight"},
+        {"binary_cross_entropy_with_logits", "pos_weight"},
+        {"binary_cross_entropy_with_logits", "weight"},
+        {"cross_entropy", "weight"},
+        {"nll_loss", "weight"},
+        {"scaled_dot_product_attention", "attn_mask"},
+    };
+    return std::ranges::count(optional, Names{op, input}) > 0;
+}
+
+void require_defined(const char *op, std::span<const Tensor> x) {
+    for (size_t k = 0; k < x.size(); k++)
+        if (!x[k].defined()) undefined_tensor(op, "x" + std::to_string(k));
+}
 
 std::vector<Tensor> Primitive::run(std::span<const Tensor> in) const {
     const profiler::Call call(op_->record, in);
@@ -93,7 +124,9 @@ std::vector<Tensor> Primitive::run(std::span<const Tensor> in) const {
         std::vector<Tensor> out = dispatch(*op_, in, attrs_);
         if (Tape *tape = Tape::current()) tape->record(*op_, attrs_, in, out);
         return out;
-    } catch (const MemoryError &e) { tell_as(op_->record.name, e); }
+    } catch (const MemoryError &e) { tell_as(op_->record.name, e); } catch (const std::bad_alloc &) {
+        out_of_memory(op_->record.name);
+    } catch (const std::length_error &) { out_of_memory(op_->record.name); }
 }
 
 void Primitive::run_in_place(std::span<const Tensor> in) const {
@@ -112,6 +145,11 @@ std::vector<Tensor> Primitive::run_promoted(std::initializer_list<Argument> in) 
     const OpRecord &op = op_->record;
     const std::vector<TensorSpec> &specs = op_->signature.inputs;
     if (in.size() != specs.size()) throw ShapeError(op.name, "takes " + std::to_string(specs.size()) + " tensors, got " + std::to_string(in.size()));
+
+    for (size_t k = 0; k < specs.size(); k++) {
+        const Argument &a = in.begin()[k];
+        if (!a.is_number && !a.tensor.defined()) undefined_tensor(op.name, specs[k].name);
+    }
 
     // The dtype that inputs of one type variable share; most ops have only T.
     auto common = [&](const std::string &variable) {

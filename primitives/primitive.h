@@ -1,7 +1,7 @@
 // Primitive: an op with its attributes, callable on tensors. One object wraps all kernels of all backends.
 //
-// The classes `ops::Softmax` and the functions `F::softmax` are generated from the ops' records into primitives/ops.h;
-// both end here. While a tape records (primitives/tape.h), calls are remembered for differentiation.
+// The classes `ops::Softmax` and the functions `F::softmax` are generated from the ops' records into a header for each op file,
+// primitives/ops/softmax.h; primitives/ops.h includes them all. Both end here. While a tape records (primitives/tape.h), calls are remembered for differentiation.
 #pragma once
 #include <array>
 #include <span>
@@ -16,10 +16,11 @@ namespace halyard {
 struct Argument {
     Tensor tensor;
     double number = 0;
-    bool whole = false;  // written as an integer: an integer partner stays one
+    bool whole = false;      // written as an integer: an integer partner stays one
+    bool is_number = false;  // an undefined tensor isn't one
     Argument(const Tensor &t) : tensor(t) {}
-    Argument(double v) : number(v) {}
-    Argument(int v) : number(v), whole(true) {}
+    Argument(double v) : number(v), is_number(true) {}
+    Argument(int v) : number(v), whole(true), is_number(true) {}
 };
 
 // The op of this name in this build's library. Throws DispatchError with the nearest names.

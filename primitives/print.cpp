@@ -7,6 +7,7 @@
 
 #include "primitives/context.h"
 #include "registry/error.h"
+#include "registry/fork.h"
 
 namespace halyard {
 namespace {
@@ -75,9 +76,13 @@ std::string printed(double v) {
 }
 
 void print_lines(const std::string &lines) {
-    static std::mutex mutex;
+    struct Output {
+        Output() { hold_over_fork(mutex); }
+        std::mutex mutex;
+    };
+    static Output &output = *new Output;  // never destroyed: threads that main() didn't wait for still call ops
     const std::string path = get_context().print_file_path;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(output.mutex);
     if (path.empty()) {
         std::cout << lines << std::flush;
         return;

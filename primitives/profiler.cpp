@@ -10,12 +10,14 @@
 
 #include "primitives/trace_file.h"
 #include "registry/error.h"
+#include "registry/fork.h"
 #include "registry/log.h"
 
 namespace halyard::profiler {
 namespace {
 
 struct Recording {
+    Recording() { hold_over_fork(mutex); }
     std::mutex mutex;
     std::string path;
     std::chrono::steady_clock::time_point start;

@@ -4,28 +4,40 @@
 #include <mutex>
 #include <numbers>
 
+#include "registry/fork.h"
+
 namespace halyard {
 namespace {
 
-std::mutex generator_mutex;
-RngState generator;
+struct Generator {
+    Generator() { hold_over_fork(mutex); }
+    std::mutex mutex;
+    RngState state;
+};
+Generator &generator() {
+    static Generator &g = *new Generator;
+    return g;
+}
 
 }  // namespace
 
 void set_seed(uint64_t seed) { set_rng_state({seed, 0}); }
 uint64_t get_seed() { return get_rng_state().seed; }
 RngState get_rng_state() {
-    const std::lock_guard lock(generator_mutex);
-    return generator;
+    Generator &g = generator();
+    const std::lock_guard lock(g.mutex);
+    return g.state;
 }
 void set_rng_state(const RngState &state) {
-    const std::lock_guard lock(generator_mutex);
-    generator = state;
+    Generator &g = generator();
+    const std::lock_guard lock(g.mutex);
+    g.state = state;
 }
 
 Random Random::next() {
-    const std::lock_guard lock(generator_mutex);
-    return {generator.seed, generator.offset++};
+    Generator &g = generator();
+    const std::lock_guard lock(g.mutex);
+    return {g.state.seed, g.state.offset++};
 }
 
 // Counter: 48 bits of k, 16 of the lane, 64 of the offset. No caller draws 2^48 blocks at one offset.

@@ -6,6 +6,8 @@
 #include "primitives/composite.h"
 #include "primitives/composition.h"
 #include "primitives/random.h"
+#include "primitives/tape.h"
+#include "registry/pool_allocator.h"
 
 namespace halyard {
 namespace {
@@ -112,23 +114,24 @@ Result dropout(Tensors in, const Attrs &a) {
 }
 
 // Fisher and Yates.
-std::vector<int32_t> permutation(const Attrs &a, int64_t n) {
+Tensor permutation(const Attrs &a, int64_t n) {
     if (n < 0 || n > INT32_MAX) throw AttrError(a.op().name, "n is " + std::to_string(n) + ", expected 0 to " + std::to_string(INT32_MAX));
     const Random at = place_of(a);
-    std::vector<int32_t> order((size_t)n);
-    std::iota(order.begin(), order.end(), 0);
-    for (size_t i = order.size(); i > 1; i--) std::swap(order[i - 1], order[at.below(i, (uint32_t)i)]);
+    Tensor order = Tensor::empty({n}, DType::i32);
+    auto *const place = order.data<int32_t>();
+    std::iota(place, place + n, 0);
+    for (auto i = (size_t)n; i > 1; i--) std::swap(place[i - 1], place[at.below(i, (uint32_t)i)]);
     return order;
 }
 Result randperm(Tensors, const Attrs &a) {
     const int64_t n = integer(a, "n");
     const DType dtype = dtype_of_call(a);
-    return {cast_to(Tensor::from(permutation(a, n), {n}), dtype)};
+    return {cast_to(permutation(a, n), dtype)};
 }
 Result shuffle(Tensors in, const Attrs &a) {
     if (in[0].rank() == 0) throw ShapeError("shuffle", "x has rank 0, expected at least 1");
     const int64_t n = in[0].shape()[0];
-    return {run1("gather", {in[0], Tensor::from(permutation(a, n), {n})}, {{"axis", 0}})};
+    return {run1("gather", {in[0], permutation(a, n)}, {{"axis", 0}})};
 }
 
 // [0, 1) in steps of 2^-53.
@@ -139,7 +142,7 @@ double uniform53(const Random &at, uint64_t k) {
 
 // One row: c weights, `count` places to fill. `first` is the row's first number of the stream.
 void choose_with_replacement(const Random &at, uint64_t first, std::span<const double> weights, std::span<int32_t> places) {
-    std::vector<double> sums(weights.size());
+    PoolVector<double> sums(weights.size());
     std::partial_sum(weights.begin(), weights.end(), sums.begin());
     // A running sum that doesn't grow is passed over: a weight of 0 is never chosen.
     const auto last = std::lower_bound(sums.begin(), sums.end(), sums.back());
@@ -148,7 +151,7 @@ void choose_with_replacement(const Random &at, uint64_t first, std::span<const d
 }
 // Efraimidis and Spirakis, "Weighted random sampling with a reservoir", IPL 97, 2006: in the order of log(1 - u) / weight.
 void choose_without(const Random &at, uint64_t first, std::span<const double> weights, std::span<int32_t> places) {
-    std::vector<std::pair<double, int32_t>> keys;
+    PoolVector<std::pair<double, int32_t>> keys;
     for (size_t j = 0; j < weights.size(); j++)
         if (weights[j] > 0) keys.emplace_back(-std::log(1 - uniform53(at, first + j)) / weights[j], (int32_t)j);
     if (keys.size() < places.size())
@@ -168,11 +171,11 @@ Result multinomial(Tensors in, const Attrs &a) {
     Shape shape = x.shape();
     const size_t c = (size_t)shape[x.rank() - 1];
     shape[x.rank() - 1] = count;
-    const std::vector<double> weights = x.to_vector<double>();
+    const Tensor weights = stop_gradient(x).to(DType::f64);
     const Tensor y = Tensor::empty(shape, DType::i32);
     const Random at = place_of(a);
     for (size_t row = 0; row < (size_t)(y.elements() / count); row++) {
-        const std::span<const double> w(weights.data() + row * c, c);
+        const std::span<const double> w(weights.data<double>() + row * c, c);
         double sum = 0;
         for (size_t j = 0; j < c; sum += w[j++])
             if (!(w[j] >= 0) || std::isinf(w[j]))

@@ -5,6 +5,7 @@
 
 #include "primitives/composite.h"
 #include "primitives/composition.h"
+#include "primitives/places.h"
 
 namespace halyard {
 namespace {
@@ -66,10 +67,10 @@ Taps cubic_taps(const Axis &axis) {
     return t;
 }
 
-// The same table by element of the input: what each of n gives to those of the output.
-Taps transposed_taps(const Tensor &place, const Tensor &weight, int64_t n) {
+// The same table by element of the input: what each of n gives to those of the output. Throws ShapeError for a place outside of it.
+Taps transposed_taps(const char *name, const Tensor &place, const Tensor &weight, int64_t n) {
     const int64_t taps = place.shape()[0], m = place.shape()[1];
-    const Tensor from = place.contiguous(), w = weight.contiguous();
+    const Tensor from = labels_of("resize_kernel", name, place, n), w = weight.contiguous();
     std::vector<int64_t> used((size_t)n, 0);
     for (int64_t e = 0; e < taps * m; e++) used[(size_t)from.data<int32_t>()[e]] += w.data<double>()[e] != 0;
     const Taps t(std::max<int64_t>(1, *std::max_element(used.begin(), used.end())), n);
@@ -171,7 +172,7 @@ Family resize_family() {
 
 Tensor resize_in_x(std::span<const Tensor> in, const RegisteredOp &, const Attrs &) {
     const Shape x = in[0].shape();
-    const Taps rows = transposed_taps(in[1], in[2], x[1]), columns = transposed_taps(in[3], in[4], x[2]);
+    const Taps rows = transposed_taps("row", in[1], in[2], x[1]), columns = transposed_taps("column", in[3], in[4], x[2]);
     return run1("resize_kernel", {in[5], rows.place, rows.weight, columns.place, columns.weight});
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "registry/parallel.h"
-#include "registry/tensor.h"
+#include "registry/tensor_methods.h"
 
 namespace halyard {
 
@@ -14,6 +14,7 @@ template<class F> void by_rows(const Shape &shape, bool apart, F what) {
     const int64_t rows = apart && shape.rank() > 0 && shape.elements() > 0 ? shape[0] : 1;
     const int64_t each = std::max<int64_t>(1, elements_each / std::max<int64_t>(1, shape.elements() / rows));
     parallel_for(0, (rows + each - 1) / each, [&](int64_t block) {
+        const UnrecordedMethods rows_of_a_copy;  // which its caller records as a whole
         const int64_t first = block * each, end = std::min(first + each, rows);
         what([&](const Tensor &t) { return rows == 1 ? t : t.slice(0, first, end); });
     });

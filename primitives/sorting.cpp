@@ -7,6 +7,7 @@
 #include "primitives/composition.h"
 #include "primitives/order.h"
 #include "primitives/tape.h"
+#include "registry/pool_allocator.h"
 
 namespace halyard {
 namespace {
@@ -118,14 +119,14 @@ Result unique(Tensors in, const Attrs &a) {
     const Tensor same = n < 2 ? Tensor::empty({0}, DType::boolean) : run1("equal", {at.slice(0, 1, n), at.slice(0, 0, n - 1)});
     const Tensor inverse = Tensor::empty(in[0].shape(), DType::i32);
     int32_t *const group = inverse.data<int32_t>();
-    std::vector<int32_t> first, count;  // of each group: the place of its first element, and how many there are
+    PoolVector<int32_t> first, count;  // of each group: the place of its first element, and how many there are
     for (int64_t i = 0; i < n; i++) {
         if (i == 0 || !same.data<bool>()[i - 1]) first.push_back(places[i]), count.push_back(0);
         count.back()++;
         group[places[i]] = (int32_t)first.size() - 1;
     }
     if (!integer(a, "sorted")) {
-        std::vector<int32_t> number(first.size(), -1), sizes;
+        PoolVector<int32_t> number(first.size(), -1), sizes;
         sizes.reserve(first.size());
         for (int64_t i = 0, g = 0; i < n; i++) {
             g = group[i];
@@ -135,8 +136,13 @@ Result unique(Tensors in, const Attrs &a) {
         count.swap(sizes);
     }
     const int64_t groups = (int64_t)count.size();
-    const Tensor values = groups ? taken(x, Tensor::from(first, {1, groups})) : x;
-    return {values.reshape({groups}), inverse, Tensor::from(count, {groups})};
+    const auto tensor_of = [groups](const PoolVector<int32_t> &numbers, const Shape &shape) {
+        Tensor t = Tensor::empty(shape, DType::i32);
+        std::copy_n(numbers.begin(), groups, t.data<int32_t>());
+        return t;
+    };
+    const Tensor values = groups ? taken(x, tensor_of(first, {1, groups})) : x;
+    return {values.reshape({groups}), inverse, tensor_of(count, {groups})};
 }
 
 }  // namespace

@@ -53,9 +53,11 @@ Result var(Tensors in, const Attrs &a) {
     const Call c(in, a);
     return c.result(variance(c, a));
 }
+// Of a constant it is 0 and has the slope 0, though the root's is infinite there: of all numbers near, 0 is the smallest.
 Result standard_deviation(Tensors in, const Attrs &a) {
     const Call c(in, a);
-    return c.result(run1("sqrt", {variance(c, a)}));
+    const Tensor v = variance(c, a), constant = run1("equal", {v, c.number(0)});
+    return c.result(run1("select", {constant, c.number(0), run1("sqrt", {run1("select", {constant, c.number(1), v})})}));
 }
 
 Result norm(Tensors in, const Attrs &a) {

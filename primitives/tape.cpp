@@ -3,6 +3,8 @@
 #include "primitives/tape.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -12,11 +14,10 @@
 #include "primitives/context.h"
 #include "primitives/graph_file.h"
 #include "registry/dispatch.h"
+#include "registry/tensor_methods.h"
 
 namespace halyard {
 namespace {
-
-thread_local Tape *innermost = nullptr;
 
 struct Node {
     Tensor handle;
@@ -31,6 +32,7 @@ struct Entry {
     std::vector<Tensor> kept;  // of inputs, then outputs: those that gradients read
     Tape::Backward backward;
     const OpRecord *composite = nullptr;  // that recorded it
+    const char *method = nullptr;         // of a tensor
 };
 
 // Nobody else sees t's elements.
@@ -53,6 +55,40 @@ void accumulate(Tensor &sum, Tensor term, bool in_place) {
     else sum = std::move(Primitive(add, none).run(in)[0]);
 }
 
+// Is `shape` smaller than `wanted`, and becomes it by repeating dimensions of 1 and leading ones?
+bool repeats_to(const Shape &shape, const Shape &wanted) {
+    const int lead = wanted.rank() - shape.rank();
+    if (lead < 0 || shape == wanted) return false;
+    for (int d = 0; d < shape.rank(); d++)
+        if (shape[d] != 1 && shape[d] != wanted[d + lead]) return false;
+    return true;
+}
+
+// Elements from, from + step, ... before `to` of one axis of a tensor of `shape`.
+Window window_along(const Shape &shape, const TensorMethod &how) {
+    Window w{shape, shape, shape};
+    for (int d = 0; d < shape.rank(); d++) w.begin[d] = 0, w.step[d] = 1;
+    w.begin[how.axis] = how.from, w.end[how.axis] = how.to, w.step[how.axis] = how.step;
+    return w;
+}
+
+// The gradient in a tensor of shape `given` of what `how` made of it.
+Tensor through_method(const Tensor &dy, const TensorMethod &how, const Shape &given) {
+    using Kind = TensorMethod::Kind;
+    switch (how.kind) {
+    case Kind::reshaped: return reshaped(dy, given);
+    case Kind::permuted: {
+        std::vector<int> inverse(how.permutation.size());
+        for (size_t d = 0; d < inverse.size(); d++) inverse[(size_t)how.permutation[d]] = (int)d;
+        return transposed(dy, inverse);
+    }
+    case Kind::sliced: return embedded(dy, given, window_along(given, how));
+    case Kind::expanded: return sum_to(dy, given, how.name);
+    case Kind::copied: break;
+    }
+    return dy;
+}
+
 }  // namespace
 
 struct Tape::State {
@@ -70,7 +106,8 @@ struct Tape::State {
 
     int add(const Tensor &t) {
         const int id = (int)nodes.size();
-        if (!places.emplace(t.impl(), id).second) throw GradError("tape", "an output is already on the tape; a function records tensors of its own");
+        if (!places.emplace(t.impl(), id).second)
+            throw GradError("tape", "an output is already on the tape; a function records tensors of its own, made where a StopTape lives");
         nodes.push_back({t, t.shape(), t.dtype()});
         return id;
     }
@@ -112,20 +149,59 @@ struct Tape::State {
         for (Node &n : nodes) n.handle = {};
         spent = true;
     }
+
+    static void record_method(const Tensor &given, const Tensor &made, const TensorMethod &how) {
+        if (!is_float(given.dtype()) || !is_float(made.dtype())) return;
+        for (Tape *t = Tape::current(); t; t = t->around()) {
+            if (!t->watched(given)) continue;
+            Entry e;
+            if (!t->state_->connect(e, {&given, 1}, {&made, 1})) continue;
+            e.backward = [how, shape = given.shape()](std::span<const Tensor> dy) { return std::vector<Tensor>{through_method(dy[0], how, shape)}; };
+            e.composite = running_composite();
+            e.method = how.name;
+            t->state_->push(std::move(e));
+        }
+    }
+
+    // A tensor's methods look for a tape only while this thread has one.
+    static void set_recorder() { set_method_recorder(Tape::current() ? record_method : nullptr); }
 };
 
-Tape::Tape() : state_(std::make_unique<State>()), before_(std::exchange(innermost, this)) {}
-Tape::~Tape() {
-    if (!stopped_) innermost = before_;
-}
-void Tape::stop() {
-    if (innermost != this) throw GradError("tape", "only the innermost tape can be stopped");
-    innermost = before_, stopped_ = true;
-}
-Tape *Tape::current() { return innermost; }
+namespace {
 
-StopTape::StopTape() : before_(std::exchange(innermost, nullptr)) {}
-StopTape::~StopTape() { innermost = before_; }
+thread_local TapeScope *innermost_scope = nullptr;
+
+}  // namespace
+
+Tape *TapeScope::recording() { return innermost_scope ? innermost_scope->records_ : nullptr; }
+bool TapeScope::is_innermost() const { return innermost_scope == this; }
+
+TapeScope::TapeScope(Tape *records) : records_(records), outer_(std::exchange(innermost_scope, this)) { Tape::State::set_recorder(); }
+
+bool TapeScope::leave() {
+    for (TapeScope **at = &innermost_scope; *at; at = &(*at)->outer_) {
+        if (*at != this) continue;
+        *at = outer_;
+        outer_ = nullptr, in_chain_ = false;
+        Tape::State::set_recorder();
+        return true;
+    }
+    return false;
+}
+
+TapeScope::~TapeScope() {
+    if (!in_chain_ || leave()) return;
+    std::fputs("[tape] a tape that still records is destroyed on another thread than its own; stop() it there first\n", stderr);
+    std::abort();  // that thread would go on recording on it
+}
+
+Tape::Tape() : TapeScope(this), state_(std::make_unique<State>()) {}
+Tape::~Tape() = default;
+void Tape::stop() {
+    if (!is_innermost()) throw GradError("tape", "only the innermost tape can be stopped");
+    leave();
+}
+Tape *Tape::current() { return recording(); }
 
 void Tape::watch(const Tensor &t) {
     if (!t.defined()) throw GradError("tape", "can't watch an undefined tensor");
@@ -136,7 +212,7 @@ void Tape::watch(const Tensor &t) {
 bool Tape::watched(const Tensor &t) const { return state_->find(t) >= 0; }
 
 void Tape::record(const RegisteredOp &op, const Attrs &attrs, std::span<const Tensor> in, std::span<const Tensor> out) {
-    for (Tape *t = this; t; t = t->before_) {
+    for (Tape *t = this; t; t = t->around()) {
         Entry e;
         if (!t->state_->connect(e, in, out)) continue;
         e.op = &op;
@@ -153,7 +229,7 @@ void Tape::record(const RegisteredOp &op, const Attrs &attrs, std::span<const Te
 }
 
 void Tape::record(std::vector<Tensor> in, std::vector<Tensor> out, Backward backward) {
-    for (Tape *t = this; t; t = t->before_) {
+    for (Tape *t = this; t; t = t->around()) {
         Entry e;
         if (!t->state_->connect(e, in, out)) continue;
         e.backward = backward;
@@ -178,13 +254,18 @@ TapeGraph Tape::graph() const {
     TapeGraph g;
     for (const Node &n : state_->nodes) g.values.push_back({n.shape, n.dtype});
     for (const Entry &e : state_->entries)
-        g.ops.push_back({e.op ? e.op->record.name : e.composite ? e.composite->name : "function", e.attrs ? e.attrs->text() : "", e.in, e.out});
+        g.ops.push_back({e.op          ? e.op->record.name
+                         : e.composite ? e.composite->name
+                         : e.method    ? e.method
+                                       : "function",
+                         e.attrs ? e.attrs->text() : "", e.in, e.out});
     return g;
 }
 
 namespace {
 
-// One walk back. `needed` nodes lie between the x asked for and y.
+// One walk back. `needed` nodes lie between the x asked for and y. A node without elements never is: its gradient has none, and it passes
+// nothing on. So no op is asked for a gradient that is empty, or that is made of nothing and therefore zero.
 struct Walk {
     const std::vector<Node> &nodes;
     std::vector<Tensor> gradients;
@@ -193,8 +274,7 @@ struct Walk {
 
     void add(int id, Tensor g, const char *op) {
         const Node &n = nodes[(size_t)id];
-        const int64_t few = n.shape.elements() - g.elements();
-        g = few > 0 || (few == 0 && g.rank() < n.shape.rank()) ? broadcast_view(g, n.shape) : sum_to(g, n.shape, op);
+        g = repeats_to(g.shape(), n.shape) ? broadcast_view(g, n.shape) : sum_to(g, n.shape, op);
         g = cast_to(g, n.dtype);
         accumulate(gradients[(size_t)id], std::move(g), in_place);
     }
@@ -264,17 +344,19 @@ std::vector<Tensor> Tape::gradient(const std::vector<Tensor> &y, const std::vect
     for (const Tensor &t : x) {
         const int id = ids.emplace_back(s.find(t));
         if (id < 0) throw GradError("tape", "x " + std::to_string(ids.size() - 1) + " was not watched");
-        w.needed[(size_t)id] = w.wanted[(size_t)id] = 1;
+        w.wanted[(size_t)id] = 1;
+        w.needed[(size_t)id] = t.elements() > 0;
     }
     for (const Entry &e : s.entries) {
         bool any = false;
         for (int id : e.in) any |= id >= 0 && w.needed[(size_t)id];
         for (int id : e.out)
-            if (any && id >= 0) w.needed[(size_t)id] = 1;
+            if (any && id >= 0) w.needed[(size_t)id] = s.nodes[(size_t)id].shape.elements() > 0;
     }
     // Gradients of gradients: tapes around this one record the walk, and nothing they saw may change.
-    for (const Tape *t = innermost; t; t = t->before_) w.in_place &= t == this || t->state_->walking;
+    for (const Tape *t = current(); t; t = t->around()) w.in_place &= t == this || t->state_->walking;
     for (size_t k = 0; k < y.size(); k++) {
+        if (!y[k].defined()) throw GradError("tape", "y " + std::to_string(k) + " is an undefined tensor");
         const bool given = !sens.empty() && sens[k].defined();
         if (given && !(sens[k].shape() == y[k].shape()))
             throw GradError("tape", "sens has shape " + sens[k].shape().text() + ", expected " + y[k].shape().text());

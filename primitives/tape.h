@@ -1,7 +1,8 @@
 // Tape: remembers primitives as they run, so that gradients can be taken; GradOperation is MindSpore's face of it.
 //
 // What a primitive's gradient needs is its name: op `softmax_dx` is the adjoint of `softmax` in `x`, and the names of its
-// inputs say what to keep. Views and compositions need no kernel: they record how a gradient passes back through them.
+// inputs say what to keep. Views and compositions need no kernel: they record how a gradient passes back through them. So do a tensor's
+// own methods that make a tensor (reshape, slice, to, copy, ...), but not with_view(), and nothing that reads or writes single elements.
 #pragma once
 #include <functional>
 #include <memory>
@@ -14,6 +15,8 @@
 #include "registry/registry.h"
 
 namespace halyard {
+
+class Tape;
 
 // What a tape remembers, for people to look at.
 struct TapeGraph {
@@ -29,13 +32,31 @@ struct TapeGraph {
     std::vector<Op> ops;  // in the order they ran
 };
 
-class Tape {
+// A place in this thread's chain of tapes and of stops, innermost first. Scopes may leave it in any order, but only on their own thread.
+class TapeScope {
+public:
+    TapeScope(const TapeScope &) = delete;
+    TapeScope &operator=(const TapeScope &) = delete;
+
+protected:
+    explicit TapeScope(Tape *records);  // null: nothing is recorded from here on
+    ~TapeScope();                       // aborts on another thread than the chain's
+    bool leave();                       // false where this isn't in the thread's chain
+    static Tape *recording();           // the innermost scope's tape
+    bool is_innermost() const;
+    Tape *around() const { return outer_ ? outer_->records_ : nullptr; }  // the tape that hears what this one hears
+
+private:
+    Tape *records_;
+    TapeScope *outer_;
+    bool in_chain_ = true;
+};
+
+class Tape : private TapeScope {
 public:
     Tape();  // this thread's primitives record here until it is destroyed or stopped; tapes nest, each records what it watches
     ~Tape();
     void stop();  // records no more, and can still be asked; throws GradError unless it is the innermost
-    Tape(const Tape &) = delete;
-    Tape &operator=(const Tape &) = delete;
 
     static Tape *current();  // null: nothing records
 
@@ -55,22 +76,15 @@ public:
     TapeGraph graph() const;     // of the ops so far; of none once gradient() has released them
 
 private:
+    friend class TapeScope;
     struct State;
     std::unique_ptr<State> state_;
-    Tape *before_;
-    bool stopped_ = false;
 };
 
 // While it lives, nothing on this thread is recorded: for parameter updates and evaluation.
-class StopTape {
+class StopTape : private TapeScope {
 public:
-    StopTape();
-    ~StopTape();
-    StopTape(const StopTape &) = delete;
-    StopTape &operator=(const StopTape &) = delete;
-
-private:
-    Tape *before_;
+    StopTape() : TapeScope(nullptr) {}
 };
 
 using Function = std::function<Tensor(const std::vector<Tensor> &inputs)>;

@@ -1,10 +1,9 @@
 #include "primitives/trace_file.h"
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "registry/error.h"
+#include "registry/atomic_file.h"
 
 namespace halyard {
 
@@ -25,10 +24,8 @@ void save_trace(const std::string &path, const std::string &process, const std::
         all.push_back(std::move(event));
     }
     for (auto &[key, value] : about) other[key] = value;
-    std::ofstream file(path);
-    file << json{{"traceEvents", all}, {"displayTimeUnit", "ns"}, {"otherData", other}}.dump(-1, ' ', false, json::error_handler_t::replace) << "\n";
-    file.close();
-    if (!file) throw IoError(path, "can't be written");
+    const json file{{"traceEvents", all}, {"displayTimeUnit", "ns"}, {"otherData", other}};
+    write_file(path, file.dump(-1, ' ', false, json::error_handler_t::replace) + "\n", Durability::to_system);
 }
 
 }  // namespace halyard

@@ -22,27 +22,38 @@ void into(const Tensor &out, const char *op, std::initializer_list<Tensor> in, c
     const Primitive p(op, attrs);
     dispatch_into(p.op(), std::span(in.begin(), in.size()), p.attrs(), {&out, 1});
 }
-// Tensors of one shape and float dtype; those that are updated also dense, and apart from all others.
-void check_inputs(const RegisteredOp &op, Tensors in) {
+bool is_updated(const RegisteredOp &op, const std::string &input) {
+    return std::ranges::any_of(op.signature.outputs, [&](const TensorSpec &o) { return o.name == input + "_out"; });
+}
+
+// The inputs, of one float dtype, broadcast against each other. Those that are updated have that shape, are dense, and apart from all others.
+std::vector<Tensor> checked(const RegisteredOp &op, Tensors in) {
     const std::string &name = op.record.name;
     const auto &specs = op.signature.inputs;
     if (!is_float(in[0].dtype())) throw DTypeError(name, specs[0].name + " is " + name_of(in[0].dtype()) + ", expected a float");
+    Shape whole;
     for (size_t k = 0; k < in.size(); k++) {
+        if (in[k].dtype() != in[0].dtype())
+            throw DTypeError(name, specs[k].name + " is " + name_of(in[k].dtype()) + ", expected " + name_of(in[0].dtype()) + " like p");
+        whole = broadcast(name.c_str(), whole, in[k].shape());
+    }
+    std::vector<Tensor> all;
+    for (size_t k = 0; k < in.size(); k++) {
+        all.push_back(in[k].shape() == whole ? in[k] : run1("broadcast_to", {in[k]}, {{"shape", Ints(whole.begin(), whole.end())}}));
         const std::string &own = specs[k].name;
-        if (in[k].dtype() != in[0].dtype()) throw DTypeError(name, own + " is " + name_of(in[k].dtype()) + ", expected " + name_of(in[0].dtype()) + " like p");
-        if (!(in[k].shape() == in[0].shape()))
-            throw ShapeError(name, own + " has shape " + in[k].shape().text() + ", expected " + in[0].shape().text() + " like p");
-        const auto &outputs = op.signature.outputs;
-        if (std::none_of(outputs.begin(), outputs.end(), [&](const TensorSpec &o) { return o.name == own + "_out"; })) continue;
+        if (!is_updated(op, own)) continue;
+        if (!(in[k].shape() == whole))
+            throw ShapeError(name, own + " has shape " + in[k].shape().text() + ", expected " + whole.text() + ": it is written, so it isn't broadcast");
         if (!in[k].dense()) throw ShapeError(name, own + " must be dense");
         for (size_t i = 0; i < in.size(); i++)
             if (i != k && in[i].overlaps(in[k])) throw ShapeError(name, own + " overlaps " + specs[i].name);
     }
+    return all;
 }
 
-Result lamb(Tensors in, const Attrs &a) {
+Result lamb(Tensors given, const Attrs &a) {
     const StopTape stop;
-    check_inputs(find_op("lamb_"), in);
+    const std::vector<Tensor> in = checked(find_op("lamb_"), given);
     const int64_t step = integer(a, "step");
     if (step < 1) throw AttrError("lamb_", "step is " + std::to_string(step) + ", expected 1 or more");
     const double beta1 = real(a, "beta1"), beta2 = real(a, "beta2");
@@ -61,9 +72,9 @@ Result lamb(Tensors in, const Attrs &a) {
     return {p, m, v};
 }
 
-Result lion(Tensors in, const Attrs &a) {
+Result lion(Tensors given, const Attrs &a) {
     const StopTape stop;
-    check_inputs(find_op("lion_"), in);
+    const std::vector<Tensor> in = checked(find_op("lion_"), given);
     const Tensor &p = in[0], &m = in[1], &g = in[2];
     into(p, "lion_step", {p, m, g},
          {{"lr", real(a, "lr")}, {"beta1", real(a, "beta1")}, {"weight_decay", real(a, "weight_decay")}, {"scale", real(a, "scale")}});
@@ -72,8 +83,8 @@ Result lion(Tensors in, const Attrs &a) {
     return {p, m};
 }
 
-Result lars_update(Tensors in, const Attrs &a) {
-    check_inputs(find_op("lars_update"), in);
+Result lars_update(Tensors given, const Attrs &a) {
+    const std::vector<Tensor> in = checked(find_op("lars_update"), given);
     const Tensor &p = in[0], &g = in[1], of_p = norm(p), of_g = norm(g);
     const double decay = real(a, "weight_decay");
     const Tensor below = run1("add", {run1("addcmul", {of_g, of_p, number(decay, p)}), number(real(a, "eps"), p)});
@@ -99,6 +110,7 @@ std::vector<Tensor> F::clip_by_global_norm(const std::vector<Tensor> &x, double 
     const char *op = "clip_by_global_norm";
     if (!(clip_norm > 0)) throw AttrError(op, "clip_norm is " + std::to_string(clip_norm) + ", expected more than 0");
     if (x.empty()) throw ShapeError(op, "takes at least one tensor, got none");
+    require_defined(op, x);
     Tensor squares;
     DType widest = DType::f32;
     for (size_t k = 0; k < x.size(); k++) {

@@ -3,6 +3,7 @@
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -40,6 +41,7 @@ struct Arena {
             Inside() { depth++; }
             ~Inside() { depth--; }
         };
+        if (user.load(std::memory_order_relaxed) == 0) user.store(getpid(), std::memory_order_relaxed);
         arena.execute([&] {  // perhaps on another thread, when all places of the arena are taken
             if (depth > 0) return tbb::parallel_for(begin, end, body);
             const Inside caller;
@@ -55,6 +57,7 @@ struct Arena {
     }
     int threads;
     mutable tbb::task_arena arena;
+    static inline std::atomic<pid_t> user{0};  // the process that was the first to run a loop on several threads; 0: none has
 };
 
 // The arena of the number of threads that holds now. Throws AttrError on a bad HALYARD_THREADS.

@@ -156,14 +156,22 @@ void Attrs::assign(size_t k, const AttrValue &value) {
     }
 }
 
-void Attrs::rehash() {
+uint64_t Attrs::hash(const std::vector<bool> &left_out) const {
     uint64_t h = (uint64_t)(uintptr_t)op_;
     auto eat = [&](uint64_t v) { h = (h ^ v) * 0x9E3779B97F4A7C15u, h ^= h >> 32; };
-    for (const Value &v : values_) {
+    for (size_t k = 0; k < values_.size(); k++) {
+        if (k < left_out.size() && left_out[k]) continue;
+        const Value &v = values_[k];
         eat((uint64_t)v.i), eat(v.ints.size());
         for (int64_t i : v.ints) eat((uint64_t)i);
     }
-    hash_ = h;
+    return h;
+}
+
+bool Attrs::plans_like(const Attrs &o, const std::vector<bool> &left_out) const {
+    bool same = op_ == o.op_ && values_.size() == o.values_.size();
+    for (size_t k = 0; same && k < values_.size(); k++) same = (k < left_out.size() && left_out[k]) || values_[k] == o.values_[k];
+    return same;
 }
 
 std::string Attrs::text() const {

@@ -49,6 +49,9 @@ public:
     // Of everything but real numbers: those only become kernel arguments, so calls that differ in them share a plan.
     uint64_t hash() const { return hash_; }
     bool plans_like(const Attrs &o) const { return hash_ == o.hash_ && op_ == o.op_ && values_ == o.values_; }
+    // The same, leaving out integers that only become kernel arguments, too: those at the places that `left_out` has.
+    uint64_t hash(const std::vector<bool> &left_out) const;
+    bool plans_like(const Attrs &o, const std::vector<bool> &left_out) const;
     std::string text() const;  // "axis=1 keep_dims=0"
 
 private:
@@ -59,7 +62,7 @@ private:
         bool operator==(const Value &o) const { return i == o.i && ints == o.ints; }
     };
     void assign(size_t k, const AttrValue &value);
-    void rehash();
+    void rehash() { hash_ = hash({}); }
     const OpRecord *op_;
     std::vector<Value> values_;
     uint64_t hash_ = 0;

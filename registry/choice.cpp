@@ -8,6 +8,7 @@
 #include "registry/dispatch.h"
 #include "registry/expr.h"
 #include "registry/extension.h"
+#include "registry/fork.h"
 #include "registry/log.h"
 #include "registry/simulated.h"
 
@@ -27,9 +28,41 @@ std::string refusal_of(const OpRecord &op, const KernelEntry &k, const std::map<
     return "no variant of this name";
 }
 
-std::string wanted_backend(const OpRecord &op) {
-    const std::string &b = Force::current() ? Force::current()->backend : device();
-    return b != "cpu" && b != "ascend" && !op.gpu ? "cpu" : b;
+namespace {
+
+// The dtypes for which the op has kernels of the backend: "f32 f16".
+std::string dtypes_there(const RegisteredOp &op, const std::string &backend) {
+    std::set<std::string> seen;
+    std::string all;
+    for (const KernelEntry &k : op.kernels)
+        if (k.backend == backend && seen.insert(k.dtypes).second) all += (all.empty() ? "" : " ") + k.dtypes;
+    return all;
+}
+
+bool has_kernel(const RegisteredOp &op, const std::string &backend, const std::string &dtypes) {
+    return std::ranges::any_of(op.kernels, [&](const KernelEntry &k) { return k.backend == backend && k.dtypes == dtypes; });
+}
+
+std::string lacks_kernel(const RegisteredOp &op, const std::string &backend, const std::string &dtypes) {
+    const std::string there = dtypes_there(op, backend);
+    if (there.empty()) return "no " + backend + " kernel";
+    return "no " + backend + " kernel for " + dtypes + ", only for " + there;
+}
+
+}  // namespace
+
+std::string wanted_backend(const RegisteredOp &op, const std::string &dtypes) {
+    if (const Force::Choice *force = Force::current()) {
+        const bool elsewhere = force->backend != "cpu" && force->backend != "ascend";
+        return elsewhere && !op.record.gpu ? "cpu" : force->backend;
+    }
+    return stays_on_cpu(op, dtypes).empty() ? device() : "cpu";
+}
+
+std::string stays_on_cpu(const RegisteredOp &op, const std::string &dtypes) {
+    const std::string backend = device();
+    if (Force::current() || backend == "cpu" || backend == "ascend" || has_kernel(op, backend, dtypes)) return "";
+    return lacks_kernel(op, backend, dtypes);
 }
 
 bool is_half(DType t) { return t == DType::f16 || t == DType::bf16; }
@@ -53,24 +86,31 @@ bool computes_in_f32(const RegisteredOp &op, const std::string &dtypes) {
 namespace {
 
 // Said once of an op and its dtypes, whatever the shapes.
-void say_it_stays_on_the_cpu(const std::string &op, const std::string &dtypes, const std::string &why) {
-    static std::mutex mutex;
-    static std::set<std::string> said;
-    const std::lock_guard lock(mutex);
-    if (said.insert(op + " " + dtypes).second) log(LogLevel::warning, "ascend", op + " of " + dtypes + " stays on the CPU: " + why);
+void say_it_stays_on_the_cpu(const std::string &backend, const std::string &op, const std::string &dtypes, const std::string &why) {
+    struct Said {
+        Said() { hold_over_fork(mutex); }
+        std::mutex mutex;
+        std::set<std::string> calls;
+    };
+    static Said &said = *new Said;  // never destroyed: calls go on while a program ends
+    const std::lock_guard lock(said.mutex);
+    const std::string of = dtypes.empty() ? "" : " of " + dtypes;
+    if (said.calls.insert(backend + " " + op + " " + dtypes).second) log(LogLevel::warning, backend, op + of + " stays on the CPU: " + why);
 }
 
 }  // namespace
 
-void choose_kernel(const RegisteredOp &op, const std::string &dtypes, bool explaining, Plan &plan) {
-    std::string backend = wanted_backend(op.record);
+void choose_kernel(const RegisteredOp &op, const std::string &dtypes, const std::string &wanted, bool explaining, Plan &plan) {
+    std::string backend = wanted;
+    plan.stays_on_cpu = stays_on_cpu(op, dtypes);
+    if (!plan.stays_on_cpu.empty() && !explaining) say_it_stays_on_the_cpu(device(), op.record.name, dtypes, plan.stays_on_cpu);
     if (backend == "ascend") {
         const KernelEntry &k = simulated_device().kernel(op, dtypes);
         const std::string why = simulated_device().refusal(plan, dtypes);
         if (why.empty()) plan.kernel = &k, plan.simulated = true;
         if (explaining) plan.candidates.push_back({&k, why});
         if (plan.kernel && !explaining) return;
-        if (!plan.kernel && !explaining && !Force::current()) say_it_stays_on_the_cpu(op.record.name, dtypes, why);
+        if (!plan.kernel && !explaining && !Force::current()) say_it_stays_on_the_cpu("ascend", op.record.name, dtypes, why);
         if (!plan.kernel) backend = "cpu";
     }
     const auto *const force = Force::current();
@@ -100,6 +140,7 @@ void choose_kernel(const RegisteredOp &op, const std::string &dtypes, bool expla
     if (plan.kernel || explaining) return;
     if (backend == "cpu" && computes_in_f32(op, dtypes)) return;
     std::string text = "no kernel takes this call:";
+    if (!has_kernel(op, backend, dtypes)) text += " " + lacks_kernel(op, backend, dtypes);
     for (const KernelEntry &k : op.kernels)
         if (k.dtypes == dtypes && k.backend == backend) text += "\n  " + k.variant + "/" + name_of(k.isa) + ": " + why_not(k);
     throw DispatchError(op.record.name, text);

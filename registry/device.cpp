@@ -2,7 +2,11 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstdlib>
+#include <vector>
 
 #include "registry/dispatch.h"
 #include "registry/error.h"
@@ -12,10 +16,13 @@
 namespace halyard {
 namespace {
 
-std::string &current() {
-    static std::string name = "cpu";
-    return name;
+// Names that live as long as the process: device() hands out one while another thread sets another.
+const std::string &name_of_device(size_t k) {
+    static const auto &names = *new std::array<std::string, 3>{"cpu", "opencl", "ascend"};
+    return names[k];
 }
+std::atomic<size_t> current = 0;
+std::atomic<int> chosen_id = -1;
 
 std::atomic<const halide_device_interface_t *> used = nullptr;  // by the last call
 
@@ -33,28 +40,100 @@ int call_on_device(KernelFn fn, void **args, halide_buffer_t *buffers, size_t in
     return status;
 }
 
-void set_device_id(int id) { halide_set_gpu_device(id); }
+namespace {
+
+// Counts devices as Halide's runtime does, which takes the platform and the types that two variables name: else the first platform and all.
+class OpenCl {
+public:
+    OpenCl() : library_(dlopen("libOpenCL.so.1", RTLD_LAZY)) {
+        if (!library_) {
+            const char *why = dlerror();
+            error_ = std::string("no OpenCL library: ") + (why ? why : "it can't be opened");
+            return;
+        }
+        platforms_of_ = (PlatformsOf)dlsym(library_, "clGetPlatformIDs");
+        name_of_ = (NameOf)dlsym(library_, "clGetPlatformInfo");
+        devices_of_ = (DevicesOf)dlsym(library_, "clGetDeviceIDs");
+        if (!platforms_of_ || !name_of_ || !devices_of_ || platforms().empty()) error_ = "no OpenCL platform answers";
+    }
+    const std::string &error() const { return error_; }
+
+    int devices() const {
+        if (!error_.empty()) return 0;
+        const char *wanted = std::getenv("HL_OCL_PLATFORM_NAME");
+        for (void *platform : platforms()) {
+            if (wanted && *wanted && name_of(platform).find(wanted) == std::string::npos) continue;
+            unsigned count = 0;
+            return devices_of_(platform, wanted_types(), 0, nullptr, &count) == 0 ? (int)count : 0;
+        }
+        return 0;
+    }
+
+private:
+    using PlatformsOf = int (*)(unsigned, void **, unsigned *);
+    using NameOf = int (*)(void *, unsigned, size_t, void *, size_t *);
+    using DevicesOf = int (*)(void *, uint64_t, unsigned, void **, unsigned *);
+
+    std::vector<void *> platforms() const {
+        unsigned count = 0;
+        if (platforms_of_(0, nullptr, &count) != 0) return {};
+        std::vector<void *> all(count);
+        if (count > 0 && platforms_of_(count, all.data(), nullptr) != 0) return {};
+        return all;
+    }
+    std::string name_of(void *platform) const {
+        constexpr unsigned platform_name = 0x0902;  // CL_PLATFORM_NAME
+        char text[256] = {};
+        return name_of_(platform, platform_name, sizeof text - 1, text, nullptr) == 0 ? text : "";
+    }
+    static uint64_t wanted_types() {
+        constexpr uint64_t cpu = 2, gpu = 4, all = 0xFFFFFFFF;  // CL_DEVICE_TYPE_CPU, _GPU, _ALL
+        const char *types = std::getenv("HL_OCL_DEVICE_TYPE");
+        const std::string text = types ? types : "";
+        const uint64_t wanted = (text.find("cpu") != std::string::npos ? cpu : 0) | (text.find("gpu") != std::string::npos ? gpu : 0);
+        return wanted ? wanted : all;
+    }
+
+    void *library_;
+    std::string error_;
+    PlatformsOf platforms_of_ = nullptr;
+    NameOf name_of_ = nullptr;
+    DevicesOf devices_of_ = nullptr;
+};
+
+}  // namespace
+
+int opencl_devices() { return OpenCl().devices(); }
+
+void set_device_id(int id) {
+    const int before = chosen_id.exchange(id);
+    if (before == id) return;
+    const bool is_the_only_one = before < 0 && id == 0 && opencl_devices() == 1;
+    if (used.load() && !is_the_only_one) {
+        chosen_id = before;
+        throw DeviceError("device", "device_id is " + std::to_string(id) + ", but kernels have run on device " + std::to_string(std::max(before, 0)) +
+                                        " already: it is to be set before the first of them");
+    }
+    halide_set_gpu_device(id);
+}
 
 void release_devices() {
     if (const halide_device_interface_t *device = used.exchange(nullptr)) halide_device_release(nullptr, device);
 }
 
 void set_device(const std::string &backend) {
+    size_t k = 0;
+    while (k < 3 && name_of_device(k) != backend) k++;
+    if (k == 3) throw DeviceError(backend, "no such device, expected cpu, opencl or ascend");
     if (backend == "opencl") {
-        void *library = dlopen("libOpenCL.so.1", RTLD_LAZY);
-        if (!library) throw DeviceError("opencl", std::string("no OpenCL library: ") + dlerror());
-        using GetPlatforms = int (*)(unsigned, void *, unsigned *);
-        const auto get = (GetPlatforms)dlsym(library, "clGetPlatformIDs");
-        unsigned platforms = 0;
-        if (!get || get(0, nullptr, &platforms) != 0 || platforms == 0) throw DeviceError("opencl", "no OpenCL platform answers");
+        if (const OpenCl opencl; !opencl.error().empty()) throw DeviceError("opencl", opencl.error());
     } else if (backend == "ascend") {
         simulated_device();
-    } else if (backend != "cpu") {
-        throw DeviceError(backend, "no such device, expected cpu, opencl or ascend");
     }
-    current() = backend;
+    current = k;
     invalidate_plans();
 }
-const std::string &device() { return current(); }
+
+const std::string &device() { return name_of_device(current.load(std::memory_order_relaxed)); }
 
 }  // namespace halyard

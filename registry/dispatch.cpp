@@ -12,6 +12,7 @@
 #include "registry/plan.h"
 #include "registry/runtime.h"
 #include "registry/simulated.h"
+#include "registry/tensor_methods.h"
 
 namespace halyard {
 namespace {
@@ -76,8 +77,15 @@ bool alike(const Shape &a, const Shape &b) {
     return same;
 }
 
-bool same(const Entry &e, std::span<const Tensor> in, const Attrs &attrs) {
-    if (e.in.size() != in.size() || !e.attrs->plans_like(attrs)) return false;
+// Ascend's programs have integers in them, so there each value is planned.
+bool same_attributes(const Entry &e, const RegisteredOp &op, const Attrs &attrs) {
+    const Plan &runs = e.plan->wide ? *e.plan->wide : *e.plan;
+    if (!op.shares_plans || runs.simulated) return e.attrs->plans_like(attrs);
+    return e.attrs->plans_like(attrs, op.only_argument);
+}
+
+bool same(const Entry &e, const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs) {
+    if (e.in.size() != in.size() || !same_attributes(e, op, attrs)) return false;
     for (size_t k = 0; k < in.size(); k++) {
         const TensorImpl &t = *in[k].impl();
         if (t.dtype != e.in[k].dtype || !alike(t.shape, e.in[k].shape) || !alike(t.strides, e.in[k].strides)) return false;
@@ -85,11 +93,16 @@ bool same(const Entry &e, std::span<const Tensor> in, const Attrs &attrs) {
     return true;
 }
 
+[[noreturn]] void undefined_input(const RegisteredOp &op, size_t place) {
+    const std::vector<TensorSpec> &named = op.signature.inputs;
+    throw ShapeError(op.record.name, (place < named.size() ? named[place].name : "input " + std::to_string(place)) + " is an undefined tensor");
+}
+
 Planned planned(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs) {
     Cache &mine = cache ? *cache : make_cache();
-    uint64_t h = attrs.hash();
+    uint64_t h = op.shares_plans ? attrs.hash(op.only_argument) : attrs.hash();
     for (const Tensor &t : in) {
-        if (!t.defined()) throw ShapeError(op.record.name, "an input is an undefined tensor");
+        if (!t.defined()) undefined_input(op, (size_t)(&t - in.data()));
         const TensorImpl &i = *t.impl();
         h = mix(h, (uint64_t)i.dtype * 16 + (uint64_t)i.shape.rank() + weighed(i.shape, 0) + (i.dense ? 0 : weighed(i.strides, max_rank)));
     }
@@ -98,7 +111,7 @@ Planned planned(const RegisteredOp &op, std::span<const Tensor> in, const Attrs 
     Entry *victim = nullptr;
     for (Entry *e = set; e != set + Cache::ways; e++) {
         if (!e->plan || e->generation != now) victim = e;
-        else if (e->hash == h && !forced && same(*e, in, attrs)) return {mine, *e->plan};
+        else if (e->hash == h && !forced && same(*e, op, in, attrs)) return {mine, *e->plan};
     }
     std::vector<OperandMeta> metas;
     for (const Tensor &t : in) metas.push_back(meta_of(t));
@@ -119,6 +132,20 @@ Planned planned(const RegisteredOp &op, std::span<const Tensor> in, const Attrs 
     throw MemoryError(op, said.substr(said.starts_with("[") ? said.find("] ") + 2 : 0));
 }
 
+int32_t argument_of(const Plan &p, size_t scalar, int64_t value) {
+    const OpRecord &op = p.op->record;
+    if (value > INT32_MAX || value < INT32_MIN) throw AttrError(op.name, op.scalars[scalar].name + " is " + std::to_string(value) + ", past 32 bits");
+    return (int32_t)value;
+}
+
+// Halide's numbers in Halide's names, such as padded$14, say nothing to a caller.
+[[noreturn]] void failed(const std::string &op, int status) {
+    if (status == halide_error_code_out_of_memory) out_of_memory(op);
+    if (status == halide_error_code_buffer_allocation_too_large || status == halide_error_code_buffer_extents_too_large)
+        throw MemoryError(op, "out of memory: a stage of this call would take more than the 2147483647 bytes or elements that a kernel can address");
+    throw DispatchError(op, std::string("kernel failed: ") + last_kernel_error());
+}
+
 void call(const Plan &p, const Tensor *in, const Attrs &attrs, const Tensor *out) {
     alignas(halide_buffer_t) std::byte room[Plan::max_arguments * sizeof(halide_buffer_t)];  // an array of them would be cleared first
     auto *const buffers = reinterpret_cast<halide_buffer_t *>(room);
@@ -134,8 +161,10 @@ void call(const Plan &p, const Tensor *in, const Attrs &attrs, const Tensor *out
     };
     for (size_t k = 0; k < inputs; k++) args[n++] = filled(k, p.inputs[k], in[k]);
     for (size_t k = 0; k < p.scalars.size(); k++) {
-        if (p.scalars[k].attr >= 0) scalars[k].r = attrs.real((size_t)p.scalars[k].attr);
-        else scalars[k].i = p.scalars[k].i;
+        const Plan::Scalar &scalar = p.scalars[k];
+        if (scalar.attr >= 0) scalars[k].r = attrs.real((size_t)scalar.attr);
+        else if (scalar.integer_attr >= 0) scalars[k].i = argument_of(p, k, attrs.integer((size_t)scalar.integer_attr));
+        else scalars[k].i = scalar.i;
         args[n++] = &scalars[k];
     }
     for (size_t k = 0; k < outputs; k++) args[n++] = filled(inputs + k, p.outputs[k], out[k]);
@@ -145,8 +174,7 @@ void call(const Plan &p, const Tensor *in, const Attrs &attrs, const Tensor *out
         int status;
         if (p.on_device) status = call_on_device(p.kernel->fn, args, buffers, inputs, outputs);
         else status = p.kernel->fn(args);
-        if (status == halide_error_code_out_of_memory) out_of_memory(p.op->record.name);
-        if (status != 0) throw DispatchError(p.op->record.name, std::string("kernel failed: ") + last_kernel_error());
+        if (status != 0) failed(p.op->record.name, status);
     };
     announce_call(&p);
     if (p.loops.empty()) return once();
@@ -167,10 +195,12 @@ void call(const Plan &p, const Tensor *in, const Attrs &attrs, const Tensor *out
 
 }  // namespace
 
-Tensor gathered(const Tensor &t, const std::vector<int> &order) {
+Tensor gathered(const Tensor &t, const Plan::Buffer &b) {
+    const std::vector<int> &order = b.copy_order;
     std::vector<int> back(order.size());
     for (size_t i = 0; i < order.size(); i++) back[(size_t)order[i]] = (int)i;
-    return t.transpose(order).copy().transpose(back);
+    const UnrecordedMethods copies_of_a_call;  // the tape hears of the call itself
+    return t.expand(b.copy_shape).transpose(order).copy().transpose(back);
 }
 
 namespace {
@@ -200,9 +230,9 @@ void run_plan(const Plan &p, std::span<const Tensor> in, const Attrs &attrs, std
     if (!copies) return call(p, in.data(), attrs, out.data());
     std::vector<Tensor> from(in.begin(), in.end()), to(out.begin(), out.end());
     for (size_t k = 0; k < from.size(); k++)
-        if (!p.inputs[k].copy_order.empty()) from[k] = gathered(from[k], p.inputs[k].copy_order);
+        if (!p.inputs[k].copy_order.empty()) from[k] = gathered(from[k], p.inputs[k]);
     for (size_t k = 0; k < to.size(); k++)
-        if (!p.outputs[k].copy_order.empty()) to[k] = gathered(to[k], p.outputs[k].copy_order);
+        if (!p.outputs[k].copy_order.empty()) to[k] = gathered(to[k], p.outputs[k]);
     call(p, from.data(), attrs, to.data());
     for (size_t k = 0; k < to.size(); k++)
         if (!p.outputs[k].copy_order.empty()) out[k].assign(to[k]);
@@ -232,6 +262,7 @@ void dispatch_into(const RegisteredOp &op, std::span<const Tensor> in, const Att
     for (size_t k = 0; k < out.size(); k++) {
         const auto &o = plan->outputs[k];
         const std::string &label = op.signature.outputs[k].name;
+        if (!out[k].defined()) throw ShapeError(name, label + " is an undefined tensor");
         if (!(out[k].shape() == o.shape)) throw ShapeError(name, label + " has shape " + out[k].shape().text() + ", expected " + o.shape.text());
         if (out[k].dtype() != o.dtype) throw DTypeError(name, label + " is " + name_of(out[k].dtype()) + ", expected " + name_of(o.dtype));
         if (!out[k].dense()) throw ShapeError(name, label + " must be dense");

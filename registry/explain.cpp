@@ -22,8 +22,14 @@ Explanation explanation_of(const RegisteredOp &op, std::span<const Tensor> in, c
     std::vector<OperandMeta> metas;
     for (const Tensor &t : in) metas.push_back(meta_of(t));
     Explanation e{attrs.text(), make_plan(op, metas, attrs, true), {}, {}};
-    for (size_t k = 0; k < in.size(); k++)
-        if (!e.plan.inputs[k].copy_order.empty()) e.copies.push_back({true, k, "no kernel takes its strides " + in[k].strides().text()});
+    for (size_t k = 0; k < in.size(); k++) {
+        const Plan::Buffer &b = e.plan.inputs[k];
+        if (b.copy_order.empty()) continue;
+        const bool expanded = !(b.copy_shape == in[k].shape());
+        const std::string why = expanded ? "no kernel broadcasts it: " + in[k].shape().text() + " is expanded to " + b.copy_shape.text()
+                                         : "no kernel takes its strides " + in[k].strides().text();
+        e.copies.push_back({true, k, why});
+    }
     for (size_t k = 0; k < e.plan.outputs.size(); k++)
         if (!e.plan.outputs[k].copy_order.empty()) e.copies.push_back({false, k, "it is computed in another order"});
     std::set<std::string> other;
@@ -45,6 +51,7 @@ std::string text_of(const Explanation &e, const Note &copy_note, const Note &can
     s += "\n";
     if (!e.plan.loops.empty()) s += "  outer loops: " + e.plan.loops.text() + "\n";
     if (e.plan.wide) s += "  computed in f32, between conversions: 16-bit floats have no kernels below avx2\n";
+    if (!e.plan.stays_on_cpu.empty()) s += "  stays on the CPU: " + e.plan.stays_on_cpu + "\n";
     for (size_t k = 0; k < e.copies.size(); k++) {
         const auto &c = e.copies[k];
         s += "  copies " + (c.input ? op.signature.inputs : op.signature.outputs)[c.tensor].name + ": " + c.why + (copy_note ? copy_note(k) : "") + "\n";

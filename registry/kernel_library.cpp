@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "registry/error.h"
+#include "registry/version.h"
 
 namespace halyard {
 
@@ -19,8 +20,8 @@ const KernelLibrary &open_kernel_library(const std::string &path) {
     if (!library_of) throw IoError(path, std::string("is no kernel library: it has no symbol ") + kernel_library_symbol);
     const KernelLibrary &library = *library_of(), here;
     auto refuse = [&](const char *what, int32_t theirs, int32_t ours) {
-        throw IoError(path, std::string("was built with kit ") + library.kit + ", " + what + " " + std::to_string(theirs) +
-                                "; this kit, " HALYARD_VERSION ", has " + std::to_string(ours) + ": build it again");
+        throw IoError(path, std::string("was built with kit ") + library.kit + ", " + what + " " + std::to_string(theirs) + "; this kit, " + version() +
+                                ", has " + std::to_string(ours) + ": build it again");
     };
     if (library.abi != here.abi) refuse("kernel ABI", library.abi, here.abi);
     if (library.record_bytes != here.record_bytes) refuse("record size", library.record_bytes, here.record_bytes);

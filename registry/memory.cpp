@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "registry/error.h"
+#include "registry/fork.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -100,6 +101,10 @@ struct Central {
     std::mutex caches_mutex;
     std::vector<ThreadCache *> caches;
 
+    Central() {
+        const char *given = std::getenv("HALYARD_MAX_DEVICE_MEMORY");
+        limit = limit_from(given ? given : "");
+    }
     void raise_peak(int64_t to) {
         int64_t now = peak.load(std::memory_order_relaxed);
         while (to > now && !peak.compare_exchange_weak(now, to, std::memory_order_relaxed)) {}
@@ -112,8 +117,14 @@ struct Central {
     }
 };
 
+Central &new_central() {
+    Central &c = *new Central;
+    for (Central::List &l : c.lists) hold_over_fork(l.mutex);
+    hold_over_fork(c.caches_mutex);
+    return c;
+}
 Central &central() {
-    static Central &c = *new Central;  // never destroyed: tensors in statics outlive any order of destruction
+    static Central &c = new_central();  // never destroyed: tensors in statics outlive any order of destruction
     return c;
 }
 
@@ -369,6 +380,18 @@ void release(void *block) {
         central().live_blocks--;
     }
     put(h, mine);
+}
+
+int64_t limit_from(const std::string &text) {
+    if (text.empty()) return 0;
+    char *end = nullptr;
+    const double amount = std::strtod(text.c_str(), &end);
+    const std::string unit = end;
+    const double factor = unit == "GB" ? 1 << 30 : unit == "MB" ? 1 << 20 : 0;
+    const bool digit = text[0] == '.' || (text[0] >= '0' && text[0] <= '9');
+    if (!digit || factor == 0 || !(amount * factor >= 1) || amount * factor > 0x1p62)
+        throw AttrError("context", "max_device_memory is '" + text + "', expected a number above 0 with GB or MB, as 2GB or 0.5GB");
+    return (int64_t)(amount * factor);
 }
 
 void set_limit(int64_t bytes) { central().limit = bytes; }

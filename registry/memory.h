@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace halyard::memory {
 
@@ -23,8 +24,10 @@ void trim();  // gives pooled blocks back to the system, but for the few that ot
 
 // The most bytes that tensors, scratch and the blocks kept for them may take from the system together; 0, as at first: no limit. What is
 // above it already stays. Only blocks that the pool has to ask the system for are held against it: a block that is reused costs nothing.
+// HALYARD_MAX_DEVICE_MEMORY is read before the first block is handed out, so it holds for that one, too.
 void set_limit(int64_t bytes);
 int64_t limit();
+int64_t limit_from(const std::string &text);  // "2GB", "0.5GB", "512MB"; "": 0. Throws AttrError.
 
 // The same blocks without a place in stats(): for the tensors' own bookkeeping, whose number a user can't know.
 void *allocate_uncounted(size_t bytes);

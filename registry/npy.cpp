@@ -9,6 +9,8 @@
 #include <functional>
 #include <memory>
 
+#include "registry/atomic_file.h"
+
 namespace halyard {
 namespace {
 
@@ -200,6 +202,9 @@ Tensor read_array(Source s, std::optional<DType> as) {
 }  // namespace
 
 Tensor load_npy(const std::string &path, std::optional<DType> as) {
+    std::error_code unknown;  // asked before it is opened: a pipe without a writer would keep the program waiting
+    const std::filesystem::file_status status = std::filesystem::status(path, unknown);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) throw IoError(path, "not a regular file");
     std::ifstream file(path, std::ios::binary | std::ios::ate);
     if (!file) throw IoError(path, "can't open");
     const auto size = (int64_t)file.tellg();
@@ -262,10 +267,11 @@ void save_npy(const std::string &path, const Tensor &tensor) {
     header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 10, ' ');  // the data starts on a multiple of 64
     header.back() = '\n';
     const char start[] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, (char)(header.size() & 255), (char)(header.size() >> 8)};
-    std::ofstream file(path, std::ios::binary);
-    file.write(start, sizeof(start)).write(header.data(), (std::streamsize)header.size()).write(static_cast<const char *>(t.raw()), (std::streamsize)t.bytes());
-    file.close();
-    if (!file) throw IoError(path, "can't write");
+    AtomicFile file(path, Durability::to_system);
+    file.write(start, sizeof(start));
+    file.write(header);
+    file.write(t.raw(), t.bytes());
+    file.commit();
 }
 
 }  // namespace halyard

@@ -7,7 +7,8 @@ namespace halyard {
 
 // 0 = all cores; more threads than cores is allowed, more than 1024 or a negative number is an AttrError.
 // HALYARD_THREADS sets the start value; a bad one is an AttrError at the first use. Results never depend on it.
-// Loops that run meanwhile keep their number.
+// Loops that run meanwhile keep their number. Where the system allows fewer threads there are fewer, and the log says so; a process that was
+// forked from one with threads has one.
 void set_threads(int n);
 int threads();
 

@@ -38,19 +38,31 @@ Shape permuted(const Shape &s, const std::vector<int> &order) {
 }
 std::vector<std::string> names_in(const std::string &expression) { return ParsedExpr(expression).names(); }
 
+// A tensor without elements lies as its kernel would have it: any two of its dimensions are one.
+Shape strides_of_nothing(const Shape &shape) {
+    Shape strides = shape;
+    int64_t step = 1;
+    for (int d = shape.rank(); d-- > 0; step *= shape[d]) strides[d] = step;
+    return strides;
+}
+
 class Planner {
 public:
-    Planner(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs)
-        : op_(op), r_(op.record), sig_(op.signature), attrs_(attrs), in_(in.begin(), in.end()) {
+    // Tensors will lie as kernels of `backend` take them; "": of the one that is wanted.
+    Planner(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs, const std::string &backend = "")
+        : op_(op), r_(op.record), sig_(op.signature), attrs_(attrs), in_(in.begin(), in.end()), backend_(backend) {
         plan_.op = &op;
+        for (OperandMeta &m : in_)
+            if (m.shape.elements() == 0) m.strides = strides_of_nothing(m.shape);
     }
 
     Plan plan(bool explaining) {
         bind_dtypes();
+        if (backend_.empty()) backend_ = wanted_backend(op_, dtypes_);
         copies_.resize(in_.size());
         out_copies_.resize(sig_.outputs.size());
         bool settled = false;
-        for (int pass = 0; pass < 3 && !settled; pass++) {
+        for (int pass = 0; pass < most_passes && !settled; pass++) {
             dims_.clear(), orders_.assign(in_.size(), {}), out_orders_.assign(sig_.outputs.size(), {});
             bind_attributes(attrs_, dims_);
             check_conditions(r_, dims_, false);  // of attributes alone: shapes are computed from what they allow
@@ -62,9 +74,12 @@ public:
         }
         if (!settled) throw DispatchError(r_.name, "no kernel takes these strides, and no copy helps");
         check_conditions(r_, dims_, true);
+        if (backend_ != "cpu" && has_empty_tensor()) return on_cpu(explaining);
+        const bool fits_cpu = std::ranges::all_of(c_.inputs, [&](const Layout &l) { return innermost_stride(l) == 1 || r_.any_strides; });
         join_rows();
         fill();
-        choose_kernel(op_, dtypes_, explaining, plan_);
+        choose_kernel(op_, dtypes_, backend_, explaining, plan_);
+        if (backend_ == "ascend" && !plan_.simulated && !fits_cpu) return on_cpu(explaining);
         if (!plan_.kernel && computes_in_f32(op_, dtypes_)) widen(explaining);
         return std::move(plan_);
     }
@@ -75,11 +90,23 @@ private:
     const OpRecord &r_;
     const Signature &sig_;
     const Attrs &attrs_;
+    // What an input's copy is: expanded to `shape`, dense with its dimensions in `order`.
+    struct Copy {
+        std::vector<int> order;  // empty: the input isn't copied
+        Shape shape;
+        bool expanded = false;  // over all that it broadcasts against
+    };
+    // An input may be copied, then expanded, and then for a sum over its group; the last pass settles.
+    static constexpr int most_passes = 4;
+
     std::vector<OperandMeta> in_;
+    std::string backend_;
     std::vector<DType> out_dtypes_;
     Dims dims_;
     Canonical c_;
-    std::vector<std::vector<int>> copies_, out_copies_;  // copy orders, as in Plan::Buffer
+    Shape group_;  // extents of the leading ..n over all inputs, before they are merged
+    std::vector<Copy> copies_;
+    std::vector<std::vector<int>> out_copies_;           // copy orders, as in Plan::Buffer
     std::vector<int> reduction_order_;                   // empty: the caller's
     std::vector<std::vector<int>> orders_, out_orders_;  // the caller's dimensions in the kernel's order
     Plan plan_;
@@ -151,7 +178,10 @@ private:
         std::vector<Operand> all;
         for (size_t k = 0; k < in_.size(); k++) {
             Operand o{in_[k].shape, in_[k].strides};
-            if (!copies_[k].empty()) o.strides = strides_in_order(o.shape, copies_[k]);
+            if (!copies_[k].order.empty()) {
+                o.shape = copies_[k].shape;
+                o.strides = strides_in_order(o.shape, copies_[k].order);
+            }
             all.push_back(o);
         }
         return all;
@@ -167,6 +197,14 @@ private:
         for (int d = 0; d < 3; d++) dims_["d" + std::to_string(d)] = c_.outputs[0].shape[d];
     }
 
+    // An op that is nothing of no elements says so by its condition r>0; its caller knows no r.
+    void require_elements() const {
+        const Shape &canonical = c_.inputs[0].shape;
+        const bool none = canonical[1] * canonical[3] == 0;
+        if (none && std::ranges::count(r_.conditions, "r>0"))
+            bad_shape(sig_.inputs[0].name + in_[0].shape.text() + " has no elements along axis, expected at least one");
+    }
+
     void reduction() {
         const int axis = attrs_.find("axis"), keep = attrs_.find("keep_dims");
         const Ints &axes = attrs_.ints((size_t)axis);
@@ -174,11 +212,12 @@ private:
         if (c_.needs_copies) {
             reduction_order_ = kept_first(r_, axes, in_[0].shape.rank());
             for (size_t k = 0; k < in_.size(); k++)
-                if (sig_.inputs[k].extents.size() == 4) copies_[k] = reduction_order_;
+                if (sig_.inputs[k].extents.size() == 4) copies_[k] = {reduction_order_, in_[k].shape};
             for (size_t k = 0; k < sig_.outputs.size(); k++)
                 if (sig_.outputs[k].extents.size() == 4) out_copies_[k] = reduction_order_;
             return;
         }
+        require_elements();
         const char *names[] = {"o", "r", "i", "s"};
         for (int d = 0; d < 4; d++) dims_[names[d]] = c_.inputs[0].shape[d];
         bind_derived(r_, dims_);
@@ -218,7 +257,7 @@ private:
                 bad_shape(t.name + " has rank " + std::to_string(rank) + ", expected " + (t.group.empty() ? "" : "at least ") + std::to_string(own) + " (" +
                           names + ")");
             }
-            orders_[k] = kernel_order(t, rank);
+            orders_[k] = copies_[k].order.empty() ? kernel_order(t, rank) : copies_[k].order;
             shapes.push_back(permuted(ops[k].shape, orders_[k]));
             strides.push_back(permuted(ops[k].strides, orders_[k]));
             if (!t.group.empty()) {
@@ -255,13 +294,13 @@ private:
                 s.push_back(spec(k).group.empty() || d < missing || shapes[k][d - missing] != group[d] ? 0 : strides[k][d - missing]);
             over_group.push_back(s);
         }
+        group_ = group;
         merge_dimensions(group, over_group);
         const int loops = std::max(0, group.rank() - 1);
-        for (size_t k = in_.size(); k < shapes.size(); k++)
-            if (spec(k).group.empty() && loops > 0) {  // a reduction over the group needs it in one piece
-                for (size_t i = 0; i < in_.size(); i++)
-                    if (!sig_.inputs[i].group.empty() && copies_[i].empty()) copies_[i] = orders_[i];
-            }
+        if (loops > 0 && reduces_over_group()) {
+            bring_group_together();
+            return;
+        }
         c_.loops = Shape(group.begin(), group.begin() + loops);
         for (size_t k = 0; k < shapes.size(); k++) {
             Layout l;
@@ -279,26 +318,93 @@ private:
                 if (!spec(k).group.empty()) dims_[spec(k).group] = group.rank() ? group.back() : 1;
     }
 
+    // The call planned for the CPU's kernels. Devices aren't asked for tensors without elements: their memory has no such blocks, and
+    // programs of a number of elements no such loops.
+    Plan on_cpu(bool explaining) const {
+        Plan plan = Planner(op_, in_, attrs_, "cpu").plan(explaining);
+        if (!plan_.candidates.empty()) plan.candidates.insert(plan.candidates.begin(), plan_.candidates.front());  // what the device says
+        return plan;
+    }
+    bool has_empty_tensor() const {
+        const auto is_empty = [](const Shape &s) { return s.elements() == 0; };
+        return std::ranges::any_of(in_, is_empty, &OperandMeta::shape) || std::ranges::any_of(c_.output_shapes, is_empty);
+    }
+
+    bool reduces_over_group() const {
+        return std::ranges::any_of(sig_.outputs, [](const TensorSpec &t) { return t.group.empty(); });
+    }
+    // A reduction over the group needs it in one piece: in loops around the kernel each call would write over the one before.
+    void bring_group_together() {
+        c_.needs_copies = true;
+        for (size_t k = 0; k < in_.size(); k++)
+            if (!sig_.inputs[k].group.empty()) copies_[k] = copy_of(k, true);
+        for (size_t k = 0; k < sig_.outputs.size(); k++)
+            if (!sig_.outputs[k].group.empty()) out_copies_[k] = out_orders_[k];
+    }
+
+    // The copy of input k that lies as the kernel's dimensions do. Expanded: it moves along all that others of the call move along.
+    Copy copy_of(size_t k, bool expanded) const {
+        Copy copy{orders_[k], in_[k].shape, expanded};
+        if (!copies_[k].order.empty()) copy = {copies_[k].order, copies_[k].shape, expanded};
+        for (int d = (int)copy.order.size(); d < copy.shape.rank(); d++) copy.order.push_back(d);
+        if (!expanded || r_.form == Form::reduction) return copy;
+        // In the kernel's order, leading dimensions are those of the group, and of an elementwise op they are all.
+        const Shape &whole = r_.form == Form::elementwise ? c_.output_shapes[0] : group_;
+        const int own = r_.form == Form::elementwise ? 0 : (int)sig_.inputs[k].extents.size();
+        const int missing = whole.rank() + own - copy.shape.rank();
+        std::vector<int> order;
+        Shape shape;
+        for (int d = 0; d < missing; d++) {
+            order.push_back(d);
+            shape.push_back(1);
+        }
+        for (int d : copy.order) order.push_back(d + missing);
+        for (int64_t e : copy.shape) shape.push_back(e);
+        for (int d = 0; d < whole.rank(); d++) shape[order[(size_t)d]] = whole[d];
+        return {order, shape, true};
+    }
+
+    static int64_t innermost_stride(const Layout &l) { return l.shape.empty() || l.shape.back() <= 1 ? 1 : l.strides.back(); }
+
+    // Are kernels built for such strides? Without any_strides dimension 0 is dense in them, whatever the buffer says.
+    bool kernels_take(const Layout &l) const {
+        const int64_t stride = innermost_stride(l);
+        return stride == 1 || r_.any_strides || (stride == 0 && backend_ == "ascend");  // Ascend's programs are made for the call
+    }
+    // Devices get a tensor's memory as a whole: gaps, and elements that stand for several, would be sent along.
+    bool is_sent_as_it_lies(const Layout &l) const {
+        if (backend_ == "cpu") return true;
+        if (backend_ == "ascend") return innermost_stride(l) <= 1;
+        for (int d = 0; d < l.shape.rank(); d++)
+            if (l.shape[d] > 1 && l.strides[d] == 0) return false;
+        return innermost_stride(l) == 1;
+    }
+
     // Marks the tensors that kernels can't take as they lie; true when there are none left.
     bool strides_fit() {
         bool fit = true;
-        const std::string backend = wanted_backend(r_);
-        const bool device_needs_dense = backend != "cpu", repeats = backend == "ascend";  // programs know strides of 0
-        auto mark = [&](const Layout &l, const Shape &shape, std::vector<int> &copy, const std::vector<int> &order) {
-            const bool gap = !l.shape.empty() && l.shape.back() > 1 && l.strides.back() != 1 && !(l.strides.back() == 0 && repeats);
-            bool loose = false;
-            for (int d = 0; d < l.shape.rank(); d++) loose |= l.shape[d] > 1 && l.strides[d] == 0;
-            if (!copy.empty() || !((gap && !r_.any_strides) || (loose && device_needs_dense && !repeats) || (gap && device_needs_dense))) return;
-            copy = order;
-            for (int d = (int)copy.size(); d < shape.rank(); d++) copy.push_back(d);
+        for (size_t k = 0; k < in_.size(); k++) {
+            const Layout &l = c_.inputs[k];
+            const bool copied = !copies_[k].order.empty();
+            if (!kernels_take(l)) {
+                fit = false;
+                if (!copies_[k].expanded) copies_[k] = copy_of(k, copied || innermost_stride(l) == 0);
+            } else if (!copied && !is_sent_as_it_lies(l)) {
+                fit = false;
+                copies_[k] = copy_of(k, false);
+            }
+        }
+        for (size_t k = 0; k < sig_.outputs.size(); k++) {
+            const Layout &l = c_.outputs[k];
+            if (kernels_take(l) && (is_sent_as_it_lies(l) || !out_copies_[k].empty())) continue;
             fit = false;
-        };
-        for (size_t k = 0; k < in_.size(); k++) mark(c_.inputs[k], in_[k].shape, copies_[k], orders_[k]);
-        for (size_t k = 0; k < sig_.outputs.size(); k++) mark(c_.outputs[k], c_.output_shapes[k], out_copies_[k], out_orders_[k]);
+            out_copies_[k] = out_orders_[k];
+            for (int d = (int)out_copies_[k].size(); d < c_.output_shapes[k].rank(); d++) out_copies_[k].push_back(d);
+        }
         return fit;
     }
 
-    Plan::Buffer buffer(const Layout &l, DType t, const std::vector<int> &copy) const {
+    Plan::Buffer buffer(const Layout &l, DType t, const std::vector<int> &copy, const Shape &copy_shape) const {
         Plan::Buffer b;
         b.type = runtime_type(t);
         b.rank = l.shape.rank();
@@ -312,6 +418,7 @@ private:
         if (b.rank && b.dims[0].extent <= 1) b.dims[0].stride = 1;
         for (int64_t s : l.outer) b.outer.push_back(s * b.bytes_per_element);
         b.copy_order = copy;
+        if (!copy.empty()) b.copy_shape = copy_shape;
         return b;
     }
 
@@ -348,10 +455,10 @@ private:
     void fill() {
         if (in_.size() + sig_.outputs.size() > Plan::max_arguments || r_.scalars.size() > Plan::max_arguments)
             throw DispatchError(r_.name, "has more than " + std::to_string(Plan::max_arguments) + " tensors or scalars");
-        for (size_t k = 0; k < in_.size(); k++) plan_.inputs.push_back(buffer(c_.inputs[k], in_[k].dtype, copies_[k]));
+        for (size_t k = 0; k < in_.size(); k++) plan_.inputs.push_back(buffer(c_.inputs[k], in_[k].dtype, copies_[k].order, copies_[k].shape));
         for (size_t k = 0; k < sig_.outputs.size(); k++) {
             Plan::Output o;
-            static_cast<Plan::Buffer &>(o) = buffer(c_.outputs[k], out_dtypes_[k], out_copies_[k]);
+            static_cast<Plan::Buffer &>(o) = buffer(c_.outputs[k], out_dtypes_[k], out_copies_[k], c_.output_shapes[k]);
             o.shape = c_.output_shapes[k];
             o.dtype = out_dtypes_[k];
             plan_.outputs.push_back(o);
@@ -368,6 +475,8 @@ private:
                 const int64_t i = value_of(r_, s.value, dims_);
                 if (i > INT32_MAX || i < INT32_MIN) throw AttrError(r_.name, s.name + " is " + std::to_string(i) + ", past 32 bits");
                 v.i = (int32_t)i;
+                const int a = is_name(s.value) ? attrs_.find(s.value) : -1;
+                if (a >= 0 && op_.only_argument[(size_t)a]) v.integer_attr = a;
             }
             plan_.scalars.push_back(v);
         }

@@ -29,16 +29,18 @@ struct Plan {
         halide_dimension_t dims[max_rank] = {};  // innermost first
         int64_t bytes_per_element = 4;
         Shape outer;  // byte strides of the outer loops
-        // Not empty: no kernel takes this tensor as it lies. Its copy has the dimensions in this order, dense.
+        // Not empty: no kernel takes this tensor as it lies. It is expanded to copy_shape, and its copy has the dimensions in this order, dense.
         std::vector<int> copy_order;
+        Shape copy_shape;
     };
     struct Output : Buffer {
         Shape shape;
         DType dtype = DType::f32;
     };
     struct Scalar {
-        int32_t i = 0;
-        int attr = -1;  // >= 0: a real, this attribute's value at the call
+        int32_t i = 0;          // an integer as it was when the call was planned
+        int attr = -1;          // >= 0: a real, this attribute's value at the call
+        int integer_attr = -1;  // >= 0: this attribute's value at the call, of which `i` is the first
     };
 
     const RegisteredOp *op = nullptr;
@@ -49,6 +51,7 @@ struct Plan {
     Shape loops;
     bool on_device = false;               // not the CPU
     bool simulated = false;               // by simulated_device()
+    std::string stays_on_cpu;             // why device() doesn't run it; "" where it does
     std::map<std::string, int64_t> dims;  // what predicates saw
     struct Candidate {
         const KernelEntry *kernel;
@@ -76,8 +79,9 @@ std::string refusal_of(const OpRecord &op, const KernelEntry &k, const std::map<
 // Throws the error that tells the caller what is wrong; `candidates` is filled only when `explaining`.
 Plan make_plan(const RegisteredOp &op, std::span<const OperandMeta> in, const Attrs &attrs, bool explaining = false);
 
-// What run_plan() makes where a plan copies: dense with its dimensions in `order`, seen in its own.
-Tensor gathered(const Tensor &t, const std::vector<int> &order);
+// What run_plan() makes of t where a plan copies: expanded to the buffer's copy_shape, dense with its dimensions in copy_order. It is seen
+// with its dimensions as they were.
+Tensor gathered(const Tensor &t, const Plan::Buffer &b);
 
 void run_plan(const Plan &p, std::span<const Tensor> in, const Attrs &attrs, std::span<const Tensor> out);
 

@@ -1,28 +1,52 @@
 #include "registry/registry.h"
 
 #include <algorithm>
+#include <set>
+#include <sstream>
 
 #include "registry/dispatch.h"
+#include "registry/edit_distance.h"
 #include "registry/error.h"
+#include "registry/expr.h"
 
 namespace halyard {
 namespace {
 
 bool by_name(const std::unique_ptr<RegisteredOp> &a, const std::string &name) { return a->record.name < name; }
 
-int edit_distance(const std::string &a, const std::string &b) {
-    std::vector<int> row(b.size() + 1);
-    for (size_t j = 0; j <= b.size(); j++) row[j] = (int)j;
-    for (size_t i = 1; i <= a.size(); i++) {
-        int diagonal = row[0];
-        row[0] = (int)i;
-        for (size_t j = 1; j <= b.size(); j++) {
-            const int next = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-            diagonal = row[j];
-            row[j] = next;
+// Everything that plans read, except the names of scalars.
+std::set<std::string> names_plans_read(const OpRecord &r) {
+    std::set<std::string> all = {"axis", "keep_dims", "data_format", "dtype"};
+    const auto add = [&](const std::string &expression) {
+        const ParsedExpr e(expression);
+        all.insert(e.names().begin(), e.names().end());
+    };
+    const Signature signature(r.name, r.signature);
+    for (const auto *tensors : {&signature.inputs, &signature.outputs})
+        for (const TensorSpec &t : *tensors) {
+            all.insert("transpose_" + t.name);
+            for (const std::string &extent : t.extents) add(extent);
         }
+    for (const std::string &condition : r.conditions) add(condition);
+    for (const LetSpec &let : r.lets) add(let.value);
+    for (const Variant &v : r.variants) {
+        std::istringstream words(v.when);
+        for (std::string word; words >> word;) add(word);
     }
-    return row.back();
+    for (const ScalarSpec &s : r.scalars)
+        if (!s.real && !is_name(s.value)) add(s.value);
+    return all;
+}
+
+std::vector<bool> only_arguments(const OpRecord &r) {
+    if (r.scalars.empty()) return std::vector<bool>(r.attrs.size());
+    const std::set<std::string> read = names_plans_read(r);
+    std::vector<bool> only;
+    for (const AttrSpec &a : r.attrs) {
+        const bool is_scalar = std::ranges::any_of(r.scalars, [&](const ScalarSpec &s) { return !s.real && s.value == a.name; });
+        only.push_back(a.kind == AttrKind::integer && is_scalar && !read.count(a.name));
+    }
+    return only;
 }
 
 }  // namespace
@@ -31,7 +55,8 @@ void Registry::add(const std::vector<const OpFile *> &files) {
     for (const OpFile *file : files) {
         for (const OpRecord &r : file->ops) {
             if (const RegisteredOp *same = find(r.name); same && same->record.name == r.name) throw Error(r.name, "two ops of this name");
-            auto op = std::make_unique<RegisteredOp>(RegisteredOp{r, Signature(r.name, r.signature), {}, {}, file->name});
+            auto op = std::make_unique<RegisteredOp>(RegisteredOp{r, Signature(r.name, r.signature), {}, {}, file->name, only_arguments(r)});
+            op->shares_plans = std::ranges::count(op->only_argument, true) > 0;
             for (const std::string &further : further_names(r))
                 if (!further_.emplace(further, op.get()).second) throw Error(r.name, "two ops are also called " + further);
             ops_.insert(std::lower_bound(ops_.begin(), ops_.end(), r.name, by_name), std::move(op));
@@ -110,7 +135,7 @@ std::vector<const RegisteredOp *> Registry::ops() const {
 }
 
 Registry &registry() {
-    static Registry r;
+    static Registry &r = *new Registry;  // never destroyed: threads that main() didn't wait for still call ops
     return r;
 }
 

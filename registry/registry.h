@@ -1,5 +1,6 @@
 // Registry: which ops exist, which kernels they have, and where calls run.
 #pragma once
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,9 +15,12 @@ namespace halyard {
 struct RegisteredOp {
     OpRecord record;
     Signature signature;
-    std::vector<KernelEntry> kernels;
+    std::list<KernelEntry> kernels;            // a list: plans point to them, and development kernels come in between
     std::vector<std::string> gradient_inputs;  // those for which Registry::gradient_in finds an op
     std::string file;                          // where it is written: "softmax"
+    // By attribute: does it do nothing but become a kernel's argument, so that calls which differ in it share a plan? A seed, for one.
+    std::vector<bool> only_argument;
+    bool shares_plans = false;  // is there such an attribute?
 };
 
 struct GradientOp {
@@ -43,8 +47,8 @@ private:
 
 Registry &registry();
 
-// Where ops run: "cpu", or "opencl" for those that have such a kernel (the others stay on the CPU), or "ascend", a simulated Ascend 910.
-// Throws DeviceError when no such device answers.
+// Where ops run: "cpu", or "opencl" for those that have such a kernel for the call's dtypes (the others stay on the CPU, and the log says so
+// once of each), or "ascend", a simulated Ascend 910. Throws DeviceError when no such device answers.
 void set_device(const std::string &backend);
 const std::string &device();
 

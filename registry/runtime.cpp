@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "HalideRuntime.h"
@@ -22,7 +23,6 @@ struct Message {
         text[n] = 0;
     }
 };
-constinit thread_local Message message{};
 
 // Waking a worker costs more than a short loop takes, and how long a loop takes is known only when it has run: what each one took last
 // time, by its call (the plan's address), its body and its length. A wrong guess costs one run. Results never depend on it.
@@ -34,15 +34,45 @@ struct LoopTime {
 };
 // LeNet-5's step on 2 threads of a Zen 5 takes 1.02x as long with 0, 1.02x with 8 us, 1.16x with 20 us.
 constexpr float worth_sharing = 3e-6F;
+constexpr size_t loop_times = 512;
+
+// What a thread keeps between its calls. It lies on the heap: a program that opens this library with dlopen() has room for some hundred bytes
+// of thread-locals.
+struct ThreadState {
+    Message message{};
+    LoopTime times[loop_times] = {};
+};
+[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadState *thread_state = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool state_is_gone = false;  // the thread ends
 [[gnu::tls_model("initial-exec")]] constinit thread_local const void *this_call = nullptr;
 [[gnu::tls_model("initial-exec")]] constinit thread_local KernelWatch *watching = nullptr;
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool crowded = false;  // inside a loop that has enough iterations for all threads
 
-LoopTime &time_of(halide_task_t body, int size) {
-    constexpr size_t entries = 512;
-    thread_local LoopTime table[entries] = {};
+struct StateOwner {
+    ~StateOwner() {
+        delete std::exchange(thread_state, nullptr);
+        state_is_gone = true;
+    }
+};
+
+// Null where the thread ends or the system has no memory for it.
+[[gnu::noinline]] ThreadState *make_state() {
+    if (state_is_gone) return nullptr;
+    thread_state = new (std::nothrow) ThreadState;
+    static thread_local StateOwner owner;
+    (void)owner;
+    return thread_state;
+}
+
+ThreadState *state() { return thread_state ? thread_state : make_state(); }
+
+void set_message(const char *text) {
+    if (ThreadState *mine = state()) mine->message.set(text);
+}
+
+LoopTime &time_of(ThreadState &mine, halide_task_t body, int size) {
     const size_t hash = ((size_t)this_call >> 4) * 31 + ((size_t)body >> 4) * 17 + (size_t)size;
-    LoopTime &t = table[(hash ^ hash >> 9) % entries];
+    LoopTime &t = mine.times[(hash ^ hash >> 9) % loop_times];
     if (t.call != this_call || t.body != body || t.size != size) t = {this_call, body, size, 1};
     return t;
 }
@@ -71,17 +101,20 @@ int parallel(const Arena &arena, void *user_context, halide_task_t task, int min
         const int status = task(user_context, min + (int)i, closure);
         crowded = before;
         int none = 0;
-        if (status && first.compare_exchange_strong(none, status)) first_message.set(message.text);
+        if (status && first.compare_exchange_strong(none, status)) first_message.set(last_kernel_error());
     });
-    if (first) message.set(first_message.text);
+    if (first) set_message(first_message.text);
     return first;
 }
 
 }  // namespace
 
-const char *last_kernel_error() { return message.text; }
+const char *last_kernel_error() {
+    const ThreadState *mine = state();
+    return mine ? mine->message.text : "no memory for what the kernel said";
+}
 
-void clear_kernel_error() { message.text[0] = 0; }
+void clear_kernel_error() { set_message(""); }
 
 void announce_call(const void *call) { this_call = call; }
 
@@ -98,8 +131,9 @@ int halide_do_par_for(void *user_context, halide_task_t task, int min, int size,
         if (watching) return watching->loop(user_context, task, min, size, closure);
         if (size > 1 && !crowded) {
             const Arena &arena = current_arena();
-            if (arena.threads > 1) {
-                LoopTime &last = time_of(task, size);
+            ThreadState *const mine = arena.threads > 1 ? state() : nullptr;
+            if (mine) {
+                LoopTime &last = time_of(*mine, task, size);
                 const bool share = last.seconds > worth_sharing;
                 const Stopwatch watch;
                 const int status = share ? parallel(arena, user_context, task, min, size, closure) : serial(user_context, task, min, size, closure);
@@ -114,7 +148,7 @@ int halide_do_par_for(void *user_context, halide_task_t task, int min, int size,
     }
 }
 
-void halide_error(void *, const char *text) { halyard::message.set(text); }
+void halide_error(void *, const char *text) { halyard::set_message(text); }
 
 // Halide may read 8 bytes before and past what it asked for, and whole vectors: a unit of 64 bytes on both sides is ours.
 void *halide_malloc(void *, size_t bytes) {
@@ -127,7 +161,7 @@ void *halide_malloc(void *, size_t bytes) {
         if (watching) watching->allocated(block, bytes);
         return block;
     } catch (const std::exception &e) {
-        halyard::message.set(e.what());
+        halyard::set_message(e.what());
         return nullptr;
     }
 }

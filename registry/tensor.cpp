@@ -10,6 +10,7 @@
 #include "registry/convert.h"
 #include "registry/memory.h"
 #include "registry/tensor_copy.h"
+#include "registry/tensor_methods.h"
 
 namespace halyard {
 namespace {
@@ -185,6 +186,7 @@ template<class T> Tensor Tensor::from(const std::vector<T> &values, const Shape 
 }
 
 template<class T> std::vector<T> Tensor::to_vector() const {
+    const UnrecordedMethods numbers_only;
     const Tensor t = dtype() == dtype_for<T>::value ? contiguous() : to(dtype_for<T>::value);
     return std::vector<T>(t.data<T>(), t.data<T>() + t.elements());
 }
@@ -192,12 +194,14 @@ template<class T> std::vector<T> Tensor::to_vector() const {
 Tensor Tensor::copy() const {
     Tensor t = empty(shape(), dtype());
     copy_elements(*t.impl_, *impl_);
+    if (const MethodRecorder record = method_recorder()) record(*this, t, {TensorMethod::Kind::copied, "copy"});
     return t;
 }
 
 Tensor Tensor::to(DType dtype) const {
     Tensor t = empty(shape(), dtype);
     copy_elements(*t.impl_, *impl_);
+    if (const MethodRecorder record = method_recorder()) record(*this, t, {TensorMethod::Kind::copied, "to"});
     return t;
 }
 
@@ -209,6 +213,7 @@ void Tensor::assign(const Tensor &from) const {
                                            " elements are one");
     const bool same_place = raw() == from.raw() && strides() == from.strides() && dtype() == from.dtype();
     if (same_place) return;
+    const UnrecordedMethods elements_only;
     copy_elements(*impl_, overlaps(from) ? *from.copy().impl_ : *from.impl_);
 }
 

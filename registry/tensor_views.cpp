@@ -1,7 +1,19 @@
 #include "registry/tensor.h"
 
+#include <numeric>
+
+#include "registry/tensor_methods.h"
+
 namespace halyard {
 namespace {
+
+using Kind = TensorMethod::Kind;
+
+// `made`, after a tape that records heard how. What it takes to say so is asked for only then.
+template<class How> Tensor told(const Tensor &given, Tensor made, How how) {
+    if (const MethodRecorder record = method_recorder()) record(given, made, how());
+    return made;
+}
 
 // `shape` with its -1 filled in, for `elements` elements; ShapeError when the numbers can't agree.
 Shape complete(const Shape &shape, const Tensor &t) {
@@ -63,7 +75,7 @@ Tensor Tensor::reshape(const Shape &wanted) const {
     Shape st;
     if (!strides_for(*this, s, st))
         throw ShapeError("reshape", "no strides show " + shape().text() + " with strides " + strides().text() + " as " + s.text() + "; contiguous() first");
-    return with_view(s, st, 0);
+    return told(*this, with_view(s, st, 0), [] { return TensorMethod{Kind::reshaped, "reshape"}; });
 }
 
 Tensor Tensor::transpose(const std::vector<int> &permutation) const {
@@ -78,7 +90,11 @@ Tensor Tensor::transpose(const std::vector<int> &permutation) const {
         s[i] = shape()[axis];
         st[i] = strides()[axis];
     }
-    return with_view(s, st, 0);
+    return told(*this, with_view(s, st, 0), [&] {
+        std::vector<int> order;
+        for (int axis : permutation) order.push_back(normal_axis("transpose", axis, rank()));
+        return TensorMethod{Kind::permuted, "transpose", order};
+    });
 }
 
 Tensor Tensor::swap_axes(int a, int b) const {
@@ -86,7 +102,12 @@ Tensor Tensor::swap_axes(int a, int b) const {
     Shape s = shape(), st = strides();
     std::swap(s[p], s[q]);
     std::swap(st[p], st[q]);
-    return with_view(s, st, 0);
+    return told(*this, with_view(s, st, 0), [&] {
+        std::vector<int> order((size_t)rank());
+        std::iota(order.begin(), order.end(), 0);
+        std::swap(order[(size_t)p], order[(size_t)q]);
+        return TensorMethod{Kind::permuted, "swap_axes", order};
+    });
 }
 
 Tensor Tensor::slice(int axis, int64_t from, int64_t to, int64_t step) const {
@@ -99,7 +120,8 @@ Tensor Tensor::slice(int axis, int64_t from, int64_t to, int64_t step) const {
     Shape s = shape(), st = strides();
     s[a] = (to - from) / step + ((to - from) % step != 0);
     st[a] = s[a] > 1 ? st[a] * step : st[a];
-    return with_view(s, st, s.elements() ? from * strides()[a] : 0);
+    return told(*this, with_view(s, st, s.elements() ? from * strides()[a] : 0),
+                [&] { return TensorMethod{.kind = Kind::sliced, .name = "slice", .axis = a, .from = from, .to = to, .step = step}; });
 }
 
 Tensor Tensor::expand(const Shape &wanted) const {
@@ -114,7 +136,7 @@ Tensor Tensor::expand(const Shape &wanted) const {
             throw ShapeError("expand", "dimension " + std::to_string(i) + " is " + std::to_string(extent) + ", expected 1 or " + std::to_string(wanted[i]) +
                                            " to make " + wanted.text());
     }
-    return with_view(wanted, st, 0);
+    return told(*this, with_view(wanted, st, 0), [] { return TensorMethod{Kind::expanded, "expand"}; });
 }
 
 Tensor Tensor::unsqueeze(int axis) const {
@@ -122,7 +144,7 @@ Tensor Tensor::unsqueeze(int axis) const {
     Shape s = shape(), st = strides();
     st.insert(a, a < rank() ? s[a] * st[a] : 1);
     s.insert(a, 1);
-    return with_view(s, st, 0);
+    return told(*this, with_view(s, st, 0), [] { return TensorMethod{Kind::reshaped, "unsqueeze"}; });
 }
 
 Tensor Tensor::squeeze(int axis) const {
@@ -131,7 +153,7 @@ Tensor Tensor::squeeze(int axis) const {
     Shape s = shape(), st = strides();
     s.erase(a);
     st.erase(a);
-    return with_view(s, st, 0);
+    return told(*this, with_view(s, st, 0), [] { return TensorMethod{Kind::reshaped, "squeeze"}; });
 }
 
 }  // namespace halyard

@@ -9,4 +9,4 @@ if [ ! -e "$ninja_file" ] || [ CMakePresets.json -nt "$ninja_file" ] || [ script
     phase "configure $preset" cmake --preset "$preset" ${HALIDE_ROOT:+-DHALIDE_ROOT="$HALIDE_ROOT"}
     touch "$ninja_file"
 fi
-phase "build $preset with $(jobs) jobs" cmake --build --preset "$preset" --parallel "$(jobs)"
+phase "build $preset with $(jobs) jobs" python3 scripts/progress.py "build/$preset/build.log" cmake --build --preset "$preset" --parallel "$(jobs)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the rules that a script can check: include direction between the rooms, file sizes, stray generated files, TODOs.
+"""Checks the rules that a script can check: include direction between the rooms, no shell, file sizes, stray generated files, TODOs.
 
 usage: check_includes.py [--self-test] [--root DIR]
 Prints file:line: message for every violation; exit status 1 when there is one. Warnings do not change the status.
@@ -12,7 +12,8 @@ import tempfile
 from pathlib import Path
 
 # Headers of registry/ without a tensor, a device or a thread in them: safe to include at build time.
-BUILD_TIME_SAFE = ["signature", "expr", "dtype", "shape", "error", "record", "op_record", "extension", "philox", "view"]
+BUILD_TIME_SAFE = ["signature", "expr", "dtype", "shape", "error", "record", "op_record", "extension", "philox", "view", "atomic_file", "log", "program",
+                   "run_program", "temporary_folder"]
 # What every run-time layer may name directly, because each layer's own interface is spelled with it.
 BASICS = ["tensor", "dtype", "shape", "error", "log"]
 
@@ -21,14 +22,14 @@ ANYTHING = None
 ALLOWED = {
     "registry": {"registry": ANYTHING},
     # Programs of Ascend chips and their simulator: below the lowering in dsl/ there is no Halide type.
-    "ascend": {"ascend": ANYTHING, "registry": ["dtype", "error", "parallel"]},
+    "ascend": {"ascend": ANYTHING, "registry": ["atomic_file", "dtype", "error", "parallel"]},
     "dsl": {"dsl": ANYTHING, "ascend": ANYTHING, "registry": BUILD_TIME_SAFE},
     "kernels": {"kernels": ANYTHING, "ascend": ["builder"], "dsl": ANYTHING},
     "primitives": {"primitives": ANYTHING, "registry": ANYTHING},
     "nn": {"nn": ANYTHING, "primitives": ANYTHING, "registry": BASICS},
     # compiler is the interface that dsl implements for graph mode; npy and parallel, the one thread pool, are for the data pipeline; host
     # names the machine in what a training saves.
-    "train": {"train": ANYTHING, "nn": ANYTHING, "primitives": ANYTHING, "registry": BASICS + ["compiler", "host", "npy", "parallel"]},
+    "train": {"train": ANYTHING, "nn": ANYTHING, "primitives": ANYTHING, "registry": BASICS + ["atomic_file", "compiler", "host", "npy", "parallel"]},
     "examples": {"examples": ANYTHING, "train": ANYTHING, "nn": ANYTHING, "primitives": ANYTHING, "registry": ANYTHING},
     # A custom operator is a kernel written outside the project: it uses what kernels/ uses, and writes programs for Ascend by hand.
     "examples/custom_op": {"examples": ANYTHING, "ascend": ["builder"], "dsl": ANYTHING, "primitives": ANYTHING, "registry": ANYTHING},
@@ -58,6 +59,8 @@ GENERATED_TEXT = re.compile(r"^\W*((this file (was|is) )?(automatically )?genera
 WARN_LINES, MAX_LINES = 400, 800
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+# A shell would take the characters of a file's name for its own.
+SHELL = re.compile(r"(?<![\w.>])(std::|::)?(system|popen)\s*\(|[\"'](/bin/)?sh[\"']\s*,\s*[\"']-c[\"']")
 TODO = re.compile(r"\b(TODO|FIXME|XXX)\b(?:\((\w[\w-]*)\))?")
 DESIGN = "docs/design.md"
 
@@ -115,6 +118,8 @@ def check_cpp(name, lines, root, report):
         error = match and include_error(room, name, match[1], match[2], root)
         if error:
             report(name, number, error)
+        if room != "tests" and SHELL.search(line.split("//")[0]):
+            report(name, number, "no shell: registry/run_program.h starts programs with a list of arguments")
 
 
 def check_todos(name, lines, owners, report):
@@ -158,6 +163,8 @@ def check(root, warn=print):
 PLANTED = [
     ("registry/tensor.h", '#pragma once\n#include <tbb/parallel_for.h>\n#include <HalideRuntime.h>\n#include "registry/dtype.h"\n', []),
     ("registry/compiler.cpp", '#include <vector>\n#include "Halide.h"\n', [(2, "registry may not include Halide.h")]),
+    ("dsl/shell.cpp", '// system() is none\nint a = std::system("ld");\nFILE *b = popen("ar", "r");\n', [(2, "no shell"), (3, "no shell")]),
+    ("tools/shell.cpp", 'execl("/bin/sh", "sh", "-c", text);\nboost::file_system(x);\n', [(1, "no shell")]),
     ("registry/up.cpp", '#include "primitives/softmax.h"\n', [(1, "registry may not include primitives/")]),
     ("registry/beside.cpp", '#include "tensor.h"\n', [(1, "from the project's root")]),
     ("ascend/ir.h", '#include "registry/dtype.h"\n#include <Halide.h>\n', [(2, "ascend may not include Halide.h")]),

@@ -1,25 +1,64 @@
 #!/usr/bin/env bash
-# Installs what the build needs and is missing: Debian packages (scripts/apt.txt) and the Halide SDK (a wheel, into .venv).
-# Needs the network only when something is missing. Safe to run again at any time.
+# Installs what the build needs and is missing: the distribution's packages (scripts/packages.txt) and the Halide SDK (a wheel, into
+# .venv). Needs the network only when something is missing. Safe to run again at any time.
+# scripts/setup.sh --list [FILE]: only prints the packages for this system, or for the one that FILE, an os-release, describes.
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 
-missing_packages() {
-    command -v dpkg-query >/dev/null || die "this set-up knows Debian and Ubuntu only; install the equivalents of scripts/apt.txt by hand and set HALIDE_ROOT"
-    mapfile -t wanted < <(grep -v '^#' scripts/apt.txt)
-    { dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' "${wanted[@]}" 2>/dev/null || true; } | sed -n 's/^ii //p' | sort -u |
-        comm -13 - <(printf '%s\n' "${wanted[@]}" | sort -u)
+# The column of scripts/packages.txt that this system has: "debian", "ubuntu-24.04", ...; the file stands for /etc/os-release.
+distribution() {
+    local release="$1" id="" version="" like=""
+    [ -r "$release" ] || return 0
+    # shellcheck disable=SC1090  # the file is the system's own
+    read -r id version like < <(. "$release" && echo "${ID:-} ${VERSION_ID:--} ${ID_LIKE:-}")
+    local name
+    for name in "$id-$version" "$id" $like; do
+        if packages_of "$name" >/dev/null; then
+            echo "$name"
+            return
+        fi
+    done
+}
+
+# packages_of NAME: that column, a name a line; fails where there is none.
+packages_of() {
+    awk -v name="$1" '
+        /^#/ { next }
+        !column { for (i = 1; i <= NF; i++) if ($i == name) column = i; if (!column) exit 1; next }
+        $column != "-" { print $column }
+    ' scripts/packages.txt
+}
+
+# Prints those of the packages on standard input that are not installed.
+missing_of() {
+    local wanted
+    mapfile -t wanted
+    case "$1" in
+        debian | ubuntu*)
+            { dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' "${wanted[@]}" 2>/dev/null || true; } | sed -n 's/^ii //p' | sort -u |
+                comm -13 - <(printf '%s\n' "${wanted[@]}" | sort -u) ;;
+        fedora)
+            local package
+            for package in "${wanted[@]}"; do rpm -q --whatprovides "$package" >/dev/null 2>&1 || echo "$package"; done ;;
+        arch) pacman -T "${wanted[@]}" || true ;;
+    esac
 }
 
 install_packages() {
-    local as_root=()
+    local system="$1" as_root=()
+    shift
     if [ "$(id -u)" != 0 ]; then
-        command -v sudo >/dev/null || die "packages are missing and neither root nor sudo is here; ask an administrator for: apt-get install $*"
-        sudo -n true 2>/dev/null || [ -t 0 ] || die "sudo wants a password and there is no terminal; run once by hand: sudo apt-get install $*"
+        command -v sudo >/dev/null || die "packages are missing and neither root nor sudo is here; ask an administrator for: $*"
+        sudo -n true 2>/dev/null || [ -t 0 ] || die "sudo wants a password and there is no terminal; install once by hand: $*"
         as_root=(sudo)
     fi
-    local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=3)
-    phase "apt-get update" "${apt[@]}" update || die "apt-get update failed; is the network there?"
-    phase "apt-get install of $# packages" quietly "${apt[@]}" install -y --no-install-recommends "$@" || die "apt-get install failed"
+    case "$system" in
+        debian | ubuntu*)
+            local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=3)
+            phase "apt-get update" "${apt[@]}" update || die "apt-get update failed; is the network there?"
+            phase "apt-get install of $# packages" quietly "${apt[@]}" install -y --no-install-recommends "$@" || die "apt-get install failed" ;;
+        fedora) phase "dnf install of $# packages" quietly "${as_root[@]}" dnf install -y -q "$@" || die "dnf install failed" ;;
+        arch) phase "pacman install of $# packages" quietly "${as_root[@]}" pacman -Sy --noconfirm --needed "$@" || die "pacman failed" ;;
+    esac
 }
 
 # Shows what a talkative command printed only when it fails.
@@ -64,12 +103,23 @@ install_halide() {
     halide_here || die "pip succeeded but .venv holds no Halide SDK"
 }
 
+if [ "${1:-}" = --list ]; then
+    system="$(distribution "${2:-/etc/os-release}")"
+    [ -n "$system" ] || die "scripts/packages.txt has no column for ${2:-/etc/os-release}"
+    packages_of "$system"
+    exit
+fi
+[ $# = 0 ] || die "usage: scripts/setup.sh [--list [FILE]]"
+
 start="$EPOCHREALTIME"
-packages="$(missing_packages)"
+system="$(distribution /etc/os-release)"
+[ -n "$system" ] || die "scripts/packages.txt has no column for this system; install the equivalents by hand and set HALIDE_ROOT"
+[ "$system" = debian ] || say "set-up: the packages for $system are listed, but only Debian 12 is tested"
+packages="$(packages_of "$system" | missing_of "$system")"
 if [ -n "$packages" ]; then
     say "set-up: missing packages: $(tr '\n' ' ' <<<"$packages")"
     # shellcheck disable=SC2086  # one word per package
-    install_packages $packages
+    install_packages "$system" $packages
 fi
 if [ -n "${HALIDE_ROOT:-}" ]; then
     [ -e "$HALIDE_ROOT/include/Halide.h" ] || die "HALIDE_ROOT=$HALIDE_ROOT holds no include/Halide.h"

@@ -5,6 +5,7 @@
 
 #include "dsl/all_ops.h"
 #include "tools/check/check.h"
+#include "tools/check/progress.h"
 
 namespace halyard {
 namespace {
@@ -12,13 +13,14 @@ namespace {
 class EveryOp : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryOp, KeepsItsContract) {
+    check::say_progress_on_death();
     check::Options options;
     options.quick = std::getenv("HALYARD_CHECK_QUICK") != nullptr;  // set by the sanitizers' test presets
     const check::Report r = check::check_op(GetParam(), options);
     for (auto &f : r.failures) ADD_FAILURE() << f << "\n  again: halyard check " << GetParam();
     for (auto &n : r.notes) std::printf("  skipped: %s\n", n.c_str());
     std::printf("  %d checks passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped);
-    EXPECT_GT(r.passed + r.skipped, 0);
+    EXPECT_GT(r.passed, 0);
 }
 
 std::vector<std::string> all_ops() {

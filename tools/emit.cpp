@@ -152,28 +152,54 @@ std::string face(const OpRecord &r) {
     return s + "}  // namespace F\n\n";
 }
 
-}  // namespace
+using SymbolOf = std::function<std::string(const KernelEntry &)>;
 
-std::string records_source(const std::string &file, const std::vector<OpRecord> &ops, const std::vector<KernelEntry> &kernels,
-                           const std::function<std::string(const KernelEntry &)> &symbol) {
-    std::string s = "#include \"registry/kernel_rows.h\"\n\nextern \"C\" {\n";
-    for (auto &k : kernels) s += "int " + symbol(k) + "(void **);\n";
-    s += "}\n\nnamespace halyard {\nnamespace {\n\n";
-    // A function each: one initialiser of them all takes a compiler time that grows with its square.
-    for (auto &r : ops) s += record(r);
-    if (!kernels.empty()) s += "\nconst KernelRow rows[] = {\n";
+std::string linked_kernels(const std::vector<KernelEntry> &kernels, const SymbolOf &symbol) {
+    std::string s = "extern \"C\" {\n";
+    for (auto &k : kernels) s += "int " + symbol(k) + "_argv(void **);\n";
+    return s + "}\n\n";
+}
+
+std::string kernels_on_demand(const std::vector<KernelEntry> &kernels, const SymbolOf &symbol, const std::string &generator) {
+    std::string s = "const char generator[] = " + in_quotes(generator) + ";\n\n";
+    for (auto &k : kernels) {
+        s += "int " + symbol(k) + "_argv(void **arguments) {\n";
+        s += "    static constinit KernelOnDemand kernel(generator, " + in_quotes(symbol(k)) + ");\n";
+        s += "    return kernel(arguments);\n}\n";
+    }
+    return s + "\n";
+}
+
+std::string kernel_rows(const std::vector<KernelEntry> &kernels, const SymbolOf &symbol) {
+    if (kernels.empty()) return "";
+    std::string s = "\nconst KernelRow rows[] = {\n";
     for (auto &k : kernels) {
         std::string picks;
         for (auto &[name, value] : k.picks) picks += (picks.empty() ? "" : " ") + name + " " + std::to_string(value);
-        s += "    {" + in_quotes(k.op) + ", " + in_quotes(k.backend) + ", " + in_quotes(k.dtypes) + ", " + in_quotes(k.variant) + ", Isa::" + name_of(k.isa) +
-             ", " + std::to_string(k.lanes) + ", " + in_quotes(picks) + ", " + symbol(k) + "},\n";
+        s += "    {" + in_quotes(k.op) + ", " + in_quotes(k.backend) + ", " + in_quotes(k.dtypes);
+        s += ", " + in_quotes(k.variant) + ", Isa::" + name_of(k.isa) + ", " + std::to_string(k.lanes);
+        s += ", " + in_quotes(picks) + ", " + symbol(k) + "_argv},\n";
     }
-    if (!kernels.empty()) s += "};\n";
-    s += "\n}  // namespace\n\nextern const OpFile op_file_" + file + ";\nconst OpFile op_file_" + file + " = {\n    .name = " + in_quotes(file) +
-         ",\n    .ops = " + braced(ops, [](const OpRecord &r) { return "record_" + r.name + "()"; }) +
-         ",\n    .kernels = " + (kernels.empty() ? "{}" : "kernel_entries(rows, " + std::to_string(kernels.size()) + ")") +
-         ",\n};\n\n}  // namespace halyard\n";
-    return s;
+    return s + "};\n";
+}
+
+}  // namespace
+
+std::string records_source(const std::string &file, const std::vector<OpRecord> &ops, const std::vector<KernelEntry> &kernels,
+                           const std::function<std::string(const KernelEntry &)> &symbol, const std::string &generator) {
+    std::string s = "#include \"registry/kernel_on_demand.h\"\n#include \"registry/kernel_rows.h\"\n\n";
+    if (generator.empty()) s += linked_kernels(kernels, symbol);
+    s += "namespace halyard {\nnamespace {\n\n";
+    if (!generator.empty()) s += kernels_on_demand(kernels, symbol, generator);
+    // A function each: one initialiser of them all takes a compiler time that grows with its square.
+    for (auto &r : ops) s += record(r);
+    s += kernel_rows(kernels, symbol);
+    s += "\n}  // namespace\n\nextern const OpFile op_file_" + file + ";\n";
+    s += "const OpFile op_file_" + file + " = {\n    .name = " + in_quotes(file) + ",\n";
+    s += "    .ops = " + braced(ops, [](const OpRecord &r) { return "record_" + r.name + "()"; });
+    s += ",\n    .kernels = ";
+    s += kernels.empty() ? "{}" : "kernel_entries(rows, " + std::to_string(kernels.size()) + ")";
+    return s + ",\n};\n\n}  // namespace halyard\n";
 }
 
 std::string face_source(const std::vector<OpRecord> &ops) {

@@ -1,9 +1,13 @@
-// halyard_gen, linked with one op file: compiles its kernels ahead of time, and writes what the run time needs to know.
+// halyard_gen, linked with one op file: compiles its kernels, and writes what the run time needs to know.
 //
-//   gen_<file> --out DIR [--isas baseline,avx2,avx512] [--jobs N] [--sanitize address|thread] [--no-gpu]
-//   DIR/<file>.kernels.a     one object per op, dtype, variant and ISA
+//   gen_<file> --out DIR --faces FACES --name FILE [--isas baseline,avx2,avx512] [--jobs N] [--on-demand]
+//              [--sanitize address|thread] [--no-gpu]
+//   DIR/<file>.kernels.a     one object per op, dtype, variant and ISA; none with --on-demand
 //   DIR/<file>.records.cpp   the ops' records and the kernel table (tools/emit.h)
-//   DIR/<file>.face.h        the primitives' classes and functions
+//   FACES/<file>.h           (without --faces in DIR) the primitives' classes and functions
+//
+//   gen_<file> --out DIR --kernel SYMBOL
+//   DIR/SYMBOL.so            this kernel, from the kernel cache where that has it
 //
 // Every kernel is built in a child process of its own: a code generator that aborts takes only that kernel with it,
 // names inside a kernel never depend on the others, and the content-addressed cache hits.
@@ -12,17 +16,24 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "dsl/child.h"
 #include "dsl/kernel.h"
+#include "dsl/kernel_cache.h"
+#include "dsl/name_check.h"
 #include "dsl/op_check.h"
+#include "registry/atomic_file.h"
 #include "registry/choice.h"
 #include "registry/extension.h"
+#include "registry/program.h"
+#include "registry/run_program.h"
 #include "tools/emit.h"
 
 namespace halyard {
@@ -85,22 +96,66 @@ std::vector<Job> jobs_of(const OpTable &table, const std::vector<Isa> &isas, con
     return jobs;
 }
 
-// In the child: compiles, and leaves the object and a line of facts in `dir`.
-void compile(const OpTable &table, const Job &job, const fs::path &dir) {
+enum class Code : uint8_t { ahead_of_time, on_demand };
+
+// In the child: leaves a line of facts in `dir`, and the object where kernels are made ahead of time.
+void make_kernel(const OpTable &table, const Job &job, const fs::path &dir, Code code) {
     Kernel k(table.make(job.op), job.instance);
-    const std::string symbol = job.instance.symbol(job.op), object = k.object(symbol);
-    const fs::path to = dir / (symbol + ".o");
-    fs::remove(to);
-    fs::copy_file(object, to);
-    std::ofstream facts(dir / (symbol + ".facts"));
+    const std::string symbol = job.instance.symbol(job.op);
+    if (code == Code::ahead_of_time) { write_file((dir / (symbol + ".o")).string(), k.object(symbol), Durability::to_system); }
+    std::ostringstream facts;
     facts << k.lanes;
     for (auto &[name, value] : k.instance.picks.values()) facts << " " << name << "=" << value;
+    for (auto &name : scalars_read(k)) facts << " " << name;
+    write_file((dir / (symbol + ".facts")).string(), facts.str(), Durability::to_system);
+}
+
+// What the child left of a kernel.
+struct Facts {
+    int lanes = 1;
+    std::map<std::string, int64_t> picks;
+    std::set<std::string> scalars;  // that it reads
+};
+
+fs::path facts_path(const fs::path &dir, const Job &job) { return dir / (job.instance.symbol(job.op) + ".facts"); }
+
+Facts facts_of(const fs::path &dir, const Job &job) {
+    Facts f;
+    std::ifstream text(facts_path(dir, job));
+    text >> f.lanes;
+    for (std::string word; text >> word;) {
+        const size_t equals = word.find('=');
+        if (equals == std::string::npos) f.scalars.insert(word);
+        else f.picks[word.substr(0, equals)] = std::stoi(word.substr(equals + 1));
+    }
+    return f;
+}
+
+// What is wrong with an op's record, also beside its kernels, where all of them were made.
+void check_op(const OpTable &table, const std::string &name, const std::vector<Job> &jobs, const fs::path &dir) {
+    const OpPtr op = table.make(name);
+    check_record(*op);
+    check_names(*op);
+    check_gradient_name(*op, table);
+    if (op->form == Form::composite) return;
+    std::map<std::string, std::map<std::string, int64_t>> picks;  // by variant
+    std::set<std::string> scalars;
+    for (const Job &job : jobs) {
+        if (job.op != name) continue;
+        if (!fs::exists(facts_path(dir, job))) return;
+        const Facts facts = facts_of(dir, job);
+        picks[job.instance.variant].insert(facts.picks.begin(), facts.picks.end());
+        scalars.insert(facts.scalars.begin(), facts.scalars.end());
+    }
+    for (const Variant &v : op->variants)
+        if (picks.count(v.name)) check_variant_names(*op, v, picks.at(v.name));  // others are for other instruction sets
+    check_scalars(*op, table, scalars);
 }
 
 // What was wrong, and with which kernels: most kernels of an op fail alike.
 using Failures = std::map<std::string, std::vector<std::string>>;
 
-Failures run_jobs(const OpTable &table, const std::vector<Job> &jobs, const fs::path &dir, int parallel) {
+Failures run_jobs(const OpTable &table, const std::vector<Job> &jobs, const fs::path &dir, int parallel, Code code) {
     Failures failures;
     std::map<pid_t, std::pair<Child, const Job *>> running;
     size_t next = 0;
@@ -108,7 +163,7 @@ Failures run_jobs(const OpTable &table, const std::vector<Job> &jobs, const fs::
         if (next < jobs.size() && running.size() < (size_t)parallel) {
             const Job &job = jobs[next++];
             Child child([&] {
-                compile(table, job, dir);
+                make_kernel(table, job, dir, code);
                 return std::string();
             });
             running.emplace(child.pid(), std::make_pair(std::move(child), &job));
@@ -140,62 +195,115 @@ void write_if_new(const fs::path &path, const std::string &text) {
     std::stringstream s;
     s << old.rdbuf();
     if (old && s.str() == text) return;
-    std::ofstream(path) << text;
+    write_file(path.string(), text, Durability::to_system);
 }
 
-int main_(int argc, char **argv) {
-    CLI::App app{"Compiles the kernels of one op file."};
-    std::string out, file, sanitizer;
-    std::vector<std::string> isa_names = {"baseline", "avx2", "avx512"};
-    int parallel = 2;
-    bool no_gpu = false;
-    app.add_option("--out", out)->required();
-    app.add_option("--name", file)->required();
-    app.add_option("--isas", isa_names)->delimiter(',');
-    app.add_option("--jobs", parallel);
-    app.add_option("--sanitize", sanitizer)->check(CLI::IsMember({"address", "thread"}));
-    app.add_flag("--no-gpu", no_gpu);
-    CLI11_PARSE(app, argc, argv);
+void archive(const fs::path &to, const std::vector<fs::path> &objects) {
+    fs::remove(to);
+    std::vector<std::string> words = {"ar", "qcs", to.string()};
+    for (const fs::path &object : objects) words.push_back(object.string());
+    const Ended ar = run_program(words, Keep::output_and_errors);
+    if (ar.status != 0) throw Error("gen", "ar can't write " + to.string() + ": " + ar.text);
+}
 
-    OpTable table;
-    list_ops(table);
+struct Asked {
+    std::string out, faces, file, sanitizer, kernel;
+    std::vector<std::string> isas = {"baseline", "avx2", "avx512"};
+    int parallel = 2;
+    bool no_gpu = false, on_demand = false;
+};
+
+void add_options(CLI::App &app, Asked &asked) {
+    app.add_option("--out", asked.out)->required();
+    app.add_option("--faces", asked.faces);
+    CLI::Option *name = app.add_option("--name", asked.file);
+    app.add_option("--isas", asked.isas)->delimiter(',');
+    app.add_option("--jobs", asked.parallel);
+    CLI::Option *sanitize = app.add_option("--sanitize", asked.sanitizer);
+    sanitize->check(CLI::IsMember({"address", "thread"}));
+    app.add_flag("--no-gpu", asked.no_gpu);
+    app.add_flag("--on-demand", asked.on_demand)->excludes(sanitize);
+    app.add_option("--kernel", asked.kernel)->excludes(name);
+}
+
+// Whatever this build lists: a build for one instruction set has kernels that one for all leaves out.
+Job job_called(const OpTable &table, const std::string &symbol) {
+    for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512})
+        for (const Job &job : jobs_of(table, {isa}, "", true))
+            if (job.instance.symbol(job.op) == symbol) return job;
+    throw Error("gen", "no kernel is called " + symbol);
+}
+
+// For a program that calls the kernel for the first time. It says so where it had to compile.
+void make_library(const OpTable &table, const Asked &asked) {
+    constexpr double from_cache = 0.3;  // seconds; more than this was a compilation
+    const auto start = std::chrono::steady_clock::now();
+    const Job job = job_called(table, asked.kernel);
+    Kernel kernel(table.make(job.op), job.instance);
+    fs::copy_file(kernel.library(), fs::path(asked.out) / (asked.kernel + ".so"));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    if (took.count() < from_cache) return;
+    std::printf("[halyard] compiled %s for its first call: %.1f s\n", asked.kernel.c_str(), took.count());
+}
+
+std::string symbol_of(const KernelEntry &k) {
+    Instance i;
+    i.backend = k.backend;
+    i.dtypes = k.dtypes;
+    i.variant = k.variant;
+    i.isa = k.isa;
+    return i.symbol(k.op);
+}
+
+// The three files of the op file, where all its kernels could be made.
+int make_files(const OpTable &table, const Asked &asked) {
     std::vector<Isa> isas;
-    for (auto &n : isa_names) isas.push_back(isa_of(n));
-    const std::vector<Job> jobs = jobs_of(table, isas, sanitizer, !no_gpu);
-    const fs::path dir = fs::path(out) / file;
+    for (auto &name : asked.isas) isas.push_back(isa_of(name));
+    const std::vector<Job> jobs = jobs_of(table, isas, asked.sanitizer, !asked.no_gpu);
+    const Code code = asked.on_demand ? Code::on_demand : Code::ahead_of_time;
+    const fs::path folder = fs::absolute(asked.out);  // no name in it begins with a '-'
+    const fs::path dir = folder / asked.file;
+    kernel_cache();  // where it can't be had there is a private one, for all children
     fs::remove_all(dir);
     fs::create_directories(dir);
-    Failures failures = run_jobs(table, jobs, dir, parallel);
+    const fs::path faces = asked.faces.empty() ? folder : fs::absolute(asked.faces);
+    fs::create_directories(faces);
+    Failures failures = run_jobs(table, jobs, dir, asked.parallel, code);
     for (auto &name : table.names()) try {
-            check_record(*table.make(name));
+            check_op(table, name, jobs, dir);
         } catch (const Error &e) { failures[e.what()].push_back(name); }
     if (!failures.empty()) {
-        report(failures, file);
+        report(failures, asked.file);
         return 1;
     }
 
     std::vector<KernelEntry> kernels;
-    std::string archive = "ar qcs '" + (fs::path(out) / (file + ".kernels.a")).string() + "'";
+    std::vector<fs::path> objects;
     for (const Job &j : jobs) {
-        const std::string symbol = j.instance.symbol(j.op);
-        KernelEntry k{j.op, j.instance.backend, j.instance.dtypes, j.instance.variant, j.instance.isa, 1, {}, nullptr};
-        std::ifstream facts(dir / (symbol + ".facts"));
-        facts >> k.lanes;
-        for (std::string w; facts >> w;) k.picks[w.substr(0, w.find('='))] = std::stoi(w.substr(w.find('=') + 1));
-        kernels.push_back(k);
-        archive += " '" + (dir / (symbol + ".o")).string() + "'";
+        const Instance &i = j.instance;
+        const Facts facts = facts_of(dir, j);
+        kernels.push_back({j.op, i.backend, i.dtypes, i.variant, i.isa, facts.lanes, facts.picks, nullptr});
+        if (code == Code::ahead_of_time) objects.push_back(dir / (i.symbol(j.op) + ".o"));
     }
-    fs::remove(fs::path(out) / (file + ".kernels.a"));
     std::vector<OpRecord> records;
     for (auto &name : table.names()) records.push_back(*table.make(name));
-    write_if_new(fs::path(out) / (file + ".records.cpp"), records_source(file, records, kernels, [&](const KernelEntry &k) {
-                     Instance i;
-                     i.backend = k.backend, i.dtypes = k.dtypes, i.variant = k.variant, i.isa = k.isa;
-                     return i.symbol(k.op) + "_argv";
-                 }));
-    write_if_new(fs::path(out) / (file + ".face.h"), face_source(records));
-    if (jobs.empty()) archive = "ar qcs '" + (fs::path(out) / (file + ".kernels.a")).string() + "'";
-    return std::system(archive.c_str()) == 0 ? 0 : 1;
+    const std::string generator = asked.on_demand ? own_program().string() : "";
+    write_if_new(folder / (asked.file + ".records.cpp"), records_source(asked.file, records, kernels, symbol_of, generator));
+    write_if_new(faces / (asked.file + ".h"), face_source(records));
+    archive(folder / (asked.file + ".kernels.a"), objects);
+    return 0;
+}
+
+int main_(int argc, char **argv) {
+    CLI::App app{"Compiles the kernels of one op file."};
+    Asked asked;
+    add_options(app, asked);
+    CLI11_PARSE(app, argc, argv);
+    OpTable table;
+    list_ops(table);
+    if (asked.kernel.empty()) return make_files(table, asked);
+    make_library(table, asked);
+    return 0;
 }
 
 }  // namespace

@@ -171,11 +171,12 @@ Tensor RandomResizedCrop::operator()(const Tensor &image, Draw &draw) const {
     return resize_(cut(image, b.top, b.left, b.height, b.width));
 }
 
-RandomCropDecodeResize::RandomCropDecodeResize(std::pair<int64_t, int64_t> size, Range scale, Range ratio, Inter interpolation)
-    : box_("RandomCropDecodeResize", scale, ratio), resize_(size, interpolation) {}
+RandomCropDecodeResize::RandomCropDecodeResize(std::pair<int64_t, int64_t> size, Range scale, Range ratio, Inter interpolation, int64_t max_pixels)
+    : box_("RandomCropDecodeResize", scale, ratio), resize_(size, interpolation), max_pixels_(max_pixels) {}
 
 Tensor RandomCropDecodeResize::operator()(const Tensor &bytes, Draw &draw) const {
-    return resize_(decode_part(bytes, "RandomCropDecodeResize", [&](int64_t h, int64_t w) { return box_(h, w, draw); }));
+    const auto choose = [&](int64_t h, int64_t w) { return box_(h, w, draw); };
+    return resize_(decode_part(bytes, "RandomCropDecodeResize", choose, max_pixels_));
 }
 
 RandomRotation::RandomRotation(double degrees, const RotateOptions &options) : RandomRotation(Range{-degrees, degrees}, options) {}

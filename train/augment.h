@@ -123,15 +123,17 @@ private:
 // The same of a file's bytes u8[n] (train/image.h): of a JPEG only the place is decoded, to the same pixels.
 class RandomCropDecodeResize {
 public:
-    explicit RandomCropDecodeResize(int64_t size, Range scale = {0.08, 1}, Range ratio = {3. / 4, 4. / 3}, Inter interpolation = Inter::LINEAR)
-        : RandomCropDecodeResize(std::pair{size, size}, scale, ratio, interpolation) {}
+    explicit RandomCropDecodeResize(int64_t size, Range scale = {0.08, 1}, Range ratio = {3. / 4, 4. / 3}, Inter interpolation = Inter::LINEAR,
+                                    int64_t max_pixels = default_max_pixels)
+        : RandomCropDecodeResize(std::pair{size, size}, scale, ratio, interpolation, max_pixels) {}
     explicit RandomCropDecodeResize(std::pair<int64_t, int64_t> height_width, Range scale = {0.08, 1}, Range ratio = {3. / 4, 4. / 3},
-                                    Inter interpolation = Inter::LINEAR);
+                                    Inter interpolation = Inter::LINEAR, int64_t max_pixels = default_max_pixels);
     Tensor operator()(const Tensor &bytes, Draw &draw) const;
 
 private:
     RandomBox box_;
     Resize resize_;
+    int64_t max_pixels_;
 };
 
 struct RotateOptions {

@@ -46,6 +46,10 @@ void save_checkpoint(const ParameterTuple &parameters, const std::string &path, 
 
 NamedTensors load_checkpoint(const std::string &path) { return is_mindspore(path) ? load_mindspore_ckpt(path) : load_safetensors(path); }
 
+std::map<std::string, std::string> load_metadata(const std::string &path) {
+    return is_mindspore(path) ? load_mindspore_metadata(path) : load_safetensors_metadata(path);
+}
+
 LoadReport load_param_into_net(const nn::Cell &net, const NamedTensors &checkpoint, bool strict_load) {
     return load_parameters(net.get_parameters(), checkpoint, strict_load);
 }

@@ -16,6 +16,9 @@ void save_checkpoint(const nn::Cell &net, const std::string &path, const std::ma
 // Throws what safetensors.h and mindspore_ckpt.h say.
 NamedTensors load_checkpoint(const std::string &path);
 
+// The metadata alone, in the time that takes. Whether the file is whole isn't looked at.
+std::map<std::string, std::string> load_metadata(const std::string &path);
+
 // What did not match, by name.
 struct LoadReport {
     std::vector<std::string> param_not_load;  // parameters of the network that the checkpoint hasn't

@@ -3,51 +3,63 @@
 #include <png.h>
 #include <turbojpeg.h>
 
+#include <array>
 #include <cstring>
 #include <memory>
 
+#include "registry/atomic_file.h"
 #include "registry/error.h"
-#include "train/atomic_file.h"
 #include "train/input_file.h"
 #include "train/jpeg.h"
 
 namespace halyard::dataset {
 namespace {
 
+constexpr int64_t most_pixels = int64_t{1} << 29;  // four bytes for each are less than 2^31
+
 using Handle = std::unique_ptr<void, int (*)(tjhandle)>;
 
-Tensor empty_image(const std::string &name, int64_t height, int64_t width) {
-    if (height < 1 || width < 1 || height * width > INT32_MAX / 3)
-        throw IoError(name, "an image of " + std::to_string(height) + " x " + std::to_string(width) + " pixels has no bytes, or more than 2^31-1");
-    return Tensor::empty({height, width, 3}, DType::u8);
+void check_pixels(const std::string &name, int64_t height, int64_t width, int64_t most) {
+    const std::string size = std::to_string(height) + " x " + std::to_string(width) + " pixels";
+    if (height < 1 || width < 1) throw IoError(name, "an image of " + size + " has no bytes");
+    if (height > most / width) throw IoError(name, "has " + size + ", the limit is " + std::to_string(most));
 }
 
-Tensor decode_png(const Tensor &bytes, const std::string &name) {
+// The header of a PNG, which is its first chunk: libpng passes over what stands before it, and its bytes would be taken for the header's.
+const uint8_t *png_header(const Tensor &bytes, const std::string &name) {
+    constexpr int64_t signature = 8, header = 25;  // length, name, 13 bytes, checksum
+    const uint8_t *data = bytes.data<uint8_t>();
+    if (bytes.elements() < signature + header || std::memcmp(data + signature, "\0\0\0\x0dIHDR", 8) != 0)
+        throw IoError(name, "damaged PNG: its first chunk isn't IHDR");
+    return data + signature + 8;
+}
+
+Tensor decode_png(const Tensor &bytes, const std::string &name, int64_t max_pixels) {
+    const uint8_t *header = png_header(bytes, name);
     png_image png = {};
     png.version = PNG_IMAGE_VERSION;
     const std::unique_ptr<png_image, void (*)(png_image *)> owner(&png, png_image_free);
     const auto fail = [&] { throw IoError(name, std::string("damaged PNG: ") + png.message); };
     if (!png_image_begin_read_from_memory(&png, bytes.raw(), bytes.bytes())) fail();
-    // Deflate packs 1032 bytes into one at most: a header that says more makes nobody allocate. Its content begins at byte 16: width,
-    // height, bits per sample, colour type, checked by libpng.
-    const auto *header = bytes.data<uint8_t>() + 16;
-    constexpr int samples[7] = {1, 0, 3, 1, 2, 0, 4};
-    const int64_t bits = (int64_t)png.width * header[8] * samples[header[9]];
-    if ((bits + 7) / 8 * png.height > bytes.elements() * 1032)
-        throw IoError(name, "damaged PNG: " + std::to_string(png.height) + " x " + std::to_string(png.width) + " pixels in " +
-                                std::to_string(bytes.elements()) + " bytes");
-    // An image with transparency is read with it: libpng would mix it with a background.
+    const int64_t height = png.height, width = png.width;
+    check_pixels(name, height, width, max_pixels);
+    // Deflate packs 1032 bytes into one at most: a header that says more makes nobody allocate. It holds width, height, bits per sample,
+    // colour type, and was checked by libpng.
+    constexpr std::array<int, 7> samples = {1, 0, 3, 1, 2, 0, 4};
+    const int64_t bits = width * header[8] * samples.at(header[9]);
+    if ((bits + 7) / 8 * height > bytes.elements() * 1032)
+        throw IoError(name,
+                      "damaged PNG: " + std::to_string(height) + " x " + std::to_string(width) + " pixels in " + std::to_string(bytes.elements()) + " bytes");
+    // An image with transparency is read with it: libpng would mix it with a background. It is dropped in place, so that nothing is held twice.
     const bool transparent = png.format & PNG_FORMAT_FLAG_ALPHA;
     png.format = transparent ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB;
-    const Tensor image = empty_image(name, png.height, png.width);
-    if (!transparent) {
-        if (!png_image_finish_read(&png, nullptr, image.raw(), 0, nullptr)) fail();
-        return image;
+    const Tensor read = Tensor::empty({height * width * (transparent ? 4 : 3)}, DType::u8);
+    if (!png_image_finish_read(&png, nullptr, read.raw(), 0, nullptr)) fail();
+    if (transparent) {
+        uint8_t *pixels = read.data<uint8_t>();
+        for (int64_t i = 1; i < height * width; i++) std::memmove(pixels + 3 * i, pixels + 4 * i, 3);
     }
-    const Tensor with_alpha = Tensor::empty({image.size(0), image.size(1), 4}, DType::u8);
-    if (!png_image_finish_read(&png, nullptr, with_alpha.raw(), 0, nullptr)) fail();
-    image.assign(with_alpha.slice(2, 0, 3));
-    return image;
+    return read.slice(0, 0, height * width * 3).reshape({height, width, 3});
 }
 
 void check_image(const std::string &path, const Tensor &image) {
@@ -57,21 +69,23 @@ void check_image(const std::string &path, const Tensor &image) {
 
 }  // namespace
 
-Tensor decode_part(const Tensor &bytes, const std::string &name, const ChooseBox &choose) {
+Tensor decode_part(const Tensor &bytes, const std::string &name, const ChooseBox &choose, int64_t max_pixels) {
+    if (max_pixels < 1 || max_pixels > most_pixels)
+        throw AttrError(name, "max_pixels is " + std::to_string(max_pixels) + ", expected 1 to " + std::to_string(most_pixels));
     if (bytes.dtype() != DType::u8 || bytes.rank() != 1)
         throw ShapeError(name, "an image file is u8[n], got " + std::string(name_of(bytes.dtype())) + bytes.shape().text());
     const Tensor dense = bytes.contiguous();
     const auto *data = dense.data<uint8_t>();
     const int64_t n = dense.elements();
-    if (n >= 3 && data[0] == 0xFF && data[1] == 0xD8 && data[2] == 0xFF) return decode_jpeg(dense, name, choose);
+    if (n >= 3 && data[0] == 0xFF && data[1] == 0xD8 && data[2] == 0xFF) return decode_jpeg(dense, name, choose, max_pixels);
     if (n < 8 || png_sig_cmp(data, 0, 8) != 0) throw IoError(name, "neither JPEG nor PNG: " + std::to_string(n) + " bytes");
-    const Tensor image = decode_png(dense, name);
+    const Tensor image = decode_png(dense, name, max_pixels);
     if (!choose) return image;
     const Box b = choose(image.size(0), image.size(1));
     return image.slice(0, b.top, b.top + b.height).slice(1, b.left, b.left + b.width);
 }
 
-Tensor decode_image(const Tensor &bytes, const std::string &name) { return decode_part(bytes, name, {}); }
+Tensor decode_image(const Tensor &bytes, const std::string &name, int64_t max_pixels) { return decode_part(bytes, name, {}, max_pixels); }
 
 std::string encode_png(const Tensor &image, const std::string &name) {
     if (image.dtype() != DType::u8) throw DTypeError(name, std::string("an image is u8, got ") + name_of(image.dtype()));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 
 #include "registry/error.h"
 #include "train/image.h"
@@ -20,11 +21,19 @@ bool is_image(const fs::path &path) {
     return end == ".jpg" || end == ".jpeg" || end == ".png";
 }
 
-template<class Keep> std::vector<fs::path> sorted_entries(const fs::path &dir, const Keep &keep) {
+// What the entry is, behind links. Throws IoError where nobody can know, as of a link to itself.
+fs::file_type type_of(const fs::directory_entry &entry) {
+    std::error_code failed;
+    const fs::file_type type = entry.status(failed).type();
+    if (failed && type != fs::file_type::not_found) throw IoError(entry.path(), "can't be read: " + failed.message());
+    return type;
+}
+
+std::vector<fs::path> sorted_entries(const fs::path &dir, const std::function<bool(const fs::directory_entry &)> &keep) {
     std::error_code failed;
     std::vector<fs::path> all;
-    for (auto &entry : fs::directory_iterator(dir, failed))
-        if (keep(entry)) all.push_back(entry.path());
+    for (fs::directory_iterator e(dir, failed), end; !failed && e != end; e.increment(failed))
+        if (keep(*e)) all.push_back(e->path());
     if (failed) throw IoError(dir, "can't be read: " + failed.message());
     std::sort(all.begin(), all.end());
     return all;
@@ -40,15 +49,26 @@ struct ImageFolderDataset::State : IndexedNode {
     State(const std::string &dir, const ImageFolderOptions &o)
         : IndexedNode({"image", "label"}, sampler_of("ImageFolderDataset", o), at_once), options(o), classes(o.class_indexing) {
         exact = o.on_error == OnError::RAISE;
-        const auto folders = sorted_entries(dir, [](const fs::directory_entry &e) { return e.is_directory(); });
+        if (o.max_pixels != default_max_pixels && !o.decode) throw AttrError("ImageFolderDataset", "max_pixels without decode changes nothing");
+        const auto is = [&](const fs::directory_entry &e, fs::file_type type) {
+            try {
+                return type_of(e) == type;
+            } catch (const IoError &error) {
+                if (exact) throw;
+                left_out.add(error.what());
+                return false;
+            }
+        };
+        const auto folders = sorted_entries(dir, [&](const fs::directory_entry &e) { return is(e, fs::file_type::directory); });
         for (auto &[name, label] : classes)
-            if (!fs::is_directory(fs::path(dir) / name)) throw AttrError("ImageFolderDataset", "class_indexing has " + name + ", which is no folder of " + dir);
+            if (std::error_code unknown; !fs::is_directory(fs::path(dir) / name, unknown))
+                throw AttrError("ImageFolderDataset", "class_indexing has " + name + ", which is no folder of " + dir);
         if (o.class_indexing.empty())
             for (auto &folder : folders) classes.emplace(folder.filename(), (int)classes.size());
         for (auto &folder : folders) {
             const auto label = classes.find(folder.filename());
             if (label == classes.end()) continue;
-            for (auto &path : sorted_entries(folder, [](const fs::directory_entry &e) { return e.is_regular_file() && is_image(e.path()); }))
+            for (auto &path : sorted_entries(folder, [&](const fs::directory_entry &e) { return is_image(e.path()) && is(e, fs::file_type::regular); }))
                 files.push_back({path, label->second});
         }
         if (files.empty()) throw IoError(dir, "has no folder with a .jpg, .jpeg or .png file");
@@ -58,7 +78,7 @@ struct ImageFolderDataset::State : IndexedNode {
         const File &file = files[(size_t)i];
         try {
             Tensor image = read_bytes(file.path);
-            if (options.decode) image = decode_image(image, file.path);
+            if (options.decode) image = decode_image(image, file.path, options.max_pixels);
             return Row(columns, {image, Tensor::scalar(file.label, DType::i32)}, {shared_from_this(), &file.path});
         } catch (const IoError &e) {
             if (options.on_error == OnError::RAISE) throw;

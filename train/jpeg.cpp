@@ -15,7 +15,7 @@ namespace {
 // libjpeg reports by a jump: each group of its calls stands in guard(), whose body owns nothing.
 class Reader {
 public:
-    explicit Reader(const std::string &name) : name_(name) {
+    Reader(const std::string &name, int64_t max_pixels) : name_(name), max_pixels_(max_pixels) {
         state_.err = jpeg_std_error(&errors_.base);
         errors_.base.error_exit = fail;
         // Warnings are errors: a truncated file is filled up with grey otherwise.
@@ -23,6 +23,12 @@ public:
             if (level < 0) fail(state);
         };
         guard([&] { jpeg_create_decompress(&state_); });
+        progress_.progress_monitor = [](j_common_ptr state) {
+            if (reinterpret_cast<j_decompress_ptr>(state)->input_scan_number <= most_scans) return;
+            reinterpret_cast<Errors *>(state->err)->reason = "more than 100 scans";
+            fail(state);
+        };
+        state_.progress = &progress_;
     }
     ~Reader() { jpeg_destroy_decompress(&state_); }
     Reader(const Reader &) = delete;
@@ -77,6 +83,7 @@ private:
     struct Errors {
         jpeg_error_mgr base;  // first: libjpeg hands out its address
         std::jmp_buf jump;
+        const char *reason = nullptr;  // ours, where libjpeg has none
     };
 
     [[noreturn]] static void fail(j_common_ptr state) { std::longjmp(reinterpret_cast<Errors *>(state->err)->jump, 1); }
@@ -85,15 +92,27 @@ private:
         if (setjmp(errors_.jump) == 0) return f();
         char text[JMSG_LENGTH_MAX];
         errors_.base.format_message(reinterpret_cast<j_common_ptr>(&state_), text);
-        throw IoError(name_, std::string("damaged JPEG: ") + text);
+        throw IoError(name_, std::string("damaged JPEG: ") + (errors_.reason ? errors_.reason : text));
     }
 
-    // A Huffman code has at least one bit, and each block of 8 x 8 pixels one code: a header that lies makes nobody allocate.
-    void check_size(int64_t bytes) const {
-        const int64_t most = state_.arith_code ? INT32_MAX / 3 : std::min<int64_t>(bytes * 512, INT32_MAX / 3);
-        if (height() * width() > most || height() < 1 || width() < 1)
-            throw IoError(name_,
-                          "damaged JPEG: " + std::to_string(height()) + " x " + std::to_string(width()) + " pixels in " + std::to_string(bytes) + " bytes");
+    // A Huffman code has at least one bit, and each block of 8 x 8 pixels one code: a header that lies makes nobody allocate. Arithmetic
+    // codes may be shorter, of hardly more than one value; they get no more.
+    void check_size(int64_t bytes) {
+        const int64_t pixels = height() * width();
+        const std::string size = std::to_string(height()) + " x " + std::to_string(width()) + " pixels";
+        if (pixels > bytes * 512 || pixels < 1) throw IoError(name_, "damaged JPEG: " + size + " in " + std::to_string(bytes) + " bytes");
+        if (pixels > max_pixels_) throw IoError(name_, "has " + size + ", the limit is " + std::to_string(max_pixels_));
+        const int64_t needed = pixels * 3 + coefficient_bytes(), most = max_pixels_ * 9 / 2;
+        if (needed > most)
+            throw IoError(name_, "has " + size + " in several scans, which take " + std::to_string(needed) + " bytes, the limit is " + std::to_string(most));
+    }
+
+    // Of an image in several scans, as a progressive one, all coefficients are kept, 16 bits each.
+    int64_t coefficient_bytes() {
+        if (!jpeg_has_multiple_scans(&state_)) return 0;
+        int64_t blocks = 0;
+        for (int c = 0; c < state_.num_components; c++) blocks += (int64_t)state_.comp_info[c].width_in_blocks * state_.comp_info[c].height_in_blocks;
+        return blocks * DCTSIZE2 * (int64_t)sizeof(JCOEF);
     }
 
     // Adobe's programs write inverted CMYK.
@@ -103,15 +122,19 @@ private:
             for (int c = 0; c < 3; c++) *out++ = (uint8_t)((p[c] ^ invert) * (p[3] ^ invert) / 255);
     }
 
+    static constexpr int most_scans = 100;  // each one passes over the whole image; a few dozen bytes can ask for one, encoders for ten
+
     std::string name_;
+    int64_t max_pixels_;
     Errors errors_;
+    jpeg_progress_mgr progress_ = {};
     jpeg_decompress_struct state_ = {};
 };
 
 }  // namespace
 
-Tensor decode_jpeg(const Tensor &bytes, const std::string &name, const ChooseBox &choose) {
-    Reader reader(name);
+Tensor decode_jpeg(const Tensor &bytes, const std::string &name, const ChooseBox &choose, int64_t max_pixels) {
+    Reader reader(name, max_pixels);
     reader.read_header(bytes);
     return reader.read(choose ? choose(reader.height(), reader.width()) : Box{0, 0, reader.height(), reader.width()});
 }

@@ -5,6 +5,9 @@
 #include <numeric>
 
 #include "registry/error.h"
+#include "train/mask_metrics.h"
+#include "train/roc.h"
+#include "train/text_metrics.h"
 
 namespace halyard {
 namespace {
@@ -44,6 +47,8 @@ double share(const char *metric, double part, int64_t all) {
 }
 
 double mean(const std::vector<double> &v) { return std::accumulate(v.begin(), v.end(), 0.0) / (double)v.size(); }
+
+template<class T> std::shared_ptr<Metric> make() { return std::make_shared<T>(); }
 
 int64_t samples_of(const Tensor &label) { return label.rank() ? label.shape()[0] : 1; }
 
@@ -152,16 +157,31 @@ std::vector<double> Fbeta::eval_classes() const {
 double Fbeta::eval() const { return mean(eval_classes()); }
 
 Metrics::Named::Named(const char *known_name) : name(known_name) {
-    if (name == "accuracy" || name == "acc") metric = std::make_shared<Accuracy>();
-    else if (name == "loss") metric = std::make_shared<Loss>();
-    else if (name == "mae") metric = std::make_shared<MAE>();
-    else if (name == "mse") metric = std::make_shared<MSE>();
-    else if (name == "precision") metric = std::make_shared<Precision>();
-    else if (name == "recall") metric = std::make_shared<Recall>();
-    else if (name == "F1") metric = std::make_shared<F1>();
-    else if (name == "top_1_accuracy") metric = std::make_shared<Top1CategoricalAccuracy>();
-    else if (name == "top_5_accuracy") metric = std::make_shared<Top5CategoricalAccuracy>();
-    else throw AttrError("model", "metric is " + name + ", expected accuracy, acc, loss, mae, mse, precision, recall, F1, top_1_accuracy or top_5_accuracy");
+    using Maker = std::shared_ptr<Metric> (*)();
+    static const std::map<std::string, Maker> makers = {
+        {"F1", make<F1>},
+        {"acc", make<Accuracy>},
+        {"accuracy", make<Accuracy>},
+        {"confusion_matrix_metric", make<ConfusionMatrixMetric>},
+        {"dice", make<Dice>},
+        {"loss", make<Loss>},
+        {"mae", make<MAE>},
+        {"mse", make<MSE>},
+        {"perplexity", make<Perplexity>},
+        {"precision", make<Precision>},
+        {"recall", make<Recall>},
+        {"roc", make<ROC>},
+        {"top_1_accuracy", make<Top1CategoricalAccuracy>},
+        {"top_5_accuracy", make<Top5CategoricalAccuracy>},
+    };
+    const auto known = makers.find(name);
+    if (known != makers.end()) {
+        metric = known->second();
+        return;
+    }
+    std::string expected;
+    for (const auto &[each, maker] : makers) expected += (expected.empty() ? "" : ", ") + each;
+    throw AttrError("model", "metric is " + name + ", expected one of " + expected);
 }
 
 Metrics::Metrics(std::initializer_list<Named> all) : all_(all) {

@@ -140,8 +140,9 @@ struct F1 : Fbeta {
     F1() : Fbeta(1) {}
 };
 
-// Any metrics by name, for Model: {"accuracy", "loss"}, or {{"top5", Top5CategoricalAccuracy()}}. Known names: accuracy, acc, loss, mae, mse,
-// precision, recall, F1, top_1_accuracy, top_5_accuracy; throws AttrError on others.
+// Any metrics by name, for Model: {"accuracy", "loss"}, or {{"top5", Top5CategoricalAccuracy()}}. Known names: accuracy, acc,
+// confusion_matrix_metric, dice, F1, loss, mae, mse, perplexity, precision, recall, roc, top_1_accuracy, top_5_accuracy; throws AttrError
+// on others.
 class Metrics {
 public:
     class Named {

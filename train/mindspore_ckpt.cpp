@@ -12,15 +12,19 @@
 #include <set>
 
 #include "checkpoint.pb.h"
+#include "registry/atomic_file.h"
 #include "registry/error.h"
-#include "train/atomic_file.h"
+#include "registry/log.h"
 #include "train/input_file.h"
 
 namespace halyard {
 namespace {
 
 constexpr std::string_view mark = "crc_num";
+const std::string checked_tag = "halyard.checked";  // the first text of our files: one that has it and no checksum was cut
+constexpr int64_t most_values = 100'000;            // protobuf needs some 70 bytes for one that has two in the file
 constexpr size_t trailer = 17, crc_bytes = 10;
+constexpr uint32_t most_text = 1 << 16;             // values that are longer are tensors
 constexpr int64_t part_bytes = int64_t{512} << 20;  // of a tensor's content per message, as MindSpore writes it
 
 constexpr std::pair<const char *, DType> types[] = {{"Float64", DType::f64},   {"Float32", DType::f32}, {"Float16", DType::f16},
@@ -55,13 +59,25 @@ std::string text_in(const std::string &path, const std::string &tag, const std::
     return text;
 }
 
-// Bytes before the trailer, whose checksum, if there is one, they have.
-uint64_t checked_length(const std::string &path, std::ifstream &file, uint64_t length) {
-    std::array<unsigned char, trailer> end;
-    if (length < trailer || !file.seekg((std::streamoff)(length - trailer)) || !file.read((char *)end.data(), trailer)) return length;
-    if (std::memcmp(end.data(), mark.data(), mark.size()) != 0) return length;
+bool has_trailer(InputFile &file) {
+    std::array<char, mark.size()> start;
+    if (file.length < trailer || !file.stream.seekg((std::streamoff)(file.length - trailer))) return false;
+    return file.stream.read(start.data(), start.size()) && std::string_view(start.data(), start.size()) == mark;
+}
+
+struct Content {
+    uint64_t length;  // bytes before the trailer
+    bool checked;     // is there one? They have its checksum
+};
+Content checked_content(const std::string &path, InputFile &input) {
+    std::ifstream &file = input.stream;
+    const uint64_t length = input.length;
+    if (!has_trailer(input)) return {length, false};
+    std::array<unsigned char, crc_bytes> end;
+    if (!file.read((char *)end.data(), end.size())) throw IoError(path, "can't be read");
+    if (end[0] || end[1]) throw IoError(path, "damaged: its CRC has more than 64 bits");
     uint64_t expected = 0;
-    for (size_t i = mark.size(); i < trailer; i++) expected = expected << 8 | end[i];
+    for (const unsigned char byte : end) expected = expected << 8 | byte;
     std::vector<unsigned char> part(1 << 16);
     unsigned long sum = crc32(0, nullptr, 0);
     file.seekg(0);
@@ -71,7 +87,7 @@ uint64_t checked_length(const std::string &path, std::ifstream &file, uint64_t l
         sum = crc32(sum, part.data(), (unsigned)n), left -= n;
     }
     if (sum != expected) throw IoError(path, "damaged: its content has CRC " + std::to_string(sum) + ", expected " + std::to_string(expected));
-    return length - trailer;
+    return {length - trailer, true};
 }
 
 enum class Level { checkpoint, value, map, tensor };
@@ -86,7 +102,8 @@ std::optional<Level> inner(Level of, int field) {
 }
 
 // Whether everything with a length ends within the message that holds it. Protobuf reserves up to 50 MB for a length that says more.
-bool lengths_fit(google::protobuf::io::CodedInputStream &in, Level level) {
+// `values` counts those of the whole checkpoint.
+bool lengths_fit(google::protobuf::io::CodedInputStream &in, Level level, int64_t &values) {
     using Wire = google::protobuf::internal::WireFormatLite;
     while (const uint32_t tag = in.ReadTag()) {
         if (Wire::GetTagWireType(tag) != Wire::WIRETYPE_LENGTH_DELIMITED) {
@@ -96,8 +113,9 @@ bool lengths_fit(google::protobuf::io::CodedInputStream &in, Level level) {
         uint32_t n;
         if (!in.ReadVarint32(&n) || n > (uint32_t)in.BytesUntilLimit()) return false;
         if (const auto message = inner(level, Wire::GetTagFieldNumber(tag))) {
+            values += *message == Level::value;
             const auto outer = in.PushLimit((int)n);
-            if (!lengths_fit(in, *message)) return false;
+            if (!lengths_fit(in, *message, values)) return false;
             in.PopLimit(outer);
         } else if (!in.Skip((int)n)) return false;
     }
@@ -109,8 +127,7 @@ bool lengths_fit(google::protobuf::io::CodedInputStream &in, Level level) {
 NamedTensors load_mindspore_ckpt(const std::string &path) {
     InputFile input(path);
     std::ifstream &file = input.stream;
-    const uint64_t length = input.length;
-    const uint64_t content = checked_length(path, file, length);
+    const auto [content, checked] = checked_content(path, input);
     if (content > INT32_MAX) throw IoError(path, "has " + std::to_string(content) + " bytes, protobuf reads at most 2^31-1");
     ckpt::Checkpoint read;
     const auto from_start = [&](const auto &f) {
@@ -119,13 +136,17 @@ NamedTensors load_mindspore_ckpt(const std::string &path) {
         google::protobuf::io::IstreamInputStream stream(&file);
         return f(stream);
     };
+    int64_t values = 0;
+    const int limit = (int)content;
     const bool fits = from_start([&](auto &stream) {
         google::protobuf::io::CodedInputStream in(&stream);
-        in.PushLimit((int)content);
-        return lengths_fit(in, Level::checkpoint);
+        in.PushLimit(limit);
+        return lengths_fit(in, Level::checkpoint, values);
     });
+    if (fits && values > most_values) throw IoError(path, "has " + std::to_string(values) + " values, the limit is " + std::to_string(most_values));
+    if (fits && values == 0 && !checked) throw IoError(path, "is empty, or was cut before its first value");
     // Partial, and then looked at: otherwise protobuf prints what is missing.
-    if (!fits || !from_start([&](auto &stream) { return read.ParsePartialFromBoundedZeroCopyStream(&stream, (int)content); }) || !read.IsInitialized())
+    if (!fits || !from_start([&](auto &stream) { return read.ParsePartialFromBoundedZeroCopyStream(&stream, limit); }) || !read.IsInitialized())
         throw IoError(path, "no MindSpore checkpoint, or damaged or encrypted");
 
     NamedTensors all;
@@ -157,7 +178,37 @@ NamedTensors load_mindspore_ckpt(const std::string &path) {
         check_truth(path, tag, t);
         all.tensors.emplace_back(tag, t);
     }
+    const bool ours = all.metadata.erase(checked_tag) > 0;
+    if (ours && !checked) throw IoError(path, "was cut: the checksum at its end is missing");
+    if (!checked) log(LogLevel::warning, "checkpoint", path + " has no checksum: that it is whole can't be known");
     return all;
+}
+
+std::map<std::string, std::string> load_mindspore_metadata(const std::string &path) {
+    InputFile input(path);
+    const uint64_t content = input.length - (has_trailer(input) ? trailer : 0);
+    if (content > INT32_MAX) throw IoError(path, "has " + std::to_string(content) + " bytes, protobuf reads at most 2^31-1");
+    input.stream.clear();
+    input.stream.seekg(0);
+    google::protobuf::io::IstreamInputStream stream(&input.stream);
+    google::protobuf::io::CodedInputStream in(&stream);
+    in.PushLimit((int)content);
+    std::map<std::string, std::string> metadata;
+    const uint32_t value_tag = ckpt::Checkpoint::kValueFieldNumber << 3 | (uint32_t)google::protobuf::internal::WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
+    std::string text;
+    while (const uint32_t tag = in.ReadTag()) {
+        uint32_t bytes = 0;
+        if (tag != value_tag || !in.ReadVarint32(&bytes)) throw IoError(path, "no MindSpore checkpoint, or damaged");
+        if (bytes > most_text) {
+            if (!in.Skip((int)bytes)) throw IoError(path, "no MindSpore checkpoint, or damaged");
+            continue;
+        }
+        ckpt::Checkpoint::Value value;
+        if (!in.ReadString(&text, (int)bytes) || !value.ParsePartialFromString(text)) throw IoError(path, "no MindSpore checkpoint, or damaged");
+        if (value.tensor().tensor_type() == "str") metadata[value.tag()] = text_in(path, value.tag(), value.tensor().tensor_content());
+    }
+    metadata.erase(checked_tag);
+    return metadata;
 }
 
 void save_mindspore_ckpt(const std::string &path, const NamedTensors &all) {
@@ -179,19 +230,21 @@ void save_mindspore_ckpt(const std::string &path, const NamedTensors &all) {
             at += n;
         } while (at < bytes);
     };
+    const auto write_text = [&](const std::string &key, const std::string &value) {
+        const std::u32string wide(value.begin(), value.end());
+        if (std::any_of(wide.begin(), wide.end(), [](char32_t c) { return c > 127; }))
+            throw IoError(path, "'" + key + "' has a text that isn't ASCII, which this writer doesn't keep");
+        write(key, "str", {0}, (const char *)wide.data(), (int64_t)(4 * wide.size()));
+    };
     std::set<std::string> names;
+    write_text(checked_tag, "crc32");
     for (auto &[name, t] : all.tensors) {
         take_name(path, name, names);
         const Tensor dense = t.contiguous();
         const auto type = std::find_if(std::begin(types), std::end(types), [&](auto &x) { return x.second == t.dtype(); });
         write(name, type->first, t.shape(), (const char *)dense.raw(), (int64_t)dense.bytes());
     }
-    for (auto &[key, value] : all.metadata) {
-        std::u32string wide(value.begin(), value.end());
-        for (char32_t c : wide)
-            if (c > 127) throw IoError(path, "'" + key + "' has a text that isn't ASCII, which this writer doesn't keep");
-        write(key, "str", {0}, (const char *)wide.data(), (int64_t)(4 * wide.size()));
-    }
+    for (auto &[key, value] : all.metadata) write_text(key, value);
     std::array<unsigned char, crc_bytes> end = {};
     for (size_t i = 0; i < 4; i++) end[crc_bytes - 1 - i] = (unsigned char)(sum >> 8 * i);
     file.write(mark.data(), mark.size());

@@ -5,10 +5,23 @@
 #include <functional>
 
 #include "primitives/tape.h"
+#include "registry/log.h"
 #include "train/training_state.h"
 
 namespace halyard {
 namespace {
+
+// In a checkpoint, beside the position. With another number of steps the position is another place in the data.
+void note_steps(RunContext &c) {
+    constexpr const char *key = "Model.steps_per_epoch";
+    const auto saved = c.position.notes.find(key);
+    const auto steps = (double)c.steps_per_epoch;
+    if (saved != c.position.notes.end() && saved->second != steps)
+        log(LogLevel::warning, "model",
+            "an epoch had " + std::to_string((int64_t)saved->second) + " steps where the training stopped, and has " + std::to_string(c.steps_per_epoch) +
+                " where it goes on: the batch size or the data is another one");
+    c.position.notes[key] = steps;
+}
 
 // The network's training flag is what it was when this goes.
 class Mode {
@@ -135,6 +148,7 @@ void Model::run(int64_t epochs, const dataset::Dataset &data, const dataset::Dat
     c.global_step = options.initial_epoch * c.steps_per_epoch + options.initial_step;
     c.epoch = c.global_step / c.steps_per_epoch;
     c.position = {c.epoch, c.global_step % c.steps_per_epoch, options.notes};
+    note_steps(c);
     Rows rows(data, counted, size, c.global_step);
     const auto step = [&](const dataset::Row &row) { return loss_fn_ ? train_network_(row[0], row[1]) : train_network_(nn::Tensors(row.tensors())); };
     tell(callbacks, &Callback::on_train_begin, c);

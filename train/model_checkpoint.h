@@ -43,7 +43,8 @@ private:
     std::chrono::steady_clock::time_point saved_time_;
 };
 
-// The file that ModelCheckpoint wrote last under this prefix, of either format.
+// The last file of this prefix, of either format: by training, epoch and step, as the files say them, whatever their dates are. One that is
+// damaged is passed over, with a warning. Throws IoError where all are.
 std::optional<std::string> latest_checkpoint(const std::string &directory, const std::string &prefix = "CKP");
 
 }  // namespace halyard

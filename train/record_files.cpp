@@ -54,6 +54,7 @@ RecordFilesNode::RecordFilesNode(const std::string &op, std::vector<std::string>
     : Node(std::move(names)), options(o) {
     choose_sampler(op, {.num_shards = o.num_shards, .shard_id = o.shard_id});
     if (all.empty()) throw AttrError(op, "there are no files");
+    if (o.max_bytes < 1 || o.max_bytes > INT32_MAX) throw AttrError(op, "max_bytes is " + std::to_string(o.max_bytes) + ", expected 1 to 2^31-1");
     if ((int64_t)all.size() < o.num_shards)
         throw AttrError(op, "num_shards is " + std::to_string(o.num_shards) + ", more than the " + std::to_string(all.size()) + " files");
     for (auto i = (size_t)o.shard_id; i < all.size(); i += (size_t)o.num_shards) files.push_back(std::move(all[i]));

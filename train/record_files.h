@@ -12,6 +12,7 @@ struct RecordOptions {
     bool shuffle = true;
     int64_t num_shards = 1, shard_id = 0;
     OnError on_error = OnError::RAISE;
+    int64_t max_bytes = int64_t{1} << 28;  // of a record, or of a file in a shard; one that is longer is damage. A packed shard may be small
 };
 
 struct RecordFilesNode : Node {

@@ -5,7 +5,10 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
+
+#include "registry/error.h"
 
 namespace halyard::dataset {
 
@@ -13,7 +16,9 @@ class RowIterator::Producer {
 public:
     Producer(std::shared_ptr<const Node> node, const Opening &opening, size_t ahead, int64_t start) : node_(std::move(node)) {
         stats_.capacity = ahead ? ahead : 1;
-        thread_ = std::jthread([this, opening, start](const std::stop_token &stop) { run(opening, start, stop); });
+        try {
+            thread_ = std::jthread([this, opening, start](const std::stop_token &stop) { run(opening, start, stop); });
+        } catch (const std::system_error &e) { throw Error("dataset", std::string("the system allows no thread that reads ahead: ") + e.what()); }
     }
 
     ~Producer() {

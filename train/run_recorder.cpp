@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "registry/atomic_file.h"
 #include "registry/error.h"
 #include "registry/host.h"
 
@@ -183,13 +184,8 @@ void RunRecorder::save() const {
     }
     for (auto &[k, count] : step_times_) file["step_times"].push_back({number(std::pow(time_ratio, (double)k)), count});
     const std::string text = file.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-    // Whole or not at all, whatever ends the program; unlike a checkpoint it isn't brought to the disk, which would take most of the time.
-    const std::string temporary = path_ + ".part";
-    std::ofstream out(temporary, std::ios::binary);
-    out << text << std::flush;
-    std::error_code failed;
-    if (out) std::filesystem::rename(temporary, path_, failed);
-    if (!out || failed) throw IoError(path_, "can't be written");
+    // Unlike a checkpoint it isn't brought to the disk, which would take most of the time.
+    write_file(path_, text, Durability::to_system);
 }
 
 }  // namespace halyard

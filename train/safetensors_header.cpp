@@ -7,6 +7,7 @@ namespace halyard {
 namespace {
 
 using Json = nlohmann::json;
+constexpr int64_t most_entries = 100'000;  // a tensor without elements has 50 bytes in the file and takes 1,000 here
 
 // Takes the header value by value: a document built of a hostile one would be many times as large as the file.
 class Reader : public Json::json_sax_t {
@@ -25,6 +26,7 @@ public:
         return true;
     }
     bool key(std::string &k) override {
+        if ((depth_ == 1 || metadata()) && ++entries_ > most_entries) fail("more than " + std::to_string(most_entries) + " tensors and texts");
         if (depth_ == 1 && !names_.insert(k).second) fail("'" + k + "' stands there twice");
         if (depth_ == 1 && k.empty()) fail("a tensor without a name");
         if (depth_ == 2 && !fields_.insert(k).second) fail("'" + k + "' of '" + name_ + "' stands there twice");
@@ -77,6 +79,7 @@ private:
 
     const std::string &path_;
     int depth_ = 0;
+    int64_t entries_ = 0;
     bool list_ = false;
     std::string name_, field_;
     std::set<std::string> names_, fields_;

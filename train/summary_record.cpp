@@ -1,5 +1,6 @@
 #include "train/summary_record.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,11 +37,19 @@ const std::vector<double> &bucket_ends() {
     return ends;
 }
 
-void fill_histogram(const Tensor &t, summary::HistogramProto &h) {
+// What a histogram has no bucket for.
+struct NotFinite {
+    int64_t nan = 0, infinite = 0;
+};
+
+NotFinite fill_histogram(const Tensor &t, summary::HistogramProto &h) {
     const std::vector<double> &ends = bucket_ends();
     std::vector<double> counts(ends.size());
     double least = INFINITY, most = -INFINITY, sum = 0, squares = 0, n = 0;
+    NotFinite left_out;
     for (const double v : t.to_vector<double>()) {
+        left_out.nan += std::isnan(v);
+        left_out.infinite += std::isinf(v);
         if (!std::isfinite(v)) continue;
         counts[(size_t)(std::upper_bound(ends.begin(), ends.end() - 1, v) - ends.begin())]++;
         least = std::min(least, v), most = std::max(most, v), sum += v, squares += v * v, n++;
@@ -52,6 +61,22 @@ void fill_histogram(const Tensor &t, summary::HistogramProto &h) {
         if (bounds) h.add_bucket_limit(ends[i]), h.add_bucket(counts[i]);
     }
     if (!n) h.add_bucket_limit(ends.back()), h.add_bucket(0);
+    return left_out;
+}
+
+// Curves of their own beside the histogram, which begin where there is something to count.
+void add_counts(const std::string &name, const NotFinite &left_out, int64_t elements, summary::Summary &to) {
+    const std::pair<const char *, int64_t> counts[] = {{"nan", left_out.nan}, {"inf", left_out.infinite}};
+    for (auto &[what, count] : counts) {
+        if (count == 0) continue;
+        summary::Summary::Value &value = *to.add_value();
+        value.set_tag(name + "/" + what);
+        value.set_simple_value((float)count);
+    }
+    if (left_out.nan + left_out.infinite > 0)
+        log(LogLevel::warning, "summary",
+            "the histogram " + name + " leaves out " + std::to_string(left_out.nan) + " NaN and " + std::to_string(left_out.infinite) + " infinite of " +
+                std::to_string(elements) + " elements");
 }
 
 // The first three images of t[N,C,H,W].
@@ -127,8 +152,11 @@ SummaryRecord::SummaryRecord(const std::string &log_dir, const SummaryRecordOpti
     s.path = (fs::path(log_dir) / (options.file_prefix + ".out.tfevents." + std::to_string((int64_t)wall_time()) + "." + host + "." + std::to_string(getpid()) +
                                    "." + std::to_string(number++) + options.file_suffix))
                  .string();
-    s.file.open(s.path, std::ios::binary);
-    if (!s.file) throw IoError(s.path, "can't be written");
+    // New: the name can be foretold, and nobody's link or file is written to.
+    const int made = ::open(s.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (made >= 0) ::close(made);
+    if (made >= 0) s.file.open(s.path, std::ios::binary | std::ios::app);
+    if (!s.file.is_open()) throw IoError(s.path, "can't be written");
     summary::Event first;
     first.set_wall_time(wall_time());
     first.set_file_version("brain.Event:2");
@@ -145,7 +173,7 @@ void SummaryRecord::add_value(const std::string &plugin, const std::string &name
     } else if (plugin == "histogram") {
         summary::Summary::Value &added = *to.add_value();
         added.set_tag(name);
-        fill_histogram(value, *added.mutable_histo());
+        add_counts(name, fill_histogram(value, *added.mutable_histo()), value.elements(), to);
     } else if (plugin == "image") {
         add_images(name, value, to);
     } else {

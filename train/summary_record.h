@@ -21,7 +21,8 @@ class SummaryRecord {
 public:
     explicit SummaryRecord(const std::string &log_dir, const SummaryRecordOptions &options = {});  // throws IoError
 
-    // To be written by the next record(). plugin: "scalar" of one element; "histogram" of any shape, NaN and infinities left out; "image"
+    // To be written by the next record(). plugin: "scalar" of one element; "histogram" of any shape, of what is finite: how many
+    // elements are NaN or infinite, where any are, is a scalar NAME/nan or NAME/inf beside it, and a warning in the log; "image"
     // [N,C,H,W] with C 1, 3 or 4, the first three of them, u8 as they are, others with their least and largest element as black and white.
     // Throws AttrError for another plugin or an empty name, ShapeError for a shape the plugin doesn't take.
     void add_value(const std::string &plugin, const std::string &name, const Tensor &value);

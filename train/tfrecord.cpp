@@ -15,7 +15,7 @@ namespace {
 // The records of a file, one by one.
 class RecordReader {
 public:
-    explicit RecordReader(const std::string &path) : path_(path), file_(path) {}
+    RecordReader(const std::string &path, int64_t max_bytes) : path_(path), max_bytes_((uint64_t)max_bytes), file_(path) {}
 
     // False at the end. Without `data` the record is passed over, and only its length is checked.
     bool next(std::string *data) {
@@ -30,7 +30,7 @@ public:
         std::memcpy(&length, head, 8);
         check("length", head, 8, word(head + 8));
         if (length > left - frame) fail("has a length of " + std::to_string(length) + ", but " + std::to_string(left - frame) + " bytes are left");
-        if (length > INT32_MAX) fail("has a length of " + std::to_string(length) + ", expected at most 2^31-1");
+        if (length > max_bytes_) fail("has a length of " + std::to_string(length) + ", the limit is " + std::to_string(max_bytes_));
         offset_ = at_ + frame + length;
         if (!data) {
             file_.stream.seekg((std::streamoff)offset_);
@@ -61,6 +61,7 @@ private:
     [[noreturn]] void fail(const std::string &what) const { throw IoError(where(), what); }
 
     std::string path_;
+    uint64_t max_bytes_;
     InputFile file_;
     uint64_t offset_ = 0, at_ = 0;  // of the next record, and of the present one
     int64_t number_ = -1;           // of the present one, from 0
@@ -101,9 +102,9 @@ Tensor column_of(const std::string &where, const TFColumn &column, const tf::Exa
     return column.dtype ? t.to(*column.dtype) : t;
 }
 
-std::vector<TFColumn> columns_of_first(const std::vector<std::string> &files) {
+std::vector<TFColumn> columns_of_first(const std::vector<std::string> &files, int64_t max_bytes) {
     for (const std::string &path : files) {
-        RecordReader reader(path);
+        RecordReader reader(path, max_bytes);
         std::string data;
         if (!reader.next(&data)) continue;
         std::map<std::string, TFColumn> by_name;
@@ -129,7 +130,7 @@ struct TFRecordNode : RecordFilesNode {
     std::unique_ptr<Source> read(const std::string &path) const override { return std::make_unique<File>(*this, path); }
 
     struct File : Source {
-        File(const TFRecordNode &n, const std::string &path) : node(n), reader(path) {}
+        File(const TFRecordNode &n, const std::string &path) : node(n), reader(path, n.options.max_bytes) {}
         bool next(Row &row) override {
             std::string data;
             if (!reader.next(&data)) return false;
@@ -154,6 +155,6 @@ struct TFRecordNode : RecordFilesNode {
 }  // namespace
 
 TFRecordDataset::TFRecordDataset(const std::vector<std::string> &files, const std::vector<TFColumn> &schema, const RecordOptions &options)
-    : Dataset(std::make_shared<TFRecordNode>(files, options, schema.empty() ? columns_of_first(files) : schema)) {}
+    : Dataset(std::make_shared<TFRecordNode>(files, options, schema.empty() ? columns_of_first(files, options.max_bytes) : schema)) {}
 
 }  // namespace halyard::dataset

@@ -29,6 +29,12 @@ template<class T> T number(const NamedTensors &file, const std::string &path, co
     return value;
 }
 
+int64_t count(const NamedTensors &file, const std::string &path, const std::string &key) {
+    const auto n = number<int64_t>(file, path, key);
+    if (n < 0) throw IoError(path, key + " is " + std::to_string(n) + ", expected at least 0");
+    return n;
+}
+
 }  // namespace
 
 void save_training_state(const std::string &path, const nn::Cell &train_network, const nn::Optimizer &optimizer, const TrainingPosition &at) {
@@ -47,7 +53,7 @@ void save_training_state(const std::string &path, const nn::Cell &train_network,
 
 TrainingPosition load_training_state(const std::string &path, const nn::Cell &train_network, const nn::Optimizer &optimizer) {
     const NamedTensors file = load_checkpoint(path);
-    TrainingPosition at{number<int64_t>(file, path, "epoch_num"), number<int64_t>(file, path, "epoch_step"), {}};
+    TrainingPosition at{count(file, path, "epoch_num"), count(file, path, "epoch_step"), {}};
     for (const auto &[key, value] : file.metadata)
         if (key.starts_with(note)) at.notes[key.substr(note.size())] = number<double>(file, path, key);
     const RngState rng{number<uint64_t>(file, path, "rng_seed"), number<uint64_t>(file, path, "rng_offset")};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <deque>
 #include <optional>
 
 #include "registry/error.h"
@@ -17,7 +18,8 @@ namespace {
 // The regular files of a tar file, in their order.
 class TarReader {
 public:
-    explicit TarReader(const std::string &path) : path_(path), length_(InputFile(path).length), archive_(archive_read_new(), archive_read_free) {
+    TarReader(const std::string &path, int64_t max_bytes)
+        : path_(path), length_(InputFile(path).length), max_bytes_(max_bytes), archive_(archive_read_new(), archive_read_free) {
         // By name: support_filter_all would start programs for some filters.
         archive_read_support_filter_gzip(archive_.get()), archive_read_support_format_tar(archive_.get());
         check(archive_read_open_filename(archive_.get(), path.c_str(), 1 << 16));
@@ -43,10 +45,11 @@ public:
     Tensor bytes() {
         const int64_t n = archive_entry_size(entry_);
         const bool packed = archive_filter_code(archive_.get(), 0) != ARCHIVE_FILTER_NONE;
-        if (n < 0 || n > INT32_MAX || (!packed && n > (int64_t)length_))
-            fail("says it has " + std::to_string(n) + " bytes, the shard has " + std::to_string(length_));
+        if (n < 0 || (!packed && n > (int64_t)length_)) fail("says it has " + std::to_string(n) + " bytes, the shard has " + std::to_string(length_));
+        if (n > max_bytes_) fail("has " + std::to_string(n) + " bytes, the limit is " + std::to_string(max_bytes_));
         // What a packed shard says isn't believed before the bytes are there.
-        std::string data;
+        std::deque<std::string> blocks;
+        int64_t have = 0;
         for (;;) {
             const void *block;
             size_t size;
@@ -54,12 +57,13 @@ public:
             const int r = archive_read_data_block(archive_.get(), &block, &size, &offset);
             if (r == ARCHIVE_EOF) break;
             check(r);
-            if (offset != (la_int64_t)data.size() || (int64_t)(data.size() + size) > n) fail("has holes");
-            data.append(static_cast<const char *>(block), size);
+            if (offset != have || have + (int64_t)size > n) fail("has holes");
+            blocks.emplace_back(static_cast<const char *>(block), size);
+            have += (int64_t)size;
         }
-        if ((int64_t)data.size() != n) fail("has " + std::to_string(data.size()) + " bytes, expected " + std::to_string(n));
+        if (have != n) fail("has " + std::to_string(have) + " bytes, expected " + std::to_string(n));
         const Tensor t = Tensor::empty({n}, DType::u8);
-        std::copy(data.begin(), data.end(), t.data<uint8_t>());
+        for (uint8_t *to = t.data<uint8_t>(); !blocks.empty(); blocks.pop_front()) to = std::copy(blocks.front().begin(), blocks.front().end(), to);
         return t;
     }
 
@@ -77,6 +81,7 @@ private:
 
     std::string path_;
     uint64_t length_;
+    int64_t max_bytes_;
     std::unique_ptr<archive, int (*)(archive *)> archive_;
     archive_entry *entry_ = nullptr;
     std::string name_;
@@ -124,7 +129,7 @@ struct WebNode : RecordFilesNode {
     std::unique_ptr<Source> read(const std::string &path) const override { return std::make_unique<Shard>(*this, path); }
 
     struct Shard : Source {
-        Shard(const WebNode &n, const std::string &path) : node(n), tar(path), pending(advance()) {}
+        Shard(const WebNode &n, const std::string &path) : node(n), tar(path, n.options.max_bytes), pending(advance()) {}
         bool next(Row &row) override { return sample(&row); }
         int64_t skip(int64_t n) override {
             int64_t skipped = 0;

@@ -11,7 +11,8 @@ namespace halyard::dataset {
 //   any other kind          the file's bytes, u8[n]
 // Files of other kinds, and those without a dot, are passed over without being read. Shards are .tar files, or .tar.gz ones, which
 // have to be read from their beginning to start anywhere. Damage is an IoError that names shard, file and byte, or with
-// OnError::SKIP left out: a sample that lacks a column alone, else the rest of its shard. No file of a .tar is believed longer than it.
+// OnError::SKIP left out: a sample that lacks a column alone, else the rest of its shard. No file of a .tar is believed longer than
+// it, and none longer than max_bytes.
 class WebDataset : public Dataset {
 public:
     WebDataset(const std::vector<std::string> &shards, const std::vector<std::string> &columns, const RecordOptions &options = {});

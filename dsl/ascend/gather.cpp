@@ -14,22 +14,89 @@ namespace {
 constexpr int64_t most_staged = 32768;  // bytes of GM that come to the chip whole, to be gathered from there
 constexpr int64_t row_elements = 16;    // rows of a tile are multiples of it: 32 B of the smallest real
 
-// Of loop variables and constants only, with one of them at least.
-bool is_index(const HExpr &e, const Surroundings &s, const std::vector<Loop> &loops) {
+// What the scalar unit computes of integers, beside arithmetic.
+bool goes_by_bits(const Call *c) {
+    return c->is_intrinsic({Call::likely, Call::likely_if_innermost, Call::bitwise_and, Call::bitwise_or, Call::bitwise_xor, Call::bitwise_not,
+                            Call::shift_left, Call::shift_right});
+}
+
+// Looks for operations of integers that the vector unit hasn't, and for reals.
+struct ScalarOperations : IRVisitor {
+    using IRVisitor::visit;
+    void visit(const Load *l) override {  // an index is none of the value's operations
+        reals |= l->type.is_float();
+        loads.insert(l->name);
+    }
+    void visit(const Add *a) override {
+        any |= a->type.bits() == 8;
+        IRVisitor::visit(a);
+    }
+    void visit(const Sub *s) override {
+        any |= s->type.bits() == 8;
+        IRVisitor::visit(s);
+    }
+    void visit(const Mul *m) override {
+        any |= m->type.bits() == 8;
+        IRVisitor::visit(m);
+    }
+    void visit(const Div *d) override {
+        any |= d->type.is_int_or_uint();
+        IRVisitor::visit(d);
+    }
+    void visit(const Mod *m) override {
+        any |= m->type.is_int_or_uint();
+        IRVisitor::visit(m);
+    }
+    void visit(const Cast *c) override {
+        reals |= c->type.is_float() || c->value.type().is_float();
+        any |= c->type.is_uint() && c->type.bits() > 8;
+        IRVisitor::visit(c);
+    }
+    void visit(const Call *c) override {
+        reals |= !goes_by_bits(c);
+        any |= c->is_intrinsic({Call::shift_left, Call::shift_right});
+        IRVisitor::visit(c);
+    }
+    bool any = false, reals = false;
+    std::set<std::string> loads;
+};
+
+// An integer with an operation that the vector unit hasn't: quotients, remainders, shifts, sums and products of 8 bits, and numbers without a sign.
+// Not a reduction into `result`.
+bool needs_scalar_unit(const HExpr &e, const std::string &result) {
+    const Type t = e.type();
+    if (t != Int(32) && t != Int(8) && t != UInt(8)) return false;
+    ScalarOperations found;
+    e.accept(&found);
+    return found.any && !found.reals && !found.loads.count(result);
+}
+
+using Lets = std::vector<std::pair<std::string, HExpr>>;
+
+// Of loop variables and constants only, with one of them at least. `names` are those of lets that are, too.
+bool is_index(const HExpr &e, const Surroundings &s, const std::vector<Loop> &loops, const Lets &names) {
     struct : IRVisitor {
         using IRVisitor::visit;
+        void visit(const Let *l) override {
+            l->value.accept(this);
+            lets.insert(l->name);
+            l->body.accept(this);
+        }
         void visit(const Variable *v) override {
+            if (lets.count(v->name)) return void(any = true);
             const bool loop = std::any_of(loops->begin(), loops->end(), [&](const Loop &l) { return l.var == v->name; });
             (loop || s->variables.count(v->name) ? any : other) = true;
         }
         void visit(const Load *) override { other = true; }
         void visit(const FloatImm *) override { other = true; }
-        void visit(const Call *c) override { c->is_intrinsic({Call::likely, Call::likely_if_innermost}) ? IRVisitor::visit(c) : (void)(other = true); }
+        void visit(const Call *c) override { goes_by_bits(c) ? IRVisitor::visit(c) : (void)(other = true); }
         const Surroundings *s = nullptr;
         const std::vector<Loop> *loops = nullptr;
+        std::set<std::string> lets;
         bool any = false, other = false;
     } found;
     found.s = &s, found.loops = &loops;
+    for (auto &[name, value] : names) found.lets.insert(name);
     e.accept(&found);
     return found.any && !found.other;
 }
@@ -57,8 +124,10 @@ public:
     }
 
     HExpr mutate(const HExpr &e) override {
-        if (e.type() == Int(32) && is_index(e, s_, loops_)) return index(e);
-        if (e.type().is_bool() && is_index(e, s_, loops_) && !compares_linear(e)) return index(e) != 0;
+        if (e.type() == Int(32) && is_known(e)) return index(e);
+        if (const auto *c = e.as<Cast>(); c && c->type.is_float() && c->value.type() == UInt(32) && is_known(c->value)) return of_word(c->type, c->value);
+        if (needs_scalar_unit(e, store_.name)) return computed(e);
+        if (e.type().is_bool() && is_known(e) && !compares_linear(e)) return index(e) != 0;
         return IRMutator::mutate(e);
     }
 
@@ -77,7 +146,21 @@ private:
         HExpr load;
     };
     std::vector<Tile> tiles_;
+    Lets lets_;  // around what is being mutated, of integers that depend on loops alone
 
+    bool is_known(const HExpr &e) const { return is_index(e, s_, loops_, lets_); }
+    HExpr with_lets(HExpr e) const {
+        for (size_t k = lets_.size(); k-- > 0;)
+            if (expr_uses_var(e, lets_[k].first)) e = Let::make(lets_[k].first, lets_[k].second, e);
+        return e;
+    }
+    HExpr visit(const Let *l) override {
+        if (!l->value.type().is_int_or_uint() || !is_known(l->value)) return IRMutator::visit(l);
+        lets_.emplace_back(l->name, l->value);
+        const HExpr body = mutate(l->body);
+        lets_.pop_back();
+        return expr_uses_var(body, l->name) ? Let::make(l->name, mutate(l->value), body) : body;
+    }
     HExpr visit(const Load *l) override { return is_irregular(l) ? element(l) : HExpr(l); }
 
     // The loop along which the store's elements follow each other; of numbers for rows, the innermost one.
@@ -200,12 +283,44 @@ private:
         s_.w.put(dv::ScalarSt{to, {reg}});
     }
 
-    // An index, or a condition on indices as 0 and 1.
-    HExpr index(const HExpr &e) {
+    // 32 bits without a sign as a real: their upper and their lower half.
+    HExpr of_word(const Type &real, const HExpr &word) {
+        const HExpr upper = Cast::make(Int(32), word >> 16), lower = Cast::make(Int(32), word & 0xffff);
+        const HExpr scaled = Cast::make(Float(32), index(upper)) * 65536.0f;
+        return Cast::make(real, scaled + Cast::make(Float(32), index(lower)));
+    }
+
+    // The expression with each load, those of its indices first, from where the scalar unit can read it.
+    HExpr with_staged_loads(const HExpr &e) {
+        struct : IRMutator {
+            using IRMutator::visit;
+            HExpr visit(const Load *inner) override { return self->staged(inner, mutate(inner->index)); }
+            Gather *self = nullptr;
+        } loads;
+        loads.self = this;
+        return loads.mutate(e);
+    }
+
+    // Integers of elements, by the scalar unit.
+    HExpr computed(const HExpr &e) {
         if (HExpr already = known(e); already.defined()) return already;
-        const Affine a = affine(e, loops_);
+        const HExpr value = with_staged_loads(e);
+        s_.write_fills();  // it may read what one of them begins
+        const Tile t = tile(e, e, dtype_of(e.type()), e.type());
+        s_.w.warnings.push_back("W-SCALAR " + s_.w.where + ": integers are computed one by one");
+        const int64_t values = (int64_t)1 << e.type().bits(), half = e.type().is_int() ? values / 2 : 0;
+        each(t, t.dims.size(), [&](const dv::Ref &to) { set(to, (s_.index(value) + half) % values - half); });
+        return t.load;
+    }
+
+    // An index, or a condition on indices as 0 and 1.
+    HExpr index(const HExpr &inner) {
+        const HExpr e = with_lets(inner);
+        if (HExpr already = known(e); already.defined()) return already;
+        const bool is_plain = e.as<Let>() == nullptr;
+        const Affine a = is_plain ? affine(e, loops_) : Affine();
         const Tile t = tile(e, e, DType::i32, Int(32));
-        const bool counts = !e.type().is_bool() && a.hard.empty() && lanes_ && !t.dims.empty() && t.dims.back() == *lanes_;
+        const bool counts = is_plain && !e.type().is_bool() && a.hard.empty() && lanes_ && !t.dims.empty() && t.dims.back() == *lanes_;
         if (counts) {
             count(t, a);
         } else {
@@ -239,13 +354,7 @@ private:
     HExpr element(const Load *l) {
         if (HExpr already = known(l); already.defined()) return already;
         s_.w.warnings.push_back("W-SCALAR " + s_.w.where + ": elements of " + s_.buffers.at(l->name).buffer + " are gathered one by one");
-        struct : IRMutator {
-            using IRMutator::visit;
-            HExpr visit(const Load *inner) override { return self->staged(inner, mutate(inner->index)); }
-            Gather *self = nullptr;
-        } places;
-        places.self = this;
-        const HExpr from = staged(l, places.mutate(l->index));
+        const HExpr from = staged(l, with_staged_loads(l->index));
         const Load *load = from.as<Load>();
         const dv::Ref source = s_.buffers.at(load->name);
         s_.write_fills();  // it may read what one of them begins

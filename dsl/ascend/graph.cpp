@@ -1,5 +1,6 @@
 #include "dsl/ascend/graph.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "registry/error.h"
@@ -13,6 +14,25 @@ namespace {
 struct CallOf {
     std::string func;
     std::vector<Expr> args;
+};
+
+// Names that stand for parts of an expression: an index may be one of them.
+class LetsAround {
+public:
+    void add(const Let *l) { lets_.emplace_back(l->name, l->value); }
+    Expr in_place(Expr e) const {
+        for (size_t k = lets_.size(); k-- > 0;)
+            if (expr_uses_var(e, lets_[k].first)) e = substitute(lets_[k].first, lets_[k].second, e);
+        return e;
+    }
+    std::vector<Expr> in_place(const std::vector<Expr> &all) const {
+        std::vector<Expr> written_out;
+        for (const Expr &e : all) written_out.push_back(in_place(e));
+        return written_out;
+    }
+
+private:
+    std::vector<std::pair<std::string, Expr>> lets_;
 };
 
 // What a definition calls, and whether it does more than that.
@@ -29,8 +49,13 @@ class Calls : public IRVisitor {
     void visit(const Max *op) override { operation(op); }
     void visit(const Min *op) override { operation(op); }
     void visit(const Select *op) override { operation(op); }
+    void visit(const Let *op) override {
+        op->value.accept(this);
+        lets.add(op);
+        op->body.accept(this);
+    }
     void visit(const Call *op) override {
-        if (op->call_type == Call::Halide) all.push_back({op->name, op->args});
+        if (op->call_type == Call::Halide) all.push_back({op->name, lets.in_place(op->args)});
         else if (op->call_type == Call::Image) loads = true, type = op->type;
         else computes = true;
         inside++;  // of an index
@@ -38,6 +63,7 @@ class Calls : public IRVisitor {
         inside--;
     }
     int inside = 0;
+    LetsAround lets;
 
 public:
     std::vector<CallOf> all;
@@ -90,8 +116,20 @@ bool compares(const Expr &e) {
     return e.as<Max>() || e.as<Min>() || (c && c->is_intrinsic({Call::strict_max, Call::strict_min}));
 }
 
+// Are all terms of the sum known before the call? The cube unit's first product is written over what its accumulators held, the others are added:
+// a sum that a condition takes terms from has no first one that is known, and one of no terms none at all.
+bool has_all_terms(const Definition &update) {
+    if (!is_const_one(update.predicate())) return false;
+    const auto &ranges = update.schedule().rvars();
+    return std::all_of(ranges.begin(), ranges.end(), [](const ReductionVariable &r) {
+        const auto extent = as_const_int(simplify(r.extent));
+        return extent && *extent > 0;
+    });
+}
+
 bool adds_products(const Function &f, const std::map<std::string, Function> &environment, const std::map<std::string, Calls> &calls) {
     if (f.updates().size() != 1 || f.values().size() != 1 || !is_const_zero(f.values()[0])) return false;
+    if (!has_all_terms(f.update(0))) return false;
     const Add *sum = f.update(0).values()[0].as<Add>();
     const Mul *product = sum ? sum->b.as<Mul>() : nullptr;
     return product && is_f16(product->a, environment, calls) && is_f16(product->b, environment, calls);
@@ -134,6 +172,60 @@ Graph::Graph(const Func &output) {
                     for (size_t p = 0; p < args.size(); p++)
                         if (args[p] == v) to.reach[a].insert(from.reach[p].begin(), from.reach[p].end());
         }
+    }
+}
+
+namespace {
+
+// Calls of Funcs with their arguments.
+struct CallsIn : IRVisitor {
+    using IRVisitor::visit;
+    void visit(const Let *l) override {
+        l->value.accept(this);
+        lets.add(l);
+        l->body.accept(this);
+    }
+    void visit(const Call *c) override {
+        if (c->call_type == Call::Halide) all.push_back({c->name, lets.in_place(c->args)});
+        IRVisitor::visit(c);
+    }
+    LetsAround lets;
+    std::vector<CallOf> all;
+};
+
+// What a call's argument asks of a dimension: elements from 0 to its greatest value.
+int64_t asked_by(const Expr &argument, const Scope<Interval> &bounds) {
+    const Interval reach = bounds_of_expr_in_scope(argument, bounds);
+    if (!reach.has_upper_bound()) return -1;
+    const auto last = as_const_int(simplify(reach.max));
+    return last ? (int64_t)*last + 1 : -1;
+}
+
+}  // namespace
+
+void Graph::measure(const std::vector<int64_t> &output_extents) {
+    for (auto &[name, n] : nodes) n.extents.assign((size_t)n.function.dimensions(), 0);
+    nodes.at(order[0]).extents = output_extents;
+    const auto add = [](int64_t &extent, int64_t asked) { extent = extent < 0 || asked < 0 ? -1 : std::max(extent, asked); };
+    for (auto &name : order) {
+        const FuncNode &from = nodes.at(name);
+        const bool is_empty = std::count(from.extents.begin(), from.extents.end(), 0) > 0;
+        const auto ask = [&](const Definition &d) {
+            if (is_empty) return;
+            Scope<Interval> bounds;
+            const std::vector<std::string> args = from.function.args();
+            for (size_t a = 0; a < args.size(); a++)
+                if (from.extents[a] > 0) bounds.push(args[a], Interval(0, (int)from.extents[a] - 1));
+            for (auto &r : d.schedule().rvars()) bounds.push(r.var, Interval(r.min, simplify(r.min + r.extent - 1)));
+            CallsIn calls;
+            for (const Expr &e : d.values()) e.accept(&calls);
+            for (const Expr &e : d.args()) e.accept(&calls);
+            d.predicate().accept(&calls);
+            for (const CallOf &c : calls.all)
+                for (size_t a = 0; a < c.args.size() && c.func != name; a++) add(nodes.at(c.func).extents[a], asked_by(c.args[a], bounds));
+        };
+        ask(from.function.definition());
+        for (auto &update : from.function.updates()) ask(update);
     }
 }
 

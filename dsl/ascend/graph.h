@@ -27,11 +27,14 @@ struct FuncNode {
     // For each argument, the dimensions of the output that it moves with.
     std::vector<std::set<int>> reach;
     std::set<int> dims() const;  // all of them
+    // What is asked of each dimension, from 0; -1 where that isn't known before the call.
+    std::vector<int64_t> extents;
 };
 
 // Every Func that `output` reaches, callers before what they call, itself first.
 struct Graph {
     explicit Graph(const Halide::Func &output);
+    void measure(const std::vector<int64_t> &output_extents);  // fills in every node's extents
     std::vector<std::string> order;
     std::map<std::string, FuncNode> nodes;
 };

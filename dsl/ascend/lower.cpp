@@ -58,6 +58,26 @@ private:
     Surroundings s_;
     Uses uses_;
     int64_t inner_cores_ = 0;  // within the parallel loop around: iterations of the one in it
+    // The loops and branches around, outermost first: a loop's variable, or "" for a branch.
+    std::vector<std::string> around_;
+    std::map<std::string, size_t> around_allocation_;  // of accumulators: how many of them stand around their allocation
+
+    // What is in a loop or a branch, which `name` says.
+    void in_one(const std::string &name, const Stmt &s) {
+        around_.push_back(name);
+        inside(s);
+        around_.pop_back();
+    }
+    // The cube unit's first product is written over what an accumulator held. Which one is the first can't be told where terms come in parts, by
+    // a loop that other stages stand in, or under a condition.
+    void refuse_parts_of_sums(const Store &store) const {
+        const auto allocation = around_allocation_.find(store.name);
+        if (allocation == around_allocation_.end() || is_const(store.value)) return;
+        for (size_t k = allocation->second; k < around_.size(); k++)
+            if (around_[k].empty() || !expr_uses_var(store.index, around_[k]))
+                throw DispatchError(k_.op->name, "no Ascend program: the sum of products " + stage_name(store.name) + " has its terms " +
+                                                     (around_[k].empty() ? "under a condition" : "in parts, by the loop " + short_name(around_[k])));
+    }
 
     // The statements of one body of the program.
     void inside(const Stmt &s) {
@@ -78,6 +98,7 @@ private:
         int64_t size = 1;
         for (const HExpr &e : op->extents) extents.push_back(constant(e, k_.op->name));
         if (at->second == dv::Scope::l0c) {
+            around_allocation_[op->name] = around_.size();
             s_.buffers[op->name] = (s_.accumulators[op->name] = accumulator(w_, short_name(op->name), extents)).ref;
             return op->body.accept(this);
         }
@@ -100,11 +121,14 @@ private:
     void visit(const IfThenElse *op) override {
         s_.write_fills();
         const dv::Expr condition = s_.index(op->condition);
-        dv::Body then = w_.nested([&] { inside(op->then_case); }), otherwise;
-        if (op->else_case.defined()) otherwise = w_.nested([&] { inside(op->else_case); });
+        dv::Body then = w_.nested([&] { in_one("", op->then_case); }), otherwise;
+        if (op->else_case.defined()) otherwise = w_.nested([&] { in_one("", op->else_case); });
         w_.branch(condition, std::move(then), std::move(otherwise));
     }
-    void visit(const Store *op) override { lower_nest(s_, {}, *op); }
+    void visit(const Store *op) override {
+        refuse_parts_of_sums(*op);
+        lower_nest(s_, {}, *op);
+    }
     static bool of_one_tuple(const std::string &a, const std::string &b) {  // "best$2.0" and "best$2.1"
         return a != b && a.find('.') != std::string::npos && a.substr(0, a.rfind('.')) == b.substr(0, b.rfind('.'));
     }
@@ -135,6 +159,7 @@ private:
     }
     // Stores in loops of their own.
     void put(const std::vector<Loop> &loops, const std::vector<const Store *> &stores) {
+        for (const Store *store : stores) refuse_parts_of_sums(*store);
         if (reads_another(stores)) return lower_tuple(s_, loops, stores);
         lower_nests(s_, loops, stores);
     }
@@ -156,7 +181,7 @@ private:
         s_.reduced = false;
         w_.loop(w_.reg(short_name(op->name)), begin, end, [&](const dv::Expr &i) {
             s_.variables[op->name] = i;
-            inside(op->body);
+            in_one(op->name, op->body);
         });
         s_.reduced |= before;
     }
@@ -269,12 +294,12 @@ public:
     explicit Programs(Kernel &k) : k_(k) {
         const FixedCall &call = *k.instance.call;
         for (size_t i = 0; i < k.op->memory.size(); i++)
-            add(k.op->memory[i].name(), k.op->sig.inputs[i].name, k.op->memory[i].type(), size_of(call.inputs[i]), dv::GmTensor::in);
+            add(k.op->memory[i].name(), k.op->sig.inputs[i].name, k.op->memory[i].type(), elements_spanned(call.inputs[i]), dv::GmTensor::in);
         size_t out = 0;
         for (const Func &f : k.pipeline.outputs())
             for (size_t i = 0; i < f.types().size(); i++, out++)
-                add(f.types().size() > 1 ? f.name() + "." + std::to_string(i) : f.name(), k.op->sig.outputs[out].name, f.types()[i], size_of(call.outputs[out]),
-                    dv::GmTensor::out);
+                add(f.types().size() > 1 ? f.name() + "." + std::to_string(i) : f.name(), k.op->sig.outputs[out].name, f.types()[i],
+                    elements_spanned(call.outputs[out]), dv::GmTensor::out);
     }
 
     Lowered lower() {
@@ -301,27 +326,30 @@ private:
     std::vector<int64_t> elements_;  // that the call lays into each
     std::map<std::string, dv::Ref> buffers_;
 
-    // What no unit multiplies shows late: a power of integers, by squaring, occupies Halide's lowering for minutes.
+    // A power of integers, by squaring, is so large once it stands in one expression that Halide's lowering takes minutes. Random words are products
+    // of counters alone.
     void refuse_unsigned() const {
         struct : IRVisitor {
             using IRVisitor::visit;
             void visit(const Mul *m) override {
-                found |= m->type.is_uint();
+                products |= m->type.is_uint() && m->type.bits() > 8;
                 IRVisitor::visit(m);
             }
-            bool found = false;
-        } products;
+            void visit(const Call *c) override {
+                reads |= c->call_type == Call::Halide || c->call_type == Call::Image;
+                IRVisitor::visit(c);
+            }
+            bool products = false, reads = false;
+        } found;
         std::vector<Function> outputs;
         for (const Func &f : k_.pipeline.outputs()) outputs.push_back(f.function());
-        for (auto &[name, f] : build_environment(outputs)) f.accept(&products);
-        if (products.found) throw DispatchError(k_.op->name, "no Ascend program: products of unsigned integers");
+        for (auto &[name, f] : build_environment(outputs)) {
+            found.products = found.reads = false;
+            f.accept(&found);
+            if (found.products && found.reads) throw DispatchError(k_.op->name, "no Ascend program: products of unsigned integers");
+        }
     }
 
-    static int64_t size_of(const FixedCall::Layout &layout) {
-        int64_t last = 0;
-        for (auto &d : layout) last += (int64_t)(d.extent - 1) * d.stride;
-        return last + 1;
-    }
     // Whole blocks, and one more: an instruction moves no less, wherever it begins.
     void add(const std::string &halide_name, const std::string &name, const Type &t, int64_t size, dv::GmTensor::Use use) {
         elements_.push_back(size);

@@ -32,6 +32,9 @@ struct Surroundings {
     dv::Scope scope(const dv::Ref &r) const { return w.p.scope(r); }
     // An index as the scalar unit computes it; elements it loads from the chip become registers. Throws DispatchError.
     dv::Expr index(const Halide::Expr &e);
+    dv::Expr named(const dv::Expr &value);  // in a register, where it is an operation
+    dv::Expr divided(const Halide::Expr &a, const Halide::Expr &b, bool rest);
+    dv::Expr shifted(const Halide::Internal::Call *c);
     // The elements of a buffer at an index that is linear in the loops, with a stride for each of them.
     Operand operand(const std::string &buffer, const Halide::Expr &index, const std::vector<Loop> &loops);
 };

@@ -25,18 +25,27 @@ constexpr int row_elements = 16;    // rows on the chip are multiples of it: 32 
 int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
+// What several of a program's outputs need.
+struct Shared {
+    std::map<std::string, int> outputs;  // of each Func: how many of them reach it
+    std::set<std::string> computed;      // reductions that are in global memory by now
+    bool by(const std::string &name) const { return outputs.at(name) > 1; }
+};
+
 // One Func that reaches global memory, and what is kept on the chip beside its tiles.
 struct Root {
     Func f;                        // whose loops these are
     std::vector<int64_t> extents;  // innermost first
     int64_t bytes = 4;             // of one element of all its values
+    int64_t least_bytes = 4;       // of one value: each of them lies in a tensor of its own
     std::vector<std::string> kept;
 };
 
 class Automatic {
 public:
-    Automatic(const Ascend &npu, const Func &gm) : npu_(npu), graph_(gm), gm_(gm) {
-        for (auto &dim : npu.call->outputs[0]) extents_.push_back(dim.extent);
+    Automatic(const Ascend &npu, const Func &gm, const FixedCall::Layout &layout, Shared &shared) : npu_(npu), graph_(gm), gm_(gm), shared_(shared) {
+        for (auto &dim : layout) extents_.push_back(dim.extent);
+        graph_.measure(extents_);
         apart_ = npu.pick("apart", {0, 1});
         std::vector<int> steps(ascend::shrink_steps);
         std::iota(steps.begin(), steps.end(), 0);
@@ -45,8 +54,9 @@ public:
     }
 
     void schedule() {
-        std::vector<Root> roots = {{gm_, extents_, bytes_of(gm_), {}}};
-        // Reductions that all tiles of the output need are computed before it, each with loops of its own.
+        std::vector<Root> roots = {{gm_, extents_, bytes_of(gm_), least_bytes_of(gm_), {}}};
+        // Reductions that all tiles of the output need are computed before it, each with loops of its own; so are those that several outputs, or
+        // several of these reductions need.
         std::map<std::string, size_t> root_of = {{gm_.name(), 0}};
         for (auto &name : graph_.order) {
             const FuncNode &n = graph_.nodes.at(name);
@@ -54,14 +64,16 @@ public:
             std::set<std::string> consumers = consumers_of(name);
             std::set<size_t> homes;
             for (auto &c : consumers) homes.insert(root_of.at(c));
-            if (n.reduces && apart_ && !whole_dims(n).empty()) {
+            if (shared_.computed.count(name) || homes.empty()) {
+                elsewhere_.insert(name);
+            } else if (n.reduces && ((apart_ && !whole_dims(n).empty()) || homes.size() > 1 || shared_.by(name))) {
                 Func f(n.function), out = f.in();
                 out.compute_root();
                 root_of[name] = roots.size();
-                roots.push_back({out, extents_of(n), bytes_of(f), {name}});
+                roots.push_back({out, extents_of(n), bytes_of(f), least_bytes_of(f), {name}});
                 keeps_.insert(name);
-            } else if (n.reduces || (homes.size() == 1 && worth_keeping(n, consumers))) {
-                if (homes.size() != 1) throw DispatchError(name, "no automatic Ascend schedule: a reduction of several stages apart");
+                shared_.computed.insert(name);
+            } else if (n.reduces || (homes.size() == 1 && !shared_.by(name) && worth_keeping(n, consumers))) {
                 root_of[name] = *homes.begin();
                 roots[*homes.begin()].kept.push_back(name);
                 keeps_.insert(name);
@@ -72,21 +84,28 @@ public:
 
 private:
     const Ascend &npu_;
-    const Graph graph_;
+    Graph graph_;
     const Func gm_;
+    Shared &shared_;
     std::vector<int64_t> extents_;
-    int apart_ = 0, steps_ = 0, shrink_ = 0;  // shrink_: halvings
-    std::set<std::string> keeps_;
+    int apart_ = 0, steps_ = 0, shrink_ = 0;   // shrink_: halvings
+    std::set<std::string> keeps_, elsewhere_;  // elsewhere_: what only Funcs need that are computed for an earlier output
 
     static int64_t bytes_of(const Func &f) {
         int64_t bytes = 0;
         for (const Type &t : f.types()) bytes += t.bytes();
         return bytes;
     }
+    static int64_t least_bytes_of(const Func &f) {
+        int64_t bytes = f.types()[0].bytes();
+        for (const Type &t : f.types()) bytes = std::min<int64_t>(bytes, t.bytes());
+        return bytes;
+    }
     // The kept Funcs that need it, through those that are inlined.
     std::set<std::string> consumers_of(const std::string &name) const {
         std::set<std::string> all;
         for (auto &c : graph_.nodes.at(name).callers) {
+            if (elsewhere_.count(c)) continue;
             if (c == gm_.name() || keeps_.count(c)) {
                 all.insert(c);
                 continue;
@@ -114,14 +133,11 @@ private:
         }
         return consumers.size() > 1 && (n.computes || n.loads);
     }
-    // Of a reduction: the extents of the output's dimensions that its arguments are.
-    std::vector<int64_t> extents_of(const FuncNode &n) const {
-        std::vector<int64_t> e;
-        for (auto &r : n.reach) {
-            if (r.size() != 1) throw DispatchError(n.function.name(), "no automatic Ascend schedule: its indices aren't dimensions of the output");
-            e.push_back(extents_[(size_t)*r.begin()]);
-        }
-        return e;
+    static std::vector<int64_t> extents_of(const FuncNode &n) {
+        for (const int64_t extent : n.extents)
+            if (extent == 0) throw DispatchError(n.function.name(), "no automatic Ascend schedule: a stage of a call without elements");
+            else if (extent < 0) throw DispatchError(n.function.name(), "no automatic Ascend schedule: its indices depend on data");
+        return n.extents;
     }
 
     struct Range {
@@ -177,10 +193,10 @@ private:
     void squares(const Root &r, const std::string &sums) {
         Func f = r.f;
         const std::vector<Var> args = f.args();
-        int64_t others = 1, depth = 1, inside = r.bytes;
+        int64_t others = 1, depth = 1, inside = r.least_bytes;
         for (size_t d = 2; d < args.size(); d++) others *= r.extents[d];
         for (auto &range : ranges_of(Func(graph_.nodes.at(sums).function), 0)) depth *= range.extent;
-        const auto [tall_best, side_best] = best_square(args.size() > 1 ? r.extents[1] : 1, r.extents[0], others, depth, r.bytes);
+        const auto [tall_best, side_best] = best_square(args.size() > 1 ? r.extents[1] : 1, r.extents[0], others, depth, r.least_bytes);
         const int side = std::max(16, npu_.pick("columns", {side_best, 256, 128, 64}) >> shrink_),
                   tall = std::max(16, npu_.pick("rows", {tall_best, 256, 128, 64}) >> shrink_);
         // Blocks of global memory that two cores would share stay with one.
@@ -196,8 +212,8 @@ private:
             if (d < 2) f.split(args[d], loop, in, (int)part, TailStrategy::GuardWithIf), order.push_back(in);
             else f.rename(args[d], loop);
             if (d == 0) inside *= r.extents[0];
-            if (inside % dv::block_bytes == 0 ||
-                (d == 1 && ends_well(r.extents[0], side, r.bytes) && (others == 1 || ends_well(r.extents[1] * r.extents[0], tall * r.extents[0], r.bytes))))
+            if (inside % dv::block_bytes == 0 || (d == 1 && ends_well(r.extents[0], side, r.least_bytes) &&
+                                                  (others == 1 || ends_well(r.extents[1] * r.extents[0], tall * r.extents[0], r.least_bytes))))
                 shared.push_back({loop, ceil_div(r.extents[d], part)});
             else loops.push_back(loop);
             if (d > 0) inside *= r.extents[d];
@@ -226,7 +242,7 @@ private:
         for (auto &name : r.kept) {
             const FuncNode &n = graph_.nodes.at(name);
             if (!n.reduces) continue;
-            if (!apart_) whole.merge(whole_dims(n));
+            if (!apart_ && r.f.name() == gm_.name()) whole.merge(whole_dims(n));
             for (int u = 0; u < (int)n.function.updates().size(); u++) {
                 const auto ranges = ranges_of(Func(n.function), u);
                 int64_t terms = 1;
@@ -245,18 +261,22 @@ private:
         if (rank && !whole.count(0) && in_rows == 1) left = std::max(left, std::min<int64_t>(r.extents[0], 128));
         for (size_t d = 0; d < rank; d++)
             if (!whole.count((int)d)) tile[d] = std::min(r.extents[d], left), left = std::max<int64_t>(1, left / tile[d]);
+        // The last part of a row, where it is shorter than a block, would be written over what follows, which may be another core's.
+        const int64_t block = dv::block_bytes / r.least_bytes;
+        if (rank)
+            while (!ends_well(r.extents[0], tile[0], r.least_bytes) && tile[0] > block) tile[0] = (tile[0] - 1) / block * block;
 
         // The cores share the dimension with most to share; their parts begin at blocks of global memory.
         std::optional<size_t> shared;
         auto granule = [&](size_t d) {
-            int64_t inside = r.bytes;
+            int64_t inside = r.least_bytes;
             for (size_t e = 0; e < d; e++) inside *= r.extents[e];
             const int64_t blocks = 32 / std::gcd<int64_t>(32, inside);
             return d == 0 && in_rows == 1 ? std::max<int64_t>(blocks, 32) : blocks;
         };
         // Nor do two cores share the block in which one row ends and the next one begins.
         const auto divides = [&](size_t d) {
-            int64_t rows = r.bytes, further = 1;
+            int64_t rows = r.least_bytes, further = 1;
             for (size_t e = 0; e < rank; e++) (e <= d ? rows : further) *= r.extents[e];
             return further == 1 || rows % dv::block_bytes == 0;
         };
@@ -367,6 +387,17 @@ bool FixedCall::is_dense(const Layout &l) {
     return true;
 }
 
+bool FixedCall::is_empty(const Layout &l) {
+    return std::any_of(l.begin(), l.end(), [](const Dim &d) { return d.extent == 0; });
+}
+
+int64_t elements_spanned(const FixedCall::Layout &layout) {
+    if (FixedCall::is_empty(layout)) return 0;
+    int64_t last = 0;
+    for (auto &d : layout) last += (int64_t)(d.extent - 1) * d.stride;
+    return last + 1;
+}
+
 int64_t Ascend::scalar(const Op &op, const std::string &name) const {
     for (size_t k = 0; k < op.scalars.size(); k++)
         if (op.scalars[k].name == name) return call->integers[k];
@@ -379,7 +410,14 @@ void Ascend::by_hand(const std::string &name, const std::function<dv::Program()>
 }
 
 void Ascend::automatic() const {
-    for (const Func &f : gm) Automatic(*this, f).schedule();
+    Shared shared;
+    for (const Func &f : gm)
+        for (auto &[name, n] : Graph(f).nodes) shared.outputs[name]++;
+    size_t first = 0;
+    for (const Func &f : gm) {
+        Automatic(*this, f, call->outputs[first], shared).schedule();
+        first += f.types().size();
+    }
 }
 
 void Op::schedule(const Ascend &npu) { npu.automatic(); }

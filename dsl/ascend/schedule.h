@@ -29,10 +29,15 @@ struct FixedCall {
     };
     using Layout = std::vector<Dim>;        // innermost first
     static bool is_dense(const Layout &l);  // no gap, first dimension innermost
+    static bool is_empty(const Layout &l);  // no element
     std::vector<Layout> inputs, outputs;    // as the kernel sees them
     std::vector<int> integers;              // for every scalar of the record, in its order; of real ones anything
+    std::map<std::string, int64_t> dims;    // what conditions of variants may name, as Plan::dims
     std::string chip = "ascend910";         // a profile of ascend/profiles
 };
+
+// From the first element to the last one, with what lies between.
+int64_t elements_spanned(const FixedCall::Layout &layout);
 
 namespace dv {
 struct Program;

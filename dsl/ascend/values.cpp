@@ -132,6 +132,14 @@ Value Values::complement(Value a, const Operand *into) {
     return r;
 }
 
+// The same bits as another type of 4 bytes.
+Value Values::reinterpreted(Value a, DType t) {
+    if (a.dtype == t) return a;
+    elements(a);
+    a.dtype = a.operand.ref.dtype = t;
+    return a;
+}
+
 Value Values::unary(VecOp op, Value a, const Operand *into) {
     elements(a);
     Value r = result(a.dtype, into, {&a});
@@ -356,6 +364,8 @@ Value Values::eval(const HExpr &e, const Operand *into) {
         const bool truncates = op->value.type().is_float() && op->type.is_int_or_uint();
         return converted(eval(op->value, nullptr), dtype_of(op->type), into, truncates ? Round::truncate : Round::none);
     }
+    if (const auto *op = e.as<Reinterpret>(); op && e.type().bits() == 32 && op->value.type().bits() == 32)
+        return reinterpreted(eval(op->value, nullptr), dtype_of(e.type()));
     const auto both = [&](const auto *op, VecOp v) { return binary(v, eval(op->a, nullptr), eval(op->b, nullptr), into); };
     if (const auto *op = e.as<Add>()) return both(op, VecOp::add);
     if (const auto *op = e.as<Sub>()) return both(op, VecOp::sub);

@@ -53,6 +53,7 @@ private:
     Value load(const Halide::Internal::Variable *named, DType becomes);
     Value call(const Halide::Internal::Call *c, const Operand *into);
     Value bitwise(dv::VecOp op, Value a, Value b, const Operand *into = nullptr);
+    Value reinterpreted(Value a, DType t);
     Value complement(Value a, const Operand *into);
     Value unary(dv::VecOp op, Value a, const Operand *into);
     Value converted(Value a, DType to, const Operand *into, dv::Round round = dv::Round::none);

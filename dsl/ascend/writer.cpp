@@ -1,14 +1,25 @@
 #include "dsl/ascend/writer.h"
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 
 namespace halyard::ascend {
 
+// Every name is looked at once, not once for each number that might be free: programs have thousands of temporaries.
 std::string Writer::unique(const std::string &name) const {
-    std::string s = name;
-    for (int n = 1; p.buffer(s) || p.tensor(s); n++) s = name + "_" + std::to_string(n);
-    return s;
+    std::vector<bool> taken(p.buffers.size() + p.tensors.size() + 1);  // 0: the name itself, n: with "_n" behind it
+    const auto look = [&](const std::string &other) {
+        if (!other.starts_with(name)) return;
+        const char *const end = other.data() + other.size(), *const rest = other.data() + name.size();
+        size_t number = 0;
+        const bool numbered = rest != end && *rest == '_' && std::from_chars(rest + 1, end, number).ptr == end && number > 0;
+        if ((rest == end || numbered) && number < taken.size()) taken[number] = true;
+    };
+    for (const dv::Buffer &b : p.buffers) look(b.name);
+    for (const dv::GmTensor &t : p.tensors) look(t.name);
+    const size_t number = (size_t)(std::find(taken.begin(), taken.end(), false) - taken.begin());
+    return number == 0 ? name : name + "_" + std::to_string(number);
 }
 
 std::string Writer::unopened(const std::string &name) const {

@@ -27,7 +27,11 @@ int main() {
 
     // Profiling into a folder that is there before, graphs, and a file for Print in place of the screen
     std::filesystem::create_directory("profile");
-    set_context({.enable_profiling = true, .profiling_options = R"({"result_path": "profile", "training_trace": "on"})"});
+    set_context({.enable_profiling = true, .profiling_options = R"({"result_path": "profile"})"});
+    // The guide also asks for the trace of a training's phases, which there is not: such an option is refused by name.
+    try {
+        set_context({.profiling_options = R"({"result_path": "profile", "training_trace": "on"})"});
+    } catch (const Error &e) { std::printf("%s\n", e.what()); }
     set_context({.save_graphs = true, .save_graphs_path = "graphs"});
     set_context({.print_file_path = "print.pb"});
     ops::Print()("of a convolution:", conv(input_data));

@@ -4,6 +4,7 @@
 #include "examples/guide/relu_reduce_mean_dense.h"
 #include "nn/loss.h"
 #include "nn/wrap.h"
+#include "primitives/ops/random.h"
 
 using namespace halyard;
 

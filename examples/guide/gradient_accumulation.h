@@ -3,7 +3,7 @@
 #pragma once
 #include "nn/cell.h"
 #include "nn/optimizer.h"
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
 #include "primitives/tape.h"
 
 namespace halyard::examples {

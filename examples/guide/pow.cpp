@@ -1,7 +1,7 @@
 // A primitive as an object, and as a function: "MindSpore in detail (2)", section 8.
 #include <cstdio>
 
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
 
 using namespace halyard;
 

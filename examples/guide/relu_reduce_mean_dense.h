@@ -1,7 +1,8 @@
 // A network of primitives and one layer: "Training", section "Custom training network".
 #pragma once
 #include "nn/dense.h"
-#include "primitives/ops.h"
+#include "primitives/ops/reduce.h"
+#include "primitives/ops/unary.h"
 
 namespace halyard::examples {
 

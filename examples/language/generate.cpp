@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
-#include "primitives/ops.h"
+#include "primitives/ops/argmax.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/random_order.h"
+#include "primitives/ops/softmax.h"
 #include "primitives/tape.h"
 #include "registry/error.h"
 

@@ -1,6 +1,8 @@
 #include "examples/language/transformer.h"
 
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/creation.h"
+#include "primitives/ops/triangle.h"
 #include "registry/error.h"
 
 namespace halyard::examples {

@@ -8,7 +8,7 @@
 #include "nn/conv.h"
 #include "nn/dense.h"
 #include "nn/pooling.h"
-#include "primitives/ops.h"
+#include "primitives/ops/composites.h"
 #include "train/callback.h"
 #include "train/dataset.h"
 

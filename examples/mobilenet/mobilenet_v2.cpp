@@ -8,7 +8,8 @@
 #include "nn/conv.h"
 #include "nn/dense.h"
 #include "nn/norm.h"
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/reduce.h"
 
 namespace halyard::examples {
 namespace {

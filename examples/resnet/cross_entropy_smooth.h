@@ -1,7 +1,7 @@
 // Cross entropy with label smoothing, as in "Network migration debugging and tuning".
 #pragma once
 #include "nn/loss.h"
-#include "primitives/ops.h"
+#include "primitives/ops/one_hot.h"
 
 namespace halyard::examples {
 

@@ -1,7 +1,6 @@
 #include "examples/resnet/dataset.h"
 
 #include "train/augment.h"
-#include "train/image.h"
 #include "train/image_folder.h"
 #include "train/vision.h"
 
@@ -18,8 +17,9 @@ ds::Dataset create_dataset(const std::string &dataset_path, int64_t batch_size, 
     const std::vector<double> std = {0.229 * 255, 0.224 * 255, 0.225 * 255};
 
     // define map operations: the shorter side becomes 256 for a crop of 224
-    std::vector<ds::Transform> trans = {C::Decode(), C::Resize(o.image_size * 256 / 224), C::CenterCrop(o.image_size)};
-    if (o.augment) trans = {C::RandomCropDecodeResize(o.image_size), C::RandomHorizontalFlip(0.5)};
+    std::vector<ds::Transform> trans = {C::Decode{o.max_pixels}, C::Resize(o.image_size * 256 / 224), C::CenterCrop(o.image_size)};
+    const auto random_crop = C::RandomCropDecodeResize(o.image_size, {0.08, 1}, {3. / 4, 4. / 3}, ds::Inter::LINEAR, o.max_pixels);
+    if (o.augment) trans = {random_crop, C::RandomHorizontalFlip(0.5)};
     trans.insert(trans.end(), {C::Normalize(mean, std), C::HWC2CHW()});
     const auto type_cast_op = C2::TypeCast(DType::i32);
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "train/dataset.h"
+#include "train/image.h"
 
 namespace halyard::examples::resnet {
 
@@ -13,6 +14,7 @@ struct ImageOptions {
     std::map<std::string, int> class_indexing = {};       // labels by folder; empty: folders by name, from 0
     bool augment = false;                                 // another part of each image each time, and its mirror image every other time
     dataset::OnError on_error = dataset::OnError::RAISE;  // of files that are no image
+    int64_t max_pixels = dataset::default_max_pixels;     // an image of more is none
 };
 
 // Batches of "image" f32[batch_size,3,image_size,image_size] and "label" i32[batch_size] from a folder of images (train/image_folder.h), for one of

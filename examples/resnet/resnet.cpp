@@ -6,7 +6,7 @@
 #include "nn/norm.h"
 #include "nn/pooling.h"
 #include "nn/sequential.h"
-#include "primitives/ops.h"
+#include "primitives/ops/reduce.h"
 #include "registry/error.h"
 
 namespace halyard::examples {

@@ -6,6 +6,7 @@
 #include "examples/resnet/cross_entropy_smooth.h"
 #include "examples/resnet/dataset.h"
 #include "examples/resnet/group_params.h"
+#include "examples/resnet/rank.h"
 #include "examples/resnet/resnet.h"
 #include "examples/resnet/weights.h"
 #include "primitives/context.h"
@@ -18,22 +19,16 @@ using namespace halyard::examples;
 
 namespace {
 
-int64_t getenv_or(const char *name, int64_t otherwise) {
-    const char *value = std::getenv(name);
-    return value ? std::atoll(value) : otherwise;
-}
-
 void train(const resnet::Config &config) {
     // Set seed
     set_seed(1);
 
     // 1 Resolve parameters and set basic environment
     set_context({.mode = GRAPH_MODE, .device_target = config.device_target});
-    const int64_t rank_size = getenv_or("RANK_SIZE", 1);
-    const int64_t rank_id = getenv_or("RANK_ID", 0);
+    resnet::refuse_other_ranks();
 
     // 2 define data sets
-    const dataset::Dataset dataset = resnet::create_dataset(config.dataset_path, config.batch_size, rank_size, rank_id, true,
+    const dataset::Dataset dataset = resnet::create_dataset(config.dataset_path, config.batch_size, /*rank_size=*/1, /*rank_id=*/0, true,
                                                             {.image_size = config.image_size});
     const int64_t step_size = dataset.get_dataset_size();
 

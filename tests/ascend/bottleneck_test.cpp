@@ -8,7 +8,8 @@
 #include "nn/initializer.h"
 #include "nn/norm.h"
 #include "primitives/context.h"
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/unary.h"
 #include "primitives/random.h"
 
 namespace halyard {

@@ -41,6 +41,10 @@ Compiled compiled(const Call &c, bool strict = false) {
     Instance i;
     i.backend = "ascend", i.dtypes = c.dtypes, i.call = call;
     const OpPtr op = op_table().make(c.op);
+    for (size_t k = 0; k < c.inputs.size(); k++) {
+        const std::vector<std::string> names = op->extents_of(op->sig.inputs[k]);
+        for (size_t d = 0; d < names.size(); d++) call->dims[names[d]] = c.inputs[k][d];
+    }
     for (auto &s : op->scalars) call->integers.push_back(c.scalars.count(s.name) ? c.scalars.at(s.name) : 0);
     return compile(op_table(), c.op, i, strict);
 }

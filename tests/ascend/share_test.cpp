@@ -33,6 +33,10 @@ Instance instance_of(const Call &c) {
     for (auto &e : c.inputs) call->inputs.push_back(dense(e));
     for (auto &e : c.outputs) call->outputs.push_back(dense(e));
     const OpPtr op = op_table().make(c.op);
+    for (size_t k = 0; k < c.inputs.size(); k++) {
+        const std::vector<std::string> names = op->extents_of(op->sig.inputs[k]);
+        for (size_t d = 0; d < names.size(); d++) call->dims[names[d]] = c.inputs[k][d];
+    }
     for (const ScalarSpec &s : op->scalars) call->integers.push_back(c.integers.count(s.name) ? c.integers.at(s.name) : 0);
     Instance i;
     i.backend = "ascend", i.dtypes = c.dtypes, i.call = call;

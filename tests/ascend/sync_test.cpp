@@ -132,6 +132,32 @@ TEST(Sync, InPlaceKeepsItsSlots) {
     EXPECT_TRUE(run(p).empty()) << to_text(run(p)) << to_text(p);
 }
 
+// Each of 500 steps needs a barrier of its own, and none of them makes the run begin again.
+TEST(Sync, LongProgramsAreWalkedAFewTimes) {
+    std::string text = "program steps ascend910 blocks=1\ngm x f16[128] in\ngm y f16[128] out\nalloc ubuf u f16[128]\n"
+                       "data_move u[0], x[0]  burst=8\n";
+    for (int step = 0; step < 500; step++) text += "vec_relu u[0], u[0]  mask=128\n";
+    Program p = parse_program(text + "data_move y[0], u[0]  burst=8\n");
+    ASSERT_TRUE(place_buffers(p).empty());
+    const SyncReport report = insert_sync(p);
+    EXPECT_EQ(report.barriers, 499);
+    EXPECT_EQ(report.flags, 2);
+    EXPECT_LT(report.walked, 60 * report.traced);
+    std::printf("%lld events, %lld walked\n", (long long)report.traced, (long long)report.walked);
+    EXPECT_TRUE(run(p).empty()) << to_text(run(p));
+}
+
+// A condition that isn't known has two ways: the plan holds on both, whichever was walked last.
+TEST(Sync, BothBranchesAreInOrder) {
+    Program p = parse_program("program ways ascend910 blocks=2\ngm x f16[256] in\ngm y f16[256] out\nalloc ubuf u f16[128]\nalloc ubuf v f16[128]\n"
+                              "data_move u[0], x[0]  burst=8\nif block_idx < 1 {\nvec_relu v[0], u[0]  mask=128\n} else {\n"
+                              "vec_abs v[0], u[0]  mask=128\nvec_relu v[0], v[0]  mask=128\n}\nvec_abs v[0], v[0]  mask=128\n"
+                              "data_move y[block_idx * 128], v[0]  burst=8\n");
+    ASSERT_TRUE(place_buffers(p).empty());
+    insert_sync(p);
+    EXPECT_TRUE(run(p).empty()) << to_text(run(p)) << to_text(p);
+}
+
 TEST(Sync, FlagsRunOut) {
     // Seven inputs, each with a buffer of its own that is read at another place: more flags than there are.
     Builder b("many", "ascend910");

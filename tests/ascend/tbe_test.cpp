@@ -67,7 +67,7 @@ TEST_P(Tbe, KeepsTheContract) {
     Case c(*op, e.sample, e.dtypes, 5);
     const Plan plan = plan_of(c);
     std::vector<Tensor> in;
-    for (size_t k = 0; k < c.in.size(); k++) in.push_back(plan.inputs[k].copy_order.empty() ? c.in[k] : gathered(c.in[k], plan.inputs[k].copy_order));
+    for (size_t k = 0; k < c.in.size(); k++) in.push_back(plan.inputs[k].copy_order.empty() ? c.in[k] : gathered(c.in[k], plan.inputs[k]));
     check_run(*op, c, emitted(c, ascend::call_of(plan)), in, e.numbers);
 }
 INSTANTIATE_TEST_SUITE_P(Ops, Tbe,

@@ -7,6 +7,7 @@
 #include "examples/images/image_folders.h"
 #include "examples/language/text.h"
 #include "examples/resnet/dataset.h"
+#include "examples/resnet/rank.h"
 #include "registry/error.h"
 #include "tests/registry/expect_error.h"
 #include "train/image_folder.h"
@@ -34,6 +35,22 @@ TEST_F(ExampleData, DigitsAsImages) {
         ASSERT_EQ(image.shape(), (Shape{32, 32, 3}));
         EXPECT_EQ(image.slice(2, 0, 1).to_vector<int>(), image.slice(2, 2, 3).to_vector<int>());  // grey
     }
+}
+
+// Without a communicator each process would train a network of its own and write to the same files.
+TEST(ResNetTraining, RefusesMoreThanOneDevice) {
+    const auto with = [](const char *name, const char *value) {
+        setenv(name, value, 1);
+        const std::string said = message([] { examples::resnet::refuse_other_ranks(); });
+        unsetenv(name);
+        return said;
+    };
+    const std::string why = ": there is no communicator, each process would train a network of its own";
+    EXPECT_EQ(with("RANK_SIZE", "1"), "no error");
+    EXPECT_EQ(with("RANK_ID", "0"), "no error");
+    EXPECT_EQ(with("RANK_SIZE", "2"), "[RANK_SIZE] is 2, expected 1" + why);
+    EXPECT_EQ(with("RANK_ID", "1"), "[RANK_ID] is 1, expected 0" + why);
+    EXPECT_EQ(with("RANK_SIZE", "two"), "[RANK_SIZE] is two, expected 1" + why);
 }
 
 TEST_F(ExampleData, PhotographsAsBatches) {

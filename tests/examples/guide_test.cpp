@@ -7,6 +7,7 @@
 #include "examples/lenet5/lenet5.h"
 #include "nn/loss.h"
 #include "nn/wrap.h"
+#include "primitives/ops/binary.h"
 #include "tests/kernels/golden.h"
 #include "tests/train/hash_weights.h"
 

@@ -7,7 +7,7 @@
 
 #include "examples/resnet/cross_entropy_smooth.h"
 #include "examples/resnet/group_params.h"
-#include "primitives/ops.h"
+#include "primitives/ops/statistics.h"
 #include "primitives/tape.h"
 #include "registry/error.h"
 #include "tests/kernels/golden.h"

@@ -1,7 +1,8 @@
 // conv2d and its gradients: MindSpore's numbers, channels last, exact integers, threads, errors.
 #include <cstring>
 
-#include "primitives/ops.h"
+#include "primitives/primitive.h"
+#include "registry/memory.h"
 #include "registry/parallel.h"
 #include "tests/kernels/golden.h"
 #include "tests/registry/expect_error.h"
@@ -137,13 +138,44 @@ TEST(Conv2d, SaysWhatIsWrong) {
     expect_error<AttrError>("[conv2d] needs bottom>=0: bottom is -1", call({{"pad_mode", "pad"}, {"padding", Ints{0, -1, 0, 0}}}));
     expect_error<AttrError>("[conv2d] needs pad_mode==pad||top+bottom+left+right==0 (pad_mode=valid, top=1, bottom=1, left=1, right=1)",
                             call({{"padding", Ints{1, 1, 1, 1}}}));
-    expect_error<AttrError>("[conv2d] needs (u-1)*dil_h+1<=h+pad_top+pad_bottom: (u-1)*dil_h+1 is 7, h+pad_top+pad_bottom is 5",
+    expect_error<AttrError>("[conv2d] needs (u-1)*dil_h+1<=h+border_top+border_bottom: (u-1)*dil_h+1 is 7, h+border_top+border_bottom is 5",
                             call({{"dilation", Ints{3, 1}}}));
     expect_error<ShapeError>("[conv2d] weight.c/group is 4, expected 2 from x[1,4,5,5] (weight has shape [2,4,3,3])", call({{"group", 2}}));
     expect_error<AttrError>("[conv2d] needs c%group==0: c%group is 1", [] {
         run_op("conv2d", {Tensor::zeros({1, 5, 3, 3}), Tensor::zeros({2, 2, 1, 1})}, {{"group", 2}});
     });
     expect_error<ShapeError>("[conv2d] x has rank 3, expected 4 (n,c,h,w)", [&] { run_op("conv2d", {Tensor::zeros({4, 5, 5}), weight}, {}); });
+}
+
+// A single window has no stride, and taps that miss the map have no distance: neither costs memory.
+TEST(Conv2d, ScratchDoesNotGrowWithStrideOrDilation) {
+    const Tensor x = Tensor::ones({2, 3, 8, 8}), weight = Tensor::ones({4, 3, 3, 3});
+    memory::trim();
+    memory::set_limit(memory::stats().live_bytes + (32 << 20));
+    for (const int64_t far : {100, 20000, 1 << 30}) {
+        const Given strided = {{"stride", Ints{far, far}}}, dilated = {{"pad_mode", "same"}, {"dilation", Ints{far, far}}};
+        const Tensor once = run_op("conv2d", {x, weight}, strided), centre = run_op("conv2d", {x, weight}, dilated);
+        EXPECT_EQ(once.shape().text(), "[2,4,1,1]");
+        EXPECT_EQ(once.at({1, 3, 0, 0}), 27);
+        EXPECT_EQ(centre.shape().text(), "[2,4,8,8]");
+        EXPECT_EQ(centre.at({1, 3, 7, 0}), 3);
+        const Tensor given = Tensor::ones({2, 4, 1, 1}), whole = Tensor::ones({2, 4, 8, 8});
+        EXPECT_EQ(run_op("conv2d_dx", {x, weight, given}, strided).at({0, 0, 2, 2}), 4);
+        EXPECT_EQ(run_op("conv2d_dx", {x, weight, given}, strided).at({0, 0, 2, 3}), 0);
+        EXPECT_EQ(run_op("conv2d_dx", {x, weight, whole}, dilated).at({0, 0, 0, 7}), 4);
+        EXPECT_EQ(run_op("conv2d_dweight", {x, weight, given}, strided).at({0, 0, 2, 2}), 2);
+        EXPECT_EQ(run_op("conv2d_dweight", {x, weight, whole}, dilated).at({0, 0, 1, 1}), 128);
+        EXPECT_EQ(run_op("conv2d_dweight", {x, weight, whole}, dilated).at({0, 0, 0, 1}), 0);
+    }
+    memory::set_limit(0);
+}
+
+// What no kernel can address is refused in words that a caller knows.
+TEST(Conv2d, TooMuchScratchIsAMemoryError) {
+    const Given padded = {{"pad_mode", "pad"}, {"padding", Ints{100000, 100000, 100000, 100000}}, {"stride", Ints{100000, 100000}}};
+    const std::string said = message([&] { run_op("conv2d", {Tensor::ones({1, 3, 8, 8}), Tensor::ones({4, 3, 3, 3})}, padded); });
+    EXPECT_TRUE(said.starts_with("[conv2d] out of memory: ")) << said;
+    for (const char *halides : {"$", "buffer", "padded"}) EXPECT_EQ(said.find(halides), std::string::npos) << said;
 }
 
 }  // namespace

@@ -1,5 +1,9 @@
 // Gradients of what is stated in terms of conv2d and of pools, fused convolutions, folded batch normalisation, refusals.
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/cast.h"
+#include "primitives/ops/composites.h"
+#include "primitives/ops/conv2d.h"
+#include "primitives/ops/unary.h"
 #include "tests/kernels/golden.h"
 #include "tests/primitives/gradient_check.h"
 #include "tests/registry/expect_error.h"

@@ -1,5 +1,7 @@
 // Softmax, its logarithm and the losses: special values, labels out of range, MindSpore's numbers.
-#include "primitives/ops.h"
+#include "primitives/ops/cross_entropy.h"
+#include "primitives/ops/one_hot.h"
+#include "primitives/ops/softmax.h"
 #include "tests/kernels/golden.h"
 
 namespace halyard {

@@ -7,7 +7,13 @@
 #include <limits>
 
 #include "primitives/library.h"
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/cast.h"
+#include "primitives/ops/copy.h"
+#include "primitives/ops/optimizer.h"
+#include "primitives/ops/reduce.h"
+#include "primitives/ops/select.h"
+#include "primitives/ops/unary.h"
 #include "primitives/tape.h"
 #include "registry/dispatch.h"
 #include "tests/kernels/golden.h"

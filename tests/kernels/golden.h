@@ -9,7 +9,12 @@
 
 namespace halyard {
 
-inline std::map<std::string, Tensor> golden(const std::string &name) { return load_npz(std::string(HALYARD_SOURCE_DIR) + "/tests/goldens/" + name + ".npz"); }
+inline std::map<std::string, Tensor> golden(const std::string &name) {
+    std::string path = HALYARD_SOURCE_DIR "/tests/goldens/";
+    path += name;
+    path += ".npz";
+    return load_npz(path);
+}
 
 inline void expect_close(const Tensor &got, const Tensor &want, double tolerance, const std::string &what) {
     ASSERT_EQ(got.shape().text(), want.shape().text()) << what;

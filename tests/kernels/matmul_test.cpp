@@ -6,7 +6,8 @@
 #include <cstring>
 
 #include "primitives/library.h"
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/matmul.h"
 #include "primitives/tape.h"
 #include "registry/npy.h"
 #include "registry/parallel.h"

@@ -1,6 +1,7 @@
 // Pools: MindSpore's numbers, NaN, ties, channels last, bad attributes.
-#include "primitives/ops.h"
+#include "primitives/primitive.h"
 #include "registry/parallel.h"
+#include "registry/plan.h"
 #include "tests/kernels/golden.h"
 
 namespace halyard {
@@ -96,6 +97,26 @@ TEST(Pool, RefusesWhatHasNoMeaning) {
     EXPECT_THROW(run_op("max_pool2d", {x}, {{"kernel_size", Ints{2, 2}}, {"stride", Ints{0, 1}}}), AttrError);
     EXPECT_THROW(run_op("avg_pool2d", {x}, {{"kernel_size", Ints{2, 2}}, {"pad_mode", "pad"}, {"padding", Ints{2, 0, 0, 0}}}), AttrError);
     EXPECT_THROW(run_op("max_pool2d", {Tensor::ones({4, 4})}), ShapeError);
+}
+
+// What a gradient runs over grows with strides and kernels, so kernels get none that reach beyond the map.
+TEST(Pool, KernelsGetNoStrideAndNoTapsBeyondTheMap) {
+    const RegisteredOp &op = find_op("max_pool2d_dx");
+    const OperandMeta x = meta_of(Tensor::empty({2, 3, 5, 17})), y = meta_of(Tensor::empty({2, 3, 1, 1}));
+    const auto most_of = [&](const Given &given) {
+        const Plan plan = make_plan(op, std::vector<OperandMeta>{x, y, y}, Attrs(op.record, given));
+        int most = 0;
+        for (const Plan::Scalar &s : plan.scalars) most = std::max(most, s.i);
+        return most;
+    };
+    EXPECT_LE(most_of({{"kernel_size", Ints{3, 3}}, {"stride", Ints{2147483646, 2147483646}}, {"pad_mode", "same"}}), 40);
+    EXPECT_LE(most_of({{"kernel_size", Ints{2147483647, 2147483647}}, {"stride", Ints{2147483646, 100}}, {"pad_mode", "same"}}), 40);
+}
+
+TEST(Pool, PaddingAloneIsNoMap) {
+    const Primitive pool("max_pool2d", {{"kernel_size", Ints{9, 7}}, {"pad_mode", "pad"}, {"padding", Ints{8, 8, 6, 6}}});
+    EXPECT_THROW(pool.run({Tensor::zeros({1, 2, 0, 17})}), ShapeError);
+    EXPECT_EQ(pool.run({Tensor::zeros({0, 2, 1, 17})})[0].shape().text(), "[0,2,9,23]");
 }
 
 }  // namespace

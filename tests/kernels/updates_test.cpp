@@ -1,7 +1,11 @@
 // Updates over five steps, and clipping by norm, against MindSpore and against the papers' formulas in double (tests/goldens/updates.py).
 #include <functional>
 
-#include "primitives/ops.h"
+#include "primitives/ops/clip.h"
+#include "primitives/ops/optimizer.h"
+#include "primitives/ops/optimizer_adaptive.h"
+#include "primitives/ops/optimizer_layerwise.h"
+#include "primitives/ops/statistics.h"
 #include "primitives/updates.h"
 #include "registry/error.h"
 #include "tests/kernels/golden.h"

@@ -8,7 +8,7 @@
 
 #include "nn/conv.h"
 #include "nn/dense.h"
-#include "primitives/ops.h"
+#include "primitives/ops/matmul.h"
 #include "registry/error.h"
 #include "registry/parallel.h"
 
@@ -126,6 +126,20 @@ TEST(Initializer, SameSeedSameBitsWhateverTheThreads) {
     }
     set_threads(0);
     EXPECT_NE(initializer(Normal(), {1003}).to_vector<float>(), first);  // the next stream
+}
+
+// initializer("HeNormal") and its like: MindSpore looks names of classes up in lower case.
+TEST(Initializer, MindSporesSpellings) {
+    const std::pair<const char *, const char *> spellings[] = {
+        {"he_normal", "HeNormal"}, {"he_uniform", "HeUniform"},         {"normal", "Normal"}, {"orthogonal", "Orthogonal"},
+        {"uniform", "UNIFORM"},    {"xavier_normal", "XavierNormal"},   {"ones", "One"},      {"truncated_normal", "TruncatedNormal"},
+        {"zeros", "Zero"},         {"xavier_uniform", "XavierUniform"}, {"zeros", "zero"},    {"ones", "Ones"},
+    };
+    for (const auto &[ours, mindspores] : spellings) { EXPECT_EQ(Initializer(ours).any().index(), Initializer(mindspores).any().index()) << mindspores; }
+    EXPECT_EQ(initializer("One", {2}).to_vector<float>(), (std::vector<float>{1, 1}));
+    EXPECT_EQ(initializer("Zero", {2}).to_vector<float>(), (std::vector<float>{0, 0}));
+    EXPECT_THROW(Initializer("HeNorma"), AttrError);
+    EXPECT_THROW(Initializer("normals"), AttrError);
 }
 
 TEST(Initializer, NamesNumbersTensors) {

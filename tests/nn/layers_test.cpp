@@ -4,6 +4,7 @@
 #include "nn/activation.h"
 #include "nn/basic.h"
 #include "nn/conv.h"
+#include "nn/dense.h"
 #include "nn/embedding.h"
 #include "nn/loss.h"
 #include "nn/norm.h"
@@ -12,7 +13,12 @@
 #include "nn/recurrent.h"
 #include "nn/resize.h"
 #include "nn/transformer.h"
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/composites.h"
+#include "primitives/ops/random.h"
+#include "primitives/ops/reduce.h"
+#include "primitives/ops/unary.h"
+#include "primitives/tape.h"
 #include "tests/kernels/golden.h"
 #include "tests/registry/expect_error.h"
 
@@ -166,6 +172,21 @@ TEST(Layers, Refusals) {
     expect_error<AttrError>("[loss] reduction is median, expected none, mean or sum", [] { MSELoss("median"); });
     expect_error<ShapeError>("[CTCLoss] inputs are 2 tensors, expected 4", [&] { CTCLoss()(x, x); });
     expect_error<AttrError>("[Dropout2d] p is 1.000000, expected 0 <= p < 1", [] { Dropout2d(1); });
+}
+
+TEST(Layers, AReshapeBetweenTwoTrainsBoth) {
+    const Dense first(6, 8), second(4, 2);
+    const Tensor x = F::normal({3, 6});
+    const auto gradients = [&](const auto &between) {
+        const auto f = [&](const std::vector<Tensor> &in) { return F::reduce_sum(F::square(second(between(first(in[0]))))); };
+        return value_and_grad(Function(f), {}, {first.weight, second.weight})({x}).parameters;
+    };
+    const auto got = gradients([](const Tensor &h) { return h.reshape({-1, 4}); });
+    const auto expected = gradients([](const Tensor &h) { return F::reshape(h, {-1, 4}); });
+    for (size_t k = 0; k < expected.size(); k++) {
+        EXPECT_EQ(got[k].to_vector<float>(), expected[k].to_vector<float>()) << k;
+        EXPECT_GT(F::reduce_sum(F::abs(got[k])).item(), 0) << k;
+    }
 }
 
 }  // namespace

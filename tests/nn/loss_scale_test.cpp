@@ -9,7 +9,9 @@
 #include "nn/loss.h"
 #include "nn/sequential.h"
 #include "nn/wrap.h"
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/random.h"
+#include "primitives/ops/reduce.h"
 #include "primitives/random.h"
 #include "tests/registry/expect_error.h"
 

@@ -5,7 +5,9 @@
 
 #include "primitives/concat.h"
 #include "primitives/library.h"
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/composites.h"
+#include "primitives/ops/dropout.h"
 #include "registry/dispatch.h"
 #include "tests/primitives/gradient_check.h"
 #include "tests/registry/expect_error.h"

@@ -10,9 +10,15 @@
 
 #include "nn/dense.h"
 #include "nn/wrap.h"
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/matmul.h"
+#include "primitives/ops/reduce.h"
+#include "primitives/ops/scan.h"
+#include "primitives/ops/unary.h"
 #include "primitives/print.h"
+#include "registry/device.h"
 #include "registry/error.h"
+#include "registry/explain.h"
 #include "registry/log.h"
 #include "registry/memory.h"
 #include "registry/parallel.h"
@@ -34,8 +40,13 @@ class ContextTest : public testing::Test {
 protected:
     void SetUp() override { fs::create_directories(dir); }
     void TearDown() override {
-        set_context(
-            {.mode = PYNATIVE_MODE, .max_device_memory = "", .save_graphs = false, .print_file_path = "", .enable_profiling = false, .reproducible = false});
+        set_context({.mode = PYNATIVE_MODE,
+                     .device_target = "CPU",
+                     .max_device_memory = "",
+                     .save_graphs = false,
+                     .print_file_path = "",
+                     .enable_profiling = false,
+                     .reproducible = false});
         fs::remove_all(dir);
     }
     fs::path dir = fs::temp_directory_path() / ("halyard_context_" + std::to_string(getpid()));
@@ -61,12 +72,94 @@ TEST_F(ContextTest, HasWhatWasSetAndKeepsTheRest) {
 TEST_F(ContextTest, RefusesWhatItHasNot) {
     expect_error<AttrError>("[context] device_target is 'TPU', expected CPU, GPU or Ascend; this build has kernels for CPU and GPU",
                             [] { set_context({.device_target = "TPU"}); });
-    expect_error<AttrError>("[context] device_id is -1, expected 0 or more", [] { set_context({.device_id = -1}); });
+    expect_error<AttrError>("[context] device_id is -1, expected 0 to 4095", [] { set_context({.device_id = -1}); });
+    expect_error<AttrError>("[context] device_id is 4096, expected 0 to 4095", [] { set_context({.device_id = 4096}); });
     for (const char *bad : {"2", "GB", "0GB", "-1GB", "2TB", "2 GB x", "nanGB", "1e300GB"})
         EXPECT_THROW(set_context({.max_device_memory = bad}), AttrError) << bad;
     expect_error<AttrError>("[context] profiling_options is '[', expected JSON as {\"output\": \"folder\"}", [] { set_context({.profiling_options = "["}); });
     EXPECT_THROW(set_context({.print_file_path = dir.string()}), IoError);
     EXPECT_EQ(get_context().device_target, "CPU");
+}
+
+TEST_F(ContextTest, RefusesProfilingOptionsThatDoNothing) {
+    const std::pair<const char *, const char *> all[] = {
+        {R"({"outptu": "a"})", "no option 'outptu', expected output (or result_path, its older name)"},
+        {R"({"training_trace": "on"})", R"(training_trace is "on", but there is nothing of that kind to trace: expected "off", or leave it out)"},
+        {R"({"output": "a", "task_trace": "maybe"})", R"(task_trace is "maybe", but there is nothing of that kind to trace: expected "off", or leave it out)"},
+        {R"({"output": 3})", "output is 3, expected the name of a folder"},
+        {R"({"output": "a", "result_path": "b"})", "output and result_path, its older name, are 'a' and 'b', expected one folder"},
+    };
+    for (auto &[options, why] : all)
+        expect_error<AttrError>(std::string("[context] profiling_options: ") + why, [&] { set_context({.profiling_options = options}); });
+    EXPECT_NO_THROW(set_context({.profiling_options = R"({"output": ".", "training_trace": "off"})"}));
+    set_context({.profiling_options = ""});
+}
+
+TEST_F(ContextTest, SaysWhereADeviceIdCountsForNothing) {
+    testing::internal::CaptureStderr();
+    set_context({.device_id = 3});
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find("[context] device_id is 3: device_target CPU is one device; the id counts from a change to GPU on"), std::string::npos) << said;
+    set_context({.device_id = 0});
+}
+
+TEST_F(ContextTest, SaysWhichVariablesAreMisspelt) {
+    setenv("HALYARD_MAX_DEVICE_MEMROY", "2GB", 1);
+    setenv("HALYARD_OWN_NAME", "1", 1);
+    testing::internal::CaptureStderr();
+    set_context_from_environment();
+    const std::string said = testing::internal::GetCapturedStderr();
+    unsetenv("HALYARD_MAX_DEVICE_MEMROY");
+    unsetenv("HALYARD_OWN_NAME");
+    EXPECT_NE(said.find("HALYARD_MAX_DEVICE_MEMROY in the environment does nothing, did you mean HALYARD_MAX_DEVICE_MEMORY?"), std::string::npos) << said;
+    EXPECT_EQ(said.find("OWN_NAME"), std::string::npos) << said;
+}
+
+class GpuTest : public ContextTest {
+protected:
+    void SetUp() override {
+        ContextTest::SetUp();
+        if (opencl_devices() == 0) GTEST_SKIP() << "no OpenCL device";
+        set_context({.device_target = "GPU"});
+    }
+};
+
+TEST_F(GpuTest, ADeviceThatIsNotThereIsRefused) {
+    const int devices = opencl_devices();
+    const std::string there = "expected 0 to " + std::to_string(devices - 1) + ": OpenCL has " + std::to_string(devices) + " here";
+    expect_error<AttrError>("[context] device_id is 4000, " + there, [] { set_context({.device_id = 4000}); });
+    set_context({.device_target = "CPU"});
+    set_context({.device_id = 4000});
+    expect_error<AttrError>("[context] device_id is 4000, " + there, [] { set_context({.device_target = "GPU"}); });
+    EXPECT_EQ(get_context().device_target, "CPU");
+    set_context({.device_id = 0});
+    set_context({.device_target = "GPU"});
+    F::relu(Tensor::ones({4}));
+    EXPECT_THROW(set_device_id(devices), DeviceError) << "kernels have run on another one";
+}
+
+TEST_F(GpuTest, WhatHasNoKernelThereRunsOnTheCpuAndTheLogSaysSo) {
+    const Tensor x = Tensor::from<float>({-1, 0, 2}), half = x.to(DType::f16);
+    testing::internal::CaptureStderr();
+    for (int i = 0; i < 2; i++) {
+        EXPECT_EQ(F::relu(x).to_vector<float>(), (std::vector<float>{0, 0, 2}));
+        EXPECT_EQ(F::relu(half).to_vector<float>(), (std::vector<float>{0, 0, 2}));
+        EXPECT_EQ(F::cumsum(x, 0).to_vector<float>(), (std::vector<float>{-1, -1, 1}));
+    }
+    const std::string said = testing::internal::GetCapturedStderr(), relu = "relu of f16 stays on the CPU: no opencl kernel for f16, only for f32";
+    EXPECT_NE(said.find("[opencl] " + relu), std::string::npos) << said;
+    EXPECT_EQ(said.find(relu), said.rfind(relu));
+    EXPECT_NE(said.find("stays on the CPU: no opencl kernel\n"), std::string::npos) << said;
+    EXPECT_EQ(said.find("relu of f32"), std::string::npos) << said;
+    const Tensor in[] = {half};
+    const RegisteredOp &op = find_op("relu");
+    EXPECT_NE(explain(op, in, Attrs(op.record)).find("stays on the CPU: no opencl kernel for f16, only for f32"), std::string::npos);
+}
+
+TEST_F(GpuTest, TensorsWithoutElementsNeverReachTheDevice) {
+    EXPECT_EQ(F::matmul(Tensor::ones({2, 0}), Tensor::ones({0, 3})).to_vector<float>(), std::vector<float>(6, 0));
+    EXPECT_EQ(F::add(Tensor::ones({0, 3}), 1.0).shape(), Shape({0, 3}));
+    EXPECT_EQ(F::reduce_sum(Tensor::ones({0, 3}), {0}).to_vector<float>(), std::vector<float>(3, 0));
 }
 
 TEST_F(ContextTest, SaysOnceThatGraphModeRunsEagerly) {
@@ -177,7 +270,7 @@ TEST_F(ContextTest, PrintWritesAsMindSporeDoes) {
 }
 
 TEST_F(ContextTest, ProfilingWritesASlicePerOp) {
-    set_context({.enable_profiling = true, .profiling_options = "{\"result_path\": \"" + dir.string() + "\", \"training_trace\": \"on\"}"});
+    set_context({.enable_profiling = true, .profiling_options = "{\"result_path\": \"" + dir.string() + "\", \"training_trace\": \"off\"}"});
     F::relu(F::add(Tensor::ones({4, 5}), 1.0));
     set_context({.enable_profiling = false});
     F::tanh(Tensor::ones({2}));  // not any more

@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "primitives/einsum.h"
-#include "primitives/ops.h"
+#include "primitives/ops/attention.h"
+#include "primitives/ops/composites.h"
+#include "primitives/ops/contraction.h"
+#include "primitives/ops/dense.h"
 #include "tests/primitives/gradient_check.h"
 #include "tests/registry/expect_error.h"
 

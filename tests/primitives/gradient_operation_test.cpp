@@ -1,6 +1,11 @@
 #include <gtest/gtest.h>
 
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/conv2d.h"
+#include "primitives/ops/matmul.h"
+#include "primitives/ops/reduce.h"
+#include "primitives/ops/softmax.h"
+#include "primitives/ops/unary.h"
 #include "primitives/tape.h"
 #include "tests/primitives/gradient_check.h"
 #include "tests/registry/expect_error.h"
@@ -169,6 +174,14 @@ TEST(Parameter, SetData) {
     EXPECT_EQ(handle.to_vector<double>(), (Doubles{3, 4}));
     expect_error<ShapeError>("[parameter] fc.weight has shape [2], the value has [3]", [&] { p.set_data(row({1, 2, 3})); });
     expect_error<DTypeError>("[parameter] fc.weight is f64, the value is f32", [&] { p.set_data(Tensor::ones({2})); });
+}
+
+TEST(GradOperation, UndefinedTensorsAreNamed) {
+    const Function square = [](const std::vector<Tensor> &x) { return F::square(x[0]); };
+    const Tensor x = numbers({2});
+    expect_error<GradError>("[gradient] input 0 is an undefined tensor", [&] { value_and_grad(square)({Tensor()}); });
+    expect_error<GradError>("[jvp] input 0 is an undefined tensor", [&] { jvp(square, {Tensor()}, {x}); });
+    expect_error<GradError>("[jvp] v0 is an undefined tensor", [&] { jvp(square, {x}, {Tensor()}); });
 }
 
 }  // namespace

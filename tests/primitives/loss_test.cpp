@@ -1,6 +1,14 @@
 // Losses and norms: the tape's gradients against differences, weights that are left out, running statistics, shapes that don't fit.
+#include "nn/loss.h"
 #include "primitives/composite.h"
-#include "primitives/ops.h"
+#include "primitives/ops/composites.h"
+#include "primitives/ops/copy.h"
+#include "primitives/ops/indexing.h"
+#include "primitives/ops/losses.h"
+#include "primitives/ops/norms.h"
+#include "primitives/ops/softmax.h"
+#include "primitives/ops/statistics.h"
+#include "registry/memory.h"
 #include "tests/primitives/gradient_check.h"
 #include "tests/registry/expect_error.h"
 
@@ -49,10 +57,11 @@ TEST(LossGradient, OfTerms) {
 
 TEST(LossGradient, OfLabels) {
     const Tensor x = numbers({4, 3, 2}, 1), weight = positive({3}, 2), labels = Tensor::from<int32_t>({0, 2, 1, -100, 2, 2, 0, 1}, {4, 2});
+    const Tensor some_ones = Tensor::from<int32_t>({0, 2, 1, 1, 2, 2, 0, 1}, {4, 2});
     for (const std::string how : {"none", "mean", "sum"})
         for (const double smooth : {0.0, 0.2}) {
             gradients("cross_entropy", [&](const In &in) { return F::cross_entropy(in[0], labels, weight, -100, how, smooth); }, {x});
-            gradients("cross_entropy", [&](const In &in) { return F::cross_entropy(in[0], labels, {}, 1, how, smooth); }, {x});
+            gradients("cross_entropy", [&](const In &in) { return F::cross_entropy(in[0], some_ones, {}, 1, how, smooth); }, {x});
             gradients("cross_entropy", [&](const In &in) { return F::cross_entropy(in[0], in[1], weight, -100, how, smooth); }, {x, numbers({4, 3, 2}, 7)});
             gradients("nll_loss", [&](const In &in) { return F::nll_loss(in[0], labels, weight, -100, how, smooth); }, {x});
         }
@@ -169,6 +178,71 @@ TEST(Losses, RefuseWhatDoesNotFit) {
     expect_error<ShapeError>("[layer_norm] gamma has shape [2], expected [3] from x[2,3]", [&] { F::layer_norm(x, Tensor::ones({2}), Tensor::ones({3})); });
     expect_error<AttrError>("[group_norm] num_groups is 2, expected a divisor of c, 3", [&] { F::group_norm(x, Tensor::ones({3}), Tensor::ones({3}), 2); });
     expect_error<AttrError>("[huber_loss] delta is 0.000000, expected more than 0", [&] { F::huber_loss(x, x, 0); });
+}
+
+TEST(Losses, RefuseLabelsOfNoClass) {
+    const Tensor x = Tensor::zeros({2, 3});
+    const auto of = [&](int32_t label) { return Tensor::from<int32_t>({1, label}); };
+    expect_error<ShapeError>("[cross_entropy] target 1 is 3, expected 0 to 2, or ignore_index -100", [&] { F::cross_entropy(x, of(3), {}); });
+    expect_error<ShapeError>("[cross_entropy] target 1 is -1, expected 0 to 2, or ignore_index -100", [&] { F::cross_entropy(x, of(-1), {}); });
+    expect_error<ShapeError>("[nll_loss] target 1 is -100, expected 0 to 2, or ignore_index 7", [&] { F::nll_loss(x, of(-100), {}, 7); });
+    expect_error<ShapeError>("[nll_loss] target 0 is 4294967296, expected 0 to 2, or ignore_index -100", [&] {
+        F::nll_loss(x, Tensor::from<int64_t>({int64_t{1} << 32, 1}), {});
+    });
+    for (const int32_t ignored : {-100, -1, 7, 0}) EXPECT_EQ(F::nll_loss(x, of(ignored), {}, ignored, "none").at({1}), 0);
+    const nn::SoftmaxCrossEntropyWithLogits sparse(true);
+    expect_error<ShapeError>("[SoftmaxCrossEntropyWithLogits] labels 1 is 3, expected 0 to 2", [&] { sparse(x, of(3)); });
+}
+
+TEST(CtcLoss, RefusesLabelsAndLengthsOutOfRange) {
+    const Tensor x = F::log_softmax(numbers({4, 1, 3}, 1)), targets = Tensor::from<int32_t>({1, 2}, {1, 2}), two = Tensor::from<int32_t>({2});
+    const auto loss = [&](const Tensor &labels, int32_t steps, int32_t length) {
+        return F::ctc_loss(x, labels, Tensor::from<int32_t>({steps}), Tensor::from<int32_t>({length})).item();
+    };
+    EXPECT_TRUE(std::isfinite(loss(targets, 4, 2)));
+    EXPECT_EQ(loss(Tensor::from<int32_t>({1, 77}, {1, 2}), 4, 1), loss(targets, 4, 1));  // nobody reads what lies behind a target
+    expect_error<ShapeError>("[ctc_loss] targets 0,1 is 3, expected 0 to 2", [&] { loss(Tensor::from<int32_t>({1, 3}, {1, 2}), 4, 2); });
+    expect_error<ShapeError>("[ctc_loss] targets 0,0 is -1, expected 0 to 2", [&] { loss(Tensor::from<int32_t>({-1, 2}, {1, 2}), 4, 2); });
+    expect_error<ShapeError>("[ctc_loss] input_lengths 0 is 5, expected 0 to 4", [&] { loss(targets, 5, 2); });
+    expect_error<ShapeError>("[ctc_loss] target_lengths 0 is 3, expected 0 to 2", [&] { loss(targets, 4, 3); });
+    expect_error<ShapeError>("[ctc_loss] target_lengths 0 is -1, expected 0 to 2", [&] { loss(targets, 4, -1); });
+}
+
+TEST(CtcLoss, CostsNothingForLabelsThatNoPathSpells) {
+    const int64_t places = 1 << 20;
+    const Tensor x = F::log_softmax(numbers({3, 2, 3}, 1)), wide = Tensor::ones({2, places}, DType::i32), steps = Tensor::from<int32_t>({3, 3});
+    const Tensor lengths = Tensor::from<int32_t>({1, (int32_t)places});
+    memory::trim();
+    const int64_t before = memory::stats().live_bytes;
+    memory::set_limit(before + (64 << 20));  // a table of all places and steps would take more
+    const Tensor loss = F::ctc_loss(x, wide, steps, lengths, 0, "none");
+    memory::set_limit(0);
+    EXPECT_EQ(loss.at({0}), F::ctc_loss(x, Tensor::ones({2, 1}, DType::i32), steps, Tensor::from<int32_t>({1, 1}), 0, "none").at({0}));
+    EXPECT_EQ(loss.at({1}), INFINITY);
+    EXPECT_EQ(F::ctc_loss(x, Tensor::zeros({2, 0}, DType::i32), steps, Tensor::from<int32_t>({0, 0}), 0, "none").shape().text(), "[2]");
+}
+
+TEST(Statistics, TheSlopeOfAConstantsDeviationIsZero) {
+    const Tensor x = Tensor::from<double>({2, 2, 2, 1, 2, 3}, {2, 3});
+    Tape tape;
+    tape.watch(x);
+    const Tensor y = F::std(x, {1});
+    EXPECT_EQ(y.at({0}), 0);
+    const Tensor dx = tape.gradient(y, {x})[0];
+    for (int64_t i = 0; i < 3; i++) EXPECT_EQ(dx.at({0, i}), 0);
+    EXPECT_LT(dx.at({1, 0}), 0);
+    EXPECT_GT(dx.at({1, 2}), 0);
+    gradient_check([](const In &in) { return F::std(in[0], {0}); }, {numbers({4, 3})});
+}
+
+TEST(Prelu, OfAScalarIsAScalar) {
+    const Tensor x = Tensor::scalar(-0.5, DType::f64), weight = Tensor::from<double>({0.25});
+    EXPECT_EQ(F::prelu(x, weight).shape().text(), "[]");
+    gradient_check([](const In &in) { return F::prelu(in[0], in[1]); }, {x, weight});
+}
+
+TEST(Embedding, TakesATableOfRows) {
+    expect_error<ShapeError>("[embedding] weight has rank 3, expected 2 (v,d)", [] { F::embedding(Tensor::zeros({2}, DType::i32), Tensor::zeros({3, 2, 2})); });
 }
 
 }  // namespace

@@ -3,7 +3,8 @@
 
 #include <cmath>
 
-#include "primitives/ops.h"
+#include "primitives/ops/composites.h"
+#include "primitives/ops/low_precision.h"
 #include "tests/registry/expect_error.h"
 
 namespace halyard {

@@ -1,7 +1,19 @@
 #include <gtest/gtest.h>
 
 #include "primitives/concat.h"
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/composites.h"
+#include "primitives/ops/creation.h"
+#include "primitives/ops/indexing.h"
+#include "primitives/ops/one_hot.h"
+#include "primitives/ops/reduce.h"
+#include "primitives/ops/resize.h"
+#include "primitives/ops/scan.h"
+#include "primitives/ops/scatter.h"
+#include "primitives/ops/tensor_formats.h"
+#include "primitives/ops/triangle.h"
+#include "primitives/ops/views.h"
+#include "primitives/ops/windows.h"
 #include "tests/primitives/gradient_check.h"
 #include "tests/registry/expect_error.h"
 

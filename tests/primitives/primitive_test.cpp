@@ -5,7 +5,12 @@
 #include <fstream>
 #include <sstream>
 
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/composites.h"
+#include "primitives/ops/reduce.h"
+#include "primitives/ops/select.h"
+#include "primitives/ops/softmax.h"
+#include "primitives/ops/unary.h"
 #include "primitives/tape.h"
 #include "tests/registry/expect_error.h"
 

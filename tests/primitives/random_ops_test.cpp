@@ -6,10 +6,16 @@
 #include <functional>
 #include <map>
 
-#include "primitives/ops.h"
+#include "primitives/ops/composites.h"
+#include "primitives/ops/dropout.h"
+#include "primitives/ops/random.h"
+#include "primitives/ops/random_order.h"
+#include "primitives/ops/sorting.h"
 #include "primitives/random.h"
 #include "registry/error.h"
+#include "registry/memory.h"
 #include "registry/parallel.h"
+#include "tests/registry/expect_error.h"
 
 using namespace halyard;
 
@@ -212,16 +218,10 @@ TEST(RandomOps, MultinomialFollowsItsWeights) {
 }
 
 TEST(RandomOps, RefuseWhatMakesNoSense) {
-    const auto message = [](const std::function<void()> &call) {
-        try {
-            call();
-        } catch (const Error &e) { return std::string(e.what()); }
-        return std::string();
-    };
     EXPECT_EQ(message([] { F::uniform({2}, 2, 1); }), "[uniform] minval is 2.000000, expected a number of at most maxval 1.000000");
     EXPECT_EQ(message([] { F::normal({2}, 0, -1); }), "[normal] stddev is -1.000000, expected at least 0");
     EXPECT_EQ(message([] { F::randint(3, 3, {2}); }), "[randint] high is 3, expected more than low 3, by at most 4294967296");
-    EXPECT_EQ(message([] { F::randint(0, int64_t(1) << 31, {2}, 0, 0, DType::i32); }), "");
+    EXPECT_EQ(message([] { F::randint(0, int64_t(1) << 31, {2}, 0, 0, DType::i32); }), "no error");
     EXPECT_EQ(message([] { F::uniform({2}, 0, 1, -2); }), "[uniform] seed is -2, expected -1 or more");
     EXPECT_EQ(message([] { F::uniform({-2}); }), "[uniform] shape has an extent of -2, expected 0 or more");
     EXPECT_EQ(message([] { F::uniform({2}, 0, 1, 0, 0, DType::f16); }), "[uniform] dtype is f16, expected f32 or f64");
@@ -233,4 +233,23 @@ TEST(RandomOps, RefuseWhatMakesNoSense) {
     EXPECT_EQ(message([] { F::multinomial(Tensor::full({3}, -1), 1); }), "[multinomial] weight 0 of row 0 is -1.000000, expected at least 0");
     EXPECT_EQ(message([] { F::shuffle(Tensor::scalar(1.0)); }), "[shuffle] x has rank 0, expected at least 1");
     EXPECT_EQ(F::uniform({0, 3}).elements(), 0);
+}
+
+// What these need beside their results counts against the limit as those do.
+TEST(RandomOps, ScratchIsHeldAgainstTheLimit) {
+    const Tensor weights = Tensor::ones({1, 4 << 20}), single = Tensor::scalar(1).expand({16 << 20});
+    memory::trim();
+    memory::set_limit(memory::stats().live_bytes + (24 << 20));
+    const auto refused = [](const char *op, const auto &call) {
+        const std::string said = message(call);
+        EXPECT_TRUE(said.starts_with(std::string("[") + op + "] ") && said.find("out of memory: ") != std::string::npos) << said;
+    };
+    refused("randperm", [] { F::randperm(100000000); });
+    refused("randperm", [] { F::randperm(2147483647); });
+    refused("shuffle", [&] { F::shuffle(single); });
+    refused("multinomial", [&] { F::multinomial(weights, 2); });
+    refused("unique", [&] { F::unique(single); });
+    refused("sort", [&] { F::sort(single); });
+    memory::set_limit(0);
+    EXPECT_EQ(F::randperm(5).elements(), 5);
 }

@@ -1,5 +1,5 @@
 // Recurrent cells against PyTorch (tests/goldens/cells_pytorch.py): values and all gradients, in f64.
-#include "primitives/ops.h"
+#include "primitives/ops/recurrent.h"
 #include "tests/kernels/golden.h"
 #include "tests/primitives/gradient_check.h"
 #include "tests/registry/expect_error.h"

@@ -4,9 +4,14 @@
 #include <cmath>
 #include <limits>
 
+#include "primitives/composite.h"
 #include "primitives/concat.h"
+#include "primitives/einsum.h"
 #include "primitives/library.h"
-#include "primitives/primitive.h"
+#include "primitives/ops/binary.h"
+#include "primitives/tape.h"
+#include "primitives/updates.h"
+#include "tests/registry/expect_error.h"
 
 namespace halyard {
 namespace {
@@ -56,6 +61,50 @@ TEST(Refusals, CompositeOpsNameThemselves) {
     }
     EXPECT_GT(calls, 1000);
     EXPECT_GT(refused, 100);
+}
+
+TEST(Refusals, AnUndefinedTensorIsNamed) {
+    for (const RegisteredOp *op : library().ops()) {
+        const auto &inputs = op->signature.inputs;
+        const Primitive primitive(*op, Attrs(op->record, std::initializer_list<AttrValue>{}));
+        for (size_t k = 0; k < inputs.size(); k++) {
+            const std::string &name = op->record.name;
+            if (is_optional(name, inputs[k].name)) continue;
+            std::vector<Tensor> in(inputs.size(), Tensor::ones({2, 3}));
+            in[k] = {};
+            expect_error<ShapeError>("[" + name + "] " + inputs[k].name + " is an undefined tensor", [&] { (void)primitive.run(in); });
+            expect_error<ShapeError>("[" + name + "] " + inputs[0].name + " is an undefined tensor",
+                                     [&] { (void)primitive.run(std::vector<Tensor>(inputs.size())); });
+        }
+    }
+}
+
+TEST(Refusals, AnUndefinedArgumentIsNoNumber) {
+    const Tensor x = Tensor::ones({2});
+    expect_error<ShapeError>("[add] b is an undefined tensor", [&] { F::add(x, Tensor()); });
+    expect_error<ShapeError>("[mul] a is an undefined tensor", [&] { F::mul(Tensor(), 2); });
+    expect_error<ShapeError>("[concat] x1 is an undefined tensor", [&] { F::concat({x, Tensor()}); });
+    expect_error<ShapeError>("[stack] x0 is an undefined tensor", [&] { F::stack({Tensor(), x}); });
+    expect_error<ShapeError>("[split] x0 is an undefined tensor", [&] { F::split(Tensor()); });
+    expect_error<ShapeError>("[unstack] x0 is an undefined tensor", [&] { F::unstack(Tensor()); });
+    expect_error<ShapeError>("[meshgrid] x1 is an undefined tensor", [&] { F::meshgrid({x, Tensor()}); });
+    expect_error<ShapeError>("[broadcast_tensors] x1 is an undefined tensor", [&] { F::broadcast_tensors({x, Tensor()}); });
+    expect_error<ShapeError>("[einsum] x1 is an undefined tensor", [&] { F::einsum("i,i->i", {x, Tensor()}); });
+    expect_error<ShapeError>("[clip_by_global_norm] x1 is an undefined tensor", [&] { F::clip_by_global_norm({x, Tensor()}, 1); });
+}
+
+TEST(Refusals, ATablesPlacesLieInTheMap) {  // of which the forward pass reads the nearest
+    const Tensor x = Tensor::ones({1, 4, 4}), inside = Tensor::from<int32_t>({0, 3}, {1, 2}), outside = Tensor::from<int32_t>({0, 2000000000}, {1, 2});
+    const Tensor weight = Tensor::ones({1, 2}, DType::f64);
+    const auto differentiate = [&](const Tensor &row, const Tensor &column) {
+        Tape tape;
+        tape.watch(x);
+        const Tensor y = run1("resize_kernel", {x, row, weight, column, weight});
+        (void)tape.gradient(y, {x});
+    };
+    differentiate(inside, inside);
+    expect_error<ShapeError>("[resize_kernel] row 1 is 2000000000, expected 0 to 3", [&] { differentiate(outside, inside); });
+    expect_error<ShapeError>("[resize_kernel] column 1 is 2000000000, expected 0 to 3", [&] { differentiate(inside, outside); });
 }
 
 TEST(Refusals, OpsOfAnyNumberOfTensors) {

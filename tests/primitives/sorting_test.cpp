@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/scan.h"
+#include "primitives/ops/sorting.h"
 #include "primitives/tape.h"
 #include "registry/parallel.h"
 #include "tests/primitives/gradient_check.h"

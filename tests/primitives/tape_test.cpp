@@ -3,8 +3,22 @@
 #include <HalideRuntime.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <thread>
+
+#include "primitives/concat.h"
 #include "primitives/library.h"
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/composites.h"
+#include "primitives/ops/conv2d.h"
+#include "primitives/ops/dense.h"
+#include "primitives/ops/dropout.h"
+#include "primitives/ops/losses.h"
+#include "primitives/ops/matmul.h"
+#include "primitives/ops/reduce.h"
+#include "primitives/ops/softmax.h"
+#include "primitives/ops/sorting.h"
+#include "primitives/ops/unary.h"
 #include "registry/memory.h"
 #include "tests/primitives/gradient_check.h"
 #include "tests/registry/expect_error.h"
@@ -142,7 +156,7 @@ TEST(Tape, CustomBackward) {
     const Tensor x = Tensor::from<double>({3.0});
     Tape tape;
     tape.watch(x);
-    const Tensor a = F::mul(x, x), b = a.copy();
+    const Tensor a = F::mul(x, x), b = stop_gradient(a);
     tape.record({a}, {b}, [](std::span<const Tensor> dy) { return Tensors{F::mul(dy[0], 100)}; });
     EXPECT_EQ(tape.gradient(F::add(b, x), {x})[0].item(), 601);
 }
@@ -156,10 +170,10 @@ TEST(Tape, Errors) {
     expect_error<GradError>("[tape] x 1 was not watched", [&] { tape.gradient(y, {x, numbers({2}, 2)}, {}, true); });
     expect_error<GradError>("[tape] sens has shape [3], expected [2]", [&] { tape.gradient(y, {x}, numbers({3}), true); });
     expect_error<GradError>("[tape] sens is f32, expected f64", [&] { tape.gradient(y, {x}, Tensor::ones({2}), true); });
-    const Tensor z = y.copy();
+    const Tensor z = stop_gradient(y);
     tape.record({y}, {z}, [](std::span<const Tensor>) { return Tensors{}; });
     expect_error<GradError>("[tape] a backward function returned 0 gradients, expected 1", [&] { tape.gradient(z, {x}, {}, true); });
-    expect_error<GradError>("[tape] an output is already on the tape; a function records tensors of its own",
+    expect_error<GradError>("[tape] an output is already on the tape; a function records tensors of its own, made where a StopTape lives",
                             [&] { tape.record({x}, {y}, [](std::span<const Tensor> dy) { return Tensors{dy[0]}; }); });
 }
 
@@ -247,6 +261,90 @@ TEST(Tape, MemoryReturns) {
     const int64_t blocks = memory::stats().live_blocks;
     EXPECT_EQ(step(), first);
     EXPECT_EQ(memory::stats().live_blocks, blocks);
+}
+
+// Gradients pass through nothing: they are empty, or zeros.
+TEST(Tape, EmptyBatchesHaveGradients) {
+    const auto shapes = [](const Several &f, const Tensors &x) {
+        Tape tape;
+        for (const Tensor &t : x) tape.watch(t);
+        const Tensor y = f(x);
+        const Tensors dx = tape.gradient(y, x, Tensor::ones(y.shape(), y.dtype()));
+        for (size_t k = 0; k < x.size(); k++) {
+            EXPECT_EQ(dx[k].shape().text(), x[k].shape().text());
+            for (double v : dx[k].to_vector<double>()) EXPECT_EQ(v, 0);
+        }
+    };
+    const Tensor rows = Tensor::zeros({0, 4}), images = Tensor::zeros({0, 2, 5, 5}), bias = Tensor::ones({4});
+    shapes([](const Tensors &x) { return F::add(x[0], x[1]); }, {rows, bias});
+    shapes([](const Tensors &x) { return F::mul(x[0], x[1]); }, {rows, Tensor::ones({1, 1})});
+    shapes([](const Tensors &x) { return F::dense(x[0], x[1], x[2]); }, {Tensor::zeros({0, 8}), Tensor::ones({4, 8}), bias});
+    shapes([](const Tensors &x) { return F::conv2d(x[0], x[1]); }, {images, Tensor::ones({4, 2, 3, 3})});
+    shapes([](const Tensors &x) { return F::reduce_sum(x[0], {0}); }, {rows});
+    shapes([](const Tensors &x) { return F::reduce_mean(x[0]); }, {rows});
+    shapes([](const Tensors &x) { return F::mse_loss(x[0], x[1], "sum"); }, {rows, rows.copy()});
+    shapes([](const Tensors &x) { return F::sort(x[0])[0]; }, {Tensor::zeros({0})});
+    shapes([](const Tensors &x) { return F::concat({x[0], F::mul(x[0], 2)}, 1); }, {rows});
+    shapes([](const Tensors &x) { return F::matmul(x[0], x[1]); }, {Tensor::ones({2, 0}), Tensor::ones({0, 3})});
+}
+
+TEST(Tape, OfWhatIsEmptyAndWhatIsNotTheLatterHasItsGradient) {
+    const Tensor none = Tensor::zeros({0, 3}, DType::f64), some = numbers({2, 3});
+    Tape tape;
+    tape.watch(none), tape.watch(some);
+    const Tensor y = F::concat({none, some});
+    const Tensors dx = tape.gradient(y, {none, some});
+    EXPECT_EQ(dx[0].shape().text(), "[0,3]");
+    EXPECT_EQ(dx[1].to_vector<double>(), Doubles(6, 1));
+}
+
+TEST(Tape, MayBeDestroyedInAnyOrder) {
+    const Tensor x = numbers({3});
+    auto outer = std::make_unique<Tape>();
+    auto inner = std::make_unique<Tape>();
+    inner->watch(x);
+    outer.reset();
+    EXPECT_EQ(Tape::current(), inner.get());
+    const Tensor y = F::mul(x, x);
+    EXPECT_EQ(inner->gradient(y, {x})[0].at({1}), 2 * x.at({1}));
+    inner.reset();
+    EXPECT_EQ(Tape::current(), nullptr);
+    EXPECT_EQ(F::mul(x, x).at({1}), y.at({1}));
+}
+
+TEST(Tape, MayEndBeforeTheStopAroundWhatFollowsIt) {
+    const Tensor x = numbers({3});
+    auto outer = std::make_unique<Tape>();
+    outer->watch(x);
+    auto stop = std::make_unique<StopTape>();
+    auto inner = std::make_unique<Tape>();
+    inner->watch(x);
+    EXPECT_FALSE(outer->watched(F::mul(x, x)));
+    stop.reset();  // what lay outside of it hears again
+    const Tensor y = F::mul(x, x);
+    EXPECT_TRUE(outer->watched(y) && inner->watched(y));
+    inner.reset();
+    EXPECT_EQ(Tape::current(), outer.get());
+    const StopTape again;
+    outer.reset();
+    EXPECT_EQ(Tape::current(), nullptr);
+}
+
+TEST(TapeDeathTest, IsNotDestroyedOnAnotherThreadWhileItRecords) {
+    const auto move_away = [](bool stopped) {
+        auto tape = std::make_unique<Tape>();
+        if (stopped) tape->stop();
+        std::thread([&] { tape.reset(); }).join();
+    };
+    move_away(true);
+    EXPECT_DEATH(move_away(false), "destroyed on another thread than its own");
+}
+
+TEST(Tape, AnUndefinedResultIsRefused) {
+    const Tensor x = numbers({3});
+    Tape tape;
+    tape.watch(x);
+    expect_error<GradError>("[tape] y 0 is an undefined tensor", [&] { tape.gradient(Tensor(), {x}, Tensor::ones({3})); });
 }
 
 }  // namespace

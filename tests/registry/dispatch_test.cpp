@@ -3,12 +3,20 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <thread>
 
 #include "primitives/library.h"
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/cross_entropy.h"
+#include "primitives/ops/matmul.h"
+#include "primitives/ops/reduce.h"
+#include "primitives/ops/select.h"
+#include "primitives/ops/softmax.h"
+#include "primitives/ops/unary.h"
 #include "registry/plan.h"
 #include "tests/registry/expect_error.h"
 
@@ -118,6 +126,99 @@ TEST(Dispatch, SixteenBitFloatsOfTheBaselineAreComputedInF32) {
     }
     const Tensor x = Tensor::ones({2}).to(DType::f16), in[] = {x};
     EXPECT_NE(explain(library().at("gelu"), in, Attrs(library().at("gelu").record)).find("computed in f32"), std::string::npos);
+}
+
+// The update of whole tensors, and with a gradient of one element in each shape that stands for all.
+TEST(Dispatch, UpdatesTakeAGradientThatIsBroadcast) {
+    for (const int64_t n : {8, 65536}) {
+        const Tensor zero = Tensor::zeros({n}), g = Tensor::full({n}, 1);
+        const std::vector<Tensor> want = Primitive("momentum_").run({zero, zero, g});
+        EXPECT_FLOAT_EQ((float)want[0].at({n - 1}), -0.1f);
+        for (const Tensor &one : {Tensor::full({1}, 1), Tensor::scalar(1), Tensor::scalar(1).expand({n})}) {
+            const std::vector<Tensor> got = Primitive("momentum_").run({zero, zero, one});
+            for (size_t k = 0; k < want.size(); k++) EXPECT_EQ(got[k].to_vector<float>(), want[k].to_vector<float>()) << one.shape().text();
+            const Tensor p = zero.copy(), v = zero.copy();
+            Primitive("momentum_").run_in_place({p, v, one});
+            EXPECT_EQ(p.to_vector<float>(), want[0].to_vector<float>()) << one.shape().text();
+        }
+    }
+}
+
+TEST(Dispatch, LabelsThatAreBroadcastCountForEveryRow) {
+    std::vector<float> values;
+    for (int i = 0; i < 256; i++) values.push_back((float)(i % 7));
+    const Tensor logits = Tensor::from<float>(values, {64, 4}), label = Tensor::full({1}, 2, DType::i32);
+    const Tensor want = F::sparse_softmax_cross_entropy(logits, label.expand({64}).copy());
+    EXPECT_EQ(F::sparse_softmax_cross_entropy(logits, label).to_vector<float>(), want.to_vector<float>());
+    EXPECT_EQ(F::sparse_softmax_cross_entropy(logits.reshape({8, 8, 4}), label).to_vector<float>(), want.to_vector<float>());
+}
+
+// Kernels without any_strides are built for a dense dimension 0: a plan has no other, whatever is broadcast or how it lies.
+TEST(Plan, HandsKernelsTheStridesTheyAreBuiltFor) {
+    const RegisteredOp &op = library().at("momentum_");
+    ASSERT_FALSE(op.record.any_strides);
+    const Tensor p = Tensor::zeros({3, 4, 5});
+    for (const Tensor &g :
+         {Tensor::ones({1}), Tensor::ones({4, 1}), Tensor::ones({3, 1, 1}), Tensor::ones({5}), Tensor::ones({5, 4, 3}).transpose({2, 1, 0})}) {
+        const OperandMeta in[] = {meta_of(p), meta_of(p), meta_of(g)};
+        const Plan plan = make_plan(op, in, Attrs(op.record));
+        for (const Plan::Buffer &b : plan.inputs) EXPECT_EQ(b.dims[0].stride, 1) << g.shape().text();
+        const Tensor tensors[] = {p, p, g};
+        const std::string text = explain(op, tensors, Attrs(op.record));
+        if (g.shape() == Shape({4, 1})) { EXPECT_NE(text.find("copies g: no kernel broadcasts it: [4,1] is expanded to [3,4,5]"), std::string::npos) << text; }
+    }
+}
+
+// A seed only becomes an argument of the kernel.
+TEST(Plan, CallsThatDifferInArgumentsShareOne) {
+    const RegisteredOp &dropout = library().at("dropout_kernel"), &reduce = library().at("reduce_sum");
+    ASSERT_TRUE(dropout.shares_plans);
+    EXPECT_FALSE(reduce.shares_plans);
+    const Attrs one(dropout.record, std::map<std::string, std::string>{{"seed_lo", "1"}, {"offset_lo", "8"}});
+    const Attrs two(dropout.record, std::map<std::string, std::string>{{"seed_lo", "2"}, {"offset_lo", "9"}});
+    EXPECT_FALSE(one.plans_like(two));
+    EXPECT_TRUE(one.plans_like(two, dropout.only_argument));
+    EXPECT_EQ(one.hash(dropout.only_argument), two.hash(dropout.only_argument));
+    const Tensor x = Tensor::ones({1000});
+    const auto kept = [&](const Attrs &attrs) { return dispatch(dropout, {&x, 1}, attrs)[1].to_vector<int32_t>(); };
+    const std::vector<int32_t> first = kept(one), second = kept(two);
+    EXPECT_NE(first, second);
+    EXPECT_EQ(kept(one), first);
+    invalidate_plans();
+    EXPECT_EQ(kept(two), second);
+}
+
+// Plans point to kernels, so a development kernel that comes later moves none.
+TEST(Registry, KernelsStayWhereTheyAre) {
+    OpFile file;
+    file.name = "test_stays";
+    file.ops.push_back(library().at("relu").record);
+    Registry registry;
+    registry.add({&file});
+    const RegisteredOp &op = registry.at("relu");
+    std::vector<const KernelEntry *> before;
+    for (int lanes = 1; lanes <= 40; lanes++) {
+        registry.add_kernel({"relu", "cpu", "f32", "", lanes % 2 ? Isa::baseline : Isa::avx2, lanes, {}, nullptr});
+        for (const KernelEntry &k : op.kernels)
+            if (k.lanes == lanes) before.push_back(&k);
+    }
+    ASSERT_EQ(before.size(), 40u);
+    for (int lanes = 1; lanes <= 40; lanes++) EXPECT_EQ(before[(size_t)lanes - 1]->lanes, lanes);
+}
+
+// ThreadSanitizer would report a name that one thread reads while another writes it.
+TEST(Registry, TheDeviceIsSetWhileOthersCallAndAsk) {
+    std::atomic<bool> ends = false;
+    std::thread sets([&] {
+        while (!ends) set_device("cpu");
+    });
+    const Tensor one = Tensor::ones({16});
+    for (int call = 0; call < 1000; call++) {
+        EXPECT_EQ(device(), "cpu");
+        EXPECT_EQ(F::add(one, one).at({0}), 2);
+    }
+    ends = true;
+    sets.join();
 }
 
 TEST(Explain, NamesTheChoiceAndTheRefused) {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "registry/op_record.h"
+#include "registry/version.h"
 #include "tests/tools/command.h"
 
 namespace halyard {
@@ -38,6 +39,24 @@ TEST_F(Command, TakesTheContextFromTheEnvironment) {
     const Result on_gpu = run("HALYARD_DEVICE_TARGET=GPU");    // where an OpenCL platform answers
     if (on_gpu.status != 0) { EXPECT_NE(on_gpu.err.find("[opencl]"), std::string::npos) << on_gpu.err; }
     EXPECT_EQ(load("o/out_0.npy").at({1}), 2);
+}
+
+TEST_F(Command, TheMemoryLimitHoldsFromTheFirstTensorOn) {
+    save("x.npy", Tensor::ones({1 << 20}));
+    expect_refused("run relu -i x=x.npy -o o", "out of memory: 4.0 MB wanted", "HALYARD_MAX_DEVICE_MEMORY=1MB");
+    EXPECT_EQ(halyard("run relu -i x=x.npy -o o", "HALYARD_MAX_DEVICE_MEMORY=64MB").status, 0);
+}
+
+TEST_F(Command, LeavesOutWhatMayBeLeftOut) {
+    save("x.npy", Tensor::ones({2, 3}));
+    save("labels.npy", Tensor::from<int32_t>({0, 2}));
+    save("one.npy", Tensor::ones({}));
+    ASSERT_EQ(halyard("run scaled_dot_product_attention -i query=x.npy -i key=x.npy -i value=x.npy -g dy=x.npy -o o").status, 0);
+    EXPECT_NEAR(load("o/out_0.npy").at({1, 2}), 1, 1e-6);
+    EXPECT_TRUE(exists("o/d_value.npy"));
+    EXPECT_FALSE(exists("o/d_attn_mask.npy"));
+    ASSERT_EQ(halyard("run cross_entropy -i input=x.npy -i target=labels.npy -g loss=one.npy -o ce").status, 0);
+    EXPECT_NEAR(load("ce/out_0.npy").item(), std::log(3), 1e-6);
 }
 
 TEST_F(Command, RunsSoftmaxAndItsGradient) {
@@ -85,6 +104,37 @@ TEST_F(Command, RunsCompositeOpsAndOpsOfAnyNumberOfTensors) {
     EXPECT_EQ(load("parts/out_1.npy").to_vector<float>(), (std::vector<float>{2, 4}));
 }
 
+TEST_F(Command, DifferentiatesOpsOfAnyNumberOfTensors) {
+    const auto values = [&](const char *file) { return load(file).to_vector<float>(); };
+    save("x.npy", Tensor::from<float>({1, 2, 3, 4}, {2, 2}));
+    save("dy.npy", Tensor::from<float>({1, 2, 3, 4, 5, 6, 7, 8}, {2, 4}));
+    const std::string two = " -i x.npy -i x.npy ";
+    ASSERT_EQ(halyard("run concat" + two + "-a axis=1 -g dy=dy.npy -o joined").status, 0);
+    EXPECT_EQ(values("joined/d_x0.npy"), (std::vector<float>{1, 2, 5, 6}));
+    EXPECT_EQ(values("joined/d_x1.npy"), (std::vector<float>{3, 4, 7, 8}));
+    ASSERT_EQ(halyard("run einsum" + two + "-a 'equation=ij,jk->ik' -g x.npy -o product").status, 0);
+    EXPECT_EQ(values("product/d_x0.npy"), (std::vector<float>{5, 11, 11, 25}));
+    save("column.npy", Tensor::from<float>({5, 6}, {2, 1}));
+    const std::string split = "run split -i x.npy -a axis=1 -a output_num=2 ";
+    ASSERT_EQ(halyard(split + "-g dy1=column.npy -o parts").status, 0);
+    EXPECT_EQ(values("parts/d_x0.npy"), (std::vector<float>{0, 5, 0, 6}));
+    expect_refused(split + "-g dy2=column.npy -o o", "[split] no output 'dy2', expected y0, y1");
+}
+
+TEST_F(Command, WritesTheInputsThatAnOpChanges) {
+    save("x.npy", Tensor::from<float>({1, 3, 5, 7}, {2, 2}));
+    save("one.npy", Tensor::ones({2}));
+    save("zero.npy", Tensor::zeros({2}));
+    const std::string call = "run batch_norm -i x=x.npy -i gamma=one.npy -i beta=zero.npy -i mean=zero.npy "
+                             "-i variance=one.npy -a momentum=0.5 ";
+    ASSERT_EQ(halyard(call + "-a is_training=true -o trained").status, 0);
+    EXPECT_EQ(load("trained/mean_out.npy").to_vector<float>(), (std::vector<float>{1.5f, 2.5f}));
+    EXPECT_TRUE(exists("trained/variance_out.npy"));
+    EXPECT_FALSE(exists("trained/gamma_out.npy"));
+    ASSERT_EQ(halyard(call + "-a is_training=false -o used").status, 0);
+    EXPECT_FALSE(exists("used/mean_out.npy"));
+}
+
 TEST_F(Command, TakesBitsAsBf16) {
     save("x.npy", Tensor::from<float>({1, -2, 0.5f}).to(DType::bf16));
     ASSERT_EQ(halyard("run relu --in x=x.npy --dtype x=bf16 --out-dir o").status, 0);
@@ -127,7 +177,7 @@ TEST_F(Command, RefusalsNameTheDimensionAndBothValues) {
     refused("add -i x.npy -i i.npy", "[add] b is i32, expected f32 like a");
     refused("add -i x.npy -i two.npy", "[add] dimension 1 is 3 against 2: [2,3] and [2,2] don't broadcast");
     refused("softmax -i i.npy", "[softmax] no kernels for i32, there are f32 f16 bf16 f64");
-    refused("reduce_max -i none.npy -a axis=0", "[reduce_max] needs ");
+    refused("reduce_max -i none.npy -a axis=0", "[reduce_max] x[0,3] has no elements along axis, expected at least one");
     refused("reduce_sum -i x.npy -a axis=0,0", "[reduce_sum] axis 0 is given twice");
     refused("conv2d -i image.npy -i w.npy -a stride=-1", "[conv2d] needs stride_h>=1: stride_h is -1");
     refused("conv2d -i image.npy -i w.npy -a stride=1,2,3", "[conv2d] stride has 3 values, expected 1 or 2");
@@ -244,6 +294,12 @@ TEST_F(Command, ExitsWith2WhenTheCommandLineIsWrong) {
     EXPECT_EQ(halyard("nothing").status, 2);
     EXPECT_EQ(halyard("run softmax").status, 2);
     EXPECT_EQ(halyard("ops --threads 5000").status, 2);
+}
+
+TEST_F(Command, SaysItsVersion) {
+    const Result r = halyard("--version");
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_EQ(r.out, std::string("halyard ") + version() + "\n");
 }
 
 TEST_F(Command, ListsOpsAsJson) {

@@ -33,6 +33,17 @@ TEST(Comparison, TheDispatchedKernelIsRegrettedOnlyBeyondDoubt) {
     EXPECT_TRUE(regrets(subjects).empty());
 }
 
+TEST(Comparison, IsRefusedWhereNoCoreIsIdle) {
+    std::deque<Subject> subjects = {subject("wide/avx2", 1, true), subject("best/avx2", 0.5)};
+    compare_with_chosen(subjects);
+    ASSERT_EQ(subjects[1].beside->answer, Comparison::faster);
+    refuse_answers(subjects, no_idle_core);
+    EXPECT_EQ(subjects[1].beside->answer, Comparison::cannot_tell);
+    EXPECT_EQ(text_of(*subjects[1].beside), "cannot tell: no idle core");
+    EXPECT_EQ(noise_text(*subjects[0].beside), "noise 0.4 %");
+    EXPECT_TRUE(regrets(subjects).empty());
+}
+
 TEST(Comparison, LabelsOfAPair) {
     EXPECT_EQ(planted("op", "wide/avx2"), (std::pair<std::string, double>{"wide/avx2", 0}));
     EXPECT_EQ(planted("op", "wide/avx2+5%").first, "wide/avx2");
@@ -49,17 +60,28 @@ TEST(Comparison, LabelsOfAPair) {
 }
 
 TEST(Load, CoresAreCountedForAsManyThreads) {
-    const Load load{{{0, 0.99, 0}, {2, 0.01, 0}, {3, 0.5, 0}}, 0.1, 0.36, 0};
+    const Load load{{{0, 0.99, 0}, {2, 0.01, 0}, {3, 0.5, 0}}, 0.1, 0.36, 0, 0};
     EXPECT_EQ(crowded(load, 1), "");
     EXPECT_EQ(crowded(load, 2), "others keep core 0 (99 %), 3 (50 %) busy: 1 of 3 are idle for 2 threads; tasks wait for a core 36 % of the time");
-    const Load quiet{{{0, 0.05, 0}}, 0.1, 0, 0};
+    const Load quiet{{{0, 0.05, 0}}, 0.1, 0, 0, 0};
     EXPECT_EQ(crowded(quiet, 4), "");  // more threads than cores is what was asked for
 }
 
+TEST(Load, OthersLeaveACoreOrNot) {
+    Load load{{{0, 0.99, 0}, {1, 0.6, 0}}, 0.1, 0, 0, 0};
+    load.others = 0.6;  // the rest is ours
+    EXPECT_TRUE(leaves_a_core(load));
+    load.others = 1.3;
+    EXPECT_FALSE(leaves_a_core(load));
+    EXPECT_TRUE(leaves_a_core(Load{})) << "a system that doesn't tell";
+    Counters before{10, {{0, 5, 0}, {1, 5, 0}}, 0, 1}, after{11, {{0, 6, 0}, {1, 5.9, 0}}, 0, 1.5};
+    EXPECT_NEAR(between(before, after).others, 1.4, 1e-9);
+}
+
 TEST(Load, RoundsAreDisturbedBySwitchesAndByTheft) {
-    EXPECT_FALSE(disturbed({{{0, 1, 0}}, 0.1, 0.9, 3}));
-    EXPECT_TRUE(disturbed({{{0, 1, 0}}, 0.1, 0, 4}));
-    EXPECT_TRUE(disturbed({{{0, 1, 0}, {1, 1, 0.02}}, 0.1, 0, 0}));
+    EXPECT_FALSE(disturbed({{{0, 1, 0}}, 0.1, 0.9, 0, 3}));
+    EXPECT_TRUE(disturbed({{{0, 1, 0}}, 0.1, 0, 0, 4}));
+    EXPECT_TRUE(disturbed({{{0, 1, 0}, {1, 1, 0.02}}, 0.1, 0, 0, 0}));
 }
 
 TEST(Timing, EveryRoundHasATimeOfEachSubjectAndOfTheControl) {

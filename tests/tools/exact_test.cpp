@@ -129,5 +129,60 @@ TEST(Exact, ArgumentsAreCheckedThereAlone) {
     EXPECT_FALSE(checks("f32"));
 }
 
+// Updates that the evaluator has to order by itself: a scan, places that data say, a part of the domain, pure variables beside constants,
+// a domain of two dimensions that overwrites.
+struct Ordered : Op {
+    Ordered() : Op("ordered", "x[n,c] index:i32[c] -> y[n,c] z[n,c]") {
+        dtypes = {"f32"};
+        samples = {"n=1 c=1", "n=3 c=7", "n=5 c=64"};
+    }
+    Func x = input("x"), index = input("index"), y = output("y"), z = output("z");
+    Func scan{"scan"}, scattered{"scattered"}, edge{"edge"}, last{"last"};
+    Var j{"j"}, i{"i"};
+    void algorithm() override {
+        const Expr c = size("c"), n = size("n");
+        RDom k(1, max(c - 1, 0)), all(0, c), even(0, c), both(0, c, 0, n);
+        scan(j, i) = x(j, i);
+        scan(k, i) = scan(k - 1, i) * 3_r + x(k, i);
+        const Expr to = clamp(index(all), 0, c - 1);
+        scattered(j, i) = x(j, i);
+        scattered(to, i) = scattered(all, i) / (scattered(to, i) + 2_r);
+        even.where(even % 2 == 0 && x(even, 0) > 1_r);
+        scattered(even, i) += 1_r;
+        edge(j, i) = 1_r * x(j, i);
+        edge(0, i) = edge(c - 1, i) + 5_r;
+        edge(j, 0) = edge(j, n - 1) + x(0, 0);
+        edge(j, i) = edge(j, i) * 2_r;
+        last(j) = 0_r;
+        last((both.x + both.y) % c) = last(both.x) * 7_r + x(both.x, both.y);
+        y(j, i) = scan(j, i) + scattered(j, i);
+        z(j, i) = edge(j, i) + last(j);
+    }
+    void schedule(const Cpu &) override {
+        for (Func f : {scan, scattered, edge, last}) f.compute_root();
+    }
+    void reference(Problem &) const override {}
+};
+
+TEST(Exact, UpdatesAreEvaluatedInOrder) {
+    const Report r = run(check_exact, registered<Ordered>());
+    EXPECT_THAT(r.failures, IsEmpty());
+    EXPECT_EQ(r.passed, 3);
+    EXPECT_EQ(r.skipped, 0) << r.notes[0];
+}
+
+struct Large : RoundedUp {
+    Large() { name = "large", samples = {"c=9", "c=4000000"}; }
+    void schedule(const Cpu &cpu) override { store().vectorize(j, cpu.lanes, Tail::GuardWithIf); }
+};
+
+TEST(Exact, SamplesTooLargeToEvaluateAreSaidToBe) {
+    const Report r = run(check_exact, registered<Large>());
+    EXPECT_THAT(r.failures, IsEmpty());
+    EXPECT_EQ(r.passed, 2);
+    ASSERT_EQ(r.skipped, 1);
+    EXPECT_THAT(r.notes[0], HasSubstr("'c=4000000' is too large to be evaluated, and is compared with the algorithm as Halide lowers it unscheduled"));
+}
+
 }  // namespace
 }  // namespace halyard::check

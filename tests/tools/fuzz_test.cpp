@@ -38,6 +38,31 @@ struct WrongAtOne : Elementwise {
     }
 };
 
+// Is any element of a row other than 0? The kernel doesn't look at the last one.
+struct AnyButTheLast : Op {
+    AnyButTheLast() : Op("fuzz_any", "x[..n,c] -> y[..n]") {
+        dtypes = {"f32"};
+        attr("axis", -1);
+        axis = "c";
+        samples = {"n=7 c=40"};
+        contract = {Contract::elementwise, 0};
+    }
+    Func x = input("x"), y = output("y"), found{"found"};
+    Var n{"n"};
+    RDom k;
+    void algorithm() override {
+        k = RDom(0, size("c") - 1);
+        found(n) = 0_r;
+        found(n) = max(found(n), select(x(k, n) == 0_r, 0_r, 1_r));
+        y(n) = found(n);
+    }
+    void reference(Problem &p) const override {
+        for (int64_t i = 0; i < p["n"]; i++)
+            for (int64_t j = 0; j < p["c"]; j++)
+                if (p("x")(i, j) != 0) p("y")(i) = 1;
+    }
+};
+
 template<class Tested> int register_it(Isa isa) {  // gives the lanes
     int lanes = 0;
     OpFile file;
@@ -84,6 +109,22 @@ TEST(Fuzz, FindsATailThatIsWrongInPlace) {
 }
 
 // Found by random calls of our own ops, and mended.
+// Of random numbers any row has one that isn't 0 beside the last.
+TEST(Fuzz, OneElementDecides) {
+    register_it<AnyButTheLast>(host_isa());
+    const AnyButTheLast op;
+    const std::string call = std::string("f32/") + name_of(host_isa()) + " c=40 n=7";
+    EXPECT_EQ(run_fuzz_case(op, parse_fuzz_case(op, call + " seed:2")), "");
+    EXPECT_EQ(run_fuzz_case(op, parse_fuzz_case(op, call + " axis0 seed:2")), "");
+    const FuzzCase c = parse_fuzz_case(op, call + " lonely axis0 seed:2");
+    EXPECT_EQ(parse_fuzz_case(op, c.text()).text(), c.text());
+    EXPECT_NE(run_fuzz_case(op, c), "");
+    Report r;
+    check_views(op, {}, r);
+    EXPECT_GT(r.failed, 0);
+    for (auto &failure : r.failures) EXPECT_NE(failure.find(" lonely "), std::string::npos) << failure;
+}
+
 TEST(Fuzz, WhatWentWrongOnce) {
     if (op_table().names().empty()) list_all_ops(op_table());
     const std::pair<const char *, const char *> found[] = {

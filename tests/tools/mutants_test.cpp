@@ -91,6 +91,25 @@ TEST(Mutants, AComparisonIsCaughtWhereValuesAreEqual) {
     EXPECT_EQ(tried("hard_swish_dx", "hard_swish_dx wrong-comparison: < in dx").fate, Mutant::refused);
 }
 
+// The kernel has a loop of its own for rows that lie across memory, as those of axis=0 do.
+TEST(Mutants, AResultThatLiesAcrossIsLookedAt) {
+    const Mutant m = tried("one_hot", "one_hot missing-store: store to y #5");
+    EXPECT_EQ(m.fate, Mutant::caught) << m.said;
+}
+
+TEST(Mutants, AnyKernelGetsFaults) {
+    MutantOptions o = options({"relu"}, 3);
+    o.everywhere = true;
+    std::set<std::string> places;
+    for (auto &m : try_mutants(o)) {
+        EXPECT_NE(m.fate, Mutant::refused) << m.text() << ": " << m.said;
+        places.insert(m.place);
+        o.only = {m.text()};
+    }
+    EXPECT_GT(places.size(), 1u);
+    EXPECT_EQ(try_mutants(o).at(0).text(), o.only[0]);
+}
+
 TEST(Mutants, WhatIsRightIsNotCaught) {  // (b - a)^2 for (a - b)^2
     const Mutant m = tried("squared_difference", "squared_difference swapped-operands: - in y");
     EXPECT_EQ(m.fate, Mutant::survived) << m.said;
@@ -117,6 +136,14 @@ TEST(Faults, HaveTheSameNamesWheneverTheyAreListed) {
     for (auto &k : fault_kinds()) kinds.insert(k.name);
     for (auto &f : once) EXPECT_TRUE(kinds.count(kind_of(f))) << f;
     EXPECT_EQ(std::set<std::string>(once.begin(), once.end()).size(), once.size());
+}
+
+TEST(Survivors, MayBeOfAnyNumber) {
+    const std::map<std::string, std::string> known = {{"relu dropped-tail: loop y #2", "two"}, {"relu/x wrong-pad: constant in y #*", "any"}};
+    EXPECT_EQ(*reason_for(known, "relu dropped-tail: loop y #2"), "two");
+    EXPECT_EQ(*reason_for(known, "relu/x wrong-pad: constant in y #17"), "any");
+    EXPECT_EQ(reason_for(known, "relu dropped-tail: loop y #3"), nullptr);
+    EXPECT_EQ(reason_for(known, "relu dropped-tail: loop y"), nullptr);
 }
 
 TEST(Survivors, ABadLineIsRefused) {

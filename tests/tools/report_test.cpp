@@ -154,7 +154,8 @@ TEST_F(Report, HoldsWhatTheFilesSay) {
     EXPECT_EQ(kernels[2], json::parse(R"({"kernel": "opencl f32", "verdict": "refused", "why": "c>=2: c is 1"})"));
     const json &run = runs["files"][6];
     EXPECT_EQ(run["title"], hostile);
-    EXPECT_EQ(run["conditions"], json::parse(R"([["CPU","Some CPU"],["date","2026-11-22T06:31:00Z"],["seed","10"]])"));
+    EXPECT_EQ(run["conditions"], json::parse(R"([["CPU","Some CPU"],["date","2026-11-22T06:31:00Z"],["seed","10"],
+        ["losses that are NaN or infinite","1 of 40 points"]])"));
     EXPECT_EQ(run["steps"]["loss"][9], 0.2);
     EXPECT_TRUE(run["steps"]["loss"][29].is_null());
     EXPECT_EQ(run["evaluations"][1]["results"]["accuracy"], 0.8);
@@ -249,6 +250,19 @@ TEST_F(Report, RefusesOtherFiles) {
     expect_refused("report .", "[.] is a folder");
     expect_refused("report bench.json -o no/such/folder.html", "[no/such/folder.html] can't be written");
     EXPECT_EQ(halyard("report").status, 2);
+}
+
+TEST_F(Report, CountsLossesThatAreNoNumbers) {
+    const std::string what = "[\"losses that are NaN or infinite\",\"";
+    EXPECT_NE(page().find(what + "1 of 40 points\"]"), std::string::npos);
+    json file = train_file();
+    file["steps"]["loss"][2] = nullptr;
+    write("run.json", file.dump());
+    EXPECT_NE(page().find(what + "2 of 40 points\"]"), std::string::npos);
+    file["steps"]["loss"][2] = 1;
+    file["steps"]["loss"][29] = 1;
+    write("run.json", file.dump());
+    EXPECT_EQ(page().find(what), std::string::npos);
 }
 
 // In headless Chromium: every chart has ink on it, nothing was said on the console, no text of a file became an element, and on a

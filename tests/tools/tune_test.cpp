@@ -1,10 +1,17 @@
 // Records as text, what makes one stale, and processes that don't come back.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 
 #include "kernels/rows.h"
+#include "registry/version.h"
 #include "tools/tune/algorithm.h"
 #include "tools/tune/compiler.h"
 #include "tools/tune/decision.h"
@@ -21,8 +28,15 @@ Record sample(const std::string &op = "softmax") {
     r.picks = {{"rows", 4}, {"cols", 2}};
     r.dtypes = "f32", r.isa = "baseline", r.cpu = this_cpu(), r.threads = 2, r.bucket = "n=32 c=64", r.problem = "n=33 c=100";
     r.n = 33, r.median_us = 12.5, r.min_us = 12, r.spread = 0.01, r.ratio = 0.9, r.low = 0.88, r.high = 0.93, r.noise = 0.01;
-    r.verdict = "proved", r.kit = this_kit(), r.date = "2026-11-21T23:50:12Z";
+    r.verdict = "proved", r.kit = version(), r.date = "2026-11-21T23:50:12Z";
     return r;
+}
+
+std::string text_of_file(const std::string &path) {
+    std::ifstream in(path);
+    std::stringstream text;
+    text << in.rdbuf();
+    return text.str();
 }
 
 class RecordFiles : public testing::Test {
@@ -97,6 +111,38 @@ TEST_F(RecordFiles, AreAppendedToBehindALineThatWasCut) {
     EXPECT_EQ(f.refused.size(), 1u);
 }
 
+std::string bytes_of(const std::string &path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// A disk that is full after `most` bytes, in a process of its own.
+bool append_fails(const std::string &path, rlim_t most) {
+    const pid_t child = fork();
+    if (child == 0) {
+        std::signal(SIGXFSZ, SIG_IGN);
+        const rlimit limit = {most, most};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        try {
+            RecordWriter(path).append(sample("relu"));
+        } catch (const IoError &) { _exit(1); }
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 1;
+}
+
+TEST_F(RecordFiles, AFullDiskLeavesNoPartOfARecord) {
+    const std::string fresh = (dir / "fresh").string(), old = file("old", {text_of(sample())}), before = bytes_of(old);
+    EXPECT_TRUE(append_fails(fresh, 10));
+    EXPECT_FALSE(fs::exists(fresh));
+    EXPECT_TRUE(append_fails(old, before.size() + 10));
+    EXPECT_EQ(bytes_of(old), before);
+    EXPECT_FALSE(append_fails(old, 1 << 20));
+    EXPECT_EQ(read_records(old).records.size(), 2u);
+}
+
 TEST_F(RecordFiles, MergeToTheSameWhicheverComesFirst) {
     Record newer = sample(), other = sample("gelu");
     newer.date = "2026-11-22T00:00:00Z", newer.ratio = 0.91;
@@ -136,12 +182,55 @@ TEST(Decision, TakesOnlyWhatHoldsHere) {
     ASSERT_EQ(d.refused.size(), 4u);
     EXPECT_EQ(d.refused[0].second, "stale: of algorithm 1111111111111111, it is 0123456789abcdef now");
     EXPECT_EQ(d.refused[1].second, "was measured on another, this is " + this_cpu());
-    EXPECT_EQ(d.refused[2].second, "was measured with kit 0.0.1, this is " + this_kit());
+    EXPECT_EQ(d.refused[2].second, "was measured with kit 0.0.1, this is " + std::string(version()));
     EXPECT_EQ(d.refused[3].second, "breach: wrong");
     q.against = "1111111111111111";
     EXPECT_EQ(decide(records, q).best, nullptr) << "it was timed beside another default";
     q.against = "", q.bucket = "n=64 c=64";
     EXPECT_EQ(decide(records, q).best, nullptr);
+}
+
+TEST(Conclusions, AreOfWhatIsProvedAndWasMeasuredOnAnIdleCore) {
+    Record fastest = sample(), second = sample(), slow = sample();
+    fastest.schedule = "adams2019", fastest.verdict = "ok", fastest.ratio = 0.477, fastest.low = 0.4, fastest.high = 0.5;
+    second.picks = {{"rows", 32}}, second.ratio = 0.8, second.low = 0.79, second.high = 0.81;
+    slow.ratio = 1.1, slow.low = 1, slow.high = 1.2;
+    const std::string winner = tune::kernel_text(second) + " takes 0.800 of the default's time, beyond doubt";
+    const std::string loser = tune::kernel_text(fastest) + " took 0.477 of the default's time, but is not proved: it can't win";
+    const std::vector<Record> all = {fastest, second, slow};
+    EXPECT_EQ(conclusions(all, {key_of(fastest)}, true), (std::vector{loser, winner}));
+    EXPECT_EQ(conclusions({fastest, slow}, {key_of(fastest)}, true), (std::vector<std::string>{loser, "nothing is faster than the default beyond doubt"}));
+    EXPECT_EQ(conclusions({second, slow}, {}, false),
+              std::vector{"cannot tell whether " + tune::kernel_text(second) + " is faster, at 0.800 of the default's time: no idle core"});
+    second.n = 11;
+    EXPECT_NE(conclusions({second}, {}, true)[0].find("it was not measured again"), std::string::npos);
+    EXPECT_FALSE(fastest.decides()) << "nobody proved it";
+    EXPECT_TRUE(sample().decides());
+}
+
+TEST_F(RecordFiles, KeepTheirLinesWhereTheDiskIsFull) {
+    const std::string path = file("full", {text_of(sample())}), before = text_of_file(path);
+    const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+    rlimit old_limit{};
+    getrlimit(RLIMIT_FSIZE, &old_limit);
+    rlimit limit = old_limit;
+    limit.rlim_cur = before.size() + 10;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    {
+        RecordWriter writer(path);
+        EXPECT_THROW(writer.append(sample()), IoError);
+        EXPECT_EQ(text_of_file(path), before);
+    }
+    limit.rlim_cur = 0;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    const std::string fresh = path + "_new";
+    {
+        RecordWriter writer(fresh);
+        EXPECT_THROW(writer.append(sample()), IoError);
+    }
+    EXPECT_FALSE(std::filesystem::exists(fresh));
+    setrlimit(RLIMIT_FSIZE, &old_limit);
+    std::signal(SIGXFSZ, old_handler);
 }
 
 // y = x * (2 + factor), after a sum that nothing changes; everything about it can be edited.

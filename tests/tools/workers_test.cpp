@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -34,9 +36,13 @@ TEST(Workers, DieAlone) {
     const auto bad = [](size_t i) -> std::string {
         if (i == 1) std::raise(SIGKILL);
         if (i == 2) throw std::runtime_error("no");
+        if (i == 3) {
+            std::fputs("heap is full of holes\n", stderr);
+            std::abort();
+        }
         return "fine";
     };
-    EXPECT_EQ(run(4, 2, bad), (std::vector<std::string>{"fine", "it died of signal 9", "it threw no", "fine"}));
+    EXPECT_EQ(run(5, 2, bad), (std::vector<std::string>{"fine", "it died of signal 9", "it threw no", "it died of signal 6: heap is full of holes", "fine"}));
 }
 
 }  // namespace

@@ -15,7 +15,9 @@
 #include "train/model.h"
 #include "train/model_checkpoint.h"
 #include "train/plateau.h"
+#include "train/safetensors.h"
 #include "train/sources.h"
+#include "train/training_state.h"
 
 namespace halyard {
 namespace {
@@ -107,6 +109,75 @@ TEST(ModelCheckpoint, WritesAsOftenAsConfigured) {
     EXPECT_EQ(files_after({.save_checkpoint_steps = 4, .format = "ckpt"}, 2), (Files{"net-1_4.ckpt", "net-2_2.ckpt", "net-2_6.ckpt", "network-1_1.ckpt"}));
     EXPECT_EQ(files_after({.save_checkpoint_steps = 5, .keep_checkpoint_max = 0}, 2), (Files{"net-2_6.ckpt", "network-1_1.ckpt"}));
     EXPECT_EQ(files_after({.save_checkpoint_steps = 0, .save_checkpoint_seconds = 1000}, 1), (Files{"net-1_6.ckpt", "network-1_1.ckpt"}));
+}
+
+std::string latest(const Folder &folder) { return fs::path(latest_checkpoint(folder, "net").value_or("none")).filename(); }
+
+void damage(const fs::path &path) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp((std::streamoff)fs::file_size(path) / 2);
+    file.put('\xA5').put('\x5A');
+}
+
+// The last one is what the files say it is; dates tell nothing, as a copy has new ones.
+TEST(ModelCheckpoint, TheLatestIsByContent) {
+    for (const std::string format : {"ckpt", "safetensors"}) {
+        const Folder folder;
+        const CheckpointConfig config = {.save_checkpoint_steps = 6, .keep_checkpoint_max = 9, .format = format};
+        Learner s;
+        s.model.train(3, points(), {ModelCheckpoint("net", folder, config)});
+        const auto now = fs::file_time_type::clock::now();
+        for (int epoch = 1; epoch <= 3; epoch++)
+            fs::last_write_time(folder.path / ("net-" + std::to_string(epoch) + "_6." + format), now - std::chrono::hours(epoch));
+        EXPECT_EQ(latest(folder), "net-3_6." + format);
+        // A training that begins anew in the same folder is the later one, though its epochs are fewer.
+        Learner again;
+        again.model.train(2, points(), {ModelCheckpoint("net", folder, config)});
+        EXPECT_EQ(latest(folder), "net-2_6." + format);
+        again.model.train(4, points(), {ModelCheckpoint("net", folder, config)}, again.model.resume(*latest_checkpoint(folder, "net")));
+        EXPECT_EQ(latest(folder), "net-4_6." + format);
+    }
+}
+
+TEST(ModelCheckpoint, TheLatestWholeOneIsTakenAndThatIsSaid) {
+    for (const std::string format : {"ckpt", "safetensors"}) {
+        const Folder folder;
+        Learner s;
+        s.model.train(3, points(), {ModelCheckpoint("net", folder, {.save_checkpoint_steps = 6, .format = format})});
+        damage(folder.path / ("net-3_6." + format));
+        testing::internal::CaptureStderr();
+        EXPECT_EQ(latest(folder), "net-2_6." + format);
+        const std::string said = testing::internal::GetCapturedStderr();
+        EXPECT_NE(said.find("net-3_6." + format), std::string::npos) << said;
+        EXPECT_NE(said.find("it is passed over"), std::string::npos) << said;
+        std::ofstream(folder.path / ("net-2_6." + format)) << "";
+        EXPECT_EQ(latest(folder), "net-1_6." + format);
+        damage(folder.path / ("net-1_6." + format));
+        EXPECT_THROW(latest(folder), IoError);
+    }
+}
+
+TEST(ModelCheckpoint, APositionBelowZeroIsRefusedByName) {
+    const Folder folder;
+    Learner s;
+    const std::string path = folder.path / "net.safetensors";
+    for (const char *key : {"epoch_num", "epoch_step"}) {
+        save_training_state(path, s.model.train_network(), s.adam, {1, 2});
+        NamedTensors file = load_checkpoint(path);
+        file.metadata[key] = "-1";
+        save_safetensors(path, file);
+        expect_error<IoError>("[" + path + "] " + key + " is -1, expected at least 0", [&] { s.model.resume(path); });
+    }
+}
+
+TEST(Model, SaysThatItGoesOnWithOtherSteps) {
+    Learner s;
+    testing::internal::CaptureStderr();
+    s.model.train(1, points(), {}, {.notes = {{"Model.steps_per_epoch", 6}}});
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+    testing::internal::CaptureStderr();
+    s.model.train(1, points(), {}, {.notes = {{"Model.steps_per_epoch", 12}}});
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("an epoch had 12 steps where the training stopped, and has 6 where it goes on"), std::string::npos);
 }
 
 // What an evaluation, or another training with the same optimiser, takes of it.

@@ -2,6 +2,8 @@
 #include "train/image.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <zlib.h>
 
 #include <cmath>
 #include <filesystem>
@@ -12,6 +14,7 @@
 #include "registry/error.h"
 #include "registry/npy.h"
 #include "tests/registry/expect_error.h"
+#include "tests/train/files.h"
 #include "train/image_folder.h"
 #include "train/sources.h"
 
@@ -130,6 +133,107 @@ TEST_F(Images, AHeaderThatLiesAllocatesNothing) {
     Tensor png = read_bytes(at("lie.png")).copy();
     png.data<uint8_t>()[18] = png.data<uint8_t>()[22] = 0x60;
     EXPECT_TRUE(message([&] { decode_image(png, "x"); }).starts_with("[x] damaged PNG: ")) << message([&] { decode_image(png, "x"); });
+}
+
+// One chunk of a PNG, its checksum right.
+std::string chunk(const std::string &name, const std::string &content) {
+    const auto word = [](uint32_t v) {
+        std::string s;
+        for (int shift = 24; shift >= 0; shift -= 8) s += (char)(v >> shift);
+        return s;
+    };
+    const std::string summed = name + content;
+    return word((uint32_t)content.size()) + summed + word((uint32_t)crc32(0, (const Bytef *)summed.data(), (uInt)summed.size()));
+}
+
+Tensor tensor_of(const std::string &bytes) { return Tensor::from(std::vector<uint8_t>(bytes.begin(), bytes.end()), {(int64_t)bytes.size()}); }
+std::string decoding(const std::string &bytes, int64_t max_pixels = default_max_pixels) {
+    return message([&] { decode_image(tensor_of(bytes), "x", max_pixels); });
+}
+
+// libpng passes over an unknown chunk in front of the header, whose bytes were taken for the header's.
+TEST_F(Images, ThePngHeaderComesFirst) {
+    write_image(at("a.png"), picture(4, 4, 0));
+    const std::string whole = bytes_in(at("a.png")), signature = whole.substr(0, 8);
+    std::string content(16, '\0');
+    content[8] = 16, content[9] = (char)255;
+    EXPECT_EQ(decoding(signature + chunk("abCd", content) + whole.substr(8)), "[x] damaged PNG: its first chunk isn't IHDR");
+    EXPECT_EQ(decoding(whole.substr(0, 20)), "[x] damaged PNG: its first chunk isn't IHDR");
+}
+
+// Small files that say, rightly or not, that they are large images. Each is refused before memory is taken for its pixels.
+TEST_F(Images, ABombIsRefused) {
+    // SOF0, 1, 2, 9 and 10: sequential and progressive, Huffman and arithmetic codes.
+    for (const char kind : {'\xC0', '\xC1', '\xC2', '\xC9', '\xCA'}) {
+        const bool progressive = kind == '\xC2' || kind == '\xCA';
+        std::string jpeg("\xFF\xD8\xFF", 3);
+        jpeg += kind + std::string("\0\x11\x08\x68\x82\x68\x82\x03\x01\x11\0\x02\x11\0\x03\x11\0", 17);
+        jpeg += std::string("\xFF\xDA\0\x0C\x03\x01\0\x02\0\x03\0\0", 12) + (progressive ? '\0' : '\x3F') + std::string("\0\0\0\xFF\xD9", 5);
+        EXPECT_EQ(decoding(jpeg), "[x] damaged JPEG: 26754 x 26754 pixels in " + std::to_string(jpeg.size()) + " bytes");
+        EXPECT_EQ(decoding(jpeg + std::string(2 << 20, '\0')), "[x] has 26754 x 26754 pixels, the limit is 67108864");
+    }
+    for (const int alpha : {0, 1}) {
+        constexpr int64_t side = 9000;
+        const std::string header = {0, 0, (char)(side >> 8), (char)side, 0, 0, (char)(side >> 8), (char)side, 8, (char)(alpha ? 6 : 2), 0, 0, 0};
+        const std::string png = std::string("\x89PNG\r\n\x1a\n") + chunk("IHDR", header) + chunk("IDAT", std::string(400'000, '\0')) + chunk("IEND", "");
+        EXPECT_EQ(decoding(png), "[x] has 9000 x 9000 pixels, the limit is 67108864");
+    }
+}
+
+TEST_F(Images, TheLimitIsAnOption) {
+    write_image(at("a.png"), picture(40, 40, 0));
+    write_image(at("a.jpg"), picture(40, 40, 0));
+    for (const char *name : {"a.png", "a.jpg"}) {
+        EXPECT_EQ(decoding(bytes_in(at(name)), 1600), "no error");
+        EXPECT_EQ(decoding(bytes_in(at(name)), 1599), "[x] has 40 x 40 pixels, the limit is 1599");
+    }
+    EXPECT_EQ(decoding(bytes_in(at("a.png")), 0), "[x] max_pixels is 0, expected 1 to 536870912");
+    // In several scans all coefficients are kept, two bytes for each of the colours' pixels.
+    const std::string progressive = bytes_in(HALYARD_SOURCE_DIR "/tests/goldens/jpeg_progressive.jpg");
+    const Tensor image = decode_image(tensor_of(progressive), "x");
+    const int64_t pixels = image.size(0) * image.size(1);
+    EXPECT_EQ(decoding(progressive, 2 * pixels), "no error");
+    EXPECT_NE(decoding(progressive, pixels).find(" pixels in several scans, which take "), std::string::npos) << decoding(progressive, pixels);
+    fs::create_directories(at("c/d"));
+    fs::rename(at("a.png"), at("c/d/a.png"));
+    const ImageFolderDataset small(at("c"), {.decode = true, .max_pixels = 100});
+    EXPECT_EQ(message([&] { (void)*small.create_dict_iterator().begin(); }), "[" + at("c/d/a.png") + "] has 40 x 40 pixels, the limit is 100");
+    EXPECT_EQ(message([&] { ImageFolderDataset(at("c"), {.max_pixels = 100}); }), "[ImageFolderDataset] max_pixels without decode changes nothing");
+}
+
+// Every scan of a progressive JPEG passes over the whole image, and takes a few bytes.
+TEST_F(Images, AJpegHasAtMostAHundredScans) {
+    std::string jpeg("\xFF\xD8\xFF\xDB\0\x43\0", 7);
+    jpeg += std::string(64, '\1') + std::string("\xFF\xC2\0\x0B\x08\0\x08\0\x08\x01\x01\x11\0", 13);
+    for (const char table : {'\0', '\x10'}) jpeg += std::string("\xFF\xC4\0\x14", 4) + table + '\1' + std::string(16, '\0');  // one code, "0", for 0
+    const auto scan = [](int coefficient, int high, int low) {
+        return std::string("\xFF\xDA\0\x08\x01\x01\0", 7) + (char)coefficient + (char)coefficient + (char)(high << 4 | low) + '\x7F';
+    };
+    jpeg += scan(0, 0, 0);
+    for (int k = 1; k < 64; k++) jpeg += scan(k, 0, 1);
+    const std::string end = "\xFF\xD9";
+    EXPECT_EQ(decoding(jpeg + end), "no error");
+    for (int k = 1; k < 64; k++) jpeg += scan(k, 1, 0);
+    EXPECT_EQ(decoding(jpeg + end), "[x] damaged JPEG: more than 100 scans");
+}
+
+// Links to themselves, pipes, and files that are none.
+TEST_F(Images, OddEntriesOfAFolderAreToldApart) {
+    put_image("a/1.png", 1);
+    ASSERT_EQ(mkfifo(at("a/pipe.png").c_str(), 0600), 0);
+    EXPECT_EQ(ImageFolderDataset(dir).get_dataset_size(), 1);
+    fs::create_symlink("missing.png", at("a/dangling.png"));
+    EXPECT_EQ(ImageFolderDataset(dir).get_dataset_size(), 1);
+    fs::create_symlink("loop.png", at("a/loop.png"));
+    const std::string loop = "[" + at("a/loop.png") + "] can't be read: Too many levels of symbolic links";
+    EXPECT_EQ(message([&] { ImageFolderDataset(dir.string()); }), loop);
+    const ImageFolderDataset without(dir, {.on_error = OnError::SKIP});
+    EXPECT_EQ(without.get_dataset_size(), 1);
+    EXPECT_EQ(without.left_out(), (std::map<std::string, int64_t>{{loop, 1}}));
+    fs::create_symlink("self", at("self"));
+    EXPECT_EQ(message([&] { ImageFolderDataset(dir.string()); }), "[" + at("self") + "] can't be read: Too many levels of symbolic links");
+    EXPECT_EQ(message([&] { read_bytes(at("a/pipe.png")); }), "[" + at("a/pipe.png") + "] can't be read: it is no regular file");
+    EXPECT_EQ(message([&] { load_npy(at("a/pipe.png")); }), "[" + at("a/pipe.png") + "] not a regular file");
 }
 
 TEST_F(Images, FolderGivesLabelsByName) {

@@ -72,6 +72,7 @@ struct Format {
     // Of a file and what it may decode to: bytes for each of its own.
     int64_t memory = 2;
     std::function<void(std::string &)> repair = [](std::string &) {};  // makes checksums right, so that what they guard is read
+    std::function<std::string(const std::string &, const std::string &, std::mt19937_64 &)> rearranged = {};  // whole parts, of the file or the other
 };
 
 void put32(std::string &s, size_t at, uint32_t v) { std::memcpy(&s[at], &v, 4); }
@@ -96,6 +97,42 @@ void repair_png(std::string &s) {
         put32(s, at + 8 + n, __builtin_bswap32((uint32_t)crc32(0, p + 4, (uInt)(n + 4))));
         at += 12 + n;
     }
+}
+
+// The chunks of a PNG, behind its signature.
+std::vector<std::string> chunks_of(const std::string &s) {
+    std::vector<std::string> chunks;
+    for (size_t at = 8; at + 12 <= s.size(); at += chunks.back().size()) {
+        const auto *p = reinterpret_cast<const unsigned char *>(&s[at]);
+        chunks.push_back(s.substr(at, 12 + ((size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3])));
+    }
+    return chunks;
+}
+
+// One to four chunks swapped, doubled, dropped, taken from the other file, or new ones of unknown names; each is whole in itself.
+std::string rearranged_png(const std::string &s, const std::string &other, std::mt19937_64 &random) {
+    std::vector<std::string> chunks = chunks_of(s);
+    const std::vector<std::string> others = chunks_of(other);
+    const auto below = [&](size_t n) { return (size_t)(random() % n); };
+    const auto insert = [&](const std::string &chunk) { chunks.insert(chunks.begin() + (std::ptrdiff_t)below(chunks.size() + 1), chunk); };
+    for (size_t k = 1 + below(4); k > 0 && !chunks.empty(); k--) {
+        switch (below(5)) {
+        case 0: std::swap(chunks[below(chunks.size())], chunks[below(chunks.size())]); break;
+        case 1: insert(std::string(chunks[below(chunks.size())])); break;
+        case 2: chunks.erase(chunks.begin() + (std::ptrdiff_t)below(chunks.size())); break;
+        case 3: insert(others[below(others.size())]); break;
+        default: {
+            const char *names[] = {"abCd", "tEXt", "gAMA", "sBIT", "tRNS", "PLTE", "IHDR", "iCCP", "bKGD"};
+            std::string content(below(40), '\0');
+            for (char &c : content) c = (char)random();
+            insert(std::string(3, '\0') + (char)content.size() + names[below(std::size(names))] + content + std::string(4, '\0'));
+        }
+        }
+    }
+    std::string all = s.substr(0, 8);
+    for (const std::string &chunk : chunks) all += chunk;
+    repair_png(all);
+    return all;
 }
 
 void repair_tar(std::string &s) {
@@ -153,7 +190,7 @@ std::vector<Format> formats() {
              vision::RandomCropDecodeResize(8)(bytes, draw);
          },
          8 * 512},
-        {"png", {golden("png_grey.png"), golden("png_rgba.png"), golden("png_palette.png")}, image, 10 * 8 * 1032, repair_png},
+        {"png", {golden("png_grey.png"), golden("png_rgba.png"), golden("png_palette.png")}, image, 10 * 8 * 1032, repair_png, rearranged_png},
         {"tar", {tar}, web, 8, repair_tar},
         {"tar.gz", {packed}, web, 1032},
         {"tfrecord", {golden("records.tfrecord")}, [](const std::string &path) { count_rows(TFRecordDataset({path})); }, 64, repair_records},
@@ -222,7 +259,8 @@ TEST_P(LoaderFuzz, NothingButErrorsOfOurs) {
     int64_t refused = 0;
     for (int64_t i = 0; i < times() && !HasFailure(); i++) {
         std::mt19937_64 random((uint64_t)i);
-        std::string bytes = changed(format.seeds[random() % format.seeds.size()], format.seeds[random() % format.seeds.size()], random);
+        const std::string &seed = format.seeds[random() % format.seeds.size()], &other = format.seeds[random() % format.seeds.size()];
+        std::string bytes = format.rearranged && random() % 2 ? format.rearranged(seed, other, random) : changed(seed, other, random);
         if (random() % 2) format.repair(bytes);
         refused += read(bytes);
         if (HasFailure()) std::ofstream("fuzz.bin", std::ios::binary) << bytes;

@@ -11,7 +11,9 @@
 
 #include "nn/dense.h"
 #include "nn/loss.h"
-#include "primitives/ops.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/reduce.h"
+#include "primitives/ops/unary.h"
 #include "primitives/random.h"
 #include "primitives/tape.h"
 #include "primitives/updates.h"

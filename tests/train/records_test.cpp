@@ -213,6 +213,18 @@ TEST_F(Records, PackedTarAndOddSamples) {
     EXPECT_EQ(complaint(WebDataset({path}, {"txt"})).substr(path.size() + 3), "a.txt at byte 0] the sample has a second txt");
 }
 
+// A megabyte may be packed into a kilobyte.
+TEST_F(Records, NothingIsLongerThanTheLimit) {
+    const std::string path = at("s.tar.gz");
+    write_tar(path, {{"a.txt", std::string(100'001, 'a')}, {"b.txt", std::string(100'000, 'b')}}, true);
+    const auto complaint = [&](const Dataset &d) { return message([&] { count(d); }); };
+    EXPECT_EQ(complaint(WebDataset({path}, {"txt"}, {.max_bytes = 100'000})), "[" + path + ": a.txt at byte 0] has 100001 bytes, the limit is 100000");
+    EXPECT_EQ(complaint(WebDataset({path}, {"txt"}, {.max_bytes = 100'001})), "no error");
+    const std::string records = goldens + "records.tfrecord";
+    EXPECT_NE(complaint(TFRecordDataset({records}, {{"label"}}, {.max_bytes = 10})).find(", the limit is 10"), std::string::npos);
+    EXPECT_EQ(message([&] { WebDataset({path}, {"txt"}, {.max_bytes = 0}); }), "[WebDataset] max_bytes is 0, expected 1 to 2^31-1");
+}
+
 TEST_F(Records, DamagedTarsAreNamed) {
     const MemoryFile file;
     const std::string whole = bytes_in(goldens + "records.tar"), path = file.path();

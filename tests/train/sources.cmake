@@ -8,6 +8,7 @@ set(HALYARD_TRAIN_TESTS
   train/lenet5_test.cpp
   train/loader_fuzz_test.cpp
   train/metrics_test.cpp
+  train/more_metrics_test.cpp
   train/model_test.cpp
   train/pipeline_test.cpp
   train/records_test.cpp

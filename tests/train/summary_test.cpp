@@ -96,7 +96,7 @@ TEST_F(Summary, RecordsValues) {
     EXPECT_GT(events[1].wall_time(), 1.7e9);
     EXPECT_EQ(events[1].step(), 7);
     const summary::Summary &s = events[1].summary();
-    ASSERT_EQ(s.value_size(), 5);
+    ASSERT_EQ(s.value_size(), 7);
     EXPECT_EQ(s.value(0).simple_value(), 0.25f);
     const summary::HistogramProto &h = s.value(1).histo();
     EXPECT_EQ(h.min(), -1);
@@ -117,13 +117,17 @@ TEST_F(Summary, RecordsValues) {
     EXPECT_NEAR(full[0], -0.95, 0.06);
     EXPECT_NEAR(full[1], 0.53, 0.03);
     EXPECT_NEAR(full[2], 2.1, 0.1);
-    EXPECT_EQ(s.value(2).tag(), "digits/0");
-    EXPECT_EQ(s.value(2).image().colorspace(), 1);
-    const std::string png = s.value(2).image().encoded_image_string();
+    EXPECT_EQ(s.value(2).tag(), "weights/nan");
+    EXPECT_EQ(s.value(2).simple_value(), 1);
+    EXPECT_EQ(s.value(3).tag(), "weights/inf");
+    EXPECT_EQ(s.value(3).simple_value(), 1);
+    EXPECT_EQ(s.value(4).tag(), "digits/0");
+    EXPECT_EQ(s.value(4).image().colorspace(), 1);
+    const std::string png = s.value(4).image().encoded_image_string();
     const Tensor image = dataset::decode_image(Tensor::borrow((void *)png.data(), {(int64_t)png.size()}, {1}, DType::u8), "png");
     EXPECT_EQ(image.slice(2, 0, 1).to_vector<int>(), (std::vector<int>{0, 85, 170, 255}));  // from the least to the largest
-    EXPECT_EQ(s.value(4).metadata().plugin_data().plugin_name(), "text");
-    EXPECT_EQ(s.value(4).tensor().string_val(0), "**bold**");
+    EXPECT_EQ(s.value(6).metadata().plugin_data().plugin_name(), "text");
+    EXPECT_EQ(s.value(6).tensor().string_val(0), "**bold**");
     EXPECT_EQ(events[2].summary().value_size(), 0);
 }
 

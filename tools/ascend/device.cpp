@@ -1,5 +1,6 @@
 #include "tools/ascend/device.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 
@@ -33,14 +34,33 @@ std::string key_of(const Plan &p, const FixedCall &c, const std::string &dtypes,
             for (auto &d : layout) add(d.extent), add(d.stride);
         }
     for (int i : c.integers) add(i);
+    for (auto &[name, value] : c.dims) key += " " + name + "=" + std::to_string(value);
     return key;
 }
 
 // Elements from the first to the last that a buffer holds.
-int64_t span_of(const Plan::Buffer &b) {
-    int64_t last = 0;
-    for (int d = 0; d < b.rank; d++) last += (int64_t)(b.dims[d].extent - 1) * b.dims[d].stride;
-    return last + 1;
+int64_t span_of(const Plan::Buffer &b) { return elements_spanned(layout_of(b)); }
+
+bool is_f64(const Plan::Buffer &b) { return b.type.code == halide_type_float && b.type.bits == 64; }
+
+// Elements of the host's as the device has them, and back. Tables of f64 are f32 there.
+void to_device(const Plan::Buffer &b, const void *host, std::vector<uint8_t> &memory) {
+    const int64_t elements = span_of(b);
+    if (!is_f64(b)) return void(std::memcpy(memory.data(), host, (size_t)(elements * b.bytes_per_element)));
+    float *to = (float *)memory.data();
+    for (int64_t i = 0; i < elements; i++) to[i] = (float)((const double *)host)[i];
+}
+void to_host(const Plan::Buffer &b, const std::vector<uint8_t> &memory, void *host) {
+    const int64_t elements = span_of(b);
+    if (!is_f64(b)) return void(std::memcpy(host, memory.data(), (size_t)(elements * b.bytes_per_element)));
+    const float *from = (const float *)memory.data();
+    for (int64_t i = 0; i < elements; i++) ((double *)host)[i] = from[i];
+}
+
+// A call that computes nothing: it is never run, and no program is made for it.
+bool is_empty(const Plan &p) {
+    const auto nothing = [](const Plan::Output &o) { return o.shape.elements() == 0; };
+    return std::all_of(p.outputs.begin(), p.outputs.end(), nothing);
 }
 
 }  // namespace
@@ -50,6 +70,7 @@ FixedCall call_of(const Plan &p) {
     for (auto &b : p.inputs) c.inputs.push_back(layout_of(b));
     for (auto &b : p.outputs) c.outputs.push_back(layout_of(b));
     for (auto &s : p.scalars) c.integers.push_back(s.i);
+    c.dims = p.dims;
     return c;
 }
 
@@ -67,8 +88,11 @@ public:
         k.op = op.record.name, k.backend = "ascend", k.dtypes = dtypes, k.variant = variant;
         return k;
     }
-    std::vector<std::string> by_hand(const Plan &p, const std::string &dtypes) override { return made(p, dtypes).by_hand; }
+    std::vector<std::string> by_hand(const Plan &p, const std::string &dtypes) override {
+        return is_empty(p) ? std::vector<std::string>() : made(p, dtypes).by_hand;
+    }
     std::string refusal(const Plan &p, const std::string &dtypes) override {
+        if (is_empty(p)) return "";
         try {
             made(p, dtypes);
         } catch (const Error &e) { return e.what(); }
@@ -81,6 +105,7 @@ public:
     }
 
     const Compiled &made(const Plan &p, const std::string &dtypes) {
+        if (is_empty(p)) throw DispatchError(p.op->record.name, "no Ascend program: no output of the call has elements");
         auto call = std::make_shared<FixedCall>(call_of(p));
         const std::string &name = p.op->record.name, variant = variant_of(p), key = key_of(p, *call, dtypes, variant);
         const std::lock_guard lock(mutex_);
@@ -111,14 +136,11 @@ public:
         std::vector<dv::Binding> gm;
         const auto &tensors = l.programs[0].tensors;
         const auto host = [&](size_t t) { return ((const halide_buffer_t *)args[t < inputs ? t : t + scalars])->host; };
-        const auto bytes = [&](size_t t) {
-            const Plan::Buffer &b = t < inputs ? p.inputs[t] : p.outputs[t - inputs];
-            return (size_t)(span_of(b) * b.bytes_per_element);
-        };
+        const auto buffer = [&](size_t t) -> const Plan::Buffer & { return t < inputs ? p.inputs[t] : p.outputs[t - inputs]; };
         const size_t given = inputs + p.outputs.size();
         for (size_t t = 0; t < tensors.size(); t++) {
             memory.emplace_back((size_t)(*tensors[t].size.constant()) * bytes_of(tensors[t].dtype));
-            if (t < given) std::memcpy(memory[t].data(), host(t), bytes(t));
+            if (t < given) to_device(buffer(t), host(t), memory[t]);
             gm.push_back({memory[t].data(), (int64_t)memory[t].size()});
         }
         std::vector<dv::SimResult> results;
@@ -126,7 +148,7 @@ public:
             results.push_back(dv::simulate(program, gm, values, options));
             if (!results.back().ok()) throw DispatchError(p.op->record.name, "its Ascend program is wrong: " + dv::to_text(results.back().issues));
         }
-        for (size_t t = inputs; t < given; t++) std::memcpy(host(t), memory[t].data(), bytes(t));
+        for (size_t t = inputs; t < given; t++) to_host(buffer(t), memory[t], host(t));
         return results;
     }
 

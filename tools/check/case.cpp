@@ -158,6 +158,18 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
     for (auto &t : op.sig.outputs) problem.tensors[t.name] = op.form == Form::composite ? Array() : Array(shape_of(t));  // composite: its reference says
 }
 
+std::string kernel_text(const Case &c) {
+    if (c.registered.record.form == Form::composite) return "";
+    std::vector<OperandMeta> metas;
+    for (const Tensor &t : c.in) metas.push_back(meta_of(t));
+    try {
+        const KernelEntry *k = make_plan(c.registered, metas, c.attrs).kernel;
+        return k ? k->dtypes + "/" + name_of(k->isa) + (k->variant.empty() ? "" : "/" + k->variant) : "";
+    } catch (const Error &) {
+        return "";  // the call itself will say why
+    }
+}
+
 void Case::fit_forward_outputs(const Op &op) {
     const OpPtr forward = op_table().make(forward_name(op.name));
     if (!forward || !op.sig.differentiates(forward->sig)) return;

@@ -24,6 +24,9 @@ struct Case {
     void solve(const Op &op) { op.reference(problem); }
 };
 
+// The kernel that its call gets under the Force of this thread: "f32/avx512/wide"; "" where it gets none.
+std::string kernel_text(const Case &c);
+
 // What a problem says beside attributes: the dimensions that the inputs bind, and of inputs of any rank three.
 std::vector<std::string> dimensions_of(const Signature &sig);
 

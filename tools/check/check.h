@@ -6,6 +6,7 @@
 
 #include "dsl/op.h"
 #include "registry/op_record.h"
+#include "tools/check/report.h"
 
 namespace halyard::check {
 
@@ -17,6 +18,7 @@ struct Options {
     double fuzz_seconds = 0;  // > 0: as many as fit
     unsigned seed = 1;        // of the random calls
     double shrink_seconds = 5;
+    std::string again;            // options that the command needs which repeats a failure: " --kernels libmine.so"
     std::string dtypes, variant;  // only these; "" = all
     // check_exact:
     Picks picks;                // values for the free choices of the variant's schedule,
@@ -24,27 +26,16 @@ struct Options {
     KernelFn kernel = nullptr;  // or this kernel in modular integers instead of what its schedule makes
 };
 
-// What was checked of one op. A failure is one line that names the kernel and the sample, and the command that repeats it.
-struct Report {
-    std::string op, check;  // check: "reference", "exact", ...; "" for all of them together
-    int passed = 0, failed = 0, skipped = 0;
-    double seconds = 0;
-    std::vector<std::string> failures, notes;
-    std::vector<Report> checks;  // what it consists of, in the order in which they ran
-
-    void pass() { passed++; }
-    void fail(const std::string &what);
-    void skip(const std::string &why);  // counted, and noted once
-    void expect(const std::string &where, const std::string &error) { error.empty() ? pass() : fail(where + ": " + error); }
-    void add(const Report &part);
-};
-
-// Everything below, for one op of op_table().
+// Everything below, for one op of op_table(). One that passes nothing fails.
 Report check_op(const std::string &name, const Options &options = {});
-Report fuzz_op(const std::string &name, const Options &options);  // check_fuzz alone
+
+// The op that this one belongs to and all gradients of it, gradients of gradients too: what is differentiated is what finite differences are
+// taken of, so that neither is checked without the other. The op comes first.
+std::vector<std::string> family_of(const std::string &op);
 
 void check_reference(const Op &op, const Options &o, Report &r);   // every dtype x ISA x variant x sample against the reference
 void check_views(const Op &op, const Options &o, Report &r);       // strided, offset and broadcast inputs
+void check_broadcast(const Op &op, const Options &o, Report &r);   // extents of 1 that stand in for longer ones: the bits of expanded copies
 void check_zero_sizes(const Op &op, const Options &o, Report &r);  // each dimension 0: right, or a typed error
 void check_refusals(const Op &op, const Options &o, Report &r);    // wrong ranks, dtypes, extents, attributes: right, or a typed error
 void check_specials(const Op &op, const Options &o, Report &r);    // NaN and Inf where the reference has them, nowhere else
@@ -60,8 +51,13 @@ void check_legality(const Op &op, const Options &o, Report &r);    // no race, n
 void check_fuzz(const Op &op, const Options &o, Report &r);        // random calls (tools/check/fuzz.h)
 void check_composite(const Op &op, const Options &o, Report &r);   // of an op without a kernel: the primitive against the reference
 
+// The part of check_zero_sizes() that differentiates, and all of it for composite ops.
+void check_zero_gradients(const Op &op, const Options &o, Report &r);
+
 using Check = void (*)(const Op &, const Options &, Report &);
-extern const std::vector<std::pair<std::string, Check>> all_checks;                     // by name, in the order in which check_op() runs them
+using NamedChecks = std::vector<std::pair<std::string, Check>>;
+extern const NamedChecks all_checks;                                                    // in the order in which check_op() runs them
+NamedChecks checks_of(const Op &op, const Options &o);                                  // composite ops have others
 Report run_check(const Op &op, const std::string &check, Check run, const Options &o);  // timed; what it throws is a failure
 
 bool has_device(const std::string &backend);  // does it answer?

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "dsl/kernel_cache.h"
 #include "registry/error.h"
 
 namespace halyard::check {
@@ -83,6 +84,7 @@ void end(Child &c, double seconds) {
 
 void in_children(size_t jobs, int at_once, double seconds, const std::function<void(size_t, const Say &)> &job,
                  const std::function<void(size_t, const ChildResult &)> &done) {
+    kernel_cache();  // where it can't be had there is a private one, for all of them
     std::vector<Child> running;
     for (size_t next = 0; next < jobs || !running.empty();) {
         while (next < jobs && running.size() < (size_t)at_once) running.push_back(started(next++, seconds, job));

@@ -3,6 +3,7 @@
 #include "tools/check/case.h"
 #include "tools/check/check.h"
 #include "tools/check/guard.h"
+#include "tools/check/progress.h"
 
 namespace halyard::check {
 
@@ -10,6 +11,7 @@ void check_composite(const Op &op, const Options &, Report &r) {
     for (auto &dtypes : op.dtypes)
         for (auto &sample : op.samples) {
             const std::string where = dtypes + " '" + sample + "'";
+            begins(where);
             try {
                 Case c(op, sample, dtypes, 1);
                 std::vector<Tensor> in = c.in;
@@ -19,7 +21,7 @@ void check_composite(const Op &op, const Options &, Report &r) {
                 r.expect(where, guards.finding());
                 c.solve(op);
                 for (size_t k = 0; k < out.size(); k++) r.expect(where, compare(op, op.sig.outputs[k].name, out[k], c.problem));
-            } catch (const Error &e) { r.fail(where + ": " + e.what()); }
+            } catch (const Error &e) { r.fail(where, e.what()); }
         }
 }
 

@@ -119,6 +119,8 @@ std::vector<FuzzCase> simpler(const FuzzCase &c) {
     for (auto &[name, how] : c.lies) with([&](FuzzCase &f) { f.lies.erase(name); });
     for (auto &[name, value] : c.sample.attrs) with([&](FuzzCase &f) { f.sample.attrs.erase(name); });
     if (c.bends) with([](FuzzCase &f) { f.bends = false; });
+    if (c.lonely) with([](FuzzCase &f) { f.lonely = false; });
+    if (c.first_axis) with([](FuzzCase &f) { f.first_axis = false; });
     if (c.specials) with([](FuzzCase &f) { f.specials = 0; });
     if (c.specials > 1) with([](FuzzCase &f) { f.specials /= 2; });
     if (!c.variant.empty()) with([](FuzzCase &f) { f.variant = ""; });
@@ -127,6 +129,10 @@ std::vector<FuzzCase> simpler(const FuzzCase &c) {
 }
 
 }  // namespace
+
+std::string again_line(const Op &op, const FuzzCase &c, const Options &o) {
+    return "\n      again: halyard check " + op.name + " --fuzz-case \"" + c.text() + "\"" + o.again;
+}
 
 FuzzCase shrink(const Op &op, FuzzCase c, double seconds) {
     const auto from = Clock::now();
@@ -143,6 +149,7 @@ FuzzCase shrink(const Op &op, FuzzCase c, double seconds) {
 }
 
 void check_fuzz(const Op &op, const Options &o, Report &r) {
+    if (op.form == Form::composite) return r.skip("composite: its parts are checked");
     Generator generator(op, o);
     const auto from = Clock::now();
     for (int i = 0; o.fuzz_seconds > 0 ? since(from) < o.fuzz_seconds : i < o.fuzz_cases; i++) {
@@ -152,18 +159,8 @@ void check_fuzz(const Op &op, const Options &o, Report &r) {
             continue;
         }
         c = shrink(op, c, o.shrink_seconds);
-        return r.fail("'" + c.text() + "': " + run_fuzz_case(op, c) + "\n      again: halyard check " + op.name + " --fuzz-case \"" + c.text() + "\"");
+        return r.fail("'" + c.text() + "'", run_fuzz_case(op, c) + again_line(op, c, o));
     }
-}
-
-Report fuzz_op(const std::string &name, const Options &o) {
-    Report r;
-    r.op = name;
-    const OpPtr op = op_table().make(name);
-    if (!op) throw DispatchError(name, "no such op");
-    if (op->form == Form::composite) r.skip("composite: its parts are checked");
-    else r.add(run_check(*op, "fuzz", check_fuzz, o));
-    return r;
 }
 
 }  // namespace halyard::check

@@ -8,6 +8,7 @@
 #include "registry/plan.h"
 #include "tools/check/fuzz.h"
 #include "tools/check/guard.h"
+#include "tools/check/progress.h"
 #include "tools/check/sandbox.h"
 
 namespace halyard::check {
@@ -18,6 +19,8 @@ std::string FuzzCase::text() const {
     for (auto &[name, value] : sample.attrs) s += " " + name + "=" + value;
     for (auto &[name, how] : lies) s += " " + name + ":" + how;
     if (bends) s += " bends";
+    if (lonely) s += " lonely";
+    if (first_axis) s += " axis0";
     if (specials) s += " specials:" + std::to_string(specials);
     return s + " seed:" + std::to_string(seed);
 }
@@ -35,6 +38,8 @@ FuzzCase parse_fuzz_case(const OpRecord &op, const std::string &text) try {
     while (words >> w) {
         const size_t at = w.find(':');
         if (w == "bends") c.bends = true;
+        else if (w == "lonely") c.lonely = true;
+        else if (w == "axis0") c.first_axis = true;
         else if (at == std::string::npos) sample += w + " ";
         else if (w.starts_with("specials:")) c.specials = std::stoi(w.substr(at + 1));
         else if (w.starts_with("seed:")) c.seed = std::stoi(w.substr(at + 1));
@@ -122,6 +127,35 @@ void bend(const Tensor &t, const std::vector<double> &own, std::mt19937 &rng) {
         else if (rng() % 2) flat.set({i}, all[rng() % all.size()]);
 }
 
+// The dimensions of an input that meet in one element of the output: those that a reduction folds, or the row of a plain op.
+std::vector<bool> dimensions_folded(const Op &op, const Tensor &t) {
+    std::vector<bool> folded((size_t)t.rank(), false);
+    const bool reduction = op.form == Form::reduction && t.rank() == 4;  // [o,r,i,s]
+    for (int d = 0; d < t.rank(); d++) folded[(size_t)d] = reduction ? d % 2 == 1 : d == t.rank() - 1;
+    return folded;
+}
+
+// All elements become 0, or 1 where the seed is odd, but for one among those that are folded into one: the first of them, the last, or any.
+// That one decides whether any is true, which is the least, and what a product is.
+void single_out(const Op &op, const Tensor &t, int seed, std::mt19937 &rng) {
+    if (t.elements() == 0 || t.rank() == 0) return;
+    const std::vector<bool> folded = dimensions_folded(op, t);
+    const double common = seed % 2, odd = common + (is_float(t.dtype()) && seed % 4 < 2 ? -1 : 1);
+    Shape lines = t.shape();
+    for (int d = 0; d < t.rank(); d++)
+        if (folded[(size_t)d]) lines[d] = 1;
+    t.assign(Tensor::full(t.shape(), common, t.dtype()));
+    for (int64_t line = 0; line < lines.elements(); line++) {
+        Shape at = lines;
+        int64_t rest = line;
+        for (int d = t.rank(); d-- > 0; rest /= lines[d]) at[d] = rest % lines[d];
+        const uint32_t which = (uint32_t)(line + seed / 4) % 3;
+        for (int d = 0; d < t.rank(); d++)
+            if (folded[(size_t)d]) at[d] = which == 0 ? 0 : which == 1 ? t.size(d) - 1 : (int64_t)(rng() % (uint64_t)t.size(d));
+        t.set(at, t.dtype() == DType::boolean ? 1 - common : odd);
+    }
+}
+
 // The op's tensors where the case wants them.
 class Call {
 public:
@@ -134,6 +168,7 @@ public:
         for (size_t k = 0; k < c_.in.size(); k++) {
             const std::string &name = op.sig.inputs[k].name, how = lies(name);
             if (f.bends) bend(c_.in[k], reals, rng);
+            if (f.lonely && std::isupper((unsigned char)op.sig.inputs[k].dtype[0])) single_out(op, c_.in[k], f.seed, rng);
             sprinkle(c_.in[k], f.specials, rng);
             const int d = how.starts_with("still") ? std::atoi(how.c_str() + 5) : -1;
             if (d >= 0 && d < c_.in[k].rank() && c_.in[k].size(d) > 1) {
@@ -151,6 +186,7 @@ public:
         for (size_t k = 0; k < op.sig.outputs.size(); k++) place_output(k);
         for (size_t k = 0; k < c_.in.size(); k++)
             if (!placed_.count(op.sig.inputs[k].name)) c_.in[k] = lying(c_.in[k], lies(op.sig.inputs[k].name));
+        if (f.first_axis) rows_along_first_axis();
         guards_.move(op, c_.in, out_);
     }
 
@@ -158,6 +194,7 @@ public:
         std::vector<Tensor> kept;
         for (const Tensor &t : c_.in) kept.push_back(t.copy());
         const Force force(f_.isa, f_.variant);
+        begins("'" + f_.text() + "'" + (f_.variant.empty() ? ", of which dispatch makes " + kernel_text(c_) : ""));
         if (f_.seed % 2 == 0) {
             const std::string error = in_sandbox(out_, garbages[f_.seed / 2 % 2], [&] { dispatch_into(c_.registered, c_.in, c_.attrs, out_); });
             if (!error.empty()) return error;
@@ -172,7 +209,8 @@ public:
             for (double &m : magnitude.v) m *= std::max(1.0, (double)longest_still_ / op_.contract.ulps);
         for (size_t k = 0; k < out_.size(); k++) {
             const std::string &name = op_.sig.outputs[k].name;
-            const std::string error = f_.specials ? compare_specials(name, out_[k], c_.problem) : compare(op_, name, out_[k], c_.problem);
+            const Tensor y = f_.first_axis && has_axis(op_.sig.outputs[k]) ? axis_last(out_[k]).copy() : out_[k];
+            const std::string error = f_.specials ? compare_specials(name, y, c_.problem) : compare(op_, name, y, c_.problem);
             if (!error.empty()) return error;
         }
         return "";
@@ -189,6 +227,28 @@ private:
         for (auto &[name, value] : s.dims) text += name + "=" + std::to_string(value) + " ";
         for (auto &[name, value] : s.attrs) text += name + "=" + value + " ";
         return text;
+    }
+    bool has_axis(const TensorSpec &t) const { return !t.group.empty() && t.extents.size() == 1 && t.extents[0] == op_.axis; }
+    static Tensor axis_first(const Tensor &t) {
+        std::vector<int> order = {t.rank() - 1};
+        for (int d = 0; d + 1 < t.rank(); d++) order.push_back(d);
+        return t.transpose(order);
+    }
+    static Tensor axis_last(const Tensor &t) {
+        std::vector<int> order;
+        for (int d = 1; d < t.rank(); d++) order.push_back(d);
+        order.push_back(0);
+        return t.transpose(order);
+    }
+    // Inputs stay where they are, seen from another side; results are dense as the caller sees them.
+    void rows_along_first_axis() {
+        const int axis = c_.attrs.find("axis");
+        if (axis < 0) throw AttrError(op_.name, "has no attribute axis");
+        c_.attrs.set((size_t)axis, 0);
+        for (size_t k = 0; k < c_.in.size(); k++)
+            if (has_axis(op_.sig.inputs[k])) c_.in[k] = axis_first(c_.in[k]);
+        for (size_t k = 0; k < out_.size(); k++)
+            if (has_axis(op_.sig.outputs[k])) out_[k] = soiled(out_[k].elements(), out_[k].dtype()).reshape(axis_first(out_[k]).shape());
     }
     std::string lies(const std::string &tensor) const {
         const auto it = f_.lies.find(tensor);

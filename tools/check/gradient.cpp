@@ -7,6 +7,7 @@
 #include "registry/plan.h"
 #include "tools/check/case.h"
 #include "tools/check/check.h"
+#include "tools/check/progress.h"
 
 namespace halyard::check {
 namespace {
@@ -126,6 +127,7 @@ void check_gradients(const Op &op, const Options &o, Report &r) {
         for (auto &input : registered.gradient_inputs) {
             const GradientOp of = library().gradient_in(registered, input);
             const RegisteredOp &g = *of.op;
+            begins("gradient f64 of " + g.record.name + " '" + sample + "'");
             const Tensor dx = dispatch(g, gradient_inputs(g, c, dy, op), Attrs(g.record, registered.record, c.attrs))[of.output];
             const std::vector<double> got = dx.to_vector<double>();
             Problem p = c.problem;
@@ -175,6 +177,7 @@ void check_adjoints(const Op &op, const Options &o, Report &r) {
         const GradientOp of = library().gradient_in(registered, input);
         const RegisteredOp &g = *of.op;
         const Attrs attrs(g.record, registered.record, c.attrs);
+        begins("adjoint f64 of " + g.record.name + " '" + sample + "'");
         const Tensor mine = dispatch(g, gradient_inputs(g, c, dy, op), attrs)[of.output];
 
         // The derived kernel takes the op's inputs and dy: its plan is the op's, with dy appended and dx as the output.

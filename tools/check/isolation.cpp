@@ -9,6 +9,7 @@
 #include "registry/plan.h"
 #include "tools/check/case.h"
 #include "tools/check/check.h"
+#include "tools/check/progress.h"
 
 namespace halyard::check {
 namespace {
@@ -71,6 +72,7 @@ public:
             for (auto &v : op.variants) {
                 if ((!o.variant.empty() && v.name != o.variant) || (o.quick && isa != isas.back())) continue;
                 const Force force(isa, v.name);
+                begins(place(isa, v.name));
                 try {
                     clean_.push_back({isa, v.name, dispatch(c.registered, c.in, c.attrs)});
                 } catch (const DispatchError &) {  // not a kernel for this sample, which check_reference looks at
@@ -80,14 +82,18 @@ public:
     void expect(size_t input, const Case &spoilt, const std::string &what, Report &r) const {
         for (auto &call : clean_) {
             const Force force(call.isa, call.variant);
+            const std::string where = place(call.isa, call.variant) + " with " + what;
+            begins(where);
             const auto results = dispatch(case_.registered, spoilt.in, case_.attrs);
             const std::string error = leak(op_, input, call.results, results, case_.problem, spoilt.problem);
-            r.expect(std::string("f32/") + name_of(call.isa) + (call.variant.empty() ? "" : "/" + call.variant) + " '" + case_.sample + "' with " + what,
-                     error);
+            r.expect(where, error);
         }
     }
 
 private:
+    std::string place(Isa isa, const std::string &variant) const {
+        return std::string("f32/") + name_of(isa) + (variant.empty() ? "" : "/" + variant) + " '" + case_.sample + "'";
+    }
     struct Call {
         Isa isa;
         std::string variant;

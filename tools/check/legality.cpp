@@ -1,15 +1,16 @@
 // Legality without a device: the GPU kernel's calls are made again under oclgrind, which reports races between work items, accesses outside
 // of buffers and values that nobody wrote; those of CPU kernels under the address and the thread sanitizer.
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <sstream>
 
+#include "registry/atomic_file.h"
 #include "registry/extension.h"
+#include "registry/program.h"
+#include "registry/run_program.h"
+#include "registry/temporary_folder.h"
 #include "tools/check/check.h"
 #include "tools/check/record.h"
 #include "tools/check/stages.h"
@@ -22,31 +23,12 @@ constexpr int64_t device_work = 4000;  // elements or operations of a sample: an
 constexpr int64_t host_work = 1 << 20;
 
 // The runners are installed beside the programs that use them.
-fs::path runner(const std::string &sanitizer) {
-    return fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "libexec/halyard" / ("kernel_runner" + (sanitizer.empty() ? "" : "_" + sanitizer));
-}
+fs::path runner(const std::string &sanitizer) { return installed("libexec/halyard") / ("kernel_runner" + (sanitizer.empty() ? "" : "_" + sanitizer)); }
 
 bool has_oclgrind() {
-    static const bool has = std::system("command -v oclgrind > /dev/null 2>&1") == 0;
+    static const bool has = has_program("oclgrind") && fs::exists("/proc/self/exe");  // by which it finds its own files
     return has;
 }
-
-// A folder for one run, removed with what is in it.
-class Folder {
-public:
-    Folder() {
-        std::string name = fs::temp_directory_path() / "halyard_legality_XXXXXX";
-        if (!mkdtemp(name.data())) throw IoError(name, "can't be made");
-        path = name;
-    }
-    ~Folder() {
-        std::error_code ignored;
-        fs::remove_all(path, ignored);
-    }
-    Folder(const Folder &) = delete;
-    Folder &operator=(const Folder &) = delete;
-    fs::path path;
-};
 
 struct Finding {
     size_t call = 0;
@@ -85,20 +67,22 @@ void read_sanitizer(const std::string &line, Finding &open, std::set<Finding> &f
 }
 
 // Makes the calls again under `tool`, and gives what it found; text that no report explains is a finding too.
-std::set<Finding> run(const SampleCalls &calls, const std::string &tool, const fs::path &runner, bool oclgrind) {
-    const Folder folder;
-    const fs::path file = folder.path / "recording", said = folder.path / "said";
-    {
-        std::ofstream to(file, std::ios::binary);
-        RecordingWriter writer(to);
-        Recording r = calls.recording;
-        archive(writer, r);
-    }
-    const std::string command = tool + " '" + runner.string() + "' '" + file.string() + "' > '" + said.string() + "' 2>&1";
-    const int status = std::system(("timeout 300 " + command).c_str());
+std::set<Finding> run(const SampleCalls &calls, const std::vector<std::string> &tool, const fs::path &runner) {
+    const bool oclgrind = !tool.empty();
+    const TemporaryFolder folder("halyard_legality");
+    const fs::path file = folder.path / "recording";
+    std::ostringstream to;
+    RecordingWriter writer(to);
+    Recording r = calls.recording;
+    archive(writer, r);
+    write_file(file.string(), to.str(), Durability::to_system);
+    std::vector<std::string> words = {"timeout", "300"};
+    words.insert(words.end(), tool.begin(), tool.end());
+    words.insert(words.end(), {runner.string(), file.string()});
+    const auto [status, said] = run_program(words, Keep::output_and_errors);
     std::set<Finding> found;
     Finding open;
-    std::ifstream text(said);
+    std::istringstream text(said);
     std::string last;
     for (std::string line; std::getline(text, line);) {
         if (line.starts_with("call ")) open.call = std::stoul(line.substr(5));
@@ -111,19 +95,19 @@ std::set<Finding> run(const SampleCalls &calls, const std::string &tool, const f
     return found;
 }
 
-void check_kernel(const Op &op, const Instance &i, int64_t work, const std::string &tool, Report &r) {
+void check_kernel(const Op &op, const Instance &i, int64_t work, const std::vector<std::string> &tool, Report &r) {
     Kernel kernel(op_table().make(op.name), i);
     const SampleCalls calls = record_samples(op, kernel, work);
     const std::vector<Stage> stages = stages_of(kernel);
     const std::string place = (i.backend == "cpu" ? std::string(name_of(i.isa)) + "/" + i.sanitizer : i.backend) + (i.variant.empty() ? "" : "/" + i.variant);
-    const std::set<Finding> found = run(calls, tool, runner(i.sanitizer), i.sanitizer.empty());
+    const std::set<Finding> found = run(calls, tool, runner(i.sanitizer));
     std::set<std::pair<std::string, std::string>> told;  // each once, with the smallest sample that has it
     std::set<size_t> bad;
     for (auto &f : found) {
         bad.insert(f.call);
         if (!told.emplace(f.what, f.where).second) continue;
         const std::string sample = f.call < calls.samples.size() ? calls.samples[f.call] : "";
-        r.fail("legality/" + place + " '" + sample + "': " + f.what + (f.where.empty() ? "" : " in " + explained(stages, f.where)));
+        r.fail("legality/" + place + " '" + sample + "'", f.what + (f.where.empty() ? "" : " in " + explained(stages, f.where)));
     }
     for (size_t k = 0; k < calls.samples.size(); k++)
         if (!bad.count(k)) r.pass();
@@ -137,7 +121,7 @@ void check_legality(const Op &op, const Options &o, Report &r) {
     else if (op.gpu) {
         Instance i;
         i.backend = "opencl", i.dtypes = "f32", i.variant = op.variants.back().name;
-        check_kernel(op, i, device_work, "oclgrind --data-races --uninitialized --max-errors 100", r);
+        check_kernel(op, i, device_work, {"oclgrind", "--data-races", "--uninitialized", "--max-errors", "100"}, r);
     }
     if (!o.legality) return;
     for (auto &v : op.variants)
@@ -146,7 +130,7 @@ void check_legality(const Op &op, const Options &o, Report &r) {
             Instance i;
             i.dtypes = op.dtypes[0], i.variant = v.name, i.sanitizer = sanitizer;
             i.isa = i.sanitizer == "address" ? std::min(host_isa(), Isa::avx2) : Isa::baseline;
-            check_kernel(op, i, host_work, "", r);
+            check_kernel(op, i, host_work, {}, r);
         }
 }
 

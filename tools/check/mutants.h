@@ -18,11 +18,12 @@ struct Mutant {
         refused,     // it can't be compiled
     };
     std::string op, variant, fault;
+    std::string place = "";  // "f16/avx2": the kernel's dtypes and instruction set, where they aren't the op's first and the options' own
     Fate fate = survived;
     std::vector<std::string> caught_by;  // names of all_checks(), or "crash", "hang"
     std::string said;                    // the first failure, the compiler's words, or why a known survivor survives
     std::string kind() const;
-    std::string text() const { return op + (variant.empty() ? "" : "/" + variant) + " " + fault; }
+    std::string text() const { return op + (variant.empty() ? "" : "/" + variant) + " " + (place.empty() ? "" : place + " ") + fault; }
 };
 const char *name_of(Mutant::Fate fate);
 
@@ -32,16 +33,20 @@ struct MutantOptions {
     unsigned seed = 1;
     int at_once = 2;  // processes
     Isa isa = Isa::baseline;
-    double seconds = 120;                                                            // of processor time, compilation included; then it hangs
-    std::vector<std::string> only;                                                   // Mutant::text()s, instead of a choice
+    bool everywhere = false;        // not into kernels of the first dtypes on isa, but of any dtypes, on any instruction set that this CPU has
+    double seconds = 120;           // of processor time, compilation included; then it hangs
+    std::vector<std::string> only;  // Mutant::text()s, instead of a choice
     std::function<void(size_t, size_t, const std::string &doing)> on_progress = {};  // of how many
 };
 
-// Plants faults into kernels of the ops' first dtypes, as many of each kind as can be, and runs the checks that see those kernels on each in a
+// Plants faults into kernels of the ops' first dtypes, or of any, as many of each kind as can be, and runs the checks that see those kernels on each in a
 // child process of its own. The same options choose the same faults. Composite ops have no kernels and give none.
 std::vector<Mutant> try_mutants(const MutantOptions &o);
 
-// Lines "op/variant kind: place -- why it can't be seen"; # begins a comment. Throws IoError with the line that is something else.
+// Why nothing can see a fault, by its text() or by one with "#*" for its number; null where that isn't known.
+const std::string *reason_for(const std::map<std::string, std::string> &survivors, const std::string &mutant);
+
+// Lines "op/variant kind: place -- why it can't be seen", of which "#*" at the place's end means any number; # begins a comment. Throws IoError with the line that is something else.
 std::map<std::string, std::string> read_survivors(const std::string &path);
 
 }  // namespace halyard::check

@@ -5,6 +5,7 @@
 #include "registry/plan.h"
 #include "tools/check/case.h"
 #include "tools/check/check.h"
+#include "tools/check/progress.h"
 
 namespace halyard::check {
 namespace {
@@ -37,6 +38,7 @@ public:
 private:
     template<class F> void expect_refusal_or_result(const std::string &what, const F &body) {
         std::string error;
+        begins(kernel_text(c_) + " '" + c_.sample + "' with " + what);
         try {
             body();
         } catch (const Error &e) {

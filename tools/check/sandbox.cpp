@@ -10,6 +10,7 @@
 #include "registry/runtime.h"
 #include "tools/check/case.h"
 #include "tools/check/check.h"
+#include "tools/check/progress.h"
 
 namespace halyard::check {
 namespace {
@@ -159,12 +160,13 @@ void check_sandbox(const Op &op, const Options &o, Report &r) {
                 if (!o.variant.empty() && v.name != o.variant) continue;
                 if (o.quick && isa != isas.back()) continue;
                 const Force force(isa, v.name);
-                const std::string where = std::string("sandbox ") + name_of(isa) + (v.name.empty() ? "" : "/" + v.name) + " '" + sample + "'";
+                const std::string where = "sandbox " + dtypes + "/" + name_of(isa) + (v.name.empty() ? "" : "/" + v.name) + " '" + sample + "'";
+                begins(where);
                 try {
                     const Plan p = make_plan(c.registered, metas, c.attrs);
                     for (unsigned char garbage : garbages) r.expect(where, run_in_sandbox(op, p, c, garbage));
                 } catch (const DispatchError &e) {
-                    if (std::string(e.what()).find("no kernel takes this call") == std::string::npos) r.fail(where + ": " + e.what());
+                    if (std::string(e.what()).find("no kernel takes this call") == std::string::npos) r.fail(where, e.what());
                 }
             }
     }

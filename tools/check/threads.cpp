@@ -6,6 +6,7 @@
 #include "registry/parallel.h"
 #include "tools/check/case.h"
 #include "tools/check/check.h"
+#include "tools/check/progress.h"
 
 namespace halyard::check {
 namespace {
@@ -48,22 +49,24 @@ bool same_bits(const Tensor &a, const Tensor &b) {
 
 }  // namespace
 
-void check_threads(const Op &op, const Options &, Report &r) {
+void check_threads(const Op &op, const Options &o, Report &r) {
     const struct { int threads, offset; } ways[] = {{1, 0}, {1, 1}, {2, 3}, {3, 0}, {4, 7}, {8, 13}};
     const int before = threads();
     for (auto &sample : op.samples) {
-        const Case c(op, sample, op.dtypes[0], 5);
+        const Case c(op, sample, o.dtypes.empty() ? op.dtypes[0] : o.dtypes, 5);
         std::vector<Tensor> first;
         for (auto &way : ways) {
             set_threads(way.threads);
+            const std::string where = "'" + sample + "' with " + std::to_string(way.threads) + " threads, tensors " + std::to_string(way.offset) +
+                                      " elements off 64 bytes";
+            begins(kernel_text(c) + " " + where);
             const std::vector<Tensor> all = results_of(op, c, way.offset);
             if (first.empty()) first = all;
             std::string other;
             for (size_t k = 0; k < all.size() && other.empty(); k++)
                 if (!same_bits(all[k], first[k]))
                     other = k < op.sig.outputs.size() ? op.sig.outputs[k].name : "gradient " + std::to_string(k - op.sig.outputs.size());
-            r.expect("'" + sample + "' with " + std::to_string(way.threads) + " threads, tensors " + std::to_string(way.offset) + " elements off 64 bytes",
-                     other.empty() ? "" : other + " has other bits than with 1 and none");
+            r.expect(where, other.empty() ? "" : other + " has other bits than with 1 and none");
         }
     }
     set_threads(before);

@@ -6,6 +6,7 @@
 
 #include "registry/parallel.h"
 #include "tools/check/case.h"
+#include "tools/check/progress.h"
 
 namespace halyard::check {
 namespace {
@@ -133,6 +134,7 @@ private:
         for (Ulps &u : all_) {
             u.odd = u.odd && odd, u.even = u.even && even;
             const Force force(u.isa, "");
+            begins("ulps " + u.dtype + "/" + name_of(u.isa));
             const Tensor out = dispatch1(c_.registered, c_.in, c_.attrs);
             see(u, out.raw(), x.v.data(), want, size);
             see_shape(u, out.raw(), x.v.data(), rises);

@@ -41,6 +41,36 @@ std::vector<Lies> layouts(const Op &op, bool combined) {
     return all;
 }
 
+// Results whose rows lie across memory, as those of axis=0 do.
+void expect_first_axis(const Op &op, const Options &o, Report &r) {
+    int seed = 0;
+    for (auto &sample : op.samples)
+        for (const bool reversed : {false, true}) {
+            FuzzCase c;
+            c.dtypes = o.dtypes.empty() ? op.dtypes[0] : o.dtypes, c.variant = o.variant, c.isa = isas_of(op, o).back();
+            c.sample = parse_sample(op, sample), c.seed = ++seed, c.first_axis = true;
+            for (auto &t : op.sig.inputs)
+                if (reversed) c.lies[t.name] = "reversed";
+            const std::string error = run_fuzz_case(op, c, false);
+            r.expect("'" + c.text() + "'", error.empty() ? "" : error + again_line(op, c, o));
+        }
+}
+
+// Rows that one element decides, on every variant: what a bound or a start that is wrong by one leaves out is seldom it in random rows.
+void check_lonely(const Op &op, const Options &o, Report &r) {
+    if (op.form != Form::reduction && op.axis.empty()) return;
+    for (auto &sample : op.samples)
+        for (auto &v : op.variants)
+            for (int seed : {1, 2, 4, 7}) {
+                if (!o.variant.empty() && v.name != o.variant) continue;
+                FuzzCase c;
+                c.dtypes = o.dtypes.empty() ? op.dtypes[0] : o.dtypes, c.variant = v.name, c.isa = isas_of(op, o).back();
+                c.sample = parse_sample(op, sample), c.seed = seed, c.lonely = true;
+                const std::string error = run_fuzz_case(op, c, false);
+                r.expect("'" + c.text() + "'", error.empty() ? "" : error + again_line(op, c, o));
+            }
+}
+
 }  // namespace
 
 void check_views(const Op &op, const Options &o, Report &r) {
@@ -50,16 +80,19 @@ void check_views(const Op &op, const Options &o, Report &r) {
     const auto expect = [&](const std::string &sample, const std::vector<Lies> &all) {
         for (auto &lies : all) {
             FuzzCase c;
-            c.dtypes = op.dtypes[0], c.isa = isas_of(op, o).back(), c.sample = parse_sample(op, sample), c.lies = lies;
+            c.dtypes = o.dtypes.empty() ? op.dtypes[0] : o.dtypes, c.variant = o.variant, c.isa = isas_of(op, o).back(), c.sample = parse_sample(op, sample),
+            c.lies = lies;
             c.seed = ++number, c.seed = depends_on_specials ? number : number % 2 ? 2 : 4;  // exact results bear any values
             c.bends = op.form == Form::elementwise || number % 4 > 1;                       // sums need no bends, and products of small numbers hide much
             if (depends_on_specials && number % 3 == 0) c.specials = 8;
             const std::string error = run_fuzz_case(op, c, false);
-            r.expect("'" + c.text() + "'", error.empty() ? "" : error + "\n      again: halyard check " + op.name + " --fuzz-case \"" + c.text() + "\"");
+            r.expect("'" + c.text() + "'", error.empty() ? "" : error + again_line(op, c, o));
         }
     };
     const std::vector<Lies> combined = layouts(op, op.any_strides && op.sig.inputs.size() <= 3), single = layouts(op, false);
     for (auto &sample : op.samples) expect(sample, combined);
+    if (op.form == Form::plain && !op.axis.empty()) expect_first_axis(op, o, r);
+    check_lonely(op, o, r);
     if (op.form != Form::elementwise) return;
     expect("d0=1 d1=1 d2=70001", single);  // a row longer than any task
     expect("d0=67 d1=73 d2=17", single);   // more short rows than a task has

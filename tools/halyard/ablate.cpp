@@ -15,10 +15,11 @@
 #include "dsl/child.h"
 #include "dsl/refusal.h"
 #include "registry/parallel.h"
+#include "registry/temporary_folder.h"
 #include "tools/halyard/chosen.h"
 #include "tools/halyard/code_size.h"
 #include "tools/halyard/command.h"
-#include "tools/halyard/folder.h"
+#include "tools/halyard/load.h"
 #include "tools/halyard/machine.h"
 #include "tools/halyard/statistics.h"
 
@@ -101,13 +102,16 @@ Comparison compared(const std::function<void()> &without, const std::function<vo
     };
     const int calls_without = calls_of(without), calls_full = calls_of(full);
     std::vector<double> times[3];  // without, full, full
+    const Counters before = count();
     std::mt19937 random(7);
     for (int r = 0; r < o.rounds; r++) {
         std::vector<int> order = {0, 1, 2};
         std::shuffle(order.begin(), order.end(), random);
         for (int k : order) times[k].push_back(k == 0 ? seconds_per_call(without, calls_without) : seconds_per_call(full, calls_full));
     }
-    return compare(times[0], times[1], times[2]);
+    Comparison c = compare(times[0], times[1], times[2]);
+    if (!leaves_a_core(between(before, count()))) c.refuse(no_idle_core);
+    return c;
 }
 
 // What an error says, without the op's name, which stands in the headline, and without advice.
@@ -159,7 +163,7 @@ void print(const std::vector<Row> &rows, const Build &full) {
         } else {
             const int here = std::exchange(noise[r.where], 0);
             if (here == 0) continue;
-            std::snprintf(time, sizeof time, "%s", r.same_code ? "noise, same code" : "noise");
+            std::snprintf(time, sizeof time, "%s", r.same_code ? "noise, same code" : r.time.refused.empty() ? "noise" : no_idle_core);
             if (here > 1) more = ", and " + std::to_string(here - 1) + " more there";
         }
         std::printf("  %-22s %+8.0f%% %+7.2fs  %s %s%s\n", time, 100 * r.more_code / code, r.more_compile, r.where.c_str(), r.call.c_str(), more.c_str());
@@ -174,7 +178,7 @@ void print(const std::vector<Row> &rows, const Build &full) {
 
 int ablate(const Options &o) {
     const Chosen c(o.kernel);
-    const Folder folder("ablate");
+    const TemporaryFolder folder("halyard_ablate");
     const Build full(c, no_directive, folder.path / "full.o", o.limit);
     const KernelEntry full_entry = c.entry(*full.kernel, full.kernel->open(full.path));
     const Expected expected(c.trial, c.out);

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 
 #include "ascend/metrics.h"
 #include "dsl/ascend/least.h"
 #include "dsl/work.h"
+#include "registry/atomic_file.h"
 #include "registry/dispatch.h"
 #include "tools/ascend/device.h"
 #include "tools/halyard/call.h"
@@ -31,7 +31,7 @@ struct Simulated {
         std::vector<double> numbers(plan.scalars.size());
         std::vector<void *> args;
         for (size_t k = 0; k < plan.inputs.size(); k++) {
-            in.push_back(plan.inputs[k].copy_order.empty() ? t.in[k] : gathered(t.in[k], plan.inputs[k].copy_order));
+            in.push_back(plan.inputs[k].copy_order.empty() ? t.in[k] : gathered(t.in[k], plan.inputs[k]));
             buffers[k].host = (uint8_t *)in[k].raw();
             args.push_back(&buffers[k]);
         }
@@ -40,7 +40,7 @@ struct Simulated {
             args.push_back(&numbers[k]);
         }
         for (size_t k = 0; k < out.size(); k++) {
-            lying.push_back(plan.outputs[k].copy_order.empty() ? out[k] : gathered(out[k], plan.outputs[k].copy_order));
+            lying.push_back(plan.outputs[k].copy_order.empty() ? out[k] : gathered(out[k], plan.outputs[k]));
             buffers[plan.inputs.size() + k].host = (uint8_t *)lying[k].raw();
             args.push_back(&buffers[plan.inputs.size() + k]);
         }
@@ -154,11 +154,9 @@ void profile_ascend(const std::string &name, const std::string &problem, const s
     }
     std::fputs(ascend_note, stdout);
     if (trace.empty()) return;
-    std::ofstream file(trace);
     const auto longest = std::max_element(s.results.begin(), s.results.end(), [](auto &a, auto &b) { return a.cycles < b.cycles; });
     const dv::Program &p = programs[(size_t)(longest - s.results.begin())];
-    file << (trace.ends_with(".svg") ? dv::timeline_svg(p, *longest) : dv::chrome_trace(p, *longest));
-    if (!file.flush()) throw IoError(trace, "can't be written");
+    write_file(trace, trace.ends_with(".svg") ? dv::timeline_svg(p, *longest) : dv::chrome_trace(p, *longest), Durability::to_system);
 }
 
 }  // namespace halyard::command

@@ -10,6 +10,7 @@
 #include "tools/halyard/kit_file.h"
 #include "tools/halyard/load.h"
 #include "tools/halyard/machine.h"
+#include "tools/halyard/option.h"
 #include "tools/halyard/picks.h"
 #include "tools/halyard/roofline.h"
 #include "tools/halyard/runs.h"
@@ -53,12 +54,11 @@ std::string again(const Options &o, const ShapeLine &c) {
     std::string text = "halyard bench " + c.op + " --shape \"" + c.problem + "\" --isa " + s.isa + " --threads " + listed(s.threads, ",");
     if (!o.dtype.empty()) text += " --dtype " + o.dtype;
     if (!s.variant.empty()) text += " --variant " + s.variant;
-    if (s.picks) text += " --picks";
+    if (s.picks) text += " --all-picks";
     if (s.cold) text += " --cold";
     if (!s.frameworks.empty()) text += " --peers " + listed(s.frameworks, ",") + " --python " + s.python;
     if (!o.pair.empty()) text += " --compare " + listed(o.pair, " ");
-    for (auto &path : loaded_libraries()) text += " --kernels " + path;
-    return text + " --rounds " + std::to_string(o.timing.rounds) + " --min-time " + text_of("%g", o.timing.min_time);
+    return text + again_with_kernels() + " --rounds " + std::to_string(o.timing.rounds) + " --min-time " + text_of("%g", o.timing.min_time);
 }
 
 // For the JSON file: what was counted, and the roof that binds.
@@ -66,8 +66,10 @@ void add_counters(std::deque<Subject> &subjects, const Roofline &roofline) {
     for (Subject &s : subjects) {
         if (s.seconds.empty()) continue;
         s.counters["flops"] = roofline.operations(), s.counters["least_flops"] = roofline.least_operations(), s.counters["bytes"] = roofline.bytes();
-        s.counters["roof_seconds"] = roofline.bound(s.isa, s.threads).seconds;
-        s.counters["roof_share"] = s.counters["roof_seconds"] / least(s.seconds);
+        const roofs::Bound bound = roofline.bound(s.isa, s.threads);
+        if (bound.by.empty()) continue;
+        s.counters["roof_seconds"] = bound.seconds;
+        s.counters["roof_share"] = bound.seconds / least(s.seconds);
     }
 }
 
@@ -110,12 +112,13 @@ bool bench_case(const Options &o, const ShapeLine &c, Runs &runs) {
     std::printf("\n%s %s %s%s\n", c.op.c_str(), c.problem.c_str(), dtypes.c_str(), c.note.empty() ? "" : ("  # " + c.note).c_str());
     if (!o.pair.empty()) subjects = pair_of(c.op, subjects, o.pair);
     if (subjects.empty()) throw DispatchError(c.op, "no kernel of this selection takes '" + c.problem + "'");
-    warn_of_others(*std::max_element(o.selection.threads.begin(), o.selection.threads.end()), o.wait_quiet);  // each time: they come and go
+    const Load load = warn_of_others(*std::max_element(o.selection.threads.begin(), o.selection.threads.end()), o.wait_quiet);  // they come and go
     machine_roofs();  // measured, if they must be, while nothing else is
     const Rounds rounds = measure(subjects, o.timing);
     add_counters(subjects, roofline);
     if (o.pair.empty()) compare_with_chosen(subjects);
     else compare_pairs(subjects);
+    if (!leaves_a_core(load) || !rounds.left_a_core) refuse_answers(subjects, no_idle_core);
 
     auto columns = columns_of(subjects, roofline, expected);
     if (o.pair.empty()) columns.insert(columns.begin() + 2, beside_column("beside *"));
@@ -163,6 +166,7 @@ int bench_suite(const Options &o) {
 }
 
 int bench_on_ascend(const Options &o) {
+    if (o.op.empty()) throw AttrError("bench", "--device ascend times one op at a time, and none is named");
     std::vector<std::string> problems;
     for (auto &c : cases_of(o)) problems.push_back(c.problem);
     list_all_ops(op_table());
@@ -199,6 +203,15 @@ int bench(Options o) {
     return kept ? 0 : 1;
 }
 
+void refuse_idle_options(const Options &o, const CLI::App &sub) {
+    if (!o.suite.empty())
+        refuse(sub, "with --suite, which says what is timed",
+               {"op", "--shape", "--shapes", "--dtype", "--device", "--variant", "--compare", "--all-picks", "--json"});
+    else if (o.device == "ascend") refuse_idle(sub, "with --device ascend", {"op", "--shape", "--shapes", "--dtype", "--device"});
+    else refuse(sub, "without --suite", {"--group", "--out"});
+    if (o.selection.frameworks.empty()) refuse(sub, "without --peers", {"--python"});
+}
+
 }  // namespace
 
 void add_bench(CLI::App &app, Run &chosen) {
@@ -221,14 +234,15 @@ void add_bench(CLI::App &app, Run &chosen) {
         ->delimiter(',')
         ->check(CLI::IsMember({"pytorch", "onnxruntime", "mindspore"}));
     sub->add_option("--python", o->selection.python, "The interpreter that has them")->capture_default_str();
-    sub->add_flag("--picks", o->selection.picks, "Other values of the schedules' free choices too, compiled now");
+    sub->add_flag("--all-picks", o->selection.picks, "Other values of the schedules' free choices too, compiled now");
     sub->add_flag("--cold", o->selection.cold, "From memory: calls go round copies of the tensors that no cache holds");
     sub->add_option("--wait-quiet", o->wait_quiet, "Wait up to so many seconds until others leave the cores alone")->check(CLI::Range(0.0, 86400.0));
     sub->add_option("--json", o->json, "Write all runs to this file, in Google Benchmark's format");
     sub->add_option("--rounds", o->timing.rounds, "Interleaved rounds: 15, to compare two 51")->check(CLI::Range(1, 1000));
     sub->add_option("--min-time", o->timing.min_time, "Seconds per kernel and round: 0.01, to compare two 0.005")->check(CLI::Range(1e-4, 60.0));
-    sub->callback([o, &chosen] {
+    sub->callback([o, sub, &chosen] {
         const bool suite = !o->suite.empty();
+        refuse_idle_options(*o, *sub);
         if (!suite && o->op.empty() && (o->set.empty() || !o->shapes.empty())) throw CLI::RequiredError("op, --suite, or --shapes without --shape,");
         chosen = [o, suite] { return suite ? bench_suite(*o) : o->device == "ascend" ? bench_on_ascend(*o) : bench(*o); };
     });

@@ -1,13 +1,11 @@
-// What `check --json` writes, and what its worker processes send back. docs/command.md describes the members.
+// What `check --json` writes. docs/command.md describes the members.
 #pragma once
-#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
-#include "tools/check/check.h"
+#include "tools/check/report.h"
 
 namespace halyard::command {
-
-nlohmann::json json_of(const check::Report &r);
-check::Report report_of(const nlohmann::json &j);  // the inverse; throws nlohmann's exceptions
 
 // One run of `halyard check`, whole: `seconds` are those of the wall, reports hold their own. Throws IoError.
 struct CheckRun {

@@ -2,6 +2,7 @@
 
 #include "dsl/all_ops.h"
 #include "registry/parallel.h"
+#include "tools/check/progress.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/picks.h"
 
@@ -46,6 +47,7 @@ KernelEntry Chosen::entry(const Kernel &built, KernelFn fn) const {
 std::function<void()> Chosen::runner(const KernelEntry &k) const {
     Plan mine = plan;
     mine.kernel = &k;
+    check::begins(headline());
     return [this, mine] { run_plan(mine, trial.in, trial.attrs, out); };
 }
 

@@ -59,6 +59,7 @@ void compare_with_chosen(std::deque<Subject> &subjects) {
 
 std::string text_of(const Comparison &c) {
     if (!std::isfinite(c.high)) return "cannot tell (too few rounds)";
+    if (!c.refused.empty()) return "cannot tell: " + c.refused;
     const bool faster = c.answer == Comparison::faster;
     const std::string interval = " (" + factor_text(faster ? 1 / c.high : c.low) + ".." + factor_text(faster ? 1 / c.low : c.high) + ")";
     if (c.answer == Comparison::cannot_tell) return "cannot tell" + interval;
@@ -115,6 +116,11 @@ std::deque<Subject> pair_of(const std::string &op, const std::deque<Subject> &su
             pairs.back().controlled = pairs.size() % 2 == 0;
         }
     return pairs;
+}
+
+void refuse_answers(std::deque<Subject> &subjects, const std::string &why) {
+    for (Subject &s : subjects)
+        if (s.beside) s.beside->refuse(why);
 }
 
 void compare_pairs(std::deque<Subject> &pairs) {

@@ -14,7 +14,7 @@ const Subject *chosen_of(const std::deque<Subject> &subjects, int threads);
 // Fills in `beside`, for every timed subject but the chosen ones.
 void compare_with_chosen(std::deque<Subject> &subjects);
 
-std::string text_of(const Comparison &c);  // "slower by 1.15 (1.12..1.18)", "cannot tell (0.98..1.03)"
+std::string text_of(const Comparison &c);  // "slower by 1.15 (1.12..1.18)", "cannot tell (0.98..1.03)", "cannot tell: no idle core"
 
 std::string noise_text(const Comparison &c);  // "noise 0.4 %"
 
@@ -28,6 +28,9 @@ std::deque<Subject> pair_of(const std::string &op, const std::deque<Subject> &su
 
 // Fills in `beside` of each pair's first.
 void compare_pairs(std::deque<Subject> &pairs);
+
+// Takes all answers back: "cannot tell: no idle core". What was measured stays.
+void refuse_answers(std::deque<Subject> &subjects, const std::string &why);
 
 // "wide/avx512+5%" is wide/avx512 and 0.05. Throws AttrError for a share that is no number.
 std::pair<std::string, double> planted(const std::string &op, const std::string &label);

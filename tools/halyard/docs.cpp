@@ -1,15 +1,16 @@
 // halyard docs: reference pages, made from what the ops' records say and from calls that this build answers.
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <set>
 
 #include "primitives/adjoint.h"
 #include "primitives/library.h"
+#include "registry/atomic_file.h"
 #include "registry/error.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/example.h"
 #include "tools/halyard/listed.h"
+#include "tools/halyard/option.h"
 
 namespace halyard::command {
 namespace {
@@ -188,12 +189,6 @@ std::string index(const std::map<std::string, Listed> &ops) {
     return s;
 }
 
-void write(const fs::path &path, const std::string &text) {
-    std::ofstream file(path, std::ios::binary);
-    file << text << std::flush;
-    if (!file) throw IoError(path.string(), "can't be written");
-}
-
 int docs(const std::string &name, const std::string &dir) {
     if (!name.empty()) {
         const Listed op = listed_op(name);
@@ -210,8 +205,8 @@ int docs(const std::string &name, const std::string &dir) {
     std::error_code failed;
     fs::create_directories(dir, failed);
     if (failed) throw IoError(dir, "can't be created: " + failed.message());
-    for (auto &[op_name, op] : ops) write(fs::path(dir) / (op_name + ".md"), page(op));
-    write(fs::path(dir) / "index.md", index(ops));
+    for (auto &[op_name, op] : ops) write_file((fs::path(dir) / (op_name + ".md")).string(), page(op), Durability::to_system);
+    write_file((fs::path(dir) / "index.md").string(), index(ops), Durability::to_system);
     std::printf("wrote %zu pages to %s\n", ops.size() + 1, dir.c_str());
     return 0;
 }
@@ -226,7 +221,10 @@ void add_docs(CLI::App &app, Run &chosen) {
     CLI::App *sub = app.add_subcommand("docs", "Reference pages of the ops, in Markdown: one to the terminal, or all to a folder");
     sub->add_option("name", o->name, "This op's page; none = the index");
     sub->add_option("--out,-o", o->dir, "Write the index and every page into this folder");
-    sub->callback([o, &chosen] { chosen = [o] { return docs(o->name, o->dir); }; });
+    sub->callback([o, sub, &chosen] {
+        if (!o->name.empty()) refuse(*sub, "with the name of an op", {"--out"});
+        chosen = [o] { return docs(o->name, o->dir); };
+    });
 }
 
 }  // namespace halyard::command

@@ -1,5 +1,9 @@
 #include "tools/halyard/kernels.h"
 
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
 #include "dsl/op.h"
 #include "primitives/library.h"
 #include "registry/error.h"
@@ -36,5 +40,19 @@ void load_kernels(const std::string &path) {
 
 const std::vector<std::string> &loaded_ops() { return names(); }
 const std::vector<std::string> &loaded_libraries() { return paths(); }
+
+std::string again_with_kernels() {
+    std::string options;
+    for (auto &path : paths()) options += " --kernels " + shell_word(path);
+    return options;
+}
+
+std::string shell_word(const std::string &text) {
+    const auto plain = [](unsigned char c) { return std::isalnum(c) || std::strchr("_-./=,:+@%", c); };
+    if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
+    std::string word = "'";
+    for (char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return word + "'";
+}
 
 }  // namespace halyard::command

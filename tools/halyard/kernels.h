@@ -12,4 +12,8 @@ void load_kernels(const std::string &path);
 const std::vector<std::string> &loaded_ops();        // of all libraries so far
 const std::vector<std::string> &loaded_libraries();  // their paths, as they were given
 
+// The options of a command that is to run again with the same libraries: " --kernels libmine.so", as a shell reads them.
+std::string again_with_kernels();
+std::string shell_word(const std::string &text);  // in quotes, where a shell would make something else of it
+
 }  // namespace halyard::command

@@ -4,13 +4,14 @@
 #include <filesystem>
 
 #include "registry/error.h"
+#include "registry/program.h"
 #include "tools/halyard/picks.h"
 
 namespace halyard::command {
 namespace {
 namespace fs = std::filesystem;
 
-fs::path place_of(const std::string &folder) { return fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "share/halyard" / folder; }
+fs::path place_of(const std::string &folder) { return installed("share/halyard") / folder; }
 
 }  // namespace
 

@@ -40,7 +40,7 @@ const std::vector<Family> &all_families() {
 }  // namespace
 
 std::map<std::string, Listed> listed_ops() {
-    static const std::vector<KernelEntry> none;
+    static const std::list<KernelEntry> none;
     std::map<std::string, Listed> ops;
     for (const RegisteredOp *op : library().ops()) {
         Listed &one = ops[op->record.name] = {&op->record, &op->kernels, {}, op->file};

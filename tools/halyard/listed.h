@@ -1,5 +1,6 @@
 // Listed: an op of this build with what its kernels and gradients say of it, in the words that `ops` and `docs` share.
 #pragma once
+#include <list>
 #include <map>
 #include <string>
 #include <vector>
@@ -10,7 +11,7 @@ namespace halyard::command {
 
 struct Listed {
     const OpRecord *record;
-    const std::vector<KernelEntry> *kernels;
+    const std::list<KernelEntry> *kernels;
     std::vector<std::string> gradients;  // the inputs that have one
     std::string file;                    // "softmax"
 };

@@ -43,11 +43,23 @@ std::vector<Counters::Core> cores() {
     return all;
 }
 
+double seconds(const timeval &t) { return (double)t.tv_sec + 1e-6 * (double)t.tv_usec; }
+
+double own() {
+    double sum = 0;
+    for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+        rusage used{};
+        getrusage(who, &used);
+        sum += seconds(used.ru_utime) + seconds(used.ru_stime);
+    }
+    return sum;
+}
+
 std::string percent(double share) { return std::to_string((int)(std::min(share, 1.0) * 100 + 0.5)) + " %"; }  // ticks come in lumps
 
 }  // namespace
 
-Counters count() { return {now(), cores(), waiting()}; }
+Counters count() { return {now(), cores(), waiting(), own()}; }
 
 long involuntary_switches() {
     rusage own{};
@@ -62,7 +74,9 @@ Load between(const Counters &before, const Counters &after) {
     for (size_t i = 0; i < std::min(before.cores.size(), after.cores.size()); i++) {
         const Counters::Core &a = before.cores[i], &b = after.cores[i];
         load.cores.push_back({b.id, (b.busy - a.busy) / load.seconds, (b.stolen - a.stolen) / load.seconds});
+        load.others += load.cores.back().busy;
     }
+    load.others = std::max(0.0, load.others - (after.own - before.own) / load.seconds);
     return load;
 }
 
@@ -92,15 +106,23 @@ bool disturbed(const Load &load) {
     return (double)load.switches > 1 + switches_per_second * load.seconds || most > stolen;
 }
 
-void warn_of_others(int threads, double patience) {
-    std::string why = crowded(load_of_others(), threads);
+bool leaves_a_core(const Load &load) {
+    constexpr double enough = 0.85;  // ticks come in lumps, and an idle desktop does a little
+    return load.cores.empty() || (double)load.cores.size() - load.others >= enough;
+}
+
+Load warn_of_others(int threads, double patience) {
+    Load load = load_of_others();
+    std::string why = crowded(load, threads);
     const double begin = now();
     while (!why.empty() && now() - begin < patience) {
-        why = crowded(load_of_others(0.5), threads);
+        load = load_of_others(0.5);
+        why = crowded(load, threads);
         if (why.empty()) std::printf("waited %.1f s for others\n", now() - begin);
     }
     if (!why.empty() && patience > 0) std::printf("waited %.1f s in vain\n", now() - begin);
     if (!why.empty()) std::printf("warning: %s\n", why.c_str());
+    return load;
 }
 
 }  // namespace halyard::command

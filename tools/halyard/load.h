@@ -15,6 +15,7 @@ struct Counters {
     double now = 0;
     std::vector<Core> cores;  // those that this process may run on
     double waiting = 0;       // time in which some task had to wait for a core (PSI); 0 where the kernel doesn't tell
+    double own = 0;           // of all cores, that this process took, and its children that have ended
 };
 Counters count();
 
@@ -22,6 +23,7 @@ Counters count();
 struct Load {
     std::vector<Counters::Core> cores;  // shares of the time
     double seconds = 0, waiting = 0;    // waiting: a share
+    double others = 0;                  // cores that others kept busy: 1.5 of 2
     long switches = 0;                  // involuntary, of what was being timed; for the caller to fill in
 };
 Load between(const Counters &before, const Counters &after);
@@ -33,8 +35,12 @@ Load load_of_others(double seconds = 0.1);
 // threads"; "" = they can.
 std::string crowded(const Load &load, int threads);
 
-// Prints that, as a warning. First sleeps until others leave room for `threads`, `patience` seconds at most, and says so.
-void warn_of_others(int threads, double patience = 0);
+// Do others leave a core, nearly whole? Where they don't, two times tell nothing of each other.
+bool leaves_a_core(const Load &load);
+inline constexpr const char *no_idle_core = "no idle core";
+
+// Prints that, as a warning. First sleeps until others leave room for `threads`, `patience` seconds at most, and says so. The last load.
+Load warn_of_others(int threads, double patience = 0);
 
 // Times that a thread of this process lost its core, so far.
 long involuntary_switches();

@@ -1,15 +1,15 @@
 // halyard lower: what the text of an op becomes, for one of its kernels.
 #include <cstdio>
-#include <fstream>
 
 #include "dsl/all_ops.h"
 #include "dsl/child.h"
 #include "dsl/lower.h"
+#include "registry/atomic_file.h"
 #include "registry/extension.h"
+#include "registry/temporary_folder.h"
 #include "tools/halyard/ascend.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/command.h"
-#include "tools/halyard/folder.h"
 #include "tools/halyard/picks.h"
 
 namespace halyard::command {
@@ -48,10 +48,13 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const Options &o)
         if (!o.isa.empty()) throw DispatchError(op.name, "--isa is a level of the CPU, the kernel is for " + i.backend);
         const Trial t(op_with_kernels(op.name), o.shape.empty() ? problems_of(op).front() : o.shape, i.dtypes);
         if (form.name != "tbe") return ascend_instance(t, i.dtypes, o.variant, picks_as_typed(op.name, o.picks), o.strict);
+        if (!o.variant.empty() || !o.picks.empty() || o.strict)
+            throw AttrError(op.name, std::string(!o.variant.empty() ? "--variant" : o.strict ? "--strict" : "--picks") + " does nothing for --to tbe");
         i = ascend_call(t, i.dtypes);
         i.scheduled = false;
         return i;
     }
+    if (!o.shape.empty() || o.strict) throw AttrError(op.name, std::string(o.strict ? "--strict" : "--shape") + " does nothing for " + i.backend);
     check_variant(op, o.variant);
     const auto best = std::find_if(op.variants.begin(), op.variants.end(), [](const Variant &v) { return !is_extension(v.name); });
     i.variant = o.variant.empty() ? best->name : o.variant;
@@ -70,7 +73,7 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const Options &o)
 
 // LLVM aborts where it can't go on.
 std::string text_in_child(Kernel &k, const std::string &form) {
-    const Folder folder("lower");
+    const TemporaryFolder folder("halyard_lower");
     return in_child(k.op->name, [&] { return text_of(k, form, (folder.path / "scratch").string()); });
 }
 
@@ -104,10 +107,7 @@ int lower(const Options &o) {
         std::fwrite(text.data(), 1, text.size(), stdout);
         return 0;
     }
-    std::ofstream file(o.out, std::ios::binary);
-    file << text;
-    file.close();
-    if (!file) throw IoError(o.out, "can't be written");
+    write_file(o.out, text, Durability::to_system);
     return 0;
 }
 

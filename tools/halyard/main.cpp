@@ -1,15 +1,22 @@
 // halyard: what a kernel author types. Exit status: 0 = done, 1 = an op, a file or a check refused, 2 = the command line is wrong.
 #include <cstdio>
+#include <filesystem>
+#include <sstream>
 
 #include "registry/device.h"
 #include "registry/error.h"
 #include "registry/parallel.h"
+#include "registry/version.h"
+#include "tools/check/progress.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/kernels.h"
+#include "tools/halyard/own_process.h"
+#include "tools/halyard/shown.h"
+#include "tools/halyard/standard_output.h"
 
 namespace {
 
-// One line, whatever the error's text was.
+// One line, whatever the error's text was, of what a terminal shows as it is: names come from files and from the command line.
 std::string one_line(const std::string &text) {
     std::string s;
     bool gap = false;
@@ -19,10 +26,38 @@ std::string one_line(const std::string &text) {
             gap = true;
         } else if (!gap || c != ' ') {
             if (gap) s += ' ';
-            s += c, gap = false;
+            s += halyard::command::shown(c);
+            gap = false;
         }
     }
     return s;
+}
+
+// What the standard library says of files in our form.
+std::string text_of(const std::exception &e) {
+    const auto *file = dynamic_cast<const std::filesystem::filesystem_error *>(&e);
+    return file ? "[" + file->path1().string() + "] can't be used: " + file->code().message() : e.what();
+}
+
+void complain(const std::exception &e) { std::fprintf(stderr, "%s\n", one_line(text_of(e)).c_str()); }
+
+// What CLI11 says of a wrong command line, or its help.
+int explain(const CLI::App &app, const CLI::ParseError &error) {
+    std::ostringstream out, err;
+    const int status = app.exit(error, out, err) == 0 ? 0 : 2;
+    std::fputs(out.str().c_str(), stdout);
+    std::string said;
+    for (char c : err.str()) said += c == '\n' ? std::string(1, c) : halyard::command::shown(c);
+    std::fputs(said.c_str(), stderr);
+    return status;
+}
+
+// The subcommand, down to the last byte of its output.
+int finished(const halyard::command::Run &run) {
+    const int status = run();
+    halyard::release_devices();
+    halyard::command::flush_standard_output();
+    return status;
 }
 
 }  // namespace
@@ -31,6 +66,7 @@ int main(int argc, char **argv) {
     using namespace halyard;
     CLI::App app{"Halyard: operators for CPU, GPU and Ascend, each from one file.", "halyard"};
     app.footer("halyard SUBCOMMAND --help lists a subcommand's options. Environment: HALYARD_ISA, HALYARD_THREADS.");
+    app.set_version_flag("--version", std::string("halyard ") + version(), "Print the kit's version");
     app.require_subcommand(0, 1);
     app.fallthrough();  // --threads may follow the subcommand
     int threads = -1;
@@ -52,20 +88,35 @@ int main(int argc, char **argv) {
     command::add_train(app, run);
     command::add_tune(app, run);
     command::add_new(app, run);
+    command::add_cache(app, run);
     try {
-        app.parse(argc, argv);
+        try {
+            app.parse(argc, argv);
+        } catch (const CLI::ParseError &e) {
+            const int status = explain(app, e);
+            command::flush_standard_output();
+            return status;
+        }
         if (!run) {
             std::fputs(app.help().c_str(), stdout);
+            command::flush_standard_output();
             return 0;
         }
         if (threads >= 0) set_threads(threads);
         else halyard::threads();  // a bad HALYARD_THREADS is refused also where no loop is long enough to need it
         for (auto &path : libraries) command::load_kernels(path);
-        const int status = run();
-        release_devices();
-        return status;
-    } catch (const CLI::ParseError &e) { return app.exit(e) == 0 ? 0 : 2; } catch (const std::exception &e) {
-        std::fprintf(stderr, "%s\n", one_line(e.what()).c_str());
+        check::say_progress_on_death();
+        if (libraries.empty()) return finished(run);
+        return command::in_own_process(app.get_subcommands()[0]->get_name(), [&] {
+            try {
+                return finished(run);
+            } catch (const std::exception &e) {
+                complain(e);
+                return 1;
+            }
+        });
+    } catch (const std::exception &e) {
+        complain(e);
         return 1;
     }
 }

@@ -5,12 +5,13 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "dsl/mutate.h"
 #include "primitives/library.h"
+#include "registry/atomic_file.h"
+#include "registry/program.h"
 #include "tools/check/mutants.h"
 
 namespace halyard::command {
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 using check::Mutant;
 
 std::map<std::string, std::string> known_survivors() {  // where the installed command has them too
-    return check::read_survivors(fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "share/halyard/survivors.txt");
+    return check::read_survivors(installed("share/halyard/survivors.txt"));
 }
 
 void show_progress(size_t done, size_t all, const std::string &doing) {
@@ -80,29 +81,31 @@ void save(const std::string &path, const MutantArguments &a, Isa isa, const std:
     for (auto &m : mutants)
         list.push_back({{"op", m.op},
                         {"variant", m.variant},
+                        {"place", m.place},
                         {"kind", m.kind()},
                         {"fault", m.fault},
                         {"fate", name_of(m.fate)},
                         {"caught_by", m.caught_by},
                         {"said", m.said}});
-    std::ofstream file(path);
-    file << nlohmann::ordered_json{{"isa", name_of(isa)}, {"seed", a.seed}, {"per_op", a.per_op}, {"mutants", list}}.dump(1) << std::endl;
-    if (!file) throw IoError(path, "can't be written");
+    write_file(path, nlohmann::ordered_json{{"isa", name_of(isa)}, {"seed", a.seed}, {"per_op", a.per_op}, {"mutants", list}}.dump(1) + "\n",
+               Durability::to_system);
 }
 
 }  // namespace
 
-int check_mutants(const std::vector<std::string> &ops, const MutantArguments &a, Isa isa) {
+int check_mutants(const std::vector<std::string> &ops, const MutantArguments &a, const std::vector<Isa> &isas) {
+    const Isa isa = isas.empty() ? host_isa() : isas.back();
     check::MutantOptions o;
+    o.everywhere = isas.empty();
     o.ops = ops, o.per_op = a.per_op, o.seed = a.seed, o.at_once = a.at_once, o.only = a.only, o.isa = isa, o.on_progress = show_progress;
     const std::map<std::string, std::string> known = known_survivors();
     std::vector<Mutant> mutants = check::try_mutants(o);
     std::set<std::string> tried;
     int survived = 0, same = 0, refused = 0;
     for (auto &m : mutants) {
-        const auto it = known.find(m.text());
-        if (m.fate == Mutant::survived && it != known.end()) m.fate = Mutant::equivalent, m.said = it->second;
-        if (m.fate == Mutant::caught && it != known.end()) std::printf("caught, though survivors.txt says that nothing can: %s\n", m.text().c_str());
+        const std::string *reason = check::reason_for(known, m.text());
+        if (m.fate == Mutant::survived && reason) m.fate = Mutant::equivalent, m.said = *reason;
+        if (m.fate == Mutant::caught && reason) std::printf("caught, though survivors.txt says that nothing can: %s\n", m.text().c_str());
         if (!a.only.empty()) std::printf("%s: %s %s\n", m.text().c_str(), name_of(m.fate), m.said.c_str());
         else if (m.fate == Mutant::equivalent) std::printf("equivalent: %s\n    %s\n", m.text().c_str(), m.said.c_str());
         if (m.fate == Mutant::survived)
@@ -112,8 +115,8 @@ int check_mutants(const std::vector<std::string> &ops, const MutantArguments &a,
     }
     if (a.only.empty()) {
         const Tally all = print_table(mutants);
-        std::printf("%zu ops on %s: %d faults planted, %d of them equivalent to none (survivors.txt says why)\n", tried.size(), name_of(isa), all.planted,
-                    all.equivalent);
+        std::printf("%zu ops on %s: %d faults planted, %d of them equivalent to none (survivors.txt says why)\n", tried.size(),
+                    o.everywhere ? "all dtypes and instruction sets" : name_of(isa), all.planted, all.equivalent);
         std::printf("%d of the other %d caught, %.1f %%; %.1f %% of all planted; %d survived\n", all.caught, all.planted - all.equivalent, all.share(),
                     all.planted ? 100.0 * all.caught / all.planted : 0, survived);
         std::printf("not counted: %d of the same code, %d refused by the compiler\n", same, refused);

@@ -6,7 +6,9 @@
 #include <sstream>
 
 #include "primitives/library.h"
+#include "registry/atomic_file.h"
 #include "registry/error.h"
+#include "registry/program.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/joined.h"
 
@@ -36,19 +38,12 @@ std::string read(const fs::path &path) {
     if (!file) throw IoError(path, "can't be read");
     return s.str();
 }
-void write(const fs::path &path, const std::string &text) {
-    std::ofstream file(path);
-    file << text << std::flush;
-    if (!file) throw IoError(path, "can't be written");
-}
-
-fs::path executable() { return fs::read_symlink("/proc/self/exe"); }
 
 using Words = std::vector<std::pair<std::string, std::string>>;
 
 // The template, with every word replaced, in one pass: what is put in is never looked at again.
 std::string filled(const std::string &name, const Words &words) {
-    const std::string text = read(executable().parent_path().parent_path() / "share/halyard/templates" / name);
+    const std::string text = read(installed("share/halyard/templates") / name);
     std::string s;
     for (size_t at = 0; at < text.size();) {
         const auto word = std::find_if(words.begin(), words.end(), [&](auto &w) { return text.compare(at, w.first.size(), w.first) == 0; });
@@ -117,11 +112,12 @@ int new_project(const Options &o, const Template &like, Words words) {
     fs::create_directories(dir, failed);
     if (failed) throw IoError(o.project, "can't be created: " + failed.message());
     words.insert(words.end(), {{"new_project", name}, {templates[0].arguments, like.arguments}});
-    write(dir / (o.op + ".cpp"), filled(o.like + ".cpp", words));
-    for (const char *file : {"CMakeLists.txt", "main.cpp"}) write(dir / file, filled(std::string("project/") + file, words));
+    write_file((dir / (o.op + ".cpp")).string(), filled(o.like + ".cpp", words), Durability::to_system);
+    for (const char *file : {"CMakeLists.txt", "main.cpp"})
+        write_file((dir / file).string(), filled(std::string("project/") + file, words), Durability::to_system);
     std::printf("wrote %s, main.cpp and CMakeLists.txt\n", (dir / (o.op + ".cpp")).c_str());
 
-    const fs::path prefix = executable().parent_path().parent_path();
+    const fs::path prefix = own_program().parent_path().parent_path();
     const bool installed = fs::exists(prefix / "share/halyard/templates") && fs::exists(prefix / "include/halyard");
     if (!installed) std::printf("first, in the kit: make install PREFIX=/where/the/kit/goes\n");
     const std::string kit = installed ? prefix.string() : "/where/the/kit/goes", build = (dir / "build").string();
@@ -136,14 +132,14 @@ int new_file(const Options &o, const fs::path &lists, const char *end, const Wor
     if (fs::exists(file)) throw IoError(file, "is there already");
     std::string text = read(lists);
     const size_t at = text.find(end) + 1;
-    write(file, filled(o.like + ".cpp", words));
-    write(lists, text.insert(at, "halyard_op(" + o.op + ")\n"));
+    write_file(file.string(), filled(o.like + ".cpp", words), Durability::to_system);
+    write_file(lists.string(), text.insert(at, "halyard_op(" + o.op + ")\n"), Durability::to_system);
     std::printf("wrote %s, and a line into %s\n", file.c_str(), lists.c_str());
     const size_t name = at + std::string("halyard_op()\n").size() + o.op.size() + std::string("halyard_library(").size();
     const std::string project = text.substr(name, text.find_first_of(") ", name) - name);
     if (lists.has_parent_path()) print_next({"scripts/build.sh", "build/release/bin/halyard check " + o.op, "build/release/bin/halyard bench " + o.op});
     else {
-        const std::string halyard = executable().string() + " --kernels build/lib" + project + "_kernels.so ";
+        const std::string halyard = own_program().string() + " --kernels build/lib" + project + "_kernels.so ";
         print_next({"cmake --build build", halyard + "check " + o.op, halyard + "bench " + o.op});
     }
     return 0;

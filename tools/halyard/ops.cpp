@@ -6,6 +6,7 @@
 
 #include "tools/halyard/command.h"
 #include "tools/halyard/listed.h"
+#include "tools/halyard/option.h"
 
 namespace halyard::command {
 namespace {
@@ -143,7 +144,11 @@ void add_ops(CLI::App &app, Run &chosen) {
     sub->add_option("--dtype", o->dtype, "Only ops that take this dtype");
     sub->add_flag("--no-gradient", o->no_gradient, "Only ops without a gradient");
     sub->add_flag("--all", o->all, "Internal ops too, on lines of their own");
-    sub->callback([o, &chosen] { chosen = [o] { return list(*o); }; });
+    sub->callback([o, sub, &chosen] {
+        if (!o->name.empty()) refuse(*sub, "with the name of an op", {"--family", "--dtype", "--no-gradient", "--all"});
+        if (o->json) refuse(*sub, "with --json, which lists internal ops too", {"--all"});
+        chosen = [o] { return list(*o); };
+    });
 }
 
 }  // namespace halyard::command

@@ -1,9 +1,10 @@
 // halyard report: one page of what other subcommands saved.
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 
+#include "registry/atomic_file.h"
 #include "registry/error.h"
+#include "registry/program.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/page.h"
 #include "tools/report/page.h"
@@ -20,7 +21,9 @@ struct Options {
 int report_of(const Options &o) {
     for (auto &run : write_page(o.files, o.out, o.title))
         std::printf("%-9s %s\n", run["kind"].get<std::string>().c_str(), run["file"].get<std::string>().c_str());
-    std::printf("wrote %s, %ju KB\n", o.out.c_str(), (fs::file_size(o.out) + 1023) / 1024);
+    std::error_code no_size;  // of a device
+    const std::uintmax_t bytes = fs::file_size(o.out, no_size);
+    std::printf("wrote %s%s\n", o.out.c_str(), no_size ? "" : (", " + std::to_string((bytes + 1023) / 1024) + " KB").c_str());
     return 0;
 }
 
@@ -29,11 +32,9 @@ int report_of(const Options &o) {
 std::vector<report::Json> write_page(const std::vector<std::string> &files, const std::string &out, const std::string &title) {
     std::vector<report::Json> runs;
     for (auto &path : files) runs.push_back(report::read_run(path));
-    const fs::path parts = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "share/halyard/report";
+    const fs::path parts = installed("share/halyard/report");
     const std::string page = report::page_of(title, runs, parts);
-    std::ofstream file(out, std::ios::binary);
-    file << page << std::flush;
-    if (!file) throw IoError(out, "can't be written");
+    write_file(out, page, Durability::to_system);
     return runs;
 }
 

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <random>
 
+#include "tools/halyard/load.h"
+
 namespace halyard::command {
 namespace {
 
@@ -41,10 +43,12 @@ std::vector<std::vector<double>> interleaved(const std::vector<std::function<voi
 }
 
 Paired paired(const std::function<void()> &run, const std::function<void()> &standard, int rounds, double min_time) {
+    const Counters before = count();
     const auto times = interleaved({run, standard, standard}, rounds, min_time);
+    const bool left_a_core = leaves_a_core(between(before, count()));
     std::vector<double> sorted = times[0];
     std::sort(sorted.begin(), sorted.end());
-    Paired p{rounds, median(sorted), sorted[0], 0, compare(times[0], times[1], times[2])};
+    Paired p{rounds, median(sorted), sorted[0], 0, compare(times[0], times[1], times[2]), left_a_core};
     p.spread = (sorted[sorted.size() * 3 / 4] - sorted[sorted.size() / 4]) / p.median;
     return p;
 }

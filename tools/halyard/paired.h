@@ -15,6 +15,7 @@ struct Paired {
     int rounds = 0;
     double median = 0, min = 0, spread = 0;  // seconds of a call; spread = (third quartile - first) / median
     Comparison against;                      // the standard
+    bool left_a_core = true;                 // others did, meanwhile
 };
 Paired paired(const std::function<void()> &run, const std::function<void()> &standard, int rounds, double min_time);  // rounds >= 8, or nothing can be told
 

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "registry/program.h"
+
 namespace halyard::command {
 namespace {
 namespace fs = std::filesystem;
@@ -21,7 +23,7 @@ void set_environment(const std::string &isa) {
 
 std::vector<PeersOf> open_modules(const std::string &isa) {
     std::vector<PeersOf> found;
-    const fs::path lib = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib";
+    const fs::path lib = installed("lib");
     for (const char *name : {"openblas", "onednn", "memory"}) {
         const fs::path module = lib / (std::string("libhalyard_peer_") + name + ".so");
         if (!fs::exists(module)) continue;

@@ -39,7 +39,7 @@ Tensor cast(const Tensor &t, DType to) {
 }
 
 // The tensors that a plan's kernel sees: those of the call, or their copies.
-Tensor as_laid_out(const Tensor &t, const Plan::Buffer &b) { return b.copy_order.empty() ? t : gathered(t, b.copy_order); }
+Tensor as_laid_out(const Tensor &t, const Plan::Buffer &b) { return b.copy_order.empty() ? t : gathered(t, b); }
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include "tools/halyard/command.h"
 #include "tools/halyard/load.h"
 #include "tools/halyard/machine.h"
+#include "tools/halyard/option.h"
 #include "tools/halyard/timeline.h"
 
 namespace halyard::command {
@@ -149,7 +150,8 @@ void add_profile(CLI::App &app, Run &chosen) {
                     "Write when each stage of one call began and ended, for chrome://tracing or ui.perfetto.dev; ascend: as a picture where it ends in .svg");
     sub->add_option("--device,--backend", o->device, "ascend: what each unit of the simulated chip does")->check(CLI::IsMember({"cpu", "ascend"}));
     sub->add_option("--time", o->seconds, "Seconds of watched calls")->check(CLI::Range(0.01, 600.0));
-    sub->callback([o, &chosen] {
+    sub->callback([o, sub, &chosen] {
+        if (o->device == "ascend") refuse(*sub, "with --device ascend", {"--isa", "--picks", "--time"});
         chosen = [o] {
             if (o->device != "ascend") return profile(*o);
             list_all_ops(op_table());

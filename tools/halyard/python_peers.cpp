@@ -1,7 +1,5 @@
 #include "tools/halyard/python_peers.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -9,6 +7,8 @@
 #include <set>
 
 #include "registry/npy.h"
+#include "registry/program.h"
+#include "registry/temporary_folder.h"
 #include "tools/halyard/dialogue.h"
 #include "tools/halyard/peers.h"
 
@@ -33,7 +33,7 @@ Framework &framework(const std::string &which, const std::string &python, int th
     static std::set<std::string> missing;
     Framework &f = all[{which, threads}];
     if (f.process) return f;
-    const fs::path driver = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "share/halyard/peers/driver.py";
+    const fs::path driver = installed("share/halyard/peers/driver.py");
     std::map<std::string, std::string> environment = {{"OMP_NUM_THREADS", std::to_string(threads)}};
     environment["PYTHONDONTWRITEBYTECODE"] = "1";
     for (auto &[name, value] : peer_environment(isa))
@@ -74,8 +74,8 @@ std::vector<Subject> python_peers_for(const PythonPeers &peers, const PeerTask &
                                       std::vector<std::string> &refused) {
     std::vector<Subject> all;
     if (peers.frameworks.empty()) return all;
-    const fs::path dir = fs::temp_directory_path() / ("halyard_peers_" + std::to_string(getpid()));
-    fs::create_directories(dir);
+    const TemporaryFolder folder("halyard_peers");
+    const fs::path &dir = folder.path;
     const std::string limit = isa == name_of(host_isa()) ? "" : isa;
     Json question = {{"op", task.op.record.name}, {"attrs", attributes(task.attrs)}, {"dims", task.dims}, {"copies", copies}, {"dir", dir}};
     for (size_t k = 0; k < task.in.size(); k++) {
@@ -104,7 +104,6 @@ std::vector<Subject> python_peers_for(const PythonPeers &peers, const PeerTask &
         };
         all.push_back(std::move(s));
     }
-    fs::remove_all(dir);
     return all;
 }
 

@@ -1,11 +1,11 @@
 #include "tools/halyard/roofline.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <set>
 
 #include "dsl/all_ops.h"
 #include "dsl/kernel.h"
+#include "dsl/kernel_cache.h"
 #include "registry/explain.h"
 
 namespace halyard::command {
@@ -14,7 +14,7 @@ const roofs::Roofs &machine_roofs(bool again) {
     static roofs::Roofs r;
     if (!again && !r.machine.empty()) return r;
     bool measured = false;
-    r = roofs::of_this_machine(std::filesystem::path(kernel_cache()).parent_path(), again, [&](const std::string &what) {
+    r = roofs::of_this_machine(cache_folder(), again, [&](const std::string &what) {
         std::fprintf(stderr, "\33[2K\rmeasuring this machine's roofs: %s ...", what.c_str());
         measured = true;
     });

@@ -37,6 +37,7 @@ void print(const roofs::Roofs &r) {
         std::printf("  %7d  %-8s %9.1f %9.1f %9.1f %9.1f %9.1f\n", l.threads, l.name.c_str(), l.read * 1e-9, l.write * 1e-9, l.copy * 1e-9, l.add * 1e-9,
                     l.bypass * 1e-9);
     }
+    for (const std::string &reason : r.unmeasured) std::printf("  not measured: %s\n", reason.c_str());
 }
 
 }  // namespace

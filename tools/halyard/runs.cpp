@@ -2,8 +2,9 @@
 
 #include <cmath>
 #include <fstream>
+#include <sstream>
 
-#include "registry/error.h"
+#include "registry/atomic_file.h"
 #include "tools/halyard/load.h"
 #include "tools/halyard/machine.h"
 #include "tools/halyard/table.h"
@@ -64,16 +65,15 @@ void add_context() {
 }
 
 void save_json(const std::string &path, const Runs &runs) {
-    std::ofstream file(path);
+    std::ostringstream text;
     benchmark::JSONReporter json;
-    json.SetOutputStream(&file);
-    json.SetErrorStream(&file);
+    json.SetOutputStream(&text);
+    json.SetErrorStream(&text);
     json.ReportContext(benchmark::BenchmarkReporter::Context());
     for (auto &r : runs)
         if (!r.empty()) json.ReportRuns(r);
     json.Finalize();
-    file.close();
-    if (!file) throw IoError(path, "can't be written");
+    write_file(path, text.str(), Durability::to_system);
 }
 
 }  // namespace halyard::command

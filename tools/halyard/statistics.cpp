@@ -65,4 +65,9 @@ Comparison compare(const std::vector<double> &a, const std::vector<double> &b, c
     return c;
 }
 
+void Comparison::refuse(const std::string &why) {
+    answer = cannot_tell;
+    refused = why;
+}
+
 }  // namespace halyard::command

@@ -1,6 +1,7 @@
 // Statistics of timings. Nothing here knows a kernel or a clock, so that tests feed it noise of their own.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace halyard::command {
@@ -24,6 +25,8 @@ struct Comparison {
     Answer answer = cannot_tell;          // A is ...
     double ratio = 1, low = 0, high = 0;  // time of A over time of B, and its interval
     double noise = 0;                     // of the control: 0.004 = the same kernel differs from itself by up to 0.4 %
+    std::string refused = {};             // why there is no answer, whatever the times say
+    void refuse(const std::string &why);
 };
 
 // `control`: B again, in the same rounds. A and B alike, swapping their times in any round changes nothing, as the order was random:

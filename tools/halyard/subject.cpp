@@ -1,7 +1,5 @@
 #include "tools/halyard/subject.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -10,8 +8,10 @@
 #include "primitives/primitive.h"
 #include "registry/dispatch.h"
 #include "registry/parallel.h"
+#include "tools/check/progress.h"
 #include "tools/halyard/peers.h"
 #include "tools/halyard/python_peers.h"
+#include "tools/roofs/host_memory.h"
 
 namespace halyard::command {
 namespace {
@@ -37,12 +37,14 @@ struct Tensors {
 std::vector<Tensors> copies_of(const Trial &t, const std::vector<Tensor> &like, bool cold) {
     std::vector<Tensors> all = {{t.in, empty_like(like)}};
     if (!cold) return all;
-    constexpr size_t most = 1024, at_least = size_t{256} << 20;
+    constexpr size_t most = 1024;
     size_t bytes = 1;
     for (auto *list : {&t.in, &like})
         for (const Tensor &x : *list) bytes += x.bytes();
-    const long last_cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    const size_t wanted = std::max(at_least, 4 * (size_t)std::max(0L, last_cache)) / bytes + 1;
+    std::string reason;
+    const int64_t working_set = roofs::memory_working_set(roofs::read_host_memory(), 1, reason);
+    if (working_set == 0) throw AttrError("bench", "--cold: " + reason);
+    const size_t wanted = (size_t)working_set / bytes + 1;
     while (all.size() < std::min(wanted, most)) {
         std::vector<Tensor> in;
         for (const Tensor &x : t.in) in.push_back(x.copy());
@@ -122,7 +124,8 @@ void forget(const std::vector<Tensor> &out) {
 }
 
 // Runs it once; what it leaves in `out` is its verdict.
-void judge(Subject &s, const Expected &expected) {
+void judge(Subject &s, const Trial &t, const Expected &expected) {
+    check::begins(s.label + " of " + t.op.record.name + " '" + t.text + "'");
     set_threads(s.threads);
     s.run();
     if (s.computes && expected.known()) s.verdict = expected.judge(s.out);
@@ -145,13 +148,13 @@ std::vector<Subject> peers_of(const Trial &t, const Dims &dims, const Selection 
         for (Peer &p : same) runs.push_back(std::move(p.run));
         subject.run = in_turn(std::move(runs));
         forget(subject.out);
-        judge(subject, expected);
+        judge(subject, t, expected);
         all.push_back(std::move(subject));
     }
     const PeerTask task{t.op, t.attrs, dims, t.in, copies[0].out, threads};
     for (Subject &subject : python_peers_for({s.frameworks, s.python}, task, copies.size(), limit, refused)) {
         if (!wanted(s, subject.label, false)) continue;
-        judge(subject, expected);
+        judge(subject, t, expected);
         all.push_back(std::move(subject));
     }
     return all;
@@ -201,7 +204,7 @@ std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const
             for (const Tensors &x : copies) runs.push_back([shared, kernel, &t, x] { run_plan(*shared, x.in, t.attrs, x.out); });
             subject.run = in_turn(std::move(runs));
             forget(subject.out);
-            judge(subject, expected);
+            judge(subject, t, expected);
             all.push_back(std::move(subject));
         }
         for (Subject &subject : peers_of(t, chosen.dims, s, expected, copies, threads, refused)) all.push_back(std::move(subject));
@@ -224,7 +227,7 @@ std::deque<Subject> calls_of(const Trial &t, const Selection &s, const Expected 
         std::vector<std::function<void()>> runs;
         for (const Tensors &x : copies) runs.push_back([primitive, in = x.in] { primitive->run(in); });
         subject.run = in_turn(std::move(runs));
-        judge(subject, expected);
+        judge(subject, t, expected);
         all.push_back(std::move(subject));
         for (Subject &peer : peers_of(t, dims, s, expected, copies, threads, refused)) all.push_back(std::move(peer));
     }

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
+#include <sstream>
 
 #include "primitives/primitive.h"
+#include "registry/atomic_file.h"
 #include "registry/error.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/load.h"
@@ -57,12 +58,15 @@ std::vector<Outcome> measured(const SuiteGroup &g, const ShapeLine &line, const 
     } catch (const Error &e) { return {{problem, "", e.what(), 0, 0, 0, 0, ""}}; }
 }
 
+// "87 % L2", or "-" where the roof could not be measured.
+std::string roof_text(const Outcome &o) { return o.bound.empty() ? "-" : text_of("%.0f %% ", 100 * o.roof) + o.bound; }
+
 void print(const Outcome &o) {
     if (!o.missing.empty()) {
         std::printf("  %-64s missing: %s\n", o.problem.c_str(), o.missing.c_str());
         return;
     }
-    std::printf("  %-64s %d  %10s  %5.1f %% %-12s %s\n", o.problem.c_str(), o.threads, time_text(o.seconds).c_str(), 100 * o.roof, o.bound.c_str(),
+    std::printf("  %-64s %d  %10s  %-18s %s\n", o.problem.c_str(), o.threads, time_text(o.seconds).c_str(), roof_text(o).c_str(),
                 o.peer.empty() ? "no peer" : (text_of("%.2f ", o.ratio) + o.peer).c_str());
     std::fflush(stdout);
 }
@@ -70,6 +74,7 @@ void print(const Outcome &o) {
 // What a group came to, with one number of threads.
 struct Summary {
     int threads = 1, timed = 0, missing = 0;
+    int with_roof = 0;                            // how many of the timed ones have a share of a roof
     double mean = 0, worst = INFINITY, roof = 0;  // ratios: geometric mean and least; roof: geometric mean of the shares
     std::string where;                            // the worst one
 };
@@ -80,12 +85,16 @@ Summary summary(const std::vector<Outcome> &all, int threads) {
     for (const Outcome &o : all) {
         s.missing += !o.missing.empty();
         if (!o.missing.empty() || o.threads != threads) continue;
-        s.timed++, s.roof += std::log(std::max(o.roof, 1e-9));
+        s.timed++;
+        if (!o.bound.empty()) {
+            s.with_roof++;
+            s.roof += std::log(std::max(o.roof, 1e-9));
+        }
         if (o.peer.empty()) continue;
         compared++, s.mean += std::log(o.ratio);
         if (o.ratio < s.worst) s.worst = o.ratio, s.where = o.problem;
     }
-    s.mean = compared ? std::exp(s.mean / compared) : 0, s.roof = s.timed ? std::exp(s.roof / s.timed) : 0;
+    s.mean = compared ? std::exp(s.mean / compared) : 0, s.roof = s.with_roof ? std::exp(s.roof / s.with_roof) : 0;
     return s;
 }
 
@@ -97,7 +106,8 @@ std::string answer(const SuiteGroup &g, const Summary &s) {
     if (g.ratio > 0 && s.where.empty()) return "no peer";
     if (g.ratio > 0 && s.mean < g.ratio) short_of.push_back("ratio");
     if (g.ratio > 0 && s.worst < least_ratio) short_of.push_back("worst");
-    if (g.roof > 0 && s.roof < g.roof) short_of.push_back("roof");
+    if (g.roof > 0 && s.with_roof < s.timed) short_of.push_back("roof not measured");
+    else if (g.roof > 0 && s.roof < g.roof) short_of.push_back("roof");
     if (s.missing) short_of.push_back(std::to_string(s.missing) + " missing");
     std::string text = short_of.empty() ? "met" : "short:";
     for (auto &w : short_of) text += " " + w;
@@ -108,10 +118,9 @@ std::string table_of(const SuiteGroup &g, const std::vector<Outcome> &all) {
     std::string text = "### " + g.title + (g.dtype.empty() ? "" : ", " + g.dtype) +
                        "\n\n| problem | threads | time | of the roof | x best peer |\n|---|---|---|---|---|\n";
     for (const Outcome &o : all)
-        text += o.missing.empty()
-                    ? "| " + o.problem + " | " + std::to_string(o.threads) + " | " + time_text(o.seconds) + " | " + text_of("%.0f %% ", 100 * o.roof) +
-                          o.bound + " | " + (o.peer.empty() ? "" : text_of("%.2f ", o.ratio) + o.peer) + " |\n"
-                    : "| " + o.problem + " | | | | " + o.missing + " |\n";
+        text += o.missing.empty() ? "| " + o.problem + " | " + std::to_string(o.threads) + " | " + time_text(o.seconds) + " | " + roof_text(o) + " | " +
+                                        (o.peer.empty() ? "" : text_of("%.2f ", o.ratio) + o.peer) + " |\n"
+                                  : "| " + o.problem + " | | | | " + o.missing + " |\n";
     return text + "\n";
 }
 
@@ -119,21 +128,21 @@ std::string summary_line(const SuiteGroup &g, const Summary &s) {
     const std::string goals = (g.ratio > 0 ? text_of("%.2g x", g.ratio) : "") + (g.ratio > 0 && g.roof > 0 ? ", " : "") +
                               (g.roof > 0 ? text_of("%.0f %%", 100 * g.roof) : "");
     return "| " + g.title + " | " + goals + " | " + std::to_string(s.threads) + " | " + (s.mean > 0 ? text_of("%.2f", s.mean) : "") + " | " +
-           (s.where.empty() ? "" : text_of("%.2f ", s.worst) + s.where) + " | " + (s.timed ? text_of("%.0f %%", 100 * s.roof) : "") + " | " + answer(g, s) +
+           (s.where.empty() ? "" : text_of("%.2f ", s.worst) + s.where) + " | " + (s.with_roof ? text_of("%.0f %%", 100 * s.roof) : "") + " | " + answer(g, s) +
            " |\n";
 }
 
 const std::string head = "| group | goal | threads | x best peer | worst | of the roof | |\n|---|---|---|---|---|---|---|\n";
 
 void write_results(const SuiteOptions &o, const std::string &summaries, const std::string &tables) {
-    std::ofstream file(o.out);
+    std::ostringstream file;
     file << "# " << o.name << ": " << processor() << "\n\n"
          << now().substr(0, 10) << ", " << o.timing.rounds
          << " interleaved rounds. Ratios: the fastest peer's time over ours, medians; above 1 ours is faster.\n"
          << "A call of ours is a whole one: planned, its results allocated.\n\n"
          << head << summaries << "\n"
-         << tables << std::flush;
-    if (!file) throw IoError(o.out, "can't be written");
+         << tables;
+    write_file(o.out, file.str(), Durability::to_system);
 }
 
 }  // namespace

@@ -17,7 +17,10 @@ std::string beside_peer(const std::deque<Subject> &subjects, const std::string &
     return "";
 }
 
-std::string share_text(const roofs::Bound &bound, double seconds) { return text_of("%.0f %% ", 100 * bound.seconds / seconds) + bound.by; }
+std::string share_text(const roofs::Bound &bound, double seconds) {
+    if (bound.by.empty()) return "-";
+    return text_of("%.0f %% ", 100 * bound.seconds / seconds) + bound.by;
+}
 
 std::string padded(const std::string &text, size_t width, bool left) {
     const std::string gap(width - std::min(width, text.size()), ' ');

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "registry/parallel.h"
+#include "tools/check/progress.h"
 #include "tools/halyard/load.h"
 
 namespace halyard::command {
@@ -54,6 +55,7 @@ public:
 private:
     void time(benchmark::State &state, const Place &p) {
         const Subject &s = *p.subject;
+        check::begins("timing " + s.label);
         set_threads(s.threads);
         if (spinning_) std::this_thread::sleep_for(std::chrono::milliseconds(40));
         spinning_ = s.peer && s.threads > 1;
@@ -89,6 +91,9 @@ Rounds measure(std::deque<Subject> &subjects, const Timing &timing) {
     Rounds done;
     if (order.empty()) return done;
 
+    const bool alone = std::none_of(subjects.begin(), subjects.end(), [](const Subject &s) { return (bool)s.timed; });
+    double cores_of_others = 0;  // times seconds
+    size_t cores = 0;
     Clock clock(timing.min_time);
     std::mt19937 random(1);
     const auto first = clock.round(order);
@@ -100,6 +105,8 @@ Rounds measure(std::deque<Subject> &subjects, const Timing &timing) {
         Load load = between(before, count());
         load.switches = clock.switches;
         add(done, load);
+        cores_of_others += load.others * load.seconds;
+        cores = load.cores.size();
         const bool bad = disturbed(load);
         if (bad && done.repeated < timing.rounds / 2) {
             done.repeated++;
@@ -115,6 +122,10 @@ Rounds measure(std::deque<Subject> &subjects, const Timing &timing) {
         }
     }
     done.waiting /= done.seconds;
+    Load all;
+    all.cores.resize(cores);
+    all.others = cores_of_others / done.seconds;
+    done.left_a_core = !alone || leaves_a_core(all);
     return done;
 }
 

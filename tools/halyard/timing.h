@@ -15,6 +15,7 @@ struct Timing {
 struct Rounds {
     int kept = 0, disturbed = 0;                  // disturbed: of those kept
     int repeated = 0;                             // thrown away, because others took their time
+    bool left_a_core = true;                      // others did, as far as is known: a peer that times itself counts as one of them
     long switches = 0;                            // involuntary context switches
     double seconds = 0, stolen = 0, waiting = 0;  // of all rounds; stolen, waiting: shares, stolen of the worst core
 };

@@ -5,13 +5,17 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 
 #include "dsl/all_ops.h"
 #include "dsl/kernel.h"
+#include "dsl/kernel_cache.h"
+#include "registry/error.h"
 #include "registry/parallel.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/machine.h"
+#include "tools/halyard/option.h"
 #include "tools/halyard/subject.h"
 #include "tools/tune/autoscheduler.h"
 
@@ -40,10 +44,6 @@ Budget budget_from(const std::string &text) {
     return b;
 }
 
-std::string kernel_text(const Record &r) {
-    return (r.schedule == "own" ? "" : "[" + r.schedule + "] ") + r.variant + (r.variant.empty() ? "" : " ") + tune::picks_text(r.picks);
-}
-
 void print_problem(const Tuner &t) {
     const Record &s = t.standard();
     std::printf("\n%s '%s' %s %s, threads: %d: %zu measured, %zu from records\n", s.op.c_str(), s.problem.c_str(), s.dtypes.c_str(), s.isa.c_str(), s.threads,
@@ -56,19 +56,16 @@ void print_problem(const Tuner &t) {
         timed += r.timed();
         if (timed > shown && r.timed() && !standard) more++;
         else if (r.timed())
-            std::printf("  %s %9.3f  %.3f..%.3f %11.2f  %-8s  %s\n", standard ? "*" : " ", r.ratio, r.low, r.high, r.median_us, r.verdict.c_str(),
-                        kernel_text(r).c_str());
+            std::printf("  %s %9.3f  %.3f..%.3f %11.2f  %-8s  %s\n", standard ? "*" : " ", r.ratio, r.low, r.high, r.median_us,
+                        t.unproved().count(tune::key_of(r)) ? "unproved" : r.verdict.c_str(), tune::kernel_text(r).c_str());
     }
     if (more) std::printf("    %zu slower ones\n", more);
     for (const Record &r : t.records())
-        if (!r.timed()) std::printf("    no time: %s: %s\n", kernel_text(r).c_str(), r.verdict.c_str());
+        if (!r.timed()) std::printf("    no time: %s: %s\n", tune::kernel_text(r).c_str(), r.verdict.c_str());
     for (const Record &r : t.records())
         if (const auto why = t.unproved().find(tune::key_of(r)); why != t.unproved().end())
-            std::printf("    not proved: %s: %s\n", kernel_text(r).c_str(), why->second.c_str());
-    const Record *best = t.records().empty() ? nullptr : &t.records()[0];
-    if (best && best->timed() && best->faster())
-        std::printf("  -> %s takes %.3f of the default's time, beyond doubt\n", kernel_text(*best).c_str(), best->ratio);
-    else std::printf("  -> nothing is faster than the default beyond doubt\n");
+            std::printf("    not proved: %s: %s\n", tune::kernel_text(r).c_str(), why->second.c_str());
+    for (auto &line : t.conclusions()) std::printf("  -> %s\n", line.c_str());
 }
 
 int tune_op(const TuneOptions &o, const std::string &name, tune::Compiler &compiler) {
@@ -144,9 +141,28 @@ int run(TuneOptions o) {
     return status;
 }
 
+void refuse_idle_options(const TuneOptions &o, const CLI::App &sub) {
+    if (!o.merge.empty()) refuse_idle(sub, "with --merge", {"--merge", "--out"});
+    else if (!o.diff.empty()) refuse_idle(sub, "with --diff", {"--diff"});
+    else if (o.stale) refuse_idle(sub, "with --stale", {"--stale", "--records"});
+    else if (o.why) refuse_idle(sub, "with --why", {"ops", "--why", "--shape", "--records", "--threads", "--isa", "--dtype"});
+    else if (o.paste) refuse_idle(sub, "with --paste", {"ops", "--paste", "--records", "--isa", "--dtype"});
+    else if (o.regret)
+        refuse_idle(sub, "with --regret",
+                    {"ops", "--regret", "--held-out", "--shape", "--records", "--threads", "--dtype", "--rounds", "--min-time", "--seed"});
+    else if (!o.device.empty()) refuse_idle(sub, "with --device " + o.device, {"ops", "--device", "--shape", "--dtype", "--autoscheduler"});
+    else refuse(sub, "without --merge or --regret", {"--out", "--held-out"});
+    if (o.tuner.autoschedulers.empty()) refuse(sub, "without --autoscheduler", {"--print-schedule"});
+    if ((o.why || o.paste) && o.ops.size() > 1)
+        throw AttrError("tune", std::string(o.why ? "--why" : "--paste") + " is about one op, and " + std::to_string(o.ops.size()) + " are named");
+}
+
 }  // namespace
 
-std::string default_records(const std::string &op) { return (std::filesystem::path(kernel_cache()).parent_path() / "records" / (op + ".records")).string(); }
+std::string default_records(const std::string &op) {
+    if (cache_is_private()) throw IoError(op, "records can't be kept: there is no cache folder; --records says where they go");
+    return (cache_folder() / "records" / (op + ".records")).string();
+}
 
 std::vector<std::string> tuned_problems(const RegisteredOp &op, const TuneOptions &o) {
     if (!o.shapes.empty()) return o.shapes;
@@ -182,7 +198,7 @@ void add_tune(CLI::App &app, Run &chosen) {
     sub->add_option("ops", o->ops, "Names of ops");
     sub->add_option("--shape,-s", o->shapes, "A problem such as \"m=512 k=512 n=512\"; without, those of the op's record")->allow_extra_args(false);
     sub->add_option("--budget", o->budget, "60s of measuring, or 200 candidates, for each problem")->capture_default_str();
-    sub->add_option("--seed", o->tuner.seed, "Another order of trying")->capture_default_str();
+    sub->add_option("--seed", o->tuner.seed, "Another order of trying")->check(whole_number(std::numeric_limits<unsigned>::max()))->capture_default_str();
     sub->add_option("--records", o->records, "The file of records; without, the op's in the cache");
     sub->add_option("--threads", o->threads, "Numbers of threads: 1,2 (default 1)")->delimiter(',')->check(CLI::Range(1, 1024));
     sub->add_option("--isa", o->tuner.isa, "baseline, avx2 or avx512; default: that of the kernel a call gets");
@@ -203,7 +219,10 @@ void add_tune(CLI::App &app, Run &chosen) {
     sub->add_flag("--stale", o->stale, "List records (of --records, or those that come with the kit) of algorithms that have changed since");
     sub->add_flag("--regret", o->regret, "How much slower than the best the choices are on shapes that weren't tuned for");
     sub->add_option("--held-out", o->held_out, "How many such shapes")->check(CLI::Range(1, 10000))->capture_default_str();
-    sub->callback([o, &chosen] { chosen = [o] { return run(*o); }; });
+    sub->callback([o, sub, &chosen] {
+        refuse_idle_options(*o, *sub);
+        chosen = [o] { return run(*o); };
+    });
 }
 
 }  // namespace halyard::command

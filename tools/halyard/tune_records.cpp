@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <tuple>
 
+#include "registry/atomic_file.h"
 #include "registry/dispatch.h"
 #include "tools/halyard/call.h"
 #include "tools/halyard/picks.h"
@@ -38,6 +38,7 @@ struct Standing {
     int problems = 0;
     double log_sum = 0, worst = 0;
     bool better = false, worse = false;  // beyond doubt, on some problem
+    bool proved = false;                 // on some problem
 };
 
 }  // namespace
@@ -56,9 +57,7 @@ int merge_records(const TuneOptions &o) {
         std::fputs(text.c_str(), stdout);
         return refused;
     }
-    std::ofstream file(o.out);
-    file << text << std::flush;
-    if (!file) throw IoError(o.out, "can't be written");
+    write_file(o.out, text, Durability::to_system);
     std::printf("%zu records in %s\n", count, o.out.c_str());
     return refused;
 }
@@ -143,13 +142,15 @@ int paste_picks(const TuneOptions &o) {
                 Standing &s = standings[picks];
                 const double ratio = r->ratio / usual->second->ratio;
                 s.problems++, s.log_sum += std::log(ratio), s.worst = std::max(s.worst, ratio);
-                s.better |= r->high<usual->second->low, s.worse |= r->low> usual->second->high;
+                s.better |= r->high < usual->second->low;
+                s.worse |= r->low > usual->second->high;
+                s.proved |= r->is_proved();
             }
         }
         size_t problems = measured.size();
         const std::map<std::string, int> *best = nullptr;
         for (auto &[picks, s] : standings)
-            if (s.better && !s.worse && s.problems == (int)problems && (!best || s.log_sum < standings[*best].log_sum)) best = &picks;
+            if (s.better && !s.worse && s.proved && s.problems == (int)problems && (!best || s.log_sum < standings[*best].log_sum)) best = &picks;
         if (!best) continue;
         any = true;
         const Standing &s = standings[*best];
@@ -163,7 +164,7 @@ int paste_picks(const TuneOptions &o) {
             std::printf("pick(\"%s\", {%s})  // was {%s}\n", name.c_str(), listed(order).c_str(), listed(values).c_str());
         }
     }
-    if (!any) std::printf("nothing to paste: no other pick is faster on some problem and slower on none, beyond doubt\n");
+    if (!any) std::printf("nothing to paste: no other pick is proved, faster on some problem and slower on none, beyond doubt\n");
     return 0;
 }
 

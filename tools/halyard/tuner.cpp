@@ -9,6 +9,9 @@
 #include "dsl/work.h"
 #include "registry/dispatch.h"
 #include "registry/parallel.h"
+#include "registry/version.h"
+#include "tools/check/progress.h"
+#include "tools/halyard/load.h"
 #include "tools/halyard/machine.h"
 #include "tools/halyard/paired.h"
 #include "tools/halyard/subject.h"
@@ -75,7 +78,7 @@ Record Tuner::blank(const Candidate &c) const {
     Record r;
     r.op = trial_.op.record.name, r.variant = c.variant, r.picks = c.picks;
     if (!c.autoscheduler.empty()) r.schedule = c.autoscheduler;
-    r.dtypes = plan_.kernel->dtypes, r.isa = name_of(plan_.kernel->isa), r.cpu = tune::this_cpu(), r.kit = tune::this_kit();
+    r.dtypes = plan_.kernel->dtypes, r.isa = name_of(plan_.kernel->isa), r.cpu = tune::this_cpu(), r.kit = version();
     r.threads = o_.threads, r.bucket = tune::bucket_of(plan_), r.problem = trial_.text;
     const auto algorithm = algorithms_.find(c.variant);
     r.algorithm = algorithm == algorithms_.end() ? "-" : algorithm->second;
@@ -104,7 +107,7 @@ void Tuner::prove(Record &r, const Candidate &c) {
     else unproved_[tune::key_of(r)] = proof.error.substr(12);
 }
 
-void Tuner::time(Record &r, const tune::Built &built, int rounds) {
+bool Tuner::time(Record &r, const tune::Built &built, int rounds) {
     KernelEntry kernel = *plan_.kernel;
     kernel.fn = tune::load(built);
     Plan mine = plan_;
@@ -114,19 +117,21 @@ void Tuner::time(Record &r, const tune::Built &built, int rounds) {
     set_threads(o_.threads);
     for (const Tensor &y : out_) std::memset(y.raw(), 0xFF, y.bytes());  // the last one's answer is no answer of this one
     r.n = 0, r.date = now();
+    check::begins(r.dtypes + "/" + r.isa + "/" + r.variant + " " + tune::picks_text(r.picks) + " of " + r.op + " '" + r.problem + "'");
     const auto call = [&](const Plan &p) { return [this, &p] { run_plan(p, trial_.in, trial_.attrs, out_); }; };
     try {
         call(mine)();
     } catch (const DispatchError &e) {
         r.verdict = std::string("breach: ") + e.what();
-        return;
+        return true;
     }
     const std::string breach = expected_.judge(out_).breach;
     if (r.verdict != "proved") r.verdict = breach.empty() ? "ok" : "breach: " + breach;
-    if (!breach.empty()) return;
+    if (!breach.empty()) return true;
     const Paired p = paired(call(mine), call(standard), rounds, o_.min_time);
     r.n = p.rounds, r.median_us = p.median * 1e6, r.min_us = p.min * 1e6, r.spread = p.spread;
     r.ratio = p.against.ratio, r.low = p.against.low, r.high = p.against.high, r.noise = p.against.noise;
+    return p.left_a_core;
 }
 
 void Tuner::keep(const Record &r, bool fresh) {
@@ -161,25 +166,38 @@ std::optional<Record> Tuner::evaluate(const Candidate &c) {
 
 const Record *Tuner::best() const {
     for (const Record &r : records_)
-        if (r.timed()) return &r;
+        if (r.timed() && !unproved_.count(tune::key_of(r))) return &r;
     return nullptr;
 }
 
 void Tuner::confirm_best(const std::atomic<bool> &stop) {
     const int rounds = std::max(3 * o_.rounds, Record::rounds_to_decide);
-    while (!stop) {
-        const auto found = std::find_if(records_.begin(), records_.end(), [](const Record &r) { return r.faster(); });
-        if (found == records_.end() || found->n >= rounds) return;
+    left_a_core_ = leaves_a_core(load_of_others());
+    while (!stop && left_a_core_) {
+        const auto found = std::find_if(records_.begin(), records_.end(), [&](const Record &r) { return r.faster() && !unproved_.count(tune::key_of(r)); });
+        if (found == records_.end() || (found->n >= rounds && found->is_proved())) return;
         Record r = *found;
         const bool own = r.schedule == "own";
         const Candidate c{r.variant, own ? r.picks : std::map<std::string, int>(), own ? "" : r.schedule};
         const tune::Built built = compiler_.build(job_of(c));
-        prove(r, c);
-        if (r.verdict.starts_with("breach: ")) r.n = 0, r.date = now();
-        else time(r, built, rounds);
+        if (!r.is_proved()) prove(r, c);
+        if (unproved_.count(tune::key_of(r))) continue;
+        if (r.verdict.starts_with("breach: ")) {
+            r.n = 0;
+            r.date = now();
+        } else if (!time(r, built, rounds)) {
+            left_a_core_ = false;  // such times would decide, and must not
+            return;
+        }
         history_.put(r);
         keep(r, true);
     }
+}
+
+std::vector<std::string> Tuner::conclusions() const {
+    std::set<std::string> keys;
+    for (auto &[key, why] : unproved_) keys.insert(key);
+    return tune::conclusions(records_, keys, left_a_core_);
 }
 
 void Tuner::progress(size_t done, size_t total) const {

@@ -7,6 +7,7 @@
 #include "tools/halyard/space.h"
 #include "tools/halyard/verdict.h"
 #include "tools/tune/compiler.h"
+#include "tools/tune/decision.h"
 #include "tools/tune/history.h"
 
 namespace halyard::command {
@@ -34,13 +35,15 @@ public:
     Tuner(const RegisteredOp &op, const std::string &problem, const TunerOptions &o, tune::Compiler &compiler, tune::History &history);
 
     // Until the budget is spent, everything was tried, or `stop` says so. What looks fastest is then proved and measured again, three times
-    // as long, until the fastest is one that was: the best of many looks better than it is.
+    // as long, until the fastest is one that was: the best of many looks better than it is. What can't be proved is passed over, and where
+    // others leave no core idle nothing is confirmed.
     void run(const std::atomic<bool> &stop);
 
     const tune::Record &standard() const { return standard_; }                        // of the kernel that a call gets
     const std::vector<tune::Record> &records() const { return records_; }             // the fastest first, then those without a time
     const std::map<std::string, std::string> &sources() const { return sources_; }    // autoscheduler -> its schedule
     const std::map<std::string, std::string> &unproved() const { return unproved_; }  // key -> why its schedule could not be proved
+    std::vector<std::string> conclusions() const;                                     // lines
     size_t measured() const { return measured_; }
     size_t reused() const { return reused_; }
 
@@ -50,9 +53,9 @@ private:
     tune::Record blank(const Candidate &c) const;
     KernelEntry entry_of(const Candidate &c) const;
     bool takes(const Candidate &c) const;
-    std::optional<tune::Record> evaluate(const Candidate &c);  // empty: the variant doesn't take the problem with these picks
-    void prove(tune::Record &r, const Candidate &c);           // sets the verdict
-    void time(tune::Record &r, const tune::Built &built, int rounds);
+    std::optional<tune::Record> evaluate(const Candidate &c);          // empty: the variant doesn't take the problem with these picks
+    void prove(tune::Record &r, const Candidate &c);                   // sets the verdict
+    bool time(tune::Record &r, const tune::Built &built, int rounds);  // Did others leave a core meanwhile?
     void confirm_best(const std::atomic<bool> &stop);
     void keep(const tune::Record &r, bool fresh);
     void progress(size_t done, size_t total) const;
@@ -76,6 +79,7 @@ private:
     std::vector<tune::Record> records_;
     std::map<std::string, std::string> sources_, unproved_;
     size_t measured_ = 0, reused_ = 0;
+    bool left_a_core_ = true;  // others did, when the fastest was to be confirmed
     std::chrono::steady_clock::time_point start_;
 };
 

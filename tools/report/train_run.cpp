@@ -1,4 +1,6 @@
 // What RunRecorder (train/run_recorder.h) saves of a training.
+#include <algorithm>
+
 #include "tools/report/run_file.h"
 
 namespace halyard::report {
@@ -21,6 +23,9 @@ std::optional<Json> read_train(const Json &file) {
         Json &column = run["steps"][name] = Json::array();
         for (size_t i = 0; i < steps.at("step").size(); i++) column.push_back(number_of(steps.at(name).at(i)));
     }
+    const Json &losses = run["steps"]["loss"];
+    if (const auto gaps = std::count(losses.begin(), losses.end(), Json()))
+        run["conditions"].push_back({"losses that are NaN or infinite", std::to_string(gaps) + " of " + std::to_string(losses.size()) + " points"});
     run["ended"] = Json::array(), run["evaluations"] = Json::array(), run["step_times"] = Json::array();
     for (const Json &e : file.at("ended")) {
         Json epoch;

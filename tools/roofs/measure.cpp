@@ -2,12 +2,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <fstream>
-#include <memory>
 #include <thread>
 
+#include "registry/error.h"
 #include "registry/parallel.h"
 #include "registry/tensor.h"
+#include "tools/roofs/host_memory.h"
 #include "tools/roofs/peaks.h"
 #include "tools/roofs/roofs.h"
 #include "tools/roofs/streams.h"
@@ -43,51 +43,41 @@ std::vector<int> thread_counts() {  // 1, 2, 4, ... and all cores
     return all;
 }
 
-// Of the first core's data. Not sysconf(): on AMD it adds up the last caches of a whole socket, of which a core reaches one.
-int64_t cache_bytes(int level, int64_t otherwise) {
-    for (int index = 0; index < 8; index++) {
-        const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
-        std::ifstream level_file(folder + "level"), type_file(folder + "type"), size_file(folder + "size");
-        int found = 0;
-        int64_t size = 0;
-        std::string type;
-        char unit = 0;
-        if (!(level_file >> found) || !(type_file >> type) || !(size_file >> size >> unit) || found != level || type == "Instruction") continue;
-        return unit == 'M' ? size << 20 : size << 10;  // "32768K"
-    }
-    return otherwise;
-}
+constexpr int most_streams = 3;
+constexpr int64_t page = 4096;
+constexpr int64_t apart = 1024;  // a part of a page, so that no load waits for a store to the same offset of another page
+constexpr int64_t room_between = most_streams * (page + apart);
 
-// Three streams of one thread, in the memory that tensors have, a part of a page apart in their offsets, so that no load waits for a
-// store to the same place of another page.
+// The memory of one thread, as tensors have it, divided into streams of equal length.
 class Streams {
 public:
-    explicit Streams(int64_t bytes) : bytes_(bytes / 128 * 128) {
-        for (Tensor &m : memory_) m = Tensor::zeros({bytes_ + 2 * apart}, DType::u8);
-    }
-    char *operator[](int k) const { return (char *)memory_[k].raw() + k * apart; }
+    Streams(const Tensor &memory, int count)
+        : start_((char *)memory.raw()), bytes_((memory.elements() - room_between) / count / 128 * 128), distance_((bytes_ + page - 1) / page * page + apart) {}
+    char *operator[](int k) const { return start_ + k * distance_; }
     int64_t bytes() const { return bytes_; }
 
 private:
-    static constexpr int64_t apart = 1024;
+    char *start_;
     int64_t bytes_;
-    Tensor memory_[3];
+    int64_t distance_;
 };
 
 void copy_blocks(char *to, const char *from, int64_t bytes) {
     for (int64_t at = 0; at < bytes; at += block) std::memcpy(to + at, from + at, (size_t)std::min(block, bytes - at));
 }
 
-// `working_set` bytes per thread lie in as many streams as each way of moving them has.
+// Each thread moves `working_set` bytes, divided into as many streams as each way of moving them has.
 Level measure_level(int threads, const std::string &name, int64_t capacity, int64_t working_set) {
     Level l;
     l.threads = threads, l.name = name, l.capacity = capacity;
-    std::vector<std::unique_ptr<Streams>> own((size_t)threads);
+    std::vector<Tensor> memory((size_t)threads);
+    parallel_for(0, threads, [&](int64_t t) { memory[(size_t)t] = Tensor::zeros({working_set + room_between}, DType::u8); });
     const auto best = [&](int streams, const std::function<void(const Streams &)> &pass) {
-        parallel_for(0, threads, [&](int64_t t) { own[(size_t)t] = std::make_unique<Streams>(working_set / streams); });
-        const int64_t moved = own[0]->bytes() * streams, passes = std::max<int64_t>(1, bytes_a_try / moved);
+        const int64_t moved = Streams(memory[0], streams).bytes() * streams;
+        const int64_t passes = std::max<int64_t>(1, bytes_a_try / moved);
         const double seconds = least_seconds(threads, [&](int64_t t) {
-            for (int64_t k = 0; k < passes; k++) pass(*own[(size_t)t]);
+            const Streams own(memory[(size_t)t], streams);
+            for (int64_t k = 0; k < passes; k++) pass(own);
         });
         return (double)(moved * passes * threads) / seconds;
     };
@@ -100,13 +90,37 @@ Level measure_level(int threads, const std::string &name, int64_t capacity, int6
     return l;
 }
 
+// Measures a level, or says why it cannot be: a roof that is not known costs its column, never the run.
+void add_level(Roofs &r, const Level &level, int64_t working_set) {
+    try {
+        r.levels.push_back(measure_level(level.threads, level.name, level.capacity, working_set));
+    } catch (const MemoryError &e) { r.unmeasured.push_back(level.name + ", threads " + std::to_string(level.threads) + ": " + e.what()); }
+}
+
+// Of a core's own caches half is used, so that nothing else pushes it out; of the third level, which others use too, a set well past
+// the second level and well within the third.
+void measure_levels(Roofs &r, const HostMemory &host, int threads) {
+    const int64_t l2_of_all = host.l2 * threads;
+    add_level(r, {threads, "L1", host.l1 * threads}, host.l1 / 2);
+    add_level(r, {threads, "L2", l2_of_all}, host.l2 / 2);
+    if (host.l3 > l2_of_all) {
+        const auto within = (int64_t)std::sqrt((double)l2_of_all * (double)host.l3);
+        const int64_t all = std::min({within, int64_t{1} << 30, host.available / 8});
+        if (all > l2_of_all) add_level(r, {threads, "L3", host.l3}, all / threads);
+    }
+    std::string reason;
+    const int64_t all = memory_working_set(host, threads, reason);
+    if (all == 0) r.unmeasured.push_back("memory, threads " + std::to_string(threads) + ": " + reason);
+    else add_level(r, {threads, "memory", INT64_MAX}, all / threads);
+}
+
 }  // namespace
 
-Roofs measure(const std::function<void(const std::string &)> &progress) {
+Roofs measure(const Progress &progress, const std::filesystem::path &root) {
     const int before = threads();
     Roofs r;
     r.machine = machine_key(), r.load = load_average();
-    const int64_t l1 = cache_bytes(1, 32 << 10), l2 = cache_bytes(2, 512 << 10), l3 = cache_bytes(3, 0);  // not every machine has a third
+    const HostMemory host = read_host_memory(root);
     for (int n : thread_counts()) {
         const std::string on = ", threads: " + std::to_string(n);
         set_threads(n);
@@ -119,13 +133,7 @@ Roofs measure(const std::function<void(const std::string &)> &progress) {
                 r.peaks.push_back({n, isa, t, (double)(multiply_add(isa, t, 1) * rounds * n) / seconds});
             }
         progress("caches and memory" + on);
-        // Half of what a core's own caches hold, so that nothing else pushes it out; well past the second and well within the third,
-        // which others use too; of memory eight times the last cache, of which the
-        // cores may have several.
-        r.levels.push_back(measure_level(n, "L1", l1 * n, l1 / 2));
-        r.levels.push_back(measure_level(n, "L2", l2 * n, l2 / 2));
-        if (l3 > l2 * n) r.levels.push_back(measure_level(n, "L3", l3, (int64_t)std::sqrt((double)(l2 * n) * (double)l3) / n));
-        r.levels.push_back(measure_level(n, "memory", INT64_MAX, std::max<int64_t>(8 * std::max(l2 * n, l3), 64 << 20) / n));
+        measure_levels(r, host, n);
     }
     set_threads(before);
     return r;

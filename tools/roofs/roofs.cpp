@@ -6,7 +6,9 @@
 #include <sstream>
 #include <thread>
 
+#include "registry/atomic_file.h"
 #include "registry/error.h"
+#include "registry/version.h"
 
 namespace halyard::roofs {
 namespace {
@@ -38,7 +40,7 @@ template<class T> int measured_threads(const std::vector<T> &all, int threads) {
 }  // namespace
 
 std::string machine_key() {
-    return processor() + ", " + std::to_string(std::thread::hardware_concurrency()) + " cores, up to " + name_of(active_isa()) + ", kit " HALYARD_VERSION;
+    return processor() + ", " + std::to_string(std::thread::hardware_concurrency()) + " cores, up to " + name_of(active_isa()) + ", kit " + version();
 }
 
 double load_average() {
@@ -46,12 +48,12 @@ double load_average() {
     return getloadavg(load, 1) == 1 ? load[0] : 0;
 }
 
-const Level &Roofs::level(int threads, int64_t bytes) const {
+const Level *Roofs::level(int threads, int64_t bytes) const {
     const int n = measured_threads(levels, threads);
     const Level *least = nullptr;
     for (const Level &l : levels)
         if (l.threads == n && l.capacity >= bytes && (!least || l.capacity < least->capacity)) least = &l;
-    return *least;  // memory holds everything
+    return least;
 }
 
 double Roofs::peak(int threads, Isa isa, DType dtype) const {
@@ -66,7 +68,9 @@ Bound Roofs::bound(const Demand &d, int threads, Isa isa) const {
         const double copied = std::min(d.read, d.written);
         return 2 * copied / l.copy + (d.read - copied) / l.read + (d.written - copied) / l.write;
     };
-    const Level &whole = level(threads, d.held);
+    const Level *found = level(threads, d.held);
+    if (!found) return {0, ""};
+    const Level &whole = *found;
     double seconds = moving(whole);
     const Level *part = nullptr;
     for (const Level &l : levels)
@@ -81,8 +85,7 @@ Bound Roofs::bound(const Demand &d, int threads, Isa isa) const {
 }
 
 void save(const Roofs &r, const std::string &path) {
-    const std::string temporary = path + ".new";  // appears whole or not at all
-    std::ofstream file(temporary);
+    std::ostringstream file;
     file.precision(17);  // read again, they print the same
     file << first_line << "\n" << r.machine << "\nload " << r.load << "\n";
     file << "# level threads name capacity, then bytes per second: read write copy add bypass\n";
@@ -91,11 +94,9 @@ void save(const Roofs &r, const std::string &path) {
              << l.bypass << "\n";
     file << "# peak threads isa dtype, operations per second\n";
     for (const Peak &p : r.peaks) file << "peak " << p.threads << " " << name_of(p.isa) << " " << name_of(p.dtype) << " " << p.rate << "\n";
+    for (const std::string &line : r.unmeasured) file << "unmeasured " << line << "\n";
     file << "end\n";
-    file.close();
-    std::error_code failed;
-    if (file) std::filesystem::rename(temporary, path, failed);
-    if (!file || failed) throw IoError(path, "can't be written");
+    write_file(path, file.str());
 }
 
 bool load(Roofs &r, const std::string &path) {
@@ -119,6 +120,10 @@ bool load(Roofs &r, const std::string &path) {
                 words >> p.threads >> isa >> dtype >> p.rate;
                 p.isa = isa_of(isa), p.dtype = dtype_of(dtype);
                 found.peaks.push_back(p);
+            } else if (kind == "unmeasured") {
+                std::string reason;
+                std::getline(words >> std::ws, reason);
+                found.unmeasured.push_back(reason);
             }
             whole |= kind == "end";
             if (words.fail()) return false;
@@ -128,7 +133,7 @@ bool load(Roofs &r, const std::string &path) {
     return whole;
 }
 
-Roofs of_this_machine(const std::string &folder, bool again, const std::function<void(const std::string &)> &progress) {
+Roofs of_this_machine(const std::string &folder, bool again, const Progress &progress) {
     std::string name = "roofs_" + machine_key() + ".txt";
     for (char &c : name)
         if (!std::isalnum((unsigned char)c) && c != '.') c = '_';

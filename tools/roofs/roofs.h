@@ -4,6 +4,7 @@
 // (streams.h, peaks.h). A kernel's time is at least that of its operations at the peak, and that of its bytes at the level that holds
 // all of them.
 #pragma once
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -33,7 +34,7 @@ struct Demand {
     int64_t held = 0;                              // bytes of all its tensors; INT64_MAX: no cache has any of them
     DType dtype = DType::f32;                      // f16 and bf16 compute in f32, integers count as f32
 };
-// The least time of that, and what sets it.
+// The least time of that, and what sets it; 0 seconds by nothing where the roof that it takes could not be measured.
 struct Bound {
     double seconds = 0;
     std::string by;  // "L2", "f32 avx512"
@@ -44,9 +45,10 @@ struct Roofs {
     double load = 0;      // the load average when they were measured
     std::vector<Level> levels;
     std::vector<Peak> peaks;
+    std::vector<std::string> unmeasured;  // a line for each level that could not be measured, with the reason
 
     // Those of `threads`, or of the next larger number that was measured; beyond, those of all cores.
-    const Level &level(int threads, int64_t bytes) const;  // the smallest that holds so many
+    const Level *level(int threads, int64_t bytes) const;  // the smallest that holds so many; null where none was measured
     double peak(int threads, Isa isa, DType dtype) const;  // operations per second; 0 where it wasn't measured
 
     // Operations take their time at the peak, bytes theirs in the level that holds everything; but a smaller level may have kept as many
@@ -57,14 +59,17 @@ struct Roofs {
 std::string machine_key();
 double load_average();  // of the last minute; 0 where it isn't known
 
-// Takes a few seconds; `progress` is told what comes next. Leaves the pool with the threads it had.
-Roofs measure(const std::function<void(const std::string &)> &progress);
+using Progress = std::function<void(const std::string &)>;  // told what comes next
+
+// Takes a few seconds. Leaves the pool with the threads it had. What the caches hold is read below `root`, which is "/" but in tests.
+// A level that cannot be measured, because there is too little memory to leave its caches, is listed as unmeasured.
+Roofs measure(const Progress &progress, const std::filesystem::path &root = "/");
 
 // A text file, a line per roof. load() gives nothing when there is none or it is another machine's; a damaged one counts as none.
 void save(const Roofs &r, const std::string &path);  // throws IoError
 bool load(Roofs &r, const std::string &path);
 
 // From the file in `folder` that belongs to this machine; measured and kept there when there is none.
-Roofs of_this_machine(const std::string &folder, bool again, const std::function<void(const std::string &)> &progress);
+Roofs of_this_machine(const std::string &folder, bool again, const Progress &progress);
 
 }  // namespace halyard::roofs

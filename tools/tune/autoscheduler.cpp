@@ -89,7 +89,7 @@ Built autoschedule(const Job &job) {
     if (job.backend != "cpu") return b;
     b.symbol = k.instance.symbol(k.op->name);
     k.load();
-    b.library = fs::path(k.object(b.symbol)).replace_extension(".so");
+    b.library = k.library();
     return b;
 }
 

@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "dsl/child.h"
+#include "dsl/kernel_cache.h"
 #include "registry/error.h"
 #include "registry/parallel.h"
 #include "tools/check/check.h"
@@ -76,7 +77,7 @@ Built work(const std::string &what, const Job &job) {
         if (what == "build") {
             k.load();
             b.symbol = i.symbol(k.op->name);
-            b.library = std::filesystem::path(k.object(b.symbol)).replace_extension(".so");
+            b.library = k.library();
         }
     }
     b.code = b.library.empty() ? "" : std::filesystem::path(b.library).stem().string().substr(0, 16);
@@ -183,6 +184,7 @@ bool read_line(int file, std::string &line) {
 }  // namespace
 
 Compiler::Compiler() {
+    kernel_cache();  // this process opens what its children put there
     int requests[2], answers[2];
     if (pipe2(requests, O_CLOEXEC) != 0 || pipe2(answers, O_CLOEXEC) != 0) throw Error("tune", "no pipe for a compiling process");
     std::fflush(nullptr);

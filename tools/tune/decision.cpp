@@ -1,5 +1,7 @@
 #include "tools/tune/decision.h"
 
+#include <cstdio>
+
 namespace halyard::tune {
 
 std::string unusable(const Record &r, const Question &q) {
@@ -9,6 +11,30 @@ std::string unusable(const Record &r, const Question &q) {
     if (algorithm->second != r.algorithm) return "stale: of algorithm " + r.algorithm + ", it is " + algorithm->second + " now";
     if (!r.timed()) return r.verdict;
     return !q.against.empty() && r.against != q.against ? "was timed beside another default: code " + r.against + ", it is " + q.against + " now" : "";
+}
+
+std::string kernel_text(const Record &r) {
+    return (r.schedule == "own" ? "" : "[" + r.schedule + "] ") + r.variant + (r.variant.empty() ? "" : " ") + picks_text(r.picks);
+}
+
+std::vector<std::string> conclusions(const std::vector<Record> &fastest_first, const std::set<std::string> &unproved, bool left_a_core) {
+    std::vector<std::string> lines;
+    for (const Record &r : fastest_first) {
+        if (!r.faster()) continue;
+        char share[32];
+        std::snprintf(share, sizeof share, "%.3f", r.ratio);
+        const std::string times = std::string(share) + " of the default's time";
+        if (unproved.count(key_of(r))) {
+            lines.push_back(kernel_text(r) + " took " + times + ", but is not proved: it can't win");
+            continue;
+        }
+        if (!left_a_core) lines.push_back("cannot tell whether " + kernel_text(r) + " is faster, at " + times + ": no idle core");
+        else if (r.decides()) lines.push_back(kernel_text(r) + " takes " + times + ", beyond doubt");
+        else lines.push_back("cannot tell whether " + kernel_text(r) + " is faster, at " + times + ": it was not measured again");
+        return lines;
+    }
+    lines.push_back("nothing is faster than the default beyond doubt");
+    return lines;
 }
 
 Decision decide(const std::vector<Record> &records, const Question &q) {

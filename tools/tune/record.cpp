@@ -10,6 +10,7 @@
 
 #include "registry/error.h"
 #include "registry/op_record.h"
+#include "registry/version.h"
 
 namespace halyard::tune {
 namespace {
@@ -164,11 +165,9 @@ std::string this_cpu() {
     return model + " " + numbers[0] + "/" + numbers[1] + "/" + numbers[2];
 }
 
-std::string this_kit() { return HALYARD_VERSION; }
-
 std::string foreign(const Record &r) {
     if (r.cpu != this_cpu()) return "was measured on " + r.cpu + ", this is " + this_cpu();
-    if (r.kit != this_kit()) return "was measured with kit " + r.kit + ", this is " + this_kit();
+    if (r.kit != version()) return "was measured with kit " + r.kit + ", this is " + version();
     return isa_of(r.isa) > host_isa() ? "is of " + r.isa + ", this CPU has up to " + name_of(host_isa()) : "";
 }
 

@@ -17,7 +17,8 @@
 //   median_us, min_us  microseconds of a call; spread = (third quartile - first) / median
 //   ratio      this kernel's time over the default's in the same rounds: below 1 it is faster; low, high: its 99 % interval;
 //              noise: how far the control's reaches (tools/halyard/statistics.h)
-//   verdict    proved = within the contract, and the schedule gives the bits of the algorithm as written; ok = within the contract;
+//   verdict    proved = within the contract, and the schedule gives the bits of the algorithm as written; ok = within the contract, and nobody
+//              asked for a proof or there is none: it never decides;
 //              "breach: ...", "uncompiled: ..." = why there is no time (n=0)
 //   sum        of the line before it: a line that was cut or edited is refused
 #pragma once
@@ -41,7 +42,8 @@ struct Record {
     static constexpr int rounds_to_decide = 24;  // fewer sort candidates: the best of many looks better than it is
     bool timed() const { return n > 0; }
     bool faster() const { return timed() && high < 1 && ratio * (1 + noise) < 1; }  // than the default, beyond doubt
-    bool decides() const { return faster() && n >= rounds_to_decide; }
+    bool is_proved() const { return verdict == "proved"; }
+    bool decides() const { return faster() && n >= rounds_to_decide && is_proved(); }
 };
 
 std::string text_of(const Record &r);  // the line, without its end
@@ -60,18 +62,21 @@ struct RecordFile {
 };
 RecordFile read_records(const std::string &path);  // throws IoError when it can't be read
 
-// Appends whole lines, each written out before append() returns: whoever ends the program loses none.
+// Appends whole lines, each written out before append() returns: whoever ends the program loses none. A line for which the disk has no
+// place leaves the file as it was.
 class RecordWriter {
 public:
     explicit RecordWriter(const std::string &path);  // creates folders and file; throws IoError
-    ~RecordWriter();
+    ~RecordWriter();                                 // removes a file that it made and that has no line
     RecordWriter(const RecordWriter &) = delete;
     RecordWriter &operator=(const RecordWriter &) = delete;
-    void append(const Record &r);  // throws IoError
+    void append(const Record &r);  // throws IoError, and then nothing of the record is in the file
 
 private:
+    bool write_whole(const std::string &text) const;  // or nothing of it
     std::string path_;
     int file_ = -1;
+    bool created_ = false;
 };
 
 // Each measured thing once, the newest measurement of it, in the order of their keys: the same whichever file comes first.
@@ -80,7 +85,6 @@ std::vector<Record> merged(const std::vector<RecordFile> &files);
 std::vector<std::string> differences(const RecordFile &a, const RecordFile &b);
 
 std::string this_cpu();  // "AMD EPYC 26/2/1": model name, family/model/stepping
-std::string this_kit();  // the kit's version
 // Why a record says nothing about this machine and kit; empty where it does.
 std::string foreign(const Record &r);
 

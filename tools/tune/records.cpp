@@ -2,8 +2,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -47,17 +50,38 @@ RecordFile read_records(const std::string &path) {
 RecordWriter::RecordWriter(const std::string &path) : path_(path) {
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-    file_ = open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    if (file_ < 0) throw IoError(path, "can't be written");
+    file_ = open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    created_ = file_ >= 0;
+    if (!created_ && errno == EEXIST) file_ = open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC);
+    if (file_ < 0) throw IoError(path, std::string("can't be written: ") + std::strerror(errno));
     char last = '\n';  // a line that was cut by a full disk or a power failure must not swallow the next one
     const off_t end = lseek(file_, 0, SEEK_END);
-    if (end > 0 && pread(file_, &last, 1, end - 1) == 1 && last != '\n' && write(file_, "\n", 1) != 1) throw IoError(path, "can't be written");
+    const bool is_cut = end > 0 && pread(file_, &last, 1, end - 1) == 1 && last != '\n';
+    if (!is_cut || write_whole("\n")) return;
+    const int why = errno;
+    close(file_);
+    throw IoError(path, std::string("can't be written: ") + std::strerror(why));
 }
-RecordWriter::~RecordWriter() { close(file_); }
+
+RecordWriter::~RecordWriter() {
+    if (created_ && lseek(file_, 0, SEEK_END) == 0) unlink(path_.c_str());
+    close(file_);
+}
+
+bool RecordWriter::write_whole(const std::string &text) const {
+    const off_t before = lseek(file_, 0, SEEK_END);
+    const ssize_t written = write(file_, text.data(), text.size());
+    if (written == (ssize_t)text.size()) return true;
+    const int why = written < 0 ? errno : ENOSPC;
+    // Another process may have appended meanwhile; then the cut line stays, and is skipped when the file is read.
+    const bool is_last = lseek(file_, 0, SEEK_END) == before + std::max<ssize_t>(written, 0);
+    if (written > 0 && is_last && ftruncate(file_, before) != 0) return false;
+    errno = why;
+    return false;
+}
 
 void RecordWriter::append(const Record &r) {
-    const std::string line = text_of(r) + "\n";
-    if (write(file_, line.data(), line.size()) != (ssize_t)line.size()) throw IoError(path_, "can't be written");
+    if (!write_whole(text_of(r) + "\n")) throw IoError(path_, std::string("can't be written: ") + std::strerror(errno));
 }
 
 std::vector<Record> merged(const std::vector<RecordFile> &files) {

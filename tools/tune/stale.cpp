@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "registry/error.h"
+#include "registry/program.h"
 #include "tools/tune/algorithm.h"
 
 namespace halyard::tune {
@@ -27,7 +28,7 @@ std::string algorithm_now(const Record &r, std::string &why) {
 
 std::vector<std::string> committed_files() {
     std::vector<std::string> files;
-    const fs::path dir = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "share/halyard/records";
+    const fs::path dir = installed("share/halyard/records");
     if (fs::is_directory(dir))
         for (auto &entry : fs::directory_iterator(dir))
             if (entry.path().extension() == ".records") files.push_back(entry.path());

@@ -190,6 +190,47 @@ struct BadSample : Row {
     }
 };
 
+struct TypoInVariant : Row {
+    TypoInVariant() : Row("typo_in_variant") {
+        variants = {{"direct", "n>=2*lane"}, {"", ""}};  // <- typo_in_variant
+    }
+};
+
+struct TypoInCondition : Row {
+    TypoInCondition() : Row("typo_in_condition") {
+        conditions = {"columns>0"};  // <- typo_in_condition
+    }
+};
+
+struct TypoInLet : Row {
+    TypoInLet() : Row("typo_in_let") {
+        let("half", "q/2");  // <- typo_in_let
+    }
+};
+
+struct UnreadScalar : Row {
+    UnreadScalar() : Row("unread_scalar") {}
+    Expr alpha = scalar("alpha", 1.0);  // <- unread_scalar
+};
+
+struct Divided : Row {
+    Divided() : Row("divided") {}
+};
+struct DividedDz : Row {
+    DividedDz() : Row("divided_dz") { internal = true; }  // <- divided_dz
+};
+
+struct PlaceFromItself : Row {
+    PlaceFromItself() : Row("place_from_itself") {}
+    Func pair{"pair"};
+    void algorithm() override {
+        k = RDom(0, size("c"), "k");
+        pair(c, n) = Halide::Tuple(0, 0_r);
+        pair(clamp(pair(k, n)[0], 0, size("c") - 1), n) = Halide::Tuple(k, x(k, n));  // <- place_from_itself
+        y(c, n) = pair(c, n)[1];
+    }
+};
+
 }  // namespace
 
 HALYARD_OPS {
@@ -198,6 +239,8 @@ HALYARD_OPS {
     ops.add<TooFewArguments>(), ops.add<NeverDefined>(), ops.add<NoOutput>(), ops.add<UpdatedOutput>(), ops.add<DefinedTwice>(), ops.add<NoSuchSize>();
     ops.add<RoundedConstant>(), ops.add<TooLarge>(), ops.add<RealIndex>(), ops.add<NoCondition>(), ops.add<HalfAnInteger>(), ops.add<UnreadInput>(),
         ops.add<NotAssociative>(), ops.add<BadSample>();
+    ops.add<TypoInVariant>(), ops.add<TypoInCondition>(), ops.add<TypoInLet>(), ops.add<UnreadScalar>(), ops.add<Divided>(), ops.add<DividedDz>(),
+        ops.add<PlaceFromItself>();
 }
 
 }  // namespace halyard

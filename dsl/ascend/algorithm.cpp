@@ -1,0 +1,42 @@
+#include "dsl/ascend/algorithm.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "dsl/ascend/schedule.h"
+#include "dsl/op.h"
+#include "registry/error.h"
+#include "registry/expr.h"
+#include "registry/signature.h"
+
+namespace halyard::ascend {
+namespace {
+
+// Why the condition doesn't hold; "" where it does.
+std::string unfulfilled(const std::string &condition, const Dims &facts) {
+    std::stringstream words(condition);
+    for (std::string word; words >> word;) {
+        const ParsedExpr parsed(word, "condition");
+        for (auto &name : parsed.names())
+            if (!facts.count(name)) return word + ": an Ascend program has no " + name;
+        std::string why;
+        if (!holds(word, facts, &why)) return why;
+    }
+    return "";
+}
+
+}  // namespace
+
+std::string algorithm_for(const Op &op, const FixedCall &call) {
+    Dims facts = call.dims;
+    facts["lanes"] = op.lanes;
+    std::string reasons;
+    for (auto v = op.variants.rbegin(); v != op.variants.rend(); ++v) {
+        const std::string why = unfulfilled(v->when, facts);
+        if (why.empty()) return v->name;
+        reasons += "; " + v->name + " needs " + why;
+    }
+    throw DispatchError(op.name, "no Ascend program: none of its algorithms takes this call" + reasons);
+}
+
+}  // namespace halyard::ascend

@@ -1,0 +1,7 @@
+#include "registry/version.h"
+
+namespace halyard {
+
+const char *version() { return HALYARD_VERSION; }
+
+}  // namespace halyard

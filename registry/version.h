@@ -1,0 +1,8 @@
+// The kit's version.
+#pragma once
+
+namespace halyard {
+
+const char *version();  // "0.1.0", as CMakeLists.txt says it
+
+}  // namespace halyard

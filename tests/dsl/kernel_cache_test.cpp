@@ -1,0 +1,218 @@
+// The kernel cache: what lies there is run, so it is one's own, and whole.
+#include "dsl/kernel_cache.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "dsl/kernel.h"
+#include "registry/error.h"
+#include "registry/run_program.h"
+#include "registry/temporary_folder.h"
+
+namespace halyard {
+namespace {
+namespace fs = std::filesystem;
+
+std::string text_of(const fs::path &path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+}
+void put(const fs::path &path, const std::string &bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+
+mode_t mode_of(const fs::path &path) {
+    struct stat s = {};
+    EXPECT_EQ(stat(path.c_str(), &s), 0) << path;
+    return s.st_mode & 07777;
+}
+
+std::vector<fs::path> files_in(const fs::path &folder) {
+    std::vector<fs::path> files;
+    for (auto &e : fs::directory_iterator(folder)) files.push_back(e.path());
+    return files;
+}
+
+std::string refusal(const std::function<void()> &f) {
+    try {
+        f();
+    } catch (const IoError &e) { return e.what(); }
+    return "no error";
+}
+
+class KernelCache : public testing::Test {
+protected:
+    void SetUp() override {
+        const char *before = std::getenv("XDG_CACHE_HOME");
+        kept = before ? before : "";
+        setenv("XDG_CACHE_HOME", home.path.c_str(), 1);
+    }
+    void TearDown() override {
+        if (kept.empty()) unsetenv("XDG_CACHE_HOME");
+        else setenv("XDG_CACHE_HOME", kept.c_str(), 1);
+    }
+    // An entry that counts how often it is made.
+    std::string entry(const std::string &text) {
+        return cached_bytes("entry", [&](const std::string &path) {
+            made++;
+            put(path, text);
+        });
+    }
+
+    const TemporaryFolder home{"halyard_test"};
+    const fs::path folder = home.path / "halyard/kernels";
+    std::string kept;
+    int made = 0;
+};
+
+TEST_F(KernelCache, KeepsAnEntry) {
+    EXPECT_EQ(entry("code"), "code");
+    EXPECT_EQ(entry("other"), "code");
+    EXPECT_EQ(made, 1);
+    EXPECT_EQ(files_in(folder), std::vector{folder / "entry"}) << "temporary files are left";
+}
+
+TEST_F(KernelCache, MakesADamagedEntryAgain) {
+    entry("code");
+    const std::string whole = text_of(folder / "entry");
+    std::vector<std::string> damaged = {"", "code", std::string(whole.size(), '\0')};
+    for (size_t n = 0; n < whole.size(); n++) damaged.push_back(whole.substr(0, n));
+    for (size_t bit = 0; bit < 8 * whole.size(); bit++) {
+        damaged.push_back(whole);
+        damaged.back()[bit / 8] ^= (char)(1 << bit % 8);
+    }
+    for (const std::string &bytes : damaged) {
+        put(folder / "entry", bytes);
+        made = 0;
+        ASSERT_EQ(entry("code"), "code");
+        ASSERT_EQ(made, 1) << bytes;
+        ASSERT_EQ(text_of(folder / "entry"), whole);
+    }
+}
+
+TEST_F(KernelCache, KeepsNothingOfWhatCouldNotBeMade) {
+    EXPECT_THROW(cached_file("entry",
+                             [](const std::string &path) {
+                                 put(path, "half");
+                                 throw IoError("x", "y");
+                             }),
+                 IoError);
+    EXPECT_TRUE(fs::is_empty(folder));
+}
+
+TEST_F(KernelCache, IsTheCallersOwn) {
+    const mode_t mask = umask(0);
+    kernel_cache();
+    umask(mask);
+    EXPECT_EQ(mode_of(folder), 0700u);
+    EXPECT_EQ(mode_of(home.path / "halyard") & 022u, 0u);
+    chmod(folder.c_str(), 0755);  // as older versions left it
+    kernel_cache();
+    EXPECT_EQ(mode_of(folder), 0700u);
+
+    const std::string remedy = ", and kernels from there would be run: remove it, or set XDG_CACHE_HOME to a folder of your own";
+    for (const mode_t open : {0770u, 0707u, 01777u}) {
+        chmod(folder.c_str(), open);
+        EXPECT_EQ(refusal([] { kernel_cache(); }), "[" + folder.string() + "] can be written by others" + remedy);
+    }
+    chmod(folder.c_str(), 0700);
+    if (geteuid() != 0) return;
+    ASSERT_EQ(chown(folder.c_str(), 65534, 65534), 0);
+    EXPECT_EQ(refusal([] { kernel_cache(); }), "[" + folder.string() + "] belongs to user 65534" + remedy);
+    ASSERT_EQ(chown((home.path / "halyard").c_str(), 65534, 65534), 0);
+    EXPECT_EQ(refusal([] { kernel_cache(); }), "[" + (home.path / "halyard").string() + "] belongs to user 65534" + remedy);
+}
+
+TEST_F(KernelCache, IsShownAndEmptied) {
+    cached_file("a", [](const std::string &path) { put(path, "1"); });
+    cached_file("b", [](const std::string &path) { put(path, "22"); });
+    EXPECT_EQ(cache_size().entries, 2);
+    EXPECT_EQ(clean_cache().entries, 2);
+    EXPECT_EQ(cache_size().bytes, 0);
+    EXPECT_TRUE(fs::is_empty(folder));
+}
+
+struct Twice : Op {
+    Twice() : Op("twice", "x[*] -> y[*]") {}
+    Func x = input("x"), y = output("y");
+    void algorithm() override { y(Halide::_) = x(Halide::_) + x(Halide::_); }
+    void reference(Problem &) const override {}
+};
+
+TEST_F(KernelCache, ThreadsMayLoadOneKernel) {
+    OpTable ops;
+    ops.add<Twice>();
+    for (int round = 0; round < 3; round++) {
+        fs::remove_all(folder);
+        Kernel kernel(ops.make("twice"), {});
+        std::atomic<int> waiting = 8, loaded = 0;
+        std::vector<std::string> errors(8);
+        std::vector<std::thread> threads;
+        for (size_t i = 0; i < 8; i++)
+            threads.emplace_back([&, i] {
+                waiting--;
+                while (waiting > 0) std::this_thread::yield();
+                try {
+                    loaded += kernel.load() != nullptr;
+                } catch (const std::exception &e) { errors[i] = e.what(); }
+            });
+        for (std::thread &t : threads) t.join();
+        EXPECT_EQ(loaded, 8);
+        for (const std::string &e : errors) EXPECT_EQ(e, "");
+        EXPECT_EQ(files_in(folder).size(), 2u) << "an object and a library";
+    }
+}
+
+const std::vector<std::string> profile = {HALYARD_COMMAND, "profile", "softmax", "--shape", "n=2 c=3", "--time", "0.01"};
+
+Ended run_with(std::vector<std::string> environment) {
+    environment.insert(environment.begin(), "env");
+    environment.insert(environment.end(), profile.begin(), profile.end());
+    return run_program(environment, Keep::output_and_errors);
+}
+
+size_t warnings(const std::string &text) {
+    size_t count = 0;
+    for (size_t at = 0; (at = text.find("[kernel cache]", at)) != std::string::npos; at++) count++;
+    return count;
+}
+
+TEST_F(KernelCache, TheCommandHealsIt) {
+    EXPECT_EQ(warnings(run_with({}).text), 0u);
+    const std::vector<fs::path> entries = files_in(folder);
+    ASSERT_GE(entries.size(), 2u);
+    std::vector<std::string> whole;
+    for (auto &path : entries) {
+        whole.push_back(text_of(path));
+        put(path, whole.back().substr(0, 8000));
+    }
+    const Ended healed = run_with({});
+    EXPECT_EQ(healed.status, 0) << healed.text;
+    EXPECT_EQ(warnings(healed.text), 1u) << healed.text;
+    for (size_t k = 0; k < entries.size(); k++) EXPECT_EQ(text_of(entries[k]), whole[k]) << entries[k];
+}
+
+TEST_F(KernelCache, WithoutAHomeItIsPrivateAndGoesWithTheProgram) {
+    const std::string files = "TMPDIR=" + home.path.string();
+    const std::vector<std::vector<std::string>> environments = {
+        {"-u", "XDG_CACHE_HOME", "-u", "HOME", files}, {"XDG_CACHE_HOME=/proc/none", files}, {"-u", "XDG_CACHE_HOME", "HOME=/dev/null", files}};
+    for (const auto &environment : environments) {
+        const Ended ended = run_with(environment);
+        EXPECT_EQ(ended.status, 0) << ended.text;
+        EXPECT_EQ(warnings(ended.text), 1u) << ended.text;
+        EXPECT_TRUE(fs::is_empty(home.path)) << environment[1];
+    }
+    // Also where workers do the compiling.
+    const Ended checked = run_program({"env", "-u", "XDG_CACHE_HOME", "-u", "HOME", files, HALYARD_COMMAND, "check", "relu", "--quick"},
+                                      Keep::output_and_errors);
+    EXPECT_EQ(checked.status, 0) << checked.text;
+    EXPECT_TRUE(fs::is_empty(home.path));
+}
+
+}  // namespace
+}  // namespace halyard

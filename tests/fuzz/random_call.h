@@ -1,0 +1,61 @@
+// One random call of one op. A number makes it, so the same number makes the same call in any
+// process of the same build.
+#pragma once
+#include <random>
+#include <string>
+#include <vector>
+
+#include "registry/attrs.h"
+#include "registry/registry.h"
+#include "registry/shape.h"
+
+namespace halyard::fuzz {
+
+// Random numbers of a call, all of them drawn from here.
+class Draw {
+public:
+    explicit Draw(uint64_t seed) : rng_(seed * 0x9E3779B97F4A7C15u + 1) {}
+    uint64_t below(uint64_t n) { return n ? rng_() % n : 0; }
+    bool one_in(uint64_t n) { return below(n) == 0; }
+    uint64_t bits() { return rng_(); }
+    template<class T> const T &of(const std::vector<T> &all) { return all[below(all.size())]; }
+
+private:
+    std::mt19937_64 rng_;
+};
+
+enum class Values : uint8_t { quarters, specials, small, indices, hostile };
+
+struct Operand {
+    Shape shape;
+    DType dtype = DType::f32;
+    Values values = Values::quarters;
+    int64_t end = 4;  // indices are below it
+    bool defined = true;
+    // How it lies in memory: reversed (its dimensions), swapped (all but the last reversed), gaps
+    // (between all elements), pitch (between rows), shifted (by one element), or stillN: of
+    // dimension N there is one slice, seen again and again.
+    std::string lies;
+    // The dimensions, a bit each, in which the caller passes an extent of 1 and means the whole.
+    unsigned broadcast = 0;
+
+    Shape given() const;  // the shape as the caller passes it
+};
+
+enum class Way : uint8_t { run, promoted, in_place, gradient };
+
+struct RandomCall {
+    const RegisteredOp *op = nullptr;
+    Attrs attrs;                                        // of a sample
+    std::vector<std::pair<size_t, AttrValue>> changes;  // to attrs; they may be refused
+    std::vector<Operand> operands;
+    Way way = Way::run;
+    uint64_t seed = 0;  // of the elements
+
+    std::string text() const;
+};
+
+// The call of this number among `ops`. Each op gets every ops.size()-th number.
+RandomCall random_call(const std::vector<const RegisteredOp *> &ops, uint64_t number);
+
+}  // namespace halyard::fuzz

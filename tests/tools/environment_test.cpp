@@ -1,0 +1,47 @@
+// The command where the system lacks what there usually is.
+#include "registry/run_program.h"
+#include "tests/tools/command.h"
+
+using namespace halyard;
+
+namespace {
+
+class Environment : public Command {
+protected:
+    void SetUp() override {
+        Command::SetUp();
+        save("x.npy", Tensor::ones({4}));
+    }
+};
+
+// An empty folder in the place of /proc. Not every container gives the rights for that.
+TEST_F(Environment, WithoutProc) {
+    const std::string without = "mount -t tmpfs none /proc && cd \"$0\" && ";
+    const auto run = [&](const std::string &command) {
+        return run_program({"unshare", "--map-root-user", "--mount", "sh", "-c", without + command, dir.string()}, Keep::output_and_errors);
+    };
+    if (!has_program("unshare") || run("true").status != 0) GTEST_SKIP() << "no mount namespace";
+    for (const std::string arguments : {"--help", "ops relu", "run relu --in x.npy -o o", "check relu --quick", "profile softmax --shape 'n=2 c=3' --time 0.01",
+                                        "lower relu", "tune --stale"}) {
+        const Ended ended = run("'" HALYARD_COMMAND "' " + arguments);
+        EXPECT_EQ(ended.status, 0) << arguments << "\n" << ended.text;
+    }
+}
+
+TEST_F(Environment, WithoutAFolderForTemporaryFiles) {
+    expect_refused("lower relu --to llvm", "[/no/such/folder] is no folder for temporary files: TMPDIR names it", "TMPDIR=/no/such/folder");
+}
+
+// What the standard library throws is said as our own errors are.
+TEST_F(Environment, ALinkToItself) {
+    fs::create_symlink("loop", dir / "loop");
+    expect_refused("new my_op --project loop", "[loop] can't be used: Too many levels of symbolic links");
+}
+
+TEST_F(Environment, AFileThatIsNone) {
+    ASSERT_EQ(run_program({"mkfifo", (dir / "pipe.npy").string()}, Keep::output).status, 0);
+    expect_refused("run relu --in pipe.npy -o o", "[pipe.npy] is a pipe, expected a .npy file");
+    expect_refused("run relu --in /dev/null -o o", "[/dev/null] is a device, expected a .npy file");
+}
+
+}  // namespace

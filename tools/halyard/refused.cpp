@@ -1,0 +1,63 @@
+#include "tools/halyard/refused.h"
+
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "registry/error.h"
+
+namespace halyard::command {
+namespace {
+
+constexpr const char *of_the_chip = "no Ascend kernels for ";
+
+// "op dtypes" and the reason, of a report's notes.
+std::map<std::string, std::string> refusals_of(const check::Report &r, int &lacking) {
+    std::map<std::string, std::string> all;
+    for (const std::string &note : r.notes) {
+        const size_t colon = note.find(": ");
+        if (colon == std::string::npos) continue;  // of an op that is composed of others
+        if (note.find(of_the_chip) != std::string::npos) lacking++;
+        else all.emplace(r.op + " " + note.substr(0, colon), note.substr(colon + 2));
+    }
+    return all;
+}
+
+std::set<std::string> listed(const std::string &path) {
+    std::ifstream file(path);
+    if (!file) throw IoError(path, "can't be read");
+    std::set<std::string> all;
+    for (std::string line; std::getline(file, line);)
+        if (!line.empty() && line[0] != '#') all.insert(line.substr(0, line.find(':')));
+    return all;
+}
+
+}  // namespace
+
+int judge_refusals(const CheckRun &run, const std::string &list, bool all) {
+    std::map<std::string, std::string> refused;
+    std::set<std::string> checked;
+    int lacking = 0;
+    for (const check::Report &r : run.reports) {
+        refused.merge(refusals_of(r, lacking));
+        checked.insert(r.op);
+    }
+    std::printf("%zu pairs of op and dtypes have calls without a program; %d more have dtypes that the chip lacks\n", refused.size(), lacking);
+    if (list.empty()) return 0;
+    const std::set<std::string> known = listed(list);
+    int failures = 0;
+    for (auto &[name, why] : refused)
+        if (!known.count(name)) {
+            std::printf("    refused, and not in %s: %s: %s\n", list.c_str(), name.c_str(), why.c_str());
+            failures++;
+        }
+    for (auto &name : known)
+        if (all && checked.count(name.substr(0, name.find(' '))) && !refused.count(name)) {
+            std::printf("    has programs for all samples, delete its line from %s: %s\n", list.c_str(), name.c_str());
+            failures++;
+        }
+    return failures;
+}
+
+}  // namespace halyard::command
