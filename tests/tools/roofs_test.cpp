@@ -57,9 +57,7 @@ double copy_share(int64_t bytes) {
 constexpr double lowest_share = 0.75;
 constexpr double highest_share = 1.30;
 
-bool is_at_the_roof(double share) {
-    return share >= lowest_share && share <= highest_share;
-}
+bool is_at_the_roof(double share) { return share >= lowest_share && share <= highest_share; }
 
 TEST(Roofs, CopyIsAtTheRoof) {
     const int before = threads();
@@ -75,8 +73,7 @@ TEST(Roofs, CopyIsAtTheRoof) {
         }
         std::printf("copy of %lld KiB: %.1f %% of the roof\n", (long long)bytes >> 10, 100 * share);
         if (!is_at_the_roof(share) && roofs::load_average() > 1.5 * std::thread::hardware_concurrency()) {
-            GTEST_SKIP() << "the machine is busy (load average " << roofs::load_average()
-                         << "), nothing can be said of bandwidth";
+            GTEST_SKIP() << "the machine is busy (load average " << roofs::load_average() << "), nothing can be said of bandwidth";
         }
         EXPECT_GE(share, lowest_share) << bytes;
         EXPECT_LE(share, highest_share) << bytes;
