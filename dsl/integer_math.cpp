@@ -1,5 +1,7 @@
 #include "dsl/integer_math.h"
 
+#include "dsl/ascend/math.h"
+
 namespace halyard {
 using namespace Halide;
 using Internal::make_const;
@@ -66,14 +68,20 @@ Expr integer_function(const std::string &name, const std::vector<Expr> &args) {
     return Expr();
 }
 
-Expr float_division(const std::string &name, const std::vector<Expr> &args) {
+Expr float_division(const std::string &name, const std::vector<Expr> &args, bool own_math) {
+    const bool quotient = name == "floor_div" || name == "trunc_div";
+    if (!quotient && name != "floor_mod" && name != "mod") return Expr();
     const Expr &a = args[0], &b = args[1];
     const Type t = a.type(), wide = Float(64).with_lanes(t.lanes());
+    const bool on_ascend = !own_math && t == Float(32);
+    if (quotient && on_ascend) return ascend::function(name, args);
     // Two floats' quotient is never so close below an integer that doubles would round it up to that integer.
     if (name == "floor_div") return cast(t, floor(cast(wide, a) / cast(wide, b)));
     if (name == "trunc_div") return cast(t, trunc(cast(wide, a) / cast(wide, b)));
-    if (name != "floor_mod" && name != "mod") return Expr();
-    const Expr r = Internal::Call::make(t, t.bits() == 64 ? "fmod" : "fmodf", {a, b}, Internal::Call::PureExtern), zero = Internal::make_zero(t);
+    const Expr zero = Internal::make_zero(t);
+    Expr r;
+    if (on_ascend) r = ascend::function("mod", args);
+    else r = Internal::Call::make(t, t.bits() == 64 ? "fmod" : "fmodf", {a, b}, Internal::Call::PureExtern);
     if (name == "mod") return r;
     const Expr other_side = (strict_float(r < zero) && strict_float(b > zero)) || (strict_float(r > zero) && strict_float(b < zero));
     return select(other_side, r + b, r);

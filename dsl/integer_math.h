@@ -11,7 +11,8 @@ namespace halyard {
 // rounds down and the remainder has the divisor's sign, as in Python. Powers wrap; a negative power is a reciprocal rounded to 0.
 Halide::Expr integer_function(const std::string &name, const std::vector<Halide::Expr> &args);
 
-// floor_div and floor_mod of floats, undefined for any other name. The remainder is exact before its one rounding.
-Halide::Expr float_division(const std::string &name, const std::vector<Halide::Expr> &args);
+// floor_div, trunc_div, floor_mod and mod of floats, undefined for any other name. The remainder is
+// exact before its one rounding. Without `own_math` by what Ascend's vector unit has: no f64, no fmod.
+Halide::Expr float_division(const std::string &name, const std::vector<Halide::Expr> &args, bool own_math);
 
 }  // namespace halyard

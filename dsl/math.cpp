@@ -76,6 +76,8 @@ Expr device(const std::string &name, const std::vector<Expr> &args) {
 Expr composed(const std::string &name, const std::vector<Expr> &args) {
     const Expr &x = args[0];
     const Type t = x.type();
+    if (t.bits() == 32)
+        if (Expr e = ascend::function(name, args); e.defined()) return e;
     auto c = [&](double v) { return Internal::FloatImm::make(t, v); };
     auto f = [&](const char *n, const Expr &e) { return device(n, {e}); };
     auto logistic = [&](const Expr &v) {  // e^-|v|: no overflow, and a relative left tail

@@ -190,7 +190,7 @@ class Interpret : public IRMutator {
             if (Expr e = integer_function(name, args); e.defined()) return e;
             throw DTypeError(func, name + " is not defined on integers");
         }
-        if (Expr e = float_division(name, args); e.defined()) return e;
+        if (Expr e = float_division(name, args, a.own_math); e.defined()) return e;
         if (op->is_intrinsic()) return Call::make(t, op->name, args, op->call_type);
         return math::expand(name, args, a.own_math);
     }

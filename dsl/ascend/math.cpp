@@ -16,10 +16,15 @@ Expr ln(const Expr &x) { return call("log_f32", x); }
 Expr root(const Expr &x) { return call("sqrt_f32", x); }
 // x. Halide, which bounds every value, bounds nothing of a function it doesn't know; of a polynomial of a select it would for minutes.
 Expr unbounded(const Expr &x) { return call("unbounded_f32", x); }
+// x cut to its leading 12 bits, whose products are exact.
+Expr leading_bits(const Expr &x) {
+    const Expr kept = reinterpret(Int(32), x) & Expr((int32_t)0xfffff000);
+    return reinterpret(Float(32), kept);
+}
 Expr signed_as(const Expr &y, const Expr &x) { return select(x < c(0), c(0) - y, y); }
 
-Expr polynomial(const Expr &x, std::initializer_list<double> highest_first) {
-    Expr sum;
+// Continues from `sum`, the polynomial of the powers above.
+Expr polynomial(const Expr &x, std::initializer_list<double> highest_first, Expr sum = Expr()) {
     for (double k : highest_first) sum = sum.defined() ? sum * x + c(k) : c(k);
     return sum;
 }
@@ -45,12 +50,78 @@ Expr e_to_minus_square(const Expr &x) {
     const Expr high = floor(x * c(16)) * c(0.0625);
     return e_to(c(0) - high * high) * e_to(c(0) - (x - high) * (x + high));
 }
-// erfc(a), a >= 0, with the polynomial of dsl/math_erf.cpp: nothing cancels on the way.
+// e^(z^2) erfc(z), 0 <= z < 11, with the polynomial of dsl/math_erf.cpp: nothing cancels on the way.
+Expr scaled_erfc(const Expr &z) {
+    const Expr u = c(1.4142135623730951) / (z + c(1.9445436482630056));
+    const Expr v = z * (c(0.7071067811865476) * u) - c(0.313);
+    const auto high = {-0.0369045623, -0.0433722883, 0.0798723027, 0.117344439, -0.0667420775};
+    const auto low = {-0.275726408, 0.0790051147, 0.744756997, -1.22809732, 0.922427058};
+    return u * polynomial(v, low, polynomial(v, high));
+}
 Expr erfc_positive(const Expr &a) {
-    const Expr z = unbounded(min(a, c(10.25))), u = c(1.4142135623730951) / (z + c(1.9445436482630056)), v = z * (c(0.7071067811865476) * u) - c(0.313);
-    const Expr p = polynomial(
-        v, {-0.0369045623, -0.0433722883, 0.0798723027, 0.117344439, -0.0667420775, -0.275726408, 0.0790051147, 0.744756997, -1.22809732, 0.922427058});
-    return e_to_minus_square(z) * (u * p);
+    const Expr z = unbounded(min(a, c(10.25)));
+    return e_to_minus_square(z) * scaled_erfc(z);
+}
+// e^(-x^2 / 2) for |x| <= 40. Rounding x^2 would cost x^2 / 2 ULPs, so it is taken in two parts, of
+// which the first is exact.
+Expr gaussian_held(const Expr &x) {
+    const Expr high = leading_bits(x);
+    return e_to(high * high * c(-0.5)) * e_to((x - high) * (x + high) * c(-0.5));
+}
+Expr gaussian_of(const Expr &x) {
+    const Expr held = unbounded(min(abs(x), c(40)));
+    return select(x != x, x, gaussian_held(held));
+}
+Expr exp_minus_square_of(const Expr &x) {
+    const Expr held = unbounded(min(abs(x), c(28)));
+    return select(x != x, x, e_to_minus_square(held));
+}
+
+// x within limits past which a function of it is 0 or x.
+Expr held_within(const Expr &x, double least, double most) { return unbounded(min(max(x, c(least)), c(most))); }
+// x / (1 + e^-v), v = high + low, of which high is an exact product and low, if there is one, small:
+// rounding v would cost v ULPs in the left tail. There the power, which is subnormal before the result
+// is, is taken in two halves.
+Expr times_logistic(const Expr &x, const Expr &high, const Expr &low) {
+    const Expr half = e_to(abs(high) * c(-0.5));
+    const Expr rest = low.defined() ? half * e_to(signed_as(low, c(0) - high)) : half;
+    const Expr factor = select(high < c(0), rest, c(1)) / (c(1) + half * rest);
+    return select(high < c(0), x * half * factor, x * factor);
+}
+Expr silu_of(const Expr &x) {
+    const Expr held = held_within(x, -120, 120);
+    return select(x != x || x > c(40), x, times_logistic(held, held, Expr()));
+}
+Expr fast_gelu_of(const Expr &x) {
+    const Expr held = held_within(x, -80, 80), top = leading_bits(held);
+    const Expr slope = c(1.7021484375);  // 12 bits of 1.702
+    const Expr low = (held - top) * slope + held * c(1.702 - 1.7021484375);
+    return select(x != x || x > c(40), x, times_logistic(held, top * slope, low));
+}
+// x tanh(log(1 + e^x)) = x e (e + 2) / (e (e + 2) + 2), e = e^x
+Expr mish_of(const Expr &x) {
+    const Expr held = held_within(x, -120, 20), half = e_to(held * c(0.5)), e = half * half;
+    const Expr quotient = half * (e + c(2)) / (e * (e + c(2)) + c(2));
+    return select(x != x || x > c(20), x, held * half * quotient);
+}
+// v = x (a + b x^2): of x, x^2 and the slope v / x the leading 12 bits are multiplied exactly.
+Expr gelu_tanh_of(const Expr &x) {
+    const double a = 1.5957691216057308, a12 = 1.595703125;
+    const double b = 0.07135481627260025, b12 = 0.071350097656250;
+    const Expr held = held_within(x, -12, 12), top = leading_bits(held), low = held - top;
+    const Expr square = top * top, square12 = leading_bits(square);
+    const Expr square_rest = (square - square12) + low * (held + top);
+    const Expr cubic = c(b12) * square12, slope12 = leading_bits(c(a12) + cubic);
+    const Expr coefficients_rest = c(a - a12) + c(b - b12) * (held * held);
+    const Expr slope_rest = ((c(a12) - slope12) + cubic) + (coefficients_rest + c(b12) * square_rest);
+    const Expr y = times_logistic(held, top * slope12, low * slope12 + held * slope_rest);
+    return select(x != x || x > c(10), x, y);
+}
+// x P(N(0,1) < x). As x erfc(-x / sqrt 2) / 2 the rounding of x / sqrt 2 would cost x^2 ULPs.
+Expr gelu_of(const Expr &x) {
+    const Expr a = unbounded(min(abs(x), c(15)));
+    const Expr tail = gaussian_held(a) * (c(0.5) * a * scaled_erfc(a * c(M_SQRT1_2)));
+    return select(x != x, x, max(x, c(0)) - tail);
 }
 Expr erf_below_1(const Expr &x) {
     return x * polynomial(x * x, {7.853861353153693e-5, -8.010193625184903e-4, 5.188327685732524e-3, -2.685381193529856e-2, 1.128358514861418e-1,
@@ -134,10 +205,80 @@ Expr atan2_of(const Expr &y, const Expr &x) {
     return select(x > c(0), a, x < c(0), select(y < c(0), a - c(M_PI), a + c(M_PI)), signed_as(select(y == c(0), c(0), c(M_PI / 2)), y));
 }
 
+// Of a value that is f16's.
+bool is_half(const Expr &e) {
+    const auto *c = e.as<Internal::Cast>();
+    return c && c->value.type() == Float(16);
+}
+// r - q t, exactly: q a whole number near r / t. The product is p and what p lost (Dekker 1971), whose
+// parts are exact: q is whole, so that none of them is smaller than the smallest number.
+Expr less_multiple(const Expr &r, const Expr &q, const Expr &t) {
+    const Expr p = q * t, q1 = leading_bits(q), q2 = q - q1, t1 = leading_bits(t), t2 = t - t1;
+    return (r - p) - (((q1 * t1 - p) + q1 * t2 + q2 * t1) + q2 * t2);
+}
+// What is left of x, |x| <= 2^22 t, less the multiple of t that is nearest: at most 3/4 t, since the
+// quotient, too, is rounded. The quotient is by `over`, which is t where t isn't 0.
+Expr reduced(const Expr &x, const Expr &over, const Expr &t) {
+    const Expr whole = unbounded(round(x / over));
+    return unbounded(less_multiple(x, whole, t));
+}
+// y 2^bits, or infinity.
+Expr scaled_up(Expr y, int bits) {
+    constexpr int most = 110;
+    for (; bits > 0; bits -= most) y = y * c(std::ldexp(1, std::min(bits, most)));
+    return unbounded(y);
+}
+
+// x mod y, x and y >= 0 and finite. Quotients have up to 277 bits, and each step takes 22 of them: x is
+// reduced by y 2^242, y 2^220 .. y. Where such a multiple is out of range, 0 stands for it. What is
+// near the range's end is reduced by 2^-22 of itself first.
+Expr reduced_by_steps(const Expr &x, const Expr &y) {
+    const Expr far = x >= c(0x1p100), large = y >= c(0x1p64);
+    Expr r = unbounded(select(far, x * c(0x1p-22), x));
+    for (int bits = 242; bits >= 0; bits -= 22) {
+        const Expr t = scaled_up(y, bits);
+        r = reduced(r, t, unbounded(select(t < c(0x1p106), t, c(0))));
+    }
+    // Of a large divisor the nearest multiple could be infinite.
+    const Expr scale = unbounded(select(large, c(0.25), c(1)));
+    const Expr divisor = unbounded(y * scale);
+    r = reduced(select(far, r * c(0x1p22), r) * scale, divisor, divisor);
+    return unbounded(r * select(large, c(4), c(1)));
+}
+// fmod: x - trunc(x / y) y, exactly.
+Expr mod_of(const Expr &a, const Expr &b) {
+    const Expr x = unbounded(abs(a)), y = unbounded(abs(b)), high = y * c(0x1p22);
+    const bool short_quotient = is_half(a) && is_half(b);  // of 40 bits
+    const Expr r = short_quotient ? reduced(reduced(x, high, high), y, y) : reduced_by_steps(x, y);
+    const Expr above = select(r < c(0), r + y, r);
+    const Expr within = select(above >= y, above - y, above);
+    const Expr defined = y > c(0) && x < c(INFINITY);
+    return select(x < y, a, defined, signed_as(within, a), c(0) / c(0));
+}
+// floor(a / b): the rounded quotient may be the whole number that the exact one is just below, which the
+// remainder tells. From 2^24 on the quotient's own rounding is all.
+Expr floor_div_of(const Expr &a, const Expr &b) {
+    const Expr q = unbounded(a / b), whole = unbounded(floor(q));
+    const Expr scale = unbounded(select(abs(a) > c(0x1p100), c(0x1p-30), c(1)));
+    const Expr divisor = unbounded(b * scale);
+    const Expr rest = unbounded(less_multiple(a * scale, whole, divisor));
+    const Expr below = select(divisor > c(0), rest, c(0) - rest) < c(0);
+    return select(abs(q) < c(0x1p24), select(below, whole - c(1), whole), q);
+}
+Expr trunc_div_of(const Expr &a, const Expr &b) { return signed_as(signed_as(floor_div_of(abs(a), abs(b)), a), b); }
+
 Expr written_out(const std::string &name, const std::vector<Expr> &args) {
     static const std::map<std::string, Expr (*)(const Expr &)> unary = {
-        {"acos", acos_of}, {"acosh", acosh_of}, {"asin", asin_of},   {"asinh", asinh_of}, {"atan", atan_of}, {"atanh", atanh_of}, {"cosh", cosh_of},
-        {"erf", erf_of},   {"erfc", erfc_of},   {"expm1", expm1_of}, {"log1p", log1p_of}, {"sinh", sinh_of}, {"tanh", tanh_of},
+        {"acos", acos_of},           {"acosh", acosh_of},
+        {"asin", asin_of},           {"asinh", asinh_of},
+        {"atan", atan_of},           {"atanh", atanh_of},
+        {"cosh", cosh_of},           {"erf", erf_of},
+        {"erfc", erfc_of},           {"expm1", expm1_of},
+        {"log1p", log1p_of},         {"sinh", sinh_of},
+        {"tanh", tanh_of},           {"exp_minus_square", exp_minus_square_of},
+        {"fast_gelu", fast_gelu_of}, {"gaussian", gaussian_of},
+        {"gelu", gelu_of},           {"gelu_tanh", gelu_tanh_of},
+        {"mish", mish_of},           {"silu", silu_of},
     };
     const Expr &x = args[0];
     if (const auto f = unary.find(name); f != unary.end()) return f->second(x);
@@ -149,6 +290,9 @@ Expr written_out(const std::string &name, const std::vector<Expr> &args) {
     if (name == "tan") return sine(x, 0) / sine(x, 1);
     if (name == "pow") return pow_of(x, args[1]);
     if (name == "atan2") return atan2_of(x, args[1]);
+    if (name == "mod") return mod_of(x, args[1]);
+    if (name == "floor_div") return floor_div_of(x, args[1]);
+    if (name == "trunc_div") return trunc_div_of(x, args[1]);
     return Expr();
 }
 

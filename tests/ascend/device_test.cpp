@@ -1,8 +1,12 @@
 // The simulated device under dispatch: what ops compute on it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <random>
 
 #include "dsl/all_ops.h"
 #include "primitives/library.h"
@@ -42,6 +46,83 @@ INSTANTIATE_TEST_SUITE_P(Ops, OnAscend,
                                          "one_hot", "argmax", "gather_kernel", "sparse_softmax_cross_entropy", "sparse_softmax_cross_entropy_dlogits",
                                          "max_pool2d", "max_pool2d_dx", "avg_pool2d", "avg_pool2d_dx"),
                          [](const auto &p) { return std::string(p.param); });
+
+// Where x is far from 0, on both sides. The samples' values are small, and a rounding of a power's
+// exponent costs the more the larger the exponent is.
+TEST(OnAscend, FunctionsKeepTheContractInTheirTails) {
+    std::vector<OpPtr> ops;
+    for (const std::string name : {"gelu", "gelu_tanh", "fast_gelu", "silu", "mish", "sigmoid"}) {
+        ops.push_back(op_of(name));
+        ops.push_back(op_of(name + "_dx"));
+    }
+    for (const char *name : {"logsigmoid", "softplus", "erf", "erfc", "tanh", "exp"}) { ops.push_back(op_of(name)); }
+    for (const OpPtr &op : ops) {
+        if (op->sig.inputs[0].name != "x") continue;
+        for (int least = -112; least <= 24; least += 4) {
+            const std::string sample = "d0=1 d1=1 d2=2000 x_least=" + std::to_string(least);
+            Case c(*op, sample, "f32", 3);
+            c.solve(*op);
+            const Force force(host_isa(), "", "ascend");
+            const Tensor y = dispatch(c.registered, c.in, c.attrs)[0];
+            const std::string wrong = compare(*op, op->sig.outputs[0].name, y, c.problem);
+            EXPECT_EQ(wrong, "") << op->name << " from " << least;
+        }
+    }
+}
+
+// Bits of numbers and of their divisors: any, near ones, multiples, and each special with each.
+std::pair<std::vector<uint32_t>, std::vector<uint32_t>> divisions(size_t n) {
+    std::vector<uint32_t> special = {0, 1, 0x80000000, 0x3f800000};  // 0, the least, -0, 1
+    for (uint32_t bits : {0x7f7fffffu, 0x7f800000u, 0xff800000u, 0x7fc00000u}) special.push_back(bits);
+    for (uint32_t bits : {0x00800000u, 0x007fffffu}) special.push_back(bits);  // around the normal ones
+    std::mt19937 rng(7);
+    std::vector<uint32_t> a(n), b(n);
+    for (size_t i = 0; i < n; i++) {
+        a[i] = (uint32_t)rng();
+        b[i] = (uint32_t)rng();
+        const uint32_t exponent = (a[i] & 0x7f800000u) - ((uint32_t)rng() % 12u << 23);
+        if (i % 2 == 1) b[i] = exponent ^ (b[i] & 0x807fffffu);
+        const float multiple = std::bit_cast<float>(b[i]) * (float)(rng() % 5000);
+        if (i % 4 == 3) a[i] = std::bit_cast<uint32_t>(multiple);
+        if (i < 100) a[i] = special[i / 10];
+        if (i < 100) b[i] = special[i % 10];
+    }
+    return {a, b};
+}
+void put_bits(const Tensor &t, size_t i, uint32_t bits) {
+    if (t.dtype() == DType::f16) t.data<float16>()[i].bits = (uint16_t)(bits >> 16);
+    else t.data<float>()[i] = std::bit_cast<float>(bits);
+}
+
+// Quotients of reals have up to 277 bits. The CPU computes remainders by fmod, and quotients in f64:
+// past 2^24 those are rounded once more than here.
+TEST(OnAscend, RemaindersOfAllRealsAreExact) {
+    constexpr size_t n = 60'000;
+    const auto [a, b] = divisions(n);
+    for (const char *dtypes : {"f32", "f16"})
+        for (const std::string name : {"mod", "floor_mod", "floor_div"}) {
+            const OpPtr op = op_of(name);
+            Case c(*op, "d0=1 d1=1 d2=" + std::to_string(n), dtypes, 3);
+            for (size_t i = 0; i < n; i++) {
+                put_bits(c.in[0], i, a[i]);
+                put_bits(c.in[1], i, b[i]);
+            }
+            const auto want = dispatch(c.registered, c.in, c.attrs)[0].to_vector<double>();
+            const Force force(host_isa(), "", "ascend");
+            const auto got = dispatch(c.registered, c.in, c.attrs)[0].to_vector<double>();
+            int wrong = 0;
+            for (size_t i = 0; i < n; i++) {
+                const double size = std::fabs(want[i]);
+                const double allowed = name == "floor_div" && size >= 0x1p24 ? size * 0x1p-23 : 0;
+                const bool nans = std::isnan(got[i]) && std::isnan(want[i]);
+                if (nans || got[i] == want[i] || std::fabs(got[i] - want[i]) <= allowed) continue;
+                if (++wrong > 5) continue;
+                const float x = std::bit_cast<float>(a[i]), y = std::bit_cast<float>(b[i]);
+                ADD_FAILURE() << name << " of " << x << ", " << y << " is " << got[i];
+            }
+            EXPECT_EQ(wrong, 0) << name << " " << dtypes;
+        }
+}
 
 // Tiles of many rows, which leave in halves and whose stages take each other's places; and planes that end within a block.
 TEST(OnAscend, WholeTilesKeepTheContract) {
@@ -125,6 +206,11 @@ TEST(OnAscend, ProgramsOfMoreThanVectorsKeepTheContract) {
                                                                                                       {"dropout_kernel", "f32", 8},
                                                                                                       {"uniform_kernel", "f32", 4},
                                                                                                       {"mod", "i32", 3},
+                                                                                                      {"mod", "f32", 5},
+                                                                                                      {"mod_db", "f16", 5},
+                                                                                                      {"floor_mod", "f16", 5},
+                                                                                                      {"floor_mod_db", "f32", 5},
+                                                                                                      {"floor_div", "f32", 5},
                                                                                                       {"floor_div", "i32", 3},
                                                                                                       {"left_shift", "i32", 3},
                                                                                                       {"resize_kernel", "f32", 4}}) {
