@@ -1,6 +1,6 @@
 # The three commands of this project: make build, make test, make demo. The rest is for people who change it.
 .DEFAULT_GOAL := help
-.PHONY: build test demo nightly fuzz install asan tsan onnx format tidy lint clean help
+.PHONY: build test demo nightly fuzz install package asan tsan onnx format tidy lint clean help
 
 build: ## install what is missing, configure, compile into build/release
 	@scripts/build.sh release
@@ -24,6 +24,9 @@ fuzz: ## a million changed files of every format that a loader reads and 400,000
 
 install: build ## copy the kit into PREFIX (/usr/local): CMake package, headers, libraries, the command
 	@scripts/install.sh $(PREFIX)
+
+package: build ## pack the kit as a .deb and a .tar.gz, into build/release/packages
+	@scripts/package.sh
 
 asan tsan: ## the tests under AddressSanitizer and UBSan, or ThreadSanitizer
 	@scripts/build.sh $@

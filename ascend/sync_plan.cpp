@@ -19,7 +19,7 @@ bool same(const Sync &a, const Sync &b) {
 
 void number_accesses(Trace &trace) {
     std::map<std::tuple<const Instr *, const Ref *, int64_t, int64_t, int64_t>, size_t> known;
-    for (Event &e : trace.events)
+    for (SyncEvent &e : trace.events)
         for (Access &a : e.accesses) a.number = known.try_emplace({e.is, a.ref, a.begin, a.first_byte, a.last_byte}, known.size()).first->second;
     trace.numbers = known.size();
 }
@@ -36,9 +36,9 @@ public:
         number_accesses(trace_);
         places_.assign(trace_.numbers, nowhere);
         for (size_t i = trace_.events.size(); i-- > 0;) {
-            const Event &e = trace_.events[i];
-            if (e.kind == Event::before) first_before_[(size_t)e.child] = i;
-            if (e.kind == Event::after) first_after_[(size_t)e.child] = i;
+            const SyncEvent &e = trace_.events[i];
+            if (e.kind == SyncEvent::before) first_before_[(size_t)e.child] = i;
+            if (e.kind == SyncEvent::after) first_after_[(size_t)e.child] = i;
         }
     }
     int undecided() const { return trace_.undecided; }
@@ -70,7 +70,7 @@ private:
     };
     struct Record {
         const Access *access = nullptr;
-        const Event *event = nullptr;
+        const SyncEvent *event = nullptr;
         uint32_t epoch = 0;
         int64_t when = 0;
     };
@@ -157,10 +157,10 @@ private:
         return f;
     }
 
-    void event(const Event &e) {
-        if (e.kind == Event::instr) return instr(e);
-        for (const size_t i : (e.kind == Event::before ? before_ : after_)[(size_t)e.child]) {
-            if (e.kind == Event::before) before(plan_[i].sync, e.moment);
+    void event(const SyncEvent &e) {
+        if (e.kind == SyncEvent::instr) return instr(e);
+        for (const size_t i : (e.kind == SyncEvent::before ? before_ : after_)[(size_t)e.child]) {
+            if (e.kind == SyncEvent::before) before(plan_[i].sync, e.moment);
             else if (!found_) after(plan_[i].sync, e.moment);
         }
     }
@@ -194,7 +194,7 @@ private:
         f.clock[(size_t)s.src] = epochs_[(size_t)s.src];
     }
 
-    void instr(const Event &e) {
+    void instr(const SyncEvent &e) {
         if (const SetFlag *s = std::get_if<SetFlag>(&e.is->op)) {
             issue(s->src);
             Clock &c = own_[{s->src, s->dst, e.id}] = clocks_[(size_t)s->src];
@@ -221,7 +221,7 @@ private:
         return {(size_t)(a.begin / region_bytes), (size_t)(std::max(a.begin, a.end - 1) / region_bytes)};
     }
     // Of all that the operands conflict with the latest: what orders that often orders the rest, too.
-    void check(const Event &e) {
+    void check(const SyncEvent &e) {
         const Record *latest = nullptr;
         const Access *now = nullptr;
         const Pipe pipe = e.pipe;

@@ -65,12 +65,12 @@ private:
             const int child = trace_.children.try_emplace({&nodes, c}, (int)trace_.children.size()).first->second;
             const int moment = (int)trace_.moments.size();
             trace_.moments.push_back(now_);
-            trace_.events.push_back({Event::before, child, moment, nullptr, Pipe::s, {}, 0});
+            trace_.events.push_back({SyncEvent::before, child, moment, nullptr, Pipe::s, {}, 0});
             const Node &n = nodes[(size_t)c];
             if (const For *f = std::get_if<For>(&n.is)) loop(*f);
             else if (const If *b = std::get_if<If>(&n.is)) branch(*b);
             else if (const Instr *i = std::get_if<Instr>(&n.is)) instr(*i, moment);
-            trace_.events.push_back({Event::after, child, moment, nullptr, Pipe::s, {}, 0});
+            trace_.events.push_back({SyncEvent::after, child, moment, nullptr, Pipe::s, {}, 0});
         }
         now_.path.pop_back();
     }
@@ -106,7 +106,7 @@ private:
     }
 
     void instr(const Instr &i, int moment) {
-        Event e{Event::instr, 0, moment, &i, Pipe::s, {}, 0};
+        SyncEvent e{SyncEvent::instr, 0, moment, &i, Pipe::s, {}, 0};
         if (const SetFlag *s = std::get_if<SetFlag>(&i.op)) e.id = value(s->id);
         else if (const WaitFlag *w = std::get_if<WaitFlag>(&i.op)) e.id = value(w->id);
         else if (!std::holds_alternative<Barrier>(i.op)) {

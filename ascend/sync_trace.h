@@ -23,7 +23,7 @@ struct Moment {  // where a run stands
     int64_t value(const Expr &e) const;                 // a register or a parameter is 0: any value will do
 };
 
-struct Event {
+struct SyncEvent {
     enum Kind : uint8_t { before, after, instr } kind;  // a child of a body, or the instruction that it is
     int child = 0;                                      // before, after: its number
     int moment = 0;
@@ -34,7 +34,7 @@ struct Event {
 };
 
 struct Trace {
-    std::vector<Event> events;
+    std::vector<SyncEvent> events;
     std::vector<Moment> moments;
     std::map<std::pair<const Body *, int>, int> children;  // numbered
     size_t numbers = 0;                                    // of accesses

@@ -191,6 +191,7 @@ void list_all_ops(OpTable &ops) {
 @faces@" @ONLY)
   add_custom_target(halyard_faces DEPENDS ${headers})
   _halyard_add_records(halyard_kernels "${generated}/op_files.cpp" ${records})
+  target_precompile_headers(halyard_kernels PRIVATE <registry/kernel_on_demand.h> <registry/kernel_rows.h>)
   target_include_directories(halyard_kernels PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(halyard_kernels PRIVATE halyard_flags)
   add_custom_target(halyard_kernel_archives DEPENDS ${archives})

@@ -25,7 +25,7 @@ Adjoint::Source source_of(const RegisteredOp &op, const std::string &name, const
 // An elementwise gradient kernel multiplies dy by something, so it is its own adjoint in dy.
 bool scales(const RegisteredOp &op, const std::string &input) { return op.record.internal && op.record.form == Form::elementwise && input == "dy"; }
 
-Tensor again(std::span<const Tensor> in, const RegisteredOp &op, const Attrs &attrs) { return std::move(Primitive(op, attrs).run(in)[0]); }
+Tensor run_op(std::span<const Tensor> in, const RegisteredOp &op, const Attrs &attrs) { return std::move(Primitive(op, attrs).run(in)[0]); }
 
 Adjoint resolve(const RegisteredOp &op, const std::string &input) {
     Adjoint a;
@@ -38,7 +38,7 @@ Adjoint resolve(const RegisteredOp &op, const std::string &input) {
         a.op = g.op, a.output = g.output;
         for (const TensorSpec &t : a.op->signature.inputs) a.inputs.push_back(source_of(op, t.name, a.op->record.name));
     } else if (scales(op, input)) {
-        a.compose = again;
+        a.compose = run_op;
         for (const TensorSpec &t : op.signature.inputs) a.inputs.push_back(source_of(op, t.name == input ? "d" + op.signature.outputs[0].name : t.name, name));
     }
     return a;

@@ -105,7 +105,7 @@ double distance_between(const std::string &metric, const std::array<int64_t, 3> 
     return metric == "chessboard" ? most : std::sqrt(squares);
 }
 
-double mean(const std::vector<double> &values) {
+double mean_or_infinity(const std::vector<double> &values) {
     if (values.empty()) return infinity;
     return std::accumulate(values.begin(), values.end(), 0.0) / (double)values.size();
 }
@@ -268,8 +268,8 @@ MeanSurfaceDistance::MeanSurfaceDistance(bool symmetric, const std::string &dist
     : EdgeMetric("mean_surface_distance", distance_metric), symmetric_(symmetric) {}
 
 double MeanSurfaceDistance::eval() const {
-    const double there = mean(from_outputs());
-    return symmetric_ ? (there + mean(from_label())) / 2 : there;
+    const double there = mean_or_infinity(from_outputs());
+    return symmetric_ ? (there + mean_or_infinity(from_label())) / 2 : there;
 }
 
 RootMeanSquareDistance::RootMeanSquareDistance(bool symmetric, const std::string &distance_metric)

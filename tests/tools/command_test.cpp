@@ -318,6 +318,26 @@ TEST_F(Command, ListsOpsAsJson) {
     EXPECT_EQ(table.find("\nsoftmax_dx "), std::string::npos);
 }
 
+// Where an op runs, in which dtypes, and why not in others.
+TEST_F(Command, ListsDtypesByBackend) {
+    const Result r = halyard("ops conv2d --json");
+    ASSERT_EQ(r.status, 0) << r.err;
+    const auto conv2d = nlohmann::json::parse(r.out).at("dtypes_on");
+    EXPECT_EQ(conv2d.at("cpu").at("dtypes"), nlohmann::json({"f32", "f16", "bf16", "f64"}));
+    EXPECT_EQ(conv2d.at("cpu").at("why_not"), nlohmann::json::array());
+    EXPECT_EQ(conv2d.at("ascend").at("dtypes"), nlohmann::json({"f32", "f16"}));
+    EXPECT_EQ(conv2d.at("ascend").at("why_not"), nlohmann::json({"some calls in f32 have no program: no program for the cube unit: it "
+                                                                 "multiplies f16, not f32",
+                                                                 "the chip has no bf16 f64"}));
+    const std::string details = halyard("ops conv2d").out;
+    EXPECT_NE(details.find("\n  ascend      f32 f16\n"), std::string::npos) << details;
+    const std::string table = halyard("ops").out;
+    EXPECT_NE(table.find(" cpu  "), std::string::npos);
+    EXPECT_NE(table.find(" opencl  "), std::string::npos);
+    EXPECT_NE(table.find(" ascend  "), std::string::npos);
+    EXPECT_NE(table.find("(its parts)"), std::string::npos) << "ops that are composed of others";
+}
+
 TEST_F(Command, ExplainsAndBenches) {
     const Result r = halyard("explain add --shape a=2x3 --shape b=3");
     ASSERT_EQ(r.status, 0) << r.err;

@@ -96,7 +96,7 @@ bool can_be_stacked(const Op &op, const Attrs &attrs) {
 }
 
 // Any NaN is like any other.
-bool same_bits(const Tensor &a, const Tensor &b) {
+bool same_bits_or_nan(const Tensor &a, const Tensor &b) {
     if (std::memcmp(a.raw(), b.raw(), a.bytes()) == 0) return true;
     const std::vector<double> x = a.to_vector<double>(), y = b.to_vector<double>();
     const auto alike = [](double u, double v) { return std::isnan(u) ? std::isnan(v) : u == v && std::signbit(u) == std::signbit(v); };
@@ -175,7 +175,7 @@ private:
         for (size_t k = 0; k < want.size(); k++) {
             const std::string &name = op_.sig.outputs[k].name;
             if (!(got[k].shape() == want[k].shape())) return name + " has shape " + got[k].shape().text() + ", expected " + want[k].shape().text();
-            if (same_bits(got[k].contiguous(), want[k].contiguous())) continue;
+            if (same_bits_or_nan(got[k].contiguous(), want[k].contiguous())) continue;
             if (alike) return name + " has other bits than with expanded copies";
             Problem expected;
             expected.tensors[name] = array_of(want[k]);

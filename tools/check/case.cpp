@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <sstream>
 
@@ -65,6 +66,12 @@ std::vector<DType> dtypes_of(const std::string &text) {
     std::stringstream words(text);
     for (std::string w; std::getline(words, w, ',');) all.push_back(dtype_of(w));
     return all;
+}
+
+bool same_bits(const Tensor &a, const Tensor &b) {
+    const Tensor x = a.contiguous();
+    const Tensor y = b.contiguous();
+    return x.shape() == y.shape() && std::memcmp(x.raw(), y.raw(), x.bytes()) == 0;
 }
 
 Tensor tensor_of(const Array &a, DType t) {

@@ -41,6 +41,9 @@ Sample parse_sample(const OpRecord &op, const std::string &text);
 // Throws AttrError for a dimension that `dims`, read from `text` and derived from attributes, doesn't have.
 void require_dimensions(const Signature &sig, const Dims &dims, const std::string &text);
 
+// Are shapes equal and all elements the same to the bit?
+bool same_bits(const Tensor &a, const Tensor &b);
+
 Tensor tensor_of(const Array &a, DType t);
 Array array_of(const Tensor &t);
 std::vector<DType> dtypes_of(const std::string &text);  // "f32,i32"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <set>
 #include <sstream>
 
@@ -51,8 +50,6 @@ void compare_all(const Op &op, const Case &c, const std::vector<Tensor> &out, co
 }
 
 bool refused(const DispatchError &e) { return std::string(e.what()).find("no kernel takes this call") != std::string::npos; }
-
-bool same_bits(const Tensor &a, const Tensor &b) { return a.shape() == b.shape() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0; }
 
 // Is there any shape this kernel takes? "lanes>=4" is false for two doubles, whatever the shape.
 bool can_run(const OpRecord &op, const KernelEntry &k) {

@@ -1,6 +1,4 @@
 // The same bits for any number of threads and wherever tensors lie, forward and backward.
-#include <cstring>
-
 #include "primitives/primitive.h"
 #include "primitives/tape.h"
 #include "registry/parallel.h"
@@ -40,11 +38,6 @@ std::vector<Tensor> results_of(const Op &op, const Case &c, int64_t offset) {
         } catch (const GradError &) {  // it has none
         }
     return all;
-}
-
-bool same_bits(const Tensor &a, const Tensor &b) {
-    const Tensor x = a.contiguous(), y = b.contiguous();
-    return x.shape() == y.shape() && std::memcmp(x.raw(), y.raw(), x.bytes()) == 0;
 }
 
 }  // namespace

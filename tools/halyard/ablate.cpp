@@ -26,9 +26,9 @@
 namespace halyard::command {
 namespace {
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
-struct Options {
+struct AblateOptions {
     KernelOptions kernel;
     double seconds = 0.5;
     int rounds = 15;
@@ -42,7 +42,7 @@ double children_seconds() {
     return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
-std::string read(const fs::path &path) {
+std::string contents_of(const fs::path &path) {
     std::ifstream file(path, std::ios::binary);
     return std::string((std::istreambuf_iterator<char>(file)), {});
 }
@@ -61,7 +61,7 @@ struct Build {
         const double before = children_seconds();
         kernel->compile(path, limit);
         compiled_in = children_seconds() - before;
-        object = read(path);
+        object = contents_of(path);
     }
 };
 
@@ -88,13 +88,13 @@ std::string breach_of(const Chosen &c, const Expected &expected, const KernelEnt
 }
 
 double seconds_per_call(const std::function<void()> &run, int calls) {
-    const auto start = Clock::now();
+    const auto start = SteadyClock::now();
     for (int i = 0; i < calls; i++) run();
-    return std::chrono::duration<double>(Clock::now() - start).count() / calls;
+    return std::chrono::duration<double>(SteadyClock::now() - start).count() / calls;
 }
 
 // Interleaved, in random order within each round, with the full schedule a second time as the control.
-Comparison compared(const std::function<void()> &without, const std::function<void()> &full, const Options &o) {
+Comparison compared(const std::function<void()> &without, const std::function<void()> &full, const AblateOptions &o) {
     const double sample = o.seconds / o.rounds / 3;
     auto calls_of = [&](const std::function<void()> &run) {
         run();
@@ -121,7 +121,7 @@ std::string essence(const Op &op, const std::string &error) {
 }
 
 Row drop(const Chosen &c, const Build &full, const KernelEntry &full_entry, const Expected &expected, int which, const Directive &d, const fs::path &folder,
-         const Options &o) {
+         const AblateOptions &o) {
     Row row;
     row.where = d.at.place(), row.call = readable(*full.kernel->op, d.call);
     if (!d.makes.empty()) {
@@ -176,7 +176,7 @@ void print(const std::vector<Row> &rows, const Build &full) {
     }
 }
 
-int ablate(const Options &o) {
+int ablate(const AblateOptions &o) {
     const Chosen c(o.kernel);
     const TemporaryFolder folder("halyard_ablate");
     const Build full(c, no_directive, folder.path / "full.o", o.limit);
@@ -206,7 +206,7 @@ int ablate(const Options &o) {
 }  // namespace
 
 void add_ablate(CLI::App &app, Run &chosen) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<AblateOptions>();
     CLI::App *sub = app.add_subcommand("ablate", "What each directive of a schedule is worth: time, code and compile time without it");
     add_kernel_options(*sub, o->kernel);
     sub->add_option("--time", o->seconds, "Seconds of measuring per directive")->check(CLI::Range(0.001, 600.0))->capture_default_str();

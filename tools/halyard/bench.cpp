@@ -22,7 +22,7 @@
 namespace halyard::command {
 namespace {
 
-struct Options {
+struct BenchOptions {
     std::string op, dtype, device, json, set, suite, group, out;
     std::vector<std::string> shapes, pair;  // pair: --compare A B
     Selection selection;
@@ -31,7 +31,7 @@ struct Options {
 };
 
 // What is timed: a problem of the command line, of a set, or of the op's record.
-std::vector<ShapeLine> cases_of(const Options &o) {
+std::vector<ShapeLine> cases_of(const BenchOptions &o) {
     std::vector<ShapeLine> cases;
     if (!o.set.empty()) cases = shape_set(o.set, o.op);
     for (auto &text : o.shapes) cases.push_back({o.op, text, ""});
@@ -49,7 +49,7 @@ std::vector<ShapeLine> cases_of(const Options &o) {
 }
 
 // The command that times one case again.
-std::string again(const Options &o, const ShapeLine &c) {
+std::string again(const BenchOptions &o, const ShapeLine &c) {
     const Selection &s = o.selection;
     std::string text = "halyard bench " + c.op + " --shape \"" + c.problem + "\" --isa " + s.isa + " --threads " + listed(s.threads, ",");
     if (!o.dtype.empty()) text += " --dtype " + o.dtype;
@@ -100,7 +100,7 @@ void print_pairs(const std::deque<Subject> &pairs) {
 }
 
 // Times one case, prints it, and adds its runs. False where a kernel breaks the contract.
-bool bench_case(const Options &o, const ShapeLine &c, Runs &runs) {
+bool bench_case(const BenchOptions &o, const ShapeLine &c, Runs &runs) {
     const RegisteredOp &op = op_with_kernels(c.op);
     const std::string dtypes = dtype_set(op.record, o.dtype);
     const Trial t(op, c.problem, dtypes);
@@ -153,7 +153,7 @@ void begin() {
     add_context();
 }
 
-int bench_suite(const Options &o) {
+int bench_suite(const BenchOptions &o) {
     const std::string isa = o.selection.isa == "all" ? "" : o.selection.isa;
     const std::optional<Target> limit = isa.empty() ? std::nullopt : std::make_optional<Target>("cpu", isa, "");
     SuiteOptions all{o.suite, o.group, o.out, o.selection, o.timing, o.wait_quiet};
@@ -165,14 +165,14 @@ int bench_suite(const Options &o) {
     return run_suite(all) ? 0 : 1;
 }
 
-int bench_on_ascend(const Options &o) {
+int bench_on_ascend(const BenchOptions &o) {
     if (o.op.empty()) throw AttrError("bench", "--device ascend times one op at a time, and none is named");
     std::vector<std::string> problems;
     for (auto &c : cases_of(o)) problems.push_back(c.problem);
     list_all_ops(op_table());
     return bench_ascend(op_with_kernels(o.op).record.name, problems, o.dtype) ? 0 : 1;
 }
-int bench(Options o) {
+int bench(BenchOptions o) {
     if (o.selection.isa != "all") Target("cpu", o.selection.isa, "");
     if (o.selection.threads.empty()) o.selection.threads = {threads()};
     for (auto &label : o.pair) {
@@ -203,7 +203,7 @@ int bench(Options o) {
     return kept ? 0 : 1;
 }
 
-void refuse_idle_options(const Options &o, const CLI::App &sub) {
+void refuse_idle_options(const BenchOptions &o, const CLI::App &sub) {
     if (!o.suite.empty())
         refuse(sub, "with --suite, which says what is timed",
                {"op", "--shape", "--shapes", "--dtype", "--device", "--variant", "--compare", "--all-picks", "--json"});
@@ -215,7 +215,7 @@ void refuse_idle_options(const Options &o, const CLI::App &sub) {
 }  // namespace
 
 void add_bench(CLI::App &app, Run &chosen) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<BenchOptions>();
     CLI::App *sub = app.add_subcommand("bench", "Time an op's kernels side by side, beside other libraries");
     sub->footer("A kernel whose result leaves the op's error bound gets no time, and the exit status is 1.");
     sub->add_option("op", o->op, "Name of the op; with --shapes it may be left out");

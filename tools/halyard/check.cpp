@@ -28,7 +28,7 @@
 namespace halyard::command {
 namespace {
 
-struct Options {
+struct CheckOptions {
     std::vector<std::string> ops, isas, records;
     std::string fuzz, fuzz_case, ulps, json, device, refused;
     unsigned seed = 1;
@@ -57,7 +57,7 @@ int run_again(const std::string &name, const std::string &text) {
     return error.empty() ? 0 : 1;
 }
 
-size_t cores() {  // that this process may use
+size_t usable_cores() {  // that this process may use
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
 }
@@ -75,7 +75,7 @@ std::vector<std::string> isas_checked(const std::vector<std::string> &ops, const
 }
 
 // The command that checks these ops in the same way.
-std::string again(const Options &o, const std::vector<std::string> &ops) {
+std::string again(const CheckOptions &o, const std::vector<std::string> &ops) {
     std::string text = "halyard check";
     for (auto &name : ops) text += " " + name;
     if (!o.device.empty()) text += " --device " + o.device;
@@ -88,7 +88,7 @@ std::string again(const Options &o, const std::vector<std::string> &ops) {
     return text + again_with_kernels();
 }
 
-int sum_up(const CheckRun &run, const Options &o) {
+int sum_up(const CheckRun &run, const CheckOptions &o) {
     int passed = 0, failed = 0, skipped = 0, without = 0;
     std::vector<std::string> bad;
     for (auto &r : run.reports) {
@@ -136,7 +136,7 @@ std::vector<std::string> ops_checked(const std::vector<std::string> &named) {
     return all;
 }
 
-check::NamedChecks checks_asked_for(const Options &o, const Op &op, const check::Options &options) {
+check::NamedChecks checks_asked_for(const CheckOptions &o, const Op &op, const check::Options &options) {
     if (o.device == "ascend") return {{"ascend", check::check_ascend}};
     if (!o.fuzz.empty()) return {{"fuzz", check::check_fuzz}};
     return check::checks_of(op, options);
@@ -151,7 +151,7 @@ void check_records(const std::vector<tune::RecordFile> &files, const std::string
     }
 }
 
-void refuse_idle_options(const Options &o, const CLI::App &sub) {
+void refuse_idle_options(const CheckOptions &o, const CLI::App &sub) {
     if (!o.fuzz_case.empty()) refuse_idle(sub, "with --fuzz-case", {"ops", "--fuzz-case"});
     else if (o.mutants.per_op || !o.mutants.only.empty())
         refuse_idle(sub, "with --mutants", {"ops", "--mutants", "--mutant", "--seed", "--json", "--jobs", "--isa"});
@@ -160,7 +160,7 @@ void refuse_idle_options(const Options &o, const CLI::App &sub) {
     else if (!o.fuzz.empty()) refuse_idle(sub, "with --fuzz", {"ops", "--fuzz", "--device", "--isa", "--seed", "--jobs", "--json", "--all"});
 }
 
-int check_ops(const Options &o) {
+int check_ops(const CheckOptions &o) {
     if (!o.refused.empty() && o.device != "ascend") throw AttrError("check", "--refused is a list of the simulated device's: --device ascend");
     if (!o.fuzz_case.empty()) {
         if (o.ops.size() != 1) throw AttrError("check", "--fuzz-case is a call of one op");
@@ -183,7 +183,7 @@ int check_ops(const Options &o) {
         if (o.jobs) a.at_once = o.jobs;
         return check_mutants(chosen, a, options.isas);
     }
-    if (!o.ulps.empty()) return check_ulps(chosen, o.ulps, options.isas, o.jobs > 0 ? (size_t)o.jobs : cores());
+    if (!o.ulps.empty()) return check_ulps(chosen, o.ulps, options.isas, o.jobs > 0 ? (size_t)o.jobs : usable_cores());
     const std::vector<std::string> names = asked.empty() ? chosen : ops_checked(asked);
     std::vector<tune::RecordFile> records;
     for (auto &path : o.records.empty() ? tune::committed_files() : o.records) records.push_back(tune::read_records(path));
@@ -198,7 +198,7 @@ int check_ops(const Options &o) {
         run.reports.push_back(r);
     };
     in_workers(
-        names.size(), o.jobs > 0 ? (size_t)o.jobs : cores(),
+        names.size(), o.jobs > 0 ? (size_t)o.jobs : usable_cores(),
         [&](size_t i) {
             const std::string &name = names[i];
             check::Report r = check::check_apart(name, checks_asked_for(o, *op_table().make(name), options), options);
@@ -223,7 +223,7 @@ int check_ops(const Options &o) {
 }  // namespace
 
 void add_check(CLI::App &app, Run &chosen) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<CheckOptions>();
     CLI::App *sub = app.add_subcommand("check", "Check ops: reference, exact schedules, gradients, views, zero sizes, threads");
     sub->add_option("ops", o->ops, "Names, each with its gradients; none = all ops, or those of --kernels");
     sub->add_flag("--all", o->all, "Print every failure, not the first of each kind");

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct ExplainOptions {
     std::string op, dtype, device, isa, variant;
     std::vector<std::string> shapes, attrs;
     bool price = false, json = false;
@@ -36,7 +36,7 @@ struct Asked {
     std::vector<Tensor> in;
     Attrs attrs;
 };
-Asked asked(const RegisteredOp &op, const Options &o, const std::string &dtypes) {
+Asked asked(const RegisteredOp &op, const ExplainOptions &o, const std::string &dtypes) {
     const auto problems = problems_of(op.record);
     if (o.shapes.empty() && problems.empty()) throw AttrError(o.op, "has no bench or sample problem, give --shape");
     if (o.shapes.empty() || (o.shapes.size() == 1 && is_problem(op, o.shapes[0]))) {
@@ -117,7 +117,7 @@ Json json_of(const RegisteredOp &op, const Explanation &e, const Cast *c, const 
     return j;
 }
 
-int explain_call(const Options &o) {
+int explain_call(const ExplainOptions &o) {
     const RegisteredOp &op = op_with_kernels(o.op);
     check_variant(op.record, o.variant);
     const Target target(o.device, o.isa, o.variant);
@@ -140,7 +140,7 @@ int explain_call(const Options &o) {
 }  // namespace
 
 void add_explain(CLI::App &app, Run &chosen) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<ExplainOptions>();
     CLI::App *sub = app.add_subcommand("explain", "Say which kernel a call gets and why, and what each costs");
     sub->add_option("op", o->op, "Name of the op")->required();
     sub->add_option("--shape,-s", o->shapes, "x=2x3x8x8 (or scalar) for every input, or a problem such as \"n=64 c=1000\"; without, the op's first")

@@ -15,7 +15,7 @@
 namespace halyard::command {
 namespace {
 
-struct Options {
+struct LowerOptions {
     std::string op, to = "loops", device, isa, variant, dtype, shape, fault, out;
     std::vector<std::string> picks;
     bool strict = false;
@@ -38,7 +38,7 @@ Picks picks_as_typed(const std::string &op, const std::vector<std::string> &text
 }
 
 // The kernel that was asked for, of those the kit builds. Its ISA need not be one of this build or of this CPU: nothing runs.
-Instance instance_of(const OpRecord &op, const TextForm &form, const Options &o) {
+Instance instance_of(const OpRecord &op, const TextForm &form, const LowerOptions &o) {
     Instance i;
     i.backend = o.device.empty() ? form.backends[0] : o.device;
     if (std::find(form.backends.begin(), form.backends.end(), i.backend) == form.backends.end())
@@ -94,7 +94,7 @@ std::string headline(const Kernel &k, const std::string &comment) {
     return s + "\n";
 }
 
-int lower(const Options &o) {
+int lower(const LowerOptions &o) {
     const OpRecord &op = op_with_kernels(o.op).record;
     const TextForm &form = form_of(o.to);
     list_all_ops(op_table());
@@ -114,7 +114,7 @@ int lower(const Options &o) {
 }  // namespace
 
 void add_lower(CLI::App &app, Run &chosen) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<LowerOptions>();
     std::vector<std::string> names;
     std::string forms = "What to show. ";
     for (auto &f : text_forms()) names.push_back(f.name), forms += f.name + ": " + f.doc + (&f == &text_forms().back() ? "" : "; ");

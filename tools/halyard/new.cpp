@@ -16,7 +16,7 @@ namespace halyard::command {
 namespace {
 namespace fs = std::filesystem;
 
-struct Options {
+struct NewOptions {
     std::string op, like = "unary", project;
 };
 
@@ -102,7 +102,7 @@ void print_next(const std::vector<std::string> &commands) {
 }
 
 // A project of one op. Its name is the folder's.
-int new_project(const Options &o, const Template &like, Words words) {
+int new_project(const NewOptions &o, const Template &like, Words words) {
     fs::path dir = fs::path(o.project).lexically_normal();
     if (!dir.has_filename()) dir = dir.parent_path();
     const std::string name = fs::absolute(dir).filename();
@@ -127,7 +127,7 @@ int new_project(const Options &o, const Template &like, Words words) {
 }
 
 // An op file beside those that `lists` has, and its line there.
-int new_file(const Options &o, const fs::path &lists, const char *end, const Words &words) {
+int new_file(const NewOptions &o, const fs::path &lists, const char *end, const Words &words) {
     const fs::path file = lists.parent_path() / (o.op + ".cpp");
     if (fs::exists(file)) throw IoError(file, "is there already");
     std::string text = read(lists);
@@ -145,7 +145,7 @@ int new_file(const Options &o, const fs::path &lists, const char *end, const Wor
     return 0;
 }
 
-int run(const Options &o) {
+int run(const NewOptions &o) {
     check_op_name(o.op);
     const auto like = std::find_if(std::begin(templates), std::end(templates), [&](const Template &t) { return o.like == t.name; });
     OpRecord record;
@@ -163,7 +163,7 @@ int run(const Options &o) {
 }  // namespace
 
 void add_new(CLI::App &app, Run &chosen) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<NewOptions>();
     CLI::App *sub = app.add_subcommand("new", "Write an op that passes, to start from");
     sub->footer("In the kit's folder: kernels/NAME.cpp and its CMake line. In a project's: NAME.cpp and its line.");
     sub->add_option("name", o->op, "The op's name and its file's")->required();

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "tools/halyard/backends.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/listed.h"
 #include "tools/halyard/option.h"
@@ -11,6 +12,13 @@
 namespace halyard::command {
 namespace {
 using nlohmann::json;
+
+// {"cpu": {"dtypes": ["f32", ...], "why_not": ["f64: no kernel in this build"]}, ...}
+json dtypes_on(const Listed &op) {
+    json all;
+    for (const Backend &b : backends_of(op)) all[b.name] = {{"dtypes", b.dtypes}, {"why_not", b.why_not}};
+    return all;
+}
 
 json as_json(const Listed &op) {
     const OpRecord &r = *op.record;
@@ -34,6 +42,7 @@ json as_json(const Listed &op) {
             {"internal", r.internal},
             {"dtypes", r.dtypes},
             {"backends", kinds.backends},
+            {"dtypes_on", dtypes_on(op)},
             {"isas", kinds.isas},
             {"variants", variants},
             {"layouts", kinds.layouts},
@@ -58,7 +67,10 @@ void print_details(const Listed &op) {
     line("family", family_of(op));
     line("form", form_of(r));
     line("dtypes", joined(r.dtypes, " "));
-    line("backends", joined(kinds.backends));
+    for (const Backend &b : backends_of(op)) {
+        line(b.name.c_str(), b.dtypes.empty() ? "-" : joined(b.dtypes, " "));
+        for (const std::string &why : b.why_not) line("", why);
+    }
     line("ISAs", joined(kinds.isas));
     for (auto &v : r.variants)
         if (!v.name.empty()) line(&v == &r.variants[0] ? "variants" : "", v.name + (v.when.empty() ? " (any shape)" : " when " + v.when));
@@ -82,16 +94,27 @@ void print_details(const Listed &op) {
 // What doesn't fit into the table stays visible in `halyard ops NAME`.
 std::string cut(const std::string &s, size_t width) { return s.size() <= width ? s : s.substr(0, width - 2) + ".."; }
 
+int width_of(const std::string &backend) { return backend == "cpu" ? 32 : 20; }
+
+// Dtypes, and "*" where some calls have no program all the same: the op's details say why.
+std::string column_of(const Listed &op, const Backend &b) {
+    if (op.record->form == Form::composite && b.name != "cpu") return "(its parts)";
+    if (b.dtypes.empty()) return "-";
+    return cut(joined(b.dtypes, " "), (size_t)width_of(b.name) - 1) + (b.not_all_calls ? "*" : "");
+}
+
 void print_line(const Listed &op) {
     const OpRecord &r = *op.record;
     const Kinds kinds = kinds_of(op);
     std::string variants = joined(kinds.variants, " ");
     if (!kinds.layouts.empty()) variants += (variants.empty() ? "" : "  ") + joined(kinds.layouts, "|");
-    std::printf("%-22s %-14s %-36s %-9s %-44s %s\n", r.name.c_str(), joined(kinds.backends, "+").c_str(), joined(r.dtypes, " ").c_str(),
-                op.gradients.empty() ? "-" : ("d" + joined(op.gradients, ",d")).c_str(), cut(r.signature, 44).c_str(), variants.c_str());
+    std::printf("%-22s ", r.name.c_str());
+    for (const Backend &b : backends_of(op)) std::printf("%-*s ", width_of(b.name), column_of(op, b).c_str());
+    const std::string gradients = op.gradients.empty() ? "-" : "d" + joined(op.gradients, ",d");
+    std::printf("%-9s %-44s %s\n", gradients.c_str(), cut(r.signature, 44).c_str(), variants.c_str());
 }
 
-struct Options {
+struct OpsOptions {
     std::string name, family, dtype;
     bool json = false, all = false, no_gradient = false;
 };
@@ -102,13 +125,13 @@ bool starts_alike(const std::string &whole, const std::string &start) {
            std::equal(start.begin(), start.end(), whole.begin(), [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
 }
 
-bool wanted(const Listed &op, const Options &o) {
+bool wanted(const Listed &op, const OpsOptions &o) {
     const auto &sets = op.record->dtypes;
     const bool has_dtype = std::any_of(sets.begin(), sets.end(), [&](const std::string &set) { return set.substr(0, set.find(',')) == o.dtype; });
     return starts_alike(family_of(op), o.family) && (o.dtype.empty() || has_dtype) && (!o.no_gradient || op.gradients.empty());
 }
 
-int list(const Options &o) {
+int list(const OpsOptions &o) {
     if (!o.dtype.empty()) dtype_of(o.dtype);  // refuses what is none
     if (!o.name.empty()) {
         const Listed one = listed_op(o.name);
@@ -118,7 +141,10 @@ int list(const Options &o) {
     }
     json list = json::array();
     size_t shown = 0, hidden = 0, kernels = 0;
-    if (!o.json) std::printf("%-22s %-14s %-36s %-9s %-44s %s\n", "op", "backends", "dtypes", "gradients", "signature", "variants, layouts");
+    if (!o.json) {
+        std::printf("%-22s %-*s %-*s %-*s %-9s %-44s %s\n", "op", width_of("cpu"), "cpu", width_of("opencl"), "opencl", width_of("ascend"), "ascend",
+                    "gradients", "signature", "variants, layouts");
+    }
     for (auto &[op_name, op] : listed_ops()) {
         if (!wanted(op, o)) continue;
         kernels += op.kernels->size();
@@ -136,7 +162,7 @@ int list(const Options &o) {
 }  // namespace
 
 void add_ops(CLI::App &app, Run &chosen) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<OpsOptions>();
     CLI::App *sub = app.add_subcommand("ops", "List the ops of this build, or one in detail");
     sub->add_option("name", o->name, "Show this op in detail");
     sub->add_flag("--json", o->json, "Everything, as JSON");

@@ -13,12 +13,12 @@ namespace halyard::command {
 namespace {
 namespace fs = std::filesystem;
 
-struct Options {
+struct PageOptions {
     std::vector<std::string> files;
     std::string out = "report.html", title = "Halyard report";
 };
 
-int report_of(const Options &o) {
+int report_of(const PageOptions &o) {
     for (auto &run : write_page(o.files, o.out, o.title))
         std::printf("%-9s %s\n", run["kind"].get<std::string>().c_str(), run["file"].get<std::string>().c_str());
     std::error_code no_size;  // of a device
@@ -39,7 +39,7 @@ std::vector<report::Json> write_page(const std::vector<std::string> &files, cons
 }
 
 void add_report(CLI::App &app, Run &chosen) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<PageOptions>();
     CLI::App *sub = app.add_subcommand("report", "Make one HTML page of saved runs");
     sub->footer("Takes what bench, check and explain write with --json, the run files of train, and the files of roofs and tune, in any order. The page needs "
                 "no network.");

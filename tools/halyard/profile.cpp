@@ -18,7 +18,7 @@
 namespace halyard::command {
 namespace {
 
-struct Options {
+struct ProfileOptions {
     KernelOptions kernel;
     std::string trace, device;
     double seconds = 1;
@@ -102,7 +102,7 @@ void trace(const Chosen &chosen, double plain, const std::string &path) {
                 plain * 1e6);
 }
 
-int profile(const Options &o) {
+int profile(const ProfileOptions &o) {
     const Chosen chosen(o.kernel);
     const std::string name = chosen.op.record.name;
     Instance profiled = chosen.instance;
@@ -143,7 +143,7 @@ int profile(const Options &o) {
 }  // namespace
 
 void add_profile(CLI::App &app, Run &chosen) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<ProfileOptions>();
     CLI::App *sub = app.add_subcommand("profile", "Time and memory of each stage of a kernel");
     add_kernel_options(*sub, o->kernel);
     sub->add_option("--trace", o->trace,

@@ -24,16 +24,22 @@ std::map<std::string, std::string> refusals_of(const check::Report &r, int &lack
     return all;
 }
 
-std::set<std::string> listed(const std::string &path) {
+}  // namespace
+
+std::map<std::string, std::string> read_refusals(const std::string &path) {
     std::ifstream file(path);
     if (!file) throw IoError(path, "can't be read");
-    std::set<std::string> all;
-    for (std::string line; std::getline(file, line);)
-        if (!line.empty() && line[0] != '#') all.insert(line.substr(0, line.find(':')));
+    std::map<std::string, std::string> all;
+    int number = 0;
+    for (std::string line; std::getline(file, line);) {
+        number++;
+        if (line.empty() || line[0] == '#') continue;
+        const size_t colon = line.find(": ");
+        if (colon == std::string::npos) { throw IoError(path, "line " + std::to_string(number) + " is '" + line + "', expected 'op dtypes: why'"); }
+        all[line.substr(0, colon)] = line.substr(colon + 2);
+    }
     return all;
 }
-
-}  // namespace
 
 int judge_refusals(const CheckRun &run, const std::string &list, bool all) {
     std::map<std::string, std::string> refused;
@@ -45,14 +51,14 @@ int judge_refusals(const CheckRun &run, const std::string &list, bool all) {
     }
     std::printf("%zu pairs of op and dtypes have calls without a program; %d more have dtypes that the chip lacks\n", refused.size(), lacking);
     if (list.empty()) return 0;
-    const std::set<std::string> known = listed(list);
+    const std::map<std::string, std::string> known = read_refusals(list);
     int failures = 0;
     for (auto &[name, why] : refused)
         if (!known.count(name)) {
             std::printf("    refused, and not in %s: %s: %s\n", list.c_str(), name.c_str(), why.c_str());
             failures++;
         }
-    for (auto &name : known)
+    for (auto &[name, why] : known)
         if (all && checked.count(name.substr(0, name.find(' '))) && !refused.count(name)) {
             std::printf("    has programs for all samples, delete its line from %s: %s\n", list.c_str(), name.c_str());
             failures++;

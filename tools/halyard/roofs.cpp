@@ -8,7 +8,7 @@
 namespace halyard::command {
 namespace {
 
-struct Options {
+struct RoofsOptions {
     bool again = false;
 };
 
@@ -43,7 +43,7 @@ void print(const roofs::Roofs &r) {
 }  // namespace
 
 void add_roofs(CLI::App &app, Run &chosen) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<RoofsOptions>();
     CLI::App *sub = app.add_subcommand("roofs", "What this machine can do at most: operations and bytes per second, measured");
     sub->add_flag("--remeasure", o->again, "Measure again, though this machine's are known");
     sub->callback([o, &chosen] {

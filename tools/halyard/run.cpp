@@ -18,7 +18,7 @@ namespace halyard::command {
 namespace {
 namespace fs = std::filesystem;
 
-struct Options {
+struct RunOptions {
     std::string op, out_dir, device, isa, variant;
     std::vector<std::string> in, attrs, dtypes, grads;
 };
@@ -100,7 +100,7 @@ using Call = std::function<std::vector<Tensor>()>;
 
 // The call's outputs, called as `output_names` says, and the gradients in `x`, whose files' names
 // are those of the inputs: d_x.npy.
-void run_with_gradients(const Options &o, const Named &x, const Call &call, const std::function<std::vector<std::string>(size_t)> &output_names,
+void run_with_gradients(const RunOptions &o, const Named &x, const Call &call, const std::function<std::vector<std::string>(size_t)> &output_names,
                         Results &results) {
     if (x.tensors.empty()) throw GradError(o.op, "has no gradient in any of its inputs");
     Tape tape;
@@ -129,7 +129,7 @@ void run_with_gradients(const Options &o, const Named &x, const Call &call, cons
 
 // Ops of any number of tensors: every one is called x, so their order counts. Of several outputs
 // each has a number, y0, y1, ...
-void run_joined(const JoinedOp &op, const Options &o, Results &results) {
+void run_joined(const JoinedOp &op, const RunOptions &o, Results &results) {
     std::vector<TensorSpec> specs(o.in.size());
     for (size_t k = 0; k < specs.size(); k++) specs[k].name = "x" + std::to_string(k);
     const auto dtypes = by_tensor(op.record.name, "input", specs, o.dtypes);
@@ -174,7 +174,7 @@ private:
     std::vector<Tensor> before_;
 };
 
-std::vector<Tensor> inputs_of(const RegisteredOp &op, const Options &o) {
+std::vector<Tensor> inputs_of(const RegisteredOp &op, const RunOptions &o) {
     const auto &specs = op.signature.inputs;
     const auto paths = by_tensor(o.op, "input", specs, o.in), dtypes = by_tensor(o.op, "input", specs, o.dtypes);
     std::vector<Tensor> in;
@@ -188,7 +188,7 @@ std::vector<Tensor> inputs_of(const RegisteredOp &op, const Options &o) {
     return in;
 }
 
-void run_signature(const RegisteredOp &op, const Options &o, Results &results) {
+void run_signature(const RegisteredOp &op, const RunOptions &o, Results &results) {
     if (o.device != "ascend") check_variant(op.record, o.variant);  // there it is a program written by hand
     const Primitive primitive(op, attrs_from(op.record, o.attrs));
     const std::vector<Tensor> in = inputs_of(op, o);
@@ -211,7 +211,7 @@ void run_signature(const RegisteredOp &op, const Options &o, Results &results) {
     changed.add_to(results);
 }
 
-int run(const Options &o) {
+int run(const RunOptions &o) {
     const Target target(o.device, o.isa, o.variant);
     Results results;
     if (const JoinedOp *joined = joined_op(o.op)) run_joined(*joined, o, results);
@@ -223,7 +223,7 @@ int run(const Options &o) {
 }  // namespace
 
 void add_run(CLI::App &app, Run &chosen) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<RunOptions>();
     CLI::App *sub = app.add_subcommand("run", "Run an op on .npy files");
     sub->footer("Writes DIR/out_0.npy, DIR/out_1.npy, ..., DIR/x_out.npy for each input x that the op writes into, and, with --grad, "
                 "DIR/d_x.npy for each input x that has a gradient.");

@@ -12,7 +12,7 @@
 namespace halyard::command {
 namespace {
 
-using Run = benchmark::BenchmarkReporter::Run;
+using TimedRun = benchmark::BenchmarkReporter::Run;
 
 std::map<std::string, double> counters_of(const Subject &s) {
     std::map<std::string, double> all = s.counters;
@@ -31,7 +31,7 @@ std::map<std::string, double> counters_of(const Subject &s) {
 
 void collect(const std::deque<Subject> &subjects, const std::string &name, const std::string &again, Runs &runs) {
     for (const Subject &s : subjects) {
-        std::vector<Run> all = s.runs;
+        std::vector<TimedRun> all = s.runs;
         if (!s.verdict.breach.empty()) {
             all.resize(1);
             all[0].error_occurred = true, all[0].error_message = s.verdict.breach;

@@ -59,7 +59,7 @@ std::function<void()> in_turn(std::vector<std::function<void()>> runs) {
     return [runs = std::move(runs), next = std::make_shared<size_t>(0)] { runs[(*next)++ % runs.size()](); };
 }
 
-struct Candidate {
+struct KernelCandidate {
     KernelEntry kernel;
     std::string label;
 };
@@ -74,8 +74,8 @@ bool wanted(const Selection &s, const std::string &label, bool dispatched) {
 }
 
 // Each free choice in turn, the others at their defaults.
-std::vector<Candidate> other_picks(const RegisteredOp &op, const KernelEntry &k, const Selection &s) {
-    std::vector<Candidate> all;
+std::vector<KernelCandidate> other_picks(const RegisteredOp &op, const KernelEntry &k, const Selection &s) {
+    std::vector<KernelCandidate> all;
     Instance i;
     i.dtypes = k.dtypes, i.variant = k.variant, i.isa = k.isa;
     const Kernel standard(op_table().make(op.record.name), i);
@@ -93,8 +93,8 @@ std::vector<Candidate> other_picks(const RegisteredOp &op, const KernelEntry &k,
     return all;
 }
 
-std::vector<Candidate> candidates_of(const Trial &t, const std::string &dtypes, const Selection &s, std::vector<std::string> &refused) {
-    std::vector<Candidate> all;
+std::vector<KernelCandidate> candidates_of(const Trial &t, const std::string &dtypes, const Selection &s, std::vector<std::string> &refused) {
+    std::vector<KernelCandidate> all;
     for (const KernelEntry &k : t.op.kernels) {
         if (k.backend != "cpu" || k.dtypes != dtypes || k.isa > host_isa() || (s.isa != "all" && isa_of(s.isa) != k.isa)) continue;
         if (!s.variant.empty() && k.variant != s.variant) continue;
@@ -182,7 +182,7 @@ std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const
     const auto candidates = candidates_of(t, dtypes, s, refused);
     const std::vector<Tensors> copies = copies_of(t, like, s.cold);
     for (int threads : s.threads) {
-        for (const Candidate &c : candidates) {
+        for (const KernelCandidate &c : candidates) {
             auto kernel = std::make_shared<KernelEntry>(c.kernel);
             Plan plan;
             {

@@ -13,16 +13,16 @@
 namespace halyard::command {
 namespace {
 
-using Run = benchmark::BenchmarkReporter::Run;
+using TimedRun = benchmark::BenchmarkReporter::Run;
 
 class Collector : public benchmark::BenchmarkReporter {
 public:
     bool ReportContext(const Context &) override { return true; }
-    void ReportRuns(const std::vector<Run> &report) override { runs.insert(runs.end(), report.begin(), report.end()); }
-    std::vector<Run> runs;
+    void ReportRuns(const std::vector<TimedRun> &report) override { runs.insert(runs.end(), report.begin(), report.end()); }
+    std::vector<TimedRun> runs;
 };
 
-double per_call(const Run &r) { return r.real_accumulated_time / (double)r.iterations; }
+double per_call(const TimedRun &r) { return r.real_accumulated_time / (double)r.iterations; }
 
 // A place in each round: a subject, or its control.
 struct Place {
@@ -36,7 +36,7 @@ public:
     explicit Clock(double min_time) : min_time_(min_time) {}
 
     // One run for each place, in its order.
-    std::vector<Run> round(const std::vector<Place *> &order) {
+    std::vector<TimedRun> round(const std::vector<Place *> &order) {
         for (const Place *p : order) {
             auto *bench = benchmark::RegisterBenchmark(p->subject->label.c_str(), [this, p](benchmark::State &state) { time(state, *p); });
             if (p->subject->timed) bench->Iterations(1)->UseManualTime();

@@ -23,7 +23,7 @@ namespace halyard::command {
 namespace {
 namespace fs = std::filesystem;
 
-struct Options {
+struct TrainRequest {
     std::string network, out = ".", device = "cpu";
     std::optional<std::string> data;
     std::optional<int64_t> epochs, batch_size, size, max_pixels;
@@ -46,7 +46,7 @@ struct LastEpoch : Callback {
     std::map<std::string, double> results;
 };
 
-examples::Settings settings_of(const Options &o, const examples::Recipe &recipe) {
+examples::Settings settings_of(const TrainRequest &o, const examples::Recipe &recipe) {
     examples::Settings s = recipe.defaults;
     s.data = o.data.value_or(s.data), s.epochs = o.epochs.value_or(s.epochs), s.batch_size = o.batch_size.value_or(s.batch_size);
     s.size = o.size.value_or(s.size), s.learning_rate = o.learning_rate.value_or(s.learning_rate), s.num_parallel_workers = o.workers;
@@ -55,10 +55,10 @@ examples::Settings settings_of(const Options &o, const examples::Recipe &recipe)
     return s;
 }
 
-uint64_t seed_of(const Options &o) { return o.seed.value_or(examples::LeNet5Options().seed); }
+uint64_t seed_of(const TrainRequest &o) { return o.seed.value_or(examples::LeNet5Options().seed); }
 
 // What stands beside the curves.
-std::vector<std::pair<std::string, std::string>> about_of(const Options &o, const examples::Settings &s) {
+std::vector<std::pair<std::string, std::string>> about_of(const TrainRequest &o, const examples::Settings &s) {
     return {
         {"data", fs::path(s.data).lexically_normal().filename().string()}, {"batch size", std::to_string(s.batch_size)}, {"seed", std::to_string(seed_of(o))}};
 }
@@ -91,7 +91,7 @@ template<class T> void take(std::optional<T> &option, const char *name, const st
     option = value;
 }
 
-void take_settings(Options &o, const std::string &checkpoint) {
+void take_settings(TrainRequest &o, const std::string &checkpoint) {
     const std::map<std::string, std::string> metadata = load_metadata(checkpoint);
     const auto note = [](const char *name) { return std::string("note: ") + name; };
     take(o.seed, "--seed", metadata, "rng_seed");
@@ -103,7 +103,7 @@ void take_settings(Options &o, const std::string &checkpoint) {
     o.augment = augment.value_or(false);
 }
 
-std::string last_checkpoint(const Options &o) {
+std::string last_checkpoint(const TrainRequest &o) {
     const std::optional<std::string> last = latest_checkpoint(o.out, o.network);
     if (!last) throw IoError(o.out, "has no checkpoint of " + o.network);
     return *last;
@@ -120,7 +120,7 @@ std::string text_of(const std::map<std::string, double> &results) {
     return text;
 }
 
-int learn(const Options &o, const examples::Settings &settings, const examples::Experiment &experiment, Model &model, const TrainOptions &from) {
+int learn(const TrainRequest &o, const examples::Settings &settings, const examples::Experiment &experiment, Model &model, const TrainOptions &from) {
     std::error_code failed;
     fs::create_directories(o.out, failed);
     if (failed) throw IoError(o.out, "can't be created: " + failed.message());
@@ -141,7 +141,7 @@ int learn(const Options &o, const examples::Settings &settings, const examples::
     return 0;
 }
 
-int train(Options o) {
+int train(TrainRequest o) {
     const examples::Recipe &recipe = examples::recipe(o.network);
     const std::string checkpoint = o.resume || o.evaluate ? last_checkpoint(o) : "";
     if (o.resume) take_settings(o, checkpoint);
@@ -164,7 +164,7 @@ int train(Options o) {
     return 0;
 }
 
-std::vector<std::string> names() {
+std::vector<std::string> network_names() {
     std::vector<std::string> all;
     for (const examples::Recipe &r : examples::recipes()) all.push_back(r.name);
     return all;
@@ -186,9 +186,9 @@ std::string defaults() {
 }  // namespace
 
 void add_train(CLI::App &app, Run &chosen) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<TrainRequest>();
     CLI::App *sub = app.add_subcommand("train", "Train an example network, or go on with that, or evaluate it");
-    sub->add_option("network", o->network, "Which")->required()->check(CLI::IsMember(names()));
+    sub->add_option("network", o->network, "Which")->required()->check(CLI::IsMember(network_names()));
     sub->add_option("--device,--backend", o->device, "cpu, or ascend: simulated, in f16 with f32 weights and a scaled loss")
         ->check(CLI::IsMember({"cpu", "ascend"}));
     sub->add_option("--data", o->data, "Folder of what the network learns from: digits (MNIST's files), images in train/ and test/ by class, or texts");

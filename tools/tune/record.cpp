@@ -15,7 +15,7 @@
 namespace halyard::tune {
 namespace {
 
-std::string quoted(const std::string &s) {
+std::string in_quotes(const std::string &s) {
     if (!s.empty() && s.find_first_of(" \"\\\n\t") == std::string::npos) return s;
     std::string q = "\"";
     for (char c : s) {
@@ -115,7 +115,7 @@ std::string picks_text(const std::map<std::string, int> &picks) {
 
 std::string text_of(const Record &r) {
     std::string line;
-    for (auto &[name, value] : words_of(r)) line += (line.empty() ? "" : " ") + name + "=" + quoted(value);
+    for (auto &[name, value] : words_of(r)) line += (line.empty() ? "" : " ") + name + "=" + in_quotes(value);
     return line + " sum=" + sum_of(line);
 }
 
