@@ -27,6 +27,18 @@ phase() {
     return "$status"
 }
 
+# Shows what a talkative command printed only when it fails.
+quietly() {
+    local log
+    log="$(mktemp)"
+    if ! "$@" >"$log" 2>&1; then
+        tail -n 40 "$log" >&2
+        rm -f "$log"
+        return 1
+    fi
+    rm -f "$log"
+}
+
 # elapsed START: seconds since START (an $EPOCHREALTIME), one decimal.
 elapsed() {
     local tenths=$(( (${EPOCHREALTIME/[.,]/} - ${1/[.,]/}) / 100000 ))

@@ -15,11 +15,15 @@ format_write() { sources | xargs -0 -r "$formatter" -i; }
 
 # Only sources that the build compiles have flags to analyse them with. The flags are g++'s: clang may not know them all.
 tidy_all() {
-    local database=build/release/compile_commands.json
-    [ -e "$database" ] || die "build/release is not configured; run: make build"
+    [ -e build/release/build.ninja ] || die "build/release is not configured; run: make build"
+    # The build joins sources (HALYARD_UNITY): their own flags are those of a build that doesn't, with this one's generated headers.
+    phase "flags of each source" quietly cmake --preset release -B build/tidy -DHALYARD_UNITY=OFF
+    local database=build/tidy/flags/compile_commands.json
+    mkdir -p build/tidy/flags
+    sed "s|$ROOT/build/tidy|$ROOT/build/release|g" build/tidy/compile_commands.json >"$database"
     sources ':!:*.h' |
         while IFS= read -r -d '' file; do ! grep -qF "/$file\"" "$database" || printf '%s\0' "$file"; done |
-        xargs -0 -r -n1 -P "$(jobs)" clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option -p build/release
+        xargs -0 -r -n1 -P "$(jobs)" clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option -p build/tidy/flags
 }
 
 case "${1:-check}" in

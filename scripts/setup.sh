@@ -61,18 +61,6 @@ install_packages() {
     esac
 }
 
-# Shows what a talkative command printed only when it fails.
-quietly() {
-    local log
-    log="$(mktemp)"
-    if ! "$@" >"$log" 2>&1; then
-        tail -n 40 "$log" >&2
-        rm -f "$log"
-        return 1
-    fi
-    rm -f "$log"
-}
-
 # The wheel's version is the name of its dist-info folder, which pip writes last.
 halide_here() {
     local version

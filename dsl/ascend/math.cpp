@@ -16,8 +16,14 @@ Expr ln(const Expr &x) { return call("log_f32", x); }
 Expr root(const Expr &x) { return call("sqrt_f32", x); }
 // x. Halide, which bounds every value, bounds nothing of a function it doesn't know; of a polynomial of a select it would for minutes.
 Expr unbounded(const Expr &x) { return call("unbounded_f32", x); }
-// x cut to its leading 12 bits, whose products are exact.
+// x rounded to its leading 12 bits, whose products are exact, for |x| < 2^115 (Veltkamp 1968). Only arithmetic: TBE has
+// no words of floats.
 Expr leading_bits(const Expr &x) {
+    const Expr multiple = unbounded(x * c(4097));
+    return multiple - unbounded(multiple - x);
+}
+// x of any size cut to its leading 12 bits.
+Expr leading_bits_of_any(const Expr &x) {
     const Expr kept = reinterpret(Int(32), x) & Expr((int32_t)0xfffff000);
     return reinterpret(Float(32), kept);
 }
@@ -213,7 +219,7 @@ bool is_half(const Expr &e) {
 // r - q t, exactly: q a whole number near r / t. The product is p and what p lost (Dekker 1971), whose
 // parts are exact: q is whole, so that none of them is smaller than the smallest number.
 Expr less_multiple(const Expr &r, const Expr &q, const Expr &t) {
-    const Expr p = q * t, q1 = leading_bits(q), q2 = q - q1, t1 = leading_bits(t), t2 = t - t1;
+    const Expr p = q * t, q1 = leading_bits_of_any(q), q2 = q - q1, t1 = leading_bits_of_any(t), t2 = t - t1;
     return (r - p) - (((q1 * t1 - p) + q1 * t2 + q2 * t1) + q2 * t2);
 }
 // What is left of x, |x| <= 2^22 t, less the multiple of t that is nearest: at most 3/4 t, since the
