@@ -52,6 +52,43 @@ public:
     explicit AdamWeightDecay(const Params &params, const LearningRate &learning_rate = 1e-3, const AdamWeightDecayOptions &options = {});
 };
 
+struct AdamWOptions {
+    double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 1e-2;
+    bool amsgrad = false;
+};
+
+// p = (1 - lr weight_decay) p, then with m and v as Adam's  p -= lr m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps); with amsgrad the
+// largest v so far stands for v (Loshchilov and Hutter 2019). AdamWeightDecay's bias is not corrected; here it is.
+// State: exp_avg, exp_avg_sq, max_exp_avg_sq.
+class AdamW : public Optimizer {
+public:
+    explicit AdamW(const Params &params, const LearningRate &learning_rate = 1e-3, const AdamWOptions &options = {});
+};
+
+struct NAdamOptions {
+    double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0, momentum_decay = 4e-3;
+};
+
+// With m and v as Adam's, mu_t = beta1 (1 - 0.96^(t momentum_decay) / 2) and M_t = mu_1 .. mu_t:
+// p -= lr (mu_(t+1) m / (1 - M_(t+1)) + (1 - mu_t) g / (1 - M_t)) / (sqrt(v / (1 - beta2^t)) + eps)  (Dozat 2016).
+// State: exp_avg, exp_avg_sq, mu_product f64[].
+class NAdam : public Optimizer {
+public:
+    explicit NAdam(const Params &params, const LearningRate &learning_rate = 2e-3, const NAdamOptions &options = {});
+};
+
+struct RAdamOptions {
+    double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
+};
+
+// With m and v as Adam's, R = 2 / (1 - beta2) - 1 and r = R - 2 t beta2^t / (1 - beta2^t): where r > 5
+// p -= lr c m / (1 - beta1^t) sqrt(1 - beta2^t) / (sqrt(v) + eps), c = sqrt((r - 4) (r - 2) R / ((R - 4) (R - 2) r)), before that
+// p -= lr m / (1 - beta1^t)  (Liu et al. 2020). State: exp_avg, exp_avg_sq.
+class RAdam : public Optimizer {
+public:
+    explicit RAdam(const Params &params, const LearningRate &learning_rate = 1e-3, const RAdamOptions &options = {});
+};
+
 struct AdaMaxOptions {
     double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0, loss_scale = 1;
 };

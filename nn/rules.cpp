@@ -80,6 +80,84 @@ struct AdamWeightDecayRule : Moments {
     void update(const Update &u) override { F::adam_weight_decay_(u.p, m[u.index], v[u.index], u.g, u.lr, beta1, beta2, eps, u.weight_decay, u.scale); }
 };
 
+struct AdamWRule : Moments {
+    explicit AdamWRule(const AdamWOptions &o) : Moments("AdamW", o.beta1, o.beta2, o.eps, "exp_avg", "exp_avg_sq"), amsgrad(o.amsgrad) {}
+    void prepare(const ParameterTuple &params) override {
+        Moments::prepare(params);
+        if (amsgrad) most = clone(params, "max_exp_avg_sq");
+    }
+    bool decays_apart() const override { return true; }
+    void update(const Update &u) override {
+        const auto t = (double)u.step;
+        const double root = std::sqrt(1 - std::pow(beta2, t));
+        const double lr = u.lr * root / (1 - std::pow(beta1, t));
+        if (u.weight_decay != 0) u.p.assign(F::mul(u.p, 1 - u.lr * u.weight_decay));
+        const Tensor &m1 = m[u.index];
+        const Tensor &m2 = v[u.index];
+        if (!amsgrad) return F::adam_(u.p, m1, m2, u.g, lr, beta1, beta2, eps * root, 0.0, u.scale);
+        const Tensor g = u.scale == 1 ? u.g : F::mul(u.g, u.scale);
+        move_mean(m1, beta1, g);
+        move_mean(m2, beta2, F::square(g));
+        const Tensor &largest = most[u.index];
+        largest.assign(F::maximum(largest, m2));
+        u.p.assign(F::addcdiv(u.p, m1, F::add(F::sqrt(largest), eps * root), -lr));
+    }
+    bool amsgrad;
+    ParameterTuple most;
+};
+
+struct NAdamRule : Moments {
+    explicit NAdamRule(const NAdamOptions &o) : Moments("NAdam", o.beta1, o.beta2, o.eps, "exp_avg", "exp_avg_sq"), momentum_decay(o.momentum_decay) {
+        check_not_negative("NAdam", "momentum_decay", momentum_decay);
+    }
+    void prepare(const ParameterTuple &params) override {
+        Moments::prepare(params);
+        for (const Parameter &p : params) product.emplace_back(Tensor::scalar(1, DType::f64), "mu_product." + p.name(), false);
+        state_.insert(state_.end(), product.begin(), product.end());
+    }
+    void update(const Update &u) override {
+        const auto t = (double)u.step;
+        const double mu = momentum_at(t);
+        const double mu_next = momentum_at(t + 1);
+        const double so_far = product[u.index].data().item() * mu;
+        product[u.index].set_data(Tensor::scalar(so_far, DType::f64));
+        const Tensor g = u.gradient();
+        const Tensor &m1 = m[u.index];
+        const Tensor &m2 = v[u.index];
+        move_mean(m1, beta1, g);
+        move_mean(m2, beta2, F::square(g));
+        const Tensor along_mean = F::mul(m1, mu_next / (1 - so_far * mu_next));
+        const Tensor along_gradient = F::mul(g, (1 - mu) / (1 - so_far));
+        const Tensor size = F::add(F::mul(F::sqrt(m2), 1 / std::sqrt(1 - std::pow(beta2, t))), eps);
+        u.p.assign(F::addcdiv(u.p, F::add(along_mean, along_gradient), size, -u.lr));
+    }
+    double momentum_at(double t) const { return beta1 * (1 - 0.5 * std::pow(0.96, t * momentum_decay)); }
+    double momentum_decay;
+    ParameterTuple product;
+};
+
+struct RAdamRule : Moments {
+    explicit RAdamRule(const RAdamOptions &o) : Moments("RAdam", o.beta1, o.beta2, o.eps, "exp_avg", "exp_avg_sq") {}
+    void update(const Update &u) override {
+        const auto t = (double)u.step;
+        const double power = std::pow(beta2, t);
+        const double longest = 2 / (1 - beta2) - 1;
+        const double length = longest - 2 * t * power / (1 - power);
+        const double lr = u.lr / (1 - std::pow(beta1, t));
+        const Tensor &m1 = m[u.index];
+        const Tensor &m2 = v[u.index];
+        if (length > 5) {
+            const double rectified = std::sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length));
+            const double root = std::sqrt(1 - power);
+            return F::adam_(u.p, m1, m2, u.g, lr * rectified * root, beta1, beta2, eps, u.weight_decay, u.scale);
+        }
+        const Tensor g = u.gradient();
+        move_mean(m1, beta1, g);
+        move_mean(m2, beta2, F::square(g));
+        u.p.assign(F::sub(u.p, F::mul(m1, lr)));
+    }
+};
+
 struct AdaMaxRule : Moments {
     explicit AdaMaxRule(const AdaMaxOptions &o) : Moments("AdaMax", o.beta1, o.beta2, o.eps, "moment1", "moment2") {}
     void update(const Update &u) override {
@@ -138,6 +216,12 @@ Adam::Adam(const Params &params, const LearningRate &lr, const AdamOptions &o)
 
 AdamWeightDecay::AdamWeightDecay(const Params &params, const LearningRate &lr, const AdamWeightDecayOptions &o)
     : Optimizer(std::make_shared<AdamWeightDecayRule>(o), params, lr, o.weight_decay, 1) {}
+
+AdamW::AdamW(const Params &params, const LearningRate &lr, const AdamWOptions &o) : Optimizer(std::make_shared<AdamWRule>(o), params, lr, o.weight_decay, 1) {}
+
+NAdam::NAdam(const Params &params, const LearningRate &lr, const NAdamOptions &o) : Optimizer(std::make_shared<NAdamRule>(o), params, lr, o.weight_decay, 1) {}
+
+RAdam::RAdam(const Params &params, const LearningRate &lr, const RAdamOptions &o) : Optimizer(std::make_shared<RAdamRule>(o), params, lr, o.weight_decay, 1) {}
 
 AdaMax::AdaMax(const Params &params, const LearningRate &lr, const AdaMaxOptions &o)
     : Optimizer(std::make_shared<AdaMaxRule>(o), params, lr, o.weight_decay, o.loss_scale) {}

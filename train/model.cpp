@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 
+#include "nn/amp.h"
 #include "primitives/tape.h"
 #include "registry/log.h"
 #include "train/training_state.h"
@@ -106,14 +107,30 @@ void run_epoch(Rows &rows, const std::function<Tensor(const dataset::Row &)> &st
     c.position.epochs = c.epoch, c.position.steps = 0;  // also where rows were left out for their errors
 }
 
+void check_eval_indexes(const ModelOptions &options) {
+    const std::vector<int64_t> &places = options.eval_indexes;
+    if (places.empty()) return;
+    if (!options.eval_network) throw AttrError("model", "eval_indexes are given without an eval_network");
+    if (places.size() != 3) throw AttrError("model", "eval_indexes are " + std::to_string(places.size()) + " places, expected 3: of loss, outputs and label");
+    at_least("eval_indexes' place of the loss", -1, places[0]);
+    at_least("eval_indexes' place of the outputs", 0, places[1]);
+    at_least("eval_indexes' place of the label", 0, places[2]);
+}
+
 }  // namespace
 
 Model::Model(nn::AnyCell network, nn::AnyCell loss_fn, std::optional<nn::Optimizer> optimizer, Metrics metrics,
-             const std::optional<nn::LossScaleManager> &scale)
-    : network_(std::move(network)), loss_fn_(std::move(loss_fn)), optimizer_(std::move(optimizer)), metrics_(std::move(metrics)) {
+             const std::optional<nn::LossScaleManager> &loss_scale_manager, const ModelOptions &options)
+    : network_(std::move(network)), loss_fn_(std::move(loss_fn)), eval_network_(options.eval_network), eval_indexes_(options.eval_indexes),
+      optimizer_(std::move(optimizer)), metrics_(std::move(metrics)) {
+    check_eval_indexes(options);
+    const bool has_loss = loss_fn_ || (eval_network_ && (eval_indexes_.empty() || eval_indexes_[0] >= 0));
     for (auto &m : metrics_.all())
-        if (m.metric->needs_loss() && !loss_fn_) throw AttrError("model", "metric " + m.name + " needs a loss function");
+        if (m.metric->needs_loss() && !has_loss) throw AttrError("model", "metric " + m.name + " needs a loss function");
+    nn::auto_mixed_precision(network_, options.amp_level, options.keep_batchnorm_fp32);
     if (!optimizer_) return;
+    std::optional<nn::LossScaleManager> scale = loss_scale_manager;
+    if (!scale && nn::resolved_amp_level(options.amp_level) == "O2") scale = nn::DynamicLossScaleManager();
     const nn::AnyCell with_loss = loss_fn_ ? nn::AnyCell(nn::WithLossCell(network_, loss_fn_)) : network_;
     if (scale && scale->get_drop_overflow_update()) train_network_ = nn::TrainOneStepWithLossScaleCell(with_loss, *optimizer_, *scale);
     else train_network_ = nn::TrainOneStepCell(with_loss, *optimizer_, scale ? scale->get_loss_scale() : 1);
@@ -172,35 +189,60 @@ TrainOptions Model::resume(const std::string &checkpoint) {
 }
 
 std::map<std::string, double> Model::eval(const dataset::Dataset &data, const Callbacks &callbacks) const {
-    check_columns(data);
+    if (!eval_network_) check_columns(data);
     RunContext c;
     c.network = network_;
     evaluate(data, callbacks, c, false);
     return c.eval_results;
 }
 
+Model::Evaluated Model::evaluate_row(const dataset::Row &row) const {
+    if (!eval_network_) {
+        const auto [loss, outputs, label] = nn::WithEvalCell(network_, loss_fn_)(row[0], row[1]);
+        return {loss, outputs, label};
+    }
+    const StopTape stop;
+    const std::vector<Tensor> all = eval_network_.call(row.tensors());
+    const auto at = [&](const char *what, int64_t place) {
+        if (place >= (int64_t)all.size()) {
+            throw AttrError("model", std::string("eval_indexes' place of the ") + what + " is " + std::to_string(place) + ", but eval_network returns " +
+                                         std::to_string(all.size()) + " tensors");
+        }
+        return place < 0 ? Tensor() : all[(size_t)place];
+    };
+    if (!eval_indexes_.empty()) return {at("loss", eval_indexes_[0]), at("outputs", eval_indexes_[1]), at("label", eval_indexes_[2])};
+    if (all.size() != 2 && all.size() != 3) {
+        throw AttrError("model", "eval_network returns " + std::to_string(all.size()) +
+                                     " tensors, expected outputs and label, or loss, outputs and label; eval_indexes say where they are among more");
+    }
+    const bool with_loss = all.size() == 3;
+    return {with_loss ? all[0] : Tensor(), all[with_loss], all[with_loss + 1]};
+}
+
 void Model::evaluate(const dataset::Dataset &data, const Callbacks &callbacks, RunContext &c, bool in_fit) const {
     const Mode mode(network_, false);
-    const nn::WithEvalCell network(network_, loss_fn_);
+    const Mode eval_mode(eval_network_ ? eval_network_ : network_, false);
     for (auto &m : metrics_.all()) m.metric->clear();
     Loss mean_loss;
+    bool has_loss = false;
     c.mode = RunContext::Mode::eval, c.eval_step = 0, c.eval_steps = std::max<int64_t>(data.get_dataset_size(), 0);
     tell(callbacks, &Callback::on_eval_begin, c);
     dataset::RowIterator rows = data.create_dict_iterator();
     for (dataset::Row row; next_row(rows, row, c);) {
         c.eval_step++;
         tell(callbacks, &Callback::on_eval_step_begin, c);
-        const auto [loss, outputs, label] = network(row[0], row[1]);
+        const auto [loss, outputs, label] = evaluate_row(row);
         for (auto &m : metrics_.all()) {
             m.metric->update(outputs, label);
             if (loss.defined()) m.metric->update_loss(loss);
         }
         if (loss.defined()) mean_loss.update_loss(loss);
+        has_loss |= loss.defined();
         tell(callbacks, &Callback::on_eval_step_end, c);
     }
     if (!c.eval_step) throw AttrError("model", "the dataset has no row");
     for (auto &m : metrics_.all()) c.eval_results[m.name] = m.metric->eval();
-    if (in_fit && loss_fn_) c.eval_results["eval_loss"] = mean_loss.eval();
+    if (in_fit && has_loss) c.eval_results["eval_loss"] = mean_loss.eval();
     tell(callbacks, &Callback::on_eval_end, c);
     c.mode = RunContext::Mode::train;
 }

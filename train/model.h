@@ -23,13 +23,25 @@ struct TrainOptions {
     int64_t valid_frequency = 1;               // of fit(): evaluations are at the ends of the epochs it divides
 };
 
+struct ModelOptions {
+    // Mixed precision of the network, before its first step (nn/amp.h). At O2 a model without a loss_scale_manager gets a
+    // DynamicLossScaleManager, as in MindSpore.
+    std::string amp_level = "O0";
+    std::optional<bool> keep_batchnorm_fp32 = {};
+    // What eval() calls in place of network and loss_fn, with all columns of a row. It returns outputs and label, or loss, outputs
+    // and label; eval_indexes are the places of loss, outputs and label among what it returns in another order, loss -1: none.
+    nn::AnyCell eval_network = {};
+    std::vector<int64_t> eval_indexes = {};
+};
+
 class Model {
 public:
     // Of each row the first column is the network's input, the second the label. Without a loss function the network returns its own loss,
     // from all columns. With loss_scale_manager a training step scales the loss, and one that drops overflows (nn/wrap.h) divides the
-    // gradients again; else the optimiser's loss_scale has to. Throws AttrError for metrics of a loss without one.
+    // gradients again; else the optimiser's loss_scale has to. Throws AttrError for metrics of a loss without one, for options out of
+    // range, and for eval_indexes without an eval_network.
     Model(nn::AnyCell network, nn::AnyCell loss_fn = {}, std::optional<nn::Optimizer> optimizer = {}, Metrics metrics = {},
-          const std::optional<nn::LossScaleManager> &loss_scale_manager = {});
+          const std::optional<nn::LossScaleManager> &loss_scale_manager = {}, const ModelOptions &options = {});
 
     // Up to that epoch. Throws AttrError without an optimiser, for epochs below 1, for a dataset without a row, and for options out of range.
     void train(int64_t epoch, const dataset::Dataset &train_dataset, const Callbacks &callbacks = {}, const TrainOptions &options = {});
@@ -58,7 +70,13 @@ private:
     void run(int64_t epochs, const dataset::Dataset &data, const dataset::Dataset *valid, const Callbacks &callbacks, const TrainOptions &options);
     void evaluate(const dataset::Dataset &data, const Callbacks &callbacks, RunContext &c, bool in_fit) const;
 
-    nn::AnyCell network_, loss_fn_, train_network_;
+    struct Evaluated {
+        Tensor loss, outputs, label;  // loss may be undefined
+    };
+    Evaluated evaluate_row(const dataset::Row &row) const;
+
+    nn::AnyCell network_, loss_fn_, train_network_, eval_network_;
+    std::vector<int64_t> eval_indexes_;
     std::optional<nn::Optimizer> optimizer_;
     Metrics metrics_;
 };

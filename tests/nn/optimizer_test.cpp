@@ -128,6 +128,80 @@ TEST(Optimizer, NesterovMomentum) {
     }
 }
 
+// Ten steps of an optimiser on one number against `step`, which changes {p, g, t} as the paper's formula says.
+template<class Step> void expect_formula(const Optimizer &optimizer, const Parameter &p, const Step &step) {
+    double expected = p.data().item();
+    for (int t = 1; t <= 10; t++) {
+        const double g = 0.7 - 0.15 * t;
+        optimizer({Tensor::full(p.data().shape(), g, DType::f64)});
+        step(expected, g, (double)t);
+        EXPECT_NEAR(p.data().item(), expected, 1e-12) << "step " << t;
+    }
+}
+
+TEST(Optimizer, AdamWDecaysApartAndCorrectsTheBias) {
+    for (bool amsgrad : {false, true}) {
+        const Parameter p(Tensor::full({}, 1.5, DType::f64), "w");
+        double m = 0;
+        double v = 0;
+        double most = 0;
+        const AdamW optimizer(ParameterTuple{p}, 0.1, {.beta1 = 0.8, .beta2 = 0.9, .weight_decay = 0.3, .amsgrad = amsgrad});
+        expect_formula(optimizer, p, [&](double &w, double g, double t) {
+            w *= 1 - 0.1 * 0.3;
+            m = 0.8 * m + 0.2 * g;
+            v = 0.9 * v + 0.1 * g * g;
+            most = std::fmax(most, v);
+            const double size = amsgrad ? most : v;
+            w -= 0.1 * (m / (1 - std::pow(0.8, t))) / (std::sqrt(size / (1 - std::pow(0.9, t))) + 1e-8);
+        });
+    }
+}
+
+TEST(Optimizer, NAdamLooksAhead) {
+    const Parameter p(Tensor::full({}, 1.5, DType::f64), "w");
+    double m = 0;
+    double v = 0;
+    double product = 1;
+    const NAdam optimizer(ParameterTuple{p}, 0.1, {.beta1 = 0.8, .beta2 = 0.9, .weight_decay = 0.3, .momentum_decay = 0.5});
+    EXPECT_EQ(optimizer.parameters_dict().count("mu_product.w"), 1u) << "resumed as it was";
+    expect_formula(optimizer, p, [&](double &w, double g, double t) {
+        g += 0.3 * w;
+        const double mu = 0.8 * (1 - 0.5 * std::pow(0.96, 0.5 * t));
+        const double next = 0.8 * (1 - 0.5 * std::pow(0.96, 0.5 * (t + 1)));
+        product *= mu;
+        m = 0.8 * m + 0.2 * g;
+        v = 0.9 * v + 0.1 * g * g;
+        const double size = std::sqrt(v / (1 - std::pow(0.9, t))) + 1e-8;
+        w -= 0.1 * (1 - mu) / (1 - product) * g / size;
+        w -= 0.1 * next / (1 - product * next) * m / size;
+    });
+}
+
+TEST(Optimizer, RAdamRectifiesOnceTheMeanIsLongEnough) {
+    const Parameter p(Tensor::full({}, 1.5, DType::f64), "w");
+    double m = 0;
+    double v = 0;
+    int rectified = 0;
+    const RAdam optimizer(ParameterTuple{p}, 0.1, {.beta1 = 0.8, .beta2 = 0.95, .weight_decay = 0.3});
+    expect_formula(optimizer, p, [&](double &w, double g, double t) {
+        g += 0.3 * w;
+        m = 0.8 * m + 0.2 * g;
+        v = 0.95 * v + 0.05 * g * g;
+        const double power = std::pow(0.95, t);
+        const double longest = 2 / (1 - 0.95) - 1;
+        const double length = longest - 2 * t * power / (1 - power);
+        double step = 0.1 * m / (1 - std::pow(0.8, t));
+        if (length > 5) {
+            rectified++;
+            step *= std::sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length));
+            step *= std::sqrt(1 - power) / (std::sqrt(v) + 1e-8);
+        }
+        w -= step;
+    });
+    EXPECT_GT(rectified, 2);
+    EXPECT_LT(rectified, 8);
+}
+
 TEST(Optimizer, CountsStepsAndClampsTheList) {
     const Parameter p(Tensor::ones({1}), "w");
     const Momentum m(ParameterTuple{p}, std::vector<double>{0.5, 0.25}, 0.0);
@@ -150,6 +224,9 @@ TEST(Optimizer, RefusesWhatCannotBe) {
     EXPECT_THROW(SGD(one, 0.1, {.nesterov = true}), AttrError);
     EXPECT_THROW(Adam(one, 0.1, {.use_nesterov = true, .use_amsgrad = true}), AttrError);
     EXPECT_THROW(AdamWeightDecay(one, 0.1, {.eps = 0}), AttrError);
+    EXPECT_THROW(AdamW(one, 0.1, {.beta2 = 1}), AttrError);
+    EXPECT_THROW(NAdam(one, 0.1, {.momentum_decay = -1}), AttrError);
+    EXPECT_THROW(RAdam(one, 0.1, {.eps = 0}), AttrError);
     EXPECT_THROW(Rprop(one, 0.1, {.etas = {0.5, 0.9}}), AttrError);
     EXPECT_THROW(FTRL(one, 0.1, {.lr_power = 1}), AttrError);
     EXPECT_THROW(LARS(SGD(one), {.coefficient = 0}), AttrError);

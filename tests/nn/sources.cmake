@@ -1,4 +1,5 @@
 set(HALYARD_NN_TESTS
+  nn/amp_test.cpp
   nn/call_test.cpp
   nn/cell_test.cpp
   nn/golden_test.cpp

@@ -222,6 +222,47 @@ TEST(Model, TrainsWithAStepOfOnesOwn) {
     EXPECT_GT(std::sqrt(squares), 0.5 * 0.01);
 }
 
+TEST(Model, TrainsInMixedPrecision) {
+    for (const char *level : {"O1", "O2", "O3"}) {
+        const nn::Dense net(2, 2, 0.0, 0.0);
+        Model model(net, nn::SoftmaxCrossEntropyWithLogits(true, "mean"), nn::Momentum(net.trainable_params(), 0.5, 0.9), {"acc"}, {}, {.amp_level = level});
+        const bool scales = model.train_network().as<nn::TrainOneStepWithLossScaleCell>() != nullptr;
+        EXPECT_EQ(scales, std::string(level) == "O2") << level;
+        model.train(scales ? 12 : 4, points(64).batch(8));  // the first steps only find a factor that doesn't overflow
+        EXPECT_GT(model.eval(points(64).batch(8)).at("acc"), 0.9) << level;
+        EXPECT_EQ(model.predict(Tensor::ones({1, 2})).dtype(), DType::f32) << level;
+    }
+    EXPECT_THROW(Model(nn::Dense(2, 2), {}, {}, {}, {}, {.amp_level = "O9"}), AttrError);
+    EXPECT_THROW(Model(nn::Dense(2, 2), {}, {}, {}, {}, {.keep_batchnorm_fp32 = true}), AttrError);
+}
+
+// What eval() calls: here it swaps label and outputs and halves the loss.
+struct SwappedEval : nn::Cell {
+    explicit SwappedEval(nn::AnyCell n) : net(std::move(n)) {}
+    std::vector<Tensor> construct(nn::Tensors in) const override {
+        const Tensor outputs = net(in[0]);
+        return {in[1], outputs, Tensor::full({}, 0.5)};
+    }
+    nn::AnyCell net;
+};
+
+TEST(Model, EvaluatesWithANetworkOfOnesOwn) {
+    const Learner l;
+    const dataset::Dataset data = points(64).batch(8);
+    const Model own(l.net, {}, {}, {"acc", "loss"}, {}, {.eval_network = SwappedEval(l.net), .eval_indexes = {2, 1, 0}});
+    const std::map<std::string, double> results = own.eval(data);
+    EXPECT_EQ(results.at("acc"), l.model.eval(data).at("acc"));
+    EXPECT_EQ(results.at("loss"), 0.5);
+
+    const Model without_indexes(l.net, {}, {}, {"acc"}, {}, {.eval_network = nn::WithLossCell(l.net, nn::MSELoss())});
+    EXPECT_THROW(without_indexes.eval(data), Error) << "one tensor is neither outputs and label nor these with a loss";
+    const ModelOptions beyond = {.eval_network = SwappedEval(l.net), .eval_indexes = {3, 1, 0}};
+    EXPECT_THROW(Model(l.net, {}, {}, {"acc"}, {}, beyond).eval(data), AttrError);
+    EXPECT_THROW(Model(l.net, {}, {}, {"acc"}, {}, {.eval_indexes = {0, 1, 2}}), AttrError) << "without an eval_network";
+    EXPECT_THROW(Model(l.net, {}, {}, {"acc"}, {}, {.eval_network = SwappedEval(l.net), .eval_indexes = {0, 1}}), AttrError);
+    EXPECT_THROW(Model(l.net, {}, {}, {"loss"}, {}, {.eval_network = SwappedEval(l.net), .eval_indexes = {-1, 1, 0}}), AttrError);
+}
+
 TEST(Model, StopsWhenAsked) {
     struct Stop : Callback {
         void on_train_step_end(RunContext &c) override {
