@@ -16,9 +16,12 @@ struct Binding {
 
 class Memory {
 public:
-    Memory(const Profile &chip, std::vector<Binding> gm);
+    // `again`: what a memory of before left may come back, zeroed where it was written; only wrote() says so.
+    Memory(const Profile &chip, std::vector<Binding> gm, bool again = false);
+    ~Memory();
+    Memory(Memory &&) = default;
     uint8_t *at(const Place &p) { return base(p) + p.at; }
-    uint8_t *base(const Place &p) { return p.scope == Scope::gm ? (uint8_t *)gm_[(size_t)p.tensor].data : bytes_[(int)p.scope].get(); }
+    uint8_t *base(const Place &p) { return p.scope == Scope::gm ? (uint8_t *)gm_[(size_t)p.tensor].data : banks_.bytes[(int)p.scope].get(); }
     // The first of the run's bytes that nobody wrote, or -1. GM is always written.
     int64_t unwritten(Scope s, const Run &r) const;
     void wrote(Scope s, const Run &r);
@@ -31,9 +34,19 @@ private:
         void operator()(uint8_t *p) const { std::free(p); }
     };
     using Zeros = std::unique_ptr<uint8_t[], Free>;
+    struct Banks {
+        Zeros bytes[scope_count], shadow[scope_count];
+    };
+    // Those that wait for the next core. A fresh one is megabytes, of which the system makes zeros again.
+    struct Waiting;
+    static Waiting &waiting();
+
+    const Profile &chip_;
+    const bool again_;
     std::vector<Binding> gm_;
-    Zeros bytes_[scope_count], shadow_[scope_count];
-    int64_t written_[scope_count] = {};  // where the bytes end that somebody wrote
+    Banks banks_;
+    int64_t written_[scope_count] = {};  // where the bytes end that somebody wrote, of this block
+    int64_t ever_[scope_count] = {};     // and of all blocks
 };
 
 // Runs one instruction: reads and writes its operands at once. Arithmetic is documented with each unit, in execute_*.cpp.

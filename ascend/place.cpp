@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "ascend/check.h"
 #include "ascend/dump.h"
@@ -22,7 +23,10 @@ struct Life {
 
 class Lives {
 public:
-    explicit Lives(const Program &p) : program_(p) { body(p.body); }
+    explicit Lives(const Program &p) : program_(p) {
+        for (const Buffer &b : p.buffers) buffers_[b.name] = &b;
+        body(p.body);
+    }
     std::map<std::string, Life> of;
     std::vector<std::string> order;                             // of the Alloc nodes
     std::vector<std::pair<std::string, std::string>> together;  // two sources of one vector operation
@@ -47,7 +51,7 @@ private:
                 turns_ = before;
             } else if (const If *c = std::get_if<If>(&n.is)) body(c->then), body(c->otherwise);
             else if (const Alloc *a = std::get_if<Alloc>(&n.is)) {
-                if (!program_.buffer(a->buffer)) throw AttrError(program_.name, "no buffer is called '" + a->buffer + "'");
+                if (!buffer(a->buffer)) throw AttrError(program_.name, "no buffer is called '" + a->buffer + "'");
                 if (!of.try_emplace(a->buffer, Life{begin, begin, begin, false, true}).second)
                     throw AttrError(program_.name, "buffer '" + a->buffer + "' is allocated twice");
                 mine.push_back(a->buffer), order.push_back(a->buffer);
@@ -64,12 +68,15 @@ private:
     }
     void instr(const Instr &i) {
         const auto all = operands(i);
+        if (all.empty()) return;
+        const Pipe pipe = pipe_of(program_, i);
         for (const ConstOperand &o : all) {
-            if (!program_.buffer(o.ref->buffer)) continue;
+            const Buffer *b = buffer(o.ref->buffer);
+            if (!b) continue;
             const auto it = of.find(o.ref->buffer);
             if (it == of.end()) throw AttrError(program_.name, describe(program_, i) + ": buffer '" + o.ref->buffer + "' is used before it is allocated");
             it->second.used = true;
-            if (pipe_of(program_, i) != Pipe::v || program_.buffer(o.ref->buffer)->slots > 1) it->second.vector_only = false;
+            if (pipe != Pipe::v || b->slots > 1) it->second.vector_only = false;
             used_.back().push_back(o.ref->buffer);
         }
         const Vec *v = std::get_if<Vec>(&i.op);
@@ -88,7 +95,13 @@ private:
         if (v && sources_of(v->op) == 2 && v->src[0].buffer != v->src[1].buffer) together.emplace_back(v->src[0].buffer, v->src[1].buffer);
     }
 
+    const Buffer *buffer(const std::string &name) const {
+        const auto it = buffers_.find(name);
+        return it == buffers_.end() ? nullptr : it->second;
+    }
+
     const Program &program_;
+    std::unordered_map<std::string, const Buffer *> buffers_;  // by name: there may be thousands
     int64_t position_ = 0, turns_ = 1;
     std::vector<std::vector<std::string>> used_;
 };
@@ -97,27 +110,29 @@ int64_t align_of(const Program &p, const Buffer &b) { return std::max(b.align, p
 
 // Lowest addresses first; `shifted` buffers begin in the other half of the bank groups. Returns the bytes each scope needs.
 std::map<Scope, int64_t> first_fit(Program &p, const Lives &lives, const std::map<std::string, bool> &shifted) {
+    struct Placed {
+        int64_t begin, until;  // of its life
+        int64_t address, end;
+    };
     std::map<Scope, int64_t> top;
-    std::vector<Buffer *> placed;
+    std::map<Scope, std::vector<Placed>> placed;
     for (const std::string &name : lives.order) {
         Buffer &b = *p.buffer(name);
         const Life &life = lives.of.at(name);
         const auto it = shifted.find(name);
         const int64_t unit = it == shifted.end() ? align_of(p, b) : 2 * half_groups, shift = it != shifted.end() && it->second ? half_groups : 0;
+        const int64_t size = b.slot_bytes() * b.slots;
         b.align = align_of(p, b);
         std::vector<std::pair<int64_t, int64_t>> taken;  // by buffers alive at the same time
-        for (const Buffer *o : placed) {
-            const Life &other = lives.of.at(o->name);
-            if (o->scope == b.scope && other.begin <= life.until() && life.begin <= other.until())
-                taken.emplace_back(o->address, o->address + o->slot_bytes() * o->slots);
-        }
+        for (const Placed &o : placed[b.scope])
+            if (o.begin <= life.until() && life.begin <= o.until) taken.emplace_back(o.address, o.end);
         std::sort(taken.begin(), taken.end());
         int64_t at = shift;
         for (const auto &[begin, end] : taken)
-            if (begin < at + b.slot_bytes() * b.slots && at < end) at = round_up(std::max<int64_t>(end - shift, 0), unit) + shift;
+            if (begin < at + size && at < end) at = round_up(std::max<int64_t>(end - shift, 0), unit) + shift;
         b.address = at;
-        top[b.scope] = std::max(top[b.scope], at + b.slot_bytes() * b.slots);
-        placed.push_back(&b);
+        top[b.scope] = std::max(top[b.scope], at + size);
+        placed[b.scope].push_back({life.begin, life.until(), at, at + size});
     }
     return top;
 }
@@ -192,7 +207,11 @@ std::vector<std::string> hardest_first(const Program &p, const Lives &lives) {
 bool fit_apart(Program &p, const Lives &lives) {
     const Clashes clashes(p, lives);
     const int64_t quarter = (int64_t)p.chip().at("vec.bank_bytes");
-    std::vector<Buffer *> done;
+    struct Placed {
+        const Buffer *buffer;
+        int64_t begin, until;  // of its life
+    };
+    std::vector<Placed> done;
     std::set<std::string> placed;
     for (const std::string &name : hardest_first(p, lives)) {
         Buffer &b = *p.buffer(name);
@@ -201,10 +220,11 @@ bool fit_apart(Program &p, const Lives &lives) {
         b.align = align_of(p, b);
         std::vector<std::pair<int64_t, int64_t>> taken;
         std::set<int64_t> begins = {0};
-        for (const Buffer *o : done) {
-            const Life &other = lives.of.at(o->name);
-            if (o->scope != b.scope || other.begin > life.until() || life.begin > other.until()) continue;
-            taken.emplace_back(o->address, o->address + o->slot_bytes() * o->slots), begins.insert(taken.back().second);
+        for (const Placed &o : done) {
+            if (o.buffer->scope != b.scope || o.begin > life.until() || life.begin > o.until) continue;
+            const int64_t address = o.buffer->address, end = address + o.buffer->slot_bytes() * o.buffer->slots;
+            taken.emplace_back(address, end);
+            begins.insert(end);
         }
         if (b.scope == Scope::ub)
             for (int64_t q = quarter; q < has; q += quarter) begins.insert(q);
@@ -219,7 +239,8 @@ bool fit_apart(Program &p, const Lives &lives) {
             }
         if (best < 0) return false;
         b.address = best;
-        done.push_back(&b), placed.insert(name);
+        done.push_back({&b, life.begin, life.until()});
+        placed.insert(name);
     }
     return true;
 }

@@ -46,27 +46,27 @@ void Runner::bounds(const Step &s, int k) {
         fail("E-ALIGN", s,
              "operand " + std::to_string(k) + " begins at byte " + std::to_string(p.at) + " of " + memory_name(p) + ", which must be a multiple of " +
                  std::to_string(unit));
-    footprint(s, k, runs_);
-    for (const Run &r : runs_)
+    footprint(s, k, runs_[(size_t)k]);
+    for (const Run &r : runs_[(size_t)k])
         if (r.begin < p.begin || r.begin + r.bytes > p.end)
             fail("E-OOB", s,
                  "operand " + std::to_string(k) + (p.written ? " writes" : " reads") + " bytes " + std::to_string(r.begin - p.begin) + ".." +
                      std::to_string(r.begin - p.begin + r.bytes - 1) + " of " + std::to_string(p.end - p.begin) + " B in " + memory_name(p));
     if (p.scope != Scope::gm || !p.written || (std::holds_alternative<Dma>(s.op) && std::get<Dma>(s.op).atomic)) return;
-    for (const Run &r : runs_) trace_->written.push_back({p.tensor, r.begin, r.begin + r.bytes, block_, s.instr});
+    for (const Run &r : runs_[(size_t)k]) trace_->written.push_back({p.tensor, r.begin, r.begin + r.bytes, block_, s.instr});
 }
 
 void Runner::initialised(const Step &s, int k) {
     const Place &p = s.places[(size_t)k];
-    footprint(s, k, runs_);
-    for (const Run &r : runs_)
+    for (const Run &r : runs_[(size_t)k])
         if (const int64_t hole = memory_->unwritten(p.scope, r); hole >= 0)
             fail("E-UNINIT", s,
                  "operand " + std::to_string(k) + " reads byte " + std::to_string(hole - p.begin) + " of its buffer in " + memory_name(p) +
                      ", which nothing has written");
 }
 
-void Runner::check(const Step &s) {
+void Runner::instruction(const Step &s) {
+    if (s.settled && sound_.count(s.instr)) return;
     static const Ranges none = [](const std::string &) -> std::optional<Range> { return {}; };
     bool bad = false;
     const Report report = [&](const std::string &id, const std::string &text) {
@@ -75,6 +75,11 @@ void Runner::check(const Step &s) {
     };
     check_instr(program_, Instr{s.op, s.instr->where}, none, report);
     if (bad) throw Stop();
+    if (s.settled) sound_.insert(s.instr);
+}
+
+void Runner::check(const Step &s) {
+    instruction(s);
     for (int k = 0; k < s.count; k++) bounds(s, k);
     for (int k = 0; k < s.count && memory_; k++)
         if (s.places[(size_t)k].read && s.places[(size_t)k].scope != Scope::gm) initialised(s, k);
@@ -88,8 +93,7 @@ void Runner::step(Step &s) {
     for (int k = 0; k < s.count; k++) {
         const Place &p = s.places[(size_t)k];
         if (!p.written || p.scope == Scope::gm) continue;
-        footprint(s, k, runs_);
-        for (const Run &r : runs_) memory_->wrote(p.scope, r);
+        for (const Run &r : runs_[(size_t)k]) memory_->wrote(p.scope, r);
     }
 }
 

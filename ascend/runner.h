@@ -1,5 +1,7 @@
 // Program order: computes, and checks everything that doesn't depend on time.
 #pragma once
+#include <unordered_set>
+
 #include "ascend/check.h"
 #include "ascend/cost.h"
 #include "ascend/memory.h"
@@ -34,6 +36,7 @@ public:
 
 private:
     void check(const Step &s);
+    void instruction(const Step &s);         // its fields
     void bounds(const Step &s, int k);       // of operand k: alignment and extent
     void initialised(const Step &s, int k);  // of what it reads
     [[noreturn]] void fail(const char *id, const Step &s, const std::string &what);
@@ -45,7 +48,8 @@ private:
     IssueLog &log_;
     int64_t block_ = 0;
     Trace *trace_ = nullptr;
-    std::vector<Run> runs_;
+    std::array<std::vector<Run>, 4> runs_;     // of the step's operands
+    std::unordered_set<const Instr *> sound_;  // settled, and nothing is wrong with their fields
 };
 
 }  // namespace halyard::dv

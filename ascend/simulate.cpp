@@ -96,7 +96,7 @@ private:
     void in_program_order(int core) {
         Walker walker(program, scalars);
         std::optional<Memory> memory;
-        if (options.functional) memory.emplace(chip, gm);
+        if (options.functional) memory.emplace(chip, gm, true);
         Runner runner(program, memory ? &*memory : nullptr, logs[(size_t)core]);
         for (int64_t b = core; b < blocks; b += cores) {
             try {

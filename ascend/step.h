@@ -22,6 +22,7 @@ struct Step {
     std::array<Place, 4> places = {};  // in the order of operands()
     int count = 0;                     // of places
     double number = 0;                 // of a vector operation's register or immediate
+    bool settled = false;              // only where its operands lie differs from turn to turn
 };
 
 }  // namespace halyard::dv

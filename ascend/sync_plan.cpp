@@ -229,12 +229,15 @@ private:
             const Memory &memory = memories_[memory_of(r)];
             const auto [first, last] = regions_of(r);
             for (size_t region = first; region <= last && region < memory.size(); region++)
-                for (size_t other = 0; other < pipe_count; other++) {
-                    const Record *found = latest_conflict(memory[region][other], pipe, (Pipe)other, r);
-                    if (!found || (latest && found->when <= latest->when)) continue;
-                    latest = found;
-                    now = &r;
-                }
+                for (size_t other = 0; other < pipe_count; other++)
+                    for (const bool wrote : {true, false}) {
+                        if (!wrote && !r.write) continue;
+                        if ((Pipe)other == pipe && in_order(pipe, wrote, r.write)) continue;
+                        const Record *found = latest_conflict(memory[region][other][wrote], pipe, (Pipe)other, r);
+                        if (!found || (latest && found->when <= latest->when)) continue;
+                        latest = found;
+                        now = &r;
+                    }
         }
         if (!latest) return;
         const Ref &first = *latest->access->ref, &second = *now->ref;
@@ -242,15 +245,15 @@ private:
         const bool ring = a && a == b && a->slots > 1;
         found_ = Conflict{path(latest->event->moment), path(e.moment), latest->event->pipe, pipe, ring ? a->slots : 1, first.slot, second.slot, false};
     }
-    // Of what `other` did in a region; the latest comes last, and whatever comes before something that is over is over, too.
+    // Of what `other` wrote, or read, in a region; the latest comes last, and whatever comes before something that is over is over, too.
     const Record *latest_conflict(const std::vector<Entry> &did, Pipe pipe, Pipe other, const Access &r) const {
         const uint32_t over = clocks_[(size_t)pipe][(size_t)other];
         for (size_t i = did.size(); i-- > 0 && did[i].epoch > over;) {
             const Record &o = kept_[did[i].place];
             const Access &a = *o.access;
-            if (o.epoch != did[i].epoch || a.end <= r.begin || r.end <= a.begin || (!a.write && !r.write)) continue;
+            if (o.epoch != did[i].epoch || a.end <= r.begin || r.end <= a.begin) continue;
             // Within a pipe only what really overlaps: a buffer is often filled or worked on piece by piece.
-            if (other == pipe && (in_order(pipe, a.write, r.write) || a.last_byte < r.first_byte || r.last_byte < a.first_byte)) continue;
+            if (other == pipe && (a.last_byte < r.first_byte || r.last_byte < a.first_byte)) continue;
             return &o;
         }
         return nullptr;
@@ -269,13 +272,13 @@ private:
         Memory &memory = memories_[memory_of(*r.access)];
         const auto [first, last] = regions_of(*r.access);
         if (memory.size() <= last) memory.resize(last + 1);
-        for (size_t region = first; region <= last; region++) memory[region][(size_t)r.event->pipe].push_back({(uint32_t)place, r.epoch});
+        for (size_t region = first; region <= last; region++) memory[region][(size_t)r.event->pipe][r.access->write].push_back({(uint32_t)place, r.epoch});
     }
     void undo(const RecordChange &c) {
         Record &r = kept_[c.place];
         Memory &memory = memories_[memory_of(*r.access)];
         const auto [first, last] = regions_of(*r.access);
-        for (size_t region = first; region <= last; region++) memory[region][(size_t)r.event->pipe].pop_back();
+        for (size_t region = first; region <= last; region++) memory[region][(size_t)r.event->pipe][r.access->write].pop_back();
         if (c.old.access) {
             r = c.old;
             return;
@@ -297,7 +300,8 @@ private:
     std::vector<RecordChange> record_changes_;
     std::vector<FlagChange> flag_changes_;
     int64_t now_ = 0;
-    using Memory = std::vector<std::array<std::vector<Entry>, pipe_count>>;  // by region and pipe; a tensor is one region
+    using Entries = std::array<std::vector<Entry>, 2>;            // of reads and of writes
+    using Memory = std::vector<std::array<Entries, pipe_count>>;  // by region and pipe; a tensor is one region
     static constexpr int64_t region_bytes = 2048;
     std::vector<Memory> memories_;
     std::vector<Record> kept_;

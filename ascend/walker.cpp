@@ -26,6 +26,27 @@ struct Evaluator {  // a visitor of fields(): every expression becomes its value
     template<class T> void operator()(const char *, T &&v) const { evaluate(v); }
 };
 
+struct Settled {  // a visitor of fields(): are all but the operands' places constants?
+    bool &all;
+    void look(const Expr &e) const { all &= e.constant().has_value(); }
+    void look(const Mask &m) const { look(m.count); }
+    void look(const Pack<Expr> &p) const {
+        for (int i = 0; i < p.count; i++) look(*p.values[i]);
+    }
+    template<class T> void look(const T &) const {}
+
+    template<class T> void operator()(T &) const {}
+    void operator()(Ref &, Number &) const {}
+    template<class T> void operator()(const char *, T &&v) const { look(v); }
+};
+
+bool is_settled(const Instr::Op &op) {
+    bool all = true;
+    Instr::Op copy = op;
+    std::visit([&](auto &o) { fields(o, Settled{all}); }, copy);
+    return all;
+}
+
 double rounded(double v, DType t) { return t == DType::f16 ? (double)(float)float16((float)v) : (double)(float)v; }
 
 double apply(ScalarOp op, float a, float b) {
@@ -121,6 +142,7 @@ const Walker::Known &Walker::known(const Instr &i) {
     const auto [it, fresh] = known_.try_emplace(&i);
     if (!fresh) return it->second;
     it->second.pipe = pipe_of(program_, i);
+    it->second.settled = is_settled(i.op);
     for (const ConstOperand &o : operands(i)) {
         Target t;
         t.buffer = program_.buffer(o.ref->buffer);
@@ -160,7 +182,7 @@ void Walker::instr(const Instr &i, Sink &sink) {
     }
     const Known &k = known(i);
     Step s;
-    s.instr = &i, s.op = evaluated(i.op, lookup_), s.pipe = k.pipe;
+    s.instr = &i, s.op = evaluated(i.op, lookup_), s.pipe = k.pipe, s.settled = k.settled;
     std::visit(
         [&](const auto &op) {
             if constexpr (requires { op.number; }) s.number = number(op.number);

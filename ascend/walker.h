@@ -36,6 +36,7 @@ private:
     };
     struct Known {  // of an instruction
         Pipe pipe = Pipe::s;
+        bool settled = true;  // Step::settled
         std::vector<Target> targets;
     };
     void body(const Body &nodes, Sink &sink);

@@ -1,6 +1,7 @@
 // Random tensors. Their kernels take seed and offset as 32-bit words; primitives/random_ops.cpp states the ops by them.
 //
-// f32 has the same bits on every instruction set: sums and products aren't fused, and functions are polynomials of our own.
+// f32 has the same bits on every instruction set: sums and products aren't fused, and functions are polynomials of our own. Ascend's
+// logarithms are its own.
 // f64's normal calls libm's functions.
 #include "dsl/math_detail.h"
 #include "kernels/composite.h"
@@ -26,6 +27,10 @@ struct Fill : Draws {
     }
     bool exactly() const { return types.empty(); }  // in modular integers, which floats of the algorithm's own can't become
     bool doubles() const { return types.count("T") && types.at("T") == DType::f64; }
+
+    // log x, of f32: from its bits, where there are instructions for them. Only Ascend, which has none, is
+    // said to have vectors of one lane; its logarithm is an instruction.
+    Expr logarithm(const Expr &x) const { return lanes > 1 ? math::log_f32(x) : log(x); }
 
     void draw() {
         random(b) = Halide::Tuple(block_of(0));
@@ -110,7 +115,7 @@ struct NormalKernel : Fill {
             pair(l, half, b) = Halide::Tuple(r * cos(t), r * sin(t));
         } else {
             const Expr u = math::times(cast(Float(32), whole), math::num(0x1p-31));
-            const Expr r = strict_float(sqrt(math::times(math::log_f32(u), math::num(-2))));
+            const Expr r = strict_float(sqrt(math::times(logarithm(u), math::num(-2))));
             const auto [cosine, sine] = turned(c);
             pair(l, half, b) = Halide::Tuple(math::times(r, cosine), math::times(r, sine));
         }
@@ -143,9 +148,9 @@ struct TruncatedNormalKernel : Fill {
         samples.push_back("n=1009 mean=3 stddev=5");
     }
     // erfinv(x), |x| <= erf(sqrt 2): Giles, "Approximating the erfinv function", GPU Computing Gems, 2011.
-    static Expr erfinv(const Expr &x) {
-        const Expr w = math::minus(
-            math::times(strict_float(math::log_f32(math::times(math::minus(math::num(1), x), math::plus(math::num(1), x)))), math::num(-1)), math::num(2.5));
+    Expr erfinv(const Expr &x) const {
+        const Expr w = math::minus(math::times(strict_float(logarithm(math::times(math::minus(math::num(1), x), math::plus(math::num(1), x)))), math::num(-1)),
+                                   math::num(2.5));
         Expr p = math::num(2.81022636e-08);
         for (double c : {3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164, 0.246640727, 1.50140941})
             p = math::plus(math::times(p, w), math::num(c));

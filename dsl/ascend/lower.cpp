@@ -33,6 +33,40 @@ std::string short_name(const std::string &halide_name) {
     return s;
 }
 
+// Does the condition compare reals that are read?
+bool on_reals(const HExpr &condition) {
+    struct : IRVisitor {
+        using IRVisitor::visit;
+        void visit(const Load *l) override { reals |= l->type.is_float(); }
+        bool reals = false;
+    } found;
+    condition.accept(&found);
+    return found.reals;
+}
+
+// Stores under a condition as stores of what is chosen: a comparison of reals is no branch of the scalar
+// unit's. The first store into a buffer is a definition of its own, which Halide leaves out where nobody
+// reads it: that one is made always.
+class Chosen : public IRMutator {
+public:
+    Chosen(const HExpr &condition, const std::set<std::string> &written) : condition_(condition), written_(written) {}
+
+private:
+    using IRMutator::visit;
+    const HExpr condition_;
+    std::set<std::string> written_;
+    Stmt visit(const Store *op) override {
+        if (written_.insert(op->name).second) return op;
+        const Type t = op->value.type();
+        const HExpr before = Load::make(t, op->name, op->index, Buffer<>(), op->param, op->predicate, op->alignment);
+        const HExpr value = Select::make(condition_, op->value, before);
+        return Store::make(op->name, value, op->index, op->param, op->predicate, op->alignment);
+    }
+    Stmt visit(const Allocate *op) override {  // holds nothing yet to be kept
+        throw DispatchError("ascend", op->name + ": no stages under a condition on reals");
+    }
+};
+
 // Of an allocation: a Func's, or a part of it: "sums$2.1" is the second value of a Tuple.
 auto place_of(const Kernel &k, const std::string &name) {
     const auto own = k.places.scope.find(name);
@@ -60,6 +94,7 @@ private:
     int64_t inner_cores_ = 0;  // within the parallel loop around: iterations of the one in it
     // The loops and branches around, outermost first: a loop's variable, or "" for a branch.
     std::vector<std::string> around_;
+    std::set<std::string> written_;                    // buffers that a store before this one goes into
     std::map<std::string, size_t> around_allocation_;  // of accumulators: how many of them stand around their allocation
 
     // What is in a loop or a branch, which `name` says.
@@ -92,6 +127,7 @@ private:
         w_.where = before;
     }
     void visit(const Allocate *op) override {
+        written_.erase(op->name);
         const auto at = place_of(k_, op->name);
         if (at == k_.places.scope.end()) throw DispatchError(k_.op->name, "its stage " + op->name + " has no place on the chip");
         std::vector<int64_t> extents;
@@ -119,6 +155,10 @@ private:
     void visit(const Evaluate *) override {}
     void visit(const AssertStmt *) override {}
     void visit(const IfThenElse *op) override {
+        if (on_reals(op->condition) && !op->else_case.defined()) {
+            const Stmt chosen = Chosen(op->condition, written_).mutate(op->then_case);
+            return chosen.accept(this);
+        }
         s_.write_fills();
         const dv::Expr condition = s_.index(op->condition);
         dv::Body then = w_.nested([&] { in_one("", op->then_case); }), otherwise;
@@ -127,6 +167,7 @@ private:
     }
     void visit(const Store *op) override {
         refuse_parts_of_sums(*op);
+        written_.insert(op->name);
         lower_nest(s_, {}, *op);
     }
     static bool of_one_tuple(const std::string &a, const std::string &b) {  // "best$2.0" and "best$2.1"
@@ -159,7 +200,10 @@ private:
     }
     // Stores in loops of their own.
     void put(const std::vector<Loop> &loops, const std::vector<const Store *> &stores) {
-        for (const Store *store : stores) refuse_parts_of_sums(*store);
+        for (const Store *store : stores) {
+            refuse_parts_of_sums(*store);
+            written_.insert(store->name);
+        }
         if (reads_another(stores)) return lower_tuple(s_, loops, stores);
         lower_nests(s_, loops, stores);
     }
@@ -240,15 +284,29 @@ private:
         iteration(op, extent);
         inner_cores_ = 0;
     }
-    // The last of a parallel loop is written by itself where its tile is shorter.
+    // The last of a parallel loop is written by itself where its tile is shorter, and so is the first one
+    // where it differs from those between.
     void iteration(const For *op, int64_t extent) {
         if (extent == 1 || !ragged(op)) return inside(op->body);
+        const dv::Expr core = s_.variables.at(op->name);
+        dv::Body last = w_.nested([&] { one_core(op, extent - 1); });
+        dv::Body others = w_.nested([&] {
+            const Stmt before = between(op, 0, extent - 2), rest = between(op, 1, extent - 2);
+            const bool alike = extent < 4 || !ragged(before.as<For>()) || ragged(rest.as<For>());
+            if (alike) return inside(before.as<For>()->body);
+            dv::Body first = w_.nested([&] { one_core(op, 0); });
+            dv::Body middle = w_.nested([&] { inside(rest.as<For>()->body); });
+            w_.branch(core == 0, std::move(first), std::move(middle));
+        });
+        w_.branch(core == extent - 1, std::move(last), std::move(others));
+    }
+    void one_core(const For *op, int64_t core) { inside(simplify(substitute(op->name, (int)core, op->body))); }
+    // The loop with a body that is right for those iterations only.
+    static Stmt between(const For *op, int64_t first, int64_t last) {
         Scope<Interval> bounds;
-        bounds.push(op->name, Interval(0, (int)extent - 2));
-        const Stmt before = simplify(op->body, true, bounds), last = simplify(substitute(op->name, (int)extent - 1, op->body));
-        const dv::Expr is_last = s_.variables.at(op->name) == extent - 1;
-        dv::Body here = w_.nested([&] { inside(last); }), others = w_.nested([&] { inside(before); });
-        w_.branch(is_last, std::move(here), std::move(others));
+        bounds.push(op->name, Interval((int)first, (int)last));
+        const Stmt body = simplify(op->body, true, bounds);
+        return For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, body);
     }
 
     // Loops around stores and nothing else: into `loops`, outermost first, all from 0. Several stores either don't read each other, or are a Tuple's.

@@ -77,11 +77,25 @@ public:
             if (!aligned_ && by_tiles()) return;
             if (reduces_) return one_by_one(reduced_loops());
             s_.w.warnings.push_back("W-SCALAR " + s_.w.where + ": " + e.what());
-            lower_by_elements(s_, loops_, store_, e.what());
+            by_elements(e.what());
         }
     }
 
 private:
+    // By the scalar unit; what that has no instruction for, by vectors of one element.
+    void by_elements(const std::string &reason) {
+        const Writer::Mark before = s_.w.mark();
+        try {
+            lower_by_elements(s_, loops_, store_, reason);
+        } catch (const DispatchError &) {
+            if (loops_.empty()) throw;
+            s_.w.back_to(before);
+            std::set<std::string> all;
+            for (auto &l : loops_) all.insert(l.var);
+            one_by_one(all);
+        }
+    }
+
     Surroundings &s_;
     std::vector<Loop> loops_;
     const Store &store_;

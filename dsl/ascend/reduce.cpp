@@ -21,7 +21,14 @@ Operand at(Operand o, const Expr &elements) {
 class Reduce {
 public:
     Reduce(Writer &w, const dv::Profile &chip, const Reduction &r)
-        : w_(w), chip_(chip), extents_(r.extents), op_(r.op), acc_(r.acc), first_(r.first), now_(r.source), factor_(r.factor) {}
+        : w_(w), chip_(chip), extents_(r.extents), op_(r.op), acc_(r.acc), first_(r.first), now_(r.source), factor_(r.factor) {
+        if (extents_.back() == 1 || now_.stride.back() <= 1) return;
+        // One column of rows that lie apart: rows of one lane each.
+        extents_.push_back(1);
+        acc_.stride.push_back(1);
+        now_.stride.push_back(1);
+        if (factor_) factor_->stride.push_back(1);
+    }
 
     void put() {
         if (factor_ && !adds_products()) multiply();
@@ -84,7 +91,7 @@ private:
     const dv::Profile &chip_;
     std::vector<int64_t> extents_;
     const VecOp op_;
-    const Operand acc_;
+    Operand acc_;
     const bool first_;
     Operand now_;                    // what is left to reduce
     std::optional<Operand> factor_;  // what that is to be multiplied by

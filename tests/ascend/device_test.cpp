@@ -213,13 +213,28 @@ TEST(OnAscend, ProgramsOfMoreThanVectorsKeepTheContract) {
                                                                                                       {"floor_div", "f32", 5},
                                                                                                       {"floor_div", "i32", 3},
                                                                                                       {"left_shift", "i32", 3},
-                                                                                                      {"resize_kernel", "f32", 4}}) {
+                                                                                                      {"resize_kernel", "f32", 5},
+                                                                                                      {"resize_kernel", "f16", 5},
+                                                                                                      {"ctc_kernel", "f32", 4},
+                                                                                                      {"truncated_normal_kernel", "f32", 4}}) {
         const OpPtr op = op_of(name);
         Options o;
         o.dtypes = dtypes, o.quick = true;
         const Report r = run_check(*op, "ascend", check_ascend, o);
         for (auto &f : r.failures) ADD_FAILURE() << f;
         EXPECT_GE(r.passed, least) << name << (r.notes.empty() ? "" : r.notes[0]);
+    }
+}
+
+// A core whose part is one column reads rows of one element, which lie apart: no sum of neighbours.
+TEST(OnAscend, SumsOfOneColumnOverRows) {
+    for (const char *name : {"rms_norm_kernel_dx", "layer_norm_kernel_dx"}) {
+        const OpPtr op = op_of(name);
+        Case c(*op, "n=70 c=17", "f32", 3);
+        c.solve(*op);
+        const Force force(host_isa(), "", "ascend");
+        const std::vector<Tensor> out = dispatch(c.registered, c.in, c.attrs);
+        for (size_t k = 0; k < out.size(); k++) EXPECT_EQ(compare(*op, op->sig.outputs[k].name, out[k], c.problem), "") << name;
     }
 }
 
