@@ -37,6 +37,11 @@ const std::vector<FaultKind> &fault_kinds() {
     return kinds;
 }
 
+namespace {
+const std::string reach_mark = "reach ";
+}
+std::string reaches(const std::string &fault) { return reach_mark + fault; }
+
 std::string kind_of(const std::string &fault) { return fault.substr(0, fault.find(':')); }
 
 namespace {
@@ -163,13 +168,33 @@ private:
 
 bool is_value(Type t) { return t.is_float() || (t.is_uint() && t.bits() >= 32); }  // int32 are indices, and uint32 are the reals of exact mode
 
+Expr abort_call() { return Call::make(Int(32), "abort", {}, Call::Extern); }
+Stmt aborts_before(const Stmt &s) { return Block::make(Evaluate::make(abort_call()), s); }
+
+// The value, or the end of the process where `condition` holds in any lane.
+Expr aborts_if(const Expr &condition, const Expr &value) {
+    const Expr any = condition.type().is_scalar() ? condition : VectorReduce::make(VectorReduce::Or, condition, 1);
+    const Type t = value.type().element_of();
+    Expr aborts = t.is_bool() ? abort_call() != 0 : cast(t, abort_call());
+    if (value.type().is_vector()) aborts = Broadcast::make(aborts, value.type().lanes());
+    return Call::make(value.type(), Call::if_then_else, {any, aborts, value}, Call::PureIntrinsic);
+}
+
+// Do they differ in any bit?
+Expr differ(const Expr &a, const Expr &b) {
+    const Type t = a.type();
+    if (!t.is_float()) return a != b;
+    const Type bits = t.with_code(Type::UInt);
+    return reinterpret(bits, a) != reinterpret(bits, b);
+}
+
 Expr other_constant(const Expr &e) { return is_const_zero(e) ? make_one(e.type()) : make_zero(e.type()); }
 
 // The lowered kernel with one fault; with none, when only listing which there could be. Nothing outside the stages is touched:
 // what stands there unpacks arguments and checks them.
 class Planter : public IRMutator {
 public:
-    explicit Planter(std::string wanted) : wanted_(std::move(wanted)) {}
+    explicit Planter(const std::string &wanted) : probes_(wanted.starts_with(reach_mark)), wanted_(probes_ ? wanted.substr(reach_mark.size()) : wanted) {}
     std::vector<std::string> found;
 
     using IRMutator::mutate;
@@ -195,6 +220,10 @@ private:
         if (text != wanted_) return false;
         return planted_ = true;
     }
+    // The wrong value; where the place is only to be reached the right one, until they differ.
+    Expr wrong(const Expr &right, const Expr &faulty) const { return probes_ ? aborts_if(differ(right, faulty), right) : faulty; }
+    // What can't be computed beside the right value: a load from another place.
+    Expr wrong_load(const Expr &right, const Expr &faulty) const { return probes_ ? aborts_if(const_true(right.type().lanes()), right) : faulty; }
     static bool is_least(const Expr &e) {  // x.min.0: every tensor begins at 0, and what it is multiplied by doesn't count
         const Variable *v = e.as<Variable>();
         return v && v->name.find(".min.") != std::string::npos;
@@ -246,33 +275,50 @@ private:
         // What a guarded split leaves: less than one step, for which Halide repeats all that the loop before it does.
         const bool remainder = op->name.ends_with(".rebased");
         if (remainder && can_prove(written_out(op->extent) <= 0)) return op;
-        Expr min = bound(op->min), extent = bound(op->extent);
+        const Expr right_min = bound(op->min), right_extent = bound(op->extent);
+        Expr min = right_min, extent = right_extent;
         ForType type = op->for_type;
+        bool less = false, more = false;
         if (carried.accumulates) {
-            if (here("reduction-bounds", loop + " ends early")) extent = extent - 1;
-            if (!remainder && here("reduction-bounds", loop + " ends late")) extent = extent + 1;
-            if (here("reduction-bounds", loop + " begins late")) min = min + 1, extent = extent - 1;
-            if (here("reduction-bounds", loop + " begins early")) min = min - 1, extent = extent + 1;
+            if (here("reduction-bounds", loop + " ends early")) less = true, extent = extent - 1;
+            if (!remainder && here("reduction-bounds", loop + " ends late")) more = true, extent = extent + 1;
+            if (here("reduction-bounds", loop + " begins late")) less = true, min = min + 1, extent = extent - 1;
+            if (here("reduction-bounds", loop + " begins early")) more = true, min = min - 1, extent = extent + 1;
         } else {
-            if (here("dropped-tail", loop)) extent = extent - 1;
-            if (here("late-start", loop)) min = min + 1, extent = extent - 1;
-            if (!remainder && !carried.guarded && here("extra-iteration", loop)) extent = extent + 1;
+            if (here("dropped-tail", loop)) less = true, extent = extent - 1;
+            if (here("late-start", loop)) less = true, min = min + 1, extent = extent - 1;
+            if (!remainder && !carried.guarded && here("extra-iteration", loop)) more = true, extent = extent + 1;
         }
-        if (carried.same_place && type == ForType::Serial && here("racy-parallel", loop)) type = ForType::Parallel;
+        const bool races = carried.same_place && type == ForType::Serial && here("racy-parallel", loop);
+        if (races) type = ForType::Parallel;
         const bool before = std::exchange(in_remainder_, remainder);
         const Stmt body = mutate(op->body);
         in_remainder_ = before;
+        if (probes_ && (less || more || races)) return probe(op, right_min, right_extent, body, more, races);
         return For::make(op->name, min, extent, type, op->partition_policy, op->device_api, body);
+    }
+    // The right loop, which aborts where a wrong number of iterations or their order could show.
+    static Stmt probe(const For *op, const Expr &min, const Expr &extent, const Stmt &body, bool more, bool races) {
+        const Stmt end = Evaluate::make(abort_call());
+        const Stmt aborts = more ? end : IfThenElse::make(extent > (races ? 1 : 0), end);
+        return Block::make(aborts, For::make(op->name, min, extent, op->for_type, op->partition_policy, op->device_api, body));
     }
     Stmt visit(const IfThenElse *op) override {
         if (op->else_case.defined()) {  // which is right for all: a condition that fails too often is only slow
             if (shares_a_loop(op->condition)) return IfThenElse::make(op->condition, mutate(op->then_case), op->else_case);
-            if (!in_remainder_ && here("lost-guard", "special case in " + stage())) return mutate(op->then_case);
+            if (!in_remainder_ && here("lost-guard", "special case in " + stage())) {
+                if (!probes_) return mutate(op->then_case);
+                return IfThenElse::make(op->condition, mutate(op->then_case), aborts_before(op->else_case));
+            }
             const Stmt special = in_remainder_ ? op->then_case : mutate(op->then_case);  // no step of a remainder is a whole one
             return IfThenElse::make(op->condition, special, mutate(op->else_case));
         }
-        if (here("lost-guard", "guard in " + stage())) return mutate(op->then_case);
-        if (here("dropped-tail", "guarded code in " + stage())) return Evaluate::make(0);
+        const Stmt aborts = Evaluate::make(abort_call());
+        if (here("lost-guard", "guard in " + stage())) {
+            const Stmt guarded = mutate(op->then_case);
+            return probes_ ? IfThenElse::make(op->condition, guarded, aborts) : guarded;
+        }
+        if (here("dropped-tail", "guarded code in " + stage())) return probes_ ? IfThenElse::make(op->condition, aborts) : Evaluate::make(0);
         return IRMutator::visit(op);
     }
 
@@ -281,48 +327,54 @@ private:
         const std::string to = "store to " + stem(op->name);
         Expr value = starts && is_const(op->value) ? op->value : mutate(op->value), index = mutate(op->index), mask = mutate(op->predicate);
         ModulusRemainder alignment = index.same_as(op->index) ? op->alignment : ModulusRemainder();
-        if (starts && here("missing-init", to)) return Evaluate::make(0);
-        if (starts && is_const(value) && here("wrong-start", to)) value = other_constant(value);
-        if (!starts && !updates && here("missing-store", to)) return Evaluate::make(0);
-        if (updates && here("overwrites", to)) value = Forgetful(op->name).mutate(value);
-        if (here("wrong-index", to)) index = index + make_one(index.type()), alignment = ModulusRemainder();
-        if (!is_const_one(mask) && here("lost-mask", to)) mask = const_true(mask.type().lanes());
+        if (starts && here("missing-init", to)) return probes_ ? aborts_before(op) : Evaluate::make(0);
+        if (starts && is_const(value) && here("wrong-start", to)) value = wrong(value, other_constant(value));
+        if (!starts && !updates && here("missing-store", to)) return probes_ ? aborts_before(op) : Evaluate::make(0);
+        if (updates && here("overwrites", to)) value = wrong(value, Forgetful(op->name).mutate(value));
+        if (here("wrong-index", to)) {
+            if (probes_) return aborts_before(op);
+            index = index + make_one(index.type()), alignment = ModulusRemainder();
+        }
+        if (!is_const_one(mask) && here("lost-mask", to)) mask = wrong(mask, const_true(mask.type().lanes()));
         const Type bits = UInt(32, value.type().lanes());
         if (value.type().element_of() == Float(32) && !is_const(value) && here("lost-precision", to))
-            value = reinterpret(value.type(), reinterpret(bits, value) & make_const(bits, (uint64_t)0xffffe000));
+            value = wrong(value, reinterpret(value.type(), reinterpret(bits, value) & make_const(bits, (uint64_t)0xffffe000)));
         return Store::make(op->name, value, index, op->param, mask, alignment);
     }
     Expr visit(const Load *op) override {
         Expr index = mutate(op->index), mask = mutate(op->predicate);
         const std::string from = "load of " + stem(op->name) + " in " + stage();
         ModulusRemainder alignment = index.same_as(op->index) ? op->alignment : ModulusRemainder();
-        if (here("wrong-index", from)) index = index + make_one(index.type()), alignment = ModulusRemainder();
-        std::string name = op->name;
-        Parameter param = op->param;
-        if (param.defined()) {
-            const auto &all = survey_.inputs_of_type.at(op->type.element_of());
-            auto next = all.upper_bound(name);
-            if (next == all.end()) next = all.begin();
-            if (all.size() > 1 && here("wrong-input", from)) name = next->first, param = next->second;
+        const Expr right = Load::make(op->type, op->name, index, op->image, op->param, mask, alignment);
+        if (here("wrong-index", from)) {
+            index = index + make_one(index.type());
+            return wrong_load(right, Load::make(op->type, op->name, index, op->image, op->param, mask, ModulusRemainder()));
         }
-        return Load::make(op->type, name, index, op->image, param, mask, alignment);
+        if (op->param.defined()) {
+            const auto &all = survey_.inputs_of_type.at(op->type.element_of());
+            auto next = all.upper_bound(op->name);
+            if (next == all.end()) next = all.begin();
+            if (all.size() > 1 && here("wrong-input", from))
+                return wrong_load(right, Load::make(op->type, next->first, index, op->image, next->second, mask, alignment));
+        }
+        return right;
     }
     Expr visit(const Variable *op) override {
         const auto of = survey_.strides.find(op->name.substr(0, op->name.find(".stride.")));
         if (of == survey_.strides.end() || of->second.size() < 2) return op;
         const auto at = std::find(of->second.begin(), of->second.end(), op->name);
         if (at == of->second.end() || !here("swapped-stride", stem(op->name) + " in " + stage())) return op;
-        return Variable::make(op->type, at + 1 == of->second.end() ? of->second[0] : at[1]);
+        return wrong(op, Variable::make(op->type, at + 1 == of->second.end() ? of->second[0] : at[1]));
     }
 
-    Expr visit(const LT *op) override { return here("wrong-comparison", "< in " + stage()) ? LE::make(op->a, op->b) : IRMutator::visit(op); }
-    Expr visit(const LE *op) override { return here("wrong-comparison", "<= in " + stage()) ? LT::make(op->a, op->b) : IRMutator::visit(op); }
+    Expr visit(const LT *op) override { return here("wrong-comparison", "< in " + stage()) ? wrong(op, LE::make(op->a, op->b)) : IRMutator::visit(op); }
+    Expr visit(const LE *op) override { return here("wrong-comparison", "<= in " + stage()) ? wrong(op, LT::make(op->a, op->b)) : IRMutator::visit(op); }
     Expr visit(const Or *op) override {  // a < b || a == b is how a <= b of strict floats arrives here: as it is, <= for its < is no fault
         const Call *lt = op->a.as<Call>(), *eq = op->b.as<Call>();
         const bool is_le = lt && eq && lt->is_intrinsic(Call::strict_lt) && eq->is_intrinsic(Call::strict_eq) &&
                            Halide::Internal::equal(lt->args[0], eq->args[0]) && Halide::Internal::equal(lt->args[1], eq->args[1]);
         if (!is_le) return IRMutator::visit(op);
-        if (here("wrong-comparison", "<= in " + stage())) return op->a;
+        if (here("wrong-comparison", "<= in " + stage())) return wrong(op, op->a);
         const std::vector<Expr> sides = {mutate(lt->args[0]), mutate(lt->args[1])};
         return Or::make(Call::make(lt->type, lt->name, sides, lt->call_type), Call::make(eq->type, eq->name, sides, eq->call_type));
     }
@@ -330,42 +382,47 @@ private:
         if (op->is_intrinsic(Call::prefetch)) return op;  // of any address
         const bool lt = op->is_intrinsic(Call::strict_lt), le = op->is_intrinsic(Call::strict_le);
         if ((lt || le) && here("wrong-comparison", std::string(lt ? "<" : "<=") + " in " + stage()))
-            return Call::make(op->type, Call::get_intrinsic_name(lt ? Call::strict_le : Call::strict_lt), op->args, op->call_type);
+            return wrong(op, Call::make(op->type, Call::get_intrinsic_name(lt ? Call::strict_le : Call::strict_lt), op->args, op->call_type));
         return IRMutator::visit(op);
     }
     Expr visit(const Select *op) override {
         if (is_least(op->true_value) || is_least(op->false_value)) return op;
         Expr yes = op->true_value, no = op->false_value;
-        if (is_const(yes) && here("wrong-pad", "constant in " + stage())) yes = other_constant(yes);
-        if (is_const(no) && here("wrong-pad", "constant in " + stage())) no = other_constant(no);
+        const auto select = [&] { return Select::make(op->condition, yes, no); };
+        for (Expr *side : {&yes, &no}) {
+            if (!is_const(*side) || !here("wrong-pad", "constant in " + stage())) continue;
+            *side = other_constant(*side);
+            return wrong(op, select());
+        }
         return Select::make(mutate(op->condition), mutate(yes), mutate(no));
     }
     Expr visit(const Min *op) override {
-        if (is_value(op->type)) return here("wrong-operator", "min in " + stage()) ? Max::make(op->a, op->b) : IRMutator::visit(op);
-        return !in_bound_ && here("wrong-clamp", "min in " + stage()) ? Min::make(op->a, op->b + make_one(op->type)) : IRMutator::visit(op);
+        if (is_value(op->type)) return here("wrong-operator", "min in " + stage()) ? wrong(op, Max::make(op->a, op->b)) : IRMutator::visit(op);
+        return !in_bound_ && here("wrong-clamp", "min in " + stage()) ? wrong(op, Min::make(op->a, op->b + make_one(op->type))) : IRMutator::visit(op);
     }
     Expr visit(const Max *op) override {
-        if (is_value(op->type)) return here("wrong-operator", "max in " + stage()) ? Min::make(op->a, op->b) : IRMutator::visit(op);
-        return !in_bound_ && here("wrong-clamp", "max in " + stage()) ? Max::make(op->a, op->b + make_one(op->type)) : IRMutator::visit(op);
+        if (is_value(op->type)) return here("wrong-operator", "max in " + stage()) ? wrong(op, Min::make(op->a, op->b)) : IRMutator::visit(op);
+        return !in_bound_ && here("wrong-clamp", "max in " + stage()) ? wrong(op, Max::make(op->a, op->b + make_one(op->type))) : IRMutator::visit(op);
     }
     Expr visit(const Add *op) override {
-        return is_value(op->type) && here("wrong-operator", "+ in " + stage()) ? Sub::make(op->a, op->b) : IRMutator::visit(op);
+        return is_value(op->type) && here("wrong-operator", "+ in " + stage()) ? wrong(op, Sub::make(op->a, op->b)) : IRMutator::visit(op);
     }
     Expr visit(const Mul *op) override {
         if (is_least(op->a) || is_least(op->b)) return op;
-        return is_value(op->type) && here("wrong-operator", "* in " + stage()) ? Add::make(op->a, op->b) : IRMutator::visit(op);
+        return is_value(op->type) && here("wrong-operator", "* in " + stage()) ? wrong(op, Add::make(op->a, op->b)) : IRMutator::visit(op);
     }
     Expr visit(const Sub *op) override {
-        return is_value(op->type) && here("swapped-operands", "- in " + stage()) ? Sub::make(op->b, op->a) : IRMutator::visit(op);
+        return is_value(op->type) && here("swapped-operands", "- in " + stage()) ? wrong(op, Sub::make(op->b, op->a)) : IRMutator::visit(op);
     }
     Expr visit(const Div *op) override {
-        return is_value(op->type) && here("swapped-operands", "/ in " + stage()) ? Div::make(op->b, op->a) : IRMutator::visit(op);
+        return is_value(op->type) && here("swapped-operands", "/ in " + stage()) ? wrong(op, Div::make(op->b, op->a)) : IRMutator::visit(op);
     }
     Expr visit(const FloatImm *op) override {
         if (op->value == 0 || !here("wrong-constant", "constant in " + stage())) return op;
-        return FloatImm::make(op->type, -op->value);
+        return wrong(op, FloatImm::make(op->type, -op->value));
     }
 
+    const bool probes_;
     const std::string wanted_;
     bool inside_ = false, planted_ = false, in_bound_ = false, in_remainder_ = false;
     Survey survey_;

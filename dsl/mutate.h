@@ -19,6 +19,10 @@ const std::vector<FaultKind> &fault_kinds();
 std::vector<std::string> faults_of(Kernel &k);
 std::string kind_of(const std::string &fault);
 
+// What aborts, instead of going wrong, where it comes to a place at which this fault would show: a loop that runs, a comparison of equal
+// numbers. To be planted like the fault itself.
+std::string reaches(const std::string &fault);
+
 // Makes every compilation of the pipeline plant this fault. They throw Halide::CompileError where it has no such place.
 void plant(Halide::Pipeline &pipeline, const std::string &fault);
 

@@ -114,6 +114,27 @@ TEST(Mutants, WhatIsRightIsNotCaught) {  // (b - a)^2 for (a - b)^2
     const Mutant m = tried("squared_difference", "squared_difference swapped-operands: - in y");
     EXPECT_EQ(m.fate, Mutant::survived) << m.said;
     EXPECT_TRUE(m.caught_by.empty());
+    EXPECT_TRUE(m.reached);
+}
+
+TEST(Mutants, OneCheckIsEnoughWhereThatIsAsked) {
+    MutantOptions o = options({"relu"}, 0, {"relu missing-store: store to y"});
+    EXPECT_GT(try_mutants(o).at(0).caught_by.size(), 1u);
+    o.until_caught = true;
+    const Mutant m = try_mutants(o).at(0);
+    EXPECT_EQ(m.fate, Mutant::caught) << m.said;
+    EXPECT_EQ(m.caught_by, std::vector<std::string>{"views"});
+}
+
+TEST(Mutants, AreDrawnFromAllOps) {
+    MutantOptions o = options({"relu", "abs", "sqrt"}, 0);
+    o.everywhere = o.until_caught = true;
+    o.in_all = 4;
+    const std::vector<Mutant> all = try_mutants(o);
+    std::set<std::string> ops;
+    for (auto &m : all) ops.insert(m.op);
+    EXPECT_EQ(all.size(), 4u);
+    EXPECT_EQ(ops.size(), 3u);
 }
 
 TEST(Mutants, AFaultThatHasNoPlaceIsRefused) {

@@ -100,6 +100,7 @@ TEST_F(Output, OptionsThatDoNothingAreRefused) {
         {"check relu --fuzz-case x --quick", "[check] --quick does nothing with --fuzz-case"},
         {"check relu --ulps 100 --json p", "[check] --json does nothing with --ulps"},
         {"check relu --mutants 1 --quick", "[check] --quick does nothing with --mutants"},
+        {"check relu --until-caught", "[check] --until-caught does nothing without --mutants"},
         {"check relu --device ascend --isa avx2", "[check] --isa does nothing with --device ascend"},
         {"check relu --fuzz 3 --legality", "[check] --legality does nothing with --fuzz"},
         {"bench relu --suite cpu", "[bench] op does nothing with --suite"},

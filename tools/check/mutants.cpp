@@ -1,5 +1,7 @@
 #include "tools/check/mutants.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
 #include <random>
@@ -12,6 +14,7 @@
 #include "registry/extension.h"
 #include "registry/parallel.h"
 #include "tools/check/children.h"
+#include "tools/check/progress.h"
 
 namespace halyard::check {
 namespace {
@@ -37,16 +40,38 @@ std::vector<KernelEntry> kernels_that_run(const std::string &op) {
     return all;
 }
 
+// How many faults each op gets.
+std::map<std::string, int> faults_per_op(const MutantOptions &o) {
+    std::map<std::string, int> all;
+    if (!o.in_all) {
+        for (auto &name : o.ops) all[name] = o.per_op;
+        return all;
+    }
+    std::vector<std::string> left;
+    std::mt19937 rng(o.seed);
+    for (int n = 0; n < o.in_all; n++) {
+        if (left.empty()) {  // all of them have one more: in another order again
+            for (auto &name : o.ops)
+                if (!kernels_that_run(name).empty()) left.push_back(name);
+            if (left.empty()) return all;
+            std::shuffle(left.begin(), left.end(), rng);
+        }
+        all[left.back()]++;
+        left.pop_back();
+    }
+    return all;
+}
+
 // The kernels that get faults: the usual ones of every op, or any of them, as many as it gets faults: to list a kernel's takes a second.
-std::vector<KernelEntry> subjects(const MutantOptions &o) {
+std::vector<KernelEntry> subjects(const MutantOptions &o, const std::map<std::string, int> &per_op) {
     std::vector<KernelEntry> all;
     std::mt19937 rng(o.seed);
-    for (auto &name : o.ops) {
+    for (auto &[name, count] : per_op) {
         std::vector<KernelEntry> kernels = kernels_that_run(name);
         if (!o.everywhere) std::erase_if(kernels, [&](const KernelEntry &k) { return !place_of(k, o).empty(); });
         if (o.everywhere) {
             std::shuffle(kernels.begin(), kernels.end(), rng);
-            kernels.resize(std::min(kernels.size(), (size_t)o.per_op));
+            kernels.resize(std::min(kernels.size(), (size_t)count));
         }
         all.insert(all.end(), kernels.begin(), kernels.end());
     }
@@ -66,11 +91,16 @@ public:
         for (size_t k = 0; k < kernels.size(); k++)
             for (auto &f : faults[k]) left_[kernels[k].op][kind_of(f)].push_back({kernels[k], {f}});
     }
-    std::vector<Choice> choose(const std::vector<std::string> &ops, int per_op) {
+    std::vector<Choice> choose(const std::map<std::string, int> &per_op) {
         std::vector<Choice> chosen;
-        for (int round = 0; round < per_op; round++)
-            for (auto &op : ops)
-                if (const auto it = left_.find(op); it != left_.end() && !it->second.empty()) chosen.push_back(next(it->second));
+        bool any = true;
+        for (int round = 0; std::exchange(any, false); round++)
+            for (auto &[op, count] : per_op) {
+                const auto it = left_.find(op);
+                if (round >= count || it == left_.end() || it->second.empty()) continue;
+                chosen.push_back(next(it->second));
+                any = true;
+            }
         return chosen;
     }
 
@@ -124,40 +154,86 @@ std::string one_line(std::string text) {
     return text;
 }
 
-// In a child: compiles, puts the faulted kernel in the place of the right one, runs the checks. What it says: "fault ..." for what it
-// tries, "same" or "compiled", "check ..." before each check and "caught ..." after one that failed.
-void judge(const Choice &c, const Say &say) {
-    set_threads(2);
-    const auto kernel = [&](const std::string &fault) { return Kernel(op_table().make(c.kernel.op), instance_of(c.kernel, fault)); };
-    const std::string symbol = instance_of(c.kernel).symbol(c.kernel.op), right = kernel("").object(symbol);
-    for (auto &fault : c.candidates) {
-        say("fault " + fault);
-        Kernel k = kernel(fault);
-        try {
-            if (k.object(symbol) == right) {
-                say("same");
-                continue;
-            }
-        } catch (const Error &e) { return say("refused " + one_line(e.what())); }
-        KernelEntry entry = c.kernel;
+// The checks that look at the kernel: where one that finds the fault is enough, first those that find most in a second.
+NamedChecks checks_for(const KernelEntry &k, bool until_caught) {
+    static const std::vector<std::string> first = {"views", "fuzz", "reference", "exact"};
+    NamedChecks all;
+    for (auto &named : all_checks)
+        if (sees(named.first, k)) all.push_back(named);
+    const auto rank = [&](const NamedChecks::value_type &c) { return std::find(first.begin(), first.end(), c.first) - first.begin(); };
+    if (until_caught) std::stable_sort(all.begin(), all.end(), [&](auto &a, auto &b) { return rank(a) < rank(b); });
+    return all;
+}
+
+// In a child.
+class Judge {
+public:
+    Judge(const Choice &c, bool until_caught, const Say &say) : choice_(c), until_caught_(until_caught), say_(say) {}
+
+    // Compiles, puts the faulted kernel in the place of the right one, runs the checks. What it says: "fault ..." for what it tries, "same" or
+    // "compiled", "check ..." before each check and "caught ..." after one that failed.
+    void run() {
+        set_threads(2);
+        const std::string right = kernel("").object(symbol());
+        for (auto &fault : choice_.candidates) {
+            say_("fault " + fault);
+            Kernel k = kernel(fault);
+            try {
+                if (k.object(symbol()) == right) {
+                    say_("same");
+                    continue;
+                }
+            } catch (const Error &e) { return say_("refused " + one_line(e.what())); }
+            replace_by(k);
+            say_("compiled");
+            return run_checks(*k.op, fault);
+        }
+    }
+
+    // Runs the checks on a kernel that aborts where the fault would be.
+    void reach(const std::string &fault) {
+        set_threads(2);
+        Kernel k = kernel(reaches(fault));
+        replace_by(k);
+        say_("compiled");
+        run_checks(*k.op, reaches(fault));
+    }
+
+private:
+    Kernel kernel(const std::string &fault) const { return Kernel(op_table().make(choice_.kernel.op), instance_of(choice_.kernel, fault)); }
+    std::string symbol() const { return instance_of(choice_.kernel).symbol(choice_.kernel.op); }
+    void replace_by(Kernel &k) const {
+        KernelEntry entry = choice_.kernel;
         entry.fn = k.load();
         library().replace_kernel(entry);
-        say("compiled");
-        Options o;
-        o.isas = {c.kernel.isa}, o.dtypes = c.kernel.dtypes, o.variant = c.kernel.variant, o.fault = fault, o.shrink_seconds = 0;
-        for (auto &[name, check] : all_checks) {
-            if (!sees(name, c.kernel)) continue;
-            say("check " + name);
-            Report r;
-            r.op = c.kernel.op;
-            try {
-                check(*k.op, o, r);
-            } catch (const std::exception &e) { r.fail(std::string("threw ") + e.what()); }
-            if (r.failed && !lacks_the_place(r.failures[0])) say("caught " + name + ": " + one_line(r.failures[0]));
-        }
-        return;
     }
-}
+    void run_checks(const Op &op, const std::string &fault) const {
+        Options o;
+        o.isas = {choice_.kernel.isa}, o.dtypes = choice_.kernel.dtypes, o.variant = choice_.kernel.variant;
+        o.fault = fault, o.shrink_seconds = 0;
+        for (auto &[name, check] : checks_for(choice_.kernel, until_caught_)) {
+            say_("check " + name);
+            const std::string caught = "caught " + name + ": ";
+            if (until_caught_)
+                tell_failures_to([&](const std::string &failure) {
+                    if (lacks_the_place(failure)) return;
+                    say_(caught + one_line(failure));
+                    _exit(0);  // whatever else the check would find
+                });
+            Report r;
+            r.op = choice_.kernel.op;
+            try {
+                check(op, o, r);
+            } catch (const std::exception &e) { r.fail(std::string("threw ") + e.what()); }
+            if (r.failed && !lacks_the_place(r.failures[0])) say_(caught + one_line(r.failures[0]));
+        }
+        tell_failures_to(nullptr);
+    }
+
+    const Choice &choice_;
+    const bool until_caught_;
+    const Say &say_;
+};
 
 Mutant verdict(const Choice &c, const MutantOptions &o, const ChildResult &r) {
     Mutant m;
@@ -203,13 +279,24 @@ Choice parsed(const std::string &text, const MutantOptions &o) {  // a Mutant::t
     throw AttrError("check", "no kernel for the fault '" + text + "'");
 }
 
+// Of every survivor, whether the checks ever come to its place: what aborts there must end them.
+void find_reached(const std::vector<Choice> &chosen, const MutantOptions &o, std::vector<Mutant> &all) {
+    std::vector<size_t> survivors;
+    for (size_t i = 0; i < all.size(); i++)
+        if (all[i].fate == Mutant::survived) survivors.push_back(i);
+    in_children(
+        survivors.size(), o.at_once, o.seconds, [&](size_t i, const Say &say) { Judge(chosen[survivors[i]], true, say).reach(all[survivors[i]].fault); },
+        [&](size_t i, const ChildResult &r) { all[survivors[i]].reached = r.died == "signal 6"; });
+}
+
 std::vector<Choice> choices(const MutantOptions &o) {
     if (!o.only.empty()) {
         std::vector<Choice> chosen;
         for (auto &text : o.only) chosen.push_back(parsed(text, o));
         return chosen;
     }
-    const std::vector<KernelEntry> kernels = subjects(o);
+    const std::map<std::string, int> per_op = faults_per_op(o);
+    const std::vector<KernelEntry> kernels = subjects(o, per_op);
     std::vector<Faults> faults(kernels.size());
     const auto list = [&](size_t i, const Say &say) {
         Kernel k(op_table().make(kernels[i].op), instance_of(kernels[i]));
@@ -222,7 +309,7 @@ std::vector<Choice> choices(const MutantOptions &o) {
         for (std::string line; std::getline(lines, line);) faults[i].push_back(line);
         if (o.on_progress) o.on_progress(++listed, kernels.size(), "places in " + kernels[i].op);
     });
-    return Chooser(kernels, faults, o.seed).choose(o.ops, o.per_op);
+    return Chooser(kernels, faults, o.seed).choose(per_op);
 }
 
 }  // namespace
@@ -246,11 +333,12 @@ std::vector<Mutant> try_mutants(const MutantOptions &o) {
     std::vector<Mutant> all(chosen.size());
     size_t tried = 0;
     in_children(
-        chosen.size(), o.at_once, o.seconds, [&](size_t i, const Say &say) { judge(chosen[i], say); },
+        chosen.size(), o.at_once, o.seconds, [&](size_t i, const Say &say) { Judge(chosen[i], o.until_caught, say).run(); },
         [&](size_t i, const ChildResult &r) {
             all[i] = verdict(chosen[i], o, r);
             if (o.on_progress) o.on_progress(++tried, chosen.size(), all[i].text());
         });
+    find_reached(chosen, o, all);
     return all;
 }
 

@@ -20,6 +20,7 @@ struct Mutant {
     std::string op, variant, fault;
     std::string place = "";  // "f16/avx2": the kernel's dtypes and instruction set, where they aren't the op's first and the options' own
     Fate fate = survived;
+    bool reached = false;                // survived: a check had its place executed
     std::vector<std::string> caught_by;  // names of all_checks(), or "crash", "hang"
     std::string said;                    // the first failure, the compiler's words, or why a known survivor survives
     std::string kind() const;
@@ -29,7 +30,9 @@ const char *name_of(Mutant::Fate fate);
 
 struct MutantOptions {
     std::vector<std::string> ops;
-    int per_op = 2;  // faults to plant in each op
+    int per_op = 2;             // faults to plant in each op
+    int in_all = 0;             // > 0: so many instead, in ops drawn from `ops`
+    bool until_caught = false;  // no check after the first that finds the fault
     unsigned seed = 1;
     int at_once = 2;  // processes
     Isa isa = Isa::baseline;

@@ -153,8 +153,9 @@ void check_records(const std::vector<tune::RecordFile> &files, const std::string
 
 void refuse_idle_options(const CheckOptions &o, const CLI::App &sub) {
     if (!o.fuzz_case.empty()) refuse_idle(sub, "with --fuzz-case", {"ops", "--fuzz-case"});
-    else if (o.mutants.per_op || !o.mutants.only.empty())
-        refuse_idle(sub, "with --mutants", {"ops", "--mutants", "--mutant", "--seed", "--json", "--jobs", "--isa"});
+    else if (o.mutants.asked())
+        refuse_idle(sub, "with --mutants", {"ops", "--mutants", "--mutants-in-all", "--mutant", "--until-caught", "--seed", "--json", "--jobs", "--isa"});
+    else if (o.mutants.until_caught) throw AttrError("check", "--until-caught does nothing without --mutants");
     else if (!o.ulps.empty()) refuse_idle(sub, "with --ulps", {"ops", "--ulps", "--isa", "--jobs"});
     else if (o.device == "ascend") refuse_idle(sub, "with --device ascend", {"ops", "--device", "--quick", "--refused", "--jobs", "--json", "--all"});
     else if (!o.fuzz.empty()) refuse_idle(sub, "with --fuzz", {"ops", "--fuzz", "--device", "--isa", "--seed", "--jobs", "--json", "--all"});
@@ -177,7 +178,7 @@ int check_ops(const CheckOptions &o) {
     std::vector<std::string> asked;
     for (auto &name : o.ops) asked.push_back(library().at(name).record.name);
     const std::vector<std::string> chosen = !asked.empty() ? asked : !loaded_ops().empty() ? loaded_ops() : op_table().names();
-    if (o.mutants.per_op || !o.mutants.only.empty()) {
+    if (o.mutants.asked()) {
         MutantArguments a = o.mutants;
         a.seed = o.seed, a.json = o.json;
         if (o.jobs) a.at_once = o.jobs;
@@ -240,6 +241,8 @@ void add_check(CLI::App &app, Run &chosen) {
     sub->add_option("--jobs,-j", o->jobs, "Ops at once, each in a process of its own; default: as many as there are cores")->check(CLI::Range(1, 1024));
     sub->add_option("--json", o->json, "File for the results, check by check");
     sub->add_option("--mutants", o->mutants.per_op, "Plant so many faults into each op and see which the checks find")->check(CLI::PositiveNumber);
+    sub->add_option("--mutants-in-all", o->mutants.in_all, "Plant so many faults into ops that are drawn")->check(CLI::PositiveNumber);
+    sub->add_flag("--until-caught", o->mutants.until_caught, "With --mutants: no check of a fault after the first that finds it");
     sub->add_option("--mutant", o->mutants.only, "One planted fault, as --mutants prints it");
     sub->callback([o, sub, &chosen] {
         refuse_idle_options(*o, *sub);

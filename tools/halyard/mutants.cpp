@@ -85,6 +85,7 @@ void save(const std::string &path, const MutantArguments &a, Isa isa, const std:
                         {"kind", m.kind()},
                         {"fault", m.fault},
                         {"fate", name_of(m.fate)},
+                        {"reached", m.reached},
                         {"caught_by", m.caught_by},
                         {"said", m.said}});
     write_file(path, nlohmann::ordered_json{{"isa", name_of(isa)}, {"seed", a.seed}, {"per_op", a.per_op}, {"mutants", list}}.dump(1) + "\n",
@@ -98,6 +99,7 @@ int check_mutants(const std::vector<std::string> &ops, const MutantArguments &a,
     check::MutantOptions o;
     o.everywhere = isas.empty();
     o.ops = ops, o.per_op = a.per_op, o.seed = a.seed, o.at_once = a.at_once, o.only = a.only, o.isa = isa, o.on_progress = show_progress;
+    o.in_all = a.in_all, o.until_caught = a.until_caught;
     const std::map<std::string, std::string> known = known_survivors();
     std::vector<Mutant> mutants = check::try_mutants(o);
     std::set<std::string> tried;
@@ -109,7 +111,8 @@ int check_mutants(const std::vector<std::string> &ops, const MutantArguments &a,
         if (!a.only.empty()) std::printf("%s: %s %s\n", m.text().c_str(), name_of(m.fate), m.said.c_str());
         else if (m.fate == Mutant::equivalent) std::printf("equivalent: %s\n    %s\n", m.text().c_str(), m.said.c_str());
         if (m.fate == Mutant::survived)
-            std::printf("survived: %s\n    nobody knows why; again: halyard check --mutant \"%s\"\n", m.text().c_str(), m.text().c_str());
+            std::printf("survived: %s\n    %s; again: halyard check --mutant \"%s\"\n", m.text().c_str(),
+                        m.reached ? "checks execute it" : "no check executes it", m.text().c_str());
         survived += m.fate == Mutant::survived, same += m.fate == Mutant::same_code, refused += m.fate == Mutant::refused;
         tried.insert(m.op);
     }
