@@ -156,6 +156,10 @@ private:
         if (runs_.empty()) return false;
         int64_t least = runs_[0].begin, most = 0;
         for (const Run &run : runs_) least = std::min(least, run.begin), most = std::max(most, run.begin + run.bytes);
+        if (b) {  // the chip's memories are read and written by whole blocks, masked elements and all
+            least = least / block_bytes * block_bytes;
+            most = round_up(most, block_bytes);
+        }
         const int64_t slot_begin = r.begin;
         r.first_byte = slot_begin + least, r.last_byte = slot_begin + most - 1;
         if (!b || fixed) r.begin = r.first_byte, r.end = r.last_byte + 1;

@@ -19,6 +19,13 @@ public:
     virtual std::string refusal(const Plan &p, const std::string &dtypes) = 0;
     // As a kernel is called: buffers of the inputs, scalars, buffers of the outputs. Throws DispatchError.
     virtual void run(const Plan &p, void *const *args) = 0;
+
+    // From now on calls fail whose programs have races: their accesses are timed, which takes longer.
+    virtual void look_for_races(bool look) = 0;
+    // What could be planted into the programs of a call (ascend/mutate.h).
+    virtual std::vector<std::string> faults(const Plan &p, const std::string &dtypes) = 0;
+    // From now on programs are made with this fault, those that have its place; "" for none.
+    virtual void plant(const std::string &fault) = 0;
 };
 
 // Throws DeviceError where its library isn't there.

@@ -128,13 +128,25 @@ TEST(Mutants, OneCheckIsEnoughWhereThatIsAsked) {
 
 TEST(Mutants, AreDrawnFromAllOps) {
     MutantOptions o = options({"relu", "abs", "sqrt"}, 0);
-    o.everywhere = o.until_caught = true;
+    o.until_caught = true;
     o.in_all = 4;
     const std::vector<Mutant> all = try_mutants(o);
     std::set<std::string> ops;
     for (auto &m : all) ops.insert(m.op);
     EXPECT_EQ(all.size(), 4u);
     EXPECT_EQ(ops.size(), 3u);
+}
+
+// A program is made for one call: the fault is in that one's.
+TEST(Mutants, ProgramsGetFaults) {
+    MutantOptions o = options({"relu"}, 1);
+    o.everywhere = o.programs = true;
+    const Mutant m = try_mutants(o).at(0);
+    EXPECT_TRUE(m.place.ends_with("/ascend")) << m.text();
+    o.only = {m.text()};
+    EXPECT_EQ(try_mutants(o).at(0).text(), m.text());
+    o.only = {"relu f32/ascend missing-step: data_move in 'd0=1 d1=1 d2=31'"};
+    EXPECT_EQ(try_mutants(o).at(0).fate, Mutant::caught);
 }
 
 TEST(Mutants, AFaultThatHasNoPlaceIsRefused) {
@@ -161,10 +173,18 @@ TEST(Faults, HaveTheSameNamesWheneverTheyAreListed) {
 
 TEST(Survivors, MayBeOfAnyNumber) {
     const std::map<std::string, std::string> known = {{"relu dropped-tail: loop y #2", "two"}, {"relu/x wrong-pad: constant in y #*", "any"}};
-    EXPECT_EQ(*reason_for(known, "relu dropped-tail: loop y #2"), "two");
-    EXPECT_EQ(*reason_for(known, "relu/x wrong-pad: constant in y #17"), "any");
-    EXPECT_EQ(reason_for(known, "relu dropped-tail: loop y #3"), nullptr);
-    EXPECT_EQ(reason_for(known, "relu dropped-tail: loop y"), nullptr);
+    const auto reason = [&](const std::string &variant, const std::string &fault, const std::string &place = "") {
+        Mutant m;
+        m.op = "relu", m.variant = variant, m.fault = fault, m.place = place;
+        const std::string *found = reason_for(known, m);
+        return found ? *found : "";
+    };
+    EXPECT_EQ(reason("", "dropped-tail: loop y #2"), "two");
+    EXPECT_EQ(reason("", "dropped-tail: loop y #2", "f16/avx2"), "two");
+    EXPECT_EQ(reason("x", "wrong-pad: constant in y #17"), "any");
+    EXPECT_EQ(reason("x", "wrong-pad: constant in y", "bf16/avx2"), "any");
+    EXPECT_EQ(reason("", "dropped-tail: loop y #3"), "");
+    EXPECT_EQ(reason("", "dropped-tail: loop y"), "");
 }
 
 TEST(Survivors, ABadLineIsRefused) {

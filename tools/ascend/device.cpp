@@ -4,6 +4,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "ascend/check.h"
+#include "ascend/mutate.h"
 #include "dsl/all_ops.h"
 #include "registry/dispatch.h"
 #include "registry/error.h"
@@ -100,8 +102,21 @@ public:
     }
     void run(const Plan &p, void *const *args) override {
         dv::SimOptions options;
-        options.timing = options.races = false;
+        options.timing = options.races = races_;
         simulate(p, p.kernel->dtypes, args, options);
+    }
+    void look_for_races(bool look) override { races_ = look; }
+
+    std::vector<std::string> faults(const Plan &p, const std::string &dtypes) override {
+        const std::vector<dv::Program> &programs = made(p, dtypes).lowered.programs;
+        std::vector<std::string> all;
+        for (size_t k = 0; k < programs.size(); k++)
+            for (auto &fault : dv::faults_of(programs[k])) all.push_back(fault + of_program(k));
+        return all;
+    }
+    void plant(const std::string &fault) override {
+        fault_ = fault;
+        made_.clear();
     }
 
     const Compiled &made(const Plan &p, const std::string &dtypes) {
@@ -118,6 +133,7 @@ public:
             try {
                 if (!ops.make(name)) throw DispatchError(name, "no Ascend program: its source isn't in the kit");
                 m.compiled = std::make_unique<Compiled>(compile(ops, name, i));
+                if (!fault_.empty()) spoil(*m.compiled, name);
             } catch (const Error &e) { m.refused = e.what(); }
         }
         if (!m.compiled) throw DispatchError(name, m.refused.substr(m.refused.find("] ") + 2));
@@ -157,6 +173,22 @@ private:
         std::unique_ptr<Compiled> compiled;
         std::string refused;
     };
+    static std::string of_program(size_t k) { return k ? " of program " + std::to_string(k + 1) : ""; }
+
+    // What compile() finds in what it made is looked for again.
+    void spoil(Compiled &c, const std::string &op) const {
+        for (size_t k = 0; k < c.lowered.programs.size(); k++) {
+            const std::string of = of_program(k);
+            if (!fault_.ends_with(of)) continue;
+            dv::Program &p = c.lowered.programs[k];
+            dv::plant(p, fault_.substr(0, fault_.size() - of.size()));
+            const std::vector<dv::Issue> issues = dv::verify(p);
+            if (dv::has_errors(issues)) throw DispatchError(op, "its Ascend program is wrong: " + dv::to_text(issues));
+        }
+    }
+
+    bool races_ = false;
+    std::string fault_;
     OpTable ops_;
     std::mutex mutex_;
     std::map<std::string, KernelEntry> kernels_;

@@ -20,6 +20,7 @@ struct Options {
     double shrink_seconds = 5;
     std::string again;            // options that the command needs which repeats a failure: " --kernels libmine.so"
     std::string dtypes, variant;  // only these; "" = all
+    std::string sample;           // check_ascend: only this one, in the program of `variant`
     // check_exact:
     Picks picks;                // values for the free choices of the variant's schedule,
     std::string fault;          // what is planted into its kernel (dsl/mutate.h),
@@ -47,9 +48,10 @@ void check_gradients(const Op &op, const Options &o, Report &r);   // gradient o
 void check_adjoints(const Op &op, const Options &o, Report &r);    // gradient ops against the adjoint Halide derives
 void check_device(const Op &op, const Options &o, Report &r);      // OpenCL, where a device answers and the op has a GPU schedule
 void check_ascend(const Op &op, const Options &o, Report &r);      // the simulated device, on its own: every dtype x sample against the reference
-void check_legality(const Op &op, const Options &o, Report &r);    // no race, no access out of bounds, nothing read that wasn't written
-void check_fuzz(const Op &op, const Options &o, Report &r);        // random calls (tools/check/fuzz.h)
-void check_composite(const Op &op, const Options &o, Report &r);   // of an op without a kernel: the primitive against the reference
+std::vector<std::string> quick_samples_of(const Op &op, const std::string &dtypes);  // what check_ascend takes with --quick, and looks for races in
+void check_legality(const Op &op, const Options &o, Report &r);                      // no race, no access out of bounds, nothing read that wasn't written
+void check_fuzz(const Op &op, const Options &o, Report &r);                          // random calls (tools/check/fuzz.h)
+void check_composite(const Op &op, const Options &o, Report &r);                     // of an op without a kernel: the primitive against the reference
 
 // The part of check_zero_sizes() that differentiates, and all of it for composite ops.
 void check_zero_gradients(const Op &op, const Options &o, Report &r);

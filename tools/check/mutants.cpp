@@ -13,6 +13,9 @@
 #include "primitives/library.h"
 #include "registry/extension.h"
 #include "registry/parallel.h"
+#include "registry/plan.h"
+#include "registry/simulated.h"
+#include "tools/check/case.h"
 #include "tools/check/children.h"
 #include "tools/check/progress.h"
 
@@ -29,6 +32,7 @@ Instance instance_of(const KernelEntry &k, const std::string &fault = "") {
 
 // "" of the kernels that get faults where nothing else is asked for: those of their op's first dtypes on o.isa.
 std::string place_of(const KernelEntry &k, const MutantOptions &o) {
+    if (k.backend == "ascend") return k.dtypes + "/ascend";
     const bool usual = k.isa == o.isa && k.dtypes == library().at(k.op).record.dtypes[0];
     return usual ? "" : k.dtypes + "/" + name_of(k.isa);
 }
@@ -37,6 +41,19 @@ std::vector<KernelEntry> kernels_that_run(const std::string &op) {
     std::vector<KernelEntry> all;
     for (const KernelEntry &k : library().at(op).kernels)
         if (k.backend == "cpu" && k.isa <= host_isa() && host_runs(k.variant)) all.push_back(k);
+    return all;
+}
+
+// The simulated device's programs of an op, made for each call, stand here as a kernel for each of its dtypes.
+std::vector<KernelEntry> programs_of(const std::string &op) {
+    const OpRecord &record = library().at(op).record;
+    std::vector<KernelEntry> all;
+    if (record.form == Form::composite) return all;
+    for (auto &dtypes : record.dtypes) {
+        if (dtypes.starts_with("f64") || dtypes.starts_with("bf16")) continue;  // which the chip lacks
+        KernelEntry &k = all.emplace_back();
+        k.op = op, k.backend = "ascend", k.dtypes = dtypes;
+    }
     return all;
 }
 
@@ -52,13 +69,20 @@ std::map<std::string, int> faults_per_op(const MutantOptions &o) {
     for (int n = 0; n < o.in_all; n++) {
         if (left.empty()) {  // all of them have one more: in another order again
             for (auto &name : o.ops)
-                if (!kernels_that_run(name).empty()) left.push_back(name);
+                if (!(o.programs ? programs_of(name) : kernels_that_run(name)).empty()) left.push_back(name);
             if (left.empty()) return all;
             std::shuffle(left.begin(), left.end(), rng);
         }
         all[left.back()]++;
         left.pop_back();
     }
+    return all;
+}
+
+std::vector<KernelEntry> kernels_and_programs(const std::string &op) {
+    std::vector<KernelEntry> all = kernels_that_run(op);
+    const std::vector<KernelEntry> programs = programs_of(op);
+    all.insert(all.end(), programs.begin(), programs.end());
     return all;
 }
 
@@ -70,6 +94,7 @@ std::vector<KernelEntry> subjects(const MutantOptions &o, const std::map<std::st
         std::vector<KernelEntry> kernels = kernels_that_run(name);
         if (!o.everywhere) std::erase_if(kernels, [&](const KernelEntry &k) { return !place_of(k, o).empty(); });
         if (o.everywhere) {
+            kernels = o.programs ? programs_of(name) : kernels_and_programs(name);
             std::shuffle(kernels.begin(), kernels.end(), rng);
             kernels.resize(std::min(kernels.size(), (size_t)count));
         }
@@ -126,7 +151,9 @@ private:
         if (places.empty()) kinds.erase(kind);
         return c;
     }
-    static bool same_kernel(const KernelEntry &a, const KernelEntry &b) { return a.variant == b.variant && a.dtypes == b.dtypes && a.isa == b.isa; }
+    static bool same_kernel(const KernelEntry &a, const KernelEntry &b) {
+        return a.backend == b.backend && a.variant == b.variant && a.dtypes == b.dtypes && a.isa == b.isa;
+    }
     static Choice taken(std::vector<Choice> &places, size_t at) {
         std::swap(places[at], places.back());
         const Choice c = places.back();
@@ -174,6 +201,7 @@ public:
     // "compiled", "check ..." before each check and "caught ..." after one that failed.
     void run() {
         set_threads(2);
+        if (choice_.kernel.backend == "ascend") return run_programs(choice_.candidates[0]);
         const std::string right = kernel("").object(symbol());
         for (auto &fault : choice_.candidates) {
             say_("fault " + fault);
@@ -207,11 +235,26 @@ private:
         entry.fn = k.load();
         library().replace_kernel(entry);
     }
+    // "wrong-offset: vec_add #3 in sums 'n=3 c=7'": the check is of the call whose program gets the fault.
+    void run_programs(const std::string &fault) const {
+        say_("fault " + fault);
+        const size_t in = fault.rfind(" in "), quote = fault.find('\'', in);
+        Options o;
+        o.dtypes = choice_.kernel.dtypes;
+        o.sample = fault.substr(quote + 1, fault.size() - quote - 2);
+        if (quote > in + 4) o.variant = fault.substr(in + 4, quote - in - 5);
+        simulated_device().plant(fault.substr(0, in));
+        say_("compiled");
+        run_checks(*op_table().make(choice_.kernel.op), {{"ascend", check_ascend}}, o);
+    }
     void run_checks(const Op &op, const std::string &fault) const {
         Options o;
         o.isas = {choice_.kernel.isa}, o.dtypes = choice_.kernel.dtypes, o.variant = choice_.kernel.variant;
         o.fault = fault, o.shrink_seconds = 0;
-        for (auto &[name, check] : checks_for(choice_.kernel, until_caught_)) {
+        run_checks(op, checks_for(choice_.kernel, until_caught_), o);
+    }
+    void run_checks(const Op &op, const NamedChecks &checks, const Options &o) const {
+        for (auto &[name, check] : checks) {
             say_("check " + name);
             const std::string caught = "caught " + name + ": ";
             if (until_caught_)
@@ -269,7 +312,7 @@ Choice parsed(const std::string &text, const MutantOptions &o) {  // a Mutant::t
     Choice found;
     size_t longest = 0;  // the text of a usual kernel says less, and begins like those of others
     for (auto &name : o.ops)
-        for (auto &k : kernels_that_run(name)) {
+        for (auto &k : kernels_and_programs(name)) {
             Mutant m;
             m.op = k.op, m.variant = k.variant, m.place = place_of(k, o);
             const std::string before = m.text();
@@ -279,11 +322,37 @@ Choice parsed(const std::string &text, const MutantOptions &o) {  // a Mutant::t
     throw AttrError("check", "no kernel for the fault '" + text + "'");
 }
 
+// Those of the programs of one call, each with what the call is: "wrong-offset: vec_add #3 in 'n=3 c=7'", or "in sums 'n=3 c=7'" of a program
+// that is written by hand.
+Faults faults_of_programs(const KernelEntry &k, unsigned seed) {
+    const OpPtr op = op_table().make(k.op);
+    std::vector<std::string> samples = quick_samples_of(*op, k.dtypes);
+    std::mt19937 rng(seed);
+    std::shuffle(samples.begin(), samples.end(), rng);
+    for (auto &sample : samples) {
+        const Case c(*op, sample, k.dtypes, 6);
+        std::vector<OperandMeta> metas;
+        for (const Tensor &t : c.in) metas.push_back(meta_of(t));
+        Faults all;
+        const auto add = [&](const std::string &variant) {
+            const Force force(host_isa(), variant, "ascend");
+            const Plan plan = make_plan(c.registered, metas, c.attrs);
+            if (!plan.simulated) return std::vector<std::string>();
+            const std::string in = " in " + variant + (variant.empty() ? "" : " ") + "'" + sample + "'";
+            for (auto &f : simulated_device().faults(plan, k.dtypes)) all.push_back(f + in);
+            return simulated_device().by_hand(plan, k.dtypes);
+        };
+        for (auto &variant : add("")) add(variant);
+        if (!all.empty()) return all;  // else the chip has no program for it
+    }
+    return {};
+}
+
 // Of every survivor, whether the checks ever come to its place: what aborts there must end them.
 void find_reached(const std::vector<Choice> &chosen, const MutantOptions &o, std::vector<Mutant> &all) {
     std::vector<size_t> survivors;
     for (size_t i = 0; i < all.size(); i++)
-        if (all[i].fate == Mutant::survived) survivors.push_back(i);
+        if (all[i].fate == Mutant::survived && chosen[i].kernel.backend == "cpu") survivors.push_back(i);
     in_children(
         survivors.size(), o.at_once, o.seconds, [&](size_t i, const Say &say) { Judge(chosen[survivors[i]], true, say).reach(all[survivors[i]].fault); },
         [&](size_t i, const ChildResult &r) { all[survivors[i]].reached = r.died == "signal 6"; });
@@ -299,6 +368,10 @@ std::vector<Choice> choices(const MutantOptions &o) {
     const std::vector<KernelEntry> kernels = subjects(o, per_op);
     std::vector<Faults> faults(kernels.size());
     const auto list = [&](size_t i, const Say &say) {
+        if (kernels[i].backend == "ascend") {
+            for (auto &f : faults_of_programs(kernels[i], o.seed + (unsigned)i)) say(f);
+            return;
+        }
         Kernel k(op_table().make(kernels[i].op), instance_of(kernels[i]));
         for (auto &f : faults_of(k)) say(f);
     };
@@ -342,10 +415,12 @@ std::vector<Mutant> try_mutants(const MutantOptions &o) {
     return all;
 }
 
-const std::string *reason_for(const std::map<std::string, std::string> &survivors, const std::string &mutant) {
-    const size_t number = mutant.rfind(" #");
-    for (auto &text : {mutant, mutant.substr(0, number) + " #*"})
-        if (const auto it = survivors.find(text); it != survivors.end()) return &it->second;
+const std::string *reason_for(const std::map<std::string, std::string> &survivors, const Mutant &m) {
+    Mutant anywhere = m;
+    anywhere.place = "";
+    for (const std::string &text : {m.text(), anywhere.text()})
+        for (const std::string &name : {text, text.substr(0, text.rfind(" #")) + " #*"})
+            if (const auto it = survivors.find(name); it != survivors.end()) return &it->second;
     return nullptr;
 }
 

@@ -37,6 +37,7 @@ struct MutantOptions {
     int at_once = 2;  // processes
     Isa isa = Isa::baseline;
     bool everywhere = false;        // not into kernels of the first dtypes on isa, but of any dtypes, on any instruction set that this CPU has
+    bool programs = false;          // into programs of the simulated Ascend device alone
     double seconds = 120;           // of processor time, compilation included; then it hangs
     std::vector<std::string> only;  // Mutant::text()s, instead of a choice
     std::function<void(size_t, size_t, const std::string &doing)> on_progress = {};  // of how many
@@ -46,8 +47,8 @@ struct MutantOptions {
 // child process of its own. The same options choose the same faults. Composite ops have no kernels and give none.
 std::vector<Mutant> try_mutants(const MutantOptions &o);
 
-// Why nothing can see a fault, by its text() or by one with "#*" for its number; null where that isn't known.
-const std::string *reason_for(const std::map<std::string, std::string> &survivors, const std::string &mutant);
+// Why nothing can see a fault, by its text(), with its place or without, or by one with "#*" for its number; null where that isn't known.
+const std::string *reason_for(const std::map<std::string, std::string> &survivors, const Mutant &m);
 
 // Lines "op/variant kind: place -- why it can't be seen", of which "#*" at the place's end means any number; # begins a comment. Throws IoError with the line that is something else.
 std::map<std::string, std::string> read_survivors(const std::string &path);

@@ -154,7 +154,8 @@ void check_records(const std::vector<tune::RecordFile> &files, const std::string
 void refuse_idle_options(const CheckOptions &o, const CLI::App &sub) {
     if (!o.fuzz_case.empty()) refuse_idle(sub, "with --fuzz-case", {"ops", "--fuzz-case"});
     else if (o.mutants.asked())
-        refuse_idle(sub, "with --mutants", {"ops", "--mutants", "--mutants-in-all", "--mutant", "--until-caught", "--seed", "--json", "--jobs", "--isa"});
+        refuse_idle(sub, "with --mutants",
+                    {"ops", "--mutants", "--mutants-in-all", "--mutant", "--until-caught", "--seed", "--json", "--jobs", "--isa", "--device"});
     else if (o.mutants.until_caught) throw AttrError("check", "--until-caught does nothing without --mutants");
     else if (!o.ulps.empty()) refuse_idle(sub, "with --ulps", {"ops", "--ulps", "--isa", "--jobs"});
     else if (o.device == "ascend") refuse_idle(sub, "with --device ascend", {"ops", "--device", "--quick", "--refused", "--jobs", "--json", "--all"});
@@ -180,7 +181,7 @@ int check_ops(const CheckOptions &o) {
     const std::vector<std::string> chosen = !asked.empty() ? asked : !loaded_ops().empty() ? loaded_ops() : op_table().names();
     if (o.mutants.asked()) {
         MutantArguments a = o.mutants;
-        a.seed = o.seed, a.json = o.json;
+        a.seed = o.seed, a.json = o.json, a.programs = o.device == "ascend";
         if (o.jobs) a.at_once = o.jobs;
         return check_mutants(chosen, a, options.isas);
     }

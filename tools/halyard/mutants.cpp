@@ -3,11 +3,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "ascend/mutate.h"
 #include "dsl/mutate.h"
 #include "primitives/library.h"
 #include "registry/atomic_file.h"
@@ -56,7 +58,7 @@ Tally print_table(const std::vector<Mutant> &mutants) {
     const auto has = [&](const std::string &c) { return std::find(checks.begin(), checks.end(), c) != checks.end(); };
     std::vector<std::string> order;
     for (auto &[name, check] : check::all_checks) order.push_back(name);
-    order.insert(order.end(), {"crash", "hang"});
+    order.insert(order.end(), {"ascend", "crash", "hang"});
     for (auto &c : order)
         for (auto &m : mutants)
             if (!has(c) && std::find(m.caught_by.begin(), m.caught_by.end(), c) != m.caught_by.end()) checks.push_back(c);
@@ -72,6 +74,10 @@ Tally print_table(const std::vector<Mutant> &mutants) {
     std::printf("\n");
     for (auto &kind : fault_kinds())
         if (kinds.count(kind.name)) print_row(kind.name, kinds[kind.name], checks);
+    for (auto &[kind, what] : dv::fault_kinds()) {
+        const bool printed = std::ranges::any_of(fault_kinds(), [&](const FaultKind &k) { return k.name == kind; });
+        if (!printed && kinds.count(kind)) print_row(kind, kinds[kind], checks);
+    }
     print_row("all", all, checks);
     return all;
 }
@@ -99,27 +105,33 @@ int check_mutants(const std::vector<std::string> &ops, const MutantArguments &a,
     check::MutantOptions o;
     o.everywhere = isas.empty();
     o.ops = ops, o.per_op = a.per_op, o.seed = a.seed, o.at_once = a.at_once, o.only = a.only, o.isa = isa, o.on_progress = show_progress;
-    o.in_all = a.in_all, o.until_caught = a.until_caught;
+    o.in_all = a.in_all, o.until_caught = a.until_caught, o.programs = a.programs;
     const std::map<std::string, std::string> known = known_survivors();
     std::vector<Mutant> mutants = check::try_mutants(o);
     std::set<std::string> tried;
     int survived = 0, same = 0, refused = 0;
     for (auto &m : mutants) {
-        const std::string *reason = check::reason_for(known, m.text());
+        const std::string *reason = check::reason_for(known, m);
         if (m.fate == Mutant::survived && reason) m.fate = Mutant::equivalent, m.said = *reason;
         if (m.fate == Mutant::caught && reason) std::printf("caught, though survivors.txt says that nothing can: %s\n", m.text().c_str());
         if (!a.only.empty()) std::printf("%s: %s %s\n", m.text().c_str(), name_of(m.fate), m.said.c_str());
         else if (m.fate == Mutant::equivalent) std::printf("equivalent: %s\n    %s\n", m.text().c_str(), m.said.c_str());
         if (m.fate == Mutant::survived)
             std::printf("survived: %s\n    %s; again: halyard check --mutant \"%s\"\n", m.text().c_str(),
-                        m.reached ? "checks execute it" : "no check executes it", m.text().c_str());
+                        m.place.ends_with("ascend") ? "nobody knows why"
+                        : m.reached                 ? "checks execute it"
+                                                    : "no check executes it",
+                        m.text().c_str());
         survived += m.fate == Mutant::survived, same += m.fate == Mutant::same_code, refused += m.fate == Mutant::refused;
         tried.insert(m.op);
     }
     if (a.only.empty()) {
         const Tally all = print_table(mutants);
         std::printf("%zu ops on %s: %d faults planted, %d of them equivalent to none (survivors.txt says why)\n", tried.size(),
-                    o.everywhere ? "all dtypes and instruction sets" : name_of(isa), all.planted, all.equivalent);
+                    o.programs     ? "Ascend"
+                    : o.everywhere ? "all dtypes and instruction sets, and on Ascend"
+                                   : name_of(isa),
+                    all.planted, all.equivalent);
         std::printf("%d of the other %d caught, %.1f %%; %.1f %% of all planted; %d survived\n", all.caught, all.planted - all.equivalent, all.share(),
                     all.planted ? 100.0 * all.caught / all.planted : 0, survived);
         std::printf("not counted: %d of the same code, %d refused by the compiler\n", same, refused);
