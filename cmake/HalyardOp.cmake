@@ -112,8 +112,10 @@ void list_ops(OpTable &ops) { halyard_list_@file@(ops); }
   set(out "${HALYARD_KERNEL_DIR}/${file}")
   set(flags --isas ${_build_isas})
   set(launcher "")
+  set(what "Kernels of ${NAME}")
   if(HALYARD_ON_DEMAND)
     list(APPEND flags --on-demand)
+    set(what "List of kernels of ${NAME}")
   endif()
   if(HALYARD_SANITIZE)
     list(APPEND flags --sanitize ${HALYARD_SANITIZE})
@@ -123,7 +125,7 @@ void list_ops(OpTable &ops) { halyard_list_@file@(ops); }
   add_custom_command(OUTPUT ${out}.kernels.a ${out}.records.cpp "${HALYARD_FACE_DIR}/${file}.h"
     COMMAND ${launcher} $<TARGET_FILE:gen_${NAME}> --out "${HALYARD_KERNEL_DIR}" --faces "${HALYARD_FACE_DIR}" --name ${file} ${flags}
     DEPENDS gen_${NAME} ${makers}
-    COMMENT "Kernels of ${NAME}"
+    COMMENT "${what}"
     VERBATIM)
 endfunction()
 
