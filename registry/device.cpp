@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <vector>
 
 #include "registry/dispatch.h"
@@ -55,18 +56,15 @@ public:
         name_of_ = (NameOf)dlsym(library_, "clGetPlatformInfo");
         devices_of_ = (DevicesOf)dlsym(library_, "clGetDeviceIDs");
         if (!platforms_of_ || !name_of_ || !devices_of_ || platforms().empty()) error_ = "no OpenCL platform answers";
+        else if (ends_the_process()) error_ = "PoCL can't run where /sys/devices/system/cpu, which describes the processor, isn't there";
     }
     const std::string &error() const { return error_; }
 
     int devices() const {
         if (!error_.empty()) return 0;
-        const char *wanted = std::getenv("HL_OCL_PLATFORM_NAME");
-        for (void *platform : platforms()) {
-            if (wanted && *wanted && name_of(platform).find(wanted) == std::string::npos) continue;
-            unsigned count = 0;
-            return devices_of_(platform, wanted_types(), 0, nullptr, &count) == 0 ? (int)count : 0;
-        }
-        return 0;
+        void *platform = chosen_platform();
+        unsigned count = 0;
+        return platform && devices_of_(platform, wanted_types(), 0, nullptr, &count) == 0 ? (int)count : 0;
     }
 
 private:
@@ -80,6 +78,18 @@ private:
         std::vector<void *> all(count);
         if (count > 0 && platforms_of_(count, all.data(), nullptr) != 0) return {};
         return all;
+    }
+    void *chosen_platform() const {
+        const char *wanted = std::getenv("HL_OCL_PLATFORM_NAME");
+        for (void *platform : platforms())
+            if (!wanted || !*wanted || name_of(platform).find(wanted) != std::string::npos) return platform;
+        return nullptr;
+    }
+    // PoCL's CPU device aborts when it is first asked for in a container or chroot without /sys: it finds no memory.
+    bool ends_the_process() const {
+        void *platform = chosen_platform();
+        std::error_code none;
+        return platform && name_of(platform) == "Portable Computing Language" && !std::filesystem::is_directory("/sys/devices/system/cpu", none);
     }
     std::string name_of(void *platform) const {
         constexpr unsigned platform_name = 0x0902;  // CL_PLATFORM_NAME
