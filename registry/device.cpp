@@ -56,7 +56,7 @@ public:
         name_of_ = (NameOf)dlsym(library_, "clGetPlatformInfo");
         devices_of_ = (DevicesOf)dlsym(library_, "clGetDeviceIDs");
         if (!platforms_of_ || !name_of_ || !devices_of_ || platforms().empty()) error_ = "no OpenCL platform answers";
-        else if (ends_the_process()) error_ = "PoCL can't run where /sys/devices/system/cpu, which describes the processor, isn't there";
+        else if (ends_the_process()) error_ = "PoCL can't run where /sys doesn't describe the processor's topology";
     }
     const std::string &error() const { return error_; }
 
@@ -88,8 +88,11 @@ private:
     // PoCL's CPU device aborts when it is first asked for in a container or chroot without /sys: it finds no memory.
     bool ends_the_process() const {
         void *platform = chosen_platform();
+        if (!platform || name_of(platform) != "Portable Computing Language") return false;
         std::error_code none;
-        return platform && name_of(platform) == "Portable Computing Language" && !std::filesystem::is_directory("/sys/devices/system/cpu", none);
+        for (const char *cpu : {"/sys/bus/cpu/devices/cpu0/topology", "/sys/devices/system/cpu/cpu0/topology"})
+            if (std::filesystem::is_directory(cpu, none)) return false;
+        return true;
     }
     std::string name_of(void *platform) const {
         constexpr unsigned platform_name = 0x0902;  // CL_PLATFORM_NAME
