@@ -203,8 +203,10 @@ struct AdaptiveMax : Adaptive {
 };
 
 struct MaxWithIndices : Pool {
-    MaxWithIndices() : Pool("max_pool", 2, "y = max_pool2d(x); indices: the place of each window's first maximum in its plane, row * w + column", "indices") {
-        alias = "MaxPoolWithArgmaxV2";
+    MaxWithIndices(int r, const std::string &mindspore) : Pool("max_pool", r, "", "indices") {
+        const char *places[] = {"column", "row * w + column", "(depth * h + row) * w + column"};
+        doc = "y = max_pool" + std::string(digits[r]) + "(x); indices: where each window's first maximum is in its map, " + places[r - 1];
+        alias = mindspore;
     }
     double value(const Problem &, const std::vector<double> &elements, int64_t) const override { return largest(elements); }
     void reference(Problem &p) const override {
@@ -263,7 +265,9 @@ HALYARD_OPS {
     ops.add<AdaptiveMax>(1, "AdaptiveMaxPool1D");
     ops.add<AdaptiveMax>(2, "AdaptiveMaxPool2D");
     ops.add<AdaptiveMax>(3, "AdaptiveMaxPool3D");
-    ops.add<MaxWithIndices>();
+    ops.add<MaxWithIndices>(1, "");
+    ops.add<MaxWithIndices>(2, "MaxPoolWithArgmaxV2");
+    ops.add<MaxWithIndices>(3, "MaxPool3DWithArgmax");
     ops.add<MaxUnpool>(1, "MaxUnpool1D");
     ops.add<MaxUnpool>(2, "MaxUnpool2D");
     ops.add<MaxUnpool>(3, "MaxUnpool3D");

@@ -127,11 +127,11 @@ struct Interpolate : Resized {
               "interpolate", "x[n,c,h,w] -> y[n,c,p,q]",
               "y = x at `size`, or scale_factor times as large. nearest: x[floor(i s)]; nearest_exact: x[floor((i + 1/2) s)]; bilinear, bicubic (a = -3/4): "
               "at (i + 1/2) s - 1/2, where s = input / output extent, or 1 / scale_factor; align_corners: at i (input - 1) / (output - 1). "
-              "linear is bilinear's name for x[n,c,w]") {
+              "linear is bilinear's name for x[n,c,w], trilinear for x[n,c,d,h,w]") {
         let("p", "h"), let("q", "w");
         at_call("size", AttrKind::ints, "");
         at_call("scale_factor", AttrKind::real, "0");
-        attrs.push_back({"mode", AttrKind::choice, "nearest", {"nearest", "nearest_exact", "linear", "bilinear", "bicubic"}, {}, true});
+        attrs.push_back({"mode", AttrKind::choice, "nearest", {"nearest", "nearest_exact", "linear", "bilinear", "bicubic", "trilinear"}, {}, true});
         at_call("align_corners", AttrKind::boolean, "0");
         at_call("recompute_scale_factor", AttrKind::boolean, "0");
         samples = {"n=1 c=1 h=1 w=1 size=1,1",
@@ -150,7 +150,7 @@ struct Interpolate : Resized {
         const double factor = p.real("scale_factor");
         const int64_t h = size.empty() ? (int64_t)std::floor((double)p["h"] * factor) : size[0],
                       w = size.empty() ? (int64_t)std::floor((double)p["w"] * factor) : size[1];
-        static constexpr Mode modes[] = {nearest, nearest_exact, linear, linear, cubic};
+        static constexpr Mode modes[] = {nearest, nearest_exact, linear, linear, cubic, linear};
         const Mode mode = modes[p["mode"]];
         const bool smooth = mode == linear || mode == cubic;
         resize(p, mode,

@@ -59,6 +59,11 @@ struct Running : Op {
     Blocks values;
     const Var n = values.n;
 
+    Expr whole(const char *name) {  // a flag that the kernel knows
+        flag(name, false);
+        return derived(name, name);
+    }
+
     // Every output in one loop over blocks of rows, at which the scans are computed: what was just written in single elements isn't
     // read in vectors at once. One row at a time, cumsum of 65536 x 64 took 1.5 times as long.
     void schedule_outputs(const Var &rows) {
@@ -85,10 +90,6 @@ struct Scan : Running {
     Func y = output("y");
     Expr exclusive = whole("exclusive"), reverse = whole("reverse");
 
-    Expr whole(const char *name) {  // a flag that the kernel knows
-        flag(name, false);
-        return derived(name, name);
-    }
     void algorithm() override {
         const Expr last = size("c") - 1;
         values.combine = [this](const Expr &a, const Expr &e) { return product ? a * e : a + e; };
@@ -130,6 +131,67 @@ struct Scan : Running {
             }
         }
     }
+};
+
+// dx_i = prod_{k < i} x_k * W_i, places in the order of the product. W_i = sum_{j >= i} dy_j prod_{i < k <= j} x_k runs from the end:
+// W_i = dy_i + x_{i+1} W_{i+1}; exclusive, dy_{i+1} is in the place of dy_i. Nothing is divided, so that zeros of x need no care.
+struct CumprodGradient : Running {
+    CumprodGradient() : Running("cumprod_dx", "x[..n,c] dy[..n,c] -> dx[..n,c]") {
+        samples.insert(samples.end(), {"n=3 c=7 exclusive=1", "n=7 c=17 reverse=1", "n=2 c=100 exclusive=1 reverse=1"});
+        contract = {Contract::products, 4};
+    }
+    Func dy = input("dy"), dx = output("dx"), before{"before"}, after{"after"};
+    Expr exclusive = whole("exclusive"), reverse = whole("reverse");
+
+    void algorithm() override {
+        const Expr last = size("c") - 1;
+        const auto at = [&](const Expr &p) { return select(reverse != 0, last - p, p); };
+        const RDom k(1, max(0, last)), j(0, max(0, last));
+        before(c, n) = 1_r;
+        before(k, n) = before(k - 1, n) * x(at(k - 1), n);
+        const Expr q = last - 1 - j;
+        const Expr here = at(clamp(c, 0, last)), next = at(clamp(c + 1, 0, last));
+        after(c, n) = select(exclusive == 0, dy(here, n), c < last, dy(next, n), 0_r);
+        after(q, n) = after(q, n) + x(at(q + 1), n) * after(q + 1, n);
+        const Expr counts = exclusive == 0 || at(c) < last;  // exclusive, the last element is in no product
+        dx(c, n) = select(counts, before(at(c), n) * after(at(c), n), 0_r);
+        along = k.x;
+        back = j.x;
+    }
+    void schedule(const Cpu &) override {
+        Var rows("rows"), side("side");
+        schedule_outputs(rows);
+        for (Func &f : {std::ref(before), std::ref(after)}) f.compute_at(store(), rows).vectorize(c, block);
+        before.update().split(n, n, side, side_by_side, Tail::GuardWithIf).reorder(side, along, n).unroll(side);
+        after.update().split(n, n, side, side_by_side, Tail::GuardWithIf).reorder(side, back, n).unroll(side);
+        store().specialize(reverse == 0);
+    }
+    void reference(Problem &p) const override {
+        Array &size = p.magnitude["dx"] = Array(p("dx").shape);
+        const int64_t count = p["c"], skipped = p["exclusive"] != 0;
+        const auto at = [&](int64_t k) { return p["reverse"] != 0 ? count - 1 - k : k; };
+        for (int64_t i = 0; i < p["n"]; i++)
+            for (int64_t e = 0; e < count; e++) {
+                double sum = 0, terms = 0, others = 1;  // the product of x up to j but for x_e
+                double large = 1, small = 1;
+                for (int64_t j = 0; j < count; j++) {
+                    const double v = j == e ? 1 : p("x")(i, at(j));
+                    const bool is_counted = j >= e;
+                    others *= v;
+                    large *= std::fmax(std::fabs(v), 1);
+                    small *= v == 0 ? 1 : std::fmin(std::fabs(v), 1);
+                    if (!is_counted || j + skipped >= count) continue;
+                    const double term = p("dy")(i, at(j + skipped)) * others;
+                    sum += term;
+                    terms += std::fabs(term) * (double)(j + 2) / 4;
+                }
+                p("dx")(i, at(e)) = sum;
+                size(i, at(e)) = large < 3e38 && small > 1e-37 ? terms : INFINITY;
+            }
+    }
+
+private:
+    Halide::RVar along, back;
 };
 
 // NaN wins, and stays; of equal elements the last one is told, as in PyTorch and MindSpore. An extremum rounds nothing, so any order
@@ -180,6 +242,7 @@ struct RunningExtremum : Running {
 HALYARD_OPS {
     ops.add<Scan>(false);
     ops.add<Scan>(true);
+    ops.add<CumprodGradient>();
     ops.add<RunningExtremum>(true);
     ops.add<RunningExtremum>(false);
 }

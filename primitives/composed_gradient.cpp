@@ -91,6 +91,30 @@ Tensor cumsum_in_x(Tensors in, const RegisteredOp &, const Attrs &attrs) {
     return run1("cumsum", {in[0]}, {{"axis", integer(attrs, "axis")}, {"exclusive", is_set(attrs, "exclusive")}, {"reverse", !is_set(attrs, "reverse")}});
 }
 
+// dy times the product of all others, by the products before and behind each: nothing is divided, so that zeros need no care.
+Tensor reduce_prod_in_x(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
+    const Tensor &x = in[0];
+    unsigned reduced = 0;
+    for (int64_t a : ints(attrs, "axis")) reduced |= 1u << normal_axis(op.record.name.c_str(), a, x.rank());
+    if (!reduced) reduced = ~0u;
+    std::vector<int> kept_first, back((size_t)x.rank());
+    Shape rows;
+    int64_t factors = 1;
+    for (const bool of_row : {false, true})
+        for (int d = 0; d < x.rank(); d++) {
+            if ((reduced >> d & 1) != of_row) continue;
+            back[(size_t)d] = (int)kept_first.size();
+            kept_first.push_back(d);
+            if (of_row) factors *= x.size(d);
+            else rows.push_back(x.size(d));
+        }
+    rows.push_back(factors);
+    const Tensor moved = transposed(x, kept_first), row = reshaped(moved, rows);
+    const auto product = [&](bool from_end) { return run1("cumprod", {row}, {{"axis", -1}, {"exclusive", true}, {"reverse", from_end}}); };
+    const Tensor others = reshaped(mul(product(false), product(true)), moved.shape());
+    return mul(transposed(others, back), spread(in.subspan(1), op, attrs));
+}
+
 // A running extremum is the element at its place.
 Tensor running_in_x(Tensors in, const RegisteredOp &, const Attrs &attrs) { return added_along(in[0], integer(attrs, "axis"), in[1], in[2]); }
 Tensor elements_gathered(Tensors in, const RegisteredOp &, const Attrs &attrs) {
@@ -172,6 +196,7 @@ const ComposedGradient *composed_gradient(const std::string &op, const std::stri
         {"sign", "x", {}, none},
         {"trunc", "x", {}, none},
         {"reduce_sum", "x", {"dy"}, spread},
+        {"reduce_prod", "x", {"x", "dy"}, reduce_prod_in_x},
         {"reduce_l1", "x", {"x", "dy"}, reduce_l1_in_x},
         {"reduce_l2", "x", {"x", "y", "dy"}, reduce_l2_in_x},
         // second order

@@ -75,6 +75,14 @@ void choose_device_id(int id, const std::string &target) {
     set_device_id(id);
 }
 
+void choose_precision(const std::string &mode, const std::string &target) {
+    if (mode != "must_keep_origin_dtype" && mode != "allow_fp32_to_fp16")
+        throw AttrError("context", "precision_mode is '" + mode + "', expected must_keep_origin_dtype or allow_fp32_to_fp16");
+    const bool narrows = mode == "allow_fp32_to_fp16";
+    set_narrows_on_ascend(narrows);
+    if (narrows && target != "Ascend") log(LogLevel::warning, "context", "precision_mode is " + mode + ": it counts from a change of device_target to Ascend on");
+}
+
 std::string free_name(const std::string &path) {
     std::error_code unknown;
     if (fs::is_directory(path, unknown)) throw IoError(path, "is a folder, print_file_path is that of a file");
@@ -135,6 +143,10 @@ void apply(const ContextOptions &o) {
     }
     if (o.device_id) choose_device_id(*o.device_id, now.device_target);
     if (o.device_id) now.device_id = *o.device_id;
+    if (o.precision_mode) {
+        choose_precision(*o.precision_mode, now.device_target);
+        now.precision_mode = *o.precision_mode;
+    }
     if (o.max_device_memory) memory::set_limit(memory::limit_from(*o.max_device_memory)), now.max_device_memory = *o.max_device_memory;
     if (o.save_graphs_path) now.save_graphs_path = *o.save_graphs_path;
     if (o.save_graphs) s.saves_graphs = now.save_graphs = *o.save_graphs;
@@ -150,6 +162,7 @@ void apply(const ContextOptions &o) {
 constexpr const char *variables[] = {"HALYARD_MODE",
                                      "HALYARD_DEVICE_TARGET",
                                      "HALYARD_DEVICE_ID",
+                                     "HALYARD_PRECISION_MODE",
                                      "HALYARD_MAX_DEVICE_MEMORY",
                                      "HALYARD_SAVE_GRAPHS",
                                      "HALYARD_THREADS",
@@ -219,6 +232,7 @@ void set_context_from_environment() {
             throw AttrError("context", "HALYARD_DEVICE_ID is '" + *id + "', expected 0 or more");
         o.device_id = std::atoi(id->c_str());
     }
+    o.precision_mode = variable("HALYARD_PRECISION_MODE");
     o.max_device_memory = variable("HALYARD_MAX_DEVICE_MEMORY");
     o.save_graphs = flag("HALYARD_SAVE_GRAPHS"), o.save_graphs_path = variable("HALYARD_SAVE_GRAPHS_PATH");
     o.print_file_path = variable("HALYARD_PRINT_FILE_PATH");

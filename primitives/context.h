@@ -21,6 +21,9 @@ struct ContextOptions {
     // Of several GPUs the one that kernels run on, before the first of them does. The CPU and Ascend are one: below 4096, for when
     // device_target changes; the log says so.
     std::optional<int> device_id = {};
+    // Of Ascend: "must_keep_origin_dtype", as at first, or "allow_fp32_to_fp16": calls of f32 that it has no program for, as its cube unit
+    // multiplies f16, are computed in f16 there, and not by the CPU.
+    std::optional<std::string> precision_mode = {};
     std::optional<std::string> max_device_memory = {};  // "2GB", "0.5GB", "512MB": limit of the memory pool; "" is none, as at first
     std::optional<bool> save_graphs = {};               // the ops of each new graph that gradients are taken of, as graph_0000.dot, ...
     std::optional<std::string> save_graphs_path = {};   // a folder, "." at first; made when it isn't there
@@ -37,6 +40,7 @@ struct Context {
     ExecutionMode mode = PYNATIVE_MODE;
     std::string device_target = "CPU";
     int device_id = 0;
+    std::string precision_mode = "must_keep_origin_dtype";
     std::string max_device_memory;
     bool save_graphs = false;
     std::string save_graphs_path = ".", print_file_path;

@@ -126,9 +126,33 @@ Result adaptive_pool3d(Tensors in, const Attrs &a) {
     return {cast_to(y, in[0].dtype())};
 }
 
+Result max_pool1d_with_indices(Tensors in, const Attrs &a) {
+    const Dims f = facts_of(in, a);
+    const Given attrs = planar(a, f, false);
+    const Tensor x = reshaped(in[0], {f.at("n"), f.at("c"), 1, f.at("w")});
+    const Shape y = spatial(f, {"ow"});
+    return {reshaped(run1("max_pool2d", {x}, attrs), y), reshaped(run1("max_pool2d_indices", {x}, attrs), y)};
+}
+
 Result max_pool2d_with_indices(Tensors in, const Attrs &a) {
     const Given attrs = planar(a, facts_of(in, a), false);
     return {run1("max_pool2d", {in[0]}, attrs), run1("max_pool2d_indices", {in[0]}, attrs)};
+}
+
+// The first maximum along depth names a plane's window, and that window's first maximum names the place.
+Result max_pool3d_with_indices(Tensors in, const Attrs &a) {
+    const Dims f = facts_of(in, a);
+    const int64_t n = f.at("n"), c = f.at("c"), d = f.at("d"), area = f.at("oh") * f.at("ow"), plane = f.at("h") * f.at("w");
+    const Given across = planar(a, f, false), down = planar(a, f, true);
+    const Tensor planes = reshaped(in[0], {n, c * d, f.at("h"), f.at("w")});
+    const Tensor best = reshaped(run1("max_pool2d", {planes}, across), {n, c, d, area});
+    const Tensor in_plane = reshaped(run1("max_pool2d_indices", {planes}, across), {n * c, d * area, 1});
+    const Tensor y = run1("max_pool2d", {best}, down), window = reshaped(run1("max_pool2d_indices", {best}, down), {n * c, f.at("od") * area, 1});
+    const auto whole = [](int64_t v) { return Tensor::scalar((double)v, DType::i32); };
+    const Tensor depth = run1("floor_div", {window, whole(area)}), place = run1("gather_elements_kernel", {in_plane, window});
+    const Tensor indices = run1("add", {run1("mul", {depth, whole(plane)}), place});
+    const Shape shape = spatial(f, {"od", "oh", "ow"});
+    return {reshaped(y, shape), reshaped(indices, shape)};
 }
 
 // All planes are one line of elements, x is added up there at its places.
@@ -168,7 +192,9 @@ Family pool_family() {
                                              {"adaptive_max_pool1d", adaptive_pool1d},
                                              {"adaptive_max_pool2d", adaptive_pool2d},
                                              {"adaptive_max_pool3d", adaptive_pool3d},
+                                             {"max_pool1d_with_indices", max_pool1d_with_indices},
                                              {"max_pool2d_with_indices", max_pool2d_with_indices},
+                                             {"max_pool3d_with_indices", max_pool3d_with_indices},
                                              {"max_unpool1d", max_unpool},
                                              {"max_unpool2d", max_unpool},
                                              {"max_unpool3d", max_unpool}};

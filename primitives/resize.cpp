@@ -10,7 +10,7 @@
 namespace halyard {
 namespace {
 
-enum Mode { nearest, nearest_exact, linear, bilinear, bicubic };
+enum Mode { nearest, nearest_exact, linear, bilinear, bicubic, trilinear };
 enum Coordinates { asymmetric, half_pixel, align_corners };
 
 // An axis of n that becomes one of m. Places are long double, so that their fractions, the weights, have all digits of a double.
@@ -121,15 +121,32 @@ int64_t checked_size(const char *op, int64_t v) {
     return v;
 }
 
+// x[n,c,d,h,w]: every plane, then the places of planes along depth. 16-bit floats would round in between.
+Tensor resized_volumes(const Tensor &given, Mode mode, const Axis &depth, const Axis &rows, const Axis &columns) {
+    const Tensor x = mode == bilinear && bytes_of(given.dtype()) == 2 ? cast_to(given, DType::f32) : given;
+    const int64_t n = x.shape()[0], c = x.shape()[1], area = rows.m * columns.m;
+    const Tensor planes = resized(reshaped(x, {n, c * depth.n, rows.n, columns.n}), mode, rows, columns);
+    const Tensor y = resized(reshaped(planes, {n, c, depth.n, area}), mode, depth, {area, area, depth.coordinates});
+    return cast_to(reshaped(y, {n, c, depth.m, rows.m, columns.m}), given.dtype());
+}
+
+// The rank of x that a mode is for; 0: 3, 4 or 5.
+int rank_of(Mode mode) { return mode == linear ? 3 : mode == bilinear || mode == bicubic ? 4 : mode == trilinear ? 5 : 0; }
+
+void check_rank(const Tensor &x, Mode mode) {
+    const int rank = rank_of(mode);
+    if (rank ? x.rank() == rank : x.rank() >= 3 && x.rank() <= 5) return;
+    throw ShapeError("interpolate", "x has rank " + std::to_string(x.rank()) + ", expected " + (rank ? std::to_string(rank) : "3, 4 or 5"));
+}
+
 Result interpolate(Tensors in, const Attrs &a) {
     const Tensor &x = in[0];
     const auto mode = (Mode)integer(a, "mode");
-    const bool smooth = mode >= linear, flat = mode == linear || (!smooth && x.rank() == 3);
-    const int rank = flat ? 3 : 4;
-    if (x.rank() != rank)
-        throw ShapeError("interpolate", "x has rank " + std::to_string(x.rank()) + ", expected " + (smooth ? std::to_string(rank) : "3 or 4"));
+    const bool smooth = mode >= linear;
+    check_rank(x, mode);
+    const int rank = x.rank();
     check_image("interpolate", x);
-    if (is_set(a, "align_corners") && !smooth) throw AttrError("interpolate", "align_corners is for linear, bilinear and bicubic");
+    if (is_set(a, "align_corners") && !smooth) throw AttrError("interpolate", "align_corners is for linear, bilinear, trilinear and bicubic");
     const Ints &size = ints(a, "size");
     const double factor = real(a, "scale_factor");
     if (size.empty() == (factor == 0)) throw AttrError("interpolate", "expected either size or scale_factor");
@@ -143,7 +160,8 @@ Result interpolate(Tensors in, const Attrs &a) {
         const int64_t m = checked_size("interpolate", (int64_t)std::floor((double)n * factor));
         return Axis{n, m, coordinates, is_set(a, "recompute_scale_factor") ? 0 : factor};
     };
-    if (!flat) return {resized(x, mode, axis(2), axis(3))};
+    if (rank == 5) return {resized_volumes(x, smooth ? bilinear : mode, axis(2), axis(3), axis(4))};
+    if (rank == 4) return {resized(x, mode, axis(2), axis(3))};
     const Axis one{1, 1, coordinates};
     Shape image = x.shape();
     image.insert(2, 1);

@@ -24,6 +24,7 @@ const std::string &name_of_device(size_t k) {
 }
 std::atomic<size_t> current = 0;
 std::atomic<int> chosen_id = -1;
+std::atomic<bool> narrows = false;
 
 std::atomic<const halide_device_interface_t *> used = nullptr;  // by the last call
 
@@ -129,6 +130,11 @@ void set_device_id(int id) {
     }
     halide_set_gpu_device(id);
 }
+
+void set_narrows_on_ascend(bool allowed) {
+    if (narrows.exchange(allowed) != allowed) invalidate_plans();
+}
+bool narrows_on_ascend() { return narrows.load(std::memory_order_relaxed); }
 
 void release_devices() {
     if (const halide_device_interface_t *device = used.exchange(nullptr)) halide_device_release(nullptr, device);

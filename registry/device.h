@@ -13,6 +13,11 @@ int call_on_device(KernelFn fn, void **args, halide_buffer_t *buffers, size_t in
 void set_device_id(int id);
 int opencl_devices();  // how many there are to choose from; 0 without OpenCL
 
+// May calls of f32 that Ascend has no program for, its cube unit multiplying f16, be computed in f16 there? At first not: the CPU computes
+// them.
+void set_narrows_on_ascend(bool allowed);
+bool narrows_on_ascend();
+
 // Gives back what device kernels left with the driver. To be called before the program ends: drivers that keep state of their own per
 // thread, oclgrind for one, have lost it by the time that libraries clean up.
 void release_devices();

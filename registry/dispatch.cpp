@@ -79,7 +79,7 @@ bool alike(const Shape &a, const Shape &b) {
 
 // Ascend's programs have integers in them, so there each value is planned.
 bool same_attributes(const Entry &e, const RegisteredOp &op, const Attrs &attrs) {
-    const Plan &runs = e.plan->wide ? *e.plan->wide : *e.plan;
+    const Plan &runs = e.plan->converted ? *e.plan->converted : *e.plan;
     if (!op.shares_plans || runs.simulated) return e.attrs->plans_like(attrs);
     return e.attrs->plans_like(attrs, op.only_argument);
 }
@@ -205,23 +205,24 @@ Tensor gathered(const Tensor &t, const Plan::Buffer &b) {
 
 namespace {
 
-void run_wide(const Plan &p, std::span<const Tensor> in, const Attrs &attrs, std::span<const Tensor> out) {
+void run_converted(const Plan &p, std::span<const Tensor> in, const Attrs &attrs, std::span<const Tensor> out) {
     std::vector<Tensor> from(in.begin(), in.end()), to;
-    for (Tensor &t : from) {
-        if (!is_half(t.dtype())) continue;
-        const Tensor narrow = t;
-        t = Tensor::empty(narrow.shape(), DType::f32);
-        t.assign(narrow);
+    for (size_t k = 0; k < from.size(); k++) {
+        const DType dtype = p.converted_inputs[k];
+        if (from[k].dtype() == dtype) continue;
+        const Tensor given = from[k];
+        from[k] = Tensor::empty(given.shape(), dtype);
+        from[k].assign(given);
     }
-    for (auto &o : p.wide->outputs) to.push_back(Tensor::empty(o.shape, o.dtype));
-    run_plan(*p.wide, from, attrs, to);
+    for (auto &o : p.converted->outputs) to.push_back(Tensor::empty(o.shape, o.dtype));
+    run_plan(*p.converted, from, attrs, to);
     for (size_t k = 0; k < to.size(); k++) out[k].assign(to[k]);
 }
 
 }  // namespace
 
 void run_plan(const Plan &p, std::span<const Tensor> in, const Attrs &attrs, std::span<const Tensor> out) {
-    if (p.wide) return run_wide(p, in, attrs, out);
+    if (p.converted) return run_converted(p, in, attrs, out);
     bool copies = false, nothing = true;
     for (auto &b : p.inputs) copies |= !b.copy_order.empty();
     for (auto &b : p.outputs) copies |= !b.copy_order.empty();

@@ -50,7 +50,8 @@ std::string text_of(const Explanation &e, const Note &copy_note, const Note &can
     for (auto &[name, value] : e.problem()) s += " " + name + "=" + std::to_string(value);
     s += "\n";
     if (!e.plan.loops.empty()) s += "  outer loops: " + e.plan.loops.text() + "\n";
-    if (e.plan.wide) s += "  computed in f32, between conversions: 16-bit floats have no kernels below avx2\n";
+    if (e.plan.converted && e.plan.converted->simulated) s += "  computed in f16, between conversions: precision_mode allows it where f32 has no program\n";
+    else if (e.plan.converted) s += "  computed in f32, between conversions: 16-bit floats have no kernels below avx2\n";
     if (!e.plan.stays_on_cpu.empty()) s += "  stays on the CPU: " + e.plan.stays_on_cpu + "\n";
     for (size_t k = 0; k < e.copies.size(); k++) {
         const auto &c = e.copies[k];

@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "registry/choice.h"
+#include "registry/device.h"
+#include "registry/dispatch.h"
 #include "registry/expr.h"
+#include "registry/simulated.h"
 
 namespace halyard {
 
@@ -78,6 +81,7 @@ public:
         const bool fits_cpu = std::ranges::all_of(c_.inputs, [&](const Layout &l) { return innermost_stride(l) == 1 || r_.any_strides; });
         join_rows();
         fill();
+        if (may_narrow() && narrow()) return std::move(plan_);
         choose_kernel(op_, dtypes_, backend_, explaining, plan_);
         if (backend_ == "ascend" && !plan_.simulated && !fits_cpu) return on_cpu(explaining);
         if (!plan_.kernel && computes_in_f32(op_, dtypes_)) widen(explaining);
@@ -483,12 +487,40 @@ private:
         plan_.dims = dims_;
     }
 
+    template<class From> std::vector<OperandMeta> with_floats_as(DType to, const From &from) const {
+        std::vector<OperandMeta> in(in_.begin(), in_.end());
+        for (OperandMeta &m : in) {
+            if (!from(m.dtype)) continue;
+            m.dtype = to;
+            m.strides = dense_strides(m.shape);
+        }
+        return in;
+    }
+    void convert_to(const std::vector<OperandMeta> &in, Plan plan) {
+        for (const OperandMeta &m : in) plan_.converted_inputs.push_back(m.dtype);
+        plan_.converted = std::make_shared<const Plan>(std::move(plan));
+        plan_.candidates = plan_.converted->candidates;
+    }
     void widen(bool explaining) {
-        std::vector<OperandMeta> in = in_;
-        for (size_t k = 0; k < in.size(); k++)
-            if (is_half(in[k].dtype)) in[k].dtype = DType::f32, in[k].strides = dense_strides(in[k].shape);
-        plan_.wide = std::make_shared<const Plan>(make_plan(op_, in, attrs_, explaining));
-        plan_.candidates = plan_.wide->candidates;
+        const std::vector<OperandMeta> in = with_floats_as(DType::f32, is_half);
+        convert_to(in, make_plan(op_, in, attrs_, explaining));
+    }
+
+    // Is this a call of f32 for which Ascend has no program, and which may be computed in f16?
+    bool may_narrow() const {
+        if (backend_ != "ascend" || Force::current() || !narrows_on_ascend()) return false;
+        const bool has_f32 = std::ranges::any_of(in_, [](const OperandMeta &m) { return m.dtype == DType::f32; });
+        return has_f32 && !simulated_device().refusal(plan_, dtypes_).empty();
+    }
+    // False where f16 has no program either.
+    bool narrow() {
+        const std::vector<OperandMeta> in = with_floats_as(DType::f16, [](DType t) { return t == DType::f32; });
+        try {
+            Plan plan = make_plan(op_, in, attrs_, true);  // explaining, so that the log hears nothing of f16
+            if (!plan.simulated) return false;
+            convert_to(in, std::move(plan));
+            return true;
+        } catch (const DTypeError &) { return false; }  // where an input is f32 whatever the others are
     }
 };
 

@@ -44,7 +44,7 @@ struct Plan {
     };
 
     const RegisteredOp *op = nullptr;
-    const KernelEntry *kernel = nullptr;  // null where `wide` computes
+    const KernelEntry *kernel = nullptr;  // null where `converted` computes
     std::vector<Buffer> inputs;
     std::vector<Output> outputs;
     std::vector<Scalar> scalars;
@@ -57,10 +57,11 @@ struct Plan {
         const KernelEntry *kernel;
         std::string refused;
     };                                  // refused: empty for the choice and what it beats
-    std::vector<Candidate> candidates;  // those for the dtypes of the call, or of `wide`
-    // f16 and bf16 on a CPU before AVX2, for which they have no kernels: this call in f32, between conversions. Kernels compute in f32
-    // and round once, so the bits are the same.
-    std::shared_ptr<const Plan> wide;
+    std::vector<Candidate> candidates;  // those for the dtypes of the call, or of `converted`
+    // This call in other dtypes, between conversions. In f32 that of f16 and bf16 on a CPU before AVX2, for which there are no kernels:
+    // kernels compute in f32 and round once, so the bits are the same. In f16 that of f32 on Ascend, where set_narrows_on_ascend() allows it.
+    std::shared_ptr<const Plan> converted;
+    std::vector<DType> converted_inputs;  // what `converted` takes
 };
 
 // Names that expressions may use: integer attributes, their parts and choices; then lets and derived scalars, each as

@@ -15,10 +15,26 @@ namespace {
 
 constexpr size_t at_once = 32;  // images read and decoded together
 
-bool is_image(const fs::path &path) {
-    std::string end = path.extension();
-    std::transform(end.begin(), end.end(), end.begin(), [](unsigned char c) { return (char)std::tolower(c); });
-    return end == ".jpg" || end == ".jpeg" || end == ".png";
+std::string lower(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return (char)std::tolower(c); });
+    return text;
+}
+
+std::vector<std::string> checked_extensions(const std::vector<std::string> &extensions) {
+    if (extensions.empty()) throw AttrError("ImageFolderDataset", "extensions are none, expected some, as .png");
+    std::vector<std::string> all;
+    for (const std::string &e : extensions) {
+        if (e.size() < 2 || e[0] != '.') throw AttrError("ImageFolderDataset", "extension is '" + e + "', expected a point and letters, as .png");
+        all.push_back(lower(e));
+    }
+    return all;
+}
+
+// ".jpg, .jpeg or .png"
+std::string in_words(const std::vector<std::string> &extensions) {
+    std::string text = extensions[0];
+    for (size_t i = 1; i < extensions.size(); i++) text += (i + 1 < extensions.size() ? ", " : " or ") + extensions[i];
+    return text;
 }
 
 // What the entry is, behind links. Throws IoError where nobody can know, as of a link to itself.
@@ -49,6 +65,11 @@ struct ImageFolderDataset::State : IndexedNode {
     State(const std::string &dir, const ImageFolderOptions &o)
         : IndexedNode({"image", "label"}, sampler_of("ImageFolderDataset", o), at_once), options(o), classes(o.class_indexing) {
         exact = o.on_error == OnError::RAISE;
+        if (o.num_parallel_workers < 0)
+            throw AttrError("ImageFolderDataset", "num_parallel_workers is " + std::to_string(o.num_parallel_workers) + ", expected at least 0");
+        workers = (size_t)o.num_parallel_workers;
+        const std::vector<std::string> extensions = checked_extensions(o.extensions);
+        const auto is_image = [&](const fs::path &path) { return std::ranges::count(extensions, lower(path.extension())) > 0; };
         if (o.max_pixels != default_max_pixels && !o.decode) throw AttrError("ImageFolderDataset", "max_pixels without decode changes nothing");
         const auto is = [&](const fs::directory_entry &e, fs::file_type type) {
             try {
@@ -71,7 +92,7 @@ struct ImageFolderDataset::State : IndexedNode {
             for (auto &path : sorted_entries(folder, [&](const fs::directory_entry &e) { return is_image(e.path()) && is(e, fs::file_type::regular); }))
                 files.push_back({path, label->second});
         }
-        if (files.empty()) throw IoError(dir, "has no folder with a .jpg, .jpeg or .png file");
+        if (files.empty()) throw IoError(dir, "has no folder with a " + in_words(extensions) + " file");
     }
     int64_t rows() const override { return (int64_t)files.size(); }
     std::optional<Row> row(int64_t i) const override {

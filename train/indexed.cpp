@@ -1,6 +1,7 @@
 #include "train/indexed.h"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 
 #include "registry/parallel.h"
@@ -39,13 +40,21 @@ private:
     void make() {
         const size_t n = std::min(node_.chunk, order_.size() - at_);
         made_.assign(n, {}), taken_ = 0;
-        parallel_for(0, (int64_t)n, [&](int64_t i) {
-            Made &made = made_[(size_t)i];
-            try {
-                made.row = node_.row(order_[at_ + (size_t)i]);
-            } catch (...) { made.failure = std::current_exception(); }
+        const size_t workers = node_.workers ? std::min(node_.workers, n) : n;
+        std::atomic<size_t> taken{0};
+        parallel_for(0, (int64_t)workers, [&](int64_t) {
+            // One row each where all threads may work: the pool balances them better.
+            for (size_t i; (i = taken++) < n;) {
+                make_row(made_[i], order_[at_ + i]);
+                if (workers == n) break;
+            }
         });
         at_ += n;
+    }
+    void make_row(Made &made, int64_t number) const {
+        try {
+            made.row = node_.row(number);
+        } catch (...) { made.failure = std::current_exception(); }
     }
 
     const IndexedNode &node_;
@@ -58,7 +67,9 @@ private:
 struct PartNode : IndexedNode {
     PartNode(const IndexedNode &from, std::shared_ptr<const Node> owner, std::vector<int64_t> n, AnySampler order)
         : IndexedNode(*from.columns, std::move(order), from.chunk), whole(from), numbers(std::move(n)) {
-        inputs = {std::move(owner)}, exact = from.exact;
+        inputs = {std::move(owner)};
+        exact = from.exact;
+        workers = from.workers;
     }
     int64_t rows() const override { return (int64_t)numbers.size(); }
     std::optional<Row> row(int64_t i) const override { return whole.row(numbers[(size_t)i]); }

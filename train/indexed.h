@@ -17,7 +17,8 @@ struct IndexedNode : Node {
     std::shared_ptr<const Node> part(std::vector<int64_t> numbers, uint64_t seed) const override;
 
     AnySampler sampler;
-    size_t chunk;  // rows that are made together, on the pool
+    size_t chunk;        // rows that are made together, on the pool
+    size_t workers = 0;  // threads that may make them at once; 0: all
 };
 
 // What the options of sources have in common.

@@ -76,6 +76,14 @@ Tensor HWC2CHW::operator()(const Tensor &image) const {
     return image.transpose({2, 0, 1}).contiguous();
 }
 
+Tensor ToTensor::operator()(const Tensor &image) const {
+    check_image("ToTensor", image);
+    const Tensor out = image.transpose({2, 0, 1}).contiguous().to(DType::f32);
+    float *p = out.data<float>();
+    for (int64_t i = 0, n = out.elements(); i < n; i++) p[i] /= 255;
+    return dtype == DType::f32 ? out : out.to(dtype);
+}
+
 CenterCrop::CenterCrop(std::pair<int64_t, int64_t> size) : height_(size.first), width_(size.second) { check_size("CenterCrop", height_, width_); }
 
 Tensor CenterCrop::operator()(const Tensor &image) const {

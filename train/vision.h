@@ -46,6 +46,13 @@ struct HWC2CHW {
     Tensor operator()(const Tensor &image) const;
 };
 
+// [h,w,c] -> [c,h,w], and x / 255, in f32, then as `output_type`: pixels of u8 come to lie from 0 to 1.
+struct ToTensor {
+    explicit ToTensor(DType output_type = DType::f32) : dtype(output_type) {}
+    Tensor operator()(const Tensor &image) const;
+    DType dtype;
+};
+
 // The middle `size` x `size` pixels; a smaller image gets a border of zeros.
 class CenterCrop {
 public:

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "dsl/all_ops.h"
+#include "primitives/context.h"
 #include "primitives/library.h"
 #include "registry/error.h"
 #include "registry/plan.h"
@@ -252,6 +253,30 @@ TEST(OnAscend, EmptyCallsNeedNoProgram) {
         EXPECT_EQ(dispatch(c.registered, c.in, c.attrs)[0].elements(), 0) << name;
         EXPECT_THROW(ascend::programs_of(plan, "f32"), DispatchError) << name;
     }
+}
+
+// What has no program in f32 is computed in f16 where that is allowed, and with its bits.
+TEST(OnAscend, PrecisionModeComputesF32OnTheCube) {
+    for (const char *name : {"conv2d", "conv2d_dx", "conv2d_dweight"}) {
+        const OpPtr op = op_of(name);
+        const Case c(*op, op->samples[1], "f32", 3);
+        std::vector<OperandMeta> metas;
+        for (const Tensor &t : c.in) metas.push_back(meta_of(t));
+        set_context({.device_target = "Ascend", .precision_mode = "allow_fp32_to_fp16"});
+        const Plan plan = make_plan(c.registered, metas, c.attrs);
+        ASSERT_TRUE(plan.converted && plan.converted->simulated) << name;
+        const Tensor y = dispatch(c.registered, c.in, c.attrs)[0];
+        std::vector<Tensor> halves;
+        for (const Tensor &t : c.in) halves.push_back(t.to(DType::f16));
+        const Tensor of_halves = dispatch(c.registered, halves, c.attrs)[0].to(DType::f32);
+        EXPECT_EQ(y.dtype(), DType::f32) << name;
+        EXPECT_EQ(y.to_vector<float>(), of_halves.to_vector<float>()) << name;
+        set_context({.precision_mode = "must_keep_origin_dtype"});
+        const Plan kept = make_plan(c.registered, metas, c.attrs);
+        EXPECT_FALSE(kept.converted || kept.simulated) << name;
+        set_context({.device_target = "CPU"});
+    }
+    EXPECT_THROW(set_context({.precision_mode = "force_fp16"}), AttrError);
 }
 
 // A sum over no terms is 0, in f16, too, whose products are the cube unit's.

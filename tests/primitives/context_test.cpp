@@ -58,14 +58,15 @@ struct MeanSquare : nn::Cell {
 
 TEST_F(ContextTest, HasWhatWasSetAndKeepsTheRest) {
     set_context({.mode = PYNATIVE_MODE, .device_target = "CPU", .device_id = 3});
-    set_context({.reproducible = true});
+    set_context({.precision_mode = "allow_fp32_to_fp16", .reproducible = true});
     const Context now = get_context();
+    EXPECT_EQ(now.precision_mode, "allow_fp32_to_fp16");
     EXPECT_EQ(now.mode, PYNATIVE_MODE);
     EXPECT_EQ(now.device_target, "CPU");
     EXPECT_EQ(now.device_id, 3);
     EXPECT_TRUE(now.reproducible);
     EXPECT_TRUE(reproducible());
-    set_context({.device_id = 0, .reproducible = false});
+    set_context({.device_id = 0, .precision_mode = "must_keep_origin_dtype", .reproducible = false});
     EXPECT_FALSE(reproducible());
 }
 
@@ -74,6 +75,8 @@ TEST_F(ContextTest, RefusesWhatItHasNot) {
                             [] { set_context({.device_target = "TPU"}); });
     expect_error<AttrError>("[context] device_id is -1, expected 0 to 4095", [] { set_context({.device_id = -1}); });
     expect_error<AttrError>("[context] device_id is 4096, expected 0 to 4095", [] { set_context({.device_id = 4096}); });
+    expect_error<AttrError>("[context] precision_mode is 'force_fp32', expected must_keep_origin_dtype or allow_fp32_to_fp16",
+                            [] { set_context({.precision_mode = "force_fp32"}); });
     for (const char *bad : {"2", "GB", "0GB", "-1GB", "2TB", "2 GB x", "nanGB", "1e300GB"})
         EXPECT_THROW(set_context({.max_device_memory = bad}), AttrError) << bad;
     expect_error<AttrError>("[context] profiling_options is '[', expected JSON as {\"output\": \"folder\"}", [] { set_context({.profiling_options = "["}); });

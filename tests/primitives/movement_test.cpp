@@ -200,8 +200,40 @@ TEST(Resize, Gradients) {
             gradient_check([&](const std::vector<Tensor> &in) { return F::interpolate(in[0], size, 0, mode); }, {x});
     gradient_check([](const std::vector<Tensor> &in) { return F::resize_bilinear(in[0], {6, 3}, true); }, {x});
     expect_error<AttrError>("[interpolate] expected either size or scale_factor", [&] { F::interpolate(x); });
-    expect_error<AttrError>("[interpolate] align_corners is for linear, bilinear and bicubic", [&] { F::interpolate(x, {2, 2}, 0, "nearest", true); });
+    expect_error<AttrError>("[interpolate] align_corners is for linear, bilinear, trilinear and bicubic", [&] { F::interpolate(x, {2, 2}, 0, "nearest", true); });
     expect_error<ShapeError>("[resize_bilinear] x has rank 3, expected 4 (n,c,h,w)", [&] { F::resize_bilinear(x.reshape({2, 4, 5}), {2, 2}); });
+}
+
+// Volumes are resized along one axis after the other.
+TEST(Resize, Volumes) {
+    const Tensor x = numbers({2, 3, 4, 5, 6});
+    const Shape sizes = {0, 0, 7, 3, 9};
+    const auto one_by_one = [&](const std::string &mode, bool corners) {
+        Tensor y = x;
+        for (int d = 2; d < 5; d++) {
+            const Tensor last = y.transpose({0, 1, d == 2 ? 4 : 2, d == 4 ? 3 : d == 3 ? 4 : 3, d}).contiguous();
+            const Shape s = last.shape();
+            const Tensor line = F::interpolate(last.reshape({s[0], s[1] * s[2] * s[3], s[4]}), {sizes[d]}, 0, mode, corners);
+            const Tensor back = line.reshape({s[0], s[1], s[2], s[3], sizes[d]});
+            y = d == 2 ? back.transpose({0, 1, 4, 3, 2}) : d == 3 ? back.transpose({0, 1, 2, 4, 3}) : back;
+        }
+        return y;
+    };
+    for (const bool corners : {false, true}) {
+        const Tensor y = F::interpolate(x, {7, 3, 9}, 0, "trilinear", corners), expected = one_by_one("linear", corners);
+        ASSERT_EQ(y.shape(), (Shape{2, 3, 7, 3, 9}));
+        const Floats a = y.to_vector<float>(), b = expected.to_vector<float>();
+        for (size_t i = 0; i < a.size(); i++) EXPECT_NEAR(a[i], b[i], 1e-5) << i;
+    }
+    for (const char *mode : {"nearest", "nearest_exact"})
+        EXPECT_EQ(F::interpolate(x, {7, 3, 9}, 0, mode).to_vector<float>(), one_by_one(mode, false).to_vector<float>()) << mode;
+    EXPECT_EQ(F::interpolate(x, {}, 2, "nearest").shape(), (Shape{2, 3, 8, 10, 12}));
+    EXPECT_EQ(F::interpolate(x.to(DType::f16), {7, 3, 9}, 0, "trilinear").dtype(), DType::f16);
+    const Tensor small = numbers({1, 2, 2, 3, 2});
+    for (const char *mode : {"nearest", "trilinear"})
+        gradient_check([&](const std::vector<Tensor> &in) { return F::interpolate(in[0], {3, 2, 4}, 0, mode); }, {small});
+    expect_error<ShapeError>("[interpolate] x has rank 4, expected 5", [&] { F::interpolate(numbers({1, 2, 3, 4}), {2, 2, 2}, 0, "trilinear"); });
+    expect_error<ShapeError>("[interpolate] x has rank 2, expected 3, 4 or 5", [&] { F::interpolate(numbers({3, 4}), {2}); });
 }
 
 // A pixel that isn't a number stays in the outputs made of it; one that counts nothing doesn't matter.
@@ -217,7 +249,23 @@ TEST(Resize, KeepsSpecialValuesWhereTheyAre) {
 TEST(Scan, Gradients) {
     const Tensor x = numbers({3, 21});
     for (const bool exclusive : {false, true})
-        for (const bool reverse : {false, true}) gradient_check([&](const std::vector<Tensor> &in) { return ops::CumSum(exclusive, reverse)(in[0], 0); }, {x});
+        for (const bool reverse : {false, true}) {
+            gradient_check([&](const std::vector<Tensor> &in) { return ops::CumSum(exclusive, reverse)(in[0], 0); }, {x});
+            gradient_check([&](const std::vector<Tensor> &in) { return ops::CumProd(exclusive, reverse)(in[0], 0); }, {x});
+        }
+}
+
+// Where factors are 0 nothing may be divided by them.
+TEST(Scan, GradientsOfProductsWithZeros) {
+    for (const int zeros : {0, 1, 2}) {
+        const Tensor x = numbers({2, 5});
+        for (int64_t k = 0; k < zeros; k++) x.set({0, 1 + 2 * k}, 0);
+        gradient_check([](const std::vector<Tensor> &in) { return F::reduce_prod(in[0], {1}); }, {x});
+        gradient_check([](const std::vector<Tensor> &in) { return F::cumprod(in[0], 1); }, {x});
+    }
+    const Tensor x = numbers({2, 3, 4});
+    for (const Ints &axes : {Ints{}, Ints{0}, Ints{1}, Ints{2, 0}, Ints{-1}})
+        for (const bool keep : {false, true}) gradient_check([&](const std::vector<Tensor> &in) { return F::reduce_prod(in[0], axes, keep); }, {x});
 }
 
 TEST(Norm, Gradients) {

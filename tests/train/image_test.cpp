@@ -258,6 +258,33 @@ TEST_F(Images, FolderGivesLabelsByName) {
     EXPECT_EQ(message([&] { ImageFolderDataset(at("none")); }), "[" + at("none") + "] can't be read: No such file or directory");
 }
 
+TEST_F(Images, FolderTakesExtensions) {
+    for (const char *name : {"c/a.jpg", "c/b.png", "c/c.png"}) put_image(name, 1);
+    fs::rename(at("c/c.png"), at("c/c.PNG"));
+    EXPECT_EQ(ImageFolderDataset(dir, {.extensions = {".png"}}).get_dataset_size(), 2);
+    EXPECT_EQ(message([&] { ImageFolderDataset(dir.string(), {.extensions = {".gif", ".bmp"}}); }),
+              "[" + dir.string() + "] has no folder with a .gif or .bmp file");
+    EXPECT_EQ(message([&] { ImageFolderDataset(dir.string(), {.extensions = {"png"}}); }),
+              "[ImageFolderDataset] extension is 'png', expected a point and letters, as .png");
+    EXPECT_EQ(message([&] { ImageFolderDataset(dir.string(), {.extensions = {}}); }),
+              "[ImageFolderDataset] extensions are none, expected some, as .png");
+}
+
+TEST_F(Images, FolderReadsOnAsManyThreadsAsItMay) {
+    for (int i = 0; i < 70; i++) put_image("c/" + std::to_string(100 + i) + ".png", i);
+    for (const int workers : {0, 1, 2, 200}) {
+        const ImageFolderDataset d(dir, {.decode = true, .shuffle = false, .num_parallel_workers = workers});
+        int64_t expected = 0;
+        for (const Row &row : d.create_dict_iterator()) {
+            EXPECT_EQ(row["image"].size(0), 4 + expected) << workers << " workers";
+            expected++;
+        }
+        EXPECT_EQ(expected, 70);
+    }
+    EXPECT_EQ(message([&] { ImageFolderDataset(dir.string(), {.num_parallel_workers = -1}); }),
+              "[ImageFolderDataset] num_parallel_workers is -1, expected at least 0");
+}
+
 TEST_F(Images, FolderShufflesByPassAndNotByThreads) {
     for (int i = 0; i < 70; i++) put_image("c/" + std::to_string(i) + ".png", i);
     const ImageFolderDataset d(dir, {.decode = true});

@@ -50,6 +50,21 @@ TEST(Vision, TheOthersExactly) {
     EXPECT_LE(gap(Normalize({0.485 * 255, 0.456 * 255, 0.406 * 255}, {0.229 * 255, 0.224 * 255, 0.225 * 255})(rgb), "normalize_rgb"), 2.4e-7);
 }
 
+TEST(Vision, ToTensorScalesAndPutsChannelsFirst) {
+    const Tensor &rgb = goldens().at("rgb10x12");
+    const Tensor image = ToTensor()(rgb), of_half = ToTensor(DType::f16)(rgb);
+    EXPECT_EQ(image.shape(), (Shape{3, 10, 12}));
+    EXPECT_EQ(of_half.dtype(), DType::f16);
+    for (int64_t i = 0; i < 10; i++)
+        for (int64_t j = 0; j < 12; j++)
+            for (int64_t c = 0; c < 3; c++) {
+                const float expected = (float)rgb.at({i, j, c}) / 255;
+                ASSERT_EQ(image.at({c, i, j}), expected);
+                ASSERT_EQ(of_half.at({c, i, j}), (double)(float)float16(expected));
+            }
+    EXPECT_THROW(ToTensor()(Tensor::ones({4, 4})), ShapeError);
+}
+
 TEST(Vision, CropOfASmallerImageHasABorder) {
     const Tensor t = CenterCrop(4)(Tensor::ones({2, 6, 1}, DType::u8));
     EXPECT_EQ(t.shape(), (Shape{4, 4, 1}));
