@@ -80,7 +80,8 @@ void choose_precision(const std::string &mode, const std::string &target) {
         throw AttrError("context", "precision_mode is '" + mode + "', expected must_keep_origin_dtype or allow_fp32_to_fp16");
     const bool narrows = mode == "allow_fp32_to_fp16";
     set_narrows_on_ascend(narrows);
-    if (narrows && target != "Ascend") log(LogLevel::warning, "context", "precision_mode is " + mode + ": it counts from a change of device_target to Ascend on");
+    if (narrows && target != "Ascend")
+        log(LogLevel::warning, "context", "precision_mode is " + mode + ": it counts from a change of device_target to Ascend on");
 }
 
 std::string free_name(const std::string &path) {

@@ -200,7 +200,9 @@ TEST(Resize, Gradients) {
             gradient_check([&](const std::vector<Tensor> &in) { return F::interpolate(in[0], size, 0, mode); }, {x});
     gradient_check([](const std::vector<Tensor> &in) { return F::resize_bilinear(in[0], {6, 3}, true); }, {x});
     expect_error<AttrError>("[interpolate] expected either size or scale_factor", [&] { F::interpolate(x); });
-    expect_error<AttrError>("[interpolate] align_corners is for linear, bilinear, trilinear and bicubic", [&] { F::interpolate(x, {2, 2}, 0, "nearest", true); });
+    expect_error<AttrError>("[interpolate] align_corners is for linear, bilinear, trilinear and bicubic", [&] {
+        F::interpolate(x, {2, 2}, 0, "nearest", true);
+    });
     expect_error<ShapeError>("[resize_bilinear] x has rank 3, expected 4 (n,c,h,w)", [&] { F::resize_bilinear(x.reshape({2, 4, 5}), {2, 2}); });
 }
 

@@ -262,12 +262,13 @@ TEST_F(Images, FolderTakesExtensions) {
     for (const char *name : {"c/a.jpg", "c/b.png", "c/c.png"}) put_image(name, 1);
     fs::rename(at("c/c.png"), at("c/c.PNG"));
     EXPECT_EQ(ImageFolderDataset(dir, {.extensions = {".png"}}).get_dataset_size(), 2);
-    EXPECT_EQ(message([&] { ImageFolderDataset(dir.string(), {.extensions = {".gif", ".bmp"}}); }),
+    EXPECT_EQ(message([&] {
+                  ImageFolderDataset(dir.string(), {.extensions = {".gif", ".bmp"}});
+              }),
               "[" + dir.string() + "] has no folder with a .gif or .bmp file");
     EXPECT_EQ(message([&] { ImageFolderDataset(dir.string(), {.extensions = {"png"}}); }),
               "[ImageFolderDataset] extension is 'png', expected a point and letters, as .png");
-    EXPECT_EQ(message([&] { ImageFolderDataset(dir.string(), {.extensions = {}}); }),
-              "[ImageFolderDataset] extensions are none, expected some, as .png");
+    EXPECT_EQ(message([&] { ImageFolderDataset(dir.string(), {.extensions = {}}); }), "[ImageFolderDataset] extensions are none, expected some, as .png");
 }
 
 TEST_F(Images, FolderReadsOnAsManyThreadsAsItMay) {
