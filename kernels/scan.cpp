@@ -137,6 +137,7 @@ struct Scan : Running {
 // W_i = dy_i + x_{i+1} W_{i+1}; exclusive, dy_{i+1} is in the place of dy_i. Nothing is divided, so that zeros of x need no care.
 struct CumprodGradient : Running {
     CumprodGradient() : Running("cumprod_dx", "x[..n,c] dy[..n,c] -> dx[..n,c]") {
+        internal = true;
         samples.insert(samples.end(), {"n=3 c=7 exclusive=1", "n=7 c=17 reverse=1", "n=2 c=100 exclusive=1 reverse=1"});
         contract = {Contract::products, 4};
     }
