@@ -184,6 +184,8 @@ private:
 
     // Less than a block, with something else behind it: the block is read, changed and written back.
     void merged_blocks() {
+        // Behind a core's last elements lie another core's, which the block would put back as they were.
+        if (w_.p.blocks.constant() != 1) throw DispatchError("ascend", w_.where + ": cores would change the same blocks of " + dst_.ref.buffer + " in part");
         w_.warnings.push_back("W-SCALAR " + w_.where + ": blocks of " + dst_.ref.buffer + " are changed in part");
         const Ref block = w_.temporary(dst_.ref.dtype, unit_);
         each(all_, [&](const Expr &to, const Expr &from) {
