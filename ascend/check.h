@@ -1,5 +1,6 @@
-// What can be said of one instruction without running it: types, routes, field ranges, alignment. The simulator asks it of every
-// step, where all values are known; verify() of the program, where some are only known as ranges.
+// What can be said of one instruction without running it: types, routes, field ranges, alignment.
+// The simulator asks it of every step, where all values are known; verify() of the program, where
+// some are only known as ranges.
 #pragma once
 #include "ascend/issue.h"
 #include "ascend/step.h"
@@ -15,7 +16,8 @@ int64_t alignment(const Profile &chip, const Instr::Op &op, int k, Scope scope, 
 // "vec_add ux[0], .. (add.cpp:12)": how messages name an instruction.
 std::string describe(const Program &p, const Instr &i);
 
-// The static part of all checks: capacities (needs addresses), structure, and check_instr on everything. Empty: nothing found.
+// The static part of all checks: capacities (needs addresses), structure, and check_instr on
+// everything. Empty: nothing found.
 std::vector<Issue> verify(const Program &p);
 
 }  // namespace halyard::dv

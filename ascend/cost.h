@@ -1,5 +1,6 @@
-// The cycle model: what an instruction costs its pipe. Constants and where they come from are the profile's. Moves from and to GM share a
-// port with the other direction and with the other cores; their time is the timer's to add up (gm_traffic).
+// The cycle model: what an instruction costs its pipe. Constants and where they come from are the
+// profile's. Moves from and to GM share a port with the other direction and with the other cores;
+// their time is the timer's to add up (gm_traffic).
 #pragma once
 #include <unordered_map>
 
@@ -19,13 +20,17 @@ public:
     Cost of(const Step &s);  // not of moves from or to GM
 
 private:
-    Cost vector(const Step &s, const std::string &key, int repeat, const std::array<Walk, 3> &walks, int sources);
+    Cost vector(const Step &s, const std::string &key, int repeat, const std::array<Walk, 3> &walks,
+                int sources);
     Cost banks(const std::array<Walk, 3> &walks, int sources, int repeat, int per_repeat) const;
 
     const Profile &chip_;
-    const int head_ = (int)chip_.at("vec.head"), delay_ = (int)chip_.at("vec.write_delay"), bank_bytes_ = (int)chip_.at("vec.bank_bytes");
+    const int head_ = int(chip_.at("vec.head"));
+    const int delay_ = int(chip_.at("vec.write_delay"));
+    const int bank_bytes_ = int(chip_.at("vec.bank_bytes"));
     std::unordered_map<std::string, int> per_repeat_;  // cycles of a repeat, by key
-    std::unordered_map<uint64_t, Cost> seen_;          // of vector instructions, by their addresses and strides: loops repeat them
+    // of vector instructions, by their addresses and strides: loops repeat them
+    std::unordered_map<uint64_t, Cost> seen_;
 };
 
 // A move's side in GM, as rows of bytes.

@@ -4,8 +4,9 @@
 
 namespace halyard::dv {
 
-// With HALYARD_ASCEND_DUMP=FOLDER in the environment: writes FOLDER/NAME.STAGE.dv. Stages, in their order: "1-lowered" or "1-written",
-// "2-placed", "3-synchronised". A schedule that is tried with smaller tiles leaves its last attempt. Throws AttrError where it can't write.
+// With HALYARD_ASCEND_DUMP=FOLDER in the environment: writes FOLDER/NAME.STAGE.dv. Stages, in their
+// order: "1-lowered" or "1-written", "2-placed", "3-synchronised". A schedule that is tried with
+// smaller tiles leaves its last attempt. Throws AttrError where it can't write.
 void dump(const Program &p, const char *stage);
 
 }  // namespace halyard::dv

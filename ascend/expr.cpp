@@ -12,10 +12,18 @@ struct Expr::Node {
     Expr left, right;
 };
 
-Expr Expr::var(const std::string &name) { return Expr(std::make_shared<const Node>(Node{ExprOp::var, name, 0, 0})); }
-ExprOp Expr::op() const { return node_ ? node_->op : ExprOp::constant; }
-const Expr &Expr::left() const { return node_->left; }
-const Expr &Expr::right() const { return node_->right; }
+Expr Expr::var(const std::string &name) {
+    return Expr(std::make_shared<const Node>(Node{ExprOp::var, name, 0, 0}));
+}
+ExprOp Expr::op() const {
+    return node_ ? node_->op : ExprOp::constant;
+}
+const Expr &Expr::left() const {
+    return node_->left;
+}
+const Expr &Expr::right() const {
+    return node_->right;
+}
 
 const std::string &Expr::name() const {
     static const std::string none;
@@ -34,7 +42,8 @@ bool Expr::uses(const std::string &wanted) const {
 }
 
 Expr Expr::binary(ExprOp op, const Expr &a, const Expr &b) {
-    const auto x = a.constant(), y = b.constant();
+    const auto x = a.constant();
+    const auto y = b.constant();
     const bool divides = op == ExprOp::div || op == ExprOp::mod;
     if (x && y && !(divides && *y == 0)) return apply(op, *x, *y);
     if ((op == ExprOp::add || op == ExprOp::sub) && y && *y == 0) return a;
@@ -54,19 +63,22 @@ Expr Expr::binary(ExprOp op, const Expr &a, const Expr &b) {
 
 namespace {
 
-int64_t wrapped(uint64_t bits) { return (int64_t)bits; }
+int64_t wrapped(uint64_t bits) {
+    return int64_t(bits);
+}
 
 }  // namespace
 
 int64_t apply(ExprOp op, int64_t a, int64_t b) {
     switch (op) {
-    case ExprOp::add: return wrapped((uint64_t)a + (uint64_t)b);
-    case ExprOp::sub: return wrapped((uint64_t)a - (uint64_t)b);
-    case ExprOp::mul: return wrapped((uint64_t)a * (uint64_t)b);
+    case ExprOp::add: return wrapped(uint64_t(a) + uint64_t(b));
+    case ExprOp::sub: return wrapped(uint64_t(a) - uint64_t(b));
+    case ExprOp::mul: return wrapped(uint64_t(a) * uint64_t(b));
     case ExprOp::div:
     case ExprOp::mod: {
         if (b == 0) throw AttrError("dv", "division of " + std::to_string(a) + " by zero");
-        const int64_t rest = a % b, floor_rest = rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+        const int64_t rest = a % b;
+        const int64_t floor_rest = rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
         return op == ExprOp::mod ? floor_rest : (a - floor_rest) / b;
     }
     case ExprOp::min: return std::min(a, b);
@@ -86,24 +98,60 @@ int64_t apply(ExprOp op, int64_t a, int64_t b) {
     return 0;
 }
 
-Expr operator+(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::add, a, b); }
-Expr operator-(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::sub, a, b); }
-Expr operator*(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::mul, a, b); }
-Expr operator/(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::div, a, b); }
-Expr operator%(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::mod, a, b); }
-Expr operator<(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::lt, a, b); }
-Expr operator<=(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::le, a, b); }
-Expr operator>(const Expr &a, const Expr &b) { return b < a; }
-Expr operator>=(const Expr &a, const Expr &b) { return b <= a; }
-Expr operator==(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::eq, a, b); }
-Expr operator!=(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::ne, a, b); }
-Expr operator&&(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::both, a, b); }
-Expr operator||(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::either, a, b); }
-Expr min(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::min, a, b); }
-Expr max(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::max, a, b); }
-Expr bit_and(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::bit_and, a, b); }
-Expr bit_or(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::bit_or, a, b); }
-Expr bit_xor(const Expr &a, const Expr &b) { return Expr::binary(ExprOp::bit_xor, a, b); }
+Expr operator+(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::add, a, b);
+}
+Expr operator-(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::sub, a, b);
+}
+Expr operator*(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::mul, a, b);
+}
+Expr operator/(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::div, a, b);
+}
+Expr operator%(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::mod, a, b);
+}
+Expr operator<(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::lt, a, b);
+}
+Expr operator<=(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::le, a, b);
+}
+Expr operator>(const Expr &a, const Expr &b) {
+    return b < a;
+}
+Expr operator>=(const Expr &a, const Expr &b) {
+    return b <= a;
+}
+Expr operator==(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::eq, a, b);
+}
+Expr operator!=(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::ne, a, b);
+}
+Expr operator&&(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::both, a, b);
+}
+Expr operator||(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::either, a, b);
+}
+Expr min(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::min, a, b);
+}
+Expr max(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::max, a, b);
+}
+Expr bit_and(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::bit_and, a, b);
+}
+Expr bit_or(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::bit_or, a, b);
+}
+Expr bit_xor(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::bit_xor, a, b);
+}
 
 bool same(const Expr &a, const Expr &b) {
     if (a.op() != b.op()) return false;
@@ -124,10 +172,12 @@ int64_t evaluate(const Expr &e, const std::function<int64_t(const std::string &)
     return apply(e.op(), evaluate(e.left(), lookup), evaluate(e.right(), lookup));
 }
 
-std::optional<Range> range_of(const Expr &e, const std::function<std::optional<Range>(const std::string &)> &lookup) {
+std::optional<Range> range_of(
+    const Expr &e, const std::function<std::optional<Range>(const std::string &)> &lookup) {
     if (e.op() == ExprOp::constant) return Range{e.value(), e.value()};
     if (e.op() == ExprOp::var) return lookup(e.name());
-    const auto a = range_of(e.left(), lookup), b = range_of(e.right(), lookup);
+    const auto a = range_of(e.left(), lookup);
+    const auto b = range_of(e.right(), lookup);
     if (e.op() == ExprOp::mod && b && b->least == b->most && b->most > 0) {
         if (a && a->least >= 0 && a->most < b->most) return a;
         return Range{0, b->most - 1};
@@ -140,15 +190,21 @@ std::optional<Range> range_of(const Expr &e, const std::function<std::optional<R
         return Range{value, value};
     }
     if (e.op() == ExprOp::sub) return Range{a->least - b->most, a->most - b->least};
-    if ((e.op() == ExprOp::div || e.op() == ExprOp::mod) && (b->least <= 0 || e.op() == ExprOp::mod)) return {};
+    if ((e.op() == ExprOp::div || e.op() == ExprOp::mod) &&
+        (b->least <= 0 || e.op() == ExprOp::mod))
+        return {};
     if (e.op() == ExprOp::add || e.op() == ExprOp::min || e.op() == ExprOp::max)
         return Range{apply(e.op(), a->least, b->least), apply(e.op(), a->most, b->most)};
-    if (e.op() == ExprOp::mul || e.op() == ExprOp::div) {  // monotonic in each operand, so the extremes are at corners
-        const int64_t corners[4] = {apply(e.op(), a->least, b->least), apply(e.op(), a->least, b->most), apply(e.op(), a->most, b->least),
-                                    apply(e.op(), a->most, b->most)};
-        return Range{*std::min_element(corners, corners + 4), *std::max_element(corners, corners + 4)};
+    // monotonic in each operand, so the extremes are at corners
+    if (e.op() == ExprOp::mul || e.op() == ExprOp::div) {
+        const int64_t corners[4] = {
+            apply(e.op(), a->least, b->least), apply(e.op(), a->least, b->most),
+            apply(e.op(), a->most, b->least), apply(e.op(), a->most, b->most)};
+        return Range{*std::min_element(corners, corners + 4),
+                     *std::max_element(corners, corners + 4)};
     }
-    if (a->least == a->most && b->least == b->most) return Range{apply(e.op(), a->least, b->least), apply(e.op(), a->least, b->least)};
+    if (a->least == a->most && b->least == b->most)
+        return Range{apply(e.op(), a->least, b->least), apply(e.op(), a->least, b->least)};
     return Range{0, 1};
 }
 
@@ -174,11 +230,16 @@ Spelling spelling(ExprOp op) {
     }
 }
 std::string text(const Expr &e, int outer) {
-    if (e.op() == ExprOp::constant) return e.value() < 0 && outer > 0 ? "(" + std::to_string(e.value()) + ")" : std::to_string(e.value());
+    if (e.op() == ExprOp::constant) {
+        return e.value() < 0 && outer > 0 ? "(" + std::to_string(e.value()) + ")"
+                                          : std::to_string(e.value());
+    }
     if (e.op() == ExprOp::var) return e.name();
-    if (const std::string function = function_name(e.op()); !function.empty()) return function + "(" + text(e.left(), 0) + ", " + text(e.right(), 0) + ")";
+    if (const std::string function = function_name(e.op()); !function.empty())
+        return function + "(" + text(e.left(), 0) + ", " + text(e.right(), 0) + ")";
     const Spelling s = spelling(e.op());
-    // Operators of one level associate to the left, so only a right operand of the same level needs parentheses.
+    // Operators of one level associate to the left, so only a right operand of the same level needs
+    // parentheses.
     const std::string all = text(e.left(), s.binds) + s.sign + text(e.right(), s.binds + 1);
     return s.binds < outer ? "(" + all + ")" : all;
 }
@@ -195,6 +256,8 @@ std::string function_name(ExprOp op) {
     }
 }
 
-std::string to_string(const Expr &e) { return text(e, 0); }
+std::string to_string(const Expr &e) {
+    return text(e, 0);
+}
 
 }  // namespace halyard::dv

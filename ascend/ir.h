@@ -1,6 +1,7 @@
-// A Da Vinci program: what one core runs, as a tree of loops, allocations and instructions. Lowering and the builder make it, passes
-// place buffers and insert flags, the simulator runs it, emitters print it. All units are the hardware's: a block is 32 B, a repeat
-// of a vector instruction covers 8 blocks (256 B), a fractal is 512 B, or 1 KB in l0c with 4-byte elements.
+// A Da Vinci program: what one core runs, as a tree of loops, allocations and instructions.
+// Lowering and the builder make it, passes place buffers and insert flags, the simulator runs it,
+// emitters print it. All units are the hardware's: a block is 32 B, a repeat of a vector
+// instruction covers 8 blocks (256 B), a fractal is 512 B, or 1 KB in l0c with 4-byte elements.
 #pragma once
 #include <string>
 #include <variant>
@@ -22,12 +23,14 @@ struct GmTensor {
     enum Use : uint8_t { in, out, inout, workspace } use = in;
     bool bypass_l2 = false;  // streamed: nobody reads it a second time
 };
-// A number given by the caller: an integer is a variable of expressions, a float an operand of instructions.
+// A number given by the caller: an integer is a variable of expressions, a float an operand of
+// instructions.
 struct ScalarParam {
     std::string name;
     DType dtype = DType::i32;
 };
-// A buffer on the chip. Its life begins at its Alloc node and ends with the body that holds that node.
+// A buffer on the chip. Its life begins at its Alloc node and ends with the body that holds that
+// node.
 struct Buffer {
     std::string name;
     Scope scope = Scope::ub;
@@ -55,7 +58,8 @@ struct Number {
     bool is_reg() const { return !reg.empty(); }
 };
 
-// Which elements of each repeat take part: the first `count` ones, or those whose bit is set (low is elements 0..63).
+// Which elements of each repeat take part: the first `count` ones, or those whose bit is set (low
+// is elements 0..63).
 struct Mask {
     Expr count = 0;  // 1..128 of 2-byte elements, 1..64 of 4-byte ones
     bool bits = false;
@@ -71,19 +75,22 @@ struct Dma {
     Expr src_gap, dst_gap;       // 0..65535 x 32 B
     bool atomic = false;         // adds to GM (f32) instead of writing it
 };
-// Bursts of any number of bytes, between GM and ubuf; not on every chip. In ubuf a burst begins at a block and is filled up to one.
+// Bursts of any number of bytes, between GM and ubuf; not on every chip. In ubuf a burst begins at
+// a block and is filled up to one.
 struct DmaPad {
     Ref dst, src;
     Expr nburst = 1, bytes = 1;  // 1..4095; 1..2097151
     Expr src_gap, dst_gap;       // GM's side in bytes, ubuf's in blocks
 };
-// GM to l1: a matrix of rows x columns, row pitch `pitch` elements, as [columns/c0][rows padded][c0]. rows_padded is a multiple of 16.
+// GM to l1: a matrix of rows x columns, row pitch `pitch` elements, as [columns/c0][rows
+// padded][c0]. rows_padded is a multiple of 16.
 struct Nd2Nz {
     Ref dst, src;
     Expr rows, columns, pitch, rows_padded;
 };
 
-// ---- vector unit: strides between the 8 blocks of a repeat (blk) and between repeats (rep), 0..255 x 32 B; 0 reads the same again
+// ---- vector unit: strides between the 8 blocks of a repeat (blk) and between repeats (rep),
+// 0..255 x 32 B; 0 reads the same again
 
 enum class VecOp : uint8_t {
     add,
@@ -111,7 +118,7 @@ enum class VecOp : uint8_t {
     mla,    // dst += src0 * src1
     dup,    // dst = number
 };
-inline constexpr int vec_op_count = (int)VecOp::dup + 1;
+inline constexpr int vec_op_count = int(VecOp::dup) + 1;
 struct Vec {
     VecOp op = VecOp::add;
     Ref dst, src[2];
@@ -121,7 +128,8 @@ struct Vec {
     int dst_blk = 1, src_blk[2] = {1, 1};
     Expr dst_rep = 8, src_rep[2] = {8, 8};
 };
-// One result per repeat (whole) or per block (group). With `index`, max and min write pairs: value, place in the repeat.
+// One result per repeat (whole) or per block (group). With `index`, max and min write pairs: value,
+// place in the repeat.
 enum class ReduceOp : uint8_t { add, max, min };
 struct VecReduce {
     ReduceOp op = ReduceOp::add;
@@ -133,7 +141,8 @@ struct VecReduce {
     int src_blk = 1;
     Expr src_rep = 8;
 };
-enum class Round : uint8_t { none, nearest_even, floor, ceil, away, truncate };  // TIK's none, round, floor, ceil, away-zero, to-zero
+// TIK's none, round, floor, ceil, away-zero, to-zero
+enum class Round : uint8_t { none, nearest_even, floor, ceil, away, truncate };
 // dst = src as another type. A repeat has as many elements as fit 256 B of the wider one.
 struct VecConv {
     Round round = Round::none;  // none: nearest_even where it rounds
@@ -145,7 +154,8 @@ struct VecConv {
     Expr dst_rep = 8, src_rep = 8;
 };
 enum class CmpOp : uint8_t { lt, gt, ge, eq, ne, le };
-// Bit i of a repeat = src0[i] op src1[i]; 16 B of bits per repeat of 2-byte elements, 8 B of 4-byte ones, packed.
+// Bit i of a repeat = src0[i] op src1[i]; 16 B of bits per repeat of 2-byte elements, 8 B of 4-byte
+// ones, packed.
 struct VecCmp {
     CmpOp op = CmpOp::lt;
     Ref dst, src[2];  // dst is u8
@@ -169,9 +179,11 @@ struct VecTrans {
     Expr dst_rep = 1, src_rep = 1;  // x 512 B
 };
 
-// ---- cube unit. Layouts of f16 (c0 = 16; 32 of i8): l1 [k1][m][c0], l0a [m1][k1][16][c0], l0b [k1][n1][16][c0], l0c [n1][m][16].
+// ---- cube unit. Layouts of f16 (c0 = 16; 32 of i8): l1 [k1][m][c0], l0a [m1][k1][16][c0], l0b
+// [k1][n1][16][c0], l0c [n1][m][16].
 
-// `repeat` fractals from l1 to l0a or l0b, or from GM. The source advances by src_stride fractals, dst by one and dst_gap more.
+// `repeat` fractals from l1 to l0a or l0b, or from GM. The source advances by src_stride fractals,
+// dst by one and dst_gap more.
 struct Load2d {
     Ref dst, src;
     Expr repeat = 1;      // 1..255
@@ -179,8 +191,9 @@ struct Load2d {
     Expr dst_gap = 0;
     bool transpose = false;  // each fractal, 2-byte elements
 };
-// img2col from l1 to l0a or ubuf: rows m_start.. of the matrix [ho*wo][c1*kh*kw*c0] of the image [c1][h][w][c0], columns k_start.. of it.
-// Rows past ho*wo and the borders are pad_value; m_extent and k_extent are multiples of 16 and c0. dst is [m1][k1][16][c0].
+// img2col from l1 to l0a or ubuf: rows m_start.. of the matrix [ho*wo][c1*kh*kw*c0] of the image
+// [c1][h][w][c0], columns k_start.. of it. Rows past ho*wo and the borders are pad_value; m_extent
+// and k_extent are multiples of 16 and c0. dst is [m1][k1][16][c0].
 struct Load3d {
     Ref dst, src;
     Expr h, w, c1;                       // of the image, 1..32767
@@ -194,17 +207,20 @@ struct Load3d {
 // c[n1][m1*16][16] (+)= a[m1][k1] * b[k1][n1]. f16 adds up in f32, i8 in i32.
 struct Mmad {
     Ref dst, a, b;
-    Expr m = 16, k = 16, n = 16;  // 1..4095; what isn't a multiple of the fractal reads and writes whole ones
-    Expr accumulate = 0;          // 0 writes c, anything else adds to it
+    // 1..4095; what isn't a multiple of the fractal reads and writes whole ones
+    Expr m = 16, k = 16, n = 16;
+    Expr accumulate = 0;  // 0 writes c, anything else adds to it
 };
-// Fractals of l0c to ubuf (not on split cores): `nburst` bursts of `burst` fractals. Each is 16 x 16 in both.
+// Fractals of l0c to ubuf (not on split cores): `nburst` bursts of `burst` fractals. Each is 16 x
+// 16 in both.
 struct CcToUb {
     Ref dst, src;
     Expr nburst = 1, burst = 1;  // 1..4095; 1..65535 fractals
     Expr src_gap, dst_gap;       // fractals; blocks
     bool relu = false;
 };
-// l0c to GM or l1 (split cores): an m x n matrix from [n1][m1*16][16], written with row pitch `pitch` elements (row-major), or as it is (nz).
+// l0c to GM or l1 (split cores): an m x n matrix from [n1][m1*16][16], written with row pitch
+// `pitch` elements (row-major), or as it is (nz).
 struct Fixpipe {
     Ref dst, src;
     Expr m = 16, n = 16, pitch = 16;
@@ -226,7 +242,8 @@ struct ScalarSt {
     Number value;
 };
 enum class ScalarOp : uint8_t { move, add, sub, mul, div, max, min, neg, sqrt, to_int };
-struct ScalarMath {  // reg = a op b in f32, rounded to `dtype`; to_int truncates into an integer register
+// reg = a op b in f32, rounded to `dtype`; to_int truncates into an integer register
+struct ScalarMath {
     ScalarOp op = ScalarOp::add;
     std::string reg;
     Number a, b;
@@ -236,11 +253,13 @@ struct ScalarMath {  // reg = a op b in f32, rounded to `dtype`; to_int truncate
 // ---- synchronisation
 
 struct SetFlag {  // runs on src after all of its earlier work
-    Pipe src = Pipe::s, dst = Pipe::s;
+    Pipe src = Pipe::s;
+    Pipe dst = Pipe::s;
     Expr id;
 };
 struct WaitFlag {  // holds dst until the flag is set, and clears it
-    Pipe src = Pipe::s, dst = Pipe::s;
+    Pipe src = Pipe::s;
+    Pipe dst = Pipe::s;
     Expr id;
 };
 struct Barrier {
@@ -248,8 +267,9 @@ struct Barrier {
 };
 
 struct Instr {
-    using Op = std::variant<Dma, DmaPad, Nd2Nz, Vec, VecReduce, VecConv, VecCmp, VecSel, VecTrans, Load2d, Load3d, Mmad, CcToUb, Fixpipe, Set, ScalarLd,
-                            ScalarSt, ScalarMath, SetFlag, WaitFlag, Barrier>;
+    using Op = std::variant<Dma, DmaPad, Nd2Nz, Vec, VecReduce, VecConv, VecCmp, VecSel, VecTrans,
+                            Load2d, Load3d, Mmad, CcToUb, Fixpipe, Set, ScalarLd, ScalarSt,
+                            ScalarMath, SetFlag, WaitFlag, Barrier>;
     Op op;
     std::string where;  // the stage or the source line, for messages; may be empty
 };
@@ -289,7 +309,8 @@ struct Program {
     std::vector<GmTensor> tensors;  // the caller gives them in this order
     std::vector<ScalarParam> scalars;
     std::vector<Buffer> buffers;  // names are unique among tensors and buffers
-    Expr blocks = 1;              // instances of the body: variable block_idx is 0..blocks-1, shared out over the cores
+    // instances of the body: variable block_idx is 0..blocks-1, shared out over the cores
+    Expr blocks = 1;
     Body body;
 
     const Profile &chip() const { return Profile::named(profile); }

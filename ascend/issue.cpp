@@ -8,8 +8,11 @@ void IssueLog::merge(const IssueLog &other) {
     for (size_t i = 0; i < other.all_.size(); i++) {
         const Issue &o = other.all_[i];
         const auto [it, fresh] = seen_.try_emplace({other.places_[i], o.id}, all_.size());
-        if (fresh) all_.push_back(o), places_.push_back(other.places_[i]);
-        else all_[it->second].count += o.count;
+        if (fresh) {
+            all_.push_back(o);
+            places_.push_back(other.places_[i]);
+        } else
+            all_[it->second].count += o.count;
     }
 }
 
@@ -23,7 +26,10 @@ bool has(const std::vector<Issue> &issues, const std::string &id) {
 
 std::string to_text(const std::vector<Issue> &issues) {
     std::string all;
-    for (const Issue &i : issues) all += i.id + ": " + i.text + (i.count > 1 ? " [" + std::to_string(i.count) + " times]" : "") + "\n";
+    for (const Issue &i : issues) {
+        all += i.id + ": " + i.text +
+               (i.count > 1 ? " [" + std::to_string(i.count) + " times]" : "") + "\n";
+    }
     return all;
 }
 

@@ -1,4 +1,5 @@
-// What a check found: an error (E-...) or a warning (W-...), with the instruction, its place, the buffer and the sizes.
+// What a check found: an error (E-...) or a warning (W-...), with the instruction, its place, the
+// buffer and the sizes.
 #pragma once
 #include <functional>
 #include <map>
@@ -40,14 +41,18 @@ struct Issue {
 };
 using Report = std::function<void(const std::string &id, const std::string &text)>;
 
-// Issues in the order they were found first, one per id and place: what happens in a loop is told once and counted.
+// Issues in the order they were found first, one per id and place: what happens in a loop is told
+// once and counted.
 class IssueLog {
 public:
     // `text` is only asked for the first time.
     template<class F> void add(const std::string &id, const void *at, F &&text) {
         const auto [it, fresh] = seen_.try_emplace({at, id}, all_.size());
-        if (fresh) all_.push_back({id, text(), 1}), places_.push_back(at);
-        else all_[it->second].count++;
+        if (fresh) {
+            all_.push_back({id, text(), 1});
+            places_.push_back(at);
+        } else
+            all_[it->second].count++;
     }
     void merge(const IssueLog &other);
     const std::vector<Issue> &all() const { return all_; }

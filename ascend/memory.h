@@ -1,4 +1,5 @@
-// The memories of one core and the caller's tensors, with a shadow that knows which bytes were written.
+// The memories of one core and the caller's tensors, with a shadow that knows which bytes were
+// written.
 #pragma once
 #include <cstdlib>
 #include <memory>
@@ -16,12 +17,16 @@ struct Binding {
 
 class Memory {
 public:
-    // `again`: what a memory of before left may come back, zeroed where it was written; only wrote() says so.
+    // `again`: what a memory of before left may come back, zeroed where it was written; only
+    // wrote() says so.
     Memory(const Profile &chip, std::vector<Binding> gm, bool again = false);
     ~Memory();
     Memory(Memory &&) = default;
     uint8_t *at(const Place &p) { return base(p) + p.at; }
-    uint8_t *base(const Place &p) { return p.scope == Scope::gm ? (uint8_t *)gm_[(size_t)p.tensor].data : banks_.bytes[(int)p.scope].get(); }
+    uint8_t *base(const Place &p) {
+        return p.scope == Scope::gm ? (uint8_t *)gm_[size_t(p.tensor)].data
+                                    : banks_.bytes[int(p.scope)].get();
+    }
     // The first of the run's bytes that nobody wrote, or -1. GM is always written.
     int64_t unwritten(Scope s, const Run &r) const;
     void wrote(Scope s, const Run &r);
@@ -37,7 +42,8 @@ private:
     struct Banks {
         Zeros bytes[scope_count], shadow[scope_count];
     };
-    // Those that wait for the next core. A fresh one is megabytes, of which the system makes zeros again.
+    // Those that wait for the next core. A fresh one is megabytes, of which the system makes zeros
+    // again.
     struct Waiting;
     static Waiting &waiting();
 
@@ -49,7 +55,8 @@ private:
     int64_t ever_[scope_count] = {};     // and of all blocks
 };
 
-// Runs one instruction: reads and writes its operands at once. Arithmetic is documented with each unit, in execute_*.cpp.
+// Runs one instruction: reads and writes its operands at once. Arithmetic is documented with each
+// unit, in execute_*.cpp.
 void execute(const Step &s, Memory &m);
 double scalar_load(const Step &s, Memory &m);
 

@@ -29,19 +29,34 @@ std::string quoted(const std::string &s) {
 std::vector<Metric> metrics(const Program &p, const SimResult &r) {
     std::vector<Metric> all;
     const bool split = p.chip().at("cube_cores", 0) > 0;
-    // The sum over the cores of what f says of one; its share of their cycles, and its rate in GB/s.
+    // The sum over the cores of what f says of one; its share of their cycles, and its rate in
+    // GB/s.
     const auto sum = [&](const auto &f) {
         double total = 0;
-        for (const CoreStats &s : r.stats) total += f(s);
+        for (const CoreStats &s : r.stats)
+            total += f(s);
         return total;
     };
-    const double cycles = std::max(sum([&](const CoreStats &) { return r.cycles; }), 1.0), seconds = std::max(r.us, 1e-9) * 1e-6;
-    const auto share = [&](const char *group, const std::string &name, const auto &f) { all.push_back({group, name, sum(f) / cycles}); };
-    const auto rate = [&](const char *group, const std::string &name, const auto &f) { all.push_back({group, name, sum(f) / seconds / 1e9}); };
-    const auto busy = [](Pipe pipe) { return [pipe](const CoreStats &s) { return s.busy[(size_t)pipe]; }; };
-    const auto full = [](Pipe pipe) { return [pipe](const CoreStats &s) { return s.queue_full[(size_t)pipe]; }; };
-    const auto read = [](Scope scope) { return [scope](const CoreStats &s) { return s.read[(size_t)scope]; }; };
-    const auto written = [](Scope scope) { return [scope](const CoreStats &s) { return s.written[(size_t)scope]; }; };
+    const double cycles = std::max(sum([&](const CoreStats &) { return r.cycles; }), 1.0);
+    const double seconds = std::max(r.us, 1e-9) * 1e-6;
+    const auto share = [&](const char *group, const std::string &name, const auto &f) {
+        all.push_back({group, name, sum(f) / cycles});
+    };
+    const auto rate = [&](const char *group, const std::string &name, const auto &f) {
+        all.push_back({group, name, sum(f) / seconds / 1e9});
+    };
+    const auto busy = [](Pipe pipe) {
+        return [pipe](const CoreStats &s) { return s.busy[size_t(pipe)]; };
+    };
+    const auto full = [](Pipe pipe) {
+        return [pipe](const CoreStats &s) { return s.queue_full[size_t(pipe)]; };
+    };
+    const auto read = [](Scope scope) {
+        return [scope](const CoreStats &s) { return s.read[size_t(scope)]; };
+    };
+    const auto written = [](Scope scope) {
+        return [scope](const CoreStats &s) { return s.written[size_t(scope)]; };
+    };
 
     const char *group = "ArithmeticUtilization";
     share(group, "mac_fp16_ratio", [](const CoreStats &s) { return s.cube_fp16; });
@@ -95,24 +110,33 @@ std::vector<Metric> metrics(const Program &p, const SimResult &r) {
 
 std::string metrics_csv(const std::vector<Metric> &all) {
     std::string out = "group,metric,value\n";
-    for (const Metric &m : all) out += m.group + "," + m.name + "," + number(m.value) + "\n";
+    for (const Metric &m : all)
+        out += m.group + "," + m.name + "," + number(m.value) + "\n";
     return out;
 }
 
 std::string chrome_trace(const Program &p, const SimResult &r) {
     const double mhz = p.chip().at("mhz");
-    std::string out = "{\"displayTimeUnit\": \"ns\", \"otherData\": {\"program\": " + quoted(p.name) + ", \"profile\": " + quoted(p.profile) +
+    std::string out = "{\"displayTimeUnit\": \"ns\", \"otherData\": {\"program\": " +
+                      quoted(p.name) + ", \"profile\": " + quoted(p.profile) +
                       ", \"figures\": \"the simulator's\"}, \"traceEvents\": [\n";
     for (size_t core = 0; core < r.timelines.size(); core++) {
         const std::string pid = "\"pid\": " + std::to_string(core);
-        out += "{\"ph\": \"M\", \"name\": \"process_name\", " + pid + ", \"args\": {\"name\": \"core " + std::to_string(core) + "\"}},\n";
-        for (int pipe = 0; pipe < pipe_count; pipe++)
-            out += "{\"ph\": \"M\", \"name\": \"thread_name\", " + pid + ", \"tid\": " + std::to_string(pipe) + ", \"args\": {\"name\": \"" +
+        out += "{\"ph\": \"M\", \"name\": \"process_name\", " + pid +
+               ", \"args\": {\"name\": \"core " + std::to_string(core) + "\"}},\n";
+        for (int pipe = 0; pipe < pipe_count; pipe++) {
+            out += "{\"ph\": \"M\", \"name\": \"thread_name\", " + pid +
+                   ", \"tid\": " + std::to_string(pipe) + ", \"args\": {\"name\": \"" +
                    name_of((Pipe)pipe) + "\"}},\n";
-        for (const Event &e : r.timelines[core])
-            out += "{\"ph\": \"X\", \"name\": \"" + name_of(*e.instr) + "\", " + pid + ", \"tid\": " + std::to_string((int)e.pipe) +
-                   ", \"ts\": " + number(e.start / mhz) + ", \"dur\": " + number((e.end - e.start) / mhz) +
-                   ", \"args\": {\"instr\": " + quoted(to_text(p, *e.instr)) + ", \"where\": " + quoted(e.instr->where) + "}},\n";
+        }
+        for (const Event &e : r.timelines[core]) {
+            out += "{\"ph\": \"X\", \"name\": \"" + name_of(*e.instr) + "\", " + pid +
+                   ", \"tid\": " + std::to_string(int(e.pipe)) +
+                   ", \"ts\": " + number(e.start / mhz) +
+                   ", \"dur\": " + number((e.end - e.start) / mhz) +
+                   ", \"args\": {\"instr\": " + quoted(to_text(p, *e.instr)) +
+                   ", \"where\": " + quoted(e.instr->where) + "}},\n";
+        }
     }
     out += "{\"ph\": \"M\", \"name\": \"end\", \"pid\": 0}\n]}\n";
     return out;

@@ -22,7 +22,8 @@ const std::vector<std::pair<std::string, std::string>> &fault_kinds() {
         {"swapped-operands", "b - a for a - b, b / a for a / b, the other side of a selection"},
         {"wrong-constant", "a number has the other sign"},
         {"wrong-rounding", "another direction"},
-        {"lost-sum", "a product or a move overwrites what it should add to, or adds to what it should begin"},
+        {"lost-sum",
+         "a product or a move overwrites what it should add to, or adds to what it should begin"},
     };
     return kinds;
 }
@@ -59,11 +60,16 @@ private:
     void body(Body &nodes) {
         for (size_t k = 0; k < nodes.size();) {
             bool stays = true;
-            if (For *f = std::get_if<For>(&nodes[k].is)) loop(*f);
-            else if (If *c = std::get_if<If>(&nodes[k].is)) stays = condition(nodes, k, *c);
-            else if (Instr *i = std::get_if<Instr>(&nodes[k].is)) stays = instr(*i);
-            if (stays) k++;
-            else nodes.erase(nodes.begin() + (long)k);
+            if (For *f = std::get_if<For>(&nodes[k].is))
+                loop(*f);
+            else if (If *c = std::get_if<If>(&nodes[k].is))
+                stays = condition(nodes, k, *c);
+            else if (Instr *i = std::get_if<Instr>(&nodes[k].is))
+                stays = instr(*i);
+            if (stays)
+                k++;
+            else
+                nodes.erase(nodes.begin() + long(k));
         }
     }
     void loop(For &f) {
@@ -77,8 +83,8 @@ private:
         if (c.otherwise.empty() && here("dropped-tail", "guarded code")) return false;
         if (here("lost-guard", c.otherwise.empty() ? "guard" : "special case")) {
             const Body then = c.then;
-            nodes.erase(nodes.begin() + (long)k);
-            nodes.insert(nodes.begin() + (long)k, then.begin(), then.end());
+            nodes.erase(nodes.begin() + long(k));
+            nodes.insert(nodes.begin() + long(k), then.begin(), then.end());
             return true;
         }
         body(c.then);
@@ -88,7 +94,8 @@ private:
 
     bool instr(Instr &i) {
         const std::string name = name_of(i);
-        if (const SetFlag *f = std::get_if<SetFlag>(&i.op)) flag({f->src, f->dst, to_string(f->id)});
+        if (const SetFlag *f = std::get_if<SetFlag>(&i.op))
+            flag({f->src, f->dst, to_string(f->id)});
         if (std::get_if<SetFlag>(&i.op) || std::get_if<WaitFlag>(&i.op)) return true;
         if (std::get_if<Barrier>(&i.op)) return !here("lost-barrier", name);
         if (here("missing-step", name)) return false;
@@ -96,7 +103,8 @@ private:
         std::visit([&](auto &op) { numbers(op, name); }, i.op);
         return true;
     }
-    // Both sides of a flag go, wherever it is set and waited for: without one of them it is out of balance, which anyone sees.
+    // Both sides of a flag go, wherever it is set and waited for: without one of them it is out of
+    // balance, which anyone sees.
     void flag(const Flag &f) {
         for (const Flag &known : flags_)
             if (known == f) return;
@@ -112,7 +120,8 @@ private:
             if (!i) return false;
             const SetFlag *s = std::get_if<SetFlag>(&i->op);
             const WaitFlag *w = std::get_if<WaitFlag>(&i->op);
-            return (s && Flag{s->src, s->dst, to_string(s->id)} == gone_) || (w && Flag{w->src, w->dst, to_string(w->id)} == gone_);
+            return (s && Flag{s->src, s->dst, to_string(s->id)} == gone_) ||
+                   (w && Flag{w->src, w->dst, to_string(w->id)} == gone_);
         });
         for (Node &n : nodes) {
             if (For *f = std::get_if<For>(&n.is)) erase_flags(f->body);
@@ -128,8 +137,10 @@ private:
             if (o.ref->buffer.empty()) continue;
             const Buffer *b = program_->buffer(o.ref->buffer);
             const bool scalar = std::get_if<ScalarLd>(&i.op) || std::get_if<ScalarSt>(&i.op);
-            if (here("wrong-offset", name)) o.ref->offset = o.ref->offset + (scalar ? 1 : c0(o.ref->dtype));
-            if (b && b->slots > 1 && !o.ref->slot.constant() && here("wrong-slot", name)) o.ref->slot = 0;
+            if (here("wrong-offset", name))
+                o.ref->offset = o.ref->offset + (scalar ? 1 : c0(o.ref->dtype));
+            if (b && b->slots > 1 && !o.ref->slot.constant() && here("wrong-slot", name))
+                o.ref->slot = 0;
         }
     }
     static bool several(const Expr &e) { return !e.constant() || *e.constant() > 1; }
@@ -168,28 +179,34 @@ private:
     }
     void numbers(Vec &op, const std::string &name) {
         static const std::map<VecOp, VecOp> others = {
-            {VecOp::add, VecOp::sub},  {VecOp::mul, VecOp::add},    {VecOp::max, VecOp::min},   {VecOp::min, VecOp::max},   {VecOp::and_, VecOp::or_},
-            {VecOp::or_, VecOp::and_}, {VecOp::adds, VecOp::muls},  {VecOp::muls, VecOp::adds}, {VecOp::maxs, VecOp::mins}, {VecOp::mins, VecOp::maxs},
-            {VecOp::exp, VecOp::ln},   {VecOp::sqrt, VecOp::rsqrt}, {VecOp::abs, VecOp::relu},  {VecOp::mla, VecOp::mul},
+            {VecOp::add, VecOp::sub},   {VecOp::mul, VecOp::add},   {VecOp::max, VecOp::min},
+            {VecOp::min, VecOp::max},   {VecOp::and_, VecOp::or_},  {VecOp::or_, VecOp::and_},
+            {VecOp::adds, VecOp::muls}, {VecOp::muls, VecOp::adds}, {VecOp::maxs, VecOp::mins},
+            {VecOp::mins, VecOp::maxs}, {VecOp::exp, VecOp::ln},    {VecOp::sqrt, VecOp::rsqrt},
+            {VecOp::abs, VecOp::relu},  {VecOp::mla, VecOp::mul},
         };
         const auto other = others.find(op.op);
         if (other != others.end() && here("wrong-operator", name)) op.op = other->second;
-        if ((op.op == VecOp::sub || op.op == VecOp::div) && here("swapped-operands", name)) std::swap(op.src[0], op.src[1]);
+        if ((op.op == VecOp::sub || op.op == VecOp::div) && here("swapped-operands", name))
+            std::swap(op.src[0], op.src[1]);
         if (has_number(op.op)) negate(op.number, name);
         shorter(op.repeat, name);
         half(op.mask, name);
         longer(op.dst_rep, op.repeat, name);
-        for (int k = 0; k < sources_of(op.op); k++) longer(op.src_rep[k], op.repeat, name);
+        for (int k = 0; k < sources_of(op.op); k++)
+            longer(op.src_rep[k], op.repeat, name);
     }
     void numbers(VecReduce &op, const std::string &name) {
-        if (op.op != ReduceOp::add && here("wrong-operator", name)) op.op = op.op == ReduceOp::max ? ReduceOp::min : ReduceOp::max;
+        if (op.op != ReduceOp::add && here("wrong-operator", name))
+            op.op = op.op == ReduceOp::max ? ReduceOp::min : ReduceOp::max;
         shorter(op.repeat, name);
         half(op.mask, name);
         longer(op.dst_rep, op.repeat, name);
         longer(op.src_rep, op.repeat, name);
     }
     void numbers(VecConv &op, const std::string &name) {
-        if (op.round != Round::none && here("wrong-rounding", name)) op.round = op.round == Round::floor ? Round::ceil : Round::floor;
+        if (op.round != Round::none && here("wrong-rounding", name))
+            op.round = op.round == Round::floor ? Round::ceil : Round::floor;
         shorter(op.repeat, name);
         half(op.mask, name);
         longer(op.dst_rep, op.repeat, name);
@@ -197,19 +214,23 @@ private:
     }
     void numbers(VecCmp &op, const std::string &name) {
         static const std::map<CmpOp, CmpOp> others = {
-            {CmpOp::lt, CmpOp::le}, {CmpOp::le, CmpOp::lt}, {CmpOp::gt, CmpOp::ge}, {CmpOp::ge, CmpOp::gt}, {CmpOp::eq, CmpOp::ne}, {CmpOp::ne, CmpOp::eq},
+            {CmpOp::lt, CmpOp::le}, {CmpOp::le, CmpOp::lt}, {CmpOp::gt, CmpOp::ge},
+            {CmpOp::ge, CmpOp::gt}, {CmpOp::eq, CmpOp::ne}, {CmpOp::ne, CmpOp::eq},
         };
         if (here("wrong-comparison", name)) op.op = others.at(op.op);
         shorter(op.repeat, name);
-        for (Expr &step : op.src_rep) longer(step, op.repeat, name);
+        for (Expr &step : op.src_rep)
+            longer(step, op.repeat, name);
     }
     void numbers(VecSel &op, const std::string &name) {
-        if (!op.src[1].buffer.empty() && here("swapped-operands", name)) std::swap(op.src[0], op.src[1]);
+        if (!op.src[1].buffer.empty() && here("swapped-operands", name))
+            std::swap(op.src[0], op.src[1]);
         negate(op.number, name);
         shorter(op.repeat, name);
         half(op.mask, name);
         longer(op.dst_rep, op.repeat, name);
-        for (int k = 0; k < (op.src[1].buffer.empty() ? 1 : 2); k++) longer(op.src_rep[k], op.repeat, name);
+        for (int k = 0; k < (op.src[1].buffer.empty() ? 1 : 2); k++)
+            longer(op.src_rep[k], op.repeat, name);
     }
     void numbers(VecTrans &op, const std::string &name) {
         shorter(op.repeat, name);
@@ -251,16 +272,20 @@ private:
         if (here("wrong-constant", name)) op.value = op.value + 1;
     }
     void numbers(ScalarMath &op, const std::string &name) {
-        static const std::map<ScalarOp, ScalarOp> others = {
-            {ScalarOp::add, ScalarOp::sub}, {ScalarOp::mul, ScalarOp::add}, {ScalarOp::max, ScalarOp::min}, {ScalarOp::min, ScalarOp::max}};
+        static const std::map<ScalarOp, ScalarOp> others = {{ScalarOp::add, ScalarOp::sub},
+                                                            {ScalarOp::mul, ScalarOp::add},
+                                                            {ScalarOp::max, ScalarOp::min},
+                                                            {ScalarOp::min, ScalarOp::max}};
         const auto other = others.find(op.op);
         if (other != others.end() && here("wrong-operator", name)) op.op = other->second;
-        if ((op.op == ScalarOp::sub || op.op == ScalarOp::div) && here("swapped-operands", name)) std::swap(op.a, op.b);
+        if ((op.op == ScalarOp::sub || op.op == ScalarOp::div) && here("swapped-operands", name))
+            std::swap(op.a, op.b);
         negate(op.a, name);
         negate(op.b, name);
     }
     void numbers(ScalarSt &op, const std::string &name) { negate(op.value, name); }
-    template<class Op> void numbers(Op &, const std::string &) {}  // loads of the scalar unit, flags and barriers
+    // loads of the scalar unit, flags and barriers
+    template<class Op> void numbers(Op &, const std::string &) {}
 
     const std::string wanted_;
     const Program *program_ = nullptr;

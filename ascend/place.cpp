@@ -24,15 +24,19 @@ struct Life {
 class Lives {
 public:
     explicit Lives(const Program &p) : program_(p) {
-        for (const Buffer &b : p.buffers) buffers_[b.name] = &b;
+        for (const Buffer &b : p.buffers)
+            buffers_[b.name] = &b;
         body(p.body);
     }
     std::map<std::string, Life> of;
-    std::vector<std::string> order;                             // of the Alloc nodes
-    std::vector<std::pair<std::string, std::string>> together;  // two sources of one vector operation
-    struct Operation {                                          // of the vector unit: its buffers, and how many repeats it runs
+    std::vector<std::string> order;  // of the Alloc nodes
+    // two sources of one vector operation
+    std::vector<std::pair<std::string, std::string>> together;
+    // of the vector unit: its buffers, and how many repeats it runs
+    struct Operation {
         std::string dst, src[2];
-        bool skips[2];  // not in step with dst: every other repeat is read, or as many elements of another size
+        // not in step with dst: every other repeat is read, or as many elements of another size
+        bool skips[2];
         int64_t repeats;
     };
     std::vector<Operation> operations;
@@ -49,13 +53,18 @@ private:
                 turns_ *= turns.value_or(unknown_turns);
                 body(f->body);
                 turns_ = before;
-            } else if (const If *c = std::get_if<If>(&n.is)) body(c->then), body(c->otherwise);
-            else if (const Alloc *a = std::get_if<Alloc>(&n.is)) {
-                if (!buffer(a->buffer)) throw AttrError(program_.name, "no buffer is called '" + a->buffer + "'");
+            } else if (const If *c = std::get_if<If>(&n.is)) {
+                body(c->then);
+                body(c->otherwise);
+            } else if (const Alloc *a = std::get_if<Alloc>(&n.is)) {
+                if (!buffer(a->buffer))
+                    throw AttrError(program_.name, "no buffer is called '" + a->buffer + "'");
                 if (!of.try_emplace(a->buffer, Life{begin, begin, begin, false, true}).second)
                     throw AttrError(program_.name, "buffer '" + a->buffer + "' is allocated twice");
-                mine.push_back(a->buffer), order.push_back(a->buffer);
-            } else instr(std::get<Instr>(n.is));
+                mine.push_back(a->buffer);
+                order.push_back(a->buffer);
+            } else
+                instr(std::get<Instr>(n.is));
             // What a node uses, it uses until its end: a loop comes back.
             for (const std::string &b : used_.back())
                 if (const auto it = of.find(b); it != of.end()) it->second.last_use = position_;
@@ -64,7 +73,8 @@ private:
             if (!used_.empty()) used_.back().insert(used_.back().end(), inner.begin(), inner.end());
         }
         position_++;
-        for (const std::string &b : mine) of[b].end = position_;
+        for (const std::string &b : mine)
+            of[b].end = position_;
     }
     void instr(const Instr &i) {
         const auto all = operands(i);
@@ -74,7 +84,11 @@ private:
             const Buffer *b = buffer(o.ref->buffer);
             if (!b) continue;
             const auto it = of.find(o.ref->buffer);
-            if (it == of.end()) throw AttrError(program_.name, describe(program_, i) + ": buffer '" + o.ref->buffer + "' is used before it is allocated");
+            if (it == of.end()) {
+                throw AttrError(program_.name, describe(program_, i) + ": buffer '" +
+                                                   o.ref->buffer +
+                                                   "' is used before it is allocated");
+            }
             it->second.used = true;
             if (pipe != Pipe::v || b->slots > 1) it->second.vector_only = false;
             used_.back().push_back(o.ref->buffer);
@@ -83,16 +97,31 @@ private:
         if (v && sources_of(v->op) > 0) {
             const auto skips = [&](int k) { return v->src_rep[k].constant().value_or(0) == 16; };
             const bool two = sources_of(v->op) == 2;
-            operations.push_back(
-                {v->dst.buffer, {v->src[0].buffer, two ? v->src[1].buffer : ""}, {skips(0), two && skips(1)}, turns_ * v->repeat.constant().value_or(1)});
+            operations.push_back({v->dst.buffer,
+                                  {v->src[0].buffer, two ? v->src[1].buffer : ""},
+                                  {skips(0), two && skips(1)},
+                                  turns_ * v->repeat.constant().value_or(1)});
         }
-        if (const VecSel *s = std::get_if<VecSel>(&i.op))
-            operations.push_back({s->dst.buffer, {s->src[0].buffer, s->src[1].buffer}, {false, false}, turns_ * s->repeat.constant().value_or(1)});
-        if (const VecCmp *c = std::get_if<VecCmp>(&i.op))
-            operations.push_back({"", {c->src[0].buffer, c->src[1].buffer}, {false, false}, turns_ * c->repeat.constant().value_or(1)});
-        if (const VecConv *c = std::get_if<VecConv>(&i.op))
-            operations.push_back({c->dst.buffer, {c->src.buffer, ""}, {true, false}, turns_ * c->repeat.constant().value_or(1)});
-        if (v && sources_of(v->op) == 2 && v->src[0].buffer != v->src[1].buffer) together.emplace_back(v->src[0].buffer, v->src[1].buffer);
+        if (const VecSel *s = std::get_if<VecSel>(&i.op)) {
+            operations.push_back({s->dst.buffer,
+                                  {s->src[0].buffer, s->src[1].buffer},
+                                  {false, false},
+                                  turns_ * s->repeat.constant().value_or(1)});
+        }
+        if (const VecCmp *c = std::get_if<VecCmp>(&i.op)) {
+            operations.push_back({"",
+                                  {c->src[0].buffer, c->src[1].buffer},
+                                  {false, false},
+                                  turns_ * c->repeat.constant().value_or(1)});
+        }
+        if (const VecConv *c = std::get_if<VecConv>(&i.op)) {
+            operations.push_back({c->dst.buffer,
+                                  {c->src.buffer, ""},
+                                  {true, false},
+                                  turns_ * c->repeat.constant().value_or(1)});
+        }
+        if (v && sources_of(v->op) == 2 && v->src[0].buffer != v->src[1].buffer)
+            together.emplace_back(v->src[0].buffer, v->src[1].buffer);
     }
 
     const Buffer *buffer(const std::string &name) const {
@@ -106,10 +135,14 @@ private:
     std::vector<std::vector<std::string>> used_;
 };
 
-int64_t align_of(const Program &p, const Buffer &b) { return std::max(b.align, p.chip().align(b.scope)); }
+int64_t align_of(const Program &p, const Buffer &b) {
+    return std::max(b.align, p.chip().align(b.scope));
+}
 
-// Lowest addresses first; `shifted` buffers begin in the other half of the bank groups. Returns the bytes each scope needs.
-std::map<Scope, int64_t> first_fit(Program &p, const Lives &lives, const std::map<std::string, bool> &shifted) {
+// Lowest addresses first; `shifted` buffers begin in the other half of the bank groups. Returns the
+// bytes each scope needs.
+std::map<Scope, int64_t> first_fit(Program &p, const Lives &lives,
+                                   const std::map<std::string, bool> &shifted) {
     struct Placed {
         int64_t begin, until;  // of its life
         int64_t address, end;
@@ -120,16 +153,21 @@ std::map<Scope, int64_t> first_fit(Program &p, const Lives &lives, const std::ma
         Buffer &b = *p.buffer(name);
         const Life &life = lives.of.at(name);
         const auto it = shifted.find(name);
-        const int64_t unit = it == shifted.end() ? align_of(p, b) : 2 * half_groups, shift = it != shifted.end() && it->second ? half_groups : 0;
+        const int64_t unit = it == shifted.end() ? align_of(p, b) : 2 * half_groups;
+        const int64_t shift = it != shifted.end() && it->second ? half_groups : 0;
         const int64_t size = b.slot_bytes() * b.slots;
         b.align = align_of(p, b);
         std::vector<std::pair<int64_t, int64_t>> taken;  // by buffers alive at the same time
-        for (const Placed &o : placed[b.scope])
-            if (o.begin <= life.until() && life.begin <= o.until) taken.emplace_back(o.address, o.end);
+        for (const Placed &o : placed[b.scope]) {
+            if (o.begin <= life.until() && life.begin <= o.until)
+                taken.emplace_back(o.address, o.end);
+        }
         std::sort(taken.begin(), taken.end());
         int64_t at = shift;
-        for (const auto &[begin, end] : taken)
-            if (begin < at + size && at < end) at = round_up(std::max<int64_t>(end - shift, 0), unit) + shift;
+        for (const auto &[begin, end] : taken) {
+            if (begin < at + size && at < end)
+                at = round_up(std::max<int64_t>(end - shift, 0), unit) + shift;
+        }
         b.address = at;
         top[b.scope] = std::max(top[b.scope], at + size);
         placed[b.scope].push_back({life.begin, life.until(), at, at + size});
@@ -141,25 +179,32 @@ std::map<Scope, int64_t> first_fit(Program &p, const Lives &lives, const std::ma
 std::map<std::string, bool> halves(const Program &p, const Lives &lives) {
     std::map<std::string, bool> half;
     for (const auto &[a, b] : lives.together) {
-        const Buffer *x = p.buffer(a), *y = p.buffer(b);
-        if (!x || !y || x->slot_bytes() % (2 * half_groups) != y->slot_bytes() % (2 * half_groups)) continue;  // their slots wouldn't keep in step
+        const Buffer *x = p.buffer(a);
+        const Buffer *y = p.buffer(b);
+        // their slots wouldn't keep in step
+        if (!x || !y || x->slot_bytes() % (2 * half_groups) != y->slot_bytes() % (2 * half_groups))
+            continue;
         if (!half.count(a)) half[a] = half.count(b) && !half[b];
         if (!half.count(b)) half[b] = !half[a];
     }
     return half;
 }
 
-// Cycles that vector operations lose where a buffer lies beside those placed already: two sources in one half of the bank groups wait for
-// each other, and a source for what was written 13 repeats before to its bank, where that comes to the half it is read from.
+// Cycles that vector operations lose where a buffer lies beside those placed already: two sources
+// in one half of the bank groups wait for each other, and a source for what was written 13 repeats
+// before to its bank, where that comes to the half it is read from.
 class Clashes {
 public:
-    Clashes(const Program &p, const Lives &lives) : program_(p), quarter_((int64_t)p.chip().at("vec.bank_bytes")) {
-        for (const auto &o : lives.operations)
+    Clashes(const Program &p, const Lives &lives)
+        : program_(p), quarter_(int64_t(p.chip().at("vec.bank_bytes"))) {
+        for (const auto &o : lives.operations) {
             for (int s = 0; s < 2; s++) {
                 if (o.src[s].empty()) continue;
                 if (o.dst != o.src[s]) add({o.dst, o.src[s], true, o.skips[s], o.repeats});
-                if (s == 1 && o.src[0] != o.src[1]) add({o.src[0], o.src[1], false, false, o.repeats});
+                if (s == 1 && o.src[0] != o.src[1])
+                    add({o.src[0], o.src[1], false, false, o.repeats});
             }
+        }
     }
     int64_t cost(const Buffer &b, int64_t at, const std::set<std::string> &placed) const {
         int64_t sum = 0;
@@ -170,7 +215,8 @@ public:
             if (!placed.count(name)) continue;
             const Buffer &other = *program_.buffer(name);
             const bool one_half = at / half_groups % 2 == other.address / half_groups % 2;
-            const bool one_bank = at / quarter_ <= last(other, other.address) / quarter_ && other.address / quarter_ <= last(b, at) / quarter_;
+            const bool one_bank = at / quarter_ <= last(other, other.address) / quarter_ &&
+                                  other.address / quarter_ <= last(b, at) / quarter_;
             if (p.writes ? one_bank && (p.skips || !one_half) : one_half) sum += p.repeats;
         }
         return sum;
@@ -185,19 +231,26 @@ private:
     const Program &program_;
     const int64_t quarter_;
     std::map<std::string, std::vector<Pair>> of_;
-    void add(const Pair &p) { of_[p.a].push_back(p), of_[p.b].push_back(p); }
+    void add(const Pair &p) {
+        of_[p.a].push_back(p);
+        of_[p.b].push_back(p);
+    }
     static int64_t last(const Buffer &b, int64_t at) { return at + b.slot_bytes() * b.slots - 1; }
 };
 
 // What isn't in step with its results needs a bank apart from theirs; then the largest.
 std::vector<std::string> hardest_first(const Program &p, const Lives &lives) {
     std::set<std::string> hard;
-    for (const auto &o : lives.operations)
+    for (const auto &o : lives.operations) {
         for (int s = 0; s < 2; s++)
             if (o.skips[s]) hard.insert({o.dst, o.src[s]});
+    }
     std::vector<std::string> order = lives.order;
     std::stable_sort(order.begin(), order.end(), [&](const std::string &a, const std::string &b) {
-        const auto ease = [&](const std::string &name) { return std::pair(!hard.count(name), -p.buffer(name)->slot_bytes() * p.buffer(name)->slots); };
+        const auto ease = [&](const std::string &name) {
+            return std::pair(!hard.count(name),
+                             -p.buffer(name)->slot_bytes() * p.buffer(name)->slots);
+        };
         return ease(a) < ease(b);
     });
     return order;
@@ -206,7 +259,7 @@ std::vector<std::string> hardest_first(const Program &p, const Lives &lives) {
 // Each buffer where it costs least, if all of them have room then.
 bool fit_apart(Program &p, const Lives &lives) {
     const Clashes clashes(p, lives);
-    const int64_t quarter = (int64_t)p.chip().at("vec.bank_bytes");
+    const int64_t quarter = int64_t(p.chip().at("vec.bank_bytes"));
     struct Placed {
         const Buffer *buffer;
         int64_t begin, until;  // of its life
@@ -216,27 +269,41 @@ bool fit_apart(Program &p, const Lives &lives) {
     for (const std::string &name : hardest_first(p, lives)) {
         Buffer &b = *p.buffer(name);
         const Life &life = lives.of.at(name);
-        const int64_t size = b.slot_bytes() * b.slots, has = p.chip().bytes(b.scope);
+        const int64_t size = b.slot_bytes() * b.slots;
+        const int64_t has = p.chip().bytes(b.scope);
         b.align = align_of(p, b);
         std::vector<std::pair<int64_t, int64_t>> taken;
         std::set<int64_t> begins = {0};
         for (const Placed &o : done) {
-            if (o.buffer->scope != b.scope || o.begin > life.until() || life.begin > o.until) continue;
-            const int64_t address = o.buffer->address, end = address + o.buffer->slot_bytes() * o.buffer->slots;
+            if (o.buffer->scope != b.scope || o.begin > life.until() || life.begin > o.until)
+                continue;
+            const int64_t address = o.buffer->address;
+            const int64_t end = address + o.buffer->slot_bytes() * o.buffer->slots;
             taken.emplace_back(address, end);
             begins.insert(end);
         }
-        if (b.scope == Scope::ub)
-            for (int64_t q = quarter; q < has; q += quarter) begins.insert(q);
+        if (b.scope == Scope::ub) {
+            for (int64_t q = quarter; q < has; q += quarter)
+                begins.insert(q);
+        }
         int64_t best = -1, least = 0;
-        for (const int64_t begin : begins)
-            for (const int64_t shift : {(int64_t)0, half_groups}) {
-                const int64_t at = b.scope == Scope::ub ? round_up(std::max<int64_t>(begin - shift, 0), 2 * half_groups) + shift : round_up(begin, b.align);
+        for (const int64_t begin : begins) {
+            for (const int64_t shift : {int64_t(0), half_groups}) {
+                const int64_t at =
+                    b.scope == Scope::ub
+                        ? round_up(std::max<int64_t>(begin - shift, 0), 2 * half_groups) + shift
+                        : round_up(begin, b.align);
                 if (at % b.align || at + size > has) continue;
-                if (std::any_of(taken.begin(), taken.end(), [&](auto &t) { return t.first < at + size && at < t.second; })) continue;
+                if (std::any_of(taken.begin(), taken.end(),
+                                [&](auto &t) { return t.first < at + size && at < t.second; }))
+                    continue;
                 const int64_t cost = clashes.cost(b, at, placed);
-                if (best < 0 || cost < least || (cost == least && at < best)) best = at, least = cost;
+                if (best < 0 || cost < least || (cost == least && at < best)) {
+                    best = at;
+                    least = cost;
+                }
             }
+        }
         if (best < 0) return false;
         b.address = best;
         done.push_back({&b, life.begin, life.until()});
@@ -252,12 +319,14 @@ Issue full(const Program &p, const Lives &lives, Scope s, int64_t needs) {
     for (const std::string &name : lives.order) {
         const Buffer &b = *p.buffer(name);
         if (b.scope != s) continue;
-        parts += (parts.empty() ? "" : ", ") + name + " " + std::to_string(b.slot_bytes()) + (b.slots > 1 ? " x" + std::to_string(b.slots) + " slots" : "");
+        parts += (parts.empty() ? "" : ", ") + name + " " + std::to_string(b.slot_bytes()) +
+                 (b.slots > 1 ? " x" + std::to_string(b.slots) + " slots" : "");
         if (!largest || b.slot_bytes() > largest->slot_bytes()) largest = &b;
     }
     const int64_t fits = std::max<int64_t>(largest->size * has / needs / 128 * 128, 16);
     return {"E-CAP",
-            p.name + ": " + name_of(s) + " needs " + std::to_string(needs) + " B of " + std::to_string(has) + " (" + parts +
+            p.name + ": " + name_of(s) + " needs " + std::to_string(needs) + " B of " +
+                std::to_string(has) + " (" + parts +
                 "): lower the tile to <= " + std::to_string(fits) + " elements of " + largest->name,
             1};
 }
@@ -267,7 +336,8 @@ Issue full(const Program &p, const Lives &lives, Scope s, int64_t needs) {
 std::vector<Issue> place_buffers(Program &p) {
     const Lives lives(p);
     const auto fits = [&](const std::map<Scope, int64_t> &needs) {
-        return std::all_of(needs.begin(), needs.end(), [&](const auto &n) { return n.second <= p.chip().bytes(n.first); });
+        return std::all_of(needs.begin(), needs.end(),
+                           [&](const auto &n) { return n.second <= p.chip().bytes(n.first); });
     };
     if (fit_apart(p, lives) || fits(first_fit(p, lives, halves(p, lives)))) {
         dump(p, "2-placed");

@@ -25,7 +25,8 @@ const Profile &find(const Profiles &known, const std::string &name) {
     const auto it = known.find(name);
     if (it != known.end()) return it->second;
     std::string names;
-    for (const auto &[n, p] : known) names += (names.empty() ? "" : ", ") + n;
+    for (const auto &[n, p] : known)
+        names += (names.empty() ? "" : ", ") + n;
     throw AttrError("dv", "no profile '" + name + "'; known: " + names);
 }
 
@@ -38,7 +39,8 @@ void read(Profile &p, Line &line, const Profiles &known) {
     } else if (line.eat("takes")) {
         auto &types = p.types[line.name()];
         types.clear();
-        while (!line.at_end()) types.insert(dtype_of(line.name()));
+        while (!line.at_end())
+            types.insert(dtype_of(line.name()));
     } else if (line.eat("path")) {
         const std::string from = line.name(), to = line.name(), instr = line.name();
         p.paths.insert({name_of(scope_of(from)), name_of(scope_of(to)), instr});
@@ -46,7 +48,9 @@ void read(Profile &p, Line &line, const Profiles &known) {
     } else {
         const std::string key = line.name();
         Profile::Constant c;
-        c.value = line.number<double>(), c.tag = tag_of(line), c.note = line.rest();
+        c.value = line.number<double>();
+        c.tag = tag_of(line);
+        c.note = line.rest();
         p.constants[key] = c;
     }
 }
@@ -66,7 +70,8 @@ Profile parse(const std::string &name, const std::string &text, const Profiles &
 const Profiles &profiles() {
     static const Profiles all = [] {
         Profiles known;  // a base comes before those that stand on it
-        for (const char *const *t = profile_texts; *t; t += 2) known.emplace(t[0], parse(t[0], t[1], known));
+        for (const char *const *t = profile_texts; *t; t += 2)
+            known.emplace(t[0], parse(t[0], t[1], known));
         return known;
     }();
     return all;
@@ -74,12 +79,17 @@ const Profiles &profiles() {
 
 }  // namespace
 
-const Profile &Profile::named(const std::string &name) { return find(profiles(), name); }
-Profile Profile::parse(const std::string &name, const std::string &text) { return dv::parse(name, text, profiles()); }
+const Profile &Profile::named(const std::string &name) {
+    return find(profiles(), name);
+}
+Profile Profile::parse(const std::string &name, const std::string &text) {
+    return dv::parse(name, text, profiles());
+}
 
 std::vector<std::string> Profile::names() {
     std::vector<std::string> all;
-    for (const auto &[name, p] : profiles()) all.push_back(name);
+    for (const auto &[name, p] : profiles())
+        all.push_back(name);
     return all;
 }
 
@@ -99,6 +109,8 @@ bool Profile::takes(const std::string &instr, DType t) const {
     return it != types.end() && it->second.count(t);
 }
 
-bool Profile::moves(Scope from, Scope to, const std::string &instr) const { return paths.count({name_of(from), name_of(to), instr}) != 0; }
+bool Profile::moves(Scope from, Scope to, const std::string &instr) const {
+    return paths.count({name_of(from), name_of(to), instr}) != 0;
+}
 
 }  // namespace halyard::dv

@@ -22,7 +22,8 @@ void check_owners(const Program &p, std::vector<Written> &all, IssueLog &log);
 class Runner : public Sink {
 public:
     // Without a memory nothing is computed, and scalar loads give 0.
-    Runner(const Program &p, Memory *memory, IssueLog &log) : program_(p), chip_(p.chip()), memory_(memory), log_(log) {}
+    Runner(const Program &p, Memory *memory, IssueLog &log)
+        : program_(p), chip_(p.chip()), memory_(memory), log_(log) {}
     struct Trace {                     // of a block
         std::vector<Traffic> traffic;  // its moves from and to GM
         std::vector<double> loads;     // the values of its scalar loads

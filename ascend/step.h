@@ -6,7 +6,8 @@
 
 namespace halyard::dv {
 
-// Where an operand begins, in bytes of its scope or its GM tensor, and between which bytes it must stay: its slot, or the tensor.
+// Where an operand begins, in bytes of its scope or its GM tensor, and between which bytes it must
+// stay: its slot, or the tensor.
 struct Place {
     Scope scope = Scope::gm;
     int tensor = -1;  // of GM: its place among the program's tensors

@@ -1,4 +1,5 @@
-// The order that flags give to the accesses of a program, as insert_sync() plans it: beside the tree, in terms of its bodies.
+// The order that flags give to the accesses of a program, as insert_sync() plans it: beside the
+// tree, in terms of its bodies.
 #pragma once
 #include <map>
 #include <memory>
@@ -16,48 +17,57 @@ struct Position {
 };
 using Path = std::vector<Position>;  // from the program's body inwards
 
-// A pair of set and wait, or a barrier: the set after child `after` of a body, the wait or the barrier before child `before`.
+// A pair of set and wait, or a barrier: the set after child `after` of a body, the wait or the
+// barrier before child `before`.
 struct Sync {
     const Body *body = nullptr;
     int after = 0, before = 0;
-    Pipe src = Pipe::s, dst = Pipe::s;  // the same: a barrier
-    int slots = 1;                      // ids, one per slot of the buffer it guards
+    Pipe src = Pipe::s;
+    Pipe dst = Pipe::s;  // the same: a barrier
+    int slots = 1;       // ids, one per slot of the buffer it guards
     Expr set_slot, wait_slot;
-    bool carried = false;  // to the next turn of the loop: set before the first one, waited for after the last
-    int root = 0;          // carried: the child of the program's body that holds the loop
-    int group = 0;         // syncs of one group share ids
-    int id = 0;            // the first one
+    // to the next turn of the loop: set before the first one, waited for after the last
+    bool carried = false;
+    int root = 0;   // carried: the child of the program's body that holds the loop
+    int group = 0;  // syncs of one group share ids
+    int id = 0;     // the first one
     bool barrier() const { return src == dst; }
 };
 
 // Two accesses, or two uses of a flag, that nothing orders.
 struct Conflict {
     Path first, second;
-    Pipe src = Pipe::s, dst = Pipe::s;
+    Pipe src = Pipe::s;
+    Pipe dst = Pipe::s;
     int slots = 1;
     Expr first_slot, second_slot;
     bool double_set = false;  // a flag set while it is: its group can't be shared
 };
 
-// Runs through a program with some turns of each loop (the first ones and the last ones) and planned syncs. On the chip an access is to all
-// of its slot, unless the instruction has no variable in it. The program must stay as it is.
+// Runs through a program with some turns of each loop (the first ones and the last ones) and
+// planned syncs. On the chip an access is to all of its slot, unless the instruction has no
+// variable in it. The program must stay as it is.
 class Conflicts {
 public:
     explicit Conflicts(const Program &p);
     ~Conflicts();
-    // Nothing where all is in order. Costs the less, the later in a run this plan and the last one that was asked for differ first.
+    // Nothing where all is in order. Costs the less, the later in a run this plan and the last one
+    // that was asked for differ first.
     std::optional<Conflict> first(const std::vector<Sync> &plan);
     bool none(const std::vector<Sync> &plan);  // the same question, where it doesn't matter which
 
     struct Work {
-        int64_t traced = 0, walked = 0;  // events of all traces, and those that all questions so far went through
+        // events of all traces, and those that all questions so far went through
+        int64_t traced = 0, walked = 0;
     };
     Work work() const;
 
 private:
     class Finder;
-    size_t last_ = 0;                               // the finder that answered none() with a conflict
-    std::vector<std::unique_ptr<Finder>> finders_;  // a condition on block_idx holds in some blocks only: a second run takes the other branches
+    // the finder that answered none() with a conflict
+    size_t last_ = 0;
+    // a condition on block_idx holds in some blocks only: a second run takes the other branches
+    std::vector<std::unique_ptr<Finder>> finders_;
 };
 
 }  // namespace halyard::dv

@@ -1,5 +1,6 @@
-// One run of a program as insert_sync() sees it, before any flag is planned: what happens in which order, and what it touches. Planning
-// runs through it many times, so all that no plan changes is worked out once.
+// One run of a program as insert_sync() sees it, before any flag is planned: what happens in which
+// order, and what it touches. Planning runs through it many times, so all that no plan changes is
+// worked out once.
 #pragma once
 #include <map>
 
@@ -10,22 +11,26 @@ namespace halyard::dv {
 struct Access {
     Scope scope = Scope::gm;
     int tensor = -1;
-    int64_t begin = 0, end = 0;             // the slot, or what an instruction without variables touches of it
+    // the slot, or what an instruction without variables touches of it
+    int64_t begin = 0, end = 0;
     int64_t first_byte = 0, last_byte = 0;  // what it touches in this turn
     bool write = false;
     const Ref *ref = nullptr;
-    size_t number = 0;  // of a turn like this one: the same operand of the same instruction that touches the same bytes
+    // of a turn like this one: the same operand of the same instruction that touches the same bytes
+    size_t number = 0;
 };
 
 struct Moment {  // where a run stands
     Path path;
     std::vector<std::pair<std::string, int64_t>> vars;  // of the loops
-    int64_t value(const Expr &e) const;                 // a register or a parameter is 0: any value will do
+    // a register or a parameter is 0: any value will do
+    int64_t value(const Expr &e) const;
 };
 
 struct SyncEvent {
-    enum Kind : uint8_t { before, after, instr } kind;  // a child of a body, or the instruction that it is
-    int child = 0;                                      // before, after: its number
+    // a child of a body, or the instruction that it is
+    enum Kind : uint8_t { before, after, instr } kind;
+    int child = 0;  // before, after: its number
     int moment = 0;
     const Instr *is = nullptr;
     Pipe pipe = Pipe::s;
@@ -38,11 +43,13 @@ struct Trace {
     std::vector<Moment> moments;
     std::map<std::pair<const Body *, int>, int> children;  // numbered
     size_t numbers = 0;                                    // of accesses
-    int undecided = 0;                                     // conditions that aren't known, within each other
+    // conditions that aren't known, within each other
+    int undecided = 0;
 };
 
-// Runs through some turns of each loop, the first ones and the last ones. Of conditions that aren't known the branches alternate; bit d of
-// `choice` says with which one those begin that are within d others.
+// Runs through some turns of each loop, the first ones and the last ones. Of conditions that aren't
+// known the branches alternate; bit d of `choice` says with which one those begin that are within d
+// others.
 Trace trace_of(const Program &p, int choice);
 
 }  // namespace halyard::dv

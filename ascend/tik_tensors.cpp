@@ -9,16 +9,20 @@ namespace {
 template<class F> void each(const Body &nodes, bool loops, const F &f) {
     for (const Node &n : nodes) {
         f(n);
-        if (const If *c = std::get_if<If>(&n.is)) each(c->then, loops, f), each(c->otherwise, loops, f);
-        else if (const For *l = std::get_if<For>(&n.is); l && loops) each(l->body, loops, f);
+        if (const If *c = std::get_if<If>(&n.is)) {
+            each(c->then, loops, f);
+            each(c->otherwise, loops, f);
+        } else if (const For *l = std::get_if<For>(&n.is); l && loops)
+            each(l->body, loops, f);
     }
 }
 
 template<class F> void slots_of(const Body &nodes, const std::string &buffer, const F &f) {
     each(nodes, true, [&](const Node &n) {
-        if (const Instr *i = std::get_if<Instr>(&n.is))
+        if (const Instr *i = std::get_if<Instr>(&n.is)) {
             for (const ConstOperand &o : operands(*i))
                 if (o.ref->buffer == buffer) f(o.ref->slot);
+        }
     });
 }
 
@@ -28,7 +32,9 @@ bool uses(const Node &n, const std::string &buffer) {
     return found;
 }
 
-int64_t bytes_of(const Buffer &b) { return b.slot_bytes() * b.slots; }
+int64_t bytes_of(const Buffer &b) {
+    return b.slot_bytes() * b.slots;
+}
 
 }  // namespace
 
@@ -39,15 +45,20 @@ TikTensors::TikTensors(const Program &p) : program_(p) {
 
 bool TikTensors::turns(const For &f, const Buffer &b) const {
     bool all = b.slots > 1;
-    slots_of(f.body, b.name, [&](const Expr &slot) { all = all && same(slot, Expr::var(f.var) % b.slots); });
+    slots_of(f.body, b.name,
+             [&](const Expr &slot) { all = all && same(slot, Expr::var(f.var) % b.slots); });
     return all;
 }
 
 // A ring that one loop turns is declared in that loop: moves its Alloc there.
 void TikTensors::sink_rings(Body &nodes) {
     for (size_t n = 0; n < nodes.size(); n++) {
-        if (For *f = std::get_if<For>(&nodes[n].is)) sink_rings(f->body);
-        else if (If *c = std::get_if<If>(&nodes[n].is)) sink_rings(c->then), sink_rings(c->otherwise);
+        if (For *f = std::get_if<For>(&nodes[n].is))
+            sink_rings(f->body);
+        else if (If *c = std::get_if<If>(&nodes[n].is)) {
+            sink_rings(c->then);
+            sink_rings(c->otherwise);
+        }
         const Alloc *a = std::get_if<Alloc>(&nodes[n].is);
         if (!a || program_.buffer(a->buffer)->slots == 1) continue;
         const Buffer &b = *program_.buffer(a->buffer);
@@ -61,7 +72,7 @@ void TikTensors::sink_rings(Body &nodes) {
             body = &loop->body;
             if (!turns(*loop, b)) continue;
             body->insert(body->begin(), Node(Alloc{b.name}));
-            nodes.erase(nodes.begin() + (int64_t)n--);
+            nodes.erase(nodes.begin() + int64_t(n--));
             break;
         }
     }
@@ -87,9 +98,13 @@ void TikTensors::plan(const Body &nodes) {
     Buffers here;
     for (const Node &n : nodes)
         if (const Alloc *a = std::get_if<Alloc>(&n.is)) here.push_back(program_.buffer(a->buffer));
-    for (const Tensor &t : share(here)) declared_[t.name] = t;
+    for (const Tensor &t : share(here))
+        declared_[t.name] = t;
     for (const Node &n : nodes) {
-        if (const If *c = std::get_if<If>(&n.is)) plan(c->then), plan(c->otherwise);
+        if (const If *c = std::get_if<If>(&n.is)) {
+            plan(c->then);
+            plan(c->otherwise);
+        }
         const For *f = std::get_if<For>(&n.is);
         if (!f) continue;
         if (threads(*f) == 1) {
@@ -110,22 +125,33 @@ void TikTensors::plan(const Body &nodes) {
     }
 }
 
-// Tensors for these buffers: one for each run of overlapping addresses, called after the first buffer of the list in it.
+// Tensors for these buffers: one for each run of overlapping addresses, called after the first
+// buffer of the list in it.
 std::vector<TikTensors::Tensor> TikTensors::share(const Buffers &buffers) {
     Buffers sorted = buffers;
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [](const Buffer *a, const Buffer *b) { return std::pair(a->scope, a->address) < std::pair(b->scope, b->address); });
+    std::stable_sort(sorted.begin(), sorted.end(), [](const Buffer *a, const Buffer *b) {
+        return std::pair(a->scope, a->address) < std::pair(b->scope, b->address);
+    });
     std::vector<Tensor> tensors;
     for (size_t i = 0; i < sorted.size();) {
         size_t end = i + 1;
         int64_t past = sorted[i]->address + bytes_of(*sorted[i]);
-        for (; end < sorted.size() && sorted[i]->address >= 0 && sorted[end]->scope == sorted[i]->scope && sorted[end]->address < past; end++)
+        for (; end < sorted.size() && sorted[i]->address >= 0 &&
+               sorted[end]->scope == sorted[i]->scope && sorted[end]->address < past;
+             end++)
             past = std::max(past, sorted[end]->address + bytes_of(*sorted[end]));
-        const Buffer &first = **std::find_if(buffers.begin(), buffers.end(),
-                                             [&](const Buffer *b) { return std::count(sorted.begin() + (int64_t)i, sorted.begin() + (int64_t)end, b); });
+        const Buffer &first = **std::find_if(buffers.begin(), buffers.end(), [&](const Buffer *b) {
+            return std::count(sorted.begin() + int64_t(i), sorted.begin() + int64_t(end), b);
+        });
         const bool alone = end == i + 1 && first.slots == 1;
-        tensors.push_back({first.name, first.scope, first.dtype, alone ? first.size : (past - sorted[i]->address) / (int64_t)halyard::bytes_of(first.dtype)});
-        for (size_t k = i; k < end; k++) homes_[sorted[k]->name] = {first.name, first.dtype, sorted[k]->address - sorted[i]->address};
+        tensors.push_back(
+            {first.name, first.scope, first.dtype,
+             alone ? first.size
+                   : (past - sorted[i]->address) / int64_t(halyard::bytes_of(first.dtype))});
+        for (size_t k = i; k < end; k++) {
+            homes_[sorted[k]->name] = {first.name, first.dtype,
+                                       sorted[k]->address - sorted[i]->address};
+        }
         i = end;
     }
     return tensors;

@@ -1,5 +1,6 @@
-// Discrete events of one core: when every instruction runs, which flags hold it back, and what it races with. The scalar unit issues in
-// program order, at most 32 ahead per pipe; a pipe runs its instructions one after another; all of it in order of time.
+// Discrete events of one core: when every instruction runs, which flags hold it back, and what it
+// races with. The scalar unit issues in program order, at most 32 ahead per pipe; a pipe runs its
+// instructions one after another; all of it in order of time.
 #pragma once
 #include <deque>
 
@@ -18,13 +19,16 @@ public:
         const Walker &walker;
         int active_cores = 1;  // that share the chip's rate to GM
         bool races = true;
-        Memory *memory = nullptr;          // runs the instructions in order of time, too, where given
+        // runs the instructions in order of time, too, where given
+        Memory *memory = nullptr;
         CoreTimeline *timeline = nullptr;  // filled where given
     };
     Timer(const Setup &setup, CoreStats &stats, IssueLog &log);
 
-    // hits: of each move from or to GM, the share of its bytes that L2 has; loads: what each ScalarLd gets, where there is no memory.
-    void run(Walker &walker, int64_t block, const std::vector<float> &hits, const std::vector<double> &loads);
+    // hits: of each move from or to GM, the share of its bytes that L2 has; loads: what each
+    // ScalarLd gets, where there is no memory.
+    void run(Walker &walker, int64_t block, const std::vector<float> &hits,
+             const std::vector<double> &loads);
 
     void step(Step &s) override;
     double load(Step &s) override;
@@ -35,8 +39,9 @@ private:
     struct Queued {
         Step step;
         double issued;
-        double hit;   // of GM traffic
-        Clock known;  // what the scalar unit had waited for when it issued this; of its own stores, nothing
+        double hit;  // of GM traffic
+        // what the scalar unit had waited for when it issued this; of its own stores, nothing
+        Clock known;
     };
     struct Flag {
         bool set = false;
@@ -50,9 +55,12 @@ private:
         std::vector<Run> runs;
         std::vector<uint8_t> bytes;
     };
-    Flag &flag(Pipe src, Pipe dst, int64_t id) { return flags_[(size_t)((((int)src * pipe_count) + (int)dst) * 16 + (int)id)]; }
+    Flag &flag(Pipe src, Pipe dst, int64_t id) {
+        return flags_[size_t(((int(src) * pipe_count) + int(dst)) * 16 + int(id))];
+    }
     const Flag *blocking(const Queued &q);  // the flag that isn't set yet, of a wait
-    bool advance();                         // runs the instruction that can start first; false: none can
+    // runs the instruction that can start first; false: none can
+    bool advance();
     void advance_to(double time);
     [[noreturn]] void deadlock(const Step *scalar);
     double start_of(Pipe p, const Queued &q);
@@ -77,8 +85,9 @@ private:
     CostModel cost_;
     Races races_;
     std::deque<Queued> queues_[pipe_count];
-    const double issue_ = chip_.at("issue"), flag_cost_ = chip_.at("flag"), scalar_ = chip_.at("scalar");
-    const size_t depth_ = (size_t)chip_.at("queue");
+    const double issue_ = chip_.at("issue"), flag_cost_ = chip_.at("flag"),
+                 scalar_ = chip_.at("scalar");
+    const size_t depth_ = size_t(chip_.at("queue"));
     double free_[pipe_count] = {}, now_ = 0, port_ = 0;
     uint32_t epochs_[pipe_count] = {};
     Clock clocks_[pipe_count] = {};

@@ -14,10 +14,14 @@ struct Evaluator {  // a visitor of fields(): every expression becomes its value
     void evaluate(Expr &e) const {
         if (!e.constant()) e = dv::evaluate(e, lookup);
     }
-    void evaluate(Ref &r) const { evaluate(r.offset), evaluate(r.slot); }
+    void evaluate(Ref &r) const {
+        evaluate(r.offset);
+        evaluate(r.slot);
+    }
     void evaluate(Mask &m) const { evaluate(m.count); }
     void evaluate(const Pack<Expr> &p) const {
-        for (int i = 0; i < p.count; i++) evaluate(*p.values[i]);
+        for (int i = 0; i < p.count; i++)
+            evaluate(*p.values[i]);
     }
     template<class T> void evaluate(const T &) const {}
 
@@ -31,7 +35,8 @@ struct Settled {  // a visitor of fields(): are all but the operands' places con
     void look(const Expr &e) const { all &= e.constant().has_value(); }
     void look(const Mask &m) const { look(m.count); }
     void look(const Pack<Expr> &p) const {
-        for (int i = 0; i < p.count; i++) look(*p.values[i]);
+        for (int i = 0; i < p.count; i++)
+            look(*p.values[i]);
     }
     template<class T> void look(const T &) const {}
 
@@ -47,7 +52,9 @@ bool is_settled(const Instr::Op &op) {
     return all;
 }
 
-double rounded(double v, DType t) { return t == DType::f16 ? (double)(float)float16((float)v) : (double)(float)v; }
+double rounded(double v, DType t) {
+    return t == DType::f16 ? double(float(float16(float(v)))) : double(float(v));
+}
 
 double apply(ScalarOp op, float a, float b) {
     switch (op) {
@@ -67,40 +74,53 @@ double apply(ScalarOp op, float a, float b) {
 
 }  // namespace
 
-Instr::Op evaluated(const Instr::Op &op, const std::function<int64_t(const std::string &)> &lookup) {
+Instr::Op evaluated(const Instr::Op &op,
+                    const std::function<int64_t(const std::string &)> &lookup) {
     Instr::Op copy = op;
     std::visit([&](auto &o) { fields(o, Evaluator{lookup}); }, copy);
     return copy;
 }
 
 Walker::Walker(const Program &p, const Scalars &scalars) : program_(p) {
-    if (scalars.size() != p.scalars.size())
-        throw AttrError(p.name, "takes " + std::to_string(p.scalars.size()) + " scalars, got " + std::to_string(scalars.size()));
+    if (scalars.size() != p.scalars.size()) {
+        throw AttrError(p.name, "takes " + std::to_string(p.scalars.size()) + " scalars, got " +
+                                    std::to_string(scalars.size()));
+    }
     for (size_t i = 0; i < scalars.size(); i++) {
-        if (is_float(p.scalars[i].dtype)) floats_.emplace_back(p.scalars[i].name, rounded(scalars[i], p.scalars[i].dtype));
-        else ints_.emplace_back(p.scalars[i].name, (int64_t)scalars[i]);
+        if (is_float(p.scalars[i].dtype))
+            floats_.emplace_back(p.scalars[i].name, rounded(scalars[i], p.scalars[i].dtype));
+        else
+            ints_.emplace_back(p.scalars[i].name, int64_t(scalars[i]));
     }
     lookup_ = [this](const std::string &name) {
         for (size_t i = ints_.size(); i-- > 0;)
             if (ints_[i].first == name) return ints_[i].second;
         throw AttrError(program_.name, "'" + name + "' has no value here");
     };
-    for (const GmTensor &t : p.tensors) sizes_.push_back(value(t.size));
+    for (const GmTensor &t : p.tensors)
+        sizes_.push_back(value(t.size));
 }
 
-int64_t Walker::blocks() const { return value(program_.blocks); }
+int64_t Walker::blocks() const {
+    return value(program_.blocks);
+}
 
 void Walker::run(int64_t block, Sink &sink) {
-    const size_t ints = ints_.size(), floats = floats_.size();
+    const size_t ints = ints_.size();
+    const size_t floats = floats_.size();
     ints_.emplace_back("block_idx", block);
     body(program_.body, sink);
-    ints_.resize(ints), floats_.resize(floats);
+    ints_.resize(ints);
+    floats_.resize(floats);
 }
 
 void Walker::body(const Body &nodes, Sink &sink) {
-    const size_t ints = ints_.size(), floats = floats_.size();  // registers set in a body end with it
+    // registers set in a body end with it
+    const size_t ints = ints_.size();
+    const size_t floats = floats_.size();
     for (const Node &n : nodes) {
-        if (const Instr *i = std::get_if<Instr>(&n.is)) instr(*i, sink);
+        if (const Instr *i = std::get_if<Instr>(&n.is))
+            instr(*i, sink);
         else if (const For *f = std::get_if<For>(&n.is)) {
             const int64_t end = value(f->end);
             for (int64_t v = value(f->begin); v < end; v++) {
@@ -117,25 +137,38 @@ void Walker::body(const Body &nodes, Sink &sink) {
             const std::string &name = std::get<Alloc>(n.is).buffer;
             const Buffer *b = program_.buffer(name);
             if (!b) throw AttrError(program_.name, "no buffer is called '" + name + "'");
-            if (b->address < 0) throw AttrError(program_.name, "buffer '" + name + "' has no address; run place_buffers() first");
+            if (b->address < 0) {
+                throw AttrError(program_.name,
+                                "buffer '" + name + "' has no address; run place_buffers() first");
+            }
             sink.alloc(*b);
         }
     }
-    ints_.resize(ints), floats_.resize(floats);
+    ints_.resize(ints);
+    floats_.resize(floats);
 }
 
-template<class T> void Walker::assign(std::vector<std::pair<std::string, T>> &registers, const std::string &name, T v) {
-    const auto it = std::find_if(registers.rbegin(), registers.rend(), [&](const auto &r) { return r.first == name; });
-    if (it != registers.rend()) it->second = v;
-    else registers.emplace_back(name, v);
+template<class T> void Walker::assign(std::vector<std::pair<std::string, T>> &registers,
+                                      const std::string &name, T v) {
+    const auto it = std::find_if(registers.rbegin(), registers.rend(),
+                                 [&](const auto &r) { return r.first == name; });
+    if (it != registers.rend())
+        it->second = v;
+    else
+        registers.emplace_back(name, v);
 }
-void Walker::set(const std::string &name, int64_t v) { assign(ints_, name, v); }
-void Walker::set_float(const std::string &name, double v) { assign(floats_, name, v); }
+void Walker::set(const std::string &name, int64_t v) {
+    assign(ints_, name, v);
+}
+void Walker::set_float(const std::string &name, double v) {
+    assign(floats_, name, v);
+}
 
 double Walker::number(const Number &n) const {
     if (!n.is_reg()) return n.imm;
-    const auto it = std::find_if(floats_.rbegin(), floats_.rend(), [&](const auto &r) { return r.first == n.reg; });
-    return it != floats_.rend() ? it->second : (double)lookup_(n.reg);
+    const auto it = std::find_if(floats_.rbegin(), floats_.rend(),
+                                 [&](const auto &r) { return r.first == n.reg; });
+    return it != floats_.rend() ? it->second : double(lookup_(n.reg));
 }
 
 const Walker::Known &Walker::known(const Instr &i) {
@@ -147,8 +180,11 @@ const Walker::Known &Walker::known(const Instr &i) {
         Target t;
         t.buffer = program_.buffer(o.ref->buffer);
         for (size_t k = 0; k < program_.tensors.size() && !t.buffer; k++)
-            if (program_.tensors[k].name == o.ref->buffer) t.tensor = (int)k;
-        if (!t.buffer && t.tensor < 0) throw AttrError(program_.name, "no buffer and no tensor is called '" + o.ref->buffer + "'");
+            if (program_.tensors[k].name == o.ref->buffer) t.tensor = int(k);
+        if (!t.buffer && t.tensor < 0) {
+            throw AttrError(program_.name,
+                            "no buffer and no tensor is called '" + o.ref->buffer + "'");
+        }
         it->second.targets.push_back(t);
     }
     return it->second;
@@ -157,49 +193,60 @@ const Walker::Known &Walker::known(const Instr &i) {
 Place Walker::place(const Ref &r, const Target &t) const {
     Place p;
     p.dtype = r.dtype;
-    const int64_t offset = r.offset.value() * (int64_t)bytes_of(r.dtype);
+    const int64_t offset = r.offset.value() * int64_t(bytes_of(r.dtype));
     if (t.buffer) {
         p.scope = t.buffer->scope;
         p.begin = t.buffer->address + r.slot.value() * t.buffer->slot_bytes();
         p.end = p.begin + t.buffer->slot_bytes();
         p.at = p.begin + offset;
-        if (r.slot.value() < 0 || r.slot.value() >= t.buffer->slots) p.end = p.begin;  // no such slot: nothing is inside
+        // no such slot: nothing is inside
+        if (r.slot.value() < 0 || r.slot.value() >= t.buffer->slots) p.end = p.begin;
     } else {
         p.tensor = t.tensor;
-        p.end = sizes_[(size_t)t.tensor] * (int64_t)bytes_of(program_.tensors[(size_t)t.tensor].dtype);
+        p.end = sizes_[size_t(t.tensor)] *
+                int64_t(bytes_of(program_.tensors[size_t(t.tensor)].dtype));
         p.at = offset;
     }
     return p;
 }
 
 void Walker::instr(const Instr &i, Sink &sink) {
-    if (const Set *s = std::get_if<Set>(&i.op)) return sink.scalar_work(&i), set(s->reg, value(s->value));
+    if (const Set *s = std::get_if<Set>(&i.op)) {
+        sink.scalar_work(&i);
+        return set(s->reg, value(s->value));
+    }
     if (const ScalarMath *m = std::get_if<ScalarMath>(&i.op)) {
         sink.scalar_work(&i);
-        const double v = apply(m->op, (float)number(m->a), (float)number(m->b));
-        if (m->op == ScalarOp::to_int) return set(m->reg, (int64_t)v);
+        const double v = apply(m->op, float(number(m->a)), float(number(m->b)));
+        if (m->op == ScalarOp::to_int) return set(m->reg, int64_t(v));
         return set_float(m->reg, rounded(v, m->dtype));
     }
     const Known &k = known(i);
     Step s;
-    s.instr = &i, s.op = evaluated(i.op, lookup_), s.pipe = k.pipe, s.settled = k.settled;
+    s.instr = &i;
+    s.op = evaluated(i.op, lookup_);
+    s.pipe = k.pipe;
+    s.settled = k.settled;
     std::visit(
         [&](const auto &op) {
-            if constexpr (requires { op.number; }) s.number = number(op.number);
-            else if constexpr (std::is_same_v<std::decay_t<decltype(op)>, ScalarSt>) s.number = number(op.value);
+            if constexpr (requires { op.number; })
+                s.number = number(op.number);
+            else if constexpr (std::is_same_v<std::decay_t<decltype(op)>, ScalarSt>)
+                s.number = number(op.value);
         },
         s.op);
     Instr concrete{std::move(s.op), {}};
     for (const ConstOperand &o : operands((const Instr &)concrete)) {
-        Place &p = s.places[(size_t)s.count];
-        p = place(*o.ref, k.targets[(size_t)s.count++]);
-        p.read = o.read, p.written = o.written;
+        Place &p = s.places[size_t(s.count)];
+        p = place(*o.ref, k.targets[size_t(s.count++)]);
+        p.read = o.read;
+        p.written = o.written;
     }
     s.op = std::move(concrete.op);
     const ScalarLd *load = std::get_if<ScalarLd>(&i.op);
     if (!load) return sink.step(s);
     const double v = sink.load(s);
-    if (!is_float(load->src.dtype)) return set(load->reg, (int64_t)v);
+    if (!is_float(load->src.dtype)) return set(load->reg, int64_t(v));
     set_float(load->reg, v);
 }
 

@@ -1,4 +1,5 @@
-// The scalar unit's view of a program: walks the loops of one block, evaluates expressions, and hands out one instruction after another.
+// The scalar unit's view of a program: walks the loops of one block, evaluates expressions, and
+// hands out one instruction after another.
 #pragma once
 #include <unordered_map>
 
@@ -12,13 +13,15 @@ using Scalars = std::vector<double>;
 // An instruction with every expression replaced by its value.
 Instr::Op evaluated(const Instr::Op &op, const std::function<int64_t(const std::string &)> &lookup);
 
-// Who gets the instructions of a block. Registers are the walker's; what they are loaded from is the sink's.
+// Who gets the instructions of a block. Registers are the walker's; what they are loaded from is
+// the sink's.
 class Sink {
 public:
     virtual ~Sink() = default;
     virtual void step(Step &s) = 0;
-    virtual double load(Step &s) = 0;           // of a ScalarLd: the value
-    virtual void scalar_work(const Instr *) {}  // one turn of a loop (no instruction), a Set or a ScalarMath
+    virtual double load(Step &s) = 0;  // of a ScalarLd: the value
+    // one turn of a loop (no instruction), a Set or a ScalarMath
+    virtual void scalar_work(const Instr *) {}
     virtual void alloc(const Buffer &) {}
 };
 
@@ -41,7 +44,8 @@ private:
     };
     void body(const Body &nodes, Sink &sink);
     void instr(const Instr &i, Sink &sink);
-    template<class T> static void assign(std::vector<std::pair<std::string, T>> &registers, const std::string &name, T v);
+    template<class T> static void assign(std::vector<std::pair<std::string, T>> &registers,
+                                         const std::string &name, T v);
     void set(const std::string &name, int64_t v);
     void set_float(const std::string &name, double v);
     double number(const Number &n) const;

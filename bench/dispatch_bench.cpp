@@ -1,5 +1,5 @@
-// The price of a call: add of 16 elements, from the function down to the kernel. What a cached call adds to the kernel is
-// F_add less kernel.
+// The price of a call: add of 16 elements, from the function down to the kernel. What a cached call
+// adds to the kernel is F_add less kernel.
 #include <benchmark/benchmark.h>
 
 #include "primitives/library.h"
@@ -19,35 +19,44 @@ struct Call {
 
 void F_add(benchmark::State &state) {
     const Call c;
-    for (auto _ : state) benchmark::DoNotOptimize(F::add(c.in[0], c.in[1]));
+    for (auto _ : state)
+        benchmark::DoNotOptimize(F::add(c.in[0], c.in[1]));
 }
 void dispatch_vector(benchmark::State &state) {
     const Call c;
-    for (auto _ : state) benchmark::DoNotOptimize(dispatch(c.op, c.in, c.attrs));
+    for (auto _ : state)
+        benchmark::DoNotOptimize(dispatch(c.op, c.in, c.attrs));
 }
 void dispatch_one(benchmark::State &state) {
     const Call c;
-    for (auto _ : state) benchmark::DoNotOptimize(dispatch1(c.op, c.in, c.attrs));
+    for (auto _ : state)
+        benchmark::DoNotOptimize(dispatch1(c.op, c.in, c.attrs));
 }
 void dispatch_into_ours(benchmark::State &state) {
     const Call c;
-    for (auto _ : state) dispatch_into(c.op, c.in, c.attrs, c.out);
+    for (auto _ : state)
+        dispatch_into(c.op, c.in, c.attrs, c.out);
 }
 void kernel(benchmark::State &state) {
     const Call c;
     std::vector<OperandMeta> metas;
-    for (const Tensor &t : c.in) metas.push_back(meta_of(t));
+    for (const Tensor &t : c.in)
+        metas.push_back(meta_of(t));
     const Plan plan = make_plan(c.op, metas, c.attrs);
-    for (auto _ : state) run_plan(plan, c.in, c.attrs, c.out);
+    for (auto _ : state)
+        run_plan(plan, c.in, c.attrs, c.out);
 }
 void planning(benchmark::State &state) {  // what the first call of a shape pays
     const Call c;
     std::vector<OperandMeta> metas;
-    for (const Tensor &t : c.in) metas.push_back(meta_of(t));
-    for (auto _ : state) benchmark::DoNotOptimize(make_plan(c.op, metas, c.attrs));
+    for (const Tensor &t : c.in)
+        metas.push_back(meta_of(t));
+    for (auto _ : state)
+        benchmark::DoNotOptimize(make_plan(c.op, metas, c.attrs));
 }
 void tensor_empty(benchmark::State &state) {
-    for (auto _ : state) benchmark::DoNotOptimize(Tensor::empty({16}));
+    for (auto _ : state)
+        benchmark::DoNotOptimize(Tensor::empty({16}));
 }
 BENCHMARK(F_add);
 BENCHMARK(dispatch_vector);

@@ -1,7 +1,8 @@
-// Photographs to tensors, one after the other on one thread: the files of a folder, read before. bench/peers/compare_images.py
-// interleaves it with Pillow, torchvision and OpenCV.
+// Photographs to tensors, one after the other on one thread: the files of a folder, read before.
+// bench/peers/compare_images.py interleaves it with Pillow, torchvision and OpenCV.
 //
-// usage: image_pipeline FOLDER ROUNDS    prints a line "STEP MICROSECONDS" per image, the least of the rounds
+// usage: image_pipeline FOLDER ROUNDS    prints a line "STEP MICROSECONDS" per image, the least of
+// the rounds
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,10 +17,14 @@ using namespace halyard;
 using namespace halyard::dataset;
 
 int main(int argc, char **argv) {
-    if (argc != 3) return std::puts("usage: image_pipeline FOLDER ROUNDS"), 2;
+    if (argc != 3) {
+        std::puts("usage: image_pipeline FOLDER ROUNDS");
+        return 2;
+    }
     set_threads(1);
     std::vector<Tensor> files;
-    for (auto &entry : std::filesystem::directory_iterator(argv[1])) files.push_back(read_bytes(entry.path().string()));
+    for (auto &entry : std::filesystem::directory_iterator(argv[1]))
+        files.push_back(read_bytes(entry.path().string()));
 
     const vision::Resize shorter(256);
     const vision::CenterCrop middle(224);
@@ -27,11 +32,15 @@ int main(int argc, char **argv) {
     const vision::RandomHorizontalFlip flip;
     const vision::Normalize normalize({123.675, 116.28, 103.53}, {58.395, 57.12, 57.375});
     const vision::HWC2CHW planes;
-    const auto eval = [&](const Tensor &t, Draw &) { return middle(shorter(decode_image(t, "file"))); };
+    const auto eval = [&](const Tensor &t, Draw &) {
+        return middle(shorter(decode_image(t, "file")));
+    };
     const std::pair<const char *, std::function<Tensor(const Tensor &, Draw &)>> steps[] = {
         {"decode", [](const Tensor &t, Draw &) { return decode_image(t, "file"); }},
-        {"eval", eval},                                                                     // decode, shorter side to 256, the middle 224 x 224
-        {"train", [&](const Tensor &t, Draw &draw) { return flip(part(t, draw), draw); }},  // a random part to 224 x 224, flipped
+        // decode, shorter side to 256, the middle 224 x 224
+        {"eval", eval},
+        // a random part to 224 x 224, flipped
+        {"train", [&](const Tensor &t, Draw &draw) { return flip(part(t, draw), draw); }},
         {"eval_chw", [&](const Tensor &t, Draw &draw) { return planes(normalize(eval(t, draw))); }},
     };
     std::map<std::string, double> least;
@@ -39,12 +48,16 @@ int main(int argc, char **argv) {
         for (const auto &[name, step] : steps) {
             const auto begin = std::chrono::steady_clock::now();
             for (size_t i = 0; i < files.size(); i++) {
-                Draw draw(Random(1, (uint64_t)round), i);
+                Draw draw(Random(1, uint64_t(round)), i);
                 step(files[i], draw);
             }
-            const double us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count() / (double)files.size();
+            const double us = std::chrono::duration<double, std::micro>(
+                                  std::chrono::steady_clock::now() - begin)
+                                  .count() /
+                              double(files.size());
             if (!least.contains(name) || us < least[name]) least[name] = us;
         }
     }
-    for (const auto &[name, us] : least) std::printf("%s %.1f\n", name.c_str(), us);
+    for (const auto &[name, us] : least)
+        std::printf("%s %.1f\n", name.c_str(), us);
 }

@@ -1,5 +1,5 @@
-// One step of LeNet-5, eager: batch 32, forward, backward, Momentum. `--benchmark_repetitions=9` for a median;
-// bench/peers/compare_step.py interleaves it with other frameworks.
+// One step of LeNet-5, eager: batch 32, forward, backward, Momentum. `--benchmark_repetitions=9`
+// for a median; bench/peers/compare_step.py interleaves it with other frameworks.
 #include <benchmark/benchmark.h>
 
 #include "examples/lenet5/lenet5.h"
@@ -14,10 +14,12 @@ void lenet5_step(benchmark::State &state) {
     set_seed(1);
     const examples::LeNet5 network(10);
     const nn::SoftmaxCrossEntropyWithLogits loss(true, "mean");
-    const nn::TrainOneStepCell step(nn::WithLossCell(network, loss), nn::Momentum(network.trainable_params(), 0.01, 0.9));
+    const nn::TrainOneStepCell step(nn::WithLossCell(network, loss),
+                                    nn::Momentum(network.trainable_params(), 0.01, 0.9));
     const Tensor images = Tensor::full({32, 1, 32, 32}, 0.5);
     const Tensor labels = Tensor::zeros({32}, DType::i32);
-    for (auto _ : state) benchmark::DoNotOptimize(step(images, labels));
+    for (auto _ : state)
+        benchmark::DoNotOptimize(step(images, labels));
 }
 BENCHMARK(lenet5_step)->UseRealTime()->Unit(benchmark::kMicrosecond);
 

@@ -1,5 +1,6 @@
-// ResNet-50 at 224 x 224, eager: a training step of batch 4 (forward, backward, Momentum) and forward in evaluation of batch 1.
-// bench/peers/compare_step.py interleaves them with other frameworks. peak_MB: the most that was resident, of the process.
+// ResNet-50 at 224 x 224, eager: a training step of batch 4 (forward, backward, Momentum) and
+// forward in evaluation of batch 1. bench/peers/compare_step.py interleaves them with other
+// frameworks. peak_MB: the most that was resident, of the process.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
@@ -14,14 +15,15 @@ namespace {
 
 Tensor images(int64_t n) {
     const Tensor x = Tensor::empty({n, 3, 224, 224});
-    for (int64_t i = 0; i < x.elements(); i++) x.data<float>()[i] = (float)(i * 7919 % 2003) / 1001.F - 1.F;
+    for (int64_t i = 0; i < x.elements(); i++)
+        x.data<float>()[i] = float(i * 7919 % 2003) / 1001.F - 1.F;
     return x;
 }
 
 void report_memory(benchmark::State &state) {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    state.counters["peak_MB"] = (double)usage.ru_maxrss / 1024;
+    state.counters["peak_MB"] = double(usage.ru_maxrss) / 1024;
 }
 
 void resnet50_step(benchmark::State &state) {
@@ -29,9 +31,12 @@ void resnet50_step(benchmark::State &state) {
     const examples::ResNet network = examples::resnet50(1000);
     network.set_train();
     const nn::SoftmaxCrossEntropyWithLogits loss(true, "mean");
-    const nn::TrainOneStepCell step(nn::WithLossCell(network, loss), nn::Momentum(network.trainable_params(), 0.01, 0.9));
-    const Tensor x = images(4), labels = Tensor::zeros({4}, DType::i32);
-    for (auto _ : state) benchmark::DoNotOptimize(step(x, labels).item());
+    const nn::TrainOneStepCell step(nn::WithLossCell(network, loss),
+                                    nn::Momentum(network.trainable_params(), 0.01, 0.9));
+    const Tensor x = images(4);
+    const Tensor labels = Tensor::zeros({4}, DType::i32);
+    for (auto _ : state)
+        benchmark::DoNotOptimize(step(x, labels).item());
     report_memory(state);
 }
 BENCHMARK(resnet50_step)->UseRealTime()->Unit(benchmark::kMicrosecond);
@@ -41,7 +46,8 @@ void resnet50_forward(benchmark::State &state) {
     const examples::ResNet network = examples::resnet50(1000);
     const Tensor x = images(1);
     const StopTape stop;
-    for (auto _ : state) benchmark::DoNotOptimize(network(x).at({0, 0}));
+    for (auto _ : state)
+        benchmark::DoNotOptimize(network(x).at({0, 0}));
     report_memory(state);
 }
 BENCHMARK(resnet50_forward)->UseRealTime()->Unit(benchmark::kMicrosecond);

@@ -30,6 +30,8 @@ struct LeavesOut : IRMutator {
 
 }  // namespace
 
-void leave_out_argument_checks(Halide::Pipeline &pipeline) { pipeline.add_custom_lowering_pass(new LeavesOut); }
+void leave_out_argument_checks(Halide::Pipeline &pipeline) {
+    pipeline.add_custom_lowering_pass(new LeavesOut);
+}
 
 }  // namespace halyard

@@ -8,7 +8,8 @@
 
 namespace halyard {
 
-// The free choices of one schedule. The schedule offers candidates, first = default; a tuner fills `chosen`.
+// The free choices of one schedule. The schedule offers candidates, first = default; a tuner fills
+// `chosen`.
 struct Picks {
     std::map<std::string, int> chosen;
     mutable std::map<std::string, std::vector<int>> offered;
@@ -19,7 +20,8 @@ struct Picks {
     }
     std::map<std::string, int64_t> values() const {  // of everything offered
         std::map<std::string, int64_t> all;
-        for (auto &[name, candidates] : offered) all[name] = (*this)(name, candidates);
+        for (auto &[name, candidates] : offered)
+            all[name] = (*this)(name, candidates);
         return all;
     }
 };
@@ -30,7 +32,9 @@ struct Backend {
     std::string variant;  // "" = the only one
     const Picks *picks;
     int lanes = target.natural_vector_size(real);
-    int pick(const std::string &name, const std::vector<int> &candidates) const { return (*picks)(name, candidates); }
+    int pick(const std::string &name, const std::vector<int> &candidates) const {
+        return (*picks)(name, candidates);
+    }
     bool has_avx512() const { return target.has_feature(Halide::Target::AVX512_Skylake); }
 };
 struct Cpu : Backend {};

@@ -1,6 +1,7 @@
-// Chain: several ops as one, "t = matmul(a, b); u = bias_add(t, bias); y = gelu(u)". A chain is an op: it has samples,
-// schedules, an exact proof and a benchmark like any other. Elementwise ops join the op before them as its epilogue
-// (or the one after, at the head of the chain); every other op is an anchor with a schedule of its own.
+// Chain: several ops as one, "t = matmul(a, b); u = bias_add(t, bias); y = gelu(u)". A chain is an
+// op: it has samples, schedules, an exact proof and a benchmark like any other. Elementwise ops
+// join the op before them as its epilogue (or the one after, at the head of the chain); every other
+// op is an anchor with a schedule of its own.
 #pragma once
 #include "dsl/op.h"
 
@@ -8,9 +9,10 @@ namespace halyard {
 
 class Chain : public Op {
 public:
-    // The ops it is made of come from `ops`; each call takes the names of earlier results or of the chain's inputs.
-    // Throws Error naming an unknown op or a wrong number of arguments.
-    Chain(const OpTable &ops, std::string name, const std::string &signature, const std::string &body);
+    // The ops it is made of come from `ops`; each call takes the names of earlier results or of the
+    // chain's inputs. Throws Error naming an unknown op or a wrong number of arguments.
+    Chain(const OpTable &ops, std::string name, const std::string &signature,
+          const std::string &body);
     void algorithm() override;
     void schedule(const Cpu &b) override { delegate(b); }
     void schedule(const Gpu &b) override { delegate(b); }

@@ -25,11 +25,13 @@ std::string read_all(int file) {
     std::string text;
     std::array<char, 4096> part;
     lseek(file, 0, SEEK_SET);
-    for (ssize_t n; (n = read(file, part.data(), part.size())) > 0;) text.append(part.data(), (size_t)n);
+    for (ssize_t n; (n = read(file, part.data(), part.size())) > 0;)
+        text.append(part.data(), size_t(n));
     return text;
 }
 
-// AddressSanitizer's allocator (GCC 12) doesn't release its locks in a child: forked while another thread allocates, it waits forever.
+// AddressSanitizer's allocator (GCC 12) doesn't release its locks in a child: forked while another
+// thread allocates, it waits forever.
 bool forks_safely() {
     static const bool asan = dlsym(RTLD_DEFAULT, "__asan_init") != nullptr;
     if (!asan) return true;
@@ -44,16 +46,18 @@ bool write_all(int file, const std::string &text) {
     for (size_t at = 0; at < text.size();) {
         const ssize_t n = write(file, text.data() + at, text.size() - at);
         if (n <= 0) return false;
-        at += (size_t)n;
+        at += size_t(n);
     }
     return true;
 }
 
 Child::Child(const std::function<std::string()> &work, unsigned seconds)
-    : result_(memfd_create("result", MFD_CLOEXEC)), said_(memfd_create("said", MFD_CLOEXEC)), seconds_(seconds) {
+    : result_(memfd_create("result", MFD_CLOEXEC)), said_(memfd_create("said", MFD_CLOEXEC)),
+      seconds_(seconds) {
     std::fflush(nullptr);
     pid_ = result_ < 0 || said_ < 0 ? -1 : fork();
-    if (pid_ < 0) throw Error("child", std::string("can't start a process: ") + std::strerror(errno));
+    if (pid_ < 0)
+        throw Error("child", std::string("can't start a process: ") + std::strerror(errno));
     if (pid_ > 0) return;
     dup2(said_, STDERR_FILENO);
     if (seconds) alarm(seconds);
@@ -61,14 +65,21 @@ Child::Child(const std::function<std::string()> &work, unsigned seconds)
     std::string text;
     try {
         text = work();
-    } catch (const std::exception &e) { text = e.what(), status = threw; }
-    if (!write_all(result_, text)) std::perror("result"), std::abort();
+    } catch (const std::exception &e) {
+        text = e.what();
+        status = threw;
+    }
+    if (!write_all(result_, text)) {
+        std::perror("result");
+        std::abort();
+    }
     std::fflush(nullptr);
     _exit(status);  // nothing that this process inherited is destroyed twice
 }
 
 Child::Child(Child &&other) noexcept
-    : pid_(other.pid_), result_(std::exchange(other.result_, -1)), said_(std::exchange(other.said_, -1)), seconds_(other.seconds_) {}
+    : pid_(other.pid_), result_(std::exchange(other.result_, -1)),
+      said_(std::exchange(other.said_, -1)), seconds_(other.seconds_) {}
 
 Child::~Child() {
     for (int file : {result_, said_})
@@ -78,19 +89,28 @@ Child::~Child() {
 std::string Child::result(int status, const std::string &op, const std::string &what) const {
     const std::string text = read_all(result_);
     if (WIFEXITED(status) && WEXITSTATUS(status) == returned) return text;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == threw && !text.empty()) throw std::runtime_error(text);
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM && seconds_) throw DispatchError(op, what + " took more than " + std::to_string(seconds_) + " s");
-    const std::string how = WIFSIGNALED(status) ? std::string("signal ") + std::to_string(WTERMSIG(status)) + ", " + strsignal(WTERMSIG(status))
-                                                : "exit " + std::to_string(WEXITSTATUS(status));
+    if (WIFEXITED(status) && WEXITSTATUS(status) == threw && !text.empty())
+        throw std::runtime_error(text);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM && seconds_)
+        throw DispatchError(op, what + " took more than " + std::to_string(seconds_) + " s");
+    const std::string how = WIFSIGNALED(status)
+                                ? std::string("signal ") + std::to_string(WTERMSIG(status)) + ", " +
+                                      strsignal(WTERMSIG(status))
+                                : "exit " + std::to_string(WEXITSTATUS(status));
     throw DispatchError(op, what + " died (" + how + "): " + read_all(said_));
 }
 
-std::string in_child(const std::string &op, const std::function<std::string()> &work, unsigned seconds, const std::string &what) {
+std::string in_child(const std::string &op, const std::function<std::string()> &work,
+                     unsigned seconds, const std::string &what) {
     if (!forks_safely()) return work();
     const Child child(work, seconds);
     int status = 0;
-    while (waitpid(child.pid(), &status, 0) < 0)
-        if (errno != EINTR) throw Error(op, std::string("lost the process that compiled it: ") + std::strerror(errno));
+    while (waitpid(child.pid(), &status, 0) < 0) {
+        if (errno != EINTR) {
+            throw Error(op,
+                        std::string("lost the process that compiled it: ") + std::strerror(errno));
+        }
+    }
     return child.result(status, op, what);
 }
 

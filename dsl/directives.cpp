@@ -14,7 +14,8 @@ using namespace Halide;
 
 struct State {
     std::vector<Directive> *to = nullptr;
-    int skip = no_directive, calls = 0, depth = 0;
+    int skip = no_directive;
+    int calls = 0, depth = 0;
 };
 thread_local State state;
 
@@ -23,7 +24,10 @@ struct Text {
     std::ostringstream s;
     std::vector<std::string> names;
 
-    void name(const std::string &n) { s << n, names.push_back(n); }
+    void name(const std::string &n) {
+        s << n;
+        names.push_back(n);
+    }
     void add(const VarOrRVar &v) { name(v.name()); }
     void add(const Var &v) { name(v.name()); }
     void add(const RVar &v) { name(v.name()); }
@@ -39,7 +43,9 @@ struct Text {
     void add(const Tuple &) { s << "..."; }
     void add(const FuncRef &) { s << "..."; }
     void add(const std::string &t) { s << '"' << t << '"'; }
-    void add(const LoopLevel &l) { s << (l.is_root() ? "root" : l.is_inlined() ? "inlined" : l.func() + ", " + l.var().name()); }
+    void add(const LoopLevel &l) {
+        s << (l.is_root() ? "root" : l.is_inlined() ? "inlined" : l.func() + ", " + l.var().name());
+    }
     void add(bool b) { s << (b ? "true" : "false"); }
     void add(TailStrategy t) { s << t; }
     void add(MemoryType t) { s << t; }
@@ -47,26 +53,46 @@ struct Text {
     void add(DeviceAPI d) { s << d; }
     void add(PrefetchBoundStrategy) { s << "..."; }
     void add(LoopAlignStrategy) { s << "..."; }
-    void add(const Range &r) { add(r.min), s << ", ", add(r.extent); }
-    template<class A, class B> void add(const std::pair<A, B> &p) { add(p.first), s << ": ", add(p.second); }
+    void add(const Range &r) {
+        add(r.min);
+        s << ", ";
+        add(r.extent);
+    }
+    template<class A, class B> void add(const std::pair<A, B> &p) {
+        add(p.first);
+        s << ": ";
+        add(p.second);
+    }
     template<class T> void add(const std::vector<T> &list) {
-        for (const T &e : list) s << (&e == list.data() ? "" : ", "), add(e);
+        for (const T &e : list) {
+            s << (&e == list.data() ? "" : ", ");
+            add(e);
+        }
     }
     // Defaults, which nobody wrote, are left out.
     static bool is_default(TailStrategy t) { return t == TailStrategy::Auto; }
     static bool is_default(DeviceAPI d) { return d == DeviceAPI::Default_GPU; }
-    static bool is_default(PrefetchBoundStrategy p) { return p == PrefetchBoundStrategy::GuardWithIf; }
+    static bool is_default(PrefetchBoundStrategy p) {
+        return p == PrefetchBoundStrategy::GuardWithIf;
+    }
     static bool is_default(LoopAlignStrategy a) { return a == LoopAlignStrategy::Auto; }
     template<class T> static bool is_default(const T &) { return false; }
     template<class T> void argument(const T &a) {
         if (is_default(a)) return;
-        s << (s.tellp() > 0 ? ", " : ""), add(a);
+        s << (s.tellp() > 0 ? ", " : "");
+        add(a);
     }
 };
 
-std::string name_of(const Func &f) { return f.name(); }
-std::string name_of(const Stage &s) { return s.name(); }
-std::string name_of(const FuncRef &f) { return f.function().name(); }
+std::string name_of(const Func &f) {
+    return f.name();
+}
+std::string name_of(const Stage &s) {
+    return s.name();
+}
+std::string name_of(const FuncRef &f) {
+    return f.function().name();
+}
 
 std::vector<Loop> loops_of(const Internal::StageSchedule &s) {
     std::vector<Loop> all;
@@ -74,11 +100,18 @@ std::vector<Loop> loops_of(const Internal::StageSchedule &s) {
         if (d.var != Var::outermost().name()) all.push_back({d.var, d.is_pure()});
     return all;
 }
-std::vector<Loop> loops_of(const Stage &s) { return loops_of(s.get_schedule()); }
-std::vector<Loop> loops_of(const Func &f) { return f.defined() ? loops_of(f.function().definition().schedule()) : std::vector<Loop>(); }
-std::vector<Loop> loops_of(const FuncRef &) { return {}; }
+std::vector<Loop> loops_of(const Stage &s) {
+    return loops_of(s.get_schedule());
+}
+std::vector<Loop> loops_of(const Func &f) {
+    return f.defined() ? loops_of(f.function().definition().schedule()) : std::vector<Loop>();
+}
+std::vector<Loop> loops_of(const FuncRef &) {
+    return {};
+}
 
-template<class Self, class... A> Directive directive(const Self &self, const std::string &method, const A &...args) {
+template<class Self, class... A>
+Directive directive(const Self &self, const std::string &method, const A &...args) {
     Directive d;
     d.definition = std::is_same_v<Self, FuncRef>;
     d.stage = name_of(self);
@@ -87,7 +120,8 @@ template<class Self, class... A> Directive directive(const Self &self, const std
     (text.argument(args), ...);
     d.names = text.names;
     d.loops = loops_of(self);
-    d.call = without_counters(d.definition ? d.stage + " " + method + " ..." : d.stage + "." + method + "(" + text.s.str() + ")");
+    d.call = without_counters(d.definition ? d.stage + " " + method + " ..."
+                                           : d.stage + "." + method + "(" + text.s.str() + ")");
     d.at = Trace::here();
     return d;
 }
@@ -98,33 +132,41 @@ struct Nested {  // Halide's calls of itself are no directives
 };
 
 // `real` with the arguments: recorded, or left out.
-template<class Self, class R, class... P> R forward(Self &self, const char *method, R (Self::*real)(P...), std::type_identity_t<P>... args) {
+template<class Self, class R, class... P>
+R forward(Self &self, const char *method, R (Self::*real)(P...), std::type_identity_t<P>... args) {
     if (!state.to || state.depth > 0) return (self.*real)(std::forward<P>(args)...);
     state.to->push_back(directive(self, method, args...));
     const size_t at = state.to->size() - 1;
     const Nested nested;
     if constexpr (!std::is_same_v<Self, FuncRef>) {
         if (state.calls++ == state.skip) {
-            if constexpr (std::is_void_v<R>) return;
-            else if constexpr (std::is_same_v<R, Self &>) return self;
-            else if constexpr (std::is_same_v<R, Stage>) return (self.*real)(Internal::const_false());  // a specialisation that never holds
-            else throw Error(method, "makes a Func that others schedule: it can't be left out");
+            if constexpr (std::is_void_v<R>)
+                return;
+            else if constexpr (std::is_same_v<R, Self &>)
+                return self;
+            else if constexpr (std::is_same_v<R, Stage>)
+                return (self.*real)(Internal::const_false());  // a specialisation that never holds
+            else
+                throw Error(method, "makes a Func that others schedule: it can't be left out");
         }
     }
     if constexpr (std::is_same_v<R, Func>) {
         R made = (self.*real)(std::forward<P>(args)...);
         (*state.to)[at].makes = made.name();
         return made;
-    } else return (self.*real)(std::forward<P>(args)...);
+    } else
+        return (self.*real)(std::forward<P>(args)...);
 }
 
 // Halide's own definition of a member that this file defines too.
 template<class Member> Member next(Member mine) {
     void *address;
-    static_assert(sizeof mine >= sizeof address, "as the Itanium C++ ABI has it: the function's address, and an adjustment of 0");
+    static_assert(sizeof mine >= sizeof address,
+                  "as the Itanium C++ ABI has it: the function's address, and an adjustment of 0");
     std::memcpy(&address, &mine, sizeof address);
     Dl_info info;
-    if (!dladdr(address, &info) || !info.dli_sname) throw Error("directives", "a directive of libhalyard_dsl has no name");
+    if (!dladdr(address, &info) || !info.dli_sname)
+        throw Error("directives", "a directive of libhalyard_dsl has no name");
     void *const theirs = dlsym(RTLD_NEXT, info.dli_sname);
     if (!theirs) throw Error("directives", std::string("libHalide has no ") + info.dli_sname);
     std::memcpy(&mine, &theirs, sizeof theirs);
@@ -133,21 +175,27 @@ template<class Member> Member next(Member mine) {
 
 }  // namespace
 
-Recording::Recording(std::vector<Directive> &to, int skip) { state = {&to, skip, 0, 0}; }
-Recording::~Recording() { state = {}; }
+Recording::Recording(std::vector<Directive> &to, int skip) {
+    state = {&to, skip, 0, 0};
+}
+Recording::~Recording() {
+    state = {};
+}
 
 }  // namespace halyard
 
 // The interposed members: the same declarations as in Halide.h, whose comments say what they do.
 // FORWARD(class, result, name, (parameters), arguments)
-#define FORWARD(Class, Result, name, parameters, ...)                                                                                                          \
-    Result Class::name parameters {                                                                                                                            \
-        static const auto real = halyard::next(static_cast<Result(Class::*) parameters>(&Class::name));                                                        \
-        return halyard::forward<Class>(*this, #name, real __VA_OPT__(, ) __VA_ARGS__);                                                                         \
+#define FORWARD(Class, Result, name, parameters, ...)                                              \
+    Result Class::name parameters {                                                                \
+        static const auto real = halyard::next(                                                    \
+            static_cast<Result(Class::*) parameters>(&Class::name));                               \
+        return halyard::forward<Class>(*this, #name, real __VA_OPT__(, ) __VA_ARGS__);             \
     }
 #define FUNC(name, parameters, ...) FORWARD(Func, Func &, name, parameters, __VA_ARGS__)
 #define STAGE(name, parameters, ...) FORWARD(Stage, Stage &, name, parameters, __VA_ARGS__)
-#define BOTH(name, parameters, ...) FUNC(name, parameters, __VA_ARGS__) STAGE(name, parameters, __VA_ARGS__)
+#define BOTH(name, parameters, ...)                                                                \
+    FUNC(name, parameters, __VA_ARGS__) STAGE(name, parameters, __VA_ARGS__)
 
 namespace Halide {
 using V = const VarOrRVar &;
@@ -171,11 +219,17 @@ BOTH(never_partition, (Vs vars), vars)
 BOTH(never_partition_all, ())
 BOTH(always_partition, (Vs vars), vars)
 BOTH(always_partition_all, ())
-BOTH(tile, (V x, V y, V xo, V yo, V xi, V yi, E xf, E yf, TailStrategy tail), x, y, xo, yo, xi, yi, xf, yf, tail)
+BOTH(tile, (V x, V y, V xo, V yo, V xi, V yi, E xf, E yf, TailStrategy tail), x, y, xo, yo, xi, yi,
+     xf, yf, tail)
 BOTH(tile, (V x, V y, V xi, V yi, E xf, E yf, TailStrategy tail), x, y, xi, yi, xf, yf, tail)
-BOTH(tile, (Vs old, Vs outer, Vs inner, const std::vector<Expr> &factors, const std::vector<TailStrategy> &tails), old, outer, inner, factors, tails)
-BOTH(tile, (Vs old, Vs outer, Vs inner, const std::vector<Expr> &factors, TailStrategy tail), old, outer, inner, factors, tail)
-BOTH(tile, (Vs old, Vs inner, const std::vector<Expr> &factors, TailStrategy tail), old, inner, factors, tail)
+BOTH(tile,
+     (Vs old, Vs outer, Vs inner, const std::vector<Expr> &factors,
+      const std::vector<TailStrategy> &tails),
+     old, outer, inner, factors, tails)
+BOTH(tile, (Vs old, Vs outer, Vs inner, const std::vector<Expr> &factors, TailStrategy tail), old,
+     outer, inner, factors, tail)
+BOTH(tile, (Vs old, Vs inner, const std::vector<Expr> &factors, TailStrategy tail), old, inner,
+     factors, tail)
 BOTH(reorder, (Vs vars), vars)
 BOTH(rename, (V old, V fresh), old, fresh)
 BOTH(allow_race_conditions, ())
@@ -193,13 +247,20 @@ BOTH(gpu, (V bx, V by, V tx, V ty, DeviceAPI d), bx, by, tx, ty, d)
 BOTH(gpu, (V bx, V by, V bz, V tx, V ty, V tz, DeviceAPI d), bx, by, bz, tx, ty, tz, d)
 BOTH(gpu_tile, (V x, V bx, V tx, E size, TailStrategy tail, DeviceAPI d), x, bx, tx, size, tail, d)
 BOTH(gpu_tile, (V x, V tx, E size, TailStrategy tail, DeviceAPI d), x, tx, size, tail, d)
-BOTH(gpu_tile, (V x, V y, V bx, V by, V tx, V ty, E xs, E ys, TailStrategy tail, DeviceAPI d), x, y, bx, by, tx, ty, xs, ys, tail, d)
-BOTH(gpu_tile, (V x, V y, V tx, V ty, E xs, E ys, TailStrategy tail, DeviceAPI d), x, y, tx, ty, xs, ys, tail, d)
-BOTH(gpu_tile, (V x, V y, V z, V bx, V by, V bz, V tx, V ty, V tz, E xs, E ys, E zs, TailStrategy tail, DeviceAPI d), x, y, z, bx, by, bz, tx, ty, tz, xs, ys,
-     zs, tail, d)
-BOTH(gpu_tile, (V x, V y, V z, V tx, V ty, V tz, E xs, E ys, E zs, TailStrategy tail, DeviceAPI d), x, y, z, tx, ty, tz, xs, ys, zs, tail, d)
-BOTH(prefetch, (const Func &f, V at, V from, Expr offset, PrefetchBoundStrategy s), f, at, from, offset, s)
-BOTH(prefetch, (const Parameter &p, V at, V from, Expr offset, PrefetchBoundStrategy s), p, at, from, offset, s)
+BOTH(gpu_tile, (V x, V y, V bx, V by, V tx, V ty, E xs, E ys, TailStrategy tail, DeviceAPI d), x, y,
+     bx, by, tx, ty, xs, ys, tail, d)
+BOTH(gpu_tile, (V x, V y, V tx, V ty, E xs, E ys, TailStrategy tail, DeviceAPI d), x, y, tx, ty, xs,
+     ys, tail, d)
+BOTH(gpu_tile,
+     (V x, V y, V z, V bx, V by, V bz, V tx, V ty, V tz, E xs, E ys, E zs, TailStrategy tail,
+      DeviceAPI d),
+     x, y, z, bx, by, bz, tx, ty, tz, xs, ys, zs, tail, d)
+BOTH(gpu_tile, (V x, V y, V z, V tx, V ty, V tz, E xs, E ys, E zs, TailStrategy tail, DeviceAPI d),
+     x, y, z, tx, ty, tz, xs, ys, zs, tail, d)
+BOTH(prefetch, (const Func &f, V at, V from, Expr offset, PrefetchBoundStrategy s), f, at, from,
+     offset, s)
+BOTH(prefetch, (const Parameter &p, V at, V from, Expr offset, PrefetchBoundStrategy s), p, at,
+     from, offset, s)
 BOTH(compute_with, (LoopLevel level, Aligns align), level, align)
 BOTH(compute_with, (LoopLevel level, Align align), level, align)
 BOTH(compute_with, (const Stage &s, V v, Aligns align), s, v, align)
@@ -246,9 +307,9 @@ FUNC(set_estimate, (const Var &v, E least, E extent), v, least, extent)
 FUNC(set_estimates, (const Region &estimates), estimates)
 FUNC(async, ())
 
-#define DEFINITION(op)                                                                                                                                         \
-    FORWARD(FuncRef, Stage, operator op, (E value), value)                                                                                                     \
-    FORWARD(FuncRef, Stage, operator op, (const Tuple &value), value)                                                                                          \
+#define DEFINITION(op)                                                                             \
+    FORWARD(FuncRef, Stage, operator op, (E value), value)                                         \
+    FORWARD(FuncRef, Stage, operator op, (const Tuple &value), value)                              \
     FORWARD(FuncRef, Stage, operator op, (const FuncRef &value), value)
 DEFINITION(=)
 DEFINITION(+=)

@@ -5,6 +5,7 @@
 
 namespace halyard {
 
-inline const std::vector<std::string> all_dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
+inline const std::vector<std::string> all_dtypes = {"f32", "f16", "bf16", "f64", "i64",
+                                                    "i32", "i8",  "u8",   "bool"};
 
 }  // namespace halyard

@@ -11,7 +11,8 @@
 
 namespace halyard::evaluation {
 
-// Integers as they are, unsigned ones without their sign; floats as doubles. The type stands in the node.
+// Integers as they are, unsigned ones without their sign; floats as doubles. The type stands in the
+// node.
 union Value {
     int64_t i = 0;
     double f;
@@ -63,17 +64,21 @@ struct Node {
 
 // What a definition's names mean; the owner of the Funcs and arguments says.
 struct Names {
-    std::map<std::string, int> slots;                                            // its variables
-    std::function<int(const Halide::Internal::Call *)> func;                     // the place of a Func among the owner's
-    std::function<int(const std::string &name, const Halide::Type &)> argument;  // of a scalar, "x.extent.0" and the like
-    std::function<int(const std::string &name)> input;                           // of a tensor
-    std::string self;                                                            // the Func that is defined
+    std::map<std::string, int> slots;  // its variables
+    // the place of a Func among the owner's
+    std::function<int(const Halide::Internal::Call *)> func;
+    // of a scalar, "x.extent.0" and the like
+    std::function<int(const std::string &name, const Halide::Type &)> argument;
+    std::function<int(const std::string &name)> input;  // of a tensor
+    // the Func that is defined
+    std::string self;
 };
 
-// The expressions of one definition, which share variables. Lets are computed when they are first needed.
+// The expressions of one definition, which share variables. Lets are computed when they are first
+// needed.
 class Code {
 public:
-    explicit Code(Names names) : names_(std::move(names)), slots_((int)names_.slots.size()) {}
+    explicit Code(Names names) : names_(std::move(names)), slots_(int(names_.slots.size())) {}
     int add(const Halide::Expr &e);  // the place of its root. Throws Unknown
 
     std::vector<Node> nodes;
@@ -87,12 +92,14 @@ private:
 
     Names names_;
     int slots_;
-    std::map<const Halide::Internal::IRNode *, int> done_;  // nodes of one expression may be one object
+    // nodes of one expression may be one object
+    std::map<const Halide::Internal::IRNode *, int> done_;
     std::vector<Halide::Expr> alive_;
 };
 
-Value wrapped(Value v, halide_type_t t);                         // as `t` keeps it
-Value computed(const Node &n, Value a, Value b);                 // of two operands, of one where that is all the kind has
+Value wrapped(Value v, halide_type_t t);  // as `t` keeps it
+// of two operands, of one where that is all the kind has
+Value computed(const Node &n, Value a, Value b);
 Value converted(Value v, halide_type_t from, halide_type_t to);  // a cast
 Value loaded(const void *at, halide_type_t t);
 void stored(void *at, halide_type_t t, Value v);

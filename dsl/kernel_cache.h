@@ -1,8 +1,10 @@
-// The cache of compiled kernels: files in ${XDG_CACHE_HOME:-~/.cache}/halyard/kernels, named by what they were made from.
+// The cache of compiled kernels: files in ${XDG_CACHE_HOME:-~/.cache}/halyard/kernels, named by
+// what they were made from.
 //
-// What lies there is run, so the folder is the caller's own and nobody else may write to it, and every entry ends with a hash of its
-// bytes, which is compared before anything opens it: a damaged one is made again. Where no such folder can be had (a home that is
-// read-only, or none), kernels are kept in a private one until the program ends.
+// What lies there is run, so the folder is the caller's own and nobody else may write to it, and
+// every entry ends with a hash of its bytes, which is compared before anything opens it: a damaged
+// one is made again. Where no such folder can be had (a home that is read-only, or none), kernels
+// are kept in a private one until the program ends.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -11,8 +13,9 @@
 
 namespace halyard {
 
-// The folder, which is made. Throws IoError where it is somebody else's or others may write to it. A process that starts others which
-// compile calls it first: a private folder is its own and its children's.
+// The folder, which is made. Throws IoError where it is somebody else's or others may write to it.
+// A process that starts others which compile calls it first: a private folder is its own and its
+// children's.
 std::filesystem::path kernel_cache();
 
 // What is kept beside the kernels: measured roofs, tuning records.
@@ -26,7 +29,8 @@ using MakeEntry = std::function<void(const std::string &path)>;
 std::filesystem::path cached_file(const std::string &name, const MakeEntry &make);
 std::string cached_bytes(const std::string &name, const MakeEntry &make);
 
-// 128 bits, as 32 digits: names what was made from `data`, and tells whether bytes are what they were.
+// 128 bits, as 32 digits: names what was made from `data`, and tells whether bytes are what they
+// were.
 std::string digest(std::string_view data);
 
 struct CacheSize {

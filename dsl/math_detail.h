@@ -1,10 +1,13 @@
 // Building blocks shared by dsl/math_*.cpp. Everything here is Float(32).
 //
 // Halide compiles floats with fast-math flags, so three habits run through these files:
-// - where the order of operations is the algorithm, operations are strict (plus, minus, ...); polynomials stay
+// - where the order of operations is the algorithm, operations are strict (plus, minus, ...);
+// polynomials stay
 //   fast, so that they contract to fused multiply-adds where the target has them;
-// - special cases are decided on the bits, by integer comparison: comparing NaN with fast-math is undefined;
-// - no product is assumed fused or not: exact products come from operands cut short (upper12), never from an FMA.
+// - special cases are decided on the bits, by integer comparison: comparing NaN with fast-math is
+// undefined;
+// - no product is assumed fused or not: exact products come from operands cut short (upper12),
+// never from an FMA.
 #pragma once
 #include <limits>
 #include <vector>
@@ -15,31 +18,67 @@ namespace halyard::math {
 
 using Halide::Expr;
 
-inline Expr num(double v) { return Halide::Internal::FloatImm::make(Halide::Float(32), v); }
-inline Expr inf() { return num(std::numeric_limits<double>::infinity()); }
-inline Expr nan() { return Halide::reinterpret(Halide::Float(32), Expr(0x7fc00000)); }
+inline Expr num(double v) {
+    return Halide::Internal::FloatImm::make(Halide::Float(32), v);
+}
+inline Expr inf() {
+    return num(std::numeric_limits<double>::infinity());
+}
+inline Expr nan() {
+    return Halide::reinterpret(Halide::Float(32), Expr(0x7fc00000));
+}
 
 inline Expr strict(Halide::Internal::Call::IntrinsicOp op, const Expr &a, const Expr &b) {
-    return Halide::Internal::Call::make(a.type(), op, {a, b}, Halide::Internal::Call::PureIntrinsic);
+    return Halide::Internal::Call::make(a.type(), op, {a, b},
+                                        Halide::Internal::Call::PureIntrinsic);
 }
-inline Expr plus(const Expr &a, const Expr &b) { return strict(Halide::Internal::Call::strict_add, a, b); }
-inline Expr minus(const Expr &a, const Expr &b) { return strict(Halide::Internal::Call::strict_sub, a, b); }
-inline Expr times(const Expr &a, const Expr &b) { return strict(Halide::Internal::Call::strict_mul, a, b); }
-inline Expr over(const Expr &a, const Expr &b) { return strict(Halide::Internal::Call::strict_div, a, b); }
+inline Expr plus(const Expr &a, const Expr &b) {
+    return strict(Halide::Internal::Call::strict_add, a, b);
+}
+inline Expr minus(const Expr &a, const Expr &b) {
+    return strict(Halide::Internal::Call::strict_sub, a, b);
+}
+inline Expr times(const Expr &a, const Expr &b) {
+    return strict(Halide::Internal::Call::strict_mul, a, b);
+}
+inline Expr over(const Expr &a, const Expr &b) {
+    return strict(Halide::Internal::Call::strict_div, a, b);
+}
 
 inline Expr less(const Expr &a, const Expr &b) {  // false for NaN
-    return Halide::Internal::Call::make(Halide::Bool(a.type().lanes()), Halide::Internal::Call::strict_lt, {a, b}, Halide::Internal::Call::PureIntrinsic);
+    return Halide::Internal::Call::make(Halide::Bool(a.type().lanes()),
+                                        Halide::Internal::Call::strict_lt, {a, b},
+                                        Halide::Internal::Call::PureIntrinsic);
 }
 
-inline Expr bits(const Expr &x) { return Halide::reinterpret(Halide::Int(32), x); }
-inline Expr as_float(const Expr &b) { return Halide::reinterpret(Halide::Float(32), b); }
-inline Expr mask(uint32_t m) { return Expr((int32_t)m); }
-inline Expr word(uint32_t v) { return Halide::Internal::make_const(Halide::UInt(32), v); }
-inline Expr unsigned_bits(const Expr &b) { return Halide::reinterpret(Halide::UInt(32), b); }
-inline Expr abs_bits(const Expr &x) { return bits(x) & mask(0x7fffffff); }
-inline Expr magnitude(const Expr &x) { return as_float(abs_bits(x)); }
-inline Expr sign_bit(const Expr &x) { return bits(x) & mask(0x80000000); }
-inline Expr with_sign(const Expr &y, const Expr &sign) { return as_float(bits(y) | sign); }  // y >= 0
+inline Expr bits(const Expr &x) {
+    return Halide::reinterpret(Halide::Int(32), x);
+}
+inline Expr as_float(const Expr &b) {
+    return Halide::reinterpret(Halide::Float(32), b);
+}
+inline Expr mask(uint32_t m) {
+    return Expr(int32_t(m));
+}
+inline Expr word(uint32_t v) {
+    return Halide::Internal::make_const(Halide::UInt(32), v);
+}
+inline Expr unsigned_bits(const Expr &b) {
+    return Halide::reinterpret(Halide::UInt(32), b);
+}
+inline Expr abs_bits(const Expr &x) {
+    return bits(x) & mask(0x7fffffff);
+}
+inline Expr magnitude(const Expr &x) {
+    return as_float(abs_bits(x));
+}
+inline Expr sign_bit(const Expr &x) {
+    return bits(x) & mask(0x80000000);
+}
+// y >= 0
+inline Expr with_sign(const Expr &y, const Expr &sign) {
+    return as_float(bits(y) | sign);
+}
 int32_t bits_of(float v);
 
 // NaN, or |x| < limit: the x for which f(x) = x is already right.
@@ -52,8 +91,11 @@ Expr clamped(const Expr &x, double lo, double hi);
 // min(x, hi) and max(x, lo); NaN stays.
 Expr held_below(const Expr &x, double hi);
 Expr held_above(const Expr &x, double lo);
-// 2^(n-127), 1 <= n <= 254; n = 0 gives 0. Unsigned, since a signed shift may not overflow in Halide.
-inline Expr from_exponent(const Expr &n) { return Halide::reinterpret(Halide::Float(32), unsigned_bits(n) << word(23)); }
+// 2^(n-127), 1 <= n <= 254; n = 0 gives 0. Unsigned, since a signed shift may not overflow in
+// Halide.
+inline Expr from_exponent(const Expr &n) {
+    return Halide::reinterpret(Halide::Float(32), unsigned_bits(n) << word(23));
+}
 // 2^n, -126 <= n <= 127.
 Expr exp2i(const Expr &n);
 // p 2^n, p and the result normal: an addition to the exponent.
@@ -65,12 +107,14 @@ struct Rounded {
     Expr real, whole;
 };
 Rounded nearest(const Expr &x);
-// The same, the int as n + bias in the low 9 bits of `bits`; power_of_bits drops those above. 0 <= bias < 2^20.
+// The same, the int as n + bias in the low 9 bits of `bits`; power_of_bits drops those above. 0 <=
+// bias < 2^20.
 struct Shifted {
     Expr real, bits;
 };
 Shifted nearest(const Expr &x, int bias);
-Expr power_of_bits(const Expr &t);  // 2^(t mod 512 - 127), 1 <= t mod 512 <= 254; t mod 512 = 0 gives 0
+// 2^(t mod 512 - 127), 1 <= t mod 512 <= 254; t mod 512 = 0 gives 0
+Expr power_of_bits(const Expr &t);
 
 // An unevaluated sum, |low| <= ulp(high).
 struct Two {
@@ -80,7 +124,8 @@ Two exact_product(const Expr &a, const Expr &b);
 Two quick_sum(const Expr &a, const Expr &b);  // |a| >= |b|
 Expr upper12(const Expr &x);                  // the leading 12 bits of the significand
 
-// e^x = 2^n (1 + p), |p| <= 0.5, for x + low, |x| <= 150, |low| <= 0.06. Given a bias, n is for power_of_bits: n + bias in its low bits.
+// e^x = 2^n (1 + p), |p| <= 0.5, for x + low, |x| <= 150, |low| <= 0.06. Given a bias, n is for
+// power_of_bits: n + bias in its low bits.
 struct Power {
     Expr n, p;
 };

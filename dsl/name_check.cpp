@@ -14,16 +14,19 @@ using Names = std::set<std::string>;
 
 std::string listed(const Names &names) {
     std::string text;
-    for (const std::string &n : names) text += (text.empty() ? "" : ", ") + n;
+    for (const std::string &n : names)
+        text += (text.empty() ? "" : ", ") + n;
     return text;
 }
 
-// Of dimensions, integer attributes, scalars and lets: those that dispatch gives a value (registry/names.cpp).
+// Of dimensions, integer attributes, scalars and lets: those that dispatch gives a value
+// (registry/names.cpp).
 Names names_of(const Op &op) {
     Names all(op.sig.names.begin(), op.sig.names.end());
-    for (const TensorSpec &t : op.sig.inputs)
+    for (const TensorSpec &t : op.sig.inputs) {
         for (const std::string &extent : op.extents_of(t))
             if (is_name(extent)) all.insert(extent);
+    }
     for (const AttrSpec &a : op.attrs) {
         all.insert(a.choices.begin(), a.choices.end());
         all.insert(a.parts.begin(), a.parts.end());
@@ -31,13 +34,17 @@ Names names_of(const Op &op) {
     }
     for (const ScalarSpec &s : op.scalars)
         if (!s.real) all.insert(s.name);
-    for (const LetSpec &l : op.lets) all.insert(l.name);
+    for (const LetSpec &l : op.lets)
+        all.insert(l.name);
     return all;
 }
 
 // `text` is one expression; `quoted` is how the op's source has it.
-void check_expression(const Op &op, const std::string &what, const std::string &text, const std::string &quoted, const Names &known) {
-    const auto refuse = [&](const std::string &why) { throw AttrError(op.name, placed(line_of(op, quoted), what + " '" + text + "' " + why)); };
+void check_expression(const Op &op, const std::string &what, const std::string &text,
+                      const std::string &quoted, const Names &known) {
+    const auto refuse = [&](const std::string &why) {
+        throw AttrError(op.name, placed(line_of(op, quoted), what + " '" + text + "' " + why));
+    };
     std::vector<std::string> used;
     try {
         used = ParsedExpr(text).names();
@@ -56,17 +63,23 @@ Names named(const Op &op) {
         const ParsedExpr e(text);
         all.insert(e.names().begin(), e.names().end());
     };
-    for (const LetSpec &l : op.lets) add(l.value);
-    for (const std::string &condition : op.conditions) add(condition);
+    for (const LetSpec &l : op.lets)
+        add(l.value);
+    for (const std::string &condition : op.conditions)
+        add(condition);
     for (const Variant &v : op.variants) {
         std::istringstream words(v.when);
-        for (std::string word; words >> word;) add(word);
+        for (std::string word; words >> word;)
+            add(word);
     }
     for (const ScalarSpec &s : op.scalars)
         if (s.value != s.name) add(s.value);
-    for (auto *tensors : {&op.sig.inputs, &op.sig.outputs})
-        for (const TensorSpec &t : *tensors)
-            for (const std::string &extent : t.extents) add(extent);
+    for (auto *tensors : {&op.sig.inputs, &op.sig.outputs}) {
+        for (const TensorSpec &t : *tensors) {
+            for (const std::string &extent : t.extents)
+                add(extent);
+        }
+    }
     return all;
 }
 
@@ -85,24 +98,36 @@ private:
 
 void check_names(const Op &op) {
     const Names known = names_of(op);
-    for (const LetSpec &l : op.lets) check_expression(op, "let " + l.name, l.value, l.value, known);
+    for (const LetSpec &l : op.lets)
+        check_expression(op, "let " + l.name, l.value, l.value, known);
     for (const ScalarSpec &s : op.scalars)
         if (!s.real) check_expression(op, "scalar " + s.name, s.value, s.value, known);
-    for (const std::string &condition : op.conditions) check_expression(op, "condition", condition, condition, known);
+    for (const std::string &condition : op.conditions)
+        check_expression(op, "condition", condition, condition, known);
     if (op.form == Form::composite) return;  // its composition says the shape of what it makes
-    for (const TensorSpec &t : op.sig.outputs)
-        for (const std::string &extent : t.extents) check_expression(op, "output " + t.name + "'s extent", extent, op.signature, known);
+    for (const TensorSpec &t : op.sig.outputs) {
+        for (const std::string &extent : t.extents)
+            check_expression(op, "output " + t.name + "'s extent", extent, op.signature, known);
+    }
 }
 
-void check_variant_names(const Op &op, const Variant &v, const std::map<std::string, int64_t> &picks) {
+void check_variant_names(const Op &op, const Variant &v,
+                         const std::map<std::string, int64_t> &picks) {
     Names known = names_of(op);
     known.insert("lanes");
-    for (auto &[name, value] : picks) known.insert(name);
-    for (const TensorSpec &t : op.sig.inputs)
-        for (size_t d = 0; d < op.extents_of(t).size(); d++) known.insert(t.name + "_s" + std::to_string(d));
-    for (const TensorSpec &t : op.sig.outputs) known.insert(t.name + "_s0");
+    for (auto &[name, value] : picks)
+        known.insert(name);
+    for (const TensorSpec &t : op.sig.inputs) {
+        for (size_t d = 0; d < op.extents_of(t).size(); d++)
+            known.insert(t.name + "_s" + std::to_string(d));
+    }
+    for (const TensorSpec &t : op.sig.outputs)
+        known.insert(t.name + "_s0");
     std::istringstream words(v.when);
-    for (std::string word; words >> word;) check_expression(op, "variant " + (v.name.empty() ? "''" : v.name) + ": its condition", word, v.when, known);
+    for (std::string word; words >> word;) {
+        check_expression(op, "variant " + (v.name.empty() ? "''" : v.name) + ": its condition",
+                         word, v.when, known);
+    }
 }
 
 void check_gradient_name(const Op &op, const OpTable &ops) {
@@ -111,18 +136,23 @@ void check_gradient_name(const Op &op, const OpTable &ops) {
     const OpPtr forward = ops.make(of);
     if (!forward || op.sig.differentiates(forward->sig)) return;
     Names inputs;
-    for (const TensorSpec &t : forward->sig.inputs) inputs.insert(t.name);
+    for (const TensorSpec &t : forward->sig.inputs)
+        inputs.insert(t.name);
     const std::string input = op.name.substr(of.size() + 2);
-    throw AttrError(op.name, placed(op.made.origin(), "would be the gradient of " + of + " in its input " + input + ": the inputs of " + forward->signature +
-                                                          " are " + listed(inputs)));
+    throw AttrError(op.name,
+                    placed(op.made.origin(), "would be the gradient of " + of + " in its input " +
+                                                 input + ": the inputs of " + forward->signature +
+                                                 " are " + listed(inputs)));
 }
 
 std::set<std::string> scalars_read(const Kernel &k) {
     ReadScalars read;
     Halide::Pipeline pipeline = k.pipeline;
     std::vector<Halide::Internal::Function> outputs;
-    for (const Halide::Func &f : pipeline.outputs()) outputs.push_back(f.function());
-    for (auto &[name, f] : Halide::Internal::build_environment(outputs)) f.accept(&read);
+    for (const Halide::Func &f : pipeline.outputs())
+        outputs.push_back(f.function());
+    for (auto &[name, f] : Halide::Internal::build_environment(outputs))
+        f.accept(&read);
     return read.names;
 }
 
@@ -130,11 +160,15 @@ void check_scalars(const Op &op, const OpTable &ops, const std::set<std::string>
     const Names used = named(op);
     Names inherited;
     const OpPtr forward = ops.make(forward_name(op.name));
-    if (forward && op.sig.differentiates(forward->sig))
-        for (const ScalarSpec &s : forward->scalars) inherited.insert(s.name);
+    if (forward && op.sig.differentiates(forward->sig)) {
+        for (const ScalarSpec &s : forward->scalars)
+            inherited.insert(s.name);
+    }
     for (const ScalarSpec &s : op.scalars) {
         if (read.count(s.name) || used.count(s.name) || inherited.count(s.name)) continue;
-        throw AttrError(op.name, placed(line_of(op, s.name), "algorithm() never reads scalar " + s.name + ", and no expression names it"));
+        throw AttrError(op.name,
+                        placed(line_of(op, s.name), "algorithm() never reads scalar " + s.name +
+                                                        ", and no expression names it"));
     }
 }
 

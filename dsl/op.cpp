@@ -23,32 +23,47 @@ Signature signature_from(const std::string &name, const std::string &text) {
 Op::Op(std::string n, std::string text) : sig(signature_from(n, text)) {
     name = std::move(n);
     signature = std::move(text);
-    if (!sig.inputs.empty() && sig.inputs[0].any_rank) form = Form::elementwise, any_strides = true;
+    if (!sig.inputs.empty() && sig.inputs[0].any_rank) {
+        form = Form::elementwise;
+        any_strides = true;
+    }
 }
 
 std::vector<std::string> Op::extents_of(const TensorSpec &t) const {
     std::vector<std::string> e;
-    if (t.any_rank)
-        for (int d = 0; d < any_rank; d++) e.push_back("d" + std::to_string(d));
+    if (t.any_rank) {
+        for (int d = 0; d < any_rank; d++)
+            e.push_back("d" + std::to_string(d));
+    }
     if (!t.group.empty()) e.push_back(t.group);
     e.insert(e.end(), t.extents.begin(), t.extents.end());
     return e;
 }
 
 // The tensor that the signature calls `n`, whatever the order in which an op declares them.
-Func Op::declared(std::vector<Func> &all, const std::vector<TensorSpec> &specs, const std::string &n, const char *suffix, const char *kind) {
-    const auto spec = std::find_if(specs.begin(), specs.end(), [&](const TensorSpec &t) { return t.name == n; });
+Func Op::declared(std::vector<Func> &all, const std::vector<TensorSpec> &specs,
+                  const std::string &n, const char *suffix, const char *kind) {
+    const auto spec = std::find_if(specs.begin(), specs.end(),
+                                   [&](const TensorSpec &t) { return t.name == n; });
     if (spec == specs.end()) {
         std::string known;
-        for (const TensorSpec &t : specs) known += (known.empty() ? "" : ", ") + t.name;
-        throw AttrError(name, placed(Trace::here().place(), std::string(kind) + "(\"" + n + "\"): the " + kind + "s of " + signature + " are " + known));
+        for (const TensorSpec &t : specs)
+            known += (known.empty() ? "" : ", ") + t.name;
+        throw AttrError(name, placed(Trace::here().place(), std::string(kind) + "(\"" + n +
+                                                                "\"): the " + kind + "s of " +
+                                                                signature + " are " + known));
     }
-    const auto place = (size_t)(spec - specs.begin());
-    while (all.size() <= place) all.emplace_back(specs[all.size()].name + suffix);
+    const auto place = size_t(spec - specs.begin());
+    while (all.size() <= place)
+        all.emplace_back(specs[all.size()].name + suffix);
     return all[place];
 }
-Func Op::input(const std::string &n) { return declared(in, sig.inputs, n, "_in", "input"); }
-Func Op::output(const std::string &n) { return declared(out, sig.outputs, n, "", "output"); }
+Func Op::input(const std::string &n) {
+    return declared(in, sig.inputs, n, "_in", "input");
+}
+Func Op::output(const std::string &n) {
+    return declared(out, sig.outputs, n, "", "output");
+}
 void Op::complete() {
     if (!sig.inputs.empty()) input(sig.inputs.back().name);
     if (!sig.outputs.empty()) output(sig.outputs.back().name);
@@ -57,15 +72,22 @@ void Op::complete() {
 Expr Op::size(const std::string &expression) const {
     std::map<std::string, Expr> dims = extents_;
     for (auto &l : lets)  // those that need only what the kernel knows
+    {
         try {
             dims.emplace(l.name, evaluate<Expr>(l.value, dims));
-        } catch (const std::exception &) { continue; }
+        } catch (const std::exception &) {
+            continue;
+        }
+    }
     try {
         return evaluate<Expr>(expression, dims);
     } catch (const AttrError &e) {
         std::string known;
-        for (auto &[n, extent] : dims) known += (known.empty() ? "" : ", ") + n;
-        throw AttrError(name, placed(Trace::here().place(), "size(\"" + expression + "\"): the sizes of " + signature + " are " + known));
+        for (auto &[n, extent] : dims)
+            known += (known.empty() ? "" : ", ") + n;
+        throw AttrError(name, placed(Trace::here().place(), "size(\"" + expression +
+                                                                "\"): the sizes of " + signature +
+                                                                " are " + known));
     }
 }
 
@@ -100,7 +122,8 @@ void Op::feed(size_t i, const Func &from, const Extents &e) {
 Op::Extents Op::output_extents() const {
     if (form == Form::elementwise) return shape_;  // at whatever rank it was fed
     Extents e;
-    for (auto &text : extents_of(sig.outputs[0])) e.insert(e.begin(), size(text));
+    for (auto &text : extents_of(sig.outputs[0]))
+        e.insert(e.begin(), size(text));
     return e;
 }
 

@@ -9,6 +9,7 @@
 namespace halyard::philox {
 
 // Four words, UInt(32), of a counter and a key of UInt(32).
-std::vector<Halide::Expr> words(std::array<Halide::Expr, 4> counter, std::array<Halide::Expr, 2> key);
+std::vector<Halide::Expr> words(std::array<Halide::Expr, 4> counter,
+                                std::array<Halide::Expr, 2> key);
 
 }  // namespace halyard::philox

@@ -1,4 +1,5 @@
-// Refusal: what Halide objects to in an op, said with the op's own names, its lines, and what would be legal.
+// Refusal: what Halide objects to in an op, said with the op's own names, its lines, and what would
+// be legal.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,18 +10,21 @@
 
 namespace halyard {
 
-// What Halide throws while a Kernel is built and compiled. Its warnings go nowhere: emulated f16 is meant.
+// What Halide throws while a Kernel is built and compiled. Its warnings go nowhere: emulated f16 is
+// meant.
 struct Refused : Halide::Error {
     Refused(const char *what, Trace at) : Halide::Error(what), at(std::move(at)) {}
     Trace at;  // of the call that was refused, or of lowering
 };
 void refuse_by_exception();  // from now on, in this process
 
-// Halide's text with the names that the op's file has: no counters, no stages in the names of loops, inputs as input() was told.
+// Halide's text with the names that the op's file has: no counters, no stages in the names of
+// loops, inputs as input() was told.
 std::string readable(const Op &op, std::string text);
 
 // `what`: Halide's words; `written`: all that `op` told Halide.
-//   [softmax] kernels/softmax.cpp:41: e.compute_at(y, n): no loop n of y is around every use of e; legal are compute_root(), ...
+//   [softmax] kernels/softmax.cpp:41: e.compute_at(y, n): no loop n of y is around every use of e;
+//   legal are compute_root(), ...
 Error refusal(const Op &op, const Halide::Error &what, const std::vector<Directive> &written);
 
 // The same for interpret()'s errors.

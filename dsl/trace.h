@@ -5,14 +5,16 @@
 
 namespace halyard {
 
-// The calls that led to where it was made: addresses, which cost microseconds; place() asks addr2line (binutils) what they are,
-// and takes a part of a second. Op files are built with line numbers for it (cmake/HalyardOp.cmake).
+// The calls that led to where it was made: addresses, which cost microseconds; place() asks
+// addr2line (binutils) what they are, and takes a part of a second. Op files are built with line
+// numbers for it (cmake/HalyardOp.cmake).
 class Trace {
 public:
     static Trace here();
 
-    // "kernels/softmax.cpp:41": the innermost call in the file that holds the op's own function. Where that was made through a
-    // helper in another file, "kernels/conv2d.cpp:41 (kernels/convolution.cpp:20)". "" = unknown.
+    // "kernels/softmax.cpp:41": the innermost call in the file that holds the op's own function.
+    // Where that was made through a helper in another file, "kernels/conv2d.cpp:41
+    // (kernels/convolution.cpp:20)". "" = unknown.
     std::string place() const;
 
     // The outermost call instead: of an op's constructors the op's own.

@@ -10,8 +10,12 @@ using namespace Halide::Internal;
 
 Traffic::Bytes Traffic::total() const {
     Bytes sum;
-    for (auto *all : {&tensors, &scratch})
-        for (auto &[name, b] : *all) sum.loaded += b.loaded, sum.stored += b.stored;
+    for (auto *all : {&tensors, &scratch}) {
+        for (auto &[name, b] : *all) {
+            sum.loaded += b.loaded;
+            sum.stored += b.stored;
+        }
+    }
     return sum;
 }
 
@@ -19,7 +23,8 @@ namespace {
 
 constexpr int64_t most_steps = 100'000'000;
 
-// Does what a statement executes depend on a variable: does a loop's extent, a condition or a mask, be it through other names?
+// Does what a statement executes depend on a variable: does a loop's extent, a condition or a mask,
+// be it through other names?
 class Decides : public IRVisitor {
     using IRVisitor::visit;
     std::set<std::string> derived_;
@@ -80,36 +85,46 @@ class Count : public IRVisitor {
     bool on_device_ = false;
 
     Traffic::Bytes *bytes_of(const std::string &buffer) {
-        if (const auto it = tensors_.find(buffer); it != tensors_.end()) return &traffic.tensors[it->second];
+        if (const auto it = tensors_.find(buffer); it != tensors_.end())
+            return &traffic.tensors[it->second];
         const auto it = scratch_.find(buffer);
         return it == scratch_.end() ? nullptr : &it->second;
     }
     int64_t active(const Expr &predicate, int lanes) const {
         if (is_const_one(predicate)) return lanes;
         int64_t n = 0;
-        for (int lane = 0; lane < lanes; lane++) n += integer_value(predicate, known_, lane).value_or(1) != 0;
+        for (int lane = 0; lane < lanes; lane++)
+            n += integer_value(predicate, known_, lane).value_or(1) != 0;
         return n;
     }
     void set(const std::string &name, std::optional<int64_t> v) {
-        if (v) known_[name] = *v;
-        else known_.erase(name);
+        if (v)
+            known_[name] = *v;
+        else
+            known_.erase(name);
     }
 
     void visit(const Load *op) override {
-        if (Traffic::Bytes *b = bytes_of(op->name)) b->loaded += times_ * active(op->predicate, op->type.lanes()) * op->type.element_of().bytes();
+        if (Traffic::Bytes *b = bytes_of(op->name)) {
+            b->loaded += times_ * active(op->predicate, op->type.lanes()) *
+                         op->type.element_of().bytes();
+        }
         IRVisitor::visit(op);
     }
     void visit(const Store *op) override {
         const Type t = op->value.type();
-        if (Traffic::Bytes *b = bytes_of(op->name)) b->stored += times_ * active(op->predicate, t.lanes()) * t.element_of().bytes();
+        if (Traffic::Bytes *b = bytes_of(op->name))
+            b->stored += times_ * active(op->predicate, t.lanes()) * t.element_of().bytes();
         IRVisitor::visit(op);
     }
     void visit(const Call *op) override {
         if (!op->is_intrinsic(Call::if_then_else)) return IRVisitor::visit(op);
         op->args[0].accept(this);
         const bool taken = integer_value(op->args[0], known_).value_or(1) != 0;
-        if (taken) op->args[1].accept(this);
-        else if (op->args.size() > 2) op->args[2].accept(this);
+        if (taken)
+            op->args[1].accept(this);
+        else if (op->args.size() > 2)
+            op->args[2].accept(this);
     }
     void visit(const Let *op) override {
         op->value.accept(this);
@@ -123,8 +138,10 @@ class Count : public IRVisitor {
     }
     void visit(const IfThenElse *op) override {
         op->condition.accept(this);
-        if (integer_value(op->condition, known_).value_or(1) != 0) op->then_case.accept(this);
-        else if (op->else_case.defined()) op->else_case.accept(this);
+        if (integer_value(op->condition, known_).value_or(1) != 0)
+            op->then_case.accept(this);
+        else if (op->else_case.defined())
+            op->else_case.accept(this);
     }
     void visit(const AssertStmt *) override {}  // what fails ends the kernel
     void visit(const Allocate *op) override {
@@ -132,19 +149,24 @@ class Count : public IRVisitor {
         op->body.accept(this);
         if (on_device_) return;
         Traffic::Bytes &b = traffic.scratch[without_counters(op->name)];
-        b.loaded += scratch_[op->name].loaded, b.stored += scratch_[op->name].stored;
+        b.loaded += scratch_[op->name].loaded;
+        b.stored += scratch_[op->name].stored;
         scratch_.erase(op->name);
     }
     void visit(const For *op) override {
-        const auto least = integer_value(op->min, known_), extent = integer_value(op->extent, known_);
+        const auto least = integer_value(op->min, known_);
+        const auto extent = integer_value(op->extent, known_);
         if (!extent) throw Error(op_, "the bounds of loop " + op->name + " depend on data");
         if (*extent <= 0) return;
         const bool was_on_device = on_device_;
-        on_device_ |= op->for_type == ForType::GPUBlock || op->for_type == ForType::GPUThread || op->for_type == ForType::GPULane;
+        on_device_ |= op->for_type == ForType::GPUBlock || op->for_type == ForType::GPUThread ||
+                      op->for_type == ForType::GPULane;
         auto [decides, is_new] = decides_.emplace(op, false);
         if (is_new) decides->second = Decides(op->body, op->name).yes;
-        if (decides->second && !least) throw Error(op_, "where loop " + op->name + " begins depends on data");
-        const int64_t times = times_, rounds = decides->second ? *extent : 1;
+        if (decides->second && !least)
+            throw Error(op_, "where loop " + op->name + " begins depends on data");
+        const int64_t times = times_;
+        const int64_t rounds = decides->second ? *extent : 1;
         if (!decides->second) times_ *= *extent;
         for (int64_t i = 0; i < rounds; i++) {
             if (++steps_ > most_steps) throw Error(op_, "too many iterations to be walked");
@@ -152,7 +174,8 @@ class Count : public IRVisitor {
             op->body.accept(this);
         }
         known_.erase(op->name);
-        times_ = times, on_device_ = was_on_device;
+        times_ = times;
+        on_device_ = was_on_device;
     }
 
 public:
@@ -166,13 +189,16 @@ public:
 Traffic traffic_of(Kernel &k, const Dims &dims) try {
     const Op &op = *k.op;
     std::map<std::string, std::string> tensors;
-    for (auto &t : op.sig.inputs) tensors[t.name] = t.name;
+    for (auto &t : op.sig.inputs)
+        tensors[t.name] = t.name;
     const std::vector<Func> results = k.pipeline.outputs();
-    for (size_t i = 0; i < results.size(); i++) tensors[results[i].name()] = op.sig.outputs[i].name;
+    for (size_t i = 0; i < results.size(); i++)
+        tensors[results[i].name()] = op.sig.outputs[i].name;
     const Module m = k.pipeline.compile_to_module(k.arguments(), op.name, k.target);
     Count count(op.name, tensors, known_of(op, dims));
     m.get_conceptual_stmt().accept(&count);
-    for (auto &[buffer, tensor] : tensors) count.traffic.tensors[tensor];
+    for (auto &[buffer, tensor] : tensors)
+        count.traffic.tensors[tensor];
     return count.traffic;
 } catch (const Halide::Error &e) {  // no std::exception
     throw Error(k.op->name, e.what());

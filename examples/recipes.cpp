@@ -27,29 +27,44 @@ struct Parts {
     fs::path train, test;
 };
 Parts parts_of(const std::string &data, const std::vector<fs::path> &places, const char *expected) {
-    for (const fs::path &place : places)
+    for (const fs::path &place : places) {
         for (const char *test : {"test", "val"}) {
             std::error_code unknown;
-            if (fs::is_directory(place / "train", unknown) && fs::is_directory(place / test, unknown)) return {place / "train", place / test};
+            if (fs::is_directory(place / "train", unknown) &&
+                fs::is_directory(place / test, unknown))
+                return {place / "train", place / test};
         }
-    throw IoError(data, std::string("has no folders train and test (or val), expected in each ") + expected);
+    }
+    throw IoError(data, std::string("has no folders train and test (or val), expected in each ") +
+                            expected);
 }
 
 // Over all steps; a twentieth of them to warm up.
 nn::LearningRate schedule(const Settings &s, const dataset::Dataset &train_set) {
-    const int64_t steps = s.epochs * train_set.get_dataset_size(), warmup = std::max<int64_t>(1, steps / 20);
+    const int64_t steps = s.epochs * train_set.get_dataset_size();
+    const int64_t warmup = std::max<int64_t>(1, steps / 20);
     return warmup_cosine(s.learning_rate, warmup, std::max(steps, warmup + 1));
 }
 
 void refuse_image_options(const Settings &s, const char *data) {
-    const std::string given = s.augment ? "augment" : s.skip_damaged ? "skip_damaged" : s.max_pixels != dataset::default_max_pixels ? "max_pixels" : "";
-    if (!given.empty()) throw AttrError("train", given + " is for folders of image files, this network learns from " + data);
+    const std::string given = s.augment                                     ? "augment"
+                              : s.skip_damaged                              ? "skip_damaged"
+                              : s.max_pixels != dataset::default_max_pixels ? "max_pixels"
+                                                                            : "";
+    if (!given.empty()) {
+        throw AttrError("train",
+                        given + " is for folders of image files, this network learns from " + data);
+    }
 }
 
 Experiment lenet5(const Settings &s) {
     refuse_image_options(s, "MNIST's files");
-    if (s.size != 32) throw AttrError("train", "image size is " + std::to_string(s.size) + ", expected LeNet5's 32");
-    const Parts data = parts_of(s.data, {s.data, fs::path(s.data) / "28"}, "files in MNIST's format");
+    if (s.size != 32) {
+        throw AttrError("train",
+                        "image size is " + std::to_string(s.size) + ", expected LeNet5's 32");
+    }
+    const Parts data = parts_of(s.data, {s.data, fs::path(s.data) / "28"},
+                                "files in MNIST's format");
     const LeNet5 net(10);
     return {create_dataset(data.train, s.batch_size),
             create_dataset(data.test, s.batch_size, 1, false),
@@ -62,18 +77,25 @@ Experiment lenet5(const Settings &s) {
 // make: the network for a number of classes.
 Experiment classifier(const Settings &s, const std::function<nn::AnyCell(int64_t)> &make) {
     const Parts data = parts_of(s.data, {s.data}, "a folder of JPEG or PNG files for each class");
-    resnet::ImageOptions options = {.image_size = s.size, .num_parallel_workers = s.num_parallel_workers};
+    resnet::ImageOptions options = {.image_size = s.size,
+                                    .num_parallel_workers = s.num_parallel_workers};
     if (s.skip_damaged) options.on_error = dataset::OnError::SKIP;
     options.max_pixels = s.max_pixels;
-    options.class_indexing = dataset::ImageFolderDataset(data.train, {.on_error = options.on_error}).get_class_indexing();
-    const int64_t classes = (int64_t)options.class_indexing.size();
-    if (classes < 2) throw AttrError("train", data.train.string() + " has one class, expected at least 2");
+    options.class_indexing = dataset::ImageFolderDataset(data.train, {.on_error = options.on_error})
+                                 .get_class_indexing();
+    const int64_t classes = int64_t(options.class_indexing.size());
+    if (classes < 2)
+        throw AttrError("train", data.train.string() + " has one class, expected at least 2");
 
-    const dataset::Dataset test_set = resnet::create_dataset(data.test, s.batch_size, 1, 0, false, options);
+    const dataset::Dataset test_set = resnet::create_dataset(data.test, s.batch_size, 1, 0, false,
+                                                             options);
     options.augment = s.augment;
-    const dataset::Dataset train_set = resnet::create_dataset(data.train, s.batch_size, 1, 0, true, options);
-    if (train_set.get_dataset_size() < 1)
-        throw AttrError("train", "batch size is " + std::to_string(s.batch_size) + ", more than there are images in " + data.train.string());
+    const dataset::Dataset train_set = resnet::create_dataset(data.train, s.batch_size, 1, 0, true,
+                                                              options);
+    if (train_set.get_dataset_size() < 1) {
+        throw AttrError("train", "batch size is " + std::to_string(s.batch_size) +
+                                     ", more than there are images in " + data.train.string());
+    }
     const nn::AnyCell net = make(classes);
     return {train_set,
             test_set,
@@ -99,7 +121,8 @@ Experiment language_model(const Settings &s, const nn::AnyCell &net) {
     refuse_image_options(s, "texts");
     const std::string text = read_texts(s.data);
     const size_t cut = text.size() - text.size() / 10;
-    const dataset::Dataset train_set = create_text_dataset(text.substr(0, cut), s.size, s.batch_size);
+    const dataset::Dataset train_set = create_text_dataset(text.substr(0, cut), s.size,
+                                                           s.batch_size);
     return {train_set,
             create_text_dataset(text.substr(cut), s.size, s.batch_size, false),
             net,
@@ -108,16 +131,25 @@ Experiment language_model(const Settings &s, const nn::AnyCell &net) {
             {"loss"}};
 }
 
-Experiment transformer(const Settings &s) { return language_model(s, TransformerModel(vocabulary, {.length = s.size})); }
-Experiment lstm(const Settings &s) { return language_model(s, LstmModel(vocabulary)); }
+Experiment transformer(const Settings &s) {
+    return language_model(s, TransformerModel(vocabulary, {.length = s.size}));
+}
+Experiment lstm(const Settings &s) {
+    return language_model(s, LstmModel(vocabulary));
+}
 
 }  // namespace
 
 const std::vector<Recipe> &recipes() {
-    static const Settings images = {.data = ".", .epochs = 90, .batch_size = 32, .size = 224, .learning_rate = 0.05};
-    static const Settings texts = {.data = "docs", .epochs = 20, .batch_size = 16, .size = 64, .learning_rate = 3e-3};
+    static const Settings images = {
+        .data = ".", .epochs = 90, .batch_size = 32, .size = 224, .learning_rate = 0.05};
+    static const Settings texts = {
+        .data = "docs", .epochs = 20, .batch_size = 16, .size = 64, .learning_rate = 3e-3};
     static const std::vector<Recipe> all = {
-        {"lenet5", {.data = "data/digits", .epochs = 60, .batch_size = 32, .size = 32, .learning_rate = 0.01}, false, lenet5},
+        {"lenet5",
+         {.data = "data/digits", .epochs = 60, .batch_size = 32, .size = 32, .learning_rate = 0.01},
+         false,
+         lenet5},
         {"resnet18", images, false, residual<resnet18>},
         {"resnet34", images, false, residual<resnet34>},
         {"resnet50", images, false, residual<resnet50>},

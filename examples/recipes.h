@@ -1,4 +1,5 @@
-// Networks to train, each with the data, loss, optimiser and metrics that go with it: what `halyard train` knows, and one place for them all.
+// Networks to train, each with the data, loss, optimiser and metrics that go with it: what `halyard
+// train` knows, and one place for them all.
 #pragma once
 #include <functional>
 #include <string>
@@ -17,9 +18,11 @@ struct Settings {
     int64_t epochs = 1, batch_size = 32;
     int64_t size = 0;  // of images the height and width, of texts the bytes of a piece
     double learning_rate = 0.01;
-    int num_parallel_workers = 0;                      // threads that prepare images; 0: all
-    bool augment = false;                              // of images to train on: random parts and mirror images
-    bool skip_damaged = false;                         // of image files: leave out, with a warning, what is none; else it ends the training
+    int num_parallel_workers = 0;  // threads that prepare images; 0: all
+    // of images to train on: random parts and mirror images
+    bool augment = false;
+    // of image files: leave out, with a warning, what is none; else it ends the training
+    bool skip_damaged = false;
     int64_t max_pixels = dataset::default_max_pixels;  // an image file of more is none
 };
 

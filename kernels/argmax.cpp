@@ -7,13 +7,17 @@ namespace {
 using Halide::Expr;
 using Halide::unsafe_promise_clamped;
 
-constexpr int width = reduction_width, task_elements = reduction_task_elements;
+constexpr int width = reduction_width;
+constexpr int task_elements = reduction_task_elements;
 
-// The place of the largest (smallest) element of a row; the first one on ties; NaN counts as beyond all numbers.
+// The place of the largest (smallest) element of a row; the first one on ties; NaN counts as beyond
+// all numbers.
 struct ArgExtremum : Op {
     bool largest;
-    explicit ArgExtremum(bool largest) : Op(largest ? "argmax" : "argmin", "x[..n,c] -> y:i32[..n]"), largest(largest) {
-        doc = std::string("y = first place of the ") + (largest ? "largest" : "smallest") + " x along axis; NaN is beyond all numbers";
+    explicit ArgExtremum(bool largest)
+        : Op(largest ? "argmax" : "argmin", "x[..n,c] -> y:i32[..n]"), largest(largest) {
+        doc = std::string("y = first place of the ") + (largest ? "largest" : "smallest") +
+              " x along axis; NaN is beyond all numbers";
         alias = largest ? "Argmax" : "Argmin";
         attr("axis", -1);
         axis = "c";
@@ -25,7 +29,9 @@ struct ArgExtremum : Op {
         bench = {"n=4096 c=1024", "n=32 c=10"};
         contract = {Contract::elementwise, 0};
     }
-    Func x = input("x"), y = output("y"), best{"best"}, lanes{"lanes"};
+    Func x = input("x");
+    Func y = output("y");
+    Func best{"best"}, lanes{"lanes"};
     Func folds[6];
     Var n{"n"}, u{"u"};
     RDom k;
@@ -33,8 +39,10 @@ struct ArgExtremum : Op {
 
     // The better of two (value, place), in whatever order they come.
     Halide::Tuple better(const Halide::Tuple &a, const Halide::Tuple &b) const {
-        const Expr nan_a = math::is_nan(a[0]), nan_b = math::is_nan(b[0]);
-        const Expr wins = (largest ? b[0] > a[0] : b[0] < a[0]) || (nan_b && !nan_a), ties = b[0] == a[0] || (nan_a && nan_b);
+        const Expr nan_a = math::is_nan(a[0]);
+        const Expr nan_b = math::is_nan(b[0]);
+        const Expr wins = (largest ? b[0] > a[0] : b[0] < a[0]) || (nan_b && !nan_a);
+        const Expr ties = b[0] == a[0] || (nan_a && nan_b);
         const Expr take = (wins && !nan_a) || (ties && b[1] < a[1]);
         return {select(take, b[0], a[0]), select(take, b[1], a[1])};
     }
@@ -47,11 +55,14 @@ struct ArgExtremum : Op {
             y(n) = best(n)[1];
             return;
         }
-        // Every lane has an element, c being at least `width`, and meets its elements in order: no tie is ever taken.
+        // Every lane has an element, c being at least `width`, and meets its elements in order: no
+        // tie is ever taken.
         lanes(u, n) = {none()[0], u};
         auto meet = [&](const Expr &at) {
             const Halide::Tuple mine = lanes(u, n);
-            const Expr next = x(at, n), take = ((largest ? next > mine[0] : next < mine[0]) || math::is_nan(next)) && !math::is_nan(mine[0]);
+            const Expr next = x(at, n);
+            const Expr take = ((largest ? next > mine[0] : next < mine[0]) || math::is_nan(next)) &&
+                              !math::is_nan(mine[0]);
             lanes(u, n) = {select(take, next, mine[0]), select(take, at, mine[1])};
         };
         k = RDom(0, size("c") / width);
@@ -76,7 +87,10 @@ struct ArgExtremum : Op {
                 .vectorize(lane)
                 .split(vec, task, vec, max(1, rows / cpu.lanes), Tail::GuardWithIf)
                 .parallel(task);
-            best.compute_at(last, vec).vectorize(n, cpu.lanes, Tail::GuardWithIf).update().vectorize(n, cpu.lanes, Tail::GuardWithIf);
+            best.compute_at(last, vec)
+                .vectorize(n, cpu.lanes, Tail::GuardWithIf)
+                .update()
+                .vectorize(n, cpu.lanes, Tail::GuardWithIf);
             last.specialize(memory[0].dim(1).stride() == 1);
             return;
         }
@@ -96,10 +110,11 @@ struct ArgExtremum : Op {
         for (int64_t i = 0; i < p["n"]; i++) {
             int64_t at = 0;
             for (int64_t j = 1; j < p["c"]; j++) {
-                const double a = p("x")(i, at), b = p("x")(i, j);
+                const double a = p("x")(i, at);
+                const double b = p("x")(i, j);
                 if (!std::isnan(a) && (std::isnan(b) || (largest ? b > a : b < a))) at = j;
             }
-            p("y")(i) = (double)at;
+            p("y")(i) = double(at);
         }
     }
 };

@@ -6,15 +6,19 @@ namespace halyard {
 namespace {
 
 struct Cast : Elementwise {
-    Func x = input("x"), y = output("y");
+    Func x = input("x");
+    Func y = output("y");
     Cast() : Elementwise("cast", "x:T[*] -> y:U[*]") {
-        doc = "y = x in another dtype; floats to integers truncate, saturate, and take NaN to 0; integers wrap; bool is x != 0";
+        doc = "y = x in another dtype; floats to integers truncate, saturate, and take NaN to 0; "
+              "integers wrap; bool is x != 0";
         attrs.push_back({"dtype", AttrKind::dtype, "f32", {}, {}, true});
         contract = {Contract::elementwise, 0.5};
         task_elements = cheap_task;
         dtypes.clear();
-        for (auto &from : all_dtypes)
-            for (auto &to : all_dtypes) dtypes.push_back(from + "," + to);
+        for (auto &from : all_dtypes) {
+            for (auto &to : all_dtypes)
+                dtypes.push_back(from + "," + to);
+        }
     }
     void algorithm() override {
         const auto to = types.find("U");
@@ -25,17 +29,24 @@ struct Cast : Elementwise {
     void reference(Problem &p) const override {
         const auto to = (DType)p["dtype"];
         const bool is_signed = to != DType::u8;
-        const double values = std::ldexp(1.0, 8 * (int)bytes_of(to)), low = is_signed ? -values / 2 : 0, high = (is_signed ? values / 2 : values) - 1;
+        const double values = std::ldexp(1.0, 8 * int(bytes_of(to)));
+        const double low = is_signed ? -values / 2 : 0;
+        const double high = (is_signed ? values / 2 : values) - 1;
         each(p, [&](const double *in, double *o) {
-            if (to == DType::boolean) o[0] = in[0] != 0;
-            else if (is_float(to) || !is_float(p.dtype)) o[0] = in[0];
-            else o[0] = std::isnan(in[0]) ? 0 : std::fmin(std::fmax(std::trunc(in[0]), low), high);
+            if (to == DType::boolean)
+                o[0] = in[0] != 0;
+            else if (is_float(to) || !is_float(p.dtype))
+                o[0] = in[0];
+            else
+                o[0] = std::isnan(in[0]) ? 0 : std::fmin(std::fmax(std::trunc(in[0]), low), high);
         });
     }
 };
 
 }  // namespace
 
-HALYARD_OPS { ops.add<Cast>(); }
+HALYARD_OPS {
+    ops.add<Cast>();
+}
 
 }  // namespace halyard

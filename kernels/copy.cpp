@@ -6,7 +6,8 @@ namespace halyard {
 namespace {
 
 struct Copy : Elementwise {
-    Func x = input("x"), y = output("y");
+    Func x = input("x");
+    Func y = output("y");
     Copy() : Elementwise("copy", "x[*] -> y[*]") {
         doc = "y = x";
         other_names = {"clone"};
@@ -22,6 +23,8 @@ struct Copy : Elementwise {
 
 }  // namespace
 
-HALYARD_OPS { ops.add<Copy>(); }
+HALYARD_OPS {
+    ops.add<Copy>();
+}
 
 }  // namespace halyard

@@ -16,11 +16,14 @@ struct DropoutKernel : Draws {
     DropoutKernel() : Draws("dropout_kernel", "x[..n] -> y[..n] mask:bool[..n]") {
         doc = "y = x / (1-p) where a Philox4x32-10 word says so, else 0; mask = kept";
         contract = {Contract::elementwise, 1.5};
-        samples = {"n=1", "n=63", "n=64", "n=1000", "n=4099 seed_lo=7 offset_lo=3", "n=20011 seed_lo=5"};
+        samples = {
+            "n=1", "n=63", "n=64", "n=1000", "n=4099 seed_lo=7 offset_lo=3", "n=20011 seed_lo=5"};
         bench = {"n=4194304"};
     }
-    Func x = input("x"), y = output("y"), mask = output("mask");
-    Func random{"random"}, kept{"kept"};  // a byte per element, for both outputs: drawing twice would cost more than the bytes
+    Func x = input("x");
+    Func y = output("y"), mask = output("mask");
+    // a byte per element, for both outputs: drawing twice would cost more than the bytes
+    Func random{"random"}, kept{"kept"};
     Expr p = scalar("p", 0.5);
 
     void algorithm() override {
@@ -33,13 +36,20 @@ struct DropoutKernel : Draws {
     void schedule(const Cpu &cpu) override {
         const int chunk = cpu.pick("chunk", {16384, 4096});
         Var task("task"), i("i"), w("w"), l("l");
-        for (Func &f : out)
+        for (Func &f : out) {
             f.compute_root()
                 .split(n, task, i, chunk, Tail::GuardWithIf)
                 .parallel(task)
                 .vectorize(i, f.name() == y.name() ? cpu.lanes : tile, Tail::GuardWithIf);
-        kept.compute_root().align_bounds(n, tile).split(n, n, l, tile, Tail::RoundUp).split(l, w, l, block);
-        kept.split(n, task, n, chunk / tile, Tail::GuardWithIf).parallel(task).unroll(w).vectorize(l);
+        }
+        kept.compute_root()
+            .align_bounds(n, tile)
+            .split(n, n, l, tile, Tail::RoundUp)
+            .split(l, w, l, block);
+        kept.split(n, task, n, chunk / tile, Tail::GuardWithIf)
+            .parallel(task)
+            .unroll(w)
+            .vectorize(l);
         random.compute_at(kept, n).vectorize(b, block, Tail::RoundUp);
     }
     void reference(Problem &q) const override {
@@ -60,24 +70,29 @@ struct DropoutKernelDx : Op {
         samples = {"n=1", "n=63", "n=1000"};
         bench = {"n=4194304"};
     }
-    Func mask = input("mask"), dy = input("dy"), dx = output("dx");
+    Func mask = input("mask"), dy = input("dy");
+    Func dx = output("dx");
     Expr p = scalar("p", 0.5);
     Var n{"n"};
 
     void algorithm() override { dx(n) = select(mask(n), dy(n) * (1_r / (1_r - p)), 0_r); }
     void schedule(const Cpu &cpu) override {
         Var task("task"), i("i");
-        dx.split(n, task, i, cpu.pick("chunk", {16384, 4096}), Tail::GuardWithIf).parallel(task).vectorize(i, cpu.lanes, Tail::GuardWithIf);
+        dx.split(n, task, i, cpu.pick("chunk", {16384, 4096}), Tail::GuardWithIf)
+            .parallel(task)
+            .vectorize(i, cpu.lanes, Tail::GuardWithIf);
     }
     void reference(Problem &q) const override {
-        for (int64_t i = 0; i < q["n"]; i++) q("dx")(i) = q("mask")(i) != 0 ? q("dy")(i) / (1 - q.real("p")) : 0;
+        for (int64_t i = 0; i < q["n"]; i++)
+            q("dx")(i) = q("mask")(i) != 0 ? q("dy")(i) / (1 - q.real("p")) : 0;
     }
 };
 
 struct Dropout : Composite {
     Dropout()
         : Composite("dropout", "x[*] -> y[*] mask:bool[*]",
-                    "y = x / (1-p) where mask, else 0; mask is a function of (seed, offset, place); -1: those of the default generator") {
+                    "y = x / (1-p) where mask, else 0; mask is a function of (seed, offset, "
+                    "place); -1: those of the default generator") {
         attrs.push_back({"p", AttrKind::real, "0.5", {}, {}});
         attr("seed", -1);
         attr("offset", -1);

@@ -13,7 +13,9 @@ namespace {
 const OpTable &parts() {
     static const OpTable table = [] {
         OpTable t;
-        halyard_list_binary(t), halyard_list_softmax(t), halyard_list_unary(t);
+        halyard_list_binary(t);
+        halyard_list_softmax(t);
+        halyard_list_unary(t);
         return t;
     }();
     return table;
@@ -29,6 +31,8 @@ struct AddRelu : Chain {
 
 }  // namespace
 
-HALYARD_OPS { ops.add<AddRelu>(); }
+HALYARD_OPS {
+    ops.add<AddRelu>();
+}
 
 }  // namespace halyard

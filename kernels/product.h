@@ -1,4 +1,5 @@
-// Product: c = a b, batched, as matmul and the ops around it compute it. One algorithm, a register tile per variant.
+// Product: c = a b, batched, as matmul and the ops around it compute it. One algorithm, a register
+// tile per variant.
 #pragma once
 #include "dsl/op.h"
 
@@ -7,13 +8,15 @@ namespace halyard {
 struct Product : Op {
     // Inputs a[..g,m,k] b[..g,k,n] first, output c[..g,m,n]; either operand may be transposed.
     Product(const std::string &name, const std::string &signature);
-    Func a = input("a"), b = input("b"), sum{"sum"}, pairs{"pairs"};
+    Func a = input("a"), b = input("b");
+    Func sum{"sum"}, pairs{"pairs"};
     Var j{"j"}, i{"i"}, g{"g"}, u{"u"}, q{"q"};
     RDom k;
     RVar ko{"ko"}, ki{"ki"};
 
-    // What becomes of a tile of sums before it is stored: Funcs of (j, i, g), undefined where sums are stored as they are. Where it is
-    // one thing or another, by a number known at the call, `cases` holds the conditions, each of which gets loops of its own.
+    // What becomes of a tile of sums before it is stored: Funcs of (j, i, g), undefined where sums
+    // are stored as they are. Where it is one thing or another, by a number known at the call,
+    // `cases` holds the conditions, each of which gets loops of its own.
     Func finished;
     std::vector<Expr> cases;
 

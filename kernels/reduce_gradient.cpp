@@ -10,13 +10,17 @@ using Halide::Expr;
 
 constexpr int task_elements = 16384;
 
-// Gradients write a full tensor from reduced ones. Vectors go along s where it is long, else along i.
+// Gradients write a full tensor from reduced ones. Vectors go along s where it is long, else along
+// i.
 struct Spread : Op {
-    Spread(const std::string &name, const std::string &inputs) : Op(name, inputs + " dy[o,i] -> dx[o,r,i,s]") {
-        form = Form::reduction, any_strides = internal = true;
+    Spread(const std::string &name, const std::string &inputs)
+        : Op(name, inputs + " dy[o,i] -> dx[o,r,i,s]") {
+        form = Form::reduction;
+        any_strides = internal = true;
         attrs.push_back({"axis", AttrKind::ints, "", {}, {}, true});
         flag("keep_dims", false);
-        samples = {"o=1 r=1 i=1 s=1 axis=1,3", "o=2 r=3 i=5 s=7 axis=1,3", "o=1 r=1 i=3 s=33 axis=1,3", "o=3 r=31 i=17 s=1 axis=1,3",
+        samples = {"o=1 r=1 i=1 s=1 axis=1,3", "o=2 r=3 i=5 s=7 axis=1,3",
+                   "o=1 r=1 i=3 s=33 axis=1,3", "o=3 r=31 i=17 s=1 axis=1,3",
                    "o=1 r=1 i=1 s=40009 axis=1,3"};
         bench = {"o=1 r=1 i=4096 s=1024 axis=1,3", "o=1 r=4096 i=1024 s=1 axis=1,3"};
         contract = {Contract::elementwise, 1};
@@ -30,45 +34,62 @@ struct Spread : Op {
         const Expr along_s = size("s") > 1;
         for (const bool inner : {true, false}) {
             Halide::Stage form = inner ? last.specialize(along_s) : Halide::Stage(last);
-            const Var v = inner ? var(0) : var(1), other = inner ? var(1) : var(0);
+            const Var v = inner ? var(0) : var(1);
+            const Var other = inner ? var(1) : var(0);
             form.reorder(v, other, var(2), var(3))
                 .split(v, vec, lane, cpu.lanes, Tail::GuardWithIf)
                 .vectorize(lane)
                 .split(vec, piece, vec, task_elements / cpu.lanes, Tail::GuardWithIf);
-            form.reorder(lane, vec, piece, other, var(2), var(3)).fuse(piece, other, task).fuse(task, var(2), task).fuse(task, var(3), task).parallel(task);
+            form.reorder(lane, vec, piece, other, var(2), var(3))
+                .fuse(piece, other, task)
+                .fuse(task, var(2), task)
+                .fuse(task, var(3), task)
+                .parallel(task);
         }
     }
     // value(o, r, i, s) for every element of dx
     template<class F> static void fill(Problem &p, F value) {
-        for (int64_t a = 0; a < p["o"]; a++)
-            for (int64_t b = 0; b < p["r"]; b++)
-                for (int64_t c = 0; c < p["i"]; c++)
-                    for (int64_t d = 0; d < p["s"]; d++) p("dx")(a, b, c, d) = value(a, b, c, d);
+        for (int64_t a = 0; a < p["o"]; a++) {
+            for (int64_t b = 0; b < p["r"]; b++) {
+                for (int64_t c = 0; c < p["i"]; c++) {
+                    for (int64_t d = 0; d < p["s"]; d++)
+                        p("dx")(a, b, c, d) = value(a, b, c, d);
+                }
+            }
+        }
     }
 };
 
 // x is there for its shape alone.
 struct ReduceSumDx : Spread {
     bool mean;
-    explicit ReduceSumDx(bool mean) : Spread(mean ? "reduce_mean_dx" : "reduce_sum_dx", "x[o,r,i,s]"), mean(mean) {}
-    Func dy = input("dy"), dx = output("dx");
+    explicit ReduceSumDx(bool mean)
+        : Spread(mean ? "reduce_mean_dx" : "reduce_sum_dx", "x[o,r,i,s]"), mean(mean) {}
+    Func dy = input("dy");
+    Func dx = output("dx");
     void algorithm() override {
         const Expr count = math::real(size("r")) * math::real(size("s"));
         dx(s, i, r, o) = mean ? dy(i, o) / count : dy(i, o);
     }
     void reference(Problem &p) const override {
-        const double n = mean ? (double)(p["r"] * p["s"]) : 1;
+        const double n = mean ? double(p["r"] * p["s"]) : 1;
         fill(p, [&](int64_t a, int64_t, int64_t c, int64_t) { return p("dy")(a, c) / n; });
     }
 };
 
-// Elements that share the extremum share its gradient evenly, as in MindSpore and PyTorch's amax; so do NaNs.
+// Elements that share the extremum share its gradient evenly, as in MindSpore and PyTorch's amax;
+// so do NaNs.
 struct ReduceExtremumDx : Spread {
-    explicit ReduceExtremumDx(bool largest) : Spread(largest ? "reduce_max_dx" : "reduce_min_dx", "x[o,r,i,s] y[o,i]") {}
-    Func y = input("y"), dy = input("dy"), dx = output("dx"), ties{"ties"}, share{"share"};
+    explicit ReduceExtremumDx(bool largest)
+        : Spread(largest ? "reduce_max_dx" : "reduce_min_dx", "x[o,r,i,s] y[o,i]") {}
+    Func y = input("y"), dy = input("dy");
+    Func dx = output("dx");
+    Func ties{"ties"}, share{"share"};
     RDom k;
 
-    static Expr same(const Expr &a, const Expr &b) { return a == b || (math::is_nan(a) && math::is_nan(b)); }
+    static Expr same(const Expr &a, const Expr &b) {
+        return a == b || (math::is_nan(a) && math::is_nan(b));
+    }
     void algorithm() override {
         k = RDom(0, size("s"), 0, size("r"));
         ties(i, o) += select(same(x(k.x, i, k.y, o), y(i, o)), 1, 0);
@@ -79,17 +100,36 @@ struct ReduceExtremumDx : Spread {
         Spread::schedule(cpu);
         Var task("task"), lane("lane"), vec("vec"), u("u");
         share.compute_root().parallel(o);
-        ties.compute_root().split(i, vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane).fuse(vec, o, task).parallel(task);
-        Halide::Stage rows = ties.update().specialize(size("s") > 1 && memory[0].dim(0).stride() == 1);
+        ties.compute_root()
+            .split(i, vec, lane, cpu.lanes, Tail::GuardWithIf)
+            .vectorize(lane)
+            .fuse(vec, o, task)
+            .parallel(task);
+        Halide::Stage rows = ties.update().specialize(size("s") > 1 &&
+                                                      memory[0].dim(0).stride() == 1);
         RVar ko("ko"), ki("ki");
-        rows.split(k.x, ko, ki, cpu.lanes, Tail::GuardWithIf).reorder(ki, ko, k.y, i, o).atomic().vectorize(ki).fuse(i, o, task).parallel(task);
-        ties.update().split(i, vec, lane, cpu.lanes, Tail::GuardWithIf).reorder(lane, k.x, k.y, vec, o).vectorize(lane).fuse(vec, o, task).parallel(task);
+        rows.split(k.x, ko, ki, cpu.lanes, Tail::GuardWithIf)
+            .reorder(ki, ko, k.y, i, o)
+            .atomic()
+            .vectorize(ki)
+            .fuse(i, o, task)
+            .parallel(task);
+        ties.update()
+            .split(i, vec, lane, cpu.lanes, Tail::GuardWithIf)
+            .reorder(lane, k.x, k.y, vec, o)
+            .vectorize(lane)
+            .fuse(vec, o, task)
+            .parallel(task);
     }
     void reference(Problem &p) const override {
         auto equal = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
         Array ties(p("y").shape);
-        fill(p, [&](int64_t a, int64_t b, int64_t c, int64_t d) { return ties(a, c) += equal(p("x")(a, b, c, d), p("y")(a, c)); });
-        fill(p, [&](int64_t a, int64_t b, int64_t c, int64_t d) { return equal(p("x")(a, b, c, d), p("y")(a, c)) ? p("dy")(a, c) / ties(a, c) : 0; });
+        fill(p, [&](int64_t a, int64_t b, int64_t c, int64_t d) {
+            return ties(a, c) += equal(p("x")(a, b, c, d), p("y")(a, c));
+        });
+        fill(p, [&](int64_t a, int64_t b, int64_t c, int64_t d) {
+            return equal(p("x")(a, b, c, d), p("y")(a, c)) ? p("dy")(a, c) / ties(a, c) : 0;
+        });
     }
 };
 

@@ -1,17 +1,21 @@
-// softmax, log_softmax and their gradients: rows of c elements, reduced within the row. A row of only -inf gives NaN.
+// softmax, log_softmax and their gradients: rows of c elements, reduced within the row. A row of
+// only -inf gives NaN.
 #include "kernels/rows.h"
 
 namespace halyard {
 namespace {
 
-// y = exp(x - max x) / sum exp(x - max x). Subtracting the row maximum keeps exp in range; a NaN reaches the whole row.
+// y = exp(x - max x) / sum exp(x - max x). Subtracting the row maximum keeps exp in range; a NaN
+// reaches the whole row.
 struct Softmax : Rows {
     Softmax() : Rows("softmax", "x[..n,c] -> y[..n,c]") {
         doc = "y = exp(x) / sum exp(x), along axis";
         gpu = true;
         contract = {Contract::normwise, 10};
     }
-    Func x = input("x"), y = output("y"), peak{"peak"}, e{"e"}, total{"total"}, scale{"scale"};
+    Func x = input("x");
+    Func y = output("y");
+    Func peak{"peak"}, e{"e"}, total{"total"}, scale{"scale"};
 
     void algorithm() override {
         k = RDom(0, size("c"));
@@ -27,10 +31,14 @@ struct Softmax : Rows {
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
-            double most = -INFINITY, sum = 0;
-            for (int64_t j = 0; j < p["c"]; j++) most = std::max(most, p("x")(i, j));
-            for (int64_t j = 0; j < p["c"]; j++) sum += std::exp(p("x")(i, j) - most);
-            for (int64_t j = 0; j < p["c"]; j++) p("y")(i, j) = std::exp(p("x")(i, j) - most) / sum;
+            double most = -INFINITY;
+            double sum = 0;
+            for (int64_t j = 0; j < p["c"]; j++)
+                most = std::max(most, p("x")(i, j));
+            for (int64_t j = 0; j < p["c"]; j++)
+                sum += std::exp(p("x")(i, j) - most);
+            for (int64_t j = 0; j < p["c"]; j++)
+                p("y")(i, j) = std::exp(p("x")(i, j) - most) / sum;
         }
     }
 };
@@ -41,7 +49,9 @@ struct SoftmaxDx : Rows {
         internal = true;
         contract = {Contract::normwise, 40};
     }
-    Func y = input("y"), dy = input("dy"), dx = output("dx"), term{"term"}, dot{"dot"};
+    Func y = input("y"), dy = input("dy");
+    Func dx = output("dx");
+    Func term{"term"}, dot{"dot"};
 
     void algorithm() override {
         k = RDom(0, size("c"));
@@ -53,8 +63,10 @@ struct SoftmaxDx : Rows {
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
             double sum = 0;
-            for (int64_t j = 0; j < p["c"]; j++) sum += p("y")(i, j) * p("dy")(i, j);
-            for (int64_t j = 0; j < p["c"]; j++) p("dx")(i, j) = p("y")(i, j) * (p("dy")(i, j) - sum);
+            for (int64_t j = 0; j < p["c"]; j++)
+                sum += p("y")(i, j) * p("dy")(i, j);
+            for (int64_t j = 0; j < p["c"]; j++)
+                p("dx")(i, j) = p("y")(i, j) * (p("dy")(i, j) - sum);
         }
     }
 };
@@ -65,7 +77,9 @@ struct LogSoftmax : Rows {
         doc = "y = x - log sum exp(x), along axis";
         contract = {Contract::normwise, 10};
     }
-    Func x = input("x"), y = output("y"), peak{"peak"}, e{"e"}, total{"total"}, shift{"shift"};
+    Func x = input("x");
+    Func y = output("y");
+    Func peak{"peak"}, e{"e"}, total{"total"}, shift{"shift"};
 
     void algorithm() override {
         k = RDom(0, size("c"));
@@ -77,14 +91,19 @@ struct LogSoftmax : Rows {
         y(c, n) = (x(c, n) - peak(n)) - shift(n);
         totals = {peak, total};
         per_row = {shift};
-        if (variant == "wide") row_stages = {e};  // with the next rows fetched meanwhile: 0.77 of the time (4096 x 1024; rows.cpp)
+        // with the next rows fetched meanwhile: 0.77 of the time (4096 x 1024; rows.cpp)
+        if (variant == "wide") row_stages = {e};
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
-            double most = -INFINITY, sum = 0;
-            for (int64_t j = 0; j < p["c"]; j++) most = std::max(most, p("x")(i, j));
-            for (int64_t j = 0; j < p["c"]; j++) sum += std::exp(p("x")(i, j) - most);
-            for (int64_t j = 0; j < p["c"]; j++) p("y")(i, j) = p("x")(i, j) - most - std::log(sum);
+            double most = -INFINITY;
+            double sum = 0;
+            for (int64_t j = 0; j < p["c"]; j++)
+                most = std::max(most, p("x")(i, j));
+            for (int64_t j = 0; j < p["c"]; j++)
+                sum += std::exp(p("x")(i, j) - most);
+            for (int64_t j = 0; j < p["c"]; j++)
+                p("y")(i, j) = p("x")(i, j) - most - std::log(sum);
         }
     }
 };
@@ -95,7 +114,9 @@ struct LogSoftmaxDx : Rows {
         internal = true;
         contract = {Contract::normwise, 50};
     }
-    Func y = input("y"), dy = input("dy"), dx = output("dx"), total{"total"};
+    Func y = input("y"), dy = input("dy");
+    Func dx = output("dx");
+    Func total{"total"};
 
     void algorithm() override {
         k = RDom(0, size("c"));
@@ -106,8 +127,10 @@ struct LogSoftmaxDx : Rows {
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
             double sum = 0;
-            for (int64_t j = 0; j < p["c"]; j++) sum += p("dy")(i, j);
-            for (int64_t j = 0; j < p["c"]; j++) p("dx")(i, j) = p("dy")(i, j) - std::exp(p("y")(i, j)) * sum;
+            for (int64_t j = 0; j < p["c"]; j++)
+                sum += p("dy")(i, j);
+            for (int64_t j = 0; j < p["c"]; j++)
+                p("dx")(i, j) = p("dy")(i, j) - std::exp(p("y")(i, j)) * sum;
         }
     }
 };

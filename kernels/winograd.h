@@ -1,8 +1,9 @@
-// Winograd's F(2x2, 3x3): four outputs of a 3x3 correlation with stride 1 from 16 products instead of 36 (Lavin and Gray,
-// "Fast Algorithms for Convolutional Neural Networks", 2015): Y = A'[(G g G') * (B' d B)]A, summed over channels between.
+// Winograd's F(2x2, 3x3): four outputs of a 3x3 correlation with stride 1 from 16 products instead
+// of 36 (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015): Y = A'[(G g
+// G') * (B' d B)]A, summed over channels between.
 //
-// Exact for small integers. Its rounding errors are bounded by the largest terms of the 2x2 tile, not by an output's own; and a
-// NaN or an infinity reaches the whole tile.
+// Exact for small integers. Its rounding errors are bounded by the largest terms of the 2x2 tile,
+// not by an output's own; and a NaN or an infinity reaches the whole tile.
 #pragma once
 #include "dsl/backend.h"
 
@@ -10,54 +11,71 @@ namespace halyard {
 
 class Winograd {
 public:
-    // image(x, y, c, n) has zeros outside; filter(v, u, c, k) is clamped in k. Pixel (x, y) of the result is the sum of
-    // filter(v, u) * image(x + v + shift_x, y + u + shift_y). `lanes`: of a vector.
-    void define(const Halide::Func &image, const Halide::Func &filter, const Halide::Expr &shift_x, const Halide::Expr &shift_y, const Halide::Expr &channels,
-                int lanes);
-    Halide::Expr at(const Halide::Expr &x, const Halide::Expr &y, const Halide::Expr &k, const Halide::Expr &n) const;
-    // o: the stored Func, which is at(...). Rows of tiles whose transforms stay in L2; the filter's transform is made once.
+    // image(x, y, c, n) has zeros outside; filter(v, u, c, k) is clamped in k. Pixel (x, y) of the
+    // result is the sum of filter(v, u) * image(x + v + shift_x, y + u + shift_y). `lanes`: of a
+    // vector.
+    void define(const Halide::Func &image, const Halide::Func &filter, const Halide::Expr &shift_x,
+                const Halide::Expr &shift_y, const Halide::Expr &channels, int lanes);
+    Halide::Expr at(const Halide::Expr &x, const Halide::Expr &y, const Halide::Expr &k,
+                    const Halide::Expr &n) const;
+    // o: the stored Func, which is at(...). Rows of tiles whose transforms stay in L2; the filter's
+    // transform is made once.
     void schedule(const Cpu &cpu, Halide::Func o) const;
 
 private:
     using Func = Halide::Func;
     using Var = Halide::Var;
     int block_ = 8;  // channels of the result whose filters lie together
-    Func padded_{"padded"}, columns_{"columns"}, image_{"image_transform"}, filter_columns_{"filter_columns"}, filter_{"filter_transform"};
+    Func padded_{"padded"}, columns_{"columns"}, image_{"image_transform"},
+        filter_columns_{"filter_columns"}, filter_{"filter_transform"};
     Func sum_{"sum"}, product_{"product"}, rows_{"rows"}, tile_{"tile"};
     Halide::RDom r_;
-    Var x{"x"}, y{"y"}, c{"c"}, n{"n"}, k{"k"}, i{"i"}, j{"j"}, tx{"tx"}, ty{"ty"}, ko{"ko"}, ki{"ki"};
+    Var x{"x"}, y{"y"}, c{"c"}, n{"n"}, k{"k"}, i{"i"}, j{"j"}, tx{"tx"}, ty{"ty"}, ko{"ko"},
+        ki{"ki"};
 };
 
-// The same for small maps of many channels, where the filters are most of the memory: they are transformed in L1, block by block, and
-// met with all tiles of all images there, instead of once into memory.
+// The same for small maps of many channels, where the filters are most of the memory: they are
+// transformed in L1, block by block, and met with all tiles of all images there, instead of once
+// into memory.
 class DeepWinograd {
 public:
-    // run(l, k, b): the filters of output channel k, as they lie in memory, 9 * per values of `per` input channels at a time (block b);
-    // clamped in k. `turned`: each by 180 degrees. w, h, images: of the result. channels: a multiple of `lanes`. The rest as above.
-    void define(const Halide::Func &image, const Halide::Func &run, int per, bool turned, const Halide::Expr &shift_x, const Halide::Expr &shift_y,
-                const Halide::Expr &channels, const Halide::Expr &w, const Halide::Expr &h, const Halide::Expr &images, int lanes);
-    Halide::Expr at(const Halide::Expr &x, const Halide::Expr &y, const Halide::Expr &k, const Halide::Expr &n) const;
+    // run(l, k, b): the filters of output channel k, as they lie in memory, 9 * per values of `per`
+    // input channels at a time (block b); clamped in k. `turned`: each by 180 degrees. w, h,
+    // images: of the result. channels: a multiple of `lanes`. The rest as above.
+    void define(const Halide::Func &image, const Halide::Func &run, int per, bool turned,
+                const Halide::Expr &shift_x, const Halide::Expr &shift_y,
+                const Halide::Expr &channels, const Halide::Expr &w, const Halide::Expr &h,
+                const Halide::Expr &images, int lanes);
+    Halide::Expr at(const Halide::Expr &x, const Halide::Expr &y, const Halide::Expr &k,
+                    const Halide::Expr &n) const;
     void schedule(const Cpu &cpu, Halide::Func o) const;
 
 private:
     using Func = Halide::Func;
     using Var = Halide::Var;
-    int block_ = 8, per_ = 1;       // output channels whose filters lie together; input channels of a run
+    // output channels whose filters lie together; input channels of a run
+    int block_ = 8, per_ = 1;
     Halide::Expr tiles_x_, tiles_;  // of a row, of an image
-    Func run_{"run"}, padded_{"padded"}, columns_{"columns"}, image_{"image_transform"}, bank_{"bank"}, filter_columns_{"filter_columns"};
-    Func filter_{"filter_transform"}, part_{"part"}, product_{"product"}, rows_{"rows"}, tile_{"tile"};
+    Func run_{"run"}, padded_{"padded"}, columns_{"columns"}, image_{"image_transform"},
+        bank_{"bank"}, filter_columns_{"filter_columns"};
+    Func filter_{"filter_transform"}, part_{"part"}, product_{"product"}, rows_{"rows"},
+        tile_{"tile"};
     Halide::RDom r_, rb_;
-    Var x{"x"}, y{"y"}, c{"c"}, n{"n"}, k{"k"}, l{"l"}, b{"b"}, i{"i"}, j{"j"}, t{"t"}, ko{"ko"}, ki{"ki"};
+    Var x{"x"}, y{"y"}, c{"c"}, n{"n"}, k{"k"}, l{"l"}, b{"b"}, i{"i"}, j{"j"}, t{"t"}, ko{"ko"},
+        ki{"ki"};
 };
 
-// F(3x3, 2x2), for the gradient of the filters: 9 of their elements from 16 products of a tile of 4 x 4 pixels and one of 2 x 2 of dy
-// instead of 36, summed over tiles.
+// F(3x3, 2x2), for the gradient of the filters: 9 of their elements from 16 products of a tile of 4
+// x 4 pixels and one of 2 x 2 of dy instead of 36, summed over tiles.
 class WinogradTaps {
 public:
-    // image and dy have zeros outside; w, h: of dy. Element (v, u, c, k) of the result is the sum of image(x + v + shift_x, ..) * dy(x, ..).
-    void define(const Halide::Func &image, const Halide::Func &dy, const Halide::Expr &shift_x, const Halide::Expr &shift_y, const Halide::Expr &w,
-                const Halide::Expr &h, const Halide::Expr &images, int lanes);
-    Halide::Expr at(const Halide::Expr &v, const Halide::Expr &u, const Halide::Expr &c, const Halide::Expr &k) const;
+    // image and dy have zeros outside; w, h: of dy. Element (v, u, c, k) of the result is the sum
+    // of image(x + v + shift_x, ..) * dy(x, ..).
+    void define(const Halide::Func &image, const Halide::Func &dy, const Halide::Expr &shift_x,
+                const Halide::Expr &shift_y, const Halide::Expr &w, const Halide::Expr &h,
+                const Halide::Expr &images, int lanes);
+    Halide::Expr at(const Halide::Expr &v, const Halide::Expr &u, const Halide::Expr &c,
+                    const Halide::Expr &k) const;
     void schedule(const Cpu &cpu, Halide::Func o) const;
 
 private:
@@ -65,7 +83,8 @@ private:
     using Var = Halide::Var;
     static constexpr int outs_ = 8;  // output channels of a register tile
     int depth_ = 8;                  // its input channels
-    Func padded_{"padded"}, columns_{"columns"}, image_{"image_transform"}, dy_columns_{"dy_columns"}, dy_{"dy_transform"};
+    Func padded_{"padded"}, columns_{"columns"}, image_{"image_transform"},
+        dy_columns_{"dy_columns"}, dy_{"dy_transform"};
     Func sum_{"sum"}, product_{"product"}, rows_{"rows"}, taps_{"taps"};
     Halide::RDom r_;
     Var x{"x"}, y{"y"}, c{"c"}, n{"n"}, k{"k"}, b{"b"}, i{"i"}, j{"j"}, t{"t"}, ko{"ko"};

@@ -29,18 +29,27 @@ Tanhshrink::Tanhshrink() : Activation([](const Tensor &x) { return F::sub(x, F::
 GELU::GELU(bool approximate) : Activation(approximate ? F::gelu_tanh : F::gelu) {}
 ELU::ELU(double alpha) : Activation([alpha](const Tensor &x) { return F::elu(x, alpha); }) {}
 CELU::CELU(double alpha) : Activation([alpha](const Tensor &x) { return F::celu(x, alpha); }) {}
-LeakyReLU::LeakyReLU(double alpha) : Activation([alpha](const Tensor &x) { return F::leaky_relu(x, alpha); }) {}
-Hardtanh::Hardtanh(double least, double most) : Activation([least, most](const Tensor &x) { return F::hardtanh(x, least, most); }) {}
-HShrink::HShrink(double lambd) : Activation([lambd](const Tensor &x) { return F::hardshrink(x, lambd); }) {}
-SoftShrink::SoftShrink(double lambd) : Activation([lambd](const Tensor &x) { return F::softshrink(x, lambd); }) {}
-Threshold::Threshold(double threshold, double value) : Activation([threshold, value](const Tensor &x) { return F::threshold(x, threshold, value); }) {}
-Softmax::Softmax(int64_t axis) : Activation([axis](const Tensor &x) { return F::softmax(x, axis); }) {}
-LogSoftmax::LogSoftmax(int64_t axis) : Activation([axis](const Tensor &x) { return F::log_softmax(x, axis); }) {}
-Softmin::Softmin(int64_t axis) : Activation([axis](const Tensor &x) { return F::softmax(F::neg(x), axis); }) {}
+LeakyReLU::LeakyReLU(double alpha)
+    : Activation([alpha](const Tensor &x) { return F::leaky_relu(x, alpha); }) {}
+Hardtanh::Hardtanh(double least, double most)
+    : Activation([least, most](const Tensor &x) { return F::hardtanh(x, least, most); }) {}
+HShrink::HShrink(double lambd)
+    : Activation([lambd](const Tensor &x) { return F::hardshrink(x, lambd); }) {}
+SoftShrink::SoftShrink(double lambd)
+    : Activation([lambd](const Tensor &x) { return F::softshrink(x, lambd); }) {}
+Threshold::Threshold(double threshold, double value)
+    : Activation(
+          [threshold, value](const Tensor &x) { return F::threshold(x, threshold, value); }) {}
+Softmax::Softmax(int64_t axis)
+    : Activation([axis](const Tensor &x) { return F::softmax(x, axis); }) {}
+LogSoftmax::LogSoftmax(int64_t axis)
+    : Activation([axis](const Tensor &x) { return F::log_softmax(x, axis); }) {}
+Softmin::Softmin(int64_t axis)
+    : Activation([axis](const Tensor &x) { return F::softmax(F::neg(x), axis); }) {}
 Softmax2d::Softmax2d() : Activation([](const Tensor &x) { return F::softmax(x, 1); }) {}
 GLU::GLU(int64_t axis)
     : Activation([axis](const Tensor &x) {
-          const std::vector<Tensor> halves = F::split(x, (int)axis, 2);
+          const std::vector<Tensor> halves = F::split(x, int(axis), 2);
           return F::mul(halves[0], F::sigmoid(halves[1]));
       }) {}
 
@@ -49,7 +58,9 @@ PReLU::PReLU(int64_t channel, const Initializer &init) {
     w = parameter("w", initializer(init, {channel}));
 }
 
-Tensor PReLU::construct(const Tensor &x) const { return F::prelu(x, computed(w)); }
+Tensor PReLU::construct(const Tensor &x) const {
+    return F::prelu(x, computed(w));
+}
 
 AnyCell get_activation(const std::string &name) {
     using Make = AnyCell (*)();
@@ -85,7 +96,8 @@ AnyCell get_activation(const std::string &name) {
     const auto at = known.find(name);
     if (at != known.end()) return at->second();
     std::string names;
-    for (const auto &[n, make] : known) names += (names.empty() ? "" : ", ") + n;
+    for (const auto &[n, make] : known)
+        names += (names.empty() ? "" : ", ") + n;
     throw AttrError("activation", "name is " + name + ", expected one of " + names);
 }
 

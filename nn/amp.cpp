@@ -9,7 +9,9 @@
 namespace halyard::nn {
 namespace {
 
-bool is_in(const std::vector<std::string> &list, const Cell &cell) { return std::find(list.begin(), list.end(), cell.cls_name()) != list.end(); }
+bool is_in(const std::vector<std::string> &list, const Cell &cell) {
+    return std::find(list.begin(), list.end(), cell.cls_name()) != list.end();
+}
 
 std::vector<Tensor> in_f32(Tensors outputs) {
     std::vector<Tensor> all;
@@ -21,7 +23,8 @@ std::vector<Tensor> in_f32(Tensors outputs) {
 }
 
 void return_f32(const Cell &cell) {
-    cell.register_forward_hook([](const Cell &, Tensors, Tensors outputs) { return in_f32(outputs); });
+    cell.register_forward_hook(
+        [](const Cell &, Tensors, Tensors outputs) { return in_f32(outputs); });
 }
 
 void narrow_products(const Cell &network, DType dtype) {
@@ -31,7 +34,8 @@ void narrow_products(const Cell &network, DType dtype) {
         return_f32(cell);
     };
     narrow(network);
-    for (const auto &[name, cell] : network.cells_and_names()) narrow(cell);
+    for (const auto &[name, cell] : network.cells_and_names())
+        narrow(cell);
 }
 
 void narrow_all(const Cell &network, DType dtype, bool keep_norms) {
@@ -42,35 +46,44 @@ void narrow_all(const Cell &network, DType dtype, bool keep_norms) {
         if (is_in(amp_black_list(), cell)) cell.to_float(DType::f32);
     };
     keep(network);
-    for (const auto &[name, cell] : network.cells_and_names()) keep(cell);
+    for (const auto &[name, cell] : network.cells_and_names())
+        keep(cell);
 }
 
 }  // namespace
 
 const std::vector<std::string> &amp_white_list() {
-    static const std::vector<std::string> all = {"Dense",           "Conv1d",          "Conv2d",  "Conv3d",  "Conv1dTranspose",
-                                                 "Conv2dTranspose", "Conv3dTranspose", "RNNCell", "GRUCell", "LSTMCell"};
+    static const std::vector<std::string> all = {
+        "Dense",           "Conv1d",          "Conv2d",  "Conv3d",  "Conv1dTranspose",
+        "Conv2dTranspose", "Conv3dTranspose", "RNNCell", "GRUCell", "LSTMCell"};
     return all;
 }
 
 const std::vector<std::string> &amp_black_list() {
-    static const std::vector<std::string> all = {"BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LayerNorm"};
+    static const std::vector<std::string> all = {"BatchNorm1d", "BatchNorm2d", "BatchNorm3d",
+                                                 "LayerNorm"};
     return all;
 }
 
 std::string resolved_amp_level(const std::string &level) {
     if (level == "O0" || level == "O1" || level == "O2" || level == "O3") return level;
-    if (level != "auto") throw AttrError("amp", "level is '" + level + "', expected O0, O1, O2, O3 or auto");
+    if (level != "auto")
+        throw AttrError("amp", "level is '" + level + "', expected O0, O1, O2, O3 or auto");
     const std::string target = get_context().device_target;
     return target == "Ascend" ? "O3" : target == "GPU" ? "O2" : "O0";
 }
 
-void auto_mixed_precision(const Cell &network, const std::string &level, std::optional<bool> keep_batchnorm_fp32, DType dtype) {
-    if (dtype != DType::f16 && dtype != DType::bf16) throw DTypeError("amp", std::string("dtype is ") + name_of(dtype) + ", expected f16 or bf16");
+void auto_mixed_precision(const Cell &network, const std::string &level,
+                          std::optional<bool> keep_batchnorm_fp32, DType dtype) {
+    if (dtype != DType::f16 && dtype != DType::bf16) {
+        throw DTypeError("amp",
+                         std::string("dtype is ") + name_of(dtype) + ", expected f16 or bf16");
+    }
     const std::string resolved = resolved_amp_level(level);
     const bool narrows_norms = resolved == "O2" || resolved == "O3";
     if (keep_batchnorm_fp32 && !narrows_norms) {
-        throw AttrError("amp", "keep_batchnorm_fp32 is given at level " + resolved + ", which leaves norms in f32 anyhow; expected O2 or O3");
+        throw AttrError("amp", "keep_batchnorm_fp32 is given at level " + resolved +
+                                   ", which leaves norms in f32 anyhow; expected O2 or O3");
     }
     if (resolved == "O1") narrow_products(network, dtype);
     if (narrows_norms) narrow_all(network, dtype, keep_batchnorm_fp32.value_or(resolved == "O2"));

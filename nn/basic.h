@@ -18,7 +18,8 @@ public:
 };
 
 // In training each element is 0 with probability p, else divided by 1 - p; in evaluation x itself.
-// Masks come from the default generator: another mask at each call, the same ones in each run. Throws AttrError unless 0 <= p < 1.
+// Masks come from the default generator: another mask at each call, the same ones in each run.
+// Throws AttrError unless 0 <= p < 1.
 class Dropout : public Cell {
 public:
     explicit Dropout(double p = 0.5);
@@ -29,7 +30,8 @@ private:
     double p_;
 };
 
-// Dropout of whole channels of x[n,c,...], which has N dimensions more. Throws AttrError, ShapeError.
+// Dropout of whole channels of x[n,c,...], which has N dimensions more. Throws AttrError,
+// ShapeError.
 template<int N> class ChannelDropout : public Cell {
 public:
     explicit ChannelDropout(double p = 0.5);

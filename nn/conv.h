@@ -8,8 +8,9 @@ namespace halyard::nn {
 
 template<int N> struct ConvOptions {
     Sizes<N> stride = 1;
-    std::string pad_mode = "same";  // "same", "valid", or "pad": `padding` zeros before and after each dimension
-    Paddings<N> padding = 0;        // other than 0 only with pad_mode "pad"
+    // "same", "valid", or "pad": `padding` zeros before and after each dimension
+    std::string pad_mode = "same";
+    Paddings<N> padding = 0;  // other than 0 only with pad_mode "pad"
     Sizes<N> dilation = 1;
     int64_t group = 1;
     bool has_bias = false;
@@ -22,7 +23,8 @@ template<int N> struct ConvTransposeOptions {
     Sizes<N> stride = 1;
     std::string pad_mode = "same";
     Paddings<N> padding = 0;
-    Sizes<N> output_padding = 0;  // more rows at the end, with pad_mode "pad"; each below max(stride, dilation)
+    // more rows at the end, with pad_mode "pad"; each below max(stride, dilation)
+    Sizes<N> output_padding = 0;
     Sizes<N> dilation = 1;
     int64_t group = 1;
     bool has_bias = false;
@@ -37,7 +39,9 @@ public:
     Parameter weight, bias;  // bias[out_channels], undefined without has_bias
 
 protected:
-    template<int N, class Options> ConvBase(const std::string &layer, int64_t in_channels, int64_t out_channels, const Sizes<N> &kernel_size, const Options &o);
+    template<int N, class Options> ConvBase(const std::string &layer, int64_t in_channels,
+                                            int64_t out_channels, const Sizes<N> &kernel_size,
+                                            const Options &o);
     template<class Options> void draw(const Shape &weight_shape, const Options &o);
     Tensor with_bias(const Tensor &y, const std::string &data_format = "NCHW") const;
 
@@ -46,13 +50,15 @@ protected:
     std::string pad_mode_;
 };
 
-// x[n,in_channels,h...] -> [n,out_channels,h'...] by weight[out_channels, in_channels/group, kernel...].
-// "same": h' = ceil(h/stride), of an odd number of padding rows the larger half at the end. Throws AttrError, ShapeError.
-// Conv1d's weight is MindSpore's, [out_channels, in_channels/group, 1, kernel_size].
-// NHWC, of Conv2d alone: x[n,h,w,in_channels], weight[out_channels, kernel_h, kernel_w, in_channels/group].
+// x[n,in_channels,h...] -> [n,out_channels,h'...] by weight[out_channels, in_channels/group,
+// kernel...]. "same": h' = ceil(h/stride), of an odd number of padding rows the larger half at the
+// end. Throws AttrError, ShapeError. Conv1d's weight is MindSpore's, [out_channels,
+// in_channels/group, 1, kernel_size]. NHWC, of Conv2d alone: x[n,h,w,in_channels],
+// weight[out_channels, kernel_h, kernel_w, in_channels/group].
 template<int N> class Conv : public ConvBase {
 public:
-    Conv(int64_t in_channels, int64_t out_channels, Sizes<N> kernel_size, const ConvOptions<N> &options = {});
+    Conv(int64_t in_channels, int64_t out_channels, Sizes<N> kernel_size,
+         const ConvOptions<N> &options = {});
     Tensor construct(const Tensor &x) const override;
     std::string cls_name() const override { return with_rank<N>("Conv"); }
 
@@ -60,12 +66,16 @@ private:
     std::string data_format_;
 };
 
-// The adjoint of a convolution in its input: x[n,in_channels,h...] -> [n,out_channels,h'...], where with k' = dilation (k - 1) + 1
-//   "same": h' = h stride    "valid": h' = (h - 1) stride + k', at least h stride    "pad": (h - 1) stride + k' - padding + output_padding
-// by weight[in_channels, out_channels/group, kernel...], Conv1dTranspose's with an extent of 1 before the kernel's. Throws AttrError, ShapeError.
+// The adjoint of a convolution in its input: x[n,in_channels,h...] -> [n,out_channels,h'...], where
+// with k' = dilation (k - 1) + 1
+//   "same": h' = h stride    "valid": h' = (h - 1) stride + k', at least h stride    "pad": (h - 1)
+//   stride + k' - padding + output_padding
+// by weight[in_channels, out_channels/group, kernel...], Conv1dTranspose's with an extent of 1
+// before the kernel's. Throws AttrError, ShapeError.
 template<int N> class ConvTranspose : public ConvBase {
 public:
-    ConvTranspose(int64_t in_channels, int64_t out_channels, Sizes<N> kernel_size, const ConvTransposeOptions<N> &options = {});
+    ConvTranspose(int64_t in_channels, int64_t out_channels, Sizes<N> kernel_size,
+                  const ConvTransposeOptions<N> &options = {});
     Tensor construct(const Tensor &x) const override;
     std::string cls_name() const override { return with_rank<N>("Conv") + "Transpose"; }
 

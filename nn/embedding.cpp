@@ -5,16 +5,27 @@
 
 namespace halyard::nn {
 
-Embedding::Embedding(int64_t vocab_size, int64_t embedding_size, const Initializer &table, std::optional<int64_t> padding_idx) {
+Embedding::Embedding(int64_t vocab_size, int64_t embedding_size, const Initializer &table,
+                     std::optional<int64_t> padding_idx) {
     check_least("Embedding", "vocab_size", vocab_size, 1);
     check_least("Embedding", "embedding_size", embedding_size, 1);
-    if (padding_idx && (*padding_idx < 0 || *padding_idx >= vocab_size))
-        throw AttrError("Embedding", "padding_idx is " + std::to_string(*padding_idx) + ", expected 0 to vocab_size - 1, " + std::to_string(vocab_size - 1));
-    embedding_table = parameter("embedding_table", initializer(table, {vocab_size, embedding_size}));
-    if (padding_idx) embedding_table.data().slice(0, *padding_idx, *padding_idx + 1).assign(Tensor::zeros({1, embedding_size}));
+    if (padding_idx && (*padding_idx < 0 || *padding_idx >= vocab_size)) {
+        throw AttrError("Embedding", "padding_idx is " + std::to_string(*padding_idx) +
+                                         ", expected 0 to vocab_size - 1, " +
+                                         std::to_string(vocab_size - 1));
+    }
+    embedding_table = parameter("embedding_table",
+                                initializer(table, {vocab_size, embedding_size}));
+    if (padding_idx) {
+        embedding_table.data()
+            .slice(0, *padding_idx, *padding_idx + 1)
+            .assign(Tensor::zeros({1, embedding_size}));
+    }
 }
 
-Tensor Embedding::construct(const Tensor &x) const { return F::embedding(x, computed(embedding_table)); }
+Tensor Embedding::construct(const Tensor &x) const {
+    return F::embedding(x, computed(embedding_table));
+}
 
 std::string Embedding::extend_repr() const {
     const Shape &s = embedding_table.shape();

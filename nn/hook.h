@@ -13,12 +13,15 @@ namespace halyard::nn {
 class Cell;
 using Tensors = std::span<const Tensor>;
 
-// What a hook returns takes the place of what it was given last; an empty vector leaves it as it is.
+// What a hook returns takes the place of what it was given last; an empty vector leaves it as it
+// is.
 using ForwardPreHook = std::function<std::vector<Tensor>(const Cell &, Tensors inputs)>;
-using ForwardHook = std::function<std::vector<Tensor>(const Cell &, Tensors inputs, Tensors outputs)>;
+using ForwardHook =
+    std::function<std::vector<Tensor>(const Cell &, Tensors inputs, Tensors outputs)>;
 using BackwardPreHook = std::function<std::vector<Tensor>(const Cell &, Tensors grad_output)>;
 // Gradients in the cell's inputs, undefined where none passes, and in its outputs.
-using BackwardHook = std::function<std::vector<Tensor>(const Cell &, Tensors grad_input, Tensors grad_output)>;
+using BackwardHook =
+    std::function<std::vector<Tensor>(const Cell &, Tensors grad_input, Tensors grad_output)>;
 
 class HookHandle {
 public:
@@ -40,10 +43,12 @@ public:
         });
     }
     bool empty() const { return all_->empty(); }
-    std::vector<std::shared_ptr<F>> all() const { return *all_; }  // a copy: a hook may remove itself
+    // a copy: a hook may remove itself
+    std::vector<std::shared_ptr<F>> all() const { return *all_; }
 
 private:
-    std::shared_ptr<std::vector<std::shared_ptr<F>>> all_ = std::make_shared<std::vector<std::shared_ptr<F>>>();
+    std::shared_ptr<std::vector<std::shared_ptr<F>>> all_ =
+        std::make_shared<std::vector<std::shared_ptr<F>>>();
 };
 
 }  // namespace halyard::nn

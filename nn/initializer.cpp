@@ -17,10 +17,14 @@ struct Fans {
 };
 
 Fans fans_of(const Shape &shape) {
-    if (shape.rank() < 2) throw ShapeError(op, "rank is " + std::to_string(shape.rank()) + ", a fan needs at least 2: " + shape.text());
+    if (shape.rank() < 2) {
+        throw ShapeError(op, "rank is " + std::to_string(shape.rank()) +
+                                 ", a fan needs at least 2: " + shape.text());
+    }
     double kernel = 1;
-    for (int i = 2; i < shape.rank(); i++) kernel *= (double)shape[i];
-    return {(double)shape[1] * kernel, (double)shape[0] * kernel};
+    for (int i = 2; i < shape.rank(); i++)
+        kernel *= double(shape[i]);
+    return {double(shape[1]) * kernel, double(shape[0]) * kernel};
 }
 
 double gain_of(const He &he) {
@@ -29,11 +33,13 @@ double gain_of(const He &he) {
     if (f == "relu") return std::sqrt(2.0);
     if (f == "tanh") return 5.0 / 3;
     if (f == "sigmoid" || f == "linear") return 1;
-    throw AttrError(op, "nonlinearity is " + f + ", expected leaky_relu, relu, tanh, sigmoid or linear");
+    throw AttrError(op, "nonlinearity is " + f +
+                            ", expected leaky_relu, relu, tanh, sigmoid or linear");
 }
 
 double fan_of(const He &he, const Shape &shape) {
-    if (he.mode != "fan_in" && he.mode != "fan_out") throw AttrError(op, "mode is " + he.mode + ", expected fan_in or fan_out");
+    if (he.mode != "fan_in" && he.mode != "fan_out")
+        throw AttrError(op, "mode is " + he.mode + ", expected fan_in or fan_out");
     return he.mode == "fan_in" ? fans_of(shape).in : fans_of(shape).out;
 }
 
@@ -43,69 +49,96 @@ template<class F> Tensor draw(const Shape &shape, const F &four_values) {
     const Random random = Random::next();
     float *p = t.data<float>();
     for (int64_t i = 0, n = t.elements(); i < n; i += 4) {
-        const std::array<double, 4> v = four_values(random.block((uint64_t)i / 4));
-        for (int64_t k = 0; k < 4 && i + k < n; k++) p[i + k] = (float)v[(size_t)k];
+        const std::array<double, 4> v = four_values(random.block(uint64_t(i) / 4));
+        for (int64_t k = 0; k < 4 && i + k < n; k++)
+            p[i + k] = float(v[size_t(k)]);
     }
     return t;
 }
 
 Tensor draw_uniform(const Shape &shape, double scale) {
     const auto value = [&](uint32_t w) { return (2 * uniform(w) - 1) * scale; };
-    return draw(shape, [&](const Words &w) { return std::array{value(w[0]), value(w[1]), value(w[2]), value(w[3])}; });
+    return draw(shape, [&](const Words &w) {
+        return std::array{value(w[0]), value(w[1]), value(w[2]), value(w[3])};
+    });
 }
 
 Tensor draw_normal(const Shape &shape, double sigma, double mean) {
     return draw(shape, [&](const Words &w) {
-        const auto a = normal_pair(w[0], w[1]), b = normal_pair(w[2], w[3]);
-        return std::array{mean + sigma * a[0], mean + sigma * a[1], mean + sigma * b[0], mean + sigma * b[1]};
+        const auto a = normal_pair(w[0], w[1]);
+        const auto b = normal_pair(w[2], w[3]);
+        return std::array{mean + sigma * a[0], mean + sigma * a[1], mean + sigma * b[0],
+                          mean + sigma * b[1]};
     });
 }
 
 Tensor draw_truncated(const Shape &shape, const TruncatedNormal &t) {
-    const auto below = [&](double v) { return 0.5 * std::erfc((t.mean - v) / (t.sigma * std::sqrt(2.0))); };
-    if (!(t.sigma > 0)) throw AttrError(op, "sigma is " + std::to_string(t.sigma) + ", expected more than 0");
-    // Redrawing needs patience when little of the bell lies between the bounds; 1 % still takes only a hundred draws.
-    if (!(below(t.b) - below(t.a) > 0.01))
-        throw AttrError(op, "bounds are " + std::to_string(t.a) + " and " + std::to_string(t.b) + ", expected at least 1 % of N(" + std::to_string(t.mean) +
-                                ", " + std::to_string(t.sigma) + ") between them");
+    const auto below = [&](double v) {
+        return 0.5 * std::erfc((t.mean - v) / (t.sigma * std::sqrt(2.0)));
+    };
+    if (!(t.sigma > 0))
+        throw AttrError(op, "sigma is " + std::to_string(t.sigma) + ", expected more than 0");
+    // Redrawing needs patience when little of the bell lies between the bounds; 1 % still takes
+    // only a hundred draws.
+    if (!(below(t.b) - below(t.a) > 0.01)) {
+        throw AttrError(op, "bounds are " + std::to_string(t.a) + " and " + std::to_string(t.b) +
+                                ", expected at least 1 % of N(" + std::to_string(t.mean) + ", " +
+                                std::to_string(t.sigma) + ") between them");
+    }
     const Tensor out = Tensor::empty(shape, DType::f32);
     const Random random = Random::next();
     float *p = out.data<float>();
     for (int64_t i = 0, n = out.elements(); i < n; i++) {
         bool found = false;
         for (uint32_t attempt = 0; !found; attempt++) {
-            const Words w = random.block((uint64_t)i, attempt);
-            const auto x = normal_pair(w[0], w[1]), y = normal_pair(w[2], w[3]);
+            const Words w = random.block(uint64_t(i), attempt);
+            const auto x = normal_pair(w[0], w[1]);
+            const auto y = normal_pair(w[2], w[3]);
             for (const double z : {x[0], x[1], y[0], y[1]}) {
                 const double v = t.mean + t.sigma * z;
                 if (found || v < t.a || v > t.b) continue;
-                p[i] = (float)v, found = true;
+                p[i] = float(v);
+                found = true;
             }
         }
     }
     return out;
 }
 
-// Gram and Schmidt, in double and twice, which leaves rounding alone. Their R has a positive diagonal, so no sign is preferred.
+// Gram and Schmidt, in double and twice, which leaves rounding alone. Their R has a positive
+// diagonal, so no sign is preferred.
 Tensor draw_orthogonal(const Shape &shape, double gain) {
-    if (shape.rank() < 2) throw ShapeError(op, "rank is " + std::to_string(shape.rank()) + ", orthogonal needs at least 2: " + shape.text());
-    const int64_t rows = shape[0], columns = shape.elements() / std::max<int64_t>(1, rows), count = std::min(rows, columns), length = std::max(rows, columns);
+    if (shape.rank() < 2) {
+        throw ShapeError(op, "rank is " + std::to_string(shape.rank()) +
+                                 ", orthogonal needs at least 2: " + shape.text());
+    }
+    const int64_t rows = shape[0];
+    const int64_t columns = shape.elements() / std::max<int64_t>(1, rows);
+    const int64_t count = std::min(rows, columns);
+    const int64_t length = std::max(rows, columns);
     std::vector<double> v = draw_normal({count, length}, 1, 0).to_vector<double>();
     for (int64_t i = 0; i < count; i++) {
         double *const own = v.data() + i * length;
-        for (int pass = 0; pass < 2; pass++)
+        for (int pass = 0; pass < 2; pass++) {
             for (int64_t j = 0; j < i; j++) {
                 const double *const other = v.data() + j * length;
                 const double dot = std::inner_product(own, own + length, other, 0.0);
-                for (int64_t k = 0; k < length; k++) own[k] -= dot * other[k];
+                for (int64_t k = 0; k < length; k++)
+                    own[k] -= dot * other[k];
             }
+        }
         const double norm = std::sqrt(std::inner_product(own, own + length, own, 0.0));
-        for (int64_t k = 0; k < length; k++) own[k] /= norm;
+        for (int64_t k = 0; k < length; k++)
+            own[k] /= norm;
     }
     const Tensor t = Tensor::empty(shape, DType::f32);
     float *p = t.data<float>();
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < columns; c++) p[r * columns + c] = (float)(gain * v[(size_t)(rows <= columns ? r * length + c : c * length + r)]);
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t c = 0; c < columns; c++) {
+            p[r * columns + c] = float(
+                gain * v[size_t(rows <= columns ? r * length + c : c * length + r)]);
+        }
+    }
     return t;
 }
 
@@ -124,25 +157,34 @@ struct Make {
         const Fans f = fans_of(shape);
         return draw_normal(shape, x.gain * std::sqrt(2 / (f.in + f.out)), 0);
     }
-    Tensor operator()(const HeUniform &h) const { return draw_uniform(shape, gain_of(h) * std::sqrt(3 / fan_of(h, shape))); }
-    Tensor operator()(const HeNormal &h) const { return draw_normal(shape, gain_of(h) / std::sqrt(fan_of(h, shape)), 0); }
+    Tensor operator()(const HeUniform &h) const {
+        return draw_uniform(shape, gain_of(h) * std::sqrt(3 / fan_of(h, shape)));
+    }
+    Tensor operator()(const HeNormal &h) const {
+        return draw_normal(shape, gain_of(h) / std::sqrt(fan_of(h, shape)), 0);
+    }
     Tensor operator()(const Orthogonal &o) const { return draw_orthogonal(shape, o.gain); }
     Tensor operator()(const Tensor &t) const {
-        if (!(t.shape() == shape)) throw ShapeError(op, "the tensor's shape is " + t.shape().text() + ", expected " + shape.text());
+        if (!(t.shape() == shape)) {
+            throw ShapeError(op, "the tensor's shape is " + t.shape().text() + ", expected " +
+                                     shape.text());
+        }
         return t.copy();
     }
 };
 
-// MindSpore takes "he_normal" and the name of its class, "HeNormal", in any case, and "zero" and "one" for "zeros" and "ones".
+// MindSpore takes "he_normal" and the name of its class, "HeNormal", in any case, and "zero" and
+// "one" for "zeros" and "ones".
 bool same_name(const std::string &known, const std::string &asked) {
     const auto plain = [](const std::string &name) {
         std::string letters;
         for (const char c : name) {
-            if (c != '_') letters += (char)std::tolower((unsigned char)c);
+            if (c != '_') letters += char(std::tolower((unsigned char)c));
         }
         return letters;
     };
-    const std::string a = plain(known), b = plain(asked);
+    const std::string a = plain(known);
+    const std::string b = plain(asked);
     return a == b || (a == b + "s" && (b == "zero" || b == "one"));
 }
 
@@ -150,15 +192,23 @@ bool same_name(const std::string &known, const std::string &asked) {
 
 Initializer::Initializer(const std::string &name) {
     static const std::map<std::string, Any> known = {
-        {"he_normal", HeNormal()}, {"he_uniform", HeUniform()},       {"normal", Normal()},
-        {"ones", Ones()},          {"orthogonal", Orthogonal()},      {"truncated_normal", TruncatedNormal()},
-        {"uniform", Uniform()},    {"xavier_normal", XavierNormal()}, {"xavier_uniform", XavierUniform()},
+        {"he_normal", HeNormal()},
+        {"he_uniform", HeUniform()},
+        {"normal", Normal()},
+        {"ones", Ones()},
+        {"orthogonal", Orthogonal()},
+        {"truncated_normal", TruncatedNormal()},
+        {"uniform", Uniform()},
+        {"xavier_normal", XavierNormal()},
+        {"xavier_uniform", XavierUniform()},
         {"zeros", Zeros()},
     };
-    const auto at = std::find_if(known.begin(), known.end(), [&](const auto &entry) { return same_name(entry.first, name); });
+    const auto at = std::find_if(known.begin(), known.end(),
+                                 [&](const auto &entry) { return same_name(entry.first, name); });
     if (at == known.end()) {
         std::string names;
-        for (const auto &[n, any] : known) names += (names.empty() ? "" : ", ") + n;
+        for (const auto &[n, any] : known)
+            names += (names.empty() ? "" : ", ") + n;
         throw AttrError(op, "initialiser is " + name + ", expected one of " + names);
     }
     any_ = at->second;

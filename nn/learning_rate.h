@@ -1,4 +1,5 @@
-// Learning rates: numbers, lists and schedules. Names, order of arguments and values are MindSpore's.
+// Learning rates: numbers, lists and schedules. Names, order of arguments and values are
+// MindSpore's.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -7,13 +8,15 @@
 
 namespace halyard::nn {
 
-// A number, one number per step (the last one holds on), or a function of the step, which counts from 0.
+// A number, one number per step (the last one holds on), or a function of the step, which counts
+// from 0.
 class LearningRate {
 public:
     LearningRate(double constant) : list_{constant}, number_(true) {}
-    LearningRate(int constant) : LearningRate((double)constant) {}
+    LearningRate(int constant) : LearningRate(double(constant)) {}
     LearningRate(std::vector<double> per_step);  // throws AttrError when it is empty
-    template<std::invocable<int64_t> Schedule> LearningRate(Schedule schedule) : schedule_(std::move(schedule)) {}
+    template<std::invocable<int64_t> Schedule> LearningRate(Schedule schedule)
+        : schedule_(std::move(schedule)) {}
     double at(int64_t step) const;  // throws AttrError unless it is finite and not negative
     bool is_number() const { return number_; }
 
@@ -23,30 +26,41 @@ private:
     std::function<double(int64_t)> schedule_;
 };
 
-// Lists, a rate for each of total_step steps; e is the epoch of a step, step / step_per_epoch rounded down. All throw AttrError, naming
-// the argument: counts and rates below their least value, or not finite.
+// Lists, a rate for each of total_step steps; e is the epoch of a step, step / step_per_epoch
+// rounded down. All throw AttrError, naming the argument: counts and rates below their least value,
+// or not finite.
 
 // learning_rates[k] until step milestone[k].
-std::vector<double> piecewise_constant_lr(const std::vector<int64_t> &milestone, const std::vector<double> &learning_rates);
+std::vector<double> piecewise_constant_lr(const std::vector<int64_t> &milestone,
+                                          const std::vector<double> &learning_rates);
 
 // learning_rate * decay_rate^(e / decay_epoch). In stairs: the exponent rounded down.
-std::vector<double> exponential_decay_lr(double learning_rate, double decay_rate, int64_t total_step, int64_t step_per_epoch, int64_t decay_epoch,
-                                         bool is_stair = false);
+std::vector<double> exponential_decay_lr(double learning_rate, double decay_rate,
+                                         int64_t total_step, int64_t step_per_epoch,
+                                         int64_t decay_epoch, bool is_stair = false);
 // learning_rate * exp(-decay_rate * e). In stairs: e rounded down to a multiple of decay_epoch.
-std::vector<double> natural_exp_decay_lr(double learning_rate, double decay_rate, int64_t total_step, int64_t step_per_epoch, int64_t decay_epoch,
-                                         bool is_stair = false);
+std::vector<double> natural_exp_decay_lr(double learning_rate, double decay_rate,
+                                         int64_t total_step, int64_t step_per_epoch,
+                                         int64_t decay_epoch, bool is_stair = false);
 // learning_rate / (1 + decay_rate * e / decay_epoch). In stairs: e / decay_epoch rounded down.
-std::vector<double> inverse_decay_lr(double learning_rate, double decay_rate, int64_t total_step, int64_t step_per_epoch, int64_t decay_epoch,
+std::vector<double> inverse_decay_lr(double learning_rate, double decay_rate, int64_t total_step,
+                                     int64_t step_per_epoch, int64_t decay_epoch,
                                      bool is_stair = false);
 // min_lr + (max_lr - min_lr) / 2 * (1 + cos(pi * min(e, decay_epoch) / decay_epoch)).
-std::vector<double> cosine_decay_lr(double min_lr, double max_lr, int64_t total_step, int64_t step_per_epoch, int64_t decay_epoch);
-// end + (learning_rate - end) * (1 - min(e, d) / d)^power; d is decay_epoch, with update_decay_epoch the multiple of it that e hasn't passed.
-std::vector<double> polynomial_decay_lr(double learning_rate, double end_learning_rate, int64_t total_step, int64_t step_per_epoch, int64_t decay_epoch,
-                                        double power, bool update_decay_epoch = false);
+std::vector<double> cosine_decay_lr(double min_lr, double max_lr, int64_t total_step,
+                                    int64_t step_per_epoch, int64_t decay_epoch);
+// end + (learning_rate - end) * (1 - min(e, d) / d)^power; d is decay_epoch, with
+// update_decay_epoch the multiple of it that e hasn't passed.
+std::vector<double> polynomial_decay_lr(double learning_rate, double end_learning_rate,
+                                        int64_t total_step, int64_t step_per_epoch,
+                                        int64_t decay_epoch, double power,
+                                        bool update_decay_epoch = false);
 // learning_rate * min(e, warmup_epoch) / warmup_epoch.
-std::vector<double> warmup_lr(double learning_rate, int64_t total_step, int64_t step_per_epoch, int64_t warmup_epoch);
+std::vector<double> warmup_lr(double learning_rate, int64_t total_step, int64_t step_per_epoch,
+                              int64_t warmup_epoch);
 
-// Schedules: the same of the step itself, with decay_steps in place of epochs. The constructors throw as the lists do.
+// Schedules: the same of the step itself, with decay_steps in place of epochs. The constructors
+// throw as the lists do.
 class CosineDecayLR {
 public:
     CosineDecayLR(double min_lr, double max_lr, int64_t decay_steps);
@@ -58,29 +72,34 @@ private:
 };
 class RateDecay {
 protected:
-    RateDecay(const char *name, double learning_rate, double decay_rate, int64_t decay_steps, bool is_stair);
+    RateDecay(const char *name, double learning_rate, double decay_rate, int64_t decay_steps,
+              bool is_stair);
     double rate_, decay_;
     int64_t steps_;
     bool stair_;
 };
 class ExponentialDecayLR : RateDecay {
 public:
-    ExponentialDecayLR(double learning_rate, double decay_rate, int64_t decay_steps, bool is_stair = false);
+    ExponentialDecayLR(double learning_rate, double decay_rate, int64_t decay_steps,
+                       bool is_stair = false);
     double operator()(int64_t step) const;
 };
 class NaturalExpDecayLR : RateDecay {
 public:
-    NaturalExpDecayLR(double learning_rate, double decay_rate, int64_t decay_steps, bool is_stair = false);
+    NaturalExpDecayLR(double learning_rate, double decay_rate, int64_t decay_steps,
+                      bool is_stair = false);
     double operator()(int64_t step) const;
 };
 class InverseDecayLR : RateDecay {
 public:
-    InverseDecayLR(double learning_rate, double decay_rate, int64_t decay_steps, bool is_stair = false);
+    InverseDecayLR(double learning_rate, double decay_rate, int64_t decay_steps,
+                   bool is_stair = false);
     double operator()(int64_t step) const;
 };
 class PolynomialDecayLR {
 public:
-    PolynomialDecayLR(double learning_rate, double end_learning_rate, int64_t decay_steps, double power, bool update_decay_steps = false);
+    PolynomialDecayLR(double learning_rate, double end_learning_rate, int64_t decay_steps,
+                      double power, bool update_decay_steps = false);
     double operator()(int64_t step) const;
 
 private:

@@ -19,7 +19,8 @@ Tensor reduced(const Tensor &loss, const std::string &reduction) {
 }  // namespace
 
 LossBase::LossBase(const std::string &reduction) : reduction_(reduction) {
-    if (reduction != "none" && reduction != "mean" && reduction != "sum") throw AttrError("loss", "reduction is " + reduction + ", expected none, mean or sum");
+    if (reduction != "none" && reduction != "mean" && reduction != "sum")
+        throw AttrError("loss", "reduction is " + reduction + ", expected none, mean or sum");
 }
 
 Tensor LossBase::get_loss(const Tensor &x, const Argument &weights) const {
@@ -27,59 +28,99 @@ Tensor LossBase::get_loss(const Tensor &x, const Argument &weights) const {
     return reduced(one ? x : F::mul(x, weights), reduction_);
 }
 
-Loss::Loss(const std::string &reduction, size_t inputs, std::function<Tensor(Tensors)> f) : LossBase(reduction), inputs_(inputs), f_(std::move(f)) {}
+Loss::Loss(const std::string &reduction, size_t inputs, std::function<Tensor(Tensors)> f)
+    : LossBase(reduction), inputs_(inputs), f_(std::move(f)) {}
 
 std::vector<Tensor> Loss::construct(Tensors in) const {
-    if (in.size() != inputs_) throw ShapeError(cls_name(), "inputs are " + std::to_string(in.size()) + " tensors, expected " + std::to_string(inputs_));
+    if (in.size() != inputs_) {
+        throw ShapeError(cls_name(), "inputs are " + std::to_string(in.size()) +
+                                         " tensors, expected " + std::to_string(inputs_));
+    }
     return {f_(in)};
 }
 
-SoftmaxCrossEntropyWithLogits::SoftmaxCrossEntropyWithLogits(bool sparse, const std::string &reduction)
+SoftmaxCrossEntropyWithLogits::SoftmaxCrossEntropyWithLogits(bool sparse,
+                                                             const std::string &reduction)
     : Loss(reduction, 2, [sparse, reduction](Tensors in) {
-          const Tensor &logits = in[0], &labels = in[1];
+          const Tensor &logits = in[0];
+          const Tensor &labels = in[1];
           if (!sparse) return reduced(F::softmax_cross_entropy(logits, labels), reduction);
-          const bool checkable = logits.defined() && logits.rank() > 0 && labels.defined() && labels.dtype() == DType::i32;
-          if (checkable) labels_of("SoftmaxCrossEntropyWithLogits", "labels", labels, logits.size(-1));  // the op gives a loss of 0 for others
+          const bool checkable = logits.defined() && logits.rank() > 0 && labels.defined() &&
+                                 labels.dtype() == DType::i32;
+          // the op gives a loss of 0 for others
+          if (checkable)
+              labels_of("SoftmaxCrossEntropyWithLogits", "labels", labels, logits.size(-1));
           return reduced(F::sparse_softmax_cross_entropy(logits, labels), reduction);
       }) {}
 
 CrossEntropyLoss::CrossEntropyLoss(const CrossEntropyLossOptions &o)
-    : Loss(o.reduction, 2, [o](Tensors in) { return F::cross_entropy(in[0], in[1], o.weight, o.ignore_index, o.reduction, o.label_smoothing); }) {}
+    : Loss(o.reduction, 2, [o](Tensors in) {
+          return F::cross_entropy(in[0], in[1], o.weight, o.ignore_index, o.reduction,
+                                  o.label_smoothing);
+      }) {}
 
 NLLLoss::NLLLoss(const Tensor &weight, int64_t ignore_index, const std::string &reduction)
-    : Loss(reduction, 2, [=](Tensors in) { return F::nll_loss(in[0], in[1], weight, ignore_index, reduction); }) {}
+    : Loss(reduction, 2,
+           [=](Tensors in) { return F::nll_loss(in[0], in[1], weight, ignore_index, reduction); }) {
+}
 
 BCELoss::BCELoss(const Tensor &weight, const std::string &reduction)
-    : Loss(reduction, 2, [=](Tensors in) { return F::binary_cross_entropy(in[0], in[1], weight, reduction); }) {}
-BCEWithLogitsLoss::BCEWithLogitsLoss(const std::string &reduction, const Tensor &weight, const Tensor &pos_weight)
-    : Loss(reduction, 2, [=](Tensors in) { return F::binary_cross_entropy_with_logits(in[0], in[1], weight, pos_weight, reduction); }) {}
+    : Loss(reduction, 2,
+           [=](Tensors in) { return F::binary_cross_entropy(in[0], in[1], weight, reduction); }) {}
+BCEWithLogitsLoss::BCEWithLogitsLoss(const std::string &reduction, const Tensor &weight,
+                                     const Tensor &pos_weight)
+    : Loss(reduction, 2, [=](Tensors in) {
+          return F::binary_cross_entropy_with_logits(in[0], in[1], weight, pos_weight, reduction);
+      }) {}
 
-MSELoss::MSELoss(const std::string &reduction) : Loss(reduction, 2, [reduction](Tensors in) { return F::mse_loss(in[0], in[1], reduction); }) {}
-RMSELoss::RMSELoss() : Loss("mean", 2, [](Tensors in) { return F::sqrt(F::mse_loss(in[0], in[1])); }) {}
-L1Loss::L1Loss(const std::string &reduction) : Loss(reduction, 2, [reduction](Tensors in) { return F::l1_loss(in[0], in[1], reduction); }) {}
-MAELoss::MAELoss(const std::string &reduction) : Loss(reduction, 2, [reduction](Tensors in) { return F::l1_loss(in[0], in[1], reduction); }) {}
+MSELoss::MSELoss(const std::string &reduction)
+    : Loss(reduction, 2, [reduction](Tensors in) { return F::mse_loss(in[0], in[1], reduction); }) {
+}
+RMSELoss::RMSELoss()
+    : Loss("mean", 2, [](Tensors in) { return F::sqrt(F::mse_loss(in[0], in[1])); }) {}
+L1Loss::L1Loss(const std::string &reduction)
+    : Loss(reduction, 2, [reduction](Tensors in) { return F::l1_loss(in[0], in[1], reduction); }) {}
+MAELoss::MAELoss(const std::string &reduction)
+    : Loss(reduction, 2, [reduction](Tensors in) { return F::l1_loss(in[0], in[1], reduction); }) {}
 SmoothL1Loss::SmoothL1Loss(double beta, const std::string &reduction)
-    : Loss(reduction, 2, [=](Tensors in) { return F::smooth_l1_loss(in[0], in[1], beta, reduction); }) {}
+    : Loss(reduction, 2,
+           [=](Tensors in) { return F::smooth_l1_loss(in[0], in[1], beta, reduction); }) {}
 HuberLoss::HuberLoss(const std::string &reduction, double delta)
-    : Loss(reduction, 2, [=](Tensors in) { return F::huber_loss(in[0], in[1], delta, reduction); }) {}
+    : Loss(reduction, 2,
+           [=](Tensors in) { return F::huber_loss(in[0], in[1], delta, reduction); }) {}
 SoftMarginLoss::SoftMarginLoss(const std::string &reduction)
-    : Loss(reduction, 2, [reduction](Tensors in) { return F::soft_margin_loss(in[0], in[1], reduction); }) {}
+    : Loss(reduction, 2,
+           [reduction](Tensors in) { return F::soft_margin_loss(in[0], in[1], reduction); }) {}
 HingeEmbeddingLoss::HingeEmbeddingLoss(double margin, const std::string &reduction)
-    : Loss(reduction, 2, [=](Tensors in) { return F::hinge_embedding_loss(in[0], in[1], margin, reduction); }) {}
+    : Loss(reduction, 2,
+           [=](Tensors in) { return F::hinge_embedding_loss(in[0], in[1], margin, reduction); }) {}
 PoissonNLLLoss::PoissonNLLLoss(const std::string &reduction)
-    : Loss(reduction, 2, [reduction](Tensors in) { return F::poisson_nll_loss(in[0], in[1], reduction); }) {}
+    : Loss(reduction, 2,
+           [reduction](Tensors in) { return F::poisson_nll_loss(in[0], in[1], reduction); }) {}
 KLDivLoss::KLDivLoss(const std::string &reduction)
-    : Loss(reduction == "batchmean" ? "mean" : reduction, 2, [reduction](Tensors in) { return F::kl_div(in[0], in[1], reduction); }) {}
+    : Loss(reduction == "batchmean" ? "mean" : reduction, 2,
+           [reduction](Tensors in) { return F::kl_div(in[0], in[1], reduction); }) {}
 
 GaussianNLLLoss::GaussianNLLLoss(bool full, double eps, const std::string &reduction)
-    : Loss(reduction, 3, [=](Tensors in) { return F::gaussian_nll_loss(in[0], in[1], in[2], eps, full, reduction); }) {}
+    : Loss(reduction, 3, [=](Tensors in) {
+          return F::gaussian_nll_loss(in[0], in[1], in[2], eps, full, reduction);
+      }) {}
 MarginRankingLoss::MarginRankingLoss(double margin, const std::string &reduction)
-    : Loss(reduction, 3, [=](Tensors in) { return F::margin_ranking_loss(in[0], in[1], in[2], margin, reduction); }) {}
+    : Loss(reduction, 3, [=](Tensors in) {
+          return F::margin_ranking_loss(in[0], in[1], in[2], margin, reduction);
+      }) {}
 CosineEmbeddingLoss::CosineEmbeddingLoss(double margin, const std::string &reduction)
-    : Loss(reduction, 3, [=](Tensors in) { return F::cosine_embedding_loss(in[0], in[1], in[2], margin, reduction); }) {}
-TripletMarginLoss::TripletMarginLoss(bool swap, double eps, const std::string &reduction, double margin)
-    : Loss(reduction, 3, [=](Tensors in) { return F::triplet_margin_loss(in[0], in[1], in[2], margin, eps, swap, reduction); }) {}
+    : Loss(reduction, 3, [=](Tensors in) {
+          return F::cosine_embedding_loss(in[0], in[1], in[2], margin, reduction);
+      }) {}
+TripletMarginLoss::TripletMarginLoss(bool swap, double eps, const std::string &reduction,
+                                     double margin)
+    : Loss(reduction, 3, [=](Tensors in) {
+          return F::triplet_margin_loss(in[0], in[1], in[2], margin, eps, swap, reduction);
+      }) {}
 CTCLoss::CTCLoss(int64_t blank, const std::string &reduction, bool zero_infinity)
-    : Loss(reduction, 4, [=](Tensors in) { return F::ctc_loss(in[0], in[1], in[2], in[3], blank, reduction, zero_infinity); }) {}
+    : Loss(reduction, 4, [=](Tensors in) {
+          return F::ctc_loss(in[0], in[1], in[2], in[3], blank, reduction, zero_infinity);
+      }) {}
 
 }  // namespace halyard::nn

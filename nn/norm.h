@@ -1,4 +1,5 @@
-// Normalisation layers: y = gamma (x - mean) / sqrt(variance + eps) + beta, each with the mean and variance of other elements.
+// Normalisation layers: y = gamma (x - mean) / sqrt(variance + eps) + beta, each with the mean and
+// variance of other elements.
 #pragma once
 #include <optional>
 
@@ -10,9 +11,11 @@ namespace halyard::nn {
 
 struct BatchNormOptions {
     double eps = 1e-5;
-    double momentum = 0.9;  // the weight of the old running statistics, as in MindSpore; PyTorch's is 1 - momentum
-    bool affine = true;     // off: gamma and beta require no gradient
-    Initializer gamma_init = "ones", beta_init = "zeros", moving_mean_init = "zeros", moving_var_init = "ones";
+    // the weight of the old running statistics, as in MindSpore; PyTorch's is 1 - momentum
+    double momentum = 0.9;
+    bool affine = true;  // off: gamma and beta require no gradient
+    Initializer gamma_init = "ones", beta_init = "zeros", moving_mean_init = "zeros",
+                moving_var_init = "ones";
     std::optional<bool> use_batch_statistics = {};  // empty: in training; else always or never
     std::string data_format = "NCHW";               // BatchNorm2d also takes "NHWC"
     std::string activation = "";                    // "relu": without a pass over memory of its own
@@ -21,9 +24,9 @@ struct BatchNormOptions {
 // Over all but the channels of x[n,num_features,...], whose rank is 2 or 3 (1d), 4 (2d), 5 (3d).
 // In training with the batch's mean and biased variance, which then enter the running ones:
 //   moving = momentum * moving + (1 - momentum) * batch, the variance unbiased;
-// in evaluation with the running ones. Parameters: gamma, beta, and, which require no gradient, moving_mean, moving_variance;
-// all [num_features]. With the activation "relu" a cell of two inputs too, x and a shortcut like x: relu(batch_norm(x) + shortcut).
-// Throws AttrError, ShapeError.
+// in evaluation with the running ones. Parameters: gamma, beta, and, which require no gradient,
+// moving_mean, moving_variance; all [num_features]. With the activation "relu" a cell of two inputs
+// too, x and a shortcut like x: relu(batch_norm(x) + shortcut). Throws AttrError, ShapeError.
 template<int N> class BatchNorm : public Cell {
 public:
     explicit BatchNorm(int64_t num_features, const BatchNormOptions &options = {});
@@ -35,7 +38,8 @@ public:
     Parameter gamma, beta, moving_mean, moving_variance;
 
 private:
-    bool of_batch(const Tensor &x) const;  // what its statistics are; throws where x's rank doesn't fit
+    // what its statistics are; throws where x's rank doesn't fit
+    bool of_batch(const Tensor &x) const;
     double eps_, momentum_;
     std::optional<bool> use_batch_statistics_;
     std::string data_format_, activation_;
@@ -50,7 +54,8 @@ struct LayerNormOptions {
     double epsilon = 1e-7;
 };
 
-// Over the dimensions of x from begin_norm_axis on. gamma and beta have normalized_shape, x's dimensions from begin_params_axis on.
+// Over the dimensions of x from begin_norm_axis on. gamma and beta have normalized_shape, x's
+// dimensions from begin_params_axis on.
 class LayerNorm : public Cell {
 public:
     explicit LayerNorm(const Shape &normalized_shape, const LayerNormOptions &options = {});
@@ -70,7 +75,8 @@ struct GroupNormOptions {
     Initializer gamma_init = "ones", beta_init = "zeros";
 };
 
-// Over each image's group of num_channels / num_groups channels of x[n,num_channels,...]. gamma and beta: [num_channels].
+// Over each image's group of num_channels / num_groups channels of x[n,num_channels,...]. gamma and
+// beta: [num_channels].
 class GroupNorm : public Cell {
 public:
     GroupNorm(int64_t num_groups, int64_t num_channels, const GroupNormOptions &options = {});
@@ -84,7 +90,8 @@ private:
     double eps_;
 };
 
-// Over each channel of each image of x[n,num_features,...], whose rank is 3 (1d), 4 (2d), 5 (3d), in training and evaluation alike.
+// Over each channel of each image of x[n,num_features,...], whose rank is 3 (1d), 4 (2d), 5 (3d),
+// in training and evaluation alike.
 template<int N> class InstanceNorm : public Cell {
 public:
     explicit InstanceNorm(int64_t num_features, const GroupNormOptions &options = {});
@@ -104,7 +111,8 @@ using InstanceNorm3d = InstanceNorm<3>;
 // y = gamma x / sqrt(mean x^2 + epsilon) over x's last dimensions, normalized_shape.
 class RMSNorm : public Cell {
 public:
-    explicit RMSNorm(const Shape &normalized_shape, const Initializer &gamma_init = "ones", double epsilon = 1e-6);
+    explicit RMSNorm(const Shape &normalized_shape, const Initializer &gamma_init = "ones",
+                     double epsilon = 1e-6);
     Tensor construct(const Tensor &x) const override;
     std::string extend_repr() const override;
 

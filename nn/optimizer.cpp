@@ -13,14 +13,17 @@ bool has(const ParameterTuple &params, const Parameter &p) {
     return std::any_of(params.begin(), params.end(), [&](const Parameter &o) { return o.same(p); });
 }
 
-// A rate that is a number is a Parameter, so that a checkpoint holds it and a callback may change it.
+// A rate that is a number is a Parameter, so that a checkpoint holds it and a callback may change
+// it.
 struct Rate {
     LearningRate schedule;
     Parameter number;  // undefined for lists and schedules
     Rate(const LearningRate &lr, const std::string &name) : schedule(lr) {
         if (lr.is_number()) number = Parameter(Tensor::scalar(lr.at(0), DType::f64), name, false);
     }
-    double at(int64_t step) const { return number.defined() ? number.data().item() : schedule.at(step); }
+    double at(int64_t step) const {
+        return number.defined() ? number.data().item() : schedule.at(step);
+    }
 };
 
 struct Setting {
@@ -29,8 +32,12 @@ struct Setting {
     bool centralized;
 };
 
-int64_t count_of(const Parameter &p) { return p.data().data<int32_t>()[0]; }
-Parameter zero_count(const char *name) { return Parameter(Tensor::zeros({1}, DType::i32), name, false); }
+int64_t count_of(const Parameter &p) {
+    return p.data().data<int32_t>()[0];
+}
+Parameter zero_count(const char *name) {
+    return Parameter(Tensor::zeros({1}, DType::i32), name, false);
+}
 
 ParameterTuple like(const ParameterTuple &params, const std::string &prefix, double init) {
     ParameterTuple out;
@@ -45,7 +52,8 @@ ParameterTuple like(const ParameterTuple &params, const std::string &prefix, dou
 // The mean over all but the first dimension taken away.
 Tensor centralized(const Tensor &g) {
     Ints axes;
-    for (int a = 1; a < g.rank(); a++) axes.push_back(a);
+    for (int a = 1; a < g.rank(); a++)
+        axes.push_back(a);
     return F::sub(g, F::reduce_mean(g, axes, true));
 }
 
@@ -64,7 +72,8 @@ struct Optimizer::State {
     std::function<void(const std::vector<Tensor> &)> listener;
 
     int64_t step() const { return count_of(global_step); }
-    void add(const ParamGroup &group, const std::shared_ptr<Rate> &rate, double decay, bool grouped);
+    void add(const ParamGroup &group, const std::shared_ptr<Rate> &rate, double decay,
+             bool grouped);
     void sort(const ParameterTuple &order);
 };
 
@@ -74,7 +83,8 @@ Params::Params(std::vector<ParamGroup> groups) : grouped_(true) {
             groups_.push_back(std::move(group));
             continue;
         }
-        if (!group.params.empty() || group.lr || group.weight_decay || group.grad_centralization || !order_.empty())
+        if (!group.params.empty() || group.lr || group.weight_decay || group.grad_centralization ||
+            !order_.empty())
             throw AttrError("optimizer", "order_params stands in a group of its own, once");
         order_ = std::move(group.order_params);
     }
@@ -85,106 +95,149 @@ Tensor Update::gradient() const {
     return weight_decay == 0 ? raw : F::add(raw, F::mul(p, weight_decay));
 }
 
-ParameterTuple Optimizer::Rule::clone(const ParameterTuple &params, const std::string &prefix, double init) {
+ParameterTuple Optimizer::Rule::clone(const ParameterTuple &params, const std::string &prefix,
+                                      double init) {
     ParameterTuple out = like(params, prefix, init);
     state_.insert(state_.end(), out.begin(), out.end());
     return out;
 }
 
-void Optimizer::State::add(const ParamGroup &group, const std::shared_ptr<Rate> &rate, double decay, bool grouped) {
+void Optimizer::State::add(const ParamGroup &group, const std::shared_ptr<Rate> &rate, double decay,
+                           bool grouped) {
     if (grouped && group.params.empty()) throw AttrError("optimizer", "a group has no parameters");
-    if (!(decay >= 0)) throw AttrError("optimizer", "weight_decay is " + std::to_string(decay) + ", expected at least 0");
+    if (!(decay >= 0)) {
+        throw AttrError("optimizer",
+                        "weight_decay is " + std::to_string(decay) + ", expected at least 0");
+    }
     for (const Parameter &p : group.params) {
-        if (!p.requires_grad()) throw AttrError("optimizer", "parameter " + p.name() + " doesn't require a gradient");
-        if (has(params, p)) throw AttrError("optimizer", "parameter " + p.name() + " is given twice");
-        const bool normal = p.name().find("beta") != std::string::npos || p.name().find("gamma") != std::string::npos;
+        if (!p.requires_grad())
+            throw AttrError("optimizer", "parameter " + p.name() + " doesn't require a gradient");
+        if (has(params, p))
+            throw AttrError("optimizer", "parameter " + p.name() + " is given twice");
+        const bool normal = p.name().find("beta") != std::string::npos ||
+                            p.name().find("gamma") != std::string::npos;
         params.push_back(p);
-        settings.push_back({rate, normal && !grouped ? 0 : decay, group.grad_centralization && p.shape().rank() > 1});
+        settings.push_back({rate, normal && !grouped ? 0 : decay,
+                            group.grad_centralization && p.shape().rank() > 1});
     }
 }
 
 void Optimizer::State::sort(const ParameterTuple &order) {
-    if (order.size() != params.size())
-        throw AttrError("optimizer", "order_params are " + std::to_string(order.size()) + ", expected the groups' " + std::to_string(params.size()));
+    if (order.size() != params.size()) {
+        throw AttrError("optimizer", "order_params are " + std::to_string(order.size()) +
+                                         ", expected the groups' " + std::to_string(params.size()));
+    }
     std::vector<Setting> sorted;
     for (const Parameter &p : order) {
-        const auto at = std::find_if(params.begin(), params.end(), [&](const Parameter &o) { return o.same(p); });
-        if (at == params.end()) throw AttrError("optimizer", "parameter " + p.name() + " of order_params is in no group");
-        sorted.push_back(settings[(size_t)(at - params.begin())]);
+        const auto at = std::find_if(params.begin(), params.end(),
+                                     [&](const Parameter &o) { return o.same(p); });
+        if (at == params.end()) {
+            throw AttrError("optimizer",
+                            "parameter " + p.name() + " of order_params is in no group");
+        }
+        sorted.push_back(settings[size_t(at - params.begin())]);
     }
-    params = order, settings = std::move(sorted);
+    params = order;
+    settings = std::move(sorted);
 }
 
-Optimizer::Optimizer(std::shared_ptr<Rule> rule, const Params &params, const LearningRate &lr, double weight_decay, double loss_scale)
+Optimizer::Optimizer(std::shared_ptr<Rule> rule, const Params &params, const LearningRate &lr,
+                     double weight_decay, double loss_scale)
     : state_(std::make_shared<State>()) {
-    if (!(loss_scale > 0)) throw AttrError("optimizer", "loss_scale is " + std::to_string(loss_scale) + ", expected more than 0");
+    if (!(loss_scale > 0)) {
+        throw AttrError("optimizer",
+                        "loss_scale is " + std::to_string(loss_scale) + ", expected more than 0");
+    }
     State &s = *state_;
-    s.rule = std::move(rule), s.scale = 1 / loss_scale;
+    s.rule = std::move(rule);
+    s.scale = 1 / loss_scale;
     s.rates = {std::make_shared<Rate>(lr, "learning_rate")};
     for (size_t k = 0; k < params.groups().size(); k++) {
         const ParamGroup &group = params.groups()[k];
-        if (group.lr) s.rates.push_back(std::make_shared<Rate>(*group.lr, "learning_rate_group_" + std::to_string(k)));
-        s.add(group, group.lr ? s.rates.back() : s.rates.front(), group.weight_decay.value_or(weight_decay), params.grouped());
+        if (group.lr) {
+            s.rates.push_back(
+                std::make_shared<Rate>(*group.lr, "learning_rate_group_" + std::to_string(k)));
+        }
+        s.add(group, group.lr ? s.rates.back() : s.rates.front(),
+              group.weight_decay.value_or(weight_decay), params.grouped());
     }
     if (s.params.empty()) throw AttrError("optimizer", "there are no parameters");
     if (!params.order().empty()) s.sort(params.order());
     s.rule->prepare(s.params);
 }
 
-Optimizer::Optimizer(const Optimizer &inner, const std::function<std::shared_ptr<Rule>(std::shared_ptr<Rule>)> &around)
+Optimizer::Optimizer(const Optimizer &inner,
+                     const std::function<std::shared_ptr<Rule>(std::shared_ptr<Rule>)> &around)
     : state_(std::make_shared<State>(*inner.state_)) {
     state_->rule = around(inner.state_->rule);
     state_->rule->prepare(state_->params);
 }
 
-Optimizer::Optimizer(const Optimizer &inner, int64_t calls) : state_(std::make_shared<State>(*inner.state_)) {
-    if (calls < 1) throw AttrError("Accumulator", "accumulate_step is " + std::to_string(calls) + ", expected at least 1");
+Optimizer::Optimizer(const Optimizer &inner, int64_t calls)
+    : state_(std::make_shared<State>(*inner.state_)) {
+    if (calls < 1) {
+        throw AttrError("Accumulator",
+                        "accumulate_step is " + std::to_string(calls) + ", expected at least 1");
+    }
     State &s = *state_;
     s.calls *= calls;
-    s.sums = like(s.params, "accumulate", 0), s.counter = zero_count("accumulate_counter");
+    s.sums = like(s.params, "accumulate", 0);
+    s.counter = zero_count("accumulate_counter");
 }
 
 // Adds the gradients up; true where an update is due.
 bool Optimizer::accumulate(const std::vector<Tensor> &gradients) const {
     const State &s = *state_;
     const int64_t before = count_of(s.counter);
-    for (size_t i = 0; i < gradients.size(); i++) s.sums[i].set_data(before ? F::add(s.sums[i].data(), gradients[i]) : gradients[i]);
-    s.counter.set_data(Tensor::from({(int32_t)((before + 1) % s.calls)}));
+    for (size_t i = 0; i < gradients.size(); i++)
+        s.sums[i].set_data(before ? F::add(s.sums[i].data(), gradients[i]) : gradients[i]);
+    s.counter.set_data(Tensor::from({int32_t((before + 1) % s.calls)}));
     return before + 1 == s.calls;
 }
 
 bool Optimizer::operator()(const std::vector<Tensor> &gradients) const {
     State &s = *state_;
-    if (gradients.size() != s.params.size())
-        throw ShapeError("optimizer", "gradients are " + std::to_string(gradients.size()) + ", expected " + std::to_string(s.params.size()));
-    for (size_t i = 0; i < gradients.size(); i++)
-        if (!(gradients[i].shape() == s.params[i].shape()))
-            throw ShapeError("optimizer",
-                             "gradient of " + s.params[i].name() + " has shape " + gradients[i].shape().text() + ", expected " + s.params[i].shape().text());
+    if (gradients.size() != s.params.size()) {
+        throw ShapeError("optimizer", "gradients are " + std::to_string(gradients.size()) +
+                                          ", expected " + std::to_string(s.params.size()));
+    }
+    for (size_t i = 0; i < gradients.size(); i++) {
+        if (!(gradients[i].shape() == s.params[i].shape())) {
+            throw ShapeError("optimizer", "gradient of " + s.params[i].name() + " has shape " +
+                                              gradients[i].shape().text() + ", expected " +
+                                              s.params[i].shape().text());
+        }
+    }
     const StopTape stop;
     if (s.listener) s.listener(gradients);
     if (s.calls > 1 && !accumulate(gradients)) return true;
     const int64_t step = s.step();
-    const double scale = s.scale / (double)s.calls;
+    const double scale = s.scale / double(s.calls);
     for (size_t i = 0; i < gradients.size(); i++) {
         const Tensor &g = s.calls > 1 ? s.sums[i].data() : gradients[i];
         const Setting &setting = s.settings[i];
-        const double lr = setting.rate->at(step), decay = setting.weight_decay;
+        const double lr = setting.rate->at(step);
+        const double decay = setting.weight_decay;
         if (!setting.centralized) {
             s.rule->update({i, s.params[i], g, lr, decay, scale, step + 1});
             continue;
         }
         const bool apart = s.rule->decays_apart();
         const Update raw{i, s.params[i], g, lr, apart ? 0 : decay, scale, step + 1};
-        s.rule->update({i, s.params[i], centralized(raw.gradient()), lr, apart ? decay : 0, 1, step + 1});
+        s.rule->update(
+            {i, s.params[i], centralized(raw.gradient()), lr, apart ? decay : 0, 1, step + 1});
     }
-    s.global_step.set_data(Tensor::from({(int32_t)step + 1}));
+    s.global_step.set_data(Tensor::from({int32_t(step) + 1}));
     return true;
 }
 
-void Optimizer::on_gradients(std::function<void(const std::vector<Tensor> &)> listener) const { state_->listener = std::move(listener); }
+void Optimizer::on_gradients(std::function<void(const std::vector<Tensor> &)> listener) const {
+    state_->listener = std::move(listener);
+}
 
-const ParameterTuple &Optimizer::parameters() const { return state_->params; }
+const ParameterTuple &Optimizer::parameters() const {
+    return state_->params;
+}
 
 ParameterTuple Optimizer::get_parameters() const {
     ParameterTuple all{state_->global_step};
@@ -198,19 +251,28 @@ ParameterTuple Optimizer::get_parameters() const {
 
 std::map<std::string, Parameter> Optimizer::parameters_dict() const {
     std::map<std::string, Parameter> out;
-    for (const Parameter &p : get_parameters())
-        if (!out.emplace(p.name(), p).second) throw AttrError("optimizer", "two parameters are named \"" + p.name() + "\"");
+    for (const Parameter &p : get_parameters()) {
+        if (!out.emplace(p.name(), p).second)
+            throw AttrError("optimizer", "two parameters are named \"" + p.name() + "\"");
+    }
     return out;
 }
 
-double Optimizer::learning_rate(size_t parameter) const { return state_->settings.at(parameter).rate->at(state_->step()); }
+double Optimizer::learning_rate(size_t parameter) const {
+    return state_->settings.at(parameter).rate->at(state_->step());
+}
 
 void Optimizer::set_learning_rate(double lr) const {
     const Rate &rate = *state_->rates.front();
-    if (!rate.number.defined()) throw AttrError("optimizer", "the learning rate is a list or a schedule, which nobody else can set");
+    if (!rate.number.defined()) {
+        throw AttrError("optimizer",
+                        "the learning rate is a list or a schedule, which nobody else can set");
+    }
     rate.number.set_data(Tensor::scalar(LearningRate(lr).at(0), DType::f64));
 }
 
-int64_t Optimizer::global_step() const { return state_->step(); }
+int64_t Optimizer::global_step() const {
+    return state_->step();
+}
 
 }  // namespace halyard::nn

@@ -1,5 +1,5 @@
-// Optimisers whose step is divided, element by element, by what gradients were before, and those of a step of their own. Names, defaults,
-// states' names and formulas are MindSpore's.
+// Optimisers whose step is divided, element by element, by what gradients were before, and those of
+// a step of their own. Names, defaults, states' names and formulas are MindSpore's.
 #pragma once
 #include <utility>
 
@@ -14,27 +14,32 @@ struct AdagradOptions {
 // s += g^2, from accum on;  p -= lr g / sqrt(s). State: accum.
 class Adagrad : public Optimizer {
 public:
-    explicit Adagrad(const Params &params, const LearningRate &learning_rate = 1e-3, const AdagradOptions &options = {});
+    explicit Adagrad(const Params &params, const LearningRate &learning_rate = 1e-3,
+                     const AdagradOptions &options = {});
 };
 
 struct ProximalAdagradOptions {
     double accum = 0.1, l1 = 0, l2 = 0, weight_decay = 0, loss_scale = 1;
 };
 
-// As Adagrad; then with r = lr / sqrt(s)  p = sign(p) max(|p| - r l1, 0) / (1 + r l2). State: accum.
+// As Adagrad; then with r = lr / sqrt(s)  p = sign(p) max(|p| - r l1, 0) / (1 + r l2). State:
+// accum.
 class ProximalAdagrad : public Optimizer {
 public:
-    explicit ProximalAdagrad(const Params &params, const LearningRate &learning_rate = 1e-3, const ProximalAdagradOptions &options = {});
+    explicit ProximalAdagrad(const Params &params, const LearningRate &learning_rate = 1e-3,
+                             const ProximalAdagradOptions &options = {});
 };
 
 struct AdadeltaOptions {
     double rho = 0.9, epsilon = 1e-6, weight_decay = 0, loss_scale = 1;
 };
 
-// s = rho s + (1 - rho) g^2;  d = sqrt(u + epsilon) / sqrt(s + epsilon) g;  u = rho u + (1 - rho) d^2;  p -= lr d. State: accum, accum_update.
+// s = rho s + (1 - rho) g^2;  d = sqrt(u + epsilon) / sqrt(s + epsilon) g;  u = rho u + (1 - rho)
+// d^2;  p -= lr d. State: accum, accum_update.
 class Adadelta : public Optimizer {
 public:
-    explicit Adadelta(const Params &params, const LearningRate &learning_rate = 1.0, const AdadeltaOptions &options = {});
+    explicit Adadelta(const Params &params, const LearningRate &learning_rate = 1.0,
+                      const AdadeltaOptions &options = {});
 };
 
 struct RMSPropOptions {
@@ -43,11 +48,13 @@ struct RMSPropOptions {
     double weight_decay = 0, loss_scale = 1;
 };
 
-// s = decay s + (1 - decay) g^2, from 1 on;  m = momentum m + lr g / sqrt(s + epsilon), centered sqrt(s - a^2 + epsilon) with
-// a = decay a + (1 - decay) g;  p -= m. State: mean_square, moment, centered mean_grad.
+// s = decay s + (1 - decay) g^2, from 1 on;  m = momentum m + lr g / sqrt(s + epsilon), centered
+// sqrt(s - a^2 + epsilon) with a = decay a + (1 - decay) g;  p -= m. State: mean_square, moment,
+// centered mean_grad.
 class RMSProp : public Optimizer {
 public:
-    explicit RMSProp(const Params &params, const LearningRate &learning_rate = 0.1, const RMSPropOptions &options = {});
+    explicit RMSProp(const Params &params, const LearningRate &learning_rate = 0.1,
+                     const RMSPropOptions &options = {});
 };
 
 struct FTRLOptions {
@@ -58,18 +65,20 @@ struct FTRLOptions {
 // p = (sign(u) l1 - u) / (s'^-lr_power / lr + 2 l2) where |u| > l1, else 0. State: moments, linear.
 class FTRL : public Optimizer {
 public:
-    explicit FTRL(const Params &params, const LearningRate &learning_rate = 1e-3, const FTRLOptions &options = {});
+    explicit FTRL(const Params &params, const LearningRate &learning_rate = 1e-3,
+                  const FTRLOptions &options = {});
 };
 
 struct ASGDOptions {
     double lambd = 1e-4, alpha = 0.75, t0 = 1e6, weight_decay = 0;
 };
 
-// Averaged SGD: p = p (1 - lambd eta) - eta g;  ax += mu (p - ax), the average;  then eta = lr / (1 + lambd lr t)^alpha, at first lr, and
-// mu = 1 / max(1, t - t0). State: eta, ax.
+// Averaged SGD: p = p (1 - lambd eta) - eta g;  ax += mu (p - ax), the average;  then eta = lr / (1
+// + lambd lr t)^alpha, at first lr, and mu = 1 / max(1, t - t0). State: eta, ax.
 class ASGD : public Optimizer {
 public:
-    explicit ASGD(const Params &params, const LearningRate &learning_rate = 0.1, const ASGDOptions &options = {});
+    explicit ASGD(const Params &params, const LearningRate &learning_rate = 0.1,
+                  const ASGDOptions &options = {});
 };
 
 struct RpropOptions {
@@ -77,11 +86,13 @@ struct RpropOptions {
     double weight_decay = 0;
 };
 
-// Each element's step d, at first lr, is multiplied by the second of etas while g keeps its sign, and by the first where it changes, where
-// that g counts as 0; it stays within step_sizes;  p -= sign(g) d. State: prev, step_size.
+// Each element's step d, at first lr, is multiplied by the second of etas while g keeps its sign,
+// and by the first where it changes, where that g counts as 0; it stays within step_sizes;  p -=
+// sign(g) d. State: prev, step_size.
 class Rprop : public Optimizer {
 public:
-    explicit Rprop(const Params &params, const LearningRate &learning_rate = 0.1, const RpropOptions &options = {});
+    explicit Rprop(const Params &params, const LearningRate &learning_rate = 0.1,
+                   const RpropOptions &options = {});
 };
 
 }  // namespace halyard::nn

@@ -9,10 +9,12 @@
 namespace halyard::nn {
 
 // paddings: how many elements before and after each dimension of x, from the first on.
-// mode: "CONSTANT" (zeros), "REFLECT" (the edge not repeated), "SYMMETRIC" (repeated). Throws AttrError, ShapeError.
+// mode: "CONSTANT" (zeros), "REFLECT" (the edge not repeated), "SYMMETRIC" (repeated). Throws
+// AttrError, ShapeError.
 class Pad : public Cell {
 public:
-    explicit Pad(const std::vector<std::pair<int64_t, int64_t>> &paddings, const std::string &mode = "CONSTANT");
+    explicit Pad(const std::vector<std::pair<int64_t, int64_t>> &paddings,
+                 const std::string &mode = "CONSTANT");
     Tensor construct(const Tensor &x) const override;
     std::string extend_repr() const override { return "mode=" + mode_; }
 
@@ -22,14 +24,16 @@ private:
     size_t rank_;
 };
 
-// Of x's last N dimensions, elements before and after each: padding from the last on, {left, right, top, bottom, front, back}.
+// Of x's last N dimensions, elements before and after each: padding from the last on, {left, right,
+// top, bottom, front, back}.
 template<int N> class SidePad : public Cell {
 public:
     Tensor construct(const Tensor &x) const override;
     std::string extend_repr() const override { return "padding=" + in_brackets(padding_); }
 
 protected:
-    SidePad(const std::string &layer, Paddings<N> padding, const std::string &mode, double value = 0);
+    SidePad(const std::string &layer, Paddings<N> padding, const std::string &mode,
+            double value = 0);
 
 private:
     Ints padding_;
@@ -39,19 +43,22 @@ private:
 
 template<int N> class ConstantPad : public SidePad<N> {
 public:
-    ConstantPad(Paddings<N> padding, double value) : SidePad<N>(with_rank<N>("ConstantPad"), padding, "constant", value) {}
+    ConstantPad(Paddings<N> padding, double value)
+        : SidePad<N>(with_rank<N>("ConstantPad"), padding, "constant", value) {}
     std::string cls_name() const override { return with_rank<N>("ConstantPad"); }
 };
 // Mirrored at the edge, which isn't repeated.
 template<int N> class ReflectionPad : public SidePad<N> {
 public:
-    explicit ReflectionPad(Paddings<N> padding) : SidePad<N>(with_rank<N>("ReflectionPad"), padding, "reflect") {}
+    explicit ReflectionPad(Paddings<N> padding)
+        : SidePad<N>(with_rank<N>("ReflectionPad"), padding, "reflect") {}
     std::string cls_name() const override { return with_rank<N>("ReflectionPad"); }
 };
 // The edge, repeated.
 template<int N> class ReplicationPad : public SidePad<N> {
 public:
-    explicit ReplicationPad(Paddings<N> padding) : SidePad<N>(with_rank<N>("ReplicationPad"), padding, "replicate") {}
+    explicit ReplicationPad(Paddings<N> padding)
+        : SidePad<N>(with_rank<N>("ReplicationPad"), padding, "replicate") {}
     std::string cls_name() const override { return with_rank<N>("ReplicationPad"); }
 };
 

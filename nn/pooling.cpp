@@ -22,62 +22,97 @@ template<int N> Ints checked(const std::string &layer, const Sizes<N> &output_si
 }
 
 template<int N> std::string repr(const PoolOptions<N> &o) {
-    return "kernel_size=" + in_brackets(o.kernel_size.ints()) + ", stride=" + in_brackets(o.stride.ints()) + ", pad_mode=" + o.pad_mode +
+    return "kernel_size=" + in_brackets(o.kernel_size.ints()) +
+           ", stride=" + in_brackets(o.stride.ints()) + ", pad_mode=" + o.pad_mode +
            ", padding=" + in_brackets(o.padding.ints());
 }
 
 }  // namespace
 
-template<int N> MaxPool<N>::MaxPool(const PoolOptions<N> &o) : options_(checked(with_rank<N>("MaxPool"), o)) {}
+template<int N> MaxPool<N>::MaxPool(const PoolOptions<N> &o)
+    : options_(checked(with_rank<N>("MaxPool"), o)) {}
 
 template<int N> Tensor MaxPool<N>::construct(const Tensor &x) const {
     const PoolOptions<N> &o = options_;
-    const Ints kernel = o.kernel_size.ints(), stride = o.stride.ints(), padding = o.padding.ints();
-    if constexpr (N == 1) return F::max_pool1d(x, kernel, stride, o.pad_mode, padding, o.ceil_mode);
-    else if constexpr (N == 2) return F::max_pool2d(x, kernel, stride, o.pad_mode, padding, o.data_format, o.ceil_mode);
-    else return F::max_pool3d(x, kernel, stride, o.pad_mode, padding, o.ceil_mode);
+    const Ints kernel = o.kernel_size.ints();
+    const Ints stride = o.stride.ints();
+    const Ints padding = o.padding.ints();
+    if constexpr (N == 1)
+        return F::max_pool1d(x, kernel, stride, o.pad_mode, padding, o.ceil_mode);
+    else if constexpr (N == 2)
+        return F::max_pool2d(x, kernel, stride, o.pad_mode, padding, o.data_format, o.ceil_mode);
+    else
+        return F::max_pool3d(x, kernel, stride, o.pad_mode, padding, o.ceil_mode);
 }
 
-template<int N> AvgPool<N>::AvgPool(const PoolOptions<N> &o, bool count_include_pad, int64_t divisor_override)
-    : options_(checked(with_rank<N>("AvgPool"), o)), count_include_pad_(count_include_pad), divisor_override_(divisor_override) {
+template<int N>
+AvgPool<N>::AvgPool(const PoolOptions<N> &o, bool count_include_pad, int64_t divisor_override)
+    : options_(checked(with_rank<N>("AvgPool"), o)), count_include_pad_(count_include_pad),
+      divisor_override_(divisor_override) {
     check_least(with_rank<N>("AvgPool"), "divisor_override", divisor_override, 0);
 }
 
 template<int N> Tensor AvgPool<N>::construct(const Tensor &x) const {
     const PoolOptions<N> &o = options_;
-    const Ints kernel = o.kernel_size.ints(), stride = o.stride.ints(), padding = o.padding.ints();
+    const Ints kernel = o.kernel_size.ints();
+    const Ints stride = o.stride.ints();
+    const Ints padding = o.padding.ints();
     const bool include = count_include_pad_;
     const int64_t divisor = divisor_override_;
-    if constexpr (N == 1) return F::avg_pool1d(x, kernel, stride, o.pad_mode, padding, o.ceil_mode, include, divisor);
-    else if constexpr (N == 2) return F::avg_pool2d(x, kernel, stride, o.pad_mode, padding, o.data_format, include, o.ceil_mode, divisor);
-    else return F::avg_pool3d(x, kernel, stride, o.pad_mode, padding, o.ceil_mode, include, divisor);
+    if constexpr (N == 1)
+        return F::avg_pool1d(x, kernel, stride, o.pad_mode, padding, o.ceil_mode, include, divisor);
+    else if constexpr (N == 2) {
+        return F::avg_pool2d(x, kernel, stride, o.pad_mode, padding, o.data_format, include,
+                             o.ceil_mode, divisor);
+    } else
+        return F::avg_pool3d(x, kernel, stride, o.pad_mode, padding, o.ceil_mode, include, divisor);
 }
 
-template<int N> AdaptiveAvgPool<N>::AdaptiveAvgPool(Sizes<N> output_size) : output_size_(checked(with_rank<N>("AdaptiveAvgPool"), output_size)) {}
+template<int N> AdaptiveAvgPool<N>::AdaptiveAvgPool(Sizes<N> output_size)
+    : output_size_(checked(with_rank<N>("AdaptiveAvgPool"), output_size)) {}
 
 template<int N> Tensor AdaptiveAvgPool<N>::construct(const Tensor &x) const {
-    if constexpr (N == 1) return F::adaptive_avg_pool1d(x, output_size_);
-    else if constexpr (N == 2) return F::adaptive_avg_pool2d(x, output_size_);
-    else return F::adaptive_avg_pool3d(x, output_size_);
+    if constexpr (N == 1)
+        return F::adaptive_avg_pool1d(x, output_size_);
+    else if constexpr (N == 2)
+        return F::adaptive_avg_pool2d(x, output_size_);
+    else
+        return F::adaptive_avg_pool3d(x, output_size_);
 }
 
-template<int N> AdaptiveMaxPool<N>::AdaptiveMaxPool(Sizes<N> output_size) : output_size_(checked(with_rank<N>("AdaptiveMaxPool"), output_size)) {}
+template<int N> AdaptiveMaxPool<N>::AdaptiveMaxPool(Sizes<N> output_size)
+    : output_size_(checked(with_rank<N>("AdaptiveMaxPool"), output_size)) {}
 
 template<int N> Tensor AdaptiveMaxPool<N>::construct(const Tensor &x) const {
-    if constexpr (N == 1) return F::adaptive_max_pool1d(x, output_size_);
-    else if constexpr (N == 2) return F::adaptive_max_pool2d(x, output_size_);
-    else return F::adaptive_max_pool3d(x, output_size_);
+    if constexpr (N == 1)
+        return F::adaptive_max_pool1d(x, output_size_);
+    else if constexpr (N == 2)
+        return F::adaptive_max_pool2d(x, output_size_);
+    else
+        return F::adaptive_max_pool3d(x, output_size_);
 }
 
-template<int N> std::string MaxPool<N>::extend_repr() const { return repr(options_); }
-template<int N> std::string AvgPool<N>::extend_repr() const { return repr(options_); }
-template<int N> std::string AdaptiveAvgPool<N>::extend_repr() const { return "output_size=" + in_brackets(output_size_); }
-template<int N> std::string AdaptiveMaxPool<N>::extend_repr() const { return "output_size=" + in_brackets(output_size_); }
+template<int N> std::string MaxPool<N>::extend_repr() const {
+    return repr(options_);
+}
+template<int N> std::string AvgPool<N>::extend_repr() const {
+    return repr(options_);
+}
+template<int N> std::string AdaptiveAvgPool<N>::extend_repr() const {
+    return "output_size=" + in_brackets(output_size_);
+}
+template<int N> std::string AdaptiveMaxPool<N>::extend_repr() const {
+    return "output_size=" + in_brackets(output_size_);
+}
 
 Tensor GlobalAvgPool::construct(const Tensor &x) const {
-    if (x.rank() < 3) throw ShapeError("GlobalAvgPool", "x's rank is " + std::to_string(x.rank()) + ", expected at least 3");
+    if (x.rank() < 3) {
+        throw ShapeError("GlobalAvgPool",
+                         "x's rank is " + std::to_string(x.rank()) + ", expected at least 3");
+    }
     Ints rest;
-    for (int d = 2; d < x.rank(); d++) rest.push_back(d);
+    for (int d = 2; d < x.rank(); d++)
+        rest.push_back(d);
     return F::reduce_mean(x, rest, keep_dims_);
 }
 

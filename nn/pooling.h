@@ -8,7 +8,8 @@ namespace halyard::nn {
 template<int N> struct PoolOptions {
     Sizes<N> kernel_size = 1;
     Sizes<N> stride = 1;
-    std::string pad_mode = "valid";  // "same", "valid", or "pad": `padding` before and after each dimension
+    // "same", "valid", or "pad": `padding` before and after each dimension
+    std::string pad_mode = "valid";
     Paddings<N> padding = 0;
     std::string data_format = channels_first<N>;
     bool ceil_mode = false;  // a last window may hang over the end
@@ -26,11 +27,12 @@ private:
     PoolOptions<N> options_;
 };
 
-// "same" divides by the number of elements that exist, "pad" by the window's size unless count_include_pad is false, and
-// a divisor_override other than 0 replaces either.
+// "same" divides by the number of elements that exist, "pad" by the window's size unless
+// count_include_pad is false, and a divisor_override other than 0 replaces either.
 template<int N> class AvgPool : public Cell {
 public:
-    explicit AvgPool(const PoolOptions<N> &options = {}, bool count_include_pad = true, int64_t divisor_override = 0);
+    explicit AvgPool(const PoolOptions<N> &options = {}, bool count_include_pad = true,
+                     int64_t divisor_override = 0);
     Tensor construct(const Tensor &x) const override;
     std::string cls_name() const override { return with_rank<N>("AvgPool"); }
     std::string extend_repr() const override;

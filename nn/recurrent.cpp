@@ -19,14 +19,21 @@ namespace halyard::nn {
 namespace {
 
 // x converted if it isn't `dtype` yet.
-Tensor as(const Tensor &x, DType dtype) { return x.dtype() == dtype ? x : F::cast(x, dtype); }
+Tensor as(const Tensor &x, DType dtype) {
+    return x.dtype() == dtype ? x : F::cast(x, dtype);
+}
 
 void expect_shape(const std::string &layer, const char *name, const Tensor &t, const Shape &shape) {
-    if (!(t.shape() == shape)) throw ShapeError(layer, std::string(name) + " has shape " + t.shape().text() + ", expected " + shape.text());
+    if (!(t.shape() == shape)) {
+        throw ShapeError(layer, std::string(name) + " has shape " + t.shape().text() +
+                                    ", expected " + shape.text());
+    }
 }
 
 // Which sequences have a step t, as f[n,1] of true and false.
-Tensor running(const Tensor &seq_length, int64_t t) { return F::reshape(F::greater(seq_length, (int)t), {-1, 1}); }
+Tensor running(const Tensor &seq_length, int64_t t) {
+    return F::reshape(F::greater(seq_length, int(t)), {-1, 1});
+}
 
 }  // namespace
 
@@ -37,10 +44,13 @@ struct Recurrent::Run {
     Tensor seq_length;
 
     int64_t gates() const { return kind == Kind::lstm ? 4 : kind == Kind::gru ? 3 : 1; }
-    Tensor by_gates(const Tensor &x) const { return gates() == 1 ? x : F::reshape(x, {n, gates(), hidden}); }
+    Tensor by_gates(const Tensor &x) const {
+        return gates() == 1 ? x : F::reshape(x, {n, gates(), hidden});
+    }
 
     // The next {h} or {h, c}.
-    std::vector<Tensor> step(const Tensor &of_x, const Tensor &of_h, const std::vector<Tensor> &state) const {
+    std::vector<Tensor> step(const Tensor &of_x, const Tensor &of_h,
+                             const std::vector<Tensor> &state) const {
         static const Primitive lstm_gates("lstm_gates"), gru_gates("gru_gates");
         if (kind == Kind::gru) return gru_gates.run({by_gates(of_x), by_gates(of_h), state[0]});
         const Tensor sum = F::add(of_x, of_h);
@@ -50,27 +60,34 @@ struct Recurrent::Run {
         return next;
     }
 
-    // Outputs of x[steps,n,...] from the first step to the last, or the other way; `state` becomes the last one.
-    Tensor operator()(const Tensor &x, const Weights &w, std::vector<Tensor> &state, bool reverse) const {
-        // Both biases meet in one sum, but for a GRU. All steps' inputs are one product; the weight of the others is turned once, which
-        // makes each faster.
+    // Outputs of x[steps,n,...] from the first step to the last, or the other way; `state` becomes
+    // the last one.
+    Tensor operator()(const Tensor &x, const Weights &w, std::vector<Tensor> &state,
+                      bool reverse) const {
+        // Both biases meet in one sum, but for a GRU. All steps' inputs are one product; the weight
+        // of the others is turned once, which makes each faster.
         const bool apart = kind == Kind::gru;
-        const Tensor none = Tensor::zeros({gates() * hidden}, x.dtype()), w_hh = F::contiguous(F::transpose(w.w_hh, {1, 0}));
-        const Tensor bias = !w.b_ih.defined() ? none : apart ? w.b_ih.data() : F::add(w.b_ih.data(), w.b_hh.data());
+        const Tensor none = Tensor::zeros({gates() * hidden}, x.dtype());
+        const Tensor w_hh = F::contiguous(F::transpose(w.w_hh, {1, 0}));
+        const Tensor bias = !w.b_ih.defined() ? none
+                            : apart           ? w.b_ih.data()
+                                              : F::add(w.b_ih.data(), w.b_hh.data());
         const std::vector<Tensor> of_x = F::unstack(F::dense(x, w.w_ih, bias), 0);
-        std::vector<Tensor> outputs((size_t)steps);
+        std::vector<Tensor> outputs(static_cast<size_t>(steps));
         for (int64_t k = 0; k < steps; k++) {
             const int64_t t = reverse ? steps - 1 - k : k;
             Tensor of_h = F::matmul(state[0], w_hh);
             if (apart && w.b_hh.defined()) of_h = F::add(of_h, w.b_hh.data());
-            std::vector<Tensor> next = step(of_x[(size_t)t], of_h, state);
+            std::vector<Tensor> next = step(of_x[size_t(t)], of_h, state);
             Tensor output = next[0];
             if (seq_length.defined()) {
                 const Tensor runs = running(seq_length, t);
-                for (size_t i = 0; i < next.size(); i++) next[i] = F::select(runs, next[i], state[i]);
+                for (size_t i = 0; i < next.size(); i++)
+                    next[i] = F::select(runs, next[i], state[i]);
                 output = F::select(runs, output, 0);
             }
-            state = next, outputs[(size_t)t] = output;
+            state = next;
+            outputs[size_t(t)] = output;
         }
         return F::stack(outputs, 0);
     }
@@ -79,41 +96,58 @@ struct Recurrent::Run {
 Recurrent::Recurrent(Kind kind, int64_t input_size, int64_t hidden_size, const RecurrentOptions &o)
     : kind_(kind), input_size_(input_size), hidden_size_(hidden_size), options_(o) {
     constexpr const char *names[] = {"RNN", "RNN", "LSTM", "GRU"};
-    const std::string layer = names[(int)kind];
+    const std::string layer = names[int(kind)];
     check_least(layer, "input_size", input_size, 1);
     check_least(layer, "hidden_size", hidden_size, 1);
     check_least(layer, "num_layers", o.num_layers, 1);
-    if (!(o.dropout >= 0 && o.dropout < 1)) throw AttrError(layer, "dropout is " + std::to_string(o.dropout) + ", expected 0 <= dropout < 1");
-    const Uniform init(1 / std::sqrt((double)hidden_size));
-    const int64_t rows = Run{kind, 0, 0, 0, {}}.gates() * hidden_size, directions = o.bidirectional ? 2 : 1;
-    for (int64_t k = 0; k < o.num_layers; k++)
+    if (!(o.dropout >= 0 && o.dropout < 1)) {
+        throw AttrError(layer,
+                        "dropout is " + std::to_string(o.dropout) + ", expected 0 <= dropout < 1");
+    }
+    const Uniform init(1 / std::sqrt(double(hidden_size)));
+    const int64_t rows = Run{kind, 0, 0, 0, {}}.gates() * hidden_size;
+    const int64_t directions = o.bidirectional ? 2 : 1;
+    for (int64_t k = 0; k < o.num_layers; k++) {
         for (int64_t d = 0; d < directions; d++) {
             const std::string suffix = "_l" + std::to_string(k) + (d ? "_reverse" : "");
             Weights w;
-            w.w_ih = parameter("weight_ih" + suffix, initializer(init, {rows, k ? directions * hidden_size : input_size}));
+            w.w_ih = parameter(
+                "weight_ih" + suffix,
+                initializer(init, {rows, k ? directions * hidden_size : input_size}));
             w.w_hh = parameter("weight_hh" + suffix, initializer(init, {rows, hidden_size}));
-            if (o.has_bias)
-                w.b_ih = parameter("bias_ih" + suffix, initializer(init, {rows})), w.b_hh = parameter("bias_hh" + suffix, initializer(init, {rows}));
+            if (o.has_bias) {
+                w.b_ih = parameter("bias_ih" + suffix, initializer(init, {rows}));
+                w.b_hh = parameter("bias_hh" + suffix, initializer(init, {rows}));
+            }
             weights_.push_back(w);
         }
+    }
 }
 
 std::vector<Tensor> Recurrent::construct(Tensors in) const {
     const std::string layer = cls_name();
     const size_t states = kind_ == Kind::lstm ? 2 : 1;
-    if (in.empty() || in.size() > states + 2)
-        throw ShapeError(layer, "inputs are " + std::to_string(in.size()) + " tensors, expected 1 to " + std::to_string(states + 2));
-    if (in[0].rank() != 3) throw ShapeError(layer, "x's rank is " + std::to_string(in[0].rank()) + ", expected 3");
-    if (in[0].size(2) != input_size_)
-        throw ShapeError(layer, "x's last extent is " + std::to_string(in[0].size(2)) + ", expected input_size " + std::to_string(input_size_));
-    const DType given = in[0].dtype(), dtype = bytes_of(given) == 2 ? DType::f32 : given;
+    if (in.empty() || in.size() > states + 2) {
+        throw ShapeError(layer, "inputs are " + std::to_string(in.size()) +
+                                    " tensors, expected 1 to " + std::to_string(states + 2));
+    }
+    if (in[0].rank() != 3)
+        throw ShapeError(layer, "x's rank is " + std::to_string(in[0].rank()) + ", expected 3");
+    if (in[0].size(2) != input_size_) {
+        throw ShapeError(layer, "x's last extent is " + std::to_string(in[0].size(2)) +
+                                    ", expected input_size " + std::to_string(input_size_));
+    }
+    const DType given = in[0].dtype();
+    const DType dtype = bytes_of(given) == 2 ? DType::f32 : given;
     Tensor x = as(options_.batch_first ? F::transpose(in[0], {1, 0, 2}) : in[0], dtype);
-    const Run run{kind_, x.size(0), x.size(1), hidden_size_, in.size() > states + 1 ? in[states + 1] : Tensor()};
+    const Run run{kind_, x.size(0), x.size(1), hidden_size_,
+                  in.size() > states + 1 ? in[states + 1] : Tensor()};
     if (run.seq_length.defined()) expect_shape(layer, "seq_length", run.seq_length, {run.n});
     if (run.steps == 0) throw ShapeError(layer, "x has no steps, expected at least one");
 
-    std::vector<std::vector<Tensor>> first(states), last(states);  // one state for each layer and direction
-    const Shape shape{(int64_t)weights_.size(), run.n, hidden_size_};
+    // one state for each layer and direction
+    std::vector<std::vector<Tensor>> first(states), last(states);
+    const Shape shape{int64_t(weights_.size()), run.n, hidden_size_};
     for (size_t i = 0; i < states; i++) {
         const bool has = in.size() > i + 1 && in[i + 1].defined();
         if (has) expect_shape(layer, i ? "c0" : "h0", in[i + 1], shape);
@@ -125,33 +159,41 @@ std::vector<Tensor> Recurrent::construct(Tensors in) const {
         std::vector<Tensor> outputs;
         for (size_t d = 0; d < directions; d++) {
             std::vector<Tensor> state;
-            for (size_t i = 0; i < states; i++) state.push_back(first[i][k + d]);
+            for (size_t i = 0; i < states; i++)
+                state.push_back(first[i][k + d]);
             outputs.push_back(run(x, weights_[k + d], state, d == 1));
-            for (size_t i = 0; i < states; i++) last[i].push_back(state[i]);
+            for (size_t i = 0; i < states; i++)
+                last[i].push_back(state[i]);
         }
         x = directions == 2 ? F::concat(outputs, 2) : outputs[0];
     }
     std::vector<Tensor> out = {as(options_.batch_first ? F::transpose(x, {1, 0, 2}) : x, given)};
-    for (const std::vector<Tensor> &state : last) out.push_back(as(F::stack(state, 0), given));
+    for (const std::vector<Tensor> &state : last)
+        out.push_back(as(F::stack(state, 0), given));
     return out;
 }
 
 std::string Recurrent::extend_repr() const {
-    return "input_size=" + std::to_string(input_size_) + ", hidden_size=" + std::to_string(hidden_size_) +
-           ", num_layers=" + std::to_string(options_.num_layers) + ", bidirectional=" + (options_.bidirectional ? "True" : "False");
+    return "input_size=" + std::to_string(input_size_) +
+           ", hidden_size=" + std::to_string(hidden_size_) +
+           ", num_layers=" + std::to_string(options_.num_layers) +
+           ", bidirectional=" + (options_.bidirectional ? "True" : "False");
 }
 
 namespace {
 
 bool is_relu(const char *layer, const std::string &nonlinearity) {
-    if (nonlinearity != "tanh" && nonlinearity != "relu") throw AttrError(layer, "nonlinearity is " + nonlinearity + ", expected tanh or relu");
+    if (nonlinearity != "tanh" && nonlinearity != "relu")
+        throw AttrError(layer, "nonlinearity is " + nonlinearity + ", expected tanh or relu");
     return nonlinearity == "relu";
 }
 
 }  // namespace
 
-RNN::RNN(int64_t input_size, int64_t hidden_size, const RecurrentOptions &options, const std::string &nonlinearity)
-    : Recurrent(is_relu("RNN", nonlinearity) ? Kind::relu : Kind::tanh, input_size, hidden_size, options) {}
+RNN::RNN(int64_t input_size, int64_t hidden_size, const RecurrentOptions &options,
+         const std::string &nonlinearity)
+    : Recurrent(is_relu("RNN", nonlinearity) ? Kind::relu : Kind::tanh, input_size, hidden_size,
+                options) {}
 
 RNN::Result RNN::operator()(const Tensor &x, const Tensor &h0, const Tensor &seq_length) const {
     const std::vector<Tensor> out = call(std::array{x, h0, seq_length});
@@ -163,45 +205,63 @@ GRU::Result GRU::operator()(const Tensor &x, const Tensor &h0, const Tensor &seq
     return {out[0], out[1]};
 }
 
-LSTM::Result LSTM::operator()(const Tensor &x, const Tensor &h0, const Tensor &c0, const Tensor &seq_length) const {
+LSTM::Result LSTM::operator()(const Tensor &x, const Tensor &h0, const Tensor &c0,
+                              const Tensor &seq_length) const {
     const std::vector<Tensor> out = call(std::array{x, h0, c0, seq_length});
     return {out[0], out[1], out[2]};
 }
 
-RecurrentCell::RecurrentCell(int64_t input_size, int64_t hidden_size, bool has_bias, int64_t gates) {
+RecurrentCell::RecurrentCell(int64_t input_size, int64_t hidden_size, bool has_bias,
+                             int64_t gates) {
     check_least("RecurrentCell", "input_size", input_size, 1);
     check_least("RecurrentCell", "hidden_size", hidden_size, 1);
-    const Uniform init(1 / std::sqrt((double)hidden_size));
+    const Uniform init(1 / std::sqrt(double(hidden_size)));
     const int64_t rows = gates * hidden_size;
     weight_ih = parameter("weight_ih", initializer(init, {rows, input_size}));
     weight_hh = parameter("weight_hh", initializer(init, {rows, hidden_size}));
-    if (has_bias) bias_ih = parameter("bias_ih", initializer(init, {rows})), bias_hh = parameter("bias_hh", initializer(init, {rows}));
+    if (has_bias) {
+        bias_ih = parameter("bias_ih", initializer(init, {rows}));
+        bias_hh = parameter("bias_hh", initializer(init, {rows}));
+    }
 }
 
-Tensor RecurrentCell::bias(const Parameter &b, const Tensor &x) const { return b.defined() ? computed(b) : Tensor::zeros({weight_hh.shape()[0]}, x.dtype()); }
+Tensor RecurrentCell::bias(const Parameter &b, const Tensor &x) const {
+    return b.defined() ? computed(b) : Tensor::zeros({weight_hh.shape()[0]}, x.dtype());
+}
 
-RNNCell::RNNCell(int64_t input_size, int64_t hidden_size, bool has_bias, const std::string &nonlinearity)
-    : RecurrentCell(input_size, hidden_size, has_bias, 1), relu_(is_relu("RNNCell", nonlinearity)) {}
+RNNCell::RNNCell(int64_t input_size, int64_t hidden_size, bool has_bias,
+                 const std::string &nonlinearity)
+    : RecurrentCell(input_size, hidden_size, has_bias, 1), relu_(is_relu("RNNCell", nonlinearity)) {
+}
 
 Tensor RNNCell::construct(const Tensor &x, const Tensor &hx) const {
-    return (relu_ ? F::rnn_relu_cell : F::rnn_tanh_cell)(x, hx, computed(weight_ih), computed(weight_hh), bias(bias_ih, x), bias(bias_hh, x));
+    return (relu_ ? F::rnn_relu_cell : F::rnn_tanh_cell)(
+        x, hx, computed(weight_ih), computed(weight_hh), bias(bias_ih, x), bias(bias_hh, x));
 }
 
-GRUCell::GRUCell(int64_t input_size, int64_t hidden_size, bool has_bias) : RecurrentCell(input_size, hidden_size, has_bias, 3) {}
+GRUCell::GRUCell(int64_t input_size, int64_t hidden_size, bool has_bias)
+    : RecurrentCell(input_size, hidden_size, has_bias, 3) {}
 
 Tensor GRUCell::construct(const Tensor &x, const Tensor &hx) const {
-    return F::gru_cell(x, hx, computed(weight_ih), computed(weight_hh), bias(bias_ih, x), bias(bias_hh, x));
+    return F::gru_cell(x, hx, computed(weight_ih), computed(weight_hh), bias(bias_ih, x),
+                       bias(bias_hh, x));
 }
 
-LSTMCell::LSTMCell(int64_t input_size, int64_t hidden_size, bool has_bias) : RecurrentCell(input_size, hidden_size, has_bias, 4) {}
+LSTMCell::LSTMCell(int64_t input_size, int64_t hidden_size, bool has_bias)
+    : RecurrentCell(input_size, hidden_size, has_bias, 4) {}
 
 std::vector<Tensor> LSTMCell::construct(Tensors in) const {
-    if (in.size() != 3) throw ShapeError("LSTMCell", "inputs are " + std::to_string(in.size()) + " tensors, expected 3");
-    const auto [h, c] = F::lstm_cell(in[0], in[1], in[2], computed(weight_ih), computed(weight_hh), bias(bias_ih, in[0]), bias(bias_hh, in[0]));
+    if (in.size() != 3) {
+        throw ShapeError("LSTMCell",
+                         "inputs are " + std::to_string(in.size()) + " tensors, expected 3");
+    }
+    const auto [h, c] = F::lstm_cell(in[0], in[1], in[2], computed(weight_ih), computed(weight_hh),
+                                     bias(bias_ih, in[0]), bias(bias_hh, in[0]));
     return {h, c};
 }
 
-std::array<Tensor, 2> LSTMCell::operator()(const Tensor &x, const Tensor &hx, const Tensor &cx) const {
+std::array<Tensor, 2> LSTMCell::operator()(const Tensor &x, const Tensor &hx,
+                                           const Tensor &cx) const {
     const std::vector<Tensor> out = call(std::array{x, hx, cx});
     return {out[0], out[1]};
 }

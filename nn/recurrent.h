@@ -1,5 +1,6 @@
-// Recurrent cells and layers. Gates and formulas are MindSpore's and PyTorch's: i f g o for an LSTM, r z n for a GRU.
-// Parameters start in U(+-1/sqrt(hidden_size)); without has_bias there are no biases. Throws AttrError, ShapeError.
+// Recurrent cells and layers. Gates and formulas are MindSpore's and PyTorch's: i f g o for an
+// LSTM, r z n for a GRU. Parameters start in U(+-1/sqrt(hidden_size)); without has_bias there are
+// no biases. Throws AttrError, ShapeError.
 #pragma once
 #include <vector>
 
@@ -8,7 +9,8 @@
 
 namespace halyard::nn {
 
-// One step. Parameters: weight_ih[gates * hidden_size, input_size], weight_hh[gates * hidden_size, hidden_size], bias_ih, bias_hh.
+// One step. Parameters: weight_ih[gates * hidden_size, input_size], weight_hh[gates * hidden_size,
+// hidden_size], bias_ih, bias_hh.
 class RecurrentCell : public Cell {
 public:
     Parameter weight_ih, weight_hh, bias_ih, bias_hh;
@@ -21,7 +23,9 @@ protected:
 // x[n,input_size], hx[n,hidden_size] -> the next hx.
 class RNNCell : public RecurrentCell {
 public:
-    RNNCell(int64_t input_size, int64_t hidden_size, bool has_bias = true, const std::string &nonlinearity = "tanh");  // or "relu"
+    // or "relu"
+    RNNCell(int64_t input_size, int64_t hidden_size, bool has_bias = true,
+            const std::string &nonlinearity = "tanh");
     Tensor construct(const Tensor &x, const Tensor &hx) const override;
 
 private:
@@ -50,14 +54,18 @@ struct RecurrentOptions {
     bool bidirectional = false;  // each layer runs both ways; its output has both, side by side
 };
 
-// A stack of layers over the t steps of x[t,n,input_size]. Parameters, with d directions: weight_ih_l<k>[gates * hidden_size, input_size, or
-// d * hidden_size from layer 1 on], weight_hh_l<k>, bias_ih_l<k>, bias_hh_l<k>, and <each>_reverse.
-//   h0 (and an LSTM's c0) [num_layers * d, n, hidden_size], zeros when undefined: what each starts from
-//   seq_length:i32[n], all t when undefined: image i's steps from seq_length[i] on leave the state as it is, and their outputs are 0
-// Outputs: output[t,n,d * hidden_size] of the last layer, and each layer's last state, shaped like h0.
+// A stack of layers over the t steps of x[t,n,input_size]. Parameters, with d directions:
+// weight_ih_l<k>[gates * hidden_size, input_size, or d * hidden_size from layer 1 on],
+// weight_hh_l<k>, bias_ih_l<k>, bias_hh_l<k>, and <each>_reverse.
+//   h0 (and an LSTM's c0) [num_layers * d, n, hidden_size], zeros when undefined: what each starts
+//   from seq_length:i32[n], all t when undefined: image i's steps from seq_length[i] on leave the
+//   state as it is, and their outputs are 0
+// Outputs: output[t,n,d * hidden_size] of the last layer, and each layer's last state, shaped like
+// h0.
 class Recurrent : public Cell {
 public:
-    std::vector<Tensor> construct(Tensors in) const override;  // x, h0, (c0,) seq_length; from the second on they may be missing or undefined
+    // x, h0, (c0,) seq_length; from the second on they may be missing or undefined
+    std::vector<Tensor> construct(Tensors in) const override;
     std::string extend_repr() const override;
 
 protected:
@@ -77,7 +85,8 @@ private:
 
 class RNN : public Recurrent {
 public:
-    RNN(int64_t input_size, int64_t hidden_size, const RecurrentOptions &options = {}, const std::string &nonlinearity = "tanh");
+    RNN(int64_t input_size, int64_t hidden_size, const RecurrentOptions &options = {},
+        const std::string &nonlinearity = "tanh");
     struct Result {
         Tensor output, h;
     };
@@ -86,18 +95,21 @@ public:
 
 class GRU : public Recurrent {
 public:
-    GRU(int64_t input_size, int64_t hidden_size, const RecurrentOptions &options = {}) : Recurrent(Kind::gru, input_size, hidden_size, options) {}
+    GRU(int64_t input_size, int64_t hidden_size, const RecurrentOptions &options = {})
+        : Recurrent(Kind::gru, input_size, hidden_size, options) {}
     using Result = RNN::Result;
     Result operator()(const Tensor &x, const Tensor &h0 = {}, const Tensor &seq_length = {}) const;
 };
 
 class LSTM : public Recurrent {
 public:
-    LSTM(int64_t input_size, int64_t hidden_size, const RecurrentOptions &options = {}) : Recurrent(Kind::lstm, input_size, hidden_size, options) {}
+    LSTM(int64_t input_size, int64_t hidden_size, const RecurrentOptions &options = {})
+        : Recurrent(Kind::lstm, input_size, hidden_size, options) {}
     struct Result {
         Tensor output, h, c;
     };
-    Result operator()(const Tensor &x, const Tensor &h0 = {}, const Tensor &c0 = {}, const Tensor &seq_length = {}) const;
+    Result operator()(const Tensor &x, const Tensor &h0 = {}, const Tensor &c0 = {},
+                      const Tensor &seq_length = {}) const;
 };
 
 }  // namespace halyard::nn

@@ -1,4 +1,5 @@
-// Layers that resize the planes of x[n,c,h,w], or lines, or volumes. Each throws AttrError, ShapeError.
+// Layers that resize the planes of x[n,c,h,w], or lines, or volumes. Each throws AttrError,
+// ShapeError.
 #pragma once
 #include "nn/cell.h"
 #include "nn/sizes.h"
@@ -6,9 +7,10 @@
 namespace halyard::nn {
 
 struct UpsampleOptions {
-    Ints size = {};                // of the result, one number per dimension after the channels; or
-    double scale_factor = 0;       // size = floor(x's * scale_factor)
-    std::string mode = "nearest";  // or "nearest_exact", "bilinear", "bicubic", "linear" of x[n,c,w], "trilinear" of x[n,c,d,h,w]
+    Ints size = {};           // of the result, one number per dimension after the channels; or
+    double scale_factor = 0;  // size = floor(x's * scale_factor)
+    // or "nearest_exact", "bilinear", "bicubic", "linear" of x[n,c,w], "trilinear" of x[n,c,d,h,w]
+    std::string mode = "nearest";
     bool align_corners = false;
     bool recompute_scale_factor = false;
 };

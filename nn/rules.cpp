@@ -1,4 +1,5 @@
-// The rules of Momentum, SGD, Adam's family, Lion and LARS: fused kernels, one or a few per parameter and step, in place.
+// The rules of Momentum, SGD, Adam's family, Lion and LARS: fused kernels, one or a few per
+// parameter and step, in place.
 #include "nn/rules.h"
 
 #include <cmath>
@@ -15,9 +16,13 @@ namespace halyard::nn {
 namespace {
 
 struct MomentumRule : Optimizer::Rule {
-    MomentumRule(double mu, bool nesterov_update) : momentum(mu), nesterov(nesterov_update) { check_not_negative("Momentum", "momentum", mu); }
+    MomentumRule(double mu, bool nesterov_update) : momentum(mu), nesterov(nesterov_update) {
+        check_not_negative("Momentum", "momentum", mu);
+    }
     void prepare(const ParameterTuple &params) override { v = clone(params, "moments"); }
-    void update(const Update &u) override { F::momentum_(u.p, v[u.index], u.g, u.lr, momentum, u.weight_decay, nesterov, u.scale); }
+    void update(const Update &u) override {
+        F::momentum_(u.p, v[u.index], u.g, u.lr, momentum, u.weight_decay, nesterov, u.scale);
+    }
     double momentum;
     bool nesterov;
     ParameterTuple v;
@@ -25,13 +30,16 @@ struct MomentumRule : Optimizer::Rule {
 
 struct SgdRule : Optimizer::Rule {
     explicit SgdRule(const SGDOptions &options) : o(options) {
-        check_not_negative("SGD", "momentum", o.momentum), check_fraction("SGD", "dampening", o.dampening);
-        if (o.nesterov && (o.momentum == 0 || o.dampening != 0)) throw AttrError("SGD", "nesterov needs momentum above 0 and dampening 0");
+        check_not_negative("SGD", "momentum", o.momentum);
+        check_fraction("SGD", "dampening", o.dampening);
+        if (o.nesterov && (o.momentum == 0 || o.dampening != 0))
+            throw AttrError("SGD", "nesterov needs momentum above 0 and dampening 0");
     }
     void prepare(const ParameterTuple &params) override { v = clone(params, "accum"); }
     // The buffer starts as the raw gradient: a first step without dampening on a buffer of zeros.
     void update(const Update &u) override {
-        F::sgd_(u.p, v[u.index], u.g, u.lr, o.momentum, u.step == 1 ? 0 : o.dampening, u.weight_decay, o.nesterov, u.scale);
+        F::sgd_(u.p, v[u.index], u.g, u.lr, o.momentum, u.step == 1 ? 0 : o.dampening,
+                u.weight_decay, o.nesterov, u.scale);
     }
     SGDOptions o;
     ParameterTuple v;
@@ -39,33 +47,53 @@ struct SgdRule : Optimizer::Rule {
 
 // Two moving means, of gradients and of their squares.
 struct Moments : Optimizer::Rule {
-    Moments(const char *optimizer, double b1, double b2, double least, std::string first, std::string second)
+    Moments(const char *optimizer, double b1, double b2, double least, std::string first,
+            std::string second)
         : beta1(b1), beta2(b2), eps(least), names{std::move(first), std::move(second)} {
-        check_fraction(optimizer, "beta1", beta1), check_fraction(optimizer, "beta2", beta2), check_positive(optimizer, "eps", eps);
+        check_fraction(optimizer, "beta1", beta1);
+        check_fraction(optimizer, "beta2", beta2);
+        check_positive(optimizer, "eps", eps);
     }
-    void prepare(const ParameterTuple &params) override { m = clone(params, names[0]), v = clone(params, names[1]); }
+    void prepare(const ParameterTuple &params) override {
+        m = clone(params, names[0]);
+        v = clone(params, names[1]);
+    }
     double beta1, beta2, eps;
     std::string names[2];
     ParameterTuple m, v;
 };
 
 struct AdamRule : Moments {
-    explicit AdamRule(const AdamOptions &o) : Moments("Adam", o.beta1, o.beta2, o.eps, "moment1", "moment2"), nesterov(o.use_nesterov), amsgrad(o.use_amsgrad) {
-        if (nesterov && amsgrad) throw AttrError("Adam", "use_nesterov and use_amsgrad exclude each other");
+    explicit AdamRule(const AdamOptions &o)
+        : Moments("Adam", o.beta1, o.beta2, o.eps, "moment1", "moment2"), nesterov(o.use_nesterov),
+          amsgrad(o.use_amsgrad) {
+        if (nesterov && amsgrad)
+            throw AttrError("Adam", "use_nesterov and use_amsgrad exclude each other");
     }
     void prepare(const ParameterTuple &params) override {
         Moments::prepare(params);
         if (amsgrad) most = clone(params, "vhat");
     }
     void update(const Update &u) override {
-        const double t = (double)u.step, lr = u.lr * std::sqrt(1 - std::pow(beta2, t)) / (1 - std::pow(beta1, t));
-        const Tensor &m1 = m[u.index], &m2 = v[u.index];
-        if (!nesterov && !amsgrad) return F::adam_(u.p, m1, m2, u.g, lr, beta1, beta2, eps, u.weight_decay, u.scale);
+        const double t = double(u.step);
+        const double lr = u.lr * std::sqrt(1 - std::pow(beta2, t)) / (1 - std::pow(beta1, t));
+        const Tensor &m1 = m[u.index];
+        const Tensor &m2 = v[u.index];
+        if (!nesterov && !amsgrad)
+            return F::adam_(u.p, m1, m2, u.g, lr, beta1, beta2, eps, u.weight_decay, u.scale);
         const Tensor g = u.gradient();
-        move_mean(m1, beta1, g), move_mean(m2, beta2, F::square(g));
-        Tensor ahead = m1, size = m2;
-        if (nesterov) ahead = m1.copy(), move_mean(ahead, beta1, g);
-        if (amsgrad) most[u.index].data().assign(F::maximum(most[u.index].data(), m2)), size = most[u.index];
+        move_mean(m1, beta1, g);
+        move_mean(m2, beta2, F::square(g));
+        Tensor ahead = m1;
+        Tensor size = m2;
+        if (nesterov) {
+            ahead = m1.copy();
+            move_mean(ahead, beta1, g);
+        }
+        if (amsgrad) {
+            most[u.index].data().assign(F::maximum(most[u.index].data(), m2));
+            size = most[u.index];
+        }
         u.p.assign(F::addcdiv(u.p, ahead, F::add(F::sqrt(size), eps), -lr));
     }
     bool nesterov, amsgrad;
@@ -73,22 +101,30 @@ struct AdamRule : Moments {
 };
 
 struct AdamWeightDecayRule : Moments {
-    // MindSpore keeps the betas in float32, and where nothing corrects the bias 1 - 0.999f is felt: 1.6e-5 after five steps.
-    explicit AdamWeightDecayRule(const AdamWeightDecayOptions &o) : Moments("AdamWeightDecay", rounded(o.beta1), rounded(o.beta2), o.eps, "adam_m", "adam_v") {}
-    static double rounded(double v) { return Tensor::scalar(v, DType::f32).item(); }  // GCC 12's vectoriser loses (double)(float)v of two neighbours
+    // MindSpore keeps the betas in float32, and where nothing corrects the bias 1 - 0.999f is
+    // felt: 1.6e-5 after five steps.
+    explicit AdamWeightDecayRule(const AdamWeightDecayOptions &o)
+        : Moments("AdamWeightDecay", rounded(o.beta1), rounded(o.beta2), o.eps, "adam_m",
+                  "adam_v") {}
+    // GCC 12's vectoriser loses (double)(float)v of two neighbours
+    static double rounded(double v) { return Tensor::scalar(v, DType::f32).item(); }
     bool decays_apart() const override { return true; }
-    void update(const Update &u) override { F::adam_weight_decay_(u.p, m[u.index], v[u.index], u.g, u.lr, beta1, beta2, eps, u.weight_decay, u.scale); }
+    void update(const Update &u) override {
+        F::adam_weight_decay_(u.p, m[u.index], v[u.index], u.g, u.lr, beta1, beta2, eps,
+                              u.weight_decay, u.scale);
+    }
 };
 
 struct AdamWRule : Moments {
-    explicit AdamWRule(const AdamWOptions &o) : Moments("AdamW", o.beta1, o.beta2, o.eps, "exp_avg", "exp_avg_sq"), amsgrad(o.amsgrad) {}
+    explicit AdamWRule(const AdamWOptions &o)
+        : Moments("AdamW", o.beta1, o.beta2, o.eps, "exp_avg", "exp_avg_sq"), amsgrad(o.amsgrad) {}
     void prepare(const ParameterTuple &params) override {
         Moments::prepare(params);
         if (amsgrad) most = clone(params, "max_exp_avg_sq");
     }
     bool decays_apart() const override { return true; }
     void update(const Update &u) override {
-        const auto t = (double)u.step;
+        const auto t = double(u.step);
         const double root = std::sqrt(1 - std::pow(beta2, t));
         const double lr = u.lr * root / (1 - std::pow(beta1, t));
         if (u.weight_decay != 0) u.p.assign(F::mul(u.p, 1 - u.lr * u.weight_decay));
@@ -107,16 +143,19 @@ struct AdamWRule : Moments {
 };
 
 struct NAdamRule : Moments {
-    explicit NAdamRule(const NAdamOptions &o) : Moments("NAdam", o.beta1, o.beta2, o.eps, "exp_avg", "exp_avg_sq"), momentum_decay(o.momentum_decay) {
+    explicit NAdamRule(const NAdamOptions &o)
+        : Moments("NAdam", o.beta1, o.beta2, o.eps, "exp_avg", "exp_avg_sq"),
+          momentum_decay(o.momentum_decay) {
         check_not_negative("NAdam", "momentum_decay", momentum_decay);
     }
     void prepare(const ParameterTuple &params) override {
         Moments::prepare(params);
-        for (const Parameter &p : params) product.emplace_back(Tensor::scalar(1, DType::f64), "mu_product." + p.name(), false);
+        for (const Parameter &p : params)
+            product.emplace_back(Tensor::scalar(1, DType::f64), "mu_product." + p.name(), false);
         state_.insert(state_.end(), product.begin(), product.end());
     }
     void update(const Update &u) override {
-        const auto t = (double)u.step;
+        const auto t = double(u.step);
         const double mu = momentum_at(t);
         const double mu_next = momentum_at(t + 1);
         const double so_far = product[u.index].data().item() * mu;
@@ -131,15 +170,18 @@ struct NAdamRule : Moments {
         const Tensor size = F::add(F::mul(F::sqrt(m2), 1 / std::sqrt(1 - std::pow(beta2, t))), eps);
         u.p.assign(F::addcdiv(u.p, F::add(along_mean, along_gradient), size, -u.lr));
     }
-    double momentum_at(double t) const { return beta1 * (1 - 0.5 * std::pow(0.96, t * momentum_decay)); }
+    double momentum_at(double t) const {
+        return beta1 * (1 - 0.5 * std::pow(0.96, t * momentum_decay));
+    }
     double momentum_decay;
     ParameterTuple product;
 };
 
 struct RAdamRule : Moments {
-    explicit RAdamRule(const RAdamOptions &o) : Moments("RAdam", o.beta1, o.beta2, o.eps, "exp_avg", "exp_avg_sq") {}
+    explicit RAdamRule(const RAdamOptions &o)
+        : Moments("RAdam", o.beta1, o.beta2, o.eps, "exp_avg", "exp_avg_sq") {}
     void update(const Update &u) override {
-        const auto t = (double)u.step;
+        const auto t = double(u.step);
         const double power = std::pow(beta2, t);
         const double longest = 2 / (1 - beta2) - 1;
         const double length = longest - 2 * t * power / (1 - power);
@@ -147,9 +189,11 @@ struct RAdamRule : Moments {
         const Tensor &m1 = m[u.index];
         const Tensor &m2 = v[u.index];
         if (length > 5) {
-            const double rectified = std::sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length));
+            const double rectified = std::sqrt((length - 4) * (length - 2) * longest /
+                                               ((longest - 4) * (longest - 2) * length));
             const double root = std::sqrt(1 - power);
-            return F::adam_(u.p, m1, m2, u.g, lr * rectified * root, beta1, beta2, eps, u.weight_decay, u.scale);
+            return F::adam_(u.p, m1, m2, u.g, lr * rectified * root, beta1, beta2, eps,
+                            u.weight_decay, u.scale);
         }
         const Tensor g = u.gradient();
         move_mean(m1, beta1, g);
@@ -159,43 +203,62 @@ struct RAdamRule : Moments {
 };
 
 struct AdaMaxRule : Moments {
-    explicit AdaMaxRule(const AdaMaxOptions &o) : Moments("AdaMax", o.beta1, o.beta2, o.eps, "moment1", "moment2") {}
+    explicit AdaMaxRule(const AdaMaxOptions &o)
+        : Moments("AdaMax", o.beta1, o.beta2, o.eps, "moment1", "moment2") {}
     void update(const Update &u) override {
-        const double lr = u.lr / (1 - std::pow(beta1, (double)u.step));
-        F::ada_max_(u.p, m[u.index], v[u.index], u.g, lr, beta1, beta2, eps, u.weight_decay, u.scale);
+        const double lr = u.lr / (1 - std::pow(beta1, double(u.step)));
+        F::ada_max_(u.p, m[u.index], v[u.index], u.g, lr, beta1, beta2, eps, u.weight_decay,
+                    u.scale);
     }
 };
 
 struct LambRule : Moments {
-    explicit LambRule(const LambOptions &o) : Moments("Lamb", o.beta1, o.beta2, o.eps, "lamb_m", "lamb_v") {}
+    explicit LambRule(const LambOptions &o)
+        : Moments("Lamb", o.beta1, o.beta2, o.eps, "lamb_m", "lamb_v") {}
     bool decays_apart() const override { return true; }
-    void update(const Update &u) override { F::lamb_(u.p, m[u.index], v[u.index], u.g, u.lr, beta1, beta2, eps, u.weight_decay, u.scale, u.step); }
+    void update(const Update &u) override {
+        F::lamb_(u.p, m[u.index], v[u.index], u.g, u.lr, beta1, beta2, eps, u.weight_decay, u.scale,
+                 u.step);
+    }
 };
 
 struct LionRule : Optimizer::Rule {
-    explicit LionRule(const LionOptions &o) : beta1(o.beta1), beta2(o.beta2) { check_fraction("Lion", "beta1", beta1), check_fraction("Lion", "beta2", beta2); }
+    explicit LionRule(const LionOptions &o) : beta1(o.beta1), beta2(o.beta2) {
+        check_fraction("Lion", "beta1", beta1);
+        check_fraction("Lion", "beta2", beta2);
+    }
     void prepare(const ParameterTuple &params) override { m = clone(params, "moment"); }
     bool decays_apart() const override { return true; }
-    void update(const Update &u) override { F::lion_(u.p, m[u.index], u.g, u.lr, beta1, beta2, u.weight_decay, u.scale); }
+    void update(const Update &u) override {
+        F::lion_(u.p, m[u.index], u.g, u.lr, beta1, beta2, u.weight_decay, u.scale);
+    }
     double beta1, beta2;
     ParameterTuple m;
 };
 
 // Its state is the inner rule's.
 struct LarsRule : Optimizer::Rule {
-    LarsRule(std::shared_ptr<Rule> rule, const LARSOptions &options) : inner(std::move(rule)), o(options) {
-        check_positive("LARS", "epsilon", o.epsilon), check_positive("LARS", "coefficient", o.coefficient);
-        if (!o.lars_filter)
-            o.lars_filter = [](const Parameter &p) { return p.name().find("LayerNorm") == std::string::npos && p.name().find("bias") == std::string::npos; };
+    LarsRule(std::shared_ptr<Rule> rule, const LARSOptions &options)
+        : inner(std::move(rule)), o(options) {
+        check_positive("LARS", "epsilon", o.epsilon);
+        check_positive("LARS", "coefficient", o.coefficient);
+        if (!o.lars_filter) {
+            o.lars_filter = [](const Parameter &p) {
+                return p.name().find("LayerNorm") == std::string::npos &&
+                       p.name().find("bias") == std::string::npos;
+            };
+        }
     }
     void prepare(const ParameterTuple &params) override {
-        for (const Parameter &p : params) scaled.push_back(o.lars_filter(p));
+        for (const Parameter &p : params)
+            scaled.push_back(o.lars_filter(p));
         state_ = inner->state();
     }
     bool decays_apart() const override { return true; }
     void update(const Update &u) override {
         Tensor g = u.scale == 1 ? u.g : F::mul(u.g, u.scale);
-        if (scaled[u.index]) g = F::lars_update(u.p, g, o.coefficient, u.weight_decay, o.epsilon, u.lr, o.use_clip);
+        if (scaled[u.index])
+            g = F::lars_update(u.p, g, o.coefficient, u.weight_decay, o.epsilon, u.lr, o.use_clip);
         inner->update({u.index, u.p, g, u.lr, 0, 1, u.step});
     }
     std::shared_ptr<Rule> inner;
@@ -205,8 +268,10 @@ struct LarsRule : Optimizer::Rule {
 
 }  // namespace
 
-Momentum::Momentum(const Params &params, const LearningRate &lr, double momentum, const MomentumOptions &o)
-    : Optimizer(std::make_shared<MomentumRule>(momentum, o.use_nesterov), params, lr, o.weight_decay, o.loss_scale) {}
+Momentum::Momentum(const Params &params, const LearningRate &lr, double momentum,
+                   const MomentumOptions &o)
+    : Optimizer(std::make_shared<MomentumRule>(momentum, o.use_nesterov), params, lr,
+                o.weight_decay, o.loss_scale) {}
 
 SGD::SGD(const Params &params, const LearningRate &lr, const SGDOptions &o)
     : Optimizer(std::make_shared<SgdRule>(o), params, lr, o.weight_decay, o.loss_scale) {}
@@ -214,23 +279,31 @@ SGD::SGD(const Params &params, const LearningRate &lr, const SGDOptions &o)
 Adam::Adam(const Params &params, const LearningRate &lr, const AdamOptions &o)
     : Optimizer(std::make_shared<AdamRule>(o), params, lr, o.weight_decay, o.loss_scale) {}
 
-AdamWeightDecay::AdamWeightDecay(const Params &params, const LearningRate &lr, const AdamWeightDecayOptions &o)
+AdamWeightDecay::AdamWeightDecay(const Params &params, const LearningRate &lr,
+                                 const AdamWeightDecayOptions &o)
     : Optimizer(std::make_shared<AdamWeightDecayRule>(o), params, lr, o.weight_decay, 1) {}
 
-AdamW::AdamW(const Params &params, const LearningRate &lr, const AdamWOptions &o) : Optimizer(std::make_shared<AdamWRule>(o), params, lr, o.weight_decay, 1) {}
+AdamW::AdamW(const Params &params, const LearningRate &lr, const AdamWOptions &o)
+    : Optimizer(std::make_shared<AdamWRule>(o), params, lr, o.weight_decay, 1) {}
 
-NAdam::NAdam(const Params &params, const LearningRate &lr, const NAdamOptions &o) : Optimizer(std::make_shared<NAdamRule>(o), params, lr, o.weight_decay, 1) {}
+NAdam::NAdam(const Params &params, const LearningRate &lr, const NAdamOptions &o)
+    : Optimizer(std::make_shared<NAdamRule>(o), params, lr, o.weight_decay, 1) {}
 
-RAdam::RAdam(const Params &params, const LearningRate &lr, const RAdamOptions &o) : Optimizer(std::make_shared<RAdamRule>(o), params, lr, o.weight_decay, 1) {}
+RAdam::RAdam(const Params &params, const LearningRate &lr, const RAdamOptions &o)
+    : Optimizer(std::make_shared<RAdamRule>(o), params, lr, o.weight_decay, 1) {}
 
 AdaMax::AdaMax(const Params &params, const LearningRate &lr, const AdaMaxOptions &o)
     : Optimizer(std::make_shared<AdaMaxRule>(o), params, lr, o.weight_decay, o.loss_scale) {}
 
-Lamb::Lamb(const Params &params, const LearningRate &lr, const LambOptions &o) : Optimizer(std::make_shared<LambRule>(o), params, lr, o.weight_decay, 1) {}
+Lamb::Lamb(const Params &params, const LearningRate &lr, const LambOptions &o)
+    : Optimizer(std::make_shared<LambRule>(o), params, lr, o.weight_decay, 1) {}
 
-Lion::Lion(const Params &params, const LearningRate &lr, const LionOptions &o) : Optimizer(std::make_shared<LionRule>(o), params, lr, o.weight_decay, 1) {}
+Lion::Lion(const Params &params, const LearningRate &lr, const LionOptions &o)
+    : Optimizer(std::make_shared<LionRule>(o), params, lr, o.weight_decay, 1) {}
 
 LARS::LARS(const Optimizer &optimizer, const LARSOptions &o)
-    : Optimizer(optimizer, [&](std::shared_ptr<Rule> rule) { return std::make_shared<LarsRule>(std::move(rule), o); }) {}
+    : Optimizer(optimizer, [&](std::shared_ptr<Rule> rule) {
+          return std::make_shared<LarsRule>(std::move(rule), o);
+      }) {}
 
 }  // namespace halyard::nn

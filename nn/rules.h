@@ -8,16 +8,27 @@
 namespace halyard::nn {
 
 inline void check_fraction(const char *optimizer, const char *name, double v) {
-    if (!(v >= 0 && v < 1)) throw AttrError(optimizer, std::string(name) + " is " + std::to_string(v) + ", expected 0 <= " + name + " < 1");
+    if (!(v >= 0 && v < 1)) {
+        throw AttrError(optimizer, std::string(name) + " is " + std::to_string(v) +
+                                       ", expected 0 <= " + name + " < 1");
+    }
 }
 inline void check_not_negative(const char *optimizer, const char *name, double v) {
-    if (!(v >= 0)) throw AttrError(optimizer, std::string(name) + " is " + std::to_string(v) + ", expected at least 0");
+    if (!(v >= 0)) {
+        throw AttrError(optimizer,
+                        std::string(name) + " is " + std::to_string(v) + ", expected at least 0");
+    }
 }
 inline void check_positive(const char *optimizer, const char *name, double v) {
-    if (!(v > 0)) throw AttrError(optimizer, std::string(name) + " is " + std::to_string(v) + ", expected more than 0");
+    if (!(v > 0)) {
+        throw AttrError(optimizer,
+                        std::string(name) + " is " + std::to_string(v) + ", expected more than 0");
+    }
 }
 
 // x = weight x + (1 - weight) y.
-inline void move_mean(const Tensor &x, double weight, const Tensor &y) { x.assign(F::add(F::mul(x, weight), F::mul(y, 1 - weight))); }
+inline void move_mean(const Tensor &x, double weight, const Tensor &y) {
+    x.assign(F::add(F::mul(x, weight), F::mul(y, 1 - weight)));
+}
 
 }  // namespace halyard::nn

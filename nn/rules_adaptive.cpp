@@ -1,4 +1,5 @@
-// The rules of the adaptive optimisers: fused kernels where there are, else compositions of elementwise ones.
+// The rules of the adaptive optimisers: fused kernels where there are, else compositions of
+// elementwise ones.
 #include <algorithm>
 #include <cmath>
 
@@ -15,9 +16,13 @@ namespace halyard::nn {
 namespace {
 
 struct AdagradRule : Optimizer::Rule {
-    explicit AdagradRule(const AdagradOptions &o) : initial(o.accum) { check_not_negative("Adagrad", "accum", initial); }
+    explicit AdagradRule(const AdagradOptions &o) : initial(o.accum) {
+        check_not_negative("Adagrad", "accum", initial);
+    }
     void prepare(const ParameterTuple &params) override { s = clone(params, "accum", initial); }
-    void update(const Update &u) override { F::adagrad_(u.p, s[u.index], u.g, u.lr, 1e-10, u.weight_decay, u.scale); }
+    void update(const Update &u) override {
+        F::adagrad_(u.p, s[u.index], u.g, u.lr, 1e-10, u.weight_decay, u.scale);
+    }
     double initial;
     ParameterTuple s;
 };
@@ -25,13 +30,17 @@ struct AdagradRule : Optimizer::Rule {
 struct ProximalAdagradRule : Optimizer::Rule {
     explicit ProximalAdagradRule(const ProximalAdagradOptions &options) : o(options) {
         const char *name = "ProximalAdagrad";
-        check_not_negative(name, "accum", o.accum), check_not_negative(name, "l1", o.l1), check_not_negative(name, "l2", o.l2);
+        check_not_negative(name, "accum", o.accum);
+        check_not_negative(name, "l1", o.l1);
+        check_not_negative(name, "l2", o.l2);
     }
     void prepare(const ParameterTuple &params) override { s = clone(params, "accum", o.accum); }
     void update(const Update &u) override {
-        const Tensor g = u.gradient(), &sum = s[u.index];
+        const Tensor g = u.gradient();
+        const Tensor &sum = s[u.index];
         sum.assign(F::addcmul(sum, g, g));
-        const Tensor rate = F::div(u.lr, F::sqrt(sum)), moved = F::sub(u.p, F::mul(rate, g));
+        const Tensor rate = F::div(u.lr, F::sqrt(sum));
+        const Tensor moved = F::sub(u.p, F::mul(rate, g));
         const Tensor size = F::relu(F::sub(F::abs(moved), F::mul(rate, o.l1)));
         u.p.assign(F::div(F::mul(F::sign(moved), size), F::add(F::mul(rate, o.l2), 1)));
     }
@@ -41,13 +50,19 @@ struct ProximalAdagradRule : Optimizer::Rule {
 
 struct AdadeltaRule : Optimizer::Rule {
     explicit AdadeltaRule(const AdadeltaOptions &o) : rho(o.rho), eps(o.epsilon) {
-        check_fraction("Adadelta", "rho", rho), check_not_negative("Adadelta", "epsilon", eps);
+        check_fraction("Adadelta", "rho", rho);
+        check_not_negative("Adadelta", "epsilon", eps);
     }
-    void prepare(const ParameterTuple &params) override { s = clone(params, "accum"), steps = clone(params, "accum_update"); }
+    void prepare(const ParameterTuple &params) override {
+        s = clone(params, "accum");
+        steps = clone(params, "accum_update");
+    }
     void update(const Update &u) override {
         const Tensor g = u.gradient();
         move_mean(s[u.index], rho, F::square(g));
-        const Tensor ratio = F::div(F::add(steps[u.index].data(), eps), F::add(s[u.index].data(), eps)), d = F::mul(F::sqrt(ratio), g);
+        const Tensor ratio = F::div(F::add(steps[u.index].data(), eps),
+                                    F::add(s[u.index].data(), eps));
+        const Tensor d = F::mul(F::sqrt(ratio), g);
         move_mean(steps[u.index], rho, F::square(d));
         u.p.assign(F::sub(u.p, F::mul(d, u.lr)));
     }
@@ -57,16 +72,24 @@ struct AdadeltaRule : Optimizer::Rule {
 
 struct RmsPropRule : Optimizer::Rule {
     explicit RmsPropRule(const RMSPropOptions &options) : o(options) {
-        check_not_negative("RMSProp", "decay", o.decay), check_not_negative("RMSProp", "momentum", o.momentum), check_positive("RMSProp", "epsilon", o.epsilon);
+        check_not_negative("RMSProp", "decay", o.decay);
+        check_not_negative("RMSProp", "momentum", o.momentum);
+        check_positive("RMSProp", "epsilon", o.epsilon);
     }
     void prepare(const ParameterTuple &params) override {
         if (o.centered) a = clone(params, "mean_grad");
-        s = clone(params, "mean_square", 1), m = clone(params, "moment");
+        s = clone(params, "mean_square", 1);
+        m = clone(params, "moment");
     }
     void update(const Update &u) override {
         const size_t i = u.index;
-        if (o.centered) F::centered_rms_prop_(u.p, a[i], s[i], m[i], u.g, u.lr, o.decay, o.momentum, o.epsilon, u.weight_decay, u.scale);
-        else F::rms_prop_(u.p, s[i], m[i], u.g, u.lr, o.decay, o.momentum, o.epsilon, u.weight_decay, u.scale);
+        if (o.centered) {
+            F::centered_rms_prop_(u.p, a[i], s[i], m[i], u.g, u.lr, o.decay, o.momentum, o.epsilon,
+                                  u.weight_decay, u.scale);
+        } else {
+            F::rms_prop_(u.p, s[i], m[i], u.g, u.lr, o.decay, o.momentum, o.epsilon, u.weight_decay,
+                         u.scale);
+        }
     }
     RMSPropOptions o;
     ParameterTuple a, s, m;
@@ -74,21 +97,34 @@ struct RmsPropRule : Optimizer::Rule {
 
 struct FtrlRule : Optimizer::Rule {
     explicit FtrlRule(const FTRLOptions &options) : o(options) {
-        check_not_negative("FTRL", "initial_accum", o.initial_accum), check_not_negative("FTRL", "l1", o.l1), check_not_negative("FTRL", "l2", o.l2);
-        if (!(o.lr_power <= 0)) throw AttrError("FTRL", "lr_power is " + std::to_string(o.lr_power) + ", expected at most 0");
+        check_not_negative("FTRL", "initial_accum", o.initial_accum);
+        check_not_negative("FTRL", "l1", o.l1);
+        check_not_negative("FTRL", "l2", o.l2);
+        if (!(o.lr_power <= 0)) {
+            throw AttrError("FTRL",
+                            "lr_power is " + std::to_string(o.lr_power) + ", expected at most 0");
+        }
     }
-    void prepare(const ParameterTuple &params) override { s = clone(params, "moments", o.initial_accum), linear = clone(params, "linear"); }
+    void prepare(const ParameterTuple &params) override {
+        s = clone(params, "moments", o.initial_accum);
+        linear = clone(params, "linear");
+    }
     void update(const Update &u) override {
         check_positive("FTRL", "learning_rate", u.lr);
-        const Tensor g = u.gradient(), &sum = s[u.index], &l = linear[u.index];
+        const Tensor g = u.gradient();
+        const Tensor &sum = s[u.index];
+        const Tensor &l = linear[u.index];
         const Tensor before = power(sum);
         sum.assign(F::addcmul(sum, g, g));
         const Tensor now = power(sum);
         l.assign(F::sub(F::add(l, g), F::mul(F::div(F::sub(now, before), u.lr), u.p)));
-        const Tensor step = F::div(F::sub(F::mul(F::sign(l), o.l1), l), F::add(F::div(now, u.lr), 2 * o.l2));
+        const Tensor step = F::div(F::sub(F::mul(F::sign(l), o.l1), l),
+                                   F::add(F::div(now, u.lr), 2 * o.l2));
         u.p.assign(F::select(F::greater(F::abs(l), o.l1), step, 0));
     }
-    Tensor power(const Tensor &x) const { return o.lr_power == -0.5 ? F::sqrt(x) : F::pow(x, -o.lr_power); }
+    Tensor power(const Tensor &x) const {
+        return o.lr_power == -0.5 ? F::sqrt(x) : F::pow(x, -o.lr_power);
+    }
     FTRLOptions o;
     ParameterTuple s, linear;
 };
@@ -96,17 +132,20 @@ struct FtrlRule : Optimizer::Rule {
 struct AsgdRule : Optimizer::Rule {
     explicit AsgdRule(const ASGDOptions &options) : o(options) {}
     void prepare(const ParameterTuple &params) override {
-        for (const Parameter &p : params) eta.emplace_back(Tensor::scalar(0, DType::f64), "eta_" + p.name(), false);
+        for (const Parameter &p : params)
+            eta.emplace_back(Tensor::scalar(0, DType::f64), "eta_" + p.name(), false);
         state_ = eta;
         average = clone(params, "ax_");
     }
     void update(const Update &u) override {
-        const auto t = (double)u.step;
-        const double rate = u.step == 1 ? u.lr : eta[u.index].data().item(), mu = 1 / std::max(1.0, t - 1 - o.t0);
+        const auto t = double(u.step);
+        const double rate = u.step == 1 ? u.lr : eta[u.index].data().item();
+        const double mu = 1 / std::max(1.0, t - 1 - o.t0);
         u.p.assign(F::sub(F::mul(u.p, 1 - o.lambd * rate), F::mul(u.gradient(), rate)));
         const Tensor &mean = average[u.index];
         mean.assign(mu == 1 ? u.p : F::add(mean, F::mul(F::sub(u.p, mean), mu)));
-        eta[u.index].set_data(Tensor::scalar(u.lr / std::pow(1 + o.lambd * u.lr * t, o.alpha), DType::f64));
+        eta[u.index].set_data(
+            Tensor::scalar(u.lr / std::pow(1 + o.lambd * u.lr * t, o.alpha), DType::f64));
     }
     ASGDOptions o;
     ParameterTuple eta, average;
@@ -116,18 +155,32 @@ struct RpropRule : Optimizer::Rule {
     explicit RpropRule(const RpropOptions &options) : o(options) {
         const auto [minus, plus] = o.etas;
         const auto [least, most] = o.step_sizes;
-        if (!(minus > 0 && minus < 1 && plus > 1))
-            throw AttrError("Rprop", "etas are " + std::to_string(minus) + " and " + std::to_string(plus) + ", expected one below and one above 1");
-        if (!(least <= most))
-            throw AttrError("Rprop", "step_sizes are " + std::to_string(least) + " and " + std::to_string(most) + ", expected the smaller one first");
+        if (!(minus > 0 && minus < 1 && plus > 1)) {
+            throw AttrError("Rprop", "etas are " + std::to_string(minus) + " and " +
+                                         std::to_string(plus) +
+                                         ", expected one below and one above 1");
+        }
+        if (!(least <= most)) {
+            throw AttrError("Rprop", "step_sizes are " + std::to_string(least) + " and " +
+                                         std::to_string(most) + ", expected the smaller one first");
+        }
     }
-    void prepare(const ParameterTuple &params) override { before = clone(params, "prev"), steps = clone(params, "step_size"); }
+    void prepare(const ParameterTuple &params) override {
+        before = clone(params, "prev");
+        steps = clone(params, "step_size");
+    }
     void update(const Update &u) override {
-        const Tensor g = u.gradient(), &last = before[u.index], &size = steps[u.index];
+        const Tensor g = u.gradient();
+        const Tensor &last = before[u.index];
+        const Tensor &size = steps[u.index];
         if (u.step == 1) size.assign(Tensor::full(size.shape(), u.lr, size.dtype()));
-        const Tensor same = F::mul(g, last), turned = F::less(same, 0);
-        const Tensor factor = F::select(turned, o.etas.first, F::select(F::greater(same, 0), o.etas.second, F::ones_like(same)));
-        size.assign(F::clip_by_value(F::mul(size, factor), o.step_sizes.first, o.step_sizes.second));
+        const Tensor same = F::mul(g, last);
+        const Tensor turned = F::less(same, 0);
+        const Tensor factor = F::select(
+            turned, o.etas.first,
+            F::select(F::greater(same, 0), o.etas.second, F::ones_like(same)));
+        size.assign(
+            F::clip_by_value(F::mul(size, factor), o.step_sizes.first, o.step_sizes.second));
         last.assign(F::select(turned, 0, g));
         u.p.assign(F::sub(u.p, F::mul(F::sign(last), size)));
     }
@@ -140,8 +193,10 @@ struct RpropRule : Optimizer::Rule {
 Adagrad::Adagrad(const Params &params, const LearningRate &lr, const AdagradOptions &o)
     : Optimizer(std::make_shared<AdagradRule>(o), params, lr, o.weight_decay, o.loss_scale) {}
 
-ProximalAdagrad::ProximalAdagrad(const Params &params, const LearningRate &lr, const ProximalAdagradOptions &o)
-    : Optimizer(std::make_shared<ProximalAdagradRule>(o), params, lr, o.weight_decay, o.loss_scale) {}
+ProximalAdagrad::ProximalAdagrad(const Params &params, const LearningRate &lr,
+                                 const ProximalAdagradOptions &o)
+    : Optimizer(std::make_shared<ProximalAdagradRule>(o), params, lr, o.weight_decay,
+                o.loss_scale) {}
 
 Adadelta::Adadelta(const Params &params, const LearningRate &lr, const AdadeltaOptions &o)
     : Optimizer(std::make_shared<AdadeltaRule>(o), params, lr, o.weight_decay, o.loss_scale) {}
@@ -152,8 +207,10 @@ RMSProp::RMSProp(const Params &params, const LearningRate &lr, const RMSPropOpti
 FTRL::FTRL(const Params &params, const LearningRate &lr, const FTRLOptions &o)
     : Optimizer(std::make_shared<FtrlRule>(o), params, lr, o.weight_decay, o.loss_scale) {}
 
-ASGD::ASGD(const Params &params, const LearningRate &lr, const ASGDOptions &o) : Optimizer(std::make_shared<AsgdRule>(o), params, lr, o.weight_decay, 1) {}
+ASGD::ASGD(const Params &params, const LearningRate &lr, const ASGDOptions &o)
+    : Optimizer(std::make_shared<AsgdRule>(o), params, lr, o.weight_decay, 1) {}
 
-Rprop::Rprop(const Params &params, const LearningRate &lr, const RpropOptions &o) : Optimizer(std::make_shared<RpropRule>(o), params, lr, o.weight_decay, 1) {}
+Rprop::Rprop(const Params &params, const LearningRate &lr, const RpropOptions &o)
+    : Optimizer(std::make_shared<RpropRule>(o), params, lr, o.weight_decay, 1) {}
 
 }  // namespace halyard::nn

@@ -2,7 +2,10 @@
 
 namespace halyard::nn {
 
-CellList::CellList(const std::vector<AnyCell> &cells) : cells_(std::make_shared<std::vector<AnyCell>>()) { extend(cells); }
+CellList::CellList(const std::vector<AnyCell> &cells)
+    : cells_(std::make_shared<std::vector<AnyCell>>()) {
+    extend(cells);
+}
 
 CellList &CellList::append(const AnyCell &cell) {
     cells_->push_back(child(std::to_string(size()), cell));
@@ -10,13 +13,15 @@ CellList &CellList::append(const AnyCell &cell) {
 }
 
 CellList &CellList::extend(const std::vector<AnyCell> &cells) {
-    for (const AnyCell &cell : cells) append(cell);
+    for (const AnyCell &cell : cells)
+        append(cell);
     return *this;
 }
 
 Tensor SequentialCell::construct(const Tensor &in) const {
     Tensor x = in;
-    for (const AnyCell &cell : *this) x = cell(x);
+    for (const AnyCell &cell : *this)
+        x = cell(x);
     return x;
 }
 

@@ -6,7 +6,8 @@
 
 namespace halyard::nn {
 
-// Children named "0", "1", ... in a row, which does nothing with them: for the construct() of the cell that has it.
+// Children named "0", "1", ... in a row, which does nothing with them: for the construct() of the
+// cell that has it.
 class CellList : public Cell {
 public:
     CellList(const std::vector<AnyCell> &cells = {});

@@ -24,31 +24,51 @@ constexpr const char *op = "MultiheadAttention";
 
 // 0 where a key is seen, -infinity where it is hidden.
 Tensor additive(const Tensor &mask, DType dtype) {
-    if (mask.dtype() == DType::boolean) return F::select(mask, Tensor::scalar(-INFINITY, dtype), Tensor::scalar(0, dtype));
+    if (mask.dtype() == DType::boolean)
+        return F::select(mask, Tensor::scalar(-INFINITY, dtype), Tensor::scalar(0, dtype));
     return mask.dtype() == dtype ? mask : F::cast(mask, dtype);
 }
 
 void expect_shape(const char *name, const Tensor &t, const Shape &shape) {
-    if (!(t.shape() == shape)) throw ShapeError(op, std::string(name) + " has shape " + t.shape().text() + ", expected " + shape.text());
+    if (!(t.shape() == shape)) {
+        throw ShapeError(op, std::string(name) + " has shape " + t.shape().text() + ", expected " +
+                                 shape.text());
+    }
 }
 
-Tensor swapped(const Tensor &x) { return F::transpose(x, {1, 0, 2}); }
+Tensor swapped(const Tensor &x) {
+    return F::transpose(x, {1, 0, 2});
+}
 
 // x[n,t,heads*d] -> [n,heads,t,d], and back.
-Tensor split_heads(const Tensor &x, int64_t heads) { return F::transpose(F::reshape(x, {x.size(0), x.size(1), heads, x.size(2) / heads}), {0, 2, 1, 3}); }
-Tensor joined_heads(const Tensor &x) { return F::reshape(F::transpose(x, {0, 2, 1, 3}), {x.size(0), x.size(2), x.size(1) * x.size(3)}); }
+Tensor split_heads(const Tensor &x, int64_t heads) {
+    return F::transpose(F::reshape(x, {x.size(0), x.size(1), heads, x.size(2) / heads}),
+                        {0, 2, 1, 3});
+}
+Tensor joined_heads(const Tensor &x) {
+    return F::reshape(F::transpose(x, {0, 2, 1, 3}), {x.size(0), x.size(2), x.size(1) * x.size(3)});
+}
 
 }  // namespace
 
-MultiheadAttention::MultiheadAttention(int64_t embed_dim, int64_t num_heads, const MultiheadAttentionOptions &o)
-    : out_proj(embed_dim, embed_dim, {}, {}, o.has_bias), embed_dim_(embed_dim), num_heads_(num_heads), options_(o) {
+MultiheadAttention::MultiheadAttention(int64_t embed_dim, int64_t num_heads,
+                                       const MultiheadAttentionOptions &o)
+    : out_proj(embed_dim, embed_dim, {}, {}, o.has_bias), embed_dim_(embed_dim),
+      num_heads_(num_heads), options_(o) {
     check_least(op, "num_heads", num_heads, 1);
-    if (embed_dim % num_heads)
-        throw AttrError(op, "embed_dim is " + std::to_string(embed_dim) + ", expected a multiple of num_heads " + std::to_string(num_heads));
-    if (!(o.dropout >= 0 && o.dropout < 1)) throw AttrError(op, "dropout is " + std::to_string(o.dropout) + ", expected 0 <= dropout < 1");
+    if (embed_dim % num_heads) {
+        throw AttrError(op, "embed_dim is " + std::to_string(embed_dim) +
+                                ", expected a multiple of num_heads " + std::to_string(num_heads));
+    }
+    if (!(o.dropout >= 0 && o.dropout < 1)) {
+        throw AttrError(op,
+                        "dropout is " + std::to_string(o.dropout) + ", expected 0 <= dropout < 1");
+    }
     check_least(op, "kdim", o.kdim, 0);
     check_least(op, "vdim", o.vdim, 0);
-    const auto weight = [&](const char *name, int64_t rows, int64_t columns) { return parameter(name, initializer(XavierUniform(), {rows, columns})); };
+    const auto weight = [&](const char *name, int64_t rows, int64_t columns) {
+        return parameter(name, initializer(XavierUniform(), {rows, columns}));
+    };
     if (o.kdim || o.vdim) {
         q_proj_weight = weight("q_proj_weight", embed_dim, embed_dim);
         k_proj_weight = weight("k_proj_weight", embed_dim, o.kdim ? o.kdim : embed_dim);
@@ -60,43 +80,66 @@ MultiheadAttention::MultiheadAttention(int64_t embed_dim, int64_t num_heads, con
     child("out_proj", out_proj);
 }
 
-std::array<Tensor, 3> MultiheadAttention::projected(const Tensor &query, const Tensor &key, const Tensor &value) const {
-    const Tensor bias = in_proj_bias.defined() ? computed(in_proj_bias) : Tensor::zeros({3 * embed_dim_}, query.dtype());
+std::array<Tensor, 3> MultiheadAttention::projected(const Tensor &query, const Tensor &key,
+                                                    const Tensor &value) const {
+    const Tensor bias = in_proj_bias.defined() ? computed(in_proj_bias)
+                                               : Tensor::zeros({3 * embed_dim_}, query.dtype());
     const bool one_weight = in_proj_weight.defined();
     std::vector<Tensor> y;
     if (one_weight && query.same_memory(key) && key.same_memory(value)) {
         y = F::split(F::dense(query, computed(in_proj_weight), bias), -1, 3);
     } else {
         const std::vector<Tensor> weights = one_weight ? F::split(computed(in_proj_weight), 0, 3)
-                                                       : std::vector{computed(q_proj_weight), computed(k_proj_weight), computed(v_proj_weight)};
+                                                       : std::vector{computed(q_proj_weight),
+                                                                     computed(k_proj_weight),
+                                                                     computed(v_proj_weight)};
         const std::vector<Tensor> biases = F::split(bias, 0, 3);
         const Tensor x[] = {query, key, value};
-        for (size_t i = 0; i < 3; i++) y.push_back(F::dense(x[i], weights[i], biases[i]));
+        for (size_t i = 0; i < 3; i++)
+            y.push_back(F::dense(x[i], weights[i], biases[i]));
     }
-    return {split_heads(y[0], num_heads_), split_heads(y[1], num_heads_), split_heads(y[2], num_heads_)};
+    return {split_heads(y[0], num_heads_), split_heads(y[1], num_heads_),
+            split_heads(y[2], num_heads_)};
 }
 
 std::vector<Tensor> MultiheadAttention::construct(Tensors in) const {
-    if (in.size() < 3 || in.size() > 5) throw ShapeError(op, "inputs are " + std::to_string(in.size()) + " tensors, expected 3 to 5");
+    if (in.size() < 3 || in.size() > 5) {
+        throw ShapeError(op,
+                         "inputs are " + std::to_string(in.size()) + " tensors, expected 3 to 5");
+    }
     const char *names[] = {"query", "key", "value"};
     const int rank = in[0].rank();
-    for (size_t i = 0; i < 3; i++)
-        if ((rank != 2 && rank != 3) || in[i].rank() != rank)
-            throw ShapeError(op, std::string(names[i]) + "'s rank is " + std::to_string(in[i].rank()) + ", expected 3, or 2 for all");
+    for (size_t i = 0; i < 3; i++) {
+        if ((rank != 2 && rank != 3) || in[i].rank() != rank) {
+            throw ShapeError(op, std::string(names[i]) + "'s rank is " +
+                                     std::to_string(in[i].rank()) + ", expected 3, or 2 for all");
+        }
+    }
     // All as [n,t,e]; what was one tensor stays one, which saves two projections.
-    const auto batched = [&](const Tensor &x) { return rank == 2 ? F::reshape(x, {1, x.size(0), x.size(1)}) : options_.batch_first ? x : swapped(x); };
-    const Tensor query = batched(in[0]), key = in[1].same_memory(in[0]) ? query : batched(in[1]),
-                 value = in[2].same_memory(in[1])   ? key
+    const auto batched = [&](const Tensor &x) {
+        return rank == 2              ? F::reshape(x, {1, x.size(0), x.size(1)})
+               : options_.batch_first ? x
+                                      : swapped(x);
+    };
+    const Tensor query = batched(in[0]);
+    const Tensor key = in[1].same_memory(in[0]) ? query : batched(in[1]);
+    const Tensor value = in[2].same_memory(in[1])   ? key
                          : in[2].same_memory(in[0]) ? query
                                                     : batched(in[2]);
-    if (query.size(2) != embed_dim_)
-        throw ShapeError(op, "query's last extent is " + std::to_string(query.size(2)) + ", expected embed_dim " + std::to_string(embed_dim_));
-    const int64_t n = query.size(0), t = query.size(1), s = key.size(1);
+    if (query.size(2) != embed_dim_) {
+        throw ShapeError(op, "query's last extent is " + std::to_string(query.size(2)) +
+                                 ", expected embed_dim " + std::to_string(embed_dim_));
+    }
+    const int64_t n = query.size(0), t = query.size(1);
+    const int64_t s = key.size(1);
     const auto [q, k, v] = projected(query, key, value);
 
     Tensor mask = in.size() > 4 && in[4].defined() ? additive(in[4], q.dtype()) : Tensor();
-    if (mask.defined() && mask.rank() == 3) expect_shape("attn_mask", mask, {n * num_heads_, t, s}), mask = F::reshape(mask, {n, num_heads_, t, s});
-    else if (mask.defined()) expect_shape("attn_mask", mask, {t, s});
+    if (mask.defined() && mask.rank() == 3) {
+        expect_shape("attn_mask", mask, {n * num_heads_, t, s});
+        mask = F::reshape(mask, {n, num_heads_, t, s});
+    } else if (mask.defined())
+        expect_shape("attn_mask", mask, {t, s});
     if (in.size() > 3 && in[3].defined()) {
         const Tensor padding = rank == 2 && in[3].rank() == 1 ? F::reshape(in[3], {1, s}) : in[3];
         expect_shape("key_padding_mask", padding, {n, s});
@@ -106,10 +149,12 @@ std::vector<Tensor> MultiheadAttention::construct(Tensors in) const {
 
     Tensor y, weights;
     if (options_.need_weights || (options_.dropout > 0 && training())) {
-        Tensor scores = F::matmul(F::mul(q, 1 / std::sqrt((double)q.size(3))), k, false, true);
+        Tensor scores = F::matmul(F::mul(q, 1 / std::sqrt(double(q.size(3)))), k, false, true);
         if (mask.defined()) scores = F::add(scores, mask);
         weights = F::softmax(scores, -1);
-        y = F::matmul(options_.dropout > 0 && training() ? F::dropout(weights, options_.dropout)[0] : weights, v);
+        y = F::matmul(options_.dropout > 0 && training() ? F::dropout(weights, options_.dropout)[0]
+                                                         : weights,
+                      v);
     } else {
         y = F::scaled_dot_product_attention(q, k, v, mask);
     }
@@ -117,34 +162,51 @@ std::vector<Tensor> MultiheadAttention::construct(Tensors in) const {
     y = rank == 2 ? F::reshape(y, {t, embed_dim_}) : options_.batch_first ? y : swapped(y);
     if (!options_.need_weights) return {y};
     if (options_.average_attn_weights) weights = F::reduce_mean(weights, {1});
-    if (rank == 2) weights = F::reshape(weights, Ints(weights.shape().begin() + 1, weights.shape().end()));
+    if (rank == 2)
+        weights = F::reshape(weights, Ints(weights.shape().begin() + 1, weights.shape().end()));
     return {y, weights};
 }
 
-std::string MultiheadAttention::extend_repr() const { return "embed_dim=" + std::to_string(embed_dim_) + ", num_heads=" + std::to_string(num_heads_); }
+std::string MultiheadAttention::extend_repr() const {
+    return "embed_dim=" + std::to_string(embed_dim_) + ", num_heads=" + std::to_string(num_heads_);
+}
 
-TransformerEncoderLayer::TransformerEncoderLayer(int64_t d_model, int64_t nhead, const TransformerEncoderLayerOptions &o)
-    : self_attn(child("self_attn", MultiheadAttention(d_model, nhead, {.dropout = o.dropout, .batch_first = o.batch_first}))),
-      dense1(child("dense1", Dense(d_model, o.dim_feedforward))), dropout(child("dropout", Dropout(o.dropout))),
-      dense2(child("dense2", Dense(o.dim_feedforward, d_model))), norm1(child("norm1", LayerNorm({d_model}, {.epsilon = o.layer_norm_eps}))),
-      norm2(child("norm2", LayerNorm({d_model}, {.epsilon = o.layer_norm_eps}))), dropout1(child("dropout1", Dropout(o.dropout))),
-      dropout2(child("dropout2", Dropout(o.dropout))), d_model_(d_model), nhead_(nhead), options_(o) {
-    if (o.activation != "relu" && o.activation != "gelu")
-        throw AttrError("TransformerEncoderLayer", "activation is " + o.activation + ", expected relu or gelu");
+TransformerEncoderLayer::TransformerEncoderLayer(int64_t d_model, int64_t nhead,
+                                                 const TransformerEncoderLayerOptions &o)
+    : self_attn(child("self_attn",
+                      MultiheadAttention(d_model, nhead,
+                                         {.dropout = o.dropout, .batch_first = o.batch_first}))),
+      dense1(child("dense1", Dense(d_model, o.dim_feedforward))),
+      dropout(child("dropout", Dropout(o.dropout))),
+      dense2(child("dense2", Dense(o.dim_feedforward, d_model))),
+      norm1(child("norm1", LayerNorm({d_model}, {.epsilon = o.layer_norm_eps}))),
+      norm2(child("norm2", LayerNorm({d_model}, {.epsilon = o.layer_norm_eps}))),
+      dropout1(child("dropout1", Dropout(o.dropout))),
+      dropout2(child("dropout2", Dropout(o.dropout))), d_model_(d_model), nhead_(nhead),
+      options_(o) {
+    if (o.activation != "relu" && o.activation != "gelu") {
+        throw AttrError("TransformerEncoderLayer",
+                        "activation is " + o.activation + ", expected relu or gelu");
+    }
 }
 
 Tensor TransformerEncoderLayer::attention(const Tensor &x, Tensors masks) const {
-    const Tensor mask = !masks.empty() ? masks[0] : Tensor(), padding = masks.size() > 1 ? masks[1] : Tensor();
+    const Tensor mask = !masks.empty() ? masks[0] : Tensor();
+    const Tensor padding = masks.size() > 1 ? masks[1] : Tensor();
     return dropout1(self_attn(x, x, x, padding, mask));
 }
 
 Tensor TransformerEncoderLayer::feedforward(const Tensor &x) const {
     const Tensor inner = dense1(x);
-    return dropout2(dense2(dropout(options_.activation == "relu" ? F::relu(inner) : F::gelu(inner))));
+    return dropout2(
+        dense2(dropout(options_.activation == "relu" ? F::relu(inner) : F::gelu(inner))));
 }
 
 std::vector<Tensor> TransformerEncoderLayer::construct(Tensors in) const {
-    if (in.empty() || in.size() > 3) throw ShapeError("TransformerEncoderLayer", "inputs are " + std::to_string(in.size()) + " tensors, expected 1 to 3");
+    if (in.empty() || in.size() > 3) {
+        throw ShapeError("TransformerEncoderLayer",
+                         "inputs are " + std::to_string(in.size()) + " tensors, expected 1 to 3");
+    }
     Tensor x = in[0];
     if (options_.norm_first) {
         x = F::add(x, attention(norm1(x), in.subspan(1)));
@@ -156,14 +218,19 @@ std::vector<Tensor> TransformerEncoderLayer::construct(Tensors in) const {
 
 TransformerEncoderLayer TransformerEncoderLayer::like() const {
     const TransformerEncoderLayer other(d_model_, nhead_, options_);
-    const ParameterTuple from = get_parameters(), to = other.get_parameters();
-    for (size_t k = 0; k < from.size(); k++) to[k].set_data(from[k]);
+    const ParameterTuple from = get_parameters();
+    const ParameterTuple to = other.get_parameters();
+    for (size_t k = 0; k < from.size(); k++)
+        to[k].set_data(from[k]);
     return other;
 }
 
-TransformerEncoder::TransformerEncoder(const TransformerEncoderLayer &layer, int64_t num_layers, const AnyCell &last) : norm(last) {
+TransformerEncoder::TransformerEncoder(const TransformerEncoderLayer &layer, int64_t num_layers,
+                                       const AnyCell &last)
+    : norm(last) {
     check_least("TransformerEncoder", "num_layers", num_layers, 1);
-    for (int64_t k = 0; k < num_layers; k++) layers.append(layer.like());
+    for (int64_t k = 0; k < num_layers; k++)
+        layers.append(layer.like());
     child("layers", layers);
     if (norm) child("norm", norm);
 }
@@ -171,7 +238,8 @@ TransformerEncoder::TransformerEncoder(const TransformerEncoderLayer &layer, int
 std::vector<Tensor> TransformerEncoder::construct(Tensors in) const {
     if (in.empty()) throw ShapeError("TransformerEncoder", "inputs are 0 tensors, expected 1 to 3");
     std::vector<Tensor> x(in.begin(), in.end());
-    for (const AnyCell &layer : layers) x[0] = layer.call(x)[0];
+    for (const AnyCell &layer : layers)
+        x[0] = layer.call(x)[0];
     return {norm ? norm(x[0]) : x[0]};
 }
 

@@ -10,12 +10,16 @@
 namespace halyard::nn {
 
 WithLossCell::WithLossCell(AnyCell backbone, AnyCell loss_fn)
-    : Cell(false), backbone_(child("_backbone", std::move(backbone))), loss_fn_(child("_loss_fn", std::move(loss_fn))) {}
+    : Cell(false), backbone_(child("_backbone", std::move(backbone))),
+      loss_fn_(child("_loss_fn", std::move(loss_fn))) {}
 
-Tensor WithLossCell::construct(const Tensor &data, const Tensor &label) const { return loss_fn_(backbone_(data), label); }
+Tensor WithLossCell::construct(const Tensor &data, const Tensor &label) const {
+    return loss_fn_(backbone_(data), label);
+}
 
 TrainOneStepCell::TrainOneStepCell(AnyCell network, Optimizer optimizer, double sens)
-    : Cell(false), network_(child("network", std::move(network))), optimizer_(std::move(optimizer)), sens_(std::make_shared<double>(sens)) {}
+    : Cell(false), network_(child("network", std::move(network))), optimizer_(std::move(optimizer)),
+      sens_(std::make_shared<double>(sens)) {}
 
 namespace {
 
@@ -24,10 +28,12 @@ struct LossAndGradients {
     std::vector<Tensor> gradients;  // in the optimiser's parameters, of sens * loss
 };
 
-LossAndGradients forward_and_back(const AnyCell &network, const Optimizer &optimizer, Tensors in, double sens) {
+LossAndGradients forward_and_back(const AnyCell &network, const Optimizer &optimizer, Tensors in,
+                                  double sens) {
     const std::vector<Tensor> weights(optimizer.parameters().begin(), optimizer.parameters().end());
     Tape tape;
-    for (const Tensor &w : weights) tape.watch(w);
+    for (const Tensor &w : weights)
+        tape.watch(w);
     const Tensor loss = network(in);
     return {loss, tape.gradient(loss, weights, Tensor::full(loss.shape(), sens, loss.dtype()))};
 }
@@ -40,8 +46,10 @@ std::vector<Tensor> TrainOneStepCell::construct(Tensors in) const {
     return {loss};
 }
 
-TrainOneStepWithLossScaleCell::TrainOneStepWithLossScaleCell(AnyCell network, Optimizer optimizer, LossScaleManager scale_sense)
-    : Cell(false), network_(child("network", std::move(network))), optimizer_(std::move(optimizer)), scale_sense_(child("scale_sense", std::move(scale_sense))),
+TrainOneStepWithLossScaleCell::TrainOneStepWithLossScaleCell(AnyCell network, Optimizer optimizer,
+                                                             LossScaleManager scale_sense)
+    : Cell(false), network_(child("network", std::move(network))), optimizer_(std::move(optimizer)),
+      scale_sense_(child("scale_sense", std::move(scale_sense))),
       overflow_(std::make_shared<bool>(false)) {}
 
 std::vector<Tensor> TrainOneStepWithLossScaleCell::construct(Tensors in) const {
@@ -50,18 +58,21 @@ std::vector<Tensor> TrainOneStepWithLossScaleCell::construct(Tensors in) const {
     const auto finite = [](const Tensor &g) { return F::reduce_all(F::is_finite(g)).item() != 0; };
     *overflow_ = !std::all_of(gradients.begin(), gradients.end(), finite);
     if (!*overflow_ || !scale_sense_.get_drop_overflow_update()) {
-        for (Tensor &g : gradients) g = F::mul(g, 1 / scale);
+        for (Tensor &g : gradients)
+            g = F::mul(g, 1 / scale);
         optimizer_(gradients);
     }
     scale_sense_.update_loss_scale(*overflow_);
     return {loss};
 }
 
-WithEvalCell::WithEvalCell(AnyCell network, AnyCell loss_fn) : Cell(false), network_(child("_network", std::move(network))), loss_fn_(std::move(loss_fn)) {
+WithEvalCell::WithEvalCell(AnyCell network, AnyCell loss_fn)
+    : Cell(false), network_(child("_network", std::move(network))), loss_fn_(std::move(loss_fn)) {
     if (loss_fn_) child("_loss_fn", loss_fn_);
 }
 
-std::tuple<Tensor, Tensor, Tensor> WithEvalCell::operator()(const Tensor &data, const Tensor &label) const {
+std::tuple<Tensor, Tensor, Tensor> WithEvalCell::operator()(const Tensor &data,
+                                                            const Tensor &label) const {
     const StopTape stop;
     const Tensor out = network_(data);
     return {loss_fn_ ? loss_fn_(out, label) : Tensor(), out, label};

@@ -19,8 +19,9 @@ private:
     AnyCell backbone_, loss_fn_;
 };
 
-// One step: forward, gradients in the optimiser's parameters, update. Inputs are the network's. Returns its output, the loss, from before
-// the update. sens: the gradient that the loss starts with, the factor of loss scaling.
+// One step: forward, gradients in the optimiser's parameters, update. Inputs are the network's.
+// Returns its output, the loss, from before the update. sens: the gradient that the loss starts
+// with, the factor of loss scaling.
 class TrainOneStepCell : public Cell {
 public:
     TrainOneStepCell(AnyCell network, Optimizer optimizer, double sens = 1);
@@ -33,12 +34,14 @@ private:
     std::shared_ptr<double> sens_;
 };
 
-// One step with a loss that is multiplied by a factor before its gradients are taken, so that small ones don't vanish in 16 bits; they
-// are divided by it again before the update. Gradients that aren't finite came of a factor too large: the step is skipped, and the
-// optimiser doesn't count it. scale_sense keeps the factor, which follows such overflows.
+// One step with a loss that is multiplied by a factor before its gradients are taken, so that small
+// ones don't vanish in 16 bits; they are divided by it again before the update. Gradients that
+// aren't finite came of a factor too large: the step is skipped, and the optimiser doesn't count
+// it. scale_sense keeps the factor, which follows such overflows.
 class TrainOneStepWithLossScaleCell : public Cell {
 public:
-    TrainOneStepWithLossScaleCell(AnyCell network, Optimizer optimizer, LossScaleManager scale_sense);
+    TrainOneStepWithLossScaleCell(AnyCell network, Optimizer optimizer,
+                                  LossScaleManager scale_sense);
     std::vector<Tensor> construct(Tensors in) const override;
     bool overflow() const { return *overflow_; }                         // in the last step
     double loss_scale() const { return scale_sense_.get_loss_scale(); }  // of the next step
@@ -54,7 +57,8 @@ private:
 class WithEvalCell : public Cell {
 public:
     WithEvalCell(AnyCell network, AnyCell loss_fn);
-    std::tuple<Tensor, Tensor, Tensor> operator()(const Tensor &data, const Tensor &label) const;  // loss is undefined when loss_fn is empty
+    // loss is undefined when loss_fn is empty
+    std::tuple<Tensor, Tensor, Tensor> operator()(const Tensor &data, const Tensor &label) const;
 
 private:
     AnyCell network_, loss_fn_;

@@ -1,4 +1,5 @@
-// What compositions are written with, and the families they come in: each in a file of its own, joined by primitives/composite.cpp.
+// What compositions are written with, and the families they come in: each in a file of its own,
+// joined by primitives/composite.cpp.
 #pragma once
 #include <span>
 #include <string>
@@ -13,13 +14,21 @@ using Tensors = std::span<const Tensor>;
 using Result = std::vector<Tensor>;
 
 // An attribute of a call by its name, which the record has.
-inline int64_t integer(const Attrs &a, const char *name) { return a.integer((size_t)a.find(name)); }
-inline double real(const Attrs &a, const char *name) { return a.real((size_t)a.find(name)); }
-inline const Ints &ints(const Attrs &a, const char *name) { return a.ints((size_t)a.find(name)); }
-inline bool is_set(const Attrs &a, const char *flag) { return integer(a, flag) != 0; }
+inline int64_t integer(const Attrs &a, const char *name) {
+    return a.integer(size_t(a.find(name)));
+}
+inline double real(const Attrs &a, const char *name) {
+    return a.real(size_t(a.find(name)));
+}
+inline const Ints &ints(const Attrs &a, const char *name) {
+    return a.ints(size_t(a.find(name)));
+}
+inline bool is_set(const Attrs &a, const char *flag) {
+    return integer(a, flag) != 0;
+}
 inline const std::string &choice(const Attrs &a, const char *name) {
-    const size_t k = (size_t)a.find(name);
-    return a.op().attrs[k].choices[(size_t)a.integer(k)];
+    const size_t k = size_t(a.find(name));
+    return a.op().attrs[k].choices[size_t(a.integer(k))];
 }
 
 using Family = std::span<const std::pair<const char *, Composition>>;  // ops by name

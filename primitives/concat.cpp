@@ -10,22 +10,30 @@ namespace {
 // All of `shape` but [from, to) of one axis.
 Window part(const Shape &shape, int axis, int64_t from, int64_t to) {
     Window w{shape, shape, shape};
-    for (int d = 0; d < shape.rank(); d++) w.begin[d] = 0, w.step[d] = 1;
+    for (int d = 0; d < shape.rank(); d++) {
+        w.begin[d] = 0;
+        w.step[d] = 1;
+    }
     w.begin[axis] = from;
     w.end[axis] = to;
     return w;
 }
 
-// Views part(0), part(1), ... of x under one entry of the tape, whose gradients `join` puts together: one by one, each would
-// become a whole x of zeros around itself.
-template<class Part, class Join> std::vector<Tensor> recorded_parts(const Tensor &x, int64_t count, const Part &part_of, Join join) {
+// Views part(0), part(1), ... of x under one entry of the tape, whose gradients `join` puts
+// together: one by one, each would become a whole x of zeros around itself.
+template<class Part, class Join>
+std::vector<Tensor> recorded_parts(const Tensor &x, int64_t count, const Part &part_of, Join join) {
     std::vector<Tensor> parts;
     {
         const StopTape stop;
-        for (int64_t k = 0; k < count; k++) parts.push_back(part_of(k));
+        for (int64_t k = 0; k < count; k++)
+            parts.push_back(part_of(k));
     }
-    if (Tape *tape = Tape::current(); tape && is_float(x.dtype()))
-        tape->record({x}, parts, [join](std::span<const Tensor> dy) { return std::vector<Tensor>{join({dy.begin(), dy.end()})}; });
+    if (Tape *tape = Tape::current(); tape && is_float(x.dtype())) {
+        tape->record({x}, parts, [join](std::span<const Tensor> dy) {
+            return std::vector<Tensor>{join({dy.begin(), dy.end()})};
+        });
+    }
     return parts;
 }
 
@@ -40,13 +48,21 @@ Tensor F::concat(const std::vector<Tensor> &x, int axis) {
     shape[a] = 0;
     for (size_t k = 0; k < x.size(); k++) {
         const std::string who = "x" + std::to_string(k);
-        if (x[k].dtype() != first.dtype()) throw DTypeError("concat", who + " is " + name_of(x[k].dtype()) + ", expected " + name_of(first.dtype()));
-        if (x[k].rank() != first.rank())
-            throw ShapeError("concat", who + " has rank " + std::to_string(x[k].rank()) + ", expected " + std::to_string(first.rank()));
-        for (int d = 0; d < shape.rank(); d++)
-            if (d != a && x[k].shape()[d] != shape[d])
-                throw ShapeError("concat",
-                                 who + " dimension " + std::to_string(d) + " is " + std::to_string(x[k].shape()[d]) + ", expected " + std::to_string(shape[d]));
+        if (x[k].dtype() != first.dtype()) {
+            throw DTypeError("concat", who + " is " + name_of(x[k].dtype()) + ", expected " +
+                                           name_of(first.dtype()));
+        }
+        if (x[k].rank() != first.rank()) {
+            throw ShapeError("concat", who + " has rank " + std::to_string(x[k].rank()) +
+                                           ", expected " + std::to_string(first.rank()));
+        }
+        for (int d = 0; d < shape.rank(); d++) {
+            if (d != a && x[k].shape()[d] != shape[d]) {
+                throw ShapeError("concat", who + " dimension " + std::to_string(d) + " is " +
+                                               std::to_string(x[k].shape()[d]) + ", expected " +
+                                               std::to_string(shape[d]));
+            }
+        }
         shape[a] += x[k].shape()[a];
     }
     Tensor y = Tensor::empty(shape, first.dtype());
@@ -59,7 +75,8 @@ Tensor F::concat(const std::vector<Tensor> &x, int axis) {
     });
     if (Tape *tape = Tape::current()) {
         std::vector<int64_t> extents;
-        for (const Tensor &t : x) extents.push_back(t.shape()[a]);
+        for (const Tensor &t : x)
+            extents.push_back(t.shape()[a]);
         tape->record(x, {y}, [a, extents](std::span<const Tensor> dy) {
             std::vector<Tensor> dx;
             int64_t at = 0;
@@ -81,7 +98,10 @@ Tensor F::stack(const std::vector<Tensor> &x, int axis) {
     std::vector<Tensor> rows;
     for (size_t k = 0; k < x.size(); k++) {
         Shape shape = x[k].shape();
-        if (!(shape == x[0].shape())) throw ShapeError("stack", "x" + std::to_string(k) + " has shape " + shape.text() + ", expected " + x[0].shape().text());
+        if (!(shape == x[0].shape())) {
+            throw ShapeError("stack", "x" + std::to_string(k) + " has shape " + shape.text() +
+                                          ", expected " + x[0].shape().text());
+        }
         shape.insert(a, 1);
         rows.push_back(reshaped(x[k], shape));
     }
@@ -92,12 +112,15 @@ std::vector<Tensor> F::split(const Tensor &x, int axis, int output_num) {
     require_defined("split", {&x, 1});
     const int a = normal_axis("split", axis, x.rank());
     const int64_t extent = x.shape()[a];
-    if (output_num < 1 || extent % output_num)
-        throw ShapeError("split", "dimension " + std::to_string(a) + " is " + std::to_string(extent) + ", expected a multiple of output_num " +
-                                      std::to_string(output_num));
+    if (output_num < 1 || extent % output_num) {
+        throw ShapeError("split",
+                         "dimension " + std::to_string(a) + " is " + std::to_string(extent) +
+                             ", expected a multiple of output_num " + std::to_string(output_num));
+    }
     const int64_t n = extent / output_num;
     return recorded_parts(
-        x, output_num, [&](int64_t k) { return window_of(x, part(x.shape(), a, k * n, (k + 1) * n)); },
+        x, output_num,
+        [&](int64_t k) { return window_of(x, part(x.shape(), a, k * n, (k + 1) * n)); },
         [a](const std::vector<Tensor> &dy) { return F::concat(dy, a); });
 }
 
@@ -107,30 +130,42 @@ std::vector<Tensor> F::unstack(const Tensor &x, int axis) {
     Shape row = x.shape();
     row.erase(a);
     return recorded_parts(
-        x, x.shape()[a], [&](int64_t k) { return reshaped(window_of(x, part(x.shape(), a, k, k + 1)), row); },
+        x, x.shape()[a],
+        [&](int64_t k) { return reshaped(window_of(x, part(x.shape(), a, k, k + 1)), row); },
         [a](const std::vector<Tensor> &dy) { return F::stack(dy, a); });
 }
 
 std::vector<Tensor> F::broadcast_tensors(const std::vector<Tensor> &x) {
     require_defined("broadcast_tensors", x);
     Shape shape;
-    for (const Tensor &t : x) shape = broadcast("broadcast_tensors", shape, t.shape());
+    for (const Tensor &t : x)
+        shape = broadcast("broadcast_tensors", shape, t.shape());
     std::vector<Tensor> views;
-    for (const Tensor &t : x) views.push_back(broadcast_view(t, shape));
+    for (const Tensor &t : x)
+        views.push_back(broadcast_view(t, shape));
     return views;
 }
 
 std::vector<Tensor> F::meshgrid(const std::vector<Tensor> &x, const std::string &indexing) {
-    if (indexing != "xy" && indexing != "ij") throw AttrError("meshgrid", "indexing is '" + indexing + "', expected xy or ij");
-    if (x.empty() || x.size() > (size_t)max_rank)
-        throw ShapeError("meshgrid", "takes 1 to " + std::to_string(max_rank) + " tensors, got " + std::to_string(x.size()));
+    if (indexing != "xy" && indexing != "ij")
+        throw AttrError("meshgrid", "indexing is '" + indexing + "', expected xy or ij");
+    if (x.empty() || x.size() > size_t(max_rank)) {
+        throw ShapeError("meshgrid", "takes 1 to " + std::to_string(max_rank) + " tensors, got " +
+                                         std::to_string(x.size()));
+    }
     require_defined("meshgrid", x);
     const bool swapped = indexing == "xy" && x.size() > 1;
-    const auto dimension = [&](size_t k) { return swapped && k < 2 ? 1 - (int)k : (int)k; };
+    const auto dimension = [&](size_t k) { return swapped && k < 2 ? 1 - int(k) : int(k); };
     Shape all, ones;
-    for (size_t k = 0; k < x.size(); k++) all.push_back(1), ones.push_back(1);
     for (size_t k = 0; k < x.size(); k++) {
-        if (x[k].rank() > 1) throw ShapeError("meshgrid", "x" + std::to_string(k) + " has rank " + std::to_string(x[k].rank()) + ", expected 1");
+        all.push_back(1);
+        ones.push_back(1);
+    }
+    for (size_t k = 0; k < x.size(); k++) {
+        if (x[k].rank() > 1) {
+            throw ShapeError("meshgrid", "x" + std::to_string(k) + " has rank " +
+                                             std::to_string(x[k].rank()) + ", expected 1");
+        }
         all[dimension(k)] = x[k].elements();
     }
     std::vector<Tensor> grids;

@@ -1,5 +1,5 @@
-// Primitives over any number of tensors. A record's signature names each of its tensors, so these have none: they are
-// written by hand, as copies into one tensor and views of one.
+// Primitives over any number of tensors. A record's signature names each of its tensors, so these
+// have none: they are written by hand, as copies into one tensor and views of one.
 #pragma once
 #include <string>
 #include <vector>
@@ -17,11 +17,14 @@ Tensor stack(const std::vector<Tensor> &x, int axis = 0);
 std::vector<Tensor> split(const Tensor &x, int axis = 0, int output_num = 1);
 // Views of the tensors that stack() would join to x; unbind is PyTorch's name.
 std::vector<Tensor> unstack(const Tensor &x, int axis = 0);
-inline std::vector<Tensor> unbind(const Tensor &x, int axis = 0) { return unstack(x, axis); }
+inline std::vector<Tensor> unbind(const Tensor &x, int axis = 0) {
+    return unstack(x, axis);
+}
 // Views of the shape that all of x broadcast to. Throws ShapeError where there is none.
 std::vector<Tensor> broadcast_tensors(const std::vector<Tensor> &x);
-// For vectors of n0, n1, n2, ... elements views of [n0,n1,n2,...], the k-th of which varies along dimension k alone ("ij"); with "xy"
-// the first two dimensions are exchanged. Throws ShapeError for other ranks than 1 and 0, AttrError for another `indexing`.
+// For vectors of n0, n1, n2, ... elements views of [n0,n1,n2,...], the k-th of which varies along
+// dimension k alone ("ij"); with "xy" the first two dimensions are exchanged. Throws ShapeError for
+// other ranks than 1 and 0, AttrError for another `indexing`.
 std::vector<Tensor> meshgrid(const std::vector<Tensor> &x, const std::string &indexing = "xy");
 }  // namespace F
 
@@ -43,11 +46,15 @@ struct Unstack {
     std::vector<Tensor> operator()(const Tensor &x) const { return F::unstack(x, axis); }
 };
 struct BroadcastTensors {
-    std::vector<Tensor> operator()(const std::vector<Tensor> &x) const { return F::broadcast_tensors(x); }
+    std::vector<Tensor> operator()(const std::vector<Tensor> &x) const {
+        return F::broadcast_tensors(x);
+    }
 };
 struct Meshgrid {
     std::string indexing = "xy";
-    std::vector<Tensor> operator()(const std::vector<Tensor> &x) const { return F::meshgrid(x, indexing); }
+    std::vector<Tensor> operator()(const std::vector<Tensor> &x) const {
+        return F::meshgrid(x, indexing);
+    }
 };
 }  // namespace ops
 

@@ -31,80 +31,126 @@ struct State {
     std::atomic<bool> saves_graphs = false;
 };
 State &state() {
-    static State &s = *new State;  // never destroyed: threads that main() didn't wait for still call ops
+    // never destroyed: threads that main() didn't wait for still call ops
+    static State &s = *new State;
     return s;
 }
 
 void set_mode(ExecutionMode mode) {
     static std::once_flag said;
-    if (mode != GRAPH_MODE && mode != PYNATIVE_MODE)
-        throw AttrError("context", "mode is " + std::to_string(mode) + ", expected GRAPH_MODE (0) or PYNATIVE_MODE (1)");
-    if (mode == GRAPH_MODE)
+    if (mode != GRAPH_MODE && mode != PYNATIVE_MODE) {
+        throw AttrError("context", "mode is " + std::to_string(mode) +
+                                       ", expected GRAPH_MODE (0) or PYNATIVE_MODE (1)");
+    }
+    if (mode == GRAPH_MODE) {
         std::call_once(said, [] {
-            log(LogLevel::warning, "context", "mode is GRAPH_MODE: graphs aren't compiled, ops run one by one as in PYNATIVE_MODE, with the same results");
+            log(LogLevel::warning, "context",
+                "mode is GRAPH_MODE: graphs aren't compiled, ops run one by one as in "
+                "PYNATIVE_MODE, with the same results");
         });
+    }
 }
 
 bool has_device_kernels() {
-    for (const RegisteredOp *op : registry().ops())
+    for (const RegisteredOp *op : registry().ops()) {
         for (const KernelEntry &k : op->kernels)
             if (k.backend == "opencl") return true;
+    }
     return false;
 }
 
 void choose_device(const std::string &target) {
     if (target == "CPU") return set_device("cpu");
-    if (target == "Ascend") return set_device("ascend");  // simulated; DeviceError where its library isn't installed
+    // simulated; DeviceError where its library isn't installed
+    if (target == "Ascend") return set_device("ascend");
     const bool gpu = has_device_kernels();
     if (target == "GPU" && gpu) return set_device("opencl");
-    const std::string there = std::string("this build has kernels for CPU") + (gpu ? " and GPU" : " only");
-    if (target == "GPU") throw DeviceError("context", "device_target is '" + target + "', " + there);
-    throw AttrError("context", "device_target is '" + target + "', expected CPU, GPU or Ascend; " + there);
+    const std::string there = std::string("this build has kernels for CPU") +
+                              (gpu ? " and GPU" : " only");
+    if (target == "GPU")
+        throw DeviceError("context", "device_target is '" + target + "', " + there);
+    throw AttrError("context",
+                    "device_target is '" + target + "', expected CPU, GPU or Ascend; " + there);
 }
 
 void choose_device_id(int id, const std::string &target) {
     constexpr int most = 4096;  // as MindSpore has it
     const std::string is = "device_id is " + std::to_string(id);
-    if (id < 0 || id >= most) throw AttrError("context", is + ", expected 0 to " + std::to_string(most - 1));
+    if (id < 0 || id >= most)
+        throw AttrError("context", is + ", expected 0 to " + std::to_string(most - 1));
     if (target != "GPU") {
-        if (id > 0) log(LogLevel::warning, "context", is + ": device_target " + target + " is one device; the id counts from a change to GPU on");
+        if (id > 0) {
+            log(LogLevel::warning, "context",
+                is + ": device_target " + target +
+                    " is one device; the id counts from a change to GPU on");
+        }
         return;
     }
     const int devices = opencl_devices();
-    if (id >= devices) throw AttrError("context", is + ", expected 0 to " + std::to_string(devices - 1) + ": OpenCL has " + std::to_string(devices) + " here");
+    if (id >= devices) {
+        throw AttrError("context", is + ", expected 0 to " + std::to_string(devices - 1) +
+                                       ": OpenCL has " + std::to_string(devices) + " here");
+    }
     set_device_id(id);
 }
 
 void choose_precision(const std::string &mode, const std::string &target) {
-    if (mode != "must_keep_origin_dtype" && mode != "allow_fp32_to_fp16")
-        throw AttrError("context", "precision_mode is '" + mode + "', expected must_keep_origin_dtype or allow_fp32_to_fp16");
+    if (mode != "must_keep_origin_dtype" && mode != "allow_fp32_to_fp16") {
+        throw AttrError("context", "precision_mode is '" + mode +
+                                       "', expected must_keep_origin_dtype or allow_fp32_to_fp16");
+    }
     const bool narrows = mode == "allow_fp32_to_fp16";
     set_narrows_on_ascend(narrows);
-    if (narrows && target != "Ascend")
-        log(LogLevel::warning, "context", "precision_mode is " + mode + ": it counts from a change of device_target to Ascend on");
+    if (narrows && target != "Ascend") {
+        log(LogLevel::warning, "context",
+            "precision_mode is " + mode +
+                ": it counts from a change of device_target to Ascend on");
+    }
 }
 
 std::string free_name(const std::string &path) {
     std::error_code unknown;
-    if (fs::is_directory(path, unknown)) throw IoError(path, "is a folder, print_file_path is that of a file");
+    if (fs::is_directory(path, unknown))
+        throw IoError(path, "is a folder, print_file_path is that of a file");
     if (path.empty() || !fs::exists(path, unknown)) return path;
     std::time_t stamp = std::time(nullptr);
-    while (fs::exists(path + "." + std::to_string(stamp), unknown)) stamp++;
+    while (fs::exists(path + "." + std::to_string(stamp), unknown))
+        stamp++;
     return path + "." + std::to_string(stamp);
 }
 
 using Json = nlohmann::json;
 
-[[noreturn]] void refuse_profiling(const std::string &why) { throw AttrError("context", "profiling_options: " + why); }
+[[noreturn]] void refuse_profiling(const std::string &why) {
+    throw AttrError("context", "profiling_options: " + why);
+}
 
 // What MindSpore's options ask of other devices. Saying that it is off changes nothing and is true.
 void check_trace_option(const std::string &key, const Json &value) {
-    static constexpr const char *traces[] = {
-        "training_trace",        "task_trace",        "aicpu_trace",  "aic_metrics", "fp_point", "bp_point", "op_trace", "profile_memory",
-        "profile_communication", "parallel_strategy", "data_process", "l2_cache",    "hccl",     "pcie"};
-    if (std::ranges::find(traces, key) == std::end(traces)) refuse_profiling("no option '" + key + "', expected output (or result_path, its older name)");
+    static constexpr const char *traces[] = {"training_trace",
+                                             "task_trace",
+                                             "aicpu_trace",
+                                             "aic_metrics",
+                                             "fp_point",
+                                             "bp_point",
+                                             "op_trace",
+                                             "profile_memory",
+                                             "profile_communication",
+                                             "parallel_strategy",
+                                             "data_process",
+                                             "l2_cache",
+                                             "hccl",
+                                             "pcie"};
+    if (std::ranges::find(traces, key) == std::end(traces)) {
+        refuse_profiling("no option '" + key +
+                         "', expected output (or result_path, its older name)");
+    }
     const bool is_off = value == "off" || value == "" || value == false || value.is_null();
-    if (!is_off) refuse_profiling(key + " is " + value.dump() + ", but there is nothing of that kind to trace: expected \"off\", or leave it out");
+    if (!is_off) {
+        refuse_profiling(
+            key + " is " + value.dump() +
+            ", but there is nothing of that kind to trace: expected \"off\", or leave it out");
+    }
 }
 
 // {"output": "out"}
@@ -112,15 +158,22 @@ std::string profile_folder(const std::string &options) {
     std::optional<std::string> folder;
     if (options.empty()) return ".";
     const Json all = Json::parse(options, nullptr, false);
-    if (!all.is_object()) throw AttrError("context", "profiling_options is '" + options + R"(', expected JSON as {"output": "folder"})");
+    if (!all.is_object()) {
+        throw AttrError("context", "profiling_options is '" + options +
+                                       R"(', expected JSON as {"output": "folder"})");
+    }
     for (const auto &[key, value] : all.items()) {
         if (key != "output" && key != "result_path") {
             check_trace_option(key, value);
             continue;
         }
-        if (!value.is_string()) refuse_profiling(key + " is " + value.dump() + ", expected the name of a folder");
+        if (!value.is_string())
+            refuse_profiling(key + " is " + value.dump() + ", expected the name of a folder");
         const std::string own = value.get<std::string>();
-        if (folder && *folder != own) refuse_profiling("output and result_path, its older name, are '" + *folder + "' and '" + own + "', expected one folder");
+        if (folder && *folder != own) {
+            refuse_profiling("output and result_path, its older name, are '" + *folder + "' and '" +
+                             own + "', expected one folder");
+        }
         folder = own;
     }
     return folder.value_or(".");
@@ -136,9 +189,13 @@ void apply(const ContextOptions &o) {
     State &s = state();
     const std::lock_guard lock(s.mutex);
     Context &now = s.now;
-    if (o.mode) set_mode(*o.mode), now.mode = *o.mode;
+    if (o.mode) {
+        set_mode(*o.mode);
+        now.mode = *o.mode;
+    }
     if (o.device_target) {
-        if (*o.device_target == "GPU" && !o.device_id && now.device_id > 0) choose_device_id(now.device_id, "GPU");
+        if (*o.device_target == "GPU" && !o.device_id && now.device_id > 0)
+            choose_device_id(now.device_id, "GPU");
         choose_device(*o.device_target);
         now.device_target = *o.device_target;
     }
@@ -148,14 +205,22 @@ void apply(const ContextOptions &o) {
         choose_precision(*o.precision_mode, now.device_target);
         now.precision_mode = *o.precision_mode;
     }
-    if (o.max_device_memory) memory::set_limit(memory::limit_from(*o.max_device_memory)), now.max_device_memory = *o.max_device_memory;
+    if (o.max_device_memory) {
+        memory::set_limit(memory::limit_from(*o.max_device_memory));
+        now.max_device_memory = *o.max_device_memory;
+    }
     if (o.save_graphs_path) now.save_graphs_path = *o.save_graphs_path;
     if (o.save_graphs) s.saves_graphs = now.save_graphs = *o.save_graphs;
     if (now.save_graphs && (o.save_graphs || o.save_graphs_path)) make_folder(now.save_graphs_path);
     if (o.print_file_path) now.print_file_path = free_name(*o.print_file_path);
-    if (o.profiling_options) profile_folder(*o.profiling_options), now.profiling_options = *o.profiling_options;
-    if (o.enable_profiling && *o.enable_profiling) profiler::start(profile_folder(now.profiling_options));
-    else if (o.enable_profiling) profiler::stop();
+    if (o.profiling_options) {
+        profile_folder(*o.profiling_options);
+        now.profiling_options = *o.profiling_options;
+    }
+    if (o.enable_profiling && *o.enable_profiling)
+        profiler::start(profile_folder(now.profiling_options));
+    else if (o.enable_profiling)
+        profiler::stop();
     if (o.enable_profiling) now.enable_profiling = *o.enable_profiling;
     if (o.reproducible) set_reproducible(*o.reproducible);
 }
@@ -175,15 +240,21 @@ constexpr const char *variables[] = {"HALYARD_MODE",
                                      "HALYARD_ISA",
                                      "HALYARD_ISAS"};  // the last is the build's
 
-// Variables whose names begin as ours do may be anybody's. One that is nearly ours was meant to be, and does nothing.
+// Variables whose names begin as ours do may be anybody's. One that is nearly ours was meant to be,
+// and does nothing.
 void warn_of_misspelt_variables() {
     for (char **entry = environ; *entry; entry++) {
-        const std::string text = *entry, name = text.substr(0, text.find('='));
-        if (!name.starts_with("HALYARD_") || std::ranges::find(variables, name) != std::end(variables)) continue;
+        const std::string text = *entry;
+        const std::string name = text.substr(0, text.find('='));
+        if (!name.starts_with("HALYARD_") ||
+            std::ranges::find(variables, name) != std::end(variables))
+            continue;
         for (const std::string ours : variables) {
             const int most_typos = ours.size() > 14 ? 2 : 1;
-            if (edit_distance(name, ours) <= most_typos)
-                log(LogLevel::warning, "context", name + " in the environment does nothing, did you mean " + ours + "?");
+            if (edit_distance(name, ours) <= most_typos) {
+                log(LogLevel::warning, "context",
+                    name + " in the environment does nothing, did you mean " + ours + "?");
+            }
         }
     }
 }
@@ -197,7 +268,8 @@ std::optional<std::string> variable(const char *name) {
 std::optional<bool> flag(const char *name) {
     const auto text = variable(name);
     if (!text) return std::nullopt;
-    if (*text != "0" && *text != "1") throw AttrError("context", std::string(name) + " is '" + *text + "', expected 0 or 1");
+    if (*text != "0" && *text != "1")
+        throw AttrError("context", std::string(name) + " is '" + *text + "', expected 0 or 1");
     return *text == "1";
 }
 
@@ -217,14 +289,18 @@ Context get_context() {
     return now;
 }
 
-bool saves_graphs() { return state().saves_graphs.load(std::memory_order_relaxed); }
+bool saves_graphs() {
+    return state().saves_graphs.load(std::memory_order_relaxed);
+}
 
 void set_context_from_environment() {
     warn_of_misspelt_variables();
     ContextOptions o;
     if (const auto mode = variable("HALYARD_MODE")) {
-        if (*mode != "GRAPH_MODE" && *mode != "PYNATIVE_MODE")
-            throw AttrError("context", "HALYARD_MODE is '" + *mode + "', expected GRAPH_MODE or PYNATIVE_MODE");
+        if (*mode != "GRAPH_MODE" && *mode != "PYNATIVE_MODE") {
+            throw AttrError("context", "HALYARD_MODE is '" + *mode +
+                                           "', expected GRAPH_MODE or PYNATIVE_MODE");
+        }
         o.mode = *mode == "GRAPH_MODE" ? GRAPH_MODE : PYNATIVE_MODE;
     }
     o.device_target = variable("HALYARD_DEVICE_TARGET");
@@ -235,9 +311,11 @@ void set_context_from_environment() {
     }
     o.precision_mode = variable("HALYARD_PRECISION_MODE");
     o.max_device_memory = variable("HALYARD_MAX_DEVICE_MEMORY");
-    o.save_graphs = flag("HALYARD_SAVE_GRAPHS"), o.save_graphs_path = variable("HALYARD_SAVE_GRAPHS_PATH");
+    o.save_graphs = flag("HALYARD_SAVE_GRAPHS");
+    o.save_graphs_path = variable("HALYARD_SAVE_GRAPHS_PATH");
     o.print_file_path = variable("HALYARD_PRINT_FILE_PATH");
-    o.enable_profiling = flag("HALYARD_ENABLE_PROFILING"), o.profiling_options = variable("HALYARD_PROFILING_OPTIONS");
+    o.enable_profiling = flag("HALYARD_ENABLE_PROFILING");
+    o.profiling_options = variable("HALYARD_PROFILING_OPTIONS");
     apply(o);
 }
 

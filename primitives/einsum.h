@@ -9,15 +9,18 @@ namespace halyard {
 
 using Labels = std::vector<int>;  // one per axis; axes of one label have one extent, or 1
 
-// A tensor of `out`'s axes: products of a's and b's elements, summed over the labels that `out` lacks. No label twice in one list.
-// Floats become one matmul of what a, b, neither and both of them keep, as views where strides can say it; integers a product and a
-// sum. Throws ShapeError naming `op`.
-Tensor contracted(const std::string &op, const Tensor &a, const Labels &a_axes, const Tensor &b, const Labels &b_axes, const Labels &out);
+// A tensor of `out`'s axes: products of a's and b's elements, summed over the labels that `out`
+// lacks. No label twice in one list. Floats become one matmul of what a, b, neither and both of
+// them keep, as views where strides can say it; integers a product and a sum. Throws ShapeError
+// naming `op`.
+Tensor contracted(const std::string &op, const Tensor &a, const Labels &a_axes, const Tensor &b,
+                  const Labels &b_axes, const Labels &out);
 
 namespace F {
-// Einstein's convention, as NumPy has it: "bij,bjk->bik". A letter per axis, "..." for any number of leading ones, which broadcast;
-// a letter twice in one operand takes its diagonal; without "->" the letters that occur once, in alphabetical order. Operands are
-// contracted two at a time, those first whose result is smallest. Throws AttrError for an equation that doesn't parse or fit the
+// Einstein's convention, as NumPy has it: "bij,bjk->bik". A letter per axis, "..." for any number
+// of leading ones, which broadcast; a letter twice in one operand takes its diagonal; without "->"
+// the letters that occur once, in alphabetical order. Operands are contracted two at a time, those
+// first whose result is smallest. Throws AttrError for an equation that doesn't parse or fit the
 // operands, ShapeError for extents that disagree, DTypeError.
 Tensor einsum(const std::string &equation, const std::vector<Tensor> &operands);
 }  // namespace F
@@ -25,7 +28,9 @@ Tensor einsum(const std::string &equation, const std::vector<Tensor> &operands);
 namespace ops {
 struct Einsum {
     std::string equation;
-    Tensor operator()(const std::vector<Tensor> &operands) const { return F::einsum(equation, operands); }
+    Tensor operator()(const std::vector<Tensor> &operands) const {
+        return F::einsum(equation, operands);
+    }
 };
 }  // namespace ops
 

@@ -12,7 +12,8 @@ Dims facts_of(std::span<const Tensor> in, const Attrs &attrs) {
     Signature inputs = find_op(op.name.c_str()).signature;
     inputs.outputs.clear();  // their extents need lets, which need the inputs'
     std::vector<Shape> shapes;
-    for (const Tensor &t : in) shapes.push_back(t.shape());
+    for (const Tensor &t : in)
+        shapes.push_back(t.shape());
     inputs.infer_into(shapes, dims);
     bind_derived(op, dims);
     check_conditions(op, dims, true);

@@ -8,7 +8,8 @@ namespace halyard {
 Registry &library() {
     static const bool loaded = (registry().add(op_files()), true);
     static const bool set = (set_context_from_environment(), true);
-    (void)loaded, (void)set;
+    (void)loaded;
+    (void)set;
     return registry();
 }
 

@@ -12,12 +12,14 @@ class Parameter {
 public:
     Parameter() = default;
     explicit Parameter(Tensor value, std::string name = "", bool requires_grad = true)
-        : state_(std::make_shared<State>(State{std::move(value), std::move(name), requires_grad})) {}
+        : state_(std::make_shared<State>(State{std::move(value), std::move(name), requires_grad})) {
+    }
 
     bool defined() const { return state_ != nullptr; }
     const Tensor &data() const { return state_->value; }
     operator const Tensor &() const { return state_->value; }
-    void set_data(const Tensor &value) const;  // copies elements; throws ShapeError / DTypeError when they don't fit
+    // copies elements; throws ShapeError / DTypeError when they don't fit
+    void set_data(const Tensor &value) const;
     const std::string &name() const { return state_->name; }
     void set_name(const std::string &n) const { state_->name = n; }
     bool requires_grad() const { return state_->requires_grad; }

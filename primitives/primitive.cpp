@@ -15,7 +15,9 @@
 namespace halyard {
 namespace {
 
-bool is_variable(const TensorSpec &t) { return t.dtype.size() == 1 && t.dtype[0] >= 'A' && t.dtype[0] <= 'Z'; }
+bool is_variable(const TensorSpec &t) {
+    return t.dtype.size() == 1 && t.dtype[0] >= 'A' && t.dtype[0] <= 'Z';
+}
 
 // Is there a kernel set whose first type, T, is `d`?
 bool takes(const OpRecord &op, DType d) {
@@ -35,15 +37,20 @@ DType nearest(const OpRecord &op, DType d) {
 
 Tensor number_as(const OpRecord &op, double v, DType d) {
     Tensor t = Tensor::scalar(v, d);
-    if (is_integer(d) && t.item<double>() != v) throw DTypeError(op.name, "number " + std::to_string((int64_t)v) + " is out of range of " + name_of(d));
+    if (is_integer(d) && t.item<double>() != v) {
+        throw DTypeError(op.name, "number " + std::to_string(int64_t(v)) + " is out of range of " +
+                                      name_of(d));
+    }
     return t;
 }
 
-// What Shape, Tensor and the ops inside of a composition refuse is told as its own: "[ctc_loss] ctc_kernel: ...".
+// What Shape, Tensor and the ops inside of a composition refuse is told as its own: "[ctc_loss]
+// ctc_kernel: ...".
 template<class E> [[noreturn]] void tell_as(const std::string &op, const E &e) {
     const std::string what = e.what();
     const size_t end = what.find("] ");
-    const std::string inner = what.substr(1, end - 1), rest = what.substr(end + 2);
+    const std::string inner = what.substr(1, end - 1);
+    const std::string rest = what.substr(end + 2);
     if (inner == op) throw e;
     constexpr std::string_view own[] = {"shape", "tensor", "expand", "transpose", "memory"};
     throw E(op, std::count(std::begin(own), std::end(own), inner) ? rest : inner + ": " + rest);
@@ -51,9 +58,12 @@ template<class E> [[noreturn]] void tell_as(const std::string &op, const E &e) {
 
 }  // namespace
 
-const RegisteredOp &find_op(const char *name) { return library().at(name); }
+const RegisteredOp &find_op(const char *name) {
+    return library().at(name);
+}
 
-Primitive::Primitive(const char *op, const std::vector<std::pair<std::string, AttrValue>> &attrs) : op_(&find_op(op)), attrs_(op_->record, attrs) {}
+Primitive::Primitive(const char *op, const std::vector<std::pair<std::string, AttrValue>> &attrs)
+    : op_(&find_op(op)), attrs_(op_->record, attrs) {}
 
 namespace {
 
@@ -70,14 +80,19 @@ private:
     const OpRecord *before_;
 };
 
-[[noreturn]] void undefined_tensor(const std::string &op, const std::string &input) { throw ShapeError(op, input + " is an undefined tensor"); }
+[[noreturn]] void undefined_tensor(const std::string &op, const std::string &input) {
+    throw ShapeError(op, input + " is an undefined tensor");
+}
 
-std::vector<Tensor> compose(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs) {
+std::vector<Tensor> compose(const RegisteredOp &op, std::span<const Tensor> in,
+                            const Attrs &attrs) {
     const std::string &name = op.record.name;
     const Composition composition = composition_of(name);
     if (!composition) throw DispatchError(name, "has no composition");
-    if (in.size() != op.signature.inputs.size())
-        throw ShapeError(name, "takes " + std::to_string(op.signature.inputs.size()) + " tensors, got " + std::to_string(in.size()));
+    if (in.size() != op.signature.inputs.size()) {
+        throw ShapeError(name, "takes " + std::to_string(op.signature.inputs.size()) +
+                                   " tensors, got " + std::to_string(in.size()));
+    }
     for (size_t k = 0; k < in.size(); k++) {
         const std::string &input = op.signature.inputs[k].name;
         if (!in[k].defined() && !is_optional(name, input)) undefined_tensor(name, input);
@@ -85,19 +100,27 @@ std::vector<Tensor> compose(const RegisteredOp &op, std::span<const Tensor> in, 
     const Composing scope(op.record);
     try {
         return composition(in, attrs);
-    } catch (const ShapeError &e) { tell_as(name, e); } catch (const AttrError &e) {
+    } catch (const ShapeError &e) {
         tell_as(name, e);
-    } catch (const DTypeError &e) { tell_as(name, e); } catch (const DispatchError &e) {
+    } catch (const AttrError &e) {
+        tell_as(name, e);
+    } catch (const DTypeError &e) {
+        tell_as(name, e);
+    } catch (const DispatchError &e) {
         tell_as(name, e);
     }
 }
 
 // The system's, of what doesn't come from the pool.
-[[noreturn]] void out_of_memory(const std::string &op) { throw MemoryError(op, "out of memory: the system has none left for its lists"); }
+[[noreturn]] void out_of_memory(const std::string &op) {
+    throw MemoryError(op, "out of memory: the system has none left for its lists");
+}
 
 }  // namespace
 
-const OpRecord *running_composite() { return composing; }
+const OpRecord *running_composite() {
+    return composing;
+}
 
 bool is_optional(const std::string &op, const std::string &input) {
     using Names = std::pair<std::string_view, std::string_view>;
@@ -124,27 +147,40 @@ std::vector<Tensor> Primitive::run(std::span<const Tensor> in) const {
         std::vector<Tensor> out = dispatch(*op_, in, attrs_);
         if (Tape *tape = Tape::current()) tape->record(*op_, attrs_, in, out);
         return out;
-    } catch (const MemoryError &e) { tell_as(op_->record.name, e); } catch (const std::bad_alloc &) {
+    } catch (const MemoryError &e) {
+        tell_as(op_->record.name, e);
+    } catch (const std::bad_alloc &) {
         out_of_memory(op_->record.name);
-    } catch (const std::length_error &) { out_of_memory(op_->record.name); }
+    } catch (const std::length_error &) {
+        out_of_memory(op_->record.name);
+    }
 }
 
 void Primitive::run_in_place(std::span<const Tensor> in) const {
-    if (op_->record.form == Form::composite) return void(run(in));  // its composition writes them
+    if (op_->record.form == Form::composite) {
+        run(in);
+        return;
+    }  // its composition writes them
     const profiler::Call call(op_->record, in);
     std::vector<Tensor> out;
-    for (const TensorSpec &o : op_->signature.outputs)
+    for (const TensorSpec &o : op_->signature.outputs) {
         for (size_t k = 0; k < in.size() && k < op_->signature.inputs.size(); k++)
             if (op_->signature.inputs[k].name + "_out" == o.name) out.push_back(in[k]);
+    }
     try {
         dispatch_into(*op_, in, attrs_, out);
-    } catch (const MemoryError &e) { tell_as(op_->record.name, e); }
+    } catch (const MemoryError &e) {
+        tell_as(op_->record.name, e);
+    }
 }
 
 std::vector<Tensor> Primitive::run_promoted(std::initializer_list<Argument> in) const {
     const OpRecord &op = op_->record;
     const std::vector<TensorSpec> &specs = op_->signature.inputs;
-    if (in.size() != specs.size()) throw ShapeError(op.name, "takes " + std::to_string(specs.size()) + " tensors, got " + std::to_string(in.size()));
+    if (in.size() != specs.size()) {
+        throw ShapeError(op.name, "takes " + std::to_string(specs.size()) + " tensors, got " +
+                                      std::to_string(in.size()));
+    }
 
     for (size_t k = 0; k < specs.size(); k++) {
         const Argument &a = in.begin()[k];
@@ -158,12 +194,19 @@ std::vector<Tensor> Primitive::run_promoted(std::initializer_list<Argument> in) 
         size_t k = 0;
         for (const Argument &a : in) {
             if (specs[k++].dtype != variable) continue;
-            if (a.tensor.defined()) d = any ? promote(d, a.tensor.dtype()) : a.tensor.dtype(), any = true;
-            else number = true, whole = whole && a.whole;
+            if (a.tensor.defined()) {
+                d = any ? promote(d, a.tensor.dtype()) : a.tensor.dtype();
+                any = true;
+            } else {
+                number = true;
+                whole = whole && a.whole;
+            }
         }
         if (number && !is_float(d)) {
-            if (!whole) d = DType::f32;
-            else if (d == DType::boolean) d = DType::i32;
+            if (!whole)
+                d = DType::f32;
+            else if (d == DType::boolean)
+                d = DType::i32;
         }
         return variable == "T" ? nearest(op, d) : d;
     };
@@ -173,7 +216,8 @@ std::vector<Tensor> Primitive::run_promoted(std::initializer_list<Argument> in) 
     for (const Argument &a : in) {
         const TensorSpec &spec = specs[k++];
         if (!is_variable(spec)) {
-            tensors.push_back(a.tensor.defined() ? a.tensor : number_as(op, a.number, dtype_of(spec.dtype)));
+            tensors.push_back(a.tensor.defined() ? a.tensor
+                                                 : number_as(op, a.number, dtype_of(spec.dtype)));
             continue;
         }
         const DType d = common(spec.dtype);
@@ -186,14 +230,17 @@ Primitive Primitive::with(const char *attr, const AttrValue &value) const {
     const int k = attrs_.find(attr);
     if (k < 0) throw AttrError(op_->record.name, std::string("no attribute '") + attr + "'");
     Primitive p = *this;
-    p.attrs_.set((size_t)k, value);
+    p.attrs_.set(size_t(k), value);
     return p;
 }
 
-Tensor run1(const char *op, std::initializer_list<Tensor> in, const std::vector<std::pair<std::string, AttrValue>> &attrs) {
+Tensor run1(const char *op, std::initializer_list<Tensor> in,
+            const std::vector<std::pair<std::string, AttrValue>> &attrs) {
     return std::move(Primitive(op, attrs).run(in)[0]);
 }
 
-Tensor cast_to(const Tensor &x, DType dtype) { return x.dtype() == dtype ? x : run1("cast", {x}, {{"dtype", dtype}}); }
+Tensor cast_to(const Tensor &x, DType dtype) {
+    return x.dtype() == dtype ? x : run1("cast", {x}, {{"dtype", dtype}});
+}
 
 }  // namespace halyard

@@ -1,7 +1,10 @@
-// Primitive: an op with its attributes, callable on tensors. One object wraps all kernels of all backends.
+// Primitive: an op with its attributes, callable on tensors. One object wraps all kernels of all
+// backends.
 //
-// The classes `ops::Softmax` and the functions `F::softmax` are generated from the ops' records into a header for each op file,
-// primitives/ops/softmax.h; primitives/ops.h includes them all. Both end here. While a tape records (primitives/tape.h), calls are remembered for differentiation.
+// The classes `ops::Softmax` and the functions `F::softmax` are generated from the ops' records
+// into a header for each op file, primitives/ops/softmax.h; primitives/ops.h includes them all.
+// Both end here. While a tape records (primitives/tape.h), calls are remembered for
+// differentiation.
 #pragma once
 #include <array>
 #include <span>
@@ -12,7 +15,8 @@
 
 namespace halyard {
 
-// An argument of an elementwise primitive: a tensor, or a number that takes the dtype of its partner.
+// An argument of an elementwise primitive: a tensor, or a number that takes the dtype of its
+// partner.
 struct Argument {
     Tensor tensor;
     double number = 0;
@@ -29,27 +33,37 @@ const RegisteredOp &find_op(const char *name);
 class Primitive {
 public:
     // Throws DispatchError when there is no such op, AttrError for attributes it refuses.
-    explicit Primitive(const char *op, const std::vector<std::pair<std::string, AttrValue>> &attrs = {});
-    Primitive(const RegisteredOp &op, std::initializer_list<AttrValue> in_order) : op_(&op), attrs_(op.record, in_order) {}
+    explicit Primitive(const char *op,
+                       const std::vector<std::pair<std::string, AttrValue>> &attrs = {});
+    Primitive(const RegisteredOp &op, std::initializer_list<AttrValue> in_order)
+        : op_(&op), attrs_(op.record, in_order) {}
     Primitive(const RegisteredOp &op, Attrs attrs) : op_(&op), attrs_(std::move(attrs)) {}
 
     std::vector<Tensor> run(std::span<const Tensor> in) const;
-    std::vector<Tensor> run(std::initializer_list<Tensor> in) const { return run(std::span<const Tensor>(in.begin(), in.size())); }
-    // Elementwise: numbers become tensors, dtypes are promoted as NumPy does (casts are recorded on the tape).
+    std::vector<Tensor> run(std::initializer_list<Tensor> in) const {
+        return run(std::span<const Tensor>(in.begin(), in.size()));
+    }
+    // Elementwise: numbers become tensors, dtypes are promoted as NumPy does (casts are recorded on
+    // the tape).
     std::vector<Tensor> run_promoted(std::initializer_list<Argument> in) const;
 
-    // Of ops whose every output is named <input>_out: writes those inputs' memory, element on element. Never recorded.
+    // Of ops whose every output is named <input>_out: writes those inputs' memory, element on
+    // element. Never recorded.
     void run_in_place(std::span<const Tensor> in) const;
-    void run_in_place(std::initializer_list<Tensor> in) const { run_in_place(std::span<const Tensor>(in.begin(), in.size())); }
+    void run_in_place(std::initializer_list<Tensor> in) const {
+        run_in_place(std::span<const Tensor>(in.begin(), in.size()));
+    }
 
     const RegisteredOp &op() const { return *op_; }
     const Attrs &attrs() const { return attrs_; }
-    Primitive with(const char *attr, const AttrValue &value) const;  // for attributes given at the call
+    // for attributes given at the call
+    Primitive with(const char *attr, const AttrValue &value) const;
 
 protected:
     template<size_t N> static std::array<Tensor, N> outputs(std::vector<Tensor> v) {
         std::array<Tensor, N> a;
-        for (size_t i = 0; i < N; i++) a[i] = std::move(v[i]);
+        for (size_t i = 0; i < N; i++)
+            a[i] = std::move(v[i]);
         return a;
     }
 
@@ -58,9 +72,11 @@ private:
     Attrs attrs_;
 };
 
-// Ops of Form::composite are stated in terms of other primitives; primitives/composite.cpp lists them by name.
+// Ops of Form::composite are stated in terms of other primitives; primitives/composite.cpp lists
+// them by name.
 using Composition = std::vector<Tensor> (*)(std::span<const Tensor> in, const Attrs &attrs);
 Composition composition_of(const std::string &op);  // null when the op isn't composite
-const OpRecord *running_composite();                // the innermost one that this thread is in; null outside of any
+// the innermost one that this thread is in; null outside of any
+const OpRecord *running_composite();
 
 }  // namespace halyard

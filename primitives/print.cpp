@@ -30,21 +30,25 @@ const char *mindspore_name(DType t) {
 // Row-major; 64-bit integers to the last digit, which a double hasn't got.
 std::vector<std::string> elements(const Tensor &t) {
     std::vector<std::string> all;
-    if (t.dtype() == DType::boolean)
-        for (const double v : t.to_vector<double>()) all.push_back(printed(v != 0));
-    else if (is_integer(t.dtype()))
-        for (const int64_t v : t.to_vector<int64_t>()) all.push_back(std::to_string(v));
-    else
+    if (t.dtype() == DType::boolean) {
+        for (const double v : t.to_vector<double>())
+            all.push_back(printed(v != 0));
+    } else if (is_integer(t.dtype())) {
+        for (const int64_t v : t.to_vector<int64_t>())
+            all.push_back(std::to_string(v));
+    } else {
         for (const double v : t.to_vector<double>()) {
             char text[40];
             std::snprintf(text, sizeof text, "%.8e", v);
             all.emplace_back(text);
         }
+    }
     return all;
 }
 
 // Rows of the last dimension stand on a line each, below one another.
-void nested(const std::vector<std::string> &values, const Tensor &t, int depth, size_t &at, std::string &out) {
+void nested(const std::vector<std::string> &values, const Tensor &t, int depth, size_t &at,
+            std::string &out) {
     if (depth == t.rank()) {
         out += values[at++];
         return;
@@ -52,7 +56,7 @@ void nested(const std::vector<std::string> &values, const Tensor &t, int depth, 
     const bool row = depth + 1 == t.rank();
     out += "[";
     for (int64_t i = 0; i < t.shape()[depth]; i++) {
-        if (i) out += row ? ", " : ",\n" + std::string((size_t)depth + 1, ' ');
+        if (i) out += row ? ", " : ",\n" + std::string(size_t(depth) + 1, ' ');
         nested(values, t, depth + 1, at, out);
     }
     out += "]";
@@ -63,10 +67,12 @@ void nested(const std::vector<std::string> &values, const Tensor &t, int depth, 
 std::string printed(const Tensor &t) {
     if (!t.defined()) return "None";
     std::string shape, value;
-    for (int64_t extent : t.shape()) shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
+    for (int64_t extent : t.shape())
+        shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
     size_t at = 0;
     nested(elements(t), t, 0, at, value);
-    return "Tensor(shape=[" + shape + "], dtype=" + mindspore_name(t.dtype()) + ", value=" + (t.rank() ? "\n" : " ") + value + ")";
+    return "Tensor(shape=[" + shape + "], dtype=" + mindspore_name(t.dtype()) +
+           ", value=" + (t.rank() ? "\n" : " ") + value + ")";
 }
 
 std::string printed(double v) {
@@ -80,7 +86,8 @@ void print_lines(const std::string &lines) {
         Output() { hold_over_fork(mutex); }
         std::mutex mutex;
     };
-    static Output &output = *new Output;  // never destroyed: threads that main() didn't wait for still call ops
+    // never destroyed: threads that main() didn't wait for still call ops
+    static Output &output = *new Output;
     const std::string path = get_context().print_file_path;
     const std::lock_guard lock(output.mutex);
     if (path.empty()) {

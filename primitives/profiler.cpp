@@ -39,19 +39,23 @@ int this_thread() {
 void stop_at_exit() {
     try {
         stop();
-    } catch (const std::exception &e) { log(LogLevel::error, "profiler", e.what()); }
+    } catch (const std::exception &e) {
+        log(LogLevel::error, "profiler", e.what());
+    }
 }
 
 }  // namespace
 
 void start(const std::string &folder) {
-    if (!std::filesystem::is_directory(folder)) throw IoError(folder, "is no folder: the profiler's file can't go there");
+    if (!std::filesystem::is_directory(folder))
+        throw IoError(folder, "is no folder: the profiler's file can't go there");
     stop();
     static const bool registered = std::atexit(stop_at_exit) == 0;
     (void)registered;
     Recording &r = recording();
     const std::lock_guard lock(r.mutex);
-    r.path = (std::filesystem::path(folder) / ("op_trace_" + std::to_string(getpid()) + ".json")).string();
+    r.path = (std::filesystem::path(folder) / ("op_trace_" + std::to_string(getpid()) + ".json"))
+                 .string();
     r.start = std::chrono::steady_clock::now();
     detail::on = true;
 }
@@ -62,26 +66,40 @@ void stop() {
     const std::lock_guard lock(r.mutex);
     const std::vector<Slice> slices = std::exchange(r.slices, {});
     const size_t left_out = std::exchange(r.left_out, 0);
-    save_trace(r.path, "primitives", "op", slices, {{"calls after the last slice", std::to_string(left_out)}});
-    log(LogLevel::info, "profiler", r.path + ": " + std::to_string(slices.size()) + (slices.size() == 1 ? " slice" : " slices"));
+    save_trace(r.path, "primitives", "op", slices,
+               {{"calls after the last slice", std::to_string(left_out)}});
+    log(LogLevel::info, "profiler",
+        r.path + ": " + std::to_string(slices.size()) +
+            (slices.size() == 1 ? " slice" : " slices"));
 }
 
-bool running() { return detail::on; }
+bool running() {
+    return detail::on;
+}
 
-void detail::take_down(const std::string &op, std::span<const Tensor> in, std::chrono::steady_clock::time_point begin) {
+void detail::take_down(const std::string &op, std::span<const Tensor> in,
+                       std::chrono::steady_clock::time_point begin) {
     const auto end = std::chrono::steady_clock::now();
     Recording &r = recording();
     const std::lock_guard lock(r.mutex);
     if (!on || begin < r.start) return;
     if (r.slices.size() == most_slices) {
-        if (r.left_out++ == 0) log(LogLevel::warning, "profiler", "has " + std::to_string(most_slices) + " slices and takes no more");
+        if (r.left_out++ == 0) {
+            log(LogLevel::warning, "profiler",
+                "has " + std::to_string(most_slices) + " slices and takes no more");
+        }
         return;
     }
     std::string shapes;
-    for (const Tensor &t : in)
-        if (t.defined()) shapes += (shapes.empty() ? "" : " ") + std::string(name_of(t.dtype())) + t.shape().text();
+    for (const Tensor &t : in) {
+        if (t.defined()) {
+            shapes += (shapes.empty() ? "" : " ") + std::string(name_of(t.dtype())) +
+                      t.shape().text();
+        }
+    }
     const auto seconds = [](auto d) { return std::chrono::duration<double>(d).count(); };
-    r.slices.push_back({op, this_thread(), seconds(begin - r.start), seconds(end - begin), std::move(shapes)});
+    r.slices.push_back(
+        {op, this_thread(), seconds(begin - r.start), seconds(end - begin), std::move(shapes)});
 }
 
 }  // namespace halyard::profiler

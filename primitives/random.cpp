@@ -21,8 +21,12 @@ Generator &generator() {
 
 }  // namespace
 
-void set_seed(uint64_t seed) { set_rng_state({seed, 0}); }
-uint64_t get_seed() { return get_rng_state().seed; }
+void set_seed(uint64_t seed) {
+    set_rng_state({seed, 0});
+}
+uint64_t get_seed() {
+    return get_rng_state().seed;
+}
 RngState get_rng_state() {
     Generator &g = generator();
     const std::lock_guard lock(g.mutex);
@@ -40,27 +44,29 @@ Random Random::next() {
     return {g.state.seed, g.state.offset++};
 }
 
-// Counter: 48 bits of k, 16 of the lane, 64 of the offset. No caller draws 2^48 blocks at one offset.
+// Counter: 48 bits of k, 16 of the lane, 64 of the offset. No caller draws 2^48 blocks at one
+// offset.
 Words Random::block(uint64_t k, uint32_t lane) const {
-    return philox_words({(uint32_t)k, (uint32_t)(k >> 32 & 0xffff) | lane << 16, (uint32_t)state_.offset, (uint32_t)(state_.offset >> 32)},
-                        {(uint32_t)state_.seed, (uint32_t)(state_.seed >> 32)});
+    return philox_words({uint32_t(k), uint32_t(k >> 32 & 0xffff) | lane << 16,
+                         uint32_t(state_.offset), uint32_t(state_.offset >> 32)},
+                        {uint32_t(state_.seed), uint32_t(state_.seed >> 32)});
 }
 
-// Lemire: the high half of word * bound; words whose low half falls into the short remainder are drawn again. The remainder, a
-// division, is less than bound.
+// Lemire: the high half of word * bound; words whose low half falls into the short remainder are
+// drawn again. The remainder, a division, is less than bound.
 uint32_t Random::below(uint64_t k, uint32_t bound) const {
     for (uint32_t lane = 0;; lane++) {
         for (const uint32_t w : block(k, lane)) {
-            const uint64_t product = (uint64_t)w * bound;
-            const auto low = (uint32_t)product;
-            if (low >= bound || low >= (0u - bound) % bound) return (uint32_t)(product >> 32);
+            const uint64_t product = uint64_t(w) * bound;
+            const auto low = uint32_t(product);
+            if (low >= bound || low >= (0u - bound) % bound) return uint32_t(product >> 32);
         }
     }
 }
 
 std::array<double, 2> normal_pair(uint32_t a, uint32_t b) {
-    const double radius = std::sqrt(-2 * std::log(((double)a + 0.5) * 0x1p-32));
-    const double angle = 2 * std::numbers::pi * ((double)b + 0.5) * 0x1p-32;
+    const double radius = std::sqrt(-2 * std::log((double(a) + 0.5) * 0x1p-32));
+    const double angle = 2 * std::numbers::pi * (double(b) + 0.5) * 0x1p-32;
     return {radius * std::cos(angle), radius * std::sin(angle)};
 }
 

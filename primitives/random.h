@@ -1,5 +1,6 @@
-// Random numbers by counter: number k at (seed, offset) is a pure function of the three, so nothing depends on threads or order.
-// Everything random in a program (initialisers, dropout, shuffles, the random ops) draws from here.
+// Random numbers by counter: number k at (seed, offset) is a pure function of the three, so nothing
+// depends on threads or order. Everything random in a program (initialisers, dropout, shuffles, the
+// random ops) draws from here.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -8,7 +9,8 @@
 
 namespace halyard {
 
-// The state of the default generator: who draws gets the seed and an offset, and the next one the offset after it.
+// The state of the default generator: who draws gets the seed and an offset, and the next one the
+// offset after it.
 struct RngState {
     uint64_t seed = 0, offset = 0;
     bool operator==(const RngState &) const = default;
@@ -26,7 +28,8 @@ public:
 
     // Four words; `lane` tells apart several blocks that one element needs. k < 2^48.
     Words block(uint64_t k, uint32_t lane = 0) const;
-    uint32_t below(uint64_t k, uint32_t bound) const;  // uniform in [0, bound), unbiased; bound >= 1
+    // uniform in [0, bound), unbiased; bound >= 1
+    uint32_t below(uint64_t k, uint32_t bound) const;
 
     const RngState &state() const { return state_; }
 

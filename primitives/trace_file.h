@@ -13,9 +13,10 @@ struct Slice {
     std::string detail = {};        // shown where the slice is selected
 };
 
-// Complete events in microseconds, a track per thread; `about` stands beside them. Slices of one thread are nested or apart.
-// Throws IoError.
-void save_trace(const std::string &path, const std::string &process, const std::string &category, const std::vector<Slice> &slices,
+// Complete events in microseconds, a track per thread; `about` stands beside them. Slices of one
+// thread are nested or apart. Throws IoError.
+void save_trace(const std::string &path, const std::string &process, const std::string &category,
+                const std::vector<Slice> &slices,
                 const std::vector<std::pair<std::string, std::string>> &about = {});
 
 }  // namespace halyard

@@ -19,28 +19,37 @@ namespace {
 
 constexpr int attempts = 100;  // at a name that nobody has; 62^6 names make a second one rare
 
-// Six letters and digits. mkostemp() isn't used because its files have mode 0600, and a process can't read its umask without changing it.
+// Six letters and digits. mkostemp() isn't used because its files have mode 0600, and a process
+// can't read its umask without changing it.
 std::string random_suffix() {
-    constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    constexpr std::string_view letters =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     std::array<unsigned char, 6> bytes;
-    if (getrandom(bytes.data(), bytes.size(), 0) != (ssize_t)bytes.size()) throw Error("AtomicFile", "the system gives no random bytes");
+    if (getrandom(bytes.data(), bytes.size(), 0) != (ssize_t)bytes.size())
+        throw Error("AtomicFile", "the system gives no random bytes");
     std::string suffix = ".";
-    for (const unsigned char byte : bytes) suffix += letters[byte % letters.size()];
+    for (const unsigned char byte : bytes)
+        suffix += letters[byte % letters.size()];
     return suffix;
 }
 
 // Is `path` a name for an open file or a device, which no rename may touch?
 bool is_in_place(const std::string &path) {
     struct stat there;
-    if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) return true;
-    return path.starts_with("/proc/") || path.starts_with("/dev/fd/") || path.starts_with("/dev/std");
+    if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode))
+        return true;
+    return path.starts_with("/proc/") || path.starts_with("/dev/fd/") ||
+           path.starts_with("/dev/std");
 }
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::string path, Durability durability) : path_(std::move(path)), durability_(durability) {
-    if (is_in_place(path_)) open_in_place();
-    else open_temporary();
+AtomicFile::AtomicFile(std::string path, Durability durability)
+    : path_(std::move(path)), durability_(durability) {
+    if (is_in_place(path_))
+        open_in_place();
+    else
+        open_temporary();
 }
 
 AtomicFile::~AtomicFile() {
@@ -48,7 +57,9 @@ AtomicFile::~AtomicFile() {
     if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
-void AtomicFile::fail(const std::string &what) const { throw IoError(path_, what + ": " + std::strerror(errno)); }
+void AtomicFile::fail(const std::string &what) const {
+    throw IoError(path_, what + ": " + std::strerror(errno));
+}
 
 // At the end of what is there: standard output may be a file that others write to, too.
 void AtomicFile::open_in_place() {
@@ -59,7 +70,8 @@ void AtomicFile::open_in_place() {
 void AtomicFile::open_temporary() {
     for (int k = 0; k < attempts && file_ < 0; k++) {
         temporary_ = path_ + random_suffix();
-        file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                     0666);
         if (file_ < 0 && errno != EEXIST) fail("can't be written");
     }
     if (file_ < 0) fail("can't be written");
@@ -72,13 +84,14 @@ void AtomicFile::write(const void *data, size_t bytes) {
     for (size_t at = 0; at < bytes;) {
         const ssize_t n = ::write(file_, (const char *)data + at, std::min(at_once, bytes - at));
         if (n < 0 && errno != EINTR) fail("can't be written");
-        if (n > 0) at += (size_t)n;
+        if (n > 0) at += size_t(n);
     }
 }
 
 void AtomicFile::commit() {
     const bool to_disk = durability_ == Durability::to_disk;
-    const bool synced = !to_disk || fsync(file_) == 0 || errno == EINVAL || errno == EROFS;  // those two: a device or a pipe has no disk
+    // those two: a device or a pipe has no disk
+    const bool synced = !to_disk || fsync(file_) == 0 || errno == EINVAL || errno == EROFS;
     if (!synced) fail("can't be written");
     const int closed = close(file_);
     file_ = -1;
@@ -91,9 +104,11 @@ void AtomicFile::commit() {
 
 void AtomicFile::sync_folder() const {
     const fs::path folder = fs::path(path_).parent_path();
-    const int directory = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int directory = open(folder.empty() ? "." : folder.c_str(),
+                               O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (directory < 0) fail("its folder can't be opened");
-    const bool reached = fsync(directory) == 0 || errno == EINVAL;  // EINVAL: this file system has no such thing
+    // EINVAL: this file system has no such thing
+    const bool reached = fsync(directory) == 0 || errno == EINVAL;
     close(directory);
     if (!reached) fail("its folder can't be written");
 }

@@ -1,9 +1,10 @@
-// AtomicFile: a file that appears whole or not at all, whatever ends the program: it is written under another name beside it, and
-// only then given its own name.
+// AtomicFile: a file that appears whole or not at all, whatever ends the program: it is written
+// under another name beside it, and only then given its own name.
 //
-// The other name can't be foretold and is new, so nobody's link is followed. A symbolic link of the final name is replaced, not followed.
-// A new file has the permissions that the umask leaves, a replaced one those it had. A device, a pipe, and what lies under /proc,
-// /dev/fd or /dev/std* can't be replaced: it is written to as it is.
+// The other name can't be foretold and is new, so nobody's link is followed. A symbolic link of the
+// final name is replaced, not followed. A new file has the permissions that the umask leaves, a
+// replaced one those it had. A device, a pipe, and what lies under /proc, /dev/fd or /dev/std*
+// can't be replaced: it is written to as it is.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -11,7 +12,8 @@
 
 namespace halyard {
 
-// How far commit() brings a file: to_disk survives a power failure, to_system the end of the program, and costs no waiting.
+// How far commit() brings a file: to_disk survives a power failure, to_system the end of the
+// program, and costs no waiting.
 enum class Durability { to_disk, to_system };
 
 class AtomicFile {
@@ -39,6 +41,7 @@ private:
 };
 
 // All of it at once. Throws IoError, and then `path` is what it was before.
-void write_file(const std::string &path, std::string_view text, Durability durability = Durability::to_disk);
+void write_file(const std::string &path, std::string_view text,
+                Durability durability = Durability::to_disk);
 
 }  // namespace halyard

@@ -1,4 +1,5 @@
-// Attrs: the attribute values of one call, checked against the op's record and flattened so that they hash in nanoseconds.
+// Attrs: the attribute values of one call, checked against the op's record and flattened so that
+// they hash in nanoseconds.
 #pragma once
 #include <initializer_list>
 #include <map>
@@ -17,8 +18,8 @@ using Ints = std::vector<int64_t>;
 struct AttrValue {
     std::variant<int64_t, double, std::string, Ints> v;
     AttrValue(int64_t i) : v(i) {}
-    AttrValue(int i) : v((int64_t)i) {}
-    AttrValue(bool b) : v((int64_t)b) {}
+    AttrValue(int i) : v(int64_t(i)) {}
+    AttrValue(bool b) : v(int64_t(b)) {}
     AttrValue(double d) : v(d) {}
     AttrValue(const char *s) : v(std::string(s)) {}
     AttrValue(std::string s) : v(std::move(s)) {}
@@ -29,27 +30,37 @@ struct AttrValue {
 class Attrs {
 public:
     // Every attribute of the record, in its order; those not given take their default.
-    // Throws AttrError: unknown name, wrong kind, a choice that doesn't exist, a required one that is missing.
-    explicit Attrs(const OpRecord &op, const std::vector<std::pair<std::string, AttrValue>> &given = {});
+    // Throws AttrError: unknown name, wrong kind, a choice that doesn't exist, a required one that
+    // is missing.
+    explicit Attrs(const OpRecord &op,
+                   const std::vector<std::pair<std::string, AttrValue>> &given = {});
     // Those that aren't given at the call, in the record's order: what generated code passes.
     Attrs(const OpRecord &op, std::initializer_list<AttrValue> in_order);
-    Attrs(const OpRecord &op, const std::map<std::string, std::string> &text);  // "stride" -> "2,2", as typed on a command line
+    // "stride" -> "2,2", as typed on a command line
+    Attrs(const OpRecord &op, const std::map<std::string, std::string> &text);
     // Those of `other` that this op knows too: how a gradient op gets its forward op's attributes.
     Attrs(const OpRecord &op, const OpRecord &other_op, const Attrs &other);
 
     void set(size_t k, const AttrValue &value);  // k: place in the record
 
-    int64_t integer(size_t k) const { return values_[k].i; }  // also boolean (0, 1), choice (its place) and dtype
+    // also boolean (0, 1), choice (its place) and dtype
+    int64_t integer(size_t k) const { return values_[k].i; }
     double real(size_t k) const { return values_[k].r; }
     const Ints &ints(size_t k) const { return values_[k].ints; }
-    std::string words(size_t k) const { return {values_[k].ints.begin(), values_[k].ints.end()}; }  // of kind text
-    int find(const std::string &name) const;                                                        // -1: the op has no such attribute
+    // of kind text
+    std::string words(size_t k) const { return {values_[k].ints.begin(), values_[k].ints.end()}; }
+    // -1: the op has no such attribute
+    int find(const std::string &name) const;
     const OpRecord &op() const { return *op_; }
 
-    // Of everything but real numbers: those only become kernel arguments, so calls that differ in them share a plan.
+    // Of everything but real numbers: those only become kernel arguments, so calls that differ in
+    // them share a plan.
     uint64_t hash() const { return hash_; }
-    bool plans_like(const Attrs &o) const { return hash_ == o.hash_ && op_ == o.op_ && values_ == o.values_; }
-    // The same, leaving out integers that only become kernel arguments, too: those at the places that `left_out` has.
+    bool plans_like(const Attrs &o) const {
+        return hash_ == o.hash_ && op_ == o.op_ && values_ == o.values_;
+    }
+    // The same, leaving out integers that only become kernel arguments, too: those at the places
+    // that `left_out` has.
     uint64_t hash(const std::vector<bool> &left_out) const;
     bool plans_like(const Attrs &o, const std::vector<bool> &left_out) const;
     std::string text() const;  // "axis=1 keep_dims=0"

@@ -20,42 +20,55 @@ bool is_integer(DType t);                 // i64 i32 i8 u8
 // i8 with u8 gives i32 (there is no i16).
 DType promote(DType a, DType b);
 
-// The 16-bit floats as storage: conversions round to nearest even, keep Inf and subnormals, and make NaN quiet.
-// Layout: one uint16_t, IEEE 754 binary16 and the upper half of binary32, as Halide stores them.
+// The 16-bit floats as storage: conversions round to nearest even, keep Inf and subnormals, and
+// make NaN quiet. Layout: one uint16_t, IEEE 754 binary16 and the upper half of binary32, as Halide
+// stores them.
 struct float16 {
     uint16_t bits = 0;
     float16() = default;
     explicit float16(float v) : bits(round(v)) {}
     operator float() const {
-        const uint32_t sign = (uint32_t)(bits & 0x8000) << 16, exponent = bits >> 10 & 31, fraction = bits & 0x3ff;
-        if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000u | fraction << 13 | (fraction ? 0x400000u : 0u));
-        if (exponent == 0) return std::bit_cast<float>(sign | std::bit_cast<uint32_t>((float)fraction * 0x1p-24f));
+        const uint32_t sign = uint32_t(bits & 0x8000) << 16;
+        const uint32_t exponent = bits >> 10 & 31;
+        const uint32_t fraction = bits & 0x3ff;
+        if (exponent == 31) {
+            return std::bit_cast<float>(sign | 0x7f800000u | fraction << 13 |
+                                        (fraction ? 0x400000u : 0u));
+        }
+        if (exponent == 0)
+            return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(float(fraction) * 0x1p-24f));
         return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
     }
 
 private:
     static uint16_t round(float v) {
-        const uint32_t all = std::bit_cast<uint32_t>(v), sign = all >> 16 & 0x8000;
+        const uint32_t all = std::bit_cast<uint32_t>(v);
+        const uint32_t sign = all >> 16 & 0x8000;
         uint32_t x = all & 0x7fffffff;
-        if (x > 0x7f800000) return (uint16_t)(sign | 0x7e00 | (x >> 13 & 0x3ff));
-        if (x >= 0x477ff000) return (uint16_t)(sign | 0x7c00);  // 65520 is halfway past the largest, 65504
-        if (x < 0x38800000)  // subnormal: the unit in the last place of 0.5f is that of subnormals, 2^-24, so the sum rounds right
-            return (uint16_t)(sign | (std::bit_cast<uint32_t>(std::bit_cast<float>(x) + 0.5f) - 0x3f000000u));
+        if (x > 0x7f800000) return uint16_t(sign | 0x7e00 | (x >> 13 & 0x3ff));
+        // 65520 is halfway past the largest, 65504
+        if (x >= 0x477ff000) return uint16_t(sign | 0x7c00);
+        // subnormal: the unit in the last place of 0.5f is that of subnormals, 2^-24, so the sum
+        // rounds right
+        if (x < 0x38800000) {
+            return uint16_t(
+                sign | (std::bit_cast<uint32_t>(std::bit_cast<float>(x) + 0.5f) - 0x3f000000u));
+        }
         x += 0xfff + (x >> 13 & 1);
-        return (uint16_t)(sign | (x - 0x38000000) >> 13);
+        return uint16_t(sign | (x - 0x38000000) >> 13);
     }
 };
 struct bfloat16 {
     uint16_t bits = 0;
     bfloat16() = default;
     explicit bfloat16(float v) : bits(round(v)) {}
-    operator float() const { return std::bit_cast<float>((uint32_t)bits << 16); }
+    operator float() const { return std::bit_cast<float>(uint32_t(bits) << 16); }
 
 private:
     static uint16_t round(float v) {
         const uint32_t x = std::bit_cast<uint32_t>(v);
-        if ((x & 0x7fffffff) > 0x7f800000) return (uint16_t)(x >> 16 | 0x40);
-        return (uint16_t)((x + 0x7fff + (x >> 16 & 1)) >> 16);
+        if ((x & 0x7fffffff) > 0x7f800000) return uint16_t(x >> 16 | 0x40);
+        return uint16_t((x + 0x7fff + (x >> 16 & 1)) >> 16);
     }
 };
 static_assert(sizeof(float16) == 2 && sizeof(bfloat16) == 2);

@@ -4,6 +4,7 @@
 
 namespace halyard {
 
-int edit_distance(const std::string &a, const std::string &b);  // letters put in, left out or changed
+// letters put in, left out or changed
+int edit_distance(const std::string &a, const std::string &b);
 
 }  // namespace halyard

@@ -6,10 +6,12 @@
 
 namespace halyard {
 
-// The base of everything Halyard throws. `op` names the operator, the file or the layer that refused.
+// The base of everything Halyard throws. `op` names the operator, the file or the layer that
+// refused.
 class Error : public std::runtime_error {
 public:
-    Error(const std::string &op, const std::string &what) : std::runtime_error("[" + op + "] " + what) {}
+    Error(const std::string &op, const std::string &what)
+        : std::runtime_error("[" + op + "] " + what) {}
 };
 
 // rank, extent, axis, size limits

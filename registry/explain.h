@@ -1,4 +1,5 @@
-// Explain: which kernel a call gets, what refused the others, and what lies between the caller's tensors and the kernel.
+// Explain: which kernel a call gets, what refused the others, and what lies between the caller's
+// tensors and the kernel.
 #pragma once
 #include <functional>
 
@@ -25,9 +26,11 @@ struct Explanation {
 // Throws what planning the call throws, but not where no kernel fits.
 Explanation explanation_of(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs);
 
-// As text, a line for each candidate; `copy_note` and `candidate_note` may add to the lines of their places.
+// As text, a line for each candidate; `copy_note` and `candidate_note` may add to the lines of
+// their places.
 using Note = std::function<std::string(size_t)>;
-std::string text_of(const Explanation &e, const Note &copy_note = {}, const Note &candidate_note = {});
+std::string text_of(const Explanation &e, const Note &copy_note = {},
+                    const Note &candidate_note = {});
 std::string label_of(const KernelEntry &k);  // "cpu f32 wide avx512"
 
 std::string explain(const RegisteredOp &op, std::span<const Tensor> in, const Attrs &attrs);

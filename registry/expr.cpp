@@ -6,14 +6,20 @@
 namespace halyard {
 namespace {
 
-constexpr int most_nesting = 100;  // of parentheses and unary signs, so that no text can exhaust the stack
+// of parentheses and unary signs, so that no text can exhaust the stack
+constexpr int most_nesting = 100;
 
-bool starts_name(char c) { return std::isalpha((unsigned char)c) || c == '_'; }
-bool in_name(char c) { return std::isalnum((unsigned char)c) || c == '_'; }
+bool starts_name(char c) {
+    return std::isalpha((unsigned char)c) || c == '_';
+}
+bool in_name(char c) {
+    return std::isalnum((unsigned char)c) || c == '_';
+}
 
 class Parser {
 public:
-    Parser(const std::string &text, const std::string &op, std::vector<std::string> &names, std::vector<ParsedExpr::Node> &nodes)
+    Parser(const std::string &text, const std::string &op, std::vector<std::string> &names,
+           std::vector<ParsedExpr::Node> &nodes)
         : text_(text), op_(op), names_(names), nodes_(nodes) {}
 
     void all() {
@@ -25,9 +31,13 @@ public:
 private:
     using K = ExprKind;
 
-    [[noreturn]] void fail(const std::string &what) const { throw AttrError(op_, "bad expression '" + text_ + "' at " + std::to_string(at_) + ": " + what); }
+    [[noreturn]] void fail(const std::string &what) const {
+        throw AttrError(op_,
+                        "bad expression '" + text_ + "' at " + std::to_string(at_) + ": " + what);
+    }
     void skip() {
-        while (at_ < text_.size() && std::isspace((unsigned char)text_[at_])) at_++;
+        while (at_ < text_.size() && std::isspace((unsigned char)text_[at_]))
+            at_++;
     }
     bool eat(const char *token) {
         skip();
@@ -41,11 +51,11 @@ private:
     }
     int add(K kind, int a = -1, int b = -1, int c = -1, int64_t v = 0) {
         nodes_.push_back({kind, v, a, b, c, false});
-        return (int)nodes_.size() - 1;
+        return int(nodes_.size()) - 1;
     }
 
     int swapped(int node) {
-        nodes_[(size_t)node].swapped = true;
+        nodes_[size_t(node)].swapped = true;
         return node;
     }
 
@@ -62,12 +72,14 @@ private:
     }
     int any() {
         int a = all_of();
-        while (eat("||")) a = add(K::either, a, all_of());
+        while (eat("||"))
+            a = add(K::either, a, all_of());
         return a;
     }
     int all_of() {
         int a = compare();
-        while (eat("&&")) a = add(K::both, a, compare());
+        while (eat("&&"))
+            a = add(K::both, a, compare());
         return a;
     }
     int compare() {
@@ -83,18 +95,25 @@ private:
     int sum() {
         int a = product();
         for (;;) {
-            if (eat("+")) a = add(K::add, a, product());
-            else if (eat("-")) a = add(K::sub, a, product());
-            else return a;
+            if (eat("+"))
+                a = add(K::add, a, product());
+            else if (eat("-"))
+                a = add(K::sub, a, product());
+            else
+                return a;
         }
     }
     int product() {
         int a = unary();
         for (;;) {
-            if (eat("*")) a = add(K::mul, a, unary());
-            else if (eat("/")) a = add(K::div, a, unary());
-            else if (eat("%")) a = add(K::mod, a, unary());
-            else return a;
+            if (eat("*"))
+                a = add(K::mul, a, unary());
+            else if (eat("/"))
+                a = add(K::div, a, unary());
+            else if (eat("%"))
+                a = add(K::mod, a, unary());
+            else
+                return a;
         }
     }
     int unary() {
@@ -113,7 +132,8 @@ private:
         const size_t from = at_;
         if (at_ < text_.size() && std::isdigit((unsigned char)text_[at_])) return number();
         if (at_ == text_.size() || !starts_name(text_[at_])) fail("expected a name or a number");
-        while (at_ < text_.size() && in_name(text_[at_])) at_++;
+        while (at_ < text_.size() && in_name(text_[at_]))
+            at_++;
         const std::string word = text_.substr(from, at_ - from);
         if (eat("(")) return call(word);
         auto it = std::find(names_.begin(), names_.end(), word);
@@ -122,14 +142,19 @@ private:
     }
     int number() {
         int64_t v = 0;
-        for (; at_ < text_.size() && std::isdigit((unsigned char)text_[at_]); at_++)
-            if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, text_[at_] - '0', &v)) fail("number exceeds 64 bits");
-        if (at_ < text_.size() && (in_name(text_[at_]) || text_[at_] == '.')) fail("expected a whole number");
+        for (; at_ < text_.size() && std::isdigit((unsigned char)text_[at_]); at_++) {
+            if (__builtin_mul_overflow(v, 10, &v) ||
+                __builtin_add_overflow(v, text_[at_] - '0', &v))
+                fail("number exceeds 64 bits");
+        }
+        if (at_ < text_.size() && (in_name(text_[at_]) || text_[at_] == '.'))
+            fail("expected a whole number");
         return add(K::constant, -1, -1, -1, v);
     }
     int call(const std::string &function) {
         const K kind = function == "max" ? K::max : function == "min" ? K::min : K::cdiv;
-        if (kind == K::cdiv && function != "cdiv") fail("unknown function '" + function + "', expected max, min or cdiv");
+        if (kind == K::cdiv && function != "cdiv")
+            fail("unknown function '" + function + "', expected max, min or cdiv");
         const int a = value();
         expect(",");
         const int b = value();
@@ -145,7 +170,8 @@ private:
 };
 
 [[noreturn]] void arithmetic(const char *what, int64_t a, const char *sign, int64_t b) {
-    throw ShapeError("expr", std::string(what) + ": " + std::to_string(a) + " " + sign + " " + std::to_string(b));
+    throw ShapeError("expr", std::string(what) + ": " + std::to_string(a) + " " + sign + " " +
+                                 std::to_string(b));
 }
 
 }  // namespace
@@ -183,19 +209,27 @@ int64_t ExprOps<int64_t>::cdiv(int64_t a, int64_t b) {
     return q + (mod(a, b) != 0 && (a < 0) == (b < 0));
 }
 
-ParsedExpr::ParsedExpr(const std::string &text, const std::string &op) : text_(text) { Parser(text_, op, names_, nodes_).all(); }
+ParsedExpr::ParsedExpr(const std::string &text, const std::string &op) : text_(text) {
+    Parser(text_, op, names_, nodes_).all();
+}
 
-bool is_name(const std::string &s) { return !s.empty() && starts_name(s[0]) && std::all_of(s.begin(), s.end(), in_name); }
+bool is_name(const std::string &s) {
+    return !s.empty() && starts_name(s[0]) && std::all_of(s.begin(), s.end(), in_name);
+}
 
 void unknown_name(const std::string &op, const std::string &name, const std::string &text) {
     throw AttrError(op, "unknown name '" + name + "' in '" + text + "'");
 }
 
-CompiledExpr::CompiledExpr(const std::string &text, const std::vector<std::string> &names, const std::string &op) : text_(text), op_(op) {
+CompiledExpr::CompiledExpr(const std::string &text, const std::vector<std::string> &names,
+                           const std::string &op)
+    : text_(text), op_(op) {
     const ParsedExpr e(text, op);
-    const int needed = emit(e, (int)e.nodes().size() - 1, names);
-    if (needed > stack_size)
-        throw AttrError(op, "expression '" + text + "' needs a stack of " + std::to_string(needed) + ", the limit is " + std::to_string(stack_size));
+    const int needed = emit(e, int(e.nodes().size()) - 1, names);
+    if (needed > stack_size) {
+        throw AttrError(op, "expression '" + text + "' needs a stack of " + std::to_string(needed) +
+                                ", the limit is " + std::to_string(stack_size));
+    }
 }
 
 std::string ParsedExpr::text_of(int node) const {
@@ -219,12 +253,16 @@ std::string ParsedExpr::text_of(int node) const {
         default: return {"", n.kind == ExprKind::choose ? 0 : 6};
         }
     };
-    const Node n = nodes_[(size_t)node];
-    const auto operand = [&](int k, int least) { return infix(nodes_[(size_t)k]).strength < least ? "(" + text_of(k) + ")" : text_of(k); };
-    const auto call = [&](const char *name) { return name + ("(" + text_of(n.a)) + "," + text_of(n.b) + ")"; };
+    const Node n = nodes_[size_t(node)];
+    const auto operand = [&](int k, int least) {
+        return infix(nodes_[size_t(k)]).strength < least ? "(" + text_of(k) + ")" : text_of(k);
+    };
+    const auto call = [&](const char *name) {
+        return name + ("(" + text_of(n.a)) + "," + text_of(n.b) + ")";
+    };
     switch (n.kind) {
     case ExprKind::constant: return std::to_string(n.value);
-    case ExprKind::name: return names_[(size_t)n.value];
+    case ExprKind::name: return names_[size_t(n.value)];
     case ExprKind::neg: return "-" + operand(n.a, 6);
     case ExprKind::cdiv: return call("cdiv");
     case ExprKind::max: return call("max");
@@ -234,16 +272,17 @@ std::string ParsedExpr::text_of(int node) const {
     }
     const auto [sign, strength] = infix(n);
     const bool compares = strength == 3;
-    const int left = n.swapped ? n.b : n.a, right = n.swapped ? n.a : n.b;
+    const int left = n.swapped ? n.b : n.a;
+    const int right = n.swapped ? n.a : n.b;
     return operand(left, compares ? 4 : strength) + sign + operand(right, strength + 1);
 }
 
 int CompiledExpr::emit(const ParsedExpr &e, int node, const std::vector<std::string> &names) {
-    const ParsedExpr::Node n = e.nodes()[(size_t)node];
+    const ParsedExpr::Node n = e.nodes()[size_t(node)];
     switch (n.kind) {
     case ExprKind::constant: code_.push_back({Code::binary_or_leaf, n.kind, n.value}); return 1;
     case ExprKind::name: {
-        const std::string &name = e.names()[(size_t)n.value];
+        const std::string &name = e.names()[size_t(n.value)];
         const auto it = std::find(names.begin(), names.end(), name);
         if (it == names.end()) unknown_name(op_, name, text_);
         code_.push_back({Code::binary_or_leaf, n.kind, it - names.begin()});
@@ -254,18 +293,21 @@ int CompiledExpr::emit(const ParsedExpr &e, int node, const std::vector<std::str
     case ExprKind::choose: {
         int stack = emit(e, n.a, names);
         const auto branch = [&](int operand, int64_t otherwise) {
-            if (operand < 0) code_.push_back({Code::binary_or_leaf, ExprKind::constant, otherwise});
-            else stack = std::max(stack, emit(e, operand, names));
-            if (operand >= 0 && n.kind != ExprKind::choose) code_.push_back({Code::truth, n.kind, 0});
+            if (operand < 0)
+                code_.push_back({Code::binary_or_leaf, ExprKind::constant, otherwise});
+            else
+                stack = std::max(stack, emit(e, operand, names));
+            if (operand >= 0 && n.kind != ExprKind::choose)
+                code_.push_back({Code::truth, n.kind, 0});
         };
         const size_t to_else = code_.size();
         code_.push_back({Code::jump_if_zero, n.kind, 0});
         branch(n.kind == ExprKind::either ? -1 : n.b, 1);
         const size_t to_end = code_.size();
         code_.push_back({Code::jump, n.kind, 0});
-        code_[to_else].value = (int64_t)(code_.size() - to_else - 1);
+        code_[to_else].value = int64_t(code_.size() - to_else - 1);
         branch(n.kind == ExprKind::choose ? n.c : n.kind == ExprKind::either ? n.b : -1, 0);
-        code_[to_end].value = (int64_t)(code_.size() - to_end - 1);
+        code_[to_end].value = int64_t(code_.size() - to_end - 1);
         return stack;
     }
     default: {
@@ -281,13 +323,20 @@ int64_t CompiledExpr::operator()(const int64_t *values) const try {
     using Ops = ExprOps<int64_t>;
     int64_t stack[stack_size + 1];  // stack[0] stays unused, so that `top` always points into it
     int64_t *top = stack;
-    const auto apply = [&](int64_t (*f)(int64_t, int64_t)) { top--, *top = f(top[0], top[1]); };
+    const auto apply = [&](int64_t (*f)(int64_t, int64_t)) {
+        top--;
+        *top = f(top[0], top[1]);
+    };
     for (size_t i = 0; i < code_.size(); i++) {
         const Instruction &in = code_[i];
-        if (in.code == Code::jump) i += (size_t)in.value;
-        else if (in.code == Code::jump_if_zero) i += *top-- ? 0 : (size_t)in.value;
-        else if (in.code == Code::truth) *top = *top != 0;
-        else switch (in.kind) {
+        if (in.code == Code::jump)
+            i += size_t(in.value);
+        else if (in.code == Code::jump_if_zero)
+            i += *top-- ? 0 : size_t(in.value);
+        else if (in.code == Code::truth)
+            *top = *top != 0;
+        else {
+            switch (in.kind) {
             case ExprKind::constant: *++top = in.value; break;
             case ExprKind::name: *++top = values[in.value]; break;
             case ExprKind::neg: *top = Ops::neg(*top); break;
@@ -307,6 +356,7 @@ int64_t CompiledExpr::operator()(const int64_t *values) const try {
             case ExprKind::either:
             case ExprKind::choose: break;  // are jumps
             }
+        }
     }
     return *top;
 } catch (const ShapeError &e) {

@@ -1,13 +1,16 @@
-// Integer expressions over names, as signatures, lets and conditions write them: "(h+2*pad-u)/stride+1", "c==1 ? 0 : cdiv(n,c)".
+// Integer expressions over names, as signatures, lets and conditions write them:
+// "(h+2*pad-u)/stride+1", "c==1 ? 0 : cdiv(n,c)".
 //
 //   value    := or [ '?' value ':' value ]
 //   or       := and { '||' and };   and := compare { '&&' compare }
 //   compare  := sum [ ('=='|'!='|'<'|'<='|'>'|'>=') sum ]
-//   sum      := product { ('+'|'-') product };   product := unary { ('*'|'/'|'%') unary };   unary := '-' unary | atom
-//   atom     := number | name | '(' value ')' | ('max'|'min'|'cdiv') '(' value ',' value ')'
+//   sum      := product { ('+'|'-') product };   product := unary { ('*'|'/'|'%') unary };   unary
+//   := '-' unary | atom atom     := number | name | '(' value ')' | ('max'|'min'|'cdiv') '(' value
+//   ',' value ')'
 //
-// C++ semantics on int64 (/ truncates, comparisons give 0 or 1, ?: && || evaluate what they need); cdiv rounds towards plus infinity.
-// Division by zero and overflow are a ShapeError, a text that doesn't parse and an unknown name an AttrError; `op` stands in front.
+// C++ semantics on int64 (/ truncates, comparisons give 0 or 1, ?: && || evaluate what they need);
+// cdiv rounds towards plus infinity. Division by zero and overflow are a ShapeError, a text that
+// doesn't parse and an unknown name an AttrError; `op` stands in front.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -19,13 +22,14 @@
 
 namespace halyard {
 
-// The operations of a value type. This one serves types with overloaded operators and max, min, select found by their namespace
-// (Halide::Expr; its / and % round to floor, which agrees for what isn't negative). The lazy operands are functions.
+// The operations of a value type. This one serves types with overloaded operators and max, min,
+// select found by their namespace (Halide::Expr; its / and % round to floor, which agrees for what
+// isn't negative). The lazy operands are functions.
 template<class T> struct ExprOps {
     static T constant(int64_t v) {
         if (v < std::numeric_limits<int>::min() || v > std::numeric_limits<int>::max())
             throw ShapeError("expr", "constant " + std::to_string(v) + " exceeds 32 bits");
-        return T((int)v);
+        return T(int(v));
     }
     static T add(T a, T b) { return a + b; }
     static T sub(T a, T b) { return a - b; }
@@ -42,7 +46,9 @@ template<class T> struct ExprOps {
     static T less_equal(T a, T b) { return a <= b; }
     template<class F> static T both(T a, F b) { return a && b(); }
     template<class F> static T either(T a, F b) { return a || b(); }
-    template<class F, class G> static T choose(T condition, F a, G b) { return select(condition, a(), b()); }
+    template<class F, class G> static T choose(T condition, F a, G b) {
+        return select(condition, a(), b());
+    }
 };
 
 template<> struct ExprOps<int64_t> {  // checked; each throws ShapeError("expr", ...)
@@ -62,12 +68,34 @@ template<> struct ExprOps<int64_t> {  // checked; each throws ShapeError("expr",
     static int64_t less_equal(int64_t a, int64_t b) { return a <= b; }
     template<class F> static int64_t both(int64_t a, F b) { return a && b(); }
     template<class F> static int64_t either(int64_t a, F b) { return a || b(); }
-    template<class F, class G> static int64_t choose(int64_t condition, F a, G b) { return condition ? a() : b(); }
+    template<class F, class G> static int64_t choose(int64_t condition, F a, G b) {
+        return condition ? a() : b();
+    }
 };
 
-enum class ExprKind : uint8_t { constant, name, neg, add, sub, mul, div, mod, cdiv, max, min, equal, unequal, less, less_equal, both, either, choose };
+enum class ExprKind : uint8_t {
+    constant,
+    name,
+    neg,
+    add,
+    sub,
+    mul,
+    div,
+    mod,
+    cdiv,
+    max,
+    min,
+    equal,
+    unequal,
+    less,
+    less_equal,
+    both,
+    either,
+    choose
+};
 
-// A parsed expression: its nodes, operands before their users; the last is the root. a > b is kept as b < a.
+// A parsed expression: its nodes, operands before their users; the last is the root. a > b is kept
+// as b < a.
 class ParsedExpr {
 public:
     struct Node {
@@ -79,14 +107,19 @@ public:
     explicit ParsedExpr(const std::string &text, const std::string &op = "expr");
 
     const std::string &text() const { return text_; }
-    const std::vector<std::string> &names() const { return names_; }  // in order of first use
+    // in order of first use
+    const std::vector<std::string> &names() const { return names_; }
     const std::vector<Node> &nodes() const { return nodes_; }
     std::string text_of(int node) const;  // with the parentheses it needs
-    bool is_comparison() const { return nodes_.back().kind >= ExprKind::equal && nodes_.back().kind <= ExprKind::less_equal; }
-    int root() const { return (int)nodes_.size() - 1; }
+    bool is_comparison() const {
+        return nodes_.back().kind >= ExprKind::equal && nodes_.back().kind <= ExprKind::less_equal;
+    }
+    int root() const { return int(nodes_.size()) - 1; }
 
     // `value_of(name)` gives a T. Throws what value_of and ExprOps<T> throw.
-    template<class T, class F> T evaluate(const F &value_of) const { return node<T>(root(), value_of); }
+    template<class T, class F> T evaluate(const F &value_of) const {
+        return node<T>(root(), value_of);
+    }
     template<class T, class F> T node(int i, const F &value_of) const;
 
 private:
@@ -95,7 +128,8 @@ private:
     std::vector<Node> nodes_;
 };
 
-[[noreturn]] void unknown_name(const std::string &op, const std::string &name, const std::string &text);
+[[noreturn]] void unknown_name(const std::string &op, const std::string &name,
+                               const std::string &text);
 
 // The value of `text` over named values.
 template<class T> T evaluate(const std::string &text, const std::map<std::string, T> &values) {
@@ -111,8 +145,10 @@ bool is_name(const std::string &text);  // a letter or _, then letters, digits a
 // The form for run time: code for a stack of fixed size; evaluation allocates nothing.
 class CompiledExpr {
 public:
-    // values[i] below is that of names[i]. `op` stands in front of errors. Throws AttrError on a name that isn't among them.
-    CompiledExpr(const std::string &text, const std::vector<std::string> &names, const std::string &op = "expr");
+    // values[i] below is that of names[i]. `op` stands in front of errors. Throws AttrError on a
+    // name that isn't among them.
+    CompiledExpr(const std::string &text, const std::vector<std::string> &names,
+                 const std::string &op = "expr");
     int64_t operator()(const int64_t *values) const;
     const std::string &text() const { return text_; }
 
@@ -124,7 +160,8 @@ private:
         int64_t value;  // a constant, the place of a name, or how many instructions to skip
     };
     static constexpr int stack_size = 64;
-    int emit(const ParsedExpr &e, int node, const std::vector<std::string> &names);  // gives the stack it needs
+    // gives the stack it needs
+    int emit(const ParsedExpr &e, int node, const std::vector<std::string> &names);
 
     std::string text_, op_;
     std::vector<Instruction> code_;
@@ -132,12 +169,12 @@ private:
 
 template<class T, class F> T ParsedExpr::node(int i, const F &value_of) const {
     using Ops = ExprOps<T>;
-    const Node n = nodes_[(size_t)i];
+    const Node n = nodes_[size_t(i)];
     const auto a = [&] { return node<T>(n.a, value_of); };
     const auto b = [&] { return node<T>(n.b, value_of); };
     switch (n.kind) {
     case ExprKind::constant: return Ops::constant(n.value);
-    case ExprKind::name: return value_of(names_[(size_t)n.value]);
+    case ExprKind::name: return value_of(names_[size_t(n.value)]);
     case ExprKind::neg: return Ops::neg(a());
     case ExprKind::add: return Ops::add(a(), b());
     case ExprKind::sub: return Ops::sub(a(), b());

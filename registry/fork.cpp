@@ -23,14 +23,18 @@ std::atomic<bool> forked = false;
 void before_fork() {
     Held &h = held();
     h.mutex.lock();
-    for (std::mutex *m : h.outer) m->lock();
-    for (std::mutex *m : h.inner) m->lock();
+    for (std::mutex *m : h.outer)
+        m->lock();
+    for (std::mutex *m : h.inner)
+        m->lock();
 }
 
 void after_fork() {
     Held &h = held();
-    for (std::mutex *m : h.inner) m->unlock();
-    for (std::mutex *m : h.outer) m->unlock();
+    for (std::mutex *m : h.inner)
+        m->unlock();
+    for (std::mutex *m : h.outer)
+        m->unlock();
     h.mutex.unlock();
 }
 
@@ -49,6 +53,8 @@ void hold_over_fork(std::mutex &mutex, LockRank rank) {
     (rank == LockRank::outer ? h.outer : h.inner).push_back(&mutex);
 }
 
-bool is_forked_child() { return forked.load(std::memory_order_relaxed); }
+bool is_forked_child() {
+    return forked.load(std::memory_order_relaxed);
+}
 
 }  // namespace halyard

@@ -1,4 +1,5 @@
-// KernelLibrary: the ops of another project as a shared library, opened at run time. cmake/HalyardOp.cmake writes the one symbol.
+// KernelLibrary: the ops of another project as a shared library, opened at run time.
+// cmake/HalyardOp.cmake writes the one symbol.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,14 +12,17 @@ namespace halyard {
 
 class OpTable;
 
-// Raise it with every change that such a library could trip over: OpRecord, KernelEntry, KernelFn, Op, Tensor.
+// Raise it with every change that such a library could trip over: OpRecord, KernelEntry, KernelFn,
+// Op, Tensor.
 inline constexpr int32_t kernel_abi = 3;
 
 struct KernelLibrary {
     // These keep their places in every version.
     int32_t abi = kernel_abi;
-    int32_t record_bytes = sizeof(OpRecord) + sizeof(KernelEntry) + sizeof(OpFile);  // should someone forget to raise kernel_abi
-    const char *kit = "";                                                            // the version it was built with
+    // should someone forget to raise kernel_abi
+    int32_t record_bytes = sizeof(OpRecord) + sizeof(KernelEntry) + sizeof(OpFile);
+    // the version it was built with
+    const char *kit = "";
 
     std::vector<const OpFile *> (*files)() = nullptr;
     void (*list)(OpTable &ops) = nullptr;  // the ops' build-time code, for checks and the JIT
@@ -28,7 +32,8 @@ struct KernelLibrary {
 using KernelLibraryOf = const KernelLibrary *(*)();
 inline constexpr const char *kernel_library_symbol = "halyard_kernels";
 
-// Opens it, for the rest of the program. Throws IoError when it isn't there, isn't a kernel library, or doesn't fit this kit.
+// Opens it, for the rest of the program. Throws IoError when it isn't there, isn't a kernel
+// library, or doesn't fit this kit.
 const KernelLibrary &open_kernel_library(const std::string &path);
 
 }  // namespace halyard

@@ -33,7 +33,8 @@ KernelFn opened(const std::string &library, const std::string &symbol) {
 }
 
 std::string in_one_line(std::string text) {
-    while (text.ends_with('\n')) text.pop_back();
+    while (text.ends_with('\n'))
+        text.pop_back();
     std::replace(text.begin(), text.end(), '\n', ' ');
     return text;
 }
@@ -44,8 +45,10 @@ KernelFn KernelOnDemand::make() {
     const std::lock_guard lock(makes_one());
     if (const KernelFn made = made_.load(std::memory_order_acquire)) return made;
     const TemporaryFolder folder("halyard_kernel");
-    const Ended ended = run_program({generator_, "--kernel", symbol_, "--out", folder.path.string()}, Keep::output_and_errors);
-    if (ended.status != 0) throw DispatchError(symbol_, "can't be made: " + in_one_line(ended.text));
+    const Ended ended = run_program(
+        {generator_, "--kernel", symbol_, "--out", folder.path.string()}, Keep::output_and_errors);
+    if (ended.status != 0)
+        throw DispatchError(symbol_, "can't be made: " + in_one_line(ended.text));
     std::fputs(ended.text.c_str(), stderr);  // what it compiled; nothing where the cache had it
     const KernelFn made = opened((folder.path / (std::string(symbol_) + ".so")).string(), symbol_);
     made_.store(made, std::memory_order_release);

@@ -1,5 +1,6 @@
-// The kernels of an op file as its generated records list them: plain rows, which a compiler reads at once. The same list as
-// initialised KernelEntry objects took GCC 50 s for 1074 kernels (AMD EPYC Zen 5), against 1 s.
+// The kernels of an op file as its generated records list them: plain rows, which a compiler reads
+// at once. The same list as initialised KernelEntry objects took GCC 50 s for 1074 kernels (AMD
+// EPYC Zen 5), against 1 s.
 #pragma once
 #include "registry/op_record.h"
 

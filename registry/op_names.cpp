@@ -11,22 +11,31 @@ std::string class_name(const OpRecord &op) {
     std::string s;
     bool up = true;
     for (char c : op.name) {
-        if (c == '_') up = true;
-        else s += up ? (char)std::toupper((unsigned char)c) : c, up = false;
+        if (c == '_')
+            up = true;
+        else {
+            s += up ? char(std::toupper((unsigned char)c)) : c;
+            up = false;
+        }
     }
     return s;
 }
 
-const std::string &function_name(const OpRecord &op) { return op.functional.empty() ? op.name : op.functional; }
+const std::string &function_name(const OpRecord &op) {
+    return op.functional.empty() ? op.name : op.functional;
+}
 
 std::vector<std::string> further_names(const OpRecord &op) {
     std::vector<std::string> all;
     if (op.internal) return all;
     auto add = [&](const std::string &name) {
-        if (name != op.name && std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
+        if (name != op.name && std::find(all.begin(), all.end(), name) == all.end())
+            all.push_back(name);
     };
-    add(function_name(op)), add(class_name(op));
-    for (auto &name : op.other_names) add(name);
+    add(function_name(op));
+    add(class_name(op));
+    for (auto &name : op.other_names)
+        add(name);
     return all;
 }
 

@@ -24,7 +24,8 @@ namespace {
 
 constexpr int most_threads = 1024;
 
-// How many threads the system lets this process start beside those it has, up to `wanted`. oneTBB ends the process where it starts one more.
+// How many threads the system lets this process start beside those it has, up to `wanted`. oneTBB
+// ends the process where it starts one more.
 int threads_to_be_had(int wanted) {
     struct Gate {
         std::mutex mutex;
@@ -39,20 +40,25 @@ int threads_to_be_had(int wanted) {
     };
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, 4 << 20);  // as oneTBB's, for where address space is limited
+    // as oneTBB's, for where address space is limited
+    pthread_attr_setstacksize(&attributes, 4 << 20);
     std::vector<pthread_t> all;
-    for (pthread_t t = 0; (int)all.size() < wanted && pthread_create(&t, &attributes, wait, &gate) == 0;) all.push_back(t);
+    for (pthread_t t = 0;
+         int(all.size()) < wanted && pthread_create(&t, &attributes, wait, &gate) == 0;)
+        all.push_back(t);
     pthread_attr_destroy(&attributes);
     {
         const std::lock_guard lock(gate.mutex);
         gate.open = true;
     }
     gate.opened.notify_all();
-    for (const pthread_t t : all) pthread_join(t, nullptr);
-    return (int)all.size();
+    for (const pthread_t t : all)
+        pthread_join(t, nullptr);
+    return int(all.size());
 }
 
-// The arenas by size. They are never destroyed, so a loop can run on while another thread sets a new number.
+// The arenas by size. They are never destroyed, so a loop can run on while another thread sets a
+// new number.
 class Arenas {
 public:
     Arenas() { hold_over_fork(mutex_); }
@@ -73,8 +79,8 @@ public:
         return slot.get();
     }
 
-    // In a process that was forked from one whose loops ran on several threads: oneTBB waits for those, so loops run on the one that is there.
-    // Else null.
+    // In a process that was forked from one whose loops ran on several threads: oneTBB waits for
+    // those, so loops run on the one that is there. Else null.
     const Arena *of_forked_child() const {
         static const Arena &alone = *new Arena(1);
         const pid_t user = is_forked_child() ? Arena::user.load(std::memory_order_relaxed) : 0;
@@ -86,20 +92,26 @@ public:
 private:
     int granted(int n) {
         if (n <= proven_) return n;
-        const int wanted = n - 1, there = threads_to_be_had(wanted + 1);  // one to spare: those that have just ended may still be counted
+        // one to spare: those that have just ended may still be counted
+        const int wanted = n - 1;
+        const int there = threads_to_be_had(wanted + 1);
         if (there > wanted) {
             proven_ = n;
             return n;
         }
         const int most = std::max(proven_, std::max(there - 1, 0) + 1);
-        if (!std::exchange(said_, true))
-            log(LogLevel::warning, "parallel", std::to_string(n) + " threads are wanted, the system allows " + std::to_string(most) + ": loops run on these");
+        if (!std::exchange(said_, true)) {
+            log(LogLevel::warning, "parallel",
+                std::to_string(n) + " threads are wanted, the system allows " +
+                    std::to_string(most) + ": loops run on these");
+        }
         if (most < allowed_) allow(most);
         return most;
     }
     void allow(int n) {  // of several controls the least counts, so there is one
         control_.reset();
-        control_ = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, (size_t)n);
+        control_ = std::make_unique<tbb::global_control>(
+            tbb::global_control::max_allowed_parallelism, size_t(n));
         allowed_ = n;
     }
 
@@ -117,8 +129,11 @@ int start_threads() {
     int n = -1;
     const std::string s = text;
     const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), n);
-    if (error != std::errc() || end != s.data() + s.size() || n < 0 || n > most_threads)
-        throw AttrError("parallel", "HALYARD_THREADS is '" + s + "', expected a whole number from 0 to " + std::to_string(most_threads));
+    if (error != std::errc() || end != s.data() + s.size() || n < 0 || n > most_threads) {
+        throw AttrError("parallel", "HALYARD_THREADS is '" + s +
+                                        "', expected a whole number from 0 to " +
+                                        std::to_string(most_threads));
+    }
     return n;
 }
 
@@ -137,22 +152,31 @@ const Arena &current_arena() {
 }
 
 void set_threads(int n) {
-    if (n < 0 || n > most_threads) throw AttrError("parallel", "threads is " + std::to_string(n) + ", expected 0 to " + std::to_string(most_threads));
+    if (n < 0 || n > most_threads) {
+        throw AttrError("parallel", "threads is " + std::to_string(n) + ", expected 0 to " +
+                                        std::to_string(most_threads));
+    }
     if (Arenas::all().of_forked_child()) {
-        log(LogLevel::warning, "parallel", "this process was forked from one with threads: its loops run on one, not on " + std::to_string(n));
+        log(LogLevel::warning, "parallel",
+            "this process was forked from one with threads: its loops run on one, not on " +
+                std::to_string(n));
         return;
     }
-    Arenas::all().current.store(Arenas::all().of(n ? n : tbb::info::default_concurrency()), std::memory_order_release);
+    Arenas::all().current.store(Arenas::all().of(n ? n : tbb::info::default_concurrency()),
+                                std::memory_order_release);
 }
 
-int threads() { return current_arena().threads; }
+int threads() {
+    return current_arena().threads;
+}
 
 void parallel_for(int64_t begin, int64_t end, const std::function<void(int64_t)> &body) {
     if (end - begin > 1 && threads() > 1) {
         current_arena().loop(begin, end, [&](int64_t i) { body(i); });
         return;
     }
-    for (int64_t i = begin; i < end; i++) body(i);
+    for (int64_t i = begin; i < end; i++)
+        body(i);
 }
 
 }  // namespace halyard

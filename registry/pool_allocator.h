@@ -1,4 +1,5 @@
-// Vectors whose memory comes from the pool, so that it counts against the limit and a lack of it is a MemoryError.
+// Vectors whose memory comes from the pool, so that it counts against the limit and a lack of it is
+// a MemoryError.
 #pragma once
 #include <limits>
 #include <new>

@@ -13,10 +13,13 @@ fs::path own_program() {
     if (!failed) return linked;
     const auto *started = reinterpret_cast<const char *>(getauxval(AT_EXECFN));
     const fs::path found = started ? fs::canonical(started, failed) : fs::path();
-    if (!started || failed) throw IoError("/proc/self/exe", "can't be read, so nobody says where this program lies");
+    if (!started || failed)
+        throw IoError("/proc/self/exe", "can't be read, so nobody says where this program lies");
     return found;
 }
 
-fs::path installed(const fs::path &place) { return own_program().parent_path().parent_path() / place; }
+fs::path installed(const fs::path &place) {
+    return own_program().parent_path().parent_path() / place;
+}
 
 }  // namespace halyard

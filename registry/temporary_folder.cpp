@@ -20,7 +20,9 @@ namespace {
 constexpr int attempts = 100;  // another process may sweep a folder before its owner has locked it
 enum class Lock { taken, busy, unsupported };
 
-int open_folder(const fs::path &path) { return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }
+int open_folder(const fs::path &path) {
+    return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
 
 Lock lock(int folder) {
     if (flock(folder, LOCK_EX | LOCK_NB) == 0) return Lock::taken;
@@ -33,7 +35,8 @@ void remove_if_left(const fs::path &path) {
     if (folder < 0) return;
     struct stat s;
     std::error_code ignored;
-    if (fstat(folder, &s) == 0 && s.st_uid == geteuid() && lock(folder) == Lock::taken) fs::remove_all(path, ignored);
+    if (fstat(folder, &s) == 0 && s.st_uid == geteuid() && lock(folder) == Lock::taken)
+        fs::remove_all(path, ignored);
     close(folder);
 }
 
@@ -46,7 +49,8 @@ void sweep(const fs::path &parent, const std::string &prefix) {
         if (!swept.insert((parent / prefix).string()).second) return;
     }
     std::error_code unreadable;
-    for (fs::directory_iterator e(parent, unreadable), end; !unreadable && e != end; e.increment(unreadable)) {
+    for (fs::directory_iterator e(parent, unreadable), end; !unreadable && e != end;
+         e.increment(unreadable)) {
         const std::string name = e->path().filename().string();
         if (name.size() == prefix.size() + 6 && name.starts_with(prefix)) remove_if_left(e->path());
     }
@@ -65,16 +69,21 @@ fs::path temporary_files() {
     const bool given = named && *named;
     const fs::path path = given ? named : "/tmp";
     std::error_code ignored;
-    if (!fs::is_directory(path, ignored)) throw IoError(path.string(), std::string("is no folder for temporary files") + (given ? ": TMPDIR names it" : ""));
+    if (!fs::is_directory(path, ignored)) {
+        throw IoError(path.string(), std::string("is no folder for temporary files") +
+                                         (given ? ": TMPDIR names it" : ""));
+    }
     return fs::absolute(path);
 }
 
-TemporaryFolder::TemporaryFolder(const std::string &name, const fs::path &parent) : owner_(getpid()) {
+TemporaryFolder::TemporaryFolder(const std::string &name, const fs::path &parent)
+    : owner_(getpid()) {
     const std::string prefix = name + "_";
     sweep(parent, prefix);
     for (int k = 0; k < attempts; k++) {
         std::string made = (parent / (prefix + "XXXXXX")).string();
-        if (!mkdtemp(made.data())) throw IoError(made, std::string("can't be made: ") + std::strerror(errno));
+        if (!mkdtemp(made.data()))
+            throw IoError(made, std::string("can't be made: ") + std::strerror(errno));
         path = made;
         lock_ = open_folder(path);
         if (lock_ >= 0 && lock(lock_) != Lock::busy && !is_gone(lock_)) return;

@@ -4,7 +4,8 @@
 
 namespace halyard {
 
-// Writes from's elements, converted to to's dtype (registry/convert.h), into to's memory. The shapes agree; the memories don't overlap.
+// Writes from's elements, converted to to's dtype (registry/convert.h), into to's memory. The
+// shapes agree; the memories don't overlap.
 void copy_elements(const TensorImpl &to, const TensorImpl &from);
 
 }  // namespace halyard

@@ -7,8 +7,12 @@ namespace {
 
 }  // namespace
 
-MethodRecorder method_recorder() { return recorder; }
+MethodRecorder method_recorder() {
+    return recorder;
+}
 
-MethodRecorder set_method_recorder(MethodRecorder next) { return std::exchange(recorder, next); }
+MethodRecorder set_method_recorder(MethodRecorder next) {
+    return std::exchange(recorder, next);
+}
 
 }  // namespace halyard

@@ -1,5 +1,6 @@
-// What a tensor's own methods tell whoever differentiates. The registry knows no tape: primitives/tape.cpp sets a recorder while one
-// records, and without a recorder a method pays for one comparison.
+// What a tensor's own methods tell whoever differentiates. The registry knows no tape:
+// primitives/tape.cpp sets a recorder while one records, and without a recorder a method pays for
+// one comparison.
 #pragma once
 #include <utility>
 #include <vector>
@@ -30,7 +31,8 @@ using MethodRecorder = void (*)(const Tensor &given, const Tensor &made, const T
 MethodRecorder method_recorder();
 MethodRecorder set_method_recorder(MethodRecorder recorder);
 
-// While it lives, this thread's methods are not recorded: for views and copies that the run time makes for itself.
+// While it lives, this thread's methods are not recorded: for views and copies that the run time
+// makes for itself.
 class UnrecordedMethods {
 public:
     UnrecordedMethods() : before_(set_method_recorder(nullptr)) {}

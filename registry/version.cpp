@@ -2,6 +2,8 @@
 
 namespace halyard {
 
-const char *version() { return HALYARD_VERSION; }
+const char *version() {
+    return HALYARD_VERSION;
+}
 
 }  // namespace halyard

@@ -15,10 +15,13 @@ class EveryOp : public testing::TestWithParam<std::string> {};
 TEST_P(EveryOp, KeepsItsContract) {
     check::say_progress_on_death();
     check::Options options;
-    options.quick = std::getenv("HALYARD_CHECK_QUICK") != nullptr;  // set by the sanitizers' test presets
+    // set by the sanitizers' test presets
+    options.quick = std::getenv("HALYARD_CHECK_QUICK") != nullptr;
     const check::Report r = check::check_op(GetParam(), options);
-    for (auto &f : r.failures) ADD_FAILURE() << f << "\n  again: halyard check " << GetParam();
-    for (auto &n : r.notes) std::printf("  skipped: %s\n", n.c_str());
+    for (auto &f : r.failures)
+        ADD_FAILURE() << f << "\n  again: halyard check " << GetParam();
+    for (auto &n : r.notes)
+        std::printf("  skipped: %s\n", n.c_str());
     std::printf("  %d checks passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped);
     EXPECT_GT(r.passed, 0);
 }
@@ -27,7 +30,8 @@ std::vector<std::string> all_ops() {
     if (op_table().names().empty()) list_all_ops(op_table());
     return op_table().names();
 }
-INSTANTIATE_TEST_SUITE_P(Ops, EveryOp, testing::ValuesIn(all_ops()), [](const auto &op) { return op.param; });
+INSTANTIATE_TEST_SUITE_P(Ops, EveryOp, testing::ValuesIn(all_ops()),
+                         [](const auto &op) { return op.param; });
 
 }  // namespace
 }  // namespace halyard

@@ -1,6 +1,8 @@
-// halyard_gen, linked with one op file: compiles its kernels, and writes what the run time needs to know.
+// halyard_gen, linked with one op file: compiles its kernels, and writes what the run time needs to
+// know.
 //
-//   gen_<file> --out DIR --faces FACES --name FILE [--isas baseline,avx2,avx512] [--jobs N] [--on-demand]
+//   gen_<file> --out DIR --faces FACES --name FILE [--isas baseline,avx2,avx512] [--jobs N]
+//   [--on-demand]
 //              [--sanitize address|thread] [--no-gpu]
 //   DIR/<file>.kernels.a     one object per op, dtype, variant and ISA; none with --on-demand
 //   DIR/<file>.records.cpp   the ops' records and the kernel table (tools/emit.h)
@@ -9,8 +11,9 @@
 //   gen_<file> --out DIR --kernel SYMBOL
 //   DIR/SYMBOL.so            this kernel, from the kernel cache where that has it
 //
-// Every kernel is built in a child process of its own: a code generator that aborts takes only that kernel with it,
-// names inside a kernel never depend on the others, and the content-addressed cache hits.
+// Every kernel is built in a child process of its own: a code generator that aborts takes only that
+// kernel with it, names inside a kernel never depend on the others, and the content-addressed cache
+// hits.
 #include <sys/wait.h>
 
 #include <CLI/CLI.hpp>
@@ -48,47 +51,65 @@ struct Job {
     Instance instance;
 };
 
-// Can a call in these dtypes, 16-bit floats among them, be computed in f32 instead (registry/choice.h)? Not where elements only move, which
-// must keep a NaN's bits, nor where an attribute says the dtype of a result.
+// Can a call in these dtypes, 16-bit floats among them, be computed in f32 instead
+// (registry/choice.h)? Not where elements only move, which must keep a NaN's bits, nor where an
+// attribute says the dtype of a result.
 bool widens(const Op &op, const std::string &dtypes) {
     const std::string wide = in_f32(dtypes);
     const auto bound = [&](const TensorSpec &o) {
         return std::islower((unsigned char)o.dtype[0]) ||
-               std::any_of(op.sig.inputs.begin(), op.sig.inputs.end(), [&](const TensorSpec &i) { return i.dtype == o.dtype; });
+               std::any_of(op.sig.inputs.begin(), op.sig.inputs.end(),
+                           [&](const TensorSpec &i) { return i.dtype == o.dtype; });
     };
-    return wide != dtypes && !op.moves && std::find(op.dtypes.begin(), op.dtypes.end(), wide) != op.dtypes.end() &&
+    return wide != dtypes && !op.moves &&
+           std::find(op.dtypes.begin(), op.dtypes.end(), wide) != op.dtypes.end() &&
            std::all_of(op.sig.outputs.begin(), op.sig.outputs.end(), bound);
 }
 
-// Not what costs a build more than it gives. Integers and f64, which checks compute in, run AVX2's kernels on AVX-512, too, and have no more
-// than the last two variants, of which the last is the general one. The baseline, which old CPUs and reproducible mode run, has all variants
-// of f32 and the last one of others, and computes 16-bit floats in f32.
-bool worth_building(const Op &op, const std::string &dtypes, const std::string &variant, Isa isa, const std::vector<Isa> &isas) {
-    const bool avx2_too = std::find(isas.begin(), isas.end(), Isa::avx2) != isas.end(), half = dtypes.starts_with("f16") || dtypes.starts_with("bf16");
+// Not what costs a build more than it gives. Integers and f64, which checks compute in, run AVX2's
+// kernels on AVX-512, too, and have no more than the last two variants, of which the last is the
+// general one. The baseline, which old CPUs and reproducible mode run, has all variants of f32 and
+// the last one of others, and computes 16-bit floats in f32.
+bool worth_building(const Op &op, const std::string &dtypes, const std::string &variant, Isa isa,
+                    const std::vector<Isa> &isas) {
+    const bool avx2_too = std::find(isas.begin(), isas.end(), Isa::avx2) != isas.end();
+    const bool half = dtypes.starts_with("f16") || dtypes.starts_with("bf16");
     if (!avx2_too || dtypes.starts_with("f32")) return true;
     if (is_extension(variant)) return !dtypes.starts_with("f64");
     const std::vector<Variant> &all = op.variants;
-    const size_t fewest = !all.back().when.empty() ? all.size() : isa == Isa::baseline ? 1 : half ? all.size() : 2;
-    const bool among_last = std::any_of(all.end() - (long)std::min(fewest, all.size()), all.end(), [&](const Variant &v) { return v.name == variant; });
+    const size_t fewest = !all.back().when.empty() ? all.size()
+                          : isa == Isa::baseline   ? 1
+                          : half                   ? all.size()
+                                                   : 2;
+    const bool among_last = std::any_of(all.end() - long(std::min(fewest, all.size())), all.end(),
+                                        [&](const Variant &v) { return v.name == variant; });
     return among_last && (isa == Isa::avx2 || (isa == Isa::avx512 ? half : !widens(op, dtypes)));
 }
 
-std::vector<Job> jobs_of(const OpTable &table, const std::vector<Isa> &isas, const std::string &sanitizer, bool gpu) {
+std::vector<Job> jobs_of(const OpTable &table, const std::vector<Isa> &isas,
+                         const std::string &sanitizer, bool gpu) {
     std::vector<Job> jobs;
     for (auto &name : table.names()) {
         const OpPtr op = table.make(name);
         if (op->form == Form::composite) continue;
         for (auto &dtypes : op->dtypes) {
-            for (auto &v : op->variants)
+            for (auto &v : op->variants) {
                 for (Isa isa : isas) {
-                    if (!builds(v.name, isa) || !worth_building(*op, dtypes, v.name, isa, isas)) continue;
+                    if (!builds(v.name, isa) || !worth_building(*op, dtypes, v.name, isa, isas))
+                        continue;
                     Instance i;
-                    i.dtypes = dtypes, i.variant = v.name, i.isa = isa, i.sanitizer = sanitizer;
+                    i.dtypes = dtypes;
+                    i.variant = v.name;
+                    i.isa = isa;
+                    i.sanitizer = sanitizer;
                     jobs.push_back({name, i});
                 }
+            }
             if (op->gpu && gpu && dtypes == "f32") {
                 Instance i;
-                i.backend = "opencl", i.dtypes = dtypes, i.variant = op->variants.back().name;
+                i.backend = "opencl";
+                i.dtypes = dtypes;
+                i.variant = op->variants.back().name;
                 jobs.push_back({name, i});
             }
         }
@@ -98,15 +119,20 @@ std::vector<Job> jobs_of(const OpTable &table, const std::vector<Isa> &isas, con
 
 enum class Code : uint8_t { ahead_of_time, on_demand };
 
-// In the child: leaves a line of facts in `dir`, and the object where kernels are made ahead of time.
+// In the child: leaves a line of facts in `dir`, and the object where kernels are made ahead of
+// time.
 void make_kernel(const OpTable &table, const Job &job, const fs::path &dir, Code code) {
     Kernel k(table.make(job.op), job.instance);
     const std::string symbol = job.instance.symbol(job.op);
-    if (code == Code::ahead_of_time) { write_file((dir / (symbol + ".o")).string(), k.object(symbol), Durability::to_system); }
+    if (code == Code::ahead_of_time) {
+        write_file((dir / (symbol + ".o")).string(), k.object(symbol), Durability::to_system);
+    }
     std::ostringstream facts;
     facts << k.lanes;
-    for (auto &[name, value] : k.instance.picks.values()) facts << " " << name << "=" << value;
-    for (auto &name : scalars_read(k)) facts << " " << name;
+    for (auto &[name, value] : k.instance.picks.values())
+        facts << " " << name << "=" << value;
+    for (auto &name : scalars_read(k))
+        facts << " " << name;
     write_file((dir / (symbol + ".facts")).string(), facts.str(), Durability::to_system);
 }
 
@@ -117,7 +143,9 @@ struct Facts {
     std::set<std::string> scalars;  // that it reads
 };
 
-fs::path facts_path(const fs::path &dir, const Job &job) { return dir / (job.instance.symbol(job.op) + ".facts"); }
+fs::path facts_path(const fs::path &dir, const Job &job) {
+    return dir / (job.instance.symbol(job.op) + ".facts");
+}
 
 Facts facts_of(const fs::path &dir, const Job &job) {
     Facts f;
@@ -125,14 +153,17 @@ Facts facts_of(const fs::path &dir, const Job &job) {
     text >> f.lanes;
     for (std::string word; text >> word;) {
         const size_t equals = word.find('=');
-        if (equals == std::string::npos) f.scalars.insert(word);
-        else f.picks[word.substr(0, equals)] = std::stoi(word.substr(equals + 1));
+        if (equals == std::string::npos)
+            f.scalars.insert(word);
+        else
+            f.picks[word.substr(0, equals)] = std::stoi(word.substr(equals + 1));
     }
     return f;
 }
 
 // What is wrong with an op's record, also beside its kernels, where all of them were made.
-void check_op(const OpTable &table, const std::string &name, const std::vector<Job> &jobs, const fs::path &dir) {
+void check_op(const OpTable &table, const std::string &name, const std::vector<Job> &jobs,
+              const fs::path &dir) {
     const OpPtr op = table.make(name);
     check_record(*op);
     check_names(*op);
@@ -148,19 +179,21 @@ void check_op(const OpTable &table, const std::string &name, const std::vector<J
         scalars.insert(facts.scalars.begin(), facts.scalars.end());
     }
     for (const Variant &v : op->variants)
-        if (picks.count(v.name)) check_variant_names(*op, v, picks.at(v.name));  // others are for other instruction sets
+        // others are for other instruction sets
+        if (picks.count(v.name)) check_variant_names(*op, v, picks.at(v.name));
     check_scalars(*op, table, scalars);
 }
 
 // What was wrong, and with which kernels: most kernels of an op fail alike.
 using Failures = std::map<std::string, std::vector<std::string>>;
 
-Failures run_jobs(const OpTable &table, const std::vector<Job> &jobs, const fs::path &dir, int parallel, Code code) {
+Failures run_jobs(const OpTable &table, const std::vector<Job> &jobs, const fs::path &dir,
+                  int parallel, Code code) {
     Failures failures;
     std::map<pid_t, std::pair<Child, const Job *>> running;
     size_t next = 0;
     while (next < jobs.size() || !running.empty()) {
-        if (next < jobs.size() && running.size() < (size_t)parallel) {
+        if (next < jobs.size() && running.size() < size_t(parallel)) {
             const Job &job = jobs[next++];
             Child child([&] {
                 make_kernel(table, job, dir, code);
@@ -171,11 +204,14 @@ Failures run_jobs(const OpTable &table, const std::vector<Job> &jobs, const fs::
         }
         int status = 0;
         const auto ended = running.find(wait(&status));
-        if (ended == running.end()) throw Error("gen", std::string("lost a process: ") + std::strerror(errno));
+        if (ended == running.end())
+            throw Error("gen", std::string("lost a process: ") + std::strerror(errno));
         const auto &[child, job] = ended->second;
         try {
             child.result(status, job->op);
-        } catch (const std::exception &e) { failures[e.what()].push_back(job->instance.symbol(job->op)); }
+        } catch (const std::exception &e) {
+            failures[e.what()].push_back(job->instance.symbol(job->op));
+        }
         running.erase(ended);
     }
     return failures;
@@ -184,10 +220,12 @@ Failures run_jobs(const OpTable &table, const std::vector<Job> &jobs, const fs::
 // As a compiler prints them: a line each.
 void report(const Failures &failures, const std::string &file) {
     for (auto &[what, of] : failures) {
-        const std::string more = of.size() > 1 ? " and " + std::to_string(of.size() - 1) + " more" : "";
+        const std::string more = of.size() > 1 ? " and " + std::to_string(of.size() - 1) + " more"
+                                               : "";
         std::fprintf(stderr, "%s\n    (%s%s)\n", what.c_str(), of[0].c_str(), more.c_str());
     }
-    std::fprintf(stderr, "halyard_gen: %zu error%s in %s\n", failures.size(), failures.size() == 1 ? "" : "s", file.c_str());
+    std::fprintf(stderr, "halyard_gen: %zu error%s in %s\n", failures.size(),
+                 failures.size() == 1 ? "" : "s", file.c_str());
 }
 
 void write_if_new(const fs::path &path, const std::string &text) {
@@ -201,7 +239,8 @@ void write_if_new(const fs::path &path, const std::string &text) {
 void archive(const fs::path &to, const std::vector<fs::path> &objects) {
     fs::remove(to);
     std::vector<std::string> words = {"ar", "qcs", to.string()};
-    for (const fs::path &object : objects) words.push_back(object.string());
+    for (const fs::path &object : objects)
+        words.push_back(object.string());
     const Ended ar = run_program(words, Keep::output_and_errors);
     if (ar.status != 0) throw Error("gen", "ar can't write " + to.string() + ": " + ar.text);
 }
@@ -226,11 +265,13 @@ void add_options(CLI::App &app, Asked &asked) {
     app.add_option("--kernel", asked.kernel)->excludes(name);
 }
 
-// Whatever this build lists: a build for one instruction set has kernels that one for all leaves out.
+// Whatever this build lists: a build for one instruction set has kernels that one for all leaves
+// out.
 Job job_called(const OpTable &table, const std::string &symbol) {
-    for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512})
+    for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
         for (const Job &job : jobs_of(table, {isa}, "", true))
             if (job.instance.symbol(job.op) == symbol) return job;
+    }
     throw Error("gen", "no kernel is called " + symbol);
 }
 
@@ -243,7 +284,8 @@ void make_library(const OpTable &table, const Asked &asked) {
     fs::copy_file(kernel.library(), fs::path(asked.out) / (asked.kernel + ".so"));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     if (took.count() < from_cache) return;
-    std::printf("[halyard] compiled %s for its first call: %.1f s\n", asked.kernel.c_str(), took.count());
+    std::printf("[halyard] compiled %s for its first call: %.1f s\n", asked.kernel.c_str(),
+                took.count());
 }
 
 std::string symbol_of(const KernelEntry &k) {
@@ -258,7 +300,8 @@ std::string symbol_of(const KernelEntry &k) {
 // The three files of the op file, where all its kernels could be made.
 int make_files(const OpTable &table, const Asked &asked) {
     std::vector<Isa> isas;
-    for (auto &name : asked.isas) isas.push_back(isa_of(name));
+    for (auto &name : asked.isas)
+        isas.push_back(isa_of(name));
     const std::vector<Job> jobs = jobs_of(table, isas, asked.sanitizer, !asked.no_gpu);
     const Code code = asked.on_demand ? Code::on_demand : Code::ahead_of_time;
     const fs::path folder = fs::absolute(asked.out);  // no name in it begins with a '-'
@@ -269,9 +312,13 @@ int make_files(const OpTable &table, const Asked &asked) {
     const fs::path faces = asked.faces.empty() ? folder : fs::absolute(asked.faces);
     fs::create_directories(faces);
     Failures failures = run_jobs(table, jobs, dir, asked.parallel, code);
-    for (auto &name : table.names()) try {
+    for (auto &name : table.names()) {
+        try {
             check_op(table, name, jobs, dir);
-        } catch (const Error &e) { failures[e.what()].push_back(name); }
+        } catch (const Error &e) {
+            failures[e.what()].push_back(name);
+        }
+    }
     if (!failures.empty()) {
         report(failures, asked.file);
         return 1;
@@ -282,13 +329,16 @@ int make_files(const OpTable &table, const Asked &asked) {
     for (const Job &j : jobs) {
         const Instance &i = j.instance;
         const Facts facts = facts_of(dir, j);
-        kernels.push_back({j.op, i.backend, i.dtypes, i.variant, i.isa, facts.lanes, facts.picks, nullptr});
+        kernels.push_back(
+            {j.op, i.backend, i.dtypes, i.variant, i.isa, facts.lanes, facts.picks, nullptr});
         if (code == Code::ahead_of_time) objects.push_back(dir / (i.symbol(j.op) + ".o"));
     }
     std::vector<OpRecord> records;
-    for (auto &name : table.names()) records.push_back(*table.make(name));
+    for (auto &name : table.names())
+        records.push_back(*table.make(name));
     const std::string generator = asked.on_demand ? own_program().string() : "";
-    write_if_new(folder / (asked.file + ".records.cpp"), records_source(asked.file, records, kernels, symbol_of, generator));
+    write_if_new(folder / (asked.file + ".records.cpp"),
+                 records_source(asked.file, records, kernels, symbol_of, generator));
     write_if_new(faces / (asked.file + ".h"), face_source(records));
     archive(folder / (asked.file + ".kernels.a"), objects);
     return 0;
@@ -309,7 +359,9 @@ int main_(int argc, char **argv) {
 }  // namespace
 }  // namespace halyard
 
-int main(int argc, char **argv) try { return halyard::main_(argc, argv); } catch (const std::exception &e) {
+int main(int argc, char **argv) try {
+    return halyard::main_(argc, argv);
+} catch (const std::exception &e) {
     std::fprintf(stderr, "halyard_gen: %s\n", e.what());
     return 1;
 }

@@ -1,5 +1,6 @@
-// Operations that move the pixels of an image [h,w,c], for Dataset::map, with MindSpore's names and arguments; those called Random draw.
-// Any dtype unless it says u8. Errors: ShapeError, DTypeError, AttrError.
+// Operations that move the pixels of an image [h,w,c], for Dataset::map, with MindSpore's names and
+// arguments; those called Random draw. Any dtype unless it says u8. Errors: ShapeError, DTypeError,
+// AttrError.
 #pragma once
 #include <optional>
 
@@ -9,7 +10,8 @@
 
 namespace halyard::dataset {
 
-// What stands beyond an image's edge: one colour, or of a b c d: a a|a b c d|d d (EDGE), c b|a b c d|c b (REFLECT), b a|a b c d|d c (SYMMETRIC).
+// What stands beyond an image's edge: one colour, or of a b c d: a a|a b c d|d d (EDGE), c b|a b c
+// d|c b (REFLECT), b a|a b c d|d c (SYMMETRIC).
 enum class Border { CONSTANT, EDGE, REFLECT, SYMMETRIC };
 
 struct Fill {
@@ -35,7 +37,9 @@ struct VerticalFlip {
 class RandomHorizontalFlip {
 public:
     explicit RandomHorizontalFlip(double prob = 0.5);
-    Tensor operator()(const Tensor &image, Draw &draw) const { return draw.chance(prob_) ? HorizontalFlip()(image) : image; }
+    Tensor operator()(const Tensor &image, Draw &draw) const {
+        return draw.chance(prob_) ? HorizontalFlip()(image) : image;
+    }
 
 private:
     double prob_;
@@ -43,7 +47,9 @@ private:
 class RandomVerticalFlip {
 public:
     explicit RandomVerticalFlip(double prob = 0.5);
-    Tensor operator()(const Tensor &image, Draw &draw) const { return draw.chance(prob_) ? VerticalFlip()(image) : image; }
+    Tensor operator()(const Tensor &image, Draw &draw) const {
+        return draw.chance(prob_) ? VerticalFlip()(image) : image;
+    }
 
 private:
     double prob_;
@@ -77,13 +83,15 @@ private:
     Border mode_;
 };
 
-// Pads (u8 then), and cuts out a random place. With pad_if_needed a smaller image is padded by what it lacks, on both sides, instead of
-// a ShapeError.
+// Pads (u8 then), and cuts out a random place. With pad_if_needed a smaller image is padded by what
+// it lacks, on both sides, instead of a ShapeError.
 class RandomCrop {
 public:
-    explicit RandomCrop(int64_t size, Padding padding = Padding(0), bool pad_if_needed = false, Fill fill_value = {}, Border padding_mode = Border::CONSTANT)
+    explicit RandomCrop(int64_t size, Padding padding = Padding(0), bool pad_if_needed = false,
+                        Fill fill_value = {}, Border padding_mode = Border::CONSTANT)
         : RandomCrop(std::pair{size, size}, padding, pad_if_needed, fill_value, padding_mode) {}
-    explicit RandomCrop(std::pair<int64_t, int64_t> height_width, Padding padding = Padding(0), bool pad_if_needed = false, Fill fill_value = {},
+    explicit RandomCrop(std::pair<int64_t, int64_t> height_width, Padding padding = Padding(0),
+                        bool pad_if_needed = false, Fill fill_value = {},
                         Border padding_mode = Border::CONSTANT);
     Tensor operator()(const Tensor &image, Draw &draw) const;
 
@@ -95,8 +103,9 @@ private:
     Border mode_;
 };
 
-// A place of random area (`scale` of the image's) and aspect (width / height, uniform in its logarithm), of which ten are tried; else the
-// image, or as much of its middle as has the nearest aspect.
+// A place of random area (`scale` of the image's) and aspect (width / height, uniform in its
+// logarithm), of which ten are tried; else the image, or as much of its middle as has the nearest
+// aspect.
 class RandomBox {
 public:
     RandomBox(const char *op, Range scale, Range ratio);
@@ -109,10 +118,11 @@ private:
 // A RandomBox of the image, resized to `size`.
 class RandomResizedCrop {
 public:
-    explicit RandomResizedCrop(int64_t size, Range scale = {0.08, 1}, Range ratio = {3. / 4, 4. / 3}, Inter interpolation = Inter::LINEAR)
+    explicit RandomResizedCrop(int64_t size, Range scale = {0.08, 1},
+                               Range ratio = {3. / 4, 4. / 3}, Inter interpolation = Inter::LINEAR)
         : RandomResizedCrop(std::pair{size, size}, scale, ratio, interpolation) {}
-    explicit RandomResizedCrop(std::pair<int64_t, int64_t> height_width, Range scale = {0.08, 1}, Range ratio = {3. / 4, 4. / 3},
-                               Inter interpolation = Inter::LINEAR);
+    explicit RandomResizedCrop(std::pair<int64_t, int64_t> height_width, Range scale = {0.08, 1},
+                               Range ratio = {3. / 4, 4. / 3}, Inter interpolation = Inter::LINEAR);
     Tensor operator()(const Tensor &image, Draw &draw) const;
 
 private:
@@ -120,14 +130,19 @@ private:
     Resize resize_;
 };
 
-// The same of a file's bytes u8[n] (train/image.h): of a JPEG only the place is decoded, to the same pixels.
+// The same of a file's bytes u8[n] (train/image.h): of a JPEG only the place is decoded, to the
+// same pixels.
 class RandomCropDecodeResize {
 public:
-    explicit RandomCropDecodeResize(int64_t size, Range scale = {0.08, 1}, Range ratio = {3. / 4, 4. / 3}, Inter interpolation = Inter::LINEAR,
+    explicit RandomCropDecodeResize(int64_t size, Range scale = {0.08, 1},
+                                    Range ratio = {3. / 4, 4. / 3},
+                                    Inter interpolation = Inter::LINEAR,
                                     int64_t max_pixels = default_max_pixels)
         : RandomCropDecodeResize(std::pair{size, size}, scale, ratio, interpolation, max_pixels) {}
-    explicit RandomCropDecodeResize(std::pair<int64_t, int64_t> height_width, Range scale = {0.08, 1}, Range ratio = {3. / 4, 4. / 3},
-                                    Inter interpolation = Inter::LINEAR, int64_t max_pixels = default_max_pixels);
+    explicit RandomCropDecodeResize(std::pair<int64_t, int64_t> height_width,
+                                    Range scale = {0.08, 1}, Range ratio = {3. / 4, 4. / 3},
+                                    Inter interpolation = Inter::LINEAR,
+                                    int64_t max_pixels = default_max_pixels);
     Tensor operator()(const Tensor &bytes, Draw &draw) const;
 
 private:
@@ -143,7 +158,8 @@ struct RotateOptions {
     Fill fill_value = {};
 };
 
-// u8, counter-clockwise. Exactly as OpenCV's warpAffine computes: places in 1/1024 of a pixel, LINEAR between 32 of them.
+// u8, counter-clockwise. Exactly as OpenCV's warpAffine computes: places in 1/1024 of a pixel,
+// LINEAR between 32 of them.
 class Rotate {
 public:
     explicit Rotate(double degrees, const RotateOptions &options = {});
@@ -156,9 +172,12 @@ private:
 
 class RandomRotation {
 public:
-    explicit RandomRotation(double degrees, const RotateOptions &options = {});  // -degrees to degrees
+    // -degrees to degrees
+    explicit RandomRotation(double degrees, const RotateOptions &options = {});
     explicit RandomRotation(Range degrees, const RotateOptions &options = {});
-    Tensor operator()(const Tensor &image, Draw &draw) const { return Rotate(draw.uniform(range_.low, range_.high), options_)(image); }
+    Tensor operator()(const Tensor &image, Draw &draw) const {
+        return Rotate(draw.uniform(range_.low, range_.high), options_)(image);
+    }
 
 private:
     Range range_;

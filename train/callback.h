@@ -24,15 +24,18 @@ public:
     virtual void on_eval_begin(RunContext &) {}
     virtual void on_eval_step_begin(RunContext &) {}
     virtual void on_eval_step_end(RunContext &) {}
-    virtual void on_eval_end(RunContext &) {}            // eval_results are there
-    virtual bool after_others() const { return false; }  // hears of each event after the callbacks that don't say so
+    virtual void on_eval_end(RunContext &) {}  // eval_results are there
+    // hears of each event after the callbacks that don't say so
+    virtual bool after_others() const { return false; }
 };
 
 // Any callback, by value or shared: model.train(10, data, {LossMonitor(), my_shared_callback}).
 class AnyCallback {
 public:
-    template<std::derived_from<Callback> T> AnyCallback(T callback) : callback_(std::make_shared<T>(std::move(callback))) {}
-    template<std::derived_from<Callback> T> AnyCallback(std::shared_ptr<T> callback) : callback_(std::move(callback)) {}
+    template<std::derived_from<Callback> T> AnyCallback(T callback)
+        : callback_(std::make_shared<T>(std::move(callback))) {}
+    template<std::derived_from<Callback> T> AnyCallback(std::shared_ptr<T> callback)
+        : callback_(std::move(callback)) {}
     Callback *operator->() const { return callback_.get(); }
 
 private:
@@ -40,17 +43,20 @@ private:
 };
 using Callbacks = std::vector<AnyCallback>;
 
-// After every step the learning rate becomes function(rate, steps so far). Throws AttrError where it isn't a number (Optimizer::set_learning_rate).
+// After every step the learning rate becomes function(rate, steps so far). Throws AttrError where
+// it isn't a number (Optimizer::set_learning_rate).
 class LearningRateScheduler : public Callback {
 public:
-    explicit LearningRateScheduler(std::function<double(double lr, int64_t cur_step_num)> function) : function_(std::move(function)) {}
+    explicit LearningRateScheduler(std::function<double(double lr, int64_t cur_step_num)> function)
+        : function_(std::move(function)) {}
     void on_train_step_end(RunContext &c) override;
 
 private:
     std::function<double(double, int64_t)> function_;
 };
 
-// "epoch: 1 step: 44, loss is 2.30" every per_print_times steps (0: at the end of each epoch). Stops with an Error when the loss is NaN or infinite.
+// "epoch: 1 step: 44, loss is 2.30" every per_print_times steps (0: at the end of each epoch).
+// Stops with an Error when the loss is NaN or infinite.
 class LossMonitor : public Callback {
 public:
     explicit LossMonitor(int64_t per_print_times = 1);
@@ -70,13 +76,15 @@ struct TimeMonitorOptions {
     bool data_time = false;       // also how long steps waited for their batches
 };
 
-// "Train epoch time: 350.100 ms, per step time: 8.000 ms" after every epoch, without its evaluation, which has a line of its own: "Eval epoch
-// time: ...". With per_print_times "epoch: 1 step: 10, per step time: 8.000 ms" of the steps since the line before.
+// "Train epoch time: 350.100 ms, per step time: 8.000 ms" after every epoch, without its
+// evaluation, which has a line of its own: "Eval epoch time: ...". With per_print_times "epoch: 1
+// step: 10, per step time: 8.000 ms" of the steps since the line before.
 class TimeMonitor : public Callback {
 public:
     TimeMonitor();
     explicit TimeMonitor(const TimeMonitorOptions &options);
-    TimeMonitor(const TimeMonitorOptions &options, std::ostream &out);  // throws AttrError for numbers below 0
+    // throws AttrError for numbers below 0
+    TimeMonitor(const TimeMonitorOptions &options, std::ostream &out);
     explicit TimeMonitor(std::ostream &out) : TimeMonitor(TimeMonitorOptions(), out) {}
     void on_train_epoch_begin(RunContext &c) override;
     void on_train_step_end(RunContext &c) override;
@@ -99,15 +107,17 @@ private:
     Span epoch_, steps_, eval_;
 };
 
-// How far the training is, on one line per epoch: loss (the epoch's mean so far), time per step and images per second (evaluations left
-// out), how many batches were ready in the data queue on average, and how long the rest of all epochs will take. On a terminal it fills up
-// and is drawn again ten times a second, as wide as the terminal; in files and pipes it is a plain line at the end of each epoch and, in
-// epochs that take longer, one per minute.
+// How far the training is, on one line per epoch: loss (the epoch's mean so far), time per step and
+// images per second (evaluations left out), how many batches were ready in the data queue on
+// average, and how long the rest of all epochs will take. On a terminal it fills up and is drawn
+// again ten times a second, as wide as the terminal; in files and pipes it is a plain line at the
+// end of each epoch and, in epochs that take longer, one per minute.
 class ProgressBar : public Callback {
 public:
     ProgressBar();  // on standard error, drawn when that is a terminal
     // columns: of the terminal; 0: as many as standard error's has
-    ProgressBar(std::ostream &out, bool terminal, int columns = 0) : out_(&out), terminal_(terminal), columns_(columns) {}
+    ProgressBar(std::ostream &out, bool terminal, int columns = 0)
+        : out_(&out), terminal_(terminal), columns_(columns) {}
     void on_train_begin(RunContext &c) override;
     void on_train_epoch_begin(RunContext &c) override;
     void on_train_step_end(RunContext &c) override;

@@ -1,5 +1,5 @@
-// Operations that change the colours of u8[h,w,3], for Dataset::map, as MindSpore's (OpenCV's arithmetic; within one grey level).
-// Errors: ShapeError, DTypeError, AttrError.
+// Operations that change the colours of u8[h,w,3], for Dataset::map, as MindSpore's (OpenCV's
+// arithmetic; within one grey level). Errors: ShapeError, DTypeError, AttrError.
 #pragma once
 #include "train/augment.h"
 

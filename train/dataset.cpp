@@ -14,37 +14,48 @@ namespace {
 
 void check_count(const char *op, const char *what, int64_t v, int64_t least) {
     // Shuffles index their buffer with 32 bits.
-    if (v < least || v > INT32_MAX)
-        throw AttrError(op, std::string(what) + " is " + std::to_string(v) + ", expected " + std::to_string(least) + " to " + std::to_string(INT32_MAX));
+    if (v < least || v > INT32_MAX) {
+        throw AttrError(op, std::string(what) + " is " + std::to_string(v) + ", expected " +
+                                std::to_string(least) + " to " + std::to_string(INT32_MAX));
+    }
 }
 
 std::vector<NodePtr> nodes_of(const std::vector<Dataset> &datasets) {
     std::vector<NodePtr> nodes;
-    for (const Dataset &d : datasets) nodes.push_back(d.node());
+    for (const Dataset &d : datasets)
+        nodes.push_back(d.node());
     return nodes;
 }
 
-// The numbers of rows that split() was told, or that its shares make: rounded, the first part that can takes what is over or missing.
+// The numbers of rows that split() was told, or that its shares make: rounded, the first part that
+// can takes what is over or missing.
 std::vector<int64_t> rows_of_parts(const std::vector<double> &sizes, int64_t rows) {
     const double sum = std::accumulate(sizes.begin(), sizes.end(), 0.0);
     const bool shares = std::fabs(sum - 1) < 1e-9;
     std::vector<int64_t> counts;
     for (const double size : sizes) {
-        const double count = std::nearbyint(shares ? size * (double)rows : size);
-        if (!(count >= 1) || (!shares && count != size))
-            throw AttrError("split", "a size is " + std::to_string(size) + " of " + std::to_string(rows) + " rows, expected at least one row, or shares of 1");
-        counts.push_back((int64_t)count);
+        const double count = std::nearbyint(shares ? size * double(rows) : size);
+        if (!(count >= 1) || (!shares && count != size)) {
+            throw AttrError("split", "a size is " + std::to_string(size) + " of " +
+                                         std::to_string(rows) +
+                                         " rows, expected at least one row, or shares of 1");
+        }
+        counts.push_back(int64_t(count));
     }
     const int64_t over = rows - std::accumulate(counts.begin(), counts.end(), int64_t(0));
-    if (over && !shares) throw AttrError("split", "sizes add up to " + std::to_string(rows - over) + " rows, the dataset has " + std::to_string(rows));
-    const auto first = std::find_if(counts.begin(), counts.end(), [&](int64_t n) { return n + over >= 1; });
+    if (over && !shares) {
+        throw AttrError("split", "sizes add up to " + std::to_string(rows - over) +
+                                     " rows, the dataset has " + std::to_string(rows));
+    }
+    const auto first = std::find_if(counts.begin(), counts.end(),
+                                    [&](int64_t n) { return n + over >= 1; });
     if (first != counts.end()) *first += over;
     return counts;
 }
 
 std::vector<int64_t> part_order(int64_t rows, bool randomize, const Random &random) {
     if (randomize) return random_order(rows, random);
-    std::vector<int64_t> numbers((size_t)rows);
+    std::vector<int64_t> numbers(static_cast<size_t>(rows));
     std::iota(numbers.begin(), numbers.end(), int64_t(0));
     return numbers;
 }
@@ -53,21 +64,27 @@ std::vector<int64_t> part_order(int64_t rows, bool randomize, const Random &rand
 
 void check_unique(const std::string &op, const std::vector<std::string> &names) {
     std::set<std::string> seen;
-    for (const std::string &name : names)
-        if (!seen.insert(name).second) throw AttrError(op, "column " + name + " stands there twice");
+    for (const std::string &name : names) {
+        if (!seen.insert(name).second)
+            throw AttrError(op, "column " + name + " stands there twice");
+    }
 }
 
 namespace transforms {
-RandomApply::RandomApply(Transform transform, double prob) : transform_(std::move(transform)), prob_(prob) {
-    if (!(prob >= 0 && prob <= 1)) throw AttrError("RandomApply", "prob is " + std::to_string(prob) + ", expected 0 to 1");
+RandomApply::RandomApply(Transform transform, double prob)
+    : transform_(std::move(transform)), prob_(prob) {
+    if (!(prob >= 0 && prob <= 1))
+        throw AttrError("RandomApply", "prob is " + std::to_string(prob) + ", expected 0 to 1");
 }
 }  // namespace transforms
 
-Dataset Dataset::map(Transform operation, const Names &inputs, const Names &outputs, const MapOptions &options) const {
+Dataset Dataset::map(Transform operation, const Names &inputs, const Names &outputs,
+                     const MapOptions &options) const {
     return map(std::vector<Transform>{std::move(operation)}, inputs, outputs, options);
 }
 
-Dataset Dataset::map(std::vector<Transform> operations, const Names &inputs, const Names &outputs, const MapOptions &options) const {
+Dataset Dataset::map(std::vector<Transform> operations, const Names &inputs, const Names &outputs,
+                     const MapOptions &options) const {
     return Dataset(map_step(node_, std::move(operations), inputs, outputs, options));
 }
 
@@ -80,9 +97,12 @@ Dataset Dataset::shuffle(int64_t buffer_size) const {
     return Dataset(shuffle_step(node_, buffer_size));
 }
 
-Dataset Dataset::batch(int64_t batch_size, bool drop_remainder) const { return padded_batch(batch_size, drop_remainder, {}); }
+Dataset Dataset::batch(int64_t batch_size, bool drop_remainder) const {
+    return padded_batch(batch_size, drop_remainder, {});
+}
 
-Dataset Dataset::padded_batch(int64_t batch_size, bool drop_remainder, const std::map<std::string, PadInfo> &pad_info) const {
+Dataset Dataset::padded_batch(int64_t batch_size, bool drop_remainder,
+                              const std::map<std::string, PadInfo> &pad_info) const {
     check_count("batch", "batch_size", batch_size, 1);
     return Dataset(batch_step(node_, batch_size, drop_remainder, pad_info));
 }
@@ -102,14 +122,19 @@ Dataset Dataset::skip(int64_t count) const {
     return Dataset(range_step(node_, count, -1));
 }
 
-Dataset Dataset::project(const Names &columns) const { return Dataset(project_step(node_, columns, columns.all())); }
+Dataset Dataset::project(const Names &columns) const {
+    return Dataset(project_step(node_, columns, columns.all()));
+}
 
 Dataset Dataset::rename(const Names &inputs, const Names &outputs) const {
-    if (inputs.all().size() != outputs.all().size())
-        throw AttrError("rename",
-                        "input_columns has " + std::to_string(inputs.all().size()) + " names and output_columns " + std::to_string(outputs.all().size()));
+    if (inputs.all().size() != outputs.all().size()) {
+        throw AttrError("rename", "input_columns has " + std::to_string(inputs.all().size()) +
+                                      " names and output_columns " +
+                                      std::to_string(outputs.all().size()));
+    }
     std::vector<std::string> names = get_col_names();
-    for (size_t i = 0; i < inputs.all().size(); i++) names[find_column("rename", node_->columns, inputs.all()[i])] = outputs.all()[i];
+    for (size_t i = 0; i < inputs.all().size(); i++)
+        names[find_column("rename", node_->columns, inputs.all()[i])] = outputs.all()[i];
     return Dataset(project_step(node_, get_col_names(), names));
 }
 
@@ -127,11 +152,14 @@ std::vector<Dataset> Dataset::split(const std::vector<double> &sizes, bool rando
     const int64_t rows = get_dataset_size();
     // Where rows have numbers the numbers are split, so that a part makes no row of another one.
     const uint64_t seed = get_seed();
-    const std::vector<int64_t> counts = rows_of_parts(sizes, rows), numbers = part_order(rows, randomize, Opening{seed}.stream(node_->depth + 1));
+    const std::vector<int64_t> counts = rows_of_parts(sizes, rows);
+    const std::vector<int64_t> numbers = part_order(rows, randomize,
+                                                    Opening{seed}.stream(node_->depth + 1));
     const NodePtr whole = fixed_step(randomize ? shuffle_step(node_, rows) : node_, seed);
     std::vector<Dataset> parts;
     for (int64_t begin = 0; const int64_t count : counts) {
-        const NodePtr part = node_->part({numbers.begin() + begin, numbers.begin() + begin + count}, seed);
+        const NodePtr part = node_->part({numbers.begin() + begin, numbers.begin() + begin + count},
+                                         seed);
         parts.emplace_back(part ? part : range_step(whole, begin, count));
         begin += count;
     }
@@ -145,7 +173,10 @@ int64_t Dataset::get_dataset_size() const {
 }
 
 RowIterator Dataset::create_dict_iterator(uint64_t epoch, size_t ahead, int64_t start) const {
-    if (start < 0) throw AttrError("create_dict_iterator", "start is " + std::to_string(start) + ", expected at least 0");
+    if (start < 0) {
+        throw AttrError("create_dict_iterator",
+                        "start is " + std::to_string(start) + ", expected at least 0");
+    }
     Opening opening;
     opening.pass = epoch;
     return {node_, opening, ahead, start};
@@ -160,7 +191,8 @@ std::map<std::string, int64_t> Dataset::left_out() const {
         open.pop_back();
         if (!seen.insert(node).second) continue;
         node->left_out.add_to(all);
-        for (const NodePtr &input : node->inputs) open.push_back(input.get());
+        for (const NodePtr &input : node->inputs)
+            open.push_back(input.get());
     }
     return all;
 }

@@ -1,4 +1,5 @@
-// DatasetHelper: the rows of a dataset, epoch by epoch, for training loops of one's own. Each loop over it is an epoch:
+// DatasetHelper: the rows of a dataset, epoch by epoch, for training loops of one's own. Each loop
+// over it is an epoch:
 //
 //   DatasetHelper dataset_helper(data, true, 100);
 //   for (int64_t epoch = 0; epoch < 10; epoch++)
@@ -12,9 +13,11 @@ namespace halyard {
 
 class DatasetHelper {
 public:
-    // With dataset_sink_mode an epoch is sink_size rows (-1: as many as the dataset has), and the next one goes on where it stopped; without it
-    // sink_size means nothing. Throws AttrError for another sink_size and for a dataset without a row.
-    explicit DatasetHelper(dataset::Dataset data, bool dataset_sink_mode = true, int64_t sink_size = -1);
+    // With dataset_sink_mode an epoch is sink_size rows (-1: as many as the dataset has), and the
+    // next one goes on where it stopped; without it sink_size means nothing. Throws AttrError for
+    // another sink_size and for a dataset without a row.
+    explicit DatasetHelper(dataset::Dataset data, bool dataset_sink_mode = true,
+                           int64_t sink_size = -1);
 
     int64_t steps_per_epoch() const { return steps_; }
 

@@ -10,8 +10,10 @@ namespace {
 constexpr const char *op = "GeneratorDataset";
 
 Row checked(const Columns &columns, Tensors tensors) {
-    if (tensors.size() != columns->size())
-        throw ShapeError(op, "a row has " + std::to_string(tensors.size()) + " tensors, expected " + std::to_string(columns->size()));
+    if (tensors.size() != columns->size()) {
+        throw ShapeError(op, "a row has " + std::to_string(tensors.size()) + " tensors, expected " +
+                                 std::to_string(columns->size()));
+    }
     return {columns, std::move(tensors)};
 }
 
@@ -22,8 +24,11 @@ const std::vector<std::string> &checked(const Names &names) {
 }
 
 struct ObjectNode : IndexedNode {
-    ObjectNode(std::function<int64_t()> n, std::function<Tensors(int64_t)> r, const Names &names, const GeneratorOptions &o)
-        : IndexedNode(checked(names), sampler_of(op, o), (size_t)std::max(o.num_parallel_workers, 1)), count(std::move(n)), make(std::move(r)) {}
+    ObjectNode(std::function<int64_t()> n, std::function<Tensors(int64_t)> r, const Names &names,
+               const GeneratorOptions &o)
+        : IndexedNode(checked(names), sampler_of(op, o),
+                      size_t(std::max(o.num_parallel_workers, 1))),
+          count(std::move(n)), make(std::move(r)) {}
     int64_t rows() const override { return count(); }
     std::optional<Row> row(int64_t i) const override { return checked(columns, make(i)); }
     std::function<int64_t()> count;
@@ -33,7 +38,9 @@ struct ObjectNode : IndexedNode {
 struct PassesNode : Node {
     PassesNode(Passes p, const Names &names) : Node(checked(names)), passes(std::move(p)) {}
     int64_t size() const override { return unknown_size; }
-    std::unique_ptr<Source> open(const Opening &) const override { return std::make_unique<Pass>(*this); }
+    std::unique_ptr<Source> open(const Opening &) const override {
+        return std::make_unique<Pass>(*this);
+    }
 
     struct Pass : Source {
         explicit Pass(const PassesNode &n) : node(n), make(n.passes()) {}
@@ -51,9 +58,12 @@ struct PassesNode : Node {
 
 }  // namespace
 
-GeneratorDataset::GeneratorDataset(Passes passes, const Names &names) : Dataset(std::make_shared<PassesNode>(std::move(passes), names)) {}
+GeneratorDataset::GeneratorDataset(Passes passes, const Names &names)
+    : Dataset(std::make_shared<PassesNode>(std::move(passes), names)) {}
 
-GeneratorDataset::GeneratorDataset(std::function<int64_t()> size, std::function<Tensors(int64_t)> row, const Names &names, const GeneratorOptions &options)
+GeneratorDataset::GeneratorDataset(std::function<int64_t()> size,
+                                   std::function<Tensors(int64_t)> row, const Names &names,
+                                   const GeneratorOptions &options)
     : Dataset(std::make_shared<ObjectNode>(std::move(size), std::move(row), names, options)) {}
 
 }  // namespace halyard::dataset

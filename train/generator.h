@@ -14,7 +14,8 @@ concept RandomAccess = requires(const T &t, int64_t i) {
     { t[i] } -> std::convertible_to<Tensors>;
 };
 
-// Rows in one order: called once for each pass, gives a function that makes the next row, or returns false when there is none.
+// Rows in one order: called once for each pass, gives a function that makes the next row, or
+// returns false when there is none.
 using Passes = std::function<std::function<bool(Tensors &)>()>;
 
 struct GeneratorOptions {
@@ -27,12 +28,16 @@ struct GeneratorOptions {
 // Throws ShapeError while iterating for a row that hasn't a tensor for each column.
 class GeneratorDataset : public Dataset {
 public:
-    template<RandomAccess T> GeneratorDataset(T source, const Names &column_names, const GeneratorOptions &options = {})
-        : GeneratorDataset([source]() { return (int64_t)source.size(); }, [source](int64_t i) -> Tensors { return source[i]; }, column_names, options) {}
+    template<RandomAccess T>
+    GeneratorDataset(T source, const Names &column_names, const GeneratorOptions &options = {})
+        : GeneratorDataset([source]() { return int64_t(source.size()); },
+                           [source](int64_t i) -> Tensors { return source[i]; }, column_names,
+                           options) {}
     GeneratorDataset(Passes passes, const Names &column_names);
 
 private:
-    GeneratorDataset(std::function<int64_t()> size, std::function<Tensors(int64_t)> row, const Names &column_names, const GeneratorOptions &options);
+    GeneratorDataset(std::function<int64_t()> size, std::function<Tensors(int64_t)> row,
+                     const Names &column_names, const GeneratorOptions &options);
 };
 
 }  // namespace halyard::dataset

@@ -7,7 +7,8 @@
 namespace halyard::dataset {
 
 struct IndexedNode : Node {
-    IndexedNode(std::vector<std::string> names, AnySampler order, size_t at_once = 1) : Node(std::move(names)), sampler(std::move(order)), chunk(at_once) {}
+    IndexedNode(std::vector<std::string> names, AnySampler order, size_t at_once = 1)
+        : Node(std::move(names)), sampler(std::move(order)), chunk(at_once) {}
     virtual int64_t rows() const = 0;
     // Row number `i`, called from several threads at once where chunk > 1; empty: it is left out.
     virtual std::optional<Row> row(int64_t i) const = 0;

@@ -10,18 +10,21 @@ namespace {
 struct ZipNode : Node {
     explicit ZipNode(std::vector<NodePtr> from) : Node(std::move(from)) {
         std::vector<std::string> names;
-        for (const NodePtr &input : inputs) names.insert(names.end(), input->columns->begin(), input->columns->end());
+        for (const NodePtr &input : inputs)
+            names.insert(names.end(), input->columns->begin(), input->columns->end());
         check_unique("zip", names);
         columns = std::make_shared<const std::vector<std::string>>(std::move(names));
     }
     int64_t size() const override {
         int64_t least = endless;
-        for (const NodePtr &input : inputs) least = std::min(least, input->size());
+        for (const NodePtr &input : inputs)
+            least = std::min(least, input->size());
         return least;
     }
     std::unique_ptr<Source> open(const Opening &o) const override {
         auto pass = std::make_unique<Pass>(*this);
-        for (size_t i = 0; i < inputs.size(); i++) pass->sources.push_back(inputs[i]->open(o.branch(depth, i)));
+        for (size_t i = 0; i < inputs.size(); i++)
+            pass->sources.push_back(inputs[i]->open(o.branch(depth, i)));
         return pass;
     }
 
@@ -40,7 +43,8 @@ struct ZipNode : Node {
             return true;
         }
         int64_t skip(int64_t n) override {
-            for (const auto &source : sources) n = std::min(n, source->skip(n));
+            for (const auto &source : sources)
+                n = std::min(n, source->skip(n));
             return n;
         }
         const ZipNode &node;
@@ -52,11 +56,16 @@ struct ConcatNode : Node {
     explicit ConcatNode(std::vector<NodePtr> from) : Node(std::move(from)) {
         const auto names = [](const Node &n) {
             std::string all;
-            for (const std::string &c : *n.columns) all += (all.empty() ? "" : ", ") + c;
+            for (const std::string &c : *n.columns)
+                all += (all.empty() ? "" : ", ") + c;
             return all;
         };
-        for (const NodePtr &input : inputs)
-            if (*input->columns != *columns) throw AttrError("concat", "a dataset has the columns " + names(*input) + ", expected " + names(*inputs[0]));
+        for (const NodePtr &input : inputs) {
+            if (*input->columns != *columns) {
+                throw AttrError("concat", "a dataset has the columns " + names(*input) +
+                                              ", expected " + names(*inputs[0]));
+            }
+        }
     }
     int64_t size() const override {
         int64_t sum = 0;
@@ -67,7 +76,9 @@ struct ConcatNode : Node {
         }
         return sum;
     }
-    std::unique_ptr<Source> open(const Opening &o) const override { return std::make_unique<Pass>(*this, o); }
+    std::unique_ptr<Source> open(const Opening &o) const override {
+        return std::make_unique<Pass>(*this, o);
+    }
 
     struct Pass : Source {
         Pass(const ConcatNode &n, const Opening &o) : node(n), opening(o) {}
@@ -105,12 +116,15 @@ struct ConcatNode : Node {
 struct ProjectNode : Node {
     ProjectNode(NodePtr from, const Names &in, const std::vector<std::string> &out) : Node({from}) {
         if (out.empty()) throw AttrError("project", "there are no columns");
-        for (const std::string &name : in.all()) at.push_back(find_column("project", columns, name));
+        for (const std::string &name : in.all())
+            at.push_back(find_column("project", columns, name));
         check_unique("project", out);
         columns = std::make_shared<const std::vector<std::string>>(out);
     }
     int64_t size() const override { return inputs[0]->size(); }
-    std::unique_ptr<Source> open(const Opening &o) const override { return std::make_unique<Pass>(*this, inputs[0]->open(o)); }
+    std::unique_ptr<Source> open(const Opening &o) const override {
+        return std::make_unique<Pass>(*this, inputs[0]->open(o));
+    }
 
     struct Pass : Source {
         Pass(const ProjectNode &n, std::unique_ptr<Source> s) : node(n), source(std::move(s)) {}
@@ -118,7 +132,8 @@ struct ProjectNode : Node {
             Row whole;
             if (!source->next(whole)) return false;
             Tensors some;
-            for (const size_t c : node.at) some.push_back(whole[c]);
+            for (const size_t c : node.at)
+                some.push_back(whole[c]);
             row = Row(node.columns, std::move(some), whole.origin());
             return true;
         }
@@ -131,8 +146,14 @@ struct ProjectNode : Node {
 
 }  // namespace
 
-NodePtr zip_step(std::vector<NodePtr> from) { return std::make_shared<ZipNode>(std::move(from)); }
-NodePtr concat_step(std::vector<NodePtr> from) { return std::make_shared<ConcatNode>(std::move(from)); }
-NodePtr project_step(NodePtr from, const Names &in, const std::vector<std::string> &out) { return std::make_shared<ProjectNode>(std::move(from), in, out); }
+NodePtr zip_step(std::vector<NodePtr> from) {
+    return std::make_shared<ZipNode>(std::move(from));
+}
+NodePtr concat_step(std::vector<NodePtr> from) {
+    return std::make_shared<ConcatNode>(std::move(from));
+}
+NodePtr project_step(NodePtr from, const Names &in, const std::vector<std::string> &out) {
+    return std::make_shared<ProjectNode>(std::move(from), in, out);
+}
 
 }  // namespace halyard::dataset

@@ -1,11 +1,13 @@
-// Metrics: numbers about a network's outputs over a whole dataset. Names and values are MindSpore's.
+// Metrics: numbers about a network's outputs over a whole dataset. Names and values are
+// MindSpore's.
 //
 //   Accuracy accuracy;
 //   for (auto &row : data.create_dict_iterator()) accuracy.update(net(row[0]), row[1]);
 //   accuracy.eval();
 //
-// For classifiers `outputs` are [N,C] logits or probabilities, the largest is the guess; labels are N class numbers or [N,C] one-hot.
-// update() throws ShapeError where they don't fit each other, eval() AttrError before any update().
+// For classifiers `outputs` are [N,C] logits or probabilities, the largest is the guess; labels are
+// N class numbers or [N,C] one-hot. update() throws ShapeError where they don't fit each other,
+// eval() AttrError before any update().
 #pragma once
 #include <concepts>
 #include <map>
@@ -38,7 +40,8 @@ private:
     int64_t right_ = 0, seen_ = 0;
 };
 
-// The share of samples whose label is among the k largest outputs; of equal ones the first counts as larger.
+// The share of samples whose label is among the k largest outputs; of equal ones the first counts
+// as larger.
 class TopKCategoricalAccuracy : public Metric {
 public:
     explicit TopKCategoricalAccuracy(int k);  // throws AttrError for k below 1
@@ -60,7 +63,10 @@ struct Top5CategoricalAccuracy : TopKCategoricalAccuracy {
 // The mean of the batches' losses.
 class Loss : public Metric {
 public:
-    void clear() override { sum_ = 0, batches_ = 0; }
+    void clear() override {
+        sum_ = 0;
+        batches_ = 0;
+    }
     void update(const Tensor &, const Tensor &) override {}
     void update_loss(const Tensor &loss) override;  // its mean is the batch's
     bool needs_loss() const override { return true; }
@@ -74,7 +80,10 @@ private:
 // The sum of all errors over the number of samples. Outputs and labels have as many elements.
 class MeanError : public Metric {
 public:
-    void clear() override { sum_ = 0, seen_ = 0; }
+    void clear() override {
+        sum_ = 0;
+        seen_ = 0;
+    }
     void update(const Tensor &outputs, const Tensor &label) override;
     double eval() const override;
 
@@ -99,10 +108,15 @@ public:
 // How often label i (row) was taken for class k (column).
 class ConfusionMatrix : public Metric {
 public:
-    void clear() override { counts_.clear(), classes_ = 0; }
-    void update(const Tensor &outputs, const Tensor &label) override;  // also throws ShapeError for another number of classes than before
-    std::vector<std::vector<int64_t>> matrix() const;                  // throws as eval() does
-    double eval() const override;                                      // the share of the diagonal: the accuracy
+    void clear() override {
+        counts_.clear();
+        classes_ = 0;
+    }
+    // also throws ShapeError for another number of classes than before
+    void update(const Tensor &outputs, const Tensor &label) override;
+    std::vector<std::vector<int64_t>> matrix() const;  // throws as eval() does
+    // the share of the diagonal: the accuracy
+    double eval() const override;
 
 protected:
     struct PerClass {
@@ -115,8 +129,8 @@ private:
     std::vector<int64_t> counts_;  // row by row
 };
 
-// Of each class hits over guesses, hits over labels, and (1 + beta^2) hits / (beta^2 labels + guesses); 0 where nothing was counted.
-// eval() is the mean over the classes.
+// Of each class hits over guesses, hits over labels, and (1 + beta^2) hits / (beta^2 labels +
+// guesses); 0 where nothing was counted. eval() is the mean over the classes.
 class Precision : public ConfusionMatrix {
 public:
     std::vector<double> eval_classes() const;
@@ -140,15 +154,16 @@ struct F1 : Fbeta {
     F1() : Fbeta(1) {}
 };
 
-// Any metrics by name, for Model: {"accuracy", "loss"}, or {{"top5", Top5CategoricalAccuracy()}}. Known names: accuracy, acc,
-// confusion_matrix_metric, dice, F1, loss, mae, mse, perplexity, precision, recall, roc, top_1_accuracy, top_5_accuracy; throws AttrError
-// on others.
+// Any metrics by name, for Model: {"accuracy", "loss"}, or {{"top5", Top5CategoricalAccuracy()}}.
+// Known names: accuracy, acc, confusion_matrix_metric, dice, F1, loss, mae, mse, perplexity,
+// precision, recall, roc, top_1_accuracy, top_5_accuracy; throws AttrError on others.
 class Metrics {
 public:
     class Named {
     public:
         Named(const char *known_name);
-        template<std::derived_from<Metric> T> Named(const std::string &n, T metric) : name(n), metric(std::make_shared<T>(std::move(metric))) {}
+        template<std::derived_from<Metric> T> Named(const std::string &n, T metric)
+            : name(n), metric(std::make_shared<T>(std::move(metric))) {}
         std::string name;
         std::shared_ptr<Metric> metric;
     };

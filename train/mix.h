@@ -1,14 +1,18 @@
-// Mixtures of the images of a batch and of their labels, for Dataset::map behind batch(), of the columns {"image", "label"}:
-//   d.map(transforms::OneHot(10), "label").batch(32).map(vision::MixUpBatch(0.2), {"image", "label"})
-// Images u8 or f32; labels [n,classes], which become f32. Errors: ShapeError, DTypeError, AttrError.
+// Mixtures of the images of a batch and of their labels, for Dataset::map behind batch(), of the
+// columns {"image", "label"}:
+//   d.map(transforms::OneHot(10), "label").batch(32).map(vision::MixUpBatch(0.2), {"image",
+//   "label"})
+// Images u8 or f32; labels [n,classes], which become f32. Errors: ShapeError, DTypeError,
+// AttrError.
 #pragma once
 #include "train/draw.h"
 #include "train/row.h"
 
 namespace halyard::dataset::vision {
 
-// image * v + another image of the batch * (1 - v), labels as well, with one v of Beta(alpha, alpha) for the batch (Zhang et al., "mixup",
-// ICLR 2018). The others are the batch in random order.
+// image * v + another image of the batch * (1 - v), labels as well, with one v of Beta(alpha,
+// alpha) for the batch (Zhang et al., "mixup", ICLR 2018). The others are the batch in random
+// order.
 class MixUpBatch {
 public:
     explicit MixUpBatch(double alpha = 1);
@@ -20,8 +24,9 @@ private:
 
 enum class ImageBatchFormat { NHWC, NCHW };
 
-// A box of each image, with probability prob, from another one, and the labels by the box's share (Yun et al., "CutMix", ICCV 2019).
-// As in MindSpore the box's sides are 1 - v of the image's, v of Beta(alpha, alpha), where the paper has the root of that.
+// A box of each image, with probability prob, from another one, and the labels by the box's share
+// (Yun et al., "CutMix", ICCV 2019). As in MindSpore the box's sides are 1 - v of the image's, v of
+// Beta(alpha, alpha), where the paper has the root of that.
 class CutMixBatch {
 public:
     explicit CutMixBatch(ImageBatchFormat image_batch_format, double alpha = 1, double prob = 1);

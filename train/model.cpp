@@ -12,22 +12,27 @@
 namespace halyard {
 namespace {
 
-// In a checkpoint, beside the position. With another number of steps the position is another place in the data.
+// In a checkpoint, beside the position. With another number of steps the position is another place
+// in the data.
 void note_steps(RunContext &c) {
     constexpr const char *key = "Model.steps_per_epoch";
     const auto saved = c.position.notes.find(key);
-    const auto steps = (double)c.steps_per_epoch;
-    if (saved != c.position.notes.end() && saved->second != steps)
+    const auto steps = double(c.steps_per_epoch);
+    if (saved != c.position.notes.end() && saved->second != steps) {
         log(LogLevel::warning, "model",
-            "an epoch had " + std::to_string((int64_t)saved->second) + " steps where the training stopped, and has " + std::to_string(c.steps_per_epoch) +
+            "an epoch had " + std::to_string(int64_t(saved->second)) +
+                " steps where the training stopped, and has " + std::to_string(c.steps_per_epoch) +
                 " where it goes on: the batch size or the data is another one");
+    }
     c.position.notes[key] = steps;
 }
 
 // The network's training flag is what it was when this goes.
 class Mode {
 public:
-    Mode(const nn::Cell &cell, bool training) : cell_(cell), before_(cell.training()) { cell_.set_train(training); }
+    Mode(const nn::Cell &cell, bool training) : cell_(cell), before_(cell.training()) {
+        cell_.set_train(training);
+    }
     ~Mode() { cell_.set_train(before_); }
     Mode(const Mode &) = delete;
     Mode &operator=(const Mode &) = delete;
@@ -38,25 +43,35 @@ private:
 };
 
 void check_columns(const dataset::Dataset &d) {
-    if (d.get_col_names().size() < 2) throw AttrError("model", "dataset has " + std::to_string(d.get_col_names().size()) + " columns, expected data and label");
+    if (d.get_col_names().size() < 2) {
+        throw AttrError("model", "dataset has " + std::to_string(d.get_col_names().size()) +
+                                     " columns, expected data and label");
+    }
 }
 
 // Asks for a row, and says how long that took and how many were ready.
 bool next_row(dataset::RowIterator &rows, dataset::Row &row, RunContext &c) {
     const dataset::QueueStats before = rows.stats();
-    c.queue_depth = before.depth, c.queue_capacity = before.capacity;
+    c.queue_depth = before.depth;
+    c.queue_capacity = before.capacity;
     const auto begin = std::chrono::steady_clock::now();
     const bool more = rows.next(row);
-    c.data_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (more) c.data = row[0], c.batch_size = row[0].rank() ? row[0].size(0) : 1;
+    c.data_seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (more) {
+        c.data = row[0];
+        c.batch_size = row[0].rank() ? row[0].size(0) : 1;
+    }
     return more;
 }
 
-// The rows of a training: pass by pass, an epoch each, or without end, where an epoch counts its steps.
+// The rows of a training: pass by pass, an epoch each, or without end, where an epoch counts its
+// steps.
 class Rows {
 public:
     // `taken` rows were taken before, of passes of `size` (-1: of one without end).
-    Rows(const dataset::Dataset &d, bool endless, int64_t size, int64_t taken) : dataset_(d), endless_(endless) {
+    Rows(const dataset::Dataset &d, bool endless, int64_t size, int64_t taken)
+        : dataset_(d), endless_(endless) {
         if (endless) open(size > 0 ? taken / size : 0, size > 0 ? taken % size : taken);
     }
     void begin_epoch(int64_t epoch, int64_t step) {
@@ -72,7 +87,10 @@ public:
     }
 
 private:
-    void open(int64_t pass, int64_t start) { pass_ = pass, rows_.emplace(dataset_.create_dict_iterator((uint64_t)pass, 4, start)); }
+    void open(int64_t pass, int64_t start) {
+        pass_ = pass;
+        rows_.emplace(dataset_.create_dict_iterator(uint64_t(pass), 4, start));
+    }
     dataset::Dataset dataset_;
     bool endless_;
     int64_t pass_ = 0;
@@ -87,31 +105,43 @@ void tell(const Callbacks &callbacks, void (Callback::*event)(RunContext &), Run
 }
 
 void at_least(const char *what, int64_t least, int64_t value) {
-    if (value < least) throw AttrError("model", std::string(what) + " is " + std::to_string(value) + ", expected at least " + std::to_string(least));
+    if (value < least) {
+        throw AttrError("model", std::string(what) + " is " + std::to_string(value) +
+                                     ", expected at least " + std::to_string(least));
+    }
 }
 
 // The steps of the epoch that are left.
-void run_epoch(Rows &rows, const std::function<Tensor(const dataset::Row &)> &step, const Callbacks &callbacks, RunContext &c, bool sunk) {
+void run_epoch(Rows &rows, const std::function<Tensor(const dataset::Row &)> &step,
+               const Callbacks &callbacks, RunContext &c, bool sunk) {
     if (sunk) tell(callbacks, &Callback::on_train_step_begin, c);
     for (dataset::Row row; !c.stop && c.step < c.steps_per_epoch && rows.next(row, c);) {
-        c.step++, c.global_step++;
+        c.step++;
+        c.global_step++;
         c.learning_rate = c.optimizer->learning_rate();
         if (!sunk) tell(callbacks, &Callback::on_train_step_begin, c);
         c.net_outputs = step(row);
         const bool last = c.step == c.steps_per_epoch;
-        c.position.epochs = last ? c.epoch : c.epoch - 1, c.position.steps = last ? 0 : c.step;
+        c.position.epochs = last ? c.epoch : c.epoch - 1;
+        c.position.steps = last ? 0 : c.step;
         if (!sunk) tell(callbacks, &Callback::on_train_step_end, c);
     }
     if (c.stop) return;
     if (c.step == 0) throw AttrError("model", "the dataset has no row");
-    c.position.epochs = c.epoch, c.position.steps = 0;  // also where rows were left out for their errors
+    // also where rows were left out for their errors
+    c.position.epochs = c.epoch;
+    c.position.steps = 0;
 }
 
 void check_eval_indexes(const ModelOptions &options) {
     const std::vector<int64_t> &places = options.eval_indexes;
     if (places.empty()) return;
-    if (!options.eval_network) throw AttrError("model", "eval_indexes are given without an eval_network");
-    if (places.size() != 3) throw AttrError("model", "eval_indexes are " + std::to_string(places.size()) + " places, expected 3: of loss, outputs and label");
+    if (!options.eval_network)
+        throw AttrError("model", "eval_indexes are given without an eval_network");
+    if (places.size() != 3) {
+        throw AttrError("model", "eval_indexes are " + std::to_string(places.size()) +
+                                     " places, expected 3: of loss, outputs and label");
+    }
     at_least("eval_indexes' place of the loss", -1, places[0]);
     at_least("eval_indexes' place of the outputs", 0, places[1]);
     at_least("eval_indexes' place of the label", 0, places[2]);
@@ -119,58 +149,84 @@ void check_eval_indexes(const ModelOptions &options) {
 
 }  // namespace
 
-Model::Model(nn::AnyCell network, nn::AnyCell loss_fn, std::optional<nn::Optimizer> optimizer, Metrics metrics,
-             const std::optional<nn::LossScaleManager> &loss_scale_manager, const ModelOptions &options)
-    : network_(std::move(network)), loss_fn_(std::move(loss_fn)), eval_network_(options.eval_network), eval_indexes_(options.eval_indexes),
+Model::Model(nn::AnyCell network, nn::AnyCell loss_fn, std::optional<nn::Optimizer> optimizer,
+             Metrics metrics, const std::optional<nn::LossScaleManager> &loss_scale_manager,
+             const ModelOptions &options)
+    : network_(std::move(network)), loss_fn_(std::move(loss_fn)),
+      eval_network_(options.eval_network), eval_indexes_(options.eval_indexes),
       optimizer_(std::move(optimizer)), metrics_(std::move(metrics)) {
     check_eval_indexes(options);
-    const bool has_loss = loss_fn_ || (eval_network_ && (eval_indexes_.empty() || eval_indexes_[0] >= 0));
-    for (auto &m : metrics_.all())
-        if (m.metric->needs_loss() && !has_loss) throw AttrError("model", "metric " + m.name + " needs a loss function");
+    const bool has_loss = loss_fn_ ||
+                          (eval_network_ && (eval_indexes_.empty() || eval_indexes_[0] >= 0));
+    for (auto &m : metrics_.all()) {
+        if (m.metric->needs_loss() && !has_loss)
+            throw AttrError("model", "metric " + m.name + " needs a loss function");
+    }
     nn::auto_mixed_precision(network_, options.amp_level, options.keep_batchnorm_fp32);
     if (!optimizer_) return;
     std::optional<nn::LossScaleManager> scale = loss_scale_manager;
-    if (!scale && nn::resolved_amp_level(options.amp_level) == "O2") scale = nn::DynamicLossScaleManager();
-    const nn::AnyCell with_loss = loss_fn_ ? nn::AnyCell(nn::WithLossCell(network_, loss_fn_)) : network_;
-    if (scale && scale->get_drop_overflow_update()) train_network_ = nn::TrainOneStepWithLossScaleCell(with_loss, *optimizer_, *scale);
-    else train_network_ = nn::TrainOneStepCell(with_loss, *optimizer_, scale ? scale->get_loss_scale() : 1);
+    if (!scale && nn::resolved_amp_level(options.amp_level) == "O2")
+        scale = nn::DynamicLossScaleManager();
+    const nn::AnyCell with_loss = loss_fn_ ? nn::AnyCell(nn::WithLossCell(network_, loss_fn_))
+                                           : network_;
+    if (scale && scale->get_drop_overflow_update())
+        train_network_ = nn::TrainOneStepWithLossScaleCell(with_loss, *optimizer_, *scale);
+    else {
+        train_network_ = nn::TrainOneStepCell(with_loss, *optimizer_,
+                                              scale ? scale->get_loss_scale() : 1);
+    }
 }
 
-void Model::train(int64_t epochs, const dataset::Dataset &data, const Callbacks &callbacks, const TrainOptions &options) {
+void Model::train(int64_t epochs, const dataset::Dataset &data, const Callbacks &callbacks,
+                  const TrainOptions &options) {
     run(epochs, data, nullptr, callbacks, options);
 }
 
-void Model::fit(int64_t epochs, const dataset::Dataset &data, const dataset::Dataset &valid, const Callbacks &callbacks, const TrainOptions &options) {
+void Model::fit(int64_t epochs, const dataset::Dataset &data, const dataset::Dataset &valid,
+                const Callbacks &callbacks, const TrainOptions &options) {
     at_least("valid_frequency", 1, options.valid_frequency);
     check_columns(valid);
     run(epochs, data, &valid, callbacks, options);
 }
 
-void Model::run(int64_t epochs, const dataset::Dataset &data, const dataset::Dataset *valid, const Callbacks &callbacks, const TrainOptions &options) {
+void Model::run(int64_t epochs, const dataset::Dataset &data, const dataset::Dataset *valid,
+                const Callbacks &callbacks, const TrainOptions &options) {
     if (!optimizer_) throw AttrError("model", "train() needs an optimiser");
     at_least("epoch", 1, epochs);
-    const bool sunk = options.dataset_sink_mode, counted = sunk && options.sink_size != -1;
+    const bool sunk = options.dataset_sink_mode;
+    const bool counted = sunk && options.sink_size != -1;
     if (counted) at_least("sink_size, unless it is -1,", 1, options.sink_size);
-    at_least("initial_epoch", 0, options.initial_epoch), at_least("initial_step", 0, options.initial_step);
+    at_least("initial_epoch", 0, options.initial_epoch);
+    at_least("initial_step", 0, options.initial_step);
     if (loss_fn_) check_columns(data);
     const int64_t size = data.get_dataset_size();
     if (size == 0) throw AttrError("model", "the dataset has no row");
-    if (size < 0 && !counted) throw AttrError("model", "the dataset has no end, so an epoch needs dataset_sink_mode and a sink_size");
+    if (size < 0 && !counted) {
+        throw AttrError(
+            "model", "the dataset has no end, so an epoch needs dataset_sink_mode and a sink_size");
+    }
 
     const Mode mode(network_, true);
     RunContext c;
-    c.network = network_, c.train_network = train_network_, c.optimizer = optimizer_;
-    c.epochs = epochs, c.valid_frequency = valid ? options.valid_frequency : 0;
+    c.network = network_;
+    c.train_network = train_network_;
+    c.optimizer = optimizer_;
+    c.epochs = epochs;
+    c.valid_frequency = valid ? options.valid_frequency : 0;
     c.steps_per_epoch = counted ? options.sink_size : size;
     c.global_step = options.initial_epoch * c.steps_per_epoch + options.initial_step;
     c.epoch = c.global_step / c.steps_per_epoch;
     c.position = {c.epoch, c.global_step % c.steps_per_epoch, options.notes};
     note_steps(c);
     Rows rows(data, counted, size, c.global_step);
-    const auto step = [&](const dataset::Row &row) { return loss_fn_ ? train_network_(row[0], row[1]) : train_network_(nn::Tensors(row.tensors())); };
+    const auto step = [&](const dataset::Row &row) {
+        return loss_fn_ ? train_network_(row[0], row[1])
+                        : train_network_(nn::Tensors(row.tensors()));
+    };
     tell(callbacks, &Callback::on_train_begin, c);
     while (c.epoch < epochs && !c.stop) {
-        c.epoch++, c.step = c.position.steps;
+        c.epoch++;
+        c.step = c.position.steps;
         c.eval_results.clear();
         rows.begin_epoch(c.epoch, c.step);
         tell(callbacks, &Callback::on_train_epoch_begin, c);
@@ -188,7 +244,8 @@ TrainOptions Model::resume(const std::string &checkpoint) {
     return {.initial_epoch = at.epochs, .initial_step = at.steps, .notes = at.notes};
 }
 
-std::map<std::string, double> Model::eval(const dataset::Dataset &data, const Callbacks &callbacks) const {
+std::map<std::string, double> Model::eval(const dataset::Dataset &data,
+                                          const Callbacks &callbacks) const {
     if (!eval_network_) check_columns(data);
     RunContext c;
     c.network = network_;
@@ -204,28 +261,37 @@ Model::Evaluated Model::evaluate_row(const dataset::Row &row) const {
     const StopTape stop;
     const std::vector<Tensor> all = eval_network_.call(row.tensors());
     const auto at = [&](const char *what, int64_t place) {
-        if (place >= (int64_t)all.size()) {
-            throw AttrError("model", std::string("eval_indexes' place of the ") + what + " is " + std::to_string(place) + ", but eval_network returns " +
+        if (place >= int64_t(all.size())) {
+            throw AttrError("model", std::string("eval_indexes' place of the ") + what + " is " +
+                                         std::to_string(place) + ", but eval_network returns " +
                                          std::to_string(all.size()) + " tensors");
         }
-        return place < 0 ? Tensor() : all[(size_t)place];
+        return place < 0 ? Tensor() : all[size_t(place)];
     };
-    if (!eval_indexes_.empty()) return {at("loss", eval_indexes_[0]), at("outputs", eval_indexes_[1]), at("label", eval_indexes_[2])};
+    if (!eval_indexes_.empty()) {
+        return {at("loss", eval_indexes_[0]), at("outputs", eval_indexes_[1]),
+                at("label", eval_indexes_[2])};
+    }
     if (all.size() != 2 && all.size() != 3) {
         throw AttrError("model", "eval_network returns " + std::to_string(all.size()) +
-                                     " tensors, expected outputs and label, or loss, outputs and label; eval_indexes say where they are among more");
+                                     " tensors, expected outputs and label, or loss, outputs and "
+                                     "label; eval_indexes say where they are among more");
     }
     const bool with_loss = all.size() == 3;
     return {with_loss ? all[0] : Tensor(), all[with_loss], all[with_loss + 1]};
 }
 
-void Model::evaluate(const dataset::Dataset &data, const Callbacks &callbacks, RunContext &c, bool in_fit) const {
+void Model::evaluate(const dataset::Dataset &data, const Callbacks &callbacks, RunContext &c,
+                     bool in_fit) const {
     const Mode mode(network_, false);
     const Mode eval_mode(eval_network_ ? eval_network_ : network_, false);
-    for (auto &m : metrics_.all()) m.metric->clear();
+    for (auto &m : metrics_.all())
+        m.metric->clear();
     Loss mean_loss;
     bool has_loss = false;
-    c.mode = RunContext::Mode::eval, c.eval_step = 0, c.eval_steps = std::max<int64_t>(data.get_dataset_size(), 0);
+    c.mode = RunContext::Mode::eval;
+    c.eval_step = 0;
+    c.eval_steps = std::max<int64_t>(data.get_dataset_size(), 0);
     tell(callbacks, &Callback::on_eval_begin, c);
     dataset::RowIterator rows = data.create_dict_iterator();
     for (dataset::Row row; next_row(rows, row, c);) {
@@ -241,7 +307,8 @@ void Model::evaluate(const dataset::Dataset &data, const Callbacks &callbacks, R
         tell(callbacks, &Callback::on_eval_step_end, c);
     }
     if (!c.eval_step) throw AttrError("model", "the dataset has no row");
-    for (auto &m : metrics_.all()) c.eval_results[m.name] = m.metric->eval();
+    for (auto &m : metrics_.all())
+        c.eval_results[m.name] = m.metric->eval();
     if (in_fit && has_loss) c.eval_results["eval_loss"] = mean_loss.eval();
     tell(callbacks, &Callback::on_eval_end, c);
     c.mode = RunContext::Mode::train;

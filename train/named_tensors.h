@@ -15,7 +15,8 @@ struct NamedTensors {
     std::map<std::string, std::string> metadata;
 };
 
-// For readers and writers of such files; `path` is for messages. Throws IoError where `name` is empty, or was taken before.
+// For readers and writers of such files; `path` is for messages. Throws IoError where `name` is
+// empty, or was taken before.
 void take_name(const std::string &path, const std::string &name, std::set<std::string> &taken);
 
 // Throws IoError where a bool is neither 0 nor 1.

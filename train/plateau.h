@@ -1,9 +1,11 @@
-// Callbacks that watch a quantity from epoch to epoch and act on whether it still improves. Names and defaults are MindSpore's.
-// What they count they note in the context, so that a resumed training counts on; a training that EarlyStopping ended stays ended.
+// Callbacks that watch a quantity from epoch to epoch and act on whether it still improves. Names
+// and defaults are MindSpore's. What they count they note in the context, so that a resumed
+// training counts on; a training that EarlyStopping ended stays ended.
 //
-// The quantity is "loss", the loss of the epoch's last step, or what fit() evaluates: "eval_loss" or a metric. mode says which way is up:
-// "min", "max", or "auto", where loss, eval_loss, mae and mse want to be small. All throw AttrError for other modes, and when a training
-// begins that doesn't evaluate, or an evaluation gives no such quantity.
+// The quantity is "loss", the loss of the epoch's last step, or what fit() evaluates: "eval_loss"
+// or a metric. mode says which way is up: "min", "max", or "auto", where loss, eval_loss, mae and
+// mse want to be small. All throw AttrError for other modes, and when a training begins that
+// doesn't evaluate, or an evaluation gives no such quantity.
 #pragma once
 #include <optional>
 #include <string>
@@ -23,8 +25,12 @@ protected:
     Monitor(const char *callback, std::string monitor, const std::string &mode, double min_delta);
     virtual void observe(RunContext &c, double value) = 0;
     double noted(const RunContext &c, const char *name, double otherwise = 0) const;
-    void note(RunContext &c, const char *name, double value) const { c.position.notes[key(name)] = value; }
-    bool improves(double value, double than) const { return less_ ? value < than - min_delta_ : value > than + min_delta_; }
+    void note(RunContext &c, const char *name, double value) const {
+        c.position.notes[key(name)] = value;
+    }
+    bool improves(double value, double than) const {
+        return less_ ? value < than - min_delta_ : value > than + min_delta_;
+    }
     void set_best(RunContext &c, double value);
 
 private:
@@ -42,7 +48,8 @@ struct EarlyStoppingOptions {
     bool verbose = false;  // says so on standard output
     std::string mode = "auto";
     std::optional<double> baseline = {};  // the quantity must get past it, too
-    bool restore_best_weights = false;    // those of the best epoch, when it stops; a resumed training doesn't have those
+    // those of the best epoch, when it stops; a resumed training doesn't have those
+    bool restore_best_weights = false;
 };
 
 class EarlyStopping : public Monitor {
@@ -54,7 +61,7 @@ public:
 
 private:
     void observe(RunContext &c, double value) override;
-    bool exhausted() const { return wait_ > 0 && wait_ >= (double)o_.patience; }
+    bool exhausted() const { return wait_ > 0 && wait_ >= double(o_.patience); }
     void keep(const RunContext &c);
     EarlyStoppingOptions o_;
     double wait_ = 0;  // epochs without an improvement
@@ -91,7 +98,8 @@ struct BestCheckpointOptions {
     double min_delta = 0;
 };
 
-// Writes the network's parameters to `path` whenever the quantity is better than ever, with "epoch_num" and the quantity as metadata.
+// Writes the network's parameters to `path` whenever the quantity is better than ever, with
+// "epoch_num" and the quantity as metadata.
 class BestCheckpoint : public Monitor {
 public:
     explicit BestCheckpoint(std::string path, BestCheckpointOptions options = {});

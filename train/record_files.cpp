@@ -10,9 +10,10 @@ namespace {
 
 class Pass : public Source {
 public:
-    Pass(const RecordFilesNode &n, std::vector<int64_t> order) : node_(n), order_(std::move(order)) {}
+    Pass(const RecordFilesNode &n, std::vector<int64_t> order)
+        : node_(n), order_(std::move(order)) {}
     bool next(Row &row) override {
-        return step([&] { return (int64_t)file_->next(row); }) == 1;
+        return step([&] { return int64_t(file_->next(row)); }) == 1;
     }
     int64_t skip(int64_t n) override {
         int64_t skipped = 0;
@@ -31,7 +32,7 @@ private:
             try {
                 if (!file_) {
                     if (at_ == order_.size()) return 0;
-                    file_ = node_.read(node_.files[(size_t)order_[at_++]]);
+                    file_ = node_.read(node_.files[size_t(order_[at_++])]);
                 }
                 if (const int64_t n = f()) return n;
                 file_.reset();
@@ -50,14 +51,21 @@ private:
 
 }  // namespace
 
-RecordFilesNode::RecordFilesNode(const std::string &op, std::vector<std::string> all, std::vector<std::string> names, const RecordOptions &o)
+RecordFilesNode::RecordFilesNode(const std::string &op, std::vector<std::string> all,
+                                 std::vector<std::string> names, const RecordOptions &o)
     : Node(std::move(names)), options(o) {
     choose_sampler(op, {.num_shards = o.num_shards, .shard_id = o.shard_id});
     if (all.empty()) throw AttrError(op, "there are no files");
-    if (o.max_bytes < 1 || o.max_bytes > INT32_MAX) throw AttrError(op, "max_bytes is " + std::to_string(o.max_bytes) + ", expected 1 to 2^31-1");
-    if ((int64_t)all.size() < o.num_shards)
-        throw AttrError(op, "num_shards is " + std::to_string(o.num_shards) + ", more than the " + std::to_string(all.size()) + " files");
-    for (auto i = (size_t)o.shard_id; i < all.size(); i += (size_t)o.num_shards) files.push_back(std::move(all[i]));
+    if (o.max_bytes < 1 || o.max_bytes > INT32_MAX) {
+        throw AttrError(op,
+                        "max_bytes is " + std::to_string(o.max_bytes) + ", expected 1 to 2^31-1");
+    }
+    if (int64_t(all.size()) < o.num_shards) {
+        throw AttrError(op, "num_shards is " + std::to_string(o.num_shards) + ", more than the " +
+                                std::to_string(all.size()) + " files");
+    }
+    for (auto i = size_t(o.shard_id); i < all.size(); i += size_t(o.num_shards))
+        files.push_back(std::move(all[i]));
     exact = o.on_error == OnError::RAISE;
 }
 
@@ -71,7 +79,8 @@ std::unique_ptr<Source> RecordFilesNode::open(const Opening &opening) const {
     const SequentialSampler in_order;
     const RandomSampler shuffled;
     const Sampler &sampler = options.shuffle ? static_cast<const Sampler &>(shuffled) : in_order;
-    return std::make_unique<Pass>(*this, sampler.order((int64_t)files.size(), opening.stream(depth)));
+    return std::make_unique<Pass>(*this,
+                                  sampler.order(int64_t(files.size()), opening.stream(depth)));
 }
 
 }  // namespace halyard::dataset

@@ -18,13 +18,15 @@ public:
     Row() = default;
     Row(Columns columns, Tensors tensors, std::shared_ptr<const std::string> origin = {})
         : columns_(std::move(columns)), tensors_(std::move(tensors)), origin_(std::move(origin)) {}
-    const Tensor &operator[](const std::string &column) const;  // throws AttrError naming the columns there are
-    template<std::integral I> const Tensor &operator[](I i) const { return tensors_.at((size_t)i); }
+    // throws AttrError naming the columns there are
+    const Tensor &operator[](const std::string &column) const;
+    template<std::integral I> const Tensor &operator[](I i) const { return tensors_.at(size_t(i)); }
     size_t size() const { return tensors_.size(); }
     const Columns &columns() const { return columns_; }
     Tensors &tensors() { return tensors_; }
     const Tensors &tensors() const { return tensors_; }
-    // Where the row was read, as errors name it ("a/b.jpg", "s.tar: 7.jpg at byte 512"); null for rows from memory and for batches.
+    // Where the row was read, as errors name it ("a/b.jpg", "s.tar: 7.jpg at byte 512"); null for
+    // rows from memory and for batches.
     const std::shared_ptr<const std::string> &origin() const { return origin_; }
 
 private:

@@ -14,11 +14,16 @@ namespace halyard::dataset {
 
 class RowIterator::Producer {
 public:
-    Producer(std::shared_ptr<const Node> node, const Opening &opening, size_t ahead, int64_t start) : node_(std::move(node)) {
+    Producer(std::shared_ptr<const Node> node, const Opening &opening, size_t ahead, int64_t start)
+        : node_(std::move(node)) {
         stats_.capacity = ahead ? ahead : 1;
         try {
-            thread_ = std::jthread([this, opening, start](const std::stop_token &stop) { run(opening, start, stop); });
-        } catch (const std::system_error &e) { throw Error("dataset", std::string("the system allows no thread that reads ahead: ") + e.what()); }
+            thread_ = std::jthread(
+                [this, opening, start](const std::stop_token &stop) { run(opening, start, stop); });
+        } catch (const std::system_error &e) {
+            throw Error("dataset",
+                        std::string("the system allows no thread that reads ahead: ") + e.what());
+        }
     }
 
     ~Producer() {
@@ -54,7 +59,10 @@ private:
     class Stopwatch {  // adds the seconds of its life
     public:
         explicit Stopwatch(double &total) : total_(total) {}
-        ~Stopwatch() { total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+        ~Stopwatch() {
+            total_ +=
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+        }
         Stopwatch(const Stopwatch &) = delete;
         Stopwatch &operator=(const Stopwatch &) = delete;
 
@@ -70,9 +78,12 @@ private:
             if (start) source->skip(start);
             for (Row row; !stop.stop_requested() && source->next(row);)
                 if (!put(std::move(row), stop)) break;
-        } catch (...) { failure = std::current_exception(); }
+        } catch (...) {
+            failure = std::current_exception();
+        }
         const std::scoped_lock lock(mutex_);
-        failure_ = failure, finished_ = true;
+        failure_ = failure;
+        finished_ = true;
         filled_.notify_all();
     }
 
@@ -100,11 +111,16 @@ private:
     std::jthread thread_;  // last: it uses all of the above
 };
 
-RowIterator::RowIterator(std::shared_ptr<const Node> node, const Opening &opening, size_t ahead, int64_t start)
+RowIterator::RowIterator(std::shared_ptr<const Node> node, const Opening &opening, size_t ahead,
+                         int64_t start)
     : producer_(std::make_shared<Producer>(std::move(node), opening, ahead, start)) {}
 
-bool RowIterator::next(Row &row) { return producer_->next(row); }
+bool RowIterator::next(Row &row) {
+    return producer_->next(row);
+}
 
-QueueStats RowIterator::stats() const { return producer_->stats(); }
+QueueStats RowIterator::stats() const {
+    return producer_->stats();
+}
 
 }  // namespace halyard::dataset

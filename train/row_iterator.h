@@ -1,4 +1,5 @@
-// RowIterator: the rows of one pass, made ahead of their user on a thread of their own, with a bounded queue between the two.
+// RowIterator: the rows of one pass, made ahead of their user on a thread of their own, with a
+// bounded queue between the two.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -7,17 +8,22 @@
 
 namespace halyard::dataset {
 
-// The queue between a pipeline and its user. A user that waits starves; a pipeline that waits has run ahead as far as it may.
+// The queue between a pipeline and its user. A user that waits starves; a pipeline that waits has
+// run ahead as far as it may.
 struct QueueStats {
-    size_t depth = 0, capacity = 0, high_water = 0;  // rows that wait now, that may, and that did at most
-    int64_t produced = 0, consumed = 0;              // rows, those that were skipped left out
-    double starved_seconds = 0, full_seconds = 0;    // that the user, and that the pipeline waited, waits that are over
+    // rows that wait now, that may, and that did at most
+    size_t depth = 0, capacity = 0, high_water = 0;
+    int64_t produced = 0, consumed = 0;  // rows, those that were skipped left out
+    // that the user, and that the pipeline waited, waits that are over
+    double starved_seconds = 0, full_seconds = 0;
 };
 
-// What a step of the pipeline throws is thrown by next(), after the rows before it. Copies share the rows.
+// What a step of the pipeline throws is thrown by next(), after the rows before it. Copies share
+// the rows.
 class RowIterator {
 public:
-    RowIterator(std::shared_ptr<const Node> node, const Opening &opening, size_t ahead, int64_t start);
+    RowIterator(std::shared_ptr<const Node> node, const Opening &opening, size_t ahead,
+                int64_t start);
     bool next(Row &row);
     QueueStats stats() const;  // from any thread
 

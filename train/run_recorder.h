@@ -12,18 +12,23 @@
 namespace halyard {
 
 struct RunRecorderOptions {
-    std::string title = "Training";                               // of the page's section
-    std::vector<std::pair<std::string, std::string>> about = {};  // {"network", "ResNet-50"}, ...: stands beside the curves
+    std::string title = "Training";  // of the page's section
+    // {"network", "ResNet-50"}, ...: stands beside the curves
+    std::vector<std::pair<std::string, std::string>> about = {};
 };
 
-// Loss, learning rate, time, waiting for data, queue depth and images per second of every step; epochs; results of evaluations. The file is
-// written several times a second as long as that takes little, and when the training ends: a program that is killed leaves the last one. What
-// a file at `path` has of the steps before the first one here, of a training that goes on, is kept; an epoch that was interrupted has the numbers of its last part. Throws IoError.
+// Loss, learning rate, time, waiting for data, queue depth and images per second of every step;
+// epochs; results of evaluations. The file is written several times a second as long as that takes
+// little, and when the training ends: a program that is killed leaves the last one. What a file at
+// `path` has of the steps before the first one here, of a training that goes on, is kept; an epoch
+// that was interrupted has the numbers of its last part. Throws IoError.
 //
-// A point is one step until there are `most_points`; then every two become one, their mean, and so on: a file stays below 2 MB.
+// A point is one step until there are `most_points`; then every two become one, their mean, and so
+// on: a file stays below 2 MB.
 class RunRecorder : public Callback {
 public:
-    explicit RunRecorder(std::string path, RunRecorderOptions options = {}) : path_(std::move(path)), options_(std::move(options)) {}
+    explicit RunRecorder(std::string path, RunRecorderOptions options = {})
+        : path_(std::move(path)), options_(std::move(options)) {}
     void on_train_begin(RunContext &c) override;
     void on_train_epoch_begin(RunContext &c) override;
     void on_train_step_end(RunContext &c) override;
@@ -59,7 +64,8 @@ private:
     std::vector<Point> points_, waiting_;  // waiting: fewer than stride_ steps
     std::vector<Epoch> ended_;
     std::vector<Evaluation> evaluations_;
-    std::map<int64_t, int64_t> step_times_;  // how many steps took from 1.02^k to 1.02^(k+1) seconds
+    // how many steps took from 1.02^k to 1.02^(k+1) seconds
+    std::map<int64_t, int64_t> step_times_;
     Point epoch_sum_;
     int64_t epoch_steps_ = 0, step_before_ = 0, last_epoch_ = 0, last_step_ = 0;
     Clock::time_point step_end_, saved_;

@@ -1,4 +1,5 @@
-// The header of a safetensors file: {"NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, "__metadata__": {"k": "v"}}.
+// The header of a safetensors file: {"NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0,
+// 24]}, "__metadata__": {"k": "v"}}.
 #pragma once
 #include <cstdint>
 #include <map>

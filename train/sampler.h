@@ -10,13 +10,16 @@ namespace halyard::dataset {
 class Sampler {
 public:
     virtual ~Sampler() = default;
-    virtual int64_t size(int64_t rows) const = 0;                                      // of a source with that many rows
-    virtual std::vector<int64_t> order(int64_t rows, const Random &random) const = 0;  // numbers below `rows`, size() of them
+    // of a source with that many rows
+    virtual int64_t size(int64_t rows) const = 0;
+    // numbers below `rows`, size() of them
+    virtual std::vector<int64_t> order(int64_t rows, const Random &random) const = 0;
 };
 
 using AnySampler = std::shared_ptr<const Sampler>;
 
-// Everywhere: num_samples 0 means as many as there are. Constructors throw AttrError; order() does for indices past the last row.
+// Everywhere: num_samples 0 means as many as there are. Constructors throw AttrError; order() does
+// for indices past the last row.
 
 class SequentialSampler : public Sampler {
 public:
@@ -64,7 +67,8 @@ private:
 // Row i with probability weights[i] / sum. Without replacement a drawn row's weight becomes 0.
 class WeightedRandomSampler : public Sampler {
 public:
-    explicit WeightedRandomSampler(std::vector<double> weights, int64_t num_samples = 0, bool replacement = true);
+    explicit WeightedRandomSampler(std::vector<double> weights, int64_t num_samples = 0,
+                                   bool replacement = true);
     int64_t size(int64_t rows) const override;
     std::vector<int64_t> order(int64_t rows, const Random &random) const override;
 
@@ -74,11 +78,13 @@ private:
     bool replacement_;
 };
 
-// Shard number shard_id of num_shards: rows shard_id, shard_id + num_shards, ... of the order, begun anew behind the last row, so that all
-// shards get ceil(rows / num_shards). The order is the same in all shards that have the same set_seed().
+// Shard number shard_id of num_shards: rows shard_id, shard_id + num_shards, ... of the order,
+// begun anew behind the last row, so that all shards get ceil(rows / num_shards). The order is the
+// same in all shards that have the same set_seed().
 class DistributedSampler : public Sampler {
 public:
-    DistributedSampler(int64_t num_shards, int64_t shard_id, bool shuffle = true, int64_t num_samples = 0);
+    DistributedSampler(int64_t num_shards, int64_t shard_id, bool shuffle = true,
+                       int64_t num_samples = 0);
     int64_t size(int64_t rows) const override;
     std::vector<int64_t> order(int64_t rows, const Random &random) const override;
 
@@ -87,8 +93,9 @@ private:
     bool shuffle_;
 };
 
-// How a source is read, from the arguments that all sources have: the sampler, if there is one, else all rows or a shard of them, shuffled or
-// not, at most num_samples. Throws AttrError for a sampler beside shards, and for a shard_id that isn't below num_shards.
+// How a source is read, from the arguments that all sources have: the sampler, if there is one,
+// else all rows or a shard of them, shuffled or not, at most num_samples. Throws AttrError for a
+// sampler beside shards, and for a shard_id that isn't below num_shards.
 struct Sampling {
     bool shuffle = true;
     AnySampler sampler = {};

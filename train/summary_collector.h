@@ -1,4 +1,5 @@
-// SummaryCollector: what a training is doing, into an event file for TensorBoard. Options and tags are MindSpore's.
+// SummaryCollector: what a training is doing, into an event file for TensorBoard. Options and tags
+// are MindSpore's.
 #pragma once
 #include <map>
 #include <memory>
@@ -12,16 +13,21 @@
 namespace halyard {
 
 struct SummaryCollectorOptions {
-    int64_t collect_freq = 10;  // steps (in sink mode epochs) whose number it divides, and the first one always
+    // steps (in sink mode epochs) whose number it divides, and the first one always
+    int64_t collect_freq = 10;
     // What isn't said is collected, or with keep_default_action off isn't.
     struct Specified {
-        std::optional<bool> collect_metric = {};      // loss, learning rate, times, queue depth; metrics of evaluations
-        std::optional<bool> collect_input_data = {};  // images of the first column, where that is [N,C,H,W] with 1, 3 or 4 channels
+        // loss, learning rate, times, queue depth; metrics of evaluations
+        std::optional<bool> collect_metric = {};
+        // images of the first column, where that is [N,C,H,W] with 1, 3 or 4 channels
+        std::optional<bool> collect_input_data = {};
         // Sizes, optimiser and parameters, as a text.
         std::optional<bool> collect_train_lineage = {}, collect_eval_lineage = {};
-        // Histograms of the parameters whose name has a match of this regular expression; without one of the first five. "" is none.
+        // Histograms of the parameters whose name has a match of this regular expression; without
+        // one of the first five. "" is none.
         std::optional<std::string> histogram_regular = {};
-        std::optional<bool> collect_gradients = {};  // histograms of the same parameters' gradients, as the optimiser gets them
+        // histograms of the same parameters' gradients, as the optimiser gets them
+        std::optional<bool> collect_gradients = {};
     } collect_specified_data = {};
     bool keep_default_action = true;
     std::map<std::string, std::string> custom_lineage_data = {};  // a text of its own
@@ -31,7 +37,8 @@ struct SummaryCollectorOptions {
 class SummaryCollector : public Callback {
 public:
     // Throws AttrError for a collect_freq below 1 or a bad regular expression, IoError.
-    explicit SummaryCollector(const std::string &summary_dir, const SummaryCollectorOptions &options = {});
+    explicit SummaryCollector(const std::string &summary_dir,
+                              const SummaryCollectorOptions &options = {});
     void on_train_begin(RunContext &c) override;
     void on_train_epoch_begin(RunContext &c) override;
     void on_train_step_begin(RunContext &c) override;
@@ -44,7 +51,9 @@ public:
 
 private:
     using Clock = std::chrono::steady_clock;
-    bool wanted(const std::optional<bool> &specified) const { return specified.value_or(options_.keep_default_action); }
+    bool wanted(const std::optional<bool> &specified) const {
+        return specified.value_or(options_.keep_default_action);
+    }
     void collect(const RunContext &c, double step_seconds);
     void lineage(const RunContext &c);
     SummaryCollectorOptions options_;

@@ -6,7 +6,9 @@
 
 namespace halyard {
 
-inline double milliseconds(std::chrono::steady_clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
+inline double milliseconds(std::chrono::steady_clock::duration d) {
+    return std::chrono::duration<double, std::milli>(d).count();
+}
 
 inline std::string format(const char *pattern, double a, double b = 0) {
     char text[160];

@@ -19,13 +19,16 @@ ParameterTuple all_of(const nn::Cell &train_network, const nn::Optimizer &optimi
 
 const std::string note = "note: ";  // begins the keys of notes
 
-template<class T> T number(const NamedTensors &file, const std::string &path, const std::string &key) {
+template<class T>
+T number(const NamedTensors &file, const std::string &path, const std::string &key) {
     const auto at = file.metadata.find(key);
-    if (at == file.metadata.end()) throw AttrError("resume", path + " has no " + key + ": it isn't the state of a training");
+    if (at == file.metadata.end())
+        throw AttrError("resume", path + " has no " + key + ": it isn't the state of a training");
     T value{};
     const char *end = at->second.data() + at->second.size();
     const auto [stop, error] = std::from_chars(at->second.data(), end, value);
-    if (error != std::errc() || stop != end) throw IoError(path, key + " is '" + at->second + "', expected a number");
+    if (error != std::errc() || stop != end)
+        throw IoError(path, key + " is '" + at->second + "', expected a number");
     return value;
 }
 
@@ -37,7 +40,8 @@ int64_t count(const NamedTensors &file, const std::string &path, const std::stri
 
 }  // namespace
 
-void save_training_state(const std::string &path, const nn::Cell &train_network, const nn::Optimizer &optimizer, const TrainingPosition &at) {
+void save_training_state(const std::string &path, const nn::Cell &train_network,
+                         const nn::Optimizer &optimizer, const TrainingPosition &at) {
     const RngState rng = get_rng_state();
     std::map<std::string, std::string> metadata = {{"epoch_num", std::to_string(at.epochs)},
                                                    {"epoch_step", std::to_string(at.steps)},
@@ -51,12 +55,16 @@ void save_training_state(const std::string &path, const nn::Cell &train_network,
     save_checkpoint(all_of(train_network, optimizer), path, metadata);
 }
 
-TrainingPosition load_training_state(const std::string &path, const nn::Cell &train_network, const nn::Optimizer &optimizer) {
+TrainingPosition load_training_state(const std::string &path, const nn::Cell &train_network,
+                                     const nn::Optimizer &optimizer) {
     const NamedTensors file = load_checkpoint(path);
     TrainingPosition at{count(file, path, "epoch_num"), count(file, path, "epoch_step"), {}};
-    for (const auto &[key, value] : file.metadata)
-        if (key.starts_with(note)) at.notes[key.substr(note.size())] = number<double>(file, path, key);
-    const RngState rng{number<uint64_t>(file, path, "rng_seed"), number<uint64_t>(file, path, "rng_offset")};
+    for (const auto &[key, value] : file.metadata) {
+        if (key.starts_with(note))
+            at.notes[key.substr(note.size())] = number<double>(file, path, key);
+    }
+    const RngState rng{number<uint64_t>(file, path, "rng_seed"),
+                       number<uint64_t>(file, path, "rng_offset")};
     load_parameters(all_of(train_network, optimizer), file, true);
     set_rng_state(rng);
     return at;

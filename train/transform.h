@@ -17,7 +17,8 @@ namespace halyard::dataset {
 class Transform {
 public:
     template<class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, Transform>) Transform(F &&f) : apply_(erased(std::forward<F>(f))) {}
+    requires(!std::is_same_v<std::remove_cvref_t<F>, Transform>) Transform(F &&f)
+        : apply_(erased(std::forward<F>(f))) {}
 
     // Throws ShapeError where a function of one column meets several.
     void operator()(Tensors &columns, Draw &draw) const { apply_(columns, draw); }
@@ -29,11 +30,13 @@ private:
     template<class F> static Erased erased(F f) {
         if constexpr (std::is_invocable_r_v<Tensor, const F &, const Tensor &, Draw &>)
             return [f](Tensors &t, Draw &draw) { only(t) = f(std::as_const(t[0]), draw); };
-        else if constexpr (std::is_invocable_r_v<Tensor, const F &, const Tensor &>) return [f](Tensors &t, Draw &) { only(t) = f(std::as_const(t[0])); };
+        else if constexpr (std::is_invocable_r_v<Tensor, const F &, const Tensor &>)
+            return [f](Tensors &t, Draw &) { only(t) = f(std::as_const(t[0])); };
         else if constexpr (std::is_invocable_r_v<Tensors, const F &, const Tensors &, Draw &>)
             return [f](Tensors &t, Draw &draw) { t = f(std::as_const(t), draw); };
         else {
-            static_assert(std::is_invocable_r_v<Tensors, const F &, const Tensors &>, "a transform is a function of one of the four forms above");
+            static_assert(std::is_invocable_r_v<Tensors, const F &, const Tensors &>,
+                          "a transform is a function of one of the four forms above");
             return [f](Tensors &t, Draw &) { t = f(std::as_const(t)); };
         }
     }
@@ -48,7 +51,8 @@ class Compose {
 public:
     explicit Compose(std::vector<Transform> transforms) : transforms_(std::move(transforms)) {}
     Tensors operator()(Tensors columns, Draw &draw) const {
-        for (const Transform &t : transforms_) t(columns, draw);
+        for (const Transform &t : transforms_)
+            t(columns, draw);
         return columns;
     }
 

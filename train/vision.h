@@ -1,4 +1,5 @@
-// Operations on images, for Dataset::map: [h,w,c] with c = 1 (grey) or 3 as a rule. Errors: ShapeError, DTypeError, AttrError.
+// Operations on images, for Dataset::map: [h,w,c] with c = 1 (grey) or 3 as a rule. Errors:
+// ShapeError, DTypeError, AttrError.
 #pragma once
 #include <vector>
 
@@ -26,7 +27,7 @@ private:
 
 // x * rescale + shift, in f32.
 struct Rescale {
-    Rescale(double factor, double offset) : rescale((float)factor), shift((float)offset) {}
+    Rescale(double factor, double offset) : rescale(float(factor)), shift(float(offset)) {}
     Tensor operator()(const Tensor &image) const;
     float rescale, shift;
 };
@@ -46,7 +47,8 @@ struct HWC2CHW {
     Tensor operator()(const Tensor &image) const;
 };
 
-// [h,w,c] -> [c,h,w], and x / 255, in f32, then as `output_type`: pixels of u8 come to lie from 0 to 1.
+// [h,w,c] -> [c,h,w], and x / 255, in f32, then as `output_type`: pixels of u8 come to lie from 0
+// to 1.
 struct ToTensor {
     explicit ToTensor(DType output_type = DType::f32) : dtype(output_type) {}
     Tensor operator()(const Tensor &image) const;
@@ -74,8 +76,8 @@ struct TypeCast {
     DType dtype;
 };
 
-// Whole numbers [...] to f32 [...,num_classes]: 1 at the number, 0 elsewhere; smoothed: 1 - r + r / num_classes and r / num_classes.
-// AttrError for a number below 0 or past the classes.
+// Whole numbers [...] to f32 [...,num_classes]: 1 at the number, 0 elsewhere; smoothed: 1 - r + r /
+// num_classes and r / num_classes. AttrError for a number below 0 or past the classes.
 class OneHot {
 public:
     explicit OneHot(int64_t num_classes, double smoothing_rate = 0);

@@ -1,5 +1,6 @@
-// The memory roof: the op's own tensors, each byte read or written once, and nothing else done. What can be is copied by
-// memcpy; inputs beyond the output's size are read, output beyond the inputs' size is filled.
+// The memory roof: the op's own tensors, each byte read or written once, and nothing else done.
+// What can be is copied by memcpy; inputs beyond the output's size are read, output beyond the
+// inputs' size is filled.
 #include <cstring>
 
 #include "bench/peers/peer.h"
@@ -18,7 +19,9 @@ struct Move {
 
     // Task i's share of a tensor, in whole lines.
     std::pair<int64_t, int64_t> part(const Tensor &x, int64_t i) const {
-        const int64_t bytes = (int64_t)x.bytes(), share = ((bytes + tasks - 1) / tasks + 63) / 64 * 64, from = std::min(bytes, i * share);
+        const int64_t bytes = int64_t(x.bytes());
+        const int64_t share = ((bytes + tasks - 1) / tasks + 63) / 64 * 64;
+        const int64_t from = std::min(bytes, i * share);
         return {from, std::min(share, bytes - from)};
     }
     void task(int64_t i) const {
@@ -30,11 +33,14 @@ struct Move {
             for (; room > 0 && next < in.size(); done = 0, next++) {
                 const auto [from, size] = part(in[next], i);
                 const int64_t n = std::min(room, size - done);
-                std::memcpy((char *)y.raw() + to, (const char *)in[next].raw() + from + done, (size_t)n);
-                to += n, room -= n, done += n;
+                std::memcpy((char *)y.raw() + to, (const char *)in[next].raw() + from + done,
+                            size_t(n));
+                to += n;
+                room -= n;
+                done += n;
                 if (done < size) break;
             }
-            std::memset((char *)y.raw() + to, 0, (size_t)room);
+            std::memset((char *)y.raw() + to, 0, size_t(room));
         }
         for (; next < in.size(); done = 0, next++) {
             const auto [from, size] = part(in[next], i);
@@ -48,14 +54,19 @@ struct Move {
 
 extern "C" void halyard_peers(const PeerTask &task, std::vector<Peer> &peers) {
     const std::string &name = task.op.record.name;
-    const bool rows = name.starts_with("softmax") || name.starts_with("log_softmax") || name.starts_with("arg") || name == "copy";
-    if (!rows && task.op.record.form != Form::elementwise && task.op.record.form != Form::reduction) return;
+    const bool rows = name.starts_with("softmax") || name.starts_with("log_softmax") ||
+                      name.starts_with("arg") || name == "copy";
+    if (!rows && task.op.record.form != Form::elementwise && task.op.record.form != Form::reduction)
+        return;
     int64_t read = 0, written = 0;
-    for (const Tensor &x : task.in) read += (int64_t)x.bytes();
-    for (const Tensor &y : task.out) written += (int64_t)y.bytes();
+    for (const Tensor &x : task.in)
+        read += int64_t(x.bytes());
+    for (const Tensor &y : task.out)
+        written += int64_t(y.bytes());
     const Move move{task.in, task.out, (std::max(read, written) + block - 1) / block};
     if (move.tasks == 0) return;
-    peers.push_back({"roof", [move] { parallel_for(0, move.tasks, [&](int64_t i) { move.task(i); }); }, false});
+    peers.push_back(
+        {"roof", [move] { parallel_for(0, move.tasks, [&](int64_t i) { move.task(i); }); }, false});
 }
 
 }  // namespace halyard

@@ -18,7 +18,8 @@ dnnl::memory wrap(const Tensor &t);
 // Runs with so many threads; what it throws arrives as Error.
 std::function<void()> with_threads(int threads, std::function<void()> run);
 
-bool add_convolution(const PeerTask &task, std::vector<Peer> &peers);  // conv2d, conv2d_dx, conv2d_dweight; false: another op
-bool add_pooling(const PeerTask &task, std::vector<Peer> &peers);      // max_pool2d, avg_pool2d
+// conv2d, conv2d_dx, conv2d_dweight; false: another op
+bool add_convolution(const PeerTask &task, std::vector<Peer> &peers);
+bool add_pooling(const PeerTask &task, std::vector<Peer> &peers);  // max_pool2d, avg_pool2d
 
 }  // namespace halyard::onednn

@@ -1,5 +1,5 @@
-// Peers: other libraries on the same problem and the same tensors. Each is a module of its own, opened by `halyard bench`
-// when it was built, so that nothing else links or needs it.
+// Peers: other libraries on the same problem and the same tensors. Each is a module of its own,
+// opened by `halyard bench` when it was built, so that nothing else links or needs it.
 #pragma once
 #include <functional>
 #include <string>
@@ -22,13 +22,14 @@ struct PeerTask {
 };
 
 struct Peer {
-    std::string name;           // "OpenBLAS 0.3.21"
-    std::function<void()> run;  // fills out, unless computes is false; keeps handles of the tensors, nothing else of the task
-    bool computes = true;       // false: it only moves the same number of bytes
+    std::string name;  // "OpenBLAS 0.3.21"
+    // fills out, unless computes is false; keeps handles of the tensors, nothing else of the task
+    std::function<void()> run;
+    bool computes = true;  // false: it only moves the same number of bytes
 };
 
-// Every module defines this, as `extern "C"`: no entry when it doesn't know the op, a dtype or an attribute.
-// `isa` limited the library through its environment before the module was opened.
+// Every module defines this, as `extern "C"`: no entry when it doesn't know the op, a dtype or an
+// attribute. `isa` limited the library through its environment before the module was opened.
 using PeersOf = void (*)(const PeerTask &task, std::vector<Peer> &peers);
 inline constexpr const char *peers_symbol = "halyard_peers";
 

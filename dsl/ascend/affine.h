@@ -16,7 +16,8 @@ struct Loop {
     int64_t extent = 1;
 };
 
-// index = base + sum of stride[k] * loops[k]. `hard` holds the loops in which it isn't that; base is undefined unless it is empty.
+// index = base + sum of stride[k] * loops[k]. `hard` holds the loops in which it isn't that; base
+// is undefined unless it is empty.
 struct Affine {
     Halide::Expr base;
     std::vector<int64_t> stride;
@@ -24,10 +25,13 @@ struct Affine {
 };
 Affine affine(const Halide::Expr &index, const std::vector<Loop> &loops);
 
-// Loops in which one iteration may read at `read` what another one writes at `written`; all that either uses, where that isn't known.
-std::set<std::string> carrying(const Halide::Expr &written, const Halide::Expr &read, const std::vector<Loop> &loops);
+// Loops in which one iteration may read at `read` what another one writes at `written`; all that
+// either uses, where that isn't known.
+std::set<std::string> carrying(const Halide::Expr &written, const Halide::Expr &read,
+                               const std::vector<Loop> &loops);
 
-// The value of an integer expression where every variable has one, and every load one under its buffer's name. Throws Error on anything else.
+// The value of an integer expression where every variable has one, and every load one under its
+// buffer's name. Throws Error on anything else.
 using Lookup = std::function<int64_t(const std::string &variable)>;
 int64_t evaluate(const Halide::Expr &e, const Lookup &lookup);
 

@@ -36,7 +36,8 @@ std::string algorithm_for(const Op &op, const FixedCall &call) {
         if (why.empty()) return v->name;
         reasons += "; " + v->name + " needs " + why;
     }
-    throw DispatchError(op.name, "no Ascend program: none of its algorithms takes this call" + reasons);
+    throw DispatchError(op.name,
+                        "no Ascend program: none of its algorithms takes this call" + reasons);
 }
 
 }  // namespace halyard::ascend

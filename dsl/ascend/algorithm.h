@@ -9,9 +9,10 @@ struct FixedCall;
 
 namespace ascend {
 
-// An algorithm may differ by variant, and be right only where that variant's condition holds: the last variant, which is the most general one,
-// whose condition the call fulfils. Facts that only CPU kernels have, such as the picks of a schedule, fulfil none. Throws DispatchError where
-// no variant takes the call.
+// An algorithm may differ by variant, and be right only where that variant's condition holds: the
+// last variant, which is the most general one, whose condition the call fulfils. Facts that only
+// CPU kernels have, such as the picks of a schedule, fulfil none. Throws DispatchError where no
+// variant takes the call.
 std::string algorithm_for(const Op &op, const FixedCall &call);
 
 }  // namespace ascend

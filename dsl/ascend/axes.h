@@ -10,10 +10,12 @@
 namespace halyard::ascend {
 
 // AttrError "E-EMIT: stage `where` of `op`: .."
-[[noreturn]] void refuse_tbe(const std::string &op, const std::string &where, const std::string &why);
+[[noreturn]] void refuse_tbe(const std::string &op, const std::string &where,
+                             const std::string &why);
 
-// Throws by refuse_tbe() where dimensions don't come to axes: an index that isn't a variable, two dimensions of one tensor that are the same axis,
-// tensors whose axes lie in different orders, or aren't dense.
+// Throws by refuse_tbe() where dimensions don't come to axes: an index that isn't a variable, two
+// dimensions of one tensor that are the same axis, tensors whose axes lie in different orders, or
+// aren't dense.
 class Axes {
 public:
     explicit Axes(const Kernel &k);
@@ -21,19 +23,29 @@ public:
     // Outermost first, without those of extent 1 and those that only products of matrices sum over.
     const std::vector<int> &order() const { return order_; }
     int64_t extent(int axis) const { return extents_.at(axis); }
-    const Halide::Internal::Function &function(const std::string &func) const { return environment_.at(func); }
-    std::map<std::string, int> variables(const std::string &func) const;                   // its arguments, and what its update goes over
-    std::set<int> dims(const std::string &func) const;                                     // that its values move with
-    std::set<int> reduced(const std::string &func) const;                                  // that its update goes over
-    size_t input(const std::string &name) const;                                           // by Halide's name
-    std::set<int> of_input(size_t k) const;                                                // that it moves with: not those that it is broadcast along
-    std::vector<int> lying(size_t k) const;                                                // the same, outermost first; of outputs past the inputs, too
-    bool is_product(const std::string &func) const { return products_.count(func) != 0; }  // of two matrices of f16
+    const Halide::Internal::Function &function(const std::string &func) const {
+        return environment_.at(func);
+    }
+    // its arguments, and what its update goes over
+    std::map<std::string, int> variables(const std::string &func) const;
+    // that its values move with
+    std::set<int> dims(const std::string &func) const;
+    // that its update goes over
+    std::set<int> reduced(const std::string &func) const;
+    // by Halide's name
+    size_t input(const std::string &name) const;
+    // that it moves with: not those that it is broadcast along
+    std::set<int> of_input(size_t k) const;
+    // the same, outermost first; of outputs past the inputs, too
+    std::vector<int> lying(size_t k) const;
+    // of two matrices of f16
+    bool is_product(const std::string &func) const { return products_.count(func) != 0; }
     bool multiplied(size_t input) const { return multiplied_.count(input) != 0; }
     std::pair<size_t, size_t> operands(const std::string &func) const { return products_.at(func); }
 
 private:
-    using Node = std::pair<std::string, int>;  // a dimension of a Func or an input; of a reduction variable its name and -1
+    // a dimension of a Func or an input; of a reduction variable its name and -1
+    using Node = std::pair<std::string, int>;
     Node root(const Node &n) const;
     int axis(const Node &n) const { return ids_.at(root(n)); }
     void join(const Node &a, const Node &b) { parent_[root(a)] = root(b); }

@@ -1,4 +1,5 @@
-// Numbers that a program gets at its call: each expression of nothing but the op's scalars is one, computed where the program is called.
+// Numbers that a program gets at its call: each expression of nothing but the op's scalars is one,
+// computed where the program is called.
 #pragma once
 #include <functional>
 #include <vector>
@@ -14,8 +15,10 @@ public:
     // The program's scalar for e; equal expressions share one.
     dv::Number of(const Halide::Expr &e);
     std::vector<dv::ScalarParam> parameters() const;
-    // What each is at a call: of the values of the record's scalars, in its order. They throw DispatchError for an expression that has none.
-    std::vector<std::function<double(const std::vector<double> &)>> values(const OpRecord &op) const;
+    // What each is at a call: of the values of the record's scalars, in its order. They throw
+    // DispatchError for an expression that has none.
+    std::vector<std::function<double(const std::vector<double> &)>> values(
+        const OpRecord &op) const;
 
 private:
     std::vector<Halide::Expr> expressions_;

@@ -11,9 +11,11 @@ namespace {
 // How much more than its memory the fullest scope needs.
 double excess(const dv::Program &p) {
     std::map<dv::Scope, int64_t> top;
-    for (const dv::Buffer &b : p.buffers) top[b.scope] = std::max(top[b.scope], b.address + b.slot_bytes() * b.slots);
+    for (const dv::Buffer &b : p.buffers)
+        top[b.scope] = std::max(top[b.scope], b.address + b.slot_bytes() * b.slots);
     double most = 1;
-    for (auto &[scope, bytes] : top) most = std::max(most, (double)bytes / (double)p.chip().bytes(scope));
+    for (auto &[scope, bytes] : top)
+        most = std::max(most, double(bytes) / double(p.chip().bytes(scope)));
     return most;
 }
 
@@ -22,13 +24,18 @@ double excess(const dv::Program &p) {
 Compiled compile(Kernel &k, bool strict) {
     if (const std::string &v = k.instance.variant; !v.empty() && !k.places.program) {
         std::string known;
-        for (auto &name : k.places.by_hand) known += " " + name;
-        throw DispatchError(k.op->name, "no Ascend program '" + v + "' is written by hand" + (known.empty() ? "" : ", there is" + known));
+        for (auto &name : k.places.by_hand)
+            known += " " + name;
+        throw DispatchError(k.op->name, "no Ascend program '" + v + "' is written by hand" +
+                                            (known.empty() ? "" : ", there is" + known));
     }
     Compiled c{lower(k, strict), k.instance.picks, k.places.by_hand, {}, 1};
-    const auto add = [&](const std::vector<dv::Issue> &issues) { c.issues.insert(c.issues.end(), issues.begin(), issues.end()); };
+    const auto add = [&](const std::vector<dv::Issue> &issues) {
+        c.issues.insert(c.issues.end(), issues.begin(), issues.end());
+    };
     for (dv::Program &p : c.lowered.programs) {
-        if (!k.places.program) add(dv::place_buffers(p));  // what is built by hand has its places and flags
+        // what is built by hand has its places and flags
+        if (!k.places.program) add(dv::place_buffers(p));
         c.excess = excess(p);
         if (dv::has_errors(c.issues)) return c;
         if (!k.places.program) add(dv::insert_sync(p).issues);
@@ -39,11 +46,13 @@ Compiled compile(Kernel &k, bool strict) {
 
 Compiled compile(const OpTable &ops, const std::string &op, const Instance &i, bool strict) {
     std::string last = "no schedule fits";
-    for (const int apart : {0, 1})
+    for (const int apart : {0, 1}) {
         for (int shrink = 0; shrink < shrink_steps;) {
             Instance next = i;
-            next.picks.chosen.emplace("apart", apart), next.picks.chosen.emplace("shrink", shrink);
-            const bool given = next.picks.chosen.at("apart") != apart || next.picks.chosen.at("shrink") != shrink;
+            next.picks.chosen.emplace("apart", apart);
+            next.picks.chosen.emplace("shrink", shrink);
+            const bool given = next.picks.chosen.at("apart") != apart ||
+                               next.picks.chosen.at("shrink") != shrink;
             shrink++;
             if (given) continue;
             Kernel k(ops.make(op), next);
@@ -52,8 +61,10 @@ Compiled compile(const OpTable &ops, const std::string &op, const Instance &i, b
             last = dv::to_text(c.issues);
             if (!dv::has(c.issues, "E-CAP")) throw DispatchError(op, last);
             // Were all of it tiles, so many steps would do; what isn't makes it more.
-            for (double e = c.excess * 7 / 8; e * 7 / 8 > 1; e = e * 7 / 8) shrink++;
+            for (double e = c.excess * 7 / 8; e * 7 / 8 > 1; e = e * 7 / 8)
+                shrink++;
         }
+    }
     throw DispatchError(op, last);
 }
 

@@ -12,7 +12,8 @@ namespace halyard::ascend {
 
 namespace {
 
-// What tells programs apart that were made for one problem: all that a schedule decides is in the text.
+// What tells programs apart that were made for one problem: all that a schedule decides is in the
+// text.
 std::string hash_of(const dv::Program &p) {
     char text[20];
     std::snprintf(text, sizeof text, "%016zx", std::hash<std::string>()(dv::to_text(p)));
@@ -20,7 +21,8 @@ std::string hash_of(const dv::Program &p) {
 }
 
 std::string text_of(const dv::PythonFiles &files) {
-    return files.kernel + "\n# ---- the registration, a file of its own\n" + files.registration + "\n# ---- the .ini, a file of its own\n" + files.ini;
+    return files.kernel + "\n# ---- the registration, a file of its own\n" + files.registration +
+           "\n# ---- the .ini, a file of its own\n" + files.ini;
 }
 
 }  // namespace
@@ -32,10 +34,14 @@ std::string text_of(Kernel &k, const std::string &form) {
     std::string text;
     for (dv::Program &p : c.lowered.programs) {
         p.schedule_hash = hash_of(p);
-        if (form == "dv") text += dv::to_text(p);
-        else if (form == "ascendc") text += dv::emit_ascendc(p);
-        else if (form == "tik") text += text_of(dv::emit_tik(p));
-        else throw AttrError(k.op->name, "no text form '" + form + "'");
+        if (form == "dv")
+            text += dv::to_text(p);
+        else if (form == "ascendc")
+            text += dv::emit_ascendc(p);
+        else if (form == "tik")
+            text += text_of(dv::emit_tik(p));
+        else
+            throw AttrError(k.op->name, "no text form '" + form + "'");
     }
     return text;
 }

@@ -11,12 +11,15 @@ using dv::VecOp;
 
 namespace {
 
-constexpr int64_t most_staged = 32768;  // bytes of GM that come to the chip whole, to be gathered from there
-constexpr int64_t row_elements = 16;    // rows of a tile are multiples of it: 32 B of the smallest real
+// bytes of GM that come to the chip whole, to be gathered from there
+constexpr int64_t most_staged = 32768;
+// rows of a tile are multiples of it: 32 B of the smallest real
+constexpr int64_t row_elements = 16;
 
 // What the scalar unit computes of integers, beside arithmetic.
 bool goes_by_bits(const Call *c) {
-    return c->is_intrinsic({Call::likely, Call::likely_if_innermost, Call::bitwise_and, Call::bitwise_or, Call::bitwise_xor, Call::bitwise_not,
+    return c->is_intrinsic({Call::likely, Call::likely_if_innermost, Call::bitwise_and,
+                            Call::bitwise_or, Call::bitwise_xor, Call::bitwise_not,
                             Call::shift_left, Call::shift_right});
 }
 
@@ -61,8 +64,8 @@ struct ScalarOperations : IRVisitor {
     std::set<std::string> loads;
 };
 
-// An integer with an operation that the vector unit hasn't: quotients, remainders, shifts, sums and products of 8 bits, and numbers without a sign.
-// Not a reduction into `result`.
+// An integer with an operation that the vector unit hasn't: quotients, remainders, shifts, sums and
+// products of 8 bits, and numbers without a sign. Not a reduction into `result`.
 bool needs_scalar_unit(const HExpr &e, const std::string &result) {
     const Type t = e.type();
     if (t != Int(32) && t != Int(8) && t != UInt(8)) return false;
@@ -73,8 +76,10 @@ bool needs_scalar_unit(const HExpr &e, const std::string &result) {
 
 using Lets = std::vector<std::pair<std::string, HExpr>>;
 
-// Of loop variables and constants only, with one of them at least. `names` are those of lets that are, too.
-bool is_index(const HExpr &e, const Surroundings &s, const std::vector<Loop> &loops, const Lets &names) {
+// Of loop variables and constants only, with one of them at least. `names` are those of lets that
+// are, too.
+bool is_index(const HExpr &e, const Surroundings &s, const std::vector<Loop> &loops,
+              const Lets &names) {
     struct : IRVisitor {
         using IRVisitor::visit;
         void visit(const Let *l) override {
@@ -83,20 +88,28 @@ bool is_index(const HExpr &e, const Surroundings &s, const std::vector<Loop> &lo
             l->body.accept(this);
         }
         void visit(const Variable *v) override {
-            if (lets.count(v->name)) return void(any = true);
-            const bool loop = std::any_of(loops->begin(), loops->end(), [&](const Loop &l) { return l.var == v->name; });
+            if (lets.count(v->name)) {
+                any = true;
+                return;
+            }
+            const bool loop = std::any_of(loops->begin(), loops->end(),
+                                          [&](const Loop &l) { return l.var == v->name; });
             (loop || s->variables.count(v->name) ? any : other) = true;
         }
         void visit(const Load *) override { other = true; }
         void visit(const FloatImm *) override { other = true; }
-        void visit(const Call *c) override { goes_by_bits(c) ? IRVisitor::visit(c) : (void)(other = true); }
+        void visit(const Call *c) override {
+            goes_by_bits(c) ? IRVisitor::visit(c) : (void)(other = true);
+        }
         const Surroundings *s = nullptr;
         const std::vector<Loop> *loops = nullptr;
         std::set<std::string> lets;
         bool any = false, other = false;
     } found;
-    found.s = &s, found.loops = &loops;
-    for (auto &[name, value] : names) found.lets.insert(name);
+    found.s = &s;
+    found.loops = &loops;
+    for (auto &[name, value] : names)
+        found.lets.insert(name);
     e.accept(&found);
     return found.any && !found.other;
 }
@@ -109,23 +122,30 @@ public:
     Gathered put() {
         const HExpr value = mutate(store_.value);
         HExpr result;
-        if (unaligned_ && is_apart()) result = tile({}, store_.index, s_.buffers.at(store_.name).dtype, store_.value.type()).load;
+        if (unaligned_ && is_apart()) {
+            result =
+                tile({}, store_.index, s_.buffers.at(store_.name).dtype, store_.value.type()).load;
+        }
         if (tiles_.empty()) return {&store_, {}, {}};
         Gathered g;
-        for (auto &t : tiles_) g.tiles.push_back(t.ref);
+        for (auto &t : tiles_)
+            g.tiles.push_back(t.ref);
         const auto store = [&](const std::string &name, const HExpr &v, const HExpr &index) {
             return Store::make(name, v, index, store_.param, store_.predicate, store_.alignment);
         };
         g.store = store(store_.name, value, store_.index);
         if (!result.defined()) return g;
         const Load *l = result.as<Load>();
-        g.store = store(l->name, value, l->index), g.scattered = store(store_.name, result, store_.index);
+        g.store = store(l->name, value, l->index);
+        g.scattered = store(store_.name, result, store_.index);
         return g;
     }
 
     HExpr mutate(const HExpr &e) override {
         if (e.type() == Int(32) && is_known(e)) return index(e);
-        if (const auto *c = e.as<Cast>(); c && c->type.is_float() && c->value.type() == UInt(32) && is_known(c->value)) return of_word(c->type, c->value);
+        if (const auto *c = e.as<Cast>();
+            c && c->type.is_float() && c->value.type() == UInt(32) && is_known(c->value))
+            return of_word(c->type, c->value);
         if (needs_scalar_unit(e, store_.name)) return computed(e);
         if (e.type().is_bool() && is_known(e) && !compares_linear(e)) return index(e) != 0;
         return IRMutator::mutate(e);
@@ -163,26 +183,31 @@ private:
     }
     HExpr visit(const Load *l) override { return is_irregular(l) ? element(l) : HExpr(l); }
 
-    // The loop along which the store's elements follow each other; of numbers for rows, the innermost one.
+    // The loop along which the store's elements follow each other; of numbers for rows, the
+    // innermost one.
     std::optional<size_t> lanes_of(const Store &store) const {
         std::vector<Loop> linear = loops_;
         const std::set<std::string> hard = affine(store.index, loops_).hard;
         std::erase_if(linear, [&](const Loop &l) { return hard.count(l.var) != 0; });
         const Affine a = affine(store.index, linear);
-        for (size_t k = 0; k < linear.size() && a.hard.empty(); k++)
+        for (size_t k = 0; k < linear.size() && a.hard.empty(); k++) {
             for (size_t d = 0; d < loops_.size(); d++)
                 if (a.stride[k] == 1 && loops_[d].var == linear[k].var) return d;
+        }
         return loops_.empty() ? std::nullopt : std::optional(loops_.size() - 1);
     }
 
     bool is_irregular(const Load *l) const {
-        if (l->name == store_.name && !(graph_equal(l->index, store_.index) && is_apart())) return false;
+        if (l->name == store_.name && !(graph_equal(l->index, store_.index) && is_apart()))
+            return false;
         const Affine a = affine(l->index, loops_);
         if (!lanes_) return unaligned_ && is_apart(l->name, a);
         if (a.hard.count(loops_[*lanes_].var)) return true;
         struct : IRVisitor {
             using IRVisitor::visit;
-            void visit(const Load *inner) override { within |= expr_uses_var(inner->index, *lanes); }
+            void visit(const Load *inner) override {
+                within |= expr_uses_var(inner->index, *lanes);
+            }
             const std::string *lanes = nullptr;
             bool within = false;
         } places;
@@ -196,20 +221,24 @@ private:
         const dv::Ref from = s_.buffers.at(name);
         if (!a.hard.empty() || s_.scope(from) != dv::Scope::ub) return false;
         const int64_t unit = dv::c0(from.dtype);
-        for (size_t d = 0; d < loops_.size(); d++)
-            if (d == lanes_ ? a.stride[d] != 0 && a.stride[d] != 1 : a.stride[d] % unit != 0) return true;
+        for (size_t d = 0; d < loops_.size(); d++) {
+            if (d == lanes_ ? a.stride[d] != 0 && a.stride[d] != 1 : a.stride[d] % unit != 0)
+                return true;
+        }
         struct : IRVisitor {
             using IRVisitor::visit;
             void visit(const Load *) override { any = true; }
             bool any = false;
         } loads;
         a.base.accept(&loads);
-        return (!lanes_ || a.stride[*lanes_] == 1) && (loads.any || !is_multiple(s_.index(a.base), unit));
+        return (!lanes_ || a.stride[*lanes_] == 1) &&
+               (loads.any || !is_multiple(s_.index(a.base), unit));
     }
     // Is where the results go; unless they are sums of several iterations.
     bool is_apart() const {
         const Affine a = affine(store_.index, loops_);
-        return unaligned_ && a.hard.empty() && std::count(a.stride.begin(), a.stride.end(), 0) == 0 && is_apart(store_.name, a);
+        return unaligned_ && a.hard.empty() &&
+               std::count(a.stride.begin(), a.stride.end(), 0) == 0 && is_apart(store_.name, a);
     }
 
     // Comparisons of linear indices are the vector unit's.
@@ -241,7 +270,7 @@ private:
         for (size_t k = made.dims.size(); k-- > 0;) {
             const Loop &l = loops_[made.dims[k]];
             made.stride[k] = next;
-            place = place + Variable::make(Int(32), l.var) * (int)next;
+            place = place + Variable::make(Int(32), l.var) * int(next);
             next *= l.extent;
             const int64_t row = std::max<int64_t>(dv::c0(t), row_elements);
             if (k + 1 == made.dims.size()) next = (next + row - 1) / row * row;
@@ -261,9 +290,11 @@ private:
         r.offset = r.offset + elements;
         return r;
     }
-    // body(its place) for every element of a tile's outer `dims` dimensions; their loops' variables have values meanwhile.
+    // body(its place) for every element of a tile's outer `dims` dimensions; their loops' variables
+    // have values meanwhile.
     void each(const Tile &t, size_t dims, const std::function<void(const dv::Ref &)> &body) {
-        const std::function<void(size_t, const dv::Ref &)> level = [&](size_t k, const dv::Ref &to) {
+        const std::function<void(size_t, const dv::Ref &)> level = [&](size_t k,
+                                                                       const dv::Ref &to) {
             if (k == dims) return body(to);
             const Loop &l = loops_[t.dims[k]];
             s_.bounds[l.var] = {0, l.extent - 1};
@@ -273,11 +304,12 @@ private:
             });
         };
         level(0, t.ref);
-        for (size_t k = 0; k < dims; k++) s_.variables.erase(loops_[t.dims[k]].var);
+        for (size_t k = 0; k < dims; k++)
+            s_.variables.erase(loops_[t.dims[k]].var);
     }
 
     void set(const dv::Ref &to, const dv::Expr &value) {
-        if (const auto c = value.constant()) return s_.w.put(dv::ScalarSt{to, {"", (double)*c}});
+        if (const auto c = value.constant()) return s_.w.put(dv::ScalarSt{to, {"", double(*c)}});
         const std::string reg = s_.w.reg("i");
         s_.w.put(dv::Set{reg, value});
         s_.w.put(dv::ScalarSt{to, {reg}});
@@ -285,16 +317,20 @@ private:
 
     // 32 bits without a sign as a real: their upper and their lower half.
     HExpr of_word(const Type &real, const HExpr &word) {
-        const HExpr upper = Cast::make(Int(32), word >> 16), lower = Cast::make(Int(32), word & 0xffff);
+        const HExpr upper = Cast::make(Int(32), word >> 16);
+        const HExpr lower = Cast::make(Int(32), word & 0xffff);
         const HExpr scaled = Cast::make(Float(32), index(upper)) * 65536.0f;
         return Cast::make(real, scaled + Cast::make(Float(32), index(lower)));
     }
 
-    // The expression with each load, those of its indices first, from where the scalar unit can read it.
+    // The expression with each load, those of its indices first, from where the scalar unit can
+    // read it.
     HExpr with_staged_loads(const HExpr &e) {
         struct : IRMutator {
             using IRMutator::visit;
-            HExpr visit(const Load *inner) override { return self->staged(inner, mutate(inner->index)); }
+            HExpr visit(const Load *inner) override {
+                return self->staged(inner, mutate(inner->index));
+            }
             Gather *self = nullptr;
         } loads;
         loads.self = this;
@@ -308,8 +344,10 @@ private:
         s_.write_fills();  // it may read what one of them begins
         const Tile t = tile(e, e, dtype_of(e.type()), e.type());
         s_.w.warnings.push_back("W-SCALAR " + s_.w.where + ": integers are computed one by one");
-        const int64_t values = (int64_t)1 << e.type().bits(), half = e.type().is_int() ? values / 2 : 0;
-        each(t, t.dims.size(), [&](const dv::Ref &to) { set(to, (s_.index(value) + half) % values - half); });
+        const int64_t values = int64_t(1) << e.type().bits();
+        const int64_t half = e.type().is_int() ? values / 2 : 0;
+        each(t, t.dims.size(),
+             [&](const dv::Ref &to) { set(to, (s_.index(value) + half) % values - half); });
         return t.load;
     }
 
@@ -320,31 +358,42 @@ private:
         const bool is_plain = e.as<Let>() == nullptr;
         const Affine a = is_plain ? affine(e, loops_) : Affine();
         const Tile t = tile(e, e, DType::i32, Int(32));
-        const bool counts = is_plain && !e.type().is_bool() && a.hard.empty() && lanes_ && !t.dims.empty() && t.dims.back() == *lanes_;
+        const bool counts = is_plain && !e.type().is_bool() && a.hard.empty() && lanes_ &&
+                            !t.dims.empty() && t.dims.back() == *lanes_;
         if (counts) {
             count(t, a);
         } else {
-            if (!t.dims.empty()) s_.w.warnings.push_back("W-SCALAR " + s_.w.where + ": indices as values are computed one by one");
+            if (!t.dims.empty()) {
+                s_.w.warnings.push_back("W-SCALAR " + s_.w.where +
+                                        ": indices as values are computed one by one");
+            }
             each(t, t.dims.size(), [&](const dv::Ref &to) { set(to, s_.index(e)); });
         }
         return t.load;
     }
-    // The first block by the scalar unit, the others of a row from those before, by adding; other rows from the first one.
+    // The first block by the scalar unit, the others of a row from those before, by adding; other
+    // rows from the first one.
     void count(const Tile &t, const Affine &a) {
-        const int64_t n = loops_[*lanes_].extent, unit = dv::c0(DType::i32), step = a.stride[*lanes_];
+        const int64_t n = loops_[*lanes_].extent;
+        const int64_t unit = dv::c0(DType::i32);
+        const int64_t step = a.stride[*lanes_];
         const dv::Ref row = s_.w.temporary(DType::i32, (n + unit - 1) / unit * unit);
-        for (int64_t j = 0; j < unit; j++) set(at(row, j), j * step);
-        for (int64_t have = unit; have < n; have *= 2) add({std::min(have, n - have)}, at(row, have), row, {"", (double)(have * step)});
+        for (int64_t j = 0; j < unit; j++)
+            set(at(row, j), j * step);
+        for (int64_t have = unit; have < n; have *= 2)
+            add({std::min(have, n - have)}, at(row, have), row, {"", double(have * step)});
         each(t, t.dims.size() - 1, [&](const dv::Ref &to) {
             dv::Expr first = s_.index(a.base);
-            for (size_t k = 0; k + 1 < t.dims.size(); k++) first = first + s_.variables.at(loops_[t.dims[k]].var) * a.stride[t.dims[k]];
+            for (size_t k = 0; k + 1 < t.dims.size(); k++)
+                first = first + s_.variables.at(loops_[t.dims[k]].var) * a.stride[t.dims[k]];
             const std::string reg = s_.w.reg("i");
             s_.w.put(dv::Set{reg, first});
             add({n}, to, row, {reg});
         });
         s_.w.give_back(row);
     }
-    void add(const std::vector<int64_t> &extents, const dv::Ref &to, const dv::Ref &from, const dv::Number &n) {
+    void add(const std::vector<int64_t> &extents, const dv::Ref &to, const dv::Ref &from,
+             const dv::Number &n) {
         Vectors v(s_.w, extents);
         const Operand number = v.spread(n, DType::i32);
         v.binary(VecOp::add, {to, {1}}, {from, {1}}, number);
@@ -353,7 +402,8 @@ private:
 
     HExpr element(const Load *l) {
         if (HExpr already = known(l); already.defined()) return already;
-        s_.w.warnings.push_back("W-SCALAR " + s_.w.where + ": elements of " + s_.buffers.at(l->name).buffer + " are gathered one by one");
+        s_.w.warnings.push_back("W-SCALAR " + s_.w.where + ": elements of " +
+                                s_.buffers.at(l->name).buffer + " are gathered one by one");
         const HExpr from = staged(l, with_staged_loads(l->index));
         const Load *load = from.as<Load>();
         const dv::Ref source = s_.buffers.at(load->name);
@@ -377,19 +427,23 @@ private:
 
     // A load from GM as one from the chip, where all that its index can reach isn't much.
     HExpr staged(const Load *l, const HExpr &index) {
-        const HExpr as_it_is = Load::make(l->type, l->name, index, l->image, l->param, l->predicate, l->alignment);
+        const HExpr as_it_is = Load::make(l->type, l->name, index, l->image, l->param, l->predicate,
+                                          l->alignment);
         const dv::Ref from = s_.buffers.at(l->name);
         if (s_.scope(from) != dv::Scope::gm) return as_it_is;
         Scope<Interval> bounds;
-        for (auto &loop : loops_) bounds.push(loop.var, Interval(0, HExpr((int)loop.extent - 1)));
+        for (auto &loop : loops_)
+            bounds.push(loop.var, Interval(0, HExpr(int(loop.extent) - 1)));
         const Interval reach = bounds_of_expr_in_scope(index, bounds);
         const HExpr length = reach.is_bounded() ? simplify(reach.max - reach.min + 1) : HExpr();
         const int64_t elements = length.defined() ? as_const_int(length).value_or(0) : 0;
-        const int64_t unit = dv::c0(from.dtype), all = *s_.w.p.tensor(from.buffer)->size.constant();
-        if (elements < 1 || elements > most_staged / (int64_t)bytes_of(from.dtype)) return as_it_is;
+        const int64_t unit = dv::c0(from.dtype);
+        const int64_t all = *s_.w.p.tensor(from.buffer)->size.constant();
+        if (elements < 1 || elements > most_staged / int64_t(bytes_of(from.dtype))) return as_it_is;
         const int64_t blocks = std::min((elements + unit - 1) / unit, all / unit);
-        const HExpr first = simplify(clamp(reach.min, 0, (int)(all - blocks * unit)));
-        const dv::Ref here = s_.w.arriving(from.buffer + "_ub", dv::Scope::ub, from.dtype, blocks * unit);
+        const HExpr first = simplify(clamp(reach.min, 0, int(all - blocks * unit)));
+        const dv::Ref here = s_.w.arriving(from.buffer + "_ub", dv::Scope::ub, from.dtype,
+                                           blocks * unit);
         s_.w.put(dv::Dma{here, at(from, s_.index(first)), 1, blocks, 0, 0});
         s_.buffers[here.buffer] = here;
         return Load::make(l->type, here.buffer, simplify(index - first), {}, {}, const_true(), {});
@@ -398,11 +452,16 @@ private:
 
 }  // namespace
 
-Gathered gather(Surroundings &s, const std::vector<Loop> &loops, const Store &store, bool unaligned) {
+Gathered gather(Surroundings &s, const std::vector<Loop> &loops, const Store &store,
+                bool unaligned) {
     std::vector<Loop> longer;
     for (auto &l : loops) {
-        if (l.extent > 1) longer.push_back(l);
-        else s.variables[l.var] = 0, s.bounds[l.var] = {0, 0};
+        if (l.extent > 1)
+            longer.push_back(l);
+        else {
+            s.variables[l.var] = 0;
+            s.bounds[l.var] = {0, 0};
+        }
     }
     return Gather(s, longer, store, unaligned).put();
 }

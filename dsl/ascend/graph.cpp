@@ -21,13 +21,16 @@ class LetsAround {
 public:
     void add(const Let *l) { lets_.emplace_back(l->name, l->value); }
     Expr in_place(Expr e) const {
-        for (size_t k = lets_.size(); k-- > 0;)
-            if (expr_uses_var(e, lets_[k].first)) e = substitute(lets_[k].first, lets_[k].second, e);
+        for (size_t k = lets_.size(); k-- > 0;) {
+            if (expr_uses_var(e, lets_[k].first))
+                e = substitute(lets_[k].first, lets_[k].second, e);
+        }
         return e;
     }
     std::vector<Expr> in_place(const std::vector<Expr> &all) const {
         std::vector<Expr> written_out;
-        for (const Expr &e : all) written_out.push_back(in_place(e));
+        for (const Expr &e : all)
+            written_out.push_back(in_place(e));
         return written_out;
     }
 
@@ -55,9 +58,13 @@ class Calls : public IRVisitor {
         op->body.accept(this);
     }
     void visit(const Call *op) override {
-        if (op->call_type == Call::Halide) all.push_back({op->name, lets.in_place(op->args)});
-        else if (op->call_type == Call::Image) loads = true, type = op->type;
-        else computes = true;
+        if (op->call_type == Call::Halide)
+            all.push_back({op->name, lets.in_place(op->args)});
+        else if (op->call_type == Call::Image) {
+            loads = true;
+            type = op->type;
+        } else
+            computes = true;
         inside++;  // of an index
         IRVisitor::visit(op);
         inside--;
@@ -85,7 +92,7 @@ std::set<std::string> variables_of(const Expr &e) {
 
 int64_t constant(const Expr &e, const std::string &what) {
     const auto value = as_const_int(simplify(e));
-    if (value) return (int64_t)*value;
+    if (value) return int64_t(*value);
     std::ostringstream text;
     text << e;
     throw DispatchError(what, "its Ascend program needs a number, not " + text.str());
@@ -93,16 +100,19 @@ int64_t constant(const Expr &e, const std::string &what) {
 
 std::set<int> FuncNode::dims() const {
     std::set<int> all;
-    for (auto &r : reach) all.insert(r.begin(), r.end());
+    for (auto &r : reach)
+        all.insert(r.begin(), r.end());
     return all;
 }
 
 namespace {
 
 // What a call comes to through Funcs that only convert: a tensor of f16?
-bool is_f16(const Expr &e, const std::map<std::string, Function> &environment, const std::map<std::string, Calls> &calls) {
+bool is_f16(const Expr &e, const std::map<std::string, Function> &environment,
+            const std::map<std::string, Calls> &calls) {
     Expr inside = e;
-    while (const Cast *c = inside.as<Cast>()) inside = c->value;
+    while (const Cast *c = inside.as<Cast>())
+        inside = c->value;
     const Call *c = inside.as<Call>();
     if (!c || c->call_type != Call::Halide) return false;
     const Calls &of = calls.at(c->name);
@@ -113,11 +123,13 @@ bool is_f16(const Expr &e, const std::map<std::string, Function> &environment, c
 
 bool compares(const Expr &e) {
     const Call *c = e.as<Call>();
-    return e.as<Max>() || e.as<Min>() || (c && c->is_intrinsic({Call::strict_max, Call::strict_min}));
+    return e.as<Max>() || e.as<Min>() ||
+           (c && c->is_intrinsic({Call::strict_max, Call::strict_min}));
 }
 
-// Are all terms of the sum known before the call? The cube unit's first product is written over what its accumulators held, the others are added:
-// a sum that a condition takes terms from has no first one that is known, and one of no terms none at all.
+// Are all terms of the sum known before the call? The cube unit's first product is written over
+// what its accumulators held, the others are added: a sum that a condition takes terms from has no
+// first one that is known, and one of no terms none at all.
 bool has_all_terms(const Definition &update) {
     if (!is_const_one(update.predicate())) return false;
     const auto &ranges = update.schedule().rvars();
@@ -127,12 +139,15 @@ bool has_all_terms(const Definition &update) {
     });
 }
 
-bool adds_products(const Function &f, const std::map<std::string, Function> &environment, const std::map<std::string, Calls> &calls) {
-    if (f.updates().size() != 1 || f.values().size() != 1 || !is_const_zero(f.values()[0])) return false;
+bool adds_products(const Function &f, const std::map<std::string, Function> &environment,
+                   const std::map<std::string, Calls> &calls) {
+    if (f.updates().size() != 1 || f.values().size() != 1 || !is_const_zero(f.values()[0]))
+        return false;
     if (!has_all_terms(f.update(0))) return false;
     const Add *sum = f.update(0).values()[0].as<Add>();
     const Mul *product = sum ? sum->b.as<Mul>() : nullptr;
-    return product && is_f16(product->a, environment, calls) && is_f16(product->b, environment, calls);
+    return product && is_f16(product->a, environment, calls) &&
+           is_f16(product->b, environment, calls);
 }
 
 }  // namespace
@@ -144,33 +159,48 @@ Graph::Graph(const Func &output) {
         Calls &c = calls[name];
         f.accept(&c);
         FuncNode n;
-        n.function = f, n.reduces = f.has_update_definition(), n.computes = c.computes, n.loads = c.loads;
-        n.converts = !n.reduces && !n.computes && f.values().size() == 1 && f.values()[0].as<Cast>();
+        n.function = f;
+        n.reduces = f.has_update_definition();
+        n.computes = c.computes;
+        n.loads = c.loads;
+        n.converts = !n.reduces && !n.computes && f.values().size() == 1 &&
+                     f.values()[0].as<Cast>();
         n.compares = n.reduces && compares(f.update(0).values()[0]);
-        n.reach.resize((size_t)f.dimensions());
+        n.reach.resize(size_t(f.dimensions()));
         nodes[name] = n;
     }
-    for (auto &[name, f] : environment) nodes[name].multiplies = adds_products(f, environment, calls);
+    for (auto &[name, f] : environment)
+        nodes[name].multiplies = adds_products(f, environment, calls);
     std::set<std::string> seen;
-    const std::function<void(const std::string &)> visit = [&](const std::string &name) {  // post-order
+    // post-order
+    const std::function<void(const std::string &)> visit = [&](const std::string &name) {
         if (!seen.insert(name).second) return;
-        for (auto &c : calls[name].all)
-            if (c.func != name) nodes[c.func].callers.insert(name), visit(c.func);
+        for (auto &c : calls[name].all) {
+            if (c.func != name) {
+                nodes[c.func].callers.insert(name);
+                visit(c.func);
+            }
+        }
         order.insert(order.begin(), name);
     };
     visit(output.name());
     FuncNode &first = nodes[output.name()];
-    for (size_t d = 0; d < first.reach.size(); d++) first.reach[d].insert((int)d);
+    for (size_t d = 0; d < first.reach.size(); d++)
+        first.reach[d].insert(int(d));
     for (auto &name : order) {
         const FuncNode &from = nodes[name];
         const std::vector<std::string> args = from.function.args();
         for (auto &c : calls[name].all) {
             if (c.func == name) continue;
             FuncNode &to = nodes[c.func];
-            for (size_t a = 0; a < c.args.size(); a++)
-                for (auto &v : variables_of(c.args[a]))
-                    for (size_t p = 0; p < args.size(); p++)
-                        if (args[p] == v) to.reach[a].insert(from.reach[p].begin(), from.reach[p].end());
+            for (size_t a = 0; a < c.args.size(); a++) {
+                for (auto &v : variables_of(c.args[a])) {
+                    for (size_t p = 0; p < args.size(); p++) {
+                        if (args[p] == v)
+                            to.reach[a].insert(from.reach[p].begin(), from.reach[p].end());
+                    }
+                }
+            }
         }
     }
 }
@@ -198,15 +228,18 @@ int64_t asked_by(const Expr &argument, const Scope<Interval> &bounds) {
     const Interval reach = bounds_of_expr_in_scope(argument, bounds);
     if (!reach.has_upper_bound()) return -1;
     const auto last = as_const_int(simplify(reach.max));
-    return last ? (int64_t)*last + 1 : -1;
+    return last ? int64_t(*last) + 1 : -1;
 }
 
 }  // namespace
 
 void Graph::measure(const std::vector<int64_t> &output_extents) {
-    for (auto &[name, n] : nodes) n.extents.assign((size_t)n.function.dimensions(), 0);
+    for (auto &[name, n] : nodes)
+        n.extents.assign(size_t(n.function.dimensions()), 0);
     nodes.at(order[0]).extents = output_extents;
-    const auto add = [](int64_t &extent, int64_t asked) { extent = extent < 0 || asked < 0 ? -1 : std::max(extent, asked); };
+    const auto add = [](int64_t &extent, int64_t asked) {
+        extent = extent < 0 || asked < 0 ? -1 : std::max(extent, asked);
+    };
     for (auto &name : order) {
         const FuncNode &from = nodes.at(name);
         const bool is_empty = std::count(from.extents.begin(), from.extents.end(), 0) > 0;
@@ -214,18 +247,26 @@ void Graph::measure(const std::vector<int64_t> &output_extents) {
             if (is_empty) return;
             Scope<Interval> bounds;
             const std::vector<std::string> args = from.function.args();
-            for (size_t a = 0; a < args.size(); a++)
-                if (from.extents[a] > 0) bounds.push(args[a], Interval(0, (int)from.extents[a] - 1));
-            for (auto &r : d.schedule().rvars()) bounds.push(r.var, Interval(r.min, simplify(r.min + r.extent - 1)));
+            for (size_t a = 0; a < args.size(); a++) {
+                if (from.extents[a] > 0)
+                    bounds.push(args[a], Interval(0, int(from.extents[a]) - 1));
+            }
+            for (auto &r : d.schedule().rvars())
+                bounds.push(r.var, Interval(r.min, simplify(r.min + r.extent - 1)));
             CallsIn calls;
-            for (const Expr &e : d.values()) e.accept(&calls);
-            for (const Expr &e : d.args()) e.accept(&calls);
+            for (const Expr &e : d.values())
+                e.accept(&calls);
+            for (const Expr &e : d.args())
+                e.accept(&calls);
             d.predicate().accept(&calls);
-            for (const CallOf &c : calls.all)
-                for (size_t a = 0; a < c.args.size() && c.func != name; a++) add(nodes.at(c.func).extents[a], asked_by(c.args[a], bounds));
+            for (const CallOf &c : calls.all) {
+                for (size_t a = 0; a < c.args.size() && c.func != name; a++)
+                    add(nodes.at(c.func).extents[a], asked_by(c.args[a], bounds));
+            }
         };
         ask(from.function.definition());
-        for (auto &update : from.function.updates()) ask(update);
+        for (auto &update : from.function.updates())
+            ask(update);
     }
 }
 

@@ -17,11 +17,12 @@ struct Stage {
 
 struct FuncNode {
     Halide::Internal::Function function;
-    bool reduces = false;           // has update definitions
-    bool computes = false;          // more than a call or a conversion of its type
-    bool loads = false;             // an input of the pipeline
-    bool converts = false;          // a call's value to another type
-    bool compares = false;          // a reduction to the largest or the least, which is one of its elements in any type
+    bool reduces = false;   // has update definitions
+    bool computes = false;  // more than a call or a conversion of its type
+    bool loads = false;     // an input of the pipeline
+    bool converts = false;  // a call's value to another type
+    // a reduction to the largest or the least, which is one of its elements in any type
+    bool compares = false;
     bool multiplies = false;        // adds up products of two tensors of f16
     std::set<std::string> callers;  // Funcs
     // For each argument, the dimensions of the output that it moves with.

@@ -39,7 +39,8 @@ private:
         IRVisitor::visit(l);
     }
     void visit(const For *f) override {
-        index(f->min), index(f->extent);
+        index(f->min);
+        index(f->extent);
         f->body.accept(this);
     }
     void visit(const IfThenElse *op) override {
@@ -53,8 +54,9 @@ private:
     }
 };
 
-// Lets stand where they are used, but for those of reals inside expressions: what is the same is found again in each expression. Values that would become long are lets of the
-// expression instead, or one in another in another would never end.
+// Lets stand where they are used, but for those of reals inside expressions: what is the same is
+// found again in each expression. Values that would become long are lets of the expression instead,
+// or one in another in another would never end.
 class WithoutLets : public IRMutator {
 public:
     explicit WithoutLets(const Stmt &s) : indices_(s) {}
@@ -109,14 +111,19 @@ private:
     }
     Stmt visit(const Store *op) override {
         Expr value = mutate(op->value);
-        for (size_t k = kept_.size(); k-- > 0;)
-            if (expr_uses_var(value, kept_[k].first)) value = Let::make(kept_[k].first, kept_[k].second, value);
-        return Store::make(op->name, value, mutate(op->index), op->param, op->predicate, op->alignment);
+        for (size_t k = kept_.size(); k-- > 0;) {
+            if (expr_uses_var(value, kept_[k].first))
+                value = Let::make(kept_[k].first, kept_[k].second, value);
+        }
+        return Store::make(op->name, value, mutate(op->index), op->param, op->predicate,
+                           op->alignment);
     }
 };
 
 }  // namespace
 
-Stmt without_lets(const Stmt &s) { return WithoutLets(s).mutate(s); }
+Stmt without_lets(const Stmt &s) {
+    return WithoutLets(s).mutate(s);
+}
 
 }  // namespace halyard::ascend

@@ -9,35 +9,53 @@ using namespace Halide;
 
 namespace {
 
-Expr c(double v) { return Internal::FloatImm::make(Float(32), v); }
-Expr call(const char *name, const Expr &x) { return Internal::Call::make(Float(32), name, {x}, Internal::Call::PureExtern); }
-Expr e_to(const Expr &x) { return call("exp_f32", x); }
-Expr ln(const Expr &x) { return call("log_f32", x); }
-Expr root(const Expr &x) { return call("sqrt_f32", x); }
-// x. Halide, which bounds every value, bounds nothing of a function it doesn't know; of a polynomial of a select it would for minutes.
-Expr unbounded(const Expr &x) { return call("unbounded_f32", x); }
-// x rounded to its leading 12 bits, whose products are exact, for |x| < 2^115 (Veltkamp 1968). Only arithmetic: TBE has
-// no words of floats.
+Expr c(double v) {
+    return Internal::FloatImm::make(Float(32), v);
+}
+Expr call(const char *name, const Expr &x) {
+    return Internal::Call::make(Float(32), name, {x}, Internal::Call::PureExtern);
+}
+Expr e_to(const Expr &x) {
+    return call("exp_f32", x);
+}
+Expr ln(const Expr &x) {
+    return call("log_f32", x);
+}
+Expr root(const Expr &x) {
+    return call("sqrt_f32", x);
+}
+// x. Halide, which bounds every value, bounds nothing of a function it doesn't know; of a
+// polynomial of a select it would for minutes.
+Expr unbounded(const Expr &x) {
+    return call("unbounded_f32", x);
+}
+// x rounded to its leading 12 bits, whose products are exact, for |x| < 2^115 (Veltkamp 1968). Only
+// arithmetic: TBE has no words of floats.
 Expr leading_bits(const Expr &x) {
     const Expr multiple = unbounded(x * c(4097));
     return multiple - unbounded(multiple - x);
 }
 // x of any size cut to its leading 12 bits.
 Expr leading_bits_of_any(const Expr &x) {
-    const Expr kept = reinterpret(Int(32), x) & Expr((int32_t)0xfffff000);
+    const Expr kept = reinterpret(Int(32), x) & Expr(int32_t(0xfffff000));
     return reinterpret(Float(32), kept);
 }
-Expr signed_as(const Expr &y, const Expr &x) { return select(x < c(0), c(0) - y, y); }
+Expr signed_as(const Expr &y, const Expr &x) {
+    return select(x < c(0), c(0) - y, y);
+}
 
 // Continues from `sum`, the polynomial of the powers above.
 Expr polynomial(const Expr &x, std::initializer_list<double> highest_first, Expr sum = Expr()) {
-    for (double k : highest_first) sum = sum.defined() ? sum * x + c(k) : c(k);
+    for (double k : highest_first)
+        sum = sum.defined() ? sum * x + c(k) : c(k);
     return sum;
 }
 
-// e^x - 1 and ln(1 + x) by Kahan's correction: what 1 + x or e^x lost to rounding comes back by a quotient.
+// e^x - 1 and ln(1 + x) by Kahan's correction: what 1 + x or e^x lost to rounding comes back by a
+// quotient.
 Expr expm1_of(const Expr &x) {
-    const Expr u = e_to(x), less = u - c(1);
+    const Expr u = e_to(x);
+    const Expr less = u - c(1);
     return select(u == c(1), x, select(less == c(-1) || u > c(1e30), less, less * (x / ln(u))));
 }
 Expr log1p_of(const Expr &x) {
@@ -46,8 +64,12 @@ Expr log1p_of(const Expr &x) {
 }
 
 Expr tanh_of(const Expr &x) {
-    const Expr a = abs(x), z = x * x;
-    const Expr near = polynomial(z, {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1}) * z * x + x;
+    const Expr a = abs(x);
+    const Expr z = x * x;
+    const Expr near = polynomial(z, {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2,
+                                     1.33314422036e-1, -3.33332819422e-1}) *
+                          z * x +
+                      x;
     return select(a < c(0.625), near, signed_as(c(1) - c(2) / (e_to(a + a) + c(1)), x));
 }
 
@@ -56,7 +78,8 @@ Expr e_to_minus_square(const Expr &x) {
     const Expr high = floor(x * c(16)) * c(0.0625);
     return e_to(c(0) - high * high) * e_to(c(0) - (x - high) * (x + high));
 }
-// e^(z^2) erfc(z), 0 <= z < 11, with the polynomial of dsl/math_erf.cpp: nothing cancels on the way.
+// e^(z^2) erfc(z), 0 <= z < 11, with the polynomial of dsl/math_erf.cpp: nothing cancels on the
+// way.
 Expr scaled_erfc(const Expr &z) {
     const Expr u = c(1.4142135623730951) / (z + c(1.9445436482630056));
     const Expr v = z * (c(0.7071067811865476) * u) - c(0.313);
@@ -84,10 +107,12 @@ Expr exp_minus_square_of(const Expr &x) {
 }
 
 // x within limits past which a function of it is 0 or x.
-Expr held_within(const Expr &x, double least, double most) { return unbounded(min(max(x, c(least)), c(most))); }
-// x / (1 + e^-v), v = high + low, of which high is an exact product and low, if there is one, small:
-// rounding v would cost v ULPs in the left tail. There the power, which is subnormal before the result
-// is, is taken in two halves.
+Expr held_within(const Expr &x, double least, double most) {
+    return unbounded(min(max(x, c(least)), c(most)));
+}
+// x / (1 + e^-v), v = high + low, of which high is an exact product and low, if there is one,
+// small: rounding v would cost v ULPs in the left tail. There the power, which is subnormal before
+// the result is, is taken in two halves.
 Expr times_logistic(const Expr &x, const Expr &high, const Expr &low) {
     const Expr half = e_to(abs(high) * c(-0.5));
     const Expr rest = low.defined() ? half * e_to(signed_as(low, c(0) - high)) : half;
@@ -99,14 +124,17 @@ Expr silu_of(const Expr &x) {
     return select(x != x || x > c(40), x, times_logistic(held, held, Expr()));
 }
 Expr fast_gelu_of(const Expr &x) {
-    const Expr held = held_within(x, -80, 80), top = leading_bits(held);
+    const Expr held = held_within(x, -80, 80);
+    const Expr top = leading_bits(held);
     const Expr slope = c(1.7021484375);  // 12 bits of 1.702
     const Expr low = (held - top) * slope + held * c(1.702 - 1.7021484375);
     return select(x != x || x > c(40), x, times_logistic(held, top * slope, low));
 }
 // x tanh(log(1 + e^x)) = x e (e + 2) / (e (e + 2) + 2), e = e^x
 Expr mish_of(const Expr &x) {
-    const Expr held = held_within(x, -120, 20), half = e_to(held * c(0.5)), e = half * half;
+    const Expr held = held_within(x, -120, 20);
+    const Expr half = e_to(held * c(0.5));
+    const Expr e = half * half;
     const Expr quotient = half * (e + c(2)) / (e * (e + c(2)) + c(2));
     return select(x != x || x > c(20), x, held * half * quotient);
 }
@@ -114,12 +142,17 @@ Expr mish_of(const Expr &x) {
 Expr gelu_tanh_of(const Expr &x) {
     const double a = 1.5957691216057308, a12 = 1.595703125;
     const double b = 0.07135481627260025, b12 = 0.071350097656250;
-    const Expr held = held_within(x, -12, 12), top = leading_bits(held), low = held - top;
-    const Expr square = top * top, square12 = leading_bits(square);
+    const Expr held = held_within(x, -12, 12);
+    const Expr top = leading_bits(held);
+    const Expr low = held - top;
+    const Expr square = top * top;
+    const Expr square12 = leading_bits(square);
     const Expr square_rest = (square - square12) + low * (held + top);
-    const Expr cubic = c(b12) * square12, slope12 = leading_bits(c(a12) + cubic);
+    const Expr cubic = c(b12) * square12;
+    const Expr slope12 = leading_bits(c(a12) + cubic);
     const Expr coefficients_rest = c(a - a12) + c(b - b12) * (held * held);
-    const Expr slope_rest = ((c(a12) - slope12) + cubic) + (coefficients_rest + c(b12) * square_rest);
+    const Expr slope_rest = ((c(a12) - slope12) + cubic) +
+                            (coefficients_rest + c(b12) * square_rest);
     const Expr y = times_logistic(held, top * slope12, low * slope12 + held * slope_rest);
     return select(x != x || x > c(10), x, y);
 }
@@ -130,7 +163,8 @@ Expr gelu_of(const Expr &x) {
     return select(x != x, x, max(x, c(0)) - tail);
 }
 Expr erf_below_1(const Expr &x) {
-    return x * polynomial(x * x, {7.853861353153693e-5, -8.010193625184903e-4, 5.188327685732524e-3, -2.685381193529856e-2, 1.128358514861418e-1,
+    return x * polynomial(x * x, {7.853861353153693e-5, -8.010193625184903e-4, 5.188327685732524e-3,
+                                  -2.685381193529856e-2, 1.128358514861418e-1,
                                   -3.761262582423300e-1, 1.128379165726710e+0});
 }
 Expr erf_of(const Expr &x) {
@@ -145,22 +179,39 @@ Expr erfc_of(const Expr &x) {
 // sin(x + quarters * pi / 2)
 Expr sine(const Expr &x, double quarters) {
     const Expr n = round(x * c(2 / M_PI));
-    const Expr r = ((x - n * c(1.5703125)) - n * c(4.837512969970703125e-4)) - n * c(7.54978995489188216e-8), z = r * r;
+    const Expr r = ((x - n * c(1.5703125)) - n * c(4.837512969970703125e-4)) -
+                   n * c(7.54978995489188216e-8);
+    const Expr z = r * r;
     const Expr s = polynomial(z, {-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1}) * z * r + r;
-    const Expr k = polynomial(z, {2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2}) * z * z - c(0.5) * z + c(1);
-    const Expr q = n + c(quarters), of_four = q - c(4) * floor(q * c(0.25));
+    const Expr k =
+        polynomial(z, {2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2}) * z * z -
+        c(0.5) * z + c(1);
+    const Expr q = n + c(quarters);
+    const Expr of_four = q - c(4) * floor(q * c(0.25));
     return select(of_four == c(0), s, of_four == c(1), k, of_four == c(2), c(0) - s, c(0) - k);
 }
 
 Expr atan_of(const Expr &x) {
-    const Expr a = abs(x), far = a > c(2.414213562373095), middle = a > c(0.4142135623730950);
-    const Expr t = select(far, c(-1) / a, select(middle, (a - c(1)) / (a + c(1)), a)), z = t * t;
-    const Expr y = polynomial(z, {8.05374449538e-2, -1.38776856032e-1, 1.99777106478e-1, -3.33329491539e-1}) * z * t + t;
+    const Expr a = abs(x);
+    const Expr far = a > c(2.414213562373095);
+    const Expr middle = a > c(0.4142135623730950);
+    const Expr t = select(far, c(-1) / a, select(middle, (a - c(1)) / (a + c(1)), a));
+    const Expr z = t * t;
+    const Expr y = polynomial(z, {8.05374449538e-2, -1.38776856032e-1, 1.99777106478e-1,
+                                  -3.33329491539e-1}) *
+                       z * t +
+                   t;
     return signed_as(select(far, c(M_PI / 2), select(middle, c(M_PI / 4), c(0))) + y, x);
 }
 Expr asin_of(const Expr &x) {
-    const Expr a = abs(x), far = a > c(0.5), z = select(far, c(0.5) * (c(1) - a), a * a), s = select(far, root(z), a);
-    const Expr y = polynomial(z, {4.2163199048e-2, 2.4181311049e-2, 4.5470025998e-2, 7.4953002686e-2, 1.6666752422e-1}) * z * s + s;
+    const Expr a = abs(x);
+    const Expr far = a > c(0.5);
+    const Expr z = select(far, c(0.5) * (c(1) - a), a * a);
+    const Expr s = select(far, root(z), a);
+    const Expr y = polynomial(z, {4.2163199048e-2, 2.4181311049e-2, 4.5470025998e-2,
+                                  7.4953002686e-2, 1.6666752422e-1}) *
+                       z * s +
+                   s;
     return signed_as(select(far, c(M_PI / 2) - (y + y), y), x);
 }
 Expr acos_of(const Expr &x) {
@@ -169,16 +220,20 @@ Expr acos_of(const Expr &x) {
 }
 
 Expr sinh_of(const Expr &x) {
-    const Expr a = abs(x), m = expm1_of(a), half = e_to(c(0.5) * a);
+    const Expr a = abs(x);
+    const Expr m = expm1_of(a);
+    const Expr half = e_to(c(0.5) * a);
     return signed_as(select(a > c(80), c(0.5) * half * half, c(0.5) * (m + m / (m + c(1)))), x);
 }
 Expr cosh_of(const Expr &x) {
-    const Expr half = e_to(c(0.5) * abs(x)), e = half * half;
+    const Expr half = e_to(c(0.5) * abs(x));
+    const Expr e = half * half;
     return c(0.5) * e + c(0.5) / e;
 }
 Expr asinh_of(const Expr &x) {
     const Expr a = abs(x);
-    return signed_as(select(a > c(1e9), ln(a) + c(M_LN2), log1p_of(a + a * a / (c(1) + root(a * a + c(1))))), x);
+    return signed_as(
+        select(a > c(1e9), ln(a) + c(M_LN2), log1p_of(a + a * a / (c(1) + root(a * a + c(1))))), x);
 }
 Expr acosh_of(const Expr &x) {
     const Expr t = x - c(1);
@@ -189,26 +244,38 @@ Expr atanh_of(const Expr &x) {
     return signed_as(c(0.5) * log1p_of((a + a) / (c(1) - a)), x);
 }
 
-// a * b as its rounded value and what it lost (Dekker 1971), as long as neither is near the range's ends.
+// a * b as its rounded value and what it lost (Dekker 1971), as long as neither is near the range's
+// ends.
 std::pair<Expr, Expr> two_product(const Expr &a, const Expr &b) {
     const auto high = [](const Expr &v) {
         const Expr t = v * c(4097);
         return t - (t - v);
     };
-    const Expr p = a * b, a1 = high(a), b1 = high(b), a2 = a - a1, b2 = b - b1;
+    const Expr p = a * b;
+    const Expr a1 = high(a);
+    const Expr b1 = high(b);
+    const Expr a2 = a - a1;
+    const Expr b2 = b - b1;
     return {p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2};
 }
-// An error of the product is one of as many roundings of the result as the product is large. That of a large logarithm shows in its power.
+// An error of the product is one of as many roundings of the result as the product is large. That
+// of a large logarithm shows in its power.
 Expr pow_of(const Expr &x, const Expr &y) {
-    const Expr l = ln(abs(x)), back = e_to(l), rest = select(abs(l) > c(1) && abs(l) < c(88), y * ((abs(x) - back) / back), c(0));
+    const Expr l = ln(abs(x));
+    const Expr back = e_to(l);
+    const Expr rest = select(abs(l) > c(1) && abs(l) < c(88), y * ((abs(x) - back) / back), c(0));
     const auto [product, lost] = two_product(y, l);
-    const Expr e = e_to(product), size = select(abs(product) < c(104), e + e * (lost + rest), e);
-    const Expr odd = y - c(2) * floor(y * c(0.5)) == c(1), none = x < c(0) && floor(y) != y;
-    return select(y == c(0) || x == c(1), c(1), none, c(0) / c(0), select(x < c(0) && odd, c(0) - size, size));
+    const Expr e = e_to(product);
+    const Expr size = select(abs(product) < c(104), e + e * (lost + rest), e);
+    const Expr odd = y - c(2) * floor(y * c(0.5)) == c(1);
+    const Expr none = x < c(0) && floor(y) != y;
+    return select(y == c(0) || x == c(1), c(1), none, c(0) / c(0),
+                  select(x < c(0) && odd, c(0) - size, size));
 }
 Expr atan2_of(const Expr &y, const Expr &x) {
     const Expr a = atan_of(y / x);
-    return select(x > c(0), a, x < c(0), select(y < c(0), a - c(M_PI), a + c(M_PI)), signed_as(select(y == c(0), c(0), c(M_PI / 2)), y));
+    return select(x > c(0), a, x < c(0), select(y < c(0), a - c(M_PI), a + c(M_PI)),
+                  signed_as(select(y == c(0), c(0), c(M_PI / 2)), y));
 }
 
 // Of a value that is f16's.
@@ -216,14 +283,18 @@ bool is_half(const Expr &e) {
     const auto *c = e.as<Internal::Cast>();
     return c && c->value.type() == Float(16);
 }
-// r - q t, exactly: q a whole number near r / t. The product is p and what p lost (Dekker 1971), whose
-// parts are exact: q is whole, so that none of them is smaller than the smallest number.
+// r - q t, exactly: q a whole number near r / t. The product is p and what p lost (Dekker 1971),
+// whose parts are exact: q is whole, so that none of them is smaller than the smallest number.
 Expr less_multiple(const Expr &r, const Expr &q, const Expr &t) {
-    const Expr p = q * t, q1 = leading_bits_of_any(q), q2 = q - q1, t1 = leading_bits_of_any(t), t2 = t - t1;
+    const Expr p = q * t;
+    const Expr q1 = leading_bits_of_any(q);
+    const Expr q2 = q - q1;
+    const Expr t1 = leading_bits_of_any(t);
+    const Expr t2 = t - t1;
     return (r - p) - (((q1 * t1 - p) + q1 * t2 + q2 * t1) + q2 * t2);
 }
-// What is left of x, |x| <= 2^22 t, less the multiple of t that is nearest: at most 3/4 t, since the
-// quotient, too, is rounded. The quotient is by `over`, which is t where t isn't 0.
+// What is left of x, |x| <= 2^22 t, less the multiple of t that is nearest: at most 3/4 t, since
+// the quotient, too, is rounded. The quotient is by `over`, which is t where t isn't 0.
 Expr reduced(const Expr &x, const Expr &over, const Expr &t) {
     const Expr whole = unbounded(round(x / over));
     return unbounded(less_multiple(x, whole, t));
@@ -231,15 +302,17 @@ Expr reduced(const Expr &x, const Expr &over, const Expr &t) {
 // y 2^bits, or infinity.
 Expr scaled_up(Expr y, int bits) {
     constexpr int most = 110;
-    for (; bits > 0; bits -= most) y = y * c(std::ldexp(1, std::min(bits, most)));
+    for (; bits > 0; bits -= most)
+        y = y * c(std::ldexp(1, std::min(bits, most)));
     return unbounded(y);
 }
 
-// x mod y, x and y >= 0 and finite. Quotients have up to 277 bits, and each step takes 22 of them: x is
-// reduced by y 2^242, y 2^220 .. y. Where such a multiple is out of range, 0 stands for it. What is
-// near the range's end is reduced by 2^-22 of itself first.
+// x mod y, x and y >= 0 and finite. Quotients have up to 277 bits, and each step takes 22 of them:
+// x is reduced by y 2^242, y 2^220 .. y. Where such a multiple is out of range, 0 stands for it.
+// What is near the range's end is reduced by 2^-22 of itself first.
 Expr reduced_by_steps(const Expr &x, const Expr &y) {
-    const Expr far = x >= c(0x1p100), large = y >= c(0x1p64);
+    const Expr far = x >= c(0x1p100);
+    const Expr large = y >= c(0x1p64);
     Expr r = unbounded(select(far, x * c(0x1p-22), x));
     for (int bits = 242; bits >= 0; bits -= 22) {
         const Expr t = scaled_up(y, bits);
@@ -253,7 +326,9 @@ Expr reduced_by_steps(const Expr &x, const Expr &y) {
 }
 // fmod: x - trunc(x / y) y, exactly.
 Expr mod_of(const Expr &a, const Expr &b) {
-    const Expr x = unbounded(abs(a)), y = unbounded(abs(b)), high = y * c(0x1p22);
+    const Expr x = unbounded(abs(a));
+    const Expr y = unbounded(abs(b));
+    const Expr high = y * c(0x1p22);
     const bool short_quotient = is_half(a) && is_half(b);  // of 40 bits
     const Expr r = short_quotient ? reduced(reduced(x, high, high), y, y) : reduced_by_steps(x, y);
     const Expr above = select(r < c(0), r + y, r);
@@ -261,17 +336,20 @@ Expr mod_of(const Expr &a, const Expr &b) {
     const Expr defined = y > c(0) && x < c(INFINITY);
     return select(x < y, a, defined, signed_as(within, a), c(0) / c(0));
 }
-// floor(a / b): the rounded quotient may be the whole number that the exact one is just below, which the
-// remainder tells. From 2^24 on the quotient's own rounding is all.
+// floor(a / b): the rounded quotient may be the whole number that the exact one is just below,
+// which the remainder tells. From 2^24 on the quotient's own rounding is all.
 Expr floor_div_of(const Expr &a, const Expr &b) {
-    const Expr q = unbounded(a / b), whole = unbounded(floor(q));
+    const Expr q = unbounded(a / b);
+    const Expr whole = unbounded(floor(q));
     const Expr scale = unbounded(select(abs(a) > c(0x1p100), c(0x1p-30), c(1)));
     const Expr divisor = unbounded(b * scale);
     const Expr rest = unbounded(less_multiple(a * scale, whole, divisor));
     const Expr below = select(divisor > c(0), rest, c(0) - rest) < c(0);
     return select(abs(q) < c(0x1p24), select(below, whole - c(1), whole), q);
 }
-Expr trunc_div_of(const Expr &a, const Expr &b) { return signed_as(signed_as(floor_div_of(abs(a), abs(b)), a), b); }
+Expr trunc_div_of(const Expr &a, const Expr &b) {
+    return signed_as(signed_as(floor_div_of(abs(a), abs(b)), a), b);
+}
 
 Expr written_out(const std::string &name, const std::vector<Expr> &args) {
     static const std::map<std::string, Expr (*)(const Expr &)> unary = {

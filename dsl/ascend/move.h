@@ -7,9 +7,10 @@
 
 namespace halyard::ascend {
 
-// dst[...] = src[...] over loops of these extents, one side in GM. Elements beyond a burst's end are read up to the next block, and never
-// written in GM: what doesn't fill its last block is put together by the scalar unit. Throws DispatchError where elements lie apart in GM
-// and would have to be written one by one.
+// dst[...] = src[...] over loops of these extents, one side in GM. Elements beyond a burst's end
+// are read up to the next block, and never written in GM: what doesn't fill its last block is put
+// together by the scalar unit. Throws DispatchError where elements lie apart in GM and would have
+// to be written one by one.
 void move(Writer &w, const std::vector<int64_t> &extents, const Operand &dst, const Operand &src);
 
 }  // namespace halyard::ascend

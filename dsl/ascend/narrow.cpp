@@ -9,7 +9,8 @@ namespace {
 // The f16 expression whose value e has, undefined where there is none.
 Expr exact(const Expr &e) {
     if (const auto *c = e.as<Cast>(); c && c->value.type() == Float(16)) return c->value;
-    if (const auto *f = e.as<FloatImm>(); f && (double)(float16_t)(float)f->value == f->value) return make_const(Float(16), f->value);
+    if (const auto *f = e.as<FloatImm>(); f && double((float16_t) float(f->value)) == f->value)
+        return make_const(Float(16), f->value);
     return Expr();
 }
 
@@ -17,21 +18,26 @@ Expr exact(const Expr &e) {
 Expr rounded(const Expr &e) {
     if (Expr x = exact(e); x.defined()) return x;
     if (const auto *op = e.as<Max>()) {
-        const Expr a = rounded(op->a), b = rounded(op->b);
+        const Expr a = rounded(op->a);
+        const Expr b = rounded(op->b);
         return a.defined() && b.defined() ? Max::make(a, b) : Expr();
     }
     if (const auto *op = e.as<Min>()) {
-        const Expr a = rounded(op->a), b = rounded(op->b);
+        const Expr a = rounded(op->a);
+        const Expr b = rounded(op->b);
         return a.defined() && b.defined() ? Min::make(a, b) : Expr();
     }
     if (const auto *op = e.as<Select>()) {
-        const Expr a = rounded(op->true_value), b = rounded(op->false_value);
+        const Expr a = rounded(op->true_value);
+        const Expr b = rounded(op->false_value);
         return a.defined() && b.defined() ? Select::make(op->condition, a, b) : Expr();
     }
     const auto *c = e.as<Call>();
     if (!c) return Expr();
     const bool keeps = c->is_intrinsic({Call::strict_max, Call::strict_min, Call::abs});
-    if (!keeps && !c->is_intrinsic({Call::strict_add, Call::strict_sub, Call::strict_mul, Call::strict_div})) return Expr();
+    if (!keeps &&
+        !c->is_intrinsic({Call::strict_add, Call::strict_sub, Call::strict_mul, Call::strict_div}))
+        return Expr();
     std::vector<Expr> args;
     for (const Expr &a : c->args) {
         args.push_back(keeps ? rounded(a) : exact(a));
@@ -52,6 +58,8 @@ class Narrow : public IRMutator {
 
 }  // namespace
 
-Expr narrowed(const Expr &e) { return Narrow().mutate(e); }
+Expr narrowed(const Expr &e) {
+    return Narrow().mutate(e);
+}
 
 }  // namespace halyard::ascend

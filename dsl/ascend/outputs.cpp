@@ -10,7 +10,8 @@ using namespace Halide::Internal;
 namespace {
 
 bool alike(const FixedCall::Layout &x, const FixedCall::Layout &y) {
-    return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](auto &p, auto &q) { return p.extent == q.extent; });
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                      [](auto &p, auto &q) { return p.extent == q.extent; });
 }
 
 // Calls of Funcs that only compute become calls of copies.
@@ -32,9 +33,11 @@ class OwnStages : public IRMutator {
         if (known != copies_.end()) return known->second;
         Func copy(original.name().substr(0, original.name().find('$')));
         std::vector<Var> args;
-        for (auto &name : original.args()) args.emplace_back(name);
+        for (auto &name : original.args())
+            args.emplace_back(name);
         std::vector<Expr> values;
-        for (const Expr &value : original.values()) values.push_back(mutate(value));
+        for (const Expr &value : original.values())
+            values.push_back(mutate(value));
         copy(args) = Tuple(values);
         return copies_.emplace(original.name(), copy).first->second;
     }
@@ -42,13 +45,16 @@ class OwnStages : public IRMutator {
 
 }  // namespace
 
-std::vector<Func> written_together(const std::vector<Func> &outputs, const std::vector<FixedCall::Layout> &layouts) {
+std::vector<Func> written_together(const std::vector<Func> &outputs,
+                                   const std::vector<FixedCall::Layout> &layouts) {
     std::vector<Func> all;
     for (size_t first = 0, next = 0; first < outputs.size(); first = next) {
-        for (next = first + 1; next < outputs.size() && alike(layouts[first], layouts[next]);) next++;
+        for (next = first + 1; next < outputs.size() && alike(layouts[first], layouts[next]);)
+            next++;
         const Func &f = outputs[first];
         if ((next == first + 1 && all.empty()) || f.has_update_definition()) {
-            for (size_t k = first; k < next; k++) all.push_back(outputs[k]);
+            for (size_t k = first; k < next; k++)
+                all.push_back(outputs[k]);
             continue;
         }
         OwnStages stages;

@@ -6,23 +6,29 @@
 
 namespace halyard::ascend {
 
-void prove(const Halide::Expr &index, const std::vector<Loop> &loops, const Affine &a, const std::map<std::string, std::pair<int64_t, int64_t>> &bounds) {
+void prove(const Halide::Expr &index, const std::vector<Loop> &loops, const Affine &a,
+           const std::map<std::string, std::pair<int64_t, int64_t>> &bounds) {
     int64_t points = 1;
-    for (auto &l : loops) points *= l.extent;
+    for (auto &l : loops)
+        points *= l.extent;
     const int64_t step = points <= most_points ? 1 : points / most_points * 2 + 1;
     std::map<std::string, int64_t> at;
-    std::unordered_map<const std::string *, const int64_t *> known;  // each variable is asked for many thousand times
+    // each variable is asked for many thousand times
+    std::unordered_map<const std::string *, const int64_t *> known;
     const Lookup lookup = [&](const std::string &name) {
         const auto [it, fresh] = known.try_emplace(&name, nullptr);
         if (fresh) it->second = &at[name];
         return *it->second;
     };
     for (const bool greatest : {false, true}) {
-        for (auto &[name, range] : bounds) at[name] = greatest ? range.second : range.first;
-        for (auto &l : loops) at[l.var] = 0;
+        for (auto &[name, range] : bounds)
+            at[name] = greatest ? range.second : range.first;
+        for (auto &l : loops)
+            at[l.var] = 0;
         const int64_t base = evaluate(a.base, lookup);
         for (int64_t p = 0; p < points; p += step) {
-            int64_t rest = p, expected = base;
+            int64_t rest = p;
+            int64_t expected = base;
             for (size_t k = loops.size(); k-- > 0;) {
                 const int64_t i = rest % loops[k].extent;
                 rest /= loops[k].extent;
@@ -32,7 +38,9 @@ void prove(const Halide::Expr &index, const std::vector<Loop> &loops, const Affi
             if (const int64_t got = evaluate(index, lookup); got != expected) {
                 std::ostringstream text;
                 text << index;
-                throw Error("ascend", "an index map was taken for another: " + text.str() + " is " + std::to_string(got) + ", not " + std::to_string(expected));
+                throw Error("ascend", "an index map was taken for another: " + text.str() + " is " +
+                                          std::to_string(got) + ", not " +
+                                          std::to_string(expected));
             }
         }
     }

@@ -20,10 +20,15 @@ using ascend::Graph;
 namespace {
 
 constexpr int part_elements = 128;  // parts of rows begin at whole repeats
-constexpr int row_elements = 16;    // rows on the chip are multiples of it: 32 B of the smallest real
+// rows on the chip are multiples of it: 32 B of the smallest real
+constexpr int row_elements = 16;
 
-int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
+int64_t round_up(int64_t n, int64_t to) {
+    return (n + to - 1) / to * to;
+}
+int64_t ceil_div(int64_t n, int64_t by) {
+    return (n + by - 1) / by;
+}
 
 // What several of a program's outputs need.
 struct Shared {
@@ -43,8 +48,10 @@ struct Root {
 
 class Automatic {
 public:
-    Automatic(const Ascend &npu, const Func &gm, const FixedCall::Layout &layout, Shared &shared) : npu_(npu), graph_(gm), gm_(gm), shared_(shared) {
-        for (auto &dim : layout) extents_.push_back(dim.extent);
+    Automatic(const Ascend &npu, const Func &gm, const FixedCall::Layout &layout, Shared &shared)
+        : npu_(npu), graph_(gm), gm_(gm), shared_(shared) {
+        for (auto &dim : layout)
+            extents_.push_back(dim.extent);
         graph_.measure(extents_);
         apart_ = npu.pick("apart", {0, 1});
         std::vector<int> steps(ascend::shrink_steps);
@@ -55,31 +62,36 @@ public:
 
     void schedule() {
         std::vector<Root> roots = {{gm_, extents_, bytes_of(gm_), least_bytes_of(gm_), {}}};
-        // Reductions that all tiles of the output need are computed before it, each with loops of its own; so are those that several outputs, or
-        // several of these reductions need.
+        // Reductions that all tiles of the output need are computed before it, each with loops of
+        // its own; so are those that several outputs, or several of these reductions need.
         std::map<std::string, size_t> root_of = {{gm_.name(), 0}};
         for (auto &name : graph_.order) {
             const FuncNode &n = graph_.nodes.at(name);
             if (name == gm_.name()) continue;
             std::set<std::string> consumers = consumers_of(name);
             std::set<size_t> homes;
-            for (auto &c : consumers) homes.insert(root_of.at(c));
+            for (auto &c : consumers)
+                homes.insert(root_of.at(c));
             if (shared_.computed.count(name) || homes.empty()) {
                 elsewhere_.insert(name);
-            } else if (n.reduces && ((apart_ && !whole_dims(n).empty()) || homes.size() > 1 || shared_.by(name))) {
-                Func f(n.function), out = f.in();
+            } else if (n.reduces && ((apart_ && !whole_dims(n).empty()) || homes.size() > 1 ||
+                                     shared_.by(name))) {
+                Func f(n.function);
+                Func out = f.in();
                 out.compute_root();
                 root_of[name] = roots.size();
                 roots.push_back({out, extents_of(n), bytes_of(f), least_bytes_of(f), {name}});
                 keeps_.insert(name);
                 shared_.computed.insert(name);
-            } else if (n.reduces || (homes.size() == 1 && !shared_.by(name) && worth_keeping(n, consumers))) {
+            } else if (n.reduces ||
+                       (homes.size() == 1 && !shared_.by(name) && worth_keeping(n, consumers))) {
                 root_of[name] = *homes.begin();
                 roots[*homes.begin()].kept.push_back(name);
                 keeps_.insert(name);
             }
         }
-        for (const Root &r : roots) tiles(r);
+        for (const Root &r : roots)
+            tiles(r);
     }
 
 private:
@@ -88,17 +100,20 @@ private:
     const Func gm_;
     Shared &shared_;
     std::vector<int64_t> extents_;
-    int apart_ = 0, steps_ = 0, shrink_ = 0;   // shrink_: halvings
-    std::set<std::string> keeps_, elsewhere_;  // elsewhere_: what only Funcs need that are computed for an earlier output
+    int apart_ = 0, steps_ = 0, shrink_ = 0;  // shrink_: halvings
+    // elsewhere_: what only Funcs need that are computed for an earlier output
+    std::set<std::string> keeps_, elsewhere_;
 
     static int64_t bytes_of(const Func &f) {
         int64_t bytes = 0;
-        for (const Type &t : f.types()) bytes += t.bytes();
+        for (const Type &t : f.types())
+            bytes += t.bytes();
         return bytes;
     }
     static int64_t least_bytes_of(const Func &f) {
         int64_t bytes = f.types()[0].bytes();
-        for (const Type &t : f.types()) bytes = std::min<int64_t>(bytes, t.bytes());
+        for (const Type &t : f.types())
+            bytes = std::min<int64_t>(bytes, t.bytes());
         return bytes;
     }
     // The kept Funcs that need it, through those that are inlined.
@@ -115,28 +130,42 @@ private:
         }
         return all;
     }
-    // The output's dimensions that a tile must have whole, or `n` would be computed again for each tile.
+    // The output's dimensions that a tile must have whole, or `n` would be computed again for each
+    // tile.
     std::set<int> whole_dims(const FuncNode &n) const {
         std::set<int> whole;
         const std::set<int> moves_with = n.dims();
-        for (int d = 0; d < (int)extents_.size(); d++)
-            if (extents_[(size_t)d] > 1 && !moves_with.count(d)) whole.insert(d);
+        for (int d = 0; d < int(extents_.size()); d++)
+            if (extents_[size_t(d)] > 1 && !moves_with.count(d)) whole.insert(d);
         return whole;
     }
     bool worth_keeping(const FuncNode &n, const std::set<std::string> &consumers) const {
-        if (n.computes && n.function.dimensions() > 0 && !whole_dims(n).empty()) return true;  // a number for each row
+        // a number for each row
+        if (n.computes && n.function.dimensions() > 0 && !whole_dims(n).empty()) return true;
         if (apart_) return false;
-        if (n.converts) {  // once for all, in tiles that are worked on for long; but for one more conversion, comparisons go by narrower elements
-            const auto comparing = std::count_if(consumers.begin(), consumers.end(), [&](auto &c) { return graph_.nodes.at(c).compares; });
-            return (ptrdiff_t)consumers.size() - comparing > (comparing ? 2 : 1) &&
-                   std::any_of(consumers.begin(), consumers.end(), [&](auto &c) { return graph_.nodes.at(c).reduces; });
+        // once for all, in tiles that are worked on for long; but for one more conversion,
+        // comparisons go by narrower elements
+        if (n.converts) {
+            const auto comparing = std::count_if(consumers.begin(), consumers.end(), [&](auto &c) {
+                return graph_.nodes.at(c).compares;
+            });
+            return ptrdiff_t(consumers.size()) - comparing > (comparing ? 2 : 1) &&
+                   std::any_of(consumers.begin(), consumers.end(),
+                               [&](auto &c) { return graph_.nodes.at(c).reduces; });
         }
         return consumers.size() > 1 && (n.computes || n.loads);
     }
     static std::vector<int64_t> extents_of(const FuncNode &n) {
-        for (const int64_t extent : n.extents)
-            if (extent == 0) throw DispatchError(n.function.name(), "no automatic Ascend schedule: a stage of a call without elements");
-            else if (extent < 0) throw DispatchError(n.function.name(), "no automatic Ascend schedule: its indices depend on data");
+        for (const int64_t extent : n.extents) {
+            if (extent == 0) {
+                throw DispatchError(
+                    n.function.name(),
+                    "no automatic Ascend schedule: a stage of a call without elements");
+            } else if (extent < 0) {
+                throw DispatchError(n.function.name(),
+                                    "no automatic Ascend schedule: its indices depend on data");
+            }
+        }
         return n.extents;
     }
 
@@ -146,46 +175,67 @@ private:
     };
     static std::vector<Range> ranges_of(const Func &f, int update) {
         std::vector<Range> all;
-        for (auto &r : f.function().update(update).schedule().rvars()) all.push_back({RVar(r.var), ascend::constant(r.extent, f.name())});
+        for (auto &r : f.function().update(update).schedule().rvars())
+            all.push_back({RVar(r.var), ascend::constant(r.extent, f.name())});
         return all;
     }
 
-    // Elements of a tile that the Unified Buffer has room for, not counting what expressions take beside their operands: that shows when all
-    // buffers are placed.
+    // Elements of a tile that the Unified Buffer has room for, not counting what expressions take
+    // beside their operands: that shows when all buffers are placed.
     int64_t room(const Root &r) const {
-        const bool reduces = std::any_of(r.kept.begin(), r.kept.end(), [&](auto &name) { return graph_.nodes.at(name).reduces; });
+        const bool reduces = std::any_of(r.kept.begin(), r.kept.end(),
+                                         [&](auto &name) { return graph_.nodes.at(name).reduces; });
         int64_t bytes = (reduces ? 1 : 2) * r.bytes;
-        for (auto &[name, n] : graph_.nodes) bytes += n.loads && n.dims().size() >= r.extents.size() ? 2 * n.function.output_types()[0].bytes() : 0;
+        for (auto &[name, n] : graph_.nodes) {
+            bytes += n.loads && n.dims().size() >= r.extents.size()
+                         ? 2 * n.function.output_types()[0].bytes()
+                         : 0;
+        }
         for (auto &name : r.kept) {
             const FuncNode &n = graph_.nodes.at(name);
-            if (n.computes && n.function.dimensions() >= r.f.dimensions()) bytes += bytes_of(Func(n.function));
+            if (n.computes && n.function.dimensions() >= r.f.dimensions())
+                bytes += bytes_of(Func(n.function));
         }
         int64_t most = npu_.chip().bytes(dv::Scope::ub) / bytes;
-        for (int k = 0; k < steps_; k++) most = most * 7 / 8;
+        for (int k = 0; k < steps_; k++)
+            most = most * 7 / 8;
         return std::max<int64_t>(32, most);
     }
 
-    // Cycles of a product of so many rows and columns to a block, by what a core's cube, its way from L2 and its way out take (ascend/cost.h).
+    // Cycles of a product of so many rows and columns to a block, by what a core's cube, its way
+    // from L2 and its way out take (ascend/cost.h).
     static double cycles(int64_t rows, int64_t columns, int64_t depth) {
-        constexpr double products = 4096, from_l2 = 90, out = 40, begin = 2000;  // per cycle: products, bytes; cycles until the first product
-        const double r = (double)round_up(rows, dv::cube), c = (double)round_up(columns, dv::cube);
-        return begin + (double)depth * std::max(r * c / products, (r + c) * 2 / from_l2) + r * c * 2 / out;
+        // per cycle: products, bytes; cycles until the first product
+        constexpr double products = 4096, from_l2 = 90, out = 40, begin = 2000;
+        const double r = double(round_up(rows, dv::cube));
+        const double c = double(round_up(columns, dv::cube));
+        return begin + double(depth) * std::max(r * c / products, (r + c) * 2 / from_l2) +
+               r * c * 2 / out;
     }
     // Does the last of several parts of a row have a block of its own?
     static bool ends_well(int64_t columns, int64_t part, int64_t bytes) {
         const int64_t rest = columns % part;
-        return columns <= part || columns * bytes % dv::block_bytes == 0 || rest == 0 || rest * bytes >= dv::block_bytes;
+        return columns <= part || columns * bytes % dv::block_bytes == 0 || rest == 0 ||
+               rest * bytes >= dv::block_bytes;
     }
-    std::pair<int, int> best_square(int64_t rows, int64_t columns, int64_t others, int64_t depth, int64_t bytes) const {
+    std::pair<int, int> best_square(int64_t rows, int64_t columns, int64_t others, int64_t depth,
+                                    int64_t bytes) const {
         std::pair<int, int> best = {256, 256};
         double least = std::numeric_limits<double>::infinity();
-        for (const int c : {256, 240, 128, 112, 64, 48, 32, 16})  // of two as good the wider one: longer bursts
+        // of two as good the wider one: longer bursts
+        for (const int c : {256, 240, 128, 112, 64, 48, 32, 16}) {
             for (const int r : {256, 128, 64, 32, 16}) {
                 if (!ends_well(columns, c, bytes)) continue;
                 const int64_t blocks = ceil_div(rows, r) * ceil_div(columns, c) * others;
-                const double all = (double)ceil_div(blocks, npu_.cores()) * cycles(std::min<int64_t>(rows, r), std::min<int64_t>(columns, c), depth);
-                if (all < least) least = all, best = {r, c};
+                const double all = double(ceil_div(blocks, npu_.cores())) *
+                                   cycles(std::min<int64_t>(rows, r), std::min<int64_t>(columns, c),
+                                          depth);
+                if (all < least) {
+                    least = all;
+                    best = {r, c};
+                }
             }
+        }
         return best;
     }
 
@@ -193,12 +243,16 @@ private:
     void squares(const Root &r, const std::string &sums) {
         Func f = r.f;
         const std::vector<Var> args = f.args();
-        int64_t others = 1, depth = 1, inside = r.least_bytes;
-        for (size_t d = 2; d < args.size(); d++) others *= r.extents[d];
-        for (auto &range : ranges_of(Func(graph_.nodes.at(sums).function), 0)) depth *= range.extent;
-        const auto [tall_best, side_best] = best_square(args.size() > 1 ? r.extents[1] : 1, r.extents[0], others, depth, r.least_bytes);
-        const int side = std::max(16, npu_.pick("columns", {side_best, 256, 128, 64}) >> shrink_),
-                  tall = std::max(16, npu_.pick("rows", {tall_best, 256, 128, 64}) >> shrink_);
+        int64_t others = 1, depth = 1;
+        int64_t inside = r.least_bytes;
+        for (size_t d = 2; d < args.size(); d++)
+            others *= r.extents[d];
+        for (auto &range : ranges_of(Func(graph_.nodes.at(sums).function), 0))
+            depth *= range.extent;
+        const auto [tall_best, side_best] = best_square(args.size() > 1 ? r.extents[1] : 1,
+                                                        r.extents[0], others, depth, r.least_bytes);
+        const int side = std::max(16, npu_.pick("columns", {side_best, 256, 128, 64}) >> shrink_);
+        const int tall = std::max(16, npu_.pick("rows", {tall_best, 256, 128, 64}) >> shrink_);
         // Blocks of global memory that two cores would share stay with one.
         struct Outer {
             Var loop;
@@ -207,25 +261,38 @@ private:
         std::vector<Outer> shared;
         std::vector<VarOrRVar> order, loops;
         for (size_t d = 0; d < args.size(); d++) {
-            Var loop("tile_" + args[d].name()), in("in_" + args[d].name());
+            Var loop("tile_" + args[d].name());
+            Var in("in_" + args[d].name());
             const int64_t part = d == 0 ? side : d == 1 ? tall : 1;
-            if (d < 2) f.split(args[d], loop, in, (int)part, TailStrategy::GuardWithIf), order.push_back(in);
-            else f.rename(args[d], loop);
+            if (d < 2) {
+                f.split(args[d], loop, in, int(part), TailStrategy::GuardWithIf);
+                order.push_back(in);
+            } else
+                f.rename(args[d], loop);
             if (d == 0) inside *= r.extents[0];
-            if (inside % dv::block_bytes == 0 || (d == 1 && ends_well(r.extents[0], side, r.least_bytes) &&
-                                                  (others == 1 || ends_well(r.extents[1] * r.extents[0], tall * r.extents[0], r.least_bytes))))
+            if (inside % dv::block_bytes == 0 ||
+                (d == 1 && ends_well(r.extents[0], side, r.least_bytes) &&
+                 (others == 1 ||
+                  ends_well(r.extents[1] * r.extents[0], tall * r.extents[0], r.least_bytes))))
                 shared.push_back({loop, ceil_div(r.extents[d], part)});
-            else loops.push_back(loop);
+            else
+                loops.push_back(loop);
             if (d > 0) inside *= r.extents[d];
         }
         // The two that have most to share.
-        std::stable_sort(shared.begin(), shared.end(), [](auto &a, auto &b) { return a.count < b.count; });
-        while (shared.size() > 2) loops.push_back(shared[0].loop), shared.erase(shared.begin());
+        std::stable_sort(shared.begin(), shared.end(),
+                         [](auto &a, auto &b) { return a.count < b.count; });
+        while (shared.size() > 2) {
+            loops.push_back(shared[0].loop);
+            shared.erase(shared.begin());
+        }
         order.insert(order.end(), loops.begin(), loops.end());
-        for (auto &s : shared) order.push_back(s.loop);
+        for (auto &s : shared)
+            order.push_back(s.loop);
         f.reorder(order);
-        for (auto &s : shared) f.parallel(s.loop);
-        const Ascend::At at{f, order[std::min(args.size(), (size_t)2)]};
+        for (auto &s : shared)
+            f.parallel(s.loop);
+        const Ascend::At at{f, order[std::min(args.size(), size_t(2))]};
         npu_.l0c(Func(graph_.nodes.at(sums).function), at);
         for (auto &name : r.kept)
             if (name != sums) npu_.ub(Func(graph_.nodes.at(name).function), at);
@@ -237,60 +304,84 @@ private:
         Func f = r.f;
         const std::vector<Var> args = f.args();
         const size_t rank = args.size();
-        int64_t products = 1, in_rows = 1;  // terms of the longest reduction, those of its innermost loop
+        // terms of the longest reduction, those of its innermost loop
+        int64_t products = 1, in_rows = 1;
         std::set<int> whole;
         for (auto &name : r.kept) {
             const FuncNode &n = graph_.nodes.at(name);
             if (!n.reduces) continue;
             if (!apart_ && r.f.name() == gm_.name()) whole.merge(whole_dims(n));
-            for (int u = 0; u < (int)n.function.updates().size(); u++) {
+            for (int u = 0; u < int(n.function.updates().size()); u++) {
                 const auto ranges = ranges_of(Func(n.function), u);
                 int64_t terms = 1;
-                for (auto &range : ranges) terms *= range.extent;
+                for (auto &range : ranges)
+                    terms *= range.extent;
                 products = std::max(products, terms);
                 if (!ranges.empty()) in_rows = std::max(in_rows, ranges[0].extent);
             }
         }
         const int64_t most = room(r);
         const bool row_reduced = !whole.empty();
-        int64_t left = !row_reduced && products <= most ? std::max<int64_t>(most / products, 1) : most;
+        int64_t left = !row_reduced && products <= most ? std::max<int64_t>(most / products, 1)
+                                                        : most;
         std::vector<int64_t> tile(rank, 1);
-        for (size_t d = 0; d < rank; d++)
-            if (whole.count((int)d)) tile[d] = r.extents[d], left = std::max<int64_t>(1, left / tile[d]);
-        // Where results lie beside each other, so do the terms of many: a wide row costs as much as a narrow one.
-        if (rank && !whole.count(0) && in_rows == 1) left = std::max(left, std::min<int64_t>(r.extents[0], 128));
-        for (size_t d = 0; d < rank; d++)
-            if (!whole.count((int)d)) tile[d] = std::min(r.extents[d], left), left = std::max<int64_t>(1, left / tile[d]);
-        // The last part of a row, where it is shorter than a block, would be written over what follows, which may be another core's.
+        for (size_t d = 0; d < rank; d++) {
+            if (whole.count(int(d))) {
+                tile[d] = r.extents[d];
+                left = std::max<int64_t>(1, left / tile[d]);
+            }
+        }
+        // Where results lie beside each other, so do the terms of many: a wide row costs as much as
+        // a narrow one.
+        if (rank && !whole.count(0) && in_rows == 1)
+            left = std::max(left, std::min<int64_t>(r.extents[0], 128));
+        for (size_t d = 0; d < rank; d++) {
+            if (!whole.count(int(d))) {
+                tile[d] = std::min(r.extents[d], left);
+                left = std::max<int64_t>(1, left / tile[d]);
+            }
+        }
+        // The last part of a row, where it is shorter than a block, would be written over what
+        // follows, which may be another core's.
         const int64_t block = dv::block_bytes / r.least_bytes;
-        if (rank)
-            while (!ends_well(r.extents[0], tile[0], r.least_bytes) && tile[0] > block) tile[0] = (tile[0] - 1) / block * block;
+        if (rank) {
+            while (!ends_well(r.extents[0], tile[0], r.least_bytes) && tile[0] > block)
+                tile[0] = (tile[0] - 1) / block * block;
+        }
 
-        // The cores share the dimension with most to share; their parts begin at blocks of global memory.
+        // The cores share the dimension with most to share; their parts begin at blocks of global
+        // memory.
         std::optional<size_t> shared;
         auto granule = [&](size_t d) {
             int64_t inside = r.least_bytes;
-            for (size_t e = 0; e < d; e++) inside *= r.extents[e];
+            for (size_t e = 0; e < d; e++)
+                inside *= r.extents[e];
             const int64_t blocks = 32 / std::gcd<int64_t>(32, inside);
             return d == 0 && in_rows == 1 ? std::max<int64_t>(blocks, 32) : blocks;
         };
         // Nor do two cores share the block in which one row ends and the next one begins.
         const auto divides = [&](size_t d) {
-            int64_t rows = r.least_bytes, further = 1;
-            for (size_t e = 0; e < rank; e++) (e <= d ? rows : further) *= r.extents[e];
+            int64_t rows = r.least_bytes;
+            int64_t further = 1;
+            for (size_t e = 0; e < rank; e++)
+                (e <= d ? rows : further) *= r.extents[e];
             return further == 1 || rows % dv::block_bytes == 0;
         };
-        for (size_t d = rank; d-- > 0;)
-            if (!whole.count((int)d) && divides(d) && (!shared || ceil_div(r.extents[d], granule(d)) > 2 * ceil_div(r.extents[*shared], granule(*shared))))
+        for (size_t d = rank; d-- > 0;) {
+            if (!whole.count(int(d)) && divides(d) &&
+                (!shared || ceil_div(r.extents[d], granule(d)) >
+                                2 * ceil_div(r.extents[*shared], granule(*shared))))
                 shared = d;
+        }
         std::vector<Var> inner(args), loops;
         Var core("core");
         for (size_t d = 0; d < rank; d++) {
             Var at = args[d];
             if (shared == d && r.extents[d] > granule(d)) {
-                const int64_t g = granule(d), chunk = round_up(ceil_div(r.extents[d], npu_.cores()), g);
+                const int64_t g = granule(d);
+                const int64_t chunk = round_up(ceil_div(r.extents[d], npu_.cores()), g);
                 Var part("part");
-                f.split(at, core, part, (int)chunk, TailStrategy::GuardWithIf);
+                f.split(at, core, part, int(chunk), TailStrategy::GuardWithIf);
                 at = inner[d] = part;
                 // Two tiles of a core are in two slots at a time: better two halves than one whole.
                 tile[d] = std::min(tile[d], chunk);
@@ -309,10 +400,12 @@ private:
         if (order.size() > 1) f.reorder(order);
         if (shared) f.parallel(core);
         const Ascend::At at{f, !loops.empty() ? loops[0] : shared ? core : Var::outermost()};
-        for (auto &name : r.kept) keep(name, at, tile, row_reduced ? std::numeric_limits<int64_t>::max() : most);
+        for (auto &name : r.kept)
+            keep(name, at, tile, row_reduced ? std::numeric_limits<int64_t>::max() : most);
     }
 
-    // Of at most `tile`, so that they are alike: a shorter one is a program of its own, if it can be without for little.
+    // Of at most `tile`, so that they are alike: a shorter one is a program of its own, if it can
+    // be without for little.
     static int64_t even_tile(int64_t chunk, int64_t tile, int64_t granule) {
         const int64_t count = ceil_div(chunk, tile);
         for (int64_t n = count; n <= 2 * count; n++)
@@ -321,23 +414,27 @@ private:
     }
 
     static void split(Func f, const Var &at, int64_t tile, Var &inner, std::vector<Var> &loops) {
-        Var outer("tile_" + at.name()), rest("in_" + at.name());
-        f.split(at, outer, rest, (int)tile, TailStrategy::GuardWithIf);
+        Var outer("tile_" + at.name());
+        Var rest("in_" + at.name());
+        f.split(at, outer, rest, int(tile), TailStrategy::GuardWithIf);
         inner = rest;
         loops.push_back(outer);
     }
 
-    // A reduction of more terms than there is room for goes by parts of them; rows that are kept whole aren't parted.
-    void keep(const std::string &name, const Ascend::At &at, const std::vector<int64_t> &tile, int64_t most) {
+    // A reduction of more terms than there is room for goes by parts of them; rows that are kept
+    // whole aren't parted.
+    void keep(const std::string &name, const Ascend::At &at, const std::vector<int64_t> &tile,
+              int64_t most) {
         const FuncNode &n = graph_.nodes.at(name);
         Func f(n.function);
         npu_.ub(f, at);
         if (n.loads && !n.computes && !n.reduces) npu_.dbuf(f);
         int64_t results = 1;
-        for (auto &reach : n.reach)
+        for (auto &reach : n.reach) {
             for (int d : reach)
-                if ((size_t)d < tile.size()) results *= tile[(size_t)d];
-        for (int u = 0; u < (int)n.function.updates().size(); u++) {
+                if (size_t(d) < tile.size()) results *= tile[size_t(d)];
+        }
+        for (int u = 0; u < int(n.function.updates().size()); u++) {
             const auto ranges = ranges_of(f, u);
             int64_t left = std::max<int64_t>(1, most / std::max<int64_t>(1, results));
             std::vector<VarOrRVar> inner, outer;
@@ -345,13 +442,15 @@ private:
             for (auto &range : ranges) {
                 int64_t part = std::min(range.extent, left);
                 left = std::max<int64_t>(1, left / std::max<int64_t>(1, part));
-                if (part < range.extent && part > part_elements) part = part / part_elements * part_elements;
+                if (part < range.extent && part > part_elements)
+                    part = part / part_elements * part_elements;
                 if (part == range.extent) {
                     inner.push_back(range.var);
                     continue;
                 }
-                RVar loop("tile_" + range.var.name()), rest("in_" + range.var.name());
-                stage.split(range.var, loop, rest, (int)part, TailStrategy::GuardWithIf);
+                RVar loop("tile_" + range.var.name());
+                RVar rest("in_" + range.var.name());
+                stage.split(range.var, loop, rest, int(part), TailStrategy::GuardWithIf);
                 inner.push_back(rest);
                 outer.push_back(loop);
             }
@@ -365,7 +464,8 @@ private:
     }
     static std::vector<std::string> stage_vars(const Internal::Function &f, int update) {
         std::vector<std::string> names;
-        for (auto &d : f.update(update).schedule().dims()) names.push_back(d.var);
+        for (auto &d : f.update(update).schedule().dims())
+            names.push_back(d.var);
         return names;
     }
 };
@@ -373,7 +473,8 @@ private:
 }  // namespace
 
 void Ascend::keep(Func f, const At &at, dv::Scope scope) const {
-    (at.loop.is_rvar ? f.compute_at(at.f, at.loop.rvar) : f.compute_at(at.f, at.loop.var)).store_in(MemoryType::VTCM);
+    (at.loop.is_rvar ? f.compute_at(at.f, at.loop.rvar) : f.compute_at(at.f, at.loop.var))
+        .store_in(MemoryType::VTCM);
     if (f.dimensions() > 1) f.align_storage(f.args()[0], row_elements);
     places->scope[f.name()] = scope;
 }
@@ -394,7 +495,8 @@ bool FixedCall::is_empty(const Layout &l) {
 int64_t elements_spanned(const FixedCall::Layout &layout) {
     if (FixedCall::is_empty(layout)) return 0;
     int64_t last = 0;
-    for (auto &d : layout) last += (int64_t)(d.extent - 1) * d.stride;
+    for (auto &d : layout)
+        last += int64_t(d.extent - 1) * d.stride;
     return last + 1;
 }
 
@@ -411,8 +513,10 @@ void Ascend::by_hand(const std::string &name, const std::function<dv::Program()>
 
 void Ascend::automatic() const {
     Shared shared;
-    for (const Func &f : gm)
-        for (auto &[name, n] : Graph(f).nodes) shared.outputs[name]++;
+    for (const Func &f : gm) {
+        for (auto &[name, n] : Graph(f).nodes)
+            shared.outputs[name]++;
+    }
     size_t first = 0;
     for (const Func &f : gm) {
         Automatic(*this, f, call->outputs[first], shared).schedule();
@@ -420,6 +524,8 @@ void Ascend::automatic() const {
     }
 }
 
-void Op::schedule(const Ascend &npu) { npu.automatic(); }
+void Op::schedule(const Ascend &npu) {
+    npu.automatic();
+}
 
 }  // namespace halyard

@@ -4,8 +4,10 @@
 
 namespace halyard::ascend {
 
-// Stores of one Tuple's values on the chip, inside of these loops. In each iteration of a loop that reduces, all new values are computed
-// before one of the old ones is replaced. Throws DispatchError for Tuples in global memory.
-void lower_tuple(Surroundings &s, const std::vector<Loop> &loops, const std::vector<const Halide::Internal::Store *> &stores);
+// Stores of one Tuple's values on the chip, inside of these loops. In each iteration of a loop that
+// reduces, all new values are computed before one of the old ones is replaced. Throws DispatchError
+// for Tuples in global memory.
+void lower_tuple(Surroundings &s, const std::vector<Loop> &loops,
+                 const std::vector<const Halide::Internal::Store *> &stores);
 
 }  // namespace halyard::ascend

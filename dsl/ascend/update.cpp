@@ -22,8 +22,10 @@ std::vector<const Load *> loads_of(const Expr &e) {
 
 std::set<std::string> read_by(const Store &s) {
     std::set<std::string> names;
-    for (const Expr &e : {s.value, s.index})
-        for (const Load *l : loads_of(e)) names.insert(l->name);
+    for (const Expr &e : {s.value, s.index}) {
+        for (const Load *l : loads_of(e))
+            names.insert(l->name);
+    }
     return names;
 }
 
@@ -31,22 +33,25 @@ std::set<std::string> hard_loops(const Store &s, const std::vector<Loop> &loops)
     std::set<std::string> hard = affine(s.index, loops).hard;
     for (const Load *l : loads_of(s.value)) {
         hard.merge(affine(l->index, loops).hard);
-        for (const Load *inner : loads_of(l->index))
+        for (const Load *inner : loads_of(l->index)) {
             for (auto &loop : loops)
                 if (expr_uses_var(inner->index, loop.var)) hard.insert(loop.var);
+        }
     }
     return hard;
 }
 
 std::pair<Expr, Expr> factors_of(const Expr &e) {
     if (const auto *op = e.as<Mul>()) return {op->a, op->b};
-    if (const auto *op = e.as<Call>(); op && op->is_intrinsic(Call::strict_mul)) return {op->args[0], op->args[1]};
+    if (const auto *op = e.as<Call>(); op && op->is_intrinsic(Call::strict_mul))
+        return {op->args[0], op->args[1]};
     return {};
 }
 
 Update update_of(const Store &s) {
     if (const Let *let = s.value.as<Let>()) {
-        const Stmt inside = Store::make(s.name, let->body, s.index, s.param, s.predicate, s.alignment);
+        const Stmt inside = Store::make(s.name, let->body, s.index, s.param, s.predicate,
+                                        s.alignment);
         Update u = update_of(*inside.as<Store>());
         if (u.term.defined()) u.term = Let::make(let->name, let->value, u.term);
         return u;
@@ -55,7 +60,9 @@ Update update_of(const Store &s) {
         const Load *l = e.as<Load>();
         return l && l->name == s.name && graph_equal(l->index, s.index);
     };
-    const auto of = [&](VecOp op, const Expr &a, const Expr &b) { return is_acc(a) ? Update{op, b} : is_acc(b) ? Update{op, a} : Update{}; };
+    const auto of = [&](VecOp op, const Expr &a, const Expr &b) {
+        return is_acc(a) ? Update{op, b} : is_acc(b) ? Update{op, a} : Update{};
+    };
     Update u;
     if (const auto *op = s.value.as<Add>()) u = of(VecOp::add, op->a, op->b);
     if (const auto *op = s.value.as<Mul>()) u = of(VecOp::mul, op->a, op->b);
@@ -67,9 +74,10 @@ Update update_of(const Store &s) {
         if (op->is_intrinsic(Call::strict_max)) u = of(VecOp::max, op->args[0], op->args[1]);
         if (op->is_intrinsic(Call::strict_min)) u = of(VecOp::min, op->args[0], op->args[1]);
     }
-    if (u.term.defined())
+    if (u.term.defined()) {
         for (const Load *l : loads_of(u.term))
             if (l->name == s.name) return {};
+    }
     return u;
 }
 

@@ -22,7 +22,8 @@ std::set<std::string> hard_loops(const Halide::Internal::Store &s, const std::ve
 // What is multiplied; undefined where e is no product.
 std::pair<Halide::Expr, Halide::Expr> factors_of(const Halide::Expr &e);
 
-// acc = op(acc, term): the instruction and the term, which is undefined where the value is something else.
+// acc = op(acc, term): the instruction and the term, which is undefined where the value is
+// something else.
 struct Update {
     dv::VecOp op = dv::VecOp::add;
     Halide::Expr term;

@@ -27,12 +27,21 @@ private:
     int around_ = 0;  // such loops and branches
     void visit(const For *f) override {
         const bool stays = is_tile_loop(f->name) || f->for_type != ForType::Serial;
-        around_ += stays, IRVisitor::visit(f), around_ -= stays;
+        around_ += stays;
+        IRVisitor::visit(f);
+        around_ -= stays;
     }
-    void visit(const IfThenElse *op) override { around_++, IRVisitor::visit(op), around_--; }
+    void visit(const IfThenElse *op) override {
+        around_++;
+        IRVisitor::visit(op);
+        around_--;
+    }
     void visit(const Store *s) override {
         if (s->name == name) writers.push_back(s);
-        if (read_by(*s).count(name)) readers.push_back(s), once &= around_ == 0;
+        if (read_by(*s).count(name)) {
+            readers.push_back(s);
+            once &= around_ == 0;
+        }
     }
 };
 
@@ -41,21 +50,27 @@ private:
 Uses::Buffer Uses::meet(const Allocate *op, bool only_loaded) {
     const Stores stores(op);
     Buffer b;
-    if (stores.writers.size() == 1)
+    if (stores.writers.size() == 1) {
         for (auto &[name, other] : last_)
             if (takes_place(op, stores.writers[0], other)) b.place_of = name;
+    }
     if (!stores.once) return b;
-    b.readers = (int64_t)stores.readers.size();
+    b.readers = int64_t(stores.readers.size());
     if (!stores.readers.empty() && !only_loaded) last_[op->name] = {stores.readers.back(), op};
     return b;
 }
 
 bool Uses::takes_place(const Allocate *op, const Store *writer, const Last &other) {
     const auto same = [](const Expr &a, const Expr &b) { return graph_equal(a, b); };
-    const auto &a = op->extents, &b = other.of->extents;
-    if (other.reader != writer || other.of->type != op->type || !std::equal(a.begin(), a.end(), b.begin(), b.end(), same)) return false;
+    const auto &a = op->extents;
+    const auto &b = other.of->extents;
+    if (other.reader != writer || other.of->type != op->type ||
+        !std::equal(a.begin(), a.end(), b.begin(), b.end(), same))
+        return false;
     const auto loads = loads_of(writer->value);
-    return std::all_of(loads.begin(), loads.end(), [&](const Load *l) { return l->name != other.of->name || same(l->index, writer->index); });
+    return std::all_of(loads.begin(), loads.end(), [&](const Load *l) {
+        return l->name != other.of->name || same(l->index, writer->index);
+    });
 }
 
 }  // namespace halyard::ascend

@@ -1,4 +1,5 @@
-// How long stages on the chip are needed: what the statement says of a buffer before its instructions are written.
+// How long stages on the chip are needed: what the statement says of a buffer before its
+// instructions are written.
 #pragma once
 #include <map>
 #include <optional>
@@ -15,10 +16,14 @@ bool is_tile_loop(const std::string &halide_name);
 class Uses {
 public:
     struct Buffer {
-        std::optional<int64_t> readers;  // stores that read it, where each of them is written once in its life
-        std::string place_of;            // the buffer whose place it takes: read for the last time where this one is written, at the same indices
+        // stores that read it, where each of them is written once in its life
+        std::optional<int64_t> readers;
+        // the buffer whose place it takes: read for the last time where this one is written, at the
+        // same indices
+        std::string place_of;
     };
-    // `only_loaded`: it arrives from global memory in two slots, and no other buffer takes its place.
+    // `only_loaded`: it arrives from global memory in two slots, and no other buffer takes its
+    // place.
     Buffer meet(const Halide::Internal::Allocate *op, bool only_loaded);
 
 private:
@@ -27,7 +32,8 @@ private:
         const Halide::Internal::Allocate *of;
     };
     std::map<std::string, Last> last_;
-    static bool takes_place(const Halide::Internal::Allocate *op, const Halide::Internal::Store *writer, const Last &other);
+    static bool takes_place(const Halide::Internal::Allocate *op,
+                            const Halide::Internal::Store *writer, const Last &other);
 };
 
 }  // namespace halyard::ascend

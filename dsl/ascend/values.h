@@ -1,4 +1,5 @@
-// Values: an expression over a nest of loops as vector instructions, one for each operation (the passes `decompose` and `legalise`).
+// Values: an expression over a nest of loops as vector instructions, one for each operation (the
+// passes `decompose` and `legalise`).
 #pragma once
 #include <functional>
 #include <map>
@@ -10,7 +11,8 @@
 
 namespace halyard::ascend {
 
-DType dtype_of(const Halide::Type &t);  // of what lies on the chip; a bool is u8. Throws DTypeError for what it hasn't.
+// of what lies on the chip; a bool is u8. Throws DTypeError for what it hasn't.
+DType dtype_of(const Halide::Type &t);
 
 // A value of every point of the space: elements, or a number that all have.
 struct Value {
@@ -23,13 +25,16 @@ struct Value {
 
 class Values {
 public:
-    // What a load reads; of the type it becomes, if there is such a copy. One of its own may be written over.
+    // What a load reads; of the type it becomes, if there is such a copy. One of its own may be
+    // written over.
     using Loads = std::function<Value(const Halide::Internal::Load *, DType becomes)>;
-    using Scalars = std::function<dv::Number(const Halide::Expr &)>;  // registers of what depends on run-time numbers only
+    // registers of what depends on run-time numbers only
+    using Scalars = std::function<dv::Number(const Halide::Expr &)>;
     Values(Writer &w, Vectors &space, const dv::Profile &chip, Loads load, Scalars scalar)
         : w_(w), space_(space), chip_(chip), load_(std::move(load)), scalar_(std::move(scalar)) {}
 
-    // The value, written to `into` where that is given; unless the expression reads it, steps on the way are, too. Throws NotVector.
+    // The value, written to `into` where that is given; unless the expression reads it, steps on
+    // the way are, too. Throws NotVector.
     Value of(const Halide::Expr &e, const Operand *into = nullptr, bool is_read = false);
 
     Value binary(dv::VecOp op, Value a, Value b, const Operand *into = nullptr);
@@ -42,12 +47,15 @@ private:
     Loads load_;
     Scalars scalar_;
     std::map<std::string, Value> lets_;
-    std::map<std::string, int> references_;  // to temporaries, by buffer: those of a let count as often as its name stands somewhere
+    // to temporaries, by buffer: those of a let count as often as its name stands somewhere
+    std::map<std::string, int> references_;
     std::vector<const Halide::Internal::Load *> loads_;
     Halide::Expr whole_;              // of which they are the loads
     std::optional<Operand> scratch_;  // where the result goes: until then a temporary
     bool scratch_taken_ = false;
-    bool is_scratch(const Value &v) const { return scratch_ && v.operand.ref.buffer == scratch_->ref.buffer; }
+    bool is_scratch(const Value &v) const {
+        return scratch_ && v.operand.ref.buffer == scratch_->ref.buffer;
+    }
 
     Value eval(const Halide::Expr &e, const Operand *into);
     Value load(const Halide::Internal::Variable *named, DType becomes);
@@ -60,7 +68,8 @@ private:
     Value select(const Halide::Expr &condition, Value x, Value y, const Operand *into);
     Value compared(dv::CmpOp op, Value a, Value b, Value x, Value y, const Operand *into);
     Vectors on(const Operand &o);
-    Value result(DType t, const Operand *into, std::initializer_list<Value *> operands, bool apart = false);
+    Value result(DType t, const Operand *into, std::initializer_list<Value *> operands,
+                 bool apart = false);
     Operand elements(Value &v);  // a number as a block of it, rows' numbers as blocks of them
     void release(Value &v);
     void refer(const Value &v, int more);

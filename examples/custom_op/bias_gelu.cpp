@@ -1,4 +1,5 @@
-// A custom operator for Ascend, both ways: the algorithm with a schedule, as TBE has it, and a program of instructions, as TIK has it.
+// A custom operator for Ascend, both ways: the algorithm with a schedule, as TBE has it, and a
+// program of instructions, as TIK has it.
 //
 //   halyard --kernels lib/libcustom_op_kernels.so bench bias_gelu --device ascend
 #include <algorithm>
@@ -11,26 +12,43 @@
 namespace halyard {
 namespace {
 
-constexpr double a = 1.5957691216057308, b = 0.07135481627260025;  // 2 sqrt(2 / pi), and that times 0.044715
+// 2 sqrt(2 / pi), and that times 0.044715
+constexpr double a = 1.5957691216057308, b = 0.07135481627260025;
 
-// The TIK way. Tiles of whole rows go through ubuf in two slots; the bias lies there once for each row of a tile, so that it is added
-// by one instruction. c is a multiple of 64, and no more than 8192.
+// The TIK way. Tiles of whole rows go through ubuf in two slots; the bias lies there once for each
+// row of a tile, so that it is added by one instruction. c is a multiple of 64, and no more than
+// 8192.
 dv::Program by_hand(const FixedCall &call) {
     using dv::Expr, dv::Tensor;
-    const int c = call.inputs[0][0].extent, n = call.inputs[0][1].extent;
-    int rows = std::max(1, 8192 / c), cores = 32;
-    while (n % rows) rows--;
-    while (n / rows % cores) cores--;
-    const int tile = rows * c, turns = n / rows / cores, repeat = tile / 64;
+    const int c = call.inputs[0][0].extent;
+    const int n = call.inputs[0][1].extent;
+    int rows = std::max(1, 8192 / c);
+    int cores = 32;
+    while (n % rows)
+        rows--;
+    while (n / rows % cores)
+        cores--;
+    const int tile = rows * c;
+    const int turns = n / rows / cores;
+    const int repeat = tile / 64;
     dv::Builder k("bias_gelu", call.chip);
-    const Tensor x = k.input(DType::f16, n * c, "x"), bias = k.input(DType::f16, c, "bias"), y = k.output(DType::f16, n * c, "y");
+    const Tensor x = k.input(DType::f16, n * c, "x");
+    const Tensor bias = k.input(DType::f16, c, "bias");
+    const Tensor y = k.output(DType::f16, n * c, "y");
     k.for_range(0, cores, {.block_num = cores}, [&](const Expr &core) {
-        const auto ub = [&](DType t, int size, const char *name) { return k.tensor(t, size, dv::Scope::ub, name); };
-        const Tensor one = ub(DType::f16, c, "one"), all = ub(DType::f32, tile, "all"), u = ub(DType::f32, tile, "u"), t = ub(DType::f32, tile, "t");
+        const auto ub = [&](DType t, int size, const char *name) {
+            return k.tensor(t, size, dv::Scope::ub, name);
+        };
+        const Tensor one = ub(DType::f16, c, "one");
+        const Tensor all = ub(DType::f32, tile, "all");
+        const Tensor u = ub(DType::f32, tile, "u");
+        const Tensor t = ub(DType::f32, tile, "t");
         k.data_move(one, bias, 1, c / 16, 0, 0);
-        for (int row = 0; row < rows; row++) k.vec_conv(64, dv::Round::none, all[row * c], one, c / 64, 8, 4);
+        for (int row = 0; row < rows; row++)
+            k.vec_conv(64, dv::Round::none, all[row * c], one, c / 64, 8, 4);
         k.for_range(0, turns, {.thread_num = 2}, [&](const Expr &turn) {
-            const Tensor in = ub(DType::f16, tile, "in"), out = ub(DType::f16, tile, "out");
+            const Tensor in = ub(DType::f16, tile, "in");
+            const Tensor out = ub(DType::f16, tile, "out");
             const Expr at = (core * turns + turn) * tile;
             k.data_move(in, x[at], 1, tile / 16, 0, 0);
             k.vec_conv(64, dv::Round::none, u, in, repeat, 8, 4);
@@ -58,7 +76,9 @@ struct BiasGelu : Op {
         bench = {"n=4096 c=1024", "n=1024 c=1024"};
         contract = {Contract::elementwise, 1};
     }
-    Func x = input("x"), bias = input("bias"), y = output("y"), u{"u"};
+    Func x = input("x"), bias = input("bias");
+    Func y = output("y");
+    Func u{"u"};
     Var c{"c"}, n{"n"};
 
     void algorithm() override {
@@ -72,20 +92,24 @@ struct BiasGelu : Op {
     }
     void schedule(const Ascend &npu) override {
         const int columns = npu.call->inputs[0][0].extent;
-        if (columns % 64 == 0 && columns <= 8192) npu.by_hand("tik", [&] { return by_hand(*npu.call); });
+        if (columns % 64 == 0 && columns <= 8192)
+            npu.by_hand("tik", [&] { return by_hand(*npu.call); });
         npu.automatic();
     }
     void reference(Problem &p) const override {
-        for (int64_t i = 0; i < p["n"]; i++)
+        for (int64_t i = 0; i < p["n"]; i++) {
             for (int64_t j = 0; j < p["c"]; j++) {
                 const double v = p("x")(i, j) + p("bias")(j);
                 p("y")(i, j) = v / (1 + std::exp(-v * (a + b * v * v)));
             }
+        }
     }
 };
 
 }  // namespace
 
-HALYARD_OPS { ops.add<BiasGelu>(); }
+HALYARD_OPS {
+    ops.add<BiasGelu>();
+}
 
 }  // namespace halyard

@@ -1,4 +1,5 @@
-// A training step that limits its gradients: what MindSpore's guide to gradient clipping does in a TrainOneStepCell of its own.
+// A training step that limits its gradients: what MindSpore's guide to gradient clipping does in a
+// TrainOneStepCell of its own.
 #pragma once
 #include "nn/cell.h"
 #include "nn/optimizer.h"
@@ -7,18 +8,22 @@
 
 namespace halyard::examples {
 
-// (data, label) -> the loss before the update. network: (data, label) -> loss. The update is by gradients whose common norm is at most clip_norm.
+// (data, label) -> the loss before the update. network: (data, label) -> loss. The update is by
+// gradients whose common norm is at most clip_norm.
 class ClippedStep : public nn::Cell {
 public:
     ClippedStep(const nn::AnyCell &net, const nn::Optimizer &opt, double largest)
-        : Cell(/*auto_prefix=*/false), network(child("network", net)), optimizer(opt), clip_norm(largest) {}
+        : Cell(/*auto_prefix=*/false), network(child("network", net)), optimizer(opt),
+          clip_norm(largest) {}
 
     nn::AnyCell network;
     nn::Optimizer optimizer;
     double clip_norm;
 
     Tensor construct(const Tensor &data, const Tensor &label) const override {
-        const Function forward = [this](const std::vector<Tensor> &in) { return network(in[0], in[1]); };
+        const Function forward = [this](const std::vector<Tensor> &in) {
+            return network(in[0], in[1]);
+        };
         const Gradients grads = value_and_grad(forward, {}, optimizer.parameters())({data, label});
         return depend(grads.value, optimizer(F::clip_by_global_norm(grads.parameters, clip_norm)));
     }

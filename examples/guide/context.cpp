@@ -1,4 +1,5 @@
-// How a process runs: the examples of "Running management". A convolution in both modes, the device, and where things are written.
+// How a process runs: the examples of "Running management". A convolution in both modes, the
+// device, and where things are written.
 #include <cstdio>
 #include <filesystem>
 
@@ -18,20 +19,28 @@ int main() {
     set_context({.mode = PYNATIVE_MODE});
     const Tensor in_pynative_mode = conv(input_data);
     std::printf("%s\n", in_pynative_mode.text(100).c_str());
-    std::printf("the same in both modes: %s\n", in_graph_mode.to_vector<float>() == in_pynative_mode.to_vector<float>() ? "yes" : "no");
+    std::printf("the same in both modes: %s\n",
+                in_graph_mode.to_vector<float>() == in_pynative_mode.to_vector<float>() ? "yes"
+                                                                                        : "no");
 
     // The device; where there is no such one, the error names those there are
     try {
         set_context({.device_target = "Ascend", .device_id = 6});
-    } catch (const Error &e) { std::printf("%s\n", e.what()); }
+    } catch (const Error &e) {
+        std::printf("%s\n", e.what());
+    }
 
-    // Profiling into a folder that is there before, graphs, and a file for Print in place of the screen
+    // Profiling into a folder that is there before, graphs, and a file for Print in place of the
+    // screen
     std::filesystem::create_directory("profile");
     set_context({.enable_profiling = true, .profiling_options = R"({"result_path": "profile"})"});
-    // The guide also asks for the trace of a training's phases, which there is not: such an option is refused by name.
+    // The guide also asks for the trace of a training's phases, which there is not: such an option
+    // is refused by name.
     try {
         set_context({.profiling_options = R"({"result_path": "profile", "training_trace": "on"})"});
-    } catch (const Error &e) { std::printf("%s\n", e.what()); }
+    } catch (const Error &e) {
+        std::printf("%s\n", e.what());
+    }
     set_context({.save_graphs = true, .save_graphs_path = "graphs"});
     set_context({.print_file_path = "print.pb"});
     ops::Print()("of a convolution:", conv(input_data));

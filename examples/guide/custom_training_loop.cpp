@@ -1,5 +1,6 @@
 // usage: custom_training_loop [epochs] [steps of an epoch] [folder]
-// A training loop of one's own in place of Model::train: "Training", section "Custom training loop".
+// A training loop of one's own in place of Model::train: "Training", section "Custom training
+// loop".
 #include <cstdio>
 #include <cstdlib>
 
@@ -12,8 +13,10 @@
 using namespace halyard;
 
 int main(int argc, char **argv) {
-    const int64_t epoch = argc > 1 ? std::atoll(argv[1]) : 10, sink_size = argc > 2 ? std::atoll(argv[2]) : 100;
-    const dataset::Dataset ds_train = examples::create_dataset(argc > 3 ? argv[3] : "data/digits/28/train", 32);
+    const int64_t epoch = argc > 1 ? std::atoll(argv[1]) : 10;
+    const int64_t sink_size = argc > 2 ? std::atoll(argv[2]) : 100;
+    const dataset::Dataset ds_train = examples::create_dataset(
+        argc > 3 ? argv[3] : "data/digits/28/train", 32);
 
     const examples::LeNet5 network(10);
     const nn::SoftmaxCrossEntropyWithLogits net_loss(/*sparse=*/true, /*reduction=*/"mean");
@@ -25,7 +28,9 @@ int main(int argc, char **argv) {
     std::printf("============== Starting Training ==============\n");
     for (int64_t step = 0; step < epoch; step++) {
         Tensor output;
-        for (const dataset::Row &inputs : dataset_helper) output = net(inputs[0], inputs[1]);
-        std::printf("epoch: %lld/%lld, losses: %.15g\n", (long long)step + 1, (long long)epoch, output.item());
+        for (const dataset::Row &inputs : dataset_helper)
+            output = net(inputs[0], inputs[1]);
+        std::printf("epoch: %lld/%lld, losses: %.15g\n", (long long)step + 1, (long long)epoch,
+                    output.item());
     }
 }

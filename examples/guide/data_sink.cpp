@@ -1,5 +1,6 @@
 // usage: data_sink [epochs] [steps of an epoch] [folder]
-// Epochs of sink_size steps, which the callbacks hear of once: "On-device execution" and "Training", section "Data sinking".
+// Epochs of sink_size steps, which the callbacks hear of once: "On-device execution" and
+// "Training", section "Data sinking".
 #include <cstdio>
 #include <cstdlib>
 
@@ -10,8 +11,10 @@
 using namespace halyard;
 
 int main(int argc, char **argv) {
-    const int64_t epoch = argc > 1 ? std::atoll(argv[1]) : 10, sink_size = argc > 2 ? std::atoll(argv[2]) : 1000;
-    const dataset::Dataset ds_train = examples::create_dataset(argc > 3 ? argv[3] : "data/digits/28/train", 32);
+    const int64_t epoch = argc > 1 ? std::atoll(argv[1]) : 10;
+    const int64_t sink_size = argc > 2 ? std::atoll(argv[2]) : 1000;
+    const dataset::Dataset ds_train = examples::create_dataset(
+        argc > 3 ? argv[3] : "data/digits/28/train", 32);
 
     const examples::LeNet5 network(10);
     const nn::SoftmaxCrossEntropyWithLogits net_loss(/*sparse=*/true, /*reduction=*/"mean");
@@ -19,5 +22,6 @@ int main(int argc, char **argv) {
     Model model(network, net_loss, net_opt);
 
     std::printf("============== Starting Training ==============\n");
-    model.train(epoch, ds_train, {LossMonitor()}, {.dataset_sink_mode = true, .sink_size = sink_size});
+    model.train(epoch, ds_train, {LossMonitor()},
+                {.dataset_sink_mode = true, .sink_size = sink_size});
 }

@@ -1,5 +1,5 @@
-// usage: evaluate_while_training [epochs] [epochs between evaluations] [folder with train/ and test/]
-// "Training", section "Evaluating while training".
+// usage: evaluate_while_training [epochs] [epochs between evaluations] [folder with train/ and
+// test/] "Training", section "Evaluating while training".
 #include <cstdlib>
 
 #include "examples/guide/evaluation_callback.h"
@@ -9,10 +9,12 @@
 using namespace halyard;
 
 int main(int argc, char **argv) {
-    const int64_t epoch_size = argc > 1 ? std::atoll(argv[1]) : 60, eval_per_epoch = argc > 2 ? std::atoll(argv[2]) : 10;
+    const int64_t epoch_size = argc > 1 ? std::atoll(argv[1]) : 60;
+    const int64_t eval_per_epoch = argc > 2 ? std::atoll(argv[2]) : 10;
     const std::string data_path = argc > 3 ? argv[3] : "data/digits/28";
     const dataset::Dataset train_data = examples::create_dataset(data_path + "/train", 32);
-    const dataset::Dataset eval_data = examples::create_dataset(data_path + "/test", 32, 1, /*shuffle=*/false);
+    const dataset::Dataset eval_data = examples::create_dataset(data_path + "/test", 32, 1,
+                                                                /*shuffle=*/false);
 
     const examples::LeNet5 network(10);
     const nn::SoftmaxCrossEntropyWithLogits net_loss(/*sparse=*/true, /*reduction=*/"mean");

@@ -9,7 +9,8 @@ namespace halyard::examples {
 // x[n,in_channel,h,w] -> [n,num_class]
 class ReLUReduceMeanDense : public nn::Cell {
 public:
-    ReLUReduceMeanDense(const Tensor &kernel, const Tensor &bias, int64_t in_channel, int64_t num_class)
+    ReLUReduceMeanDense(const Tensor &kernel, const Tensor &bias, int64_t in_channel,
+                        int64_t num_class)
         : dense(child("dense", nn::Dense(in_channel, num_class, kernel, bias))) {}
 
     ops::ReLU relu;

@@ -1,4 +1,5 @@
-// A training step of one's own: "Training", section "Custom training loop". What nn::TrainOneStepCell does, in the open.
+// A training step of one's own: "Training", section "Custom training loop". What
+// nn::TrainOneStepCell does, in the open.
 #pragma once
 #include <memory>
 
@@ -12,7 +13,8 @@ namespace halyard::examples {
 class TrainOneStepCell : public nn::Cell {
 public:
     TrainOneStepCell(const nn::AnyCell &net, const nn::Optimizer &opt, double sens_value = 1.0)
-        : Cell(/*auto_prefix=*/false), network(child("network", net)), weights(net.trainable_params()), optimizer(opt),
+        : Cell(/*auto_prefix=*/false), network(child("network", net)),
+          weights(net.trainable_params()), optimizer(opt),
           sens(std::make_shared<double>(sens_value)) {}
 
     nn::AnyCell network;
@@ -26,7 +28,9 @@ public:
     Tensor construct(const Tensor &data, const Tensor &label) const override {
         const Tensor loss = network(data, label);
         const Tensor filled = Tensor::full(loss.shape(), *sens, loss.dtype());
-        const Function forward = [this](const std::vector<Tensor> &in) { return network(in[0], in[1]); };
+        const Function forward = [this](const std::vector<Tensor> &in) {
+            return network(in[0], in[1]);
+        };
         const Gradients grads = grad(forward, weights)({data, label, filled});
         return depend(loss, optimizer(grads.parameters));
     }

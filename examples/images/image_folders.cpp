@@ -22,14 +22,21 @@ std::string numbered(const fs::path &folder, int64_t number, const char *ending)
     fs::create_directories(folder, failed);
     if (failed) throw IoError(folder, "can't be made: " + failed.message());
     const std::string digits = std::to_string(number);
-    return (folder / (std::string(4 - std::min<size_t>(4, digits.size()), '0') + digits + ending)).string();
+    return (folder / (std::string(4 - std::min<size_t>(4, digits.size()), '0') + digits + ending))
+        .string();
 }
 
 // A square of at least half of the photograph's height, anywhere in it.
 Tensor random_square(const Tensor &photograph, const Random &random, uint64_t number) {
-    const int64_t height = photograph.size(0), width = photograph.size(1), most = std::min(height, width), least = most / 2;
-    const auto upto = [&](uint64_t which, int64_t limit) { return (int64_t)random.below(3 * number + which, (uint32_t)limit + 1); };
-    const int64_t side = least + upto(0, most - least), y = upto(1, height - side), x = upto(2, width - side);
+    const int64_t height = photograph.size(0), width = photograph.size(1);
+    const int64_t most = std::min(height, width);
+    const int64_t least = most / 2;
+    const auto upto = [&](uint64_t which, int64_t limit) {
+        return int64_t(random.below(3 * number + which, uint32_t(limit) + 1));
+    };
+    const int64_t side = least + upto(0, most - least);
+    const int64_t y = upto(1, height - side);
+    const int64_t x = upto(2, width - side);
     return photograph.slice(0, y, y + side).slice(1, x, x + side).contiguous();
 }
 
@@ -44,12 +51,15 @@ void write_digits(const std::string &idx, const std::string &out, int64_t size, 
             const int label = row["label"].item<int>();
             if (per_class && written[label] == per_class) continue;
             const Tensor grey = resize(row["image"]);
-            write_image(numbered(fs::path(out) / part / std::to_string(label), written[label]++, ".png"), grey.expand({size, size, 3}).contiguous());
+            write_image(
+                numbered(fs::path(out) / part / std::to_string(label), written[label]++, ".png"),
+                grey.expand({size, size, 3}).contiguous());
         }
     }
 }
 
-void write_photographs(const std::string &folder, const std::string &out, int64_t size, int64_t per_class, uint64_t seed) {
+void write_photographs(const std::string &folder, const std::string &out, int64_t size,
+                       int64_t per_class, uint64_t seed) {
     const vision::Resize resize({size, size});
     uint64_t stream = 0;
     for (const char *name : {"china", "flower"}) {
@@ -59,7 +69,8 @@ void write_photographs(const std::string &folder, const std::string &out, int64_
         for (int64_t i = 0; i < per_class + (per_class + 3) / 4; i++) {
             const bool train = i < per_class;
             const fs::path part = fs::path(out) / (train ? "train" : "test") / name;
-            write_image(numbered(part, train ? i : i - per_class, ".jpg"), resize(random_square(photograph, random, (uint64_t)i)));
+            write_image(numbered(part, train ? i : i - per_class, ".jpg"),
+                        resize(random_square(photograph, random, uint64_t(i))));
         }
     }
 }

@@ -1,4 +1,5 @@
-// usage: continue_text transformer|lstm CHECKPOINT [text] [bytes] [temperature]: what a model that `halyard train` trained has to add.
+// usage: continue_text transformer|lstm CHECKPOINT [text] [bytes] [temperature]: what a model that
+// `halyard train` trained has to add.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,21 +14,30 @@
 using namespace halyard;
 
 int main(int argc, char **argv) {
-    const bool transformer = argc > 2 && !std::strcmp(argv[1], "transformer"), lstm = argc > 2 && !std::strcmp(argv[1], "lstm");
+    const bool transformer = argc > 2 && !std::strcmp(argv[1], "transformer");
+    const bool lstm = argc > 2 && !std::strcmp(argv[1], "lstm");
     if (!transformer && !lstm) {
-        std::fprintf(stderr, "usage: continue_text transformer|lstm CHECKPOINT [text] [bytes] [temperature]\n");
+        std::fprintf(
+            stderr,
+            "usage: continue_text transformer|lstm CHECKPOINT [text] [bytes] [temperature]\n");
         return 2;
     }
     try {
         constexpr int64_t length = 64;  // as the recipes'
-        const nn::AnyCell network = transformer ? nn::AnyCell(examples::TransformerModel(examples::vocabulary, {.length = length}))
-                                                : nn::AnyCell(examples::LstmModel(examples::vocabulary));
+        const nn::AnyCell network =
+            transformer
+                ? nn::AnyCell(examples::TransformerModel(examples::vocabulary, {.length = length}))
+                : nn::AnyCell(examples::LstmModel(examples::vocabulary));
         const LoadReport report = load_param_into_net(network, load_checkpoint(argv[2]));
-        if (!report.param_not_load.empty() || !report.unlike.empty())
-            throw AttrError("generate", std::string(argv[2]) + " is of another network:\n" + report.text());
+        if (!report.param_not_load.empty() || !report.unlike.empty()) {
+            throw AttrError("generate",
+                            std::string(argv[2]) + " is of another network:\n" + report.text());
+        }
         const std::string text = argc > 3 ? argv[3] : "The ";
         const int64_t count = argc > 4 ? std::atoll(argv[4]) : 200;
-        std::printf("%s\n", examples::continued(network, text, count, length, argc > 5 ? std::atof(argv[5]) : 0.7).c_str());
+        std::printf("%s\n", examples::continued(network, text, count, length,
+                                                argc > 5 ? std::atof(argv[5]) : 0.7)
+                                .c_str());
         return 0;
     } catch (const Error &e) {
         std::fprintf(stderr, "%s\n", e.what());

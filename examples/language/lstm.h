@@ -10,9 +10,12 @@ namespace halyard::examples {
 // x:i32[n,t], classes -> logits[n,t,classes]: at each place, of the class that comes next.
 class LstmModel : public nn::Cell {
 public:
-    explicit LstmModel(int64_t classes, int64_t width = 64, int64_t hidden = 128, int64_t num_layers = 1)
+    explicit LstmModel(int64_t classes, int64_t width = 64, int64_t hidden = 128,
+                       int64_t num_layers = 1)
         : embedding(child("embedding", nn::Embedding(classes, width))),
-          lstm(child("lstm", nn::LSTM(width, hidden, {.num_layers = num_layers, .batch_first = true}))), head(child("head", nn::Dense(hidden, classes))) {}
+          lstm(child("lstm",
+                     nn::LSTM(width, hidden, {.num_layers = num_layers, .batch_first = true}))),
+          head(child("head", nn::Dense(hidden, classes))) {}
 
     nn::Embedding embedding;
     nn::LSTM lstm;

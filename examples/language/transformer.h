@@ -13,7 +13,8 @@ struct TransformerOptions {
     double dropout = 0.1;
 };
 
-// x:i32[n,t], classes, t at most length -> logits[n,t,classes]: at each place, of the class that comes next. Throws ShapeError.
+// x:i32[n,t], classes, t at most length -> logits[n,t,classes]: at each place, of the class that
+// comes next. Throws ShapeError.
 class TransformerModel : public nn::Cell {
 public:
     explicit TransformerModel(int64_t classes, const TransformerOptions &options = {});
@@ -23,7 +24,8 @@ private:
     nn::Embedding embedding_, position_;
     nn::TransformerEncoder encoder_;
     nn::Dense head_;
-    Tensor places_, hidden_;  // i32[length]; bool[length,length], true where a place would look ahead
+    // i32[length]; bool[length,length], true where a place would look ahead
+    Tensor places_, hidden_;
 };
 
 }  // namespace halyard::examples

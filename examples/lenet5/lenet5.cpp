@@ -13,15 +13,19 @@ namespace vision = dataset::vision;
 namespace transforms = dataset::transforms;
 using ds::Inter;
 
-ds::Dataset create_dataset(const std::string &data_path, int64_t batch_size, int64_t repeat_size, bool shuffle) {
+ds::Dataset create_dataset(const std::string &data_path, int64_t batch_size, int64_t repeat_size,
+                           bool shuffle) {
     // define dataset
     ds::Dataset mnist_ds = ds::MnistDataset(data_path, {.shuffle = shuffle});
     const int64_t resize_height = 32, resize_width = 32;
-    const double rescale = 1.0 / 255.0, shift = 0.0;
-    const double rescale_nml = 1 / 0.3081, shift_nml = -1 * 0.1307 / 0.3081;
+    const double rescale = 1.0 / 255.0;
+    const double shift = 0.0;
+    const double rescale_nml = 1 / 0.3081;
+    const double shift_nml = -1 * 0.1307 / 0.3081;
 
     // define map operations
-    const auto resize_op = vision::Resize({resize_height, resize_width}, Inter::LINEAR);  // bilinear
+    // bilinear
+    const auto resize_op = vision::Resize({resize_height, resize_width}, Inter::LINEAR);
     const auto rescale_nml_op = vision::Rescale(rescale_nml, shift_nml);
     const auto rescale_op = vision::Rescale(rescale, shift);
     const auto hwc2chw_op = vision::HWC2CHW();
@@ -45,7 +49,10 @@ namespace {
 struct EpochMeans : Callback {
     explicit EpochMeans(std::vector<double> &means) : out(means) {}
     void on_train_step_end(RunContext &c) override { sum += c.loss(); }
-    void on_train_epoch_end(RunContext &c) override { out.push_back(sum / (double)c.step), sum = 0; }
+    void on_train_epoch_end(RunContext &c) override {
+        out.push_back(sum / double(c.step));
+        sum = 0;
+    }
     std::vector<double> &out;
     double sum = 0;
 };
@@ -65,8 +72,10 @@ LeNet5Result train_lenet5(const LeNet5Options &options) {
     callbacks.emplace_back(EpochMeans(result.losses));
     model.train(options.epochs, ds_train, callbacks);
 
-    const std::map<std::string, double> metrics = model.eval(create_dataset(options.test_path, options.batch_size, 1, false), callbacks);
-    result.accuracy = metrics.at("accuracy"), result.test_loss = metrics.at("loss");
+    const std::map<std::string, double> metrics = model.eval(
+        create_dataset(options.test_path, options.batch_size, 1, false), callbacks);
+    result.accuracy = metrics.at("accuracy");
+    result.test_loss = metrics.at("loss");
     return result;
 }
 

@@ -14,12 +14,19 @@
 
 namespace halyard::examples {
 
-inline nn::Initializer weight_variable() { return nn::TruncatedNormal(0.02); }
+inline nn::Initializer weight_variable() {
+    return nn::TruncatedNormal(0.02);
+}
 
-inline nn::Conv2d conv(int64_t in_channels, int64_t out_channels, int64_t kernel_size, int64_t stride = 1, int64_t padding = 0) {
+inline nn::Conv2d conv(int64_t in_channels, int64_t out_channels, int64_t kernel_size,
+                       int64_t stride = 1, int64_t padding = 0) {
     const auto weight = weight_variable();
     return nn::Conv2d(in_channels, out_channels, kernel_size,
-                      {.stride = stride, .pad_mode = "valid", .padding = padding, .has_bias = false, .weight_init = weight});
+                      {.stride = stride,
+                       .pad_mode = "valid",
+                       .padding = padding,
+                       .has_bias = false,
+                       .weight_init = weight});
 }
 
 inline nn::Dense fc_with_initialize(int64_t input_channels, int64_t out_channels) {
@@ -59,14 +66,18 @@ public:
     }
 };
 
-// Batches of "image" f32[batch_size,1,32,32] and "label" i32[batch_size] from the MNIST files in `data_path`.
-dataset::Dataset create_dataset(const std::string &data_path, int64_t batch_size = 32, int64_t repeat_size = 1, bool shuffle = true);
+// Batches of "image" f32[batch_size,1,32,32] and "label" i32[batch_size] from the MNIST files in
+// `data_path`.
+dataset::Dataset create_dataset(const std::string &data_path, int64_t batch_size = 32,
+                                int64_t repeat_size = 1, bool shuffle = true);
 
 struct LeNet5Options {
     std::string train_path = "data/digits/28/train", test_path = "data/digits/28/test";
     int64_t epochs = 60, batch_size = 32;
     double learning_rate = 0.01, momentum = 0.9;
-    uint64_t seed = 10;  // others end between 98.6 and 99.7 % of the 360 test digits, whichever way rounding goes; this one above 99.4
+    // others end between 98.6 and 99.7 % of the 360 test digits, whichever way rounding goes; this
+    // one above 99.4
+    uint64_t seed = 10;
     Callbacks callbacks = {};
 };
 

@@ -1,4 +1,5 @@
-// usage: lenet5 [epochs] [train folder] [test folder]: trains LeNet5; `halyard report lenet5_run.json` shows how that went.
+// usage: lenet5 [epochs] [train folder] [test folder]: trains LeNet5; `halyard report
+// lenet5_run.json` shows how that went.
 #include <cstdio>
 #include <cstdlib>
 
@@ -15,7 +16,8 @@ int main(int argc, char **argv) {
         if (argc > 3) options.test_path = argv[3];
         options.callbacks = {ProgressBar(), RunRecorder("lenet5_run.json", {.title = "LeNet5"})};
         const examples::LeNet5Result r = examples::train_lenet5(options);
-        std::printf("last epoch's mean loss %.6f, test accuracy %.4f, test loss %.6f\n", r.losses.back(), r.accuracy, r.test_loss);
+        std::printf("last epoch's mean loss %.6f, test accuracy %.4f, test loss %.6f\n",
+                    r.losses.back(), r.accuracy, r.test_loss);
         return 0;
     } catch (const Error &e) {
         std::fprintf(stderr, "%s\n", e.what());

@@ -5,12 +5,15 @@
 
 namespace halyard::examples {
 
-// logit[n,num_classes], and label:i32[n] (sparse) or the probabilities [n,num_classes]. The right class gets 1 - smooth_factor, each of the
-// others smooth_factor / (num_classes - 1); nn.CrossEntropyLoss's label_smoothing gives every class, the right one too, its share.
+// logit[n,num_classes], and label:i32[n] (sparse) or the probabilities [n,num_classes]. The right
+// class gets 1 - smooth_factor, each of the others smooth_factor / (num_classes - 1);
+// nn.CrossEntropyLoss's label_smoothing gives every class, the right one too, its share.
 class CrossEntropySmooth : public nn::Cell {
 public:
-    explicit CrossEntropySmooth(bool is_sparse = true, const std::string &reduction = "mean", double smooth_factor = 0., int64_t num_classes = 1000)
-        : sparse(is_sparse), on_value(Tensor::scalar(1.0 - smooth_factor)), off_value(Tensor::scalar(1.0 * smooth_factor / (double)(num_classes - 1))),
+    explicit CrossEntropySmooth(bool is_sparse = true, const std::string &reduction = "mean",
+                                double smooth_factor = 0., int64_t num_classes = 1000)
+        : sparse(is_sparse), on_value(Tensor::scalar(1.0 - smooth_factor)),
+          off_value(Tensor::scalar(1.0 * smooth_factor / double(num_classes - 1))),
           ce(/*sparse=*/false, reduction) {}
 
     bool sparse;

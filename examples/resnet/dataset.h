@@ -10,16 +10,20 @@ namespace halyard::examples::resnet {
 
 struct ImageOptions {
     int64_t image_size = 224;
-    int num_parallel_workers = 8;                         // 0: as many as there are threads
-    std::map<std::string, int> class_indexing = {};       // labels by folder; empty: folders by name, from 0
-    bool augment = false;                                 // another part of each image each time, and its mirror image every other time
+    int num_parallel_workers = 8;  // 0: as many as there are threads
+    // labels by folder; empty: folders by name, from 0
+    std::map<std::string, int> class_indexing = {};
+    // another part of each image each time, and its mirror image every other time
+    bool augment = false;
     dataset::OnError on_error = dataset::OnError::RAISE;  // of files that are no image
     int64_t max_pixels = dataset::default_max_pixels;     // an image of more is none
 };
 
-// Batches of "image" f32[batch_size,3,image_size,image_size] and "label" i32[batch_size] from a folder of images (train/image_folder.h), for one of
-// rank_size devices. do_train: shuffled, without an incomplete last batch. Throws IoError, AttrError.
-dataset::Dataset create_dataset(const std::string &dataset_path, int64_t batch_size = 32, int64_t rank_size = 1, int64_t rank_id = 0, bool do_train = true,
+// Batches of "image" f32[batch_size,3,image_size,image_size] and "label" i32[batch_size] from a
+// folder of images (train/image_folder.h), for one of rank_size devices. do_train: shuffled,
+// without an incomplete last batch. Throws IoError, AttrError.
+dataset::Dataset create_dataset(const std::string &dataset_path, int64_t batch_size = 32,
+                                int64_t rank_size = 1, int64_t rank_id = 0, bool do_train = true,
                                 const ImageOptions &options = {});
 
 }  // namespace halyard::examples::resnet

@@ -4,14 +4,21 @@
 
 namespace halyard::examples {
 
-// Groups for an optimiser: what weight_decay draws to 0, and gamma, beta and bias, which it leaves alone.
-inline std::vector<nn::ParamGroup> group_params(const ParameterTuple &trainable_params, double weight_decay) {
+// Groups for an optimiser: what weight_decay draws to 0, and gamma, beta and bias, which it leaves
+// alone.
+inline std::vector<nn::ParamGroup> group_params(const ParameterTuple &trainable_params,
+                                                double weight_decay) {
     ParameterTuple decayed_params, no_decayed_params;
     for (const Parameter &param : trainable_params) {
-        const auto has = [&](const char *part) { return param.name().find(part) != std::string::npos; };
-        (has("beta") || has("gamma") || has("bias") ? no_decayed_params : decayed_params).push_back(param);
+        const auto has = [&](const char *part) {
+            return param.name().find(part) != std::string::npos;
+        };
+        (has("beta") || has("gamma") || has("bias") ? no_decayed_params : decayed_params)
+            .push_back(param);
     }
-    return {{.params = decayed_params, .weight_decay = weight_decay}, {.params = no_decayed_params}, {.order_params = trainable_params}};
+    return {{.params = decayed_params, .weight_decay = weight_decay},
+            {.params = no_decayed_params},
+            {.order_params = trainable_params}};
 }
 
 }  // namespace halyard::examples

@@ -1,5 +1,5 @@
-// ResNet-18 to ResNet-152, as in "Network migration debugging and tuning": He, Zhang, Ren, Sun, "Deep residual learning", 2015, with the
-// strides of the second version's blocks in a pooling.
+// ResNet-18 to ResNet-152, as in "Network migration debugging and tuning": He, Zhang, Ren, Sun,
+// "Deep residual learning", 2015, with the strides of the second version's blocks in a pooling.
 #pragma once
 #include <functional>
 #include <vector>
@@ -8,7 +8,8 @@
 
 namespace halyard::examples {
 
-// The bottleneck of ResNet-50, 101 and 152: x[n,in_channel,h,w] -> [n,out_channel,ceil(h/stride),ceil(w/stride)].
+// The bottleneck of ResNet-50, 101 and 152: x[n,in_channel,h,w] ->
+// [n,out_channel,ceil(h/stride),ceil(w/stride)].
 class ResidualBlock : public nn::Cell {
 public:
     static constexpr int64_t expansion = 4;
@@ -17,8 +18,10 @@ public:
 
 private:
     int64_t stride_;
-    nn::AnyCell conv1_, bn1_, e2_, conv2_, bn2_, conv3_, bn3_;  // e2 where the stride isn't 1, else conv2 and bn2
-    nn::AnyCell down_sample_layer_;                             // where x has another shape than the result, else empty
+    // e2 where the stride isn't 1, else conv2 and bn2
+    nn::AnyCell conv1_, bn1_, e2_, conv2_, bn2_, conv3_, bn3_;
+    // where x has another shape than the result, else empty
+    nn::AnyCell down_sample_layer_;
 };
 
 // The basic block of ResNet-18 and 34, of the same shapes.
@@ -34,10 +37,13 @@ private:
 // x[n,3,h,w] -> logits[n,num_classes].
 class ResNet : public nn::Cell {
 public:
-    using Block = std::function<nn::AnyCell(int64_t in_channel, int64_t out_channel, int64_t stride)>;
+    using Block =
+        std::function<nn::AnyCell(int64_t in_channel, int64_t out_channel, int64_t stride)>;
 
-    // Of each of the four layers: how many blocks, and what the first of them makes of how many channels. Throws AttrError unless there are four.
-    ResNet(const Block &block, const std::vector<int64_t> &layer_nums, const std::vector<int64_t> &in_channels, const std::vector<int64_t> &out_channels,
+    // Of each of the four layers: how many blocks, and what the first of them makes of how many
+    // channels. Throws AttrError unless there are four.
+    ResNet(const Block &block, const std::vector<int64_t> &layer_nums,
+           const std::vector<int64_t> &in_channels, const std::vector<int64_t> &out_channels,
            const std::vector<int64_t> &strides, int64_t num_classes);
     Tensor construct(const Tensor &x) const override;
 

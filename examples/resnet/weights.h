@@ -1,11 +1,13 @@
-// Initial weights of a network that exists: all its convolutions and all its dense layers drawn anew.
+// Initial weights of a network that exists: all its convolutions and all its dense layers drawn
+// anew.
 #pragma once
 #include "nn/conv.h"
 #include "nn/dense.h"
 
 namespace halyard::examples {
 
-inline void initialize_weights(const nn::Cell &net, const nn::Initializer &of_convolutions, const nn::Initializer &of_dense_layers) {
+inline void initialize_weights(const nn::Cell &net, const nn::Initializer &of_convolutions,
+                               const nn::Initializer &of_dense_layers) {
     const auto draw = [](const Parameter &weight, const nn::Initializer &init) {
         weight.set_data(nn::initializer(init, weight.shape(), weight.data().dtype()));
     };

@@ -10,17 +10,26 @@ namespace halyard::dv::test {
 
 class Bench : public Sink {
 public:
-    explicit Bench(const std::string &profile) : memory_(Profile::named(profile), {}) { program_.name = "one", program_.profile = profile; }
+    explicit Bench(const std::string &profile) : memory_(Profile::named(profile), {}) {
+        program_.name = "one";
+        program_.profile = profile;
+    }
 
     // A buffer behind the others of its scope; what it holds.
     template<class T> T *add(const std::string &name, Scope scope, int64_t size) {
         Buffer b;
-        b.name = name, b.scope = scope, b.dtype = dtype_for<T>::value, b.size = size, b.align = 512, b.address = top_[(int)scope];
-        top_[(int)scope] += b.slot_bytes();
+        b.name = name;
+        b.scope = scope;
+        b.dtype = dtype_for<T>::value;
+        b.size = size;
+        b.align = 512;
+        b.address = top_[int(scope)];
+        top_[int(scope)] += b.slot_bytes();
         program_.buffers.push_back(b);
         program_.body.insert(program_.body.begin(), Node(Alloc{name}));
         Place p;
-        p.scope = scope, p.at = b.address;
+        p.scope = scope;
+        p.at = b.address;
         return (T *)memory_.at(p);
     }
     Ref ref(const std::string &name) const { return {name, 0, 0, program_.buffer(name)->dtype}; }
@@ -45,8 +54,10 @@ private:
 // Numbers of which sums and products are neither all exact nor all out of range.
 template<class T> void fill(T *to, int64_t n, std::mt19937 &random) {
     for (int64_t i = 0; i < n; i++) {
-        if constexpr (std::is_integral_v<T>) to[i] = (T)(random() % 251 - 120);
-        else to[i] = T((float)((double)random() / 4294967296.0 * 8 - 4));
+        if constexpr (std::is_integral_v<T>)
+            to[i] = (T)(random() % 251 - 120);
+        else
+            to[i] = T(float(double(random()) / 4294967296.0 * 8 - 4));
     }
 }
 

@@ -15,16 +15,21 @@
 namespace halyard {
 namespace {
 
-// 1 x 1, 3 x 3 and 1 x 1, each with its norm; a shortcut with a product of its own where the number of channels or the stride changes.
+// 1 x 1, 3 x 3 and 1 x 1, each with its norm; a shortcut with a product of its own where the number
+// of channels or the stride changes.
 class Bottleneck : public nn::Cell {
     nn::Conv2d reduce, across, expand, through;
     nn::BatchNorm2d norm1, norm2, norm3, norm4;
 
 public:
     Bottleneck(int64_t in, int64_t width, int64_t stride)
-        : reduce(child("reduce", nn::Conv2d(in, width, 1))), across(child("across", nn::Conv2d(width, width, 3, {.stride = stride}))),
-          expand(child("expand", nn::Conv2d(width, 4 * width, 1))), through(child("through", nn::Conv2d(in, 4 * width, 1, {.stride = stride}))),
-          norm1(child("norm1", nn::BatchNorm2d(width))), norm2(child("norm2", nn::BatchNorm2d(width))), norm3(child("norm3", nn::BatchNorm2d(4 * width))),
+        : reduce(child("reduce", nn::Conv2d(in, width, 1))),
+          across(child("across", nn::Conv2d(width, width, 3, {.stride = stride}))),
+          expand(child("expand", nn::Conv2d(width, 4 * width, 1))),
+          through(child("through", nn::Conv2d(in, 4 * width, 1, {.stride = stride}))),
+          norm1(child("norm1", nn::BatchNorm2d(width))),
+          norm2(child("norm2", nn::BatchNorm2d(width))),
+          norm3(child("norm3", nn::BatchNorm2d(4 * width))),
           norm4(child("norm4", nn::BatchNorm2d(4 * width))) {}
     Tensor construct(const Tensor &x) const override {
         const Tensor y = F::relu(norm2(across(F::relu(norm1(reduce(x))))));
@@ -45,9 +50,13 @@ TEST(ResNet50, BottleneckRunsOnAscend) {
         EXPECT_EQ(testing::internal::GetCapturedStderr(), "");  // nothing stayed on the CPU
         set_context({.device_target = "CPU"});
         ASSERT_EQ(there.shape(), here.shape());
-        const std::vector<double> a = here.to_vector<double>(), b = there.to_vector<double>();
+        const std::vector<double> a = here.to_vector<double>();
+        const std::vector<double> b = there.to_vector<double>();
         double worst = 0, largest = 0;
-        for (size_t i = 0; i < a.size(); i++) worst = std::max(worst, std::fabs(a[i] - b[i])), largest = std::max(largest, std::fabs(a[i]));
+        for (size_t i = 0; i < a.size(); i++) {
+            worst = std::max(worst, std::fabs(a[i] - b[i]));
+            largest = std::max(largest, std::fabs(a[i]));
+        }
         EXPECT_GT(largest, 1);
         EXPECT_LE(worst, 2e-3 * largest) << "stride " << stride;
     }

@@ -1,4 +1,5 @@
-// What tests of emitted files share: folders for them, programs that run them, and programs worth emitting.
+// What tests of emitted files share: folders for them, programs that run them, and programs worth
+// emitting.
 #pragma once
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -17,20 +18,25 @@ inline std::string output_of(const std::string &command, int *status) {
     std::string out;
     FILE *pipe = popen((command + " 2>&1").c_str(), "r");
     char buffer[4096];
-    while (const size_t n = fread(buffer, 1, sizeof buffer, pipe)) out.append(buffer, n);
+    while (const size_t n = fread(buffer, 1, sizeof buffer, pipe))
+        out.append(buffer, n);
     *status = pclose(pipe);
     return out;
 }
 
 class Folder {  // of its own, while it lives
 public:
-    explicit Folder(const std::string &name) : path_(std::filesystem::temp_directory_path() / ("halyard_" + name + "_" + std::to_string(getpid()))) {
+    explicit Folder(const std::string &name)
+        : path_(std::filesystem::temp_directory_path() /
+                ("halyard_" + name + "_" + std::to_string(getpid()))) {
         std::filesystem::create_directories(path_);
     }
     ~Folder() { std::filesystem::remove_all(path_); }
     Folder(const Folder &) = delete;
     Folder &operator=(const Folder &) = delete;
-    void write(const std::string &name, const std::string &text) const { std::ofstream(path_ / name) << text; }
+    void write(const std::string &name, const std::string &text) const {
+        std::ofstream(path_ / name) << text;
+    }
     std::string path() const { return path_.string(); }
 
 private:
@@ -39,11 +45,13 @@ private:
 
 const std::string shims = "python3 -B " HALYARD_SOURCE_DIR "/tests/ascend/shims/";
 
-// What an emitted TIK kernel builds, without places and flags; runtime_error with what Python says where it doesn't run.
+// What an emitted TIK kernel builds, without places and flags; runtime_error with what Python says
+// where it doesn't run.
 inline Program through_tik(const Program &p) {
     const Folder folder("tik");
     const PythonFiles files = emit_tik(p);
-    folder.write("haly_" + p.name + ".py", files.kernel), folder.write("haly_" + p.name + "_info.py", files.registration);
+    folder.write("haly_" + p.name + ".py", files.kernel);
+    folder.write("haly_" + p.name + "_info.py", files.registration);
     int status = 0;
     std::string text = output_of(shims + "run_tik.py " + folder.path() + " " + p.name, &status);
     if (status != 0) throw std::runtime_error(text + files.kernel);
@@ -54,17 +62,21 @@ inline Program through_tik(const Program &p) {
 // A program's tensors, filled.
 inline Gm filled(const Program &p) {
     Gm gm(p);
-    for (size_t t = 0; t < p.tensors.size(); t++)
+    for (size_t t = 0; t < p.tensors.size(); t++) {
         for (size_t i = 0; i < gm.size(t) / bytes_of(p.tensors[t].dtype); i++) {
-            const float v = (float)((i * 7 + t) % 13) / 8 - 0.5f;
-            if (p.tensors[t].dtype == DType::f16) gm.as<float16>(t)[i] = float16(v);
-            else if (p.tensors[t].dtype == DType::f32) gm.as<float>(t)[i] = v;
+            const float v = float((i * 7 + t) % 13) / 8 - 0.5f;
+            if (p.tensors[t].dtype == DType::f16)
+                gm.as<float16>(t)[i] = float16(v);
+            else if (p.tensors[t].dtype == DType::f32)
+                gm.as<float>(t)[i] = v;
         }
+    }
     return gm;
 }
 inline std::vector<uint8_t> bytes(const Program &p, Gm &gm) {
     std::vector<uint8_t> all;
-    for (size_t t = 0; t < p.tensors.size(); t++) all.insert(all.end(), gm.as<uint8_t>(t), gm.as<uint8_t>(t) + gm.size(t));
+    for (size_t t = 0; t < p.tensors.size(); t++)
+        all.insert(all.end(), gm.as<uint8_t>(t), gm.as<uint8_t>(t) + gm.size(t));
     return all;
 }
 // What a program leaves in them.
@@ -81,12 +93,17 @@ inline Program golden(const std::string &name) {
     return parse_program({std::istreambuf_iterator<char>(file), {}});
 }
 
-// A bit of everything that the languages have names for: masks, strides, comparisons, conversions, tails and registers.
+// A bit of everything that the languages have names for: masks, strides, comparisons, conversions,
+// tails and registers.
 inline Program mixture() {
     Builder b("mixture", "ascend910");
-    const Tensor x = b.input(DType::f16, 1024, "x"), y = b.output(DType::f16, 1024, "y"), z = b.output(DType::f32, 512, "z");
+    const Tensor x = b.input(DType::f16, 1024, "x");
+    const Tensor y = b.output(DType::f16, 1024, "y");
+    const Tensor z = b.output(DType::f32, 512, "z");
     b.for_range(0, 8, {.block_num = 4}, [&](const Expr &i) {
-        const Tensor u = b.tensor(DType::f16, 128, Scope::ub, "u"), v = b.tensor(DType::f16, 128, Scope::ub, "v"), w = b.tensor(DType::f32, 64, Scope::ub, "w");
+        const Tensor u = b.tensor(DType::f16, 128, Scope::ub, "u");
+        const Tensor v = b.tensor(DType::f16, 128, Scope::ub, "v");
+        const Tensor w = b.tensor(DType::f32, 64, Scope::ub, "w");
         const Tensor bits = b.tensor(DType::u8, 32, Scope::ub, "bits");
         b.data_move(u, x[i * 128], 1, 8, 0, 0);
         b.vec_dup(128, v, -1.25, 1, 8);
@@ -99,15 +116,19 @@ inline Program mixture() {
         b.vec_add(128, v, v, u, 1, {8, 8, 8, 1, 1, 0});
         b.vec_sqrt(16, v, v, 1, {8, 8});
         b.vec_conv(64, Round::none, w, u, 1, 8, 4);
-        const Scalar s = b.scalar(DType::f32, "s"), n = b.scalar(DType::i64, "n");
+        const Scalar s = b.scalar(DType::f32, "s");
+        const Scalar n = b.scalar(DType::i64, "n");
         b.set_as(s, w[3]);
-        b.scalar_math(ScalarOp::max, s, s, 0.25), b.scalar_math(ScalarOp::div, s, 1.0, s), b.scalar_math(ScalarOp::neg, s, s, 0.0);
+        b.scalar_math(ScalarOp::max, s, s, 0.25);
+        b.scalar_math(ScalarOp::div, s, 1.0, s);
+        b.scalar_math(ScalarOp::neg, s, s, 0.0);
         b.set_as(n, max(i - 3, 0) % 2);
         b.vec_muls(64, w, w, s, 1, {8, 8});
         b.if_scope(n.expr() == 0, [&] { b.vec_adds(64, w, w, 1.0, 1, {8, 8}); });
         b.else_scope([&] { b.vec_abs(64, w, w, 1, {8, 8}); });
         b.set_value(w[5], s);
-        b.data_move(y[i * 128], v, 1, 8, 0, 0), b.data_move(z[i * 64], w, 1, 8, 0, 0);
+        b.data_move(y[i * 128], v, 1, 8, 0, 0);
+        b.data_move(z[i * 64], w, 1, 8, 0, 0);
     });
     return b.build();
 }

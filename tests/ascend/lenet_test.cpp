@@ -13,19 +13,21 @@ namespace {
 
 constexpr int steps = 20;
 
-// Digits by Momentum with a scaled loss; weights and loss are f32, `dtype` is what lies between. The example's own initial weights are so small
-// that nothing is learnt in 20 steps.
+// Digits by Momentum with a scaled loss; weights and loss are f32, `dtype` is what lies between.
+// The example's own initial weights are so small that nothing is learnt in 20 steps.
 std::vector<double> losses(const std::string &device, DType dtype) {
     set_context({.device_target = device});
     set_seed(10);
-    const dataset::Dataset digits = examples::create_dataset(HALYARD_SOURCE_DIR "/data/digits/28/train", 24);
+    const dataset::Dataset digits = examples::create_dataset(
+        HALYARD_SOURCE_DIR "/data/digits/28/train", 24);
     const examples::LeNet5 net(10);
     for (const Parameter &w : net.trainable_params())
         if (w.shape().rank() > 1) w.set_data(nn::initializer(nn::XavierUniform(), w.shape()));
     net.to_float(dtype);
     const nn::SoftmaxCrossEntropyWithLogits loss(true, "mean");
     loss.to_float(DType::f32);
-    const nn::TrainOneStepWithLossScaleCell step(nn::WithLossCell(net, loss), nn::Momentum(net.trainable_params(), 0.003, 0.9),
+    const nn::TrainOneStepWithLossScaleCell step(nn::WithLossCell(net, loss),
+                                                 nn::Momentum(net.trainable_params(), 0.003, 0.9),
                                                  nn::FixedLossScaleManager(1024));
     step.set_train();
     std::vector<double> all;
@@ -42,8 +44,9 @@ TEST(LeNet5, TrainsOnAscend) {
     const std::vector<double> here = losses("Ascend", DType::f16);
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "");  // nothing stayed on the CPU
     const std::vector<double> there = losses("CPU", DType::f32);
-    ASSERT_EQ(here.size(), (size_t)steps);
-    for (size_t i = 0; i < steps; i++) EXPECT_NEAR(here[i], there[i], 0.02 * there[i]) << "step " << i;
+    ASSERT_EQ(here.size(), size_t(steps));
+    for (size_t i = 0; i < steps; i++)
+        EXPECT_NEAR(here[i], there[i], 0.02 * there[i]) << "step " << i;
     EXPECT_LT(here.back(), 0.85 * here.front());
 }
 

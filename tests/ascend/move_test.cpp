@@ -13,68 +13,115 @@ TEST(Move, Bursts) {
     std::mt19937 random(5);
     for (int n = 0; n < 20; n++) {
         test::Bench bench("ascend910");
-        int32_t *a = bench.add<int32_t>("a", Scope::l1, 8192), *d = bench.add<int32_t>("d", Scope::ub, 8192);
-        for (int i = 0; i < 8192; i++) a[i] = i, d[i] = -1;
-        const int count = 1 + (int)(random() % 9), burst = 1 + (int)(random() % 20), from_gap = (int)(random() % 30), to_gap = (int)(random() % 30);
+        int32_t *a = bench.add<int32_t>("a", Scope::l1, 8192);
+        int32_t *d = bench.add<int32_t>("d", Scope::ub, 8192);
+        for (int i = 0; i < 8192; i++) {
+            a[i] = i;
+            d[i] = -1;
+        }
+        const int count = 1 + int(random() % 9);
+        const int burst = 1 + int(random() % 20);
+        const int from_gap = int(random() % 30);
+        const int to_gap = int(random() % 30);
         Dma move;
-        move.dst = bench.ref("d"), move.src = bench.ref("a"), move.nburst = count, move.burst = burst, move.src_gap = from_gap, move.dst_gap = to_gap;
+        move.dst = bench.ref("d");
+        move.src = bench.ref("a");
+        move.nburst = count;
+        move.burst = burst;
+        move.src_gap = from_gap;
+        move.dst_gap = to_gap;
         ASSERT_TRUE(bench.run(move).empty());
         std::vector<int32_t> want(8192, -1);
-        for (int i = 0; i < count; i++)
-            for (int k = 0; k < burst * 8; k++) want[(size_t)(i * (burst + to_gap) * 8 + k)] = i * (burst + from_gap) * 8 + k;
+        for (int i = 0; i < count; i++) {
+            for (int k = 0; k < burst * 8; k++)
+                want[size_t(i * (burst + to_gap) * 8 + k)] = i * (burst + from_gap) * 8 + k;
+        }
         EXPECT_TRUE(std::equal(want.begin(), want.end(), d));
     }
 }
 
 TEST(Move, Load2dStridesAndTransposes) {
     test::Bench bench("ascend910");
-    float16 *a = bench.add<float16>("a", Scope::l1, 4096), *d = bench.add<float16>("d", Scope::l0b, 4096);
-    for (int i = 0; i < 4096; i++) a[i] = float16((float)(i % 2048));
+    float16 *a = bench.add<float16>("a", Scope::l1, 4096);
+    float16 *d = bench.add<float16>("d", Scope::l0b, 4096);
+    for (int i = 0; i < 4096; i++)
+        a[i] = float16(float(i % 2048));
     Load2d l;
-    l.dst = bench.ref("d"), l.src = bench.ref("a"), l.repeat = 4, l.src_stride = 2, l.dst_gap = 1;
+    l.dst = bench.ref("d");
+    l.src = bench.ref("a");
+    l.repeat = 4;
+    l.src_stride = 2;
+    l.dst_gap = 1;
     for (const bool transpose : {false, true}) {
         l.transpose = transpose;
         ASSERT_TRUE(bench.run(l).empty());
-        for (int f = 0; f < 4; f++)
-            for (int i = 0; i < 256; i++) EXPECT_EQ((float)d[f * 512 + i], (float)a[f * 512 + (transpose ? i % 16 * 16 + i / 16 : i)]);
+        for (int f = 0; f < 4; f++) {
+            for (int i = 0; i < 256; i++) {
+                EXPECT_EQ(float(d[f * 512 + i]),
+                          float(a[f * 512 + (transpose ? i % 16 * 16 + i / 16 : i)]));
+            }
+        }
     }
 }
 
 // An mmad of m x k x n on operands laid out in fractals, beside sums in double.
-template<class T, class Sum> void check_mmad(const std::string &profile, int m, int k, int n, std::mt19937 &random) {
-    constexpr int unit = 32 / (int)sizeof(T);
-    const int m1 = (m + 15) / 16, n1 = (n + 15) / 16, k1 = (k + unit - 1) / unit;
+template<class T, class Sum>
+void check_mmad(const std::string &profile, int m, int k, int n, std::mt19937 &random) {
+    constexpr int unit = 32 / int(sizeof(T));
+    const int m1 = (m + 15) / 16;
+    const int n1 = (n + 15) / 16;
+    const int k1 = (k + unit - 1) / unit;
     test::Bench bench(profile);
-    T *a = bench.add<T>("a", Scope::l0a, m1 * k1 * 16 * unit), *b = bench.add<T>("b", Scope::l0b, k1 * n1 * 16 * unit);
+    T *a = bench.add<T>("a", Scope::l0a, m1 * k1 * 16 * unit);
+    T *b = bench.add<T>("b", Scope::l0b, k1 * n1 * 16 * unit);
     Sum *c = bench.add<Sum>("c", Scope::l0c, m1 * n1 * 256);
-    test::fill(a, m1 * k1 * 16 * unit, random), test::fill(b, k1 * n1 * 16 * unit, random), test::fill(c, m1 * n1 * 256, random);
+    test::fill(a, m1 * k1 * 16 * unit, random);
+    test::fill(b, k1 * n1 * 16 * unit, random);
+    test::fill(c, m1 * n1 * 256, random);
     const std::vector<Sum> before(c, c + m1 * n1 * 256);
     for (const bool add : {true, false}) {
         std::copy(before.begin(), before.end(), c);
         Mmad mm;
-        mm.dst = bench.ref("c"), mm.a = bench.ref("a"), mm.b = bench.ref("b"), mm.m = m, mm.k = k, mm.n = n, mm.accumulate = add;
+        mm.dst = bench.ref("c");
+        mm.a = bench.ref("a");
+        mm.b = bench.ref("b");
+        mm.m = m;
+        mm.k = k;
+        mm.n = n;
+        mm.accumulate = add;
         ASSERT_TRUE(bench.run(mm).empty());
-        for (int i = 0; i < m; i++)
+        for (int i = 0; i < m; i++) {
             for (int j = 0; j < n; j++) {
                 const int at = (j / 16 * m1 * 16 + i) * 16 + j % 16;
-                double want = add ? (double)before[(size_t)at] : 0, size = std::fabs(want);
+                double want = add ? double(before[size_t(at)]) : 0;
+                double size = std::fabs(want);
                 for (int x = 0; x < k; x++) {
-                    const double term = (double)a[((i / 16 * k1 + x / unit) * 16 + i % 16) * unit + x % unit] *
-                                        (double)b[((x / unit * n1 + j / 16) * 16 + j % 16) * unit + x % unit];
-                    want += term, size += std::fabs(term);
+                    const double term =
+                        double(a[((i / 16 * k1 + x / unit) * 16 + i % 16) * unit + x % unit]) *
+                        double(b[((x / unit * n1 + j / 16) * 16 + j % 16) * unit + x % unit]);
+                    want += term;
+                    size += std::fabs(term);
                 }
-                ASSERT_NEAR((double)c[at], want, std::is_integral_v<Sum> ? 0 : size * 0x1p-20) << m << " x " << k << " x " << n << " at " << i << ", " << j;
+                ASSERT_NEAR(double(c[at]), want, std::is_integral_v<Sum> ? 0 : size * 0x1p-20)
+                    << m << " x " << k << " x " << n << " at " << i << ", " << j;
             }
+        }
     }
 }
 
 TEST(Cube, MmadOfEveryType) {
     std::mt19937 random(6);
     int cases = 0;
-    for (const auto &[m, k, n] : {std::array{16, 16, 16}, std::array{32, 64, 48}, std::array{5, 70, 17}, std::array{1, 1, 1}}) {
-        for (const std::string &profile : Profile::names())
-            check_mmad<float16, float>(profile, m, k, n, random), check_mmad<int8_t, int32_t>(profile, m, k, n, random), cases += 2;
-        check_mmad<float, float>("ascend910b", m, k, n, random), check_mmad<bfloat16, float>("ascend910b", m, k, n, random), cases += 2;
+    for (const auto &[m, k, n] : {std::array{16, 16, 16}, std::array{32, 64, 48},
+                                  std::array{5, 70, 17}, std::array{1, 1, 1}}) {
+        for (const std::string &profile : Profile::names()) {
+            check_mmad<float16, float>(profile, m, k, n, random);
+            check_mmad<int8_t, int32_t>(profile, m, k, n, random);
+            cases += 2;
+        }
+        check_mmad<float, float>("ascend910b", m, k, n, random);
+        check_mmad<bfloat16, float>("ascend910b", m, k, n, random);
+        cases += 2;
     }
     std::printf("%d cases\n", cases);
 }
@@ -83,26 +130,47 @@ TEST(Cube, Load3dIsImg2col) {
     std::mt19937 random(7);
     int cases = 0;
     for (const auto &[kernel, stride, dilation, pad] :
-         {std::array{1, 1, 1, 0}, std::array{3, 1, 1, 1}, std::array{3, 2, 1, 1}, std::array{2, 2, 2, 0}, std::array{5, 3, 1, 2}}) {
+         {std::array{1, 1, 1, 0}, std::array{3, 1, 1, 1}, std::array{3, 2, 1, 1},
+          std::array{2, 2, 2, 0}, std::array{5, 3, 1, 2}}) {
         constexpr int h = 9, w = 11, c1 = 2;
         test::Bench bench("ascend910");
-        float16 *a = bench.add<float16>("a", Scope::l1, c1 * h * w * 16), *d = bench.add<float16>("d", Scope::l0a, 32 * 1024);
+        float16 *a = bench.add<float16>("a", Scope::l1, c1 * h * w * 16);
+        float16 *d = bench.add<float16>("d", Scope::l0a, 32 * 1024);
         test::fill(a, c1 * h * w * 16, random);
-        const int ho = (h + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1, wo = (w + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1;
-        const int k1 = c1 * kernel * kernel, first = k1 > 4 ? 2 : 0, wide = std::min(k1 - first, 12), m = (ho * wo + 15) / 16 * 16;
+        const int ho = (h + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1;
+        const int wo = (w + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1;
+        const int k1 = c1 * kernel * kernel;
+        const int first = k1 > 4 ? 2 : 0;
+        const int wide = std::min(k1 - first, 12);
+        const int m = (ho * wo + 15) / 16 * 16;
         Load3d l;
-        l.dst = bench.ref("d"), l.src = bench.ref("a"), l.h = h, l.w = w, l.c1 = c1, l.kh = l.kw = kernel, l.stride_h = l.stride_w = stride;
-        l.dilation_h = l.dilation_w = dilation, l.pad_value = -3, l.k_start = first * 16, l.k_extent = wide * 16, l.m_extent = m;
-        for (Expr &p : l.pad) p = pad;
+        l.dst = bench.ref("d");
+        l.src = bench.ref("a");
+        l.h = h;
+        l.w = w;
+        l.c1 = c1;
+        l.kh = l.kw = kernel;
+        l.stride_h = l.stride_w = stride;
+        l.dilation_h = l.dilation_w = dilation;
+        l.pad_value = -3;
+        l.k_start = first * 16;
+        l.k_extent = wide * 16;
+        l.m_extent = m;
+        for (Expr &p : l.pad)
+            p = pad;
         ASSERT_TRUE(bench.run(l).empty());
-        for (int i = 0; i < m; i++)
+        for (int i = 0; i < m; i++) {
             for (int k = 0; k < wide * 16; k++) {
-                const int column = first * 16 + k, c = column / 16 / kernel / kernel, y = i / wo * stride - pad + column / 16 / kernel % kernel * dilation;
+                const int column = first * 16 + k;
+                const int c = column / 16 / kernel / kernel;
+                const int y = i / wo * stride - pad + column / 16 / kernel % kernel * dilation;
                 const int x = i % wo * stride - pad + column / 16 % kernel * dilation;
                 const bool inside = i < ho * wo && y >= 0 && y < h && x >= 0 && x < w;
-                ASSERT_EQ((float)d[((i / 16 * wide + k / 16) * 16 + i % 16) * 16 + k % 16], inside ? (float)a[((c * h + y) * w + x) * 16 + k % 16] : -3)
+                ASSERT_EQ(float(d[((i / 16 * wide + k / 16) * 16 + i % 16) * 16 + k % 16]),
+                          inside ? float(a[((c * h + y) * w + x) * 16 + k % 16]) : -3)
                     << "kernel " << kernel << " row " << i << " column " << column;
             }
+        }
         cases++;
     }
     std::printf("%d cases\n", cases);
@@ -115,35 +183,56 @@ TEST(Cube, LeavesItsAccumulators) {
     test::fill(c, 4 * 256, random);
     float16 *d = bench.add<float16>("d", Scope::ub, 4 * 256);
     CcToUb out;
-    out.dst = bench.ref("d"), out.src = bench.ref("c"), out.nburst = 2, out.burst = 1, out.src_gap = 1, out.dst_gap = 2, out.relu = true;
+    out.dst = bench.ref("d");
+    out.src = bench.ref("c");
+    out.nburst = 2;
+    out.burst = 1;
+    out.src_gap = 1;
+    out.dst_gap = 2;
+    out.relu = true;
     ASSERT_TRUE(bench.run(out).empty());
-    for (int f = 0; f < 2; f++)
-        for (int i = 0; i < 256; i++) EXPECT_EQ((float)d[f * (256 + 32) + i], (float)float16(std::max(c[f * 512 + i], 0.0f)));
+    for (int f = 0; f < 2; f++) {
+        for (int i = 0; i < 256; i++)
+            EXPECT_EQ(float(d[f * (256 + 32) + i]), float(float16(std::max(c[f * 512 + i], 0.0f))));
+    }
 }
 
 TEST(Cube, SplitCoresMoveByRows) {
     // From and to GM, so as a whole program: l0c leaves as rows, and rows become fractals of l1.
     Program p;
-    p.name = "rows", p.profile = "ascend910b";
+    p.name = "rows";
+    p.profile = "ascend910b";
     p.tensors = {{"x", DType::f16, 20 * 64, GmTensor::in, false}};
     p.buffers = {{"l", Scope::l1, DType::f16, 4 * 32 * 16, 1, 32, 0}};
     Nd2Nz in;
-    in.dst = {"l", 0, 0, DType::f16}, in.src = {"x", 0, 0, DType::f16}, in.rows = 20, in.columns = 50, in.pitch = 64, in.rows_padded = 32;
-    p.body.emplace_back(Alloc{"l"}), p.body.emplace_back(Instr{in, ""});
+    in.dst = {"l", 0, 0, DType::f16};
+    in.src = {"x", 0, 0, DType::f16};
+    in.rows = 20;
+    in.columns = 50;
+    in.pitch = 64;
+    in.rows_padded = 32;
+    p.body.emplace_back(Alloc{"l"});
+    p.body.emplace_back(Instr{in, ""});
     std::vector<float16> x(20 * 64);
-    for (size_t i = 0; i < x.size(); i++) x[i] = float16((float)i);
+    for (size_t i = 0; i < x.size(); i++)
+        x[i] = float16(float(i));
     struct Run : Sink {
         Memory memory;
         Run(const Profile &chip, Binding b) : memory(chip, {b}) {}
         void step(Step &s) override { execute(s, memory); }
         double load(Step &) override { return 0; }
-    } run(p.chip(), {x.data(), (int64_t)x.size() * 2});
+    } run(p.chip(), {x.data(), int64_t(x.size()) * 2});
     Walker(p, {}).run(0, run);
     Place at;
     at.scope = Scope::l1;
     const float16 *l = (const float16 *)run.memory.at(at);
-    for (int r = 0; r < 20; r++)
-        for (int c = 0; c < 64; c++) EXPECT_EQ((float)l[(c / 16 * 32 + r) * 16 + c % 16], c < 50 ? (float)x[(size_t)(r * 64 + c)] : 0) << r << ", " << c;
+    for (int r = 0; r < 20; r++) {
+        for (int c = 0; c < 64; c++) {
+            EXPECT_EQ(float(l[(c / 16 * 32 + r) * 16 + c % 16]),
+                      c < 50 ? float(x[size_t(r * 64 + c)]) : 0)
+                << r << ", " << c;
+        }
+    }
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Automatic synchronisation: nothing races, the bits are those of the program order even when writes appear at their own time, and no
-// flag is there for nothing.
+// Automatic synchronisation: nothing races, the bits are those of the program order even when
+// writes appear at their own time, and no flag is there for nothing.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,21 +18,31 @@ using Erase = std::function<bool(const Instr &)>;  // one by one, in program ord
 Body without(const Body &body, const Erase &erase) {
     Body out;
     for (const Node &n : body) {
-        if (const For *f = std::get_if<For>(&n.is)) out.push_back(For{f->var, f->begin, f->end, without(f->body, erase)});
-        else if (const If *c = std::get_if<If>(&n.is)) out.push_back(If{c->condition, without(c->then, erase), without(c->otherwise, erase)});
-        else if (const Instr *i = std::get_if<Instr>(&n.is); !i || !erase(*i)) out.push_back(n);
+        if (const For *f = std::get_if<For>(&n.is))
+            out.push_back(For{f->var, f->begin, f->end, without(f->body, erase)});
+        else if (const If *c = std::get_if<If>(&n.is))
+            out.push_back(If{c->condition, without(c->then, erase), without(c->otherwise, erase)});
+        else if (const Instr *i = std::get_if<Instr>(&n.is); !i || !erase(*i))
+            out.push_back(n);
     }
     return out;
 }
 
 bool is_sync(const Instr &i) {
-    return std::holds_alternative<SetFlag>(i.op) || std::holds_alternative<WaitFlag>(i.op) || std::holds_alternative<Barrier>(i.op);
+    return std::holds_alternative<SetFlag>(i.op) || std::holds_alternative<WaitFlag>(i.op) ||
+           std::holds_alternative<Barrier>(i.op);
 }
 
 // Which pair of pipes, and which id: what belongs together.
 std::string key(const Instr &i) {
-    if (const SetFlag *s = std::get_if<SetFlag>(&i.op)) return std::string(name_of(s->src)) + name_of(s->dst) + (s->id.constant() ? "" : to_string(s->id));
-    if (const WaitFlag *w = std::get_if<WaitFlag>(&i.op)) return std::string(name_of(w->src)) + name_of(w->dst) + (w->id.constant() ? "" : to_string(w->id));
+    if (const SetFlag *s = std::get_if<SetFlag>(&i.op)) {
+        return std::string(name_of(s->src)) + name_of(s->dst) +
+               (s->id.constant() ? "" : to_string(s->id));
+    }
+    if (const WaitFlag *w = std::get_if<WaitFlag>(&i.op)) {
+        return std::string(name_of(w->src)) + name_of(w->dst) +
+               (w->id.constant() ? "" : to_string(w->id));
+    }
     return "";
 }
 
@@ -54,39 +64,54 @@ std::vector<std::pair<std::string, Program>> programs() {
 }
 
 TEST(Sync, NothingRaces) {
-    for (const auto &[name, p] : programs()) EXPECT_TRUE(run(p).empty()) << name << "\n" << to_text(run(p)) << to_text(p);
+    for (const auto &[name, p] : programs())
+        EXPECT_TRUE(run(p).empty()) << name << "\n" << to_text(run(p)) << to_text(p);
 }
 
 TEST(Sync, EveryDeletedInstructionIsReported) {
     int deleted = 0;
     for (const auto &[name, p] : programs()) {
         int count = 0;
-        without(p.body, [&](const Instr &i) { return count += is_sync(i), false; });
+        without(p.body, [&](const Instr &i) {
+            count += is_sync(i);
+            return false;
+        });
         for (int victim = 0; victim < count; victim++) {
             Program mutant = p;
             int n = 0;
             std::string gone;
-            mutant.body = without(p.body, [&](const Instr &i) { return is_sync(i) && n++ == victim ? gone = to_text(p, i), true : false; });
-            EXPECT_FALSE(run(mutant).empty()) << name << ": nobody misses " << gone << "\n" << to_text(p);
+            mutant.body = without(p.body, [&](const Instr &i) {
+                return is_sync(i) && n++ == victim ? gone = to_text(p, i), true : false;
+            });
+            EXPECT_FALSE(run(mutant).empty()) << name << ": nobody misses " << gone << "\n"
+                                              << to_text(p);
             deleted++;
         }
     }
     std::printf("%d of %d deleted flags and barriers reported\n", deleted, deleted);
 }
 
-// Without both sides of a flag nothing is unbalanced: what remains is a race, unless the flag was for nothing.
+// Without both sides of a flag nothing is unbalanced: what remains is a race, unless the flag was
+// for nothing.
 TEST(Sync, NoFlagIsForNothing) {
     int pairs = 0, needless = 0;
     for (const auto &[name, p] : programs()) {
         std::map<std::string, int> keys;
-        without(p.body, [&](const Instr &i) { return keys[is_sync(i) ? key(i) : ""]++, false; });
+        without(p.body, [&](const Instr &i) {
+            keys[is_sync(i) ? key(i) : ""]++;
+            return false;
+        });
         for (const auto &[k, n] : keys) {
             if (k.empty()) continue;
             Program mutant = p;
-            // A pair of pipes has one flag in these programs, with the turns before and after the loop.
+            // A pair of pipes has one flag in these programs, with the turns before and after the
+            // loop.
             const std::string pipes = k.substr(0, k.find_first_of("i0123456789("));
-            mutant.body = without(p.body, [&](const Instr &i) { return is_sync(i) && !key(i).empty() && key(i).rfind(pipes, 0) == 0; });
-            pairs++, needless += run(mutant).empty();
+            mutant.body = without(p.body, [&](const Instr &i) {
+                return is_sync(i) && !key(i).empty() && key(i).rfind(pipes, 0) == 0;
+            });
+            pairs++;
+            needless += run(mutant).empty();
             EXPECT_TRUE(has(run(mutant), "E-RACE")) << name << ": " << pipes << "\n" << to_text(p);
         }
     }
@@ -96,36 +121,47 @@ TEST(Sync, NoFlagIsForNothing) {
 TEST(Sync, TimeOrderGivesTheSameBits) {
     for (const auto &[name, p] : programs()) {
         test::Gm a(p), b(p);
-        for (size_t t = 0; t < p.tensors.size(); t++)
+        for (size_t t = 0; t < p.tensors.size(); t++) {
             for (size_t i = 0; i < a.size(t) / bytes_of(p.tensors[t].dtype); i++) {
-                const float v = (float)((i * 7 + t) % 13) / 8 - 0.5f;
-                if (p.tensors[t].dtype == DType::f16) a.as<float16>(t)[i] = b.as<float16>(t)[i] = float16(v);
-                else a.as<float>(t)[i] = b.as<float>(t)[i] = v;
+                const float v = float((i * 7 + t) % 13) / 8 - 0.5f;
+                if (p.tensors[t].dtype == DType::f16)
+                    a.as<float16>(t)[i] = b.as<float16>(t)[i] = float16(v);
+                else
+                    a.as<float>(t)[i] = b.as<float>(t)[i] = v;
             }
+        }
         SimOptions options;
         simulate(p, a.bindings(), {}, options);
         options.in_time_order = true;
         EXPECT_TRUE(simulate(p, b.bindings(), {}, options).ok());
-        for (size_t t = 0; t < p.tensors.size(); t++) EXPECT_EQ(std::memcmp(a.as<char>(t), b.as<char>(t), a.size(t)), 0) << name << ", tensor " << t;
+        for (size_t t = 0; t < p.tensors.size(); t++) {
+            EXPECT_EQ(std::memcmp(a.as<char>(t), b.as<char>(t), a.size(t)), 0)
+                << name << ", tensor " << t;
+        }
     }
 }
 
 // A loop that loads the next turn's slot: in order, though with one flag for both slots.
 TEST(Sync, NextTurnsSlotIsLoadedAhead) {
-    Program p = parse_program(
-        "program ahead ascend910 blocks=1\ngm x f16[1024] in\ngm y f16[1024] out\nalloc ubuf u f16[128] slots=2\nalloc ubuf v f16[128] slots=2\n"
-        "data_move u[0], x[0]  burst=8\nfor i in 0, 8 {\nif i < 7 {\ndata_move u{(i + 1) % 2}[0], x[i * 128 + 128]  burst=8\n}\n"
-        "vec_relu v{i % 2}[0], u{i % 2}[0]  mask=128\ndata_move y[i * 128], v{i % 2}[0]  burst=8\n}\n");
+    Program p = parse_program("program ahead ascend910 blocks=1\ngm x f16[1024] in\ngm y f16[1024] "
+                              "out\nalloc ubuf u f16[128] slots=2\nalloc ubuf v f16[128] slots=2\n"
+                              "data_move u[0], x[0]  burst=8\nfor i in 0, 8 {\nif i < 7 "
+                              "{\ndata_move u{(i + 1) % 2}[0], x[i * 128 + 128]  burst=8\n}\n"
+                              "vec_relu v{i % 2}[0], u{i % 2}[0]  mask=128\ndata_move y[i * 128], "
+                              "v{i % 2}[0]  burst=8\n}\n");
     ASSERT_TRUE(place_buffers(p).empty());
     EXPECT_TRUE(has(insert_sync(p).issues, "W-SYNC"));
     EXPECT_TRUE(run(p).empty()) << to_text(run(p)) << to_text(p);
 }
 
-// Updated in place, a buffer keeps its two slots: the flag between load and store of the tensor itself would have been one for both.
+// Updated in place, a buffer keeps its two slots: the flag between load and store of the tensor
+// itself would have been one for both.
 TEST(Sync, InPlaceKeepsItsSlots) {
     Program p = parse_program(
-        "program inplace ascend910 blocks=1\ngm x f16[1024] inout\nfor i in 0, 8 {\nalloc ubuf u f16[128] slots=2\ndata_move u{i % 2}[0], x[i * 128]  burst=8\n"
-        "vec_relu u{i % 2}[0], u{i % 2}[0]  mask=128\ndata_move x[i * 128], u{i % 2}[0]  burst=8\n}\n");
+        "program inplace ascend910 blocks=1\ngm x f16[1024] inout\nfor i in 0, 8 {\nalloc ubuf u "
+        "f16[128] slots=2\ndata_move u{i % 2}[0], x[i * 128]  burst=8\n"
+        "vec_relu u{i % 2}[0], u{i % 2}[0]  mask=128\ndata_move x[i * 128], u{i % 2}[0]  "
+        "burst=8\n}\n");
     ASSERT_TRUE(place_buffers(p).empty());
     EXPECT_EQ(insert_sync(p).flags, 3);
     EXPECT_NE(to_text(p).find("wait_flag MTE3, MTE2, i % 2"), std::string::npos) << to_text(p);
@@ -134,9 +170,11 @@ TEST(Sync, InPlaceKeepsItsSlots) {
 
 // Each of 500 steps needs a barrier of its own, and none of them makes the run begin again.
 TEST(Sync, LongProgramsAreWalkedAFewTimes) {
-    std::string text = "program steps ascend910 blocks=1\ngm x f16[128] in\ngm y f16[128] out\nalloc ubuf u f16[128]\n"
+    std::string text = "program steps ascend910 blocks=1\ngm x f16[128] in\ngm y f16[128] "
+                       "out\nalloc ubuf u f16[128]\n"
                        "data_move u[0], x[0]  burst=8\n";
-    for (int step = 0; step < 500; step++) text += "vec_relu u[0], u[0]  mask=128\n";
+    for (int step = 0; step < 500; step++)
+        text += "vec_relu u[0], u[0]  mask=128\n";
     Program p = parse_program(text + "data_move y[0], u[0]  burst=8\n");
     ASSERT_TRUE(place_buffers(p).empty());
     const SyncReport report = insert_sync(p);
@@ -149,9 +187,12 @@ TEST(Sync, LongProgramsAreWalkedAFewTimes) {
 
 // A condition that isn't known has two ways: the plan holds on both, whichever was walked last.
 TEST(Sync, BothBranchesAreInOrder) {
-    Program p = parse_program("program ways ascend910 blocks=2\ngm x f16[256] in\ngm y f16[256] out\nalloc ubuf u f16[128]\nalloc ubuf v f16[128]\n"
-                              "data_move u[0], x[0]  burst=8\nif block_idx < 1 {\nvec_relu v[0], u[0]  mask=128\n} else {\n"
-                              "vec_abs v[0], u[0]  mask=128\nvec_relu v[0], v[0]  mask=128\n}\nvec_abs v[0], v[0]  mask=128\n"
+    Program p = parse_program("program ways ascend910 blocks=2\ngm x f16[256] in\ngm y f16[256] "
+                              "out\nalloc ubuf u f16[128]\nalloc ubuf v f16[128]\n"
+                              "data_move u[0], x[0]  burst=8\nif block_idx < 1 {\nvec_relu v[0], "
+                              "u[0]  mask=128\n} else {\n"
+                              "vec_abs v[0], u[0]  mask=128\nvec_relu v[0], v[0]  "
+                              "mask=128\n}\nvec_abs v[0], v[0]  mask=128\n"
                               "data_move y[block_idx * 128], v[0]  burst=8\n");
     ASSERT_TRUE(place_buffers(p).empty());
     insert_sync(p);
@@ -159,17 +200,19 @@ TEST(Sync, BothBranchesAreInOrder) {
 }
 
 TEST(Sync, FlagsRunOut) {
-    // Seven inputs, each with a buffer of its own that is read at another place: more flags than there are.
+    // Seven inputs, each with a buffer of its own that is read at another place: more flags than
+    // there are.
     Builder b("many", "ascend910");
     std::vector<Tensor> in;
-    for (int i = 0; i < 7; i++) in.push_back(b.input(DType::f16, 4096, "x" + std::to_string(i)));
+    for (int i = 0; i < 7; i++)
+        in.push_back(b.input(DType::f16, 4096, "x" + std::to_string(i)));
     const Tensor out = b.output(DType::f16, 4096, "y");
     b.for_range(0, 8, {.thread_num = 2}, [&](const Expr &i) {
         const Tensor sum = b.tensor(DType::f16, 512, Scope::ub, "sum");
         b.vec_dup(128, sum, 0.0, 4, 8);
         for (int k = 0; k < 7; k++) {
             const Tensor u = b.tensor(DType::f16, 512, Scope::ub, "u" + std::to_string(k));
-            b.data_move(u, in[(size_t)k][i * 512], 1, 32, 0, 0);
+            b.data_move(u, in[size_t(k)][i * 512], 1, 32, 0, 0);
             b.vec_add(128, sum, sum, u, 4, {8, 8, 8});
         }
         b.data_move(out[i * 512], sum, 1, 32, 0, 0);

@@ -1,4 +1,5 @@
-// The text form: printing and parsing are inverse, wrong text is refused with its place, and profiles say where their numbers are from.
+// The text form: printing and parsing are inverse, wrong text is refused with its place, and
+// profiles say where their numbers are from.
 #include "ascend/text.h"
 
 #include <gtest/gtest.h>
@@ -65,23 +66,28 @@ TEST(Text, PrintingAndParsingAreInverse) {
     EXPECT_EQ(once, everything);
     int lines = 0;
     for (const Program &p :
-         {test::add_relu_builder(4096, 2, 512).build(), test::softmax_builder(4, 128).build(), test::matmul_builder(64, 64, 64, 32, 32, 32).build()}) {
+         {test::add_relu_builder(4096, 2, 512).build(), test::softmax_builder(4, 128).build(),
+          test::matmul_builder(64, 64, 64, 32, 32, 32).build()}) {
         const std::string text = to_text(p);
         EXPECT_EQ(to_text(parse_program(text)), text);
-        lines += (int)std::count(text.begin(), text.end(), '\n');
+        lines += int(std::count(text.begin(), text.end(), '\n'));
     }
     std::printf("%d lines\n", lines);
 }
 
 TEST(Text, Golden) {
-    const std::pair<const char *, Program> goldens[] = {{"add_relu", test::add_relu_builder(65536, 8, 2048).build()},
-                                                        {"softmax", test::softmax_builder(64, 512).build()},
-                                                        {"matmul", test::matmul_builder(128, 256, 128, 64, 64, 64).build()}};
+    const std::pair<const char *, Program> goldens[] = {
+        {"add_relu", test::add_relu_builder(65536, 8, 2048).build()},
+        {"softmax", test::softmax_builder(64, 512).build()},
+        {"matmul", test::matmul_builder(128, 256, 128, 64, 64, 64).build()}};
     for (const auto &[name, p] : goldens) {
-        const std::string path = std::string(HALYARD_SOURCE_DIR) + "/tests/ascend/goldens/" + name + ".dv";
+        const std::string path = std::string(HALYARD_SOURCE_DIR) + "/tests/ascend/goldens/" + name +
+                                 ".dv";
         Program plain = p;
         std::string text = to_text(plain);
-        for (size_t at; (at = text.find("  // ")) != std::string::npos;) text.erase(at, text.find('\n', at) - at);  // lines of this repository's files
+        // lines of this repository's files
+        for (size_t at; (at = text.find("  // ")) != std::string::npos;)
+            text.erase(at, text.find('\n', at) - at);
         if (std::getenv("HALYARD_WRITE_GOLDENS")) std::ofstream(path) << text;
         std::ifstream file(path);
         std::stringstream golden;
@@ -94,13 +100,20 @@ TEST(Text, WrongTextIsRefusedWithItsPlace) {
     const std::pair<const char *, const char *> wrong[] = {
         {"", "line 1: expected 'program NAME PROFILE blocks=N'"},
         {"gm x f16[1] in\n", "line 1, column 1: expected 'program'"},
-        {"program p ascend910 blocks=1\nvec_adf x[0]\n", "line 2, column 8: unknown instruction 'vec_adf'"},
-        {"program p ascend910 blocks=1\nvec_dup x[0], 1\n", "no buffer and no tensor is called 'x'"},
-        {"program p ascend910 blocks=1\nalloc ubuf x f16[8]\nvec_dup x[0], 1  mask=3 maks=4\n", "vec_dup has no field 'maks'"},
-        {"program p ascend910 blocks=1\nalloc ubuf x f16[8]\nvec_dup x[0], 1  mask=3 mask=4\n", "a second 'mask'"},
-        {"program p ascend910 blocks=1\nalloc ubuf x f16[8]\nalloc ubuf x f16[8]\n", "line 3, column 13: a second 'x'"},
-        {"program p ascend910 blocks=1\nalloc ubuf x f16[-8]\n", "a buffer has at least one element, not -8"},
-        {"program p ascend910 blocks=1\nalloc ubuf x f16[8] slots=0\n", "a buffer has at least one slot, not 0"},
+        {"program p ascend910 blocks=1\nvec_adf x[0]\n",
+         "line 2, column 8: unknown instruction 'vec_adf'"},
+        {"program p ascend910 blocks=1\nvec_dup x[0], 1\n",
+         "no buffer and no tensor is called 'x'"},
+        {"program p ascend910 blocks=1\nalloc ubuf x f16[8]\nvec_dup x[0], 1  mask=3 maks=4\n",
+         "vec_dup has no field 'maks'"},
+        {"program p ascend910 blocks=1\nalloc ubuf x f16[8]\nvec_dup x[0], 1  mask=3 mask=4\n",
+         "a second 'mask'"},
+        {"program p ascend910 blocks=1\nalloc ubuf x f16[8]\nalloc ubuf x f16[8]\n",
+         "line 3, column 13: a second 'x'"},
+        {"program p ascend910 blocks=1\nalloc ubuf x f16[-8]\n",
+         "a buffer has at least one element, not -8"},
+        {"program p ascend910 blocks=1\nalloc ubuf x f16[8] slots=0\n",
+         "a buffer has at least one slot, not 0"},
         {"program p ascend910 blocks=1\nalloc ubux x f16[8]\n", "unknown scope 'ubux'"},
         {"program p ascend910 blocks=1\nfor i in 0, 3 {\n", "expected '}', but the text ends"},
         {"program p ascend910 blocks=1\n}\n", "unknown instruction '}'"},
@@ -110,7 +123,10 @@ TEST(Text, WrongTextIsRefusedWithItsPlace) {
         try {
             parse_program(text);
             ADD_FAILURE() << "accepted " << text;
-        } catch (const AttrError &e) { EXPECT_NE(std::string(e.what()).find(message), std::string::npos) << e.what() << "\nexpected " << message; }
+        } catch (const AttrError &e) {
+            EXPECT_NE(std::string(e.what()).find(message), std::string::npos)
+                << e.what() << "\nexpected " << message;
+        }
     }
 }
 
@@ -122,7 +138,9 @@ TEST(Expr, FoldsAndRounds) {
     EXPECT_EQ((Expr(-7) / 2).value(), -4);
     EXPECT_EQ((Expr(-7) % 2).value(), 1);
     EXPECT_THROW(evaluate(Expr(1) / i, [](const std::string &) { return 0; }), AttrError);
-    const auto r = range_of(min(i * 16, 100) - i % 3, [](const std::string &) { return std::optional(Range{0, 9}); });
+    const auto r = range_of(min(i * 16, 100) - i % 3, [](const std::string &) {
+        return std::optional(Range{0, 9});
+    });
     ASSERT_TRUE(r);
     EXPECT_EQ(r->least, -2);
     EXPECT_EQ(r->most, 100);
@@ -132,8 +150,10 @@ TEST(Profile, ConstantsSayWhereTheyAreFrom) {
     for (const std::string &name : Profile::names()) {
         const Profile &p = Profile::named(name);
         int tags[3] = {};
-        for (const auto &[key, c] : p.constants) tags[(int)c.tag]++;
-        std::printf("%s: %d constants documented, %d fitted, %d assumed\n", name.c_str(), tags[0], tags[1], tags[2]);
+        for (const auto &[key, c] : p.constants)
+            tags[int(c.tag)]++;
+        std::printf("%s: %d constants documented, %d fitted, %d assumed\n", name.c_str(), tags[0],
+                    tags[1], tags[2]);
         EXPECT_GT(tags[0], 20);
     }
     EXPECT_EQ(Profile::named("ascend310").bytes(Scope::ub), 253952);

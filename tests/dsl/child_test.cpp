@@ -15,7 +15,9 @@ namespace {
 std::string error_of(const std::function<std::string()> &work, unsigned seconds = 0) {
     try {
         in_child("op", work, seconds);
-    } catch (const std::exception &e) { return e.what(); }
+    } catch (const std::exception &e) {
+        return e.what();
+    }
     return "";
 }
 
@@ -32,7 +34,8 @@ TEST(Child, ChangesNothingHere) {
 }
 
 TEST(Child, ThrowsWhatItThrew) {
-    EXPECT_EQ(error_of([]() -> std::string { throw DTypeError("softmax", "no such type"); }), "[softmax] no such type");
+    EXPECT_EQ(error_of([]() -> std::string { throw DTypeError("softmax", "no such type"); }),
+              "[softmax] no such type");
 }
 
 TEST(Child, DiesAlone) {
@@ -40,7 +43,8 @@ TEST(Child, DiesAlone) {
         std::fputs("LLVM ERROR: cannot select", stderr);
         std::abort();
     });
-    EXPECT_EQ(aborted, "[op] the code generator died (signal 6, Aborted): LLVM ERROR: cannot select");
+    EXPECT_EQ(aborted,
+              "[op] the code generator died (signal 6, Aborted): LLVM ERROR: cannot select");
     const std::string left = error_of([]() -> std::string { _exit(3); });
     EXPECT_EQ(left, "[op] the code generator died (exit 3): ");
 }
@@ -49,7 +53,8 @@ TEST(Child, IsStopped) {
     const auto start = std::chrono::steady_clock::now();
     EXPECT_EQ(error_of(
                   []() -> std::string {
-                      for (;;) pause();
+                      for (;;)
+                          pause();
                   },
                   1),
               "[op] the code generator took more than 1 s");

@@ -1,5 +1,6 @@
-// GPU schedules without a GPU: the CUDA build of every op that has one is assembled by ptxas, where CUDA is installed.
-// (OpenCL runs: tools/check compares it with the reference on whatever device answers.)
+// GPU schedules without a GPU: the CUDA build of every op that has one is assembled by ptxas, where
+// CUDA is installed. (OpenCL runs: tools/check compares it with the reference on whatever device
+// answers.)
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -15,23 +16,27 @@ namespace {
 TEST(Cuda, EveryGpuOpIsAssembled) {
     if (std::system("ptxas --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no ptxas";
     if (op_table().names().empty()) list_all_ops(op_table());
-    const std::filesystem::path dir = std::filesystem::temp_directory_path() / ("halyard_ptx_" + std::to_string(getpid()));
+    const std::filesystem::path dir = std::filesystem::temp_directory_path() /
+                                      ("halyard_ptx_" + std::to_string(getpid()));
     std::filesystem::create_directories(dir);
     int assembled = 0;
     for (auto &name : op_table().names()) {
         const OpPtr op = op_table().make(name);
         if (!op->gpu || op->form == Form::composite) continue;
         Instance i;
-        i.backend = "cuda", i.variant = op->variants.back().name;
+        i.backend = "cuda";
+        i.variant = op->variants.back().name;
         Kernel k(op_table().make(name), i);
         const std::string ptx = dir / (name + ".ptx");
         const auto text = Halide::Internal::get_output_info(k.target);
-        k.pipeline.compile_to({{Halide::OutputFileType::device_code, ptx}}, k.arguments(), name, k.target);
+        k.pipeline.compile_to({{Halide::OutputFileType::device_code, ptx}}, k.arguments(), name,
+                              k.target);
         ASSERT_TRUE(std::filesystem::exists(ptx)) << name;
         // The file ends in a NUL that ptxas refuses.
         std::ifstream in(ptx, std::ios::binary);
         std::string code((std::istreambuf_iterator<char>(in)), {});
-        while (!code.empty() && code.back() == '\0') code.pop_back();
+        while (!code.empty() && code.back() == '\0')
+            code.pop_back();
         std::ofstream(ptx, std::ios::binary) << code;
         EXPECT_EQ(std::system(("ptxas -arch=sm_80 -o /dev/null '" + ptx + "'").c_str()), 0) << name;
         assembled++;

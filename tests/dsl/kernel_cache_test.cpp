@@ -24,7 +24,9 @@ std::string text_of(const fs::path &path) {
     text << std::ifstream(path, std::ios::binary).rdbuf();
     return text.str();
 }
-void put(const fs::path &path, const std::string &bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+void put(const fs::path &path, const std::string &bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+}
 
 mode_t mode_of(const fs::path &path) {
     struct stat s = {};
@@ -34,14 +36,17 @@ mode_t mode_of(const fs::path &path) {
 
 std::vector<fs::path> files_in(const fs::path &folder) {
     std::vector<fs::path> files;
-    for (auto &e : fs::directory_iterator(folder)) files.push_back(e.path());
+    for (auto &e : fs::directory_iterator(folder))
+        files.push_back(e.path());
     return files;
 }
 
 std::string refusal(const std::function<void()> &f) {
     try {
         f();
-    } catch (const IoError &e) { return e.what(); }
+    } catch (const IoError &e) {
+        return e.what();
+    }
     return "no error";
 }
 
@@ -53,8 +58,10 @@ protected:
         setenv("XDG_CACHE_HOME", home.path.c_str(), 1);
     }
     void TearDown() override {
-        if (kept.empty()) unsetenv("XDG_CACHE_HOME");
-        else setenv("XDG_CACHE_HOME", kept.c_str(), 1);
+        if (kept.empty())
+            unsetenv("XDG_CACHE_HOME");
+        else
+            setenv("XDG_CACHE_HOME", kept.c_str(), 1);
     }
     // An entry that counts how often it is made.
     std::string entry(const std::string &text) {
@@ -81,10 +88,11 @@ TEST_F(KernelCache, MakesADamagedEntryAgain) {
     entry("code");
     const std::string whole = text_of(folder / "entry");
     std::vector<std::string> damaged = {"", "code", std::string(whole.size(), '\0')};
-    for (size_t n = 0; n < whole.size(); n++) damaged.push_back(whole.substr(0, n));
+    for (size_t n = 0; n < whole.size(); n++)
+        damaged.push_back(whole.substr(0, n));
     for (size_t bit = 0; bit < 8 * whole.size(); bit++) {
         damaged.push_back(whole);
-        damaged.back()[bit / 8] ^= (char)(1 << bit % 8);
+        damaged.back()[bit / 8] ^= char(1 << bit % 8);
     }
     for (const std::string &bytes : damaged) {
         put(folder / "entry", bytes);
@@ -115,17 +123,21 @@ TEST_F(KernelCache, IsTheCallersOwn) {
     kernel_cache();
     EXPECT_EQ(mode_of(folder), 0700u);
 
-    const std::string remedy = ", and kernels from there would be run: remove it, or set XDG_CACHE_HOME to a folder of your own";
+    const std::string remedy = ", and kernels from there would be run: remove it, or set "
+                               "XDG_CACHE_HOME to a folder of your own";
     for (const mode_t open : {0770u, 0707u, 01777u}) {
         chmod(folder.c_str(), open);
-        EXPECT_EQ(refusal([] { kernel_cache(); }), "[" + folder.string() + "] can be written by others" + remedy);
+        EXPECT_EQ(refusal([] { kernel_cache(); }),
+                  "[" + folder.string() + "] can be written by others" + remedy);
     }
     chmod(folder.c_str(), 0700);
     if (geteuid() != 0) return;
     ASSERT_EQ(chown(folder.c_str(), 65534, 65534), 0);
-    EXPECT_EQ(refusal([] { kernel_cache(); }), "[" + folder.string() + "] belongs to user 65534" + remedy);
+    EXPECT_EQ(refusal([] { kernel_cache(); }),
+              "[" + folder.string() + "] belongs to user 65534" + remedy);
     ASSERT_EQ(chown((home.path / "halyard").c_str(), 65534, 65534), 0);
-    EXPECT_EQ(refusal([] { kernel_cache(); }), "[" + (home.path / "halyard").string() + "] belongs to user 65534" + remedy);
+    EXPECT_EQ(refusal([] { kernel_cache(); }),
+              "[" + (home.path / "halyard").string() + "] belongs to user 65534" + remedy);
 }
 
 TEST_F(KernelCache, IsShownAndEmptied) {
@@ -139,7 +151,8 @@ TEST_F(KernelCache, IsShownAndEmptied) {
 
 struct Twice : Op {
     Twice() : Op("twice", "x[*] -> y[*]") {}
-    Func x = input("x"), y = output("y");
+    Func x = input("x");
+    Func y = output("y");
     void algorithm() override { y(Halide::_) = x(Halide::_) + x(Halide::_); }
     void reference(Problem &) const override {}
 };
@@ -153,22 +166,29 @@ TEST_F(KernelCache, ThreadsMayLoadOneKernel) {
         std::atomic<int> waiting = 8, loaded = 0;
         std::vector<std::string> errors(8);
         std::vector<std::thread> threads;
-        for (size_t i = 0; i < 8; i++)
+        for (size_t i = 0; i < 8; i++) {
             threads.emplace_back([&, i] {
                 waiting--;
-                while (waiting > 0) std::this_thread::yield();
+                while (waiting > 0)
+                    std::this_thread::yield();
                 try {
                     loaded += kernel.load() != nullptr;
-                } catch (const std::exception &e) { errors[i] = e.what(); }
+                } catch (const std::exception &e) {
+                    errors[i] = e.what();
+                }
             });
-        for (std::thread &t : threads) t.join();
+        }
+        for (std::thread &t : threads)
+            t.join();
         EXPECT_EQ(loaded, 8);
-        for (const std::string &e : errors) EXPECT_EQ(e, "");
+        for (const std::string &e : errors)
+            EXPECT_EQ(e, "");
         EXPECT_EQ(files_in(folder).size(), 2u) << "an object and a library";
     }
 }
 
-const std::vector<std::string> profile = {HALYARD_COMMAND, "profile", "softmax", "--shape", "n=2 c=3", "--time", "0.01"};
+const std::vector<std::string> profile = {HALYARD_COMMAND, "profile", "softmax", "--shape",
+                                          "n=2 c=3",       "--time",  "0.01"};
 
 Ended run_with(std::vector<std::string> environment) {
     environment.insert(environment.begin(), "env");
@@ -178,7 +198,8 @@ Ended run_with(std::vector<std::string> environment) {
 
 size_t warnings(const std::string &text) {
     size_t count = 0;
-    for (size_t at = 0; (at = text.find("[kernel cache]", at)) != std::string::npos; at++) count++;
+    for (size_t at = 0; (at = text.find("[kernel cache]", at)) != std::string::npos; at++)
+        count++;
     return count;
 }
 
@@ -194,13 +215,16 @@ TEST_F(KernelCache, TheCommandHealsIt) {
     const Ended healed = run_with({});
     EXPECT_EQ(healed.status, 0) << healed.text;
     EXPECT_EQ(warnings(healed.text), 1u) << healed.text;
-    for (size_t k = 0; k < entries.size(); k++) EXPECT_EQ(text_of(entries[k]), whole[k]) << entries[k];
+    for (size_t k = 0; k < entries.size(); k++)
+        EXPECT_EQ(text_of(entries[k]), whole[k]) << entries[k];
 }
 
 TEST_F(KernelCache, WithoutAHomeItIsPrivateAndGoesWithTheProgram) {
     const std::string files = "TMPDIR=" + home.path.string();
     const std::vector<std::vector<std::string>> environments = {
-        {"-u", "XDG_CACHE_HOME", "-u", "HOME", files}, {"XDG_CACHE_HOME=/proc/none", files}, {"-u", "XDG_CACHE_HOME", "HOME=/dev/null", files}};
+        {"-u", "XDG_CACHE_HOME", "-u", "HOME", files},
+        {"XDG_CACHE_HOME=/proc/none", files},
+        {"-u", "XDG_CACHE_HOME", "HOME=/dev/null", files}};
     for (const auto &environment : environments) {
         const Ended ended = run_with(environment);
         EXPECT_EQ(ended.status, 0) << ended.text;
@@ -208,7 +232,8 @@ TEST_F(KernelCache, WithoutAHomeItIsPrivateAndGoesWithTheProgram) {
         EXPECT_TRUE(fs::is_empty(home.path)) << environment[1];
     }
     // Also where workers do the compiling.
-    const Ended checked = run_program({"env", "-u", "XDG_CACHE_HOME", "-u", "HOME", files, HALYARD_COMMAND, "check", "relu", "--quick"},
+    const Ended checked = run_program({"env", "-u", "XDG_CACHE_HOME", "-u", "HOME", files,
+                                       HALYARD_COMMAND, "check", "relu", "--quick"},
                                       Keep::output_and_errors);
     EXPECT_EQ(checked.status, 0) << checked.text;
     EXPECT_TRUE(fs::is_empty(home.path));

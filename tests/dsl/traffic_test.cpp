@@ -1,4 +1,5 @@
-// Bytes counted in lowered statements, against schedules whose traffic is plain and against what an OpenCL simulator counts.
+// Bytes counted in lowered statements, against schedules whose traffic is plain and against what an
+// OpenCL simulator counts.
 #include "dsl/traffic.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,8 @@ namespace {
 struct Doubled : Op {
     const Tail tail;
     explicit Doubled(Tail t) : Op("doubled", "x[n] -> y[n]"), tail(t) {}
-    Func x = input("x"), y = output("y");
+    Func x = input("x");
+    Func y = output("y");
     Var i{"i"}, vec{"vec"}, lane{"lane"};
     void algorithm() override { y(i) = x(i) + x(i); }
     void schedule(const Cpu &) override { y.split(i, vec, lane, 8, tail).vectorize(lane); }
@@ -32,7 +34,9 @@ Traffic doubled(Halide::TailStrategy tail, int64_t n) {
 
 TEST(Traffic, TailsCountAsTheyRun) {
     using Tail = Halide::TailStrategy;
-    const Traffic guarded = doubled(Tail::GuardWithIf, 13), overlapping = doubled(Tail::ShiftInwards, 13), masked = doubled(Tail::Predicate, 13);
+    const Traffic guarded = doubled(Tail::GuardWithIf, 13);
+    const Traffic overlapping = doubled(Tail::ShiftInwards, 13);
+    const Traffic masked = doubled(Tail::Predicate, 13);
     EXPECT_EQ(guarded.tensors.at("x").loaded, 13 * 4) << "one load serves both terms";
     EXPECT_EQ(guarded.tensors.at("y").stored, 13 * 4);
     EXPECT_EQ(overlapping.tensors.at("x").loaded, 16 * 4);
@@ -46,7 +50,9 @@ TEST(Traffic, TailsCountAsTheyRun) {
 // The scratch of one stage that another reads twice.
 struct Staged : Op {
     Staged() : Op("staged", "x[n] -> y[n]") {}
-    Func x = input("x"), y = output("y"), stage{"stage"};
+    Func x = input("x");
+    Func y = output("y");
+    Func stage{"stage"};
     Var i{"i"};
     void algorithm() override {
         stage(i) = x(i) * x(i);
@@ -80,20 +86,25 @@ TEST(Traffic, SoftmaxOnAGpuMovesWhatASimulatorCounts) {
     namespace fs = std::filesystem;
     if (std::system("oclgrind --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no oclgrind";
     if (op_table().names().empty()) list_all_ops(op_table());
-    const fs::path dir = fs::temp_directory_path() / ("halyard_traffic_" + std::to_string(getpid()));
+    const fs::path dir = fs::temp_directory_path() /
+                         ("halyard_traffic_" + std::to_string(getpid()));
     fs::create_directories(dir);
-    for (auto [n, c] : {std::pair<int64_t, int64_t>{13, 100}, {8, 64}, {3, 65}}) {  // ragged blocks, whole ones
+    // ragged blocks, whole ones
+    for (auto [n, c] : {std::pair<int64_t, int64_t>{13, 100}, {8, 64}, {3, 65}}) {
         Instance i;
-        i.backend = "opencl", i.variant = "short";
+        i.backend = "opencl";
+        i.variant = "short";
         Kernel k(op_table().make("softmax"), i);
         const Traffic::Bytes counted = traffic_of(k, {{"n", n}, {"c", c}}).total();
         save_npy((dir / "x.npy").string(), Tensor::ones({n, c}));
-        const std::string command = "cd '" + dir.string() +
-                                    "' && oclgrind --inst-counts --build-options -cl-opt-disable '" HALYARD_COMMAND
-                                    "' run softmax --in x=x.npy --device opencl --out-dir o > out.txt 2>&1";
+        const std::string command =
+            "cd '" + dir.string() +
+            "' && oclgrind --inst-counts --build-options -cl-opt-disable '" HALYARD_COMMAND
+            "' run softmax --in x=x.npy --device opencl --out-dir o > out.txt 2>&1";
         ASSERT_EQ(std::system(command.c_str()), 0);
         std::ifstream file(dir / "out.txt");
-        const Traffic::Bytes simulated = global_bytes(std::string(std::istreambuf_iterator<char>(file), {}));
+        const Traffic::Bytes simulated = global_bytes(
+            std::string(std::istreambuf_iterator<char>(file), {}));
         EXPECT_GT(simulated.loaded, 0) << n << " x " << c;
         EXPECT_EQ(counted.loaded, simulated.loaded) << n << " x " << c;
         EXPECT_EQ(counted.stored, simulated.stored) << n << " x " << c;

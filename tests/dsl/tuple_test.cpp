@@ -1,5 +1,5 @@
-// Updates of Tuples: every component is computed from the old values of all of them, in every dtype and on every backend, whichever
-// calls its reads stand in.
+// Updates of Tuples: every component is computed from the old values of all of them, in every dtype
+// and on every backend, whichever calls its reads stand in.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,8 @@ using Halide::Expr, Halide::Tuple;
 using State = std::array<double, 3>;
 constexpr double lowest = -INFINITY;
 
-// One update of a Tuple: as an algorithm of the old components p, the element x and its place k, and in double.
+// One update of a Tuple: as an algorithm of the old components p, the element x and its place k,
+// and in double.
 struct Update {
     const char *name;
     State from;
@@ -45,18 +46,26 @@ const std::vector<Update> updates = {
     {"largest_three",
      {lowest, lowest, lowest},
      [](const Tuple &p, const Expr &x, const Expr &) -> std::vector<Expr> {
-         return {max(p[0], x), select(x > p[0], p[0], x > p[1], x, p[1]), select(x > p[0], p[1], x > p[1], p[1], x > p[2], x, p[2])};
+         return {max(p[0], x), select(x > p[0], p[0], x > p[1], x, p[1]),
+                 select(x > p[0], p[1], x > p[1], p[1], x > p[2], x, p[2])};
      },
      [](const State &p, double x, double) {
-         return State{std::max(p[0], x), x > p[0] ? p[0] : std::max(x, p[1]), x > p[0] ? p[1] : x > p[1] ? p[1] : std::max(x, p[2])};
+         return State{std::max(p[0], x), x > p[0] ? p[0] : std::max(x, p[1]),
+                      x > p[0]   ? p[1]
+                      : x > p[1] ? p[1]
+                                 : std::max(x, p[2])};
      }},
     {"smallest_three_backwards",
      {INFINITY, INFINITY, INFINITY},
      [](const Tuple &p, const Expr &x, const Expr &) -> std::vector<Expr> {
-         return {select(x < p[2], p[1], x < p[1], p[1], x < p[0], x, p[0]), select(x < p[2], p[2], x < p[1], x, p[1]), min(p[2], x)};
+         return {select(x < p[2], p[1], x < p[1], p[1], x < p[0], x, p[0]),
+                 select(x < p[2], p[2], x < p[1], x, p[1]), min(p[2], x)};
      },
      [](const State &p, double x, double) {
-         return State{x < p[2] ? p[1] : x < p[1] ? p[1] : std::min(x, p[0]), x < p[2] ? p[2] : std::min(x, p[1]), std::min(p[2], x)};
+         return State{x < p[2]   ? p[1]
+                      : x < p[1] ? p[1]
+                                 : std::min(x, p[0]),
+                      x < p[2] ? p[2] : std::min(x, p[1]), std::min(p[2], x)};
      }},
     {"online_softmax",
      {lowest, 0, 0},
@@ -83,7 +92,8 @@ const std::vector<Update> updates = {
          return {max(p[0], abs(x)), p[0] / (abs(x) + 1_r), p[1] / (abs(x) + 2_r)};
      },
      [](const State &p, double x, double) {
-         return State{std::max(p[0], std::fabs(x)), p[0] / (std::fabs(x) + 1), p[1] / (std::fabs(x) + 2)};
+         return State{std::max(p[0], std::fabs(x)), p[0] / (std::fabs(x) + 1),
+                      p[1] / (std::fabs(x) + 2)};
      }},
     {"plain_products",
      {1, 1, 0},
@@ -95,10 +105,13 @@ const std::vector<Update> updates = {
      }},
 };
 
-// Rows of c elements, from the first on; what is left in the Tuple after the last. Kernels of `scheduled` ones compute many rows at a time.
+// Rows of c elements, from the first on; what is left in the Tuple after the last. Kernels of
+// `scheduled` ones compute many rows at a time.
 struct Folded : Op {
     explicit Folded(const Update &u, bool scheduled)
-        : Op(std::string("folded_") + u.name + (scheduled ? "_lanes" : ""), "x[n,c] -> p[n] q[n] r[n]"), update(u), scheduled(scheduled) {
+        : Op(std::string("folded_") + u.name + (scheduled ? "_lanes" : ""),
+             "x[n,c] -> p[n] q[n] r[n]"),
+          update(u), scheduled(scheduled) {
         gpu = !scheduled;
         if (scheduled) dtypes = {"f32"};
         conditions = {"c>0"};
@@ -107,17 +120,21 @@ struct Folded : Op {
     }
     const Update &update;
     const bool scheduled;
-    Func x = input("x"), p = output("p"), q = output("q"), r = output("r"), s{"s"};
+    Func x = input("x");
+    Func p = output("p"), q = output("q"), r = output("r");
+    Func s{"s"};
     Var n{"n"}, ni{"ni"};
     RDom k;
 
     void algorithm() override {
         k = RDom(0, size("c"));
         std::vector<Expr> from;
-        for (double v : update.from) from.push_back(math::number(v));
+        for (double v : update.from)
+            from.push_back(math::number(v));
         s(n) = Tuple(from);
         std::vector<Expr> to = update.algorithm(s(n), x(k, n), math::real(k));
-        while (to.size() < 3) to.push_back(s(n)[(int)to.size()]);
+        while (to.size() < 3)
+            to.push_back(s(n)[int(to.size())]);
         s(n) = Tuple(to);
         p(n) = s(n)[0];
         q(n) = s(n)[1];
@@ -126,10 +143,13 @@ struct Folded : Op {
     void schedule(const Cpu &cpu) override {
         s.compute_root();
         if (!scheduled) return;
-        s.vectorize(n, cpu.lanes, Tail::GuardWithIf).update().vectorize(n, cpu.lanes, Tail::GuardWithIf);
+        s.vectorize(n, cpu.lanes, Tail::GuardWithIf)
+            .update()
+            .vectorize(n, cpu.lanes, Tail::GuardWithIf);
     }
     void schedule(const Gpu &) override {
-        for (Func f : {p, q, r}) f.gpu_tile(n, ni, 8, Tail::GuardWithIf);
+        for (Func f : {p, q, r})
+            f.gpu_tile(n, ni, 8, Tail::GuardWithIf);
         s.compute_root().gpu_tile(n, ni, 8, Tail::GuardWithIf);
         s.update().gpu_tile(n, ni, 8, Tail::GuardWithIf);
     }
@@ -138,7 +158,7 @@ struct Folded : Op {
             State state = update.from;
             for (int64_t j = 0; j < problem["c"]; j++) {
                 const State old = state;
-                state = update.reference(old, problem("x")(i, j), (double)j);
+                state = update.reference(old, problem("x")(i, j), double(j));
             }
             problem("p")(i) = state[0];
             problem("q")(i) = state[1];
@@ -155,15 +175,19 @@ void make_known(const Update &u, bool scheduled) {
     static std::vector<std::unique_ptr<OpFile>> files;
     files.push_back(std::make_unique<OpFile>(OpFile{"", {op}, {}}));
     library().add({files.back().get()});
-    for (auto &dtypes : op.dtypes)
+    for (auto &dtypes : op.dtypes) {
         for (const char *backend : {"cpu", "opencl"}) {
             const bool on_host = backend == std::string("cpu");
             if (!on_host && (!op.gpu || dtypes != "f32")) continue;
             Instance i;
-            i.backend = backend, i.dtypes = dtypes, i.isa = host_isa();
+            i.backend = backend;
+            i.dtypes = dtypes;
+            i.isa = host_isa();
             Kernel kernel(make(), i);
-            library().add_kernel({op.name, backend, dtypes, "", i.isa, kernel.lanes, {}, kernel.load()});
+            library().add_kernel(
+                {op.name, backend, dtypes, "", i.isa, kernel.lanes, {}, kernel.load()});
         }
+    }
 }
 
 class Tuples : public testing::TestWithParam<std::tuple<size_t, bool>> {};
@@ -174,9 +198,13 @@ TEST_P(Tuples, AreComputedFromOldValues) {
     const Folded op(updates[at], scheduled);
     Options o;
     o.isas = {host_isa()};
-    for (auto &[name, check] : std::vector<std::pair<std::string, Check>>{
-             {"reference", check_reference}, {"exact", check_exact}, {"device", check_device}, {"ascend", check_ascend}}) {
-        if (scheduled && (name == "device" || name == "ascend")) continue;  // they know nothing of lanes
+    for (auto &[name, check] :
+         std::vector<std::pair<std::string, Check>>{{"reference", check_reference},
+                                                    {"exact", check_exact},
+                                                    {"device", check_device},
+                                                    {"ascend", check_ascend}}) {
+        // they know nothing of lanes
+        if (scheduled && (name == "device" || name == "ascend")) continue;
         if (name == "device" && !has_device("opencl")) continue;
         o.dtypes = name == "ascend" ? "f32" : "";
         const Report r = run_check(op, name, check, o);
@@ -184,11 +212,16 @@ TEST_P(Tuples, AreComputedFromOldValues) {
         EXPECT_GT(r.passed, 0) << name << (r.notes.empty() ? "" : ": " + r.notes[0]);
     }
 }
-INSTANTIATE_TEST_SUITE_P(Updates, Tuples, testing::Combine(testing::Range<size_t>(0, 8), testing::Bool()),
-                         [](const auto &p) { return std::string(updates[std::get<0>(p.param)].name) + (std::get<1>(p.param) ? "_lanes" : ""); });
+INSTANTIATE_TEST_SUITE_P(Updates, Tuples,
+                         testing::Combine(testing::Range<size_t>(0, 8), testing::Bool()),
+                         [](const auto &p) {
+                             return std::string(updates[std::get<0>(p.param)].name) +
+                                    (std::get<1>(p.param) ? "_lanes" : "");
+                         });
 
-// What Halide made of the quotient: the first component is stored, and the others are computed after that. Each step is a point of the
-// domain of its own here, so that this is what the algorithm says.
+// What Halide made of the quotient: the first component is stored, and the others are computed
+// after that. Each step is a point of the domain of its own here, so that this is what the
+// algorithm says.
 struct InSteps : Folded {
     InSteps() : Folded(updates[6], false) {}
     void algorithm() override {
@@ -196,7 +229,8 @@ struct InSteps : Folded {
         s(n) = Tuple(1_r, 1_r, 1_r);
         const std::vector<Expr> to = update.algorithm(s(n), x(k.y, n), math::real(k.y));
         const Expr first = k.x == 0;
-        s(n) = Tuple(select(first, to[0], s(n)[0]), select(first, s(n)[1], to[1]), select(first, s(n)[2], to[2]));
+        s(n) = Tuple(select(first, to[0], s(n)[0]), select(first, s(n)[1], to[1]),
+                     select(first, s(n)[2], to[2]));
         p(n) = s(n)[0];
         q(n) = s(n)[1];
         r(n) = s(n)[2];
@@ -209,11 +243,13 @@ TEST(Exact, SeesATupleUpdateThatReadsNewValues) {
     Options o;
     o.isas = {host_isa()};
     Instance i;
-    i.dtypes = "exact", i.isa = host_isa();
+    i.dtypes = "exact";
+    i.isa = host_isa();
     o.kernel = Kernel(std::make_unique<InSteps>(), i).load();
     const Report r = run_check(Folded(updates[6], false), "exact", check_exact, o);
     ASSERT_GE(r.failures.size(), 2u);
-    EXPECT_THAT(r.failures, testing::Each(testing::HasSubstr(" elements differ from the algorithm as written")));
+    EXPECT_THAT(r.failures, testing::Each(testing::HasSubstr(
+                                " elements differ from the algorithm as written")));
 }
 
 }  // namespace

@@ -21,11 +21,15 @@ const OpTable &all_ops() {
     if (op_table().names().empty()) list_all_ops(op_table());
     return op_table();
 }
-Work work(const std::string &op, const std::string &problem) { return work_of(all_ops(), op, dims_of(*all_ops().make(op), problem)); }
+Work work(const std::string &op, const std::string &problem) {
+    return work_of(all_ops(), op, dims_of(*all_ops().make(op), problem));
+}
 
 TEST(Work, MatmulIsTwoMNK) {
-    for (auto [g, m, k, n] : {std::array<int64_t, 4>{1, 512, 512, 512}, {3, 37, 41, 13}, {1, 1, 1, 1}}) {
-        const std::string size = "g=" + std::to_string(g) + " m=" + std::to_string(m) + " k=" + std::to_string(k) + " n=" + std::to_string(n);
+    for (auto [g, m, k, n] :
+         {std::array<int64_t, 4>{1, 512, 512, 512}, {3, 37, 41, 13}, {1, 1, 1, 1}}) {
+        const std::string size = "g=" + std::to_string(g) + " m=" + std::to_string(m) +
+                                 " k=" + std::to_string(k) + " n=" + std::to_string(n);
         for (const std::string more : {"", " transpose_a=1", " transpose_b=1"}) {
             const Work w = work("matmul", size + more);
             EXPECT_EQ(w.operations(), 2 * g * m * n * k) << size << more;
@@ -38,39 +42,49 @@ TEST(Work, MatmulIsTwoMNK) {
     const OpPtr op = all_ops().make("matmul");
     for (auto &v : op->variants) {  // they differ in their schedules alone
         const OpPtr fresh = all_ops().make("matmul");
-        EXPECT_EQ(work_of(*fresh, dims_of(*op, "g=1 m=96 k=20 n=96"), v.name, 16).operations(), 2 * 96 * 20 * 96) << v.name;
+        EXPECT_EQ(work_of(*fresh, dims_of(*op, "g=1 m=96 k=20 n=96"), v.name, 16).operations(),
+                  2 * 96 * 20 * 96)
+            << v.name;
     }
 }
 
 TEST(Work, ConvolutionIsTwoPerTap) {
-    const auto expected = [](int64_t n, int64_t o, int64_t oh, int64_t ow, int64_t c, int64_t group, int64_t kh, int64_t kw) {
-        return 2 * n * o * oh * ow * c / group * kh * kw;
-    };
-    EXPECT_EQ(work("conv2d", "n=2 c=6 h=9 w=11 o=8 u=3 v=2").operations(), expected(2, 8, 7, 10, 6, 1, 3, 2));
-    EXPECT_EQ(work("conv2d", "n=1 c=4 h=12 w=10 o=6 u=3 v=3 stride=2,3 group=2").operations(), expected(1, 6, 5, 3, 4, 2, 3, 3));
-    EXPECT_EQ(work("conv2d", "n=1 c=4 h=12 w=10 o=6 u=3 v=3 dilation=2,2").operations(), expected(1, 6, 8, 6, 4, 1, 3, 3));
+    const auto expected = [](int64_t n, int64_t o, int64_t oh, int64_t ow, int64_t c, int64_t group,
+                             int64_t kh,
+                             int64_t kw) { return 2 * n * o * oh * ow * c / group * kh * kw; };
+    EXPECT_EQ(work("conv2d", "n=2 c=6 h=9 w=11 o=8 u=3 v=2").operations(),
+              expected(2, 8, 7, 10, 6, 1, 3, 2));
+    EXPECT_EQ(work("conv2d", "n=1 c=4 h=12 w=10 o=6 u=3 v=3 stride=2,3 group=2").operations(),
+              expected(1, 6, 5, 3, 4, 2, 3, 3));
+    EXPECT_EQ(work("conv2d", "n=1 c=4 h=12 w=10 o=6 u=3 v=3 dilation=2,2").operations(),
+              expected(1, 6, 8, 6, 4, 1, 3, 3));
     // Winograd needs less.
     const OpPtr op = all_ops().make("conv2d");
     const Dims dims = dims_of(*op, "n=1 c=64 h=56 w=56 o=64 u=3 v=3 pad_mode=same");
-    EXPECT_EQ(work_of(all_ops(), "conv2d", dims).operations(), expected(1, 64, 56, 56, 64, 1, 3, 3));
-    EXPECT_LT(work_of(*op, dims, "winograd", 16).operations(), expected(1, 64, 56, 56, 64, 1, 3, 3) * 5 / 8);
+    EXPECT_EQ(work_of(all_ops(), "conv2d", dims).operations(),
+              expected(1, 64, 56, 56, 64, 1, 3, 3));
+    EXPECT_LT(work_of(*op, dims, "winograd", 16).operations(),
+              expected(1, 64, 56, 56, 64, 1, 3, 3) * 5 / 8);
 }
 
 TEST(Work, StridesLeaveGapsInWhatIsRead) {
     const Work w = work("conv2d", "n=1 c=4 h=9 w=9 o=2 u=1 v=1 stride=2,2");
     EXPECT_EQ(w.read.at("x"), 4 * 5 * 5);
-    const Work two = work("conv2d", "n=1 c=4 h=9 w=10 o=2 u=1 v=2 stride=1,3");  // columns 0 1, 3 4, 6 7
+    // columns 0 1, 3 4, 6 7
+    const Work two = work("conv2d", "n=1 c=4 h=9 w=10 o=2 u=1 v=2 stride=1,3");
     EXPECT_EQ(two.read.at("x"), 4 * 9 * 6);
     EXPECT_EQ(two.read.at("weight"), 4 * 2 * 2);
 }
 
 TEST(Work, FunctionsAreListedByName) {
     const Work w = work("softmax", "n=10 c=7");
-    // per element a maximum, a subtraction, an exp, an addition and a multiplication; per row a division
+    // per element a maximum, a subtraction, an exp, an addition and a multiplication; per row a
+    // division
     EXPECT_EQ(w.arithmetic, 10 * 7 * 4 + 10);
     EXPECT_EQ(w.functions, (std::map<std::string, int64_t>{{"exp_nonpositive", 70}}));
     EXPECT_EQ(w.operations(), 10 * 7 * 5 + 10);
-    EXPECT_EQ(work("gelu", "d0=2 d1=3 d2=4").functions, (std::map<std::string, int64_t>{{"gelu", 24}}));
+    EXPECT_EQ(work("gelu", "d0=2 d1=3 d2=4").functions,
+              (std::map<std::string, int64_t>{{"gelu", 24}}));
 }
 
 TEST(Work, MovingIsNone) {
@@ -79,13 +93,16 @@ TEST(Work, MovingIsNone) {
     EXPECT_EQ(w.read.at("x"), 30);
     EXPECT_EQ(w.written.at("y"), 30);
     EXPECT_EQ(work("one_hot", "n=32 depth=10").operations(), 0);
-    EXPECT_EQ(work("avg_pool2d_dx", "n=1 c=1 h=8 w=8 kernel_size=2,2 stride=2,2").read.at("x"), 0) << "x is there for its shape alone";
+    EXPECT_EQ(work("avg_pool2d_dx", "n=1 c=1 h=8 w=8 kernel_size=2,2 stride=2,2").read.at("x"), 0)
+        << "x is there for its shape alone";
 }
 
 // y(x) = sum of in(k) over k <= x: a predicate that ties the sum to where it stands.
 struct Triangle : Op {
     Triangle() : Op("triangle", "x[n] -> y[n]") {}
-    Func x = input("x"), y = output("y"), sum{"sum"};
+    Func x = input("x");
+    Func y = output("y");
+    Func sum{"sum"};
     void algorithm() override {
         Var i("i");
         RDom k(0, size("n"));
@@ -106,7 +123,8 @@ TEST(Work, PredicatesCount) {
 // Rows of a table that indices pick, and a square that is written twice.
 struct Pick : Op {
     Pick() : Op("pick", "table[rows,c] at:i32[n] -> y[n,c]") {}
-    Func table = input("table"), at = input("at"), y = output("y");
+    Func table = input("table"), at = input("at");
+    Func y = output("y");
     void algorithm() override {
         Var c("c"), n("n");
         const Expr v = table(c, clamp(at(n), 0, size("rows") - 1));
@@ -115,10 +133,12 @@ struct Pick : Op {
     void reference(Problem &) const override {}
 };
 
-// Trees of sums have few additions more than there are elements, however many places their levels promise to stay within.
+// Trees of sums have few additions more than there are elements, however many places their levels
+// promise to stay within.
 TEST(Work, SumsAreOnePerElement) {
-    for (auto [problem, elements] : {std::pair{"o=1 r=1 i=1 s=4194304 axis=1,3", 4194304.0}, {"o=1 r=32 i=64 s=3136 axis=1,3", 32.0 * 64 * 3136}}) {
-        const double n = (double)work("reduce_sum", problem).operations();
+    for (auto [problem, elements] : {std::pair{"o=1 r=1 i=1 s=4194304 axis=1,3", 4194304.0},
+                                     {"o=1 r=32 i=64 s=3136 axis=1,3", 32.0 * 64 * 3136}}) {
+        const double n = double(work("reduce_sum", problem).operations());
         EXPECT_GE(n, elements) << problem;
         EXPECT_LE(n, 1.15 * elements) << problem;
     }
@@ -143,7 +163,8 @@ TEST(Work, EveryOpAndVariantCanBeCounted) {
             const OpPtr fresh = all_ops().make(name);
             const Work w = work_of(*fresh, dims, v.name, 8);
             int64_t written = 0;
-            for (auto &[tensor, elements] : w.written) written += elements;
+            for (auto &[tensor, elements] : w.written)
+                written += elements;
             EXPECT_GT(written, 0) << name << "/" << v.name;
             counted++;
         }

@@ -28,12 +28,14 @@ protected:
 
 TEST_F(ExampleData, DigitsAsImages) {
     examples::write_digits(HALYARD_SOURCE_DIR "/data/digits/28", dir, 32, 3);
-    const dataset::ImageFolderDataset test((dir / "test").string(), {.decode = true, .shuffle = false});
+    const dataset::ImageFolderDataset test((dir / "test").string(),
+                                           {.decode = true, .shuffle = false});
     EXPECT_EQ(test.get_dataset_size(), 30);
     for (const dataset::Row &row : test.create_dict_iterator()) {
         const Tensor image = row["image"];
         ASSERT_EQ(image.shape(), (Shape{32, 32, 3}));
-        EXPECT_EQ(image.slice(2, 0, 1).to_vector<int>(), image.slice(2, 2, 3).to_vector<int>());  // grey
+        // grey
+        EXPECT_EQ(image.slice(2, 0, 1).to_vector<int>(), image.slice(2, 2, 3).to_vector<int>());
     }
 }
 
@@ -45,7 +47,8 @@ TEST(ResNetTraining, RefusesMoreThanOneDevice) {
         unsetenv(name);
         return said;
     };
-    const std::string why = ": there is no communicator, each process would train a network of its own";
+    const std::string why =
+        ": there is no communicator, each process would train a network of its own";
     EXPECT_EQ(with("RANK_SIZE", "1"), "no error");
     EXPECT_EQ(with("RANK_ID", "0"), "no error");
     EXPECT_EQ(with("RANK_SIZE", "2"), "[RANK_SIZE] is 2, expected 1" + why);
@@ -55,16 +58,21 @@ TEST(ResNetTraining, RefusesMoreThanOneDevice) {
 
 TEST_F(ExampleData, PhotographsAsBatches) {
     examples::write_photographs(HALYARD_SOURCE_DIR "/data/photographs", dir, 72, 6);
-    const dataset::Dataset train = examples::resnet::create_dataset(dir / "train", 4, 1, 0, true, {.image_size = 63});
+    const dataset::Dataset train = examples::resnet::create_dataset(dir / "train", 4, 1, 0, true,
+                                                                    {.image_size = 63});
     EXPECT_EQ(train.get_dataset_size(), 3);
     for (const dataset::Row &row : train.create_dict_iterator()) {
         EXPECT_EQ(row["image"].shape(), (Shape{4, 3, 63, 63}));
         EXPECT_EQ(row["label"].dtype(), DType::i32);
     }
-    for (const dataset::Row &row : examples::resnet::create_dataset(dir / "train", 4, 1, 0, true, {.image_size = 63, .augment = true}).create_dict_iterator())
+    for (const dataset::Row &row :
+         examples::resnet::create_dataset(dir / "train", 4, 1, 0, true,
+                                          {.image_size = 63, .augment = true})
+             .create_dict_iterator())
         EXPECT_EQ(row["image"].shape(), (Shape{4, 3, 63, 63}));
     // Two devices share the images: half of them each, the last batch kept for an evaluation.
-    EXPECT_EQ(examples::resnet::create_dataset(dir / "train", 4, 2, 1, false).get_dataset_size(), 2);
+    EXPECT_EQ(examples::resnet::create_dataset(dir / "train", 4, 2, 1, false).get_dataset_size(),
+              2);
     EXPECT_EQ(examples::resnet::create_dataset(dir / "test", 4, 1, 0, false).get_dataset_size(), 1);
 }
 
@@ -75,16 +83,21 @@ TEST_F(ExampleData, TextsInPieces) {
     const std::string text = examples::read_texts(dir);
     EXPECT_EQ(text, "abcdefgh\xc3\xa4");
     std::vector<int> inputs, targets;
-    for (const dataset::Row &row : examples::create_text_dataset(text, 4, 2, false).create_dict_iterator()) {
+    for (const dataset::Row &row :
+         examples::create_text_dataset(text, 4, 2, false).create_dict_iterator()) {
         EXPECT_EQ(row["input"].shape(), (Shape{2, 4}));
-        for (const int v : row["input"].to_vector<int>()) inputs.push_back(v);
-        for (const int v : row["target"].to_vector<int>()) targets.push_back(v);
+        for (const int v : row["input"].to_vector<int>())
+            inputs.push_back(v);
+        for (const int v : row["target"].to_vector<int>())
+            targets.push_back(v);
     }
     EXPECT_EQ(inputs, (std::vector<int>{'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'}));
     EXPECT_EQ(targets, (std::vector<int>{'b', 'c', 'd', 'e', 'f', 'g', 'h', 0xc3}));
-    expect_error<AttrError>("[text] the text has 10 bytes, expected at least 13 for a batch of 3 x 4",
-                            [&] { (void)examples::create_text_dataset(text, 4, 3); });
-    fs::remove(dir / "a.md"), fs::remove(dir / "b.txt");
+    expect_error<AttrError>(
+        "[text] the text has 10 bytes, expected at least 13 for a batch of 3 x 4",
+        [&] { (void)examples::create_text_dataset(text, 4, 3); });
+    fs::remove(dir / "a.md");
+    fs::remove(dir / "b.txt");
     EXPECT_THROW((void)examples::read_texts(dir), IoError);
 }
 

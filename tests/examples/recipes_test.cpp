@@ -39,11 +39,15 @@ protected:
         std::vector<double> all;
         Model model(e.network, e.loss, e.optimizer, e.metrics);
         model.train(s.epochs, e.train_set, {Losses(all)});
-        const size_t steps = (size_t)e.train_set.get_dataset_size();
-        const auto mean = [&](size_t from) { return std::accumulate(all.begin() + (long)from, all.begin() + (long)(from + steps), 0.0) / (double)steps; };
+        const size_t steps = size_t(e.train_set.get_dataset_size());
+        const auto mean = [&](size_t from) {
+            return std::accumulate(all.begin() + long(from), all.begin() + long(from + steps),
+                                   0.0) /
+                   double(steps);
+        };
         const std::map<std::string, double> metrics = model.eval(e.test_set);
-        std::printf("%s: %zu steps, first epoch %.4f, last epoch %.4f, test loss %.4f\n", name, all.size(), mean(0), mean(all.size() - steps),
-                    metrics.at("loss"));
+        std::printf("%s: %zu steps, first epoch %.4f, last epoch %.4f, test loss %.4f\n", name,
+                    all.size(), mean(0), mean(all.size() - steps), metrics.at("loss"));
         return {mean(0), mean(all.size() - steps)};
     }
     fs::path dir;
@@ -56,17 +60,22 @@ TEST_F(Recipes, Classifiers) {
         double rate;
         int64_t epochs;
     };
-    for (const auto &[name, rate, epochs] : {Case{"resnet18", 0.01, 4}, {"resnet50", 0.01, 4}, {"mobilenetv2", 0.05, 6}}) {
-        const auto [first, last] = losses(name, {.data = dir, .epochs = epochs, .batch_size = 10, .size = 32, .learning_rate = rate});
+    for (const auto &[name, rate, epochs] :
+         {Case{"resnet18", 0.01, 4}, {"resnet50", 0.01, 4}, {"mobilenetv2", 0.05, 6}}) {
+        const auto [first, last] = losses(
+            name,
+            {.data = dir, .epochs = epochs, .batch_size = 10, .size = 32, .learning_rate = rate});
         EXPECT_LT(last, first - 0.3) << name;
     }
 }
 
-// Six epochs on the licence, a text that stays as it is. A guess among all bytes costs ln 256 = 5.55.
+// Six epochs on the licence, a text that stays as it is. A guess among all bytes costs ln 256
+// = 5.55.
 TEST_F(Recipes, LanguageModels) {
     std::ofstream(dir / "licence.txt") << std::ifstream(HALYARD_SOURCE_DIR "/LICENSE").rdbuf();
     for (const char *name : {"transformer", "lstm"}) {
-        const auto [first, last] = losses(name, {.data = dir, .epochs = 6, .batch_size = 8, .size = 32, .learning_rate = 1e-2});
+        const auto [first, last] = losses(
+            name, {.data = dir, .epochs = 6, .batch_size = 8, .size = 32, .learning_rate = 1e-2});
         EXPECT_LT(last, first - 0.5) << name;
         EXPECT_LT(last, 2.6) << name;
     }
@@ -74,17 +83,22 @@ TEST_F(Recipes, LanguageModels) {
 
 // A text that only repeats itself is soon learned, and continued.
 TEST_F(Recipes, ContinuesAText) {
-    std::ofstream page(dir / "page.md");  // of seven letters, so that pieces of 16 begin with any of them
-    for (int i = 0; i < 300; i++) page << "abcdefg";
+    // of seven letters, so that pieces of 16 begin with any of them
+    std::ofstream page(dir / "page.md");
+    for (int i = 0; i < 300; i++)
+        page << "abcdefg";
     page.close();
     for (const char *name : {"transformer", "lstm"}) {
         set_seed(1);
-        const examples::Experiment e = examples::recipe(name).prepare({.data = dir, .epochs = 12, .batch_size = 8, .size = 16, .learning_rate = 1e-2});
+        const examples::Experiment e = examples::recipe(name).prepare(
+            {.data = dir, .epochs = 12, .batch_size = 8, .size = 16, .learning_rate = 1e-2});
         Model(e.network, e.loss, e.optimizer).train(12, e.train_set);
-        EXPECT_EQ(examples::continued(e.network, "defg", 20, 16, 0), "defgabcdefgabcdefgabcdef") << name;
+        EXPECT_EQ(examples::continued(e.network, "defg", 20, 16, 0), "defgabcdefgabcdefgabcdef")
+            << name;
         EXPECT_EQ(examples::continued(e.network, "defg", 20, 16).size(), 24u);
     }
-    expect_error<AttrError>("[generate] the text is empty, expected a byte to go on from", [] { (void)examples::continued(nn::AnyCell(), "", 1, 16); });
+    expect_error<AttrError>("[generate] the text is empty, expected a byte to go on from",
+                            [] { (void)examples::continued(nn::AnyCell(), "", 1, 16); });
 }
 
 // A file that is no image is named, or left out.
@@ -92,39 +106,59 @@ TEST_F(Recipes, DamagedImages) {
     examples::write_digits(HALYARD_SOURCE_DIR "/data/digits/28", dir, 32, 2);
     const fs::path damaged = dir / "train" / "3" / "0001.png";
     fs::resize_file(damaged, 100);
-    examples::Settings s = {.data = dir, .epochs = 1, .batch_size = 10, .size = 32, .learning_rate = 0.01};
+    examples::Settings s = {
+        .data = dir, .epochs = 1, .batch_size = 10, .size = 32, .learning_rate = 0.01};
     const auto rows = [&] {
         int64_t n = 0;
-        for (const dataset::Row &row : examples::recipe("mobilenetv2").prepare(s).train_set.create_dict_iterator()) n += row[0].size(0);
+        for (const dataset::Row &row :
+             examples::recipe("mobilenetv2").prepare(s).train_set.create_dict_iterator())
+            n += row[0].size(0);
         return n;
     };
     try {
         (void)rows();
         ADD_FAILURE() << "nothing was thrown";
-    } catch (const IoError &e) { EXPECT_NE(std::string(e.what()).find(damaged.string()), std::string::npos) << e.what(); }
+    } catch (const IoError &e) {
+        EXPECT_NE(std::string(e.what()).find(damaged.string()), std::string::npos) << e.what();
+    }
     s.skip_damaged = true;
     s.batch_size = 19;
     EXPECT_EQ(rows(), 19);
 }
 
 TEST_F(Recipes, Errors) {
-    expect_error<AttrError>("[train] augment is for folders of image files, this network learns from texts",
-                            [] { (void)examples::recipe("lstm").prepare({.data = "docs", .size = 32, .augment = true}); });
     expect_error<AttrError>(
-        "[train] no network is called alexnet; there are lenet5, resnet18, resnet34, resnet50, resnet101, resnet152, mobilenetv2, transformer, lstm",
+        "[train] augment is for folders of image files, this network learns from texts", [] {
+            (void)examples::recipe("lstm").prepare({.data = "docs", .size = 32, .augment = true});
+        });
+    expect_error<AttrError>(
+        "[train] no network is called alexnet; there are lenet5, resnet18, resnet34, resnet50, "
+        "resnet101, resnet152, mobilenetv2, transformer, lstm",
         [] { (void)examples::recipe("alexnet"); });
-    expect_error<AttrError>("[train] image size is 28, expected LeNet5's 32",
-                            [] { (void)examples::recipe("lenet5").prepare({.data = HALYARD_SOURCE_DIR "/data/digits", .size = 28}); });
+    expect_error<AttrError>("[train] image size is 28, expected LeNet5's 32", [] {
+        (void)examples::recipe("lenet5").prepare(
+            {.data = HALYARD_SOURCE_DIR "/data/digits", .size = 28});
+    });
     const std::string empty = dir.string();
-    expect_error<IoError>("[" + empty + "] has no folders train and test (or val), expected in each a folder of JPEG or PNG files for each class",
-                          [&] { (void)examples::recipe("resnet18").prepare({.data = empty, .size = 32}); });
-    expect_error<IoError>("[" + empty + "] has no .md or .txt file", [&] { (void)examples::recipe("lstm").prepare({.data = empty, .size = 32}); });
+    expect_error<IoError>(
+        "[" + empty +
+            "] has no folders train and test (or val), expected in each a folder of JPEG or PNG "
+            "files for each class",
+        [&] { (void)examples::recipe("resnet18").prepare({.data = empty, .size = 32}); });
+    expect_error<IoError>("[" + empty + "] has no .md or .txt file", [&] {
+        (void)examples::recipe("lstm").prepare({.data = empty, .size = 32});
+    });
     examples::write_digits(HALYARD_SOURCE_DIR "/data/digits/28", dir, 8, 1);
-    expect_error<AttrError>("[train] batch size is 11, more than there are images in " + empty + "/train",
-                            [&] { (void)examples::recipe("resnet18").prepare({.data = empty, .batch_size = 11, .size = 32}); });
-    for (int digit = 1; digit < 10; digit++) fs::remove_all(dir / "train" / std::to_string(digit));
-    expect_error<AttrError>("[train] " + empty + "/train has one class, expected at least 2",
-                            [&] { (void)examples::recipe("resnet18").prepare({.data = empty, .size = 32}); });
+    expect_error<AttrError>(
+        "[train] batch size is 11, more than there are images in " + empty + "/train", [&] {
+            (void)examples::recipe("resnet18")
+                .prepare({.data = empty, .batch_size = 11, .size = 32});
+        });
+    for (int digit = 1; digit < 10; digit++)
+        fs::remove_all(dir / "train" / std::to_string(digit));
+    expect_error<AttrError>("[train] " + empty + "/train has one class, expected at least 2", [&] {
+        (void)examples::recipe("resnet18").prepare({.data = empty, .size = 32});
+    });
 }
 
 }  // namespace

@@ -23,26 +23,34 @@ using In = std::vector<Tensor>;
 
 int64_t elements(const ParameterTuple &all) {
     int64_t n = 0;
-    for (const Parameter &p : all) n += p.data().elements();
+    for (const Parameter &p : all)
+        n += p.data().elements();
     return n;
 }
 
-// With the parameters of the file: y_train, the running statistics after it (ap_), the gradients of sum(dy * y), and y_eval.
+// With the parameters of the file: y_train, the running statistics after it (ap_), the gradients of
+// sum(dy * y), and y_eval.
 void expect_block(const std::string &file, const nn::Cell &block) {
     const auto golden = halyard::golden(file);
     const auto reset = [&] {
-        for (const Parameter &p : block.get_parameters()) p.set_data(golden.at("p_" + p.name()));
+        for (const Parameter &p : block.get_parameters())
+            p.set_data(golden.at("p_" + p.name()));
     };
     reset();
     block.set_train();
     const ParameterTuple weights = block.trainable_params();
-    const Gradients g = GradOperation{.get_all = true, .get_by_list = true, .sens_param = true}([&](const In &in) { return block(in[0]); },
-                                                                                                weights)({golden.at("x"), golden.at("dy")});
+    const Gradients g = GradOperation{.get_all = true, .get_by_list = true, .sens_param = true}(
+        [&](const In &in) { return block(in[0]); }, weights)({golden.at("x"), golden.at("dy")});
     expect_close(g.value, golden.at("y_train"), 2e-6, file);
-    for (const Parameter &p : block.get_parameters())
-        if (golden.count("ap_" + p.name())) expect_close(p.data(), golden.at("ap_" + p.name()), 1e-6, file + " " + p.name());
+    for (const Parameter &p : block.get_parameters()) {
+        if (golden.count("ap_" + p.name()))
+            expect_close(p.data(), golden.at("ap_" + p.name()), 1e-6, file + " " + p.name());
+    }
     expect_close(g.inputs[0], golden.at("dx"), 5e-6, file + " dx");
-    for (size_t i = 0; i < weights.size(); i++) expect_close(g.parameters[i], golden.at("dp_" + weights[i].name()), 5e-6, file + " " + weights[i].name());
+    for (size_t i = 0; i < weights.size(); i++) {
+        expect_close(g.parameters[i], golden.at("dp_" + weights[i].name()), 5e-6,
+                     file + " " + weights[i].name());
+    }
     reset();
     block.set_train(false);
     expect_close(block(golden.at("x")), golden.at("y_eval"), 2e-6, file);
@@ -57,11 +65,13 @@ TEST(ResNet, BlocksOfMindSpore) {
 
 TEST(ResNet, CrossEntropySmoothOfMindSpore) {
     for (const double smooth : {0.0, 0.1}) {
-        const std::string file = smooth > 0 ? "cross_entropy_smooth_0.1" : "cross_entropy_smooth_0.0";
+        const std::string file = smooth > 0 ? "cross_entropy_smooth_0.1"
+                                            : "cross_entropy_smooth_0.0";
         const auto golden = halyard::golden(file);
         const examples::CrossEntropySmooth loss(true, "mean", smooth, 10);
         const Tensor label = golden.at("x1").to(DType::i32);
-        const Gradients g = GradOperation{.sens_param = true}([&](const In &in) { return loss(in[0], label); })({golden.at("x0"), golden.at("dy0")});
+        const Gradients g = GradOperation{.sens_param = true}(
+            [&](const In &in) { return loss(in[0], label); })({golden.at("x0"), golden.at("dy0")});
         expect_close(g.value, golden.at("y0"), 1e-6, file);
         expect_close(g.inputs[0], golden.at("dx0"), 1e-6, file);
     }
@@ -77,25 +87,30 @@ TEST(ResNet, Parameters) {
     EXPECT_EQ(elements(net.trainable_params()), 23528522);
     EXPECT_EQ(net.trainable_params().size(), 161u);
     const std::vector<nn::ParamGroup> groups = examples::group_params(net.trainable_params(), 1e-4);
-    EXPECT_EQ(groups[0].params.size(), 54u);  // the weights of 53 convolutions and of the last layer
+    // the weights of 53 convolutions and of the last layer
+    EXPECT_EQ(groups[0].params.size(), 54u);
     EXPECT_EQ(groups[1].params.size(), 107u);
     expect_error<AttrError>("[ResNet] layer_nums has 3 numbers, expected 4", [] {
         examples::ResNet({}, {3, 4, 6}, {1, 1, 1, 1}, {1, 1, 1, 1}, {1, 2, 2, 2}, 10);
     });
 }
 
-// Between MindSpore's own two convolutions lie 1.2e-5 of 2.1 (logits in training) and 2e-6 (first loss). Of the rest the same network in double
-// says where the truth is: logits in evaluation are 3.9e-5 of 37 from it in MindSpore and 1.6e-5 here, norms of gradients up to 5.0e-3 there and
-// 3.3e-3 here, the second loss 8.4e-5 there and 1.2e-4 (AVX-512), 4.3e-5 (AVX2) or 1.8e-4 (baseline) here. So they may be 6e-5, 8.6e-3 and
-// 2.7e-4 apart; the step itself takes the loss down by 1.3.
+// Between MindSpore's own two convolutions lie 1.2e-5 of 2.1 (logits in training) and 2e-6 (first
+// loss). Of the rest the same network in double says where the truth is: logits in evaluation
+// are 3.9e-5 of 37 from it in MindSpore and 1.6e-5 here, norms of gradients up to 5.0e-3 there and
+// 3.3e-3 here, the second loss 8.4e-5 there and 1.2e-4 (AVX-512), 4.3e-5 (AVX2) or 1.8e-4
+// (baseline) here. So they may be 6e-5, 8.6e-3 and 2.7e-4 apart; the step itself takes the loss
+// down by 1.3.
 TEST(ResNet, TwoStepsOfMindSpore) {
-    if (std::getenv("HALYARD_CHECK_QUICK")) GTEST_SKIP() << "too long in an instrumented build; the blocks have run";
+    if (std::getenv("HALYARD_CHECK_QUICK"))
+        GTEST_SKIP() << "too long in an instrumented build; the blocks have run";
     const auto golden = halyard::golden("net_resnet50_b4");
     const examples::ResNet net = examples::resnet50(10);
     set_hash_weights(net);
     for (const Parameter &p : net.get_parameters())
         if (p.name().ends_with("bn3.gamma")) p.set_data(Tensor::full(p.shape(), 0.5));
-    const Tensor x = hash_uniform({4, 3, 224, 224}, 1000), y = Tensor::from<int32_t>({0, 3, 6, 9});
+    const Tensor x = hash_uniform({4, 3, 224, 224}, 1000);
+    const Tensor y = Tensor::from<int32_t>({0, 3, 6, 9});
     expect_close(net(x), golden.at("logits_eval_init_stats"), 6e-5 / 37, "logits in evaluation");
 
     net.set_train();
@@ -107,7 +122,8 @@ TEST(ResNet, TwoStepsOfMindSpore) {
     expect_close(logits, golden.at("logits_train"), 1.2e-5 / 2.1, "logits in training");
     EXPECT_NEAR(g.value.item(), golden.at("losses_2_steps").at({0}), 2e-6);
     for (size_t i = 0; i < weights.size(); i++) {
-        const double norm = F::norm(g.parameters[i]).item(), want = golden.at("grad_l2").at({(int64_t)i});
+        const double norm = F::norm(g.parameters[i]).item();
+        const double want = golden.at("grad_l2").at({int64_t(i)});
         EXPECT_NEAR(norm, want, 8.6e-3 * want) << weights[i].name();
     }
 

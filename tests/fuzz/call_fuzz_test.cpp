@@ -2,7 +2,8 @@
 // all dtypes, tensors that are strided, broadcast, undefined or without elements, results in place,
 // gradients.
 //
-//   HALYARD_FUZZ       how many calls on the CPU (5000; `make fuzz`: 400,000); a hundredth of them on
+//   HALYARD_FUZZ       how many calls on the CPU (5000; `make fuzz`: 400,000); a hundredth of them
+//   on
 //                      each device
 //   HALYARD_FUZZ_SEED  which calls: others for each seed
 //   HALYARD_FUZZ_OP    calls of this op only
@@ -59,7 +60,7 @@ void expect_good_ends(const std::string &device, uint64_t count, double seconds)
         const auto at = std::ranges::find(ops, name, [](auto *op) { return op->record.name; });
         ASSERT_NE(at, ops.end()) << "no op " << name;
         o.stride = ops.size();
-        o.first += ops.size() - o.first % ops.size() + (uint64_t)(at - ops.begin());
+        o.first += ops.size() - o.first % ops.size() + uint64_t(at - ops.begin());
     }
     all = run_calls(ops, o);
     for (const Failure &f : all.failures) ADD_FAILURE() << f.what << again(device, f.number);
@@ -131,10 +132,12 @@ struct Elements {
 int doubled(void **args, bool x_is_dense) {
     const Elements x(args[0]);
     const Elements y(args[1]);
-    for (int k = 0; k < y.extent(2); k++)
-        for (int j = 0; j < y.extent(1); j++)
+    for (int k = 0; k < y.extent(2); k++) {
+        for (int j = 0; j < y.extent(1); j++) {
             for (int i = 0; i < y.extent(0); i++)
                 y.at(i, j, k) = 2 * (x_is_dense ? (&x.at(0, j, k))[i] : x.at(i, j, k));
+        }
+    }
     return 0;
 }
 int right(void **args) { return doubled(args, false); }

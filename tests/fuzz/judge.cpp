@@ -17,20 +17,20 @@ namespace {
 
 double element(Draw &draw, const Operand &o) {
     switch (o.values) {
-    case Values::quarters: return ((double)draw.below(17) - 8) / 4;
-    case Values::small: return (double)draw.below(4);
-    case Values::indices: return (double)draw.below((uint64_t)std::max<int64_t>(o.end, 1));
-    case Values::hostile: return (double)((int64_t)draw.bits() >> (1 + draw.below(62)));
+    case Values::quarters: return (double(draw.below(17)) - 8) / 4;
+    case Values::small: return double(draw.below(4));
+    case Values::indices: return double(draw.below(uint64_t(std::max<int64_t>(o.end, 1))));
+    case Values::hostile: return double(int64_t(draw.bits()) >> (1 + draw.below(62)));
     case Values::specials: break;
     }
     static const std::vector<double> specials = {NAN,  INFINITY, -INFINITY, 0.0,
                                                  -0.0, 1e-40,    3e38,      -3e38};
-    return draw.one_in(2) ? draw.of(specials) : (double)draw.below(100) - 50;
+    return draw.one_in(2) ? draw.of(specials) : double(draw.below(100)) - 50;
 }
 
 // Elements of type T, converted.
 template<class T> Tensor filled(Draw &draw, const Operand &o, const Shape &distinct) {
-    std::vector<T> elements((size_t)distinct.elements());
+    std::vector<T> elements(size_t(distinct.elements()));
     for (T &v : elements) v = (T)element(draw, o);
     return Tensor::from(elements, distinct).to(o.dtype).expand(o.shape).copy();
 }
@@ -71,8 +71,10 @@ Tensor lying(const Tensor &t, const std::string &how) {
     Tensor to = Tensor::full(wide, filler(t.dtype()), t.dtype());
     if (gaps)
         for (int d = 0; d < rank; d++) to = to.slice(d, 1, 1 + 2 * t.shape()[d], 2);
-    else if (pitch) to = to.slice(rank - 1, 1, 1 + t.shape()[rank - 1]);
-    else to = to.slice(0, 1, t.elements() + 1).reshape(t.shape());
+    else if (pitch)
+        to = to.slice(rank - 1, 1, 1 + t.shape()[rank - 1]);
+    else
+        to = to.slice(0, 1, t.elements() + 1).reshape(t.shape());
     to.assign(t);
     return to;
 }
@@ -133,9 +135,10 @@ struct Attempt {
 class Trial {
 public:
     explicit Trial(const RandomCall &call) : call_(call), name_(call.op->record.name) {
-        for (size_t k = 0; k < call.operands.size(); k++)
+        for (size_t k = 0; k < call.operands.size(); k++) {
             dense_.push_back(call.operands[k].defined ? meant(call.operands[k], call.seed + k)
                                                       : Tensor());
+        }
         for (size_t k = 0; k < call.operands.size(); k++)
             passed_.push_back(dense_[k].defined() ? passed(call.operands[k], dense_[k]) : Tensor());
     }
@@ -173,10 +176,11 @@ private:
         if (first.out_of_memory || second.out_of_memory) return "";
         const bool may_refuse = broadcasts() || call_.way == Way::in_place || updates() ||
                                 may_write();
-        if (!first.error.empty())
+        if (!first.error.empty()) {
             return second.error.empty() && !may_refuse
                        ? "refused only because of how tensors lie: " + first.error
                        : "";
+        }
         if (!second.error.empty())
             return may_refuse ? "" : "refused only where tensors are dense: " + second.error;
         for (size_t k = 0; k < first.results.size(); k++) {
@@ -220,12 +224,15 @@ private:
             Attrs attrs = call_.attrs;
             for (auto &[k, value] : call_.changes) attrs.set(k, value);
             const Primitive primitive(*call_.op, attrs);
-            if (way == Way::in_place) a.results = written_in_place(primitive, in);
-            else if (way == Way::gradient) a = with_gradients(primitive, in, forward_done);
-            else
+            if (way == Way::in_place)
+                a.results = written_in_place(primitive, in);
+            else if (way == Way::gradient)
+                a = with_gradients(primitive, in, forward_done);
+            else {
                 a = unchanged(in, [&] {
                     return way == Way::promoted ? promoted(primitive, in) : primitive.run(in);
                 });
+            }
             if (a.wrong.empty() && way != Way::in_place)
                 a.wrong = wrong_results(a.results, in, way);
         } catch (const Error &e) {
@@ -245,9 +252,10 @@ private:
                                     : what.starts_with("[" + name_ + "] ");
         if (!named) return "the error doesn't name the op: " + what;
         if (typeid(e) == typeid(Error)) return "the error has no type of its own: " + what;
-        for (const char *inner : {"kernel failed", "unknown name", "no name '", "std::", "$"})
+        for (const char *inner : {"kernel failed", "unknown name", "no name '", "std::", "$"}) {
             if (what.find(inner) != std::string::npos)
                 return "the error speaks of what no caller knows: " + what;
+        }
         return "";
     }
 
@@ -256,9 +264,10 @@ private:
         for (const Tensor &t : in) before.push_back(t.defined() ? t.copy() : t);
         Attempt a;
         a.results = run();
-        for (size_t k = 0; k < in.size() && !may_write(); k++)
+        for (size_t k = 0; k < in.size() && !may_write(); k++) {
             if (!first_difference(in[k], before[k]).empty())
                 a.wrong = "it wrote into input " + std::to_string(k);
+        }
         return a;
     }
 
@@ -291,10 +300,12 @@ private:
             return {in[0].defined() ? in[0].copy() : in[0]};
         }
         p.run_in_place(in);
-        for (const TensorSpec &o : p.op().signature.outputs)
-            for (size_t k = 0; k < in.size() && k < p.op().signature.inputs.size(); k++)
+        for (const TensorSpec &o : p.op().signature.outputs) {
+            for (size_t k = 0; k < in.size() && k < p.op().signature.inputs.size(); k++) {
                 if (p.op().signature.inputs[k].name + "_out" == o.name)
                     results.push_back(in[k].defined() ? in[k].copy() : in[k]);
+            }
+        }
         return results;
     }
 
@@ -302,11 +313,12 @@ private:
                            bool &forward_done) const {
         Tape tape;
         std::vector<Tensor> watched;
-        for (const Tensor &t : in)
+        for (const Tensor &t : in) {
             if (t.defined() && is_float(t.dtype()) && !tape.watched(t)) {
                 tape.watch(t);
                 watched.push_back(t);
             }
+        }
         Attempt a = unchanged(in, [&] { return p.run(in); });
         forward_done = true;
         std::vector<Tensor> y;
@@ -319,9 +331,10 @@ private:
         for (size_t k = 0; k < gradients.size(); k++) {
             const Tensor &g = gradients[k];
             if (!g.defined() || !(g.shape() == watched[k].shape()) ||
-                g.dtype() != watched[k].dtype())
+                g.dtype() != watched[k].dtype()) {
                 a.wrong = "gradient " + std::to_string(k) + " is " + described(g) +
                           ", of a tensor that is " + described(watched[k]);
+            }
         }
         if (!broadcasts()) a.results.insert(a.results.end(), gradients.begin(), gradients.end());
         return a;
@@ -342,9 +355,10 @@ private:
             if (!t.defined()) return sig.outputs[k].name + " is undefined";
             if (way == Way::promoted) continue;
             const std::optional<DType> expected = dtype_of_inputs(sig.outputs[k].dtype, in);
-            if (expected && t.dtype() != *expected)
+            if (expected && t.dtype() != *expected) {
                 return sig.outputs[k].name + " is " + described(t) + " of inputs of " +
                        name_of(*expected);
+            }
         }
         return call_.op->record.form == Form::elementwise ? wrong_broadcast(results, in) : "";
     }
@@ -365,13 +379,16 @@ private:
     std::string wrong_broadcast(const std::vector<Tensor> &results,
                                 const std::vector<Tensor> &in) const {
         Shape common;
-        for (size_t i = 0; i < in.size(); i++)
+        for (size_t i = 0; i < in.size(); i++) {
             if (call_.op->signature.inputs[i].any_rank)
                 common = broadcast(name_.c_str(), common, in[i].shape());
-        for (size_t k = 0; k < call_.op->signature.outputs.size(); k++)
-            if (!(results[k].shape() == common))
+        }
+        for (size_t k = 0; k < call_.op->signature.outputs.size(); k++) {
+            if (!(results[k].shape() == common)) {
                 return result(k) + " has shape " + results[k].shape().text() + ", expected " +
                        common.text();
+            }
+        }
         return "";
     }
 };

@@ -39,8 +39,8 @@ int64_t hostile_integer(Draw &draw) {
                                                 INT32_MAX,
                                                 INT32_MAX - 1,
                                                 INT32_MIN,
-                                                (int64_t)INT32_MAX + 1,
-                                                (int64_t)INT32_MIN - 1,
+                                                int64_t(INT32_MAX) + 1,
+                                                int64_t(INT32_MIN) - 1,
                                                 int64_t{1} << 32,
                                                 int64_t{1} << 40,
                                                 int64_t{1} << 61,
@@ -52,8 +52,8 @@ int64_t hostile_integer(Draw &draw) {
                                                 Limits::min() + 1,
                                                 Limits::max() / 2};
     if (draw.one_in(2)) return draw.of(values);
-    if (draw.one_in(2)) return (int64_t)draw.below(20) - 6;
-    return (int64_t)draw.bits() >> draw.below(64);
+    if (draw.one_in(2)) return int64_t(draw.below(20)) - 6;
+    return int64_t(draw.bits()) >> draw.below(64);
 }
 
 double hostile_real(Draw &draw) {
@@ -88,8 +88,10 @@ Sample parsed(const OpRecord &record, const std::string &text) {
         const std::string name = word.substr(0, at);
         const std::string value = word.substr(at + 1);
         const auto is_it = [&](const AttrSpec &a) { return a.name == name; };
-        if (std::ranges::any_of(record.attrs, is_it)) sample.attrs[name] = value;
-        else sample.dims[name] = std::stoll(value);
+        if (std::ranges::any_of(record.attrs, is_it))
+            sample.attrs[name] = value;
+        else
+            sample.dims[name] = std::stoll(value);
     }
     return sample;
 }
@@ -106,7 +108,7 @@ AttrValue hostile_value(Draw &draw, const AttrSpec &a) {
         return draw.one_in(2) ? AttrValue("none") : AttrValue(0.25);  // of another kind
     switch (a.kind) {
     case AttrKind::integer:
-        return draw.one_in(2) ? hostile_integer(draw) : (int64_t)draw.below(5) - 2;
+        return draw.one_in(2) ? hostile_integer(draw) : int64_t(draw.below(5)) - 2;
     case AttrKind::boolean: return draw.one_in(2);
     case AttrKind::real: return hostile_real(draw);
     case AttrKind::choice:
@@ -117,7 +119,7 @@ AttrValue hostile_value(Draw &draw, const AttrSpec &a) {
     }
     const bool fits = !a.parts.empty() && !draw.one_in(4);
     Ints list(fits ? a.parts.size() : draw.below(10));
-    for (int64_t &v : list) v = draw.one_in(3) ? hostile_integer(draw) : (int64_t)draw.below(6) - 1;
+    for (int64_t &v : list) v = draw.one_in(3) ? hostile_integer(draw) : int64_t(draw.below(6)) - 1;
     return list;
 }
 
@@ -154,13 +156,16 @@ private:
         const auto set = record_.dtypes.empty() ? "f32" : draw_.of(record_.dtypes);
         const std::vector<DType> bound = dtypes_of(set);
         size_t next = 0;
-        for (auto *side : {&op_.signature.inputs, &op_.signature.outputs})
-            for (const TensorSpec &t : *side)
+        for (auto *side : {&op_.signature.inputs, &op_.signature.outputs}) {
+            for (const TensorSpec &t : *side) {
                 if (is_variable(t.dtype) && !dtypes_.count(t.dtype))
                     dtypes_[t.dtype] = bound[std::min(next++, bound.size() - 1)];
-        for (const AttrSpec &a : record_.attrs)
+            }
+        }
+        for (const AttrSpec &a : record_.attrs) {
             if (a.kind == AttrKind::dtype && a.name == "dtype" && !sample.attrs.count("dtype"))
                 sample.attrs["dtype"] = name_of(dtype_of_tensor(op_.signature.outputs[0]));
+        }
         return Attrs(record_, sample.attrs);
     }
 
@@ -170,17 +175,19 @@ private:
 
     void change_attributes() {
         if (draw_.one_in(2)) return;
-        for (size_t k = 0; k < record_.attrs.size(); k++)
+        for (size_t k = 0; k < record_.attrs.size(); k++) {
             if (draw_.one_in(2))
                 call_.changes.emplace_back(k, hostile_value(draw_, record_.attrs[k]));
+        }
     }
 
     // Extents are the sample's or, now and then, others; all tensors together stay small.
     void change_extents() {
         Dims dims = sample_dims_;
-        if (draw_.one_in(2))
+        if (draw_.one_in(2)) {
             for (auto &[name, extent] : dims)
                 if (draw_.one_in(2)) extent = other_extent();
+        }
         if (draw_.one_in(4)) {
             has_common_ = true;
             for (uint64_t rank = draw_.below(6); rank > 0; rank--)
@@ -200,7 +207,7 @@ private:
     int64_t other_extent() {
         static const std::vector<int64_t> extents = {0, 1,  1,  2,  3,  4,  5,  7,
                                                      8, 15, 16, 17, 31, 33, 64, 100};
-        return draw_.one_in(40) ? (int64_t)draw_.below(70000) : draw_.of(extents);
+        return draw_.one_in(40) ? int64_t(draw_.below(70000)) : draw_.of(extents);
     }
 
     // The elements of a shape, as if no extent were 0, up to what is too many.
@@ -220,9 +227,10 @@ private:
     void draw_shapes(Dims dims) {
         bind_attributes(call_.attrs, dims);
         groups_.clear();
-        for (const TensorSpec &t : op_.signature.inputs)
+        for (const TensorSpec &t : op_.signature.inputs) {
             if (!t.group.empty() && !groups_.count(t.group))
                 dims[t.group] = draw_group(t.group, dims);
+        }
         try {
             bind_derived(record_, dims);
         } catch (const Error &) {  // extents that contradict attributes: the op has to say so
@@ -240,7 +248,7 @@ private:
 
     int64_t draw_group(const std::string &name, const Dims &dims) {
         const auto found = dims.find(name);
-        const int64_t extent = found == dims.end() ? 1 + (int64_t)draw_.below(4) : found->second;
+        const int64_t extent = found == dims.end() ? 1 + int64_t(draw_.below(4)) : found->second;
         Shape &group = groups_[name];
         switch (draw_.below(6)) {
         case 0: group = {1, extent}; break;
@@ -276,7 +284,7 @@ private:
             if (extent >= 0 && extent <= most_elements) return extent;
         } catch (const Error &) {  // a name that no sample gives, or a division by zero
         }
-        return 1 + (int64_t)draw_.below(5);
+        return 1 + int64_t(draw_.below(5));
     }
 
     // What the caller may get wrong or say in another way, one operand at a time.
@@ -313,16 +321,16 @@ private:
     }
 
     void change_shape(Shape &shape) {
-        const int at = shape.rank() ? (int)draw_.below((uint64_t)shape.rank()) : 0;
+        const int at = shape.rank() ? int(draw_.below(uint64_t(shape.rank()))) : 0;
         if (draw_.one_in(6) && shape.rank() < max_rank)
-            shape.insert(at, 1 + (int64_t)draw_.below(3));
+            shape.insert(at, 1 + int64_t(draw_.below(3)));
         if (shape.rank() == 0) return;
         switch (draw_.below(5)) {
         case 0: shape[at] = 0; break;
         case 1: shape[at] = 1; break;
         case 2: shape.erase(at); break;
         case 3: shape[at] += draw_.one_in(2) ? 1 : -1; break;
-        default: shape[at] = (int64_t)draw_.below(40);
+        default: shape[at] = int64_t(draw_.below(40));
         }
         for (int64_t &extent : shape) extent = std::max<int64_t>(extent, 0);
         if (volume(shape) > 4 * most_elements) shape = {3};
@@ -333,7 +341,7 @@ private:
                                                      "pitch",    "shifted", "still"};
         const std::string lies = draw_.of(all);
         if (lies != "still") return lies;
-        return rank ? lies + std::to_string(draw_.below((uint64_t)rank)) : "shifted";
+        return rank ? lies + std::to_string(draw_.below(uint64_t(rank))) : "shifted";
     }
 
     // Of those that NumPy's rules let a caller give with an extent of 1: all where inputs of any
@@ -347,16 +355,19 @@ private:
         };
         if (std::ranges::none_of(op_.signature.inputs, shared)) return 0;
         const int count = t.any_rank ? shape.rank() : groups_.at(t.group).rank();
-        return (unsigned)draw_.bits() & ((1u << std::min(count, shape.rank())) - 1);
+        return unsigned(draw_.bits()) & ((1u << std::min(count, shape.rank())) - 1);
     }
 
     void choose_way() {
         const auto updates = [](const TensorSpec &t) { return t.name.ends_with("_out"); };
         const bool may_update = std::ranges::any_of(op_.signature.outputs, updates);
         const bool elementwise = record_.form == Form::elementwise;
-        if ((may_update || elementwise) && draw_.one_in(4)) call_.way = Way::in_place;
-        else if (elementwise && draw_.one_in(4)) call_.way = Way::promoted;
-        else if (draw_.one_in(3)) call_.way = Way::gradient;
+        if ((may_update || elementwise) && draw_.one_in(4))
+            call_.way = Way::in_place;
+        else if (elementwise && draw_.one_in(4))
+            call_.way = Way::promoted;
+        else if (draw_.one_in(3))
+            call_.way = Way::gradient;
     }
 };
 
@@ -382,13 +393,13 @@ Shape Operand::given() const {
 std::string RandomCall::text() const {
     static const char *values[] = {"quarters", "specials", "small", "indices", "hostile"};
     static const char *ways[] = {"", ", promoted", ", in place", ", gradient"};
-    std::string s = op->record.name + ways[(size_t)way] + " " + attrs.text();
+    std::string s = op->record.name + ways[size_t(way)] + " " + attrs.text();
     for (auto &[k, value] : changes) s += " but " + op->record.attrs[k].name + "=" + text_of(value);
     for (const Operand &o : operands) {
         s += std::string(" | ") + (o.defined ? name_of(o.dtype) + o.given().text() : "undefined");
         if (o.broadcast) s += " for " + o.shape.text();
         if (!o.lies.empty()) s += " " + o.lies;
-        s += std::string(" ") + values[(size_t)o.values];
+        s += std::string(" ") + values[size_t(o.values)];
     }
     return s;
 }

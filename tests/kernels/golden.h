@@ -16,16 +16,22 @@ inline std::map<std::string, Tensor> golden(const std::string &name) {
     return load_npz(path);
 }
 
-inline void expect_close(const Tensor &got, const Tensor &want, double tolerance, const std::string &what) {
+inline void expect_close(const Tensor &got, const Tensor &want, double tolerance,
+                         const std::string &what) {
     ASSERT_EQ(got.shape().text(), want.shape().text()) << what;
-    const std::vector<double> a = got.to_vector<double>(), b = want.to_vector<double>();
+    const std::vector<double> a = got.to_vector<double>();
+    const std::vector<double> b = want.to_vector<double>();
     double most = 0, largest = 1;
-    for (double v : b) largest = std::max(largest, std::fabs(v));
-    for (size_t i = 0; i < a.size(); i++) most = std::max(most, a[i] == b[i] ? 0 : std::fabs(a[i] - b[i]));
+    for (double v : b)
+        largest = std::max(largest, std::fabs(v));
+    for (size_t i = 0; i < a.size(); i++)
+        most = std::max(most, a[i] == b[i] ? 0 : std::fabs(a[i] - b[i]));
     EXPECT_LE(most, tolerance * largest) << what;
 }
 
 using Given = std::vector<std::pair<std::string, AttrValue>>;
-inline Tensor run_op(const char *op, std::initializer_list<Tensor> in, const Given &attrs = {}) { return Primitive(op, attrs).run(in)[0]; }
+inline Tensor run_op(const char *op, std::initializer_list<Tensor> in, const Given &attrs = {}) {
+    return Primitive(op, attrs).run(in)[0];
+}
 
 }  // namespace halyard

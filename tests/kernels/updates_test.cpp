@@ -1,4 +1,5 @@
-// Updates over five steps, and clipping by norm, against MindSpore and against the papers' formulas in double (tests/goldens/updates.py).
+// Updates over five steps, and clipping by norm, against MindSpore and against the papers' formulas
+// in double (tests/goldens/updates.py).
 #include <functional>
 
 #include "primitives/ops/clip.h"
@@ -16,15 +17,18 @@ namespace {
 
 using Step = std::function<void(const Tensor &p, const Tensor &g, int t)>;
 
-// The largest distance from the golden parameters after any step; `suffix` names the parameter of those files that have several.
+// The largest distance from the golden parameters after any step; `suffix` names the parameter of
+// those files that have several.
 double distance(const std::string &name, const std::string &suffix, const Step &step) {
     const auto data = golden("opt_" + name);
     const Tensor p = data.at("p0" + suffix).copy();
     double worst = 0;
     for (int t = 0; t < 5; t++) {
         step(p, data.at("g" + std::to_string(t) + suffix), t + 1);
-        const auto got = p.to_vector<double>(), want = data.at("p" + std::to_string(t + 1) + suffix).to_vector<double>();
-        for (size_t i = 0; i < got.size(); i++) worst = std::max(worst, std::fabs(got[i] - want[i]));
+        const auto got = p.to_vector<double>();
+        const auto want = data.at("p" + std::to_string(t + 1) + suffix).to_vector<double>();
+        for (size_t i = 0; i < got.size(); i++)
+            worst = std::max(worst, std::fabs(got[i] - want[i]));
     }
     return worst;
 }
@@ -45,13 +49,21 @@ const std::string of_mindspore = "_conv.weight";
 
 TEST(Updates, AdaptiveOnesOfMindSpore) {
     State sum{0.1}, mean, square{1}, moment, most;
-    const Step adagrad = [&](const Tensor &p, const Tensor &g, int t) { F::adagrad_(p, sum.of(p, t), g, 0.1); };
-    const Step rms = [&](const Tensor &p, const Tensor &g, int t) { F::rms_prop_(p, square.of(p, t), moment.of(p, t), g, 0.1, 0.9, 0.5); };
-    const Step plain = [&](const Tensor &p, const Tensor &g, int t) { F::rms_prop_(p, square.of(p, t), moment.of(p, t), g, 0.1, 0.9, 0); };
+    const Step adagrad = [&](const Tensor &p, const Tensor &g, int t) {
+        F::adagrad_(p, sum.of(p, t), g, 0.1);
+    };
+    const Step rms = [&](const Tensor &p, const Tensor &g, int t) {
+        F::rms_prop_(p, square.of(p, t), moment.of(p, t), g, 0.1, 0.9, 0.5);
+    };
+    const Step plain = [&](const Tensor &p, const Tensor &g, int t) {
+        F::rms_prop_(p, square.of(p, t), moment.of(p, t), g, 0.1, 0.9, 0);
+    };
     const Step centered = [&](const Tensor &p, const Tensor &g, int t) {
         F::centered_rms_prop_(p, mean.of(p, t), square.of(p, t), moment.of(p, t), g, 0.1, 0.9, 0.5);
     };
-    const Step ada_max = [&](const Tensor &p, const Tensor &g, int t) { F::ada_max_(p, mean.of(p, t), most.of(p, t), g, 0.1 / (1 - std::pow(0.9, t))); };
+    const Step ada_max = [&](const Tensor &p, const Tensor &g, int t) {
+        F::ada_max_(p, mean.of(p, t), most.of(p, t), g, 0.1 / (1 - std::pow(0.9, t)));
+    };
     EXPECT_LT(distance("adagrad", of_mindspore, adagrad), 1e-6);
     EXPECT_LT(distance("rmsprop", of_mindspore, rms), 1e-6);
     EXPECT_LT(distance("rmsprop_centered", of_mindspore, centered), 1e-6);
@@ -62,10 +74,16 @@ TEST(Updates, AdaptiveOnesOfMindSpore) {
 TEST(Updates, LayerwiseOnesOfTheirPapers) {
     State m, v;
     const auto lamb = [&](double decay) -> Step {
-        return [&, decay](const Tensor &p, const Tensor &g, int t) { F::lamb_(p, m.of(p, t), v.of(p, t), g, 0.1, 0.9, 0.999, 1e-6, decay, 1, t); };
+        return [&, decay](const Tensor &p, const Tensor &g, int t) {
+            F::lamb_(p, m.of(p, t), v.of(p, t), g, 0.1, 0.9, 0.999, 1e-6, decay, 1, t);
+        };
     };
-    const Step lars = [&](const Tensor &p, const Tensor &g, int t) { F::momentum_(p, v.of(p, t), F::lars_update(p, g, 0.02, 0.05), 0.1, 0.9); };
-    const Step lion = [&](const Tensor &p, const Tensor &g, int t) { F::lion_(p, m.of(p, t), g, 0.01, 0.9, 0.99, 0.05); };
+    const Step lars = [&](const Tensor &p, const Tensor &g, int t) {
+        F::momentum_(p, v.of(p, t), F::lars_update(p, g, 0.02, 0.05), 0.1, 0.9);
+    };
+    const Step lion = [&](const Tensor &p, const Tensor &g, int t) {
+        F::lion_(p, m.of(p, t), g, 0.01, 0.9, 0.99, 0.05);
+    };
     EXPECT_LT(distance("lamb", "", lamb(0.05)), 1e-6);
     EXPECT_GT(distance("lamb", "", lamb(0)), 1e-4);
     EXPECT_LT(distance("lars", "", lars), 1e-6);
@@ -73,7 +91,8 @@ TEST(Updates, LayerwiseOnesOfTheirPapers) {
 }
 
 TEST(Updates, LayerwiseScalesAreOneForZeros) {
-    const Tensor zero = Tensor::zeros({3}), g = Tensor::full({3}, 2);
+    const Tensor zero = Tensor::zeros({3});
+    const Tensor g = Tensor::full({3}, 2);
     const Tensor p = zero.copy();
     F::lamb_(p, Tensor::zeros({3}), Tensor::zeros({3}), g, 0.1);
     EXPECT_NEAR(p.at({0}), -0.1, 1e-6);
@@ -84,21 +103,28 @@ TEST(Updates, ClippingByNormOfMindSpore) {
     const auto data = golden("clip_norms");
     const Tensor x = data.at("x0");
     expect_close(F::clip_by_norm(x, 1), data.at("by_norm_two"), 1e-6, "2-norm");
-    EXPECT_NEAR(F::norm(F::clip_by_norm(x, 2, 1), {}, false, 1).item(), 2, 1e-5);  // MindSpore's 1-norm sums without taking absolute values
+    // MindSpore's 1-norm sums without taking absolute values
+    EXPECT_NEAR(F::norm(F::clip_by_norm(x, 2, 1), {}, false, 1).item(), 2, 1e-5);
     expect_close(F::clip_by_norm(x, 0.5, INFINITY), data.at("by_norm_inf"), 1e-6, "largest");
     EXPECT_EQ(F::clip_by_norm(x, 100).to_vector<float>(), x.to_vector<float>());
     for (int limit : {1, 100}) {
         const auto y = F::clip_by_global_norm({data.at("x0"), data.at("x1"), data.at("x2")}, limit);
-        for (size_t k = 0; k < y.size(); k++) expect_close(y[k], data.at("global_" + std::to_string(limit) + "_" + std::to_string(k)), 1e-6, "global");
+        for (size_t k = 0; k < y.size(); k++) {
+            expect_close(y[k], data.at("global_" + std::to_string(limit) + "_" + std::to_string(k)),
+                         1e-6, "global");
+        }
     }
-    EXPECT_NEAR(F::clip_by_norm(Tensor::full({70000}, 1, DType::f16), 1).at({0}), 1 / std::sqrt(70000.), 1e-5);  // its square overflows in f16
+    // its square overflows in f16
+    EXPECT_NEAR(F::clip_by_norm(Tensor::full({70000}, 1, DType::f16), 1).at({0}),
+                1 / std::sqrt(70000.), 1e-5);
 }
 
 TEST(Updates, RefusesWhatMakesNoSense) {
     const Tensor p = Tensor::ones({3}), q = Tensor::ones({4});
     EXPECT_THROW(F::lamb_(p, q, p, p), ShapeError);
     EXPECT_THROW(F::lamb_(p, p, p, p), ShapeError);  // one memory for two states
-    EXPECT_THROW(F::lamb_(p, p.copy(), p.copy(), p.copy(), 0.1, 0.9, 0.999, 1e-6, 0, 1, 0), AttrError);
+    EXPECT_THROW(F::lamb_(p, p.copy(), p.copy(), p.copy(), 0.1, 0.9, 0.999, 1e-6, 0, 1, 0),
+                 AttrError);
     EXPECT_THROW(F::clip_by_norm(p, 0), AttrError);
     EXPECT_THROW(F::clip_by_global_norm({}), ShapeError);
     EXPECT_THROW(F::clip_by_global_norm({Tensor::ones({3}, DType::i32)}), DTypeError);

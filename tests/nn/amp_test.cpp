@@ -18,9 +18,13 @@ using namespace halyard::nn;
 
 namespace {
 
-SequentialCell network() { return SequentialCell({Conv2d(2, 4, 3), BatchNorm2d(4), ReLU(), Flatten(), Dense(64, 8), LayerNorm({8}), Dense(8, 3)}); }
+SequentialCell network() {
+    return SequentialCell({Conv2d(2, 4, 3), BatchNorm2d(4), ReLU(), Flatten(), Dense(64, 8),
+                           LayerNorm({8}), Dense(8, 3)});
+}
 
-// The dtype that each layer computes in, by what its construct() gives, and of the network's output as "".
+// The dtype that each layer computes in, by what its construct() gives, and of the network's output
+// as "".
 std::map<std::string, DType> dtypes_of(const SequentialCell &net) {
     std::map<std::string, DType> all;
     std::vector<HookHandle> hooks;
@@ -31,15 +35,18 @@ std::map<std::string, DType> dtypes_of(const SequentialCell &net) {
         }));
     }
     all[""] = net(F::normal({5, 2, 4, 4})).dtype();
-    for (const HookHandle &hook : hooks) hook.remove();
+    for (const HookHandle &hook : hooks)
+        hook.remove();
     return all;
 }
 
-std::map<std::string, DType> dtypes_at(const std::string &level, std::optional<bool> keep = {}, DType dtype = DType::f16) {
+std::map<std::string, DType> dtypes_at(const std::string &level, std::optional<bool> keep = {},
+                                       DType dtype = DType::f16) {
     const SequentialCell net = network();
     auto_mixed_precision(net, level, keep, dtype);
     std::map<std::string, DType> all = dtypes_of(net);
-    for (const Parameter &p : net.get_parameters()) EXPECT_EQ(p.data().dtype(), DType::f32) << "parameters stay what they are";
+    for (const Parameter &p : net.get_parameters())
+        EXPECT_EQ(p.data().dtype(), DType::f32) << "parameters stay what they are";
     return all;
 }
 
@@ -49,10 +56,38 @@ constexpr DType f32 = DType::f32;
 
 TEST(Amp, LevelsChooseWhatComputesInHalf) {
     // 0 Conv2d, 1 BatchNorm2d, 2 ReLU, 3 Flatten, 4 Dense, 5 LayerNorm, 6 Dense
-    EXPECT_EQ(dtypes_at("O0"), (Dtypes{{"", f32}, {"0", f32}, {"1", f32}, {"2", f32}, {"3", f32}, {"4", f32}, {"5", f32}, {"6", f32}}));
-    EXPECT_EQ(dtypes_at("O1"), (Dtypes{{"", f32}, {"0", f16}, {"1", f32}, {"2", f32}, {"3", f32}, {"4", f16}, {"5", f32}, {"6", f16}}));
-    EXPECT_EQ(dtypes_at("O2"), (Dtypes{{"", f32}, {"0", f16}, {"1", f32}, {"2", f16}, {"3", f16}, {"4", f16}, {"5", f32}, {"6", f16}}));
-    EXPECT_EQ(dtypes_at("O3"), (Dtypes{{"", f32}, {"0", f16}, {"1", f16}, {"2", f16}, {"3", f16}, {"4", f16}, {"5", f16}, {"6", f16}}));
+    EXPECT_EQ(dtypes_at("O0"), (Dtypes{{"", f32},
+                                       {"0", f32},
+                                       {"1", f32},
+                                       {"2", f32},
+                                       {"3", f32},
+                                       {"4", f32},
+                                       {"5", f32},
+                                       {"6", f32}}));
+    EXPECT_EQ(dtypes_at("O1"), (Dtypes{{"", f32},
+                                       {"0", f16},
+                                       {"1", f32},
+                                       {"2", f32},
+                                       {"3", f32},
+                                       {"4", f16},
+                                       {"5", f32},
+                                       {"6", f16}}));
+    EXPECT_EQ(dtypes_at("O2"), (Dtypes{{"", f32},
+                                       {"0", f16},
+                                       {"1", f32},
+                                       {"2", f16},
+                                       {"3", f16},
+                                       {"4", f16},
+                                       {"5", f32},
+                                       {"6", f16}}));
+    EXPECT_EQ(dtypes_at("O3"), (Dtypes{{"", f32},
+                                       {"0", f16},
+                                       {"1", f16},
+                                       {"2", f16},
+                                       {"3", f16},
+                                       {"4", f16},
+                                       {"5", f16},
+                                       {"6", f16}}));
     EXPECT_EQ(dtypes_at("auto"), dtypes_at("O0")) << "on the CPU";
 }
 

@@ -33,7 +33,8 @@ struct Outer : Cell {
 
 std::vector<std::string> names(const ParameterTuple &ps) {
     std::vector<std::string> out;
-    for (const Parameter &p : ps) out.push_back(p.name());
+    for (const Parameter &p : ps)
+        out.push_back(p.name());
     return out;
 }
 
@@ -41,19 +42,24 @@ std::vector<std::string> names(const ParameterTuple &ps) {
 
 TEST(Cell, ParametersOfLeNet5) {
     const examples::LeNet5 net(10);
-    const std::vector<std::string> expected = {"conv1.weight", "conv2.weight", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias", "fc3.weight", "fc3.bias"};
+    const std::vector<std::string> expected = {"conv1.weight", "conv2.weight", "fc1.weight",
+                                               "fc1.bias",     "fc2.weight",   "fc2.bias",
+                                               "fc3.weight",   "fc3.bias"};
     EXPECT_EQ(names(net.trainable_params()), expected);
     EXPECT_EQ(net.parameters_dict().at("fc1.weight").shape(), (Shape{120, 400}));
     EXPECT_EQ(net.parameters_dict().at("conv2.weight").shape(), (Shape{16, 6, 5, 5}));
     std::vector<std::string> cells;
-    for (const auto &[name, cell] : net.cells_and_names()) cells.push_back(name);
+    for (const auto &[name, cell] : net.cells_and_names())
+        cells.push_back(name);
     EXPECT_EQ(cells, (std::vector<std::string>{"conv1", "conv2", "fc1", "fc2", "fc3"}));
 }
 
 TEST(Cell, OwnParametersFirstAndFrozenOnesApart) {
     const Outer net;
-    EXPECT_EQ(names(net.get_parameters()), (std::vector<std::string>{"own", "a.scale", "a.fixed", "b.scale", "b.fixed"}));
-    EXPECT_EQ(names(net.trainable_params()), (std::vector<std::string>{"own", "a.scale", "b.scale"}));
+    EXPECT_EQ(names(net.get_parameters()),
+              (std::vector<std::string>{"own", "a.scale", "a.fixed", "b.scale", "b.fixed"}));
+    EXPECT_EQ(names(net.trainable_params()),
+              (std::vector<std::string>{"own", "a.scale", "b.scale"}));
     EXPECT_TRUE(net.a.scale.same(net.parameters_dict().at("a.scale")));
 }
 
@@ -73,7 +79,8 @@ TEST(Cell, CopiesAreTheSameCell) {
 
 TEST(Cell, SequentialNumbersItsChildrenAndNestedNamesGrow) {
     SequentialCell s({Inner(), SequentialCell({Inner(), Flatten()})});
-    EXPECT_EQ(names(s.get_parameters()), (std::vector<std::string>{"0.scale", "0.fixed", "1.0.scale", "1.0.fixed"}));
+    EXPECT_EQ(names(s.get_parameters()),
+              (std::vector<std::string>{"0.scale", "0.fixed", "1.0.scale", "1.0.fixed"}));
     s.append(Inner());
     EXPECT_EQ(s.size(), 3u);
     EXPECT_EQ(s.get_parameters().back().name(), "2.fixed");

@@ -24,14 +24,20 @@ struct Statistics {
 Statistics statistics(const Tensor &t) {
     Statistics s{1e30, -1e30, 0, 0};
     const std::vector<double> v = t.to_vector<double>();
-    for (const double x : v) s.min = std::min(s.min, x), s.max = std::max(s.max, x), s.mean += x / (double)v.size();
-    for (const double x : v) s.std += (x - s.mean) * (x - s.mean) / (double)v.size();
+    for (const double x : v) {
+        s.min = std::min(s.min, x);
+        s.max = std::max(s.max, x);
+        s.mean += x / double(v.size());
+    }
+    for (const double x : v)
+        s.std += (x - s.mean) * (x - s.mean) / double(v.size());
     s.std = std::sqrt(s.std);
     return s;
 }
 
 const nlohmann::json &goldens() {
-    static const nlohmann::json json = nlohmann::json::parse(std::ifstream(HALYARD_SOURCE_DIR "/tests/goldens/init_stats.json"));
+    static const nlohmann::json json = nlohmann::json::parse(
+        std::ifstream(HALYARD_SOURCE_DIR "/tests/goldens/init_stats.json"));
     return json;
 }
 
@@ -43,7 +49,8 @@ struct Case {
 
 }  // namespace
 
-// MindSpore's statistics of the same initialisers: the spread agrees to sampling noise, the ends of bounded ones too.
+// MindSpore's statistics of the same initialisers: the spread agrees to sampling noise, the ends of
+// bounded ones too.
 TEST(Initializer, StatisticsOfMindSpore) {
     set_seed(1);
     const std::vector<Case> cases = {
@@ -59,12 +66,15 @@ TEST(Initializer, StatisticsOfMindSpore) {
         {"HeUniform_sqrt5", HeUniform(std::sqrt(5.0)), true},
     };
     for (const Case &c : cases) {
-        for (const auto &[suffix, shape] : {std::pair{"_conv64x32x3x3", Shape{64, 32, 3, 3}}, std::pair{"_dense400x1200", Shape{400, 1200}}}) {
+        for (const auto &[suffix, shape] : {std::pair{"_conv64x32x3x3", Shape{64, 32, 3, 3}},
+                                            std::pair{"_dense400x1200", Shape{400, 1200}}}) {
             SCOPED_TRACE(std::string(c.name) + suffix);
             const nlohmann::json &golden = goldens().at(std::string(c.name) + suffix);
             const Statistics s = statistics(initializer(c.init, shape));
-            const double std = golden.at("std"), min = golden.at("min"), max = golden.at("max"), n = (double)shape.elements();
-            EXPECT_NEAR(s.std, std, std * 5 / std::sqrt(n));  // the standard deviation's own is about std / sqrt(2n), twice
+            const double std = golden.at("std"), min = golden.at("min"), max = golden.at("max");
+            const double n = double(shape.elements());
+            // the standard deviation's own is about std / sqrt(2n), twice
+            EXPECT_NEAR(s.std, std, std * 5 / std::sqrt(n));
             EXPECT_NEAR(s.mean, 0, 5 * std / std::sqrt(n));
             EXPECT_NEAR(s.min, min, c.bounded ? std * 1e-2 : std);
             EXPECT_NEAR(s.max, max, c.bounded ? std * 1e-2 : std);
@@ -75,7 +85,8 @@ TEST(Initializer, StatisticsOfMindSpore) {
 TEST(Initializer, LayerDefaults) {
     set_seed(1);
     const Conv2d conv(32, 64, 3, {.has_bias = true});
-    const Statistics w = statistics(conv.weight), b = statistics(conv.bias);
+    const Statistics w = statistics(conv.weight);
+    const Statistics b = statistics(conv.bias);
     EXPECT_NEAR(w.max, goldens()["nn.Conv2d_default_weight_32_64_k3"]["max"].get<double>(), 1e-4);
     EXPECT_NEAR(w.std, goldens()["nn.Conv2d_default_weight_32_64_k3"]["std"].get<double>(), 4e-4);
     EXPECT_LE(b.max, 1 / std::sqrt(288.0));
@@ -104,12 +115,15 @@ TEST(Initializer, OrthogonalRowsOrColumns) {
         const Tensor w = initializer(Orthogonal(2), shape).reshape({shape[0], -1});
         const bool wide = w.size(0) <= w.size(1);
         const Tensor product = wide ? F::matmul(w, w, false, true) : F::matmul(w, w, true, false);
-        for (int64_t i = 0; i < product.size(0); i++)
-            for (int64_t j = 0; j < product.size(0); j++) EXPECT_NEAR(product.at({i, j}), i == j ? 4 : 0, 4e-6) << shape.text();
+        for (int64_t i = 0; i < product.size(0); i++) {
+            for (int64_t j = 0; j < product.size(0); j++)
+                EXPECT_NEAR(product.at({i, j}), i == j ? 4 : 0, 4e-6) << shape.text();
+        }
     }
     // Of 1x1 the sign is all there is: both come up.
     double sum = 0;
-    for (int i = 0; i < 64; i++) sum += initializer("orthogonal", {1, 1}).item();
+    for (int i = 0; i < 64; i++)
+        sum += initializer("orthogonal", {1, 1}).item();
     EXPECT_LT(std::fabs(sum), 40);
     EXPECT_THROW(initializer(Orthogonal(), {3}), ShapeError);
 }
@@ -131,11 +145,17 @@ TEST(Initializer, SameSeedSameBitsWhateverTheThreads) {
 // initializer("HeNormal") and its like: MindSpore looks names of classes up in lower case.
 TEST(Initializer, MindSporesSpellings) {
     const std::pair<const char *, const char *> spellings[] = {
-        {"he_normal", "HeNormal"}, {"he_uniform", "HeUniform"},         {"normal", "Normal"}, {"orthogonal", "Orthogonal"},
-        {"uniform", "UNIFORM"},    {"xavier_normal", "XavierNormal"},   {"ones", "One"},      {"truncated_normal", "TruncatedNormal"},
-        {"zeros", "Zero"},         {"xavier_uniform", "XavierUniform"}, {"zeros", "zero"},    {"ones", "Ones"},
+        {"he_normal", "HeNormal"}, {"he_uniform", "HeUniform"},
+        {"normal", "Normal"},      {"orthogonal", "Orthogonal"},
+        {"uniform", "UNIFORM"},    {"xavier_normal", "XavierNormal"},
+        {"ones", "One"},           {"truncated_normal", "TruncatedNormal"},
+        {"zeros", "Zero"},         {"xavier_uniform", "XavierUniform"},
+        {"zeros", "zero"},         {"ones", "Ones"},
     };
-    for (const auto &[ours, mindspores] : spellings) { EXPECT_EQ(Initializer(ours).any().index(), Initializer(mindspores).any().index()) << mindspores; }
+    for (const auto &[ours, mindspores] : spellings) {
+        EXPECT_EQ(Initializer(ours).any().index(), Initializer(mindspores).any().index())
+            << mindspores;
+    }
     EXPECT_EQ(initializer("One", {2}).to_vector<float>(), (std::vector<float>{1, 1}));
     EXPECT_EQ(initializer("Zero", {2}).to_vector<float>(), (std::vector<float>{0, 0}));
     EXPECT_THROW(Initializer("HeNorma"), AttrError);
@@ -145,7 +165,8 @@ TEST(Initializer, MindSporesSpellings) {
 TEST(Initializer, NamesNumbersTensors) {
     EXPECT_EQ(initializer("ones", {3}).to_vector<float>(), (std::vector<float>{1, 1, 1}));
     EXPECT_EQ(initializer("zeros", {2}).to_vector<float>(), (std::vector<float>{0, 0}));
-    EXPECT_EQ(initializer(0.5, {2}, DType::f64).to_vector<double>(), (std::vector<double>{0.5, 0.5}));
+    EXPECT_EQ(initializer(0.5, {2}, DType::f64).to_vector<double>(),
+              (std::vector<double>{0.5, 0.5}));
     const Tensor t = Tensor::from<float>({1, 2});
     const Tensor copy = initializer(t, {2});
     EXPECT_EQ(copy.to_vector<float>(), t.to_vector<float>());
@@ -156,5 +177,9 @@ TEST(Initializer, NamesNumbersTensors) {
     try {
         (void)Initializer("xavier");
         FAIL();
-    } catch (const AttrError &e) { EXPECT_NE(std::string(e.what()).find("initialiser is xavier, expected one of he_normal"), std::string::npos) << e.what(); }
+    } catch (const AttrError &e) {
+        EXPECT_NE(std::string(e.what()).find("initialiser is xavier, expected one of he_normal"),
+                  std::string::npos)
+            << e.what();
+    }
 }

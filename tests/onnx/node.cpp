@@ -17,7 +17,10 @@ void Node::refuse_unless(bool covered, const std::string &what) const {
 const Operators &operators() {
     static const Operators all = [] {
         Operators a;
-        add_elementwise(a), add_reductions(a), add_movement(a), add_networks(a);
+        add_elementwise(a);
+        add_reductions(a);
+        add_movement(a);
+        add_networks(a);
         return a;
     }();
     return all;
@@ -26,7 +29,9 @@ const Operators &operators() {
 bool has_primitive(const std::string &op) {
     try {
         return !library().at(op).record.internal;
-    } catch (const DispatchError &) { return false; }
+    } catch (const DispatchError &) {
+        return false;
+    }
 }
 
 Results call(const std::string &op, std::initializer_list<Tensor> in, const Given &attrs) {
@@ -34,10 +39,16 @@ Results call(const std::string &op, std::initializer_list<Tensor> in, const Give
     return Primitive(op.c_str(), attrs).run(in);
 }
 
-Tensor call1(const std::string &op, std::initializer_list<Tensor> in, const Given &attrs) { return call(op, in, attrs).at(0); }
+Tensor call1(const std::string &op, std::initializer_list<Tensor> in, const Given &attrs) {
+    return call(op, in, attrs).at(0);
+}
 
-Tensor number(double v, const Tensor &like) { return Tensor::scalar(v, like.dtype()); }
+Tensor number(double v, const Tensor &like) {
+    return Tensor::scalar(v, like.dtype());
+}
 
-Tensor cast(const Tensor &x, DType to) { return x.dtype() == to ? x : call1("cast", {x}, {{"dtype", to}}); }
+Tensor cast(const Tensor &x, DType to) {
+    return x.dtype() == to ? x : call1("cast", {x}, {{"dtype", to}});
+}
 
 }  // namespace halyard::onnx

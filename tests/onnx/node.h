@@ -24,10 +24,18 @@ struct Node {
 
     bool has(size_t k) const { return k < in.size() && in[k].defined(); }
     const Tensor &operator[](size_t k) const;  // throws NotCovered where it was left out
-    int64_t integer(const char *name, int64_t otherwise) const { return attributes.value(name, otherwise); }
-    double real(const char *name, double otherwise) const { return attributes.value(name, otherwise); }
-    std::string text(const char *name, const char *otherwise) const { return attributes.value(name, std::string(otherwise)); }
-    Ints ints(const char *name, const Ints &otherwise = {}) const { return attributes.value(name, otherwise); }
+    int64_t integer(const char *name, int64_t otherwise) const {
+        return attributes.value(name, otherwise);
+    }
+    double real(const char *name, double otherwise) const {
+        return attributes.value(name, otherwise);
+    }
+    std::string text(const char *name, const char *otherwise) const {
+        return attributes.value(name, std::string(otherwise));
+    }
+    Ints ints(const char *name, const Ints &otherwise = {}) const {
+        return attributes.value(name, otherwise);
+    }
     Ints ints_of(size_t k) const { return in[k].to_vector<int64_t>(); }  // input k's values
     void refuse_unless(bool covered, const std::string &what) const;     // throws NotCovered
 };
@@ -36,7 +44,8 @@ using Results = std::vector<Tensor>;
 using Operator = std::function<Results(const Node &)>;
 using Operators = std::map<std::string, Operator>;
 
-// By ONNX's name. Each file adds its own; an operator whose primitives aren't there throws NotCovered when it runs.
+// By ONNX's name. Each file adds its own; an operator whose primitives aren't there throws
+// NotCovered when it runs.
 const Operators &operators();
 void add_elementwise(Operators &all);
 void add_reductions(Operators &all);

@@ -1,8 +1,10 @@
-// onnx_test DIR [-v] [CASE...]: the node tests of PyPI's onnx wheel, as export_cases.py wrote them, through the primitives.
+// onnx_test DIR [-v] [CASE...]: the node tests of PyPI's onnx wheel, as export_cases.py wrote them,
+// through the primitives.
 //
-// A case counts when ONNX's operators in it all stand in the table (node.h). It passes by the wheel's own rule: dtype and shape, and
-// |got - expected| <= atol + rtol |expected|. What doesn't is listed in failing.txt with the reason; any other failure, and less than 95 %,
-// make the exit status 1.
+// A case counts when ONNX's operators in it all stand in the table (node.h). It passes by the
+// wheel's own rule: dtype and shape, and |got - expected| <= atol + rtol |expected|. What doesn't
+// is listed in failing.txt with the reason; any other failure, and less than 95 %, make the exit
+// status 1.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -29,13 +31,22 @@ Tensor load(const std::string &dir, const std::string &file) {
 }
 
 std::string difference(const Tensor &got, const Tensor &want, double rtol, double atol) {
-    if (got.dtype() != want.dtype()) return std::string("dtype is ") + name_of(got.dtype()) + ", expected " + name_of(want.dtype());
-    if (!(got.shape() == want.shape())) return "shape is " + got.shape().text() + ", expected " + want.shape().text();
+    if (got.dtype() != want.dtype()) {
+        return std::string("dtype is ") + name_of(got.dtype()) + ", expected " +
+               name_of(want.dtype());
+    }
+    if (!(got.shape() == want.shape()))
+        return "shape is " + got.shape().text() + ", expected " + want.shape().text();
     if (want.dtype() == DType::bf16) rtol = 0x1p-6;
-    const std::vector<double> a = got.to_vector<double>(), b = want.to_vector<double>();
+    const std::vector<double> a = got.to_vector<double>();
+    const std::vector<double> b = want.to_vector<double>();
     for (size_t i = 0; i < a.size(); i++) {
-        const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) || std::fabs(a[i] - b[i]) <= atol + rtol * std::fabs(b[i]);
-        if (!same) return "element " + std::to_string(i) + " is " + std::to_string(a[i]) + ", expected " + std::to_string(b[i]);
+        const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) ||
+                          std::fabs(a[i] - b[i]) <= atol + rtol * std::fabs(b[i]);
+        if (!same) {
+            return "element " + std::to_string(i) + " is " + std::to_string(a[i]) + ", expected " +
+                   std::to_string(b[i]);
+        }
     }
     return "";
 }
@@ -45,32 +56,45 @@ public:
     Graph(std::string dir, const nlohmann::json &c) : dir_(std::move(dir)), case_(c) {}
 
     Verdict run() {
-        for (auto &node : case_["nodes"])
-            if (!operators().count(node["op"])) return {Verdict::uncovered, "no operator " + node["op"].get<std::string>()};
+        for (auto &node : case_["nodes"]) {
+            if (!operators().count(node["op"]))
+                return {Verdict::uncovered, "no operator " + node["op"].get<std::string>()};
+        }
         try {
-            for (auto &[name, file] : case_["tensors"].items()) values_[name] = load(dir_, file);
-            for (auto &node : case_["nodes"]) run(node);
+            for (auto &[name, file] : case_["tensors"].items())
+                values_[name] = load(dir_, file);
+            for (auto &node : case_["nodes"])
+                run(node);
             for (auto &r : case_["results"]) {
-                if (!values_.count(r[0])) return {Verdict::failed, "gives no output " + r[0].get<std::string>()};
-                const std::string error = difference(values_.at(r[0]), load(dir_, r[1]), case_["rtol"], case_["atol"]);
-                if (!error.empty()) return {Verdict::failed, r[0].get<std::string>() + ": " + error};
+                if (!values_.count(r[0]))
+                    return {Verdict::failed, "gives no output " + r[0].get<std::string>()};
+                const std::string error = difference(values_.at(r[0]), load(dir_, r[1]),
+                                                     case_["rtol"], case_["atol"]);
+                if (!error.empty())
+                    return {Verdict::failed, r[0].get<std::string>() + ": " + error};
             }
         } catch (const NotCovered &e) {
             const std::string what = e.what();
             return {what.starts_with("no primitive") ? Verdict::uncovered : Verdict::failed, what};
-        } catch (const std::exception &e) { return {Verdict::failed, e.what()}; }
+        } catch (const std::exception &e) {
+            return {Verdict::failed, e.what()};
+        }
         return {};
     }
 
 private:
     void run(const nlohmann::json &from) {
         Node n;
-        n.op = from["op"], n.attributes = from["attributes"], n.results = from["outputs"].size();
-        for (const std::string name : from["inputs"]) n.in.push_back(name.empty() ? Tensor() : values_.at(name));
+        n.op = from["op"];
+        n.attributes = from["attributes"];
+        n.results = from["outputs"].size();
+        for (const std::string name : from["inputs"])
+            n.in.push_back(name.empty() ? Tensor() : values_.at(name));
         for (auto &[name, value] : n.attributes.items())
             if (value.is_object()) n.constants[name] = load(dir_, value["tensor"]);
         const Results out = operators().at(n.op)(n);
-        for (size_t k = 0; k < out.size() && k < n.results; k++) values_[from["outputs"][k]] = out[k];
+        for (size_t k = 0; k < out.size() && k < n.results; k++)
+            values_[from["outputs"][k]] = out[k];
     }
     std::string dir_;
     const nlohmann::json &case_;
@@ -81,8 +105,10 @@ private:
 std::map<std::string, std::string> known_failures() {
     std::ifstream file(HALYARD_SOURCE_DIR "/tests/onnx/failing.txt");
     std::map<std::string, std::string> known;
-    for (std::string line; std::getline(file, line);)
-        if (const size_t at = line.find(" -- "); at != std::string::npos && line[0] != '#') known[line.substr(0, at)] = line.substr(at + 4);
+    for (std::string line; std::getline(file, line);) {
+        if (const size_t at = line.find(" -- "); at != std::string::npos && line[0] != '#')
+            known[line.substr(0, at)] = line.substr(at + 4);
+    }
     return known;
 }
 
@@ -100,23 +126,34 @@ int run_all(const std::string &dir, const std::set<std::string> &only, bool verb
         }
         const Verdict v = Graph(dir, c).run();
         const bool is_known = known.count(name) > 0;
-        if (v.kind == Verdict::uncovered) uncovered[v.why]++;
-        else (v.kind == Verdict::passed ? passed : failed)++;
-        if (v.kind == Verdict::failed && (!is_known || verbose)) std::printf("%s %s -- %s\n", is_known ? "known " : "FAILED", name.c_str(), v.why.c_str());
-        if (v.kind == Verdict::passed && is_known) std::printf("PASSED %s, which failing.txt lists\n", name.c_str());
+        if (v.kind == Verdict::uncovered)
+            uncovered[v.why]++;
+        else
+            (v.kind == Verdict::passed ? passed : failed)++;
+        if (v.kind == Verdict::failed && (!is_known || verbose)) {
+            std::printf("%s %s -- %s\n", is_known ? "known " : "FAILED", name.c_str(),
+                        v.why.c_str());
+        }
+        if (v.kind == Verdict::passed && is_known)
+            std::printf("PASSED %s, which failing.txt lists\n", name.c_str());
         surprises += v.kind == Verdict::failed && !is_known;
     }
     const auto print = [&](const char *what, const std::map<std::string, int> &all) {
         int sum = 0;
-        for (auto &[why, count] : all) sum += count;
-        std::printf("%d %s", sum, what);
         for (auto &[why, count] : all)
-            if (verbose) std::printf("%s%s %d", &why == &all.begin()->first ? ": " : ", ", why.c_str(), count);
+            sum += count;
+        std::printf("%d %s", sum, what);
+        for (auto &[why, count] : all) {
+            if (verbose) {
+                std::printf("%s%s %d", &why == &all.begin()->first ? ": " : ", ", why.c_str(),
+                            count);
+            }
+        }
         std::printf("\n");
     };
-    const double share = passed + failed ? (double)passed / (passed + failed) : 0;
-    std::printf("onnx %s: %d of %d cases of covered operators passed, %.1f %%\n", manifest["onnx"].get<std::string>().c_str(), passed, passed + failed,
-                100 * share);
+    const double share = passed + failed ? double(passed) / (passed + failed) : 0;
+    std::printf("onnx %s: %d of %d cases of covered operators passed, %.1f %%\n",
+                manifest["onnx"].get<std::string>().c_str(), passed, passed + failed, 100 * share);
     print("cases of operators that the primitives don't cover", uncovered);
     print("cases of types that the primitives don't have", unsaid);
     return surprises == 0 && share >= least_share ? 0 : 1;
@@ -126,7 +163,10 @@ int run_all(const std::string &dir, const std::set<std::string> &only, bool verb
 }  // namespace halyard::onnx
 
 int main(int argc, char **argv) {
-    if (argc < 2) return std::fprintf(stderr, "usage: onnx_test DIR [-v] [CASE...]\n"), 2;
+    if (argc < 2) {
+        std::fprintf(stderr, "usage: onnx_test DIR [-v] [CASE...]\n");
+        return 2;
+    }
     std::set<std::string> only(argv + 2, argv + argc);
     const bool verbose = only.erase("-v") > 0;
     return halyard::onnx::run_all(argv[1], only, verbose);

@@ -53,7 +53,9 @@ protected:
 };
 
 struct MeanSquare : nn::Cell {
-    Tensor construct(const Tensor &y, const Tensor &label) const override { return F::reduce_mean(F::square(F::sub(y, label))); }
+    Tensor construct(const Tensor &y, const Tensor &label) const override {
+        return F::reduce_mean(F::square(F::sub(y, label)));
+    }
 };
 
 TEST_F(ContextTest, HasWhatWasSetAndKeepsTheRest) {
@@ -66,35 +68,49 @@ TEST_F(ContextTest, HasWhatWasSetAndKeepsTheRest) {
     EXPECT_EQ(now.device_id, 3);
     EXPECT_TRUE(now.reproducible);
     EXPECT_TRUE(reproducible());
-    set_context({.device_id = 0, .precision_mode = "must_keep_origin_dtype", .reproducible = false});
+    set_context(
+        {.device_id = 0, .precision_mode = "must_keep_origin_dtype", .reproducible = false});
     EXPECT_FALSE(reproducible());
 }
 
 TEST_F(ContextTest, RefusesWhatItHasNot) {
-    expect_error<AttrError>("[context] device_target is 'TPU', expected CPU, GPU or Ascend; this build has kernels for CPU and GPU",
+    expect_error<AttrError>("[context] device_target is 'TPU', expected CPU, GPU or Ascend; this "
+                            "build has kernels for CPU and GPU",
                             [] { set_context({.device_target = "TPU"}); });
-    expect_error<AttrError>("[context] device_id is -1, expected 0 to 4095", [] { set_context({.device_id = -1}); });
-    expect_error<AttrError>("[context] device_id is 4096, expected 0 to 4095", [] { set_context({.device_id = 4096}); });
-    expect_error<AttrError>("[context] precision_mode is 'force_fp32', expected must_keep_origin_dtype or allow_fp32_to_fp16",
+    expect_error<AttrError>("[context] device_id is -1, expected 0 to 4095",
+                            [] { set_context({.device_id = -1}); });
+    expect_error<AttrError>("[context] device_id is 4096, expected 0 to 4095",
+                            [] { set_context({.device_id = 4096}); });
+    expect_error<AttrError>("[context] precision_mode is 'force_fp32', expected "
+                            "must_keep_origin_dtype or allow_fp32_to_fp16",
                             [] { set_context({.precision_mode = "force_fp32"}); });
     for (const char *bad : {"2", "GB", "0GB", "-1GB", "2TB", "2 GB x", "nanGB", "1e300GB"})
         EXPECT_THROW(set_context({.max_device_memory = bad}), AttrError) << bad;
-    expect_error<AttrError>("[context] profiling_options is '[', expected JSON as {\"output\": \"folder\"}", [] { set_context({.profiling_options = "["}); });
+    expect_error<AttrError>(
+        "[context] profiling_options is '[', expected JSON as {\"output\": \"folder\"}",
+        [] { set_context({.profiling_options = "["}); });
     EXPECT_THROW(set_context({.print_file_path = dir.string()}), IoError);
     EXPECT_EQ(get_context().device_target, "CPU");
 }
 
 TEST_F(ContextTest, RefusesProfilingOptionsThatDoNothing) {
     const std::pair<const char *, const char *> all[] = {
-        {R"({"outptu": "a"})", "no option 'outptu', expected output (or result_path, its older name)"},
-        {R"({"training_trace": "on"})", R"(training_trace is "on", but there is nothing of that kind to trace: expected "off", or leave it out)"},
-        {R"({"output": "a", "task_trace": "maybe"})", R"(task_trace is "maybe", but there is nothing of that kind to trace: expected "off", or leave it out)"},
+        {R"({"outptu": "a"})",
+         "no option 'outptu', expected output (or result_path, its older name)"},
+        {R"({"training_trace": "on"})",
+         R"(training_trace is "on", but there is nothing of that kind to trace: expected "off", or leave it out)"},
+        {R"({"output": "a", "task_trace": "maybe"})",
+         R"(task_trace is "maybe", but there is nothing of that kind to trace: expected "off", or leave it out)"},
         {R"({"output": 3})", "output is 3, expected the name of a folder"},
-        {R"({"output": "a", "result_path": "b"})", "output and result_path, its older name, are 'a' and 'b', expected one folder"},
+        {R"({"output": "a", "result_path": "b"})",
+         "output and result_path, its older name, are 'a' and 'b', expected one folder"},
     };
-    for (auto &[options, why] : all)
-        expect_error<AttrError>(std::string("[context] profiling_options: ") + why, [&] { set_context({.profiling_options = options}); });
-    EXPECT_NO_THROW(set_context({.profiling_options = R"({"output": ".", "training_trace": "off"})"}));
+    for (auto &[options, why] : all) {
+        expect_error<AttrError>(std::string("[context] profiling_options: ") + why,
+                                [&] { set_context({.profiling_options = options}); });
+    }
+    EXPECT_NO_THROW(
+        set_context({.profiling_options = R"({"output": ".", "training_trace": "off"})"}));
     set_context({.profiling_options = ""});
 }
 
@@ -102,7 +118,10 @@ TEST_F(ContextTest, SaysWhereADeviceIdCountsForNothing) {
     testing::internal::CaptureStderr();
     set_context({.device_id = 3});
     const std::string said = testing::internal::GetCapturedStderr();
-    EXPECT_NE(said.find("[context] device_id is 3: device_target CPU is one device; the id counts from a change to GPU on"), std::string::npos) << said;
+    EXPECT_NE(said.find("[context] device_id is 3: device_target CPU is one device; the id counts "
+                        "from a change to GPU on"),
+              std::string::npos)
+        << said;
     set_context({.device_id = 0});
 }
 
@@ -114,7 +133,10 @@ TEST_F(ContextTest, SaysWhichVariablesAreMisspelt) {
     const std::string said = testing::internal::GetCapturedStderr();
     unsetenv("HALYARD_MAX_DEVICE_MEMROY");
     unsetenv("HALYARD_OWN_NAME");
-    EXPECT_NE(said.find("HALYARD_MAX_DEVICE_MEMROY in the environment does nothing, did you mean HALYARD_MAX_DEVICE_MEMORY?"), std::string::npos) << said;
+    EXPECT_NE(said.find("HALYARD_MAX_DEVICE_MEMROY in the environment does nothing, did you mean "
+                        "HALYARD_MAX_DEVICE_MEMORY?"),
+              std::string::npos)
+        << said;
     EXPECT_EQ(said.find("OWN_NAME"), std::string::npos) << said;
 }
 
@@ -129,11 +151,14 @@ protected:
 
 TEST_F(GpuTest, ADeviceThatIsNotThereIsRefused) {
     const int devices = opencl_devices();
-    const std::string there = "expected 0 to " + std::to_string(devices - 1) + ": OpenCL has " + std::to_string(devices) + " here";
-    expect_error<AttrError>("[context] device_id is 4000, " + there, [] { set_context({.device_id = 4000}); });
+    const std::string there = "expected 0 to " + std::to_string(devices - 1) + ": OpenCL has " +
+                              std::to_string(devices) + " here";
+    expect_error<AttrError>("[context] device_id is 4000, " + there,
+                            [] { set_context({.device_id = 4000}); });
     set_context({.device_target = "CPU"});
     set_context({.device_id = 4000});
-    expect_error<AttrError>("[context] device_id is 4000, " + there, [] { set_context({.device_target = "GPU"}); });
+    expect_error<AttrError>("[context] device_id is 4000, " + there,
+                            [] { set_context({.device_target = "GPU"}); });
     EXPECT_EQ(get_context().device_target, "CPU");
     set_context({.device_id = 0});
     set_context({.device_target = "GPU"});
@@ -142,27 +167,33 @@ TEST_F(GpuTest, ADeviceThatIsNotThereIsRefused) {
 }
 
 TEST_F(GpuTest, WhatHasNoKernelThereRunsOnTheCpuAndTheLogSaysSo) {
-    const Tensor x = Tensor::from<float>({-1, 0, 2}), half = x.to(DType::f16);
+    const Tensor x = Tensor::from<float>({-1, 0, 2});
+    const Tensor half = x.to(DType::f16);
     testing::internal::CaptureStderr();
     for (int i = 0; i < 2; i++) {
         EXPECT_EQ(F::relu(x).to_vector<float>(), (std::vector<float>{0, 0, 2}));
         EXPECT_EQ(F::relu(half).to_vector<float>(), (std::vector<float>{0, 0, 2}));
         EXPECT_EQ(F::cumsum(x, 0).to_vector<float>(), (std::vector<float>{-1, -1, 1}));
     }
-    const std::string said = testing::internal::GetCapturedStderr(), relu = "relu of f16 stays on the CPU: no opencl kernel for f16, only for f32";
+    const std::string said = testing::internal::GetCapturedStderr();
+    const std::string relu = "relu of f16 stays on the CPU: no opencl kernel for f16, only for f32";
     EXPECT_NE(said.find("[opencl] " + relu), std::string::npos) << said;
     EXPECT_EQ(said.find(relu), said.rfind(relu));
     EXPECT_NE(said.find("stays on the CPU: no opencl kernel\n"), std::string::npos) << said;
     EXPECT_EQ(said.find("relu of f32"), std::string::npos) << said;
     const Tensor in[] = {half};
     const RegisteredOp &op = find_op("relu");
-    EXPECT_NE(explain(op, in, Attrs(op.record)).find("stays on the CPU: no opencl kernel for f16, only for f32"), std::string::npos);
+    EXPECT_NE(explain(op, in, Attrs(op.record))
+                  .find("stays on the CPU: no opencl kernel for f16, only for f32"),
+              std::string::npos);
 }
 
 TEST_F(GpuTest, TensorsWithoutElementsNeverReachTheDevice) {
-    EXPECT_EQ(F::matmul(Tensor::ones({2, 0}), Tensor::ones({0, 3})).to_vector<float>(), std::vector<float>(6, 0));
+    EXPECT_EQ(F::matmul(Tensor::ones({2, 0}), Tensor::ones({0, 3})).to_vector<float>(),
+              std::vector<float>(6, 0));
     EXPECT_EQ(F::add(Tensor::ones({0, 3}), 1.0).shape(), Shape({0, 3}));
-    EXPECT_EQ(F::reduce_sum(Tensor::ones({0, 3}), {0}).to_vector<float>(), std::vector<float>(3, 0));
+    EXPECT_EQ(F::reduce_sum(Tensor::ones({0, 3}), {0}).to_vector<float>(),
+              std::vector<float>(3, 0));
 }
 
 TEST_F(ContextTest, SaysOnceThatGraphModeRunsEagerly) {
@@ -171,7 +202,8 @@ TEST_F(ContextTest, SaysOnceThatGraphModeRunsEagerly) {
     set_context({.mode = GRAPH_MODE});
     EXPECT_EQ(F::add(Tensor::ones({2}), 1.0).at({1}), 2);
     const std::string said = testing::internal::GetCapturedStderr();
-    EXPECT_NE(said.find("[context] mode is GRAPH_MODE: graphs aren't compiled"), std::string::npos) << said;
+    EXPECT_NE(said.find("[context] mode is GRAPH_MODE: graphs aren't compiled"), std::string::npos)
+        << said;
     EXPECT_EQ(said.find("GRAPH_MODE"), said.rfind("GRAPH_MODE"));
 }
 
@@ -186,31 +218,40 @@ TEST_F(ContextTest, LogsFromItsLevelUp) {
     set_log_level(before);
     const std::string said = testing::internal::GetCapturedStderr();
     EXPECT_EQ(said.find("not this"), std::string::npos);
-    EXPECT_EQ(said.substr(0, 17 + std::to_string(getpid()).size()), "[ERROR] HALYARD(" + std::to_string(getpid()) + ")");
+    EXPECT_EQ(said.substr(0, 17 + std::to_string(getpid()).size()),
+              "[ERROR] HALYARD(" + std::to_string(getpid()) + ")");
     EXPECT_NE(said.find(" [who] this\n[DEBUG] "), std::string::npos) << said;
 }
 
-// One step too large is refused with the op's name and the numbers; the next, smaller ones train as if nothing had been.
+// One step too large is refused with the op's name and the numbers; the next, smaller ones train as
+// if nothing had been.
 TEST_F(ContextTest, OutOfMemoryLeavesTrainingUsable) {
     const nn::Dense net(64, 4096, 0.01, 0.0);
-    const nn::TrainOneStepCell step(nn::WithLossCell(net, MeanSquare()), nn::Momentum(net.trainable_params(), 0.5, 0.9));
-    const auto run = [&](int64_t batch) { return step(Tensor::ones({batch, 64}), Tensor::full({batch, 4096}, 0.5)).item(); };
+    const nn::TrainOneStepCell step(nn::WithLossCell(net, MeanSquare()),
+                                    nn::Momentum(net.trainable_params(), 0.5, 0.9));
+    const auto run = [&](int64_t batch) {
+        return step(Tensor::ones({batch, 64}), Tensor::full({batch, 4096}, 0.5)).item();
+    };
     const double first = run(8);
     memory::trim();
     set_context({.max_device_memory = "64MB"});
     const int64_t live = memory::stats().live_bytes;
     try {
-        const Tensor x = Tensor::ones({2048, 64}), label = Tensor::full({1, 4096}, 0.5).expand({2048, 4096});
+        const Tensor x = Tensor::ones({2048, 64});
+        const Tensor label = Tensor::full({1, 4096}, 0.5).expand({2048, 4096});
         step(x, label);
         ADD_FAILURE() << "128 MB of activations fitted into 64 MB";
     } catch (const MemoryError &e) {
         const std::string said = e.what();
-        EXPECT_NE(said.find("[bias_add] add: out of memory: 32.0 MB wanted, "), std::string::npos) << said;
-        EXPECT_NE(said.find(" in use, the limit is 64.0 MB (max_device_memory)"), std::string::npos) << said;
+        EXPECT_NE(said.find("[bias_add] add: out of memory: 32.0 MB wanted, "), std::string::npos)
+            << said;
+        EXPECT_NE(said.find(" in use, the limit is 64.0 MB (max_device_memory)"), std::string::npos)
+            << said;
     }
     EXPECT_EQ(memory::stats().live_bytes, live);
     double last = 0;
-    for (int i = 0; i < 20; i++) last = run(8);
+    for (int i = 0; i < 20; i++)
+        last = run(8);
     EXPECT_LT(last, first / 10);
 }
 
@@ -218,7 +259,8 @@ TEST_F(ContextTest, OutOfMemoryLeavesTrainingUsable) {
 TEST_F(ContextTest, ScratchIsHeldAgainstTheLimit) {
     const int threads_before = threads();
     set_threads(1);
-    const Tensor a = Tensor::ones({512, 512}), b = Tensor::ones({512, 512}), c = Tensor::empty({512, 512});
+    const Tensor a = Tensor::ones({512, 512}), b = Tensor::ones({512, 512});
+    const Tensor c = Tensor::empty({512, 512});
     const RegisteredOp &matmul = find_op("matmul");
     const Attrs attrs(matmul.record);
     const Tensor in[] = {a, b};
@@ -231,7 +273,9 @@ TEST_F(ContextTest, ScratchIsHeldAgainstTheLimit) {
     try {
         dispatch_into(matmul, in, attrs, {&c, 1});
         ADD_FAILURE() << "matmul found room for its scratch";
-    } catch (const MemoryError &e) { EXPECT_TRUE(std::string(e.what()).starts_with("[matmul] out of memory: ")) << e.what(); }
+    } catch (const MemoryError &e) {
+        EXPECT_TRUE(std::string(e.what()).starts_with("[matmul] out of memory: ")) << e.what();
+    }
     memory::set_limit(0);
     dispatch_into(matmul, in, attrs, {&c, 1});
     EXPECT_EQ(c.at({511, 511}), 512);
@@ -241,17 +285,22 @@ TEST_F(ContextTest, ScratchIsHeldAgainstTheLimit) {
 TEST_F(ContextTest, SavesEachGraphOnce) {
     set_context({.save_graphs = true, .save_graphs_path = (dir / "graphs").string()});
     const nn::Dense net(3, 2);
-    const nn::TrainOneStepCell step(nn::WithLossCell(net, MeanSquare()), nn::Momentum(net.trainable_params(), 0.1, 0.9));
-    for (int i = 0; i < 3; i++) step(Tensor::ones({5, 3}), Tensor::ones({5, 2}));
+    const nn::TrainOneStepCell step(nn::WithLossCell(net, MeanSquare()),
+                                    nn::Momentum(net.trainable_params(), 0.1, 0.9));
+    for (int i = 0; i < 3; i++)
+        step(Tensor::ones({5, 3}), Tensor::ones({5, 2}));
     std::vector<fs::path> files;
-    for (auto &entry : fs::directory_iterator(dir / "graphs")) files.push_back(entry.path());
+    for (auto &entry : fs::directory_iterator(dir / "graphs"))
+        files.push_back(entry.path());
     ASSERT_EQ(files.size(), 1u);
     const std::string dot = text_of(files[0]);
     EXPECT_TRUE(dot.starts_with("digraph tape {\n")) << dot;
-    for (const char *part : {"label=\"square\"", "shape=ellipse, label=\"f32[2,3]\"", "label=\"f32[5,2]\"", " -> "})
+    for (const char *part :
+         {"label=\"square\"", "shape=ellipse, label=\"f32[2,3]\"", "label=\"f32[5,2]\"", " -> "})
         EXPECT_NE(dot.find(part), std::string::npos) << part << dot;
     step(Tensor::ones({6, 3}), Tensor::ones({6, 2}));
-    EXPECT_TRUE(fs::exists(files[0].string().replace(files[0].string().size() - 5, 1, "1"))) << "a graph with other shapes is a new one";
+    EXPECT_TRUE(fs::exists(files[0].string().replace(files[0].string().size() - 5, 1, "1")))
+        << "a graph with other shapes is a new one";
 }
 
 TEST_F(ContextTest, PrintWritesAsMindSporeDoes) {
@@ -261,23 +310,30 @@ TEST_F(ContextTest, PrintWritesAsMindSporeDoes) {
     const std::string stamped = get_context().print_file_path;
     ASSERT_TRUE(stamped.starts_with(path + ".")) << stamped;
     testing::internal::CaptureStdout();
-    ops::Print()("Print Tensor x and Tensor y:", Tensor::from<int32_t>({1, 1}).reshape({2, 1}), Tensor::from<float>({0.5f, -2}), 3, true);
+    ops::Print()("Print Tensor x and Tensor y:", Tensor::from<int32_t>({1, 1}).reshape({2, 1}),
+                 Tensor::from<float>({0.5f, -2}), 3, true);
     EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
-    EXPECT_EQ(text_of(stamped), "Print Tensor x and Tensor y:\nTensor(shape=[2, 1], dtype=Int32, value=\n[[1],\n [1]])\n"
-                                "Tensor(shape=[2], dtype=Float32, value=\n[5.00000000e-01, -2.00000000e+00])\n3\nTrue\n");
+    EXPECT_EQ(
+        text_of(stamped),
+        "Print Tensor x and Tensor y:\nTensor(shape=[2, 1], dtype=Int32, value=\n[[1],\n [1]])\n"
+        "Tensor(shape=[2], dtype=Float32, value=\n[5.00000000e-01, -2.00000000e+00])\n3\nTrue\n");
     EXPECT_EQ(text_of(path), "of an earlier run\n");
     set_context({.print_file_path = ""});
     testing::internal::CaptureStdout();
     F::print_(Tensor::from<int64_t>({9007199254740993}));  // no double
-    EXPECT_EQ(testing::internal::GetCapturedStdout(), "Tensor(shape=[1], dtype=Int64, value=\n[9007199254740993])\n");
+    EXPECT_EQ(testing::internal::GetCapturedStdout(),
+              "Tensor(shape=[1], dtype=Int64, value=\n[9007199254740993])\n");
 }
 
 TEST_F(ContextTest, ProfilingWritesASlicePerOp) {
-    set_context({.enable_profiling = true, .profiling_options = "{\"result_path\": \"" + dir.string() + "\", \"training_trace\": \"off\"}"});
+    set_context({.enable_profiling = true,
+                 .profiling_options = "{\"result_path\": \"" + dir.string() +
+                                      "\", \"training_trace\": \"off\"}"});
     F::relu(F::add(Tensor::ones({4, 5}), 1.0));
     set_context({.enable_profiling = false});
     F::tanh(Tensor::ones({2}));  // not any more
-    const nlohmann::json trace = nlohmann::json::parse(text_of(dir / ("op_trace_" + std::to_string(getpid()) + ".json")));
+    const nlohmann::json trace = nlohmann::json::parse(
+        text_of(dir / ("op_trace_" + std::to_string(getpid()) + ".json")));
     std::vector<std::string> names;
     for (const auto &event : trace["traceEvents"]) {
         if (event["ph"] != "X") continue;

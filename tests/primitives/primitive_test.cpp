@@ -25,9 +25,11 @@ void expect(const Tensor &t, DType d, const Doubles &v) {
 }
 
 TEST(Promotion, NumbersTakeTheirPartnersDtype) {
-    for (DType d : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32, DType::i8, DType::u8})
+    for (DType d : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32,
+                    DType::i8, DType::u8})
         expect(F::add(Tensor::ones({2}, d), 2), d, {3, 3});
-    for (DType d : {DType::f64, DType::f32, DType::f16, DType::bf16}) expect(F::mul(0.5, Tensor::ones({2}, d)), d, {0.5, 0.5});
+    for (DType d : {DType::f64, DType::f32, DType::f16, DType::bf16})
+        expect(F::mul(0.5, Tensor::ones({2}, d)), d, {0.5, 0.5});
     expect(F::add(Tensor::ones({1}, DType::f64), 0.1), DType::f64, {1.1});
     expect(F::add(Tensor::ones({1}, DType::i32), 0.5), DType::f32, {1.5});
     expect(F::add(Tensor::ones({1}, DType::i32), 2.0), DType::f32, {3});
@@ -35,7 +37,8 @@ TEST(Promotion, NumbersTakeTheirPartnersDtype) {
 
 TEST(Promotion, TensorsOfDifferentDtypes) {
     expect(F::add(Tensor::ones({1}, DType::f32), Tensor::ones({1}, DType::f64)), DType::f64, {2});
-    expect(F::add(Tensor::ones({1}, DType::i32), Tensor::full({1}, 0.5, DType::f32)), DType::f32, {1.5});
+    expect(F::add(Tensor::ones({1}, DType::i32), Tensor::full({1}, 0.5, DType::f32)), DType::f32,
+           {1.5});
 }
 
 TEST(Promotion, IsThatOfPyTorch) {
@@ -49,7 +52,9 @@ TEST(Promotion, IsThatOfPyTorch) {
         if (pytorch == "i16") pytorch = "i32";           // which we have not
         if (a == "bool" && b == "int") pytorch = "i32";  // there i64, for which nobody asked
         const Tensor x = Tensor::ones({1}, dtype_of(a));
-        const Tensor y = b == "int" ? F::add(x, 2) : b == "float" ? F::add(x, 0.5) : F::add(x, Tensor::ones({1}, dtype_of(b)));
+        const Tensor y = b == "int"     ? F::add(x, 2)
+                         : b == "float" ? F::add(x, 0.5)
+                                        : F::add(x, Tensor::ones({1}, dtype_of(b)));
         if (a == "bool" && b == "bool") pytorch = "i32";  // there true + true is true; ours counts
         EXPECT_EQ(name_of(y.dtype()), pytorch) << line;
         pairs++;
@@ -58,87 +63,98 @@ TEST(Promotion, IsThatOfPyTorch) {
 }
 
 TEST(Promotion, NumbersThatDoNotFitAreRefused) {
-    expect_error<DTypeError>("[add] number 300 is out of range of u8", [] { F::add(Tensor::ones({1}, DType::u8), 300); });
-    expect_error<DTypeError>("[mul] number -129 is out of range of i8", [] { F::mul(Tensor::ones({1}, DType::i8), -129); });
+    expect_error<DTypeError>("[add] number 300 is out of range of u8",
+                             [] { F::add(Tensor::ones({1}, DType::u8), 300); });
+    expect_error<DTypeError>("[mul] number -129 is out of range of i8",
+                             [] { F::mul(Tensor::ones({1}, DType::i8), -129); });
 }
 
 TEST(Promotion, GradientsComeBackInTheInputsDtype) {
-    const Tensor a = Tensor::ones({2}, DType::f32), b = Tensor::full({2}, 3, DType::f64);
+    const Tensor a = Tensor::ones({2}, DType::f32);
+    const Tensor b = Tensor::full({2}, 3, DType::f64);
     Tape tape;
-    tape.watch(a), tape.watch(b);
+    tape.watch(a);
+    tape.watch(b);
     const std::vector<Tensor> g = tape.gradient(F::mul(a, b), {a, b});
     expect(g[0], DType::f32, {3, 3});
     expect(g[1], DType::f64, {1, 1});
 }
 
 TEST(Primitive, Errors) {
-    expect_error<AttrError>("[softmax] no attribute 'axes'", [] { Primitive("softmax", {{"axes", 1}}); });
-    expect_error<ShapeError>("[add] takes 2 tensors, got 1", [] { Primitive("add").run_promoted({Argument(1)}); });
-    expect_error<ShapeError>("[reshape] takes 1 tensors, got 2", [] { Primitive("reshape").run({Tensor::ones({1}), Tensor::ones({1})}); });
+    expect_error<AttrError>("[softmax] no attribute 'axes'", [] {
+        Primitive("softmax", {{"axes", 1}});
+    });
+    expect_error<ShapeError>("[add] takes 2 tensors, got 1",
+                             [] { Primitive("add").run_promoted({Argument(1)}); });
+    expect_error<ShapeError>("[reshape] takes 1 tensors, got 2", [] {
+        Primitive("reshape").run({Tensor::ones({1}), Tensor::ones({1})});
+    });
     EXPECT_THROW(Primitive("sofmax"), DispatchError);
 }
 
 // MindSpore's functions and classes, NumPy's and PyTorch's functions.
 TEST(Primitive, IsFoundByEveryNameItHas) {
-    const std::vector<std::pair<std::string, std::string>> names = {{"absolute", "abs"},
-                                                                    {"negative", "neg"},
-                                                                    {"rint", "round"},
-                                                                    {"sgn", "sign"},
-                                                                    {"inv", "reciprocal"},
-                                                                    {"arcsin", "asin"},
-                                                                    {"arccos", "acos"},
-                                                                    {"arctan", "atan"},
-                                                                    {"arctan2", "atan2"},
-                                                                    {"arcsinh", "asinh"},
-                                                                    {"arccosh", "acosh"},
-                                                                    {"arctanh", "atanh"},
-                                                                    {"swish", "silu"},
-                                                                    {"log_sigmoid", "logsigmoid"},
-                                                                    {"hardtanh", "hard_tanh"},
-                                                                    {"hardsigmoid", "hard_sigmoid"},
-                                                                    {"hardswish", "hard_swish"},
-                                                                    {"hardshrink", "hard_shrink"},
-                                                                    {"softshrink", "soft_shrink"},
-                                                                    {"isnan", "is_nan"},
-                                                                    {"isinf", "is_inf"},
-                                                                    {"isfinite", "is_finite"},
-                                                                    {"subtract", "sub"},
-                                                                    {"multiply", "mul"},
-                                                                    {"divide", "div"},
-                                                                    {"true_divide", "div"},
-                                                                    {"floor_divide", "floor_div"},
-                                                                    {"remainder", "floor_mod"},
-                                                                    {"fmod", "mod"},
-                                                                    {"power", "pow"},
-                                                                    {"tensor_pow", "pow"},
-                                                                    {"eq", "equal"},
-                                                                    {"ne", "not_equal"},
-                                                                    {"lt", "less"},
-                                                                    {"le", "less_equal"},
-                                                                    {"gt", "greater"},
-                                                                    {"ge", "greater_equal"},
-                                                                    {"bitwise_left_shift", "left_shift"},
-                                                                    {"bitwise_right_shift", "right_shift"},
-                                                                    {"bitwise_invert", "bitwise_not"},
-                                                                    {"where", "select"},
-                                                                    {"clip", "clip_by_value"},
-                                                                    {"clamp", "clip_by_value"},
-                                                                    {"clone", "copy"},
-                                                                    {"sum", "reduce_sum"},
-                                                                    {"mean", "reduce_mean"},
-                                                                    {"prod", "reduce_prod"},
-                                                                    {"amax", "reduce_max"},
-                                                                    {"amin", "reduce_min"},
-                                                                    {"any", "reduce_any"},
-                                                                    {"all", "reduce_all"},
-                                                                    {"im2col", "unfold"},
-                                                                    {"ReLU", "relu"},
-                                                                    {"GeLU", "gelu_tanh"},
-                                                                    {"PReLU", "prelu"},
-                                                                    {"HSigmoid", "hard_sigmoid"},
-                                                                    {"Softmax", "softmax"},
-                                                                    {"MatMul", "matmul"}};
-    for (auto &[name, op] : names) EXPECT_EQ(find_op(name.c_str()).record.name, op) << name;
+    const std::vector<std::pair<std::string, std::string>> names = {
+        {"absolute", "abs"},
+        {"negative", "neg"},
+        {"rint", "round"},
+        {"sgn", "sign"},
+        {"inv", "reciprocal"},
+        {"arcsin", "asin"},
+        {"arccos", "acos"},
+        {"arctan", "atan"},
+        {"arctan2", "atan2"},
+        {"arcsinh", "asinh"},
+        {"arccosh", "acosh"},
+        {"arctanh", "atanh"},
+        {"swish", "silu"},
+        {"log_sigmoid", "logsigmoid"},
+        {"hardtanh", "hard_tanh"},
+        {"hardsigmoid", "hard_sigmoid"},
+        {"hardswish", "hard_swish"},
+        {"hardshrink", "hard_shrink"},
+        {"softshrink", "soft_shrink"},
+        {"isnan", "is_nan"},
+        {"isinf", "is_inf"},
+        {"isfinite", "is_finite"},
+        {"subtract", "sub"},
+        {"multiply", "mul"},
+        {"divide", "div"},
+        {"true_divide", "div"},
+        {"floor_divide", "floor_div"},
+        {"remainder", "floor_mod"},
+        {"fmod", "mod"},
+        {"power", "pow"},
+        {"tensor_pow", "pow"},
+        {"eq", "equal"},
+        {"ne", "not_equal"},
+        {"lt", "less"},
+        {"le", "less_equal"},
+        {"gt", "greater"},
+        {"ge", "greater_equal"},
+        {"bitwise_left_shift", "left_shift"},
+        {"bitwise_right_shift", "right_shift"},
+        {"bitwise_invert", "bitwise_not"},
+        {"where", "select"},
+        {"clip", "clip_by_value"},
+        {"clamp", "clip_by_value"},
+        {"clone", "copy"},
+        {"sum", "reduce_sum"},
+        {"mean", "reduce_mean"},
+        {"prod", "reduce_prod"},
+        {"amax", "reduce_max"},
+        {"amin", "reduce_min"},
+        {"any", "reduce_any"},
+        {"all", "reduce_all"},
+        {"im2col", "unfold"},
+        {"ReLU", "relu"},
+        {"GeLU", "gelu_tanh"},
+        {"PReLU", "prelu"},
+        {"HSigmoid", "hard_sigmoid"},
+        {"Softmax", "softmax"},
+        {"MatMul", "matmul"}};
+    for (auto &[name, op] : names)
+        EXPECT_EQ(find_op(name.c_str()).record.name, op) << name;
     const Tensor x = Tensor::full({1}, -2, DType::f32);
     expect(F::where(F::lt(x, 0), F::absolute(x), x), DType::f32, {2});
     expect(F::clamp(F::remainder(x, 5), 0, 2), DType::f32, {2});
@@ -147,15 +163,19 @@ TEST(Primitive, IsFoundByEveryNameItHas) {
 }
 
 TEST(Primitive, PReluHasAWeightPerChannel) {
-    const Tensor x = Tensor::full({2, 3, 2}, -1, DType::f32), weight = Tensor::empty({3});
-    for (int c = 0; c < 3; c++) weight.set({c}, c + 1);
+    const Tensor x = Tensor::full({2, 3, 2}, -1, DType::f32);
+    const Tensor weight = Tensor::empty({3});
+    for (int c = 0; c < 3; c++)
+        weight.set({c}, c + 1);
     Tape tape;
     tape.watch(weight);
     const Tensor y = F::prelu(x, weight);
     expect(y, DType::f32, {-1, -1, -2, -2, -3, -3, -1, -1, -2, -2, -3, -3});
     expect(tape.gradient(y, {weight})[0], DType::f32, {-4, -4, -4});
-    expect_error<ShapeError>("[prelu] weight.c is 2, expected 1 or 3 from x[2,3,2]", [&] { F::prelu(x, Tensor::ones({2})); });
-    expect_error<ShapeError>("[prelu] weight has rank 0, expected 1", [&] { F::prelu(x, Tensor::scalar(1, DType::f32)); });
+    expect_error<ShapeError>("[prelu] weight.c is 2, expected 1 or 3 from x[2,3,2]",
+                             [&] { F::prelu(x, Tensor::ones({2})); });
+    expect_error<ShapeError>("[prelu] weight has rank 0, expected 1",
+                             [&] { F::prelu(x, Tensor::scalar(1, DType::f32)); });
 }
 
 TEST(Primitive, OneObjectServesManyCalls) {

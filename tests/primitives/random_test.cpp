@@ -8,11 +8,14 @@ using namespace halyard;
 
 // Known answers of philox4x32-10, from the Random123 distribution (kat_vectors).
 TEST(Random, PhiloxKnownAnswers) {
-    EXPECT_EQ(philox_words({0, 0, 0, 0}, {0, 0}), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+    EXPECT_EQ(philox_words({0, 0, 0, 0}, {0, 0}),
+              (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
     constexpr uint32_t f = 0xffffffff;
-    EXPECT_EQ(philox_words({f, f, f, f}, {f, f}), (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
-    EXPECT_EQ(philox_words({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
-              (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+    EXPECT_EQ(philox_words({f, f, f, f}, {f, f}),
+              (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+    EXPECT_EQ(
+        philox_words({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
+        (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
 TEST(Random, SeedsStreamsAndLanesDiffer) {
@@ -43,7 +46,8 @@ TEST(Random, BelowIsUniform) {
         ASSERT_LT(v, 7u);
         counts[v]++;
     }
-    for (const int c : counts) EXPECT_NEAR(c, 10000, 500);  // five standard deviations are 463
+    for (const int c : counts)
+        EXPECT_NEAR(c, 10000, 500);  // five standard deviations are 463
     EXPECT_EQ(r.below(9, 1), 0u);
 }
 
@@ -54,7 +58,9 @@ TEST(Random, NormalsHaveTheirMoments) {
     for (uint64_t k = 0; k < n; k++) {
         const Words w = r.block(k);
         const auto [a, b] = normal_pair(w[0], w[1]);
-        sum += a + b, squares += a * a + b * b, fourth += a * a * a * a + b * b * b * b;
+        sum += a + b;
+        squares += a * a + b * b;
+        fourth += a * a * a * a + b * b * b * b;
     }
     EXPECT_NEAR(sum / (2 * n), 0, 0.012);
     EXPECT_NEAR(squares / (2 * n), 1, 0.016);

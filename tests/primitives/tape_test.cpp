@@ -30,35 +30,51 @@ using Tensors = std::vector<Tensor>;
 using Doubles = std::vector<double>;
 
 TEST(Tape, GradientsOfElementwiseOps) {
-    gradient_check([](const Tensors &x) { return F::mul(x[0], x[1]); }, {numbers({2, 3}), numbers({2, 3}, 2)});
-    gradient_check([](const Tensors &x) { return F::add(F::tanh(x[0]), F::exp(x[1])); }, {numbers({5}), numbers({5}, 2)});
+    gradient_check([](const Tensors &x) { return F::mul(x[0], x[1]); },
+                   {numbers({2, 3}), numbers({2, 3}, 2)});
+    gradient_check([](const Tensors &x) { return F::add(F::tanh(x[0]), F::exp(x[1])); },
+                   {numbers({5}), numbers({5}, 2)});
     gradient_check([](const Tensors &x) { return F::relu(x[0]); }, {numbers({3, 4})});
     gradient_check([](const Tensors &x) { return F::softmax(x[0], 0); }, {numbers({3, 4})});
 }
 
 TEST(Tape, BroadcastGradientsAreSummedBack) {
-    for (const Shape &s : {Shape{3}, Shape{1}, Shape{}, Shape{2, 1}, Shape{1, 3}, Shape{1, 1}})
-        gradient_check([](const Tensors &x) { return F::mul(F::add(x[0], x[1]), x[1]); }, {numbers({2, 3}), numbers(s, 2)});
-    gradient_check([](const Tensors &x) { return F::mul(x[0], x[1]); }, {numbers({4, 1, 3}), numbers({2, 1}, 2)});
+    for (const Shape &s : {Shape{3}, Shape{1}, Shape{}, Shape{2, 1}, Shape{1, 3}, Shape{1, 1}}) {
+        gradient_check([](const Tensors &x) { return F::mul(F::add(x[0], x[1]), x[1]); },
+                       {numbers({2, 3}), numbers(s, 2)});
+    }
+    gradient_check([](const Tensors &x) { return F::mul(x[0], x[1]); },
+                   {numbers({4, 1, 3}), numbers({2, 1}, 2)});
 }
 
 TEST(Tape, SumsSpreadTheirGradient) {
     const Tensor x = numbers({2, 3, 4});
-    for (const Ints &axis : {Ints{}, Ints{1}, Ints{-1, 0}, Ints{0, 1, 2}})
+    for (const Ints &axis : {Ints{}, Ints{1}, Ints{-1, 0}, Ints{0, 1, 2}}) {
         for (bool keep : {false, true}) {
             gradient_check([&](const Tensors &v) { return F::reduce_sum(v[0], axis, keep); }, {x});
-            gradient_check([&](const Tensors &v) { return F::reduce_sum(v[0], axis, keep); }, {numbers({1, 1, 1})});
-            gradient_check([&](const Tensors &v) { return F::exp(F::reduce_sum(F::mul(v[0], v[0]), axis, keep)); }, {numbers({2, 1, 2})});
+            gradient_check([&](const Tensors &v) { return F::reduce_sum(v[0], axis, keep); },
+                           {numbers({1, 1, 1})});
+            gradient_check(
+                [&](const Tensors &v) {
+                    return F::exp(F::reduce_sum(F::mul(v[0], v[0]), axis, keep));
+                },
+                {numbers({2, 1, 2})});
         }
+    }
 }
 
 TEST(Tape, SeveralUsesAddUp) {
-    gradient_check([](const Tensors &x) { return F::add(F::add(F::mul(x[0], x[0]), x[0]), F::mul(F::tanh(x[0]), x[0])); }, {numbers({3, 2})});
+    gradient_check(
+        [](const Tensors &x) {
+            return F::add(F::add(F::mul(x[0], x[0]), x[0]), F::mul(F::tanh(x[0]), x[0]));
+        },
+        {numbers({3, 2})});
     const Tensor x = Tensor::from<double>({2.0});
     Tape tape;
     tape.watch(x);
     Tensor y = x;
-    for (int i = 0; i < 5; i++) y = F::add(y, x);
+    for (int i = 0; i < 5; i++)
+        y = F::add(y, x);
     EXPECT_EQ(tape.gradient(y, {x})[0].to_vector<double>(), Doubles{6});
 }
 
@@ -75,7 +91,8 @@ TEST(Tape, SeveralResultsAndIntermediates) {
     const Tensor x = Tensor::from<double>({3.0});
     Tape tape;
     tape.watch(x);
-    const Tensor a = F::mul(x, x), b = F::mul(a, x);
+    const Tensor a = F::mul(x, x);
+    const Tensor b = F::mul(a, x);
     const Tensors g = tape.gradient(Tensors{a, b}, {x, a}, {});
     EXPECT_EQ(g[0].item(), 2 * 3 + 3 * 9);
     EXPECT_EQ(g[1].item(), 1 + 3);
@@ -84,7 +101,8 @@ TEST(Tape, SeveralResultsAndIntermediates) {
 TEST(Tape, WhatDoesNotDependIsZero) {
     const Tensor x = numbers({2}), z = numbers({3});
     Tape tape;
-    tape.watch(x), tape.watch(z);
+    tape.watch(x);
+    tape.watch(z);
     const Tensors g = tape.gradient(F::exp(x), {z});
     EXPECT_EQ(g[0].to_vector<double>(), (Doubles{0, 0, 0}));
 }
@@ -96,7 +114,9 @@ TEST(Tape, KeepLetsItBeAskedAgain) {
     const Tensor y = F::mul(x, x);
     EXPECT_EQ(tape.gradient(y, {x}, {}, true)[0].item(), 6);
     EXPECT_EQ(tape.gradient(y, {x})[0].item(), 6);
-    expect_error<GradError>("[tape] its recordings were released by the gradient asked before; ask with keep", [&] { tape.gradient(y, {x}); });
+    expect_error<GradError>(
+        "[tape] its recordings were released by the gradient asked before; ask with keep",
+        [&] { tape.gradient(y, {x}); });
 }
 
 TEST(Tape, SecondDerivatives) {
@@ -128,8 +148,10 @@ TEST(Tape, GradientsOfGradientsThroughBroadcastsViewsAndSoftmax) {
     gradient_check(
         [](const Tensors &x) {
             Tape inner;
-            inner.watch(x[0]), inner.watch(x[1]);
-            const Tensor y = F::mul(F::softmax(F::transpose(F::mul(x[0], x[1]), {1, 0}), -1), F::transpose(x[0], {1, 0}));
+            inner.watch(x[0]);
+            inner.watch(x[1]);
+            const Tensor y = F::mul(F::softmax(F::transpose(F::mul(x[0], x[1]), {1, 0}), -1),
+                                    F::transpose(x[0], {1, 0}));
             const Tensors g = inner.gradient(y, {x[0], x[1]});
             return F::add(F::mul(g[0], g[0]), F::exp(g[1]));
         },
@@ -156,32 +178,43 @@ TEST(Tape, CustomBackward) {
     const Tensor x = Tensor::from<double>({3.0});
     Tape tape;
     tape.watch(x);
-    const Tensor a = F::mul(x, x), b = stop_gradient(a);
+    const Tensor a = F::mul(x, x);
+    const Tensor b = stop_gradient(a);
     tape.record({a}, {b}, [](std::span<const Tensor> dy) { return Tensors{F::mul(dy[0], 100)}; });
     EXPECT_EQ(tape.gradient(F::add(b, x), {x})[0].item(), 601);
 }
 
 TEST(Tape, Errors) {
     const Tensor x = numbers({2});
-    expect_error<GradError>("[tape] can't watch a tensor of i32, only floats have gradients", [] { Tape().watch(Tensor::zeros({1}, DType::i32)); });
+    expect_error<GradError>("[tape] can't watch a tensor of i32, only floats have gradients",
+                            [] { Tape().watch(Tensor::zeros({1}, DType::i32)); });
     Tape tape;
     tape.watch(x);
     const Tensor y = F::exp(x);
-    expect_error<GradError>("[tape] x 1 was not watched", [&] { tape.gradient(y, {x, numbers({2}, 2)}, {}, true); });
-    expect_error<GradError>("[tape] sens has shape [3], expected [2]", [&] { tape.gradient(y, {x}, numbers({3}), true); });
-    expect_error<GradError>("[tape] sens is f32, expected f64", [&] { tape.gradient(y, {x}, Tensor::ones({2}), true); });
+    expect_error<GradError>("[tape] x 1 was not watched", [&] {
+        tape.gradient(y, {x, numbers({2}, 2)}, {}, true);
+    });
+    expect_error<GradError>("[tape] sens has shape [3], expected [2]",
+                            [&] { tape.gradient(y, {x}, numbers({3}), true); });
+    expect_error<GradError>("[tape] sens is f32, expected f64",
+                            [&] { tape.gradient(y, {x}, Tensor::ones({2}), true); });
     const Tensor z = stop_gradient(y);
     tape.record({y}, {z}, [](std::span<const Tensor>) { return Tensors{}; });
-    expect_error<GradError>("[tape] a backward function returned 0 gradients, expected 1", [&] { tape.gradient(z, {x}, {}, true); });
-    expect_error<GradError>("[tape] an output is already on the tape; a function records tensors of its own, made where a StopTape lives",
-                            [&] { tape.record({x}, {y}, [](std::span<const Tensor> dy) { return Tensors{dy[0]}; }); });
+    expect_error<GradError>("[tape] a backward function returned 0 gradients, expected 1",
+                            [&] { tape.gradient(z, {x}, {}, true); });
+    expect_error<GradError>(
+        "[tape] an output is already on the tape; a function records tensors of its own, made "
+        "where a StopTape lives",
+        [&] { tape.record({x}, {y}, [](std::span<const Tensor> dy) { return Tensors{dy[0]}; }); });
 }
 
-// y = -x, by hand: an op that nobody wrote a gradient for. It has a second input, which it doesn't read.
+// y = -x, by hand: an op that nobody wrote a gradient for. It has a second input, which it doesn't
+// read.
 int negate(void **args) {
     const auto *x = (const halide_buffer_t *)args[0];
     const auto *y = (const halide_buffer_t *)args[2];
-    for (int i = 0; i < y->dim[0].extent; i++) ((double *)y->host)[i] = -((const double *)x->host)[i];
+    for (int i = 0; i < y->dim[0].extent; i++)
+        ((double *)y->host)[i] = -((const double *)x->host)[i];
     return 0;
 }
 
@@ -200,12 +233,16 @@ TEST(Tape, AnOpWithoutGradientIsNamedOnceAGradientMustPass) {
     const Primitive op("test_negate");
     const Tensor x = Tensor::from<double>({1, 2}), z = Tensor::from<double>({3, 4});
     Tape tape;
-    tape.watch(x), tape.watch(z);
+    tape.watch(x);
+    tape.watch(z);
     const Tensor y = op.run({x, z})[0];
     EXPECT_EQ(y.to_vector<double>(), (Doubles{-1, -2}));
-    expect_error<GradError>("[test_negate] has no gradient in x", [&] { tape.gradient(y, {x}, {}, true); });
-    expect_error<GradError>("[test_negate] has no gradient in unused", [&] { tape.gradient(y, {z}, {}, true); });
-    EXPECT_EQ(tape.gradient(F::mul(z, 2), {x, z}, {}, true)[1].to_vector<double>(), (Doubles{2, 2}));
+    expect_error<GradError>("[test_negate] has no gradient in x",
+                            [&] { tape.gradient(y, {x}, {}, true); });
+    expect_error<GradError>("[test_negate] has no gradient in unused",
+                            [&] { tape.gradient(y, {z}, {}, true); });
+    EXPECT_EQ(tape.gradient(F::mul(z, 2), {x, z}, {}, true)[1].to_vector<double>(),
+              (Doubles{2, 2}));
 }
 
 TEST(Tape, IntegersStopGradients) {
@@ -219,15 +256,17 @@ TEST(Tape, IntegersStopGradients) {
 
 TEST(Tape, KeepsOnlyWhatGradientsRead) {
     const Tensor x = numbers({1000});
-    const int64_t one = (int64_t)x.bytes();
+    const int64_t one = int64_t(x.bytes());
     Tape tape;
     tape.watch(x);
     Tensor y = F::add(x, 1.0);
-    for (int i = 0; i < 100; i++) y = F::add(y, 1.0);  // add's gradient reads nothing
+    for (int i = 0; i < 100; i++)
+        y = F::add(y, 1.0);  // add's gradient reads nothing
     EXPECT_LE(tape.kept_bytes(), 12 * one);
     EXPECT_EQ(tape.gradient(y, {x}, {}, true)[0].to_vector<double>(), Doubles(1000, 1.0));
     const int64_t before = tape.kept_bytes();
-    for (int i = 0; i < 10; i++) y = F::tanh(y);
+    for (int i = 0; i < 10; i++)
+        y = F::tanh(y);
     EXPECT_GE(tape.kept_bytes(), before + 9 * one);
     tape.gradient(y, {x});
     EXPECT_EQ(tape.kept_bytes(), 0);
@@ -237,7 +276,8 @@ TEST(Tape, AddressesAreNotMistaken) {
     const Tensor x = Tensor::from<double>({1.0});
     Tape tape;
     tape.watch(x);
-    for (int i = 0; i < 200; i++) F::add(x, 1.0);  // results nobody keeps
+    for (int i = 0; i < 200; i++)
+        F::add(x, 1.0);  // results nobody keeps
     for (int i = 0; i < 200; i++) {
         const Tensor fresh = Tensor::ones({1}, DType::f64);
         ASSERT_FALSE(tape.watched(fresh)) << i;
@@ -251,9 +291,11 @@ TEST(Tape, MemoryReturns) {
         Tape outer;
         outer.watch(x);
         Tape tape;
-        tape.watch(x), tape.watch(w);
+        tape.watch(x);
+        tape.watch(w);
         Tensor y = x;
-        for (int i = 0; i < 20; i++) y = F::tanh(F::mul(F::reshape(F::add(y, w), {64, 64}), w));
+        for (int i = 0; i < 20; i++)
+            y = F::tanh(F::mul(F::reshape(F::add(y, w), {64, 64}), w));
         tape.gradient(y, {x, w}, {}, true);
         return tape.gradient(y, {x, w})[1].at({0});
     };
@@ -267,31 +309,39 @@ TEST(Tape, MemoryReturns) {
 TEST(Tape, EmptyBatchesHaveGradients) {
     const auto shapes = [](const Several &f, const Tensors &x) {
         Tape tape;
-        for (const Tensor &t : x) tape.watch(t);
+        for (const Tensor &t : x)
+            tape.watch(t);
         const Tensor y = f(x);
         const Tensors dx = tape.gradient(y, x, Tensor::ones(y.shape(), y.dtype()));
         for (size_t k = 0; k < x.size(); k++) {
             EXPECT_EQ(dx[k].shape().text(), x[k].shape().text());
-            for (double v : dx[k].to_vector<double>()) EXPECT_EQ(v, 0);
+            for (double v : dx[k].to_vector<double>())
+                EXPECT_EQ(v, 0);
         }
     };
-    const Tensor rows = Tensor::zeros({0, 4}), images = Tensor::zeros({0, 2, 5, 5}), bias = Tensor::ones({4});
+    const Tensor rows = Tensor::zeros({0, 4}), images = Tensor::zeros({0, 2, 5, 5});
+    const Tensor bias = Tensor::ones({4});
     shapes([](const Tensors &x) { return F::add(x[0], x[1]); }, {rows, bias});
     shapes([](const Tensors &x) { return F::mul(x[0], x[1]); }, {rows, Tensor::ones({1, 1})});
-    shapes([](const Tensors &x) { return F::dense(x[0], x[1], x[2]); }, {Tensor::zeros({0, 8}), Tensor::ones({4, 8}), bias});
-    shapes([](const Tensors &x) { return F::conv2d(x[0], x[1]); }, {images, Tensor::ones({4, 2, 3, 3})});
+    shapes([](const Tensors &x) { return F::dense(x[0], x[1], x[2]); },
+           {Tensor::zeros({0, 8}), Tensor::ones({4, 8}), bias});
+    shapes([](const Tensors &x) { return F::conv2d(x[0], x[1]); },
+           {images, Tensor::ones({4, 2, 3, 3})});
     shapes([](const Tensors &x) { return F::reduce_sum(x[0], {0}); }, {rows});
     shapes([](const Tensors &x) { return F::reduce_mean(x[0]); }, {rows});
     shapes([](const Tensors &x) { return F::mse_loss(x[0], x[1], "sum"); }, {rows, rows.copy()});
     shapes([](const Tensors &x) { return F::sort(x[0])[0]; }, {Tensor::zeros({0})});
     shapes([](const Tensors &x) { return F::concat({x[0], F::mul(x[0], 2)}, 1); }, {rows});
-    shapes([](const Tensors &x) { return F::matmul(x[0], x[1]); }, {Tensor::ones({2, 0}), Tensor::ones({0, 3})});
+    shapes([](const Tensors &x) { return F::matmul(x[0], x[1]); },
+           {Tensor::ones({2, 0}), Tensor::ones({0, 3})});
 }
 
 TEST(Tape, OfWhatIsEmptyAndWhatIsNotTheLatterHasItsGradient) {
-    const Tensor none = Tensor::zeros({0, 3}, DType::f64), some = numbers({2, 3});
+    const Tensor none = Tensor::zeros({0, 3}, DType::f64);
+    const Tensor some = numbers({2, 3});
     Tape tape;
-    tape.watch(none), tape.watch(some);
+    tape.watch(none);
+    tape.watch(some);
     const Tensor y = F::concat({none, some});
     const Tensors dx = tape.gradient(y, {none, some});
     EXPECT_EQ(dx[0].shape().text(), "[0,3]");
@@ -344,7 +394,8 @@ TEST(Tape, AnUndefinedResultIsRefused) {
     const Tensor x = numbers({3});
     Tape tape;
     tape.watch(x);
-    expect_error<GradError>("[tape] y 0 is an undefined tensor", [&] { tape.gradient(Tensor(), {x}, Tensor::ones({3})); });
+    expect_error<GradError>("[tape] y 0 is an undefined tensor",
+                            [&] { tape.gradient(Tensor(), {x}, Tensor::ones({3})); });
 }
 
 }  // namespace

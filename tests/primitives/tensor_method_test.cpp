@@ -1,4 +1,5 @@
-// What a tensor's own methods make under a tape has gradients, as what the functions of the same names make.
+// What a tensor's own methods make under a tape has gradients, as what the functions of the same
+// names make.
 #include "primitives/composite.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/composites.h"
@@ -11,16 +12,21 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-// f(x) times itself and something else, so that gradients depend on the elements and on where they went.
+// f(x) times itself and something else, so that gradients depend on the elements and on where they
+// went.
 void gradient_through(const Tensor &x, const std::function<Tensor(const Tensor &)> &method) {
     const Tensor weights = numbers(method(x).shape(), 7);
-    gradient_check([&](const Tensors &in) { return F::mul(F::mul(method(in[0]), method(in[0])), weights); }, {x});
+    gradient_check(
+        [&](const Tensors &in) { return F::mul(F::mul(method(in[0]), method(in[0])), weights); },
+        {x});
 }
 
 TEST(TensorMethods, Reshape) {
     gradient_through(numbers({2, 3}), [](const Tensor &x) { return x.reshape({3, 2}); });
     gradient_through(numbers({2, 3, 4}), [](const Tensor &x) { return x.reshape({-1, 4}); });
-    gradient_through(numbers({2, 3}), [](const Tensor &x) { return x.swap_axes(0, 1).reshape({3, 1, 2}); });
+    gradient_through(numbers({2, 3}), [](const Tensor &x) {
+        return x.swap_axes(0, 1).reshape({3, 1, 2});
+    });
 }
 TEST(TensorMethods, Transpose) {
     gradient_through(numbers({2, 3, 4}), [](const Tensor &x) { return x.transpose({2, 0, 1}); });
@@ -44,14 +50,17 @@ TEST(TensorMethods, UnsqueezeAndSqueeze) {
 TEST(TensorMethods, CopyAndContiguous) {
     gradient_through(numbers({2, 3}), [](const Tensor &x) { return x.copy(); });
     gradient_through(numbers({2, 3}), [](const Tensor &x) { return x.contiguous(); });
-    gradient_through(numbers({2, 3}), [](const Tensor &x) { return x.swap_axes(0, 1).contiguous(); });
+    gradient_through(numbers({2, 3}),
+                     [](const Tensor &x) { return x.swap_axes(0, 1).contiguous(); });
 }
 
 TEST(TensorMethods, To) {
-    const Tensor x = numbers({2, 3}), sens = numbers({2, 3}, 5).to(DType::f32);
+    const Tensor x = numbers({2, 3});
+    const Tensor sens = numbers({2, 3}, 5).to(DType::f32);
     Tape tape;
     tape.watch(x);
-    const Tensor y = x.to(DType::f32), whole = x.to(DType::i32);
+    const Tensor y = x.to(DType::f32);
+    const Tensor whole = x.to(DType::i32);
     const Tensor dx = tape.gradient(y, {x}, sens)[0];
     EXPECT_EQ(dx.dtype(), DType::f64);
     EXPECT_EQ(dx.to_vector<double>(), sens.to_vector<double>());
@@ -97,17 +106,29 @@ TEST(TensorMethods, StandInTheGraphOnceAndByName) {
     tape.watch(x);
     const auto ops = [&] {
         std::string all;
-        for (const TapeGraph::Op &op : tape.graph().ops) all += (all.empty() ? "" : " ") + op.name;
+        for (const TapeGraph::Op &op : tape.graph().ops)
+            all += (all.empty() ? "" : " ") + op.name;
         return all;
     };
     const Tensor y = x.transpose({1, 0});
     EXPECT_EQ(ops(), "transpose");
-    const Tensor z = F::softmax(y, 0);  // a call that copies what it is given is one entry all the same
+    // a call that copies what it is given is one entry all the same
+    const Tensor z = F::softmax(y, 0);
     EXPECT_EQ(ops(), "transpose softmax");
-    const Tensor u = F::roll(z, {1}, {0}), v = F::flip(u, {0}), w = F::reshape(v, {64, 48});
+    const Tensor u = F::roll(z, {1}, {0});
+    const Tensor v = F::flip(u, {0});
+    const Tensor w = F::reshape(v, {64, 48});
     EXPECT_EQ(ops(), "transpose softmax roll flip reshape");
-    const Tensor moved = w.unsqueeze(0).squeeze(0).swap_axes(0, 1).slice(0, 0, 2).expand({3, 2, 64}).copy().to(DType::f32);
-    EXPECT_EQ(ops(), "transpose softmax roll flip reshape unsqueeze squeeze swap_axes slice expand copy to");
+    const Tensor moved = w.unsqueeze(0)
+                             .squeeze(0)
+                             .swap_axes(0, 1)
+                             .slice(0, 0, 2)
+                             .expand({3, 2, 64})
+                             .copy()
+                             .to(DType::f32);
+    EXPECT_EQ(
+        ops(),
+        "transpose softmax roll flip reshape unsqueeze squeeze swap_axes slice expand copy to");
 }
 
 }  // namespace

@@ -30,7 +30,9 @@ mode_t mode_of(const fs::path &path) {
 std::string refusal(const std::function<void()> &f) {
     try {
         f();
-    } catch (const IoError &e) { return e.what(); }
+    } catch (const IoError &e) {
+        return e.what();
+    }
     return "";
 }
 
@@ -47,7 +49,9 @@ protected:
         fs::remove_all(folder);
     }
     std::string at(const std::string &name) const { return (folder / name).string(); }
-    size_t files() const { return (size_t)std::distance(fs::directory_iterator(folder), fs::directory_iterator()); }
+    size_t files() const {
+        return size_t(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+    }
 
     fs::path folder;
     mode_t mask = 0;
@@ -85,7 +89,8 @@ TEST_F(AtomicFiles, ALinkIsReplacedAndNotFollowed) {
 TEST_F(AtomicFiles, WhatIsNoFileIsWrittenInPlace) {
     write_file("/dev/null", "gone");
     EXPECT_TRUE(fs::is_character_file("/dev/null"));
-    EXPECT_EQ(refusal([] { write_file("/dev/full", "text"); }), "[/dev/full] can't be written: No space left on device");
+    EXPECT_EQ(refusal([] { write_file("/dev/full", "text"); }),
+              "[/dev/full] can't be written: No space left on device");
     EXPECT_TRUE(fs::is_character_file("/dev/full"));
     int ends[2];
     ASSERT_EQ(pipe(ends), 0);
@@ -98,10 +103,13 @@ TEST_F(AtomicFiles, WhatIsNoFileIsWrittenInPlace) {
 }
 
 TEST_F(AtomicFiles, ARefusalNamesTheFileAndLeavesNothing) {
-    EXPECT_EQ(refusal([&] { write_file(at("no/a"), "x"); }), "[" + at("no/a") + "] can't be written: No such file or directory");
-    EXPECT_EQ(refusal([] { write_file("/proc/nowhere", "x"); }), "[/proc/nowhere] can't be written: No such file or directory");
+    EXPECT_EQ(refusal([&] { write_file(at("no/a"), "x"); }),
+              "[" + at("no/a") + "] can't be written: No such file or directory");
+    EXPECT_EQ(refusal([] { write_file("/proc/nowhere", "x"); }),
+              "[/proc/nowhere] can't be written: No such file or directory");
     fs::create_directory(at("folder"));
-    EXPECT_EQ(refusal([&] { write_file(at("folder"), "x"); }), "[" + at("folder") + "] can't be replaced: Is a directory");
+    EXPECT_EQ(refusal([&] { write_file(at("folder"), "x"); }),
+              "[" + at("folder") + "] can't be replaced: Is a directory");
     EXPECT_EQ(files(), 1u);
 }
 

@@ -1,4 +1,5 @@
-// expect_error<ShapeError>("[op] message", [] { ... }): the body throws exactly this, type and text. message([] { ... }): what it throws.
+// expect_error<ShapeError>("[op] message", [] { ... }): the body throws exactly this, type and
+// text. message([] { ... }): what it throws.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -12,13 +13,17 @@ template<class E, class F> void expect_error(const std::string &message, const F
     try {
         body();
         ADD_FAILURE() << "nothing was thrown; expected " << message;
-    } catch (const E &e) { EXPECT_EQ(e.what(), message); }
+    } catch (const E &e) {
+        EXPECT_EQ(e.what(), message);
+    }
 }
 
 template<class F> std::string message(const F &body) {
     try {
         body();
-    } catch (const Error &e) { return e.what(); }
+    } catch (const Error &e) {
+        return e.what();
+    }
     return "no error";
 }
 

@@ -49,20 +49,25 @@ TEST(KernelOnDemand, IsMadeOnceForAllThreads) {
     const InPlaceOfAdd kernel([](void **arguments) { return added(arguments); });
     std::vector<std::thread> threads;
     std::vector<std::vector<float>> sums(4);
-    for (auto &s : sums) threads.emplace_back([&s] { s = sum(); });
-    for (auto &t : threads) t.join();
-    for (auto &s : sums) EXPECT_EQ(s, (std::vector<float>{2, 4, 6}));
+    for (auto &s : sums)
+        threads.emplace_back([&s] { s = sum(); });
+    for (auto &t : threads)
+        t.join();
+    for (auto &s : sums)
+        EXPECT_EQ(s, (std::vector<float>{2, 4, 6}));
 }
 
 TEST(KernelOnDemand, SaysWhyItCanNotBeMade) {
     {
         const InPlaceOfAdd kernel([](void **arguments) { return unknown(arguments); });
-        expect_error<DispatchError>("[hy_add_f32_of_nowhere] can't be made: halyard_gen: [gen] no kernel is "
-                                    "called hy_add_f32_of_nowhere",
-                                    [] { sum(); });
+        expect_error<DispatchError>(
+            "[hy_add_f32_of_nowhere] can't be made: halyard_gen: [gen] no kernel is "
+            "called hy_add_f32_of_nowhere",
+            [] { sum(); });
     }
     const InPlaceOfAdd kernel([](void **arguments) { return without_generator(arguments); });
-    expect_error<Error>("[/nowhere/gen_binary] can't be started: No such file or directory", [] { sum(); });
+    expect_error<Error>("[/nowhere/gen_binary] can't be started: No such file or directory",
+                        [] { sum(); });
 }
 
 }  // namespace

@@ -23,18 +23,25 @@ constexpr bool pooled = true;
 TEST(Memory, BlocksAreAlignedLongEnoughAndDistinct) {
     const int64_t live = stats().live_blocks;
     std::vector<std::pair<unsigned char *, size_t>> blocks;
-    for (size_t bytes = 0; bytes < 3000; bytes += 7) blocks.emplace_back((unsigned char *)allocate(bytes), bytes);
-    for (int power = 12; power < 24; power++)
-        for (const int extra : {-1, 0, 1})
-            blocks.emplace_back((unsigned char *)allocate((size_t{1} << power) + (size_t)extra), (size_t{1} << power) + (size_t)extra);
-    for (size_t i = 0; i < blocks.size(); i++) {
-        EXPECT_EQ((uintptr_t)blocks[i].first % alignment, 0u);
-        std::memset(blocks[i].first, (int)(i & 255), blocks[i].second);
+    for (size_t bytes = 0; bytes < 3000; bytes += 7)
+        blocks.emplace_back((unsigned char *)allocate(bytes), bytes);
+    for (int power = 12; power < 24; power++) {
+        for (const int extra : {-1, 0, 1}) {
+            blocks.emplace_back((unsigned char *)allocate((size_t{1} << power) + size_t(extra)),
+                                (size_t{1} << power) + size_t(extra));
+        }
     }
-    for (size_t i = 0; i < blocks.size(); i++)
-        for (size_t b = 0; b < blocks[i].second; b += 61) ASSERT_EQ(blocks[i].first[b], i & 255) << "block " << i << " was overwritten at " << b;
-    EXPECT_EQ(stats().live_blocks, live + (int64_t)blocks.size());
-    for (const auto &[p, bytes] : blocks) release(p);
+    for (size_t i = 0; i < blocks.size(); i++) {
+        EXPECT_EQ(uintptr_t(blocks[i].first) % alignment, 0u);
+        std::memset(blocks[i].first, int(i & 255), blocks[i].second);
+    }
+    for (size_t i = 0; i < blocks.size(); i++) {
+        for (size_t b = 0; b < blocks[i].second; b += 61)
+            ASSERT_EQ(blocks[i].first[b], i & 255) << "block " << i << " was overwritten at " << b;
+    }
+    EXPECT_EQ(stats().live_blocks, live + int64_t(blocks.size()));
+    for (const auto &[p, bytes] : blocks)
+        release(p);
     EXPECT_EQ(stats().live_blocks, live);
 }
 
@@ -53,7 +60,8 @@ TEST(Memory, ReleasedBlocksComeBack) {
 
 TEST(Memory, CountsBytesAndTheirPeak) {
     const Stats before = stats();
-    void *a = allocate(1 << 20), *b = allocate(1000);
+    void *a = allocate(1 << 20);
+    void *b = allocate(1000);
     const Stats during = stats();
     EXPECT_GE(during.live_bytes - before.live_bytes, (1 << 20) + 1000);
     EXPECT_LE(during.live_bytes - before.live_bytes, ((1 << 20) + 1000) * 5 / 4);
@@ -73,7 +81,8 @@ TEST(Memory, PeakOfOneThreadIsExact) {
     const int64_t high = stats().live_bytes;
     void *small = allocate(64);
     release(small);
-    EXPECT_EQ(stats().peak_bytes, high + 64) << "also when the extra block was gone before anyone looked";
+    EXPECT_EQ(stats().peak_bytes, high + 64)
+        << "also when the extra block was gone before anyone looked";
     release(big);
     EXPECT_EQ(stats().live_bytes, start);
 }
@@ -83,8 +92,10 @@ TEST(Memory, LargeBlocksComeBackIntoAFullPool) {
     if (!pooled) GTEST_SKIP() << "under the address sanitizer nothing is pooled";
     trim();
     std::vector<void *> old;
-    for (int i = 0; i < 8; i++) old.push_back(allocate(size_t{128} << 20));
-    for (void *p : old) release(p);
+    for (int i = 0; i < 8; i++)
+        old.push_back(allocate(size_t{128} << 20));
+    for (void *p : old)
+        release(p);
     EXPECT_EQ(stats().pooled_bytes, int64_t{1} << 30);
     void *const first = allocate(size_t{200} << 20);
     release(first);
@@ -105,13 +116,17 @@ TEST(Memory, AFullPoolKeepsWhatIsInUse) {
     trim();
     void *const large = allocate(size_t{200} << 20);
     std::vector<void *> others;
-    for (int i = 0; i < 8; i++) others.push_back(allocate(size_t{128} << 20));
-    for (void *p : others) release(p);
+    for (int i = 0; i < 8; i++)
+        others.push_back(allocate(size_t{128} << 20));
+    for (void *p : others)
+        release(p);
     release(large);
     const int64_t calls = stats().system_calls;
-    for (void *&p : others) p = allocate(size_t{128} << 20);
+    for (void *&p : others)
+        p = allocate(size_t{128} << 20);
     EXPECT_EQ(stats().system_calls, calls);
-    for (void *p : others) release(p);
+    for (void *p : others)
+        release(p);
     trim();
 }
 
@@ -125,14 +140,19 @@ TEST(Memory, ImpossibleSizesAreErrors) {
     try {
         allocate(SIZE_MAX);
         ADD_FAILURE() << "nothing was thrown";
-    } catch (const MemoryError &e) { EXPECT_EQ(std::string(e.what()).find("[memory] out of memory: 17592186044416.0 MB wanted, "), 0u) << e.what(); }
+    } catch (const MemoryError &e) {
+        EXPECT_EQ(
+            std::string(e.what()).find("[memory] out of memory: 17592186044416.0 MB wanted, "), 0u)
+            << e.what();
+    }
     EXPECT_THROW(allocate(size_t{1} << 50), MemoryError);
     const int64_t live = stats().live_blocks;
     EXPECT_THROW(Tensor::empty({1 << 16, 1 << 16}), ShapeError);
     EXPECT_EQ(stats().live_blocks, live);
 }
 
-// With a limit what is kept goes first, then calls fail and change nothing; without one they succeed again.
+// With a limit what is kept goes first, then calls fail and change nothing; without one they
+// succeed again.
 TEST(Memory, KeepsToItsLimit) {
     void *const held = allocate(6 << 20);
     release(allocate(9 << 20));  // kept for reuse: in the way of nothing else
@@ -144,7 +164,9 @@ TEST(Memory, KeepsToItsLimit) {
         ADD_FAILURE() << "nothing was thrown";
     } catch (const MemoryError &e) {
         const std::string said = e.what();
-        EXPECT_TRUE(said.starts_with("[memory] out of memory: 5.0 MB wanted, 13.0 MB in use, the limit is 16.0 MB")) << said;
+        EXPECT_TRUE(said.starts_with(
+            "[memory] out of memory: 5.0 MB wanted, 13.0 MB in use, the limit is 16.0 MB"))
+            << said;
     }
     release(other);
     release(allocate(5 << 20));
@@ -170,7 +192,7 @@ TEST(Memory, ThreadsExchangeBlocks) {
         for (int i = 0; i < 4000; i++) {
             const size_t bytes = size_t{1} << (random() % 18);
             auto *p = (unsigned char *)allocate(bytes);
-            std::memset(p, (int)(bytes % 251), bytes);
+            std::memset(p, int(bytes % 251), bytes);
             std::pair<unsigned char *, size_t> other{p, bytes};
             {
                 const std::lock_guard lock(mutex);
@@ -180,17 +202,23 @@ TEST(Memory, ThreadsExchangeBlocks) {
                 }
                 std::swap(shared[random() % 50], other);
             }
-            for (size_t b = 0; b < other.second; b += 97)
-                if (other.first[b] != other.second % 251) ADD_FAILURE() << "a block of " << other.second << " bytes was overwritten";
+            for (size_t b = 0; b < other.second; b += 97) {
+                if (other.first[b] != other.second % 251)
+                    ADD_FAILURE() << "a block of " << other.second << " bytes was overwritten";
+            }
             release(other.first);
         }
     };
     std::vector<std::thread> threads;
-    for (unsigned t = 0; t < 4; t++) threads.emplace_back(work, t);
-    for (std::thread &t : threads) t.join();
-    EXPECT_EQ(stats().live_blocks, before.live_blocks + (int64_t)shared.size());
-    EXPECT_EQ(stats().allocations, before.allocations + 16000) << "also those of threads that ended";
-    for (const auto &[p, bytes] : shared) release(p);
+    for (unsigned t = 0; t < 4; t++)
+        threads.emplace_back(work, t);
+    for (std::thread &t : threads)
+        t.join();
+    EXPECT_EQ(stats().live_blocks, before.live_blocks + int64_t(shared.size()));
+    EXPECT_EQ(stats().allocations, before.allocations + 16000)
+        << "also those of threads that ended";
+    for (const auto &[p, bytes] : shared)
+        release(p);
     EXPECT_EQ(stats().live_blocks, before.live_blocks);
     EXPECT_EQ(stats().live_bytes, before.live_bytes);
 }
@@ -199,21 +227,25 @@ TEST(Memory, TensorsOutliveTheThreadThatMadeThem) {
     const int64_t live = stats().live_blocks;
     std::vector<Tensor> made(100);
     std::thread([&] {
-        for (size_t i = 0; i < made.size(); i++) made[i] = Tensor::full({(int64_t)i + 1}, (double)i);
+        for (size_t i = 0; i < made.size(); i++)
+            made[i] = Tensor::full({int64_t(i) + 1}, double(i));
     }).join();
-    for (size_t i = 0; i < made.size(); i++) EXPECT_EQ(made[i].at({(int64_t)i}), (double)i);
+    for (size_t i = 0; i < made.size(); i++)
+        EXPECT_EQ(made[i].at({int64_t(i)}), double(i));
     std::thread([moved = std::move(made)]() mutable { moved.clear(); }).join();
     EXPECT_EQ(stats().live_blocks, live);
 }
 
-struct Late {  // made before the thread has a cache of blocks, so destroyed after that cache is gone
+// made before the thread has a cache of blocks, so destroyed after that cache is gone
+struct Late {
     Tensor t;
 };
 thread_local Late late;
 
 TEST(Memory, TensorsInThreadLocalsAreFreedAtTheEnd) {
     const int64_t live = stats().live_blocks;
-    for (int i = 0; i < 3; i++) std::thread([] { late.t = Tensor::ones({1000}); }).join();
+    for (int i = 0; i < 3; i++)
+        std::thread([] { late.t = Tensor::ones({1000}); }).join();
     EXPECT_EQ(stats().live_blocks, live);
 }
 

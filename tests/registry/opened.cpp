@@ -1,5 +1,6 @@
-// Opens libraries with dlopen() in a program that is linked with none of them, as scripting languages and plug-ins do. What their thread-locals
-// take must fit into the few hundred bytes that a process keeps for libraries which it meets later.
+// Opens libraries with dlopen() in a program that is linked with none of them, as scripting
+// languages and plug-ins do. What their thread-locals take must fit into the few hundred bytes that
+// a process keeps for libraries which it meets later.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -39,7 +40,10 @@ int main(int count, char **paths) {
         Found found{paths[k]};
         dl_iterate_phdr(look, &found);
         const bool fits = found.seen && found.bytes <= most_thread_local_bytes;
-        std::printf("%s: %zu bytes of thread-locals%s\n", paths[k], found.bytes, fits ? "" : found.seen ? ", too many" : "?");
+        std::printf("%s: %zu bytes of thread-locals%s\n", paths[k], found.bytes,
+                    fits         ? ""
+                    : found.seen ? ", too many"
+                                 : "?");
         if (!fits) failed = 1;
     }
     return failed;

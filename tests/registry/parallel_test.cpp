@@ -26,7 +26,8 @@ struct Threads {  // sets a number of threads for one scope
 
 template<class F> int par_for(int min, int size, F f) {
     return halide_do_par_for(
-        nullptr, [](void *, int i, uint8_t *closure) { return (*(F *)closure)(i); }, min, size, (uint8_t *)&f);
+        nullptr, [](void *, int i, uint8_t *closure) { return (*(F *)closure)(i); }, min, size,
+        (uint8_t *)&f);
 }
 
 TEST(Parallel, EveryIndexOnce) {
@@ -34,9 +35,15 @@ TEST(Parallel, EveryIndexOnce) {
         const Threads limit(n);
         EXPECT_EQ(threads(), n);
         std::vector<std::atomic<int>> seen(1000);
-        parallel_for(-500, 500, [&](int64_t i) { seen[(size_t)(i + 500)]++; });
-        EXPECT_EQ(par_for(-500, 1000, [&](int i) { return seen[(size_t)(i + 500)]++, 0; }), 0);
-        for (auto &s : seen) EXPECT_EQ(s, 2);
+        parallel_for(-500, 500, [&](int64_t i) { seen[size_t(i + 500)]++; });
+        EXPECT_EQ(par_for(-500, 1000,
+                          [&](int i) {
+                              seen[size_t(i + 500)]++;
+                              return 0;
+                          }),
+                  0);
+        for (auto &s : seen)
+            EXPECT_EQ(s, 2);
     }
     parallel_for(5, 5, [](int64_t) { FAIL(); });
     parallel_for(5, 3, [](int64_t) { FAIL(); });
@@ -66,7 +73,8 @@ TEST(Parallel, AsManyWorkersAsAsked) {
         const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
         parallel_for(0, n, [&](int64_t) {
             started++;
-            while (started < n && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            while (started < n && std::chrono::steady_clock::now() < give_up)
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
             if (started < n) missing++;
         });
         EXPECT_EQ(missing, 0) << n << " threads";
@@ -78,7 +86,8 @@ TEST(Parallel, NoMoreWorkersThanAsked) {
     std::atomic<int> inside{0}, most{0};
     parallel_for(0, 60, [&](int64_t) {
         const int now = ++inside;
-        for (int m = most; now > m && !most.compare_exchange_weak(m, now);) {}
+        for (int m = most; now > m && !most.compare_exchange_weak(m, now);) {
+        }
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         inside--;
     });
@@ -99,7 +108,14 @@ TEST(Parallel, ExceptionsReachTheCaller) {
 TEST(Parallel, NestedLoops) {
     const Threads limit(4);
     std::atomic<int> sum{0};
-    EXPECT_EQ(par_for(0, 16, [&](int i) { return par_for(0, 16, [&](int j) { return sum += i * j, 0; }); }), 0);
+    EXPECT_EQ(par_for(0, 16,
+                      [&](int i) {
+                          return par_for(0, 16, [&](int j) {
+                              sum += i * j;
+                              return 0;
+                          });
+                      }),
+              0);
     EXPECT_EQ(sum, 120 * 120);
 }
 
@@ -113,11 +129,15 @@ TEST(Parallel, AWorkersErrorReachesTheCaller) {
             return -i;
         });
         EXPECT_LT(status, 0);
-        EXPECT_EQ(last_kernel_error(), "task " + std::to_string(-status)) << "the text belongs to the status";
+        EXPECT_EQ(last_kernel_error(), "task " + std::to_string(-status))
+            << "the text belongs to the status";
     }
     clear_kernel_error();
     EXPECT_STREQ(last_kernel_error(), "");
-    const int nested = par_for(0, 4, [](int i) { return par_for(0, 4, [i](int j) { return i == 2 && j == 3 ? halide_error(nullptr, "deep"), -7 : 0; }); });
+    const int nested = par_for(0, 4, [](int i) {
+        return par_for(
+            0, 4, [i](int j) { return i == 2 && j == 3 ? halide_error(nullptr, "deep"), -7 : 0; });
+    });
     EXPECT_EQ(nested, -7);
     EXPECT_STREQ(last_kernel_error(), "deep");
 }
@@ -132,8 +152,10 @@ TEST(Parallel, HalidesScratchIsOurs) {
     const int64_t live = memory::stats().live_blocks;
     auto *p = (unsigned char *)halide_malloc(nullptr, 100);
     ASSERT_NE(p, nullptr);
-    EXPECT_EQ((uintptr_t)p % 64, 0u);
-    for (int i = -8; i < 128 + 8; i++) p[i] = (unsigned char)i;  // what HalideRuntime.h promises to kernels
+    EXPECT_EQ(uintptr_t(p) % 64, 0u);
+    // what HalideRuntime.h promises to kernels
+    for (int i = -8; i < 128 + 8; i++)
+        p[i] = (unsigned char)i;
     EXPECT_EQ(memory::stats().live_blocks, live + 1);
     halide_free(nullptr, p);
     halide_free(nullptr, nullptr);
@@ -143,7 +165,8 @@ TEST(Parallel, HalidesScratchIsOurs) {
 }
 
 TEST(Parallel, NumbersOutOfRange) {
-    expect_error<AttrError>("[parallel] threads is -1, expected 0 to 1024", [] { set_threads(-1); });
+    expect_error<AttrError>("[parallel] threads is -1, expected 0 to 1024",
+                            [] { set_threads(-1); });
     EXPECT_THROW(set_threads(1025), AttrError);
     EXPECT_GE(threads(), 1);
 }
@@ -153,7 +176,10 @@ int start_with(const char *value) {  // what a fresh process makes of HALYARD_TH
     try {
         return threads();
     } catch (const AttrError &e) {
-        return std::string(e.what()) == "[parallel] HALYARD_THREADS is '" + std::string(value) + "', expected a whole number from 0 to 1024" ? 111 : 112;
+        return std::string(e.what()) == "[parallel] HALYARD_THREADS is '" + std::string(value) +
+                                            "', expected a whole number from 0 to 1024"
+                   ? 111
+                   : 112;
     }
 }
 
@@ -161,11 +187,15 @@ int bodies_elsewhere() {  // loop bodies that another thread runs
     const auto caller = std::this_thread::get_id();
     std::atomic<int> count{0};
     const auto body = [&] {
-        std::this_thread::sleep_for(std::chrono::microseconds(100));  // time enough for another thread to come
+        // time enough for another thread to come
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
         count += std::this_thread::get_id() != caller;
     };
     parallel_for(0, 100, [&](int64_t) { body(); });
-    par_for(0, 100, [&](int) { return body(), 0; });
+    par_for(0, 100, [&](int) {
+        body();
+        return 0;
+    });
     return count;
 }
 
@@ -181,10 +211,15 @@ TEST(Parallel, ALimitOfOneIsTheCallerAlone) {
 TEST(ParallelDeathTest, EnvironmentSetsTheStart) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(std::exit(start_with("3")), testing::ExitedWithCode(3), "");
-    for (const char *bad : {"abc", "-1", "2x", "99999999999", "1025"}) EXPECT_EXIT(std::exit(start_with(bad)), testing::ExitedWithCode(111), "") << bad;
-    EXPECT_EXIT(std::exit(start_with("1") == 1 && bodies_elsewhere() == 0 ? 7 : 8), testing::ExitedWithCode(7), "");
+    for (const char *bad : {"abc", "-1", "2x", "99999999999", "1025"})
+        EXPECT_EXIT(std::exit(start_with(bad)), testing::ExitedWithCode(111), "") << bad;
+    EXPECT_EXIT(std::exit(start_with("1") == 1 && bodies_elsewhere() == 0 ? 7 : 8),
+                testing::ExitedWithCode(7), "");
     EXPECT_EXIT(std::exit((setenv("HALYARD_THREADS", "many", 1),
-                           par_for(0, 2, [](int) { return 0; }) == -1 && std::string(last_kernel_error()).starts_with("[parallel]") ? 5 : 6)),
+                           par_for(0, 2, [](int) { return 0; }) == -1 &&
+                                   std::string(last_kernel_error()).starts_with("[parallel]")
+                               ? 5
+                               : 6)),
                 testing::ExitedWithCode(5), "");
 }
 

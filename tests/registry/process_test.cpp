@@ -21,15 +21,18 @@ namespace {
 
 // Calls of all that locks: the pool, random numbers, loops on several threads.
 double some_calls() {
-    const Tensor x = Tensor::full({64, 512}, 0.5), y = F::matmul(x, Tensor::ones({512, 64}));
-    return F::reduce_sum(F::add(y, F::relu(Tensor::ones({300, 300})).slice(0, 0, 64).slice(1, 0, 64))).item();
+    const Tensor x = Tensor::full({64, 512}, 0.5);
+    const Tensor y = F::matmul(x, Tensor::ones({512, 64}));
+    return F::reduce_sum(
+               F::add(y, F::relu(Tensor::ones({300, 300})).slice(0, 0, 64).slice(1, 0, 64)))
+        .item();
 }
 constexpr double some_sum = 64 * 64 * 257.0;
 
 class Callers {
 public:
     explicit Callers(int n) {
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i < n; i++) {
             threads_.emplace_back([this] {
                 while (!stop_) {
                     some_calls();
@@ -37,11 +40,14 @@ public:
                     calls_++;
                 }
             });
-        while (calls_ < 2 * n) std::this_thread::yield();
+        }
+        while (calls_ < 2 * n)
+            std::this_thread::yield();
     }
     ~Callers() {
         stop_ = true;
-        for (auto &t : threads_) t.join();
+        for (auto &t : threads_)
+            t.join();
     }
 
 private:
@@ -50,7 +56,8 @@ private:
     std::vector<std::thread> threads_;
 };
 
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // which have locks of their own, and no fork of threads
+#if !defined(__SANITIZE_THREAD__) &&                                                               \
+    !defined(__SANITIZE_ADDRESS__)  // which have locks of their own, and no fork of threads
 
 TEST(Process, AChildForkedWhileThreadsCallCallsToo) {
     set_threads(4);
@@ -61,7 +68,8 @@ TEST(Process, AChildForkedWhileThreadsCallCallsToo) {
         if (child == 0) {
             alarm(60);
             bool right = threads() == 1;
-            for (int i = 0; i < 5; i++) right = right && some_calls() == some_sum;
+            for (int i = 0; i < 5; i++)
+                right = right && some_calls() == some_sum;
             set_rng_state(get_rng_state());
             _exit(right ? 0 : 1);
         }
@@ -75,17 +83,21 @@ TEST(Process, AChildForkedWhileThreadsCallCallsToo) {
 TEST(ProcessDeathTest, ItEndsWhileThreadsCall) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const auto end = [] {
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < 4; i++) {
             std::thread([] {
-                while (true) some_calls();
+                while (true)
+                    some_calls();
             }).detach();
+        }
         some_calls();
         std::exit(7);
     };
-    for (int round = 0; round < 5; round++) EXPECT_EXIT(end(), testing::ExitedWithCode(7), "");
+    for (int round = 0; round < 5; round++)
+        EXPECT_EXIT(end(), testing::ExitedWithCode(7), "");
 }
 
-// Where a user may have `processes` of them, threads included. The administrator's are never counted, so the test is nobody.
+// Where a user may have `processes` of them, threads included. The administrator's are never
+// counted, so the test is nobody.
 double sum_among(rlim_t processes) {
     const rlimit limit = {processes, processes};
     if (setrlimit(RLIMIT_NPROC, &limit) != 0 || (getuid() == 0 && setuid(65534) != 0)) std::exit(2);
@@ -95,10 +107,12 @@ double sum_among(rlim_t processes) {
 
 TEST(ProcessDeathTest, FewThreadsAreEnough) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
-    for (const rlim_t processes : {1, 2, 4, 9})
-        EXPECT_EXIT(std::exit(sum_among(processes) == some_sum && threads() < 64 ? 0 : 1), testing::ExitedWithCode(0),
+    for (const rlim_t processes : {1, 2, 4, 9}) {
+        EXPECT_EXIT(std::exit(sum_among(processes) == some_sum && threads() < 64 ? 0 : 1),
+                    testing::ExitedWithCode(0),
                     "64 threads are wanted, the system allows [0-9]+: loops run on these")
             << processes;
+    }
 }
 
 #endif

@@ -1,4 +1,5 @@
-// Programs that are started without a shell, also where a file's name is full of a shell's characters.
+// Programs that are started without a shell, also where a file's name is full of a shell's
+// characters.
 #include "registry/run_program.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,8 @@ namespace fs = std::filesystem;
 constexpr const char *hostile = "a'b \"c\" $d;e";
 
 TEST(RunProgram, GivesItsArgumentsAsTheyAre) {
-    const Ended echo = run_program({"printf", "%s|", hostile, "$(touch x)", "", "\n"}, Keep::output);
+    const Ended echo = run_program({"printf", "%s|", hostile, "$(touch x)", "", "\n"},
+                                   Keep::output);
     EXPECT_EQ(echo.status, 0);
     EXPECT_EQ(echo.text, std::string(hostile) + "|$(touch x)||\n|");
 }
@@ -35,7 +37,9 @@ TEST(RunProgram, SaysThatThereIsNone) {
     try {
         run_program({"no-such-program"}, Keep::output);
         FAIL();
-    } catch (const Error &e) { EXPECT_STREQ(e.what(), "[no-such-program] can't be started: No such file or directory"); }
+    } catch (const Error &e) {
+        EXPECT_STREQ(e.what(), "[no-such-program] can't be started: No such file or directory");
+    }
 }
 
 // The kernel cache is linked by ld, and a mistake's line is looked up by addr2line in the library.
@@ -45,14 +49,18 @@ TEST(RunProgram, HostileNamesOfTheCacheAndOfAKernelLibrary) {
     fs::create_directory(odd);
     fs::copy_file(HALYARD_MISTAKES, odd / "m.so");
     const std::string cache = "XDG_CACHE_HOME=" + odd.string();
-    const Ended mistake = run_program({"env", cache, HALYARD_COMMAND, "lower", "--to", "llvm", "--kernels", (odd / "m.so").string(), "no_such_loop"},
+    const Ended mistake = run_program({"env", cache, HALYARD_COMMAND, "lower", "--to", "llvm",
+                                       "--kernels", (odd / "m.so").string(), "no_such_loop"},
                                       Keep::output_and_errors);
     EXPECT_NE(mistake.status, 0);
     EXPECT_NE(mistake.text.find("mistakes.cpp:"), std::string::npos) << mistake.text;
-    const Ended profile = run_program({"env", cache, HALYARD_COMMAND, "profile", "softmax", "--shape", "n=2 c=3", "--time", "0.01"}, Keep::output_and_errors);
+    const Ended profile = run_program({"env", cache, HALYARD_COMMAND, "profile", "softmax",
+                                       "--shape", "n=2 c=3", "--time", "0.01"},
+                                      Keep::output_and_errors);
     EXPECT_EQ(profile.status, 0) << profile.text;
     EXPECT_TRUE(fs::is_directory(odd / "halyard/kernels"));
-    EXPECT_EQ(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()), 1) << "something was made elsewhere";
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()), 1)
+        << "something was made elsewhere";
 }
 
 }  // namespace

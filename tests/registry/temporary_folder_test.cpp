@@ -15,7 +15,9 @@ namespace halyard {
 namespace {
 namespace fs = std::filesystem;
 
-size_t files_in(const fs::path &folder) { return (size_t)std::distance(fs::directory_iterator(folder), fs::directory_iterator()); }
+size_t files_in(const fs::path &folder) {
+    return size_t(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
 
 TEST(TemporaryFolder, IsPrivateAndGoesWithItsContents) {
     fs::path path;
@@ -31,7 +33,8 @@ TEST(TemporaryFolder, IsPrivateAndGoesWithItsContents) {
     EXPECT_FALSE(fs::exists(path));
 }
 
-// A child that was killed leaves its folder, which goes; that of one that lives stays, and so do folders of other names.
+// A child that was killed leaves its folder, which goes; that of one that lives stays, and so do
+// folders of other names.
 TEST(TemporaryFolder, SweepsWhatTheKilledLeft) {
     const TemporaryFolder parent("halyard_test");
     fs::create_directory(parent.path / "work_inAnother");
@@ -58,7 +61,8 @@ TEST(TemporaryFolder, SweepsWhatTheKilledLeft) {
     EXPECT_EQ(files_in(parent.path), 3u);
     {
         const TemporaryFolder next("work", parent.path);  // this process has not swept there before
-        EXPECT_EQ(files_in(parent.path), 3u) << "the dead one's is gone, the living one's and the other's are there";
+        EXPECT_EQ(files_in(parent.path), 3u)
+            << "the dead one's is gone, the living one's and the other's are there";
     }
     kill(alive, SIGKILL);
     waitpid(alive, nullptr, 0);
@@ -77,14 +81,20 @@ TEST(TemporaryFolder, OfAParentIsNotRemovedByItsChild) {
 
 TEST(TemporaryFolder, NamesTMPDIRWhereThatIsNoFolder) {
     const char *before = std::getenv("TMPDIR");
-    const std::optional<std::string> kept = before ? std::optional<std::string>(before) : std::nullopt;
+    const std::optional<std::string> kept = before ? std::optional<std::string>(before)
+                                                   : std::nullopt;
     setenv("TMPDIR", "/no/such/folder", 1);
     try {
         const TemporaryFolder folder("halyard_test");
         ADD_FAILURE() << folder.path;
-    } catch (const IoError &e) { EXPECT_STREQ(e.what(), "[/no/such/folder] is no folder for temporary files: TMPDIR names it"); }
-    if (kept) setenv("TMPDIR", kept->c_str(), 1);
-    else unsetenv("TMPDIR");
+    } catch (const IoError &e) {
+        EXPECT_STREQ(e.what(),
+                     "[/no/such/folder] is no folder for temporary files: TMPDIR names it");
+    }
+    if (kept)
+        setenv("TMPDIR", kept->c_str(), 1);
+    else
+        unsetenv("TMPDIR");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Prints a hash of what each op makes of its first samples, and of LeNet-5's weights after three steps: a line each.
+// Prints a hash of what each op makes of its first samples, and of LeNet-5's weights after three
+// steps: a line each.
 #include <cstdio>
 
 #include "dsl/all_ops.h"
@@ -16,9 +17,12 @@ class Hash {  // FNV-1a
 public:
     void add(const Tensor &t) {
         const Tensor dense = t.contiguous();
-        for (size_t i = 0; i < dense.bytes(); i++) h_ = (h_ ^ ((const unsigned char *)dense.raw())[i]) * 0x100000001B3u;
+        for (size_t i = 0; i < dense.bytes(); i++)
+            h_ = (h_ ^ ((const unsigned char *)dense.raw())[i]) * 0x100000001B3u;
     }
-    void print(const std::string &name) const { std::printf("%s %016llx\n", name.c_str(), (unsigned long long)h_); }
+    void print(const std::string &name) const {
+        std::printf("%s %016llx\n", name.c_str(), (unsigned long long)h_);
+    }
 
 private:
     uint64_t h_ = 0xCBF29CE484222325u;
@@ -29,7 +33,9 @@ void op_bits(const std::string &name) {
     Hash h;
     for (size_t s = 0; s < op->samples.size() && s < 3; s++) {
         const check::Case c(*op, op->samples[s], op->dtypes[0], 1);
-        for (const Tensor &t : op->internal ? dispatch(c.registered, c.in, c.attrs) : Primitive(c.registered, c.attrs).run(c.in)) h.add(t);
+        for (const Tensor &t : op->internal ? dispatch(c.registered, c.in, c.attrs)
+                                            : Primitive(c.registered, c.attrs).run(c.in))
+            h.add(t);
     }
     h.print(name);
 }
@@ -38,13 +44,19 @@ void lenet5_bits() {
     set_seed(1);
     const examples::LeNet5 network(10);
     const nn::SoftmaxCrossEntropyWithLogits loss(true, "mean");
-    const nn::TrainOneStepCell step(nn::WithLossCell(network, loss), nn::Momentum(network.trainable_params(), 0.01, 0.9));
-    const Tensor images = Tensor::empty({16, 1, 32, 32}), labels = Tensor::empty({16}, DType::i32);
-    for (int64_t i = 0; i < images.elements(); i++) images.data<float>()[i] = (float)(i * 7919 % 251) / 251;
-    for (int i = 0; i < 16; i++) labels.data<int32_t>()[i] = i * 3 % 10;
+    const nn::TrainOneStepCell step(nn::WithLossCell(network, loss),
+                                    nn::Momentum(network.trainable_params(), 0.01, 0.9));
+    const Tensor images = Tensor::empty({16, 1, 32, 32});
+    const Tensor labels = Tensor::empty({16}, DType::i32);
+    for (int64_t i = 0; i < images.elements(); i++)
+        images.data<float>()[i] = float(i * 7919 % 251) / 251;
+    for (int i = 0; i < 16; i++)
+        labels.data<int32_t>()[i] = i * 3 % 10;
     Hash h;
-    for (int i = 0; i < 3; i++) h.add(step(images, labels));
-    for (auto &p : network.trainable_params()) h.add(p.data());
+    for (int i = 0; i < 3; i++)
+        h.add(step(images, labels));
+    for (auto &p : network.trainable_params())
+        h.add(p.data());
     h.print("LeNet-5");
 }
 
@@ -53,7 +65,8 @@ void lenet5_bits() {
 
 int main() try {
     halyard::list_all_ops(halyard::op_table());
-    for (auto &name : halyard::op_table().names()) halyard::op_bits(name);
+    for (auto &name : halyard::op_table().names())
+        halyard::op_bits(name);
     halyard::lenet5_bits();
     return 0;
 } catch (const std::exception &e) {

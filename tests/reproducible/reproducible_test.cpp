@@ -1,4 +1,5 @@
-// Reproducible mode: fresh processes with other instruction sets, numbers of threads and C libraries' choices give the same bits.
+// Reproducible mode: fresh processes with other instruction sets, numbers of threads and C
+// libraries' choices give the same bits.
 #include "registry/reproducible.h"
 
 #include <gtest/gtest.h>
@@ -21,11 +22,13 @@ std::vector<std::string> bits(const std::string &environment) {
     FILE *pipe = popen((environment + " " HALYARD_BITS).c_str(), "r");
     std::string text;
     char piece[4096];
-    while (const size_t n = std::fread(piece, 1, sizeof piece, pipe)) text.append(piece, n);
+    while (const size_t n = std::fread(piece, 1, sizeof piece, pipe))
+        text.append(piece, n);
     EXPECT_EQ(pclose(pipe), 0) << environment;
     std::vector<std::string> lines;
     std::stringstream stream(text);
-    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    for (std::string line; std::getline(stream, line);)
+        lines.push_back(line);
     return lines;
 }
 
@@ -38,7 +41,9 @@ std::string differing(const std::vector<std::string> &a, const std::vector<std::
 
 bool has_baseline() {
     const auto &all = library().at("relu").kernels;
-    return std::any_of(all.begin(), all.end(), [](const KernelEntry &k) { return k.backend == "cpu" && k.isa == Isa::baseline; });
+    return std::any_of(all.begin(), all.end(), [](const KernelEntry &k) {
+        return k.backend == "cpu" && k.isa == Isa::baseline;
+    });
 }
 
 Isa planned() {
@@ -51,16 +56,25 @@ TEST(Reproducible, EveryCpuGivesTheSameBits) {
     if (!has_baseline()) GTEST_SKIP() << "this build has no baseline kernels";
     const auto expected = bits("HALYARD_REPRODUCIBLE=1 HALYARD_ISA=baseline HALYARD_THREADS=1");
     ASSERT_GT(expected.size(), 200u);
-    for (int isa = 0; isa <= (int)host_isa(); isa++) {
+    for (int isa = 0; isa <= int(host_isa()); isa++) {
         const std::string name = name_of((Isa)isa);
-        EXPECT_EQ(differing(bits("HALYARD_REPRODUCIBLE=1 HALYARD_THREADS=3 HALYARD_ISA=" + name), expected), "") << name;
+        EXPECT_EQ(differing(bits("HALYARD_REPRODUCIBLE=1 HALYARD_THREADS=3 HALYARD_ISA=" + name),
+                            expected),
+                  "")
+            << name;
     }
     // As on a CPU without FMA, for which the C library has other functions.
-    EXPECT_EQ(differing(bits("HALYARD_REPRODUCIBLE=1 GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4,-AVX512F"), expected), "");
+    EXPECT_EQ(
+        differing(
+            bits(
+                "HALYARD_REPRODUCIBLE=1 GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4,-AVX512F"),
+            expected),
+        "");
 }
 
 TEST(Reproducible, WithoutItInstructionSetsDiffer) {
-    if (!has_baseline() || host_isa() == Isa::baseline) GTEST_SKIP() << "only one instruction set here";
+    if (!has_baseline() || host_isa() == Isa::baseline)
+        GTEST_SKIP() << "only one instruction set here";
     EXPECT_NE(differing(bits("HALYARD_ISA=baseline"), bits("")), "");
 }
 
@@ -85,7 +99,8 @@ TEST(ReproducibleDeathTest, TheEnvironmentSaysYesOrNo) {
             std::exit(3);
         }
     };
-    EXPECT_EXIT(refused(), testing::ExitedWithCode(3), "HALYARD_REPRODUCIBLE is 'maybe', expected 0 or 1");
+    EXPECT_EXIT(refused(), testing::ExitedWithCode(3),
+                "HALYARD_REPRODUCIBLE is 'maybe', expected 0 or 1");
 }
 
 }  // namespace

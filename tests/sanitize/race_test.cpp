@@ -1,4 +1,5 @@
-// Proof that the ThreadSanitizer build sees what kernels and loops do: two that write one place at a time die.
+// Proof that the ThreadSanitizer build sees what kernels and loops do: two that write one place at
+// a time die.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -9,7 +10,9 @@
 #include "registry/plan.h"
 
 extern "C" const char *__tsan_default_options();
-const char *__tsan_default_options() { return "halt_on_error=1"; }
+const char *__tsan_default_options() {
+    return "halt_on_error=1";
+}
 
 namespace halyard {
 namespace {
@@ -21,17 +24,21 @@ void softmax_twice(int outputs) {
     const Tensor x = Tensor::zeros({64, 8});
     const OperandMeta meta = meta_of(x);
     const Plan plan = make_plan(op, {&meta, 1}, attrs);
-    const Tensor y[] = {Tensor::zeros({64, 8}), Tensor::zeros({64, 8})}, other = Tensor::zeros({64, 8});
+    const Tensor y[] = {Tensor::zeros({64, 8}), Tensor::zeros({64, 8})};
+    const Tensor other = Tensor::zeros({64, 8});
     set_threads(1);
     std::atomic<int> ready{0};
     const auto work = [&](int t) {
         run_plan(plan, {&x, 1}, attrs, {&y[t], 1});
         ready++;
-        while (ready < 2) std::this_thread::yield();
+        while (ready < 2)
+            std::this_thread::yield();
         run_plan(plan, {&x, 1}, attrs, {outputs == 1 ? &other : &y[t], 1});
     };
-    std::thread a(work, 0), b(work, 1);
-    a.join(), b.join();
+    std::thread a(work, 0);
+    std::thread b(work, 1);
+    a.join();
+    b.join();
 }
 
 void count_to(int n) {
@@ -47,10 +54,14 @@ protected:
 };
 
 TEST_F(RaceDeathTest, TwoKernelsThatWriteOneTensorAreSeen) {
-    EXPECT_DEATH(softmax_twice(1), "data race(.|\n)*Write of size(.|\n)*#0 [^\n]*hy_softmax_f32(.|\n)*Previous write of size(.|\n)*#0 [^\n]*hy_softmax_f32");
+    EXPECT_DEATH(softmax_twice(1),
+                 "data race(.|\n)*Write of size(.|\n)*#0 [^\n]*hy_softmax_f32(.|\n)*Previous write "
+                 "of size(.|\n)*#0 [^\n]*hy_softmax_f32");
 }
 
-TEST_F(RaceDeathTest, TwoBodiesOfALoopThatWriteOneVariableAreSeen) { EXPECT_DEATH(count_to(2), "data race"); }
+TEST_F(RaceDeathTest, TwoBodiesOfALoopThatWriteOneVariableAreSeen) {
+    EXPECT_DEATH(count_to(2), "data race");
+}
 
 TEST_F(RaceDeathTest, TensorsOfTheirOwnPass) {
     softmax_twice(2);

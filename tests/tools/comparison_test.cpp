@@ -1,4 +1,5 @@
-// What is said of subjects that no kernel is behind: answers, regrets, a busy machine, the JSON file, rounds.
+// What is said of subjects that no kernel is behind: answers, regrets, a busy machine, the JSON
+// file, rounds.
 #include "tools/halyard/comparison.h"
 
 #include <gtest/gtest.h>
@@ -16,19 +17,27 @@ namespace {
 
 Subject subject(const std::string &label, double seconds, bool chosen = false) {
     Subject s{label, 1, false, true, chosen, {}, {}};
-    for (int round = 0; round < 15; round++) s.seconds.push_back(seconds * (1 + 0.001 * (round * 7 % 15)));
+    for (int round = 0; round < 15; round++)
+        s.seconds.push_back(seconds * (1 + 0.001 * (round * 7 % 15)));
     if (chosen) s.again = {s.seconds.rbegin(), s.seconds.rend()};
     return s;
 }
 
 TEST(Comparison, TheDispatchedKernelIsRegrettedOnlyBeyondDoubt) {
-    std::deque<Subject> subjects = {subject("wide/avx2", 1, true), subject("short/avx2", 1.002), subject("other/avx2", 0.8), subject("best/avx2", 0.5)};
+    std::deque<Subject> subjects = {subject("wide/avx2", 1, true), subject("short/avx2", 1.002),
+                                    subject("other/avx2", 0.8), subject("best/avx2", 0.5)};
     compare_with_chosen(subjects);
-    EXPECT_EQ(text_of(*subjects[1].beside).find("cannot tell (1.002"), 0u) << text_of(*subjects[1].beside);
-    EXPECT_EQ(text_of(*subjects[3].beside).find("faster by 2.00 (2.00..2.00)"), 0u) << text_of(*subjects[3].beside);
+    EXPECT_EQ(text_of(*subjects[1].beside).find("cannot tell (1.002"), 0u)
+        << text_of(*subjects[1].beside);
+    EXPECT_EQ(text_of(*subjects[3].beside).find("faster by 2.00 (2.00..2.00)"), 0u)
+        << text_of(*subjects[3].beside);
     EXPECT_EQ(noise_text(*subjects[0].beside), "noise 0.4 %");
     ASSERT_EQ(regrets(subjects).size(), 1u);
-    EXPECT_EQ(regrets(subjects)[0].find("regret: with threads: 1, best/avx2 is faster by 2.00 (2.00..2.00) than wide/avx2"), 0u) << regrets(subjects)[0];
+    EXPECT_EQ(
+        regrets(subjects)[0].find(
+            "regret: with threads: 1, best/avx2 is faster by 2.00 (2.00..2.00) than wide/avx2"),
+        0u)
+        << regrets(subjects)[0];
     subjects.resize(2);
     EXPECT_TRUE(regrets(subjects).empty());
 }
@@ -48,7 +57,8 @@ TEST(Comparison, LabelsOfAPair) {
     EXPECT_EQ(planted("op", "wide/avx2"), (std::pair<std::string, double>{"wide/avx2", 0}));
     EXPECT_EQ(planted("op", "wide/avx2+5%").first, "wide/avx2");
     EXPECT_DOUBLE_EQ(planted("op", "wide/avx2+2.5%").second, 0.025);
-    for (const char *wrong : {"a+%", "a+x%", "a+5x%", "a+-5%", "a+0%"}) EXPECT_THROW(planted("op", wrong), AttrError) << wrong;
+    for (const char *wrong : {"a+%", "a+x%", "a+5x%", "a+-5%", "a+0%"})
+        EXPECT_THROW(planted("op", wrong), AttrError) << wrong;
     Subject bad = subject("bad/avx2", 1);
     bad.verdict.breach = "y[0] is 1, expected 2";
     const std::deque<Subject> subjects = {subject("wide/avx2", 1, true), bad};
@@ -62,7 +72,8 @@ TEST(Comparison, LabelsOfAPair) {
 TEST(Load, CoresAreCountedForAsManyThreads) {
     const Load load{{{0, 0.99, 0}, {2, 0.01, 0}, {3, 0.5, 0}}, 0.1, 0.36, 0, 0};
     EXPECT_EQ(crowded(load, 1), "");
-    EXPECT_EQ(crowded(load, 2), "others keep core 0 (99 %), 3 (50 %) busy: 1 of 3 are idle for 2 threads; tasks wait for a core 36 % of the time");
+    EXPECT_EQ(crowded(load, 2), "others keep core 0 (99 %), 3 (50 %) busy: 1 of 3 are idle for 2 "
+                                "threads; tasks wait for a core 36 % of the time");
     const Load quiet{{{0, 0.05, 0}}, 0.1, 0, 0, 0};
     EXPECT_EQ(crowded(quiet, 4), "");  // more threads than cores is what was asked for
 }
@@ -74,7 +85,8 @@ TEST(Load, OthersLeaveACoreOrNot) {
     load.others = 1.3;
     EXPECT_FALSE(leaves_a_core(load));
     EXPECT_TRUE(leaves_a_core(Load{})) << "a system that doesn't tell";
-    Counters before{10, {{0, 5, 0}, {1, 5, 0}}, 0, 1}, after{11, {{0, 6, 0}, {1, 5.9, 0}}, 0, 1.5};
+    Counters before{10, {{0, 5, 0}, {1, 5, 0}}, 0, 1};
+    Counters after{11, {{0, 6, 0}, {1, 5.9, 0}}, 0, 1.5};
     EXPECT_NEAR(between(before, after).others, 1.4, 1e-9);
 }
 
@@ -86,8 +98,13 @@ TEST(Load, RoundsAreDisturbedBySwitchesAndByTheft) {
 
 TEST(Timing, EveryRoundHasATimeOfEachSubjectAndOfTheControl) {
     int calls = 0;
-    std::deque<Subject> subjects = {subject("ours", 1, true), subject("timed", 1), subject("bad", 1)};
-    for (Subject &s : subjects) s.seconds.clear(), s.again.clear(), s.run = [&calls] { calls++; };
+    std::deque<Subject> subjects = {subject("ours", 1, true), subject("timed", 1),
+                                    subject("bad", 1)};
+    for (Subject &s : subjects) {
+        s.seconds.clear();
+        s.again.clear();
+        s.run = [&calls] { calls++; };
+    }
     subjects[0].controlled = true;
     subjects[1].timed = [](double seconds) { return 3 * seconds; };
     subjects[2].verdict.breach = "wrong";
@@ -120,11 +137,18 @@ TEST(Timing, EveryRoundHasATimeOfEachSubjectAndOfTheControl) {
 TEST(Timing, TheOrderWithinARoundIsRandom) {
     std::string order;
     std::deque<Subject> subjects = {subject("a", 1), subject("b", 1)};
-    for (Subject &s : subjects) s.seconds.clear(), s.timed = [&order, &s](double seconds) { return order += s.label, seconds; };
+    for (Subject &s : subjects) {
+        s.seconds.clear();
+        s.timed = [&order, &s](double seconds) {
+            order += s.label;
+            return seconds;
+        };
+    }
     const Rounds rounds = measure(subjects, {30, 0.0005});
-    ASSERT_EQ((int)order.size(), 2 * (1 + rounds.kept + rounds.repeated));
+    ASSERT_EQ(int(order.size()), 2 * (1 + rounds.kept + rounds.repeated));
     int a_first = 0;
-    for (size_t k = 2; k < order.size(); k += 2) a_first += order[k] == 'a';
+    for (size_t k = 2; k < order.size(); k += 2)
+        a_first += order[k] == 'a';
     EXPECT_GT(a_first, 5);
     EXPECT_LT(a_first, 25);
 }

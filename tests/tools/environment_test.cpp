@@ -17,28 +17,39 @@ protected:
     void runs_without(const std::string &folder) const {
         const std::string without = "mount -t tmpfs none " + folder + " && cd \"$0\" && ";
         const auto run = [&](const std::string &command) {
-            return run_program({"unshare", "--map-root-user", "--mount", "sh", "-c", without + command, dir.string()}, Keep::output_and_errors);
+            return run_program({"unshare", "--map-root-user", "--mount", "sh", "-c",
+                                without + command, dir.string()},
+                               Keep::output_and_errors);
         };
-        if (!has_program("unshare") || run("true").status != 0) GTEST_SKIP() << "no mount namespace";
-        for (const std::string arguments : {"--help", "ops relu", "run relu --in x.npy -o o", "check relu --quick",
-                                            "profile softmax --shape 'n=2 c=3' --time 0.01", "lower relu", "tune --stale"}) {
+        if (!has_program("unshare") || run("true").status != 0)
+            GTEST_SKIP() << "no mount namespace";
+        for (const std::string arguments :
+             {"--help", "ops relu", "run relu --in x.npy -o o", "check relu --quick",
+              "profile softmax --shape 'n=2 c=3' --time 0.01", "lower relu", "tune --stale"}) {
             const Ended ended = run("'" HALYARD_COMMAND "' " + arguments);
             EXPECT_EQ(ended.status, 0) << arguments << "\n" << ended.text;
         }
     }
 };
 
-TEST_F(Environment, WithoutProc) { runs_without("/proc"); }
-TEST_F(Environment, WithoutSys) { runs_without("/sys"); }
+TEST_F(Environment, WithoutProc) {
+    runs_without("/proc");
+}
+TEST_F(Environment, WithoutSys) {
+    runs_without("/sys");
+}
 
 TEST_F(Environment, WithoutAFolderForTemporaryFiles) {
-    expect_refused("lower relu --to llvm", "[/no/such/folder] is no folder for temporary files: TMPDIR names it", "TMPDIR=/no/such/folder");
+    expect_refused("lower relu --to llvm",
+                   "[/no/such/folder] is no folder for temporary files: TMPDIR names it",
+                   "TMPDIR=/no/such/folder");
 }
 
 // What the standard library throws is said as our own errors are.
 TEST_F(Environment, ALinkToItself) {
     fs::create_symlink("loop", dir / "loop");
-    expect_refused("new my_op --project loop", "[loop] can't be used: Too many levels of symbolic links");
+    expect_refused("new my_op --project loop",
+                   "[loop] can't be used: Too many levels of symbolic links");
 }
 
 TEST_F(Environment, AFileThatIsNone) {

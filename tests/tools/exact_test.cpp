@@ -1,4 +1,5 @@
-// A tail that is dropped from a reduction: the smallest of faults, seen by the exact check and, on its own, by the reference.
+// A tail that is dropped from a reduction: the smallest of faults, seen by the exact check and, on
+// its own, by the reference.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,21 +13,29 @@ namespace {
 
 using testing::AllOf, testing::Each, testing::HasSubstr, testing::IsEmpty, testing::Not;
 
-// softmax of rows; one variant adds up whole vectors only, and so loses what is left of a row when `dropped`.
+// softmax of rows; one variant adds up whole vectors only, and so loses what is left of a row when
+// `dropped`.
 struct BlockedSoftmax : Op {
-    BlockedSoftmax(const std::string &name, bool dropped) : Op(name, "x[n,c] -> y[n,c]"), dropped(dropped) {
-        dtypes = {"f32"}, gpu = !dropped, contract = {Contract::normwise, 10};
+    BlockedSoftmax(const std::string &name, bool dropped)
+        : Op(name, "x[n,c] -> y[n,c]"), dropped(dropped) {
+        dtypes = {"f32"};
+        gpu = !dropped;
+        contract = {Contract::normwise, 10};
         variants = {{"blocks", "c>=lanes"}, {"any", ""}};
-        samples = {"n=1 c=1", "n=2 c=64", "n=3 c=99", "n=2 c=101"};  // no vector divides the last two
+        // no vector divides the last two
+        samples = {"n=1 c=1", "n=2 c=64", "n=3 c=99", "n=2 c=101"};
     }
     const bool dropped;
-    Func x = input("x"), y = output("y"), peak{"peak"}, e{"e"}, total{"total"};
+    Func x = input("x");
+    Func y = output("y");
+    Func peak{"peak"}, e{"e"}, total{"total"};
     Var j{"j"}, i{"i"}, ji{"ji"};
     RDom k, added;
 
     void algorithm() override {
         const Expr whole = size("c") / lanes * lanes;
-        k = RDom(0, size("c")), added = RDom(0, variant == "blocks" && dropped ? whole : size("c"));
+        k = RDom(0, size("c"));
+        added = RDom(0, variant == "blocks" && dropped ? whole : size("c"));
         peak(i) = math::lowest();
         peak(i) = max(peak(i), x(k, i));
         e(j, i) = math::exp_nonpositive(x(j, i) - peak(i));
@@ -35,7 +44,8 @@ struct BlockedSoftmax : Op {
     }
     void schedule(const Cpu &cpu) override {
         store().vectorize(var(0), cpu.lanes, Tail::GuardWithIf);
-        for (Func f : {peak, e, total}) f.compute_at(store(), var(1));
+        for (Func f : {peak, e, total})
+            f.compute_at(store(), var(1));
     }
     void schedule(const Gpu &) override {
         store().gpu_tile(var(0), ji, 16, Tail::GuardWithIf).gpu_blocks(var(1));
@@ -46,10 +56,14 @@ struct BlockedSoftmax : Op {
     }
     void reference(Problem &p) const override {
         for (int64_t r = 0; r < p["n"]; r++) {
-            double most = -INFINITY, sum = 0;
-            for (int64_t c = 0; c < p["c"]; c++) most = std::max(most, p("x")(r, c));
-            for (int64_t c = 0; c < p["c"]; c++) sum += std::exp(p("x")(r, c) - most);
-            for (int64_t c = 0; c < p["c"]; c++) p("y")(r, c) = std::exp(p("x")(r, c) - most) / sum;
+            double most = -INFINITY;
+            double sum = 0;
+            for (int64_t c = 0; c < p["c"]; c++)
+                most = std::max(most, p("x")(r, c));
+            for (int64_t c = 0; c < p["c"]; c++)
+                sum += std::exp(p("x")(r, c) - most);
+            for (int64_t c = 0; c < p["c"]; c++)
+                p("y")(r, c) = std::exp(p("x")(r, c) - most) / sum;
         }
     }
 };
@@ -65,14 +79,18 @@ template<class T> T registered() {
     op_table().add<T>();
     static const OpFile file{"", {op}, {}};
     library().add({&file});
-    for (auto &v : op.variants)
+    for (auto &v : op.variants) {
         for (const char *backend : {"cpu", "opencl"}) {
             if (backend == std::string("opencl") && !op.gpu) continue;
             Instance i;
-            i.backend = backend, i.isa = host_isa(), i.variant = v.name;
+            i.backend = backend;
+            i.isa = host_isa();
+            i.variant = v.name;
             Kernel kernel(std::make_unique<T>(), i);
-            library().add_kernel({op.name, backend, "f32", v.name, i.isa, kernel.lanes, {}, kernel.load()});
+            library().add_kernel(
+                {op.name, backend, "f32", v.name, i.isa, kernel.lanes, {}, kernel.load()});
         }
+    }
     return op;
 }
 
@@ -80,20 +98,29 @@ Report run(Check check, const Op &op) {
     Options o;
     o.isas = {host_isa()};
     const Report r = run_check(op, "", check, o);
-    for (auto &f : r.failures) std::printf("    %s\n", f.c_str());
+    for (auto &f : r.failures)
+        std::printf("    %s\n", f.c_str());
     return r;
 }
 
 TEST(Exact, ADroppedTailIsCaught) {
     const Report r = run(check_exact, registered<DroppedSoftmax>());
     ASSERT_EQ(r.failures.size(), 2u);
-    EXPECT_THAT(r.failures, Each(AllOf(HasSubstr("/blocks 'n="), HasSubstr(" elements differ from variant any, because this one's algorithm is another: "))));
+    EXPECT_THAT(
+        r.failures,
+        Each(AllOf(
+            HasSubstr("/blocks 'n="),
+            HasSubstr(
+                " elements differ from variant any, because this one's algorithm is another: "))));
 }
 
 TEST(Reference, ADroppedTailIsCaught) {
-    const Report r = run(check_reference, library().find("dropped_softmax") ? DroppedSoftmax() : registered<DroppedSoftmax>());
+    const Report r = run(check_reference, library().find("dropped_softmax")
+                                              ? DroppedSoftmax()
+                                              : registered<DroppedSoftmax>());
     ASSERT_EQ(r.failures.size(), 2u);
-    EXPECT_THAT(r.failures, Each(AllOf(HasSubstr("/blocks 'n="), HasSubstr(" times the bound of 10 ulps"))));
+    EXPECT_THAT(r.failures,
+                Each(AllOf(HasSubstr("/blocks 'n="), HasSubstr(" times the bound of 10 ulps"))));
 }
 
 TEST(Exact, SoundSchedulesOfCpuAndGpuAreProved) {
@@ -104,44 +131,58 @@ TEST(Exact, SoundSchedulesOfCpuAndGpuAreProved) {
 
 // Whole vectors, at every length: what a condition of the variant should have kept away.
 struct RoundedUp : Op {
-    RoundedUp() : Op("rounded_up", "x[c] -> y[c]") { dtypes = {"f32"}, variants = {{"any", ""}}, samples = {"c=64", "c=65"}; }
-    Func x = input("x"), y = output("y");
+    RoundedUp() : Op("rounded_up", "x[c] -> y[c]") {
+        dtypes = {"f32"};
+        variants = {{"any", ""}};
+        samples = {"c=64", "c=65"};
+    }
+    Func x = input("x");
+    Func y = output("y");
     Var j{"j"};
     void algorithm() override { y(j) = x(j) + 1_r; }
     void schedule(const Cpu &cpu) override { store().vectorize(j, cpu.lanes, Tail::RoundUp); }
     void reference(Problem &p) const override {
-        for (int64_t i = 0; i < p["c"]; i++) p("y")(i) = p("x")(i) + 1;
+        for (int64_t i = 0; i < p["c"]; i++)
+            p("y")(i) = p("x")(i) + 1;
     }
 };
 
-// Kernels that programs call leave Halide's checks of their arguments out (dsl/argument_checks.h); those of exact mode tell.
+// Kernels that programs call leave Halide's checks of their arguments out (dsl/argument_checks.h);
+// those of exact mode tell.
 TEST(Exact, ArgumentsAreCheckedThereAlone) {
     const Report r = run(check_exact, registered<RoundedUp>());
     ASSERT_EQ(r.failures.size(), 1u);
     EXPECT_THAT(r.failures[0], HasSubstr("kernel failed: Input buffer x is accessed at "));
     const auto checks = [](const char *dtypes) {
         Instance i;
-        i.dtypes = dtypes, i.isa = host_isa(), i.variant = "any";
+        i.dtypes = dtypes;
+        i.isa = host_isa();
+        i.variant = "any";
         Kernel k(std::make_unique<RoundedUp>(), i);
-        return text_of(k, "stmt", testing::TempDir() + "rounded_up_" + dtypes).find("halide_error_access_out_of_bounds") != std::string::npos;
+        return text_of(k, "stmt", testing::TempDir() + "rounded_up_" + dtypes)
+                   .find("halide_error_access_out_of_bounds") != std::string::npos;
     };
     EXPECT_TRUE(checks("exact"));
     EXPECT_FALSE(checks("f32"));
 }
 
-// Updates that the evaluator has to order by itself: a scan, places that data say, a part of the domain, pure variables beside constants,
-// a domain of two dimensions that overwrites.
+// Updates that the evaluator has to order by itself: a scan, places that data say, a part of the
+// domain, pure variables beside constants, a domain of two dimensions that overwrites.
 struct Ordered : Op {
     Ordered() : Op("ordered", "x[n,c] index:i32[c] -> y[n,c] z[n,c]") {
         dtypes = {"f32"};
         samples = {"n=1 c=1", "n=3 c=7", "n=5 c=64"};
     }
-    Func x = input("x"), index = input("index"), y = output("y"), z = output("z");
+    Func x = input("x"), index = input("index");
+    Func y = output("y"), z = output("z");
     Func scan{"scan"}, scattered{"scattered"}, edge{"edge"}, last{"last"};
     Var j{"j"}, i{"i"};
     void algorithm() override {
         const Expr c = size("c"), n = size("n");
-        RDom k(1, max(c - 1, 0)), all(0, c), even(0, c), both(0, c, 0, n);
+        RDom k(1, max(c - 1, 0));
+        RDom all(0, c);
+        RDom even(0, c);
+        RDom both(0, c, 0, n);
         scan(j, i) = x(j, i);
         scan(k, i) = scan(k - 1, i) * 3_r + x(k, i);
         const Expr to = clamp(index(all), 0, c - 1);
@@ -159,7 +200,8 @@ struct Ordered : Op {
         z(j, i) = edge(j, i) + last(j);
     }
     void schedule(const Cpu &) override {
-        for (Func f : {scan, scattered, edge, last}) f.compute_root();
+        for (Func f : {scan, scattered, edge, last})
+            f.compute_root();
     }
     void reference(Problem &) const override {}
 };
@@ -172,7 +214,10 @@ TEST(Exact, UpdatesAreEvaluatedInOrder) {
 }
 
 struct Large : RoundedUp {
-    Large() { name = "large", samples = {"c=9", "c=4000000"}; }
+    Large() {
+        name = "large";
+        samples = {"c=9", "c=4000000"};
+    }
     void schedule(const Cpu &cpu) override { store().vectorize(j, cpu.lanes, Tail::GuardWithIf); }
 };
 
@@ -181,7 +226,8 @@ TEST(Exact, SamplesTooLargeToEvaluateAreSaidToBe) {
     EXPECT_THAT(r.failures, IsEmpty());
     EXPECT_EQ(r.passed, 2);
     ASSERT_EQ(r.skipped, 1);
-    EXPECT_THAT(r.notes[0], HasSubstr("'c=4000000' is too large to be evaluated, and is compared with the algorithm as Halide lowers it unscheduled"));
+    EXPECT_THAT(r.notes[0], HasSubstr("'c=4000000' is too large to be evaluated, and is compared "
+                                      "with the algorithm as Halide lowers it unscheduled"));
 }
 
 }  // namespace

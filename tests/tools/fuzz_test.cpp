@@ -12,16 +12,19 @@
 namespace halyard::check {
 namespace {
 
-// y = 2 x + 1, with a tail that is computed twice: in place the second time reads what the first wrote.
+// y = 2 x + 1, with a tail that is computed twice: in place the second time reads what the first
+// wrote.
 struct TwiceInPlace : Elementwise {
     TwiceInPlace() : Elementwise("fuzz_twice", "x[*] -> y[*]") {
         dtypes = {"f32"};
         variants = {{"shifted", "d2>=lanes"}, {"guarded", ""}};
     }
-    Func x = input("x"), y = output("y");
+    Func x = input("x");
+    Func y = output("y");
     void algorithm() override { y(Halide::_) = 2_r * x(Halide::_) + 1_r; }
     void schedule(const Cpu &cpu) override {
-        store().compute_root().vectorize(var(0), cpu.lanes, variant == "shifted" ? Tail::ShiftInwards : Tail::GuardWithIf);
+        store().compute_root().vectorize(
+            var(0), cpu.lanes, variant == "shifted" ? Tail::ShiftInwards : Tail::GuardWithIf);
     }
     void reference(Problem &p) const override {
         each(p, [](const double *in, double *out) { out[0] = 2 * in[0] + 1; });
@@ -31,7 +34,8 @@ struct TwiceInPlace : Elementwise {
 // y = x from 1 on, else 0, which the kernel gets wrong at 1 itself.
 struct WrongAtOne : Elementwise {
     WrongAtOne() : Elementwise("fuzz_at_one", "x[*] -> y[*]") { dtypes = {"f32"}; }
-    Func x = input("x"), y = output("y");
+    Func x = input("x");
+    Func y = output("y");
     void algorithm() override { y(Halide::_) = select(x(Halide::_) > 1_r, x(Halide::_), 0_r); }
     void reference(Problem &p) const override {
         each(p, [](const double *in, double *out) { out[0] = in[0] >= 1 ? in[0] : 0; });
@@ -47,7 +51,9 @@ struct AnyButTheLast : Op {
         samples = {"n=7 c=40"};
         contract = {Contract::elementwise, 0};
     }
-    Func x = input("x"), y = output("y"), found{"found"};
+    Func x = input("x");
+    Func y = output("y");
+    Func found{"found"};
     Var n{"n"};
     RDom k;
     void algorithm() override {
@@ -57,9 +63,10 @@ struct AnyButTheLast : Op {
         y(n) = found(n);
     }
     void reference(Problem &p) const override {
-        for (int64_t i = 0; i < p["n"]; i++)
+        for (int64_t i = 0; i < p["n"]; i++) {
             for (int64_t j = 0; j < p["c"]; j++)
                 if (p("x")(i, j) != 0) p("y")(i) = 1;
+        }
     }
 };
 
@@ -70,7 +77,8 @@ template<class Tested> int register_it(Isa isa) {  // gives the lanes
     library().add({&file});
     for (auto &v : Tested().variants) {
         Instance i;
-        i.isa = isa, i.variant = v.name;
+        i.isa = isa;
+        i.variant = v.name;
         Kernel k(std::make_unique<Tested>(), i);
         library().add_kernel({Tested().name, "cpu", "f32", v.name, isa, k.lanes, {}, k.load()});
         lanes = k.lanes;
@@ -87,19 +95,23 @@ TEST(Fuzz, FindsATailThatIsWrongInPlace) {
     Report r;
     r.op = op.name;
     check_fuzz(op, o, r);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
     ASSERT_EQ(r.failures.size(), 1u);
-    std::printf("%d calls were right, then, after %.1f s:\n    %s\n", r.passed, seconds, r.failures[0].c_str());
+    std::printf("%d calls were right, then, after %.1f s:\n    %s\n", r.passed, seconds,
+                r.failures[0].c_str());
     EXPECT_LT(seconds, 10);
 
     const std::string before = "again: halyard check fuzz_twice --fuzz-case \"";
     const size_t at = r.failures[0].find(before);
     ASSERT_NE(at, std::string::npos);
-    const std::string text = r.failures[0].substr(at + before.size(), r.failures[0].size() - at - before.size() - 1);
+    const std::string text = r.failures[0].substr(at + before.size(),
+                                                  r.failures[0].size() - at - before.size() - 1);
     FuzzCase c = parse_fuzz_case(op, text);
     EXPECT_EQ(c.text(), text);
     int64_t elements = 1;
-    for (auto &[name, extent] : c.sample.dims) elements *= extent;
+    for (auto &[name, extent] : c.sample.dims)
+        elements *= extent;
     EXPECT_LE(elements, lanes + 1);
     EXPECT_EQ(c.lies, (std::map<std::string, std::string>{{"y", "on-x"}}));
     EXPECT_EQ(c.specials, 0);
@@ -122,21 +134,29 @@ TEST(Fuzz, OneElementDecides) {
     Report r;
     check_views(op, {}, r);
     EXPECT_GT(r.failed, 0);
-    for (auto &failure : r.failures) EXPECT_NE(failure.find(" lonely "), std::string::npos) << failure;
+    for (auto &failure : r.failures)
+        EXPECT_NE(failure.find(" lonely "), std::string::npos) << failure;
 }
 
 TEST(Fuzz, WhatWentWrongOnce) {
     if (op_table().names().empty()) list_all_ops(op_table());
     const std::pair<const char *, const char *> found[] = {
-        {"pow_da", " d0=1 d1=1 d2=40009 a:gaps b:reversed dy:still2 bends seed:1280"},  // b - 1 rounded to -1, of which negative a have a power
-        {"pow_da", " d0=1 d1=1 d2=16 specials:4 seed:796"},                             // a^b / a overflowed before it met a tiny b
-        {"mish_dx", " d0=1 d1=1 d2=32 dy:reversed x:still2 bends seed:158"},            // one x, near the zero of the slope
-        {"gelu_tanh_dx", " d0=1 d1=1 d2=2 bends seed:458"},                             // the same
-        {"floor_mod_db", " d0=1 d1=1 d2=17 specials:8 seed:924"},                       // a / b is no f32, and dy is 0
+        // b - 1 rounded to -1, of which negative a have a power
+        {"pow_da", " d0=1 d1=1 d2=40009 a:gaps b:reversed dy:still2 bends seed:1280"},
+        // a^b / a overflowed before it met a tiny b
+        {"pow_da", " d0=1 d1=1 d2=16 specials:4 seed:796"},
+        // one x, near the zero of the slope
+        {"mish_dx", " d0=1 d1=1 d2=32 dy:reversed x:still2 bends seed:158"},
+        {"gelu_tanh_dx", " d0=1 d1=1 d2=2 bends seed:458"},  // the same
+        // a / b is no f32, and dy is 0
+        {"floor_mod_db", " d0=1 d1=1 d2=17 specials:8 seed:924"},
     };
     for (auto &[name, call] : found) {
         const OpPtr op = op_table().make(name);
-        EXPECT_EQ(run_fuzz_case(*op, parse_fuzz_case(*op, std::string("f32/") + name_of(host_isa()) + call)), "") << name << call;
+        EXPECT_EQ(run_fuzz_case(
+                      *op, parse_fuzz_case(*op, std::string("f32/") + name_of(host_isa()) + call)),
+                  "")
+            << name << call;
     }
 }
 

@@ -19,7 +19,8 @@ protected:
     // a[7], b[7] and y[7] between guards, b lying in a's memory when asked.
     void place(Guards &g, bool together = false) {
         const Tensor memory = Tensor::from({1.F, 2.F, 3.F, 4.F, 5.F, 6.F, 7.F, 8.F});
-        in = {memory.slice(0, 0, 7), together ? memory.slice(0, 1, 8) : Tensor::full({7}, 9)}, out = {Tensor::empty({7})};
+        in = {memory.slice(0, 0, 7), together ? memory.slice(0, 1, 8) : Tensor::full({7}, 9)};
+        out = {Tensor::empty({7})};
         g.move(*add, in, out);
     }
     volatile float *at(const Tensor &t) { return t.data<float>(); }
@@ -32,7 +33,8 @@ TEST_F(Guarded, NothingIsFoundWithin) {
     for (auto side : {Guards::before, Guards::after}) {
         Guards g(side);
         place(g);
-        for (int i = 0; i < 7; i++) at(out[0])[i] = at(in[0])[i] + at(in[1])[i];
+        for (int i = 0; i < 7; i++)
+            at(out[0])[i] = at(in[0])[i] + at(in[1])[i];
         EXPECT_EQ(g.finding(), "");
         EXPECT_EQ(out[0].to_vector<float>(), (std::vector<float>{10, 11, 12, 13, 14, 15, 16}));
     }
@@ -55,14 +57,17 @@ TEST_F(Guarded, AReadBeforeTheBeginningIsFound) {
 }
 
 TEST_F(Guarded, WritesAreFoundOnBothSidesWhereverTheGuardIs) {
-    for (auto side : {Guards::before, Guards::after})
+    for (auto side : {Guards::before, Guards::after}) {
         for (int place_outside : {-1, 7}) {
             Guards g(side);
             place(g);
             at(out[0])[place_outside] = 1;
-            EXPECT_TRUE(g.finding().starts_with(place_outside < 0 ? "it writes before the beginning of output y" : "it writes past the end of output y"))
+            EXPECT_TRUE(g.finding().starts_with(place_outside < 0
+                                                    ? "it writes before the beginning of output y"
+                                                    : "it writes past the end of output y"))
                 << g.finding();
         }
+    }
 }
 
 TEST_F(Guarded, TensorsThatShareMemoryStillDo) {

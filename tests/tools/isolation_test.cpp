@@ -16,7 +16,8 @@ template<bool leaks> struct Rowwise : Op {
         dtypes = {"f32"};
         samples = {"n=5 c=7"};
     }
-    Func x = input("x"), y = output("y");
+    Func x = input("x");
+    Func y = output("y");
     void algorithm() override {
         Var c("c"), n("n");
         y(c, n) = leaks ? x(c, n) + x(0, n % 1) * 1e-30_r : Expr(x(c, n));
@@ -43,7 +44,10 @@ template<class Tested> Report checked() {
 TEST(Isolation, ALeakIsFound) {
     const Report r = checked<Rowwise<true>>();
     int leaks = 0;
-    for (auto &f : r.failures) leaks += f.find("NaN in x[0]: y[1], which doesn't depend on it, is nan instead of") != std::string::npos;
+    for (auto &f : r.failures) {
+        leaks += f.find("NaN in x[0]: y[1], which doesn't depend on it, is nan instead of") !=
+                 std::string::npos;
+    }
     EXPECT_EQ(leaks, 1) << testing::PrintToString(r.failures);
 }
 

@@ -1,4 +1,5 @@
-// Kernels whose numbers are right and that are wrong all the same: each is rejected, by the Func and the directive that make it so.
+// Kernels whose numbers are right and that are wrong all the same: each is rejected, by the Func
+// and the directive that make it so.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,15 +11,20 @@
 namespace halyard::check {
 namespace {
 
-using testing::AllOf, testing::Contains, testing::Each, testing::HasSubstr, testing::IsEmpty, testing::Not;
+using testing::AllOf, testing::Contains, testing::Each, testing::HasSubstr, testing::IsEmpty,
+    testing::Not;
 
 // y = the sums of x's rows.
 struct RowSums : Op {
     explicit RowSums(const std::string &name) : Op(name, "x[n,c] -> y[n]") {
-        dtypes = {"f32"}, gpu = true, contract = {Contract::normwise, 8};
+        dtypes = {"f32"};
+        gpu = true;
+        contract = {Contract::normwise, 8};
         samples = {"n=1 c=1", "n=2 c=21", "n=5 c=64"};
     }
-    Func x = input("x"), y = output("y"), total{"total"};
+    Func x = input("x");
+    Func y = output("y");
+    Func total{"total"};
     Var n{"n"}, ni{"ni"};
     RDom k;
     RVar ko{"ko"}, ki{"ki"};
@@ -37,7 +43,8 @@ struct RowSums : Op {
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
             p("y")(i) = 0;
-            for (int64_t j = 0; j < p["c"]; j++) p("y")(i) += p("x")(i, j);
+            for (int64_t j = 0; j < p["c"]; j++)
+                p("y")(i) += p("x")(i, j);
         }
     }
 };
@@ -52,7 +59,12 @@ struct RacyGpuSums : RowSums {
     void schedule(const Gpu &) override {
         store().gpu_tile(n, ni, 8, Tail::GuardWithIf);
         total.compute_root().gpu_tile(n, ni, 8, Tail::GuardWithIf);
-        total.update().allow_race_conditions().split(k, ko, ki, 8, Tail::GuardWithIf).reorder(ko, ki, n).gpu_blocks(n).gpu_threads(ki);
+        total.update()
+            .allow_race_conditions()
+            .split(k, ko, ki, 8, Tail::GuardWithIf)
+            .reorder(ko, ki, n)
+            .gpu_blocks(n)
+            .gpu_threads(ki);
     }
 };
 
@@ -60,16 +72,24 @@ struct RacyGpuSums : RowSums {
 struct RacyCpuSums : RowSums {
     RacyCpuSums() : RowSums("racy_cpu_sums") { gpu = false; }
     void schedule(const Cpu &) override {
-        total.compute_root().update().allow_race_conditions().split(k, ko, ki, 8, Tail::GuardWithIf).reorder(ki, n, ko).parallel(ko);
+        total.compute_root()
+            .update()
+            .allow_race_conditions()
+            .split(k, ko, ki, 8, Tail::GuardWithIf)
+            .reorder(ki, n, ko)
+            .parallel(ko);
     }
 };
 
-// It promises that the element after a row's last is in the row, asks what it is, and gets an answer that changes nothing.
+// It promises that the element after a row's last is in the row, asks what it is, and gets an
+// answer that changes nothing.
 struct ReadsPast : RowSums {
     ReadsPast() : RowSums("reads_past") {}
     void algorithm() override {
         k = RDom(0, size("c"));
-        total(n) += x(k, n) + select(x(unsafe_promise_clamped(k + 1, 0, size("c") - 1), n) == -1e30_r, 1_r, 0_r);
+        total(n) += x(k, n) +
+                    select(x(unsafe_promise_clamped(k + 1, 0, size("c") - 1), n) == -1e30_r, 1_r,
+                           0_r);
         y(n) = total(n);
     }
 };
@@ -83,7 +103,8 @@ template<class T> T registered() {
     for (const char *backend : {"cpu", "opencl"}) {
         if (backend == std::string("opencl") && !op.gpu) continue;
         Instance i;
-        i.backend = backend, i.isa = host_isa();
+        i.backend = backend;
+        i.isa = host_isa();
         Kernel kernel(std::make_unique<T>(), i);
         library().add_kernel({op.name, backend, "f32", "", i.isa, kernel.lanes, {}, kernel.load()});
     }
@@ -92,9 +113,11 @@ template<class T> T registered() {
 
 Report run(Check check, const Op &op) {
     Options o;
-    o.isas = {host_isa()}, o.legality = true;
+    o.isas = {host_isa()};
+    o.legality = true;
     const Report r = run_check(op, "", check, o);
-    for (auto &f : r.failures) std::printf("    %s\n", f.c_str());
+    for (auto &f : r.failures)
+        std::printf("    %s\n", f.c_str());
     return r;
 }
 
@@ -107,7 +130,8 @@ void expect_right_numbers(const Op &op, Check check) {
 class Legality : public testing::Test {
 protected:
     void SetUp() override {
-        if (std::system("command -v oclgrind > /dev/null") != 0 || !has_device("opencl")) GTEST_SKIP() << "needs oclgrind and an OpenCL device";
+        if (std::system("command -v oclgrind > /dev/null") != 0 || !has_device("opencl"))
+            GTEST_SKIP() << "needs oclgrind and an OpenCL device";
     }
 };
 
@@ -123,8 +147,10 @@ TEST_F(Legality, ARacyGpuReductionIsRejectedThoughItsNumbersAreRight) {
     expect_right_numbers(op, check_device);
     const Report r = run(check_legality, op);
     ASSERT_THAT(r.failures, Not(IsEmpty()));
-    EXPECT_THAT(r.failures, Each(AllOf(HasSubstr("racy_gpu_sums legality/opencl 'n=2 c=21': "), HasSubstr("data race"),
-                                       HasSubstr("`total` update 0: allow_race_conditions()"), HasSubstr("gpu_threads(ki) over a reduction"))));
+    EXPECT_THAT(r.failures, Each(AllOf(HasSubstr("racy_gpu_sums legality/opencl 'n=2 c=21': "),
+                                       HasSubstr("data race"),
+                                       HasSubstr("`total` update 0: allow_race_conditions()"),
+                                       HasSubstr("gpu_threads(ki) over a reduction"))));
     EXPECT_EQ(r.passed, 7) << "one element is no race, and the CPU kernel has none";
 }
 
@@ -135,20 +161,30 @@ TEST_F(Legality, ARacyCpuReductionIsRejectedThoughItsNumbersAreRight) {
     set_threads(0);
     const Report r = run(check_legality, op);
     ASSERT_THAT(r.failures, Not(IsEmpty()));
-    EXPECT_THAT(r.failures,
-                Each(AllOf(HasSubstr("legality/baseline/thread 'n=2 c=21': data race in `total` update 0: "), HasSubstr("parallel(ko) over a reduction"))));
+    EXPECT_THAT(
+        r.failures,
+        Each(
+            AllOf(HasSubstr("legality/baseline/thread 'n=2 c=21': data race in `total` update 0: "),
+                  HasSubstr("parallel(ko) over a reduction"))));
 }
 
 TEST_F(Legality, AReadPastTheEndIsRejectedThoughItsNumbersAreRight) {
     const auto op = registered<ReadsPast>();
     const Report numbers = run(check_reference, op);
     EXPECT_GT(numbers.passed, 0);
-    EXPECT_THAT(numbers.failures, Each(HasSubstr(": it reads past the end of input x (byte 1 after it)"))) << "no number is wrong, but a page is touched";
+    EXPECT_THAT(numbers.failures,
+                Each(HasSubstr(": it reads past the end of input x (byte 1 after it)")))
+        << "no number is wrong, but a page is touched";
     const Report r = run(check_legality, op);
     EXPECT_THAT(r.failures,
-                Contains(AllOf(HasSubstr("/opencl 'n=1 c=1': Invalid read of size 4 "), HasSubstr("in `total` update 0: gpu_blocks(n), gpu_threads(ni)"))));
-    EXPECT_THAT(r.failures, Contains(AllOf(HasSubstr("/opencl 'n=1 c=1': Uninitialized value written "), HasSubstr("in `y`: "))));
-    EXPECT_THAT(r.failures, Contains(AllOf(HasSubstr("/address 'n=1 c=1': heap-buffer-overflow in "), HasSubstr("reads_past"))));
+                Contains(AllOf(HasSubstr("/opencl 'n=1 c=1': Invalid read of size 4 "),
+                               HasSubstr("in `total` update 0: gpu_blocks(n), gpu_threads(ni)"))));
+    EXPECT_THAT(r.failures,
+                Contains(AllOf(HasSubstr("/opencl 'n=1 c=1': Uninitialized value written "),
+                               HasSubstr("in `y`: "))));
+    EXPECT_THAT(r.failures,
+                Contains(AllOf(HasSubstr("/address 'n=1 c=1': heap-buffer-overflow in "),
+                               HasSubstr("reads_past"))));
 }
 
 }  // namespace

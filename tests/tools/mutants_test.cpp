@@ -16,11 +16,17 @@
 namespace halyard::check {
 namespace {
 
-bool has(const std::vector<std::string> &list, const std::string &s) { return std::find(list.begin(), list.end(), s) != list.end(); }
+bool has(const std::vector<std::string> &list, const std::string &s) {
+    return std::find(list.begin(), list.end(), s) != list.end();
+}
 
-MutantOptions options(std::vector<std::string> ops, int per_op, std::vector<std::string> only = {}) {
+MutantOptions options(std::vector<std::string> ops, int per_op,
+                      std::vector<std::string> only = {}) {
     MutantOptions o;
-    o.ops = std::move(ops), o.per_op = per_op, o.isa = host_isa(), o.only = std::move(only);
+    o.ops = std::move(ops);
+    o.per_op = per_op;
+    o.isa = host_isa();
+    o.only = std::move(only);
     return o;
 }
 
@@ -36,7 +42,8 @@ TEST(Children, SayWhatTheyDidAndHowTheyEnded) {
         say("job " + std::to_string(i));
         if (i == 1) raise(SIGSEGV);
         if (i == 2) throw Error("test", "no");
-        for (volatile int turns = 0; i == 3;) turns = turns + 1;
+        for (volatile int turns = 0; i == 3;)
+            turns = turns + 1;
         say("end");
     };
     in_children(5, 2, 1, job, [&](size_t i, const ChildResult &r) { results[i] = r; });
@@ -45,16 +52,20 @@ TEST(Children, SayWhatTheyDidAndHowTheyEnded) {
     EXPECT_EQ(results[3].text, "job 3\n");
     EXPECT_EQ(results[4].text, "job 4\nend\n");
     const std::vector<std::string> died = {"", "signal 11", "exit 1", "no end after 1 s", ""};
-    for (size_t i = 0; i < died.size(); i++) EXPECT_EQ(results[i].died, died[i]);
+    for (size_t i = 0; i < died.size(); i++)
+        EXPECT_EQ(results[i].died, died[i]);
 }
 
 TEST(Mutants, AreCaught) {
     std::set<std::string> kinds;
     std::vector<Mutant> all = try_mutants(options({"relu"}, 8));
-    for (auto &m : try_mutants(
-             options({"softmax"}, 0,
-                     {"softmax/short reduction-bounds: loop peak.s1.r$x ends early", "softmax/short reduction-bounds: loop total.s1.r$x begins late",
-                      "softmax/short missing-init: store to total", "softmax/short overwrites: store to total", "softmax/short wrong-operator: max in peak"})))
+    for (auto &m :
+         try_mutants(options({"softmax"}, 0,
+                             {"softmax/short reduction-bounds: loop peak.s1.r$x ends early",
+                              "softmax/short reduction-bounds: loop total.s1.r$x begins late",
+                              "softmax/short missing-init: store to total",
+                              "softmax/short overwrites: store to total",
+                              "softmax/short wrong-operator: max in peak"})))
         all.push_back(m);
     for (auto &m : all) {
         EXPECT_EQ(m.fate, Mutant::caught) << m.text() << ": " << m.said;
@@ -63,12 +74,15 @@ TEST(Mutants, AreCaught) {
     EXPECT_GE(kinds.size(), 10u);
 }
 
-// The numbers of a race are right nearly always: a maximum that several threads search in one place, for one.
+// The numbers of a race are right nearly always: a maximum that several threads search in one
+// place, for one.
 TEST(Mutants, ARaceIsCaughtByTheSandbox) {
     const Mutant m = tried("softmax", "softmax/short racy-parallel: loop peak.s1.r$x");
     EXPECT_EQ(m.fate, Mutant::caught);
     EXPECT_TRUE(has(m.caught_by, "sandbox"));
-    EXPECT_NE(m.said.find("of a loop that runs in parallel write different values to one place"), std::string::npos) << m.said;
+    EXPECT_NE(m.said.find("of a loop that runs in parallel write different values to one place"),
+              std::string::npos)
+        << m.said;
 }
 
 // The element past the end is read and not used: only the guard behind the input tells.
@@ -81,14 +95,18 @@ TEST(Mutants, AReadPastTheEndIsCaughtByGuards) {
     for (auto &f : faults_of(cumsum))
         if (f.starts_with("wrong-clamp: min in ")) clamps.push_back("cumsum " + f);
     int seen = 0;
-    for (auto &m : try_mutants(options({"cumsum"}, 0, clamps))) seen += m.said.find("it reads past the end of input x (byte ") != std::string::npos;
+    for (auto &m : try_mutants(options({"cumsum"}, 0, clamps)))
+        seen += m.said.find("it reads past the end of input x (byte ") != std::string::npos;
     EXPECT_GT(seen, 0) << "of " << clamps.size();
 }
 
-// hard_swish_dx jumps at -3 and 3. a <= b is a < b || a == b there: losing a == b is a fault, and the only one that is planted.
+// hard_swish_dx jumps at -3 and 3. a <= b is a < b || a == b there: losing a == b is a fault, and
+// the only one that is planted.
 TEST(Mutants, AComparisonIsCaughtWhereValuesAreEqual) {
-    EXPECT_EQ(tried("hard_swish_dx", "hard_swish_dx wrong-comparison: <= in dx").fate, Mutant::caught);
-    EXPECT_EQ(tried("hard_swish_dx", "hard_swish_dx wrong-comparison: < in dx").fate, Mutant::refused);
+    EXPECT_EQ(tried("hard_swish_dx", "hard_swish_dx wrong-comparison: <= in dx").fate,
+              Mutant::caught);
+    EXPECT_EQ(tried("hard_swish_dx", "hard_swish_dx wrong-comparison: < in dx").fate,
+              Mutant::refused);
 }
 
 // The kernel has a loop of its own for rows that lie across memory, as those of axis=0 do.
@@ -132,7 +150,8 @@ TEST(Mutants, AreDrawnFromAllOps) {
     o.in_all = 4;
     const std::vector<Mutant> all = try_mutants(o);
     std::set<std::string> ops;
-    for (auto &m : all) ops.insert(m.op);
+    for (auto &m : all)
+        ops.insert(m.op);
     EXPECT_EQ(all.size(), 4u);
     EXPECT_EQ(ops.size(), 3u);
 }
@@ -152,30 +171,41 @@ TEST(Mutants, ProgramsGetFaults) {
 TEST(Mutants, AFaultThatHasNoPlaceIsRefused) {
     const Mutant m = tried("relu", "relu missing-init: store to total");
     EXPECT_EQ(m.fate, Mutant::refused);
-    EXPECT_NE(m.said.find("no place for the fault 'missing-init: store to total'"), std::string::npos) << m.said;
-    EXPECT_THROW(try_mutants(options({"relu"}, 1, {"rely missing-init: store to total"})), AttrError);
+    EXPECT_NE(m.said.find("no place for the fault 'missing-init: store to total'"),
+              std::string::npos)
+        << m.said;
+    EXPECT_THROW(try_mutants(options({"relu"}, 1, {"rely missing-init: store to total"})),
+                 AttrError);
 }
 
 TEST(Faults, HaveTheSameNamesWheneverTheyAreListed) {
     const auto listed = [] {
         Instance i;
-        i.isa = host_isa(), i.variant = "wide";
+        i.isa = host_isa();
+        i.variant = "wide";
         Kernel k(op_table().make("softmax"), i);
         return faults_of(k);
     };
     const std::vector<std::string> once = listed();
     EXPECT_EQ(once, listed());
     std::set<std::string> kinds;
-    for (auto &k : fault_kinds()) kinds.insert(k.name);
-    for (auto &f : once) EXPECT_TRUE(kinds.count(kind_of(f))) << f;
+    for (auto &k : fault_kinds())
+        kinds.insert(k.name);
+    for (auto &f : once)
+        EXPECT_TRUE(kinds.count(kind_of(f))) << f;
     EXPECT_EQ(std::set<std::string>(once.begin(), once.end()).size(), once.size());
 }
 
 TEST(Survivors, MayBeOfAnyNumber) {
-    const std::map<std::string, std::string> known = {{"relu dropped-tail: loop y #2", "two"}, {"relu/x wrong-pad: constant in y #*", "any"}};
-    const auto reason = [&](const std::string &variant, const std::string &fault, const std::string &place = "") {
+    const std::map<std::string, std::string> known = {
+        {"relu dropped-tail: loop y #2", "two"}, {"relu/x wrong-pad: constant in y #*", "any"}};
+    const auto reason = [&](const std::string &variant, const std::string &fault,
+                            const std::string &place = "") {
         Mutant m;
-        m.op = "relu", m.variant = variant, m.fault = fault, m.place = place;
+        m.op = "relu";
+        m.variant = variant;
+        m.fault = fault;
+        m.place = place;
         const std::string *found = reason_for(known, m);
         return found ? *found : "";
     };
@@ -190,7 +220,8 @@ TEST(Survivors, MayBeOfAnyNumber) {
 TEST(Survivors, ABadLineIsRefused) {
     const std::string path = testing::TempDir() + "survivors.txt";
     std::ofstream(path) << "# comment\nrelu/x dropped-tail: loop y -- it has none\n\n";
-    EXPECT_EQ(read_survivors(path), (std::map<std::string, std::string>{{"relu/x dropped-tail: loop y", "it has none"}}));
+    EXPECT_EQ(read_survivors(path),
+              (std::map<std::string, std::string>{{"relu/x dropped-tail: loop y", "it has none"}}));
     std::ofstream(path) << "relu dropped-tail\n";
     EXPECT_THROW(read_survivors(path), IoError);
     EXPECT_THROW(read_survivors(path + ".none"), IoError);

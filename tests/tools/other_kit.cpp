@@ -1,11 +1,13 @@
-// A kernel library of another kit. Everything but the first three members has moved there: whoever calls them dies.
+// A kernel library of another kit. Everything but the first three members has moved there: whoever
+// calls them dies.
 #include <cstdint>
 
 #include "registry/kernel_library.h"
 
 namespace {
 struct OtherLibrary {
-    int32_t abi = halyard::kernel_abi + OTHER_ABI, record_bytes = 1;
+    int32_t abi = halyard::kernel_abi + OTHER_ABI;
+    int32_t record_bytes = 1;
     const char *kit = "7.1.0";
     void *files = nullptr, *list = nullptr;
 };

@@ -47,11 +47,15 @@ TEST_F(TrainCommand, GoesOnToTheSameBits) {
 
     const Result evaluated = halyard(std::string("train transformer --evaluate ") + small);
     EXPECT_EQ(evaluated.out.substr(evaluated.out.find("test loss")),
-              whole.out.substr(whole.out.find("test loss"), evaluated.out.size() - evaluated.out.find("test loss")));
-    EXPECT_NE(halyard(std::string("train transformer --resume ") + small).out.find("the checkpoint has all 2 epochs"), std::string::npos);
+              whole.out.substr(whole.out.find("test loss"),
+                               evaluated.out.size() - evaluated.out.find("test loss")));
+    EXPECT_NE(halyard(std::string("train transformer --resume ") + small)
+                  .out.find("the checkpoint has all 2 epochs"),
+              std::string::npos);
 }
 
-// What a training was begun with it goes on with, whether the options say so again or not; what they say otherwise is refused.
+// What a training was begun with it goes on with, whether the options say so again or not; what
+// they say otherwise is refused.
 TEST_F(TrainCommand, GoesOnWithItsOwnSettings) {
     ASSERT_EQ(halyard(std::string("train lstm --seed 3 ") + small).status, 0);
     const Result rest = halyard("train lstm --data texts --epochs 3 --out o --resume");
@@ -59,9 +63,12 @@ TEST_F(TrainCommand, GoesOnWithItsOwnSettings) {
     EXPECT_EQ(rest.err.find("WARNING"), std::string::npos) << rest.err;
     EXPECT_NE(text_of(dir / "o/lstm_run.html").find("batch size"), std::string::npos);
     const std::string resume = "train lstm --data texts --epochs 4 --out o --resume ";
-    expect_refused(resume + "--batch-size 8", "[train] --batch-size is 8, but the training that is resumed was begun with 4");
-    expect_refused(resume + "--seed 4", "[train] --seed is 4, but the training that is resumed was begun with 3");
-    expect_refused(resume + "--length 32", "[train] --image-size or --length is 32, but the training that is resumed was begun with 16");
+    expect_refused(resume + "--batch-size 8",
+                   "[train] --batch-size is 8, but the training that is resumed was begun with 4");
+    expect_refused(resume + "--seed 4",
+                   "[train] --seed is 4, but the training that is resumed was begun with 3");
+    expect_refused(resume + "--length 32", "[train] --image-size or --length is 32, but the "
+                                           "training that is resumed was begun with 16");
     expect_refused(resume + "--lr 0.5", "[train] --lr is 0.5, but ");
     EXPECT_EQ(halyard(std::string("train lstm --seed -1 ") + small).status, 2);
     EXPECT_EQ(halyard(std::string("train lstm --seed 99999999999999999999 ") + small).status, 2);
@@ -71,6 +78,8 @@ TEST_F(TrainCommand, Refuses) {
     expect_refused(std::string("train lstm --resume ") + small, "[o] has no checkpoint of lstm");
     expect_refused("train resnet18 --data texts", "[texts] has no folders train and test (or val)");
     expect_refused("train lstm --data texts --length 4096", "[text] the text has ");
-    expect_refused("train lstm --data texts --epochs 1 --batch-size 4 --length 16 --out texts/page.md", "[texts/page.md] can't be created");
+    expect_refused(
+        "train lstm --data texts --epochs 1 --batch-size 4 --length 16 --out texts/page.md",
+        "[texts/page.md] can't be created");
     EXPECT_EQ(halyard("train alexnet").status, 2);
 }

@@ -13,19 +13,24 @@ namespace {
 // y = x^3, or what is planted into it.
 enum Fault { none, off_by_ulps, wrong_at_infinity, flushes, not_odd, wrong_zero };
 template<Fault fault> struct Cube : Elementwise {
-    Cube() : Elementwise("cube_" + std::to_string((int)fault), "x[*] -> y[*]") {
+    Cube() : Elementwise("cube_" + std::to_string(int(fault)), "x[*] -> y[*]") {
         dtypes = {"f32"};
         contract = {Contract::elementwise, 4};
     }
-    Func x = input("x"), y = output("y");
+    Func x = input("x");
+    Func y = output("y");
     void algorithm() override {
-        const Expr v = x(Halide::_), right = v * v * v;
-        y(Halide::_) = fault == off_by_ulps         ? select(v == 1.5_r, right * math::number(1 + 0x1p-21), right)
+        const Expr v = x(Halide::_);
+        const Expr right = v * v * v;
+        y(Halide::_) = fault == off_by_ulps
+                           ? select(v == 1.5_r, right * math::number(1 + 0x1p-21), right)
                        : fault == wrong_at_infinity ? select(v == math::highest(), 0_r, right)
-                       : fault == flushes           ? select(abs(right) < math::number(0x1p-126), 0_r * v, right)
-                       : fault == not_odd           ? select(v < -1_r, right * math::number(1 + 0x1p-23), right)
-                       : fault == wrong_zero        ? select(v == 0_r, 0_r, right)
-                                                    : right;
+                       : fault == flushes
+                           ? select(abs(right) < math::number(0x1p-126), 0_r * v, right)
+                       : fault == not_odd
+                           ? select(v < -1_r, right * math::number(1 + 0x1p-23), right)
+                       : fault == wrong_zero ? select(v == 0_r, 0_r, right)
+                                             : right;
     }
     void reference(Problem &p) const override {
         each(p, [](const double *in, double *out) { out[0] = in[0] * in[0] * in[0]; });
@@ -78,7 +83,8 @@ TEST(Ulps, OddFunctionsAreOdd) {
 TEST(Ulps, PartsAreTheWhole) {
     const Ulps whole = swept<none>();
     Ulps parts = swept<none>({"f32", 1 << 20, 0, 3});
-    for (int part = 1; part < 3; part++) parts.add(swept<none>({"f32", 1 << 20, part, 3}));
+    for (int part = 1; part < 3; part++)
+        parts.add(swept<none>({"f32", 1 << 20, part, 3}));
     EXPECT_EQ(parts.worst, whole.worst);
     EXPECT_EQ(parts.x, whole.x);
 }

@@ -13,14 +13,16 @@
 namespace halyard::command {
 namespace {
 
-std::vector<std::string> run(size_t jobs, size_t at_once, const std::function<std::string(size_t)> &body) {
+std::vector<std::string> run(size_t jobs, size_t at_once,
+                             const std::function<std::string(size_t)> &body) {
     std::vector<std::string> all;
     const auto note = [&](const std::string &how, size_t i, const std::string &text) {
         EXPECT_EQ(i, all.size());
         all.push_back(how + text);
     };
     in_workers(
-        jobs, at_once, body, [&](size_t i, const std::string &text) { note("", i, text); }, [&](size_t i, const std::string &how) { note("it ", i, how); });
+        jobs, at_once, body, [&](size_t i, const std::string &text) { note("", i, text); },
+        [&](size_t i, const std::string &how) { note("it ", i, how); });
     return all;
 }
 
@@ -29,7 +31,8 @@ TEST(Workers, GiveResultsInOrderWhoeverIsFirst) {
         std::this_thread::sleep_for(std::chrono::milliseconds(60 - 20 * i));
         return std::string(i * 100000, 'x');
     };
-    EXPECT_EQ(run(3, 3, later_is_faster), (std::vector<std::string>{"", std::string(100000, 'x'), std::string(200000, 'x')}));
+    EXPECT_EQ(run(3, 3, later_is_faster),
+              (std::vector<std::string>{"", std::string(100000, 'x'), std::string(200000, 'x')}));
 }
 
 TEST(Workers, DieAlone) {
@@ -42,7 +45,9 @@ TEST(Workers, DieAlone) {
         }
         return "fine";
     };
-    EXPECT_EQ(run(5, 2, bad), (std::vector<std::string>{"fine", "it died of signal 9", "it threw no", "it died of signal 6: heap is full of holes", "fine"}));
+    EXPECT_EQ(run(5, 2, bad),
+              (std::vector<std::string>{"fine", "it died of signal 9", "it threw no",
+                                        "it died of signal 6: heap is full of holes", "fine"}));
 }
 
 }  // namespace

@@ -22,7 +22,9 @@ namespace halyard {
 namespace {
 namespace fs = std::filesystem;
 
-void put(const std::string &path, const std::string &bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+void put(const std::string &path, const std::string &bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+}
 
 void expect_same(const NamedTensors &all, const std::map<std::string, Tensor> &expected) {
     ASSERT_EQ(all.tensors.size(), expected.size());
@@ -37,22 +39,28 @@ void expect_same(const NamedTensors &all, const std::map<std::string, Tensor> &e
 
 NamedTensors some_tensors() {
     NamedTensors all;
-    for (DType t : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32, DType::i8, DType::u8, DType::boolean})
+    for (DType t : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32,
+                    DType::i8, DType::u8, DType::boolean})
         all.tensors.emplace_back(std::string("of ") + name_of(t), Tensor::ones({2, 3}, t));
     all.tensors.emplace_back("scalar", Tensor::scalar(7, DType::i64));
     all.tensors.emplace_back("none", Tensor::empty({0, 4}));
-    all.tensors.emplace_back("turned", Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3}).swap_axes(0, 1));
+    all.tensors.emplace_back(
+        "turned", Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3}).swap_axes(0, 1));
     all.metadata = {{"epoch", "3"}, {"of", "a \"test\""}};
     return all;
 }
 
 struct Checkpoint : testing::TestWithParam<const char *> {
     std::string path = testing::TempDir() + "checkpoint_test." + GetParam();
-    void save(const NamedTensors &all) const { path.ends_with("ckpt") ? save_mindspore_ckpt(path, all) : save_safetensors(path, all); }
+    void save(const NamedTensors &all) const {
+        path.ends_with("ckpt") ? save_mindspore_ckpt(path, all) : save_safetensors(path, all);
+    }
     std::string message() const {
         try {
             load_checkpoint(path);
-        } catch (const Error &e) { return e.what(); }
+        } catch (const Error &e) {
+            return e.what();
+        }
         return "no error";
     }
 };
@@ -64,7 +72,8 @@ TEST_P(Checkpoint, ReadsWhatOthersWrote) {
     if (path.ends_with("ckpt")) {
         expected["epoch_num"] = Tensor::scalar(3, DType::i64);
         EXPECT_EQ(all.metadata.at("note"), "as of today");
-    } else EXPECT_EQ(all.metadata.at("epoch"), "3");
+    } else
+        EXPECT_EQ(all.metadata.at("epoch"), "3");
     expect_same(all, expected);
 }
 
@@ -99,18 +108,23 @@ TEST_P(Checkpoint, SurvivesTruncationAndMutation) {
     const auto refused = [&](const std::string &bytes) {
         file.put(bytes);
         try {
-            path.ends_with("ckpt") ? load_mindspore_ckpt(file.path()) : load_safetensors(file.path());
-        } catch (const Error &) { return true; }
+            path.ends_with("ckpt") ? load_mindspore_ckpt(file.path())
+                                   : load_safetensors(file.path());
+        } catch (const Error &) {
+            return true;
+        }
         return false;
     };
     EXPECT_FALSE(refused(whole));
-    for (size_t n = 0; n < whole.size(); n++) EXPECT_TRUE(refused(whole.substr(0, n))) << n;
+    for (size_t n = 0; n < whole.size(); n++)
+        EXPECT_TRUE(refused(whole.substr(0, n))) << n;
     std::mt19937 random(1);
     int noticed = 0;
     constexpr int tries = 3000;
     for (int i = 0; i < tries; i++) {
         std::string other = whole;
-        for (int k = 0; k < 1 + i % 4; k++) other[random() % other.size()] = (char)random();
+        for (int k = 0; k < 1 + i % 4; k++)
+            other[random() % other.size()] = char(random());
         noticed += refused(other);
     }
     EXPECT_GT(noticed, tries * 9 / 10);
@@ -126,9 +140,12 @@ TEST_P(Checkpoint, NoBitIsWithoutAChecksum) {
     const MemoryFile file;
     for (size_t bit = 0; bit < 8 * whole.size(); bit++) {
         std::string damaged = whole;
-        damaged[bit / 8] ^= (char)(1 << bit % 8);
+        damaged[bit / 8] ^= char(1 << bit % 8);
         file.put(damaged);
-        EXPECT_THROW(path.ends_with("ckpt") ? load_mindspore_ckpt(file.path()) : load_safetensors(file.path()), Error) << "bit " << bit;
+        EXPECT_THROW(path.ends_with("ckpt") ? load_mindspore_ckpt(file.path())
+                                            : load_safetensors(file.path()),
+                     Error)
+            << "bit " << bit;
     }
 }
 
@@ -140,45 +157,57 @@ TEST_P(Checkpoint, MetadataCanBeReadAlone) {
 }
 
 TEST_P(Checkpoint, RefusesNamesThatCannotBeRead) {
-    for (auto &[names, expected] : std::map<std::vector<std::string>, std::string>{{{""}, "a tensor without a name"}, {{"a", "a"}, "'a' stands there twice"}}) {
+    for (auto &[names, expected] : std::map<std::vector<std::string>, std::string>{
+             {{""}, "a tensor without a name"}, {{"a", "a"}, "'a' stands there twice"}}) {
         NamedTensors all;
-        for (auto &n : names) all.tensors.emplace_back(n, Tensor::ones({1}));
+        for (auto &n : names)
+            all.tensors.emplace_back(n, Tensor::ones({1}));
         try {
             save(all);
             FAIL() << expected;
-        } catch (const IoError &e) { EXPECT_EQ(std::string(e.what()), "[" + path + "] " + expected); }
+        } catch (const IoError &e) {
+            EXPECT_EQ(std::string(e.what()), "[" + path + "] " + expected);
+        }
     }
-    for (auto &entry : fs::directory_iterator(testing::TempDir())) EXPECT_FALSE(entry.path().string().starts_with(path + ".")) << entry.path();
+    for (auto &entry : fs::directory_iterator(testing::TempDir()))
+        EXPECT_FALSE(entry.path().string().starts_with(path + ".")) << entry.path();
 }
 
 // A program that is killed at any moment leaves the old file or the new one.
 TEST_P(Checkpoint, IsTheOldOrTheNewOneWhenTheProgramIsKilled) {
-    const auto filled = [](double v) { return NamedTensors{{{"w", Tensor::full({64, 1024}, v)}}, {}}; };
+    const auto filled = [](double v) {
+        return NamedTensors{{{"w", Tensor::full({64, 1024}, v)}}, {}};
+    };
     save(filled(-1));
     for (int round = 0; round < 20; round++) {
         const pid_t child = fork();
         if (child == 0) {
-            for (int k = 0;; k++) save(filled(k));
+            for (int k = 0;; k++)
+                save(filled(k));
         }
         usleep(500 + 700 * (useconds_t)round);
         kill(child, SIGKILL);
         waitpid(child, nullptr, 0);
         const auto w = load_checkpoint(path).tensors.at(0).second.to_vector<float>();
-        for (float v : w) ASSERT_EQ(v, w[0]);
+        for (float v : w)
+            ASSERT_EQ(v, w[0]);
     }
     for (auto &entry : fs::directory_iterator(testing::TempDir()))
-        if (entry.path().string().starts_with(path + ".")) fs::remove(entry.path());  // of those that were killed
+        // of those that were killed
+        if (entry.path().string().starts_with(path + ".")) fs::remove(entry.path());
 }
 
 TEST(Safetensors, FilesOfOlderVersionsAreRead) {
     const std::string path = testing::TempDir() + "older.safetensors";
     const auto older = [&](const std::string &sum) {
-        std::string header = R"({"__metadata__":{"epoch":"3","halyard.xxh3_64":")" + sum + R"("},"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})";
+        std::string header = R"({"__metadata__":{"epoch":"3","halyard.xxh3_64":")" + sum +
+                             R"("},"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})";
         header.resize((header.size() + 7) / 8 * 8, ' ');
-        put(path, std::string(1, (char)header.size()) + std::string(7, '\0') + header);
+        put(path, std::string(1, char(header.size())) + std::string(7, '\0') + header);
         return load_checkpoint(path).metadata;
     };
-    EXPECT_EQ(older("2d06800538d394c2"), (std::map<std::string, std::string>{{"epoch", "3"}}));  // XXH3 of no bytes
+    // XXH3 of no bytes
+    EXPECT_EQ(older("2d06800538d394c2"), (std::map<std::string, std::string>{{"epoch", "3"}}));
     EXPECT_THROW(older("2d06800538d394c3"), IoError);
 }
 
@@ -188,39 +217,51 @@ TEST(MindSporeCkpt, AnEmptyOrACutFileIsRefused) {
         put(path, bytes);
         try {
             load_checkpoint(path);
-        } catch (const Error &e) { return std::string(e.what()).substr(path.size() + 3); }
+        } catch (const Error &e) {
+            return std::string(e.what()).substr(path.size() + 3);
+        }
         return std::string("no error");
     };
     EXPECT_EQ(message(""), "is empty, or was cut before its first value");
     save_mindspore_ckpt(path, {{{"a", Tensor::ones({2})}, {"b", Tensor::ones({2})}}, {}});
     const std::string whole = bytes_in(path);
-    EXPECT_EQ(message(whole.substr(0, whole.size() - 17)), "was cut: the checksum at its end is missing");
-    // MindSpore's own files need not have one: they are read, and a warning says that nobody knows whether they are whole.
+    EXPECT_EQ(message(whole.substr(0, whole.size() - 17)),
+              "was cut: the checksum at its end is missing");
+    // MindSpore's own files need not have one: they are read, and a warning says that nobody knows
+    // whether they are whole.
     const size_t from = whole.find("\x0a\x01"
                                    "a") -
                         2;  // where the first tensor's value begins, behind the text of ours
     ASSERT_LT(from, whole.size());
     testing::internal::CaptureStderr();
     EXPECT_EQ(message(whole.substr(from, whole.size() - 17 - from)), "no error");
-    EXPECT_NE(testing::internal::GetCapturedStderr().find(path + " has no checksum"), std::string::npos);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find(path + " has no checksum"),
+              std::string::npos);
 }
 
 TEST(Checkpoints, TakeNoMoreEntriesThanTheLimit) {
     const std::string path = testing::TempDir() + "many";
     std::string header = "{";
-    for (int i = 0; i < 100'001; i++) header += (i ? ",\"" : "\"") + std::to_string(i) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+    for (int i = 0; i < 100'001; i++) {
+        header += (i ? ",\"" : "\"") + std::to_string(i) +
+                  R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+    }
     header += "}";
     std::string start;
-    for (int i = 0; i < 8; i++) start += (char)(header.size() >> 8 * i);
+    for (int i = 0; i < 8; i++)
+        start += char(header.size() >> 8 * i);
     put(path + ".safetensors", start + header);
     std::string values;
-    for (int i = 0; i < 100'001; i++) values += std::string("\x0a\0", 2);
+    for (int i = 0; i < 100'001; i++)
+        values += std::string("\x0a\0", 2);
     put(path + ".ckpt", values);
     for (const char *format : {".safetensors", ".ckpt"}) {
         try {
             load_checkpoint(path + format);
             ADD_FAILURE() << format;
-        } catch (const IoError &e) { EXPECT_NE(std::string(e.what()).find("100000"), std::string::npos) << e.what(); }
+        } catch (const IoError &e) {
+            EXPECT_NE(std::string(e.what()).find("100000"), std::string::npos) << e.what();
+        }
     }
 }
 
@@ -228,24 +269,33 @@ TEST(Safetensors, RefusesFilesThatContradictThemselves) {
     const std::string path = testing::TempDir() + "contradiction.safetensors";
     const auto message = [&](const std::string &header, size_t data) {
         std::string bytes(8, '\0');
-        bytes[0] = (char)header.size();
+        bytes[0] = char(header.size());
         put(path, bytes + header + std::string(data, '\1'));
         try {
             load_safetensors(path);
-        } catch (const Error &e) { return std::string(e.what()).substr(path.size() + 3); }
+        } catch (const Error &e) {
+            return std::string(e.what()).substr(path.size() + 3);
+        }
         return std::string("no error");
     };
     const std::string a = R"("a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]})";
     EXPECT_EQ(message("{" + a + "}", 2), "no error");
     EXPECT_EQ(message("{" + a + "}", 3), "has 3 bytes of data, its tensors have 2");
-    EXPECT_EQ(message("{" + a + R"(,"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})", 3), "'b' is at bytes 1 to 3, expected to begin at 2");
+    EXPECT_EQ(message("{" + a + R"(,"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})", 3),
+              "'b' is at bytes 1 to 3, expected to begin at 2");
     EXPECT_EQ(message("{" + a + "," + a + "}", 2), "'a' stands there twice");
-    EXPECT_EQ(message(R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,2]}})", 2), "'a' has 2 bytes, but U8 [3] takes 3");
-    EXPECT_EQ(message(R"({"a":{"dtype":"I16","shape":[1],"data_offsets":[0,2]}})", 2).substr(0, 18), "'a' has type I16, ");
-    EXPECT_EQ(message(R"({"a":{"dtype":"U8","data_offsets":[0,2]}})", 2), "'a' needs dtype, shape and two data_offsets");
-    EXPECT_EQ(message(R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,2]}})", 2), "a number below 0: -1");
+    EXPECT_EQ(message(R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,2]}})", 2),
+              "'a' has 2 bytes, but U8 [3] takes 3");
+    EXPECT_EQ(message(R"({"a":{"dtype":"I16","shape":[1],"data_offsets":[0,2]}})", 2).substr(0, 18),
+              "'a' has type I16, ");
+    EXPECT_EQ(message(R"({"a":{"dtype":"U8","data_offsets":[0,2]}})", 2),
+              "'a' needs dtype, shape and two data_offsets");
+    EXPECT_EQ(message(R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,2]}})", 2),
+              "a number below 0: -1");
     EXPECT_EQ(message(R"({"a":[[[[]]]]})", 0), "a list where none belongs");
-    EXPECT_EQ(message(R"({"a":{"dtype":"U8","shape":[99999999999],"data_offsets":[0,2]}})", 2).substr(0, 5), "shape");
+    EXPECT_EQ(message(R"({"a":{"dtype":"U8","shape":[99999999999],"data_offsets":[0,2]}})", 2)
+                  .substr(0, 5),
+              "shape");
     EXPECT_EQ(message(R"({"a":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]}})", 1), "no error");
     EXPECT_EQ(message("[]", 0), "its header doesn't begin with '{'");
     EXPECT_EQ(message("{\"a\":", 0), "no JSON at byte 6 of the header");
@@ -253,12 +303,17 @@ TEST(Safetensors, RefusesFilesThatContradictThemselves) {
 
 TEST(LoadParam, SaysWhatDidNotMatch) {
     const std::string path = testing::TempDir() + "net.safetensors";
-    const nn::SequentialCell net({nn::Dense(3, 4), nn::Dense(4, 2)}), same({nn::Dense(3, 4), nn::Dense(4, 2)}), other({nn::Dense(3, 4), nn::Dense(4, 5)});
+    const nn::SequentialCell net({nn::Dense(3, 4), nn::Dense(4, 2)});
+    const nn::SequentialCell same({nn::Dense(3, 4), nn::Dense(4, 2)});
+    const nn::SequentialCell other({nn::Dense(3, 4), nn::Dense(4, 5)});
     save_checkpoint(net, path, {{"epoch", "1"}});
     const NamedTensors saved = load_checkpoint(path);
     EXPECT_EQ(saved.metadata.at("epoch"), "1");
     EXPECT_TRUE(load_param_into_net(same, saved, true).complete());
-    for (auto &[name, p] : same.parameters_dict()) EXPECT_EQ(p.data().to_vector<float>(), net.parameters_dict().at(name).data().to_vector<float>());
+    for (auto &[name, p] : same.parameters_dict()) {
+        EXPECT_EQ(p.data().to_vector<float>(),
+                  net.parameters_dict().at(name).data().to_vector<float>());
+    }
 
     NamedTensors more = saved;
     more.tensors.emplace_back("extra", Tensor::ones({1}));
@@ -275,7 +330,10 @@ TEST(LoadParam, SaysWhatDidNotMatch) {
         load_param_into_net(other, more, true);
         FAIL();
     } catch (const AttrError &e) {
-        EXPECT_NE(std::string(e.what()).find("1 tensors of the checkpoint that the network hasn't: extra\n"), std::string::npos) << e.what();
+        EXPECT_NE(std::string(e.what()).find(
+                      "1 tensors of the checkpoint that the network hasn't: extra\n"),
+                  std::string::npos)
+            << e.what();
     }
 }
 

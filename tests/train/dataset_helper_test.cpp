@@ -12,13 +12,15 @@ namespace {
 
 dataset::Dataset numbers(int64_t n, bool shuffle = false) {
     const Tensor x = Tensor::empty({n}, DType::i32);
-    for (int64_t i = 0; i < n; i++) x.data<int32_t>()[i] = (int32_t)i;
+    for (int64_t i = 0; i < n; i++)
+        x.data<int32_t>()[i] = int32_t(i);
     return dataset::TensorDataset({{"x", x}}, shuffle);
 }
 
 std::vector<int> epoch(DatasetHelper &rows) {
     std::vector<int> all;
-    for (const dataset::Row &row : rows) all.push_back(row[0].item<int>());
+    for (const dataset::Row &row : rows)
+        all.push_back(row[0].item<int>());
     return all;
 }
 
@@ -32,7 +34,9 @@ TEST(DatasetHelper, AnEpochIsThePass) {
 }
 
 TEST(DatasetHelper, SunkEpochsGoOnWhereTheyStopped) {
-    DatasetHelper rows(numbers(3), true, 2), longer(numbers(3), true, 7), whole(numbers(3));
+    DatasetHelper rows(numbers(3), true, 2);
+    DatasetHelper longer(numbers(3), true, 7);
+    DatasetHelper whole(numbers(3));
     EXPECT_EQ(epoch(rows), (std::vector<int>{0, 1}));
     EXPECT_EQ(epoch(rows), (std::vector<int>{2, 0}));
     EXPECT_EQ(epoch(rows), (std::vector<int>{1, 2}));
@@ -45,12 +49,15 @@ TEST(DatasetHelper, EachPassHasItsOwnOrder) {
     DatasetHelper rows(data);
     for (uint64_t pass = 0; pass < 2; pass++) {
         std::vector<int> expected;
-        for (const dataset::Row &row : data.create_dict_iterator(pass)) expected.push_back(row[0].item<int>());
+        for (const dataset::Row &row : data.create_dict_iterator(pass))
+            expected.push_back(row[0].item<int>());
         EXPECT_EQ(epoch(rows), expected);
     }
 }
 
 TEST(DatasetHelper, Errors) {
-    expect_error<AttrError>("[dataset_helper] sink_size is 0, expected -1 or at least 1", [] { DatasetHelper(numbers(3), true, 0); });
-    expect_error<AttrError>("[dataset_helper] the dataset has no row", [] { DatasetHelper(numbers(3).batch(4, true)); });
+    expect_error<AttrError>("[dataset_helper] sink_size is 0, expected -1 or at least 1",
+                            [] { DatasetHelper(numbers(3), true, 0); });
+    expect_error<AttrError>("[dataset_helper] the dataset has no row",
+                            [] { DatasetHelper(numbers(3).batch(4, true)); });
 }

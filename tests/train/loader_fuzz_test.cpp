@@ -1,6 +1,6 @@
-// Files cut at every byte and changed at random: a loader returns or throws an error of ours, and never believes a size. Sanitizers
-// see the rest. HALYARD_FUZZ is how often each format is changed (`make fuzz`: a million); a file that brought a sanitizer's report is
-// left as fuzz.bin.
+// Files cut at every byte and changed at random: a loader returns or throws an error of ours, and
+// never believes a size. Sanitizers see the rest. HALYARD_FUZZ is how often each format is changed
+// (`make fuzz`: a million); a file that brought a sanitizer's report is left as fuzz.bin.
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -28,7 +28,8 @@
 #include <sanitizer/common_interface_defs.h>
 
 extern "C" {  // of sanitizer/allocator_interface.h, which GCC doesn't ship
-int __sanitizer_install_malloc_and_free_hooks(void (*malloc_hook)(const volatile void *, size_t), void (*free_hook)(const volatile void *));
+int __sanitizer_install_malloc_and_free_hooks(void (*malloc_hook)(const volatile void *, size_t),
+                                              void (*free_hook)(const volatile void *));
 size_t __sanitizer_get_allocated_size(const volatile void *p);
 }
 #endif
@@ -37,8 +38,8 @@ namespace halyard::dataset {
 namespace {
 namespace fs = std::filesystem;
 
-
-std::string &current = *new std::string;  // what is being read; never destroyed, because a leak is reported after that
+// what is being read; never destroyed, because a leak is reported after that
+std::string &current = *new std::string;
 
 // The most that was allocated at once, above what was at the beginning; 0 where nobody counts.
 struct Heap {
@@ -46,12 +47,13 @@ struct Heap {
 #ifdef __SANITIZE_ADDRESS__
     static void install() {
         static const int installed = __sanitizer_install_malloc_and_free_hooks(
-            [](const volatile void *, size_t n) { most = std::max(most, now += (int64_t)n); },
+            [](const volatile void *, size_t n) { most = std::max(most, now += int64_t(n)); },
             [](const volatile void *p) {
-                if (p) now -= (int64_t)__sanitizer_get_allocated_size(p);
+                if (p) now -= int64_t(__sanitizer_get_allocated_size(p));
             });
         ASSERT_GT(installed, 0);
-        __sanitizer_set_death_callback([] { std::ofstream("fuzz.bin", std::ios::binary) << current; });
+        __sanitizer_set_death_callback(
+            [] { std::ofstream("fuzz.bin", std::ios::binary) << current; });
     }
 #else
     static void install() {}
@@ -61,7 +63,8 @@ struct Heap {
 int64_t count_rows(const Dataset &d) {
     const auto source = d.node()->open({});
     int64_t n = 0;
-    for (Row row; source->next(row);) n++;
+    for (Row row; source->next(row);)
+        n++;
     return n;
 }
 
@@ -71,11 +74,16 @@ struct Format {
     std::function<void(const std::string &path)> load;
     // Of a file and what it may decode to: bytes for each of its own.
     int64_t memory = 2;
-    std::function<void(std::string &)> repair = [](std::string &) {};  // makes checksums right, so that what they guard is read
-    std::function<std::string(const std::string &, const std::string &, std::mt19937_64 &)> rearranged = {};  // whole parts, of the file or the other
+    // makes checksums right, so that what they guard is read
+    std::function<void(std::string &)> repair = [](std::string &) {};
+    // whole parts, of the file or the other
+    std::function<std::string(const std::string &, const std::string &, std::mt19937_64 &)>
+        rearranged = {};
 };
 
-void put32(std::string &s, size_t at, uint32_t v) { std::memcpy(&s[at], &v, 4); }
+void put32(std::string &s, size_t at, uint32_t v) {
+    std::memcpy(&s[at], &v, 4);
+}
 
 void repair_records(std::string &s) {
     const auto sum = [&](size_t at, size_t n) { put32(s, at + n, masked_crc32c({&s[at], n})); };
@@ -92,9 +100,9 @@ void repair_records(std::string &s) {
 void repair_png(std::string &s) {
     for (size_t at = 8; at + 12 <= s.size();) {
         const auto *p = reinterpret_cast<const unsigned char *>(&s[at]);
-        const size_t n = (size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
+        const size_t n = size_t(p[0]) << 24 | size_t(p[1]) << 16 | size_t(p[2]) << 8 | p[3];
         if (n > s.size() - at - 12) return;
-        put32(s, at + 8 + n, __builtin_bswap32((uint32_t)crc32(0, p + 4, (uInt)(n + 4))));
+        put32(s, at + 8 + n, __builtin_bswap32(uint32_t(crc32(0, p + 4, (uInt)(n + 4)))));
         at += 12 + n;
     }
 }
@@ -104,17 +112,22 @@ std::vector<std::string> chunks_of(const std::string &s) {
     std::vector<std::string> chunks;
     for (size_t at = 8; at + 12 <= s.size(); at += chunks.back().size()) {
         const auto *p = reinterpret_cast<const unsigned char *>(&s[at]);
-        chunks.push_back(s.substr(at, 12 + ((size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3])));
+        chunks.push_back(s.substr(
+            at, 12 + (size_t(p[0]) << 24 | size_t(p[1]) << 16 | size_t(p[2]) << 8 | p[3])));
     }
     return chunks;
 }
 
-// One to four chunks swapped, doubled, dropped, taken from the other file, or new ones of unknown names; each is whole in itself.
-std::string rearranged_png(const std::string &s, const std::string &other, std::mt19937_64 &random) {
+// One to four chunks swapped, doubled, dropped, taken from the other file, or new ones of unknown
+// names; each is whole in itself.
+std::string rearranged_png(const std::string &s, const std::string &other,
+                           std::mt19937_64 &random) {
     std::vector<std::string> chunks = chunks_of(s);
     const std::vector<std::string> others = chunks_of(other);
-    const auto below = [&](size_t n) { return (size_t)(random() % n); };
-    const auto insert = [&](const std::string &chunk) { chunks.insert(chunks.begin() + (std::ptrdiff_t)below(chunks.size() + 1), chunk); };
+    const auto below = [&](size_t n) { return size_t(random() % n); };
+    const auto insert = [&](const std::string &chunk) {
+        chunks.insert(chunks.begin() + (std::ptrdiff_t)below(chunks.size() + 1), chunk);
+    };
     for (size_t k = 1 + below(4); k > 0 && !chunks.empty(); k--) {
         switch (below(5)) {
         case 0: std::swap(chunks[below(chunks.size())], chunks[below(chunks.size())]); break;
@@ -122,15 +135,19 @@ std::string rearranged_png(const std::string &s, const std::string &other, std::
         case 2: chunks.erase(chunks.begin() + (std::ptrdiff_t)below(chunks.size())); break;
         case 3: insert(others[below(others.size())]); break;
         default: {
-            const char *names[] = {"abCd", "tEXt", "gAMA", "sBIT", "tRNS", "PLTE", "IHDR", "iCCP", "bKGD"};
+            const char *names[] = {"abCd", "tEXt", "gAMA", "sBIT", "tRNS",
+                                   "PLTE", "IHDR", "iCCP", "bKGD"};
             std::string content(below(40), '\0');
-            for (char &c : content) c = (char)random();
-            insert(std::string(3, '\0') + (char)content.size() + names[below(std::size(names))] + content + std::string(4, '\0'));
+            for (char &c : content)
+                c = char(random());
+            insert(std::string(3, '\0') + char(content.size()) + names[below(std::size(names))] +
+                   content + std::string(4, '\0'));
         }
         }
     }
     std::string all = s.substr(0, 8);
-    for (const std::string &chunk : chunks) all += chunk;
+    for (const std::string &chunk : chunks)
+        all += chunk;
     repair_png(all);
     return all;
 }
@@ -140,7 +157,8 @@ void repair_tar(std::string &s) {
         if (s.compare(at + 257, 5, "ustar") != 0) continue;
         std::fill_n(s.begin() + (std::ptrdiff_t)at + 148, 8, ' ');
         unsigned sum = 0;
-        for (size_t i = 0; i < 512; i++) sum += (unsigned char)s[at + i];
+        for (size_t i = 0; i < 512; i++)
+            sum += (unsigned char)s[at + i];
         std::snprintf(&s[at + 148], 8, "%06o", sum);
     }
 }
@@ -148,7 +166,9 @@ void repair_tar(std::string &s) {
 // The checksum is the last thing in the file, ten bytes, highest first.
 void repair_ckpt(std::string &s) {
     if (s.size() < 17 || s.compare(s.size() - 17, 7, "crc_num") != 0) return;
-    put32(s, s.size() - 4, __builtin_bswap32((uint32_t)crc32(0, reinterpret_cast<const Bytef *>(s.data()), (uInt)(s.size() - 17))));
+    put32(s, s.size() - 4,
+          __builtin_bswap32(uint32_t(
+              crc32(0, reinterpret_cast<const Bytef *>(s.data()), (uInt)(s.size() - 17)))));
 }
 
 std::vector<Format> formats() {
@@ -159,13 +179,18 @@ std::vector<Format> formats() {
     std::string packed(4096, '\0');
     z_stream z = {};
     deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY);
-    z.next_in = (Bytef *)tar.data(), z.avail_in = (uInt)tar.size(), z.next_out = (Bytef *)packed.data(), z.avail_out = (uInt)packed.size();
+    z.next_in = (Bytef *)tar.data();
+    z.avail_in = (uInt)tar.size();
+    z.next_out = (Bytef *)packed.data();
+    z.avail_out = (uInt)packed.size();
     deflate(&z, Z_FINISH);
     packed.resize(z.total_out);
     deflateEnd(&z);
     const std::string npy = testing::TempDir() + "fuzz.npy";
     save_npy(npy, Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3}));
-    const auto web = [](const std::string &path) { count_rows(WebDataset({path}, {"jpg;png", "cls", "__key__"})); };
+    const auto web = [](const std::string &path) {
+        count_rows(WebDataset({path}, {"jpg;png", "cls", "__key__"}));
+    };
     const auto image = [](const std::string &path) { decode_image(read_bytes(path), "image"); };
     return {
         {"idx", {idx}, [](const std::string &path) { read_idx(path, 3); }},
@@ -174,43 +199,74 @@ std::vector<Format> formats() {
          [](const std::string &path) {
              const fs::path dir = fs::path(testing::TempDir()) / "fuzz_cifar";
              fs::create_directories(dir);
-             if (!fs::is_symlink(dir / "test_batch.bin")) fs::create_symlink(path, dir / "test_batch.bin");
+             if (!fs::is_symlink(dir / "test_batch.bin"))
+                 fs::create_symlink(path, dir / "test_batch.bin");
              Cifar10Dataset(dir, {.usage = "test"});
          },
          4},
         {"jpeg",
-         {golden("jpeg_420.jpg"), golden("jpeg_444.jpg"), golden("jpeg_grey.jpg"), golden("jpeg_progressive.jpg"), golden("jpeg_cmyk.jpg")},
+         {golden("jpeg_420.jpg"), golden("jpeg_444.jpg"), golden("jpeg_grey.jpg"),
+          golden("jpeg_progressive.jpg"), golden("jpeg_cmyk.jpg")},
          image,
          8 * 512},
         {"jpeg_part",
          {golden("jpeg_420.jpg"), golden("jpeg_440.jpg"), golden("jpeg_progressive.jpg")},
          [](const std::string &path) {
              const Tensor bytes = read_bytes(path);
-             Draw draw(Random(1, 0), (uint64_t)bytes.elements());
+             Draw draw(Random(1, 0), uint64_t(bytes.elements()));
              vision::RandomCropDecodeResize(8)(bytes, draw);
          },
          8 * 512},
-        {"png", {golden("png_grey.png"), golden("png_rgba.png"), golden("png_palette.png")}, image, 10 * 8 * 1032, repair_png, rearranged_png},
+        {"png",
+         {golden("png_grey.png"), golden("png_rgba.png"), golden("png_palette.png")},
+         image,
+         10 * 8 * 1032,
+         repair_png,
+         rearranged_png},
         {"tar", {tar}, web, 8, repair_tar},
         {"tar.gz", {packed}, web, 1032},
-        {"tfrecord", {golden("records.tfrecord")}, [](const std::string &path) { count_rows(TFRecordDataset({path})); }, 64, repair_records},
-        {"safetensors", {golden("checkpoint.safetensors")}, [](const std::string &path) { load_safetensors(path); }, 8},
-        {"ckpt", {golden("checkpoint.ckpt")}, [](const std::string &path) { load_mindspore_ckpt(path); }, 8, repair_ckpt},
+        {"tfrecord",
+         {golden("records.tfrecord")},
+         [](const std::string &path) { count_rows(TFRecordDataset({path})); },
+         64,
+         repair_records},
+        {"safetensors",
+         {golden("checkpoint.safetensors")},
+         [](const std::string &path) { load_safetensors(path); },
+         8},
+        {"ckpt",
+         {golden("checkpoint.ckpt")},
+         [](const std::string &path) { load_mindspore_ckpt(path); },
+         8,
+         repair_ckpt},
         {"npy", {bytes_in(npy)}, [](const std::string &path) { load_npy(path); }},
         {"npz", {golden("records.npz")}, [](const std::string &path) { load_npz(path); }, 4},
     };
 }
 
-// One to four changes of the kinds that find something: bytes, numbers of either order, pieces moved, doubled, lost, cut off.
+// One to four changes of the kinds that find something: bytes, numbers of either order, pieces
+// moved, doubled, lost, cut off.
 std::string changed(std::string s, const std::string &other, std::mt19937_64 &random) {
-    const auto below = [&](size_t n) { return n ? (size_t)(random() % n) : 0; };
+    const auto below = [&](size_t n) { return n ? size_t(random() % n) : 0; };
     for (size_t k = 1 + below(4); k > 0 && !s.empty(); k--) {
-        const size_t at = below(s.size()), length = std::min(1 + below(16), s.size() - at);
-        constexpr uint64_t numbers[] = {0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff, ~0ull};
+        const size_t at = below(s.size());
+        const size_t length = std::min(1 + below(16), s.size() - at);
+        constexpr uint64_t numbers[] = {0,
+                                        1,
+                                        0x7f,
+                                        0x80,
+                                        0xff,
+                                        0x7fff,
+                                        0xffff,
+                                        0x7fffffff,
+                                        0x80000000,
+                                        0xffffffff,
+                                        0x7fffffffffffffff,
+                                        ~0ull};
         switch (below(9)) {
-        case 0: s[at] = (char)random(); break;
-        case 1: s[at] = (char)(s[at] ^ 1 << below(8)); break;
-        case 2: s[at] = (char)(s[at] + (below(2) ? 1 : -1)); break;
+        case 0: s[at] = char(random()); break;
+        case 1: s[at] = char(s[at] ^ 1 << below(8)); break;
+        case 2: s[at] = char(s[at] + (below(2) ? 1 : -1)); break;
         case 3: s.erase(at, length); break;
         case 4: s.insert(at, s.substr(below(s.size()), length)); break;
         case 5: s.replace(at, length, other.substr(below(other.size()), length)); break;
@@ -240,12 +296,15 @@ struct LoaderFuzz : testing::TestWithParam<Format> {
         bool refused = false;
         try {
             GetParam().load(file.path());
-        } catch (const Error &) { refused = true; }
-        // Streams, zlib's window, messages. libarchive believes the length of a name up to a megabyte, and doubles its buffer to that;
-        // libzip believes a number of entries up to 65535.
+        } catch (const Error &) {
+            refused = true;
+        }
+        // Streams, zlib's window, messages. libarchive believes the length of a name up to a
+        // megabyte, and doubles its buffer to that; libzip believes a number of entries up to
+        // 65535.
         const bool archive = GetParam().name.starts_with("tar") || GetParam().name == "npz";
         const int64_t besides = archive ? 4 << 20 : 512 << 10;
-        EXPECT_LE(Heap::most - before, GetParam().memory * (int64_t)bytes.size() + besides);
+        EXPECT_LE(Heap::most - before, GetParam().memory * int64_t(bytes.size()) + besides);
         return refused;
     }
     const MemoryFile file;
@@ -254,20 +313,28 @@ struct LoaderFuzz : testing::TestWithParam<Format> {
 TEST_P(LoaderFuzz, NothingButErrorsOfOurs) {
     Heap::install();
     const Format &format = GetParam();
-    for (const std::string &seed : format.seeds)
-        for (size_t n = 0; n <= seed.size(); n++) read(seed.substr(0, n));
+    for (const std::string &seed : format.seeds) {
+        for (size_t n = 0; n <= seed.size(); n++)
+            read(seed.substr(0, n));
+    }
     int64_t refused = 0;
     for (int64_t i = 0; i < times() && !HasFailure(); i++) {
-        std::mt19937_64 random((uint64_t)i);
-        const std::string &seed = format.seeds[random() % format.seeds.size()], &other = format.seeds[random() % format.seeds.size()];
-        std::string bytes = format.rearranged && random() % 2 ? format.rearranged(seed, other, random) : changed(seed, other, random);
+        std::mt19937_64 random(static_cast<uint64_t>(i));
+        const std::string &seed = format.seeds[random() % format.seeds.size()];
+        const std::string &other = format.seeds[random() % format.seeds.size()];
+        std::string bytes = format.rearranged && random() % 2
+                                ? format.rearranged(seed, other, random)
+                                : changed(seed, other, random);
         if (random() % 2) format.repair(bytes);
         refused += read(bytes);
         if (HasFailure()) std::ofstream("fuzz.bin", std::ios::binary) << bytes;
     }
     RecordProperty("changed", std::to_string(times()));
     RecordProperty("refused", std::to_string(refused));
-    if (std::getenv("HALYARD_FUZZ")) std::printf("%s: %ld changed, %ld refused\n", format.name.c_str(), (long)times(), (long)refused);
+    if (std::getenv("HALYARD_FUZZ")) {
+        std::printf("%s: %ld changed, %ld refused\n", format.name.c_str(), long(times()),
+                    long(refused));
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, LoaderFuzz, testing::ValuesIn(formats()), [](const auto &p) {

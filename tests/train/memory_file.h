@@ -16,7 +16,9 @@ public:
     MemoryFile &operator=(const MemoryFile &) = delete;
     std::string path() const { return "/proc/self/fd/" + std::to_string(file_); }
     void put(const std::string &bytes) const {
-        if (ftruncate(file_, 0) != 0 || pwrite(file_, bytes.data(), bytes.size(), 0) != (ssize_t)bytes.size()) throw std::runtime_error("no memory file");
+        if (ftruncate(file_, 0) != 0 ||
+            pwrite(file_, bytes.data(), bytes.size(), 0) != (ssize_t)bytes.size())
+            throw std::runtime_error("no memory file");
     }
 
 private:

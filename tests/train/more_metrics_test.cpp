@@ -1,4 +1,5 @@
-// The metrics of curves, texts and masks. All expected values are MindSpore 2.10's for the same input.
+// The metrics of curves, texts and masks. All expected values are MindSpore 2.10's for the same
+// input.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +16,8 @@ using Rows = std::vector<double>;
 
 void expect_near(const Rows &got, const Rows &want) {
     ASSERT_EQ(got.size(), want.size());
-    for (size_t i = 0; i < got.size(); i++) EXPECT_NEAR(got[i], want[i], 1e-12) << i;
+    for (size_t i = 0; i < got.size(); i++)
+        EXPECT_NEAR(got[i], want[i], 1e-12) << i;
 }
 
 const Tensor probabilities = Tensor::from(Rows{0.2, 0.5, 0.3, 0.1, 0.9, 0.6}, {3, 2});
@@ -37,7 +39,8 @@ TEST(Perplexity, IsMindSpores) {
 TEST(BleuScore, IsMindSpores) {
     using Sentence = BleuScore::Sentence;
     const Sentence candidate = {"i", "have", "a", "pen", "on", "my", "desk"};
-    const std::vector<Sentence> references = {{"i", "have", "a", "pen", "in", "my", "desk"}, {"there", "is", "a", "pen", "on", "the", "desk"}};
+    const std::vector<Sentence> references = {{"i", "have", "a", "pen", "in", "my", "desk"},
+                                              {"there", "is", "a", "pen", "on", "the", "desk"}};
     BleuScore bleu;
     EXPECT_THROW(bleu.eval(), AttrError);
     bleu.update({candidate}, {references});
@@ -46,7 +49,8 @@ TEST(BleuScore, IsMindSpores) {
     smooth.update({candidate}, {references});
     EXPECT_NEAR(smooth.eval(), 0.9258200997725514, 1e-14);
     BleuScore shorter(3);
-    shorter.update({{"a", "b", "c", "d"}, {"x", "y", "z"}}, {{{"a", "b", "c", "d", "e"}}, {{"x", "y", "z", "w"}, {"q"}}});
+    shorter.update({{"a", "b", "c", "d"}, {"x", "y", "z"}},
+                   {{{"a", "b", "c", "d", "e"}}, {{"x", "y", "z", "w"}, {"q"}}});
     EXPECT_NEAR(shorter.eval(), 0.7514772930752859, 1e-14);
     BleuScore unlike;
     unlike.update({{"a"}}, {{{"b"}}});
@@ -75,7 +79,8 @@ TEST(CosineSimilarity, IsMindSpores) {
 TEST(Roc, IsMindSpores) {
     ROC roc(2);
     EXPECT_THROW(roc.eval(), AttrError);
-    roc.update(Tensor::from(Rows{3, 0, 1, 1, 3, 0, 1, 0, 2}, {3, 3}), Tensor::from(Rows{0, 2, 1, 1, 2, 1, 0, 0, 1}, {3, 3}));
+    roc.update(Tensor::from(Rows{3, 0, 1, 1, 3, 0, 1, 0, 2}, {3, 3}),
+               Tensor::from(Rows{0, 2, 1, 1, 2, 1, 0, 0, 1}, {3, 3}));
     const RocCurve curve = roc.curve();
     expect_near(curve.false_positive_rate, {0, 1.0 / 7, 2.0 / 7, 5.0 / 7, 1});
     expect_near(curve.true_positive_rate, {0, 0.5, 0.5, 0.5, 1});
@@ -83,14 +88,17 @@ TEST(Roc, IsMindSpores) {
     EXPECT_NEAR(roc.eval(), 0.5357142857142857, 1e-14);
 
     ROC per_class;
-    const Tensor scores = Tensor::from(Rows{.28, .55, .15, .05, .10, .20, .05, .05, .20, .05, .15, .05, .05, .05, .05, .75}, {4, 4});
+    const Tensor scores = Tensor::from(
+        Rows{.28, .55, .15, .05, .10, .20, .05, .05, .20, .05, .15, .05, .05, .05, .05, .75},
+        {4, 4});
     per_class.update(scores, Tensor::from<int32_t>({0, 1, 2, 3}));
     EXPECT_EQ(per_class.classes(), 4);
     expect_near(per_class.curve(1).false_positive_rate, {0, 1.0 / 3, 1.0 / 3, 1});
     expect_near(per_class.curve(1).thresholds, {1.55, .55, .2, .05});
     EXPECT_NEAR(per_class.eval(), (1 + 2.0 / 3 + 5.0 / 6 + 1) / 4, 1e-14);
     EXPECT_THROW(per_class.curve(4), AttrError);
-    EXPECT_THROW(per_class.update(Tensor::from(Rows{1, 2}, {1, 2}), Tensor::from<int32_t>({0})), ShapeError);
+    EXPECT_THROW(per_class.update(Tensor::from(Rows{1, 2}, {1, 2}), Tensor::from<int32_t>({0})),
+                 ShapeError);
     ROC one_sided;
     one_sided.update(Tensor::from<float>({1, 2}), Tensor::from<int32_t>({1, 1}));
     EXPECT_THROW(one_sided.eval(), AttrError);
@@ -116,8 +124,10 @@ TEST(Dice, IsMindSpores) {
 }
 
 TEST(ConfusionMatrixMetric, IsMindSpores) {
-    const Tensor outputs = Tensor::from<int32_t>({0, 1, 1, 0, 1, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 0}).reshape({2, 2, 4});
-    const Tensor label = Tensor::from<int32_t>({0, 1, 0, 0, 1, 1, 1, 1, 0, 1, 0, 1, 0, 1, 1, 0}).reshape({2, 2, 4});
+    const Tensor outputs =
+        Tensor::from<int32_t>({0, 1, 1, 0, 1, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 0}).reshape({2, 2, 4});
+    const Tensor label =
+        Tensor::from<int32_t>({0, 1, 0, 0, 1, 1, 1, 1, 0, 1, 0, 1, 0, 1, 1, 0}).reshape({2, 2, 4});
     struct Expected {
         const char *name;
         double with_all_channels;
@@ -148,7 +158,9 @@ TEST(ConfusionMatrixMetric, IsMindSpores) {
             ConfusionMatrixMetric metric(skip_channel, e.name);
             EXPECT_THROW(metric.eval(), AttrError);
             metric.update(outputs, label);
-            EXPECT_NEAR(metric.eval(), skip_channel ? e.with_all_channels : e.without_the_first, 1e-14) << e.name;
+            EXPECT_NEAR(metric.eval(), skip_channel ? e.with_all_channels : e.without_the_first,
+                        1e-14)
+                << e.name;
         }
     }
     EXPECT_THROW(ConfusionMatrixMetric(true, "luck"), AttrError);
@@ -158,7 +170,8 @@ TEST(ConfusionMatrixMetric, IsMindSpores) {
 Tensor disc(int64_t row, int64_t column, int64_t square_radius) {
     std::vector<int32_t> mask;
     for (int64_t r = 0; r < 9; r++) {
-        for (int64_t c = 0; c < 11; c++) mask.push_back((r - row) * (r - row) + (c - column) * (c - column) <= square_radius);
+        for (int64_t c = 0; c < 11; c++)
+            mask.push_back((r - row) * (r - row) + (c - column) * (c - column) <= square_radius);
     }
     return Tensor::from(mask, {9, 11});
 }
@@ -170,7 +183,8 @@ template<class T> double of_discs(T metric) {
 }
 
 template<class T> double of_classes(T metric) {
-    metric.update(Tensor::from<int32_t>({3, 0, 1, 1, 3, 0, 1, 0, 2}).reshape({3, 3}), Tensor::from<int32_t>({0, 2, 1, 1, 2, 1, 0, 0, 1}).reshape({3, 3}), 0);
+    metric.update(Tensor::from<int32_t>({3, 0, 1, 1, 3, 0, 1, 0, 2}).reshape({3, 3}),
+                  Tensor::from<int32_t>({0, 2, 1, 1, 2, 1, 0, 0, 1}).reshape({3, 3}), 0);
     return metric.eval();
 }
 
@@ -199,7 +213,8 @@ TEST(EdgeDistances, AreMindSpores) {
 }
 
 TEST(Metrics, NamesOfTheOthers) {
-    for (const char *name : {"confusion_matrix_metric", "dice", "perplexity", "roc"}) EXPECT_EQ(Metrics({name}).all()[0].name, name);
+    for (const char *name : {"confusion_matrix_metric", "dice", "perplexity", "roc"})
+        EXPECT_EQ(Metrics({name}).all()[0].name, name);
     EXPECT_THROW(Metrics({"luck"}), AttrError);
 }
 

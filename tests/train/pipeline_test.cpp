@@ -18,27 +18,32 @@ using namespace halyard::dataset;
 namespace {
 
 Dataset numbers(int64_t n) {
-    std::vector<int32_t> v((size_t)n);
-    for (int64_t i = 0; i < n; i++) v[(size_t)i] = (int32_t)i;
+    std::vector<int32_t> v(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; i++)
+        v[size_t(i)] = int32_t(i);
     return TensorDataset({{"x", Tensor::from(v, {n})}, {"y", Tensor::from(v, {n, 1})}});
 }
 
 std::vector<int> values(const Dataset &d, uint64_t epoch = 0, const std::string &column = "x") {
     std::vector<int> out;
-    for (const Row &row : d.create_dict_iterator(epoch))
-        for (const int64_t v : row[column].to_vector<int64_t>()) out.push_back((int)v);
+    for (const Row &row : d.create_dict_iterator(epoch)) {
+        for (const int64_t v : row[column].to_vector<int64_t>())
+            out.push_back(int(v));
+    }
     return out;
 }
 
 std::vector<int> iota(int n) {
-    std::vector<int> v((size_t)n);
-    for (int i = 0; i < n; i++) v[(size_t)i] = i;
+    std::vector<int> v(static_cast<size_t>(n));
+    for (int i = 0; i < n; i++)
+        v[size_t(i)] = i;
     return v;
 }
 
 Tensor slow_square(const Tensor &t) {
     const double v = t.item();
-    std::this_thread::sleep_for(std::chrono::microseconds((int)v * 37 % 50));  // finish out of order
+    // finish out of order
+    std::this_thread::sleep_for(std::chrono::microseconds(int(v) * 37 % 50));
     return Tensor::scalar(v * v, DType::f32);
 }
 
@@ -55,7 +60,8 @@ TEST(Pipeline, OrderBatchesAndSizes) {
     EXPECT_EQ(values(d.batch(4, true)), iota(8));
     EXPECT_EQ(values(d.repeat(3)).size(), 30u);
     std::vector<Shape> shapes;
-    for (const Row &row : d.batch(4).create_dict_iterator()) shapes.push_back(row["y"].shape());
+    for (const Row &row : d.batch(4).create_dict_iterator())
+        shapes.push_back(row["y"].shape());
     EXPECT_EQ(shapes, (std::vector<Shape>{{4, 1}, {4, 1}, {2, 1}}));
     EXPECT_EQ(values(numbers(3).batch(4, true)), iota(0));
 }
@@ -68,7 +74,8 @@ TEST(Pipeline, ShuffleIsAPermutationWithinItsBuffer) {
     std::sort(sorted.begin(), sorted.end());
     EXPECT_EQ(sorted, iota(500));
     // A row can't leave before it entered: at place k at most k + 20 rows were read.
-    for (int k = 0; k < 500; k++) EXPECT_LT(v[(size_t)k], k + 20);
+    for (int k = 0; k < 500; k++)
+        EXPECT_LT(v[size_t(k)], k + 20);
     EXPECT_EQ(values(numbers(50).shuffle(1)), iota(50));
 }
 
@@ -80,12 +87,14 @@ TEST(Pipeline, ABufferOfEverythingIsUniform) {
         ASSERT_TRUE(numbers(6).shuffle(100).node()->open({})->next(row));
         first[row["x"].item<int32_t>()]++;
     }
-    for (const int n : first) EXPECT_NEAR(n, 1000, 150);  // five standard deviations are 144
+    for (const int n : first)
+        EXPECT_NEAR(n, 1000, 150);  // five standard deviations are 144
 }
 
 TEST(Pipeline, RowsStayTogether) {
     set_seed(4);
-    for (const Row &row : numbers(100).shuffle(30).map(slow_square, "x").create_dict_iterator()) EXPECT_EQ(row["x"].item(), row["y"].item() * row["y"].item());
+    for (const Row &row : numbers(100).shuffle(30).map(slow_square, "x").create_dict_iterator())
+        EXPECT_EQ(row["x"].item(), row["y"].item() * row["y"].item());
 }
 
 TEST(Pipeline, EpochsAndRepeatsDiffer) {
@@ -114,7 +123,10 @@ TEST(Pipeline, SameBytesForAnyNumberOfThreads) {
         set_threads(threads);
         set_seed(7);
         Dataset d = MnistDataset(HALYARD_SOURCE_DIR "/data/digits/28/test");
-        d = d.map({vision::Resize({32, 32}), vision::Rescale(1.0 / 255, 0), vision::HWC2CHW()}, "image").shuffle(100).batch(32);
+        d = d.map({vision::Resize({32, 32}), vision::Rescale(1.0 / 255, 0), vision::HWC2CHW()},
+                  "image")
+                .shuffle(100)
+                .batch(32);
         std::vector<std::vector<uint8_t>> bytes;
         for (const Row &row : d.repeat(2).create_dict_iterator()) {
             for (const Tensor &t : row.tensors()) {
@@ -130,7 +142,8 @@ TEST(Pipeline, SameBytesForAnyNumberOfThreads) {
 }
 
 TEST(Pipeline, MnistFiles) {
-    const Dataset train = MnistDataset(HALYARD_SOURCE_DIR "/data/digits/28/train", {.shuffle = false});
+    const Dataset train = MnistDataset(HALYARD_SOURCE_DIR "/data/digits/28/train",
+                                       {.shuffle = false});
     EXPECT_EQ(train.get_dataset_size(), 1437);
     EXPECT_EQ(train.get_col_names(), (std::vector<std::string>{"image", "label"}));
     for (const Row &row : train.create_dict_iterator()) {
@@ -144,8 +157,10 @@ TEST(Pipeline, MnistFiles) {
     EXPECT_NE(values(shuffled, 0, "label"), values(train, 0, "label"));
     EXPECT_NE(values(shuffled, 0, "label"), values(shuffled, 1, "label"));
     EXPECT_THROW(MnistDataset(HALYARD_SOURCE_DIR "/tests"), IoError);
-    EXPECT_THROW(MnistDataset(HALYARD_SOURCE_DIR "/data/digits/28/train", {.usage = "test"}), IoError);
-    EXPECT_THROW(MnistDataset(HALYARD_SOURCE_DIR "/data/digits/28/train", {.usage = "valid"}), AttrError);
+    EXPECT_THROW(MnistDataset(HALYARD_SOURCE_DIR "/data/digits/28/train", {.usage = "test"}),
+                 IoError);
+    EXPECT_THROW(MnistDataset(HALYARD_SOURCE_DIR "/data/digits/28/train", {.usage = "valid"}),
+                 AttrError);
 }
 
 TEST(Pipeline, RunsAheadButNotFar) {
@@ -159,7 +174,8 @@ TEST(Pipeline, RunsAheadButNotFar) {
     RowIterator rows = d.create_dict_iterator(0, 2);
     Row row;
     ASSERT_TRUE(rows.next(row));
-    for (int i = 0; i < 200 && produced < 4; i++) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    for (int i = 0; i < 200 && produced < 4; i++)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_GE(produced, 4);    // ahead of us
     EXPECT_LE(produced, 512);  // but the queue and one chunk of a map bound it
@@ -169,7 +185,8 @@ TEST(Pipeline, DroppedHalfway) {
     for (int i = 0; i < 20; i++) {
         RowIterator rows = numbers(1000).shuffle(10).batch(2).create_dict_iterator();
         Row row;
-        for (int k = 0; k < i; k++) ASSERT_TRUE(rows.next(row));
+        for (int k = 0; k < i; k++)
+            ASSERT_TRUE(rows.next(row));
     }
 }
 
@@ -179,11 +196,17 @@ TEST(Pipeline, ErrorsReachTheUser) {
         return t;
     };
     EXPECT_THROW(values(numbers(10).map(fails_at_7, "x")), ShapeError);
-    EXPECT_THROW(values(numbers(10).map([](const Tensor &t) { return Tensor::zeros({1 + (int64_t)t.item() % 2}); }, "x").batch(2)), ShapeError);
+    EXPECT_THROW(
+        values(numbers(10)
+                   .map([](const Tensor &t) { return Tensor::zeros({1 + int64_t(t.item()) % 2}); },
+                        "x")
+                   .batch(2)),
+        ShapeError);
     EXPECT_THROW((void)numbers(10).map(slow_square, "z"), AttrError);
     EXPECT_THROW((void)numbers(10).batch(0), AttrError);
     EXPECT_THROW((void)numbers(10).shuffle(0), AttrError);
     EXPECT_THROW((void)numbers(10).repeat(0), AttrError);
     EXPECT_THROW(TensorDataset({{"a", Tensor::ones({2})}, {"b", Tensor::ones({3})}}), ShapeError);
-    for (const Row &row : numbers(1).create_dict_iterator()) EXPECT_THROW((void)row["z"], AttrError);
+    for (const Row &row : numbers(1).create_dict_iterator())
+        EXPECT_THROW((void)row["z"], AttrError);
 }

@@ -1,7 +1,8 @@
-// usage: resume_run DIRECTORY RESULT [NETWORK DATA]: a training that goes on from DIRECTORY's latest checkpoint, if there is one, to its end,
-// and writes its last state to RESULT. "training" on standard output says that the first step is due. resume_test.cpp kills it.
-// NETWORK is one of examples/recipes.h that learns images, and DATA the folder with them, which is made where it isn't there; without them
-// LeNet-5 with dropout learns the digits.
+// usage: resume_run DIRECTORY RESULT [NETWORK DATA]: a training that goes on from DIRECTORY's
+// latest checkpoint, if there is one, to its end, and writes its last state to RESULT. "training"
+// on standard output says that the first step is due. resume_test.cpp kills it. NETWORK is one of
+// examples/recipes.h that learns images, and DATA the folder with them, which is made where it
+// isn't there; without them LeNet-5 with dropout learns the digits.
 #include <cstdio>
 #include <filesystem>
 
@@ -20,7 +21,8 @@ using namespace halyard;
 
 namespace {
 
-// All that may make a resumed training another one: random masks, random orders, and an optimiser and a rate that remember.
+// All that may make a resumed training another one: random masks, random orders, and an optimiser
+// and a rate that remember.
 class Net : public nn::Cell {
     nn::Dropout dropout = child("dropout", nn::Dropout(0.2));
     examples::LeNet5 lenet = child("lenet", examples::LeNet5(10));
@@ -28,30 +30,45 @@ class Net : public nn::Cell {
 };
 
 struct Began : Callback {
-    void on_train_begin(RunContext &) override { std::puts("training"), std::fflush(stdout); }
+    void on_train_begin(RunContext &) override {
+        std::puts("training");
+        std::fflush(stdout);
+    }
 };
 
 constexpr int64_t epochs = 2;
 
 examples::Experiment digits() {
-    const dataset::Dataset data = examples::create_dataset(HALYARD_SOURCE_DIR "/data/digits/28/train");
+    const dataset::Dataset data = examples::create_dataset(HALYARD_SOURCE_DIR
+                                                           "/data/digits/28/train");
     const Net net;
-    const auto rates = nn::cosine_decay_lr(0, 0.002, epochs * data.get_dataset_size(), data.get_dataset_size(), epochs);
-    return {data, data, net, nn::SoftmaxCrossEntropyWithLogits(true, "mean"), nn::Adam(net.trainable_params(), rates), {}};
+    const auto rates = nn::cosine_decay_lr(0, 0.002, epochs * data.get_dataset_size(),
+                                           data.get_dataset_size(), epochs);
+    return {data,
+            data,
+            net,
+            nn::SoftmaxCrossEntropyWithLogits(true, "mean"),
+            nn::Adam(net.trainable_params(), rates),
+            {}};
 }
 
 examples::Experiment images(const char *network, const std::string &folder) {
-    if (!std::filesystem::exists(folder)) examples::write_photographs(HALYARD_SOURCE_DIR "/data/photographs", folder, 72, 48);
-    return examples::recipe(network).prepare({.data = folder, .epochs = epochs, .batch_size = 4, .size = 64});
+    if (!std::filesystem::exists(folder))
+        examples::write_photographs(HALYARD_SOURCE_DIR "/data/photographs", folder, 72, 48);
+    return examples::recipe(network).prepare(
+        {.data = folder, .epochs = epochs, .batch_size = 4, .size = 64});
 }
 
-void run(const std::string &directory, const std::string &result, const char *network, const char *data) {
+void run(const std::string &directory, const std::string &result, const char *network,
+         const char *data) {
     set_seed(3);
     const examples::Experiment e = network ? images(network, data) : digits();
     Model model(e.network, e.loss, e.optimizer);
     TrainOptions from;
     if (const auto last = latest_checkpoint(directory)) from = model.resume(*last);
-    const ModelCheckpoint checkpoint("CKP", directory, {.save_checkpoint_steps = 7, .keep_checkpoint_max = 2, .format = "safetensors"});
+    const ModelCheckpoint checkpoint(
+        "CKP", directory,
+        {.save_checkpoint_steps = 7, .keep_checkpoint_max = 2, .format = "safetensors"});
     model.train(epochs, e.train_set, {Began(), checkpoint}, from);
     save_training_state(result, model.train_network(), e.optimizer, {epochs, 0});
 }
@@ -60,7 +77,8 @@ void run(const std::string &directory, const std::string &result, const char *ne
 
 int main(int argc, char **argv) {
     try {
-        if (argc != 3 && argc != 5) throw Error("resume_run", "usage: resume_run DIRECTORY RESULT [NETWORK DATA]");
+        if (argc != 3 && argc != 5)
+            throw Error("resume_run", "usage: resume_run DIRECTORY RESULT [NETWORK DATA]");
         run(argv[1], argv[2], argc > 3 ? argv[3] : nullptr, argc > 3 ? argv[4] : nullptr);
         return 0;
     } catch (const Error &e) {

@@ -1,5 +1,5 @@
-// Trainings that are killed at random times and go on end with the same bits as one that nobody disturbs. HALYARD_KILLS says how many times;
-// without it ResNet-18 is left alone.
+// Trainings that are killed at random times and go on end with the same bits as one that nobody
+// disturbs. HALYARD_KILLS says how many times; without it ResNet-18 is left alone.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
@@ -40,9 +40,11 @@ public:
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
         arguments.insert(arguments.begin(), HALYARD_RESUME_RUN);
         std::vector<char *> argv;
-        for (std::string &a : arguments) argv.push_back(a.data());
+        for (std::string &a : arguments)
+            argv.push_back(a.data());
         argv.push_back(nullptr);
-        if (posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), environ) != 0) throw std::runtime_error("can't run " + arguments[0]);
+        if (posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), environ) != 0)
+            throw std::runtime_error("can't run " + arguments[0]);
         posix_spawn_file_actions_destroy(&actions);
         close(ends[1]);
         char began;
@@ -59,7 +61,8 @@ public:
         int status = 0;
         waitpid(pid_, &status, 0);
         EXPECT_TRUE(began_);
-        EXPECT_TRUE(WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == 0) << status;
+        EXPECT_TRUE(WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == 0)
+            << status;
         return !WIFSIGNALED(status);
     }
 
@@ -68,13 +71,16 @@ private:
     bool began_ = false;
 };
 
-// The training with these arguments, killed that many times. Where one ends before, another one is killed on.
+// The training with these arguments, killed that many times. Where one ends before, another one is
+// killed on.
 void kill_at_random(int wanted, const std::vector<std::string> &more = {}) {
-    const fs::path folder = fs::temp_directory_path() / ("halyard_resume_" + std::to_string(getpid()));
+    const fs::path folder = fs::temp_directory_path() /
+                            ("halyard_resume_" + std::to_string(getpid()));
     fs::create_directories(folder);
     const auto training = [&](const fs::path &directory, const fs::path &result) {
         std::vector<std::string> arguments{directory, result};
-        for (const std::string &a : more) arguments.push_back(a == "DATA" ? (folder / "data").string() : a);
+        for (const std::string &a : more)
+            arguments.push_back(a == "DATA" ? (folder / "data").string() : a);
         return Training(arguments);
     };
     Training whole = training(folder / "whole", folder / "expected");
@@ -90,15 +96,20 @@ void kill_at_random(int wanted, const std::vector<std::string> &more = {}) {
     std::uniform_real_distribution<double> time(0, once.count() / 2.5);
     int kills = 0, trainings = 0, lives = 0;
     while (kills < wanted && lives < 20 * wanted) {
-        const fs::path directory = folder / ("killed" + std::to_string(trainings)), result = folder / ("result" + std::to_string(trainings));
+        const fs::path directory = folder / ("killed" + std::to_string(trainings));
+        const fs::path result = folder / ("result" + std::to_string(trainings));
         bool ended = false;
         for (; !ended && kills < wanted && lives < 20 * wanted; lives++) {
             ended = !training(directory, result).kill_after(Seconds(time(random)));
             kills += !ended;
         }
-        if (!ended) { EXPECT_TRUE(training(directory, result).ended_well()); }
-        EXPECT_TRUE(bytes_of(result) == expected) << "training " << trainings << " after " << kills << " kills";
-        fs::remove_all(directory), fs::remove(result);
+        if (!ended) {
+            EXPECT_TRUE(training(directory, result).ended_well());
+        }
+        EXPECT_TRUE(bytes_of(result) == expected)
+            << "training " << trainings << " after " << kills << " kills";
+        fs::remove_all(directory);
+        fs::remove(result);
         trainings++;
     }
     EXPECT_EQ(kills, wanted) << "the training ends before it can be killed";

@@ -21,25 +21,37 @@ protected:
     // Epochs of ten steps, whose loss is the step's number, up to `to`.
     void train(RunRecorder &r, int64_t from, int64_t to, double last_loss = 0) const {
         RunContext c;
-        c.epochs = (to + 9) / 10, c.steps_per_epoch = 10, c.global_step = from, c.batch_size = 32, c.queue_depth = 3, c.queue_capacity = 4;
-        c.learning_rate = 0.1, c.data_seconds = 0.001;
+        c.epochs = (to + 9) / 10;
+        c.steps_per_epoch = 10;
+        c.global_step = from;
+        c.batch_size = 32;
+        c.queue_depth = 3;
+        c.queue_capacity = 4;
+        c.learning_rate = 0.1;
+        c.data_seconds = 0.001;
         r.on_train_begin(c);
         while (c.global_step < to) {
-            c.epoch = c.global_step / 10 + 1, c.step = c.global_step % 10;
+            c.epoch = c.global_step / 10 + 1;
+            c.step = c.global_step % 10;
             r.on_train_epoch_begin(c);
             while (c.global_step < to && c.step < 10) {
-                c.step++, c.global_step++;
-                c.net_outputs = Tensor::scalar(c.global_step == to && last_loss ? last_loss : (double)c.global_step);
+                c.step++;
+                c.global_step++;
+                c.net_outputs = Tensor::scalar(
+                    c.global_step == to && last_loss ? last_loss : double(c.global_step));
                 r.on_train_step_end(c);
             }
             c.optimizer = nn::Momentum(ParameterTuple{Parameter(Tensor::ones({1}))}, 0.1, 0.9);
             c.eval_results = {{"accuracy", 0.5}};
-            r.on_eval_begin(c), r.on_eval_end(c);
+            r.on_eval_begin(c);
+            r.on_eval_end(c);
             r.on_train_epoch_end(c);
         }
         r.on_train_end(c);
     }
-    std::string path = (fs::temp_directory_path() / ("halyard_run_" + std::to_string(getpid()) + ".json")).string();
+    std::string path = (fs::temp_directory_path() /
+                        ("halyard_run_" + std::to_string(getpid()) + ".json"))
+                           .string();
 };
 
 TEST_F(RunRecorderTest, SavesStepsEpochsAndEvaluations) {
@@ -61,27 +73,32 @@ TEST_F(RunRecorderTest, SavesStepsEpochsAndEvaluations) {
     ASSERT_EQ(run["ended"].size(), 2u);
     EXPECT_EQ(run["ended"][0]["loss"], 5.5);
     EXPECT_EQ(run["ended"][0]["samples"], 320);
-    EXPECT_EQ(run["evaluations"][1], json::parse(R"({"epoch": 2, "step": 20, "results": {"accuracy": 0.5}})"));
+    EXPECT_EQ(run["evaluations"][1],
+              json::parse(R"({"epoch": 2, "step": 20, "results": {"accuracy": 0.5}})"));
     int64_t counted = 0;
-    for (const json &bin : run["step_times"]) counted += bin[1].get<int64_t>();
+    for (const json &bin : run["step_times"])
+        counted += bin[1].get<int64_t>();
     EXPECT_EQ(counted, 20);
     RunContext after;  // Model::eval() once the training is over
     after.eval_results = {{"accuracy", 0.75}};
-    r.on_eval_begin(after), r.on_eval_end(after);
-    EXPECT_EQ(saved()["evaluations"][2], json::parse(R"({"epoch": 2, "step": 20, "results": {"accuracy": 0.75}})"));
+    r.on_eval_begin(after);
+    r.on_eval_end(after);
+    EXPECT_EQ(saved()["evaluations"][2],
+              json::parse(R"({"epoch": 2, "step": 20, "results": {"accuracy": 0.75}})"));
 }
 
 TEST_F(RunRecorderTest, MergesStepsWhenThereAreMany) {
     RunRecorder r(path);
-    const auto steps = (int64_t)RunRecorder::most_points * 2 + 40;
+    const auto steps = int64_t(RunRecorder::most_points) * 2 + 40;
     train(r, 0, steps);
     const json run = saved();
     EXPECT_EQ(run["stride"], 4);
-    const json &step = run["steps"]["step"], &loss = run["steps"]["loss"];
-    ASSERT_EQ(step.size(), (size_t)(steps / 4));
+    const json &step = run["steps"]["step"];
+    const json &loss = run["steps"]["loss"];
+    ASSERT_EQ(step.size(), size_t(steps / 4));
     for (size_t i = 0; i < step.size(); i += 1000) {
         EXPECT_EQ(step[i], 4 * (i + 1));
-        EXPECT_EQ(loss[i], 4 * (double)i + 2.5);
+        EXPECT_EQ(loss[i], 4 * double(i) + 2.5);
     }
     EXPECT_LT(fs::file_size(path), 2u << 20);
 }
@@ -93,7 +110,8 @@ TEST_F(RunRecorderTest, GoesOnInTheFileOfAnInterruptedTraining) {
     train(second, 20, 40);
     const json run = saved();
     ASSERT_EQ(run["steps"]["step"].size(), 40u);
-    for (int64_t i = 0; i < 40; i++) EXPECT_EQ(run["steps"]["step"][(size_t)i], i + 1);
+    for (int64_t i = 0; i < 40; i++)
+        EXPECT_EQ(run["steps"]["step"][size_t(i)], i + 1);
     EXPECT_EQ(run["ended"].size(), 4u);
     EXPECT_EQ(run["evaluations"].size(), 4u);
     train(second, 0, 10);  // a new one, by the same recorder
@@ -111,7 +129,8 @@ TEST_F(RunRecorderTest, GoesOnInTheFileOfAnInterruptedTraining) {
     }
     damaged["stride"] = 3;
     refused(damaged);
-    EXPECT_THROW(RunRecorder("/proc/none/run.json").on_train_end(*std::make_unique<RunContext>()), IoError);
+    EXPECT_THROW(RunRecorder("/proc/none/run.json").on_train_end(*std::make_unique<RunContext>()),
+                 IoError);
 }
 
 }  // namespace

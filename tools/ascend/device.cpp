@@ -16,7 +16,8 @@ namespace {
 
 FixedCall::Layout layout_of(const Plan::Buffer &b) {
     FixedCall::Layout l;
-    for (int d = 0; d < b.rank; d++) l.push_back({b.dims[d].extent, b.dims[d].stride});
+    for (int d = 0; d < b.rank; d++)
+        l.push_back({b.dims[d].extent, b.dims[d].stride});
     return l;
 }
 
@@ -27,36 +28,55 @@ std::string variant_of(const Plan &p) {
     return force && force->backend == "ascend" ? force->variant : "";
 }
 
-std::string key_of(const Plan &p, const FixedCall &c, const std::string &dtypes, const std::string &variant) {
+std::string key_of(const Plan &p, const FixedCall &c, const std::string &dtypes,
+                   const std::string &variant) {
     std::string key = p.op->record.name + " " + dtypes + " " + variant;
     const auto add = [&](int n) { key += " " + std::to_string(n); };
-    for (auto *all : {&c.inputs, &c.outputs})
+    for (auto *all : {&c.inputs, &c.outputs}) {
         for (auto &layout : *all) {
             key += ",";
-            for (auto &d : layout) add(d.extent), add(d.stride);
+            for (auto &d : layout) {
+                add(d.extent);
+                add(d.stride);
+            }
         }
-    for (int i : c.integers) add(i);
-    for (auto &[name, value] : c.dims) key += " " + name + "=" + std::to_string(value);
+    }
+    for (int i : c.integers)
+        add(i);
+    for (auto &[name, value] : c.dims)
+        key += " " + name + "=" + std::to_string(value);
     return key;
 }
 
 // Elements from the first to the last that a buffer holds.
-int64_t span_of(const Plan::Buffer &b) { return elements_spanned(layout_of(b)); }
+int64_t span_of(const Plan::Buffer &b) {
+    return elements_spanned(layout_of(b));
+}
 
-bool is_f64(const Plan::Buffer &b) { return b.type.code == halide_type_float && b.type.bits == 64; }
+bool is_f64(const Plan::Buffer &b) {
+    return b.type.code == halide_type_float && b.type.bits == 64;
+}
 
 // Elements of the host's as the device has them, and back. Tables of f64 are f32 there.
 void to_device(const Plan::Buffer &b, const void *host, std::vector<uint8_t> &memory) {
     const int64_t elements = span_of(b);
-    if (!is_f64(b)) return void(std::memcpy(memory.data(), host, (size_t)(elements * b.bytes_per_element)));
+    if (!is_f64(b)) {
+        std::memcpy(memory.data(), host, size_t(elements * b.bytes_per_element));
+        return;
+    }
     float *to = (float *)memory.data();
-    for (int64_t i = 0; i < elements; i++) to[i] = (float)((const double *)host)[i];
+    for (int64_t i = 0; i < elements; i++)
+        to[i] = float(((const double *)host)[i]);
 }
 void to_host(const Plan::Buffer &b, const std::vector<uint8_t> &memory, void *host) {
     const int64_t elements = span_of(b);
-    if (!is_f64(b)) return void(std::memcpy(host, memory.data(), (size_t)(elements * b.bytes_per_element)));
+    if (!is_f64(b)) {
+        std::memcpy(host, memory.data(), size_t(elements * b.bytes_per_element));
+        return;
+    }
     const float *from = (const float *)memory.data();
-    for (int64_t i = 0; i < elements; i++) ((double *)host)[i] = from[i];
+    for (int64_t i = 0; i < elements; i++)
+        ((double *)host)[i] = from[i];
 }
 
 // A call that computes nothing: it is never run, and no program is made for it.
@@ -69,9 +89,12 @@ bool is_empty(const Plan &p) {
 
 FixedCall call_of(const Plan &p) {
     FixedCall c;
-    for (auto &b : p.inputs) c.inputs.push_back(layout_of(b));
-    for (auto &b : p.outputs) c.outputs.push_back(layout_of(b));
-    for (auto &s : p.scalars) c.integers.push_back(s.i);
+    for (auto &b : p.inputs)
+        c.inputs.push_back(layout_of(b));
+    for (auto &b : p.outputs)
+        c.outputs.push_back(layout_of(b));
+    for (auto &s : p.scalars)
+        c.integers.push_back(s.i);
     c.dims = p.dims;
     return c;
 }
@@ -87,7 +110,10 @@ public:
         const Force::Choice *force = Force::current();
         const std::string variant = force ? force->variant : "";
         KernelEntry &k = kernels_[op.record.name + " " + dtypes + " " + variant];
-        k.op = op.record.name, k.backend = "ascend", k.dtypes = dtypes, k.variant = variant;
+        k.op = op.record.name;
+        k.backend = "ascend";
+        k.dtypes = dtypes;
+        k.variant = variant;
         return k;
     }
     std::vector<std::string> by_hand(const Plan &p, const std::string &dtypes) override {
@@ -97,7 +123,9 @@ public:
         if (is_empty(p)) return "";
         try {
             made(p, dtypes);
-        } catch (const Error &e) { return e.what(); }
+        } catch (const Error &e) {
+            return e.what();
+        }
         return "";
     }
     void run(const Plan &p, void *const *args) override {
@@ -110,8 +138,10 @@ public:
     std::vector<std::string> faults(const Plan &p, const std::string &dtypes) override {
         const std::vector<dv::Program> &programs = made(p, dtypes).lowered.programs;
         std::vector<std::string> all;
-        for (size_t k = 0; k < programs.size(); k++)
-            for (auto &fault : dv::faults_of(programs[k])) all.push_back(fault + of_program(k));
+        for (size_t k = 0; k < programs.size(); k++) {
+            for (auto &fault : dv::faults_of(programs[k]))
+                all.push_back(fault + of_program(k));
+        }
         return all;
     }
     void plant(const std::string &fault) override {
@@ -120,51 +150,76 @@ public:
     }
 
     const Compiled &made(const Plan &p, const std::string &dtypes) {
-        if (is_empty(p)) throw DispatchError(p.op->record.name, "no Ascend program: no output of the call has elements");
+        if (is_empty(p)) {
+            throw DispatchError(p.op->record.name,
+                                "no Ascend program: no output of the call has elements");
+        }
         auto call = std::make_shared<FixedCall>(call_of(p));
-        const std::string &name = p.op->record.name, variant = variant_of(p), key = key_of(p, *call, dtypes, variant);
+        const std::string &name = p.op->record.name;
+        const std::string variant = variant_of(p);
+        const std::string key = key_of(p, *call, dtypes, variant);
         const std::lock_guard lock(mutex_);
         Made &m = made_[key];
         if (!m.compiled && m.refused.empty()) {
             Instance i;
-            i.backend = "ascend", i.dtypes = dtypes, i.variant = variant, i.call = call;
+            i.backend = "ascend";
+            i.dtypes = dtypes;
+            i.variant = variant;
+            i.call = call;
             // The kit's, and those of libraries that a tool has opened.
             const OpTable &ops = ops_.make(name) ? ops_ : op_table();
             try {
-                if (!ops.make(name)) throw DispatchError(name, "no Ascend program: its source isn't in the kit");
+                if (!ops.make(name))
+                    throw DispatchError(name, "no Ascend program: its source isn't in the kit");
                 m.compiled = std::make_unique<Compiled>(compile(ops, name, i));
                 if (!fault_.empty()) spoil(*m.compiled, name);
-            } catch (const Error &e) { m.refused = e.what(); }
+            } catch (const Error &e) {
+                m.refused = e.what();
+            }
         }
         if (!m.compiled) throw DispatchError(name, m.refused.substr(m.refused.find("] ") + 2));
         return *m.compiled;
     }
 
-    std::vector<dv::SimResult> simulate(const Plan &p, const std::string &dtypes, void *const *args, const dv::SimOptions &options) {
+    std::vector<dv::SimResult> simulate(const Plan &p, const std::string &dtypes, void *const *args,
+                                        const dv::SimOptions &options) {
         const Lowered &l = made(p, dtypes).lowered;
-        const size_t inputs = p.inputs.size(), scalars = p.scalars.size();
+        const size_t inputs = p.inputs.size();
+        const size_t scalars = p.scalars.size();
         std::vector<double> numbers;
-        for (size_t k = 0; k < scalars; k++) numbers.push_back(p.scalars[k].attr >= 0 ? *(const double *)args[inputs + k] : p.scalars[k].i);
+        for (size_t k = 0; k < scalars; k++) {
+            numbers.push_back(p.scalars[k].attr >= 0 ? *(const double *)args[inputs + k]
+                                                     : p.scalars[k].i);
+        }
         dv::Scalars values;
-        for (auto &value : l.scalars) values.push_back(value(numbers));
+        for (auto &value : l.scalars)
+            values.push_back(value(numbers));
         // Its memory: tensors of whole blocks.
         std::vector<std::vector<uint8_t>> memory;
         std::vector<dv::Binding> gm;
         const auto &tensors = l.programs[0].tensors;
-        const auto host = [&](size_t t) { return ((const halide_buffer_t *)args[t < inputs ? t : t + scalars])->host; };
-        const auto buffer = [&](size_t t) -> const Plan::Buffer & { return t < inputs ? p.inputs[t] : p.outputs[t - inputs]; };
+        const auto host = [&](size_t t) {
+            return ((const halide_buffer_t *)args[t < inputs ? t : t + scalars])->host;
+        };
+        const auto buffer = [&](size_t t) -> const Plan::Buffer & {
+            return t < inputs ? p.inputs[t] : p.outputs[t - inputs];
+        };
         const size_t given = inputs + p.outputs.size();
         for (size_t t = 0; t < tensors.size(); t++) {
-            memory.emplace_back((size_t)(*tensors[t].size.constant()) * bytes_of(tensors[t].dtype));
+            memory.emplace_back(size_t(*tensors[t].size.constant()) * bytes_of(tensors[t].dtype));
             if (t < given) to_device(buffer(t), host(t), memory[t]);
-            gm.push_back({memory[t].data(), (int64_t)memory[t].size()});
+            gm.push_back({memory[t].data(), int64_t(memory[t].size())});
         }
         std::vector<dv::SimResult> results;
         for (const dv::Program &program : l.programs) {
             results.push_back(dv::simulate(program, gm, values, options));
-            if (!results.back().ok()) throw DispatchError(p.op->record.name, "its Ascend program is wrong: " + dv::to_text(results.back().issues));
+            if (!results.back().ok()) {
+                throw DispatchError(p.op->record.name, "its Ascend program is wrong: " +
+                                                           dv::to_text(results.back().issues));
+            }
         }
-        for (size_t t = inputs; t < given; t++) to_host(buffer(t), memory[t], host(t));
+        for (size_t t = inputs; t < given; t++)
+            to_host(buffer(t), memory[t], host(t));
         return results;
     }
 
@@ -173,7 +228,9 @@ private:
         std::unique_ptr<Compiled> compiled;
         std::string refused;
     };
-    static std::string of_program(size_t k) { return k ? " of program " + std::to_string(k + 1) : ""; }
+    static std::string of_program(size_t k) {
+        return k ? " of program " + std::to_string(k + 1) : "";
+    }
 
     // What compile() finds in what it made is looked for again.
     void spoil(Compiled &c, const std::string &op) const {
@@ -183,7 +240,8 @@ private:
             dv::Program &p = c.lowered.programs[k];
             dv::plant(p, fault_.substr(0, fault_.size() - of.size()));
             const std::vector<dv::Issue> issues = dv::verify(p);
-            if (dv::has_errors(issues)) throw DispatchError(op, "its Ascend program is wrong: " + dv::to_text(issues));
+            if (dv::has_errors(issues))
+                throw DispatchError(op, "its Ascend program is wrong: " + dv::to_text(issues));
         }
     }
 
@@ -202,12 +260,17 @@ Device &device() {
 
 }  // namespace
 
-const Compiled &programs_of(const Plan &p, const std::string &dtypes) { return device().made(p, dtypes); }
+const Compiled &programs_of(const Plan &p, const std::string &dtypes) {
+    return device().made(p, dtypes);
+}
 
-std::vector<dv::SimResult> simulate(const Plan &p, const std::string &dtypes, void *const *args, const dv::SimOptions &options) {
+std::vector<dv::SimResult> simulate(const Plan &p, const std::string &dtypes, void *const *args,
+                                    const dv::SimOptions &options) {
     return device().simulate(p, dtypes, args, options);
 }
 
 }  // namespace halyard::ascend
 
-extern "C" halyard::SimulatedDevice *halyard_simulated_device() { return &halyard::ascend::device(); }
+extern "C" halyard::SimulatedDevice *halyard_simulated_device() {
+    return &halyard::ascend::device();
+}

@@ -19,8 +19,12 @@ namespace {
 class SharedProgress {
 public:
     SharedProgress() {
-        void *memory = mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        if (memory == MAP_FAILED) throw Error("check", std::string("no memory to share with a process: ") + std::strerror(errno));
+        void *memory = mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) {
+            throw Error("check",
+                        std::string("no memory to share with a process: ") + std::strerror(errno));
+        }
         progress_ = static_cast<Progress *>(memory);
     }
     ~SharedProgress() { munmap(progress_, sizeof(Progress)); }
@@ -36,23 +40,29 @@ private:
 class Lines {
 public:
     Lines() : file_(memfd_create("checks", MFD_CLOEXEC)) {
-        if (file_ < 0) throw Error("check", std::string("no file in memory: ") + std::strerror(errno));
+        if (file_ < 0)
+            throw Error("check", std::string("no file in memory: ") + std::strerror(errno));
     }
     ~Lines() { close(file_); }
     Lines(const Lines &) = delete;
     Lines &operator=(const Lines &) = delete;
     void add(const nlohmann::json &line) const {
-        if (!write_all(file_, line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n")) throw Error("check", "memory is full");
+        if (!write_all(file_,
+                       line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"))
+            throw Error("check", "memory is full");
     }
     std::vector<nlohmann::json> all() const {
         std::string text;
         char part[4096];
         lseek(file_, 0, SEEK_SET);
-        for (ssize_t n; (n = read(file_, part, sizeof part)) > 0;) text.append(part, (size_t)n);
+        for (ssize_t n; (n = read(file_, part, sizeof part)) > 0;)
+            text.append(part, size_t(n));
         std::vector<nlohmann::json> lines;
         std::istringstream in(text);
-        for (std::string line; std::getline(in, line);)
-            if (nlohmann::json j = nlohmann::json::parse(line, nullptr, false); !j.is_discarded()) lines.push_back(std::move(j));
+        for (std::string line; std::getline(in, line);) {
+            if (nlohmann::json j = nlohmann::json::parse(line, nullptr, false); !j.is_discarded())
+                lines.push_back(std::move(j));
+        }
         return lines;
     }
 
@@ -60,7 +70,8 @@ private:
     int file_;
 };
 
-// How a process ended that did not return: "died (signal 11, Segmentation fault): its last words"; "" where it did.
+// How a process ended that did not return: "died (signal 11, Segmentation fault): its last words";
+// "" where it did.
 std::string death_of(const Child &child, const std::string &op) {
     int status = 0;
     while (waitpid(child.pid(), &status, 0) < 0)
@@ -69,23 +80,31 @@ std::string death_of(const Child &child, const std::string &op) {
         child.result(status, op, "it");
         return "";
     } catch (const std::exception &e) {
-        const std::string what = e.what(), before = "[" + op + "] it ";
+        const std::string what = e.what();
+        const std::string before = "[" + op + "] it ";
         return what.starts_with(before) ? what.substr(before.size()) : "threw " + what;
     }
 }
 
-// "died (signal 6, Aborted) in check reference, f32/avx512 'n=3'", and under it what the process said and how to make the call again.
-std::string told(const std::string &op, const std::string &death, const Progress &progress, const Options &o) {
+// "died (signal 6, Aborted) in check reference, f32/avx512 'n=3'", and under it what the process
+// said and how to make the call again.
+std::string told(const std::string &op, const std::string &death, const Progress &progress,
+                 const Options &o) {
     const size_t end = death.find("): ");
     const std::string how = death.substr(0, end == std::string::npos ? end : end + 1);
     const std::string said = end == std::string::npos ? "" : death.substr(end + 3);
     std::string text = how + " in " + text_of(progress);
     std::istringstream lines(said);
-    for (std::string line; std::getline(lines, line);) text += "\n      " + line;
-    const std::string check = progress.check, step = progress.step;
-    const size_t begin = step.find('\''), close = step.find('\'', begin + 1);
-    if ((check == "fuzz" || check == "views") && close != std::string::npos)
-        text += "\n      again: halyard check " + op + " --fuzz-case \"" + step.substr(begin + 1, close - begin - 1) + "\"" + o.again;
+    for (std::string line; std::getline(lines, line);)
+        text += "\n      " + line;
+    const std::string check = progress.check;
+    const std::string step = progress.step;
+    const size_t begin = step.find('\'');
+    const size_t close = step.find('\'', begin + 1);
+    if ((check == "fuzz" || check == "views") && close != std::string::npos) {
+        text += "\n      again: halyard check " + op + " --fuzz-case \"" +
+                step.substr(begin + 1, close - begin - 1) + "\"" + o.again;
+    }
     return text;
 }
 
@@ -99,9 +118,14 @@ Report check_apart(const std::string &op, const NamedChecks &checks, const Optio
         const Lines lines;
         const Child child([&] {
             keep_progress_in(progress.get());
-            tell_failures_to([&](const std::string &failure) { lines.add({{"failure", failure}}); });
+            tell_failures_to([&](const std::string &failure) {
+                lines.add({{"failure", failure}});
+            });
             const OpPtr made = op_table().make(op);
-            for (size_t k = next; k < checks.size(); k++) lines.add({{"report", json_of(run_check(*made, checks[k].first, checks[k].second, o))}});
+            for (size_t k = next; k < checks.size(); k++) {
+                lines.add(
+                    {{"report", json_of(run_check(*made, checks[k].first, checks[k].second, o))}});
+            }
             return std::string();
         });
         const std::string death = death_of(child, op);

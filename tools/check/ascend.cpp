@@ -18,19 +18,23 @@ constexpr int64_t quick_elements = 20'000;  // of all inputs of one of them
 
 int64_t elements_of(const Case &c) {
     int64_t elements = 0;
-    for (const Tensor &t : c.in) elements += t.elements();
+    for (const Tensor &t : c.in)
+        elements += t.elements();
     return elements;
 }
 
 Plan planned(const Case &c) {
     std::vector<OperandMeta> metas;
-    for (const Tensor &t : c.in) metas.push_back(meta_of(t));
+    for (const Tensor &t : c.in)
+        metas.push_back(meta_of(t));
     return make_plan(c.registered, metas, c.attrs);
 }
 
-void run_variant(const Op &op, const Case &c, const std::string &variant, Report &r, const std::string &values = "") {
+void run_variant(const Op &op, const Case &c, const std::string &variant, Report &r,
+                 const std::string &values = "") {
     const Force force(host_isa(), variant, "ascend");
-    const std::string where = "ascend " + c.dtypes + (variant.empty() ? "" : " " + variant) + " '" + c.sample + "'" + values;
+    const std::string where = "ascend " + c.dtypes + (variant.empty() ? "" : " " + variant) + " '" +
+                              c.sample + "'" + values;
     begins(where);
     try {
         std::vector<Tensor> out;
@@ -43,19 +47,24 @@ void run_variant(const Op &op, const Case &c, const std::string &variant, Report
             const std::string &name = op.sig.outputs[k].name;
             r.expect(where, compare(op, name, out[k], c.problem));
         }
-    } catch (const Error &e) { r.fail(where, e.what()); }
+    } catch (const Error &e) {
+        r.fail(where, e.what());
+    }
 }
 
-// The sample with numbers where ops bend or jump. A program is made for its call: whatever the numbers, it is the same one.
+// The sample with numbers where ops bend or jump. A program is made for its call: whatever the
+// numbers, it is the same one.
 std::vector<Case> bent(const Op &op, const Case &c) {
     std::vector<double> reals;
-    for (auto &[name, value] : c.problem.reals) reals.push_back(value);
+    for (auto &[name, value] : c.problem.reals)
+        reals.push_back(value);
     std::vector<Case> all;
     for (const int seed : {1, 2}) {
         Case &b = all.emplace_back(op, c.sample, c.dtypes, seed);
-        std::mt19937 rng((uint32_t)seed);
+        std::mt19937 rng(static_cast<uint32_t>(seed));
         for (size_t k = 0; k < b.in.size(); k++) {
-            if (b.problem.dims.count(op.sig.inputs[k].name + "_least")) continue;  // it isn't defined everywhere
+            // it isn't defined everywhere
+            if (b.problem.dims.count(op.sig.inputs[k].name + "_least")) continue;
             bend(b.in[k], reals, rng);
             b.problem.tensors[op.sig.inputs[k].name] = array_of(b.in[k]);
         }
@@ -67,10 +76,13 @@ std::vector<Case> bent(const Op &op, const Case &c) {
 
 void run_variants(const Op &op, Case &c, const std::vector<std::string> &variants, Report &r) {
     c.solve(op);
-    for (auto &variant : variants) run_variant(op, c, variant, r);
+    for (auto &variant : variants)
+        run_variant(op, c, variant, r);
     if (elements_of(c) > quick_elements) return;
-    for (const Case &b : bent(op, c))
-        for (auto &variant : variants) run_variant(op, b, variant, r, ", numbers where it bends");
+    for (const Case &b : bent(op, c)) {
+        for (auto &variant : variants)
+            run_variant(op, b, variant, r, ", numbers where it bends");
+    }
 }
 
 // False where the device has no program for the call, which is noted.
@@ -79,7 +91,9 @@ bool check_sample(const Op &op, Case &c, Report &r) {
     {
         const Force force(host_isa(), "", "ascend");
         const Plan plan = planned(c);
-        const std::string refusal = plan.simulated || !plan.kernel ? "" : simulated_device().refusal(plan, c.dtypes);
+        const std::string refusal = plan.simulated || !plan.kernel
+                                        ? ""
+                                        : simulated_device().refusal(plan, c.dtypes);
         if (!refusal.empty()) {  // "" also for a call with an empty tensor, which is the CPU's
             r.skip(c.dtypes + ": " + refusal);
             return false;
@@ -96,7 +110,9 @@ std::string cpu_refusal(const Case &c) {
     try {
         const Force force(host_isa(), "");
         dispatch(c.registered, c.in, c.attrs);
-    } catch (const Error &e) { return e.what(); }
+    } catch (const Error &e) {
+        return e.what();
+    }
     return "";
 }
 
@@ -105,29 +121,37 @@ void check_empty(const Op &op, const std::string &sample, const std::string &dty
     std::unique_ptr<Case> c;
     try {
         c = std::make_unique<Case>(op, sample, dtypes, 3);
-    } catch (const Error &) { return; }  // refused by its own shape rule, on every device
-    const std::string where = "ascend '" + sample + "'", refused = cpu_refusal(*c);
+    } catch (const Error &) {
+        return;
+    }  // refused by its own shape rule, on every device
+    const std::string where = "ascend '" + sample + "'";
+    const std::string refused = cpu_refusal(*c);
     if (refused.empty()) {
         c->solve(op);
-        run_variant(op, *c, "", r);  // wherever the plan has it run: no program is made of a call without elements
+        // wherever the plan has it run: no program is made of a call without elements
+        run_variant(op, *c, "", r);
         return;
     }
     try {
         const Force force(host_isa(), "", "ascend");
         dispatch(c->registered, c->in, c->attrs);
         r.fail(where, "computed, the CPU says " + refused);
-    } catch (const Error &e) { r.expect(where, e.what() == refused ? "" : std::string(e.what()) + ", the CPU says " + refused); }
+    } catch (const Error &e) {
+        r.expect(where,
+                 e.what() == refused ? "" : std::string(e.what()) + ", the CPU says " + refused);
+    }
 }
 
 }  // namespace
 
 std::vector<std::string> quick_samples_of(const Op &op, const std::string &dtypes) {
     std::vector<std::string> all;
-    for (auto &sample : op.samples)
+    for (auto &sample : op.samples) {
         if (all.empty() || elements_of(Case(op, sample, dtypes, 6)) <= quick_elements) {
             all.push_back(sample);
             if (all.size() == quick_samples) break;
         }
+    }
     return all;
 }
 
@@ -138,7 +162,8 @@ void check_ascend(const Op &op, const Options &o, Report &r) {
         Case c(op, o.sample, o.dtypes, 6);
         return run_variants(op, c, {o.variant}, r);
     }
-    if (o.quick && (op.name == "ctc_kernel_dlog_probs" || op.name == "fold_kernel")) return r.skip("takes minutes; only without --quick");
+    if (o.quick && (op.name == "ctc_kernel_dlog_probs" || op.name == "fold_kernel"))
+        return r.skip("takes minutes; only without --quick");
     for (auto &dtypes : op.dtypes) {
         if (!o.dtypes.empty() && dtypes != o.dtypes) continue;
         const std::vector<std::string> quick = quick_samples_of(op, dtypes);
@@ -154,8 +179,10 @@ void check_ascend(const Op &op, const Options &o, Report &r) {
     const Sample first = parse_sample(op, op.samples[0]);
     for (auto &[name, value] : first.dims) {
         std::string sample;
-        for (auto &[other, extent] : first.dims) sample += other + "=" + std::to_string(other == name ? 0 : extent) + " ";
-        for (auto &[attr, text] : first.attrs) sample += attr + "=" + text + " ";
+        for (auto &[other, extent] : first.dims)
+            sample += other + "=" + std::to_string(other == name ? 0 : extent) + " ";
+        for (auto &[attr, text] : first.attrs)
+            sample += attr + "=" + text + " ";
         check_empty(op, sample, o.dtypes.empty() ? op.dtypes[0] : o.dtypes, r);
     }
 }

@@ -1,6 +1,7 @@
-// Broadcasting: a tensor of extent 1 that stands in for a longer one gives the bits that the same tensor gives expanded and copied. So does a
-// tensor whose leading dimensions lie in another order. Kernels with a loop of their own for operands that stand still may round otherwise
-// there: both results are within the contract.
+// Broadcasting: a tensor of extent 1 that stands in for a longer one gives the bits that the same
+// tensor gives expanded and copied. So does a tensor whose leading dimensions lie in another order.
+// Kernels with a loop of their own for operands that stand still may round otherwise there: both
+// results are within the contract.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -20,7 +21,8 @@ using Tensors = std::vector<Tensor>;
 
 // Which of an input's leading dimensions become 1.
 enum class Way { all, last, first, dropped, swapped };
-constexpr Way ways[] = {Way::all, Way::last, Way::first, Way::dropped, Way::swapped};  // dropped: there are none; swapped: all, in another order
+// dropped: there are none; swapped: all, in another order
+constexpr Way ways[] = {Way::all, Way::last, Way::first, Way::dropped, Way::swapped};
 
 const char *name_of(Way way) {
     switch (way) {
@@ -34,17 +36,23 @@ const char *name_of(Way way) {
 }
 
 // How many dimensions of the input may be broadcast: they stand in front.
-int leading(const TensorSpec &t, const Tensor &whole) { return whole.rank() - (t.any_rank ? 0 : (int)t.extents.size()); }
+int leading(const TensorSpec &t, const Tensor &whole) {
+    return whole.rank() - (t.any_rank ? 0 : int(t.extents.size()));
+}
 
 Tensor shortened(const Tensor &whole, int dimensions, Way way) {
     Tensor t = whole;
-    if (way == Way::swapped) return dimensions < 2 ? whole : whole.swap_axes(0, 1).copy().swap_axes(0, 1);
+    if (way == Way::swapped)
+        return dimensions < 2 ? whole : whole.swap_axes(0, 1).copy().swap_axes(0, 1);
     for (int d = 0; d < dimensions; d++) {
-        const bool is_chosen = way == Way::last ? d == dimensions - 1 : way == Way::first ? d == 0 : true;
+        const bool is_chosen = way == Way::last    ? d == dimensions - 1
+                               : way == Way::first ? d == 0
+                                                   : true;
         if (is_chosen && t.size(d) > 1) t = t.slice(d, 0, 1);
     }
     t = t.copy();
-    while (way == Way::dropped && t.rank() > whole.rank() - dimensions && t.size(0) == 1) t = t.squeeze(0);
+    while (way == Way::dropped && t.rank() > whole.rank() - dimensions && t.size(0) == 1)
+        t = t.squeeze(0);
     return t;
 }
 
@@ -65,14 +73,18 @@ Tensors whole_inputs(const Op &op, const Case &c, const Case &other) {
     return all;
 }
 
-// Subsets of the inputs that may be broadcast, as masks; one at least stays whole. Of many inputs those of one, and of all but one.
+// Subsets of the inputs that may be broadcast, as masks; one at least stays whole. Of many inputs
+// those of one, and of all but one.
 std::vector<unsigned> subsets(const Op &op, const Tensors &whole) {
     std::vector<size_t> may;
-    for (size_t k = 0; k < whole.size(); k++)
-        if (leading(op.sig.inputs[k], whole[k]) > 0 && (op.sig.inputs[k].any_rank || !op.sig.inputs[k].group.empty())) may.push_back(k);
+    for (size_t k = 0; k < whole.size(); k++) {
+        if (leading(op.sig.inputs[k], whole[k]) > 0 &&
+            (op.sig.inputs[k].any_rank || !op.sig.inputs[k].group.empty()))
+            may.push_back(k);
+    }
     std::vector<unsigned> all;
     for (unsigned m = 1; m + 1 < 1U << may.size(); m++) {
-        const auto members = (size_t)std::popcount(m);
+        const auto members = size_t(std::popcount(m));
         if (may.size() > 4 && members != 1 && members != may.size() - 1) continue;
         unsigned mask = 0;
         for (size_t i = 0; i < may.size(); i++)
@@ -84,22 +96,26 @@ std::vector<unsigned> subsets(const Op &op, const Tensors &whole) {
 
 // Composite ops whose [*] means tensors of any shapes, each with a meaning of its own.
 bool broadcasts(const Op &op) {
-    static constexpr const char *none[] = {"dot",     "inner",       "tensor_dot",          "gather", "gather_elements", "tensor_scatter_elements",
-                                           "scatter", "scatter_add", "unsorted_segment_sum"};
+    static constexpr const char *none[] = {"dot",     "inner",           "tensor_dot",
+                                           "gather",  "gather_elements", "tensor_scatter_elements",
+                                           "scatter", "scatter_add",     "unsorted_segment_sum"};
     return std::ranges::find(none, op.name) == std::end(none);
 }
 
 // Where an op has an axis, stacking would move it, unless it is the last one.
 bool can_be_stacked(const Op &op, const Attrs &attrs) {
     const int axis = attrs.find("axis");
-    return op.axis.empty() || axis < 0 || attrs.integer((size_t)axis) == -1;
+    return op.axis.empty() || axis < 0 || attrs.integer(size_t(axis)) == -1;
 }
 
 // Any NaN is like any other.
 bool same_bits_or_nan(const Tensor &a, const Tensor &b) {
     if (std::memcmp(a.raw(), b.raw(), a.bytes()) == 0) return true;
-    const std::vector<double> x = a.to_vector<double>(), y = b.to_vector<double>();
-    const auto alike = [](double u, double v) { return std::isnan(u) ? std::isnan(v) : u == v && std::signbit(u) == std::signbit(v); };
+    const std::vector<double> x = a.to_vector<double>();
+    const std::vector<double> y = b.to_vector<double>();
+    const auto alike = [](double u, double v) {
+        return std::isnan(u) ? std::isnan(v) : u == v && std::signbit(u) == std::signbit(v);
+    };
     return is_float(a.dtype()) && std::ranges::equal(x, y, alike);
 }
 
@@ -108,7 +124,8 @@ public:
     Comparison(const Op &op, const Case &c, Report &r) : op_(op), case_(c), report_(r) {}
 
     void run(const Tensors &whole, unsigned subset, Way way) {
-        Tensors in = whole, expanded = whole;
+        Tensors in = whole;
+        Tensors expanded = whole;
         std::string where = case_.dtypes + " '" + case_.sample + "'";
         bool changed = false;
         for (size_t k = 0; k < in.size(); k++) {
@@ -120,27 +137,36 @@ public:
         }
         if (!changed) return;
         where += std::string(" (") + name_of(way) + ")";
-        for (Tensor &t : expanded) t = t.copy();  // composite updates write their inputs
+        for (Tensor &t : expanded)
+            t = t.copy();  // composite updates write their inputs
         Tensors want;
         try {
             want = called(expanded);
-        } catch (const Error &e) { return report_.skip(std::string("samples that can't be stacked")); }
+        } catch (const Error &e) {
+            return report_.skip(std::string("samples that can't be stacked"));
+        }
         try {
             const bool alike = lie_alike(in, expanded);
             report_.expect(where, difference(want, guarded(in, where), alike));
-            if (updates_in_place(subset)) report_.expect(where + " in place", difference(want, in_place(in, where), alike));
-        } catch (const Error &e) { refused(where, e); }
+            if (updates_in_place(subset))
+                report_.expect(where + " in place", difference(want, in_place(in, where), alike));
+        } catch (const Error &e) {
+            refused(where, e);
+        }
     }
 
 private:
-    Tensors called(const Tensors &in) const { return Primitive(case_.registered, case_.attrs).run(in); }
+    Tensors called(const Tensors &in) const {
+        return Primitive(case_.registered, case_.attrs).run(in);
+    }
 
     Tensors guarded(Tensors in, const std::string &where) {
         Guards guards(Guards::after);
         guards.move(op_, in, {});
         begins(kernel_text(case_) + " " + where);
         const Tensors out = called(in);
-        if (const std::string outside = guards.finding(); !outside.empty()) report_.fail(where, outside);
+        if (const std::string outside = guards.finding(); !outside.empty())
+            report_.fail(where, outside);
         return out;
     }
 
@@ -148,33 +174,43 @@ private:
     bool updates_in_place(unsigned subset) const {
         if (op_.form == Form::composite) return false;  // they write their inputs anyway
         for (const TensorSpec &y : op_.sig.outputs) {
-            const auto under = std::ranges::find_if(op_.sig.inputs, [&](const TensorSpec &t) { return y.name == t.name + "_out"; });
-            if (under == op_.sig.inputs.end() || (subset >> (under - op_.sig.inputs.begin()) & 1)) return false;
+            const auto under = std::ranges::find_if(
+                op_.sig.inputs, [&](const TensorSpec &t) { return y.name == t.name + "_out"; });
+            if (under == op_.sig.inputs.end() || (subset >> (under - op_.sig.inputs.begin()) & 1))
+                return false;
         }
         return true;
     }
     Tensors in_place(Tensors in, const std::string &where) {
-        for (Tensor &t : in) t = t.copy();
+        for (Tensor &t : in)
+            t = t.copy();
         Guards guards(Guards::after);
         guards.move(op_, in, {});
         begins(kernel_text(case_) + " " + where + " in place");
         Primitive(case_.registered, case_.attrs).run_in_place(in);
-        if (const std::string outside = guards.finding(); !outside.empty()) report_.fail(where + " in place", outside);
+        if (const std::string outside = guards.finding(); !outside.empty())
+            report_.fail(where + " in place", outside);
         Tensors out;
-        for (const TensorSpec &y : op_.sig.outputs)
+        for (const TensorSpec &y : op_.sig.outputs) {
             for (size_t k = 0; k < in.size(); k++)
                 if (y.name == op_.sig.inputs[k].name + "_out") out.push_back(in[k].copy());
+        }
         return out;
     }
 
-    // Of results that one kernel made of tensors that lay alike, the bits; else what two results of one contract may differ by.
+    // Of results that one kernel made of tensors that lay alike, the bits; else what two results of
+    // one contract may differ by.
     std::string difference(const Tensors &want, const Tensors &got, bool alike) const {
         OpRecord twice = op_;
         twice.contract.ulps *= 2;
-        if (twice.contract.measure == Contract::products) twice.contract.measure = Contract::normwise;
+        if (twice.contract.measure == Contract::products)
+            twice.contract.measure = Contract::normwise;
         for (size_t k = 0; k < want.size(); k++) {
             const std::string &name = op_.sig.outputs[k].name;
-            if (!(got[k].shape() == want[k].shape())) return name + " has shape " + got[k].shape().text() + ", expected " + want[k].shape().text();
+            if (!(got[k].shape() == want[k].shape())) {
+                return name + " has shape " + got[k].shape().text() + ", expected " +
+                       want[k].shape().text();
+            }
             if (same_bits_or_nan(got[k].contiguous(), want[k].contiguous())) continue;
             if (alike) return name + " has other bits than with expanded copies";
             Problem expected;
@@ -188,24 +224,29 @@ private:
     // Do both calls hand the same strides to the same kernel?
     bool lie_alike(const Tensors &a, const Tensors &b) const {
         if (op_.form == Form::composite) return false;
-        const Plan one = planned(a), other = planned(b);
+        const Plan one = planned(a);
+        const Plan other = planned(b);
         bool alike = one.kernel == other.kernel && one.loops == other.loops;
         for (size_t k = 0; alike && k < one.inputs.size(); k++) {
-            const Plan::Buffer &x = one.inputs[k], &y = other.inputs[k];
+            const Plan::Buffer &x = one.inputs[k];
+            const Plan::Buffer &y = other.inputs[k];
             alike = x.outer == y.outer && std::equal(x.dims, x.dims + x.rank, y.dims);
         }
         return alike;
     }
     Plan planned(const Tensors &in) const {
         std::vector<OperandMeta> metas;
-        for (const Tensor &t : in) metas.push_back(meta_of(t));
+        for (const Tensor &t : in)
+            metas.push_back(meta_of(t));
         return make_plan(case_.registered, metas, case_.attrs);
     }
 
     // A composite op may refuse by a typed error what it can't broadcast; kernels take it all.
     void refused(const std::string &where, const Error &e) {
-        if (op_.form == Form::composite) report_.skip("inputs that would have to be broadcast are refused");
-        else report_.fail(where, e.what());
+        if (op_.form == Form::composite)
+            report_.skip("inputs that would have to be broadcast are refused");
+        else
+            report_.fail(where, e.what());
     }
 
     const Op &op_;
@@ -220,12 +261,15 @@ void check_broadcast(const Op &op, const Options &o, Report &r) {
     const size_t most = o.quick ? 3 : op.samples.size();
     for (size_t s = 0; s < std::min(most, op.samples.size()); s++) {
         const std::string &dtypes = o.dtypes.empty() ? op.dtypes[0] : o.dtypes;
-        const Case c(op, op.samples[s], dtypes, 11), other(op, op.samples[s], dtypes, 12);
+        const Case c(op, op.samples[s], dtypes, 11);
+        const Case other(op, op.samples[s], dtypes, 12);
         if (!can_be_stacked(op, c.attrs)) continue;
         const Tensors whole = whole_inputs(op, c, other);
         Comparison comparison(op, c, r);
-        for (const unsigned subset : subsets(op, whole))
-            for (const Way way : ways) comparison.run(whole, subset, way);
+        for (const unsigned subset : subsets(op, whole)) {
+            for (const Way way : ways)
+                comparison.run(whole, subset, way);
+        }
     }
 }
 

@@ -16,10 +16,13 @@ Problem rounded_otherwise(const Op &op, const Problem &p, double rounding, std::
     Problem moved = p;
     for (auto &t : op.sig.inputs) {
         const bool is_variable = t.dtype.size() == 1 && std::isupper((unsigned char)t.dtype[0]);
-        if (!is_float(t.dtype == "T" ? p.dtype : is_variable ? DType::i32 : dtype_of(t.dtype))) continue;
-        for (double &v : moved.tensors.at(t.name).v) v *= 1 + (rng() & 1 ? rounding : -rounding);
+        if (!is_float(t.dtype == "T" ? p.dtype : is_variable ? DType::i32 : dtype_of(t.dtype)))
+            continue;
+        for (double &v : moved.tensors.at(t.name).v)
+            v *= 1 + (rng() & 1 ? rounding : -rounding);
     }
-    for (auto &t : op.sig.outputs) std::fill(moved.tensors.at(t.name).v.begin(), moved.tensors.at(t.name).v.end(), 0.0);
+    for (auto &t : op.sig.outputs)
+        std::fill(moved.tensors.at(t.name).v.begin(), moved.tensors.at(t.name).v.end(), 0.0);
     moved.magnitude.clear();
     op.reference(moved);
     return moved;
@@ -27,28 +30,38 @@ Problem rounded_otherwise(const Op &op, const Problem &p, double rounding, std::
 
 }  // namespace
 
-std::string cancellation(const Op &op, const std::string &output, const Tensor &got, const Problem &expected) {
+std::string cancellation(const Op &op, const std::string &output, const Tensor &got,
+                         const Problem &expected) {
     const Array &want = expected.tensors.at(output);
-    if (op.contract.measure == Contract::products || !is_float(got.dtype()) || !(got.shape() == want.shape)) return "";
+    if (op.contract.measure == Contract::products || !is_float(got.dtype()) ||
+        !(got.shape() == want.shape))
+        return "";
     size_t elements = 0;
-    for (auto &[name, a] : expected.tensors) elements += a.v.size();
+    for (auto &[name, a] : expected.tensors)
+        elements += a.v.size();
     if (elements > most_elements) return "";
     const bool is_double = got.dtype() == DType::f64;
-    const double eps = is_double ? 0x1p-52 : 0x1p-23;     // of the arithmetic: 16 bits are computed in 32
-    const double rounding = is_double ? eps : 0.5 * eps;  // the reference is in double itself, where 1 + eps / 2 is 1
-    const double stored = got.dtype() == DType::f16 ? 0x1p-11 : got.dtype() == DType::bf16 ? 0x1p-8 : 0;
+    // of the arithmetic: 16 bits are computed in 32
+    const double eps = is_double ? 0x1p-52 : 0x1p-23;
+    // the reference is in double itself, where 1 + eps / 2 is 1
+    const double rounding = is_double ? eps : 0.5 * eps;
+    const double stored = got.dtype() == DType::f16    ? 0x1p-11
+                          : got.dtype() == DType::bf16 ? 0x1p-8
+                                                       : 0;
     std::mt19937 rng(31);
     std::vector<double> moves(want.v.size(), 0);
     for (int trial = 0; trial < trials; trial++) {
         const Problem moved = rounded_otherwise(op, expected, rounding, rng);
         const Array &other = moved.tensors.at(output);
-        for (size_t i = 0; i < moves.size(); i++) moves[i] = std::max(moves[i], std::fabs(other.v[i] - want.v[i]));
+        for (size_t i = 0; i < moves.size(); i++)
+            moves[i] = std::max(moves[i], std::fabs(other.v[i] - want.v[i]));
     }
     const std::vector<double> values = got.to_vector<double>();
     double worst = 0;  // error over bound
     size_t at = 0;
     for (size_t i = 0; i < values.size(); i++) {
-        const double w = want.v[i], error = std::fabs(values[i] - w);
+        const double w = want.v[i];
+        const double error = std::fabs(values[i] - w);
         if (std::isnan(values[i]) != std::isnan(w)) return "";
         const double bound = op.contract.ulps * eps * std::fabs(w) + 1.01 * stored * std::fabs(w);
         if (!(error > bound)) continue;
@@ -61,8 +74,10 @@ std::string cancellation(const Op &op, const std::string &output, const Tensor &
     const double times = std::fabs(values[at] - want.v[at]) / moves[at];
     char text[600];
     std::snprintf(text, sizeof text,
-                  "\n      hint: terms cancel here: one rounding of each input moves %s[%zu], which is %.3g, by %.2g, and the error is %.1f times that."
-                  "\n      Count errors against the terms: contract = {Contract::products, ulps} with p.magnitude[\"%s\"] = the sum of their absolute values,"
+                  "\n      hint: terms cancel here: one rounding of each input moves %s[%zu], "
+                  "which is %.3g, by %.2g, and the error is %.1f times that."
+                  "\n      Count errors against the terms: contract = {Contract::products, ulps} "
+                  "with p.magnitude[\"%s\"] = the sum of their absolute values,"
                   "\n      or .magnitude of a formula",
                   output.c_str(), at, want.v[at], moves[at], times, output.c_str());
     return text;

@@ -30,14 +30,17 @@ struct Child {
     ChildResult result = {};
 };
 
-constexpr double patience = 10;  // how much longer than its processor time a child may take: others use the machine too
+// how much longer than its processor time a child may take: others use the machine too
+constexpr double patience = 10;
 
-[[noreturn]] void work(size_t i, int to, double seconds, const std::function<void(size_t, const Say &)> &job) {
+[[noreturn]] void work(size_t i, int to, double seconds,
+                       const std::function<void(size_t, const Say &)> &job) {
     setpgid(0, 0);  // so that what it starts ends with it
     const rlimit limit = {(rlim_t)std::ceil(seconds), (rlim_t)std::ceil(seconds) + 1};
     setrlimit(RLIMIT_CPU, &limit);
     const int nowhere = open("/dev/null", O_RDWR);
-    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nowhere, stream);
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        dup2(nowhere, stream);
     int status = 0;
     const Say say = [&](const std::string &line) {
         const std::string text = line + "\n";
@@ -45,7 +48,9 @@ constexpr double patience = 10;  // how much longer than its processor time a ch
     };
     try {
         job(i, say);
-    } catch (const std::exception &) { status = 1; }
+    } catch (const std::exception &) {
+        status = 1;
+    }
     _exit(status);
 }
 
@@ -67,7 +72,7 @@ Child started(size_t i, double seconds, const std::function<void(size_t, const S
 bool read_some(Child &c) {
     char text[4096];
     const ssize_t n = read(c.from, text, sizeof text);
-    if (n > 0) c.result.text.append(text, (size_t)n);
+    if (n > 0) c.result.text.append(text, size_t(n));
     return n > 0;
 }
 
@@ -75,32 +80,39 @@ void end(Child &c, double seconds) {
     close(c.from);
     int status = 0;
     waitpid(c.pid, &status, 0);
-    if (c.late || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)) c.result.died = "no end after " + std::to_string((int)seconds) + " s";
-    else if (WIFSIGNALED(status)) c.result.died = "signal " + std::to_string(WTERMSIG(status));
-    else if (WEXITSTATUS(status)) c.result.died = "exit " + std::to_string(WEXITSTATUS(status));
+    if (c.late || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
+        c.result.died = "no end after " + std::to_string(int(seconds)) + " s";
+    else if (WIFSIGNALED(status))
+        c.result.died = "signal " + std::to_string(WTERMSIG(status));
+    else if (WEXITSTATUS(status))
+        c.result.died = "exit " + std::to_string(WEXITSTATUS(status));
 }
 
 }  // namespace
 
-void in_children(size_t jobs, int at_once, double seconds, const std::function<void(size_t, const Say &)> &job,
+void in_children(size_t jobs, int at_once, double seconds,
+                 const std::function<void(size_t, const Say &)> &job,
                  const std::function<void(size_t, const ChildResult &)> &done) {
     kernel_cache();  // where it can't be had there is a private one, for all of them
     std::vector<Child> running;
     for (size_t next = 0; next < jobs || !running.empty();) {
-        while (next < jobs && running.size() < (size_t)at_once) running.push_back(started(next++, seconds, job));
+        while (next < jobs && running.size() < size_t(at_once))
+            running.push_back(started(next++, seconds, job));
         std::vector<pollfd> ends;
-        for (auto &c : running) ends.push_back({c.from, POLLIN, 0});
+        for (auto &c : running)
+            ends.push_back({c.from, POLLIN, 0});
         poll(ends.data(), ends.size(), 200);
         for (size_t k = running.size(); k-- > 0;) {
             Child &c = running[k];
-            if (!c.late && std::chrono::duration<double>(Clock::now() - c.start).count() > patience * seconds) {
+            if (!c.late && std::chrono::duration<double>(Clock::now() - c.start).count() >
+                               patience * seconds) {
                 c.late = true;
                 kill(-c.pid, SIGKILL);
             }
             if (!(ends[k].revents & (POLLIN | POLLHUP)) || read_some(c)) continue;
             end(c, seconds);
             const Child ended = c;
-            running.erase(running.begin() + (long)k);
+            running.erase(running.begin() + long(k));
             done(ended.job, ended.result);
         }
     }

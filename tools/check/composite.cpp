@@ -8,7 +8,7 @@
 namespace halyard::check {
 
 void check_composite(const Op &op, const Options &, Report &r) {
-    for (auto &dtypes : op.dtypes)
+    for (auto &dtypes : op.dtypes) {
         for (auto &sample : op.samples) {
             const std::string where = dtypes + " '" + sample + "'";
             begins(where);
@@ -20,9 +20,13 @@ void check_composite(const Op &op, const Options &, Report &r) {
                 const std::vector<Tensor> out = Primitive(c.registered, c.attrs).run(in);
                 r.expect(where, guards.finding());
                 c.solve(op);
-                for (size_t k = 0; k < out.size(); k++) r.expect(where, compare(op, op.sig.outputs[k].name, out[k], c.problem));
-            } catch (const Error &e) { r.fail(where, e.what()); }
+                for (size_t k = 0; k < out.size(); k++)
+                    r.expect(where, compare(op, op.sig.outputs[k].name, out[k], c.problem));
+            } catch (const Error &e) {
+                r.fail(where, e.what());
+            }
         }
+    }
 }
 
 }  // namespace halyard::check

@@ -1,6 +1,7 @@
-// Schedules are proved in modular integers: whatever is legal gives the same bits as the algorithm as written. What that says is
-// evaluated by the kit itself (dsl/evaluate.h), so that what Halide lowers wrongly, with a schedule and without, is seen. A sample too
-// large for that is compared with the algorithm as Halide lowers it unscheduled.
+// Schedules are proved in modular integers: whatever is legal gives the same bits as the algorithm
+// as written. What that says is evaluated by the kit itself (dsl/evaluate.h), so that what Halide
+// lowers wrongly, with a schedule and without, is seen. A sample too large for that is compared
+// with the algorithm as Halide lowers it unscheduled.
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -18,24 +19,35 @@
 namespace halyard::check {
 namespace {
 
-KernelFn exact_kernel(const std::string &name, Isa isa, const std::string &variant, bool scheduled, const std::string &backend = "cpu", const Picks &picks = {},
+KernelFn exact_kernel(const std::string &name, Isa isa, const std::string &variant, bool scheduled,
+                      const std::string &backend = "cpu", const Picks &picks = {},
                       const std::string &fault = "") {
     Instance i;
-    i.backend = backend, i.dtypes = "exact", i.isa = isa, i.variant = variant, i.scheduled = scheduled, i.picks = picks, i.fault = fault;
+    i.backend = backend;
+    i.dtypes = "exact";
+    i.isa = isa;
+    i.variant = variant;
+    i.scheduled = scheduled;
+    i.picks = picks;
+    i.fault = fault;
     return Kernel(op_table().make(name), i).load();
 }
 
-// The plan that the f32 kernel of this variant would get, with another kernel and modular types put into it.
+// The plan that the f32 kernel of this variant would get, with another kernel and modular types put
+// into it.
 Plan exact_plan(const Case &c, const Op &op) {
     std::vector<OperandMeta> metas;
-    for (const Tensor &t : c.in) metas.push_back(meta_of(t));
+    for (const Tensor &t : c.in)
+        metas.push_back(meta_of(t));
     Plan p = make_plan(c.registered, metas, c.attrs);
     auto modular = [](Plan::Buffer &b, const TensorSpec &t) {
         const bool variable = t.dtype.size() == 1 && std::isupper((unsigned char)t.dtype[0]);
         if (variable || is_float(dtype_of(t.dtype))) b.type = halide_type_t(halide_type_uint, 32);
     };
-    for (size_t k = 0; k < p.inputs.size(); k++) modular(p.inputs[k], op.sig.inputs[k]);
-    for (size_t k = 0; k < p.outputs.size(); k++) modular(p.outputs[k], op.sig.outputs[k]);
+    for (size_t k = 0; k < p.inputs.size(); k++)
+        modular(p.inputs[k], op.sig.inputs[k]);
+    for (size_t k = 0; k < p.outputs.size(); k++)
+        modular(p.outputs[k], op.sig.outputs[k]);
     return p;
 }
 
@@ -45,22 +57,27 @@ std::vector<Tensor> run_exact(const Plan &p, KernelFn fn, const Case &c) {
     Plan mine = p;
     mine.kernel = &entry;
     std::vector<Tensor> out;
-    for (auto &o : p.outputs) out.push_back(Tensor::zeros(o.shape, o.dtype));
+    for (auto &o : p.outputs)
+        out.push_back(Tensor::zeros(o.shape, o.dtype));
     run_plan(mine, c.in, c.attrs, out);
     return out;
 }
 
 constexpr int64_t most_steps = 2'000'000;  // of an evaluation
 
-// The algorithm of a variant as it is written, by evaluation where that is quick, else as Halide lowers it.
+// The algorithm of a variant as it is written, by evaluation where that is quick, else as Halide
+// lowers it.
 class Written {
 public:
-    Written(const Op &op, Isa isa, std::string variant) : op_(op), isa_(isa), variant_(std::move(variant)) {}
+    Written(const Op &op, Isa isa, std::string variant)
+        : op_(op), isa_(isa), variant_(std::move(variant)) {}
 
-    // What the algorithm makes of sample `s`, whose plan is `p`. A schedule is proved many times, by the tuner and with faults planted.
+    // What the algorithm makes of sample `s`, whose plan is `p`. A schedule is proved many times,
+    // by the tuner and with faults planted.
     const std::vector<Tensor> &result(size_t s, const Plan &p, const Case &c, Report &r) {
         static std::map<std::string, std::vector<Tensor>> known;  // empty: can't be evaluated
-        const auto [at, is_new] = known.emplace(op_.name + "/" + variant_ + "/" + c.sample, std::vector<Tensor>());
+        const auto [at, is_new] = known.emplace(op_.name + "/" + variant_ + "/" + c.sample,
+                                                std::vector<Tensor>());
         if (is_new) at->second = evaluated(p, c, r);
         if (!at->second.empty()) return at->second;
         if (!lowered_) lowered_ = exact_kernel(op_.name, isa_, variant_, false);
@@ -70,7 +87,8 @@ public:
     }
 
 private:
-    // The evaluator as a kernel, which run_plan() calls in this thread, once for each iteration of the plan's loops.
+    // The evaluator as a kernel, which run_plan() calls in this thread, once for each iteration of
+    // the plan's loops.
     struct Running {
         Evaluator *evaluator = nullptr;
         int64_t left = 0;  // of its steps; negative: it gave up
@@ -89,18 +107,23 @@ private:
 
     std::vector<Tensor> evaluated(const Plan &p, const Case &c, Report &r) {
         const auto skip = [&](const std::string &why) {
-            r.skip("exact mode: " + why + ", and is compared with the algorithm as Halide lowers it unscheduled");
+            r.skip("exact mode: " + why +
+                   ", and is compared with the algorithm as Halide lowers it unscheduled");
             return std::vector<Tensor>();
         };
         try {
             if (!evaluator_) {
                 Instance i;
-                i.dtypes = "exact", i.isa = isa_, i.variant = variant_, i.scheduled = false;
+                i.dtypes = "exact";
+                i.isa = isa_;
+                i.variant = variant_;
+                i.scheduled = false;
                 evaluator_ = std::make_unique<Evaluator>(Kernel(op_table().make(op_.name), i));
             }
             running() = {evaluator_.get(), most_steps};
             std::vector<Tensor> results = run_exact(p, evaluate, c);
-            return running().left < 0 ? skip("'" + c.sample + "' is too large to be evaluated") : results;
+            return running().left < 0 ? skip("'" + c.sample + "' is too large to be evaluated")
+                                      : results;
         } catch (const Unknown &e) {
             const std::string why = e.what();
             return skip("an evaluation " + why.substr(why.find("] ") + 2));
@@ -118,17 +141,24 @@ private:
 // Does the variant take the plan's problem with these picks too?
 bool takes(const Op &op, const Plan &p, const Picks &picks) {
     KernelEntry k = *p.kernel;
-    for (auto &[name, value] : picks.chosen) k.picks[name] = value;
+    for (auto &[name, value] : picks.chosen)
+        k.picks[name] = value;
     return refusal_of(op, k, p.dims).empty();
 }
 
 // How many elements of one result differ from another's; "" for none.
 std::string difference(const std::vector<Tensor> &a, const std::vector<Tensor> &b) {
     int64_t differ = 0, total = 0;
-    for (size_t k = 0; k < a.size(); k++)
-        for (size_t i = 0, n = (size_t)a[k].elements(), size = bytes_of(a[k].dtype()); i < n; i++, total++)
-            differ += std::memcmp((char *)a[k].raw() + i * size, (char *)b[k].raw() + i * size, size) != 0;
-    return differ ? std::to_string(differ) + " of " + std::to_string(total) + " elements differ from " : "";
+    for (size_t k = 0; k < a.size(); k++) {
+        for (size_t i = 0, n = size_t(a[k].elements()), size = bytes_of(a[k].dtype()); i < n;
+             i++, total++) {
+            differ += std::memcmp((char *)a[k].raw() + i * size, (char *)b[k].raw() + i * size,
+                                  size) != 0;
+        }
+    }
+    return differ
+               ? std::to_string(differ) + " of " + std::to_string(total) + " elements differ from "
+               : "";
 }
 
 // The algorithms of an op's variants, unscheduled and in double.
@@ -137,17 +167,24 @@ public:
     InDouble(const Op &op, Isa isa) : op_(op), isa_(isa) {}
 
     // Where two variants differ by more than what rounding explains; "" for nowhere.
-    std::string difference(const std::string &sample, const std::string &variant, const std::string &other) {
+    std::string difference(const std::string &sample, const std::string &variant,
+                           const std::string &other) {
         const Case c(op_, sample, "f64", 7);
-        const auto a = run(c, variant), b = run(c, other);
+        const auto a = run(c, variant);
+        const auto b = run(c, other);
         for (size_t k = 0; k < a.size(); k++) {
-            const std::vector<double> x = a[k].to_vector<double>(), y = b[k].to_vector<double>();
+            const std::vector<double> x = a[k].to_vector<double>();
+            const std::vector<double> y = b[k].to_vector<double>();
             double largest = 0;
-            for (double v : y) largest = std::max(largest, std::fabs(v));
-            for (size_t i = 0; i < x.size(); i++)
-                if (!(std::fabs(x[i] - y[i]) <= 1e-9 * largest))
-                    return op_.sig.outputs[k].name + "[" + std::to_string(i) + "] is " + std::to_string(x[i]) + " of '" + sample + "' in double, there " +
+            for (double v : y)
+                largest = std::max(largest, std::fabs(v));
+            for (size_t i = 0; i < x.size(); i++) {
+                if (!(std::fabs(x[i] - y[i]) <= 1e-9 * largest)) {
+                    return op_.sig.outputs[k].name + "[" + std::to_string(i) + "] is " +
+                           std::to_string(x[i]) + " of '" + sample + "' in double, there " +
                            std::to_string(y[i]);
+                }
+            }
         }
         return "";
     }
@@ -156,7 +193,10 @@ private:
     std::vector<Tensor> run(const Case &c, const std::string &variant) {
         if (!kernels_.count(variant)) {
             Instance i;
-            i.dtypes = "f64", i.isa = isa_, i.variant = variant, i.scheduled = false;
+            i.dtypes = "f64";
+            i.isa = isa_;
+            i.variant = variant;
+            i.scheduled = false;
             kernels_[variant] = Kernel(op_table().make(op_.name), i).load();
         }
         RegisteredOp alone = library().at(op_.name);
@@ -165,7 +205,8 @@ private:
         alone.kernels = {{op_.name, "cpu", "f64", "", isa_, 1, {}, kernels_[variant]}};
         const Force force(isa_, "");
         std::vector<OperandMeta> metas;
-        for (const Tensor &t : c.in) metas.push_back(meta_of(t));
+        for (const Tensor &t : c.in)
+            metas.push_back(meta_of(t));
         return run_exact(make_plan(alone, metas, c.attrs), kernels_[variant], c);
     }
 
@@ -174,20 +215,27 @@ private:
     std::map<std::string, KernelFn> kernels_;
 };
 
-// One op's samples in modular integers, and what the algorithm as written makes of them: that of the last variant, which takes every shape.
+// One op's samples in modular integers, and what the algorithm as written makes of them: that of
+// the last variant, which takes every shape.
 class Exact {
 public:
     Exact(const Op &op, Isa isa) : op_(op), isa_(isa), written_(op, isa, op.variants.back().name) {
         for (auto &sample : op.samples) {
             cases_.emplace_back(op, sample, "f32", 7);
             std::mt19937 rng(11);
-            for (Tensor &t : cases_.back().in)
+            for (Tensor &t : cases_.back().in) {
                 if (t.dtype() == DType::f32)
-                    for (int64_t i = 0; i < t.elements(); i++) ((uint32_t *)t.raw())[i] = (uint32_t)rng() | 1;  // odd: a product of many even ones is 0
+                // odd: a product of many even ones is 0
+                {
+                    for (int64_t i = 0; i < t.elements(); i++)
+                        ((uint32_t *)t.raw())[i] = uint32_t(rng()) | 1;
+                }
+            }
         }
     }
 
-    void check(KernelFn scheduled, Isa isa, const std::string &variant, const std::string &backend, const Picks &picks, Report &r) {
+    void check(KernelFn scheduled, Isa isa, const std::string &variant, const std::string &backend,
+               const Picks &picks, Report &r) {
         const Force force(isa, backend == "cpu" ? variant : "", backend);
         for (size_t s = 0; s < cases_.size(); s++) {
             const Case &c = cases_[s];
@@ -198,12 +246,17 @@ public:
                 continue;  // this variant doesn't take this sample
             }
             if (!takes(op_, p, picks)) continue;
-            const std::string where = "exact/" + (backend == "cpu" ? std::string(name_of(isa)) : backend) + (variant.empty() ? "" : "/" + variant) + " '" +
+            const std::string where = "exact/" +
+                                      (backend == "cpu" ? std::string(name_of(isa)) : backend) +
+                                      (variant.empty() ? "" : "/" + variant) + " '" +
                                       op_.samples[s] + "'";
             begins(where);
             const auto mine = run_exact(p, scheduled, c);
             std::string error = difference(mine, written_.result(s, on_host(p), c, r));
-            if (!error.empty()) error = backend == "cpu" ? blamed(s, p, mine, variant, error, r) : error + "the algorithm as written";
+            if (!error.empty()) {
+                error = backend == "cpu" ? blamed(s, p, mine, variant, error, r)
+                                         : error + "the algorithm as written";
+            }
             r.expect(where, error);
         }
     }
@@ -213,36 +266,43 @@ private:
         p.on_device = false;
         return p;
     }
-    // A variant may have an algorithm of its own. Its schedule answers for that one; and where modular integers know no common answer
-    // (Winograd's fractions, a gradient that asks for the largest element of a y that isn't x's), the two algorithms are compared in double.
-    std::string blamed(size_t s, const Plan &p, const std::vector<Tensor> &mine, const std::string &variant, const std::string &error, Report &r) {
+    // A variant may have an algorithm of its own. Its schedule answers for that one; and where
+    // modular integers know no common answer (Winograd's fractions, a gradient that asks for the
+    // largest element of a y that isn't x's), the two algorithms are compared in double.
+    std::string blamed(size_t s, const Plan &p, const std::vector<Tensor> &mine,
+                       const std::string &variant, const std::string &error, Report &r) {
         if (variant == op_.variants.back().name) return error + "the algorithm as written";
         Written &own = own_.try_emplace(variant, op_, isa_, variant).first->second;
         const std::string from_own = difference(mine, own.result(s, p, cases_[s], r));
         if (!from_own.empty()) return from_own + "the algorithm as written";
         const std::string in_double = differs_in_double(variant);
-        return in_double.empty() ? "" : error + "variant " + op_.variants.back().name + ", because this one's algorithm is another: " + in_double;
+        return in_double.empty() ? ""
+                                 : error + "variant " + op_.variants.back().name +
+                                       ", because this one's algorithm is another: " + in_double;
     }
 
     const std::string &differs_in_double(const std::string &variant) {
         const auto [at, is_new] = in_double_.emplace(variant, "");
         if (!is_new) return at->second;
         InDouble algorithms(op_, isa_);
-        for (const Case &c : cases_) try {
+        for (const Case &c : cases_) {
+            try {
                 exact_plan(c, op_);
                 at->second = algorithms.difference(c.sample, variant, op_.variants.back().name);
                 if (!at->second.empty()) break;
             } catch (const DispatchError &) {
                 continue;  // this variant doesn't take this sample
             }
+        }
         return at->second;
     }
 
     const Op &op_;
     const Isa isa_;
     Written written_;
-    std::map<std::string, Written> own_;            // by variant
-    std::map<std::string, std::string> in_double_;  // by variant: where its algorithm differs from the last one's, in double
+    std::map<std::string, Written> own_;  // by variant
+    // by variant: where its algorithm differs from the last one's, in double
+    std::map<std::string, std::string> in_double_;
     std::vector<Case> cases_;
 };
 
@@ -250,22 +310,31 @@ private:
 
 void check_exact(const Op &op, const Options &o, Report &r) {
     bool f32 = false;
-    for (auto &d : op.dtypes) f32 |= d.substr(0, 3) == "f32" && (d.size() == 3 || d == "f32,f32");
+    for (auto &d : op.dtypes)
+        f32 |= d.substr(0, 3) == "f32" && (d.size() == 3 || d == "f32,f32");
     if (!f32) return r.skip("exact mode: the op has no f32 kernels");
     const std::vector<Isa> all = isas_of(op, o);
     try {
         Exact exact(op, all.back());
         for (auto &v : op.variants) {
             if (!o.variant.empty() && v.name != o.variant) continue;
-            for (Isa isa : all)
-                if (builds(v.name, isa) && host_runs(v.name) && (!o.quick || isa == all.back()))
-                    exact.check(o.kernel ? o.kernel : exact_kernel(op.name, isa, v.name, true, "cpu", o.picks, o.fault), isa, v.name, "cpu", o.picks, r);
+            for (Isa isa : all) {
+                if (builds(v.name, isa) && host_runs(v.name) && (!o.quick || isa == all.back())) {
+                    exact.check(o.kernel ? o.kernel
+                                         : exact_kernel(op.name, isa, v.name, true, "cpu", o.picks,
+                                                        o.fault),
+                                isa, v.name, "cpu", o.picks, r);
+                }
+            }
         }
         if (op.gpu && o.variant.empty() && has_device("opencl")) {
             const std::string &last = op.variants.back().name;
-            exact.check(exact_kernel(op.name, Isa::baseline, last, true, "opencl"), host_isa(), last, "opencl", {}, r);
+            exact.check(exact_kernel(op.name, Isa::baseline, last, true, "opencl"), host_isa(),
+                        last, "opencl", {}, r);
         }
-    } catch (const DTypeError &e) { r.skip(std::string("exact mode: ") + e.what()); }
+    } catch (const DTypeError &e) {
+        r.skip(std::string("exact mode: ") + e.what());
+    }
 }
 
 }  // namespace halyard::check

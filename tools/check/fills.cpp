@@ -12,26 +12,32 @@ Tensor soiled(int64_t elements, DType t) {
 }
 
 void sprinkle(const Tensor &t, int count, std::mt19937 &rng) {
-    static const double specials[] = {NAN, INFINITY, -INFINITY, 0., -0., 1e-40, -1e-40, 1};  // 3e38 only overflows on its way: check_specials has it
+    // 3e38 only overflows on its way: check_specials has it
+    static const double specials[] = {NAN, INFINITY, -INFINITY, 0., -0., 1e-40, -1e-40, 1};
     if (!is_float(t.dtype()) || t.elements() == 0) return;
     const Tensor flat = t.reshape({t.elements()});
     for (int i = 0; i < count; i++) {
-        const auto at = (int64_t)(rng() % (uint64_t)t.elements());
+        const auto at = int64_t(rng() % uint64_t(t.elements()));
         flat.set({at}, specials[rng() % 8]);
     }
 }
 
 void bend(const Tensor &t, const std::vector<double> &own, std::mt19937 &rng) {
     std::vector<double> all = {0, 0, 0, 1, 1, -1, 0.5, -0.5, 2, -2, 3, -3, 6, -6};
-    for (double v : own)
-        if (v == (double)(float)bfloat16((float)v) && std::fabs(v) < 1e3) all.insert(all.end(), {v, -v});
+    for (double v : own) {
+        if (v == double(float(bfloat16(float(v)))) && std::fabs(v) < 1e3)
+            all.insert(all.end(), {v, -v});
+    }
     if (!is_float(t.dtype())) return;
     const Tensor flat = t.reshape({t.elements()});
     const double one = all[rng() % all.size()];
     const bool same = rng() % 8 == 0;  // all of them: whether any isn't 0
-    for (int64_t i = 0; i < t.elements(); i++)
-        if (same) flat.set({i}, one);
-        else if (rng() % 2) flat.set({i}, all[rng() % all.size()]);
+    for (int64_t i = 0; i < t.elements(); i++) {
+        if (same)
+            flat.set({i}, one);
+        else if (rng() % 2)
+            flat.set({i}, all[rng() % all.size()]);
+    }
 }
 
 }  // namespace halyard::check

@@ -13,59 +13,74 @@ namespace halyard::check {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
+double since(Clock::time_point t) {
+    return std::chrono::duration<double>(Clock::now() - t).count();
+}
 
 class Generator {
 public:
-    Generator(const Op &op, const Options &o) : op_(op), registered_(library().at(op.name)), isas_(isas_of(op, o)), rng_(o.seed) {
-        for (char c : op.name) rng_.discard((unsigned char)c);  // calls of its own for every op
+    Generator(const Op &op, const Options &o)
+        : op_(op), registered_(library().at(op.name)), isas_(isas_of(op, o)), rng_(o.seed) {
+        for (char c : op.name)
+            rng_.discard((unsigned char)c);  // calls of its own for every op
         for (auto &d : op.dtypes)
             if (o.dtypes.empty() || d == o.dtypes) dtypes_.push_back(d);
-        for (auto &text : op.samples) samples_.push_back(parse_sample(op, text));
+        for (auto &text : op.samples)
+            samples_.push_back(parse_sample(op, text));
     }
 
     FuzzCase next() {
         FuzzCase c;
-        c.dtypes = one_of(dtypes_), c.isa = one_of(isas_);
+        c.dtypes = one_of(dtypes_);
+        c.isa = one_of(isas_);
         if (chance(2)) c.variant = one_of(op_.variants).name;
-        c.seed = 1 + (int)(rng_() % 1000);
+        c.seed = 1 + int(rng_() % 1000);
         c.sample = one_of(samples_);
         if (chance(4)) c.sample.attrs = one_of(samples_).attrs;
         const bool all = chance(3);
         for (auto &[name, value] : c.sample.dims)
             if (all || chance(2)) value = extent(lanes(c));
-        if (chance(8) && !c.sample.dims.empty())
-            std::next(c.sample.dims.begin(), (long)(rng_() % c.sample.dims.size()))->second = 1 + (int64_t)(rng_() % 50000);
+        if (chance(8) && !c.sample.dims.empty()) {
+            std::next(c.sample.dims.begin(), long(rng_() % c.sample.dims.size()))->second =
+                1 + int64_t(rng_() % 50000);
+        }
         const int64_t limit = chance(8) ? 200000 : 10000;
         while (work(c.sample, limit) > limit) {
-            auto most = std::max_element(c.sample.dims.begin(), c.sample.dims.end(), [](auto &a, auto &b) { return a.second < b.second; });
-            if (most == c.sample.dims.end() || most->second <= 1) break;  // what an attribute says stays as it is
-            most->second = most->second / 2 + (int64_t)(rng_() % 2) * (most->second > 3);
+            auto most = std::max_element(c.sample.dims.begin(), c.sample.dims.end(),
+                                         [](auto &a, auto &b) { return a.second < b.second; });
+            // what an attribute says stays as it is
+            if (most == c.sample.dims.end() || most->second <= 1) break;
+            most->second = most->second / 2 + int64_t(rng_() % 2) * (most->second > 3);
         }
         for (auto &t : op_.sig.inputs)
-            if (chance(3)) c.lies[t.name] = input_lies((int)op_.extents_of(t).size());
+            if (chance(3)) c.lies[t.name] = input_lies(int(op_.extents_of(t).size()));
         for (size_t k = 0; k < op_.sig.outputs.size(); k++)
             if (chance(2)) c.lies[op_.sig.outputs[k].name] = output_lies(k);
-        if (chance(4)) c.specials = 1 + (int)(rng_() % 8);
-        else c.bends = chance(2);  // both together is much that is told by its NaN alone
+        if (chance(4))
+            c.specials = 1 + int(rng_() % 8);
+        else
+            c.bends = chance(2);  // both together is much that is told by its NaN alone
         return c;
     }
 
 private:
     bool chance(unsigned in) { return rng_() % in == 0; }
-    template<class T> const T &one_of(const std::vector<T> &all) { return all[rng_() % all.size()]; }
+    template<class T> const T &one_of(const std::vector<T> &all) {
+        return all[rng_() % all.size()];
+    }
     int64_t lanes(const FuzzCase &c) const {
         for (auto &k : registered_.kernels)
             if (k.backend == "cpu" && k.dtypes == c.dtypes && k.isa == c.isa) return k.lanes;
         return 4;
     }
     int64_t extent(int64_t lanes) {
-        return one_of<int64_t>(
-            {0, 1, 1, 2, 3, 5, 7, 13, 37, 101, lanes - 1, lanes, lanes + 1, 2 * lanes - 1, 2 * lanes, 2 * lanes + 1, 4 * lanes + 3, 64, 131});
+        return one_of<int64_t>({0, 1, 1, 2, 3, 5, 7, 13, 37, 101, lanes - 1, lanes, lanes + 1,
+                                2 * lanes - 1, 2 * lanes, 2 * lanes + 1, 4 * lanes + 3, 64, 131});
     }
     std::string input_lies(int rank) {
-        const std::string how = one_of<std::string>({"reversed", "swapped", "gaps", "pitch", "columns", "shifted", "still"});
-        return how == "still" ? how + std::to_string(rank ? rng_() % (unsigned)rank : 0) : how;
+        const std::string how = one_of<std::string>(
+            {"reversed", "swapped", "gaps", "pitch", "columns", "shifted", "still"});
+        return how == "still" ? how + std::to_string(rank ? rng_() % unsigned(rank) : 0) : how;
     }
     // In place and overlapping where the op may do so, and where it has to refuse.
     std::string output_lies(size_t k) {
@@ -75,7 +90,8 @@ private:
             if (own == t.name + "_out" && !chance(4)) return "on-" + t.name;
             others.push_back(t.name);
         }
-        for (size_t i = 0; i < k; i++) others.push_back(op_.sig.outputs[i].name);
+        for (size_t i = 0; i < k; i++)
+            others.push_back(op_.sig.outputs[i].name);
         if (others.empty() || chance(3)) return "shifted";
         const bool in_place = op_.form == Form::elementwise ? !chance(6) : chance(2);
         return (in_place ? "on-" : "over-") + one_of(others);
@@ -86,12 +102,14 @@ private:
         bind_attributes(Attrs(op_, s.attrs), dims);
         bind_derived(op_, dims);
         int64_t most = 0;
-        for (auto *all : {&op_.sig.inputs, &op_.sig.outputs})
+        for (auto *all : {&op_.sig.inputs, &op_.sig.outputs}) {
             for (auto &t : *all) {
                 int64_t elements = 1;
-                for (auto &e : op_.extents_of(t)) elements *= evaluate<int64_t>(e, dims);
+                for (auto &e : op_.extents_of(t))
+                    elements *= evaluate<int64_t>(e, dims);
                 most = std::max(most, elements);
             }
+        }
         if (const OpPtr op = most > limit ? nullptr : op_table().make(op_.name))
             most = std::max(most, work_of(*op, dims, op->variants.back().name).operations());
         return most;
@@ -114,10 +132,15 @@ std::vector<FuzzCase> simpler(const FuzzCase &c) {
         all.push_back(c);
         change(all.back());
     };
-    for (auto &[name, value] : c.sample.dims)
-        for (int64_t smaller = 1; value > 1 && smaller < value; smaller += (value - smaller + 1) / 2) with([&](FuzzCase &f) { f.sample.dims[name] = smaller; });
-    for (auto &[name, how] : c.lies) with([&](FuzzCase &f) { f.lies.erase(name); });
-    for (auto &[name, value] : c.sample.attrs) with([&](FuzzCase &f) { f.sample.attrs.erase(name); });
+    for (auto &[name, value] : c.sample.dims) {
+        for (int64_t smaller = 1; value > 1 && smaller < value;
+             smaller += (value - smaller + 1) / 2)
+            with([&](FuzzCase &f) { f.sample.dims[name] = smaller; });
+    }
+    for (auto &[name, how] : c.lies)
+        with([&](FuzzCase &f) { f.lies.erase(name); });
+    for (auto &[name, value] : c.sample.attrs)
+        with([&](FuzzCase &f) { f.sample.attrs.erase(name); });
     if (c.bends) with([](FuzzCase &f) { f.bends = false; });
     if (c.lonely) with([](FuzzCase &f) { f.lonely = false; });
     if (c.first_axis) with([](FuzzCase &f) { f.first_axis = false; });
@@ -131,7 +154,8 @@ std::vector<FuzzCase> simpler(const FuzzCase &c) {
 }  // namespace
 
 std::string again_line(const Op &op, const FuzzCase &c, const Options &o) {
-    return "\n      again: halyard check " + op.name + " --fuzz-case \"" + c.text() + "\"" + o.again;
+    return "\n      again: halyard check " + op.name + " --fuzz-case \"" + c.text() + "\"" +
+           o.again;
 }
 
 FuzzCase shrink(const Op &op, FuzzCase c, double seconds) {
@@ -141,7 +165,8 @@ FuzzCase shrink(const Op &op, FuzzCase c, double seconds) {
         for (auto &candidate : simpler(c)) {
             if (since(from) > seconds) return c;
             if (run_fuzz_case(op, candidate).empty()) continue;
-            c = candidate, smaller = true;
+            c = candidate;
+            smaller = true;
             break;
         }
     }

@@ -16,9 +16,12 @@ namespace halyard::check {
 
 std::string FuzzCase::text() const {
     std::string s = dtypes + "/" + name_of(isa) + (variant.empty() ? "" : "/" + variant);
-    for (auto &[name, value] : sample.dims) s += " " + name + "=" + std::to_string(value);
-    for (auto &[name, value] : sample.attrs) s += " " + name + "=" + value;
-    for (auto &[name, how] : lies) s += " " + name + ":" + how;
+    for (auto &[name, value] : sample.dims)
+        s += " " + name + "=" + std::to_string(value);
+    for (auto &[name, value] : sample.attrs)
+        s += " " + name + "=" + value;
+    for (auto &[name, how] : lies)
+        s += " " + name + ":" + how;
     if (bends) s += " bends";
     if (lonely) s += " lonely";
     if (first_axis) s += " axis0";
@@ -33,18 +36,26 @@ FuzzCase parse_fuzz_case(const OpRecord &op, const std::string &text) try {
     words >> place;
     std::stringstream places(place);
     std::getline(places, c.dtypes, '/');
-    if (std::find(op.dtypes.begin(), op.dtypes.end(), c.dtypes) == op.dtypes.end()) throw AttrError(op.name, "has no kernels for '" + c.dtypes + "'");
+    if (std::find(op.dtypes.begin(), op.dtypes.end(), c.dtypes) == op.dtypes.end())
+        throw AttrError(op.name, "has no kernels for '" + c.dtypes + "'");
     if (std::getline(places, w, '/')) c.isa = isa_of(w);
     std::getline(places, c.variant);
     while (words >> w) {
         const size_t at = w.find(':');
-        if (w == "bends") c.bends = true;
-        else if (w == "lonely") c.lonely = true;
-        else if (w == "axis0") c.first_axis = true;
-        else if (at == std::string::npos) sample += w + " ";
-        else if (w.starts_with("specials:")) c.specials = std::stoi(w.substr(at + 1));
-        else if (w.starts_with("seed:")) c.seed = std::stoi(w.substr(at + 1));
-        else c.lies[w.substr(0, at)] = w.substr(at + 1);
+        if (w == "bends")
+            c.bends = true;
+        else if (w == "lonely")
+            c.lonely = true;
+        else if (w == "axis0")
+            c.first_axis = true;
+        else if (at == std::string::npos)
+            sample += w + " ";
+        else if (w.starts_with("specials:"))
+            c.specials = std::stoi(w.substr(at + 1));
+        else if (w.starts_with("seed:"))
+            c.seed = std::stoi(w.substr(at + 1));
+        else
+            c.lies[w.substr(0, at)] = w.substr(at + 1);
     }
     c.sample = parse_sample(op, sample);
     return c;
@@ -54,10 +65,15 @@ FuzzCase parse_fuzz_case(const OpRecord &op, const std::string &text) try {
 
 namespace {
 
-double filler(DType t) { return is_float(t) ? NAN : t == DType::boolean ? 1 : 77; }  // memory that no kernel should read
+// memory that no kernel should read
+double filler(DType t) {
+    return is_float(t) ? NAN : t == DType::boolean ? 1 : 77;
+}
 
 // The part of it from element `at` on.
-Tensor view(const Tensor &memory, const Shape &shape, int64_t at) { return memory.slice(0, at, at + shape.elements()).reshape(shape); }
+Tensor view(const Tensor &memory, const Shape &shape, int64_t at) {
+    return memory.slice(0, at, at + shape.elements()).reshape(shape);
+}
 
 Tensor lying(const Tensor &t, const std::string &how) {
     const int rank = t.rank();
@@ -65,62 +81,81 @@ Tensor lying(const Tensor &t, const std::string &how) {
     if (how.empty() || how.starts_with("still")) return t;
     if (how == "reversed" || how == "swapped") {  // which is its own inverse
         std::vector<int> order;
-        for (int d = how == "swapped" && rank > 0 ? rank - 1 : rank; d-- > 0;) order.push_back(d);
-        if ((int)order.size() < rank) order.push_back(rank - 1);
+        for (int d = how == "swapped" && rank > 0 ? rank - 1 : rank; d-- > 0;)
+            order.push_back(d);
+        if (int(order.size()) < rank) order.push_back(rank - 1);
         return t.transpose(order).copy().transpose(order);
     }
     if (how == "columns") {
         if (rank < 2) return t;
         std::vector<int> order;
-        for (int d = 0; d < rank; d++) order.push_back(d);
-        std::swap(order[(size_t)rank - 1], order[(size_t)rank - 2]);
+        for (int d = 0; d < rank; d++)
+            order.push_back(d);
+        std::swap(order[size_t(rank) - 1], order[size_t(rank) - 2]);
         return lying(t.transpose(order), "gap").transpose(order);
     }
     if (how == "gap" && rank > 1) {
         Shape wide = t.shape();
         wide[rank - 2]++;
-        to = Tensor::full(wide, filler(t.dtype()), t.dtype()).slice(rank - 2, 0, t.shape()[rank - 2]);
+        to = Tensor::full(wide, filler(t.dtype()), t.dtype())
+                 .slice(rank - 2, 0, t.shape()[rank - 2]);
     } else if (how == "shifted" || rank == 0) {
-        to = Tensor::full({t.elements() + 1}, filler(t.dtype()), t.dtype()).slice(0, 1, t.elements() + 1).reshape(t.shape());
+        to = Tensor::full({t.elements() + 1}, filler(t.dtype()), t.dtype())
+                 .slice(0, 1, t.elements() + 1)
+                 .reshape(t.shape());
     } else if (how == "pitch") {
         Shape wide = t.shape();
         wide[rank - 1] += 3;
-        to = Tensor::full(wide, filler(t.dtype()), t.dtype()).slice(rank - 1, 1, 1 + t.shape()[rank - 1]);
+        to = Tensor::full(wide, filler(t.dtype()), t.dtype())
+                 .slice(rank - 1, 1, 1 + t.shape()[rank - 1]);
     } else if (how == "gaps") {
         Shape wide = t.shape();
-        for (int64_t &e : wide) e = 2 * e + 1;
+        for (int64_t &e : wide)
+            e = 2 * e + 1;
         to = Tensor::full(wide, filler(t.dtype()), t.dtype());
-        for (int d = 0; d < rank; d++) to = to.slice(d, 1, 1 + 2 * t.shape()[d], 2);
-    } else throw AttrError("fuzz", "an input can't lie '" + how + "'");
+        for (int d = 0; d < rank; d++)
+            to = to.slice(d, 1, 1 + 2 * t.shape()[d], 2);
+    } else
+        throw AttrError("fuzz", "an input can't lie '" + how + "'");
     to.assign(t);
     return to;
 }
 
-// The dimensions of an input that meet in one element of the output: those that a reduction folds, or the row of a plain op.
+// The dimensions of an input that meet in one element of the output: those that a reduction folds,
+// or the row of a plain op.
 std::vector<bool> dimensions_folded(const Op &op, const Tensor &t) {
-    std::vector<bool> folded((size_t)t.rank(), false);
+    std::vector<bool> folded(size_t(t.rank()), false);
     const bool reduction = op.form == Form::reduction && t.rank() == 4;  // [o,r,i,s]
-    for (int d = 0; d < t.rank(); d++) folded[(size_t)d] = reduction ? d % 2 == 1 : d == t.rank() - 1;
+    for (int d = 0; d < t.rank(); d++)
+        folded[size_t(d)] = reduction ? d % 2 == 1 : d == t.rank() - 1;
     return folded;
 }
 
-// All elements become 0, or 1 where the seed is odd, but for one among those that are folded into one: the first of them, the last, or any.
-// That one decides whether any is true, which is the least, and what a product is.
+// All elements become 0, or 1 where the seed is odd, but for one among those that are folded into
+// one: the first of them, the last, or any. That one decides whether any is true, which is the
+// least, and what a product is.
 void single_out(const Op &op, const Tensor &t, int seed, std::mt19937 &rng) {
     if (t.elements() == 0 || t.rank() == 0) return;
     const std::vector<bool> folded = dimensions_folded(op, t);
-    const double common = seed % 2, odd = common + (is_float(t.dtype()) && seed % 4 < 2 ? -1 : 1);
+    const double common = seed % 2;
+    const double odd = common + (is_float(t.dtype()) && seed % 4 < 2 ? -1 : 1);
     Shape lines = t.shape();
     for (int d = 0; d < t.rank(); d++)
-        if (folded[(size_t)d]) lines[d] = 1;
+        if (folded[size_t(d)]) lines[d] = 1;
     t.assign(Tensor::full(t.shape(), common, t.dtype()));
     for (int64_t line = 0; line < lines.elements(); line++) {
         Shape at = lines;
         int64_t rest = line;
-        for (int d = t.rank(); d-- > 0; rest /= lines[d]) at[d] = rest % lines[d];
-        const uint32_t which = (uint32_t)(line + seed / 4) % 3;
-        for (int d = 0; d < t.rank(); d++)
-            if (folded[(size_t)d]) at[d] = which == 0 ? 0 : which == 1 ? t.size(d) - 1 : (int64_t)(rng() % (uint64_t)t.size(d));
+        for (int d = t.rank(); d-- > 0; rest /= lines[d])
+            at[d] = rest % lines[d];
+        const uint32_t which = uint32_t(line + seed / 4) % 3;
+        for (int d = 0; d < t.rank(); d++) {
+            if (folded[size_t(d)]) {
+                at[d] = which == 0   ? 0
+                        : which == 1 ? t.size(d) - 1
+                                     : int64_t(rng() % uint64_t(t.size(d)));
+            }
+        }
         t.set(at, t.dtype() == DType::boolean ? 1 - common : odd);
     }
 }
@@ -129,15 +164,19 @@ void single_out(const Op &op, const Tensor &t, int seed, std::mt19937 &rng) {
 class Call {
 public:
     Call(const Op &op, const FuzzCase &f)
-        : op_(op), f_(f), c_(op, legal_sample(op, f.sample), f.dtypes, f.seed), guards_(f.seed / 2 % 2 ? Guards::after : Guards::before) {
-        std::mt19937 rng((uint32_t)f.seed);
+        : op_(op), f_(f), c_(op, legal_sample(op, f.sample), f.dtypes, f.seed),
+          guards_(f.seed / 2 % 2 ? Guards::after : Guards::before) {
+        std::mt19937 rng(uint32_t(f.seed));
         std::vector<Tensor> still(c_.in.size());
         std::vector<double> reals;
-        for (auto &[name, value] : c_.problem.reals) reals.push_back(value);
+        for (auto &[name, value] : c_.problem.reals)
+            reals.push_back(value);
         for (size_t k = 0; k < c_.in.size(); k++) {
-            const std::string &name = op.sig.inputs[k].name, how = lies(name);
+            const std::string &name = op.sig.inputs[k].name;
+            const std::string how = lies(name);
             if (f.bends) bend(c_.in[k], reals, rng);
-            if (f.lonely && std::isupper((unsigned char)op.sig.inputs[k].dtype[0])) single_out(op, c_.in[k], f.seed, rng);
+            if (f.lonely && std::isupper((unsigned char)op.sig.inputs[k].dtype[0]))
+                single_out(op, c_.in[k], f.seed, rng);
             sprinkle(c_.in[k], f.specials, rng);
             const int d = how.starts_with("still") ? std::atoi(how.c_str() + 5) : -1;
             if (d >= 0 && d < c_.in[k].rank() && c_.in[k].size(d) > 1) {
@@ -147,39 +186,56 @@ public:
             }
             c_.problem.tensors[name] = array_of(c_.in[k]);
         }
-        if (!std::all_of(still.begin(), still.end(), [](const Tensor &t) { return t.defined(); })) longest_still_ = 0;
+        if (!std::all_of(still.begin(), still.end(), [](const Tensor &t) { return t.defined(); }))
+            longest_still_ = 0;
         const std::vector<Tensor> before = c_.in;
         c_.fit_forward_outputs(op);
         for (size_t k = 0; k < c_.in.size(); k++)
             if (still[k].defined() && c_.in[k].same_memory(before[k])) c_.in[k] = still[k];
-        for (size_t k = 0; k < op.sig.outputs.size(); k++) place_output(k);
-        for (size_t k = 0; k < c_.in.size(); k++)
-            if (!placed_.count(op.sig.inputs[k].name)) c_.in[k] = lying(c_.in[k], lies(op.sig.inputs[k].name));
+        for (size_t k = 0; k < op.sig.outputs.size(); k++)
+            place_output(k);
+        for (size_t k = 0; k < c_.in.size(); k++) {
+            if (!placed_.count(op.sig.inputs[k].name))
+                c_.in[k] = lying(c_.in[k], lies(op.sig.inputs[k].name));
+        }
         if (f.first_axis) rows_along_first_axis();
         guards_.move(op, c_.in, out_);
     }
 
     std::string verdict() {
         std::vector<Tensor> kept;
-        for (const Tensor &t : c_.in) kept.push_back(t.copy());
+        for (const Tensor &t : c_.in)
+            kept.push_back(t.copy());
         const Force force(f_.isa, f_.variant);
-        begins("'" + f_.text() + "'" + (f_.variant.empty() ? ", of which dispatch makes " + kernel_text(c_) : ""));
+        begins("'" + f_.text() + "'" +
+               (f_.variant.empty() ? ", of which dispatch makes " + kernel_text(c_) : ""));
         if (f_.seed % 2 == 0) {
-            const std::string error = in_sandbox(out_, garbages[f_.seed / 2 % 2], [&] { dispatch_into(c_.registered, c_.in, c_.attrs, out_); });
+            const std::string error = in_sandbox(out_, garbages[f_.seed / 2 % 2], [&] {
+                dispatch_into(c_.registered, c_.in, c_.attrs, out_);
+            });
             if (!error.empty()) return error;
-        } else dispatch_into(c_.registered, c_.in, c_.attrs, out_);
+        } else
+            dispatch_into(c_.registered, c_.in, c_.attrs, out_);
         if (const std::string outside = guards_.finding(); !outside.empty()) return outside;
-        for (size_t k = 0; k < kept.size(); k++)
-            if (!placed_.count(op_.sig.inputs[k].name) && std::memcmp(c_.in[k].copy().raw(), kept[k].raw(), kept[k].bytes()) != 0)
+        for (size_t k = 0; k < kept.size(); k++) {
+            if (!placed_.count(op_.sig.inputs[k].name) &&
+                std::memcmp(c_.in[k].copy().raw(), kept[k].raw(), kept[k].bytes()) != 0)
                 return "it wrote into input " + op_.sig.inputs[k].name;
+        }
         c_.solve(op_);
-        // Equal terms round alike: their errors add up instead of cancelling, and a sum of n keeps only what any does, n eps.
-        for (auto &[name, magnitude] : c_.problem.magnitude)
-            for (double &m : magnitude.v) m *= std::max(1.0, (double)longest_still_ / op_.contract.ulps);
+        // Equal terms round alike: their errors add up instead of cancelling, and a sum of n keeps
+        // only what any does, n eps.
+        for (auto &[name, magnitude] : c_.problem.magnitude) {
+            for (double &m : magnitude.v)
+                m *= std::max(1.0, double(longest_still_) / op_.contract.ulps);
+        }
         for (size_t k = 0; k < out_.size(); k++) {
             const std::string &name = op_.sig.outputs[k].name;
-            const Tensor y = f_.first_axis && has_axis(op_.sig.outputs[k]) ? axis_last(out_[k]).copy() : out_[k];
-            const std::string error = f_.specials ? compare_specials(name, y, c_.problem) : compare(op_, name, y, c_.problem);
+            const Tensor y = f_.first_axis && has_axis(op_.sig.outputs[k])
+                                 ? axis_last(out_[k]).copy()
+                                 : out_[k];
+            const std::string error = f_.specials ? compare_specials(name, y, c_.problem)
+                                                  : compare(op_, name, y, c_.problem);
             if (!error.empty()) return error;
         }
         return "";
@@ -193,38 +249,50 @@ private:
         bind_derived(op, dims);
         check_conditions(op, dims, true);
         std::string text;
-        for (auto &[name, value] : s.dims) text += name + "=" + std::to_string(value) + " ";
-        for (auto &[name, value] : s.attrs) text += name + "=" + value + " ";
+        for (auto &[name, value] : s.dims)
+            text += name + "=" + std::to_string(value) + " ";
+        for (auto &[name, value] : s.attrs)
+            text += name + "=" + value + " ";
         return text;
     }
-    bool has_axis(const TensorSpec &t) const { return !t.group.empty() && t.extents.size() == 1 && t.extents[0] == op_.axis; }
+    bool has_axis(const TensorSpec &t) const {
+        return !t.group.empty() && t.extents.size() == 1 && t.extents[0] == op_.axis;
+    }
     static Tensor axis_first(const Tensor &t) {
         std::vector<int> order = {t.rank() - 1};
-        for (int d = 0; d + 1 < t.rank(); d++) order.push_back(d);
+        for (int d = 0; d + 1 < t.rank(); d++)
+            order.push_back(d);
         return t.transpose(order);
     }
     static Tensor axis_last(const Tensor &t) {
         std::vector<int> order;
-        for (int d = 1; d < t.rank(); d++) order.push_back(d);
+        for (int d = 1; d < t.rank(); d++)
+            order.push_back(d);
         order.push_back(0);
         return t.transpose(order);
     }
-    // Inputs stay where they are, seen from another side; results are dense as the caller sees them.
+    // Inputs stay where they are, seen from another side; results are dense as the caller sees
+    // them.
     void rows_along_first_axis() {
         const int axis = c_.attrs.find("axis");
         if (axis < 0) throw AttrError(op_.name, "has no attribute axis");
-        c_.attrs.set((size_t)axis, 0);
+        c_.attrs.set(size_t(axis), 0);
         for (size_t k = 0; k < c_.in.size(); k++)
             if (has_axis(op_.sig.inputs[k])) c_.in[k] = axis_first(c_.in[k]);
-        for (size_t k = 0; k < out_.size(); k++)
-            if (has_axis(op_.sig.outputs[k])) out_[k] = soiled(out_[k].elements(), out_[k].dtype()).reshape(axis_first(out_[k]).shape());
+        for (size_t k = 0; k < out_.size(); k++) {
+            if (has_axis(op_.sig.outputs[k])) {
+                out_[k] = soiled(out_[k].elements(), out_[k].dtype())
+                              .reshape(axis_first(out_[k]).shape());
+            }
+        }
     }
     std::string lies(const std::string &tensor) const {
         const auto it = f_.lies.find(tensor);
         return it == f_.lies.end() ? "" : it->second;
     }
     void place_output(size_t k) {
-        const std::string &name = op_.sig.outputs[k].name, how = lies(name);
+        const std::string &name = op_.sig.outputs[k].name;
+        const std::string how = lies(name);
         const Shape &shape = c_.problem.tensors.at(name).shape;
         const DType t = c_.out_dtypes[k];
         const bool on = how.starts_with("on-"), over = how.starts_with("over-");
@@ -238,8 +306,10 @@ private:
             if (op_.sig.inputs[i].name == other) from = &c_.in[i];
         for (size_t i = 0; i < k; i++)
             if (op_.sig.outputs[i].name == other) from = &out_[i];
-        if (!from || from->dtype() != t || placed_.count(other)) throw ShapeError(op_.name, name + " can't lie " + how);
-        const Tensor memory = soiled(std::max(from->elements(), shape.elements() + over), t), moved = view(memory, from->shape(), 0);
+        if (!from || from->dtype() != t || placed_.count(other))
+            throw ShapeError(op_.name, name + " can't lie " + how);
+        const Tensor memory = soiled(std::max(from->elements(), shape.elements() + over), t);
+        const Tensor moved = view(memory, from->shape(), 0);
         moved.assign(*from);
         *from = moved;
         placed_[other] = name;
@@ -251,7 +321,8 @@ private:
     Case c_;
     std::vector<Tensor> out_;
     Guards guards_;
-    int64_t longest_still_ = 0;                  // elements that are one, where every input has such: so many terms of a sum may be equal
+    // elements that are one, where every input has such: so many terms of a sum may be equal
+    int64_t longest_still_ = 0;
     std::map<std::string, std::string> placed_;  // inputs and outputs under an output
 };
 
@@ -262,10 +333,14 @@ std::string run_fuzz_case(const Op &op, const FuzzCase &f, bool may_refuse) {
         return Call(op, f).verdict();
     } catch (const DispatchError &e) {
         const std::string what = e.what();
-        return !f.variant.empty() && what.find("no kernel takes this call") != std::string::npos ? "" : what;
+        return !f.variant.empty() && what.find("no kernel takes this call") != std::string::npos
+                   ? ""
+                   : what;
     } catch (const Error &e) {
         return may_refuse ? "" : e.what();  // it says what is wrong
-    } catch (const std::exception &e) { return std::string("threw ") + e.what(); }
+    } catch (const std::exception &e) {
+        return std::string("threw ") + e.what();
+    }
 }
 
 }  // namespace halyard::check

@@ -1,4 +1,5 @@
-// Gradients: against central differences of the double reference, and against the adjoint that Halide derives.
+// Gradients: against central differences of the double reference, and against the adjoint that
+// Halide derives.
 #include <cmath>
 #include <random>
 
@@ -19,7 +20,8 @@ bool has(const std::vector<std::string> &list, const std::string &s) {
 }
 
 // The tensors that op <name>_d<input> takes, out of a solved f64 case and the outputs' gradients.
-std::vector<Tensor> gradient_inputs(const RegisteredOp &g, const Case &c, const std::map<std::string, Array> &dy, const Op &op) {
+std::vector<Tensor> gradient_inputs(const RegisteredOp &g, const Case &c,
+                                    const std::map<std::string, Array> &dy, const Op &op) {
     std::vector<Tensor> in;
     for (auto &t : g.signature.inputs) {
         if (dy.count(t.name)) {
@@ -28,8 +30,10 @@ std::vector<Tensor> gradient_inputs(const RegisteredOp &g, const Case &c, const 
         }
         for (size_t k = 0; k < op.sig.inputs.size(); k++)
             if (op.sig.inputs[k].name == t.name) in.push_back(c.in[k]);
-        for (size_t k = 0; k < op.sig.outputs.size(); k++)
-            if (op.sig.outputs[k].name == t.name) in.push_back(tensor_of(c.problem.tensors.at(t.name), c.out_dtypes[k]));
+        for (size_t k = 0; k < op.sig.outputs.size(); k++) {
+            if (op.sig.outputs[k].name == t.name)
+                in.push_back(tensor_of(c.problem.tensors.at(t.name), c.out_dtypes[k]));
+        }
     }
     return in;
 }
@@ -40,15 +44,17 @@ std::map<std::string, Array> random_dy(const Op &op, const Case &c) {
     std::mt19937 rng(17);
     std::uniform_real_distribution<double> u(-1, 1);
     auto is_read = [&](const std::string &gradient) {
-        for (auto &input : c.registered.gradient_inputs)
+        for (auto &input : c.registered.gradient_inputs) {
             for (auto &t : library().gradient_in(c.registered, input).op->signature.inputs)
                 if (t.name == gradient) return true;
+        }
         return false;
     };
     for (size_t k = 0; k < op.sig.outputs.size(); k++) {
         if (!is_float(c.out_dtypes[k]) || !is_read("d" + op.sig.outputs[k].name)) continue;
         Array a(c.problem.tensors.at(op.sig.outputs[k].name).shape);
-        for (double &v : a.v) v = u(rng);
+        for (double &v : a.v)
+            v = u(rng);
         dy["d" + op.sig.outputs[k].name] = a;
     }
     return dy;
@@ -56,7 +62,8 @@ std::map<std::string, Array> random_dy(const Op &op, const Case &c) {
 
 // The outputs that dy weighs, in dy's order.
 std::vector<double> solved(const Op &op, Problem &p, const std::map<std::string, Array> &dy) {
-    for (auto &t : op.sig.outputs) std::fill(p.tensors[t.name].v.begin(), p.tensors[t.name].v.end(), 0.0);
+    for (auto &t : op.sig.outputs)
+        std::fill(p.tensors[t.name].v.begin(), p.tensors[t.name].v.end(), 0.0);
     op.reference(p);
     std::vector<double> all;
     for (auto &[name, d] : dy) {
@@ -66,15 +73,19 @@ std::vector<double> solved(const Op &op, Problem &p, const std::map<std::string,
     return all;
 }
 
-// The sum of dy (up - down). What isn't a number on either side is undefined for other reasons than this step.
-double weighted(const std::vector<double> &up, const std::vector<double> &down, const std::map<std::string, Array> &dy) {
+// The sum of dy (up - down). What isn't a number on either side is undefined for other reasons than
+// this step.
+double weighted(const std::vector<double> &up, const std::vector<double> &down,
+                const std::map<std::string, Array> &dy) {
     double sum = 0;
     size_t at = 0;
-    for (auto &[name, d] : dy)
+    for (auto &[name, d] : dy) {
         for (double w : d.v) {
-            if (up[at] != down[at] && !(std::isnan(up[at]) && std::isnan(down[at]))) sum += w * (up[at] - down[at]);
+            if (up[at] != down[at] && !(std::isnan(up[at]) && std::isnan(down[at])))
+                sum += w * (up[at] - down[at]);
             at++;
         }
+    }
     return sum;
 }
 
@@ -82,29 +93,35 @@ double weighted(const std::vector<double> &up, const std::vector<double> &down, 
 struct Slopes {
     double left, right, across;
 };
-Slopes slopes_at(const Op &op, Problem &p, const std::map<std::string, Array> &dy, const std::string &input, size_t at, const std::vector<double> &here) {
+Slopes slopes_at(const Op &op, Problem &p, const std::map<std::string, Array> &dy,
+                 const std::string &input, size_t at, const std::vector<double> &here) {
     double &x = p.tensors.at(input).v[at];
-    const double keep = x, h = 1e-6 * std::max(0.01, std::fabs(keep));
+    const double keep = x;
+    const double h = 1e-6 * std::max(0.01, std::fabs(keep));
     x = keep + h;
     const std::vector<double> up = solved(op, p, dy);
     p.tensors.at(input).v[at] = keep - h;
     const std::vector<double> down = solved(op, p, dy);
     p.tensors.at(input).v[at] = keep;
-    return {weighted(here, down, dy) / h, weighted(up, here, dy) / h, weighted(up, down, dy) / (2 * h)};
+    return {weighted(here, down, dy) / h, weighted(up, here, dy) / h,
+            weighted(up, down, dy) / (2 * h)};
 }
 
-// Halide derives wrong adjoints of some reductions (those that read what they wrote, and pairs of sums). Its word counts for nothing
-// where finite differences contradict it by far.
-bool contradicted(const Op &op, const Case &c, const std::map<std::string, Array> &dy, const std::string &input, const std::vector<double> &derived) {
+// Halide derives wrong adjoints of some reductions (those that read what they wrote, and pairs of
+// sums). Its word counts for nothing where finite differences contradict it by far.
+bool contradicted(const Op &op, const Case &c, const std::map<std::string, Array> &dy,
+                  const std::string &input, const std::vector<double> &derived) {
     Problem p = c.problem;
     const std::vector<double> here = solved(op, p, dy);
     std::mt19937 rng(29);
     double largest = 1, worst = 0;
-    for (double v : derived) largest = std::max(largest, std::fabs(v));
+    for (double v : derived)
+        largest = std::max(largest, std::fabs(v));
     for (size_t t = 0, n = derived.size(); t < std::min<size_t>(n, 24); t++) {
         const size_t at = n <= 24 ? t : rng() % n;
         const Slopes s = slopes_at(op, p, dy, input, at, here);
-        if (std::fabs(s.right - s.left) <= 1e-2 * largest) worst = std::max(worst, std::fabs(s.across - derived[at]));
+        if (std::fabs(s.right - s.left) <= 1e-2 * largest)
+            worst = std::max(worst, std::fabs(s.across - derived[at]));
     }
     return worst > 1e-3 * largest;
 }
@@ -120,7 +137,8 @@ void check_gradients(const Op &op, const Options &o, Report &r) {
         Case c(op, sample, "f64", 8);
         c.solve(op);
         int64_t work = 0;
-        for (auto &[name, a] : c.problem.tensors) work += (int64_t)a.v.size();
+        for (auto &[name, a] : c.problem.tensors)
+            work += int64_t(a.v.size());
         if (work > 20000 || (o.quick && done >= 3)) continue;
         done++;
         const auto dy = random_dy(op, c);
@@ -128,29 +146,37 @@ void check_gradients(const Op &op, const Options &o, Report &r) {
             const GradientOp of = library().gradient_in(registered, input);
             const RegisteredOp &g = *of.op;
             begins("gradient f64 of " + g.record.name + " '" + sample + "'");
-            const Tensor dx = dispatch(g, gradient_inputs(g, c, dy, op), Attrs(g.record, registered.record, c.attrs))[of.output];
+            const Tensor dx = dispatch(g, gradient_inputs(g, c, dy, op),
+                                       Attrs(g.record, registered.record, c.attrs))[of.output];
             const std::vector<double> got = dx.to_vector<double>();
             Problem p = c.problem;
             double largest = 1e-3;
-            for (double v : got) largest = std::max(largest, std::fabs(v));
+            for (double v : got)
+                largest = std::max(largest, std::fabs(v));
             std::mt19937 rng(23);
             std::string error;
-            const size_t n = p.tensors.at(input).v.size(), tries = std::min<size_t>(n, 24);
+            const size_t n = p.tensors.at(input).v.size();
+            const size_t tries = std::min<size_t>(n, 24);
             size_t without_slope = 0;
             const std::vector<double> here = solved(op, p, dy);
             for (size_t t = 0; t < tries && error.empty(); t++) {
                 const size_t at = n <= tries ? t : rng() % n;
                 const auto [left, right, expected] = slopes_at(op, p, dy, input, at, here);
-                // No slope where the reference jumps, and none where an elementwise function isn't a number.
+                // No slope where the reference jumps, and none where an elementwise function isn't
+                // a number.
                 const bool jumps = !(std::fabs(right - left) <= 1e-2 * std::max(1.0, largest));
                 if (jumps || (here.size() == n && std::isnan(here[at]))) {
                     without_slope++;
                     continue;
                 }
-                if (!(std::fabs(expected - got[at]) <= 1e-5 * std::max(1.0, largest)))
-                    error = "d" + input + "[" + std::to_string(at) + "] is " + std::to_string(got[at]) + ", finite differences say " + std::to_string(expected);
+                if (!(std::fabs(expected - got[at]) <= 1e-5 * std::max(1.0, largest))) {
+                    error = "d" + input + "[" + std::to_string(at) + "] is " +
+                            std::to_string(got[at]) + ", finite differences say " +
+                            std::to_string(expected);
+                }
             }
-            if (error.empty() && without_slope == tries && tries > 1) error = "d" + input + ": the reference has no slope anywhere";
+            if (error.empty() && without_slope == tries && tries > 1)
+                error = "d" + input + ": the reference has no slope anywhere";
             r.expect("gradient '" + sample + "'", error);
         }
     }
@@ -158,12 +184,17 @@ void check_gradients(const Op &op, const Options &o, Report &r) {
 
 void check_adjoints(const Op &op, const Options &o, Report &r) {
     const RegisteredOp &registered = library().at(op.name);
-    if (o.quick || registered.gradient_inputs.empty() || !has(op.dtypes, "f64") || op.sig.outputs.size() > 1) return;
+    if (o.quick || registered.gradient_inputs.empty() || !has(op.dtypes, "f64") ||
+        op.sig.outputs.size() > 1)
+        return;
     const std::string variant = op.variants.back().name;
     for (auto &input : registered.gradient_inputs) {
         KernelFn derived;
         Instance i;
-        i.dtypes = "f64", i.isa = isas_of(op, o).back(), i.variant = variant, i.adjoint_in = input;
+        i.dtypes = "f64";
+        i.isa = isas_of(op, o).back();
+        i.variant = variant;
+        i.adjoint_in = input;
         try {
             derived = Kernel(op_table().make(op.name), i).load();
         } catch (const std::exception &e) {
@@ -180,18 +211,22 @@ void check_adjoints(const Op &op, const Options &o, Report &r) {
         begins("adjoint f64 of " + g.record.name + " '" + sample + "'");
         const Tensor mine = dispatch(g, gradient_inputs(g, c, dy, op), attrs)[of.output];
 
-        // The derived kernel takes the op's inputs and dy: its plan is the op's, with dy appended and dx as the output.
+        // The derived kernel takes the op's inputs and dy: its plan is the op's, with dy appended
+        // and dx as the output.
         const Force force(isas_of(op, o).back(), variant);
         std::vector<OperandMeta> metas;
-        for (const Tensor &t : c.in) metas.push_back(meta_of(t));
+        for (const Tensor &t : c.in)
+            metas.push_back(meta_of(t));
         Plan p = make_plan(registered, metas, c.attrs);
         Plan::Buffer from_y = p.outputs[0];
         p.inputs.push_back(from_y);
         size_t at = 0;
-        while (op.sig.inputs[at].name != input) at++;
+        while (op.sig.inputs[at].name != input)
+            at++;
         Plan::Output dx;
         static_cast<Plan::Buffer &>(dx) = p.inputs[at];
-        dx.shape = c.in[at].shape(), dx.dtype = DType::f64;
+        dx.shape = c.in[at].shape();
+        dx.dtype = DType::f64;
         p.outputs = {dx};
         KernelEntry entry = *p.kernel;
         entry.fn = derived;
@@ -205,14 +240,21 @@ void check_adjoints(const Op &op, const Options &o, Report &r) {
             r.skip(std::string("the derived adjoint doesn't run: ") + e.what());
             continue;
         }
-        const auto a = mine.to_vector<double>(), b = theirs.to_vector<double>();
+        const auto a = mine.to_vector<double>();
+        const auto b = theirs.to_vector<double>();
         double worst = 0, scale = 1e-300;
-        for (size_t k = 0; k < a.size(); k++) worst = std::max(worst, std::fabs(a[k] - b[k])), scale = std::max(scale, std::fabs(b[k]));
+        for (size_t k = 0; k < a.size(); k++) {
+            worst = std::max(worst, std::fabs(a[k] - b[k]));
+            scale = std::max(scale, std::fabs(b[k]));
+        }
         if (worst > 1e-11 * std::max(1.0, scale) && contradicted(op, c, dy, input, b)) {
-            r.skip("the adjoint that Halide derives in " + input + " is wrong: finite differences contradict it");
+            r.skip("the adjoint that Halide derives in " + input +
+                   " is wrong: finite differences contradict it");
             continue;
         }
-        r.expect("derived adjoint in " + input + " '" + sample + "'", worst <= 1e-11 * std::max(1.0, scale) ? "" : "differs by " + std::to_string(worst));
+        r.expect("derived adjoint in " + input + " '" + sample + "'",
+                 worst <= 1e-11 * std::max(1.0, scale) ? ""
+                                                       : "differs by " + std::to_string(worst));
     }
 }
 

@@ -26,13 +26,14 @@ struct GuardedPages {
     std::atomic<char *> fault{nullptr};  // where the first access outside was
     std::atomic<bool> wrote{false};
 
-    size_t size() const { return (size_t)(end - begin); }
+    size_t size() const { return size_t(end - begin); }
 };
 
 namespace {
 
-constexpr size_t guard_bytes = 1 << 20;  // only address space; whoever misses by more crashes, as without guards
-constexpr size_t most_kept = 64 << 20;   // bytes of pages that wait for the next call
+// only address space; whoever misses by more crashes, as without guards
+constexpr size_t guard_bytes = 1 << 20;
+constexpr size_t most_kept = 64 << 20;  // bytes of pages that wait for the next call
 constexpr unsigned char canary = 0xA5;
 
 // Read by the signal's handler, in any thread, without locks.
@@ -40,7 +41,9 @@ std::array<std::atomic<GuardedPages *>, 256> live{};
 struct sigaction before_us;
 
 // The CPU says in bit 1 of the error code that the access was a write.
-bool is_write(const void *context) { return (static_cast<const ucontext_t *>(context)->uc_mcontext.gregs[REG_ERR] & 2) != 0; }
+bool is_write(const void *context) {
+    return (static_cast<const ucontext_t *>(context)->uc_mcontext.gregs[REG_ERR] & 2) != 0;
+}
 
 void on_fault(int signal, siginfo_t *info, void *context) {
     char *const at = static_cast<char *>(info->si_addr);
@@ -53,7 +56,8 @@ void on_fault(int signal, siginfo_t *info, void *context) {
         mprotect(is_low ? p->low : p->end, guard_bytes, PROT_READ | PROT_WRITE);
         return;  // and the access is made again
     }
-    sigaction(signal, &before_us, nullptr);  // not ours: it faults again, and means what it meant before
+    // not ours: it faults again, and means what it meant before
+    sigaction(signal, &before_us, nullptr);
 }
 
 void watch_faults() {
@@ -70,21 +74,32 @@ void watch_faults() {
 class Pool {
 public:
     GuardedPages *take(size_t bytes) {
-        const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = std::max<size_t>(1, (bytes + page - 1) / page) * page;
+        const size_t page = size_t(sysconf(_SC_PAGESIZE));
+        const size_t size = std::max<size_t>(1, (bytes + page - 1) / page) * page;
         GuardedPages *p = nullptr;
         const std::lock_guard lock(mutex_);
         if (auto &kept = kept_[size]; !kept.empty()) {
-            p = kept.back(), kept.pop_back();
+            p = kept.back();
+            kept.pop_back();
             kept_bytes_ -= size;
         } else {
-            void *memory = mmap(nullptr, size + 2 * guard_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-            if (memory == MAP_FAILED) throw MemoryError("guard", "can't map " + std::to_string(size) + " bytes");
+            void *memory = mmap(nullptr, size + 2 * guard_bytes, PROT_NONE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            if (memory == MAP_FAILED)
+                throw MemoryError("guard", "can't map " + std::to_string(size) + " bytes");
             p = new GuardedPages;
-            p->low = static_cast<char *>(memory), p->begin = p->low + guard_bytes, p->end = p->begin + size, p->high_end = p->end + guard_bytes;
+            p->low = static_cast<char *>(memory);
+            p->begin = p->low + guard_bytes;
+            p->end = p->begin + size;
+            p->high_end = p->end + guard_bytes;
             mprotect(p->begin, size, PROT_READ | PROT_WRITE);
         }
-        const auto slot = std::find_if(live.begin(), live.end(), [](auto &s) { return s.load() == nullptr; });
-        if (slot == live.end()) throw MemoryError("guard", "more than " + std::to_string(live.size()) + " tensors at once");
+        const auto slot = std::find_if(live.begin(), live.end(),
+                                       [](auto &s) { return s.load() == nullptr; });
+        if (slot == live.end()) {
+            throw MemoryError("guard",
+                              "more than " + std::to_string(live.size()) + " tensors at once");
+        }
         slot->store(p, std::memory_order_release);
         return p;
     }
@@ -92,7 +107,8 @@ public:
         const std::lock_guard lock(mutex_);
         for (auto &slot : live)
             if (slot.load() == p) slot.store(nullptr, std::memory_order_release);
-        if (p->fault.exchange(nullptr) || kept_bytes_ + p->size() > most_kept) {  // an opened guard may have been written
+        // an opened guard may have been written
+        if (p->fault.exchange(nullptr) || kept_bytes_ + p->size() > most_kept) {
             munmap(p->low, p->size() + 2 * guard_bytes);
             delete p;
             return;
@@ -119,9 +135,10 @@ struct Placed {
 };
 
 Placed placed(Tensor &t, const std::string &name) {
-    const int64_t size = (int64_t)bytes_of(t.dtype());
+    const int64_t size = int64_t(bytes_of(t.dtype()));
     int64_t last = 0;
-    for (int d = 0; d < t.rank(); d++) last += (t.shape()[d] - 1) * t.strides()[d];
+    for (int d = 0; d < t.rank(); d++)
+        last += (t.shape()[d] - 1) * t.strides()[d];
     char *const from = static_cast<char *>(t.raw());
     return {&t, name, from, t.elements() == 0 ? from : from + (last + 1) * size};
 }
@@ -133,28 +150,36 @@ bool untouched(const char *from, const char *to) {
 }  // namespace
 
 Guards::~Guards() {
-    for (GuardedPages *p : pages_) pool().put(p);
+    for (GuardedPages *p : pages_)
+        pool().put(p);
 }
 
 void Guards::move(const Op &op, std::span<Tensor> inputs, std::span<Tensor> outputs) {
     watch_faults();
     std::vector<Placed> all;
-    for (size_t k = 0; k < inputs.size(); k++) all.push_back(placed(inputs[k], "input " + op.sig.inputs[k].name));
-    for (size_t k = 0; k < outputs.size(); k++) all.push_back(placed(outputs[k], "output " + op.sig.outputs[k].name));
-    std::stable_sort(all.begin(), all.end(), [](const Placed &a, const Placed &b) { return a.from < b.from; });
+    for (size_t k = 0; k < inputs.size(); k++)
+        all.push_back(placed(inputs[k], "input " + op.sig.inputs[k].name));
+    for (size_t k = 0; k < outputs.size(); k++)
+        all.push_back(placed(outputs[k], "output " + op.sig.outputs[k].name));
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Placed &a, const Placed &b) { return a.from < b.from; });
     for (size_t i = 0, next = 0; i < all.size(); i = next) {  // tensors [i, next) share memory
-        char *const from = all[i].from, *to = all[i].to;
+        char *const from = all[i].from;
+        char *to = all[i].to;
         std::string names = all[i].name;
         for (next = i + 1; next < all.size() && all[next].from < to; next++) {
             to = std::max(to, all[next].to);
             names += " and " + all[next].name;
         }
-        const auto bytes = (size_t)(to - from), offset = side_ == before && bytes > 0 ? (uintptr_t)from % 64 : 0;
+        const auto bytes = size_t(to - from);
+        const auto offset = side_ == before && bytes > 0 ? uintptr_t(from) % 64 : 0;
         GuardedPages *p = pool().take(bytes + offset);
-        pages_.push_back(p), names_.push_back(names);
-        p->first = side_ == before ? p->begin + offset : p->end - bytes, p->bytes = bytes;
-        std::memset(p->begin, canary, (size_t)(p->first - p->begin));
-        std::memset(p->first + bytes, canary, (size_t)(p->end - p->first) - bytes);
+        pages_.push_back(p);
+        names_.push_back(names);
+        p->first = side_ == before ? p->begin + offset : p->end - bytes;
+        p->bytes = bytes;
+        std::memset(p->begin, canary, size_t(p->first - p->begin));
+        std::memset(p->first + bytes, canary, size_t(p->end - p->first) - bytes);
         if (bytes) std::memcpy(p->first, from, bytes);
         for (size_t k = i; k < next; k++) {
             Tensor &t = *all[k].tensor;
@@ -169,8 +194,9 @@ std::string Guards::finding() const {
         if (char *at = p.fault) {
             const bool past = at >= p.end;
             const int64_t away = past ? at - (p.first + p.bytes) + 1 : p.first - at;
-            return std::string(p.wrote ? "it writes" : "it reads") + (past ? " past the end of " : " before the beginning of ") + names_[k] + " (byte " +
-                   std::to_string(away) + (past ? " after it)" : " before it)");
+            return std::string(p.wrote ? "it writes" : "it reads") +
+                   (past ? " past the end of " : " before the beginning of ") + names_[k] +
+                   " (byte " + std::to_string(away) + (past ? " after it)" : " before it)");
         }
         if (!untouched(p.begin, p.first)) return "it writes before the beginning of " + names_[k];
         if (!untouched(p.first + p.bytes, p.end)) return "it writes past the end of " + names_[k];

@@ -1,6 +1,8 @@
-// A NaN or an infinity in one element of an input reaches no element of the output that doesn't depend on it: the others keep their bits.
+// A NaN or an infinity in one element of an input reaches no element of the output that doesn't
+// depend on it: the others keep their bits.
 //
-// What depends on what is asked of the reference: elements that stay the same there, when the number is put in, must stay the same here.
+// What depends on what is asked of the reference: elements that stay the same there, when the
+// number is put in, must stay the same here.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -14,51 +16,69 @@
 namespace halyard::check {
 namespace {
 
-constexpr int64_t most_elements = 20000;  // of a sample's tensors: the reference runs again for each number put in
+// of a sample's tensors: the reference runs again for each number put in
+constexpr int64_t most_elements = 20000;
 
-bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+bool same(double a, double b) {
+    return a == b || (std::isnan(a) && std::isnan(b));
+}
 
 // Which elements of an output of this shape, of which some depend on the number, have to stay.
 //
-// All others; but a product with a zero of the padding, or of a tile that Winograd transforms, takes a NaN along to its neighbours. So for
-// products they are the elements in other places of a dimension that the output shares with the input: other images, rows, channels.
-std::vector<bool> must_stay(const std::vector<bool> &depends, const Shape &shape, const std::vector<bool> &shared, bool is_product) {
+// All others; but a product with a zero of the padding, or of a tile that Winograd transforms,
+// takes a NaN along to its neighbours. So for products they are the elements in other places of a
+// dimension that the output shares with the input: other images, rows, channels.
+std::vector<bool> must_stay(const std::vector<bool> &depends, const Shape &shape,
+                            const std::vector<bool> &shared, bool is_product) {
     std::vector<bool> stay(depends.size());
-    for (size_t i = 0; i < depends.size(); i++) stay[i] = !depends[i];
-    if (!is_product) return stay;
-    if (std::count(depends.begin(), depends.end(), true) == 0) return std::vector<bool>(depends.size());  // it meets nothing but padding
-    const auto place = [&](size_t i, int d) {
-        for (int inner = shape.rank() - 1; inner > d; inner--) i /= (size_t)shape[inner];
-        return i % (size_t)shape[d];
-    };
-    std::vector<std::set<size_t>> reached((size_t)shape.rank());
     for (size_t i = 0; i < depends.size(); i++)
+        stay[i] = !depends[i];
+    if (!is_product) return stay;
+    // it meets nothing but padding
+    if (std::count(depends.begin(), depends.end(), true) == 0)
+        return std::vector<bool>(depends.size());
+    const auto place = [&](size_t i, int d) {
+        for (int inner = shape.rank() - 1; inner > d; inner--)
+            i /= size_t(shape[inner]);
+        return i % size_t(shape[d]);
+    };
+    std::vector<std::set<size_t>> reached(size_t(shape.rank()));
+    for (size_t i = 0; i < depends.size(); i++) {
         for (int d = 0; d < shape.rank(); d++)
-            if (depends[i]) reached[(size_t)d].insert(place(i, d));
+            if (depends[i]) reached[size_t(d)].insert(place(i, d));
+    }
     for (size_t i = 0; i < depends.size(); i++) {
         bool elsewhere = false;
-        for (int d = 0; d < shape.rank(); d++) elsewhere |= shared[(size_t)d] && !reached[(size_t)d].count(place(i, d));
+        for (int d = 0; d < shape.rank(); d++)
+            elsewhere |= shared[size_t(d)] && !reached[size_t(d)].count(place(i, d));
         stay[i] = stay[i] && elsewhere;
     }
     return stay;
 }
 
 // The element of an output that changed though it doesn't depend on `input`'s number; "" for none.
-std::string leak(const Op &op, size_t input, const std::vector<Tensor> &clean, const std::vector<Tensor> &spoilt, const Problem &expected, const Problem &now) {
+std::string leak(const Op &op, size_t input, const std::vector<Tensor> &clean,
+                 const std::vector<Tensor> &spoilt, const Problem &expected, const Problem &now) {
     const std::vector<std::string> names = op.extents_of(op.sig.inputs[input]);
     for (size_t k = 0; k < clean.size(); k++) {
         const TensorSpec &t = op.sig.outputs[k];
-        const std::vector<double> &a = expected.tensors.at(t.name).v, &b = now.tensors.at(t.name).v;
+        const std::vector<double> &a = expected.tensors.at(t.name).v;
+        const std::vector<double> &b = now.tensors.at(t.name).v;
         std::vector<bool> depends, shared;
-        for (size_t i = 0; i < a.size(); i++) depends.push_back(!same(a[i], b[i]));
-        for (auto &e : op.extents_of(t)) shared.push_back(std::find(names.begin(), names.end(), e) != names.end());
+        for (size_t i = 0; i < a.size(); i++)
+            depends.push_back(!same(a[i], b[i]));
+        for (auto &e : op.extents_of(t))
+            shared.push_back(std::find(names.begin(), names.end(), e) != names.end());
         const bool is_product = op.contract.measure == Contract::products;
         const std::vector<bool> stay = must_stay(depends, clean[k].shape(), shared, is_product);
-        const std::vector<double> before = clean[k].to_vector<double>(), after = spoilt[k].to_vector<double>();
-        for (size_t i = 0; i < a.size(); i++)
-            if (stay[i] && !same(before[i], after[i]))
-                return t.name + "[" + std::to_string(i) + "], which doesn't depend on it, is " + std::to_string(after[i]) + " instead of " +
-                       std::to_string(before[i]);
+        const std::vector<double> before = clean[k].to_vector<double>();
+        const std::vector<double> after = spoilt[k].to_vector<double>();
+        for (size_t i = 0; i < a.size(); i++) {
+            if (stay[i] && !same(before[i], after[i])) {
+                return t.name + "[" + std::to_string(i) + "], which doesn't depend on it, is " +
+                       std::to_string(after[i]) + " instead of " + std::to_string(before[i]);
+            }
+        }
     }
     return "";
 }
@@ -68,16 +88,19 @@ class Calls {
 public:
     Calls(const Op &op, const Options &o, const Case &c) : op_(op), case_(c) {
         const std::vector<Isa> isas = isas_of(op, o);
-        for (Isa isa : isas)
+        for (Isa isa : isas) {
             for (auto &v : op.variants) {
-                if ((!o.variant.empty() && v.name != o.variant) || (o.quick && isa != isas.back())) continue;
+                if ((!o.variant.empty() && v.name != o.variant) || (o.quick && isa != isas.back()))
+                    continue;
                 const Force force(isa, v.name);
                 begins(place(isa, v.name));
                 try {
                     clean_.push_back({isa, v.name, dispatch(c.registered, c.in, c.attrs)});
-                } catch (const DispatchError &) {  // not a kernel for this sample, which check_reference looks at
+                } catch (const DispatchError
+                             &) {  // not a kernel for this sample, which check_reference looks at
                 }
             }
+        }
     }
     void expect(size_t input, const Case &spoilt, const std::string &what, Report &r) const {
         for (auto &call : clean_) {
@@ -85,14 +108,16 @@ public:
             const std::string where = place(call.isa, call.variant) + " with " + what;
             begins(where);
             const auto results = dispatch(case_.registered, spoilt.in, case_.attrs);
-            const std::string error = leak(op_, input, call.results, results, case_.problem, spoilt.problem);
+            const std::string error = leak(op_, input, call.results, results, case_.problem,
+                                           spoilt.problem);
             r.expect(where, error);
         }
     }
 
 private:
     std::string place(Isa isa, const std::string &variant) const {
-        return std::string("f32/") + name_of(isa) + (variant.empty() ? "" : "/" + variant) + " '" + case_.sample + "'";
+        return std::string("f32/") + name_of(isa) + (variant.empty() ? "" : "/" + variant) + " '" +
+               case_.sample + "'";
     }
     struct Call {
         Isa isa;
@@ -108,7 +133,8 @@ private:
 bool is_result(const Op &op, const std::string &input) {
     const OpPtr forward = op_table().make(forward_name(op.name));
     return forward && op.sig.differentiates(forward->sig) &&
-           std::any_of(forward->sig.outputs.begin(), forward->sig.outputs.end(), [&](auto &t) { return t.name == input; });
+           std::any_of(forward->sig.outputs.begin(), forward->sig.outputs.end(),
+                       [&](auto &t) { return t.name == input; });
 }
 
 }  // namespace
@@ -120,7 +146,8 @@ void check_isolation(const Op &op, const Options &o, Report &r) {
     for (auto &sample : op.samples) {
         Case c(op, sample, "f32", 10);
         int64_t elements = 0;
-        for (auto &[name, a] : c.problem.tensors) elements += (int64_t)a.v.size();
+        for (auto &[name, a] : c.problem.tensors)
+            elements += int64_t(a.v.size());
         if (elements > most_elements || (o.quick && done >= 4)) continue;
         done++;
         c.solve(op);
@@ -129,17 +156,24 @@ void check_isolation(const Op &op, const Options &o, Report &r) {
             if (c.in[k].dtype() != DType::f32 || c.in[k].elements() == 0) continue;
             const std::string &name = op.sig.inputs[k].name;
             if (is_result(op, name)) continue;
-            const auto n = (size_t)c.in[k].elements();
-            const std::pair<size_t, float> numbers[] = {{0, NAN}, {n - 1, NAN}, {(size_t)rng() % n, INFINITY}};
+            const auto n = size_t(c.in[k].elements());
+            const std::pair<size_t, float> numbers[] = {
+                {0, NAN}, {n - 1, NAN}, {size_t(rng()) % n, INFINITY}};
             for (auto &[at, put] : numbers) {
                 Case spoilt = c;
                 spoilt.in[k] = c.in[k].copy();
                 spoilt.in[k].data<float>()[at] = put;
                 spoilt.problem.tensors[name].v[at] = put;
                 spoilt.fit_forward_outputs(op);
-                for (auto &t : op.sig.outputs) std::fill(spoilt.problem.tensors[t.name].v.begin(), spoilt.problem.tensors[t.name].v.end(), 0.0);
+                for (auto &t : op.sig.outputs) {
+                    std::fill(spoilt.problem.tensors[t.name].v.begin(),
+                              spoilt.problem.tensors[t.name].v.end(), 0.0);
+                }
                 spoilt.solve(op);
-                calls.expect(k, spoilt, (std::isnan(put) ? "NaN in " : "Inf in ") + name + "[" + std::to_string(at) + "]", r);
+                calls.expect(k, spoilt,
+                             (std::isnan(put) ? "NaN in " : "Inf in ") + name + "[" +
+                                 std::to_string(at) + "]",
+                             r);
             }
         }
     }

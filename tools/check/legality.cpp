@@ -1,5 +1,6 @@
-// Legality without a device: the GPU kernel's calls are made again under oclgrind, which reports races between work items, accesses outside
-// of buffers and values that nobody wrote; those of CPU kernels under the address and the thread sanitizer.
+// Legality without a device: the GPU kernel's calls are made again under oclgrind, which reports
+// races between work items, accesses outside of buffers and values that nobody wrote; those of CPU
+// kernels under the address and the thread sanitizer.
 #include <sys/wait.h>
 
 #include <filesystem>
@@ -19,14 +20,19 @@ namespace halyard::check {
 namespace {
 namespace fs = std::filesystem;
 
-constexpr int64_t device_work = 4000;  // elements or operations of a sample: an interpreter runs them
+// elements or operations of a sample: an interpreter runs them
+constexpr int64_t device_work = 4000;
 constexpr int64_t host_work = 1 << 20;
 
 // The runners are installed beside the programs that use them.
-fs::path runner(const std::string &sanitizer) { return installed("libexec/halyard") / ("kernel_runner" + (sanitizer.empty() ? "" : "_" + sanitizer)); }
+fs::path runner(const std::string &sanitizer) {
+    return installed("libexec/halyard") /
+           ("kernel_runner" + (sanitizer.empty() ? "" : "_" + sanitizer));
+}
 
 bool has_oclgrind() {
-    static const bool has = has_program("oclgrind") && fs::exists("/proc/self/exe");  // by which it finds its own files
+    // by which it finds its own files
+    static const bool has = has_program("oclgrind") && fs::exists("/proc/self/exe");
     return has;
 }
 
@@ -38,27 +44,33 @@ struct Finding {
 
 // What oclgrind says: a heading, then indented lines, one of which names the kernel.
 void read_oclgrind(const std::string &line, Finding &open, std::set<Finding> &found) {
-    if (line.find("data race at") != std::string::npos || line.starts_with("Invalid ") || line.starts_with("Uninitialized ") ||
-        line.starts_with("Controlflow ")) {
+    if (line.find("data race at") != std::string::npos || line.starts_with("Invalid ") ||
+        line.starts_with("Uninitialized ") || line.starts_with("Controlflow ")) {
         open.what = line.substr(0, line.find(" at "));
-        for (const char *detail : {" memory address", " address"})
-            if (const size_t at = open.what.find(detail); at != std::string::npos) open.what.resize(at);
-    } else if (const size_t at = line.find("Kernel: "); at != std::string::npos && !open.what.empty()) {
+        for (const char *detail : {" memory address", " address"}) {
+            if (const size_t at = open.what.find(detail); at != std::string::npos)
+                open.what.resize(at);
+        }
+    } else if (const size_t at = line.find("Kernel: ");
+               at != std::string::npos && !open.what.empty()) {
         open.where = line.substr(at + 8);
         found.insert(open);
         open.what.clear();
     }
 }
 
-// What a sanitizer says: "==1==ERROR: AddressSanitizer: heap-buffer-overflow on ..." or "WARNING: ThreadSanitizer: data race (pid=1)", then
-// stacks, innermost first.
+// What a sanitizer says: "==1==ERROR: AddressSanitizer: heap-buffer-overflow on ..." or "WARNING:
+// ThreadSanitizer: data race (pid=1)", then stacks, innermost first.
 void read_sanitizer(const std::string &line, Finding &open, std::set<Finding> &found) {
     const size_t name = line.find("Sanitizer: ");
     if (name != std::string::npos && line.find("SUMMARY") == std::string::npos) {
         open.what = line.substr(name + 11);
-        for (const char *detail : {" on ", " ("})
-            if (const size_t at = open.what.find(detail); at != std::string::npos) open.what.resize(at);
-    } else if (const size_t at = line.find("#"); at != std::string::npos && !open.what.empty() && line.find("hy_") != std::string::npos) {
+        for (const char *detail : {" on ", " ("}) {
+            if (const size_t at = open.what.find(detail); at != std::string::npos)
+                open.what.resize(at);
+        }
+    } else if (const size_t at = line.find("#"); at != std::string::npos && !open.what.empty() &&
+                                                 line.find("hy_") != std::string::npos) {
         std::istringstream words(line.substr(line.find("hy_")));
         words >> open.where;
         found.insert(open);
@@ -66,8 +78,10 @@ void read_sanitizer(const std::string &line, Finding &open, std::set<Finding> &f
     }
 }
 
-// Makes the calls again under `tool`, and gives what it found; text that no report explains is a finding too.
-std::set<Finding> run(const SampleCalls &calls, const std::vector<std::string> &tool, const fs::path &runner) {
+// Makes the calls again under `tool`, and gives what it found; text that no report explains is a
+// finding too.
+std::set<Finding> run(const SampleCalls &calls, const std::vector<std::string> &tool,
+                      const fs::path &runner) {
     const bool oclgrind = !tool.empty();
     const TemporaryFolder folder("halyard_legality");
     const fs::path file = folder.path / "recording";
@@ -85,29 +99,42 @@ std::set<Finding> run(const SampleCalls &calls, const std::vector<std::string> &
     std::istringstream text(said);
     std::string last;
     for (std::string line; std::getline(text, line);) {
-        if (line.starts_with("call ")) open.call = std::stoul(line.substr(5));
-        else if (line.starts_with("kernel: ")) found.insert({open.call, line.substr(8), ""});
-        else oclgrind ? read_oclgrind(line, open, found) : read_sanitizer(line, open, found);
+        if (line.starts_with("call "))
+            open.call = std::stoul(line.substr(5));
+        else if (line.starts_with("kernel: "))
+            found.insert({open.call, line.substr(8), ""});
+        else
+            oclgrind ? read_oclgrind(line, open, found) : read_sanitizer(line, open, found);
         if (!line.empty()) last = line;
     }
-    if (status != 0 && found.empty())
-        found.insert({open.call, "the calls ended with " + std::to_string(WIFEXITED(status) ? WEXITSTATUS(status) : status) + ": " + last, ""});
+    if (status != 0 && found.empty()) {
+        found.insert({open.call,
+                      "the calls ended with " +
+                          std::to_string(WIFEXITED(status) ? WEXITSTATUS(status) : status) + ": " +
+                          last,
+                      ""});
+    }
     return found;
 }
 
-void check_kernel(const Op &op, const Instance &i, int64_t work, const std::vector<std::string> &tool, Report &r) {
+void check_kernel(const Op &op, const Instance &i, int64_t work,
+                  const std::vector<std::string> &tool, Report &r) {
     Kernel kernel(op_table().make(op.name), i);
     const SampleCalls calls = record_samples(op, kernel, work);
     const std::vector<Stage> stages = stages_of(kernel);
-    const std::string place = (i.backend == "cpu" ? std::string(name_of(i.isa)) + "/" + i.sanitizer : i.backend) + (i.variant.empty() ? "" : "/" + i.variant);
+    const std::string place = (i.backend == "cpu" ? std::string(name_of(i.isa)) + "/" + i.sanitizer
+                                                  : i.backend) +
+                              (i.variant.empty() ? "" : "/" + i.variant);
     const std::set<Finding> found = run(calls, tool, runner(i.sanitizer));
-    std::set<std::pair<std::string, std::string>> told;  // each once, with the smallest sample that has it
+    // each once, with the smallest sample that has it
+    std::set<std::pair<std::string, std::string>> told;
     std::set<size_t> bad;
     for (auto &f : found) {
         bad.insert(f.call);
         if (!told.emplace(f.what, f.where).second) continue;
         const std::string sample = f.call < calls.samples.size() ? calls.samples[f.call] : "";
-        r.fail("legality/" + place + " '" + sample + "'", f.what + (f.where.empty() ? "" : " in " + explained(stages, f.where)));
+        r.fail("legality/" + place + " '" + sample + "'",
+               f.what + (f.where.empty() ? "" : " in " + explained(stages, f.where)));
     }
     for (size_t k = 0; k < calls.samples.size(); k++)
         if (!bad.count(k)) r.pass();
@@ -116,22 +143,30 @@ void check_kernel(const Op &op, const Instance &i, int64_t work, const std::vect
 }  // namespace
 
 void check_legality(const Op &op, const Options &o, Report &r) {
-    if (!fs::exists(runner(""))) return r.skip("legality: this build is instrumented itself, or not whole");
-    if (op.gpu && !has_oclgrind()) r.skip("legality of the GPU kernel: there is no oclgrind");
+    if (!fs::exists(runner("")))
+        return r.skip("legality: this build is instrumented itself, or not whole");
+    if (op.gpu && !has_oclgrind())
+        r.skip("legality of the GPU kernel: there is no oclgrind");
     else if (op.gpu) {
         Instance i;
-        i.backend = "opencl", i.dtypes = "f32", i.variant = op.variants.back().name;
-        check_kernel(op, i, device_work, {"oclgrind", "--data-races", "--uninitialized", "--max-errors", "100"}, r);
+        i.backend = "opencl";
+        i.dtypes = "f32";
+        i.variant = op.variants.back().name;
+        check_kernel(op, i, device_work,
+                     {"oclgrind", "--data-races", "--uninitialized", "--max-errors", "100"}, r);
     }
     if (!o.legality) return;
-    for (auto &v : op.variants)
+    for (auto &v : op.variants) {
         for (const char *sanitizer : {"address", "thread"}) {
             if (is_extension(v.name)) continue;  // those are AVX-512
             Instance i;
-            i.dtypes = op.dtypes[0], i.variant = v.name, i.sanitizer = sanitizer;
+            i.dtypes = op.dtypes[0];
+            i.variant = v.name;
+            i.sanitizer = sanitizer;
             i.isa = i.sanitizer == "address" ? std::min(host_isa(), Isa::avx2) : Isa::baseline;
             check_kernel(op, i, host_work, {}, r);
         }
+    }
 }
 
 }  // namespace halyard::check

@@ -26,11 +26,15 @@ using Faults = std::vector<std::string>;
 
 Instance instance_of(const KernelEntry &k, const std::string &fault = "") {
     Instance i;
-    i.dtypes = k.dtypes, i.variant = k.variant, i.isa = k.isa, i.fault = fault;
+    i.dtypes = k.dtypes;
+    i.variant = k.variant;
+    i.isa = k.isa;
+    i.fault = fault;
     return i;
 }
 
-// "" of the kernels that get faults where nothing else is asked for: those of their op's first dtypes on o.isa.
+// "" of the kernels that get faults where nothing else is asked for: those of their op's first
+// dtypes on o.isa.
 std::string place_of(const KernelEntry &k, const MutantOptions &o) {
     if (k.backend == "ascend") return k.dtypes + "/ascend";
     const bool usual = k.isa == o.isa && k.dtypes == library().at(k.op).record.dtypes[0];
@@ -44,15 +48,19 @@ std::vector<KernelEntry> kernels_that_run(const std::string &op) {
     return all;
 }
 
-// The simulated device's programs of an op, made for each call, stand here as a kernel for each of its dtypes.
+// The simulated device's programs of an op, made for each call, stand here as a kernel for each of
+// its dtypes.
 std::vector<KernelEntry> programs_of(const std::string &op) {
     const OpRecord &record = library().at(op).record;
     std::vector<KernelEntry> all;
     if (record.form == Form::composite) return all;
     for (auto &dtypes : record.dtypes) {
-        if (dtypes.starts_with("f64") || dtypes.starts_with("bf16")) continue;  // which the chip lacks
+        // which the chip lacks
+        if (dtypes.starts_with("f64") || dtypes.starts_with("bf16")) continue;
         KernelEntry &k = all.emplace_back();
-        k.op = op, k.backend = "ascend", k.dtypes = dtypes;
+        k.op = op;
+        k.backend = "ascend";
+        k.dtypes = dtypes;
     }
     return all;
 }
@@ -61,15 +69,18 @@ std::vector<KernelEntry> programs_of(const std::string &op) {
 std::map<std::string, int> faults_per_op(const MutantOptions &o) {
     std::map<std::string, int> all;
     if (!o.in_all) {
-        for (auto &name : o.ops) all[name] = o.per_op;
+        for (auto &name : o.ops)
+            all[name] = o.per_op;
         return all;
     }
     std::vector<std::string> left;
     std::mt19937 rng(o.seed);
     for (int n = 0; n < o.in_all; n++) {
         if (left.empty()) {  // all of them have one more: in another order again
-            for (auto &name : o.ops)
-                if (!(o.programs ? programs_of(name) : kernels_that_run(name)).empty()) left.push_back(name);
+            for (auto &name : o.ops) {
+                if (!(o.programs ? programs_of(name) : kernels_that_run(name)).empty())
+                    left.push_back(name);
+            }
             if (left.empty()) return all;
             std::shuffle(left.begin(), left.end(), rng);
         }
@@ -86,46 +97,56 @@ std::vector<KernelEntry> kernels_and_programs(const std::string &op) {
     return all;
 }
 
-// The kernels that get faults: the usual ones of every op, or any of them, as many as it gets faults: to list a kernel's takes a second.
-std::vector<KernelEntry> subjects(const MutantOptions &o, const std::map<std::string, int> &per_op) {
+// The kernels that get faults: the usual ones of every op, or any of them, as many as it gets
+// faults: to list a kernel's takes a second.
+std::vector<KernelEntry> subjects(const MutantOptions &o,
+                                  const std::map<std::string, int> &per_op) {
     std::vector<KernelEntry> all;
     std::mt19937 rng(o.seed);
     for (auto &[name, count] : per_op) {
         std::vector<KernelEntry> kernels = kernels_that_run(name);
-        if (!o.everywhere) std::erase_if(kernels, [&](const KernelEntry &k) { return !place_of(k, o).empty(); });
+        if (!o.everywhere)
+            std::erase_if(kernels, [&](const KernelEntry &k) { return !place_of(k, o).empty(); });
         if (o.everywhere) {
             kernels = o.programs ? programs_of(name) : kernels_and_programs(name);
             std::shuffle(kernels.begin(), kernels.end(), rng);
-            kernels.resize(std::min(kernels.size(), (size_t)count));
+            kernels.resize(std::min(kernels.size(), size_t(count)));
         }
         all.insert(all.end(), kernels.begin(), kernels.end());
     }
     return all;
 }
 
-// A fault to plant, and others of its kind in the same kernel, for when the compiler makes the same code of the first.
+// A fault to plant, and others of its kind in the same kernel, for when the compiler makes the same
+// code of the first.
 struct Choice {
     KernelEntry kernel;
     Faults candidates;
 };
 
-// Which faults: op by op, each time of the kind that has been planted least so far, anywhere in the op's kernels.
+// Which faults: op by op, each time of the kind that has been planted least so far, anywhere in the
+// op's kernels.
 class Chooser {
 public:
-    Chooser(const std::vector<KernelEntry> &kernels, const std::vector<Faults> &faults, unsigned seed) : rng_(seed) {
-        for (size_t k = 0; k < kernels.size(); k++)
-            for (auto &f : faults[k]) left_[kernels[k].op][kind_of(f)].push_back({kernels[k], {f}});
+    Chooser(const std::vector<KernelEntry> &kernels, const std::vector<Faults> &faults,
+            unsigned seed)
+        : rng_(seed) {
+        for (size_t k = 0; k < kernels.size(); k++) {
+            for (auto &f : faults[k])
+                left_[kernels[k].op][kind_of(f)].push_back({kernels[k], {f}});
+        }
     }
     std::vector<Choice> choose(const std::map<std::string, int> &per_op) {
         std::vector<Choice> chosen;
         bool any = true;
-        for (int round = 0; std::exchange(any, false); round++)
+        for (int round = 0; std::exchange(any, false); round++) {
             for (auto &[op, count] : per_op) {
                 const auto it = left_.find(op);
                 if (round >= count || it == left_.end() || it->second.empty()) continue;
                 chosen.push_back(next(it->second));
                 any = true;
             }
+        }
         return chosen;
     }
 
@@ -146,13 +167,15 @@ private:
         Choice c = taken(places, rng_() % places.size());
         for (size_t tries = places.size(); tries-- > 0 && c.candidates.size() < most_candidates;) {
             const size_t at = rng_() % places.size();
-            if (same_kernel(places[at].kernel, c.kernel)) c.candidates.push_back(taken(places, at).candidates[0]);
+            if (same_kernel(places[at].kernel, c.kernel))
+                c.candidates.push_back(taken(places, at).candidates[0]);
         }
         if (places.empty()) kinds.erase(kind);
         return c;
     }
     static bool same_kernel(const KernelEntry &a, const KernelEntry &b) {
-        return a.backend == b.backend && a.variant == b.variant && a.dtypes == b.dtypes && a.isa == b.isa;
+        return a.backend == b.backend && a.variant == b.variant && a.dtypes == b.dtypes &&
+               a.isa == b.isa;
     }
     static Choice taken(std::vector<Choice> &places, size_t at) {
         std::swap(places[at], places.back());
@@ -166,7 +189,8 @@ private:
     std::map<std::string, int> planted_;
 };
 
-// Does the check look at this kernel? Gradients and adjoints are computed in f64, and modular integers stand in for f32.
+// Does the check look at this kernel? Gradients and adjoints are computed in f64, and modular
+// integers stand in for f32.
 bool sees(const std::string &check, const KernelEntry &k) {
     if (check == "device" || check == "legality") return false;  // other kernels
     if (check == "gradients" || check == "adjoints") return k.dtypes == "f64";
@@ -174,31 +198,41 @@ bool sees(const std::string &check, const KernelEntry &k) {
 }
 
 // The exact kernel may lack the fault's place, a rounding to f32 for one: that finds nothing.
-bool lacks_the_place(const std::string &failure) { return failure.find("no place for the fault") != std::string::npos; }
+bool lacks_the_place(const std::string &failure) {
+    return failure.find("no place for the fault") != std::string::npos;
+}
 
 std::string one_line(std::string text) {
     std::replace(text.begin(), text.end(), '\n', ' ');
     return text;
 }
 
-// The checks that look at the kernel: where one that finds the fault is enough, first those that find most in a second.
+// The checks that look at the kernel: where one that finds the fault is enough, first those that
+// find most in a second.
 NamedChecks checks_for(const KernelEntry &k, bool until_caught) {
     static const std::vector<std::string> first = {"views", "fuzz", "reference", "exact"};
     NamedChecks all;
     for (auto &named : all_checks)
         if (sees(named.first, k)) all.push_back(named);
-    const auto rank = [&](const NamedChecks::value_type &c) { return std::find(first.begin(), first.end(), c.first) - first.begin(); };
-    if (until_caught) std::stable_sort(all.begin(), all.end(), [&](auto &a, auto &b) { return rank(a) < rank(b); });
+    const auto rank = [&](const NamedChecks::value_type &c) {
+        return std::find(first.begin(), first.end(), c.first) - first.begin();
+    };
+    if (until_caught) {
+        std::stable_sort(all.begin(), all.end(),
+                         [&](auto &a, auto &b) { return rank(a) < rank(b); });
+    }
     return all;
 }
 
 // In a child.
 class Judge {
 public:
-    Judge(const Choice &c, bool until_caught, const Say &say) : choice_(c), until_caught_(until_caught), say_(say) {}
+    Judge(const Choice &c, bool until_caught, const Say &say)
+        : choice_(c), until_caught_(until_caught), say_(say) {}
 
-    // Compiles, puts the faulted kernel in the place of the right one, runs the checks. What it says: "fault ..." for what it tries, "same" or
-    // "compiled", "check ..." before each check and "caught ..." after one that failed.
+    // Compiles, puts the faulted kernel in the place of the right one, runs the checks. What it
+    // says: "fault ..." for what it tries, "same" or "compiled", "check ..." before each check and
+    // "caught ..." after one that failed.
     void run() {
         set_threads(2);
         if (choice_.kernel.backend == "ascend") return run_programs(choice_.candidates[0]);
@@ -211,7 +245,9 @@ public:
                     say_("same");
                     continue;
                 }
-            } catch (const Error &e) { return say_("refused " + one_line(e.what())); }
+            } catch (const Error &e) {
+                return say_("refused " + one_line(e.what()));
+            }
             replace_by(k);
             say_("compiled");
             return run_checks(*k.op, fault);
@@ -228,17 +264,21 @@ public:
     }
 
 private:
-    Kernel kernel(const std::string &fault) const { return Kernel(op_table().make(choice_.kernel.op), instance_of(choice_.kernel, fault)); }
+    Kernel kernel(const std::string &fault) const {
+        return Kernel(op_table().make(choice_.kernel.op), instance_of(choice_.kernel, fault));
+    }
     std::string symbol() const { return instance_of(choice_.kernel).symbol(choice_.kernel.op); }
     void replace_by(Kernel &k) const {
         KernelEntry entry = choice_.kernel;
         entry.fn = k.load();
         library().replace_kernel(entry);
     }
-    // "wrong-offset: vec_add #3 in sums 'n=3 c=7'": the check is of the call whose program gets the fault.
+    // "wrong-offset: vec_add #3 in sums 'n=3 c=7'": the check is of the call whose program gets the
+    // fault.
     void run_programs(const std::string &fault) const {
         say_("fault " + fault);
-        const size_t in = fault.rfind(" in "), quote = fault.find('\'', in);
+        const size_t in = fault.rfind(" in ");
+        const size_t quote = fault.find('\'', in);
         Options o;
         o.dtypes = choice_.kernel.dtypes;
         o.sample = fault.substr(quote + 1, fault.size() - quote - 2);
@@ -249,25 +289,31 @@ private:
     }
     void run_checks(const Op &op, const std::string &fault) const {
         Options o;
-        o.isas = {choice_.kernel.isa}, o.dtypes = choice_.kernel.dtypes, o.variant = choice_.kernel.variant;
-        o.fault = fault, o.shrink_seconds = 0;
+        o.isas = {choice_.kernel.isa};
+        o.dtypes = choice_.kernel.dtypes;
+        o.variant = choice_.kernel.variant;
+        o.fault = fault;
+        o.shrink_seconds = 0;
         run_checks(op, checks_for(choice_.kernel, until_caught_), o);
     }
     void run_checks(const Op &op, const NamedChecks &checks, const Options &o) const {
         for (auto &[name, check] : checks) {
             say_("check " + name);
             const std::string caught = "caught " + name + ": ";
-            if (until_caught_)
+            if (until_caught_) {
                 tell_failures_to([&](const std::string &failure) {
                     if (lacks_the_place(failure)) return;
                     say_(caught + one_line(failure));
                     _exit(0);  // whatever else the check would find
                 });
+            }
             Report r;
             r.op = choice_.kernel.op;
             try {
                 check(op, o, r);
-            } catch (const std::exception &e) { r.fail(std::string("threw ") + e.what()); }
+            } catch (const std::exception &e) {
+                r.fail(std::string("threw ") + e.what());
+            }
             if (r.failed && !lacks_the_place(r.failures[0])) say_(caught + one_line(r.failures[0]));
         }
         tell_failures_to(nullptr);
@@ -280,17 +326,28 @@ private:
 
 Mutant verdict(const Choice &c, const MutantOptions &o, const ChildResult &r) {
     Mutant m;
-    m.op = c.kernel.op, m.variant = c.kernel.variant, m.place = place_of(c.kernel, o), m.fault = c.candidates[0];
+    m.op = c.kernel.op;
+    m.variant = c.kernel.variant;
+    m.place = place_of(c.kernel, o);
+    m.fault = c.candidates[0];
     std::stringstream lines(r.text);
     bool compiled = false;
     std::string checking;
     for (std::string line; std::getline(lines, line);) {
-        const std::string word = line.substr(0, line.find(' ')), rest = line.substr(std::min(line.size(), word.size() + 1));
-        if (word == "fault") m.fault = rest, m.fate = Mutant::survived;
-        else if (word == "same") m.fate = Mutant::same_code;
-        else if (word == "refused") m.fate = Mutant::refused, m.said = rest;
-        else if (word == "compiled") compiled = true;
-        else if (word == "check") checking = rest;
+        const std::string word = line.substr(0, line.find(' '));
+        const std::string rest = line.substr(std::min(line.size(), word.size() + 1));
+        if (word == "fault") {
+            m.fault = rest;
+            m.fate = Mutant::survived;
+        } else if (word == "same")
+            m.fate = Mutant::same_code;
+        else if (word == "refused") {
+            m.fate = Mutant::refused;
+            m.said = rest;
+        } else if (word == "compiled")
+            compiled = true;
+        else if (word == "check")
+            checking = rest;
         else if (word == "caught") {
             m.fate = Mutant::caught;
             m.caught_by.push_back(rest.substr(0, rest.find(':')));
@@ -299,11 +356,14 @@ Mutant verdict(const Choice &c, const MutantOptions &o, const ChildResult &r) {
     }
     if (r.died.empty()) return m;
     if (!compiled) {
-        m.fate = Mutant::refused, m.said = "the compiler: " + r.died;
+        m.fate = Mutant::refused;
+        m.said = "the compiler: " + r.died;
         return m;
     }
     m.fate = Mutant::caught;
-    m.caught_by.push_back(r.died.starts_with("signal") ? "crash" : r.died.starts_with("no end") ? "hang" : "exit");
+    m.caught_by.push_back(r.died.starts_with("signal")   ? "crash"
+                          : r.died.starts_with("no end") ? "hang"
+                                                         : "exit");
     if (m.said.empty()) m.said = r.died + " in check " + checking;
     return m;
 }
@@ -311,19 +371,25 @@ Mutant verdict(const Choice &c, const MutantOptions &o, const ChildResult &r) {
 Choice parsed(const std::string &text, const MutantOptions &o) {  // a Mutant::text()
     Choice found;
     size_t longest = 0;  // the text of a usual kernel says less, and begins like those of others
-    for (auto &name : o.ops)
+    for (auto &name : o.ops) {
         for (auto &k : kernels_and_programs(name)) {
             Mutant m;
-            m.op = k.op, m.variant = k.variant, m.place = place_of(k, o);
+            m.op = k.op;
+            m.variant = k.variant;
+            m.place = place_of(k, o);
             const std::string before = m.text();
-            if (text.starts_with(before) && before.size() > longest) longest = before.size(), found = {k, {text.substr(longest)}};
+            if (text.starts_with(before) && before.size() > longest) {
+                longest = before.size();
+                found = {k, {text.substr(longest)}};
+            }
         }
+    }
     if (longest) return found;
     throw AttrError("check", "no kernel for the fault '" + text + "'");
 }
 
-// Those of the programs of one call, each with what the call is: "wrong-offset: vec_add #3 in 'n=3 c=7'", or "in sums 'n=3 c=7'" of a program
-// that is written by hand.
+// Those of the programs of one call, each with what the call is: "wrong-offset: vec_add #3 in 'n=3
+// c=7'", or "in sums 'n=3 c=7'" of a program that is written by hand.
 Faults faults_of_programs(const KernelEntry &k, unsigned seed) {
     const OpPtr op = op_table().make(k.op);
     std::vector<std::string> samples = quick_samples_of(*op, k.dtypes);
@@ -332,36 +398,47 @@ Faults faults_of_programs(const KernelEntry &k, unsigned seed) {
     for (auto &sample : samples) {
         const Case c(*op, sample, k.dtypes, 6);
         std::vector<OperandMeta> metas;
-        for (const Tensor &t : c.in) metas.push_back(meta_of(t));
+        for (const Tensor &t : c.in)
+            metas.push_back(meta_of(t));
         Faults all;
         const auto add = [&](const std::string &variant) {
             const Force force(host_isa(), variant, "ascend");
             const Plan plan = make_plan(c.registered, metas, c.attrs);
             if (!plan.simulated) return std::vector<std::string>();
-            const std::string in = " in " + variant + (variant.empty() ? "" : " ") + "'" + sample + "'";
-            for (auto &f : simulated_device().faults(plan, k.dtypes)) all.push_back(f + in);
+            const std::string in = " in " + variant + (variant.empty() ? "" : " ") + "'" + sample +
+                                   "'";
+            for (auto &f : simulated_device().faults(plan, k.dtypes))
+                all.push_back(f + in);
             return simulated_device().by_hand(plan, k.dtypes);
         };
-        for (auto &variant : add("")) add(variant);
+        for (auto &variant : add(""))
+            add(variant);
         if (!all.empty()) return all;  // else the chip has no program for it
     }
     return {};
 }
 
 // Of every survivor, whether the checks ever come to its place: what aborts there must end them.
-void find_reached(const std::vector<Choice> &chosen, const MutantOptions &o, std::vector<Mutant> &all) {
+void find_reached(const std::vector<Choice> &chosen, const MutantOptions &o,
+                  std::vector<Mutant> &all) {
     std::vector<size_t> survivors;
-    for (size_t i = 0; i < all.size(); i++)
-        if (all[i].fate == Mutant::survived && chosen[i].kernel.backend == "cpu") survivors.push_back(i);
+    for (size_t i = 0; i < all.size(); i++) {
+        if (all[i].fate == Mutant::survived && chosen[i].kernel.backend == "cpu")
+            survivors.push_back(i);
+    }
     in_children(
-        survivors.size(), o.at_once, o.seconds, [&](size_t i, const Say &say) { Judge(chosen[survivors[i]], true, say).reach(all[survivors[i]].fault); },
+        survivors.size(), o.at_once, o.seconds,
+        [&](size_t i, const Say &say) {
+            Judge(chosen[survivors[i]], true, say).reach(all[survivors[i]].fault);
+        },
         [&](size_t i, const ChildResult &r) { all[survivors[i]].reached = r.died == "signal 6"; });
 }
 
 std::vector<Choice> choices(const MutantOptions &o) {
     if (!o.only.empty()) {
         std::vector<Choice> chosen;
-        for (auto &text : o.only) chosen.push_back(parsed(text, o));
+        for (auto &text : o.only)
+            chosen.push_back(parsed(text, o));
         return chosen;
     }
     const std::map<std::string, int> per_op = faults_per_op(o);
@@ -369,17 +446,20 @@ std::vector<Choice> choices(const MutantOptions &o) {
     std::vector<Faults> faults(kernels.size());
     const auto list = [&](size_t i, const Say &say) {
         if (kernels[i].backend == "ascend") {
-            for (auto &f : faults_of_programs(kernels[i], o.seed + (unsigned)i)) say(f);
+            for (auto &f : faults_of_programs(kernels[i], o.seed + unsigned(i)))
+                say(f);
             return;
         }
         Kernel k(op_table().make(kernels[i].op), instance_of(kernels[i]));
-        for (auto &f : faults_of(k)) say(f);
+        for (auto &f : faults_of(k))
+            say(f);
     };
     size_t listed = 0;
     in_children(kernels.size(), o.at_once, o.seconds, list, [&](size_t i, const ChildResult &r) {
         if (!r.died.empty()) throw Error(kernels[i].op, "its faults can't be listed: " + r.died);
         std::stringstream lines(r.text);
-        for (std::string line; std::getline(lines, line);) faults[i].push_back(line);
+        for (std::string line; std::getline(lines, line);)
+            faults[i].push_back(line);
         if (o.on_progress) o.on_progress(++listed, kernels.size(), "places in " + kernels[i].op);
     });
     return Chooser(kernels, faults, o.seed).choose(per_op);
@@ -387,7 +467,9 @@ std::vector<Choice> choices(const MutantOptions &o) {
 
 }  // namespace
 
-std::string Mutant::kind() const { return kind_of(fault); }
+std::string Mutant::kind() const {
+    return kind_of(fault);
+}
 
 const char *name_of(Mutant::Fate fate) {
     switch (fate) {
@@ -406,7 +488,8 @@ std::vector<Mutant> try_mutants(const MutantOptions &o) {
     std::vector<Mutant> all(chosen.size());
     size_t tried = 0;
     in_children(
-        chosen.size(), o.at_once, o.seconds, [&](size_t i, const Say &say) { Judge(chosen[i], o.until_caught, say).run(); },
+        chosen.size(), o.at_once, o.seconds,
+        [&](size_t i, const Say &say) { Judge(chosen[i], o.until_caught, say).run(); },
         [&](size_t i, const ChildResult &r) {
             all[i] = verdict(chosen[i], o, r);
             if (o.on_progress) o.on_progress(++tried, chosen.size(), all[i].text());
@@ -415,12 +498,14 @@ std::vector<Mutant> try_mutants(const MutantOptions &o) {
     return all;
 }
 
-const std::string *reason_for(const std::map<std::string, std::string> &survivors, const Mutant &m) {
+const std::string *reason_for(const std::map<std::string, std::string> &survivors,
+                              const Mutant &m) {
     Mutant anywhere = m;
     anywhere.place = "";
-    for (const std::string &text : {m.text(), anywhere.text()})
+    for (const std::string &text : {m.text(), anywhere.text()}) {
         for (const std::string &name : {text, text.substr(0, text.rfind(" #")) + " #*"})
             if (const auto it = survivors.find(name); it != survivors.end()) return &it->second;
+    }
     return nullptr;
 }
 
@@ -433,7 +518,10 @@ std::map<std::string, std::string> read_survivors(const std::string &path) {
         number++;
         if (line.empty() || line[0] == '#') continue;
         const size_t at = line.find(" -- ");
-        if (at == std::string::npos) throw IoError(path, "line " + std::to_string(number) + " is '" + line + "', expected 'op/variant kind: place -- why'");
+        if (at == std::string::npos) {
+            throw IoError(path, "line " + std::to_string(number) + " is '" + line +
+                                    "', expected 'op/variant kind: place -- why'");
+        }
         known[line.substr(0, at)] = line.substr(at + 4);
     }
     return known;

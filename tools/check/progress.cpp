@@ -20,7 +20,8 @@ void put(char *to, size_t size, const std::string &text) {
 }
 
 void say(const char *text) {
-    if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;  // nothing is left to be done about it
+    // nothing is left to be done about it
+    if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
 }
 
 void on_death(int signal) {
@@ -46,7 +47,9 @@ void keep_progress_in(Progress *place) {
     begins_check("");
 }
 
-void tell_failures_to(std::function<void(const std::string &)> listener) { failure_listener = std::move(listener); }
+void tell_failures_to(std::function<void(const std::string &)> listener) {
+    failure_listener = std::move(listener);
+}
 
 void begins_check(const std::string &name) {
     if (!current) return;
@@ -76,7 +79,8 @@ void say_progress_on_death() {
     struct sigaction action = {};
     action.sa_handler = on_death;
     action.sa_flags = SA_RESETHAND | SA_NODEFER;
-    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
+    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+        sigaction(signal, &action, nullptr);
 }
 
 }  // namespace halyard::check

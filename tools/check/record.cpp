@@ -20,17 +20,24 @@ thread_local Recorder recorder;
 
 RecordedArgument tensor_argument(RecordedArgument::Kind kind, const halide_buffer_t &b) {
     RecordedArgument a;
-    a.kind = kind, a.type = b.type, a.dims.assign(b.dim, b.dim + b.dimensions);
+    a.kind = kind;
+    a.type = b.type;
+    a.dims.assign(b.dim, b.dim + b.dimensions);
     size_t last = 0;
-    for (auto &d : a.dims) last += (size_t)(d.extent - 1) * (size_t)d.stride;
-    a.bytes.assign((const char *)b.host, (const char *)b.host + (last + 1) * (size_t)b.type.bytes());
+    for (auto &d : a.dims)
+        last += size_t(d.extent - 1) * size_t(d.stride);
+    a.bytes.assign((const char *)b.host,
+                   (const char *)b.host + (last + 1) * size_t(b.type.bytes()));
     return a;
 }
 
 int take_down(void **arguments) {
     RecordedCall call;
     size_t n = 0;
-    for (size_t k = 0; k < recorder.plan->inputs.size(); k++) call.push_back(tensor_argument(RecordedArgument::input, *(halide_buffer_t *)arguments[n++]));
+    for (size_t k = 0; k < recorder.plan->inputs.size(); k++) {
+        call.push_back(
+            tensor_argument(RecordedArgument::input, *(halide_buffer_t *)arguments[n++]));
+    }
     for (auto &s : recorder.plan->scalars) {
         RecordedArgument a;
         a.kind = RecordedArgument::scalar;
@@ -38,14 +45,18 @@ int take_down(void **arguments) {
         std::memcpy(a.bytes.data(), arguments[n++], a.bytes.size());
         call.push_back(a);
     }
-    for (size_t k = 0; k < recorder.plan->outputs.size(); k++) call.push_back(tensor_argument(RecordedArgument::output, *(halide_buffer_t *)arguments[n++]));
+    for (size_t k = 0; k < recorder.plan->outputs.size(); k++) {
+        call.push_back(
+            tensor_argument(RecordedArgument::output, *(halide_buffer_t *)arguments[n++]));
+    }
     recorder.calls->push_back(call);
     return 0;
 }
 
 int64_t cost_of(const Op &op, const Case &c) {
     int64_t most = work_of(op_table(), op.name, c.problem.dims).operations();
-    for (auto &[name, a] : c.problem.tensors) most = std::max(most, (int64_t)a.v.size());
+    for (auto &[name, a] : c.problem.tensors)
+        most = std::max(most, int64_t(a.v.size()));
     return most;
 }
 
@@ -54,23 +65,30 @@ int64_t cost_of(const Op &op, const Case &c) {
 SampleCalls record_samples(const Op &op, Kernel &kernel, int64_t work) {
     const Instance &i = kernel.instance;
     SampleCalls all;
-    all.recording.library = kernel.library(), all.recording.symbol = i.symbol(op.name) + "_argv", all.recording.on_device = i.backend != "cpu";
+    all.recording.library = kernel.library();
+    all.recording.symbol = i.symbol(op.name) + "_argv";
+    all.recording.on_device = i.backend != "cpu";
     RegisteredOp alone = library().at(op.name);
-    alone.kernels = {{op.name, i.backend, i.dtypes, i.variant, i.isa, kernel.lanes, i.picks.values(), take_down}};
+    alone.kernels = {{op.name, i.backend, i.dtypes, i.variant, i.isa, kernel.lanes,
+                      i.picks.values(), take_down}};
     std::vector<std::pair<int64_t, const std::string *>> samples;
-    for (auto &s : op.samples) samples.emplace_back(cost_of(op, Case(op, s, i.dtypes, 12)), &s);
-    std::stable_sort(samples.begin(), samples.end(), [](auto &a, auto &b) { return a.first < b.first; });
+    for (auto &s : op.samples)
+        samples.emplace_back(cost_of(op, Case(op, s, i.dtypes, 12)), &s);
+    std::stable_sort(samples.begin(), samples.end(),
+                     [](auto &a, auto &b) { return a.first < b.first; });
     for (auto &[cost, sample] : samples) {
         if (cost > work && !all.samples.empty()) break;
         const Case c(op, *sample, i.dtypes, 12);
         const Force force(i.isa, i.variant, i.backend);
         std::vector<OperandMeta> metas;
-        for (const Tensor &t : c.in) metas.push_back(meta_of(t));
+        for (const Tensor &t : c.in)
+            metas.push_back(meta_of(t));
         try {
             Plan p = make_plan(alone, metas, c.attrs);
             p.on_device = false;  // here nothing goes there
             std::vector<Tensor> out;
-            for (auto &o : p.outputs) out.push_back(Tensor::zeros(o.shape, o.dtype));
+            for (auto &o : p.outputs)
+                out.push_back(Tensor::zeros(o.shape, o.dtype));
             recorder = {&p, &all.recording.calls};
             run_plan(p, c.in, c.attrs, out);
         } catch (const DispatchError &) {

@@ -1,5 +1,6 @@
-// What a caller may get wrong: ranks, dtypes, extents, attributes, sizes past every limit. Each call is either right or refused
-// by an error that names the op; under the sanitizers this is where a missing test of an argument shows.
+// What a caller may get wrong: ranks, dtypes, extents, attributes, sizes past every limit. Each
+// call is either right or refused by an error that names the op; under the sanitizers this is where
+// a missing test of an argument shows.
 #include <limits>
 
 #include "registry/plan.h"
@@ -15,14 +16,18 @@ public:
     Trials(const Op &op, const Case &c, Report &r) : op_(op), c_(c), r_(r) {}
 
     // Plans the call, and runs it where that costs little.
-    void call(const std::string &what, const std::vector<Tensor> &in, const Attrs &attrs, bool run = true) {
+    void call(const std::string &what, const std::vector<Tensor> &in, const Attrs &attrs,
+              bool run = true) {
         expect_refusal_or_result(what, [&] {
             std::vector<OperandMeta> metas;
-            for (const Tensor &t : in) metas.push_back(meta_of(t));
+            for (const Tensor &t : in)
+                metas.push_back(meta_of(t));
             const Plan p = make_plan(c_.registered, metas, attrs);
             int64_t work = 0;
-            for (auto &o : p.outputs) work += o.shape.elements();
-            for (const Tensor &t : in) work += t.elements();
+            for (auto &o : p.outputs)
+                work += o.shape.elements();
+            for (const Tensor &t : in)
+                work += t.elements();
             if (run && work < 100000) dispatch(c_.registered, in, attrs);
         });
     }
@@ -42,8 +47,11 @@ private:
         try {
             body();
         } catch (const Error &e) {
-            if (!std::string(e.what()).starts_with("[" + op_.name + "] ")) error = std::string("the error doesn't name the op: ") + e.what();
-        } catch (const std::exception &e) { error = std::string("threw ") + e.what(); }
+            if (!std::string(e.what()).starts_with("[" + op_.name + "] "))
+                error = std::string("the error doesn't name the op: ") + e.what();
+        } catch (const std::exception &e) {
+            error = std::string("threw ") + e.what();
+        }
         r_.expect("'" + c_.sample + "' with " + what, error);
     }
     const Op &op_;
@@ -67,13 +75,17 @@ void check_refusals(const Op &op, const Options &, Report &r) {
         with("of one rank more", t.unsqueeze(0));
         with("as a scalar", Tensor::scalar(1, t.dtype()));
         with("of rank 8", Tensor::zeros({1, 1, 1, 1, 1, 1, 1, 1}, t.dtype()));
-        for (int d = 0; d < dtype_count; d++) with(std::string("of dtype ") + name_of((DType)d), t.to((DType)d));
+        for (int d = 0; d < dtype_count; d++)
+            with(std::string("of dtype ") + name_of((DType)d), t.to((DType)d));
         for (int d = 0; d < t.rank(); d++) {
             Shape s = t.shape();
-            for (const int64_t extent : {t.shape()[d] + 1, int64_t{0}, int64_t{1} << 20, int64_t{INT32_MAX}}) {
+            for (const int64_t extent :
+                 {t.shape()[d] + 1, int64_t{0}, int64_t{1} << 20, int64_t{INT32_MAX}}) {
                 s[d] = extent;
                 const int64_t rest = t.shape()[d] ? t.elements() / t.shape()[d] : 0;
-                if (rest * extent <= INT32_MAX) with("of shape " + s.text(), Tensor::scalar(1, t.dtype()).expand(s));  // one element, seen so often
+                // one element, seen so often
+                if (rest * extent <= INT32_MAX)
+                    with("of shape " + s.text(), Tensor::scalar(1, t.dtype()).expand(s));
             }
         }
     }
@@ -81,8 +93,10 @@ void check_refusals(const Op &op, const Options &, Report &r) {
     if (!c.in.empty()) trials.call("one input less", fewer, c.attrs);
     for (const AttrSpec &a : op.attrs) {
         if (a.kind == AttrKind::real) continue;
-        constexpr int64_t lowest = std::numeric_limits<int64_t>::min(), highest = std::numeric_limits<int64_t>::max();
-        for (const int64_t v : {int64_t{-3}, int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{2}, int64_t{7}, int64_t{INT32_MAX}, lowest, highest}) {
+        constexpr int64_t lowest = std::numeric_limits<int64_t>::min();
+        constexpr int64_t highest = std::numeric_limits<int64_t>::max();
+        for (const int64_t v : {int64_t{-3}, int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{2},
+                                int64_t{7}, int64_t{INT32_MAX}, lowest, highest}) {
             trials.attribute(a, std::to_string(v));
             if (a.kind == AttrKind::ints) trials.attribute(a, "1," + std::to_string(v));
         }

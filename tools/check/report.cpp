@@ -8,21 +8,29 @@
 namespace halyard::check {
 namespace {
 
-bool is_part_of_name(char c) { return std::isalnum((unsigned char)c) || c == '_'; }
+bool is_part_of_name(char c) {
+    return std::isalnum((unsigned char)c) || c == '_';
+}
 
-// The length of the number, or of the nan or inf, that begins at `at`; 0 where there is none. The 32 of f32 is no number.
+// The length of the number, or of the nan or inf, that begins at `at`; 0 where there is none. The
+// 32 of f32 is no number.
 size_t number_at(const std::string &text, size_t at) {
     if (at > 0 && is_part_of_name(text[at - 1])) return 0;
     size_t end = at + (text[at] == '-' || text[at] == '+');
-    for (const char *word : {"nan", "inf"})
-        if (text.compare(end, 3, word) == 0 && (end + 3 == text.size() || !is_part_of_name(text[end + 3]))) return end + 3 - at;
+    for (const char *word : {"nan", "inf"}) {
+        if (text.compare(end, 3, word) == 0 &&
+            (end + 3 == text.size() || !is_part_of_name(text[end + 3])))
+            return end + 3 - at;
+    }
     if (end == text.size() || !std::isdigit((unsigned char)text[end])) return 0;
-    while (end < text.size() && (std::isdigit((unsigned char)text[end]) || text[end] == '.')) end++;
+    while (end < text.size() && (std::isdigit((unsigned char)text[end]) || text[end] == '.'))
+        end++;
     if (end < text.size() && text[end] == 'e') {
         size_t exponent = end + 1;
         exponent += exponent < text.size() && (text[exponent] == '-' || text[exponent] == '+');
         if (exponent < text.size() && std::isdigit((unsigned char)text[exponent])) end = exponent;
-        while (end < text.size() && std::isdigit((unsigned char)text[end])) end++;
+        while (end < text.size() && std::isdigit((unsigned char)text[end]))
+            end++;
     }
     return end - at;
 }
@@ -43,8 +51,10 @@ std::string failure_kind(const std::string &error) {
             continue;
         }
         at += digits;
-        if (kind.ends_with("#,")) kind.pop_back();  // a list, which may be longer elsewhere
-        else kind += '#';
+        if (kind.ends_with("#,"))
+            kind.pop_back();  // a list, which may be longer elsewhere
+        else
+            kind += '#';
     }
     return kind;
 }
@@ -66,7 +76,9 @@ void Report::skip(const std::string &why) {
     add_note(notes, why);
 }
 
-bool Report::has_kind(const std::string &error) const { return std::find(kinds.begin(), kinds.end(), failure_kind(error)) != kinds.end(); }
+bool Report::has_kind(const std::string &error) const {
+    return std::find(kinds.begin(), kinds.end(), failure_kind(error)) != kinds.end();
+}
 
 void Report::add(const Report &part) {
     passed += part.passed;
@@ -74,13 +86,18 @@ void Report::add(const Report &part) {
     skipped += part.skipped;
     seconds += part.seconds;
     failures.insert(failures.end(), part.failures.begin(), part.failures.end());
-    for (auto &kind : part.kinds) kinds.push_back(part.check + ": " + kind);
-    for (auto &note : part.notes) add_note(notes, note);
+    for (auto &kind : part.kinds)
+        kinds.push_back(part.check + ": " + kind);
+    for (auto &note : part.notes)
+        add_note(notes, note);
     checks.push_back(part);
 }
 
 void Report::require_a_pass() {
-    if (passed == 0 && failed == 0) fail("passed no check: " + (skipped ? std::to_string(skipped) + " were skipped" : "it has none"));
+    if (passed == 0 && failed == 0) {
+        fail("passed no check: " +
+             (skipped ? std::to_string(skipped) + " were skipped" : "it has none"));
+    }
 }
 
 }  // namespace halyard::check

@@ -3,15 +3,17 @@
 namespace halyard::check {
 
 nlohmann::json json_of(const Report &r) {
-    nlohmann::json j = {{"passed", r.passed},     {"failed", r.failed}, {"skipped", r.skipped}, {"seconds", r.seconds},
-                        {"failures", r.failures}, {"kinds", r.kinds},   {"notes", r.notes}};
+    nlohmann::json j = {{"passed", r.passed},   {"failed", r.failed},     {"skipped", r.skipped},
+                        {"seconds", r.seconds}, {"failures", r.failures}, {"kinds", r.kinds},
+                        {"notes", r.notes}};
     if (r.check.empty()) {
         j["op"] = r.op;
         j["checks"] = nlohmann::json::array();
     } else {
         j["check"] = r.check;
     }
-    for (auto &part : r.checks) j["checks"].push_back(json_of(part));
+    for (auto &part : r.checks)
+        j["checks"].push_back(json_of(part));
     return j;
 }
 

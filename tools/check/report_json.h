@@ -1,4 +1,5 @@
-// Reports as JSON: what `check --json` writes, and what its child processes send back. docs/command.md describes the members.
+// Reports as JSON: what `check --json` writes, and what its child processes send back.
+// docs/command.md describes the members.
 #pragma once
 #include <nlohmann/json.hpp>
 

@@ -15,8 +15,9 @@
 namespace halyard::check {
 namespace {
 
-constexpr size_t chunk = 256;          // memory is compared by so many bytes
-constexpr double most_compared = 1e9;  // bytes in one loop; a longer one runs as it would in one thread
+constexpr size_t chunk = 256;  // memory is compared by so many bytes
+// bytes in one loop; a longer one runs as it would in one thread
+constexpr double most_compared = 1e9;
 constexpr unsigned char fence = 0xA5;
 
 struct Region {
@@ -28,9 +29,11 @@ struct Region {
 // Memory as it was when a loop began, and as its iterations, each alone, want it afterwards.
 class Snapshot {
 public:
-    explicit Snapshot(const Region &r) : region_(r), before_(r.begin, r.begin + r.bytes), after_(before_) {}
+    explicit Snapshot(const Region &r)
+        : region_(r), before_(r.begin, r.begin + r.bytes), after_(before_) {}
 
-    // Takes over what `iteration` changed and undoes it. Gives the earlier iteration that wanted something else in one place, or -1.
+    // Takes over what `iteration` changed and undoes it. Gives the earlier iteration that wanted
+    // something else in one place, or -1.
     int take(int iteration) {
         int other = -1;
         for (size_t at = 0; at < region_.bytes; at += chunk) {
@@ -40,7 +43,8 @@ public:
             for (size_t i = at; i < at + n; i++) {
                 if (region_.begin[i] == before_[i]) continue;
                 if (owner_[i] >= 0 && after_[i] != region_.begin[i]) other = owner_[i];
-                owner_[i] = iteration, after_[i] = region_.begin[i];
+                owner_[i] = iteration;
+                after_[i] = region_.begin[i];
             }
             std::memcpy(region_.begin + at, &before_[at], n);
         }
@@ -61,7 +65,8 @@ public:
     Sandbox(char *frame, unsigned char garbage) : frame_(frame), garbage_(garbage) {}
 
     std::string run(std::span<const Tensor> outputs, const std::function<void()> &call) {
-        for (const Tensor &t : outputs) outputs_.push_back({(char *)t.raw(), t.bytes(), "an output"});
+        for (const Tensor &t : outputs)
+            outputs_.push_back({(char *)t.raw(), t.bytes(), "an output"});
         soil_stack();
         watch_kernels(this);
         try {
@@ -75,25 +80,36 @@ public:
     }
 
 private:
-    [[gnu::noinline]] int loop(void *user_context, halide_task_t body, int min, int size, uint8_t *closure) override {
+    [[gnu::noinline]] int loop(void *user_context, halide_task_t body, int min, int size,
+                               uint8_t *closure) override {
         std::vector<Region> regions = outputs_;
         double bytes = 0;
-        for (auto &[block, n] : blocks_) regions.push_back({block, n, "scratch memory"});
-        char *const here = (char *)__builtin_frame_address(0) + 2 * sizeof(void *);  // above the return address
-        regions.push_back({here, (size_t)(frame_ - here), "a local array"});
-        for (auto &r : regions) bytes += (double)r.bytes;
+        for (auto &[block, n] : blocks_)
+            regions.push_back({block, n, "scratch memory"});
+        // above the return address
+        char *const here = (char *)__builtin_frame_address(0) + 2 * sizeof(void *);
+        regions.push_back({here, size_t(frame_ - here), "a local array"});
+        for (auto &r : regions)
+            bytes += double(r.bytes);
         std::vector<Snapshot> memory;
-        if (size > 1 && bytes * size <= most_compared)
-            for (auto &r : regions) memory.emplace_back(r);
+        if (size > 1 && bytes * size <= most_compared) {
+            for (auto &r : regions)
+                memory.emplace_back(r);
+        }
         int status = 0;
         for (int i = 0; i < size && !status; i++) {
             status = body(user_context, min + i, closure);
-            for (auto &m : memory)
-                if (const int other = m.take(i); other >= 0 && error_.empty())
-                    error_ = "iterations " + std::to_string(other) + " and " + std::to_string(i) +
-                             " of a loop that runs in parallel write different values to one place in " + m.name();
+            for (auto &m : memory) {
+                if (const int other = m.take(i); other >= 0 && error_.empty()) {
+                    error_ =
+                        "iterations " + std::to_string(other) + " and " + std::to_string(i) +
+                        " of a loop that runs in parallel write different values to one place in " +
+                        m.name();
+                }
+            }
         }
-        for (auto &m : memory) m.finish();
+        for (auto &m : memory)
+            m.finish();
         return status;
     }
     void allocated(char *block, size_t bytes) override {
@@ -104,13 +120,18 @@ private:
     }
     void released(char *block) override {
         const auto it = blocks_.find(block);
-        const auto intact = [](const char *p) { return std::all_of(p, p + scratch_margin, [](char c) { return (unsigned char)c == fence; }); };
-        if (!intact(block - scratch_margin) || !intact(block + it->second)) error_ = "it wrote outside its scratch memory";
+        const auto intact = [](const char *p) {
+            return std::all_of(p, p + scratch_margin,
+                               [](char c) { return (unsigned char)c == fence; });
+        };
+        if (!intact(block - scratch_margin) || !intact(block + it->second))
+            error_ = "it wrote outside its scratch memory";
         blocks_.erase(it);
     }
     [[gnu::noinline]] void soil_stack() const {
         volatile char below[1 << 17];
-        for (volatile char &c : below) c = (char)garbage_;
+        for (volatile char &c : below)
+            c = char(garbage_);
     }
 
     char *const frame_;
@@ -122,23 +143,36 @@ private:
 
 std::string run_in_sandbox(const Op &op, const Plan &p, const Case &c, unsigned char garbage) {
     std::vector<Tensor> plain, sandboxed;
-    for (auto &o : p.outputs) plain.push_back(Tensor::zeros(o.shape, o.dtype)), sandboxed.push_back(Tensor::empty(o.shape, o.dtype));
+    for (auto &o : p.outputs) {
+        plain.push_back(Tensor::zeros(o.shape, o.dtype));
+        sandboxed.push_back(Tensor::empty(o.shape, o.dtype));
+    }
     run_plan(p, c.in, c.attrs, plain);
-    for (const Tensor &t : sandboxed) std::memset(t.raw(), garbage, t.bytes());
-    std::string error = in_sandbox(sandboxed, garbage, [&] { run_plan(p, c.in, c.attrs, sandboxed); });
+    for (const Tensor &t : sandboxed)
+        std::memset(t.raw(), garbage, t.bytes());
+    std::string error = in_sandbox(sandboxed, garbage,
+                                   [&] { run_plan(p, c.in, c.attrs, sandboxed); });
     if (!error.empty()) return error;
-    for (size_t k = 0; k < plain.size(); k++)
-        if (std::memcmp(plain[k].raw(), sandboxed[k].raw(), plain[k].bytes()) != 0)
+    for (size_t k = 0; k < plain.size(); k++) {
+        if (std::memcmp(plain[k].raw(), sandboxed[k].raw(), plain[k].bytes()) != 0) {
             return op.sig.outputs[k].name +
-                   " has other bits in a sandbox: an iteration of a parallel loop needs another's results, or memory is read before it is written";
+                   " has other bits in a sandbox: an iteration of a parallel loop needs another's "
+                   "results, or memory is read before it is written";
+        }
+    }
     return "";
 }
 
 }  // namespace
 
-[[gnu::noinline]] std::string in_sandbox(std::span<const Tensor> outputs, unsigned char garbage, const std::function<void()> &run) {
+[[gnu::noinline]] std::string in_sandbox(std::span<const Tensor> outputs, unsigned char garbage,
+                                         const std::function<void()> &run) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    (void)outputs, (void)garbage;  // they watch memory themselves, and this would read what they forbid
+    // they watch memory themselves, and this would read what they forbid
+    {
+        (void)outputs;
+        (void)garbage;
+    }
     run();
     return "";
 #else
@@ -154,21 +188,28 @@ void check_sandbox(const Op &op, const Options &o, Report &r) {
     for (auto &sample : op.samples) {
         Case c(op, sample, dtypes, 9);
         std::vector<OperandMeta> metas;
-        for (const Tensor &t : c.in) metas.push_back(meta_of(t));
-        for (Isa isa : isas)
+        for (const Tensor &t : c.in)
+            metas.push_back(meta_of(t));
+        for (Isa isa : isas) {
             for (auto &v : op.variants) {
                 if (!o.variant.empty() && v.name != o.variant) continue;
                 if (o.quick && isa != isas.back()) continue;
                 const Force force(isa, v.name);
-                const std::string where = "sandbox " + dtypes + "/" + name_of(isa) + (v.name.empty() ? "" : "/" + v.name) + " '" + sample + "'";
+                const std::string where = "sandbox " + dtypes + "/" + name_of(isa) +
+                                          (v.name.empty() ? "" : "/" + v.name) + " '" + sample +
+                                          "'";
                 begins(where);
                 try {
                     const Plan p = make_plan(c.registered, metas, c.attrs);
-                    for (unsigned char garbage : garbages) r.expect(where, run_in_sandbox(op, p, c, garbage));
+                    for (unsigned char garbage : garbages)
+                        r.expect(where, run_in_sandbox(op, p, c, garbage));
                 } catch (const DispatchError &e) {
-                    if (std::string(e.what()).find("no kernel takes this call") == std::string::npos) r.fail(where, e.what());
+                    if (std::string(e.what()).find("no kernel takes this call") ==
+                        std::string::npos)
+                        r.fail(where, e.what());
                 }
             }
+        }
     }
 }
 

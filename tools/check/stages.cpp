@@ -8,12 +8,15 @@ namespace halyard::check {
 namespace {
 using namespace Halide::Internal;
 
-// Code generators replace what C doesn't allow in names, each in its own way: runs of it compare as one underscore.
+// Code generators replace what C doesn't allow in names, each in its own way: runs of it compare as
+// one underscore.
 std::string mangled(const std::string &name) {
     std::string s;
     for (char c : name) {
-        if (std::isalnum((unsigned char)c)) s += c;
-        else if (s.empty() || s.back() != '_') s += '_';
+        if (std::isalnum((unsigned char)c))
+            s += c;
+        else if (s.empty() || s.back() != '_')
+            s += '_';
     }
     return s;
 }
@@ -34,7 +37,8 @@ std::string directives_of(const StageSchedule &s) {
         const Dim &dim = s.dims()[d];
         const std::string directive = directive_of(dim.for_type);
         if (directive.empty()) continue;
-        all += (all.empty() ? "" : ", ") + directive + "(" + without_counters(dim.var.substr(dim.var.rfind('.') + 1)) + ")";
+        all += (all.empty() ? "" : ", ") + directive + "(" +
+               without_counters(dim.var.substr(dim.var.rfind('.') + 1)) + ")";
         if (dim.is_rvar()) all += " over a reduction";
     }
     return all;
@@ -44,15 +48,19 @@ std::string directives_of(const StageSchedule &s) {
 
 std::vector<Stage> stages_of(const Kernel &k) {
     std::vector<Function> outputs;
-    for (const Halide::Func &f : k.pipeline.outputs()) outputs.push_back(f.function());
+    for (const Halide::Func &f : k.pipeline.outputs())
+        outputs.push_back(f.function());
     std::vector<Stage> stages;
     for (auto &[name, f] : build_environment(outputs)) {
         if (!f.has_pure_definition()) continue;
         const std::string func = without_counters(name);
         for (size_t s = 0; s <= f.updates().size(); s++) {
-            const StageSchedule &schedule = s == 0 ? f.definition().schedule() : f.update((int)s - 1).schedule();
-            const std::string where = "`" + func + "`" + (s == 0 ? "" : " update " + std::to_string(s - 1));
-            stages.push_back({func, where, directives_of(schedule), mangled(name + "_s" + std::to_string(s) + "_")});
+            const StageSchedule &schedule = s == 0 ? f.definition().schedule()
+                                                   : f.update(int(s) - 1).schedule();
+            const std::string where = "`" + func + "`" +
+                                      (s == 0 ? "" : " update " + std::to_string(s - 1));
+            stages.push_back({func, where, directives_of(schedule),
+                              mangled(name + "_s" + std::to_string(s) + "_")});
         }
     }
     return stages;

@@ -1,8 +1,12 @@
-// Ulps: the worst error of elementwise functions over every value that their tensor can hold, or as many as there is time for.
+// Ulps: the worst error of elementwise functions over every value that their tensor can hold, or as
+// many as there is time for.
 //
-// What holds beside an op's bound, in units of the last place of the exact value (below the normal range: of the smallest number):
-// - NaN stands where the reference has it and nowhere else; infinity where the exact value is infinite, or rounds to it; a zero has the
-//   reference's sign, unless it is a sum of terms; subnormal inputs and results are numbers like others;
+// What holds beside an op's bound, in units of the last place of the exact value (below the normal
+// range: of the smallest number):
+// - NaN stands where the reference has it and nowhere else; infinity where the exact value is
+// infinite, or rounds to it; a zero has the
+//   reference's sign, unless it is a sum of terms; subnormal inputs and results are numbers like
+//   others;
 // - where the reference is odd or even, so is every kernel, bit for bit;
 // - tanh and sigmoid never fall.
 #pragma once
@@ -14,11 +18,12 @@
 
 namespace halyard::check {
 
-// Elementwise, of one float tensor beside a gradient's dy, which is 1 then; the largest element doesn't set the bound.
+// Elementwise, of one float tensor beside a gradient's dy, which is 1 then; the largest element
+// doesn't set the bound.
 bool has_ulps(const Op &op);
 
-// `count` inputs, one from each of as many stretches of bit patterns of equal length, and some special ones; from 2^32 on (2^16 for f16 and
-// bf16) all of them. Part `part` of `parts`.
+// `count` inputs, one from each of as many stretches of bit patterns of equal length, and some
+// special ones; from 2^32 on (2^16 for f16 and bf16) all of them. Part `part` of `parts`.
 struct UlpJob {
     std::string dtype = "f32";
     uint64_t count = 0;

@@ -12,8 +12,10 @@ namespace {
 // The sample with one dimension, `name`, of extent 0.
 std::string without(const Sample &s, const std::string &name) {
     std::string text;
-    for (auto &[other, extent] : s.dims) text += other + "=" + std::to_string(other == name ? 0 : extent) + " ";
-    for (auto &[attr, value] : s.attrs) text += attr + "=" + value + " ";
+    for (auto &[other, extent] : s.dims)
+        text += other + "=" + std::to_string(other == name ? 0 : extent) + " ";
+    for (auto &[attr, value] : s.attrs)
+        text += attr + "=" + value + " ";
     return text;
 }
 
@@ -29,15 +31,21 @@ std::string error_in(const std::vector<Tensor> &x, const std::vector<Tensor> &ou
     bool nothing = true;
     for (const Tensor &t : out) {
         if (!is_float(t.dtype())) continue;
-        y.push_back(t), sens.push_back(Tensor::ones(t.shape(), t.dtype()));
+        y.push_back(t);
+        sens.push_back(Tensor::ones(t.shape(), t.dtype()));
         nothing &= t.elements() == 0;
     }
     const std::vector<Tensor> dx = tape.gradient(y, x, sens);
     for (size_t k = 0; k < x.size(); k++) {
         const std::string which = "the gradient in float input " + std::to_string(k);
-        if (!(dx[k].shape() == x[k].shape())) return which + " has shape " + dx[k].shape().text() + ", expected " + x[k].shape().text();
-        if (dx[k].dtype() != x[k].dtype()) return which + " is " + name_of(dx[k].dtype()) + ", expected " + name_of(x[k].dtype());
-        if (nothing && !all_zero(dx[k])) return which + " isn't 0, though the outputs have no elements";
+        if (!(dx[k].shape() == x[k].shape())) {
+            return which + " has shape " + dx[k].shape().text() + ", expected " +
+                   x[k].shape().text();
+        }
+        if (dx[k].dtype() != x[k].dtype())
+            return which + " is " + name_of(dx[k].dtype()) + ", expected " + name_of(x[k].dtype());
+        if (nothing && !all_zero(dx[k]))
+            return which + " isn't 0, though the outputs have no elements";
     }
     return "";
 }
@@ -49,18 +57,23 @@ void differentiate(const Op &op, const std::string &sample, Report &r) {
         if (is_float(t.dtype())) x.push_back(t);
     if (x.empty()) return;
     Tape tape;
-    for (const Tensor &t : x) tape.watch(t);
+    for (const Tensor &t : x)
+        tape.watch(t);
     std::vector<Tensor> out;
     begins(kernel_text(c) + " and its gradients '" + sample + "'");
     try {
         out = Primitive(c.registered, c.attrs).run(c.in);
-    } catch (const Error &) { return r.pass(); }  // the call itself is refused: "zero sizes" says whether it may be
+    } catch (const Error &) {
+        return r.pass();
+    }  // the call itself is refused: "zero sizes" says whether it may be
     std::string error;
     try {
         error = error_in(x, out, tape);
     } catch (const GradError &e) {
         if (std::string(e.what()).find("has no gradient in") == std::string::npos) error = e.what();
-    } catch (const Error &e) { error = e.what(); }
+    } catch (const Error &e) {
+        error = e.what();
+    }
     r.expect("'" + sample + "'", error);
 }
 
@@ -72,7 +85,9 @@ void check_zero_gradients(const Op &op, const Options &, Report &r) {
         const std::string sample = without(s, name);
         try {
             differentiate(op, sample, r);
-        } catch (const Error &) { r.skip("gradients of zero sizes that its own shape rule refuses"); }
+        } catch (const Error &) {
+            r.skip("gradients of zero sizes that its own shape rule refuses");
+        }
     }
 }
 

@@ -11,7 +11,9 @@ namespace {
 
 // Does this set of dtypes, "f32,i64" for one, have a number that the chip's vector unit lacks?
 bool chip_lacks(const std::string &dtypes) {
-    const auto has = [&](const char *name) { return ("," + dtypes + ",").find(std::string(",") + name + ",") != std::string::npos; };
+    const auto has = [&](const char *name) {
+        return ("," + dtypes + ",").find(std::string(",") + name + ",") != std::string::npos;
+    };
     return has("f64") || has("bf16") || has("i64");
 }
 
@@ -20,7 +22,9 @@ Backend with_kernels(const Listed &op, const std::string &name) {
     b.name = name;
     std::vector<std::string> missing;
     for (const std::string &dtypes : op.record->dtypes) {
-        const bool has = std::any_of(op.kernels->begin(), op.kernels->end(), [&](const KernelEntry &k) { return k.backend == name && k.dtypes == dtypes; });
+        const bool has = std::any_of(
+            op.kernels->begin(), op.kernels->end(),
+            [&](const KernelEntry &k) { return k.backend == name && k.dtypes == dtypes; });
         (has ? b.dtypes : missing).push_back(dtypes);
     }
     if (b.dtypes.empty()) {
@@ -32,7 +36,8 @@ Backend with_kernels(const Listed &op, const std::string &name) {
 }
 
 Backend ascend(const Listed &op) {
-    static const std::map<std::string, std::string> refused = read_refusals(installed("share/halyard/ascend_refused.txt"));
+    static const std::map<std::string, std::string> refused = read_refusals(
+        installed("share/halyard/ascend_refused.txt"));
     Backend b;
     b.name = "ascend";
     std::vector<std::string> lacking;
@@ -61,7 +66,8 @@ Backend of_its_parts(const std::string &name) {
 }  // namespace
 
 std::vector<Backend> backends_of(const Listed &op) {
-    if (op.record->form != Form::composite) return {with_kernels(op, "cpu"), with_kernels(op, "opencl"), ascend(op)};
+    if (op.record->form != Form::composite)
+        return {with_kernels(op, "cpu"), with_kernels(op, "opencl"), ascend(op)};
     Backend cpu;
     cpu.name = "cpu";
     cpu.dtypes = op.record->dtypes;

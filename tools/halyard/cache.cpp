@@ -1,4 +1,5 @@
-// halyard cache: the kernels that checks and tools compiled, which are kept until someone removes them.
+// halyard cache: the kernels that checks and tools compiled, which are kept until someone removes
+// them.
 #include <cstdio>
 
 #include "dsl/kernel_cache.h"
@@ -8,13 +9,15 @@ namespace halyard::command {
 
 void add_cache(CLI::App &app, Run &chosen) {
     auto clean = std::make_shared<bool>(false);
-    CLI::App *sub = app.add_subcommand("cache", "Show or empty the folder where compiled kernels are kept");
+    CLI::App *sub = app.add_subcommand("cache",
+                                       "Show or empty the folder where compiled kernels are kept");
     sub->add_flag("--clean", *clean, "Remove all kernels: what is needed again is compiled again");
     sub->callback([&chosen, clean] {
         chosen = [clean] {
             const std::string folder = kernel_cache().string();
             const CacheSize size = *clean ? clean_cache() : cache_size();
-            std::printf("%s: %lld kernels, %.1f MB%s\n", folder.c_str(), (long long)size.entries, 1e-6 * (double)size.bytes, *clean ? " removed" : "");
+            std::printf("%s: %lld kernels, %.1f MB%s\n", folder.c_str(), (long long)size.entries,
+                        1e-6 * double(size.bytes), *clean ? " removed" : "");
             return 0;
         };
     });

@@ -15,10 +15,13 @@ void save_checks(const std::string &path, const CheckRun &run) {
         skipped += r.skipped;
         ops.push_back(check::json_of(r));
     }
-    const nlohmann::json all = {{"kind", "halyard check"}, {"version", 1},       {"date", now()},      {"cpu", processor()},
-                                {"isas", run.isas},        {"quick", run.quick}, {"seed", run.seed},   {"seconds", run.seconds},
-                                {"passed", passed},        {"failed", failed},   {"skipped", skipped}, {"ops", ops}};
-    write_file(path, all.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", Durability::to_system);
+    const nlohmann::json all = {
+        {"kind", "halyard check"}, {"version", 1},           {"date", now()},
+        {"cpu", processor()},      {"isas", run.isas},       {"quick", run.quick},
+        {"seed", run.seed},        {"seconds", run.seconds}, {"passed", passed},
+        {"failed", failed},        {"skipped", skipped},     {"ops", ops}};
+    write_file(path, all.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
+               Durability::to_system);
 }
 
 }  // namespace halyard::command

@@ -7,7 +7,8 @@
 
 namespace halyard::command {
 
-// One run of `halyard check`, whole: `seconds` are those of the wall, reports hold their own. Throws IoError.
+// One run of `halyard check`, whole: `seconds` are those of the wall, reports hold their own.
+// Throws IoError.
 struct CheckRun {
     std::vector<check::Report> reports;
     std::vector<std::string> isas;  // that were checked

@@ -11,7 +11,8 @@ namespace {
 
 std::string problem_of(const KernelOptions &o, const OpRecord &op) {
     const auto problems = problems_of(op);
-    if (o.shape.empty() && problems.empty()) throw AttrError(o.op, "has no bench or sample problem, give --shape");
+    if (o.shape.empty() && problems.empty())
+        throw AttrError(o.op, "has no bench or sample problem, give --shape");
     return o.shape.empty() ? problems[0] : o.shape;
 }
 
@@ -19,28 +20,39 @@ std::string problem_of(const KernelOptions &o, const OpRecord &op) {
 
 void add_kernel_options(CLI::App &sub, KernelOptions &o) {
     sub.add_option("op", o.op, "Name of the op")->required();
-    sub.add_option("--shape,-s", o.shape, "A problem in the words of the record: \"n=1024 c=1024\"; default: the op's first");
+    sub.add_option(
+        "--shape,-s", o.shape,
+        "A problem in the words of the record: \"n=1024 c=1024\"; default: the op's first");
     sub.add_option("--dtype", o.dtype, "f32, f16, ... (f32,i32 where the op has two)");
     sub.add_option("--isa", o.isa, "Only kernels of this level: baseline, avx2, avx512");
     sub.add_option("--variant", o.variant, "Only kernels of this variant");
-    sub.add_option("--picks", o.picks, "A value for one of the schedule's free choices: rows=4")->allow_extra_args(false);
+    sub.add_option("--picks", o.picks, "A value for one of the schedule's free choices: rows=4")
+        ->allow_extra_args(false);
 }
 
-Chosen::Chosen(const KernelOptions &o) : op(op_with_kernels(o.op)), trial(op, problem_of(o, op.record), dtype_set(op.record, o.dtype)) {
+Chosen::Chosen(const KernelOptions &o)
+    : op(op_with_kernels(o.op)),
+      trial(op, problem_of(o, op.record), dtype_set(op.record, o.dtype)) {
     check_variant(op.record, o.variant);
     const Target target("cpu", o.isa, o.variant);
     list_all_ops(op_table());
     plan = make_plan(op, metas_of(trial), trial.attrs);
-    if (!plan.kernel) throw DispatchError(o.op, "nothing is to be computed for '" + trial.text + "'");
-    instance.dtypes = plan.kernel->dtypes, instance.variant = plan.kernel->variant, instance.isa = plan.kernel->isa;
+    if (!plan.kernel)
+        throw DispatchError(o.op, "nothing is to be computed for '" + trial.text + "'");
+    instance.dtypes = plan.kernel->dtypes;
+    instance.variant = plan.kernel->variant;
+    instance.isa = plan.kernel->isa;
     instance.picks = picks_from(op.record.name, instance, o.picks);
     out = outputs_of(trial);
 }
 
 KernelEntry Chosen::entry(const Kernel &built, KernelFn fn) const {
     KernelEntry k = *plan.kernel;
-    k.fn = fn, k.lanes = built.lanes, k.picks = built.instance.picks.values();
-    if (const std::string why = refusal_of(op.record, k, plan.dims); !why.empty()) throw DispatchError(op.record.name, "not with these picks: " + why);
+    k.fn = fn;
+    k.lanes = built.lanes;
+    k.picks = built.instance.picks.values();
+    if (const std::string why = refusal_of(op.record, k, plan.dims); !why.empty())
+        throw DispatchError(op.record.name, "not with these picks: " + why);
     return k;
 }
 
@@ -52,8 +64,11 @@ std::function<void()> Chosen::runner(const KernelEntry &k) const {
 }
 
 std::string Chosen::headline() const {
-    const std::string kernel = instance.dtypes + (instance.variant.empty() ? "" : " " + instance.variant) + " " + name_of(instance.isa);
-    return op.record.name + " " + trial.text + " " + kernel + ", threads: " + std::to_string(threads());
+    const std::string kernel = instance.dtypes +
+                               (instance.variant.empty() ? "" : " " + instance.variant) + " " +
+                               name_of(instance.isa);
+    return op.record.name + " " + trial.text + " " + kernel +
+           ", threads: " + std::to_string(threads());
 }
 
 }  // namespace halyard::command

@@ -15,7 +15,8 @@ void add_kernel_options(CLI::App &sub, KernelOptions &o);
 
 class Chosen {
 public:
-    // Throws what a call with these options would, and DispatchError where nothing is to be computed.
+    // Throws what a call with these options would, and DispatchError where nothing is to be
+    // computed.
     explicit Chosen(const KernelOptions &o);
 
     const RegisteredOp &op;
@@ -24,9 +25,12 @@ public:
     Instance instance;
     std::vector<Tensor> out;
 
-    KernelEntry entry(const Kernel &built, KernelFn fn) const;  // throws DispatchError where its picks break the variant's condition
-    std::function<void()> runner(const KernelEntry &k) const;   // a call of `k`, which has to outlive it, into `out`
-    std::string headline() const;                               // "softmax n=1024 c=1024 f32 wide avx512, threads: 1"
+    // throws DispatchError where its picks break the variant's condition
+    KernelEntry entry(const Kernel &built, KernelFn fn) const;
+    // a call of `k`, which has to outlive it, into `out`
+    std::function<void()> runner(const KernelEntry &k) const;
+    // "softmax n=1024 c=1024 f32 wide avx512, threads: 1"
+    std::string headline() const;
 };
 
 }  // namespace halyard::command

@@ -5,6 +5,7 @@
 
 namespace halyard::command {
 
-size_t code_bytes(const std::string &object);  // instructions in the bytes of an ELF object; 0 for anything else
+// instructions in the bytes of an ELF object; 0 for anything else
+size_t code_bytes(const std::string &object);
 
 }  // namespace halyard::command

@@ -1,5 +1,6 @@
-// The halyard command: one function per subcommand. Each declares its options and, when it was chosen, leaves in `run` what
-// main() is to call once everything is parsed. Its result is the exit status: 0, or 1 for a failed check.
+// The halyard command: one function per subcommand. Each declares its options and, when it was
+// chosen, leaves in `run` what main() is to call once everything is parsed. Its result is the exit
+// status: 0, or 1 for a failed check.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <functional>

@@ -10,12 +10,15 @@ namespace halyard::command {
 
 class Dialogue {
 public:
-    // `environment` is set in the child, beside what this process has. Its standard error is thrown away.
-    Dialogue(const std::vector<std::string> &command, const std::map<std::string, std::string> &environment);
+    // `environment` is set in the child, beside what this process has. Its standard error is thrown
+    // away.
+    Dialogue(const std::vector<std::string> &command,
+             const std::map<std::string, std::string> &environment);
     ~Dialogue();  // closes its input and waits for its end
     Dialogue(const Dialogue &) = delete;
 
-    // The child's next line, after `line` was written to it ("" writes nothing). "" = it ended, or never began.
+    // The child's next line, after `line` was written to it ("" writes nothing). "" = it ended, or
+    // never began.
     std::string answer(const std::string &line);
 
 private:

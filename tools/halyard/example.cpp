@@ -16,7 +16,8 @@ namespace {
 // Sizes as an argument: "2, 3" in C++, "2,3" on a command line.
 std::string extents_of(const Shape &s, const char *between) {
     std::string text;
-    for (int64_t e : s) text += (text.empty() ? "" : between) + std::to_string(e);
+    for (int64_t e : s)
+        text += (text.empty() ? "" : between) + std::to_string(e);
     return text;
 }
 std::string number(double v) {
@@ -32,31 +33,49 @@ struct Input {
     DType dtype = DType::f32;
     int64_t end = 0;    // > 0: of integers
     double least = -2;  // of reals
-    bool narrow() const { return dtype == DType::boolean || dtype == DType::i8 || dtype == DType::u8 || bytes_of(dtype) == 2; }
+    bool narrow() const {
+        return dtype == DType::boolean || dtype == DType::i8 || dtype == DType::u8 ||
+               bytes_of(dtype) == 2;
+    }
     int64_t low() const { return end || dtype == DType::boolean || dtype == DType::u8 ? 0 : -20; }
     int64_t high() const { return dtype == DType::boolean ? 2 : end ? end : 21; }
 
     std::string cpp() const {
         const std::string sizes = "{" + extents_of(shape, ", ") + "}";
         if (is_float(dtype)) {
-            const std::string made = "F::uniform(" + sizes + ", " + number(least) + ", " + number(least + 4);
-            return narrow() ? "F::cast(" + made + "), DType::" + name_of(dtype) + ")" : made + (dtype == DType::f64 ? ", -1, -1, DType::f64)" : ")");
+            const std::string made = "F::uniform(" + sizes + ", " + number(least) + ", " +
+                                     number(least + 4);
+            return narrow() ? "F::cast(" + made + "), DType::" + name_of(dtype) + ")"
+                            : made + (dtype == DType::f64 ? ", -1, -1, DType::f64)" : ")");
         }
-        const std::string made = "F::randint(" + std::to_string(low()) + ", " + std::to_string(high()) + ", " + sizes;
-        if (narrow()) return "F::cast(" + made + "), DType::" + (dtype == DType::boolean ? "boolean" : name_of(dtype)) + ")";
+        const std::string made = "F::randint(" + std::to_string(low()) + ", " +
+                                 std::to_string(high()) + ", " + sizes;
+        if (narrow()) {
+            return "F::cast(" + made +
+                   "), DType::" + (dtype == DType::boolean ? "boolean" : name_of(dtype)) + ")";
+        }
         return made + (dtype == DType::i32 ? ", -1, -1, DType::i32)" : ")");
     }
     // Each at an offset of its own: the generator of every program starts at the same one.
     std::string shell(size_t offset) const {
-        const std::string at = " --attr offset=" + std::to_string(offset), to = " --out-dir " + name + "\n";
+        const std::string at = " --attr offset=" + std::to_string(offset);
+        const std::string to = " --out-dir " + name + "\n";
         const DType made = narrow() ? (is_float(dtype) ? DType::f32 : DType::i64) : dtype;
-        const std::string type = made == DType::f32 || made == DType::i64 ? "" : std::string(" --attr dtype=") + name_of(made);
-        std::string line = is_float(dtype) ? "halyard run uniform --attr shape=" + extents_of(shape, ",") + " --attr minval=" + number(least) +
-                                                 " --attr maxval=" + number(least + 4)
-                                           : "halyard run randint --attr size=" + extents_of(shape, ",") + " --attr low=" + std::to_string(low()) +
-                                                 " --attr high=" + std::to_string(high());
+        const std::string type = made == DType::f32 || made == DType::i64
+                                     ? ""
+                                     : std::string(" --attr dtype=") + name_of(made);
+        std::string line = is_float(dtype)
+                               ? "halyard run uniform --attr shape=" + extents_of(shape, ",") +
+                                     " --attr minval=" + number(least) +
+                                     " --attr maxval=" + number(least + 4)
+                               : "halyard run randint --attr size=" + extents_of(shape, ",") +
+                                     " --attr low=" + std::to_string(low()) +
+                                     " --attr high=" + std::to_string(high());
         line += at + type + to;
-        if (narrow()) line += "halyard run cast --in " + name + "/out_0.npy --attr dtype=" + name_of(dtype) + to;
+        if (narrow()) {
+            line += "halyard run cast --in " + name + "/out_0.npy --attr dtype=" + name_of(dtype) +
+                    to;
+        }
         return line;
     }
 };
@@ -67,15 +86,18 @@ std::string literal(const AttrSpec &a, const std::string &text, bool named) {
     if (a.kind == AttrKind::choice || a.kind == AttrKind::text) return "\"" + text + "\"";
     if (a.kind == AttrKind::boolean) return text == "1" || text == "true" ? "true" : "false";
     if (a.kind == AttrKind::dtype) return "DType::" + (text == "bool" ? "boolean" : text);
-    if (a.kind == AttrKind::real) return text == "inf" ? "INFINITY" : text == "-inf" ? "-INFINITY" : text;
+    if (a.kind == AttrKind::real)
+        return text == "inf" ? "INFINITY" : text == "-inf" ? "-INFINITY" : text;
     if (a.kind != AttrKind::ints) return text;
     std::string list;
-    for (char c : text) list += c == ',' ? std::string(", ") : std::string(1, c);
+    for (char c : text)
+        list += c == ',' ? std::string(", ") : std::string(1, c);
     return (named ? "Ints{" : "{") + list + "}";
 }
 
 // The arguments of those attributes, up to the last that isn't at its default.
-std::vector<std::string> arguments(const std::vector<const AttrSpec *> &attrs, const Texts &given, bool named) {
+std::vector<std::string> arguments(const std::vector<const AttrSpec *> &attrs, const Texts &given,
+                                   bool named) {
     std::vector<std::string> all;
     size_t needed = 0;
     for (const AttrSpec *a : attrs) {
@@ -87,10 +109,13 @@ std::vector<std::string> arguments(const std::vector<const AttrSpec *> &attrs, c
     return all;
 }
 
-// Both faces, as tools/emit.cpp makes them: attributes of the call stand behind the tensors, the others go to the constructor.
-std::string calls_of(const OpRecord &r, const std::vector<std::string> &tensors, const std::vector<std::string> &outputs, bool in_place, const Texts &given) {
+// Both faces, as tools/emit.cpp makes them: attributes of the call stand behind the tensors, the
+// others go to the constructor.
+std::string calls_of(const OpRecord &r, const std::vector<std::string> &tensors,
+                     const std::vector<std::string> &outputs, bool in_place, const Texts &given) {
     std::vector<const AttrSpec *> at_call, constructor;
-    for (auto &a : r.attrs) (a.at_call ? at_call : constructor).push_back(&a);
+    for (auto &a : r.attrs)
+        (a.at_call ? at_call : constructor).push_back(&a);
     std::vector<const AttrSpec *> both = at_call;
     both.insert(both.end(), constructor.begin(), constructor.end());
     auto with = [&](const std::vector<std::string> &attrs) {
@@ -98,11 +123,14 @@ std::string calls_of(const OpRecord &r, const std::vector<std::string> &tensors,
         all.insert(all.end(), attrs.begin(), attrs.end());
         return joined(all);
     };
-    const std::string function = "F::" + function_name(r) + "(" + with(arguments(both, given, false)) + ");\n";
-    const std::string object = "ops::" + class_name(r) + "(" + joined(arguments(constructor, given, true)) + ")(" + with(arguments(at_call, given, false)) +
-                               ");\n";
+    const std::string function = "F::" + function_name(r) + "(" +
+                                 with(arguments(both, given, false)) + ");\n";
+    const std::string object = "ops::" + class_name(r) + "(" +
+                               joined(arguments(constructor, given, true)) + ")(" +
+                               with(arguments(at_call, given, false)) + ");\n";
     if (in_place) return function + object;  // a second step
-    const std::string result = outputs.size() == 1 ? "const Tensor " + outputs[0] : "const auto [" + joined(outputs) + "]";
+    const std::string result = outputs.size() == 1 ? "const Tensor " + outputs[0]
+                                                   : "const auto [" + joined(outputs) + "]";
     return result + " = " + function + "const auto same = " + object;
 }
 
@@ -111,7 +139,8 @@ check::Case case_of(const Op &op) {
     for (auto &sample : op.samples) {
         check::Case c(op, sample, op.dtypes[0], 1);
         int64_t most = 0;
-        for (const Tensor &t : c.in) most = std::max(most, t.elements());
+        for (const Tensor &t : c.in)
+            most = std::max(most, t.elements());
         if (most > 1 && most <= 1024) return c;
     }
     return {op, op.samples[0], op.dtypes[0], 1};
@@ -123,20 +152,28 @@ OpPtr op_of(const Listed &op) {
 
 // Of an op that takes any number of tensors, or gives it.
 Example joined_example(const OpRecord &r) {
-    const bool many = r.signature.find("... ->") != std::string::npos, split = r.signature.ends_with("...");
+    const bool many = r.signature.find("... ->") != std::string::npos;
+    const bool split = r.signature.ends_with("...");
     const Shape shape = r.signature.starts_with("x[n]") ? Shape{3} : Shape{2, 3};
     Example e;
-    std::vector<std::string> names = many ? std::vector<std::string>{"a", "b"} : std::vector<std::string>{"x"};
+    std::vector<std::string> names = many ? std::vector<std::string>{"a", "b"}
+                                          : std::vector<std::string>{"x"};
     std::string files;
     for (size_t k = 0; k < names.size(); k++) {
         const Input in{names[k], shape};
-        e.cpp += "const Tensor " + names[k] + " = " + in.cpp() + ";\n", e.shell += in.shell(k), files += " --in " + names[k] + "/out_0.npy";
+        e.cpp += "const Tensor " + names[k] + " = " + in.cpp() + ";\n";
+        e.shell += in.shell(k);
+        files += " --in " + names[k] + "/out_0.npy";
     }
     const std::string tensors = many ? "{" + joined(names) + "}" : names[0];
-    const std::string equation = r.name == "einsum" ? "ij,kj->ik" : "", quoted = equation.empty() ? "" : "\"" + equation + "\"";
-    e.cpp += (split ? "const std::vector<Tensor> y = F::" : "const Tensor y = F::") + r.name + "(" + quoted + (quoted.empty() ? "" : ", ") + tensors + ");\n";
+    const std::string equation = r.name == "einsum" ? "ij,kj->ik" : "";
+    const std::string quoted = equation.empty() ? "" : "\"" + equation + "\"";
+    e.cpp += (split ? "const std::vector<Tensor> y = F::" : "const Tensor y = F::") + r.name + "(" +
+             quoted + (quoted.empty() ? "" : ", ") + tensors + ");\n";
     e.cpp += "const auto same = ops::" + class_name(r) + "{" + quoted + "}(" + tensors + ");\n";
-    e.shell += "halyard run " + r.name + files + (quoted.empty() ? "" : " --attr 'equation=" + equation + "'") + " --out-dir result\n";
+    e.shell += "halyard run " + r.name + files +
+               (quoted.empty() ? "" : " --attr 'equation=" + equation + "'") +
+               " --out-dir result\n";
     return e;
 }
 
@@ -156,20 +193,25 @@ Example example_of(const Listed &listed) {
         Input in{op->sig.inputs[k].name, c.in[k].shape(), c.in[k].dtype()};
         const auto let = [&](const char *what, double otherwise) {
             const auto it = c.problem.dims.find(in.name + what);
-            return it == c.problem.dims.end() ? otherwise : (double)it->second;
+            return it == c.problem.dims.end() ? otherwise : double(it->second);
         };
         const bool variable = op->sig.inputs[k].dtype.size() == 1;
-        in.end = (int64_t)let("_end", variable || in.dtype == DType::boolean ? 0 : 7), in.least = let("_least", -2);
-        e.cpp += "const Tensor " + in.name + " = " + in.cpp() + ";\n", e.shell += in.shell(k);
-        tensors.push_back(in.name), files += " --in " + in.name + "=" + in.name + "/out_0.npy";
+        in.end = int64_t(let("_end", variable || in.dtype == DType::boolean ? 0 : 7));
+        in.least = let("_least", -2);
+        e.cpp += "const Tensor " + in.name + " = " + in.cpp() + ";\n";
+        e.shell += in.shell(k);
+        tensors.push_back(in.name);
+        files += " --in " + in.name + "=" + in.name + "/out_0.npy";
     }
     for (auto &t : op->sig.outputs) {
         outputs.push_back(t.name);
-        in_place &= std::any_of(tensors.begin(), tensors.end(), [&](const std::string &name) { return name + "_out" == t.name; });
+        in_place &= std::any_of(tensors.begin(), tensors.end(),
+                                [&](const std::string &name) { return name + "_out" == t.name; });
     }
     e.cpp += calls_of(r, tensors, outputs, in_place, given);
     std::string attrs;
-    for (auto &[name, text] : given) attrs += " --attr " + name + "=" + text;
+    for (auto &[name, text] : given)
+        attrs += " --attr " + name + "=" + text;
     e.shell += "halyard run " + r.name + files + attrs + " --out-dir result\n";
     return e;
 }
@@ -198,22 +240,25 @@ public:
         return false;
     }
     // With wrong values of each attribute, until one is refused.
-    template<class Call> void told_of_attributes(const OpRecord &r, const Attrs &right, const Call &call) {
+    template<class Call>
+    void told_of_attributes(const OpRecord &r, const Attrs &right, const Call &call) {
         for (size_t k = 0; k < r.attrs.size(); k++) {
             const AttrSpec &a = r.attrs[k];
-            const std::vector<AttrValue> wrong = a.kind == AttrKind::integer  ? std::vector<AttrValue>{-7, 1 << 30}
-                                                 : a.kind == AttrKind::ints   ? std::vector<AttrValue>{Ints{-7}, Ints(9, 1)}
-                                                 : a.kind == AttrKind::real   ? std::vector<AttrValue>{-1.0, 7.0}
-                                                 : a.kind == AttrKind::choice ? std::vector<AttrValue>{"none"}
-                                                 : a.kind == AttrKind::text   ? std::vector<AttrValue>{"?"}
-                                                                              : std::vector<AttrValue>{};
-            for (const AttrValue &value : wrong)
+            const std::vector<AttrValue> wrong =
+                a.kind == AttrKind::integer  ? std::vector<AttrValue>{-7, 1 << 30}
+                : a.kind == AttrKind::ints   ? std::vector<AttrValue>{Ints{-7}, Ints(9, 1)}
+                : a.kind == AttrKind::real   ? std::vector<AttrValue>{-1.0, 7.0}
+                : a.kind == AttrKind::choice ? std::vector<AttrValue>{"none"}
+                : a.kind == AttrKind::text   ? std::vector<AttrValue>{"?"}
+                                             : std::vector<AttrValue>{};
+            for (const AttrValue &value : wrong) {
                 if (told([&] {
                         Attrs attrs = right;
                         attrs.set(k, value);
                         call(attrs);
                     }))
                     break;
+            }
         }
     }
     std::vector<std::string> lines;
@@ -226,10 +271,13 @@ std::vector<std::string> joined_refusals(const JoinedOp &op) {
     const Attrs attrs(op.record, required);
     Refusals refusals;
     const Tensor x = Tensor::zeros({2, 3});
-    for (const std::vector<Tensor> &in : {std::vector<Tensor>{}, {x, Tensor::zeros({4, 5})}, {x, x.to(DType::i32)}})
+    for (const std::vector<Tensor> &in :
+         {std::vector<Tensor>{}, {x, Tensor::zeros({4, 5})}, {x, x.to(DType::i32)}})
         refusals.told([&] { (void)op.run(in, attrs); });
     const bool one = op.record.signature.find("... ->") == std::string::npos;
-    refusals.told_of_attributes(op.record, attrs, [&](const Attrs &wrong) { (void)op.run(one ? std::vector{x} : std::vector{x, x}, wrong); });
+    refusals.told_of_attributes(op.record, attrs, [&](const Attrs &wrong) {
+        (void)op.run(one ? std::vector{x} : std::vector{x, x}, wrong);
+    });
     return refusals.lines;
 }
 
@@ -242,7 +290,8 @@ std::vector<std::string> refusals_of(const Listed &listed) {
     Refusals refusals;
     const auto given = [&] {
         std::vector<Tensor> in;
-        for (const Tensor &t : c.in) in.push_back(t.copy());  // some ops write theirs
+        for (const Tensor &t : c.in)
+            in.push_back(t.copy());  // some ops write theirs
         return in;
     };
     for (size_t k = 0; k < c.in.size(); k++) {
@@ -252,14 +301,20 @@ std::vector<std::string> refusals_of(const Listed &listed) {
             return refusals.told([&] { (void)Primitive(c.registered, c.attrs).run(in); });
         };
         const DType own = c.in[k].dtype();
-        Shape longer = c.in[k].shape(), deeper = longer;
-        if (longer.rank() > 0) longer[longer.rank() - 1]++, instead(Tensor::zeros(longer, own));
+        Shape longer = c.in[k].shape();
+        Shape deeper = longer;
+        if (longer.rank() > 0) {
+            longer[longer.rank() - 1]++;
+            instead(Tensor::zeros(longer, own));
+        }
         deeper.push_back(2);
         if (!instead(Tensor::zeros({}, own))) instead(Tensor::zeros(deeper, own));
         for (DType other : {DType::boolean, DType::i32, DType::f16, DType::f64})
             if (other != own && instead(Tensor::zeros(c.in[k].shape(), other))) break;
     }
-    refusals.told_of_attributes(*listed.record, c.attrs, [&](const Attrs &wrong) { (void)Primitive(c.registered, wrong).run(given()); });
+    refusals.told_of_attributes(*listed.record, c.attrs, [&](const Attrs &wrong) {
+        (void)Primitive(c.registered, wrong).run(given());
+    });
     return refusals.lines;
 }
 

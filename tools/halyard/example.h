@@ -1,4 +1,5 @@
-// Example: a call of an op with tensors that fit, as C++ and as command lines that make everything they need.
+// Example: a call of an op with tensors that fit, as C++ and as command lines that make everything
+// they need.
 #pragma once
 #include <string>
 

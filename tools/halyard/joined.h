@@ -1,4 +1,5 @@
-// Joined ops: primitives over any number of tensors (primitives/concat.h), which no signature can name, as data.
+// Joined ops: primitives over any number of tensors (primitives/concat.h), which no signature can
+// name, as data.
 #pragma once
 #include <span>
 #include <vector>

@@ -27,31 +27,43 @@ std::vector<std::string> &paths() {
 void load_kernels(const std::string &path) {
     const KernelLibrary &opened = open_kernel_library(path);
     const std::vector<const OpFile *> files = opened.files();
-    for (const OpFile *file : files)
+    for (const OpFile *file : files) {
         for (const OpRecord &r : file->ops) {
-            if (const RegisteredOp *same = library().find(r.name); same && same->record.name == r.name)
-                throw Error(path, "has an op " + r.name + ", and so has the kit or another library");
+            if (const RegisteredOp *same = library().find(r.name);
+                same && same->record.name == r.name) {
+                throw Error(path,
+                            "has an op " + r.name + ", and so has the kit or another library");
+            }
             names().push_back(r.name);
         }
+    }
     library().add(files);
     opened.list(op_table());
     paths().push_back(path);
 }
 
-const std::vector<std::string> &loaded_ops() { return names(); }
-const std::vector<std::string> &loaded_libraries() { return paths(); }
+const std::vector<std::string> &loaded_ops() {
+    return names();
+}
+const std::vector<std::string> &loaded_libraries() {
+    return paths();
+}
 
 std::string again_with_kernels() {
     std::string options;
-    for (auto &path : paths()) options += " --kernels " + shell_word(path);
+    for (auto &path : paths())
+        options += " --kernels " + shell_word(path);
     return options;
 }
 
 std::string shell_word(const std::string &text) {
-    const auto plain = [](unsigned char c) { return std::isalnum(c) || std::strchr("_-./=,:+@%", c); };
+    const auto plain = [](unsigned char c) {
+        return std::isalnum(c) || std::strchr("_-./=,:+@%", c);
+    };
     if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
     std::string word = "'";
-    for (char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    for (char c : text)
+        word += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return word + "'";
 }
 

@@ -5,15 +5,17 @@
 
 namespace halyard::command {
 
-// Opens the library and adds its ops to library() and op_table(). Throws IoError where it doesn't fit (registry/kernel_library.h)
-// and Error where it has an op that exists already.
+// Opens the library and adds its ops to library() and op_table(). Throws IoError where it doesn't
+// fit (registry/kernel_library.h) and Error where it has an op that exists already.
 void load_kernels(const std::string &path);
 
 const std::vector<std::string> &loaded_ops();        // of all libraries so far
 const std::vector<std::string> &loaded_libraries();  // their paths, as they were given
 
-// The options of a command that is to run again with the same libraries: " --kernels libmine.so", as a shell reads them.
+// The options of a command that is to run again with the same libraries: " --kernels libmine.so",
+// as a shell reads them.
 std::string again_with_kernels();
-std::string shell_word(const std::string &text);  // in quotes, where a shell would make something else of it
+// in quotes, where a shell would make something else of it
+std::string shell_word(const std::string &text);
 
 }  // namespace halyard::command

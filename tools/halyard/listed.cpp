@@ -22,7 +22,9 @@ const std::vector<Family> &all_families() {
         {"Elementwise functions", {"unary", "formula"}},
         {"Arithmetic, comparisons, choices", {"binary", "select", "cast", "copy", "clip"}},
         {"Reductions", {"reduce", "reduce_gradient", "statistics", "argmax", "scan", "sorting"}},
-        {"Shape and movement", {"composites", "indexing", "gather", "scatter", "views", "triangle", "windows", "resize", "one_hot", "joined"}},
+        {"Shape and movement",
+         {"composites", "indexing", "gather", "scatter", "views", "triangle", "windows", "resize",
+          "one_hot", "joined"}},
         {"Creation", {"creation"}},
         {"Contractions", {"matmul", "contraction", "dense", "attention", "recurrent"}},
         {"Convolutions", {"conv2d", "conv2d_gradient", "convolutions"}},
@@ -44,11 +46,17 @@ std::map<std::string, Listed> listed_ops() {
     std::map<std::string, Listed> ops;
     for (const RegisteredOp *op : library().ops()) {
         Listed &one = ops[op->record.name] = {&op->record, &op->kernels, {}, op->file};
-        for (size_t k : differentiable_inputs(*op)) one.gradients.push_back(op->signature.inputs[k].name);
+        for (size_t k : differentiable_inputs(*op))
+            one.gradients.push_back(op->signature.inputs[k].name);
     }
     for (auto &op : joined_ops()) {
         const std::string &name = op.record.name;
-        ops[name] = {&op.record, &none, {"x"}, name.starts_with("clip") ? "clip" : name == "einsum" ? "contraction" : "joined"};
+        ops[name] = {&op.record,
+                     &none,
+                     {"x"},
+                     name.starts_with("clip") ? "clip"
+                     : name == "einsum"       ? "contraction"
+                                              : "joined"};
     }
     return ops;
 }
@@ -76,10 +84,12 @@ Kinds kinds_of(const Listed &op) {
 }
 
 std::string family_of(const Listed &op) {
-    for (auto &family : all_families())
-        if (std::find(family.files.begin(), family.files.end(), op.file) != family.files.end()) return family.title;
+    for (auto &family : all_families()) {
+        if (std::find(family.files.begin(), family.files.end(), op.file) != family.files.end())
+            return family.title;
+    }
     std::string title = op.file.empty() ? "Others" : op.file;
-    title[0] = (char)std::toupper((unsigned char)title[0]);
+    title[0] = char(std::toupper((unsigned char)title[0]));
     std::replace(title.begin(), title.end(), '_', ' ');
     return title;
 }
@@ -87,7 +97,8 @@ std::string family_of(const Listed &op) {
 const std::vector<std::string> &families() {
     static const std::vector<std::string> titles = [] {
         std::vector<std::string> all;
-        for (auto &family : all_families()) all.push_back(family.title);
+        for (auto &family : all_families())
+            all.push_back(family.title);
         return all;
     }();
     return titles;
@@ -95,26 +106,31 @@ const std::vector<std::string> &families() {
 
 std::string joined(const std::vector<std::string> &list, const char *between) {
     std::string s;
-    for (auto &e : list) s += (s.empty() ? "" : between) + e;
+    for (auto &e : list)
+        s += (s.empty() ? "" : between) + e;
     return s;
 }
 const char *name_of_kind(AttrKind k) {
     static const char *names[] = {"integer", "real", "boolean", "choice", "ints", "dtype", "text"};
-    return names[(int)k];
+    return names[int(k)];
 }
 std::string default_of(const AttrSpec &a) {
-    if (a.kind == AttrKind::real && a.value != "!") {  // the shortest text of the same number: 0.1, not 0.10000000000000001
+    // the shortest text of the same number: 0.1, not 0.10000000000000001
+    if (a.kind == AttrKind::real && a.value != "!") {
         char text[40];
         return {text, std::to_chars(text, text + sizeof text, std::stod(a.value)).ptr};
     }
-    return a.kind == AttrKind::choice ? a.choices[0] : a.kind == AttrKind::boolean ? (a.value == "1" ? "true" : "false") : a.value;
+    return a.kind == AttrKind::choice    ? a.choices[0]
+           : a.kind == AttrKind::boolean ? (a.value == "1" ? "true" : "false")
+                                         : a.value;
 }
 std::string form_of(const OpRecord &r) {
     static const char *names[] = {"plain", "elementwise", "reduction", "composite"};
-    return names[(int)r.form];
+    return names[int(r.form)];
 }
 std::string bound_of(const Contract &c) {
-    static const char *measures[] = {"ulps of each element", "ulps of the largest element", "ulps of the sum of |products|"};
+    static const char *measures[] = {"ulps of each element", "ulps of the largest element",
+                                     "ulps of the sum of |products|"};
     char text[80];
     std::snprintf(text, sizeof text, "%g %s", c.ulps, measures[c.measure]);
     return text;

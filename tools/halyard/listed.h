@@ -1,4 +1,5 @@
-// Listed: an op of this build with what its kernels and gradients say of it, in the words that `ops` and `docs` share.
+// Listed: an op of this build with what its kernels and gradients say of it, in the words that
+// `ops` and `docs` share.
 #pragma once
 #include <list>
 #include <map>
@@ -15,8 +16,10 @@ struct Listed {
     std::vector<std::string> gradients;  // the inputs that have one
     std::string file;                    // "softmax"
 };
-std::map<std::string, Listed> listed_ops();     // internal ones and those of any number of tensors too, by name
-Listed listed_op(const std::string &any_name);  // by any of its names; throws DispatchError with the nearest ones
+// internal ones and those of any number of tensors too, by name
+std::map<std::string, Listed> listed_ops();
+// by any of its names; throws DispatchError with the nearest ones
+Listed listed_op(const std::string &any_name);
 
 // What is derived from the kernels, each in the order of first appearance.
 struct Kinds {

@@ -14,7 +14,10 @@
 namespace halyard::command {
 namespace {
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
 
 // "some avg10=0.00 avg60=0.00 avg300=0.00 total=5422882635", in microseconds.
 double waiting() {
@@ -37,13 +40,15 @@ std::vector<Counters::Core> cores() {
         std::istringstream fields(line.substr(line.find(' ')));
         double user = 0, nice = 0, system = 0, idle = 0, io = 0, irq = 0, soft = 0, steal = 0;
         fields >> user >> nice >> system >> idle >> io >> irq >> soft >> steal;
-        const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
+        const double tick = 1.0 / double(sysconf(_SC_CLK_TCK));
         all.push_back({id, (user + nice + system + irq + soft + steal) * tick, steal * tick});
     }
     return all;
 }
 
-double seconds(const timeval &t) { return (double)t.tv_sec + 1e-6 * (double)t.tv_usec; }
+double seconds(const timeval &t) {
+    return double(t.tv_sec) + 1e-6 * double(t.tv_usec);
+}
 
 double own() {
     double sum = 0;
@@ -55,11 +60,16 @@ double own() {
     return sum;
 }
 
-std::string percent(double share) { return std::to_string((int)(std::min(share, 1.0) * 100 + 0.5)) + " %"; }  // ticks come in lumps
+// ticks come in lumps
+std::string percent(double share) {
+    return std::to_string(int(std::min(share, 1.0) * 100 + 0.5)) + " %";
+}
 
 }  // namespace
 
-Counters count() { return {now(), cores(), waiting(), own()}; }
+Counters count() {
+    return {now(), cores(), waiting(), own()};
+}
 
 long involuntary_switches() {
     rusage own{};
@@ -72,8 +82,10 @@ Load between(const Counters &before, const Counters &after) {
     load.seconds = after.now - before.now;
     load.waiting = (after.waiting - before.waiting) / load.seconds;
     for (size_t i = 0; i < std::min(before.cores.size(), after.cores.size()); i++) {
-        const Counters::Core &a = before.cores[i], &b = after.cores[i];
-        load.cores.push_back({b.id, (b.busy - a.busy) / load.seconds, (b.stolen - a.stolen) / load.seconds});
+        const Counters::Core &a = before.cores[i];
+        const Counters::Core &b = after.cores[i];
+        load.cores.push_back(
+            {b.id, (b.busy - a.busy) / load.seconds, (b.stolen - a.stolen) / load.seconds});
         load.others += load.cores.back().busy;
     }
     load.others = std::max(0.0, load.others - (after.own - before.own) / load.seconds);
@@ -90,25 +102,33 @@ std::string crowded(const Load &load, int threads) {
     std::string busy;
     int idle = 0;
     for (const auto &core : load.cores) {
-        if (!core.is_busy()) idle++;
-        else busy += (busy.empty() ? "" : ", ") + std::to_string(core.id) + " (" + percent(core.busy) + ")";
+        if (!core.is_busy())
+            idle++;
+        else {
+            busy += (busy.empty() ? "" : ", ") + std::to_string(core.id) + " (" +
+                    percent(core.busy) + ")";
+        }
     }
     if (idle >= threads || busy.empty()) return "";
-    return "others keep core " + busy + " busy: " + std::to_string(idle) + " of " + std::to_string(load.cores.size()) + " are idle for " +
-           std::to_string(threads) + (threads == 1 ? " thread" : " threads") +
-           (load.waiting > 0.01 ? "; tasks wait for a core " + percent(load.waiting) + " of the time" : "");
+    return "others keep core " + busy + " busy: " + std::to_string(idle) + " of " +
+           std::to_string(load.cores.size()) + " are idle for " + std::to_string(threads) +
+           (threads == 1 ? " thread" : " threads") +
+           (load.waiting > 0.01
+                ? "; tasks wait for a core " + percent(load.waiting) + " of the time"
+                : "");
 }
 
 bool disturbed(const Load &load) {
     constexpr double switches_per_second = 20, stolen = 0.01;
     double most = 0;
-    for (const auto &core : load.cores) most = std::max(most, core.stolen);
-    return (double)load.switches > 1 + switches_per_second * load.seconds || most > stolen;
+    for (const auto &core : load.cores)
+        most = std::max(most, core.stolen);
+    return double(load.switches) > 1 + switches_per_second * load.seconds || most > stolen;
 }
 
 bool leaves_a_core(const Load &load) {
     constexpr double enough = 0.85;  // ticks come in lumps, and an idle desktop does a little
-    return load.cores.empty() || (double)load.cores.size() - load.others >= enough;
+    return load.cores.empty() || double(load.cores.size()) - load.others >= enough;
 }
 
 Load warn_of_others(int threads, double patience) {

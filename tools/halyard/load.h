@@ -9,13 +9,16 @@ namespace halyard::command {
 struct Counters {
     struct Core {
         int id = 0;
-        double busy = 0, stolen = 0;                  // stolen: given to other virtual machines
-        bool is_busy() const { return busy > 0.15; }  // of shares: an idle desktop's cores stay below
+        double busy = 0, stolen = 0;  // stolen: given to other virtual machines
+        // of shares: an idle desktop's cores stay below
+        bool is_busy() const { return busy > 0.15; }
     };
     double now = 0;
     std::vector<Core> cores;  // those that this process may run on
-    double waiting = 0;       // time in which some task had to wait for a core (PSI); 0 where the kernel doesn't tell
-    double own = 0;           // of all cores, that this process took, and its children that have ended
+    // time in which some task had to wait for a core (PSI); 0 where the kernel doesn't tell
+    double waiting = 0;
+    // of all cores, that this process took, and its children that have ended
+    double own = 0;
 };
 Counters count();
 
@@ -24,22 +27,24 @@ struct Load {
     std::vector<Counters::Core> cores;  // shares of the time
     double seconds = 0, waiting = 0;    // waiting: a share
     double others = 0;                  // cores that others kept busy: 1.5 of 2
-    long switches = 0;                  // involuntary, of what was being timed; for the caller to fill in
+    // involuntary, of what was being timed; for the caller to fill in
+    long switches = 0;
 };
 Load between(const Counters &before, const Counters &after);
 
 // Of others: over `seconds` in which this process sleeps.
 Load load_of_others(double seconds = 0.1);
 
-// Why `threads` can't be timed under this load of others: "others keep core 0 (99 %), 3 (50 %) busy: 1 of 3 are idle for 2
-// threads"; "" = they can.
+// Why `threads` can't be timed under this load of others: "others keep core 0 (99 %), 3 (50 %)
+// busy: 1 of 3 are idle for 2 threads"; "" = they can.
 std::string crowded(const Load &load, int threads);
 
 // Do others leave a core, nearly whole? Where they don't, two times tell nothing of each other.
 bool leaves_a_core(const Load &load);
 inline constexpr const char *no_idle_core = "no idle core";
 
-// Prints that, as a warning. First sleeps until others leave room for `threads`, `patience` seconds at most, and says so. The last load.
+// Prints that, as a warning. First sleeps until others leave room for `threads`, `patience` seconds
+// at most, and says so. The last load.
 Load warn_of_others(int threads, double patience = 0);
 
 // Times that a thread of this process lost its core, so far.

@@ -4,7 +4,8 @@
 
 namespace halyard::command {
 
-// The CPU's name, its cores and, when they have had work, the load average: load.h knows who has them now.
+// The CPU's name, its cores and, when they have had work, the load average: load.h knows who has
+// them now.
 void print_machine();
 
 }  // namespace halyard::command

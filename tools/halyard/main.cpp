@@ -1,4 +1,5 @@
-// halyard: what a kernel author types. Exit status: 0 = done, 1 = an op, a file or a check refused, 2 = the command line is wrong.
+// halyard: what a kernel author types. Exit status: 0 = done, 1 = an op, a file or a check refused,
+// 2 = the command line is wrong.
 #include <cstdio>
 #include <filesystem>
 #include <sstream>
@@ -16,7 +17,8 @@
 
 namespace {
 
-// One line, whatever the error's text was, of what a terminal shows as it is: names come from files and from the command line.
+// One line, whatever the error's text was, of what a terminal shows as it is: names come from files
+// and from the command line.
 std::string one_line(const std::string &text) {
     std::string s;
     bool gap = false;
@@ -36,10 +38,13 @@ std::string one_line(const std::string &text) {
 // What the standard library says of files in our form.
 std::string text_of(const std::exception &e) {
     const auto *file = dynamic_cast<const std::filesystem::filesystem_error *>(&e);
-    return file ? "[" + file->path1().string() + "] can't be used: " + file->code().message() : e.what();
+    return file ? "[" + file->path1().string() + "] can't be used: " + file->code().message()
+                : e.what();
 }
 
-void complain(const std::exception &e) { std::fprintf(stderr, "%s\n", one_line(text_of(e)).c_str()); }
+void complain(const std::exception &e) {
+    std::fprintf(stderr, "%s\n", one_line(text_of(e)).c_str());
+}
 
 // What CLI11 says of a wrong command line, or its help.
 int explain(const CLI::App &app, const CLI::ParseError &error) {
@@ -47,7 +52,8 @@ int explain(const CLI::App &app, const CLI::ParseError &error) {
     const int status = app.exit(error, out, err) == 0 ? 0 : 2;
     std::fputs(out.str().c_str(), stdout);
     std::string said;
-    for (char c : err.str()) said += c == '\n' ? std::string(1, c) : halyard::command::shown(c);
+    for (char c : err.str())
+        said += c == '\n' ? std::string(1, c) : halyard::command::shown(c);
     std::fputs(said.c_str(), stderr);
     return status;
 }
@@ -65,14 +71,19 @@ int finished(const halyard::command::Run &run) {
 int main(int argc, char **argv) {
     using namespace halyard;
     CLI::App app{"Halyard: operators for CPU, GPU and Ascend, each from one file.", "halyard"};
-    app.footer("halyard SUBCOMMAND --help lists a subcommand's options. Environment: HALYARD_ISA, HALYARD_THREADS.");
-    app.set_version_flag("--version", std::string("halyard ") + version(), "Print the kit's version");
+    app.footer("halyard SUBCOMMAND --help lists a subcommand's options. Environment: HALYARD_ISA, "
+               "HALYARD_THREADS.");
+    app.set_version_flag("--version", std::string("halyard ") + version(),
+                         "Print the kit's version");
     app.require_subcommand(0, 1);
     app.fallthrough();  // --threads may follow the subcommand
     int threads = -1;
     std::vector<std::string> libraries;
-    app.add_option("--threads", threads, "Threads of the pool; 0 = all cores")->check(CLI::Range(0, 1024));
-    app.add_option("--kernels", libraries, "A library of ops from outside of the kit, as halyard_library() builds it")->allow_extra_args(false);
+    app.add_option("--threads", threads, "Threads of the pool; 0 = all cores")
+        ->check(CLI::Range(0, 1024));
+    app.add_option("--kernels", libraries,
+                   "A library of ops from outside of the kit, as halyard_library() builds it")
+        ->allow_extra_args(false);
     command::Run run;
     command::add_ops(app, run);
     command::add_run(app, run);
@@ -102,9 +113,13 @@ int main(int argc, char **argv) {
             command::flush_standard_output();
             return 0;
         }
-        if (threads >= 0) set_threads(threads);
-        else halyard::threads();  // a bad HALYARD_THREADS is refused also where no loop is long enough to need it
-        for (auto &path : libraries) command::load_kernels(path);
+        if (threads >= 0)
+            set_threads(threads);
+        else
+            halyard::threads();  // a bad HALYARD_THREADS is refused also where no loop is long
+                                 // enough to need it
+        for (auto &path : libraries)
+            command::load_kernels(path);
         check::say_progress_on_death();
         if (libraries.empty()) return finished(run);
         return command::in_own_process(app.get_subcommands()[0]->get_name(), [&] {

@@ -16,7 +16,8 @@ using nlohmann::json;
 // {"cpu": {"dtypes": ["f32", ...], "why_not": ["f64: no kernel in this build"]}, ...}
 json dtypes_on(const Listed &op) {
     json all;
-    for (const Backend &b : backends_of(op)) all[b.name] = {{"dtypes", b.dtypes}, {"why_not", b.why_not}};
+    for (const Backend &b : backends_of(op))
+        all[b.name] = {{"dtypes", b.dtypes}, {"why_not", b.why_not}};
     return all;
 }
 
@@ -25,11 +26,15 @@ json as_json(const Listed &op) {
     const Kinds kinds = kinds_of(op);
     json attrs = json::array(), variants = json::array();
     for (auto &a : r.attrs) {
-        json one = {{"name", a.name}, {"kind", name_of_kind(a.kind)}, {"default", a.value == "!" ? json() : json(default_of(a))}, {"required", a.value == "!"}};
+        json one = {{"name", a.name},
+                    {"kind", name_of_kind(a.kind)},
+                    {"default", a.value == "!" ? json() : json(default_of(a))},
+                    {"required", a.value == "!"}};
         if (!a.choices.empty()) one["choices"] = a.choices;
         attrs.push_back(one);
     }
-    for (auto &v : r.variants) variants.push_back({{"name", v.name}, {"when", v.when}});
+    for (auto &v : r.variants)
+        variants.push_back({{"name", v.name}, {"when", v.when}});
     static const char *measures[] = {"elementwise", "normwise", "products"};
     return {{"name", r.name},
             {"other_names", r.other_names},
@@ -62,18 +67,25 @@ void print_details(const Listed &op) {
     };
     std::printf("%s: %s\n", r.name.c_str(), r.signature.c_str());
     line("", r.doc);
-    if (!r.internal)
-        line("names", "ops::" + class_name(r) + ", F::" + function_name(r) + (r.other_names.empty() ? "" : ", F::" + joined(r.other_names, ", F::")));
+    if (!r.internal) {
+        line("names", "ops::" + class_name(r) + ", F::" + function_name(r) +
+                          (r.other_names.empty() ? "" : ", F::" + joined(r.other_names, ", F::")));
+    }
     line("family", family_of(op));
     line("form", form_of(r));
     line("dtypes", joined(r.dtypes, " "));
     for (const Backend &b : backends_of(op)) {
         line(b.name.c_str(), b.dtypes.empty() ? "-" : joined(b.dtypes, " "));
-        for (const std::string &why : b.why_not) line("", why);
+        for (const std::string &why : b.why_not)
+            line("", why);
     }
     line("ISAs", joined(kinds.isas));
-    for (auto &v : r.variants)
-        if (!v.name.empty()) line(&v == &r.variants[0] ? "variants" : "", v.name + (v.when.empty() ? " (any shape)" : " when " + v.when));
+    for (auto &v : r.variants) {
+        if (!v.name.empty()) {
+            line(&v == &r.variants[0] ? "variants" : "",
+                 v.name + (v.when.empty() ? " (any shape)" : " when " + v.when));
+        }
+    }
     line("layouts", joined(kinds.layouts));
     line("gradients", joined(op.gradients));
     bool first = true;
@@ -81,37 +93,49 @@ void print_details(const Listed &op) {
         std::string text = a.name + ": " + name_of_kind(a.kind);
         if (!a.choices.empty()) text += " of " + joined(a.choices, "|");
         if (!a.parts.empty()) text += " (" + joined(a.parts) + ")";
-        line(first ? "attributes" : "", text + (a.value == "!" ? ", required" : " = " + (default_of(a).empty() ? "(empty)" : default_of(a))));
+        line(first ? "attributes" : "",
+             text + (a.value == "!" ? ", required"
+                                    : " = " + (default_of(a).empty() ? "(empty)" : default_of(a))));
         first = false;
     }
-    for (auto &c : r.conditions) line(&c == &r.conditions[0] ? "conditions" : "", c);
+    for (auto &c : r.conditions)
+        line(&c == &r.conditions[0] ? "conditions" : "", c);
     line("error bound", bound_of(r.contract));
-    for (auto &b : r.bench) line(&b == &r.bench[0] ? "bench" : "", b);
-    for (auto &s : r.samples) line(&s == &r.samples[0] ? "samples" : "", s);
+    for (auto &b : r.bench)
+        line(&b == &r.bench[0] ? "bench" : "", b);
+    for (auto &s : r.samples)
+        line(&s == &r.samples[0] ? "samples" : "", s);
     if (!op.kernels->empty()) line("kernels", std::to_string(op.kernels->size()));
 }
 
 // What doesn't fit into the table stays visible in `halyard ops NAME`.
-std::string cut(const std::string &s, size_t width) { return s.size() <= width ? s : s.substr(0, width - 2) + ".."; }
+std::string cut(const std::string &s, size_t width) {
+    return s.size() <= width ? s : s.substr(0, width - 2) + "..";
+}
 
-int width_of(const std::string &backend) { return backend == "cpu" ? 32 : 20; }
+int width_of(const std::string &backend) {
+    return backend == "cpu" ? 32 : 20;
+}
 
 // Dtypes, and "*" where some calls have no program all the same: the op's details say why.
 std::string column_of(const Listed &op, const Backend &b) {
     if (op.record->form == Form::composite && b.name != "cpu") return "(its parts)";
     if (b.dtypes.empty()) return "-";
-    return cut(joined(b.dtypes, " "), (size_t)width_of(b.name) - 1) + (b.not_all_calls ? "*" : "");
+    return cut(joined(b.dtypes, " "), size_t(width_of(b.name)) - 1) + (b.not_all_calls ? "*" : "");
 }
 
 void print_line(const Listed &op) {
     const OpRecord &r = *op.record;
     const Kinds kinds = kinds_of(op);
     std::string variants = joined(kinds.variants, " ");
-    if (!kinds.layouts.empty()) variants += (variants.empty() ? "" : "  ") + joined(kinds.layouts, "|");
+    if (!kinds.layouts.empty())
+        variants += (variants.empty() ? "" : "  ") + joined(kinds.layouts, "|");
     std::printf("%-22s ", r.name.c_str());
-    for (const Backend &b : backends_of(op)) std::printf("%-*s ", width_of(b.name), column_of(op, b).c_str());
+    for (const Backend &b : backends_of(op))
+        std::printf("%-*s ", width_of(b.name), column_of(op, b).c_str());
     const std::string gradients = op.gradients.empty() ? "-" : "d" + joined(op.gradients, ",d");
-    std::printf("%-9s %-44s %s\n", gradients.c_str(), cut(r.signature, 44).c_str(), variants.c_str());
+    std::printf("%-9s %-44s %s\n", gradients.c_str(), cut(r.signature, 44).c_str(),
+                variants.c_str());
 }
 
 struct OpsOptions {
@@ -121,41 +145,60 @@ struct OpsOptions {
 
 // Family names go by their beginning, whatever the case: "norm" is Norms.
 bool starts_alike(const std::string &whole, const std::string &start) {
-    return whole.size() >= start.size() &&
-           std::equal(start.begin(), start.end(), whole.begin(), [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
+    return whole.size() >= start.size() && std::equal(start.begin(), start.end(), whole.begin(),
+                                                      [](unsigned char a, unsigned char b) {
+                                                          return std::tolower(a) == std::tolower(b);
+                                                      });
 }
 
 bool wanted(const Listed &op, const OpsOptions &o) {
     const auto &sets = op.record->dtypes;
-    const bool has_dtype = std::any_of(sets.begin(), sets.end(), [&](const std::string &set) { return set.substr(0, set.find(',')) == o.dtype; });
-    return starts_alike(family_of(op), o.family) && (o.dtype.empty() || has_dtype) && (!o.no_gradient || op.gradients.empty());
+    const bool has_dtype = std::any_of(sets.begin(), sets.end(), [&](const std::string &set) {
+        return set.substr(0, set.find(',')) == o.dtype;
+    });
+    return starts_alike(family_of(op), o.family) && (o.dtype.empty() || has_dtype) &&
+           (!o.no_gradient || op.gradients.empty());
 }
 
 int list(const OpsOptions &o) {
     if (!o.dtype.empty()) dtype_of(o.dtype);  // refuses what is none
     if (!o.name.empty()) {
         const Listed one = listed_op(o.name);
-        if (o.json) std::printf("%s\n", as_json(one).dump(1).c_str());
-        else print_details(one);
+        if (o.json)
+            std::printf("%s\n", as_json(one).dump(1).c_str());
+        else
+            print_details(one);
         return 0;
     }
     json list = json::array();
     size_t shown = 0, hidden = 0, kernels = 0;
     if (!o.json) {
-        std::printf("%-22s %-*s %-*s %-*s %-9s %-44s %s\n", "op", width_of("cpu"), "cpu", width_of("opencl"), "opencl", width_of("ascend"), "ascend",
-                    "gradients", "signature", "variants, layouts");
+        std::printf("%-22s %-*s %-*s %-*s %-9s %-44s %s\n", "op", width_of("cpu"), "cpu",
+                    width_of("opencl"), "opencl", width_of("ascend"), "ascend", "gradients",
+                    "signature", "variants, layouts");
     }
     for (auto &[op_name, op] : listed_ops()) {
         if (!wanted(op, o)) continue;
         kernels += op.kernels->size();
-        if (o.json) list.push_back(as_json(op));
-        else if (op.record->internal && !o.all) hidden++;
-        else print_line(op), shown++;
+        if (o.json)
+            list.push_back(as_json(op));
+        else if (op.record->internal && !o.all)
+            hidden++;
+        else {
+            print_line(op);
+            shown++;
+        }
     }
-    if (o.json) std::printf("%s\n", list.dump(1).c_str());
-    else
+    if (o.json)
+        std::printf("%s\n", list.dump(1).c_str());
+    else {
         std::printf("%zu ops%s, %zu kernels\n", shown,
-                    hidden ? (" and " + std::to_string(hidden) + " internal ones (gradients; --all lists them)").c_str() : "", kernels);
+                    hidden ? (" and " + std::to_string(hidden) +
+                              " internal ones (gradients; --all lists them)")
+                                 .c_str()
+                           : "",
+                    kernels);
+    }
     return 0;
 }
 
@@ -166,12 +209,16 @@ void add_ops(CLI::App &app, Run &chosen) {
     CLI::App *sub = app.add_subcommand("ops", "List the ops of this build, or one in detail");
     sub->add_option("name", o->name, "Show this op in detail");
     sub->add_flag("--json", o->json, "Everything, as JSON");
-    sub->add_option("--family", o->family, "Only ops of this family, as `halyard docs` lists them: Reductions, norm");
+    sub->add_option("--family", o->family,
+                    "Only ops of this family, as `halyard docs` lists them: Reductions, norm");
     sub->add_option("--dtype", o->dtype, "Only ops that take this dtype");
     sub->add_flag("--no-gradient", o->no_gradient, "Only ops without a gradient");
     sub->add_flag("--all", o->all, "Internal ops too, on lines of their own");
     sub->callback([o, sub, &chosen] {
-        if (!o->name.empty()) refuse(*sub, "with the name of an op", {"--family", "--dtype", "--no-gradient", "--all"});
+        if (!o->name.empty()) {
+            refuse(*sub, "with the name of an op",
+                   {"--family", "--dtype", "--no-gradient", "--all"});
+        }
         if (o->json) refuse(*sub, "with --json, which lists internal ops too", {"--all"});
         chosen = [o] { return list(*o); };
     });

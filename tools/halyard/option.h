@@ -6,9 +6,11 @@
 
 namespace halyard::command {
 
-// Throws AttrError where an option or argument was given that does nothing in this mode: "[bench] --json does nothing with --suite".
-// `used`: those that do something, as they are declared, "--json" or the name of an argument.
-void refuse_idle(const CLI::App &sub, const std::string &mode, const std::vector<std::string> &used);
+// Throws AttrError where an option or argument was given that does nothing in this mode: "[bench]
+// --json does nothing with --suite". `used`: those that do something, as they are declared,
+// "--json" or the name of an argument.
+void refuse_idle(const CLI::App &sub, const std::string &mode,
+                 const std::vector<std::string> &used);
 
 // The other way round: these do nothing in this mode.
 void refuse(const CLI::App &sub, const std::string &mode, const std::vector<std::string> &idle);

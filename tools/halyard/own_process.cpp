@@ -17,7 +17,8 @@
 namespace halyard::command {
 namespace {
 
-// The terminal's signals reach the child too, which answers them: this process waits for what it makes of them.
+// The terminal's signals reach the child too, which answers them: this process waits for what it
+// makes of them.
 class IgnoredInterrupts {
 public:
     IgnoredInterrupts() {
@@ -44,14 +45,21 @@ int in_own_process(const std::string &command, const Run &run) {
     // Where the kernel cache can't be had there is a private one, which goes with this process.
     try {
         kernel_cache();
-    } catch (const Error &) {}  // who needs it says so
-    void *const shared = mmap(nullptr, sizeof(check::Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED) throw Error(command, std::string("no memory to share with a process: ") + std::strerror(errno));
+    } catch (const Error &) {
+    }  // who needs it says so
+    void *const shared = mmap(nullptr, sizeof(check::Progress), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        throw Error(command,
+                    std::string("no memory to share with a process: ") + std::strerror(errno));
+    }
     auto *const progress = static_cast<check::Progress *>(shared);
     const IgnoredInterrupts ignored;
     std::fflush(nullptr);
-    const pid_t parent = getpid(), child = fork();
-    if (child < 0) throw Error(command, std::string("can't start a process: ") + std::strerror(errno));
+    const pid_t parent = getpid();
+    const pid_t child = fork();
+    if (child < 0)
+        throw Error(command, std::string("can't start a process: ") + std::strerror(errno));
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         if (getppid() != parent) _exit(1);  // it ended before it could be said
@@ -60,17 +68,22 @@ int in_own_process(const std::string &command, const Run &run) {
         int status = 1;
         try {
             status = run();
-        } catch (const std::exception &e) { std::fprintf(stderr, "%s\n", e.what()); }
+        } catch (const std::exception &e) {
+            std::fprintf(stderr, "%s\n", e.what());
+        }
         std::fflush(nullptr);
         _exit(status);
     }
     int status = 0;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR) throw Error(command, std::string("lost its process: ") + std::strerror(errno));
+    while (waitpid(child, &status, 0) < 0) {
+        if (errno != EINTR)
+            throw Error(command, std::string("lost its process: ") + std::strerror(errno));
+    }
     if (WIFEXITED(status)) return WEXITSTATUS(status);
     const int signal = WTERMSIG(status);
     const std::string doing = check::text_of(*progress);
-    std::fprintf(stderr, "[%s] died of signal %d, %s%s%s\n", command.c_str(), signal, strsignal(signal), doing.empty() ? "" : ": ", doing.c_str());
+    std::fprintf(stderr, "[%s] died of signal %d, %s%s%s\n", command.c_str(), signal,
+                 strsignal(signal), doing.empty() ? "" : ": ", doing.c_str());
     return 1;
 }
 

@@ -8,6 +8,7 @@
 namespace halyard::command {
 
 // Reads the files and writes the page; the runs, as they stand in it. Throws IoError.
-std::vector<report::Json> write_page(const std::vector<std::string> &files, const std::string &out, const std::string &title);
+std::vector<report::Json> write_page(const std::vector<std::string> &files, const std::string &out,
+                                     const std::string &title);
 
 }  // namespace halyard::command

@@ -30,8 +30,10 @@ std::vector<PeersOf> open_modules(const std::string &isa) {
         if (found.empty()) set_environment(isa);
         void *handle = dlopen(module.c_str(), RTLD_NOW | RTLD_LOCAL);
         const auto peers = handle ? (PeersOf)dlsym(handle, peers_symbol) : nullptr;
-        if (peers) found.push_back(peers);
-        else std::fprintf(stderr, "peer %s can't be opened: %s\n", name, dlerror());
+        if (peers)
+            found.push_back(peers);
+        else
+            std::fprintf(stderr, "peer %s can't be opened: %s\n", name, dlerror());
     }
     return found;
 }
@@ -39,18 +41,26 @@ std::vector<PeersOf> open_modules(const std::string &isa) {
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> peer_environment(const std::string &isa) {
-    // A worker that spins after its call returned holds a core of whoever runs next (docs/performance.md).
-    std::vector<std::pair<std::string, std::string>> all = {{"OPENBLAS_THREAD_TIMEOUT", "4"}, {"OMP_WAIT_POLICY", "passive"}};
-    if (isa == "avx512") all.insert(all.end(), {{"OPENBLAS_CORETYPE", "SkylakeX"}, {"ONEDNN_MAX_CPU_ISA", "AVX512_CORE"}});
-    if (isa == "avx2") all.insert(all.end(), {{"OPENBLAS_CORETYPE", "Haswell"}, {"ONEDNN_MAX_CPU_ISA", "AVX2"}});
-    if (isa == "baseline") all.insert(all.end(), {{"OPENBLAS_CORETYPE", "Nehalem"}, {"ONEDNN_MAX_CPU_ISA", "SSE41"}});
+    // A worker that spins after its call returned holds a core of whoever runs next
+    // (docs/performance.md).
+    std::vector<std::pair<std::string, std::string>> all = {{"OPENBLAS_THREAD_TIMEOUT", "4"},
+                                                            {"OMP_WAIT_POLICY", "passive"}};
+    if (isa == "avx512") {
+        all.insert(all.end(),
+                   {{"OPENBLAS_CORETYPE", "SkylakeX"}, {"ONEDNN_MAX_CPU_ISA", "AVX512_CORE"}});
+    }
+    if (isa == "avx2")
+        all.insert(all.end(), {{"OPENBLAS_CORETYPE", "Haswell"}, {"ONEDNN_MAX_CPU_ISA", "AVX2"}});
+    if (isa == "baseline")
+        all.insert(all.end(), {{"OPENBLAS_CORETYPE", "Nehalem"}, {"ONEDNN_MAX_CPU_ISA", "SSE41"}});
     return all;
 }
 
 std::vector<Peer> peers_for(const PeerTask &task, const std::string &isa) {
     static const std::vector<PeersOf> modules = open_modules(isa);
     std::vector<Peer> peers;
-    for (PeersOf m : modules) m(task, peers);
+    for (PeersOf m : modules)
+        m(task, peers);
     return peers;
 }
 

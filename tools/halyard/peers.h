@@ -11,7 +11,8 @@ namespace halyard::command {
 // What limits libraries to `isa` ("" = no limit) and lets their threads sleep between calls.
 std::vector<std::pair<std::string, std::string>> peer_environment(const std::string &isa);
 
-// All peers for a task. The first call opens the modules; before, it sets that, unless the environment says otherwise, and prints it.
+// All peers for a task. The first call opens the modules; before, it sets that, unless the
+// environment says otherwise, and prints it.
 std::vector<Peer> peers_for(const PeerTask &task, const std::string &isa);
 
 }  // namespace halyard::command

@@ -1,5 +1,6 @@
-// Price: what the parts of a call cost, measured here and now: each kernel that takes it, the copies that its strides need, and the
-// casts that its dtype needs where the op has no kernels for it.
+// Price: what the parts of a call cost, measured here and now: each kernel that takes it, the
+// copies that its strides need, and the casts that its dtype needs where the op has no kernels for
+// it.
 #pragma once
 #include <span>
 
@@ -10,11 +11,13 @@ namespace halyard::command {
 // A call in a dtype that the op has no kernels for, as its caller would have to make it.
 struct Cast {
     std::string key, instead, there;  // "f16", "f32", "f32 f64"
-    DType from = DType::f16, to = DType::f32;
+    DType from = DType::f16;
+    DType to = DType::f32;
     std::vector<size_t> inputs, outputs;  // what is cast, there and back
 };
 
-// The call in the narrowest set of dtypes that holds every value of `dtype`. Throws DTypeError where the op has no such set.
+// The call in the narrowest set of dtypes that holds every value of `dtype`. Throws DTypeError
+// where the op has no such set.
 Cast cast_for(const RegisteredOp &op, DType dtype);
 
 struct Prices {
@@ -26,8 +29,9 @@ struct Prices {
     double loss() const { return call / best; }
 };
 
-// In interleaved rounds, the least time of each; about 30 ms for each thing that is timed. `in`: as the caller has them, before `cast`.
-// Throws DispatchError where no kernel fits.
-Prices prices_of(const Explanation &e, std::span<const Tensor> in, const Attrs &attrs, const Cast *cast);
+// In interleaved rounds, the least time of each; about 30 ms for each thing that is timed. `in`: as
+// the caller has them, before `cast`. Throws DispatchError where no kernel fits.
+Prices prices_of(const Explanation &e, std::span<const Tensor> in, const Attrs &attrs,
+                 const Cast *cast);
 
 }  // namespace halyard::command

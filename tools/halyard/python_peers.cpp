@@ -28,7 +28,8 @@ Json asked(Dialogue &child, const Json &question) {
 }
 
 // Started when they are first needed, and kept.
-Framework &framework(const std::string &which, const std::string &python, int threads, const std::string &isa) {
+Framework &framework(const std::string &which, const std::string &python, int threads,
+                     const std::string &isa) {
     static std::map<std::pair<std::string, int>, Framework> all;
     static std::set<std::string> missing;
     Framework &f = all[{which, threads}];
@@ -38,11 +39,16 @@ Framework &framework(const std::string &which, const std::string &python, int th
     environment["PYTHONDONTWRITEBYTECODE"] = "1";
     for (auto &[name, value] : peer_environment(isa))
         if (!std::getenv(name.c_str())) environment[name] = value;
-    f.process = std::make_unique<Dialogue>(std::vector<std::string>{python, driver, which, std::to_string(threads), isa}, environment);
+    f.process = std::make_unique<Dialogue>(
+        std::vector<std::string>{python, driver, which, std::to_string(threads), isa}, environment);
     const Json hello = Json::parse(f.process->answer(""), nullptr, false);
-    if (hello.is_object() && hello.contains("name")) f.name = hello["name"];
-    else if (missing.insert(which).second)
-        std::printf("peer %s: %s\n", which.c_str(), hello.is_object() ? hello.value("refused", "").c_str() : (python + " can't be run").c_str());
+    if (hello.is_object() && hello.contains("name"))
+        f.name = hello["name"];
+    else if (missing.insert(which).second) {
+        std::printf("peer %s: %s\n", which.c_str(),
+                    hello.is_object() ? hello.value("refused", "").c_str()
+                                      : (python + " can't be run").c_str());
+    }
     return f;
 }
 
@@ -50,39 +56,51 @@ Json attributes(const Attrs &attrs) {
     Json all = Json::object();
     for (size_t k = 0; k < attrs.op().attrs.size(); k++) {
         const AttrSpec &a = attrs.op().attrs[k];
-        if (a.kind == AttrKind::real) all[a.name] = attrs.real(k);
-        else if (a.kind == AttrKind::ints) all[a.name] = attrs.ints(k);
-        else all[a.name] = attrs.integer(k);
+        if (a.kind == AttrKind::real)
+            all[a.name] = attrs.real(k);
+        else if (a.kind == AttrKind::ints)
+            all[a.name] = attrs.ints(k);
+        else
+            all[a.name] = attrs.integer(k);
     }
     return all;
 }
 
-// The results that the framework left, in the op's dtypes. Throws IoError where one hasn't the shape it should.
+// The results that the framework left, in the op's dtypes. Throws IoError where one hasn't the
+// shape it should.
 void take(const Json &files, const std::vector<Tensor> &out) {
     for (size_t k = 0; k < out.size(); k++) {
         const std::string path = files.at(k);
         const Tensor y = load_npy(path).to(out[k].dtype());
-        if (y.elements() != out[k].elements())
-            throw IoError(path, "has " + std::to_string(y.elements()) + " elements, expected " + std::to_string(out[k].elements()));
+        if (y.elements() != out[k].elements()) {
+            throw IoError(path, "has " + std::to_string(y.elements()) + " elements, expected " +
+                                    std::to_string(out[k].elements()));
+        }
         std::memcpy(out[k].raw(), y.raw(), y.bytes());
     }
 }
 
 }  // namespace
 
-std::vector<Subject> python_peers_for(const PythonPeers &peers, const PeerTask &task, size_t copies, const std::string &isa,
-                                      std::vector<std::string> &refused) {
+std::vector<Subject> python_peers_for(const PythonPeers &peers, const PeerTask &task, size_t copies,
+                                      const std::string &isa, std::vector<std::string> &refused) {
     std::vector<Subject> all;
     if (peers.frameworks.empty()) return all;
     const TemporaryFolder folder("halyard_peers");
     const fs::path &dir = folder.path;
     const std::string limit = isa == name_of(host_isa()) ? "" : isa;
-    Json question = {{"op", task.op.record.name}, {"attrs", attributes(task.attrs)}, {"dims", task.dims}, {"copies", copies}, {"dir", dir}};
+    Json question = {{"op", task.op.record.name},
+                     {"attrs", attributes(task.attrs)},
+                     {"dims", task.dims},
+                     {"copies", copies},
+                     {"dir", dir}};
     for (size_t k = 0; k < task.in.size(); k++) {
         const std::string file = dir / ("in_" + std::to_string(k) + ".npy");
         const Tensor &x = task.in[k];
         save_npy(file, x.dtype() == DType::bf16 ? x.to(DType::f32) : x);
-        question["in"].push_back({{"name", task.op.signature.inputs[k].name}, {"dtype", name_of(x.dtype())}, {"file", file}});
+        question["in"].push_back({{"name", task.op.signature.inputs[k].name},
+                                  {"dtype", name_of(x.dtype())},
+                                  {"file", file}});
     }
     for (auto &which : peers.frameworks) {
         Framework &f = framework(which, peers.python, task.threads, limit);
@@ -94,7 +112,8 @@ std::vector<Subject> python_peers_for(const PythonPeers &peers, const PeerTask &
         }
         Subject s{f.name, task.threads, true, true, false, {}, {}};
         s.isa = isa.empty() ? host_isa() : isa_of(isa);
-        for (const Tensor &y : task.out) s.out.push_back(Tensor::empty(y.shape(), y.dtype()));
+        for (const Tensor &y : task.out)
+            s.out.push_back(Tensor::empty(y.shape(), y.dtype()));
         take(answer.at("out"), s.out);
         s.run = [] {};  // its results are here already
         s.timed = [&f](double seconds) {

@@ -18,8 +18,10 @@ std::map<std::string, std::string> refusals_of(const check::Report &r, int &lack
     for (const std::string &note : r.notes) {
         const size_t colon = note.find(": ");
         if (colon == std::string::npos) continue;  // of an op that is composed of others
-        if (note.find(of_the_chip) != std::string::npos) lacking++;
-        else all.emplace(r.op + " " + note.substr(0, colon), note.substr(colon + 2));
+        if (note.find(of_the_chip) != std::string::npos)
+            lacking++;
+        else
+            all.emplace(r.op + " " + note.substr(0, colon), note.substr(colon + 2));
     }
     return all;
 }
@@ -35,7 +37,10 @@ std::map<std::string, std::string> read_refusals(const std::string &path) {
         number++;
         if (line.empty() || line[0] == '#') continue;
         const size_t colon = line.find(": ");
-        if (colon == std::string::npos) { throw IoError(path, "line " + std::to_string(number) + " is '" + line + "', expected 'op dtypes: why'"); }
+        if (colon == std::string::npos) {
+            throw IoError(path, "line " + std::to_string(number) + " is '" + line +
+                                    "', expected 'op dtypes: why'");
+        }
         all[line.substr(0, colon)] = line.substr(colon + 2);
     }
     return all;
@@ -49,20 +54,26 @@ int judge_refusals(const CheckRun &run, const std::string &list, bool all) {
         refused.merge(refusals_of(r, lacking));
         checked.insert(r.op);
     }
-    std::printf("%zu pairs of op and dtypes have calls without a program; %d more have dtypes that the chip lacks\n", refused.size(), lacking);
+    std::printf("%zu pairs of op and dtypes have calls without a program; %d more have dtypes that "
+                "the chip lacks\n",
+                refused.size(), lacking);
     if (list.empty()) return 0;
     const std::map<std::string, std::string> known = read_refusals(list);
     int failures = 0;
-    for (auto &[name, why] : refused)
+    for (auto &[name, why] : refused) {
         if (!known.count(name)) {
-            std::printf("    refused, and not in %s: %s: %s\n", list.c_str(), name.c_str(), why.c_str());
+            std::printf("    refused, and not in %s: %s: %s\n", list.c_str(), name.c_str(),
+                        why.c_str());
             failures++;
         }
-    for (auto &[name, why] : known)
+    }
+    for (auto &[name, why] : known) {
         if (all && checked.count(name.substr(0, name.find(' '))) && !refused.count(name)) {
-            std::printf("    has programs for all samples, delete its line from %s: %s\n", list.c_str(), name.c_str());
+            std::printf("    has programs for all samples, delete its line from %s: %s\n",
+                        list.c_str(), name.c_str());
             failures++;
         }
+    }
     return failures;
 }
 

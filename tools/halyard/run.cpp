@@ -33,7 +33,8 @@ public:
     }
     ~Writer() {
         std::error_code ignored;
-        for (auto &name : names_) fs::remove(part(name), ignored);
+        for (auto &name : names_)
+            fs::remove(part(name), ignored);
     }
     Writer(const Writer &) = delete;
     Writer &operator=(const Writer &) = delete;
@@ -46,7 +47,8 @@ public:
         for (auto &name : names_) {
             std::error_code failed;
             fs::rename(part(name), dir_ / name, failed);
-            if (failed) throw IoError((dir_ / name).string(), "can't be written: " + failed.message());
+            if (failed)
+                throw IoError((dir_ / name).string(), "can't be written: " + failed.message());
         }
         names_.clear();
         std::fputs(lines_.c_str(), stdout);
@@ -59,12 +61,17 @@ private:
     std::string lines_;
 };
 
-// A file's bytes are read in any order, and a pipe that nobody writes to would keep the command for ever.
+// A file's bytes are read in any order, and a pipe that nobody writes to would keep the command for
+// ever.
 void require_file(const std::string &path) {
     std::error_code ignored;
     const fs::file_status status = fs::status(path, ignored);
     if (!fs::exists(status) || fs::is_regular_file(status)) return;
-    throw IoError(path, std::string("is a ") + (fs::is_directory(status) ? "folder" : fs::is_fifo(status) ? "pipe" : "device") + ", expected a .npy file");
+    throw IoError(path, std::string("is a ") +
+                            (fs::is_directory(status) ? "folder"
+                             : fs::is_fifo(status)    ? "pipe"
+                                                      : "device") +
+                            ", expected a .npy file");
 }
 
 Tensor load(const std::string &path, const std::optional<std::string> &dtype) {
@@ -76,11 +83,13 @@ struct Results {
     std::vector<std::pair<std::string, Tensor>> files;  // name and content
 
     void add_outputs(const std::vector<Tensor> &out) {
-        for (size_t k = 0; k < out.size(); k++) files.emplace_back("out_" + std::to_string(k) + ".npy", out[k]);
+        for (size_t k = 0; k < out.size(); k++)
+            files.emplace_back("out_" + std::to_string(k) + ".npy", out[k]);
     }
     void save(const std::string &dir) const {
         Writer writer(dir);
-        for (auto &[name, t] : files) writer.add(name, t);
+        for (auto &[name, t] : files)
+            writer.add(name, t);
         writer.finish();
     }
 };
@@ -100,11 +109,13 @@ using Call = std::function<std::vector<Tensor>()>;
 
 // The call's outputs, called as `output_names` says, and the gradients in `x`, whose files' names
 // are those of the inputs: d_x.npy.
-void run_with_gradients(const RunOptions &o, const Named &x, const Call &call, const std::function<std::vector<std::string>(size_t)> &output_names,
+void run_with_gradients(const RunOptions &o, const Named &x, const Call &call,
+                        const std::function<std::vector<std::string>(size_t)> &output_names,
                         Results &results) {
     if (x.tensors.empty()) throw GradError(o.op, "has no gradient in any of its inputs");
     Tape tape;
-    for (const Tensor &t : x.tensors) tape.watch(t);
+    for (const Tensor &t : x.tensors)
+        tape.watch(t);
     const auto out = call();
     results.add_outputs(out);
     std::vector<TensorSpec> specs(out.size());
@@ -124,14 +135,16 @@ void run_with_gradients(const RunOptions &o, const Named &x, const Call &call, c
         sens.push_back(load(*paths[k], name_of(out[k].dtype())));
     }
     const auto dx = tape.gradient(y.tensors, x.tensors, sens);
-    for (size_t k = 0; k < dx.size(); k++) results.files.emplace_back("d_" + x.names[k] + ".npy", dx[k]);
+    for (size_t k = 0; k < dx.size(); k++)
+        results.files.emplace_back("d_" + x.names[k] + ".npy", dx[k]);
 }
 
 // Ops of any number of tensors: every one is called x, so their order counts. Of several outputs
 // each has a number, y0, y1, ...
 void run_joined(const JoinedOp &op, const RunOptions &o, Results &results) {
     std::vector<TensorSpec> specs(o.in.size());
-    for (size_t k = 0; k < specs.size(); k++) specs[k].name = "x" + std::to_string(k);
+    for (size_t k = 0; k < specs.size(); k++)
+        specs[k].name = "x" + std::to_string(k);
     const auto dtypes = by_tensor(op.record.name, "input", specs, o.dtypes);
     std::vector<Tensor> in;
     Named x;
@@ -146,7 +159,8 @@ void run_joined(const JoinedOp &op, const RunOptions &o, Results &results) {
     const bool one = !op.record.signature.ends_with("...");
     const auto output_names = [&](size_t count) {
         std::vector<std::string> names;
-        for (size_t k = 0; k < count; k++) names.push_back(one ? "y" : "y" + std::to_string(k));
+        for (size_t k = 0; k < count; k++)
+            names.push_back(one ? "y" : "y" + std::to_string(k));
         return names;
     };
     run_with_gradients(o, x, call, output_names, results);
@@ -156,8 +170,10 @@ void run_joined(const JoinedOp &op, const RunOptions &o, Results &results) {
 // into its running statistics, what it is now: mean_out.npy.
 class ChangedInputs {
 public:
-    ChangedInputs(const Signature &signature, const std::vector<Tensor> &in) : signature_(signature), in_(in) {
-        for (const Tensor &t : in) before_.push_back(t.defined() ? t.copy() : t);
+    ChangedInputs(const Signature &signature, const std::vector<Tensor> &in)
+        : signature_(signature), in_(in) {
+        for (const Tensor &t : in)
+            before_.push_back(t.defined() ? t.copy() : t);
     }
     void add_to(Results &results) const {
         for (size_t k = 0; k < in_.size(); k++) {
@@ -176,12 +192,14 @@ private:
 
 std::vector<Tensor> inputs_of(const RegisteredOp &op, const RunOptions &o) {
     const auto &specs = op.signature.inputs;
-    const auto paths = by_tensor(o.op, "input", specs, o.in), dtypes = by_tensor(o.op, "input", specs, o.dtypes);
+    const auto paths = by_tensor(o.op, "input", specs, o.in);
+    const auto dtypes = by_tensor(o.op, "input", specs, o.dtypes);
     std::vector<Tensor> in;
     for (size_t k = 0; k < specs.size(); k++) {
         const std::string &name = specs[k].name;
         if (!paths[k] && !is_optional(o.op, name)) {
-            throw AttrError(o.op, "input " + name + " is missing: --in " + name + "=FILE.npy (" + op.record.signature + ")");
+            throw AttrError(o.op, "input " + name + " is missing: --in " + name + "=FILE.npy (" +
+                                      op.record.signature + ")");
         }
         in.push_back(paths[k] ? load(*paths[k], dtypes[k]) : Tensor());
     }
@@ -189,7 +207,8 @@ std::vector<Tensor> inputs_of(const RegisteredOp &op, const RunOptions &o) {
 }
 
 void run_signature(const RegisteredOp &op, const RunOptions &o, Results &results) {
-    if (o.device != "ascend") check_variant(op.record, o.variant);  // there it is a program written by hand
+    // there it is a program written by hand
+    if (o.device != "ascend") check_variant(op.record, o.variant);
     const Primitive primitive(op, attrs_from(op.record, o.attrs));
     const std::vector<Tensor> in = inputs_of(op, o);
     const ChangedInputs changed(op.signature, in);
@@ -199,11 +218,14 @@ void run_signature(const RegisteredOp &op, const RunOptions &o, Results &results
         results.add_outputs(call());
     } else {
         Named x;
-        for (size_t k : differentiable_inputs(op))
-            if (in[k].defined() && is_float(in[k].dtype())) x.add(op.signature.inputs[k].name, in[k]);
+        for (size_t k : differentiable_inputs(op)) {
+            if (in[k].defined() && is_float(in[k].dtype()))
+                x.add(op.signature.inputs[k].name, in[k]);
+        }
         const auto output_names = [&](size_t count) {
             std::vector<std::string> names;
-            for (size_t k = 0; k < count; k++) names.push_back(op.signature.outputs[k].name);
+            for (size_t k = 0; k < count; k++)
+                names.push_back(op.signature.outputs[k].name);
             return names;
         };
         run_with_gradients(o, x, call, output_names, results);
@@ -214,8 +236,10 @@ void run_signature(const RegisteredOp &op, const RunOptions &o, Results &results
 int run(const RunOptions &o) {
     const Target target(o.device, o.isa, o.variant);
     Results results;
-    if (const JoinedOp *joined = joined_op(o.op)) run_joined(*joined, o, results);
-    else run_signature(library().at(o.op), o, results);
+    if (const JoinedOp *joined = joined_op(o.op))
+        run_joined(*joined, o, results);
+    else
+        run_signature(library().at(o.op), o, results);
     results.save(o.out_dir);
     return 0;
 }
@@ -225,15 +249,24 @@ int run(const RunOptions &o) {
 void add_run(CLI::App &app, Run &chosen) {
     auto o = std::make_shared<RunOptions>();
     CLI::App *sub = app.add_subcommand("run", "Run an op on .npy files");
-    sub->footer("Writes DIR/out_0.npy, DIR/out_1.npy, ..., DIR/x_out.npy for each input x that the op writes into, and, with --grad, "
+    sub->footer("Writes DIR/out_0.npy, DIR/out_1.npy, ..., DIR/x_out.npy for each input x that the "
+                "op writes into, and, with --grad, "
                 "DIR/d_x.npy for each input x that has a gradient.");
     sub->add_option("op", o->op, "Name of the op, as `halyard ops` lists it")->required();
-    sub->add_option("--in,-i", o->in, "x=FILE.npy by the signature's names, x0=FILE.npy by place, or FILE.npy in order")->allow_extra_args(false);
-    sub->add_option("--attr,-a", o->attrs, "Attribute: axis=1, stride=2,2, pad_mode=same")->allow_extra_args(false);
-    sub->add_option("--out-dir,-o", o->out_dir, "Where the results go")->required();
-    sub->add_option("--grad,-g", o->grads, "Gradient of an output: dy=FILE.npy (or y=FILE.npy); dy0=FILE.npy where an op has any number of them")
+    sub->add_option(
+           "--in,-i", o->in,
+           "x=FILE.npy by the signature's names, x0=FILE.npy by place, or FILE.npy in order")
         ->allow_extra_args(false);
-    sub->add_option("--dtype", o->dtypes, "Read an input as this dtype: x=bf16 takes uint16 files as the bits of bf16")->allow_extra_args(false);
+    sub->add_option("--attr,-a", o->attrs, "Attribute: axis=1, stride=2,2, pad_mode=same")
+        ->allow_extra_args(false);
+    sub->add_option("--out-dir,-o", o->out_dir, "Where the results go")->required();
+    sub->add_option("--grad,-g", o->grads,
+                    "Gradient of an output: dy=FILE.npy (or y=FILE.npy); dy0=FILE.npy where an op "
+                    "has any number of them")
+        ->allow_extra_args(false);
+    sub->add_option("--dtype", o->dtypes,
+                    "Read an input as this dtype: x=bf16 takes uint16 files as the bits of bf16")
+        ->allow_extra_args(false);
     sub->add_option("--device,--backend", o->device, "cpu, opencl or ascend (simulated)");
     sub->add_option("--isa", o->isa, "Only kernels of this level: baseline, avx2, avx512");
     sub->add_option("--variant", o->variant, "Only kernels of this variant");

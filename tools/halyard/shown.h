@@ -14,7 +14,8 @@ inline std::string shown(char c) {
 
 inline std::string shown(const std::string &text) {
     std::string all;
-    for (char c : text) all += shown(c);
+    for (char c : text)
+        all += shown(c);
     return all;
 }
 

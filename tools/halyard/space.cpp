@@ -5,34 +5,45 @@
 
 namespace halyard::command {
 
-void Space::add(const std::string &variant, const std::map<std::string, std::vector<int>> &offered) {
+void Space::add(const std::string &variant,
+                const std::map<std::string, std::vector<int>> &offered) {
     Part p{variant, {offered.begin(), offered.end()}, size_, 1};
-    for (auto &[name, values] : p.picks) p.size *= values.size();
+    for (auto &[name, values] : p.picks)
+        p.size *= values.size();
     size_ += p.size;
     parts_.push_back(std::move(p));
 }
 
 const Space::Part &Space::part_of(size_t candidate) const {
-    return *std::find_if(parts_.begin(), parts_.end(), [&](const Part &p) { return candidate < p.first + p.size; });
+    return *std::find_if(parts_.begin(), parts_.end(),
+                         [&](const Part &p) { return candidate < p.first + p.size; });
 }
 
 Candidate Space::at(size_t candidate) const {
     const Part &p = part_of(candidate);
     Candidate c{p.variant, {}};
     size_t rest = candidate - p.first;
-    for (auto &[name, values] : p.picks) c.picks[name] = values[rest % values.size()], rest /= values.size();
+    for (auto &[name, values] : p.picks) {
+        c.picks[name] = values[rest % values.size()];
+        rest /= values.size();
+    }
     return c;
 }
 
-std::optional<size_t> Space::find(const std::string &variant, const std::map<std::string, int> &picks) const {
+std::optional<size_t> Space::find(const std::string &variant,
+                                  const std::map<std::string, int> &picks) const {
     for (const Part &p : parts_) {
         if (p.variant != variant) continue;
-        size_t place = p.first, stride = 1;
+        size_t place = p.first;
+        size_t stride = 1;
         for (auto &[name, values] : p.picks) {
             const auto given = picks.find(name);
-            const auto at = given == picks.end() ? values.end() : std::find(values.begin(), values.end(), given->second);
+            const auto at = given == picks.end()
+                                ? values.end()
+                                : std::find(values.begin(), values.end(), given->second);
             if (at == values.end()) return {};
-            place += stride * (size_t)(at - values.begin()), stride *= values.size();
+            place += stride * size_t(at - values.begin());
+            stride *= values.size();
         }
         return place;
     }
@@ -41,7 +52,8 @@ std::optional<size_t> Space::find(const std::string &variant, const std::map<std
 
 std::vector<size_t> Space::defaults() const {
     std::vector<size_t> all;
-    for (const Part &p : parts_) all.push_back(p.first);
+    for (const Part &p : parts_)
+        all.push_back(p.first);
     return all;
 }
 

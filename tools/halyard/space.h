@@ -15,15 +15,16 @@ struct Candidate {
     std::string autoscheduler = {};
 };
 
-// Every variant with every combination of what its schedule offers. A candidate is a number below size(); the first of each variant
-// has the schedule's defaults.
+// Every variant with every combination of what its schedule offers. A candidate is a number below
+// size(); the first of each variant has the schedule's defaults.
 class Space {
 public:
     void add(const std::string &variant, const std::map<std::string, std::vector<int>> &offered);
 
     size_t size() const { return size_; }
     Candidate at(size_t candidate) const;
-    std::optional<size_t> find(const std::string &variant, const std::map<std::string, int> &picks) const;
+    std::optional<size_t> find(const std::string &variant,
+                               const std::map<std::string, int> &picks) const;
     std::vector<size_t> defaults() const;
     std::vector<size_t> neighbours(size_t candidate) const;  // one pick differs
 
@@ -38,14 +39,17 @@ private:
     size_t size_ = 0;
 };
 
-// All of a space that isn't larger than `budget`, in an order that `seed` decides, defaults first. Of a larger one: half of the budget
-// at random, then moves around the best so far.
+// All of a space that isn't larger than `budget`, in an order that `seed` decides, defaults first.
+// Of a larger one: half of the budget at random, then moves around the best so far.
 class Walk {
 public:
-    Walk(const Space &space, size_t budget, unsigned seed) : space_(space), budget_(budget), random_(seed) {}
-    void visit(size_t candidate) { visited_.insert(candidate); }  // what was measured before
-    void skip() { skipped_++; }                                   // the last one doesn't count
-    std::optional<size_t> next(std::optional<size_t> best);       // empty: done
+    Walk(const Space &space, size_t budget, unsigned seed)
+        : space_(space), budget_(budget), random_(seed) {}
+    // what was measured before
+    void visit(size_t candidate) { visited_.insert(candidate); }
+    // the last one doesn't count
+    void skip() { skipped_++; }
+    std::optional<size_t> next(std::optional<size_t> best);  // empty: done
     size_t done() const { return visited_.size() - skipped_; }
     size_t total() const { return std::min(budget_, space_.size() - skipped_); }
 

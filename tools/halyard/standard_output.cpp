@@ -13,7 +13,11 @@ void flush_standard_output() {
     errno = 0;
     std::cout.flush();
     const bool flushed = std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout.good();
-    if (!flushed) throw IoError("standard output", std::string("can't be written") + (errno ? std::string(": ") + std::strerror(errno) : ""));
+    if (!flushed) {
+        throw IoError("standard output",
+                      std::string("can't be written") +
+                          (errno ? std::string(": ") + std::strerror(errno) : ""));
+    }
 }
 
 }  // namespace halyard::command

@@ -3,7 +3,8 @@
 
 namespace halyard::command {
 
-// Writes out what stands in its buffer. Throws IoError where that, or any output before it, went nowhere.
+// Writes out what stands in its buffer. Throws IoError where that, or any output before it, went
+// nowhere.
 void flush_standard_output();
 
 }  // namespace halyard::command

@@ -20,36 +20,46 @@ struct Subject {
     bool peer = false, computes = true;
     bool dispatched = false;  // a call without limits takes this kernel
     std::vector<Tensor> out;
-    std::function<void()> run;                         // fills out
-    std::function<double(double seconds)> timed = {};  // times itself, in calls that fill so long: seconds per call
-    bool controlled = false;                           // timed twice in each round
+    std::function<void()> run;  // fills out
+    // times itself, in calls that fill so long: seconds per call
+    std::function<double(double seconds)> timed = {};
+    bool controlled = false;  // timed twice in each round
     Expected::Verdict verdict = {};
-    std::string imprecise = {};                    // a peer's breach that doesn't make it another function: it keeps its time
-    std::vector<double> seconds = {}, again = {};  // per call, one of each round; again: of the control
-    std::optional<Comparison> beside = {};         // the chosen kernel with as many threads, or the second one of --compare
-    Isa isa = Isa::baseline;                       // that it may use
-    std::map<std::string, double> counters = {};   // beside its times in the JSON file
+    // a peer's breach that doesn't make it another function: it keeps its time
+    std::string imprecise = {};
+    // per call, one of each round; again: of the control
+    std::vector<double> seconds = {}, again = {};
+    // the chosen kernel with as many threads, or the second one of --compare
+    std::optional<Comparison> beside = {};
+    Isa isa = Isa::baseline;                      // that it may use
+    std::map<std::string, double> counters = {};  // beside its times in the JSON file
     std::vector<benchmark::BenchmarkReporter::Run> runs = {};
 };
 
 struct Selection {
     std::string isa = "all", variant;  // "all", or one level
     std::vector<int> threads;
-    bool picks = false;                   // kernels with other values of the schedule's free choices too, from the JIT
-    std::vector<std::string> only;        // only these labels; "chosen" = the dispatched kernel; empty = all
+    // kernels with other values of the schedule's free choices too, from the JIT
+    bool picks = false;
+    // only these labels; "chosen" = the dispatched kernel; empty = all
+    std::vector<std::string> only;
     std::vector<std::string> frameworks;  // peers in Python
     std::string python = "python3";
-    bool cold = false;  // calls go round copies of the tensors that together are four times as large as the last cache
+    // calls go round copies of the tensors that together are four times as large as the last cache
+    bool cold = false;
 };
 
-// The kernels that take the trial's tensors, best first, then the peers, for each number of threads. Every one has run once and
-// was judged. What was refused is left in `refused`, a line each.
-std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const Selection &s, const Expected &expected, const std::vector<Tensor> &like,
+// The kernels that take the trial's tensors, best first, then the peers, for each number of
+// threads. Every one has run once and was judged. What was refused is left in `refused`, a line
+// each.
+std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const Selection &s,
+                                const Expected &expected, const std::vector<Tensor> &like,
                                 std::vector<std::string> &refused);
 
-// The op called whole, as a program calls it: planned, its results allocated, composed where it has no kernel. Labelled "call"; then
-// the peers, for each number of threads.
-std::deque<Subject> calls_of(const Trial &t, const Selection &s, const Expected &expected, const std::vector<Tensor> &like, std::vector<std::string> &refused);
+// The op called whole, as a program calls it: planned, its results allocated, composed where it has
+// no kernel. Labelled "call"; then the peers, for each number of threads.
+std::deque<Subject> calls_of(const Trial &t, const Selection &s, const Expected &expected,
+                             const std::vector<Tensor> &like, std::vector<std::string> &refused);
 
 std::vector<OperandMeta> metas_of(const Trial &t);
 

@@ -7,13 +7,15 @@
 namespace halyard::command {
 
 struct SuiteOptions {
-    std::string name, group, out;  // group: only those whose title has this in it; out: a Markdown file for the results
-    Selection selection;           // kernels aren't selected: each op is called whole
+    // group: only those whose title has this in it; out: a Markdown file for the results
+    std::string name, group, out;
+    Selection selection;  // kernels aren't selected: each op is called whole
     Timing timing;
     double wait_quiet = 0;  // seconds
 };
-// Times every problem, whole calls beside the peers, prints them and a summary of the groups, and writes `out`. False where a result
-// breaks its contract. A problem whose op isn't there, or that fails, is named and counts as missed.
+// Times every problem, whole calls beside the peers, prints them and a summary of the groups, and
+// writes `out`. False where a result breaks its contract. A problem whose op isn't there, or that
+// fails, is named and counts as missed.
 bool run_suite(const SuiteOptions &o);
 
 }  // namespace halyard::command

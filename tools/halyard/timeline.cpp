@@ -27,14 +27,20 @@ std::atomic<int> next_thread{0}, watched_call{0};
 
 int this_thread() {
     thread_local int call = -1, thread = 0;
-    if (call != watched_call) call = watched_call, thread = next_thread++;
+    if (call != watched_call) {
+        call = watched_call;
+        thread = next_thread++;
+    }
     return thread;
 }
 
 int32_t watch(void *, const halide_trace_event_t *e) {
     if (e->event != halide_trace_produce && e->event != halide_trace_end_produce) return 0;
     const size_t i = next_event++;
-    if (i < events.size()) events[i] = {e->func, e->event == halide_trace_produce, this_thread(), std::chrono::steady_clock::now()};
+    if (i < events.size()) {
+        events[i] = {e->func, e->event == halide_trace_produce, this_thread(),
+                     std::chrono::steady_clock::now()};
+    }
     return 0;
 }
 
@@ -51,18 +57,25 @@ private:
 
 std::vector<Slice> slices_of(size_t count, std::chrono::steady_clock::time_point start) {
     std::string names;
-    for (size_t i = 0; i < count; i++) names += std::string(events[i].func) + "\n";
+    for (size_t i = 0; i < count; i++)
+        names += std::string(events[i].func) + "\n";
     std::istringstream clean(without_counters(names));
     std::vector<Slice> slices;
-    std::vector<std::vector<size_t>> open((size_t)next_thread);  // what each thread is producing, outermost first
+    // what each thread is producing, outermost first
+    std::vector<std::vector<size_t>> open(static_cast<size_t>(next_thread));
     for (size_t i = 0; i < count; i++) {
         const Event &e = events[i];
         std::string name;
         std::getline(clean, name);
-        auto &mine = open[(size_t)e.thread];
+        auto &mine = open[size_t(e.thread)];
         const double at = std::chrono::duration<double>(e.at - start).count();
-        if (e.begins) mine.push_back(slices.size()), slices.push_back({name, e.thread, at, 0});
-        else if (!mine.empty()) slices[mine.back()].seconds = at - slices[mine.back()].begin, mine.pop_back();
+        if (e.begins) {
+            mine.push_back(slices.size());
+            slices.push_back({name, e.thread, at, 0});
+        } else if (!mine.empty()) {
+            slices[mine.back()].seconds = at - slices[mine.back()].begin;
+            mine.pop_back();
+        }
     }
     return slices;
 }
@@ -76,13 +89,21 @@ std::vector<Slice> timeline_of(const std::string &op, const std::function<void()
     std::vector<Slice> best;
     double quickest = 0;
     for (int k = 0; k < calls; k++) {
-        watched_call++, next_event = 0, next_thread = 0;
+        watched_call++;
+        next_event = 0;
+        next_thread = 0;
         const auto start = std::chrono::steady_clock::now();
         call();
-        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        if (next_event > events.size())
-            throw DispatchError(op, std::to_string(next_event) + " events in a call, at most " + std::to_string(most_events) + ": take a smaller --shape");
-        if (best.empty() || seconds < quickest) best = slices_of(next_event, start), quickest = seconds;
+        const double seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        if (next_event > events.size()) {
+            throw DispatchError(op, std::to_string(next_event) + " events in a call, at most " +
+                                        std::to_string(most_events) + ": take a smaller --shape");
+        }
+        if (best.empty() || seconds < quickest) {
+            best = slices_of(next_event, start);
+            quickest = seconds;
+        }
     }
     events = {};
     if (best.empty()) throw DispatchError(op, "the call produced nothing");

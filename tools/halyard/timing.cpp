@@ -18,11 +18,15 @@ using TimedRun = benchmark::BenchmarkReporter::Run;
 class Collector : public benchmark::BenchmarkReporter {
 public:
     bool ReportContext(const Context &) override { return true; }
-    void ReportRuns(const std::vector<TimedRun> &report) override { runs.insert(runs.end(), report.begin(), report.end()); }
+    void ReportRuns(const std::vector<TimedRun> &report) override {
+        runs.insert(runs.end(), report.begin(), report.end());
+    }
     std::vector<TimedRun> runs;
 };
 
-double per_call(const TimedRun &r) { return r.real_accumulated_time / (double)r.iterations; }
+double per_call(const TimedRun &r) {
+    return r.real_accumulated_time / double(r.iterations);
+}
 
 // A place in each round: a subject, or its control.
 struct Place {
@@ -38,10 +42,14 @@ public:
     // One run for each place, in its order.
     std::vector<TimedRun> round(const std::vector<Place *> &order) {
         for (const Place *p : order) {
-            auto *bench = benchmark::RegisterBenchmark(p->subject->label.c_str(), [this, p](benchmark::State &state) { time(state, *p); });
-            if (p->subject->timed) bench->Iterations(1)->UseManualTime();
-            else if (p->calls) bench->Iterations(p->calls)->UseRealTime();
-            else bench->MinTime(min_time_)->UseRealTime();
+            auto *bench = benchmark::RegisterBenchmark(
+                p->subject->label.c_str(), [this, p](benchmark::State &state) { time(state, *p); });
+            if (p->subject->timed)
+                bench->Iterations(1)->UseManualTime();
+            else if (p->calls)
+                bench->Iterations(p->calls)->UseRealTime();
+            else
+                bench->MinTime(min_time_)->UseRealTime();
         }
         switches = 0;
         Collector collector;
@@ -60,12 +68,15 @@ private:
         if (spinning_) std::this_thread::sleep_for(std::chrono::milliseconds(40));
         spinning_ = s.peer && s.threads > 1;
         if (s.timed) {
-            for (auto _ : state) state.SetIterationTime(s.timed(min_time_));
+            for (auto _ : state)
+                state.SetIterationTime(s.timed(min_time_));
             return;
         }
-        if (p.calls > 3) s.run();  // after another subject, caches and branch predictors are that one's
+        // after another subject, caches and branch predictors are that one's
+        if (p.calls > 3) s.run();
         const long before = involuntary_switches();
-        for (auto _ : state) s.run();
+        for (auto _ : state)
+            s.run();
         switches += involuntary_switches() - before;
     }
     double min_time_;
@@ -73,8 +84,11 @@ private:
 };
 
 void add(Rounds &sum, const Load &load) {
-    sum.switches += load.switches, sum.seconds += load.seconds, sum.waiting += load.waiting * load.seconds;
-    for (auto &core : load.cores) sum.stolen = std::max(sum.stolen, core.stolen);
+    sum.switches += load.switches;
+    sum.seconds += load.seconds;
+    sum.waiting += load.waiting * load.seconds;
+    for (auto &core : load.cores)
+        sum.stolen = std::max(sum.stolen, core.stolen);
 }
 
 }  // namespace
@@ -87,17 +101,20 @@ Rounds measure(std::deque<Subject> &subjects, const Timing &timing) {
         places.push_back({&s, false});
         if (s.controlled) places.push_back({&s, true});
     }
-    for (Place &p : places) order.push_back(&p);
+    for (Place &p : places)
+        order.push_back(&p);
     Rounds done;
     if (order.empty()) return done;
 
-    const bool alone = std::none_of(subjects.begin(), subjects.end(), [](const Subject &s) { return (bool)s.timed; });
+    const bool alone = std::none_of(subjects.begin(), subjects.end(),
+                                    [](const Subject &s) { return bool(s.timed); });
     double cores_of_others = 0;  // times seconds
     size_t cores = 0;
     Clock clock(timing.min_time);
     std::mt19937 random(1);
     const auto first = clock.round(order);
-    for (size_t i = 0; i < order.size(); i++) order[i]->calls = std::max<int64_t>(1, std::llround(timing.min_time / per_call(first[i])));
+    for (size_t i = 0; i < order.size(); i++)
+        order[i]->calls = std::max<int64_t>(1, std::llround(timing.min_time / per_call(first[i])));
     while (done.kept < timing.rounds) {
         std::shuffle(order.begin(), order.end(), random);
         const Counters before = count();
@@ -112,13 +129,14 @@ Rounds measure(std::deque<Subject> &subjects, const Timing &timing) {
             done.repeated++;
             continue;
         }
-        done.kept++, done.disturbed += bad;
+        done.kept++;
+        done.disturbed += bad;
         for (size_t i = 0; i < order.size(); i++) {
             Subject &s = *order[i]->subject;
             (order[i]->control ? s.again : s.seconds).push_back(per_call(taken[i]));
             if (order[i]->control) continue;
             s.runs.push_back(taken[i]);
-            s.runs.back().counters["switches"] = (double)load.switches;
+            s.runs.back().counters["switches"] = double(load.switches);
         }
     }
     done.waiting /= done.seconds;

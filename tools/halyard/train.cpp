@@ -38,8 +38,14 @@ constexpr double ascend_loss_scale = 1024;
 
 // What is said at the end.
 struct LastEpoch : Callback {
-    void on_train_epoch_begin(RunContext &) override { sum = 0, steps = 0; }
-    void on_train_step_end(RunContext &c) override { sum += c.loss(), steps++; }
+    void on_train_epoch_begin(RunContext &) override {
+        sum = 0;
+        steps = 0;
+    }
+    void on_train_step_end(RunContext &c) override {
+        sum += c.loss();
+        steps++;
+    }
     void on_train_epoch_end(RunContext &c) override { results = c.eval_results; }
     double sum = 0;
     int64_t steps = 0;
@@ -48,44 +54,58 @@ struct LastEpoch : Callback {
 
 examples::Settings settings_of(const TrainRequest &o, const examples::Recipe &recipe) {
     examples::Settings s = recipe.defaults;
-    s.data = o.data.value_or(s.data), s.epochs = o.epochs.value_or(s.epochs), s.batch_size = o.batch_size.value_or(s.batch_size);
-    s.size = o.size.value_or(s.size), s.learning_rate = o.learning_rate.value_or(s.learning_rate), s.num_parallel_workers = o.workers;
-    s.augment = o.augment, s.skip_damaged = o.skip_damaged;
+    s.data = o.data.value_or(s.data);
+    s.epochs = o.epochs.value_or(s.epochs);
+    s.batch_size = o.batch_size.value_or(s.batch_size);
+    s.size = o.size.value_or(s.size);
+    s.learning_rate = o.learning_rate.value_or(s.learning_rate);
+    s.num_parallel_workers = o.workers;
+    s.augment = o.augment;
+    s.skip_damaged = o.skip_damaged;
     s.max_pixels = o.max_pixels.value_or(s.max_pixels);
     return s;
 }
 
-uint64_t seed_of(const TrainRequest &o) { return o.seed.value_or(examples::LeNet5Options().seed); }
+uint64_t seed_of(const TrainRequest &o) {
+    return o.seed.value_or(examples::LeNet5Options().seed);
+}
 
 // What stands beside the curves.
-std::vector<std::pair<std::string, std::string>> about_of(const TrainRequest &o, const examples::Settings &s) {
-    return {
-        {"data", fs::path(s.data).lexically_normal().filename().string()}, {"batch size", std::to_string(s.batch_size)}, {"seed", std::to_string(seed_of(o))}};
+std::vector<std::pair<std::string, std::string>> about_of(const TrainRequest &o,
+                                                          const examples::Settings &s) {
+    return {{"data", fs::path(s.data).lexically_normal().filename().string()},
+            {"batch size", std::to_string(s.batch_size)},
+            {"seed", std::to_string(seed_of(o))}};
 }
 
 // Notes in a checkpoint: what a training was begun with and has to go on with.
-constexpr const char *batch_size_note = "train.batch-size", *size_note = "train.size", *rate_note = "train.lr", *augment_note = "train.augment";
+constexpr const char *batch_size_note = "train.batch-size", *size_note = "train.size",
+                     *rate_note = "train.lr", *augment_note = "train.augment";
 
 struct KeepSettings : Callback {
     explicit KeepSettings(const examples::Settings &s) : settings(s) {}
     void on_train_begin(RunContext &c) override {
-        c.position.notes[batch_size_note] = (double)settings.batch_size;
-        c.position.notes[size_note] = (double)settings.size;
+        c.position.notes[batch_size_note] = double(settings.batch_size);
+        c.position.notes[size_note] = double(settings.size);
         c.position.notes[rate_note] = settings.learning_rate;
         c.position.notes[augment_note] = settings.augment;
     }
     examples::Settings settings;
 };
 
-// What the checkpoint was made with, unless the option says so too. Throws AttrError where it says something else.
-template<class T> void take(std::optional<T> &option, const char *name, const std::map<std::string, std::string> &metadata, const std::string &key) {
+// What the checkpoint was made with, unless the option says so too. Throws AttrError where it says
+// something else.
+template<class T> void take(std::optional<T> &option, const char *name,
+                            const std::map<std::string, std::string> &metadata,
+                            const std::string &key) {
     const auto saved = metadata.find(key);
     if (saved == metadata.end()) return;  // of an older version
     T value{};
     std::istringstream(saved->second) >> value;
     if (option && *option != value) {
         std::ostringstream text;
-        text << std::boolalpha << name << " is " << *option << ", but the training that is resumed was begun with " << value;
+        text << std::boolalpha << name << " is " << *option
+             << ", but the training that is resumed was begun with " << value;
         throw AttrError("train", text.str());
     }
     option = value;
@@ -120,23 +140,31 @@ std::string text_of(const std::map<std::string, double> &results) {
     return text;
 }
 
-int learn(const TrainRequest &o, const examples::Settings &settings, const examples::Experiment &experiment, Model &model, const TrainOptions &from) {
+int learn(const TrainRequest &o, const examples::Settings &settings,
+          const examples::Experiment &experiment, Model &model, const TrainOptions &from) {
     std::error_code failed;
     fs::create_directories(o.out, failed);
     if (failed) throw IoError(o.out, "can't be created: " + failed.message());
-    const std::string run = (fs::path(o.out) / (o.network + "_run.json")).string(), page = (fs::path(o.out) / (o.network + "_run.html")).string();
-    const int64_t steps = o.checkpoint_steps ? o.checkpoint_steps : std::max<int64_t>(1, experiment.train_set.get_dataset_size());
-    const ModelCheckpoint checkpoint(o.network, o.out, {.save_checkpoint_steps = steps, .keep_checkpoint_max = 2, .format = "safetensors"});
+    const std::string run = (fs::path(o.out) / (o.network + "_run.json")).string();
+    const std::string page = (fs::path(o.out) / (o.network + "_run.html")).string();
+    const int64_t steps = o.checkpoint_steps
+                              ? o.checkpoint_steps
+                              : std::max<int64_t>(1, experiment.train_set.get_dataset_size());
+    const ModelCheckpoint checkpoint(
+        o.network, o.out,
+        {.save_checkpoint_steps = steps, .keep_checkpoint_max = 2, .format = "safetensors"});
     const RunRecorder recorder(run, {.title = o.network, .about = about_of(o, settings)});
     const auto last = std::make_shared<LastEpoch>();
-    model.fit(settings.epochs, experiment.train_set, experiment.test_set, {ProgressBar(), KeepSettings(settings), last, recorder, checkpoint}, from);
+    model.fit(settings.epochs, experiment.train_set, experiment.test_set,
+              {ProgressBar(), KeepSettings(settings), last, recorder, checkpoint}, from);
     if (!last->steps) {
         std::printf("the checkpoint has all %lld epochs\n", (long long)settings.epochs);
         return 0;
     }
     last->results.erase("eval_loss");  // the metric "loss" once more
     write_page({run}, page, o.network);
-    std::printf("last epoch's mean loss %.6f%s\nrun file: %s\npage: %s\n", last->sum / (double)last->steps, text_of(last->results).c_str(), run.c_str(),
+    std::printf("last epoch's mean loss %.6f%s\nrun file: %s\npage: %s\n",
+                last->sum / double(last->steps), text_of(last->results).c_str(), run.c_str(),
                 page.c_str());
     return 0;
 }
@@ -151,10 +179,12 @@ int train(TrainRequest o) {
     const examples::Experiment experiment = recipe.prepare(settings);
     std::optional<nn::LossScaleManager> scale;
     if (o.device == "ascend") {  // its cube unit multiplies f16; weights and loss stay f32
-        experiment.network.to_float(DType::f16), experiment.loss.to_float(DType::f32);
+        experiment.network.to_float(DType::f16);
+        experiment.loss.to_float(DType::f32);
         scale = nn::FixedLossScaleManager(ascend_loss_scale);
     }
-    Model model(experiment.network, experiment.loss, experiment.optimizer, experiment.metrics, scale);
+    Model model(experiment.network, experiment.loss, experiment.optimizer, experiment.metrics,
+                scale);
     if (checkpoint.empty()) return learn(o, settings, experiment, model, {});
 
     const TrainOptions from = model.resume(checkpoint);
@@ -166,7 +196,8 @@ int train(TrainRequest o) {
 
 std::vector<std::string> network_names() {
     std::vector<std::string> all;
-    for (const examples::Recipe &r : examples::recipes()) all.push_back(r.name);
+    for (const examples::Recipe &r : examples::recipes())
+        all.push_back(r.name);
     return all;
 }
 
@@ -175,9 +206,11 @@ std::string defaults() {
     std::string text = "Defaults:\n";
     for (const examples::Recipe &r : examples::recipes()) {
         char line[160];
-        std::snprintf(line, sizeof line, "  %-12s --data %-12s --epochs %-3lld --batch-size %lld --lr %-5g %s %lld\n", r.name.c_str(), r.defaults.data.c_str(),
-                      (long long)r.defaults.epochs, (long long)r.defaults.batch_size, r.defaults.learning_rate, r.texts ? "--length" : "--image-size",
-                      (long long)r.defaults.size);
+        std::snprintf(line, sizeof line,
+                      "  %-12s --data %-12s --epochs %-3lld --batch-size %lld --lr %-5g %s %lld\n",
+                      r.name.c_str(), r.defaults.data.c_str(), (long long)r.defaults.epochs,
+                      (long long)r.defaults.batch_size, r.defaults.learning_rate,
+                      r.texts ? "--length" : "--image-size", (long long)r.defaults.size);
         text += line;
     }
     return text;
@@ -187,27 +220,51 @@ std::string defaults() {
 
 void add_train(CLI::App &app, Run &chosen) {
     auto o = std::make_shared<TrainRequest>();
-    CLI::App *sub = app.add_subcommand("train", "Train an example network, or go on with that, or evaluate it");
-    sub->add_option("network", o->network, "Which")->required()->check(CLI::IsMember(network_names()));
-    sub->add_option("--device,--backend", o->device, "cpu, or ascend: simulated, in f16 with f32 weights and a scaled loss")
+    CLI::App *sub = app.add_subcommand(
+        "train", "Train an example network, or go on with that, or evaluate it");
+    sub->add_option("network", o->network, "Which")
+        ->required()
+        ->check(CLI::IsMember(network_names()));
+    sub->add_option("--device,--backend", o->device,
+                    "cpu, or ascend: simulated, in f16 with f32 weights and a scaled loss")
         ->check(CLI::IsMember({"cpu", "ascend"}));
-    sub->add_option("--data", o->data, "Folder of what the network learns from: digits (MNIST's files), images in train/ and test/ by class, or texts");
-    sub->add_option("--epochs", o->epochs, "Passes over the training data")->check(CLI::Range(1, 100000));
+    sub->add_option("--data", o->data,
+                    "Folder of what the network learns from: digits (MNIST's files), images in "
+                    "train/ and test/ by class, or texts");
+    sub->add_option("--epochs", o->epochs, "Passes over the training data")
+        ->check(CLI::Range(1, 100000));
     sub->add_option("--batch-size", o->batch_size, "Rows of a step")->check(CLI::Range(1, 65536));
-    sub->add_option("--lr", o->learning_rate, "Learning rate, where it is highest")->check(CLI::PositiveNumber);
-    sub->add_option("--image-size,--length", o->size, "Height and width of images, bytes of a piece of text")->check(CLI::Range(1, 4096));
-    sub->add_flag("--augment", o->augment, "Show random parts of the images, and their mirror images: for photographs, not for digits");
-    sub->add_flag("--skip-damaged", o->skip_damaged, "Leave out image files that are damaged, with a warning, where they else end the training");
-    sub->add_option("--max-pixels", o->max_pixels, "An image file that has more is damaged; default " + std::to_string(dataset::default_max_pixels))
+    sub->add_option("--lr", o->learning_rate, "Learning rate, where it is highest")
+        ->check(CLI::PositiveNumber);
+    sub->add_option("--image-size,--length", o->size,
+                    "Height and width of images, bytes of a piece of text")
+        ->check(CLI::Range(1, 4096));
+    sub->add_flag("--augment", o->augment,
+                  "Show random parts of the images, and their mirror images: for photographs, not "
+                  "for digits");
+    sub->add_flag(
+        "--skip-damaged", o->skip_damaged,
+        "Leave out image files that are damaged, with a warning, where they else end the training");
+    sub->add_option("--max-pixels", o->max_pixels,
+                    "An image file that has more is damaged; default " +
+                        std::to_string(dataset::default_max_pixels))
         ->check(CLI::Range(1, 1 << 29));
-    sub->add_option("--workers", o->workers, "Threads that prepare images; 0: all")->check(CLI::Range(0, 1024))->capture_default_str();
-    sub->add_option("--seed", o->seed, "Of initial weights and of the order of data; default " + std::to_string(seed_of(*o)))
+    sub->add_option("--workers", o->workers, "Threads that prepare images; 0: all")
+        ->check(CLI::Range(0, 1024))
+        ->capture_default_str();
+    sub->add_option("--seed", o->seed,
+                    "Of initial weights and of the order of data; default " +
+                        std::to_string(seed_of(*o)))
         ->check(whole_number(std::numeric_limits<uint64_t>::max()));
-    sub->add_option("--out", o->out, "Folder for checkpoints, the run file and its page")->capture_default_str();
-    sub->add_option("--checkpoint-steps", o->checkpoint_steps, "Steps from checkpoint to checkpoint; 0: an epoch's")
+    sub->add_option("--out", o->out, "Folder for checkpoints, the run file and its page")
+        ->capture_default_str();
+    sub->add_option("--checkpoint-steps", o->checkpoint_steps,
+                    "Steps from checkpoint to checkpoint; 0: an epoch's")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
-    CLI::Option *resume = sub->add_flag("--resume", o->resume, "Go on from the last checkpoint in the folder of --out, with its seed and settings");
+    CLI::Option *resume = sub->add_flag(
+        "--resume", o->resume,
+        "Go on from the last checkpoint in the folder of --out, with its seed and settings");
     sub->add_flag("--evaluate", o->evaluate, "Only evaluate that checkpoint")->excludes(resume);
     sub->footer(defaults());
     sub->callback([o, &chosen] { chosen = [o] { return train(*o); }; });

@@ -14,11 +14,13 @@ struct TuneOptions {
     TunerOptions tuner;
 };
 
-std::string default_records(const std::string &op);  // in the cache: ~/.cache/halyard/records/OP.records
+// in the cache: ~/.cache/halyard/records/OP.records
+std::string default_records(const std::string &op);
 std::vector<std::string> tuned_problems(const RegisteredOp &op, const TuneOptions &o);
 
 // The hash of what each variant computes.
-std::map<std::string, std::string> algorithms_of(const RegisteredOp &op, const std::string &dtypes, Isa isa, tune::Compiler &compiler);
+std::map<std::string, std::string> algorithms_of(const RegisteredOp &op, const std::string &dtypes,
+                                                 Isa isa, tune::Compiler &compiler);
 
 // The code of the kernel that a call gets, as records name it.
 std::string code_of_default(const Plan &plan, tune::Compiler &compiler);

@@ -1,4 +1,5 @@
-// Tuner: measures candidates for a problem beside the kernel that a call gets, and keeps a record of each.
+// Tuner: measures candidates for a problem beside the kernel that a call gets, and keeps a record
+// of each.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -32,18 +33,24 @@ tune::Layouts layouts_of(const Plan &plan);  // for autoschedulers
 
 class Tuner {
 public:
-    Tuner(const RegisteredOp &op, const std::string &problem, const TunerOptions &o, tune::Compiler &compiler, tune::History &history);
+    Tuner(const RegisteredOp &op, const std::string &problem, const TunerOptions &o,
+          tune::Compiler &compiler, tune::History &history);
 
-    // Until the budget is spent, everything was tried, or `stop` says so. What looks fastest is then proved and measured again, three times
-    // as long, until the fastest is one that was: the best of many looks better than it is. What can't be proved is passed over, and where
-    // others leave no core idle nothing is confirmed.
+    // Until the budget is spent, everything was tried, or `stop` says so. What looks fastest is
+    // then proved and measured again, three times as long, until the fastest is one that was: the
+    // best of many looks better than it is. What can't be proved is passed over, and where others
+    // leave no core idle nothing is confirmed.
     void run(const std::atomic<bool> &stop);
 
-    const tune::Record &standard() const { return standard_; }                        // of the kernel that a call gets
-    const std::vector<tune::Record> &records() const { return records_; }             // the fastest first, then those without a time
-    const std::map<std::string, std::string> &sources() const { return sources_; }    // autoscheduler -> its schedule
-    const std::map<std::string, std::string> &unproved() const { return unproved_; }  // key -> why its schedule could not be proved
-    std::vector<std::string> conclusions() const;                                     // lines
+    // of the kernel that a call gets
+    const tune::Record &standard() const { return standard_; }
+    // the fastest first, then those without a time
+    const std::vector<tune::Record> &records() const { return records_; }
+    // autoscheduler -> its schedule
+    const std::map<std::string, std::string> &sources() const { return sources_; }
+    // key -> why its schedule could not be proved
+    const std::map<std::string, std::string> &unproved() const { return unproved_; }
+    std::vector<std::string> conclusions() const;  // lines
     size_t measured() const { return measured_; }
     size_t reused() const { return reused_; }
 
@@ -53,9 +60,11 @@ private:
     tune::Record blank(const Candidate &c) const;
     KernelEntry entry_of(const Candidate &c) const;
     bool takes(const Candidate &c) const;
-    std::optional<tune::Record> evaluate(const Candidate &c);          // empty: the variant doesn't take the problem with these picks
-    void prove(tune::Record &r, const Candidate &c);                   // sets the verdict
-    bool time(tune::Record &r, const tune::Built &built, int rounds);  // Did others leave a core meanwhile?
+    // empty: the variant doesn't take the problem with these picks
+    std::optional<tune::Record> evaluate(const Candidate &c);
+    void prove(tune::Record &r, const Candidate &c);  // sets the verdict
+    // Did others leave a core meanwhile?
+    bool time(tune::Record &r, const tune::Built &built, int rounds);
     void confirm_best(const std::atomic<bool> &stop);
     void keep(const tune::Record &r, bool fresh);
     void progress(size_t done, size_t total) const;
@@ -66,8 +75,8 @@ private:
     tune::History &history_;
     const Trial trial_;
     const Plan plan_;
-    // The default, compiled and opened as the candidates are: the same instructions at another address took 0.97 of the time (softmax
-    // 4096 x 1024, Zen 5).
+    // The default, compiled and opened as the candidates are: the same instructions at another
+    // address took 0.97 of the time (softmax 4096 x 1024, Zen 5).
     KernelEntry default_;
     std::string against_;  // its code
     std::vector<Tensor> out_;

@@ -5,16 +5,19 @@
 
 namespace halyard::command {
 
-// What the outputs should be: the op's reference where it takes at most 2e8 operations, else its f64 kernels.
+// What the outputs should be: the op's reference where it takes at most 2e8 operations, else its
+// f64 kernels.
 class Expected {
 public:
     Expected(const Trial &t, const std::vector<Tensor> &out);
 
     bool known() const { return !source_.empty(); }
-    const std::string &source() const { return source_; }  // "the reference", "the f64 kernel", "" = nothing to compare with
+    // "the reference", "the f64 kernel", "" = nothing to compare with
+    const std::string &source() const { return source_; }
 
     struct Verdict {
-        double error = 0;    // max |error| / max |expected| over all real outputs; of exact ones 0 or infinite
+        // max |error| / max |expected| over all real outputs; of exact ones 0 or infinite
+        double error = 0;
         std::string breach;  // where the contract is broken; "" = nowhere
     };
     Verdict judge(const std::vector<Tensor> &out) const;

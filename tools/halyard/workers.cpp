@@ -20,15 +20,18 @@ std::string last_words(const std::string &error) {
 
 }  // namespace
 
-void in_workers(size_t jobs, size_t at_once, const std::function<std::string(size_t)> &body, const std::function<void(size_t, const std::string &)> &done,
+void in_workers(size_t jobs, size_t at_once, const std::function<std::string(size_t)> &body,
+                const std::function<void(size_t, const std::string &)> &done,
                 const std::function<void(size_t, const std::string &)> &died) {
-    kernel_cache();                    // where it can't be had there is a private one, for all of them
+    // where it can't be had there is a private one, for all of them
+    kernel_cache();
     std::map<size_t, Child> children;  // not reported yet
     std::map<pid_t, size_t> running;
     std::map<size_t, int> ended;  // and not reported yet, because one before it still runs
     for (size_t started = 0, reported = 0; reported < jobs;) {
         if (started < jobs && running.size() < at_once) {
-            const auto child = children.emplace(started, Child([&] { return body(started); })).first;
+            const auto child =
+                children.emplace(started, Child([&] { return body(started); })).first;
             running[child->second.pid()] = started++;
             continue;
         }
@@ -40,14 +43,21 @@ void in_workers(size_t jobs, size_t at_once, const std::function<std::string(siz
         for (; !ended.empty() && ended.begin()->first == reported; reported++) {
             const int how = ended.begin()->second;
             const Child child = std::move(children.at(reported));
-            children.erase(reported), ended.erase(reported);
+            children.erase(reported);
+            ended.erase(reported);
             std::string text, error;
             try {
                 text = child.result(how, "worker", "it");
-            } catch (const std::exception &e) { error = e.what(); }
-            if (WIFSIGNALED(how)) died(reported, "died of signal " + std::to_string(WTERMSIG(how)) + last_words(error));
-            else if (error.empty()) done(reported, text);
-            else died(reported, "threw " + error);
+            } catch (const std::exception &e) {
+                error = e.what();
+            }
+            if (WIFSIGNALED(how)) {
+                died(reported,
+                     "died of signal " + std::to_string(WTERMSIG(how)) + last_words(error));
+            } else if (error.empty())
+                done(reported, text);
+            else
+                died(reported, "threw " + error);
         }
     }
 }

@@ -1,4 +1,5 @@
-// What `halyard check` writes: with --json its results, with --mutants --json what became of planted faults.
+// What `halyard check` writes: with --json its results, with --mutants --json what became of
+// planted faults.
 #include <set>
 
 #include "tools/report/run_file.h"
@@ -17,7 +18,8 @@ Json conditions_beside(const Json &file, const char *list) {
 
 Json counts_of(const Json &part, const char *name) {
     Json counts{{name, part.at(name).get<std::string>()}};
-    for (const char *count : {"passed", "failed", "skipped"}) counts[count] = part.at(count).get<int>();
+    for (const char *count : {"passed", "failed", "skipped"})
+        counts[count] = part.at(count).get<int>();
     return counts;
 }
 
@@ -28,10 +30,12 @@ std::optional<Json> read_check(const Json &file) {
     Json ops = Json::array();
     for (const Json &op : file.at("ops")) {
         Json shown = counts_of(op, "op");
-        shown["failures"] = op.at("failures").get<std::vector<std::string>>(), shown["notes"] = op.at("notes").get<std::vector<std::string>>();
+        shown["failures"] = op.at("failures").get<std::vector<std::string>>();
+        shown["notes"] = op.at("notes").get<std::vector<std::string>>();
         if (op.contains("seconds")) shown["seconds"] = op["seconds"].get<double>();
         shown["checks"] = Json::array();
-        for (const Json &part : op.value("checks", Json::array())) shown["checks"].push_back(counts_of(part, "check"));
+        for (const Json &part : op.value("checks", Json::array()))
+            shown["checks"].push_back(counts_of(part, "check"));
         ops.push_back(shown);
     }
     return Json{{"kind", "check"}, {"conditions", conditions_beside(file, "ops")}, {"ops", ops}};
@@ -51,7 +55,9 @@ std::optional<Json> read_mutants(const Json &file) {
                            {"caught_by", m.value("caught_by", std::vector<std::string>())},
                            {"said", m.value("said", "")}});
     }
-    return Json{{"kind", "mutants"}, {"conditions", conditions_beside(file, "mutants")}, {"mutants", mutants}};
+    return Json{{"kind", "mutants"},
+                {"conditions", conditions_beside(file, "mutants")},
+                {"mutants", mutants}};
 }
 
 }  // namespace halyard::report

@@ -17,15 +17,20 @@ std::string read(const std::string &path) {
     return s.str();
 }
 
-// As the text of a <script>: a browser looks for the script's end before JSON is parsed, whatever strings it stands in.
+// As the text of a <script>: a browser looks for the script's end before JSON is parsed, whatever
+// strings it stands in.
 std::string in_script(const Json &value) {
     const std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
     std::string s;
     for (const char c : text) {
-        if (c == '<') s += "\\u003c";
-        else if (c == '>') s += "\\u003e";
-        else if (c == '&') s += "\\u0026";
-        else s += c;
+        if (c == '<')
+            s += "\\u003c";
+        else if (c == '>')
+            s += "\\u003e";
+        else if (c == '&')
+            s += "\\u0026";
+        else
+            s += c;
     }
     return s;
 }
@@ -35,23 +40,31 @@ std::string filled(const std::string &text, const std::map<std::string, std::str
     std::string s;
     for (size_t at = 0; at < text.size();) {
         const size_t end = text[at] == '@' ? text.find('@', at + 1) : std::string::npos;
-        const auto word = end == std::string::npos ? words.end() : words.find(text.substr(at, end + 1 - at));
-        if (word == words.end()) s += text[at++];
-        else s += word->second, at = end + 1;
+        const auto word = end == std::string::npos ? words.end()
+                                                   : words.find(text.substr(at, end + 1 - at));
+        if (word == words.end())
+            s += text[at++];
+        else {
+            s += word->second;
+            at = end + 1;
+        }
     }
     return s;
 }
 
 }  // namespace
 
-std::string page_of(const std::string &title, const std::vector<Json> &runs, const std::string &parts) {
+std::string page_of(const std::string &title, const std::vector<Json> &runs,
+                    const std::string &parts) {
     std::string script;
-    for (const char *name : {"elements.js", "charts.js", "times.js", "roofline.js", "tuning.js", "checks.js", "dispatch.js", "training.js", "main.js"})
+    for (const char *name : {"elements.js", "charts.js", "times.js", "roofline.js", "tuning.js",
+                             "checks.js", "dispatch.js", "training.js", "main.js"})
         script += read(parts + "/" + name);
-    return filled(read(parts + "/page.html"), {{"@STYLE@", read(parts + "/page.css")},
-                                               {"@RUNS@", in_script({{"title", title}, {"files", runs}})},
-                                               {"@CHARTS@", read(parts + "/chart.min.js")},
-                                               {"@SCRIPT@", script}});
+    return filled(read(parts + "/page.html"),
+                  {{"@STYLE@", read(parts + "/page.css")},
+                   {"@RUNS@", in_script({{"title", title}, {"files", runs}})},
+                   {"@CHARTS@", read(parts + "/chart.min.js")},
+                   {"@SCRIPT@", script}});
 }
 
 }  // namespace halyard::report

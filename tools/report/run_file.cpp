@@ -17,8 +17,10 @@ constexpr uintmax_t most_bytes = 64 << 20;  // a page of more is of no use to an
 std::string contents_of(const std::string &path) {
     std::error_code none;
     if (fs::is_directory(path, none)) throw IoError(path, "is a folder, expected a file");
-    if (const uintmax_t size = fs::file_size(path, none); !none && size > most_bytes)
-        throw IoError(path, "has " + std::to_string(size) + " bytes, the limit is " + std::to_string(most_bytes));
+    if (const uintmax_t size = fs::file_size(path, none); !none && size > most_bytes) {
+        throw IoError(path, "has " + std::to_string(size) + " bytes, the limit is " +
+                                std::to_string(most_bytes));
+    }
     std::ifstream file(path, std::ios::binary);
     std::stringstream s;
     s << file.rdbuf();
@@ -26,13 +28,15 @@ std::string contents_of(const std::string &path) {
     return s.str();
 }
 
-// Numbers with three digits, lists of words with commas; nothing for anything deeper. Of load averages the last minute's.
+// Numbers with three digits, lists of words with commas; nothing for anything deeper. Of load
+// averages the last minute's.
 std::string text_of(const Json &v) {
     if (v.is_string()) return v;
     if (v.is_boolean()) return v ? "yes" : "no";
     if (v.is_number_float()) {
         char text[32];
-        std::snprintf(text, sizeof text, std::abs(v.get<double>()) < 1000 ? "%.3g" : "%.0f", v.get<double>());
+        std::snprintf(text, sizeof text, std::abs(v.get<double>()) < 1000 ? "%.3g" : "%.0f",
+                      v.get<double>());
         return text;
     }
     if (v.is_number()) return v.dump();
@@ -65,30 +69,41 @@ Json read_run(const std::string &path) {
     try {
         run = read_text(text);
     } catch (const Json::exception &e) {
-        const std::string what = e.what();  // [json.exception.parse_error.101] parse error at line 3, ...
+        // [json.exception.parse_error.101] parse error at line 3, ...
+        const std::string what = e.what();
         throw IoError(path, "is damaged: " + what.substr(what.find("] ") + 2));
     }
-    if (run && run->contains("lines") && (*run)["lines"].empty()) throw IoError(path, "has no measurements");
-    if (!run) throw IoError(path, "is no saved run: expected JSON of bench, check, explain or train, records of tune, or roofs");
+    if (run && run->contains("lines") && (*run)["lines"].empty())
+        throw IoError(path, "has no measurements");
+    if (!run) {
+        throw IoError(path, "is no saved run: expected JSON of bench, check, explain or train, "
+                            "records of tune, or roofs");
+    }
     (*run)["file"] = fs::path(path).filename().string();
     return *run;
 }
 
 Json conditions_of(const Json &context) {
-    // Google Benchmark's own keys: the ones that say nothing of the run stay away, the others get words. All further keys are ours.
-    // The command stands beside what it measured.
-    static const std::vector<std::string> left_out = {"host_name",          "executable",      "mhz_per_cpu",         "caches",
-                                                      "library_build_type", "library_version", "json_schema_version", "command"};
-    static const std::vector<std::pair<std::string, std::string>> first = {{"cpu", "CPU"}, {"date", "date"}, {"num_cpus", "cores"}, {"load_avg", "load"}};
+    // Google Benchmark's own keys: the ones that say nothing of the run stay away, the others get
+    // words. All further keys are ours. The command stands beside what it measured.
+    static const std::vector<std::string> left_out = {
+        "host_name",          "executable",      "mhz_per_cpu",         "caches",
+        "library_build_type", "library_version", "json_schema_version", "command"};
+    static const std::vector<std::pair<std::string, std::string>> first = {
+        {"cpu", "CPU"}, {"date", "date"}, {"num_cpus", "cores"}, {"load_avg", "load"}};
     Json list = Json::array();
     if (!context.is_object()) return list;
     for (auto &[key, word] : first)
         if (context.contains(key)) list.push_back({word, text_of(context[key])});
-    if (context.value("cpu_scaling_enabled", false)) list.push_back({"frequency", "scaled by the system"});
+    if (context.value("cpu_scaling_enabled", false))
+        list.push_back({"frequency", "scaled by the system"});
     for (auto &[key, value] : context.items()) {
-        const bool known = key == "cpu_scaling_enabled" || std::count(left_out.begin(), left_out.end(), key) ||
-                           std::any_of(first.begin(), first.end(), [&, &k = key](auto &f) { return f.first == k; });
-        if (const std::string text = text_of(value); !known && !text.empty()) list.push_back({key, text});
+        const bool known = key == "cpu_scaling_enabled" ||
+                           std::count(left_out.begin(), left_out.end(), key) ||
+                           std::any_of(first.begin(), first.end(),
+                                       [&, &k = key](auto &f) { return f.first == k; });
+        if (const std::string text = text_of(value); !known && !text.empty())
+            list.push_back({key, text});
     }
     return list;
 }
@@ -97,15 +112,22 @@ void add_statistics(Json &line, std::vector<double> seconds) {
     if (seconds.empty()) return;
     std::sort(seconds.begin(), seconds.end());
     const size_t n = seconds.size();
-    // Of n samples the k-th least and the k-th largest hold the median unless fewer than k fall on one side of it. The largest k
-    // for which that happens in at most 5 % of all cases; with fewer than 6 samples there is none, and the range stands for it.
-    double tail = 0, binomial = std::pow(0.5, (double)n);
+    // Of n samples the k-th least and the k-th largest hold the median unless fewer than k fall on
+    // one side of it. The largest k for which that happens in at most 5 % of all cases; with fewer
+    // than 6 samples there is none, and the range stands for it.
+    double tail = 0;
+    double binomial = std::pow(0.5, double(n));
     size_t k = 0;
-    while (2 * (tail += binomial) <= 0.05) binomial *= (double)(n - k) / (double)(k + 1), k++;
+    while (2 * (tail += binomial) <= 0.05) {
+        binomial *= double(n - k) / double(k + 1);
+        k++;
+    }
     const size_t low = k == 0 ? 0 : k - 1;
     line["samples"] = n;
     line["median"] = n % 2 ? seconds[n / 2] : (seconds[n / 2 - 1] + seconds[n / 2]) / 2;
-    line["low"] = seconds[low], line["high"] = seconds[n - 1 - low], line["min"] = seconds[0];
+    line["low"] = seconds[low];
+    line["high"] = seconds[n - 1 - low];
+    line["min"] = seconds[0];
 }
 
 }  // namespace halyard::report

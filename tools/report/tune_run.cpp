@@ -11,12 +11,14 @@ namespace {
 
 using Words = std::map<std::string, std::string>;
 
-// Nothing where the line isn't made of words. A value with a space stands in double quotes, \" and \\ inside of them.
+// Nothing where the line isn't made of words. A value with a space stands in double quotes, \" and
+// \\ inside of them.
 std::optional<Words> words_of(const std::string &line) {
     Words words;
     for (size_t at = 0; at < line.size();) {
         const size_t equals = line.find('=', at);
-        if (equals == std::string::npos || equals == at || line.find(' ', at) < equals) return std::nullopt;
+        if (equals == std::string::npos || equals == at || line.find(' ', at) < equals)
+            return std::nullopt;
         std::string &value = words[line.substr(at, equals - at)];
         at = equals + 1;
         const bool quoted = at < line.size() && line[at] == '"';
@@ -25,7 +27,8 @@ std::optional<Words> words_of(const std::string &line) {
             if (quoted && line[at] == '\\' && at + 1 < line.size()) at++;
             value += line[at];
         }
-        if (quoted && (at == line.size() || (at + 1 < line.size() && line[at + 1] != ' '))) return std::nullopt;
+        if (quoted && (at == line.size() || (at + 1 < line.size() && line[at + 1] != ' ')))
+            return std::nullopt;
         at += quoted;  // now at the space, or at the end
         at += at < line.size();
     }
@@ -34,7 +37,8 @@ std::optional<Words> words_of(const std::string &line) {
 
 Json record_of(const Words &words) {
     Json record;
-    for (auto &[name, value] : words) record[name] = value;
+    for (auto &[name, value] : words)
+        record[name] = value;
     const auto number = [&](const char *name, const char *as, double factor) {
         if (!words.contains(name)) return;
         char *end = nullptr;
@@ -44,9 +48,16 @@ Json record_of(const Words &words) {
     number("threads", "threads", 1);
     number("n", "samples", 1);
     const std::string verdict = words.contains("verdict") ? words.at("verdict") : "";
-    if (verdict != "ok" && verdict != "proved") record["fail"] = verdict;
-    else number("median_us", "median", 1e-6), number("min_us", "min", 1e-6);
-    for (const char *name : {"ratio", "low", "high", "spread"}) record.erase(name), number(name, name, 1);
+    if (verdict != "ok" && verdict != "proved")
+        record["fail"] = verdict;
+    else {
+        number("median_us", "median", 1e-6);
+        number("min_us", "min", 1e-6);
+    }
+    for (const char *name : {"ratio", "low", "high", "spread"}) {
+        record.erase(name);
+        number(name, name, 1);
+    }
     record["target"] = record.value("dtypes", "") + " " + record.value("isa", "");
     return record;
 }
@@ -66,13 +77,18 @@ std::optional<Json> read_tune(const std::string &text) {
             continue;
         }
         records.push_back(record_of(*words));
-        if (words->contains("cpu") && !std::count(cpus.begin(), cpus.end(), words->at("cpu"))) cpus.push_back(words->at("cpu"));
+        if (words->contains("cpu") && !std::count(cpus.begin(), cpus.end(), words->at("cpu")))
+            cpus.push_back(words->at("cpu"));
         if (words->contains("date")) dates.push_back(words->at("date"));
     }
     if (records.empty()) return std::nullopt;
     if (dates.size() == records.size())  // merged files are sorted otherwise
-        std::stable_sort(records.begin(), records.end(), [](const Json &a, const Json &b) { return a["date"] < b["date"]; });
-    for (auto &cpu : cpus) conditions.push_back({"CPU", cpu});
+    {
+        std::stable_sort(records.begin(), records.end(),
+                         [](const Json &a, const Json &b) { return a["date"] < b["date"]; });
+    }
+    for (auto &cpu : cpus)
+        conditions.push_back({"CPU", cpu});
     if (!dates.empty()) {
         const auto [first, last] = std::minmax_element(dates.begin(), dates.end());
         conditions.push_back({"date", *first == *last ? *first : *first + " to " + *last});

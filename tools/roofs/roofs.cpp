@@ -21,7 +21,8 @@ std::string processor() {
     std::string family;
     for (std::string line; std::getline(info, line);) {
         if (line.starts_with("model name")) name = line.substr(line.find(": ") + 2);
-        if (line.starts_with("cpu family") || line.starts_with("model\t")) family += (family.empty() ? " " : ".") + line.substr(line.find(": ") + 2);
+        if (line.starts_with("cpu family") || line.starts_with("model\t"))
+            family += (family.empty() ? " " : ".") + line.substr(line.find(": ") + 2);
         if (line.empty()) break;  // one of them is enough
     }
     return name + family;
@@ -40,7 +41,8 @@ template<class T> int measured_threads(const std::vector<T> &all, int threads) {
 }  // namespace
 
 std::string machine_key() {
-    return processor() + ", " + std::to_string(std::thread::hardware_concurrency()) + " cores, up to " + name_of(active_isa()) + ", kit " + version();
+    return processor() + ", " + std::to_string(std::thread::hardware_concurrency()) +
+           " cores, up to " + name_of(active_isa()) + ", kit " + version();
 }
 
 double load_average() {
@@ -51,15 +53,20 @@ double load_average() {
 const Level *Roofs::level(int threads, int64_t bytes) const {
     const int n = measured_threads(levels, threads);
     const Level *least = nullptr;
-    for (const Level &l : levels)
-        if (l.threads == n && l.capacity >= bytes && (!least || l.capacity < least->capacity)) least = &l;
+    for (const Level &l : levels) {
+        if (l.threads == n && l.capacity >= bytes && (!least || l.capacity < least->capacity))
+            least = &l;
+    }
     return least;
 }
 
 double Roofs::peak(int threads, Isa isa, DType dtype) const {
     const int n = measured_threads(peaks, threads);
-    for (const Peak &p : peaks)
-        if (p.threads == n && p.isa == isa && p.dtype == (dtype == DType::f64 ? DType::f64 : DType::f32)) return p.rate;
+    for (const Peak &p : peaks) {
+        if (p.threads == n && p.isa == isa &&
+            p.dtype == (dtype == DType::f64 ? DType::f64 : DType::f32))
+            return p.rate;
+    }
     return 0;
 }
 
@@ -73,13 +80,17 @@ Bound Roofs::bound(const Demand &d, int threads, Isa isa) const {
     const Level &whole = *found;
     double seconds = moving(whole);
     const Level *part = nullptr;
-    for (const Level &l : levels)
-        if (l.threads == whole.threads && l.capacity < whole.capacity && (!part || l.capacity > part->capacity)) part = &l;
+    for (const Level &l : levels) {
+        if (l.threads == whole.threads && l.capacity < whole.capacity &&
+            (!part || l.capacity > part->capacity))
+            part = &l;
+    }
     if (part) {  // then it holds less than all
-        const double share = (double)part->capacity / (double)d.held;
+        const double share = double(part->capacity) / double(d.held);
         seconds = share * std::min(seconds, moving(*part)) + (1 - share) * seconds;
     }
-    const double rate = peak(threads, isa, d.dtype), computing = rate > 0 ? d.operations / rate : 0;
+    const double rate = peak(threads, isa, d.dtype);
+    const double computing = rate > 0 ? d.operations / rate : 0;
     if (computing <= seconds) return {seconds, whole.name};
     return {computing, std::string(d.dtype == DType::f64 ? "f64 " : "f32 ") + name_of(isa)};
 }
@@ -89,12 +100,17 @@ void save(const Roofs &r, const std::string &path) {
     file.precision(17);  // read again, they print the same
     file << first_line << "\n" << r.machine << "\nload " << r.load << "\n";
     file << "# level threads name capacity, then bytes per second: read write copy add bypass\n";
-    for (const Level &l : r.levels)
-        file << "level " << l.threads << " " << l.name << " " << l.capacity << " " << l.read << " " << l.write << " " << l.copy << " " << l.add << " "
-             << l.bypass << "\n";
+    for (const Level &l : r.levels) {
+        file << "level " << l.threads << " " << l.name << " " << l.capacity << " " << l.read << " "
+             << l.write << " " << l.copy << " " << l.add << " " << l.bypass << "\n";
+    }
     file << "# peak threads isa dtype, operations per second\n";
-    for (const Peak &p : r.peaks) file << "peak " << p.threads << " " << name_of(p.isa) << " " << name_of(p.dtype) << " " << p.rate << "\n";
-    for (const std::string &line : r.unmeasured) file << "unmeasured " << line << "\n";
+    for (const Peak &p : r.peaks) {
+        file << "peak " << p.threads << " " << name_of(p.isa) << " " << name_of(p.dtype) << " "
+             << p.rate << "\n";
+    }
+    for (const std::string &line : r.unmeasured)
+        file << "unmeasured " << line << "\n";
     file << "end\n";
     write_file(path, file.str());
 }
@@ -104,21 +120,26 @@ bool load(Roofs &r, const std::string &path) {
     std::string line;
     Roofs found;
     bool whole = false;
-    if (!std::getline(file, line) || line != first_line || !std::getline(file, found.machine) || found.machine != machine_key()) return false;
+    if (!std::getline(file, line) || line != first_line || !std::getline(file, found.machine) ||
+        found.machine != machine_key())
+        return false;
     try {
         while (std::getline(file, line)) {
             std::istringstream words(line);
             std::string kind, isa, dtype;
             words >> kind;
-            if (kind == "load") words >> found.load;
+            if (kind == "load")
+                words >> found.load;
             else if (kind == "level") {
                 Level l;
-                words >> l.threads >> l.name >> l.capacity >> l.read >> l.write >> l.copy >> l.add >> l.bypass;
+                words >> l.threads >> l.name >> l.capacity >> l.read >> l.write >> l.copy >>
+                    l.add >> l.bypass;
                 found.levels.push_back(l);
             } else if (kind == "peak") {
                 Peak p;
                 words >> p.threads >> isa >> dtype >> p.rate;
-                p.isa = isa_of(isa), p.dtype = dtype_of(dtype);
+                p.isa = isa_of(isa);
+                p.dtype = dtype_of(dtype);
                 found.peaks.push_back(p);
             } else if (kind == "unmeasured") {
                 std::string reason;
@@ -128,7 +149,9 @@ bool load(Roofs &r, const std::string &path) {
             whole |= kind == "end";
             if (words.fail()) return false;
         }
-    } catch (const Error &) { return false; }
+    } catch (const Error &) {
+        return false;
+    }
     if (whole) r = found;
     return whole;
 }

@@ -18,48 +18,62 @@ namespace fs = std::filesystem;
 std::string plugin(const std::string &name) {
     Dl_info info = {};
     dladdr((void *)static_cast<void (*)(const std::string &)>(&Halide::load_plugin), &info);
-    const fs::path path = fs::path(info.dli_fname ? info.dli_fname : "").parent_path() / ("libautoschedule_" + name + ".so");
+    const fs::path path = fs::path(info.dli_fname ? info.dli_fname : "").parent_path() /
+                          ("libautoschedule_" + name + ".so");
     if (!fs::exists(path)) throw Error(name, "no such plugin: " + path.string());
     return path;
 }
 
 Halide::AutoschedulerParams parameters_of(const Job &job) {
-    std::map<std::string, std::string> extra = {{"parallelism", std::to_string(job.backend == "cpu" ? job.threads : 80)}};
-    if (job.autoscheduler == "mullapudi2016") extra["last_level_cache_size"] = "1048576";  // L2: a core's own
-    if (job.autoscheduler == "adams2019") extra["beam_size"] = "1";                        // its default of 32 takes minutes
+    std::map<std::string, std::string> extra = {
+        {"parallelism", std::to_string(job.backend == "cpu" ? job.threads : 80)}};
+    // L2: a core's own
+    if (job.autoscheduler == "mullapudi2016") extra["last_level_cache_size"] = "1048576";
+    // its default of 32 takes minutes
+    if (job.autoscheduler == "adams2019") extra["beam_size"] = "1";
     std::string name = job.autoscheduler;
-    name[0] = (char)std::toupper((unsigned char)name[0]);  // Mullapudi2016
+    name[0] = char(std::toupper((unsigned char)name[0]));  // Mullapudi2016
     return {name, extra};
 }
 
 Instance unscheduled(const Job &job, const std::string &dtypes) {
     Instance i;
-    i.backend = job.backend, i.dtypes = dtypes, i.variant = job.variant, i.isa = job.isa, i.scheduled = false;
+    i.backend = job.backend;
+    i.dtypes = dtypes;
+    i.variant = job.variant;
+    i.isa = job.isa;
+    i.scheduled = false;
     return i;
 }
 
 std::map<std::string, Halide::Internal::Function> stages_of(const Halide::Pipeline &p) {
     std::vector<Halide::Internal::Function> roots;
-    for (const Halide::Func &f : p.outputs()) roots.push_back(f.function());
+    for (const Halide::Func &f : p.outputs())
+        roots.push_back(f.function());
     return Halide::Internal::build_environment(roots);
 }
 
-// Says what the kernel is to be scheduled for, and takes back what unscheduled ones keep in memory: they refuse what has a schedule.
+// Says what the kernel is to be scheduled for, and takes back what unscheduled ones keep in memory:
+// they refuse what has a schedule.
 void prepare(Kernel &k, const Layouts &l) {
-    for (size_t m = 0; m < k.op->memory.size(); m++)
+    for (size_t m = 0; m < k.op->memory.size(); m++) {
         for (int d = 0; d < k.op->memory[m].dimensions(); d++) {
-            k.op->memory[m].dim(d).set_min(0).set_estimate(0, (int)l.inputs[m][(size_t)d]);
+            k.op->memory[m].dim(d).set_min(0).set_estimate(0, int(l.inputs[m][size_t(d)]));
             if (d == 0 && l.dense_inputs[m]) k.op->memory[m].dim(0).set_stride(1);
         }
+    }
     for (auto &[name, value] : l.scalars) {
         Halide::Parameter p = k.op->parameters.at(name);
-        p.set_estimate(p.type().is_float() ? Halide::Expr(value) : Halide::Expr((int)value));
+        p.set_estimate(p.type().is_float() ? Halide::Expr(value) : Halide::Expr(int(value)));
     }
     std::vector<Halide::Func> outputs = k.pipeline.outputs();
-    for (auto &[name, stage] : stages_of(k.pipeline)) stage.schedule().compute_level() = stage.schedule().store_level() = Halide::LoopLevel::inlined();
+    for (auto &[name, stage] : stages_of(k.pipeline)) {
+        stage.schedule().compute_level() = stage.schedule().store_level() =
+            Halide::LoopLevel::inlined();
+    }
     for (size_t o = 0; o < outputs.size(); o++) {
         for (int d = 0; d < outputs[o].dimensions(); d++) {
-            outputs[o].set_estimate(outputs[o].args()[(size_t)d], 0, (int)l.outputs[o][(size_t)d]);
+            outputs[o].set_estimate(outputs[o].args()[size_t(d)], 0, int(l.outputs[o][size_t(d)]));
             outputs[o].output_buffer().dim(d).set_min(0);
             if (d == 0 && l.dense_outputs[o]) outputs[o].output_buffer().dim(0).set_stride(1);
         }
@@ -67,7 +81,8 @@ void prepare(Kernel &k, const Layouts &l) {
 }
 
 std::string scheduled_by(const Job &job, Kernel &k) {
-    if (job.autoscheduler == "anderson2021" && job.backend == "cpu") throw Error(job.autoscheduler, "schedules for GPUs only");
+    if (job.autoscheduler == "anderson2021" && job.backend == "cpu")
+        throw Error(job.autoscheduler, "schedules for GPUs only");
     Halide::load_plugin(plugin(job.autoscheduler));
     prepare(k, job.layouts);
     return k.pipeline.apply_autoscheduler(k.target, parameters_of(job)).schedule_source;
@@ -76,7 +91,8 @@ std::string scheduled_by(const Job &job, Kernel &k) {
 }  // namespace
 
 const std::vector<std::string> &autoschedulers() {
-    static const std::vector<std::string> all = {"mullapudi2016", "adams2019", "li2018", "anderson2021"};
+    static const std::vector<std::string> all = {"mullapudi2016", "adams2019", "li2018",
+                                                 "anderson2021"};
     return all;
 }
 
@@ -95,7 +111,8 @@ Built autoschedule(const Job &job) {
 
 namespace {
 
-// In a process of its own, because names depend on what was built before: there and here they are the same.
+// In a process of its own, because names depend on what was built before: there and here they are
+// the same.
 std::vector<uint8_t> scheduled_pipeline(const Job &job) {
     int ends[2];
     if (pipe(ends) != 0) throw Error("tune", "no pipe");
@@ -108,14 +125,15 @@ std::vector<uint8_t> scheduled_pipeline(const Job &job) {
         for (size_t at = 0; at < data.size();) {
             const ssize_t n = write(ends[1], data.data() + at, data.size() - at);
             if (n <= 0) _exit(1);
-            at += (size_t)n;
+            at += size_t(n);
         }
         _exit(0);
     }
     close(ends[1]);
     std::vector<uint8_t> data;
     uint8_t buffer[65536];
-    for (ssize_t n; (n = read(ends[0], buffer, sizeof buffer)) > 0;) data.insert(data.end(), buffer, buffer + n);
+    for (ssize_t n; (n = read(ends[0], buffer, sizeof buffer)) > 0;)
+        data.insert(data.end(), buffer, buffer + n);
     close(ends[0]);
     waitpid(pid, nullptr, 0);
     return data;
@@ -135,17 +153,22 @@ KernelFn exact_autoscheduled(const Job &job, std::string &why) {
     prepare(k, job.layouts);
     const auto from = stages_of(Halide::deserialize_pipeline(data, {}));
     auto to = stages_of(k.pipeline);
-    for (auto &[name, stage] : from)
+    for (auto &[name, stage] : from) {
         if (!to.count(name) || to.at(name).updates().size() != stage.updates().size()) {
-            why = job.autoscheduler + (to.count(name) ? " factors the reduction of " : " adds stage ") + without_counters(name);
+            why = job.autoscheduler +
+                  (to.count(name) ? " factors the reduction of " : " adds stage ") +
+                  without_counters(name);
             return nullptr;
         }
+    }
     for (auto &[name, stage] : to) {
         const auto at = from.find(name);
-        if (at == from.end()) continue;  // it was inlined, which is what stages without a schedule are
+        // it was inlined, which is what stages without a schedule are
+        if (at == from.end()) continue;
         stage.schedule() = at->second.schedule();
         take_schedule(stage.definition(), at->second.definition());
-        for (int u = 0; u < (int)stage.updates().size(); u++) take_schedule(stage.update(u), at->second.update(u));
+        for (int u = 0; u < int(stage.updates().size()); u++)
+            take_schedule(stage.update(u), at->second.update(u));
     }
     return k.load();
 }

@@ -1,4 +1,5 @@
-// Halide's autoschedulers on an op's algorithm. To be called in a process of their own: plugins abort, and some don't come back.
+// Halide's autoschedulers on an op's algorithm. To be called in a process of their own: plugins
+// abort, and some don't come back.
 #pragma once
 #include "dsl/kernel.h"
 #include "tools/tune/compiler.h"
@@ -7,12 +8,12 @@ namespace halyard::tune {
 
 const std::vector<std::string> &autoschedulers();  // mullapudi2016, adams2019, li2018, anderson2021
 
-// The op's algorithm, scheduled by job.autoscheduler for job.layouts and compiled; for a GPU backend only scheduled. Throws Error where
-// it refuses.
+// The op's algorithm, scheduled by job.autoscheduler for job.layouts and compiled; for a GPU
+// backend only scheduled. Throws Error where it refuses.
 Built autoschedule(const Job &job);
 
-// The schedule that autoschedule() makes, put onto the algorithm in modular integers. Null, and the reason in `why`, where it can't be.
-// To be called before this process has built a kernel.
+// The schedule that autoschedule() makes, put onto the algorithm in modular integers. Null, and the
+// reason in `why`, where it can't be. To be called before this process has built a kernel.
 KernelFn exact_autoscheduled(const Job &job, std::string &why);
 
 // The words of an op's file for what the plugins print.

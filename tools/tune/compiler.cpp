@@ -24,8 +24,10 @@
 
 namespace halyard::tune {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Layouts, inputs, outputs, dense_inputs, dense_outputs, scalars)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Job, op, dtypes, variant, backend, isa, picks, autoscheduler, layouts, threads, problem, seconds)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Built, error, algorithm, code, library, symbol, lanes, picks, offered, source)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Job, op, dtypes, variant, backend, isa, picks, autoscheduler,
+                                   layouts, threads, problem, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Built, error, algorithm, code, library, symbol, lanes, picks,
+                                   offered, source)
 
 namespace {
 using nlohmann::json;
@@ -33,20 +35,26 @@ using nlohmann::json;
 std::string one_line(std::string text) {
     for (char &c : text)
         if (c == '\n' || c == '\t') c = ' ';
-    while (!text.empty() && text.back() == ' ') text.pop_back();
+    while (!text.empty() && text.back() == ' ')
+        text.pop_back();
     return text.size() > 300 ? text.substr(0, 300) + "..." : text;
 }
 
 Instance instance_of(const Job &job) {
     Instance i;
-    i.backend = job.backend, i.dtypes = job.dtypes, i.variant = job.variant, i.isa = job.isa;
+    i.backend = job.backend;
+    i.dtypes = job.dtypes;
+    i.variant = job.variant;
+    i.isa = job.isa;
     i.picks.chosen = job.picks;
     return i;
 }
 
 std::string proof(const Job &job) {
     check::Options o;
-    o.isas = {job.isa}, o.variant = job.variant, o.picks.chosen = job.picks;
+    o.isas = {job.isa};
+    o.variant = job.variant;
+    o.picks.chosen = job.picks;
     if (!job.autoscheduler.empty()) {
         std::string why;
         o.kernel = exact_autoscheduled(job, why);
@@ -68,11 +76,13 @@ Built work(const std::string &what, const Job &job) {
         b.error = proof(job);
         return b;
     }
-    if (!job.autoscheduler.empty()) b = autoschedule(job);
+    if (!job.autoscheduler.empty())
+        b = autoschedule(job);
     else {
         Kernel k(op_table().make(job.op), i);
         b.lanes = k.lanes;
-        for (auto &[name, value] : k.instance.picks.values()) b.picks[name] = (int)value;
+        for (auto &[name, value] : k.instance.picks.values())
+            b.picks[name] = int(value);
         b.offered = k.instance.picks.offered;
         if (what == "build") {
             k.load();
@@ -80,7 +90,8 @@ Built work(const std::string &what, const Job &job) {
             b.library = k.library();
         }
     }
-    b.code = b.library.empty() ? "" : std::filesystem::path(b.library).stem().string().substr(0, 16);
+    b.code = b.library.empty() ? ""
+                               : std::filesystem::path(b.library).stem().string().substr(0, 16);
     b.algorithm = algorithm_of(job.op, i);
     return b;
 }
@@ -88,11 +99,14 @@ Built work(const std::string &what, const Job &job) {
 // In a process of its own: the answer goes to `out`, what it says to `said`.
 [[noreturn]] void worker(const std::string &what, const Job &job, int out, int said) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    dup2(said, STDERR_FILENO), dup2(said, STDOUT_FILENO);
+    dup2(said, STDERR_FILENO);
+    dup2(said, STDOUT_FILENO);
     Built b;
     try {
         b = work(what, job);
-    } catch (const Halide::Error &e) { b.error = one_line(e.what()); } catch (const std::exception &e) {
+    } catch (const Halide::Error &e) {
+        b.error = one_line(e.what());
+    } catch (const std::exception &e) {
         b.error = one_line(e.what());
     }
     _exit(write_all(out, json(b).dump() + "\n") ? 0 : 1);
@@ -103,13 +117,15 @@ std::string last_words(int said) {
     std::string text;
     char buffer[4096];
     lseek(said, 0, SEEK_SET);
-    for (ssize_t n; (n = read(said, buffer, sizeof buffer)) > 0;) text.append(buffer, (size_t)n);
+    for (ssize_t n; (n = read(said, buffer, sizeof buffer)) > 0;)
+        text.append(buffer, size_t(n));
     std::string last, telling;
     std::stringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
         if (line.empty()) continue;
         last = line;
-        if (line.find("rror") != std::string::npos || line.find("ssert") != std::string::npos) telling = line;
+        if (line.find("rror") != std::string::npos || line.find("ssert") != std::string::npos)
+            telling = line;
     }
     return one_line(telling.empty() ? last : telling);
 }
@@ -123,18 +139,22 @@ std::string seconds_text(double seconds) {
 Built in_child(const std::string &what, const Job &job) {
     int ends[2];
     const int said = memfd_create("said", MFD_CLOEXEC);
-    if (said < 0 || pipe2(ends, O_CLOEXEC) != 0) throw Error("tune", "no pipe for a compiling process");
+    if (said < 0 || pipe2(ends, O_CLOEXEC) != 0)
+        throw Error("tune", "no pipe for a compiling process");
     const pid_t pid = fork();
     if (pid < 0) throw Error("tune", "fork failed");
     if (pid == 0) worker(what, job, ends[1], said);
     close(ends[1]);
     std::string answer;
     bool late = false;
-    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(job.seconds);
+    const auto until = std::chrono::steady_clock::now() +
+                       std::chrono::duration<double>(job.seconds);
     for (;;) {
-        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+                              until - std::chrono::steady_clock::now())
+                              .count();
         pollfd ready{ends[0], POLLIN, 0};
-        if (left <= 0 || poll(&ready, 1, (int)left) == 0) {
+        if (left <= 0 || poll(&ready, 1, int(left)) == 0) {
             late = true;
             kill(pid, SIGKILL);
             break;
@@ -142,18 +162,25 @@ Built in_child(const std::string &what, const Job &job) {
         char buffer[4096];
         const ssize_t n = read(ends[0], buffer, sizeof buffer);
         if (n <= 0) break;
-        answer.append(buffer, (size_t)n);
+        answer.append(buffer, size_t(n));
     }
     int status = 0;
     waitpid(pid, &status, 0);
     Built b;
     const std::string who = job.autoscheduler.empty() ? "the code generator" : job.autoscheduler;
-    if (late) b.error = who + " took more than " + seconds_text(job.seconds) + " s";
-    else if (WIFSIGNALED(status)) b.error = who + " died (signal " + std::to_string(WTERMSIG(status)) + "): " + last_words(said);
-    else if (answer.empty()) b.error = who + " ended without an answer: " + last_words(said);
-    else b = json::parse(answer).get<Built>();
-    if (what == "prove" && !b.error.empty() && !b.error.starts_with("exact/")) b.error = "not proved: " + b.error;
-    close(ends[0]), close(said);
+    if (late)
+        b.error = who + " took more than " + seconds_text(job.seconds) + " s";
+    else if (WIFSIGNALED(status)) {
+        b.error = who + " died (signal " + std::to_string(WTERMSIG(status)) +
+                  "): " + last_words(said);
+    } else if (answer.empty())
+        b.error = who + " ended without an answer: " + last_words(said);
+    else
+        b = json::parse(answer).get<Built>();
+    if (what == "prove" && !b.error.empty() && !b.error.starts_with("exact/"))
+        b.error = "not proved: " + b.error;
+    close(ends[0]);
+    close(said);
     return b;
 }
 
@@ -175,7 +202,9 @@ bool read_line(int file, std::string &line) {
         try {
             const json request = json::parse(line);
             b = in_child(request.at("what"), request.at("job").get<Job>());
-        } catch (const std::exception &e) { b.error = e.what(); }
+        } catch (const std::exception &e) {
+            b.error = e.what();
+        }
         if (!write_all(to, json(b).dump() + "\n")) break;
     }
     _exit(0);
@@ -186,26 +215,33 @@ bool read_line(int file, std::string &line) {
 Compiler::Compiler() {
     kernel_cache();  // this process opens what its children put there
     int requests[2], answers[2];
-    if (pipe2(requests, O_CLOEXEC) != 0 || pipe2(answers, O_CLOEXEC) != 0) throw Error("tune", "no pipe for a compiling process");
+    if (pipe2(requests, O_CLOEXEC) != 0 || pipe2(answers, O_CLOEXEC) != 0)
+        throw Error("tune", "no pipe for a compiling process");
     std::fflush(nullptr);
     server_ = fork();
     if (server_ < 0) throw Error("tune", "fork failed");
     if (server_ == 0) {
-        close(requests[1]), close(answers[0]);
+        close(requests[1]);
+        close(answers[0]);
         serve(requests[0], answers[1]);
     }
-    close(requests[0]), close(answers[1]);
-    to_ = requests[1], from_ = answers[0];
+    close(requests[0]);
+    close(answers[1]);
+    to_ = requests[1];
+    from_ = answers[0];
 }
 
 Compiler::~Compiler() {
-    close(to_), close(from_);
+    close(to_);
+    close(from_);
     waitpid(server_, nullptr, 0);
 }
 
 Built Compiler::ask(const char *what, const Job &job) {
     std::string line;
-    if (!write_all(to_, json{{"what", what}, {"job", job}}.dump() + "\n") || !read_line(from_, line)) throw Error("tune", "the compiling process is gone");
+    if (!write_all(to_, json{{"what", what}, {"job", job}}.dump() + "\n") ||
+        !read_line(from_, line))
+        throw Error("tune", "the compiling process is gone");
     return json::parse(line).get<Built>();
 }
 

@@ -1,5 +1,6 @@
-// Compiler: candidates are built and compiled in processes of their own. A code generator or an autoscheduler that aborts or hangs takes
-// nothing down with it, and names inside a kernel don't depend on what was built before, so that the kernel cache knows it again.
+// Compiler: candidates are built and compiled in processes of their own. A code generator or an
+// autoscheduler that aborts or hangs takes nothing down with it, and names inside a kernel don't
+// depend on what was built before, so that the kernel cache knows it again.
 #pragma once
 #include <sys/types.h>
 
@@ -11,7 +12,8 @@
 
 namespace halyard::tune {
 
-// The tensors that a kernel is for, as the canonical problem lays them out. Autoschedulers need them.
+// The tensors that a kernel is for, as the canonical problem lays them out. Autoschedulers need
+// them.
 struct Layouts {
     std::vector<std::vector<int64_t>> inputs, outputs;  // extents, innermost first
     std::vector<bool> dense_inputs, dense_outputs;      // innermost stride is 1
@@ -22,7 +24,8 @@ struct Job {
     std::string op, dtypes = "f32", variant, backend = "cpu";
     Isa isa = Isa::baseline;
     std::map<std::string, int> picks;  // of the schedule; the others are at their defaults
-    std::string autoscheduler;         // "adams2019": its schedule instead of the op's, for `layouts` and `threads`
+    // "adams2019": its schedule instead of the op's, for `layouts` and `threads`
+    std::string autoscheduler;
     Layouts layouts;
     int threads = 1;
     std::string problem;  // for prove(): beside the op's samples; "" = only those
@@ -49,8 +52,9 @@ public:
 
     Built offers(const Job &job) { return ask("offers", job); }  // compiles nothing
     Built build(const Job &job) { return ask("build", job); }
-    // Does the schedule give the bits of the algorithm as written, in modular integers, for all the op's samples that the variant takes?
-    // `error` says where it doesn't, or, beginning with "not proved: ", why that can't be told.
+    // Does the schedule give the bits of the algorithm as written, in modular integers, for all the
+    // op's samples that the variant takes? `error` says where it doesn't, or, beginning with "not
+    // proved: ", why that can't be told.
     Built prove(const Job &job) { return ask("prove", job); }
 
 private:

@@ -24,12 +24,15 @@ struct Decision {
     std::vector<const Record *> asked;
     std::vector<std::pair<const Record *, std::string>> refused;  // of this bucket, with the reason
 };
-// What a measurement of candidates came to, in lines. `fastest_first`: all of them. `unproved`: keys of those whose schedule can't be proved;
-// they never win. `left_a_core`: others did while the fastest was to be confirmed; where they didn't, nothing is told.
-std::vector<std::string> conclusions(const std::vector<Record> &fastest_first, const std::set<std::string> &unproved, bool left_a_core);
+// What a measurement of candidates came to, in lines. `fastest_first`: all of them. `unproved`:
+// keys of those whose schedule can't be proved; they never win. `left_a_core`: others did while the
+// fastest was to be confirmed; where they didn't, nothing is told.
+std::vector<std::string> conclusions(const std::vector<Record> &fastest_first,
+                                     const std::set<std::string> &unproved, bool left_a_core);
 std::string kernel_text(const Record &r);  // "[adams2019] wide rows:4"
 
-// The kernel with the op's own schedule that is fastest beyond doubt, and proved. `records` outlive it.
+// The kernel with the op's own schedule that is fastest beyond doubt, and proved. `records` outlive
+// it.
 Decision decide(const std::vector<Record> &records, const Question &q);
 
 }  // namespace halyard::tune

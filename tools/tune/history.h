@@ -13,17 +13,22 @@ public:
     // Reads the file where it is there already, and appends to it. Throws IoError.
     explicit History(const std::string &path);
 
-    const Record *find(const Record &like) const;  // the newest measurement of that very thing; null = there is none
+    // the newest measurement of that very thing; null = there is none
+    const Record *find(const Record &like) const;
     void put(const Record &r);
 
-    // Measurements of this problem on this machine by this kit beside this default, of algorithms in `algorithms` (variant -> hash): their place is that of
-    // `like`, whatever their variant, picks and code. Those of another algorithm are stale, and are counted.
-    std::vector<const Record *> known(const Record &like, const std::map<std::string, std::string> &algorithms);
+    // Measurements of this problem on this machine by this kit beside this default, of algorithms
+    // in `algorithms` (variant -> hash): their place is that of `like`, whatever their variant,
+    // picks and code. Those of another algorithm are stale, and are counted.
+    std::vector<const Record *> known(const Record &like,
+                                      const std::map<std::string, std::string> &algorithms);
 
     const std::vector<std::string> &refused() const { return refused_; }
     size_t foreign() const { return foreign_.size(); }
     size_t stale() const { return stale_.size(); }
-    std::string why_foreign() const { return foreign_.empty() ? "" : halyard::tune::foreign(*foreign_.begin()->second); }
+    std::string why_foreign() const {
+        return foreign_.empty() ? "" : halyard::tune::foreign(*foreign_.begin()->second);
+    }
 
 private:
     std::map<std::string, Record> records_;

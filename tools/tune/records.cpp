@@ -26,8 +26,9 @@ std::string rounded(double v) {
 
 std::string key_of(const Record &r) {
     std::string key;
-    for (const std::string &s : {r.op, r.dtypes, r.isa, r.cpu, std::to_string(r.threads), r.bucket, r.problem, r.variant, r.schedule, picks_text(r.picks),
-                                 r.algorithm, r.code, r.against, r.kit})
+    for (const std::string &s :
+         {r.op, r.dtypes, r.isa, r.cpu, std::to_string(r.threads), r.bucket, r.problem, r.variant,
+          r.schedule, picks_text(r.picks), r.algorithm, r.code, r.against, r.kit})
         key += s + "\n";
     return key;
 }
@@ -41,8 +42,11 @@ RecordFile read_records(const std::string &path) {
         number++;
         if (line.empty() || line[0] == '#') continue;
         std::string why;
-        if (auto r = parse_record(line, why)) file.records.push_back(std::move(*r)), file.lines.push_back(number);
-        else file.refused.push_back(path + ":" + std::to_string(number) + ": " + why);
+        if (auto r = parse_record(line, why)) {
+            file.records.push_back(std::move(*r));
+            file.lines.push_back(number);
+        } else
+            file.refused.push_back(path + ":" + std::to_string(number) + ": " + why);
     }
     return file;
 }
@@ -54,7 +58,8 @@ RecordWriter::RecordWriter(const std::string &path) : path_(path) {
     created_ = file_ >= 0;
     if (!created_ && errno == EEXIST) file_ = open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC);
     if (file_ < 0) throw IoError(path, std::string("can't be written: ") + std::strerror(errno));
-    char last = '\n';  // a line that was cut by a full disk or a power failure must not swallow the next one
+    // a line that was cut by a full disk or a power failure must not swallow the next one
+    char last = '\n';
     const off_t end = lseek(file_, 0, SEEK_END);
     const bool is_cut = end > 0 && pread(file_, &last, 1, end - 1) == 1 && last != '\n';
     if (!is_cut || write_whole("\n")) return;
@@ -73,7 +78,8 @@ bool RecordWriter::write_whole(const std::string &text) const {
     const ssize_t written = write(file_, text.data(), text.size());
     if (written == (ssize_t)text.size()) return true;
     const int why = written < 0 ? errno : ENOSPC;
-    // Another process may have appended meanwhile; then the cut line stays, and is skipped when the file is read.
+    // Another process may have appended meanwhile; then the cut line stays, and is skipped when the
+    // file is read.
     const bool is_last = lseek(file_, 0, SEEK_END) == before + std::max<ssize_t>(written, 0);
     if (written > 0 && is_last && ftruncate(file_, before) != 0) return false;
     errno = why;
@@ -81,43 +87,54 @@ bool RecordWriter::write_whole(const std::string &text) const {
 }
 
 void RecordWriter::append(const Record &r) {
-    if (!write_whole(text_of(r) + "\n")) throw IoError(path_, std::string("can't be written: ") + std::strerror(errno));
+    if (!write_whole(text_of(r) + "\n"))
+        throw IoError(path_, std::string("can't be written: ") + std::strerror(errno));
 }
 
 std::vector<Record> merged(const std::vector<RecordFile> &files) {
     std::map<std::string, Record> newest;
-    for (auto &file : files)
+    for (auto &file : files) {
         for (auto &r : file.records) {
             const auto [at, fresh] = newest.emplace(key_of(r), r);
-            if (!fresh && std::make_pair(at->second.date, text_of(at->second)) < std::make_pair(r.date, text_of(r))) at->second = r;
+            if (!fresh && std::make_pair(at->second.date, text_of(at->second)) <
+                              std::make_pair(r.date, text_of(r)))
+                at->second = r;
         }
+    }
     std::vector<Record> all;
-    for (auto &[key, r] : newest) all.push_back(r);
+    for (auto &[key, r] : newest)
+        all.push_back(r);
     return all;
 }
 
 std::vector<std::string> differences(const RecordFile &a, const RecordFile &b) {
-    auto place = [](const Record &r) {  // the same measurement in another kit, or of an op that has changed since
+    // the same measurement in another kit, or of an op that has changed since
+    auto place = [](const Record &r) {
         Record same = r;
         same.algorithm = same.code = same.against = same.kit = "";
         return key_of(same);
     };
     auto name = [](const Record &r) {
-        return r.op + " '" + r.problem + "' " + r.dtypes + " " + r.variant + "/" + r.isa + " " + picks_text(r.picks) +
-               (r.schedule == "own" ? "" : " by " + r.schedule) + ", " + std::to_string(r.threads) + " thread" + (r.threads > 1 ? "s" : "");
+        return r.op + " '" + r.problem + "' " + r.dtypes + " " + r.variant + "/" + r.isa + " " +
+               picks_text(r.picks) + (r.schedule == "own" ? "" : " by " + r.schedule) + ", " +
+               std::to_string(r.threads) + " thread" + (r.threads > 1 ? "s" : "");
     };
     std::map<std::string, std::pair<const Record *, const Record *>> both;
-    for (auto &r : a.records) both[place(r)].first = &r;
-    for (auto &r : b.records) both[place(r)].second = &r;
+    for (auto &r : a.records)
+        both[place(r)].first = &r;
+    for (auto &r : b.records)
+        both[place(r)].second = &r;
     std::vector<std::string> lines;
     for (auto &[key, pair] : both) {
         const auto [x, y] = pair;
         if (!x || !y) {
-            lines.push_back((x ? "only in " + a.path : "only in " + b.path) + ": " + name(x ? *x : *y));
+            lines.push_back((x ? "only in " + a.path : "only in " + b.path) + ": " +
+                            name(x ? *x : *y));
             continue;
         }
         std::string what;
-        auto changed = [&](const std::string &label, const std::string &from, const std::string &to) {
+        auto changed = [&](const std::string &label, const std::string &from,
+                           const std::string &to) {
             if (from != to) what += (what.empty() ? "" : ", ") + label + " " + from + " -> " + to;
         };
         changed("algorithm", x->algorithm, y->algorithm);
@@ -125,9 +142,10 @@ std::vector<std::string> differences(const RecordFile &a, const RecordFile &b) {
         changed("default", x->against.substr(0, 8), y->against.substr(0, 8));
         changed("kit", x->kit, y->kit);
         changed("verdict", x->verdict, y->verdict);
-        if (x->timed() && y->timed() && std::fabs(y->median_us / x->median_us - 1) > 0.05)
-            what += (what.empty() ? "" : ", ") + rounded(x->median_us) + " -> " + rounded(y->median_us) + " us (" + rounded(y->median_us / x->median_us) +
-                    " x)";
+        if (x->timed() && y->timed() && std::fabs(y->median_us / x->median_us - 1) > 0.05) {
+            what += (what.empty() ? "" : ", ") + rounded(x->median_us) + " -> " +
+                    rounded(y->median_us) + " us (" + rounded(y->median_us / x->median_us) + " x)";
+        }
         if (!what.empty()) lines.push_back(name(*x) + ": " + what);
     }
     return lines;

@@ -9,15 +9,22 @@
 namespace halyard::tune {
 namespace {
 
-bool in_word(char c) { return std::isalnum((unsigned char)c) || c == '_' || c == '$'; }
+bool in_word(char c) {
+    return std::isalnum((unsigned char)c) || c == '_' || c == '$';
+}
 
 template<class F> std::string with_words(const std::string &text, F f) {
     std::string out;
     for (size_t i = 0; i < text.size();) {
         size_t end = i;
-        while (end < text.size() && in_word(text[end])) end++;
-        if (end == i) out += text[i++];
-        else out += f(text.substr(i, end - i), i > 0 ? text[i - 1] : ' '), i = end;
+        while (end < text.size() && in_word(text[end]))
+            end++;
+        if (end == i)
+            out += text[i++];
+        else {
+            out += f(text.substr(i, end - i), i > 0 ? text[i - 1] : ' ');
+            i = end;
+        }
     }
     return out;
 }
@@ -30,9 +37,11 @@ std::string with(std::string s, char from, char to) {
 
 }  // namespace
 
-OpWords::OpWords(const Kernel &k) {  // an op's members are called like its tensors, and like its Funcs
+// an op's members are called like its tensors, and like its Funcs
+OpWords::OpWords(const Kernel &k) {
     std::vector<Halide::Internal::Function> roots;
-    for (const Halide::Func &f : k.pipeline.outputs()) roots.push_back(f.function());
+    for (const Halide::Func &f : k.pipeline.outputs())
+        roots.push_back(f.function());
     for (auto &[name, stage] : Halide::Internal::build_environment(roots)) {
         const std::string member = without_counters(name);
         members_[name] = members_[with(name, '$', '_')] = member;
@@ -45,39 +54,54 @@ OpWords::OpWords(const Kernel &k) {  // an op's members are called like its tens
         const std::string name = k.op->out[o].name();
         members_[name] = members_[with(name, '$', '_')] = k.op->sig.outputs[o].name;
     }
-    for (auto &[name, stage] : Halide::Internal::build_environment(roots))
+    for (auto &[name, stage] : Halide::Internal::build_environment(roots)) {
         for (size_t u = 0; u < stage.updates().size(); u++) {
-            const auto &rvars = stage.update((int)u).schedule().rvars();
-            for (size_t r = 0; r < rvars.size(); r++)
-                loops_.emplace(rvars[r].var, "RVar " + with(rvars[r].var, '$', '_') + "(" + members_[name] + ".update(" + std::to_string(u) +
-                                                 ").get_schedule().rvars()[" + std::to_string(r) + "].var);\n");
+            const auto &rvars = stage.update(int(u)).schedule().rvars();
+            for (size_t r = 0; r < rvars.size(); r++) {
+                loops_.emplace(rvars[r].var, "RVar " + with(rvars[r].var, '$', '_') + "(" +
+                                                 members_[name] + ".update(" + std::to_string(u) +
+                                                 ").get_schedule().rvars()[" + std::to_string(r) +
+                                                 "].var);\n");
+            }
         }
+    }
 }
 
 std::string OpWords::of(const std::string &source) const {
-    static const std::set<std::string> tails = {"RoundUp", "GuardWithIf", "Predicate", "PredicateLoads", "PredicateStores", "ShiftInwards", "Auto"};
+    static const std::set<std::string> tails = {
+        "RoundUp",         "GuardWithIf",  "Predicate", "PredicateLoads",
+        "PredicateStores", "ShiftInwards", "Auto"};
     std::string text, declarations;
     std::set<std::string> declared;
     std::istringstream lines(source);
     for (std::string line; std::getline(lines, line);) {
-        if (line.find("get_func(") != std::string::npos || line.find("get_pipeline(") != std::string::npos) continue;
-        if (const size_t at = line.find("Var "); at != std::string::npos && line.find_first_not_of(" R") >= at) {
+        if (line.find("get_func(") != std::string::npos ||
+            line.find("get_pipeline(") != std::string::npos)
+            continue;
+        if (const size_t at = line.find("Var ");
+            at != std::string::npos && line.find_first_not_of(" R") >= at) {
             const size_t end = line.find_first_of("( =", at + 4);
             declared.insert(line.substr(at + 4, end - at - 4));
         }
         const size_t stage = line.find(" = ");  // what rfactor() makes
-        text += (stage != std::string::npos && line.find_first_of(" (") == stage ? "Func " : "") + line + "\n";
+        text += (stage != std::string::npos && line.find_first_of(" (") == stage ? "Func " : "") +
+                line + "\n";
     }
     text = with_words(text, [&](const std::string &word, char before) {
         if (before == '"') return word;
         if (word == "TailStrategy") return std::string("Tail");
         if (word == "MemoryType" && before != ':') return std::string("Halide::MemoryType");
         if (tails.count(word) && before != ':') return "Tail::" + word;
-        if (const auto at = members_.find(word); at != members_.end() && before != '.') return at->second;
-        if (const auto at = loops_.find(word); at != loops_.end() && declared.insert(word).second) declarations += at->second;
-        const bool made = word.size() > 1 && word.find_first_not_of("0123456789", 1) == std::string::npos;  // li2018 declares none
-        if (made && (word[0] == 'v' || word[0] == 'r') && declared.insert(word).second)
-            declarations += std::string(word[0] == 'r' ? "R" : "") + "Var " + word + "(\"" + word + "\");\n";
+        if (const auto at = members_.find(word); at != members_.end() && before != '.')
+            return at->second;
+        if (const auto at = loops_.find(word); at != loops_.end() && declared.insert(word).second)
+            declarations += at->second;
+        const bool made = word.size() > 1 && word.find_first_not_of("0123456789", 1) ==
+                                                 std::string::npos;  // li2018 declares none
+        if (made && (word[0] == 'v' || word[0] == 'r') && declared.insert(word).second) {
+            declarations += std::string(word[0] == 'r' ? "R" : "") + "Var " + word + "(\"" + word +
+                            "\");\n";
+        }
         return with(word, '$', '_');
     });
     return declarations + text;

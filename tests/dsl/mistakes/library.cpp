@@ -1,4 +1,5 @@
-// What halyard_library() makes of an op file, for ops without kernels: each has one that nobody may call.
+// What halyard_library() makes of an op file, for ops without kernels: each has one that nobody may
+// call.
 #include "registry/kernel_library.h"
 
 #include "dsl/op.h"
@@ -8,9 +9,14 @@ void halyard_list_mistakes(OpTable &ops);
 void halyard_list_planted(OpTable &ops);
 namespace {
 
-void list(OpTable &ops) { halyard_list_mistakes(ops), halyard_list_planted(ops); }
+void list(OpTable &ops) {
+    halyard_list_mistakes(ops);
+    halyard_list_planted(ops);
+}
 
-int no_kernel(void **) { return 1; }
+int no_kernel(void **) {
+    return 1;
+}
 
 std::vector<const OpFile *> files() {
     static const OpFile file = [] {
@@ -20,7 +26,8 @@ std::vector<const OpFile *> files() {
         for (auto &name : ops.names()) {
             const OpPtr op = ops.make(name);
             f.ops.push_back(*op);
-            f.kernels.push_back({name, "cpu", op->dtypes[0], op->variants[0].name, host_isa(), 4, {}, no_kernel});
+            f.kernels.push_back(
+                {name, "cpu", op->dtypes[0], op->variants[0].name, host_isa(), 4, {}, no_kernel});
         }
         return f;
     }();
@@ -32,6 +39,7 @@ std::vector<const OpFile *> files() {
 
 extern "C" const halyard::KernelLibrary *halyard_kernels();
 extern "C" const halyard::KernelLibrary *halyard_kernels() {
-    static const halyard::KernelLibrary library = {.kit = "tests", .files = halyard::files, .list = halyard::list};
+    static const halyard::KernelLibrary library = {
+        .kit = "tests", .files = halyard::files, .list = halyard::list};
     return &library;
 }

@@ -1,4 +1,5 @@
-// Typical mistakes of authors, an op each. Where an error should point, the line ends in "// <- NAME".
+// Typical mistakes of authors, an op each. Where an error should point, the line ends in "// <-
+// NAME".
 #include "dsl/op.h"
 
 namespace halyard {
@@ -6,13 +7,16 @@ namespace {
 
 // y = x / sum x, in rows of c, unscheduled.
 struct Row : Op {
-    explicit Row(const std::string &name, const std::string &signature = "x[n,c] -> y[n,c]") : Op(name, signature) {
+    explicit Row(const std::string &name, const std::string &signature = "x[n,c] -> y[n,c]")
+        : Op(name, signature) {
         dtypes = {"f32"};
         samples = {"n=2 c=5"};
     }
     Var c{"c"}, n{"n"}, vec{"vec"}, lane{"lane"};
     RDom k;
-    Func x = input("x"), y = output("y"), total{"total"}, e{"e"};
+    Func x = input("x");
+    Func y = output("y");
+    Func total{"total"}, e{"e"};
 
     void algorithm() override {
         k = RDom(0, size("c"), "k");
@@ -226,7 +230,8 @@ struct PlaceFromItself : Row {
     void algorithm() override {
         k = RDom(0, size("c"), "k");
         pair(c, n) = Halide::Tuple(0, 0_r);
-        pair(clamp(pair(k, n)[0], 0, size("c") - 1), n) = Halide::Tuple(k, x(k, n));  // <- place_from_itself
+        // <- place_from_itself
+        pair(clamp(pair(k, n)[0], 0, size("c") - 1), n) = Halide::Tuple(k, x(k, n));
         y(c, n) = pair(c, n)[1];
     }
 };
@@ -234,13 +239,35 @@ struct PlaceFromItself : Row {
 }  // namespace
 
 HALYARD_OPS {
-    ops.add<NoSuchLoop>(), ops.add<UsedElsewhere>(), ops.add<StoredInside>(), ops.add<RacingSum>(), ops.add<AnyExtent>(), ops.add<NoSuchVar>(),
-        ops.add<Inlined>(), ops.add<TwoNames>();
-    ops.add<TooFewArguments>(), ops.add<NeverDefined>(), ops.add<NoOutput>(), ops.add<UpdatedOutput>(), ops.add<DefinedTwice>(), ops.add<NoSuchSize>();
-    ops.add<RoundedConstant>(), ops.add<TooLarge>(), ops.add<RealIndex>(), ops.add<NoCondition>(), ops.add<HalfAnInteger>(), ops.add<UnreadInput>(),
-        ops.add<NotAssociative>(), ops.add<BadSample>();
-    ops.add<TypoInVariant>(), ops.add<TypoInCondition>(), ops.add<TypoInLet>(), ops.add<UnreadScalar>(), ops.add<Divided>(), ops.add<DividedDz>(),
+    ops.add<NoSuchLoop>(), ops.add<UsedElsewhere>(), ops.add<StoredInside>(), ops.add<RacingSum>(),
+        ops.add<AnyExtent>(), ops.add<NoSuchVar>(), ops.add<Inlined>(), ops.add<TwoNames>();
+    {
+        ops.add<TooFewArguments>();
+        ops.add<NeverDefined>();
+        ops.add<NoOutput>();
+        ops.add<UpdatedOutput>();
+        ops.add<DefinedTwice>();
+        ops.add<NoSuchSize>();
+    }
+    {
+        ops.add<RoundedConstant>();
+        ops.add<TooLarge>();
+        ops.add<RealIndex>();
+        ops.add<NoCondition>();
+        ops.add<HalfAnInteger>();
+        ops.add<UnreadInput>();
+        ops.add<NotAssociative>();
+        ops.add<BadSample>();
+    }
+    {
+        ops.add<TypoInVariant>();
+        ops.add<TypoInCondition>();
+        ops.add<TypoInLet>();
+        ops.add<UnreadScalar>();
+        ops.add<Divided>();
+        ops.add<DividedDz>();
         ops.add<PlaceFromItself>();
+    }
 }
 
 }  // namespace halyard

@@ -13,7 +13,8 @@ struct Planted : Op {
         contract = {Contract::elementwise, 64};
     }
     Var c{"c"}, n{"n"}, vec{"vec"}, lane{"lane"};
-    Func x = input("x"), y = output("y");
+    Func x = input("x");
+    Func y = output("y");
 
     void algorithm() override { y(c, n) = math::sigmoid(math::sigmoid(math::sigmoid(x(c, n)))); }
     void schedule(const Cpu &cpu) override {
@@ -23,13 +24,17 @@ struct Planted : Op {
     }
     void reference(Problem &p) const override {
         auto sigmoid = [](double v) { return 1 / (1 + std::exp(-v)); };
-        for (int64_t i = 0; i < p["n"]; i++)
-            for (int64_t j = 0; j < p["c"]; j++) p("y")(i, j) = sigmoid(sigmoid(sigmoid(p("x")(i, j))));
+        for (int64_t i = 0; i < p["n"]; i++) {
+            for (int64_t j = 0; j < p["c"]; j++)
+                p("y")(i, j) = sigmoid(sigmoid(sigmoid(p("x")(i, j))));
+        }
     }
 };
 
 }  // namespace
 
-HALYARD_OPS { ops.add<Planted>(); }
+HALYARD_OPS {
+    ops.add<Planted>();
+}
 
 }  // namespace halyard

@@ -1,5 +1,6 @@
-// Recording: the calls of one compiled kernel with their arguments, as a file. tools/check writes it (record.h), and a process that has
-// nothing else in it makes the calls again (runner.cpp): under oclgrind, or built with a sanitizer.
+// Recording: the calls of one compiled kernel with their arguments, as a file. tools/check writes
+// it (record.h), and a process that has nothing else in it makes the calls again (runner.cpp):
+// under oclgrind, or built with a sanitizer.
 #pragma once
 #include <cstdint>
 #include <istream>
@@ -15,7 +16,8 @@ struct RecordedArgument {
     enum Kind : uint8_t { input, output, scalar } kind = input;
     halide_type_t type = {};
     std::vector<halide_dimension_t> dims;  // innermost first; strides are 0 or positive
-    std::vector<char> bytes;               // from the first element to the last, a scalar's value; outputs: as many, of no value
+    // from the first element to the last, a scalar's value; outputs: as many, of no value
+    std::vector<char> bytes;
 };
 using RecordedCall = std::vector<RecordedArgument>;
 
@@ -27,10 +29,13 @@ struct Recording {
 
 // One function for both directions, so that they can't differ: archive(x) writes x or reads it.
 template<class Archive> void archive(Archive &a, Recording &r) {
-    a(r.library), a(r.symbol), a(r.on_device);
+    a(r.library);
+    a(r.symbol);
+    a(r.on_device);
     a.list(r.calls, [&](RecordedCall &call) {
         a.list(call, [&](RecordedArgument &argument) {
-            a(argument.kind), a(argument.type);
+            a(argument.kind);
+            a(argument.type);
             a.list(argument.dims, a);
             a.list(argument.bytes, a);
         });
@@ -40,11 +45,17 @@ template<class Archive> void archive(Archive &a, Recording &r) {
 class RecordingWriter {
 public:
     explicit RecordingWriter(std::ostream &to) : to_(to) {}
-    template<class T> void operator()(const T &value) { to_.write((const char *)&value, sizeof value); }
-    void operator()(const std::string &text) { (*this)(text.size()), to_.write(text.data(), (std::streamsize)text.size()); }
+    template<class T> void operator()(const T &value) {
+        to_.write((const char *)&value, sizeof value);
+    }
+    void operator()(const std::string &text) {
+        (*this)(text.size());
+        to_.write(text.data(), (std::streamsize)text.size());
+    }
     template<class T, class Each> void list(std::vector<T> &all, Each &&each) {
         (*this)(all.size());
-        for (T &one : all) each(one);
+        for (T &one : all)
+            each(one);
     }
 
 private:
@@ -65,7 +76,8 @@ public:
         size_t size = 0;
         (*this)(size);
         all.resize(size);
-        for (T &one : all) each(one);
+        for (T &one : all)
+            each(one);
     }
 
 private:

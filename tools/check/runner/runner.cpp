@@ -1,6 +1,7 @@
-// kernel_runner FILE: makes the calls of a recording, with every tensor in a block of its own that is exactly as long as the tensor.
-// It is built as it is for oclgrind, and with the address and the thread sanitizer: nothing but this file and the kernel runs, so that what
-// they report is the kernel's. "call N" on standard error says where a report belongs.
+// kernel_runner FILE: makes the calls of a recording, with every tensor in a block of its own that
+// is exactly as long as the tensor. It is built as it is for oclgrind, and with the address and the
+// thread sanitizer: nothing but this file and the kernel runs, so that what they report is the
+// kernel's. "call N" on standard error says where a report belongs.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -25,8 +26,11 @@ thread_local bool inside_loop = false;
 class Argument {
 public:
     explicit Argument(const RecordedArgument &from) : block_(std::malloc(from.bytes.size())) {
-        if (from.kind != RecordedArgument::output) std::memcpy(block_, from.bytes.data(), from.bytes.size());
-        buffer_.host = (uint8_t *)block_, buffer_.type = from.type, buffer_.dimensions = (int32_t)from.dims.size();
+        if (from.kind != RecordedArgument::output)
+            std::memcpy(block_, from.bytes.data(), from.bytes.size());
+        buffer_.host = (uint8_t *)block_;
+        buffer_.type = from.type;
+        buffer_.dimensions = int32_t(from.dims.size());
         buffer_.dim = const_cast<halide_dimension_t *>(from.dims.data());
         buffer_.set_host_dirty(from.kind == RecordedArgument::input);
         passed_ = from.kind == RecordedArgument::scalar ? block_ : (void *)&buffer_;
@@ -46,7 +50,10 @@ private:
 int make(const halyard::check::RecordedCall &call, Kernel kernel, bool on_device) {
     std::vector<std::unique_ptr<Argument>> arguments;
     std::vector<void *> passed;
-    for (auto &a : call) arguments.push_back(std::make_unique<Argument>(a)), passed.push_back(arguments.back()->passed());
+    for (auto &a : call) {
+        arguments.push_back(std::make_unique<Argument>(a));
+        passed.push_back(arguments.back()->passed());
+    }
     int status = kernel(passed.data());
     if (!on_device) return status;
     for (size_t i = 0; i < call.size(); i++) {
@@ -60,8 +67,8 @@ int make(const halyard::check::RecordedCall &call, Kernel kernel, bool on_device
 
 extern "C" {
 
-// Plain threads, and who runs which iteration is settled before: a counter would order bodies that nothing else orders. A loop inside
-// another is its caller's.
+// Plain threads, and who runs which iteration is settled before: a counter would order bodies that
+// nothing else orders. A loop inside another is its caller's.
 int halide_do_par_for(void *context, halide_task_t task, int min, int size, uint8_t *closure) {
     std::atomic<int> failed{0};
     const auto share = [&](int first, int step) {
@@ -73,23 +80,28 @@ int halide_do_par_for(void *context, halide_task_t task, int min, int size, uint
         return failed;
     }
     std::vector<std::thread> all;
-    for (int t = 0; t < threads; t++)
+    for (int t = 0; t < threads; t++) {
         all.emplace_back([&, t] {
             inside_loop = true;
             share(t, threads);
         });
-    for (auto &t : all) t.join();
+    }
+    for (auto &t : all)
+        t.join();
     return failed;
 }
 
-// oclgrind keeps what it knows of a buffer's bytes by the buffer's number, and takes what it knew of the last one with this number for the
-// next: nothing is given back, so that no number comes again.
+// oclgrind keeps what it knows of a buffer's bytes by the buffer's number, and takes what it knew
+// of the last one with this number for the next: nothing is given back, so that no number comes
+// again.
 void *halide_opencl_get_symbol(void *, const char *name) {
     static const auto keep = +[](void *) { return 0; };
     return std::strcmp(name, "clReleaseMemObject") == 0 ? (void *)keep : dlsym(RTLD_DEFAULT, name);
 }
 
-void halide_error(void *, const char *text) { std::fprintf(stderr, "kernel: %s\n", text); }
+void halide_error(void *, const char *text) {
+    std::fprintf(stderr, "kernel: %s\n", text);
+}
 
 // As in registry/runtime.cpp: Halide may read past what it asked for, by less than this.
 void *halide_malloc(void *, size_t bytes) {
@@ -102,10 +114,17 @@ void halide_free(void *, void *block) {
 }
 
 #ifdef __SANITIZE_THREAD__
-// What instrumented kernels call and GCC's libtsan lacks (LLVM's own has it): it watches the plain functions.
-[[gnu::weak]] void *__tsan_memcpy(void *to, const void *from, size_t bytes) { return std::memcpy(to, from, bytes); }
-[[gnu::weak]] void *__tsan_memmove(void *to, const void *from, size_t bytes) { return std::memmove(to, from, bytes); }
-[[gnu::weak]] void *__tsan_memset(void *to, int value, size_t bytes) { return std::memset(to, value, bytes); }
+// What instrumented kernels call and GCC's libtsan lacks (LLVM's own has it): it watches the plain
+// functions.
+[[gnu::weak]] void *__tsan_memcpy(void *to, const void *from, size_t bytes) {
+    return std::memcpy(to, from, bytes);
+}
+[[gnu::weak]] void *__tsan_memmove(void *to, const void *from, size_t bytes) {
+    return std::memmove(to, from, bytes);
+}
+[[gnu::weak]] void *__tsan_memset(void *to, int value, size_t bytes) {
+    return std::memset(to, value, bytes);
+}
 #endif
 
 }  // extern "C"
@@ -116,15 +135,23 @@ int main(int argc, char **argv) {
     halyard::check::Recording r;
     halyard::check::RecordingReader reader(file);
     archive(reader, r);
-    if (!file) return std::fprintf(stderr, "%s: not a recording\n", argv[1]), 2;
+    if (!file) {
+        std::fprintf(stderr, "%s: not a recording\n", argv[1]);
+        return 2;
+    }
     void *library = dlopen(r.library.c_str(), RTLD_NOW | RTLD_LOCAL);
     const auto kernel = library ? (Kernel)dlsym(library, r.symbol.c_str()) : nullptr;
-    if (!kernel) return std::fprintf(stderr, "%s\n", dlerror()), 2;
+    if (!kernel) {
+        std::fprintf(stderr, "%s\n", dlerror());
+        return 2;
+    }
     int failed = 0;
     for (size_t i = 0; i < r.calls.size(); i++) {
         std::fprintf(stderr, "call %zu\n", i);
-        if (const int status = make(r.calls[i], kernel, r.on_device)) failed = std::fprintf(stderr, "failed with %d\n", status);
+        if (const int status = make(r.calls[i], kernel, r.on_device))
+            failed = std::fprintf(stderr, "failed with %d\n", status);
     }
-    if (r.on_device) std::_Exit(failed ? 3 : 0);  // Halide gives the device back when oclgrind has already ended
+    // Halide gives the device back when oclgrind has already ended
+    if (r.on_device) std::_Exit(failed ? 3 : 0);
     return failed ? 3 : 0;
 }

@@ -1,4 +1,5 @@
-// new_op: a sum over a window. Here the convolution of conv2d, with its attributes, shapes and samples.
+// new_op: a sum over a window. Here the convolution of conv2d, with its attributes, shapes and
+// samples.
 #include "kernels/convolution.h"
 
 namespace halyard {
@@ -7,17 +8,23 @@ namespace {
 struct NewOp : Convolution {
     NewOp() : Convolution("new_op", "x[n,c,h,w] weight[o,c/group,u,v] -> y[n,o,oh,ow]") {
         doc = "y[o] = sum over c, u, v of weight[o,c,u,v] * x[c], shifted by (u, v) * dilation";
-        variants = {{"packed", "group==1 o>=32 ow>=5"}, {"any", ""}};  // best first; the last one takes every shape
+        // best first; the last one takes every shape
+        variants = {{"packed", "group==1 o>=32 ow>=5"}, {"any", ""}};
     }
-    Func in_x = input("x"), weight = input("weight"), out_y = output("y"), padded, filter{"filter"}, sum{"sum"};
+    Func in_x = input("x"), weight = input("weight");
+    Func out_y = output("y");
+    Func padded, filter{"filter"}, sum{"sum"};
     RDom r;
 
     void algorithm() override {  // over the reals, innermost dimension first
         padded = zero_outside(in_x, size("w"), size("h"), size("c"));
         filter(x, y, c, n) = weight(x, y, c, clamp(n, 0, size("o") - 1));
         r = RDom(0, size("v"), 0, size("u"), 0, size("c/group"));
-        const Expr first = first_of_group(clamp(c, 0, size("o") - 1), size("o/group"), size("c/group"));
-        sum(x, y, c, n) += filter(r.x, r.y, r.z, c) * padded(x * stride_w + r.x * dil_w - pad_left, y * stride_h + r.y * dil_h - pad_top, first + r.z, n);
+        const Expr first = first_of_group(clamp(c, 0, size("o") - 1), size("o/group"),
+                                          size("c/group"));
+        sum(x, y, c, n) += filter(r.x, r.y, r.z, c) * padded(x * stride_w + r.x * dil_w - pad_left,
+                                                             y * stride_h + r.y * dil_h - pad_top,
+                                                             first + r.z, n);
         out_y(x, y, c, n) = sum(x, y, c, n);
     }
     void schedule(const Cpu &cpu) override {
@@ -27,23 +34,30 @@ struct NewOp : Convolution {
         store().specialize(groups == 1 && stride_w == 1 && dil_w == 1);
         store().specialize(groups == 1);
     }
-    void reference(Problem &p) const override {  // with the sum of |products|, which the contract counts errors against
+    // with the sum of |products|, which the contract counts errors against
+    void reference(Problem &p) const override {
         const Array &in = p("x"), &k = p("weight");
-        Array &out = p("y"), &size = p.magnitude["y"] = Array(out.shape);
+        Array &out = p("y");
+        Array &size = p.magnitude["y"] = Array(out.shape);
         const int64_t per_group = p["c"] / p["group"];
-        each_product(p, [&](int64_t i, int64_t o, int64_t oy, int64_t ox, int64_t ch, int64_t iy, int64_t ix, int64_t u, int64_t v, bool real) {
+        each_product(p, [&](int64_t i, int64_t o, int64_t oy, int64_t ox, int64_t ch, int64_t iy,
+                            int64_t ix, int64_t u, int64_t v, bool real) {
             if (!real) return;
             const double term = k(o, ch % per_group, u, v) * in(i, ch, iy, ix);
-            out(i, o, oy, ox) += term, size(i, o, oy, ox) += std::fabs(term);
+            out(i, o, oy, ox) += term;
+            size(i, o, oy, ox) += std::fabs(term);
         });
         excuse(p, "y", false, [&](int64_t, int64_t o) {  // infinity times the zeros of padding
             bool any = false;
-            for (int64_t ch = 0; ch < per_group; ch++) any |= any_special(k, o, ch);
+            for (int64_t ch = 0; ch < per_group; ch++)
+                any |= any_special(k, o, ch);
             return any;
         });
     }
 };
 
 }  // namespace
-HALYARD_OPS { ops.add<NewOp>(); }
+HALYARD_OPS {
+    ops.add<NewOp>();
+}
 }  // namespace halyard

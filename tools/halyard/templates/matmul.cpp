@@ -1,4 +1,5 @@
-// new_op: a sum over products, in register tiles. Here c = a b, batched. Its gradients would be ops new_op_da and new_op_db.
+// new_op: a sum over products, in register tiles. Here c = a b, batched. Its gradients would be ops
+// new_op_da and new_op_db.
 #include <cmath>
 
 #include "dsl/op.h"
@@ -9,13 +10,17 @@ namespace {
 struct NewOp : Op {
     NewOp() : Op("new_op", "a[..g,m,k] b[..g,k,n] -> c[..g,m,n]") {
         doc = "c = a b of the last two dimensions; the leading ones broadcast";
-        variants = {{"direct", "b_s0==1 m>=4 n>=2*lanes"}, {"any", ""}};  // best first; the last one takes every shape and stride
+        // best first; the last one takes every shape and stride
+        variants = {{"direct", "b_s0==1 m>=4 n>=2*lanes"}, {"any", ""}};
         any_strides = true;
         contract = {Contract::products, 16};
-        samples = {"g=1 m=1 k=1 n=1", "g=1 m=3 k=5 n=7", "g=3 m=37 k=37 n=37", "g=1 m=200 k=19 n=97"};
+        samples = {"g=1 m=1 k=1 n=1", "g=1 m=3 k=5 n=7", "g=3 m=37 k=37 n=37",
+                   "g=1 m=200 k=19 n=97"};
         bench = {"g=1 m=512 k=512 n=512"};
     }
-    Func a = input("a"), b = input("b"), c = output("c"), sum{"sum"};
+    Func a = input("a"), b = input("b");
+    Func c = output("c");
+    Func sum{"sum"};
     Var j{"j"}, i{"i"}, g{"g"}, jo, io, ji, ii;
     RDom k;
 
@@ -26,26 +31,41 @@ struct NewOp : Op {
     }
     void schedule(const Cpu &cpu) override {
         const bool direct = cpu.variant == "direct";
-        const int v = cpu.lanes, columns = direct ? 2 * v : v, rows = cpu.pick("rows", {4, 8, 2});
-        const Tail tail = direct ? Tail::ShiftInwards : Tail::GuardWithIf;  // the last tile overlaps its neighbour, or is guarded
+        const int v = cpu.lanes;
+        const int columns = direct ? 2 * v : v;
+        const int rows = cpu.pick("rows", {4, 8, 2});
+        // the last tile overlaps its neighbour, or is guarded
+        const Tail tail = direct ? Tail::ShiftInwards : Tail::GuardWithIf;
         if (direct) memory[1].dim(0).set_stride(1);
-        store().tile(var(0), var(1), jo, io, ji, ii, columns, rows, tail).vectorize(ji, v, direct ? Tail::RoundUp : Tail::Predicate).parallel(io);
+        store()
+            .tile(var(0), var(1), jo, io, ji, ii, columns, rows, tail)
+            .vectorize(ji, v, direct ? Tail::RoundUp : Tail::Predicate)
+            .parallel(io);
         sum.compute_at(store(), jo).vectorize(j, v, Tail::RoundUp);
-        sum.update().reorder(j, i, k).vectorize(j, v, direct ? Tail::RoundUp : Tail::Predicate).unroll(i, rows, Tail::GuardWithIf);
+        sum.update()
+            .reorder(j, i, k)
+            .vectorize(j, v, direct ? Tail::RoundUp : Tail::Predicate)
+            .unroll(i, rows, Tail::GuardWithIf);
     }
-    void reference(Problem &p) const override {  // with the sum of |products|, which the contract counts errors against
+    // with the sum of |products|, which the contract counts errors against
+    void reference(Problem &p) const override {
         Array &size = p.magnitude["c"] = Array(p("c").shape);
-        for (int64_t q = 0; q < p["g"]; q++)
-            for (int64_t r = 0; r < p["m"]; r++)
-                for (int64_t t = 0; t < p["k"]; t++)
+        for (int64_t q = 0; q < p["g"]; q++) {
+            for (int64_t r = 0; r < p["m"]; r++) {
+                for (int64_t t = 0; t < p["k"]; t++) {
                     for (int64_t s = 0; s < p["n"]; s++) {
                         const double product = p("a")(q, r, t) * p("b")(q, t, s);
                         p("c")(q, r, s) += product;
                         if (std::isfinite(product)) size(q, r, s) += std::fabs(product);
                     }
+                }
+            }
+        }
     }
 };
 
 }  // namespace
-HALYARD_OPS { ops.add<NewOp>(); }
+HALYARD_OPS {
+    ops.add<NewOp>();
+}
 }  // namespace halyard

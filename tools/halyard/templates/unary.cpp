@@ -1,9 +1,11 @@
-// new_op and its gradient: elementwise, of one tensor. Here softsign; write your own function into its four lines.
+// new_op and its gradient: elementwise, of one tensor. Here softsign; write your own function into
+// its four lines.
 #include "kernels/elementwise.h"
 
 namespace halyard {
 
-// `saves` names what the gradient needs beside dy: "x", "y" or "" (nothing). ulps and dulps bound the error of each element.
+// `saves` names what the gradient needs beside dy: "x", "y" or "" (nothing). ulps and dulps bound
+// the error of each element.
 HALYARD_OPS {
     add_unary(ops, {.name = "new_op",
                     .doc = "y = x / (1 + |x|)",
@@ -12,7 +14,10 @@ HALYARD_OPS {
                     .reference = [](double x) { return x / (1 + std::fabs(x)); },
                     .saves = "x",
                     .dfn = [](Expr x, Expr dy) { return dy / ((1_r + abs(x)) * (1_r + abs(x))); },
-                    .dreference = [](double x, double dy) { return dy / ((1 + std::fabs(x)) * (1 + std::fabs(x))); }});
+                    .dreference =
+                        [](double x, double dy) {
+                            return dy / ((1 + std::fabs(x)) * (1 + std::fabs(x)));
+                        }});
 }
 
 }  // namespace halyard

@@ -8,7 +8,8 @@ using namespace halyard;
 // 0, 0.5, 1, ... in this shape.
 Tensor ramp(const Shape &shape) {
     const Tensor t = Tensor::empty(shape);
-    for (int64_t i = 0; i < t.elements(); i++) t.data<float>()[i] = 0.5F * (float)i;
+    for (int64_t i = 0; i < t.elements(); i++)
+        t.data<float>()[i] = 0.5F * float(i);
     return t;
 }
 
