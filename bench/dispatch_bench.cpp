@@ -4,8 +4,8 @@
 
 #include "primitives/library.h"
 #include "primitives/ops/binary.h"
-#include "registry/dispatch.h"
-#include "registry/plan.h"
+#include "registry/dispatch/dispatch.h"
+#include "registry/dispatch/plan.h"
 
 namespace halyard {
 namespace {

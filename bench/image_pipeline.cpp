@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <map>
 
-#include "registry/parallel.h"
-#include "train/augment.h"
-#include "train/image.h"
+#include "registry/base/parallel.h"
+#include "train/vision/augment.h"
+#include "train/vision/image.h"
 
 using namespace halyard;
 using namespace halyard::dataset;

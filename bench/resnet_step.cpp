@@ -7,8 +7,8 @@
 #include "examples/resnet/resnet.h"
 #include "nn/loss.h"
 #include "nn/wrap.h"
+#include "primitives/autograd/tape.h"
 #include "primitives/random.h"
-#include "primitives/tape.h"
 
 namespace halyard {
 namespace {

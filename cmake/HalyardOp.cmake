@@ -1,5 +1,5 @@
-# halyard_op(NAME [USES other op files]): NAME.cpp beside the CMakeLists.txt becomes, in one line (USES: those whose ops its chains name;
-# in other projects, those of their own: the kit's are there anyway),
+# halyard_op([FOLDER/]NAME [USES other op files]): FOLDER/NAME.cpp, relative to the CMakeLists.txt, becomes, in one line (USES: those whose
+# ops its chains name; in other projects, those of their own: the kit's are there anyway),
 #   op_NAME      its build-time code, which development tools link for the JIT, checks and references
 #   gen_NAME     the generator with just this file in it: touching one op rebuilds one op
 #   <build>/kernels/NAME.{kernels.a,records.cpp} and <build>/generated/primitives/ops/NAME.h, gathered by halyard_ops_done() in the
@@ -38,8 +38,8 @@ if(HALYARD_ON_DEMAND AND HALYARD_SANITIZE)
 endif()
 
 # Refuses what CMake itself would report in terms of the targets below, or not at all. The call stack under a message has its line.
-function(_halyard_check_op NAME)
-  set(op "halyard_op(${NAME})")
+function(_halyard_check_op FILE NAME)
+  set(op "halyard_op(${FILE})")
   get_property(gathered DIRECTORY PROPERTY HALYARD_GATHERED)
   if(gathered)
     message(FATAL_ERROR "${op} comes after ${gathered}, which gathers the ops before it only: write it above")
@@ -52,12 +52,12 @@ function(_halyard_check_op NAME)
     get_target_property(folder op_${NAME} SOURCE_DIR)
     message(FATAL_ERROR "${op}: ${folder}/CMakeLists.txt has an op file of this name already")
   endif()
-  if(NAME MATCHES "\\.cpp$")
-    string(REGEX REPLACE "\\.cpp$" "" stem "${NAME}")
+  if(FILE MATCHES "\\.cpp$")
+    string(REGEX REPLACE "\\.cpp$" "" stem "${FILE}")
     message(FATAL_ERROR "${op} takes the name without its ending: halyard_op(${stem})")
   endif()
-  if(NOT EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${NAME}.cpp")
-    message(FATAL_ERROR "${op}: there is no ${CMAKE_CURRENT_SOURCE_DIR}/${NAME}.cpp")
+  if(NOT EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${FILE}.cpp")
+    message(FATAL_ERROR "${op}: there is no ${CMAKE_CURRENT_SOURCE_DIR}/${FILE}.cpp")
   endif()
   if(NOT ops)
     cmake_language(DEFER CALL _halyard_check_gathered)
@@ -74,8 +74,9 @@ function(_halyard_check_gathered)
   endif()
 endfunction()
 
-function(halyard_op NAME)
-  _halyard_check_op(${NAME})
+function(halyard_op FILE)
+  get_filename_component(NAME "${FILE}" NAME)
+  _halyard_check_op(${FILE} ${NAME})
   cmake_parse_arguments(A "" "" "USES" ${ARGN})
   set(used "")
   foreach(other IN LISTS A_USES)
@@ -83,7 +84,7 @@ function(halyard_op NAME)
   endforeach()
   set(file "${HALYARD_OP_PREFIX}${NAME}")
   set_property(DIRECTORY APPEND PROPERTY HALYARD_OPS ${NAME})
-  add_library(op_${NAME} OBJECT "${CMAKE_CURRENT_SOURCE_DIR}/${NAME}.cpp")
+  add_library(op_${NAME} OBJECT "${CMAKE_CURRENT_SOURCE_DIR}/${FILE}.cpp")
   target_compile_definitions(op_${NAME} PRIVATE HALYARD_OP_FILE=${file})
   target_compile_options(op_${NAME} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-g1>)  # errors name lines of it, whatever the build type
   target_link_libraries(op_${NAME} PRIVATE Halyard::halyard_kernel_base $<TARGET_NAME_IF_EXISTS:halyard_warnings>)
@@ -163,7 +164,7 @@ function(halyard_ops_done)
   set_property(DIRECTORY PROPERTY HALYARD_GATHERED "halyard_ops_done()")
   set(generated "${HALYARD_BINARY_DIR}/generated")
   file(CONFIGURE OUTPUT "${generated}/op_files.cpp" CONTENT
-"#include \"registry/op_files.h\"
+"#include \"registry/op/op_files.h\"
 
 namespace halyard {
 
@@ -193,7 +194,7 @@ void list_all_ops(OpTable &ops) {
 @faces@" @ONLY)
   add_custom_target(halyard_faces DEPENDS ${headers})
   _halyard_add_records(halyard_kernels "${generated}/op_files.cpp" ${records})
-  target_precompile_headers(halyard_kernels PRIVATE <registry/kernel_on_demand.h> <registry/kernel_rows.h>)
+  target_precompile_headers(halyard_kernels PRIVATE <registry/dispatch/kernel_on_demand.h> <registry/dispatch/kernel_rows.h>)
   target_include_directories(halyard_kernels PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(halyard_kernels PRIVATE halyard_flags)
   add_custom_target(halyard_kernel_archives DEPENDS ${archives})
@@ -224,7 +225,7 @@ function(halyard_library NAME)
   set_property(DIRECTORY PROPERTY HALYARD_GATHERED "halyard_library(${NAME})")
   set(generated "${HALYARD_BINARY_DIR}/generated")
   file(CONFIGURE OUTPUT "${generated}/${NAME}/op_files.cpp" CONTENT
-"#include \"registry/op_files.h\"
+"#include \"registry/op/op_files.h\"
 
 namespace halyard {
 
@@ -238,7 +239,7 @@ std::vector<const OpFile *> @NAME@_op_files() {
 }  // namespace halyard
 " @ONLY)
   file(CONFIGURE OUTPUT "${generated}/${NAME}/kernel_library.cpp" CONTENT
-"#include \"registry/kernel_library.h\"
+"#include \"registry/dispatch/kernel_library.h\"
 
 namespace halyard {
 

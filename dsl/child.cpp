@@ -14,7 +14,7 @@
 #include <iterator>
 #include <utility>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard {
 namespace {

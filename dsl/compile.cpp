@@ -9,8 +9,8 @@
 #include "dsl/kernel_cache.h"
 #include "dsl/refusal.h"
 #include "dsl/tuple_update.h"
-#include "registry/atomic_file.h"
-#include "registry/run_program.h"
+#include "registry/base/atomic_file.h"
+#include "registry/base/run_program.h"
 
 namespace halyard {
 namespace fs = std::filesystem;

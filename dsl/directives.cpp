@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "dsl/lower.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard {
 namespace {

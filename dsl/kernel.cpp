@@ -6,7 +6,7 @@
 #include "dsl/mutate.h"
 #include "dsl/op_check.h"
 #include "dsl/refusal.h"
-#include "registry/extension.h"
+#include "registry/op/extension.h"
 
 namespace halyard {
 using namespace Halide;
@@ -79,8 +79,8 @@ std::map<std::string, Type> bind_types(Op &op, const Instance &i) {
     return bound;
 }
 
-// Every tensor begins at 0 in all dimensions (registry/plan.cpp). Without the sums of unknown
-// beginnings a kernel takes a sixth less time to compile.
+// Every tensor begins at 0 in all dimensions (registry/dispatch/plan.cpp). Without the sums of
+// unknown beginnings a kernel takes a sixth less time to compile.
 void begins_at_zero(OutputImageParam m, int dimensions) {
     for (int d = 0; d < dimensions; d++)
         m.dim(d).set_min(0);

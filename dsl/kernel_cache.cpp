@@ -12,10 +12,10 @@
 #include <mutex>
 #include <optional>
 
-#include "registry/atomic_file.h"
-#include "registry/error.h"
-#include "registry/log.h"
-#include "registry/temporary_folder.h"
+#include "registry/base/atomic_file.h"
+#include "registry/base/error.h"
+#include "registry/base/log.h"
+#include "registry/base/temporary_folder.h"
 
 namespace halyard {
 namespace fs = std::filesystem;

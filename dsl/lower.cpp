@@ -1,6 +1,6 @@
 #include "dsl/lower.h"
 
-#include "dsl/ascend/forms.h"
+#include "dsl/ascend/tbe/forms.h"
 #include "dsl/refusal.h"
 
 #include <algorithm>

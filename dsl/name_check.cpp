@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "dsl/op_check.h"
-#include "registry/error.h"
-#include "registry/expr.h"
+#include "registry/base/error.h"
+#include "registry/op/expr.h"
 
 namespace halyard {
 namespace {
@@ -20,7 +20,7 @@ std::string listed(const Names &names) {
 }
 
 // Of dimensions, integer attributes, scalars and lets: those that dispatch gives a value
-// (registry/names.cpp).
+// (registry/op/names.cpp).
 Names names_of(const Op &op) {
     Names all(op.sig.names.begin(), op.sig.names.end());
     for (const TensorSpec &t : op.sig.inputs) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard {
 using namespace Halide;

@@ -20,12 +20,12 @@
 #include "dsl/problem.h"
 #include "dsl/real.h"
 #include "dsl/trace.h"
-#include "registry/op_record.h"
-#include "registry/signature.h"
+#include "registry/op/op_record.h"
+#include "registry/op/signature.h"
 
 namespace halyard {
 
-// dimensions of an elementwise kernel, as registry/canonical.h leaves them
+// dimensions of an elementwise kernel, as registry/dispatch/canonical.h leaves them
 inline constexpr int elementwise_rank = 3;
 
 class Op : public OpRecord {

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "dsl/tuple_update.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard {
 namespace {

@@ -7,7 +7,7 @@
 namespace halyard {
 
 // The line of the op's file that has this text in quotes, else that of its constructor:
-// "kernels/softmax.cpp:41".
+// "kernels/rowwise/softmax.cpp:41".
 std::string line_of(const Op &op, const std::string &text);
 
 // A sample or a bench problem that names what the op doesn't have, or leaves a dimension open.

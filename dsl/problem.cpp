@@ -1,6 +1,6 @@
 #include "dsl/problem.h"
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "registry/dtype.h"
-#include "registry/signature.h"
+#include "registry/op/signature.h"
+#include "registry/tensor/dtype.h"
 
 namespace halyard {
 

@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "dsl/convert.h"
-#include "dsl/integer_math.h"
-#include "dsl/math.h"
-#include "registry/error.h"
+#include "dsl/math/integer_math.h"
+#include "dsl/math/math.h"
+#include "registry/base/error.h"
 
 namespace halyard {
 using namespace Halide;

@@ -54,7 +54,7 @@ Halide::Expr operator""_r(unsigned long long value);
 namespace math {
 // an integer as a real
 Halide::Expr real(const Halide::Expr &e);
-// a function of dsl/math.h by name: "expm1"
+// a function of dsl/math/math.h by name: "expm1"
 Halide::Expr call(const char *name, std::vector<Halide::Expr> args);
 // -infinity: where a max starts
 Halide::Expr lowest();
@@ -64,7 +64,7 @@ Halide::Expr highest();
 Halide::Expr number(double v);
 // -x with -0 for 0: Halide's own minus is 0 - x
 Halide::Expr negative(const Halide::Expr &x);
-// integers too: dsl/integer_math.h
+// integers too: dsl/math/integer_math.h
 inline Halide::Expr floor_div(Halide::Expr a, Halide::Expr b) {
     return call("floor_div", {a, b});
 }

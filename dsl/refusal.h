@@ -6,7 +6,7 @@
 
 #include "dsl/directives.h"
 #include "dsl/op.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard {
 
@@ -23,8 +23,8 @@ void refuse_by_exception();  // from now on, in this process
 std::string readable(const Op &op, std::string text);
 
 // `what`: Halide's words; `written`: all that `op` told Halide.
-//   [softmax] kernels/softmax.cpp:41: e.compute_at(y, n): no loop n of y is around every use of e;
-//   legal are compute_root(), ...
+//   [softmax] kernels/rowwise/softmax.cpp:41: e.compute_at(y, n): no loop n of y is around every
+//   use of e; legal are compute_root(), ...
 Error refusal(const Op &op, const Halide::Error &what, const std::vector<Directive> &written);
 
 // The same for interpret()'s errors.

@@ -7,9 +7,9 @@
 #include <map>
 #include <sstream>
 
-#include "registry/error.h"
-#include "registry/program.h"
-#include "registry/run_program.h"
+#include "registry/base/error.h"
+#include "registry/base/program.h"
+#include "registry/base/run_program.h"
 
 namespace halyard {
 namespace fs = std::filesystem;

@@ -12,9 +12,9 @@ class Trace {
 public:
     static Trace here();
 
-    // "kernels/softmax.cpp:41": the innermost call in the file that holds the op's own function.
-    // Where that was made through a helper in another file, "kernels/conv2d.cpp:41
-    // (kernels/convolution.cpp:20)". "" = unknown.
+    // "kernels/rowwise/softmax.cpp:41": the innermost call in the file that holds the op's own
+    // function. Where that was made through a helper in another file,
+    // "kernels/convolution/conv2d.cpp:41 (kernels/convolution/convolution.cpp:20)". "" = unknown.
     std::string place() const;
 
     // The outermost call instead: of an op's constructors the op's own.
@@ -30,7 +30,7 @@ private:
     std::vector<void *> calls_;
 };
 
-// "kernels/softmax.cpp:41: what", or just `what` where the place is unknown.
+// "kernels/rowwise/softmax.cpp:41: what", or just `what` where the place is unknown.
 std::string placed(const std::string &place, const std::string &what);
 
 }  // namespace halyard

@@ -7,7 +7,7 @@
 // on data count as true.
 #pragma once
 #include "dsl/kernel.h"
-#include "registry/signature.h"
+#include "registry/op/signature.h"
 
 namespace halyard {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard {
 using namespace Halide;

@@ -3,9 +3,9 @@
 // Halide stores the components of a Tuple one after another, unless a component reads one that is
 // stored before it: then it computes all of them first. It looks for such reads in operators only,
 // not in the arguments of calls (halide/Halide#8672), and a strict comparison is a call, as is
-// every function of dsl/math.h. So its pass is given statements in which each such read of the old
-// Tuple is a variable around the rest of its component, where the pass sees it. That has to be just
-// before the pass, because what inlines Funcs takes variables away again that are used once:
+// every function of dsl/math/math.h. So its pass is given statements in which each such read of the
+// old Tuple is a variable around the rest of its component, where the pass sees it. That has to be
+// just before the pass, because what inlines Funcs takes variables away again that are used once:
 // libhalyard_dsl.so defines split_tuples() itself, and calls Halide's, as dsl/directives.h has it
 // for directives.
 #pragma once

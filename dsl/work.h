@@ -10,7 +10,7 @@
 #pragma once
 #include "dsl/integer_value.h"
 #include "dsl/op.h"
-#include "registry/signature.h"
+#include "registry/op/signature.h"
 
 namespace halyard {
 

@@ -15,8 +15,8 @@
 #include "examples/resnet/weights.h"
 #include "examples/warmup_cosine.h"
 #include "nn/loss.h"
-#include "registry/error.h"
-#include "train/image_folder.h"
+#include "registry/base/error.h"
+#include "train/formats/image_folder.h"
 
 namespace halyard::examples {
 namespace fs = std::filesystem;

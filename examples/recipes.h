@@ -7,9 +7,9 @@
 
 #include "nn/cell.h"
 #include "nn/optimizer.h"
-#include "train/dataset.h"
-#include "train/image.h"
-#include "train/metrics.h"
+#include "train/data/dataset.h"
+#include "train/metrics/metrics.h"
+#include "train/vision/image.h"
 
 namespace halyard::examples {
 

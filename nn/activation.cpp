@@ -3,7 +3,7 @@
 #include <map>
 
 #include "nn/sizes.h"
-#include "primitives/concat.h"
+#include "primitives/composites/concat.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/composites.h"
 #include "primitives/ops/formula.h"

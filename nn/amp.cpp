@@ -4,7 +4,7 @@
 
 #include "primitives/context.h"
 #include "primitives/ops/cast.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard::nn {
 namespace {

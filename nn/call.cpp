@@ -1,8 +1,8 @@
 // What happens around a cell's construct().
 #include "nn/cell.h"
+#include "primitives/autograd/tape.h"
 #include "primitives/ops/cast.h"
-#include "primitives/tape.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard::nn {
 namespace {

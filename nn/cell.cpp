@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <typeinfo>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard::nn {
 

@@ -21,7 +21,7 @@
 
 #include "nn/hook.h"
 #include "primitives/parameter.h"
-#include "registry/tensor.h"
+#include "registry/tensor/tensor.h"
 
 namespace halyard::nn {
 

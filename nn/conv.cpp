@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "primitives/ops/composites.h"
+#include "primitives/ops/conv1d_conv3d.h"
 #include "primitives/ops/conv2d.h"
-#include "primitives/ops/convolutions.h"
 
 namespace halyard::nn {
 namespace {

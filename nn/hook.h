@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "registry/tensor.h"
+#include "registry/tensor/tensor.h"
 
 namespace halyard::nn {
 

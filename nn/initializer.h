@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "primitives/random.h"
-#include "registry/tensor.h"
+#include "registry/tensor/tensor.h"
 
 namespace halyard::nn {
 

@@ -5,7 +5,7 @@
 #include <numbers>
 #include <string>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard::nn {
 namespace {

@@ -1,11 +1,11 @@
 #include "nn/loss.h"
 
+#include "primitives/composites/places.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/cross_entropy.h"
 #include "primitives/ops/losses.h"
 #include "primitives/ops/reduce.h"
 #include "primitives/ops/unary.h"
-#include "primitives/places.h"
 
 namespace halyard::nn {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "primitives/autograd/tape.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/reduce.h"
-#include "primitives/tape.h"
 
 namespace halyard::nn {
 namespace {

@@ -1,8 +1,8 @@
 #include "nn/pooling.h"
 
-#include "primitives/ops/pool_average.h"
-#include "primitives/ops/pool_max.h"
-#include "primitives/ops/pools.h"
+#include "primitives/ops/avg_pool2d.h"
+#include "primitives/ops/max_pool2d.h"
+#include "primitives/ops/pool1d_pool3d.h"
 #include "primitives/ops/reduce.h"
 
 namespace halyard::nn {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "primitives/ops/binary.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard::nn {
 

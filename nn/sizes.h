@@ -7,7 +7,7 @@
 #include <string>
 
 #include "primitives/primitive.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard::nn {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "nn/sizes.h"
-#include "primitives/concat.h"
+#include "primitives/composites/concat.h"
 #include "primitives/ops/attention.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/cast.h"

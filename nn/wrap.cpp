@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "primitives/autograd/tape.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/reduce.h"
 #include "primitives/ops/unary.h"
-#include "primitives/tape.h"
 
 namespace halyard::nn {
 

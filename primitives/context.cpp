@@ -12,13 +12,13 @@
 
 #include "primitives/library.h"
 #include "primitives/profiler.h"
-#include "registry/device.h"
-#include "registry/edit_distance.h"
-#include "registry/error.h"
-#include "registry/fork.h"
-#include "registry/log.h"
-#include "registry/memory.h"
-#include "registry/reproducible.h"
+#include "registry/base/edit_distance.h"
+#include "registry/base/error.h"
+#include "registry/base/fork.h"
+#include "registry/base/log.h"
+#include "registry/dispatch/device.h"
+#include "registry/dispatch/reproducible.h"
+#include "registry/tensor/memory.h"
 
 namespace halyard {
 namespace {

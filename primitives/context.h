@@ -42,7 +42,8 @@ struct ContextOptions {
     // JSON: {"output": FOLDER}, or result_path as older versions call it; "." at first. What
     // MindSpore's devices can trace beside ops isn't there to be traced: asking for it is refused.
     std::optional<std::string> profiling_options = {};
-    std::optional<bool> reproducible = {};  // the same bits on every CPU (registry/reproducible.h)
+    std::optional<bool> reproducible =
+        {};  // the same bits on every CPU (registry/dispatch/reproducible.h)
 };
 
 struct Context {

@@ -1,6 +1,6 @@
 #include "primitives/facts.h"
 
-#include "registry/plan.h"
+#include "registry/dispatch/plan.h"
 
 namespace halyard {
 

@@ -1,7 +1,7 @@
 #include "primitives/library.h"
 
 #include "primitives/context.h"
-#include "registry/op_files.h"
+#include "registry/op/op_files.h"
 
 namespace halyard {
 

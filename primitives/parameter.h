@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "registry/tensor.h"
+#include "registry/tensor/tensor.h"
 
 namespace halyard {
 

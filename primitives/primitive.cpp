@@ -7,10 +7,10 @@
 #include <string_view>
 #include <utility>
 
-#include "primitives/composite.h"
+#include "primitives/autograd/tape.h"
+#include "primitives/composites/composite.h"
 #include "primitives/library.h"
 #include "primitives/profiler.h"
-#include "primitives/tape.h"
 
 namespace halyard {
 namespace {

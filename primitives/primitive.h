@@ -3,7 +3,7 @@
 //
 // The classes `ops::Softmax` and the functions `F::softmax` are generated from the ops' records
 // into a header for each op file, primitives/ops/softmax.h; primitives/ops.h includes them all.
-// Both end here. While a tape records (primitives/tape.h), calls are remembered for
+// Both end here. While a tape records (primitives/autograd/tape.h), calls are remembered for
 // differentiation.
 #pragma once
 #include <array>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "registry/dispatch.h"
+#include "registry/dispatch/dispatch.h"
 
 namespace halyard {
 
@@ -72,8 +72,8 @@ private:
     Attrs attrs_;
 };
 
-// Ops of Form::composite are stated in terms of other primitives; primitives/composite.cpp lists
-// them by name.
+// Ops of Form::composite are stated in terms of other primitives;
+// primitives/composites/composite.cpp lists them by name.
 using Composition = std::vector<Tensor> (*)(std::span<const Tensor> in, const Attrs &attrs);
 Composition composition_of(const std::string &op);  // null when the op isn't composite
 // the innermost one that this thread is in; null outside of any

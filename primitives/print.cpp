@@ -6,8 +6,8 @@
 #include <mutex>
 
 #include "primitives/context.h"
-#include "registry/error.h"
-#include "registry/fork.h"
+#include "registry/base/error.h"
+#include "registry/base/fork.h"
 
 namespace halyard {
 namespace {

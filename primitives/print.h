@@ -4,7 +4,7 @@
 #pragma once
 #include <string>
 
-#include "registry/tensor.h"
+#include "registry/tensor/tensor.h"
 
 namespace halyard {
 

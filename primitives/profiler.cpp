@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "primitives/trace_file.h"
-#include "registry/error.h"
-#include "registry/fork.h"
-#include "registry/log.h"
+#include "registry/base/error.h"
+#include "registry/base/fork.h"
+#include "registry/base/log.h"
 
 namespace halyard::profiler {
 namespace {

@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "registry/op_record.h"
-#include "registry/tensor.h"
+#include "registry/op/op_record.h"
+#include "registry/tensor/tensor.h"
 
 namespace halyard::profiler {
 

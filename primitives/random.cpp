@@ -4,7 +4,7 @@
 #include <mutex>
 #include <numbers>
 
-#include "registry/fork.h"
+#include "registry/base/fork.h"
 
 namespace halyard {
 namespace {

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "registry/philox.h"
+#include "registry/base/philox.h"
 
 namespace halyard {
 

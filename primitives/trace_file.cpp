@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "registry/atomic_file.h"
+#include "registry/base/atomic_file.h"
 
 namespace halyard {
 

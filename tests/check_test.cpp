@@ -3,9 +3,9 @@
 
 #include <cstdlib>
 
+#include "bench/harness/progress.h"
 #include "dsl/all_ops.h"
 #include "tools/check/check.h"
-#include "tools/check/progress.h"
 
 namespace halyard {
 namespace {

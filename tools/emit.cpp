@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "registry/signature.h"
+#include "registry/op/signature.h"
 
 namespace halyard {
 namespace {
@@ -239,8 +239,8 @@ std::string records_source(const std::string &file, const std::vector<OpRecord> 
                            const std::vector<KernelEntry> &kernels,
                            const std::function<std::string(const KernelEntry &)> &symbol,
                            const std::string &generator) {
-    std::string s =
-        "#include \"registry/kernel_on_demand.h\"\n#include \"registry/kernel_rows.h\"\n\n";
+    std::string s = "#include \"registry/dispatch/kernel_on_demand.h\"\n#include "
+                    "\"registry/dispatch/kernel_rows.h\"\n\n";
     if (generator.empty()) s += linked_kernels(kernels, symbol);
     s += "namespace halyard {\nnamespace {\n\n";
     if (!generator.empty()) s += kernels_on_demand(kernels, symbol, generator);

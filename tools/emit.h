@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "registry/op_record.h"
+#include "registry/op/op_record.h"
 
 namespace halyard {
 
 // A source file defining `const OpFile op_file_<file>`. Where `generator` is the path of a program,
-// that program makes each kernel when it is first called (registry/kernel_on_demand.h); where it is
-// empty, the kernels are linked. `symbol` is a kernel's name, without the suffix _argv of its
-// function.
+// that program makes each kernel when it is first called (registry/dispatch/kernel_on_demand.h);
+// where it is empty, the kernels are linked. `symbol` is a kernel's name, without the suffix _argv
+// of its function.
 std::string records_source(const std::string &file, const std::vector<OpRecord> &ops,
                            const std::vector<KernelEntry> &kernels,
                            const std::function<std::string(const KernelEntry &)> &symbol,

@@ -32,11 +32,11 @@
 #include "dsl/kernel_cache.h"
 #include "dsl/name_check.h"
 #include "dsl/op_check.h"
-#include "registry/atomic_file.h"
-#include "registry/choice.h"
-#include "registry/extension.h"
-#include "registry/program.h"
-#include "registry/run_program.h"
+#include "registry/base/atomic_file.h"
+#include "registry/base/program.h"
+#include "registry/base/run_program.h"
+#include "registry/dispatch/choice.h"
+#include "registry/op/extension.h"
 #include "tools/emit.h"
 
 namespace halyard {
@@ -52,8 +52,8 @@ struct Job {
 };
 
 // Can a call in these dtypes, 16-bit floats among them, be computed in f32 instead
-// (registry/choice.h)? Not where elements only move, which must keep a NaN's bits, nor where an
-// attribute says the dtype of a result.
+// (registry/dispatch/choice.h)? Not where elements only move, which must keep a NaN's bits, nor
+// where an attribute says the dtype of a result.
 bool widens(const Op &op, const std::string &dtypes) {
     const std::string wide = in_f32(dtypes);
     const auto bound = [&](const TensorSpec &o) {

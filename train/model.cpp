@@ -5,9 +5,9 @@
 #include <functional>
 
 #include "nn/amp.h"
-#include "primitives/tape.h"
-#include "registry/log.h"
-#include "train/training_state.h"
+#include "primitives/autograd/tape.h"
+#include "registry/base/log.h"
+#include "train/checkpoint/training_state.h"
 
 namespace halyard {
 namespace {

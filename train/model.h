@@ -6,9 +6,9 @@
 
 #include "nn/optimizer.h"
 #include "nn/wrap.h"
-#include "train/callback.h"
-#include "train/dataset.h"
-#include "train/metrics.h"
+#include "train/callbacks/callback.h"
+#include "train/data/dataset.h"
+#include "train/metrics/metrics.h"
 
 namespace halyard {
 

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "bench/peers/peer.h"
-#include "registry/parallel.h"
-#include "tools/roofs/streams.h"
+#include "bench/roofs/streams.h"
+#include "registry/base/parallel.h"
 
 namespace halyard {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "registry/attrs.h"
-#include "registry/registry.h"
-#include "registry/signature.h"
-#include "registry/tensor.h"
+#include "registry/dispatch/registry.h"
+#include "registry/op/attrs.h"
+#include "registry/op/signature.h"
+#include "registry/tensor/tensor.h"
 
 namespace halyard {
 

@@ -5,9 +5,9 @@
 
 #include "dsl/ascend/schedule.h"
 #include "dsl/op.h"
-#include "registry/error.h"
-#include "registry/expr.h"
-#include "registry/signature.h"
+#include "registry/base/error.h"
+#include "registry/op/expr.h"
+#include "registry/op/signature.h"
 
 namespace halyard::ascend {
 namespace {

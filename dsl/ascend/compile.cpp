@@ -1,8 +1,8 @@
 #include "dsl/ascend/compile.h"
 
-#include "ascend/check.h"
-#include "ascend/passes.h"
-#include "registry/error.h"
+#include "ascend/passes/passes.h"
+#include "ascend/simulator/check.h"
+#include "registry/base/error.h"
 
 namespace halyard::ascend {
 

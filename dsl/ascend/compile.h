@@ -1,7 +1,7 @@
 // Compile: the programs of one call of an op, ready to run.
 #pragma once
-#include "ascend/issue.h"
-#include "dsl/ascend/lower.h"
+#include "ascend/passes/issue.h"
+#include "dsl/ascend/lowering/lower.h"
 
 namespace halyard::ascend {
 

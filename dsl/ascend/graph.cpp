@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard::ascend {
 using namespace Halide;

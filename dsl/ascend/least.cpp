@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <set>
 
-#include "dsl/ascend/axes.h"
 #include "dsl/ascend/graph.h"
-#include "dsl/ascend/narrow.h"
-#include "dsl/ascend/values.h"
-#include "registry/error.h"
+#include "dsl/ascend/lowering/narrow.h"
+#include "dsl/ascend/lowering/values.h"
+#include "dsl/ascend/tbe/axes.h"
+#include "registry/base/error.h"
 
 namespace halyard::ascend {
 using namespace Halide;

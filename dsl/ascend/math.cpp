@@ -78,8 +78,8 @@ Expr e_to_minus_square(const Expr &x) {
     const Expr high = floor(x * c(16)) * c(0.0625);
     return e_to(c(0) - high * high) * e_to(c(0) - (x - high) * (x + high));
 }
-// e^(z^2) erfc(z), 0 <= z < 11, with the polynomial of dsl/math_erf.cpp: nothing cancels on the
-// way.
+// e^(z^2) erfc(z), 0 <= z < 11, with the polynomial of dsl/math/math_erf.cpp: nothing cancels on
+// the way.
 Expr scaled_erfc(const Expr &z) {
     const Expr u = c(1.4142135623730951) / (z + c(1.9445436482630056));
     const Expr v = z * (c(0.7071067811865476) * u) - c(0.313);

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <optional>
 
-#include "ascend/ir.h"
+#include "ascend/program/ir.h"
 #include "dsl/ascend/compile.h"
 #include "dsl/ascend/graph.h"
 #include "dsl/op.h"
@@ -203,7 +203,7 @@ private:
     }
 
     // Cycles of a product of so many rows and columns to a block, by what a core's cube, its way
-    // from L2 and its way out take (ascend/cost.h).
+    // from L2 and its way out take (ascend/simulator/cost.h).
     static double cycles(int64_t rows, int64_t columns, int64_t depth) {
         // per cycle: products, bytes; cycles until the first product
         constexpr double products = 4096, from_l2 = 90, out = 40, begin = 2000;

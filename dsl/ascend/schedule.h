@@ -1,9 +1,9 @@
 // What an Ascend schedule is told, and how it says where Funcs lie on the chip.
 //
 // An Ascend program is made for one call, so every extent is a number. Its loops are plain: no
-// directive vectorises. What lowering (dsl/ascend/lower.h) finds in the innermost loops around a
-// store becomes vector instructions, moves between memories and products of matrices, tails
-// included. A schedule says three things:
+// directive vectorises. What lowering (dsl/ascend/lowering/lower.h) finds in the innermost loops
+// around a store becomes vector instructions, moves between memories and products of matrices,
+// tails included. A schedule says three things:
 //   - loops whose name begins with "tile" stay loops; a parallel loop is the cores;
 //   - a Func kept on the chip is computed at such a loop, in the buffer named here: npu.ub(peak,
 //   at);
@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "ascend/ir.h"
+#include "ascend/program/ir.h"
 #include "dsl/backend.h"
 
 namespace halyard {
@@ -88,10 +88,10 @@ struct Ascend : Backend {
     // used.
     void dbuf(const Halide::Func &f) const { places->loaded.insert(f.name()); }
 
-    // Another way to the same result: a program written with ascend/builder.h, as a variant of that
-    // name. bench and check take it beside the scheduled one; where it is asked for, `make` gives
-    // the program of the call and what else the schedule says counts for nothing. Its tensors are
-    // the op's inputs and outputs in their order, as they lie in the call, then workspaces; a
+    // Another way to the same result: a program written with ascend/program/builder.h, as a variant
+    // of that name. bench and check take it beside the scheduled one; where it is asked for, `make`
+    // gives the program of the call and what else the schedule says counts for nothing. Its tensors
+    // are the op's inputs and outputs in their order, as they lie in the call, then workspaces; a
     // scalar has the name that the op's has.
     void by_hand(const std::string &name, const std::function<dv::Program()> &make) const;
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ascend/builder.h"
+#include "ascend/program/builder.h"
 #include "dsl/ascend/schedule.h"
 #include "dsl/op.h"
 

@@ -8,8 +8,8 @@
 #include "examples/lenet5/lenet5.h"
 #include "nn/loss.h"
 #include "nn/wrap.h"
+#include "train/callbacks/plateau.h"
 #include "train/model.h"
-#include "train/plateau.h"
 
 using namespace halyard;
 

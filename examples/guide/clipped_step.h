@@ -3,8 +3,8 @@
 #pragma once
 #include "nn/cell.h"
 #include "nn/optimizer.h"
-#include "primitives/tape.h"
-#include "primitives/updates.h"
+#include "primitives/autograd/tape.h"
+#include "primitives/composites/updates.h"
 
 namespace halyard::examples {
 

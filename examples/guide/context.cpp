@@ -6,7 +6,7 @@
 #include "nn/conv.h"
 #include "primitives/context.h"
 #include "primitives/print.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 using namespace halyard;
 

@@ -8,7 +8,7 @@
 #include "examples/lenet5/lenet5.h"
 #include "nn/loss.h"
 #include "nn/wrap.h"
-#include "train/dataset_helper.h"
+#include "train/data/dataset_helper.h"
 
 using namespace halyard;
 

@@ -4,8 +4,8 @@
 #pragma once
 #include "nn/cell.h"
 #include "nn/optimizer.h"
+#include "primitives/autograd/tape.h"
 #include "primitives/ops/binary.h"
-#include "primitives/tape.h"
 
 namespace halyard::examples {
 

@@ -5,7 +5,7 @@
 
 #include "nn/cell.h"
 #include "nn/optimizer.h"
-#include "primitives/tape.h"
+#include "primitives/autograd/tape.h"
 
 namespace halyard::examples {
 

@@ -5,10 +5,10 @@
 #include <map>
 
 #include "primitives/random.h"
-#include "registry/error.h"
-#include "train/image.h"
-#include "train/sources.h"
-#include "train/vision.h"
+#include "registry/base/error.h"
+#include "train/data/sources.h"
+#include "train/vision/image.h"
+#include "train/vision/vision.h"
 
 namespace halyard::examples {
 namespace fs = std::filesystem;

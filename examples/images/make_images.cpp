@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "examples/images/image_folders.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 int main(int argc, char **argv) {
     using namespace halyard;

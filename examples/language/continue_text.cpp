@@ -8,8 +8,8 @@
 #include "examples/language/lstm.h"
 #include "examples/language/text.h"
 #include "examples/language/transformer.h"
-#include "registry/error.h"
-#include "train/checkpoint.h"
+#include "registry/base/error.h"
+#include "train/checkpoint/checkpoint.h"
 
 using namespace halyard;
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "primitives/autograd/tape.h"
 #include "primitives/ops/argmax.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/random_order.h"
 #include "primitives/ops/softmax.h"
-#include "primitives/tape.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard::examples {
 

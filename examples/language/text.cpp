@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "registry/error.h"
-#include "train/image.h"
-#include "train/sources.h"
+#include "registry/base/error.h"
+#include "train/data/sources.h"
+#include "train/vision/image.h"
 
 namespace halyard::examples {
 namespace fs = std::filesystem;

@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-#include "train/dataset.h"
+#include "train/data/dataset.h"
 
 namespace halyard::examples {
 

@@ -3,7 +3,7 @@
 #include "primitives/ops/binary.h"
 #include "primitives/ops/creation.h"
 #include "primitives/ops/triangle.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard::examples {
 namespace {

@@ -2,9 +2,9 @@
 
 #include "nn/loss.h"
 #include "primitives/random.h"
+#include "train/data/sources.h"
 #include "train/model.h"
-#include "train/sources.h"
-#include "train/vision.h"
+#include "train/vision/vision.h"
 
 namespace halyard::examples {
 

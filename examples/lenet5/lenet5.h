@@ -9,8 +9,8 @@
 #include "nn/dense.h"
 #include "nn/pooling.h"
 #include "primitives/ops/composites.h"
-#include "train/callback.h"
-#include "train/dataset.h"
+#include "train/callbacks/callback.h"
+#include "train/data/dataset.h"
 
 namespace halyard::examples {
 

@@ -4,8 +4,8 @@
 #include <cstdlib>
 
 #include "examples/lenet5/lenet5.h"
-#include "registry/error.h"
-#include "train/run_recorder.h"
+#include "registry/base/error.h"
+#include "train/callbacks/run_recorder.h"
 
 int main(int argc, char **argv) {
     using namespace halyard;

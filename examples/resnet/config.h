@@ -7,7 +7,7 @@
 #include <string>
 #include <variant>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard::examples::resnet {
 

@@ -1,8 +1,8 @@
 #include "examples/resnet/dataset.h"
 
-#include "train/augment.h"
-#include "train/image_folder.h"
-#include "train/vision.h"
+#include "train/formats/image_folder.h"
+#include "train/vision/augment.h"
+#include "train/vision/vision.h"
 
 namespace halyard::examples::resnet {
 

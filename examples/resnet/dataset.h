@@ -3,8 +3,8 @@
 #include <map>
 #include <string>
 
-#include "train/dataset.h"
-#include "train/image.h"
+#include "train/data/dataset.h"
+#include "train/vision/image.h"
 
 namespace halyard::examples::resnet {
 
@@ -20,8 +20,8 @@ struct ImageOptions {
 };
 
 // Batches of "image" f32[batch_size,3,image_size,image_size] and "label" i32[batch_size] from a
-// folder of images (train/image_folder.h), for one of rank_size devices. do_train: shuffled,
-// without an incomplete last batch. Throws IoError, AttrError.
+// folder of images (train/formats/image_folder.h), for one of rank_size devices. do_train:
+// shuffled, without an incomplete last batch. Throws IoError, AttrError.
 dataset::Dataset create_dataset(const std::string &dataset_path, int64_t batch_size = 32,
                                 int64_t rank_size = 1, int64_t rank_id = 0, bool do_train = true,
                                 const ImageOptions &options = {});

@@ -9,7 +9,7 @@
 #include "examples/resnet/resnet.h"
 #include "primitives/context.h"
 #include "primitives/random.h"
-#include "train/checkpoint.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/model.h"
 
 using namespace halyard;

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard::examples::resnet {
 

@@ -7,7 +7,7 @@
 #include "nn/pooling.h"
 #include "nn/sequential.h"
 #include "primitives/ops/reduce.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard::examples {
 namespace {

@@ -11,8 +11,8 @@
 #include "examples/resnet/weights.h"
 #include "primitives/context.h"
 #include "primitives/random.h"
+#include "train/checkpoint/model_checkpoint.h"
 #include "train/model.h"
-#include "train/model_checkpoint.h"
 
 using namespace halyard;
 using namespace halyard::examples;

@@ -6,9 +6,9 @@
 
 #include <cstdio>
 
-#include "ascend/emit.h"
-#include "ascend/text.h"
-#include "registry/error.h"
+#include "ascend/emit/emit.h"
+#include "ascend/program/text.h"
+#include "registry/base/error.h"
 #include "tests/ascend/emitted.h"
 
 namespace halyard::dv {

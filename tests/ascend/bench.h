@@ -2,9 +2,9 @@
 #pragma once
 #include <random>
 
-#include "ascend/check.h"
-#include "ascend/memory.h"
-#include "ascend/walker.h"
+#include "ascend/simulator/check.h"
+#include "ascend/simulator/memory.h"
+#include "ascend/simulator/walker.h"
 
 namespace halyard::dv::test {
 

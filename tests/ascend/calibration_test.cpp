@@ -7,9 +7,9 @@
 #include <cmath>
 #include <cstdio>
 
-#include "ascend/builder.h"
-#include "ascend/simulate.h"
-#include "ascend/text.h"
+#include "ascend/program/builder.h"
+#include "ascend/program/text.h"
+#include "ascend/simulator/simulate.h"
 
 namespace halyard::dv {
 namespace {

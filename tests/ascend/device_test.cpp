@@ -8,14 +8,14 @@
 #include <cstring>
 #include <random>
 
+#include "bench/harness/case.h"
 #include "dsl/all_ops.h"
 #include "primitives/context.h"
 #include "primitives/library.h"
-#include "registry/error.h"
-#include "registry/plan.h"
-#include "registry/simulated.h"
+#include "registry/base/error.h"
+#include "registry/dispatch/plan.h"
+#include "registry/dispatch/simulated.h"
 #include "tools/ascend/device.h"
-#include "tools/check/case.h"
 #include "tools/check/check.h"
 
 namespace halyard::check {

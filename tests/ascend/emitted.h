@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ascend/emit.h"
-#include "ascend/text.h"
+#include "ascend/emit/emit.h"
+#include "ascend/program/text.h"
 #include "tests/ascend/programs.h"
 
 namespace halyard::dv::test {

@@ -9,11 +9,11 @@
 #include <set>
 #include <sstream>
 
-#include "ascend/check.h"
-#include "ascend/emit.h"
-#include "ascend/passes.h"
-#include "ascend/text.h"
-#include "registry/error.h"
+#include "ascend/emit/emit.h"
+#include "ascend/passes/passes.h"
+#include "ascend/program/text.h"
+#include "ascend/simulator/check.h"
+#include "registry/base/error.h"
 #include "tests/ascend/programs.h"
 
 namespace halyard::dv {

@@ -5,14 +5,14 @@
 #include <fstream>
 #include <sstream>
 
-#include "ascend/simulate.h"
-#include "ascend/text.h"
+#include "ascend/program/text.h"
+#include "ascend/simulator/simulate.h"
 #include "dsl/all_ops.h"
 #include "dsl/ascend/compile.h"
-#include "dsl/ascend/narrow.h"
-#include "dsl/ascend/prove.h"
-#include "dsl/ascend/prove_convolution.h"
-#include "registry/error.h"
+#include "dsl/ascend/convolution/prove_convolution.h"
+#include "dsl/ascend/lowering/narrow.h"
+#include "dsl/ascend/lowering/prove.h"
+#include "registry/base/error.h"
 
 namespace halyard::ascend {
 namespace {

@@ -1,6 +1,6 @@
 // The profiler's metrics add up: no pipe is busy longer than the program runs, and the bytes moved
 // are those of the shapes.
-#include "ascend/metrics.h"
+#include "ascend/simulator/metrics.h"
 
 #include <gtest/gtest.h>
 

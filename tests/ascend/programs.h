@@ -4,8 +4,8 @@
 #include <cstring>
 #include <vector>
 
-#include "ascend/builder.h"
-#include "ascend/simulate.h"
+#include "ascend/program/builder.h"
+#include "ascend/simulator/simulate.h"
 
 namespace halyard::dv::test {
 

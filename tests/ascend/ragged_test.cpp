@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "ascend/simulate.h"
+#include "ascend/simulator/simulate.h"
 #include "dsl/ascend/compile.h"
 #include "dsl/op.h"
 

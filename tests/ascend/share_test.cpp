@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <map>
 
-#include "ascend/passes.h"
-#include "ascend/simulate.h"
+#include "ascend/passes/passes.h"
+#include "ascend/simulator/simulate.h"
 #include "dsl/all_ops.h"
 #include "dsl/ascend/compile.h"
 #include "dsl/ascend/least.h"

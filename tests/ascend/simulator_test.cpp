@@ -1,5 +1,5 @@
 // The simulator as a whole: quick enough to develop with, and the same on any number of threads.
-#include "ascend/simulate.h"
+#include "ascend/simulator/simulate.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "registry/parallel.h"
+#include "registry/base/parallel.h"
 #include "tests/ascend/emitted.h"
 
 namespace halyard::dv {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "ascend/passes.h"
-#include "ascend/text.h"
+#include "ascend/passes/passes.h"
+#include "ascend/program/text.h"
 #include "tests/ascend/programs.h"
 
 namespace halyard::dv {

@@ -3,13 +3,13 @@
 
 #include <cstring>
 
+#include "bench/harness/case.h"
 #include "dsl/all_ops.h"
-#include "dsl/ascend/emit_tbe.h"
+#include "dsl/ascend/tbe/emit_tbe.h"
 #include "primitives/library.h"
-#include "registry/plan.h"
+#include "registry/dispatch/plan.h"
 #include "tests/ascend/emitted.h"
 #include "tools/ascend/device.h"
-#include "tools/check/case.h"
 
 namespace halyard::check {
 namespace {

@@ -1,6 +1,6 @@
 // The text form: printing and parsing are inverse, wrong text is refused with its place, and
 // profiles say where their numbers are from.
-#include "ascend/text.h"
+#include "ascend/program/text.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 #include "tests/ascend/emitted.h"
 
 namespace halyard::dv {

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard {
 namespace {

@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "dsl/kernel.h"
-#include "registry/error.h"
-#include "registry/run_program.h"
-#include "registry/temporary_folder.h"
+#include "registry/base/error.h"
+#include "registry/base/run_program.h"
+#include "registry/base/temporary_folder.h"
 
 namespace halyard {
 namespace {

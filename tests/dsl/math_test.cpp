@@ -1,7 +1,7 @@
 // Every math function of the DSL at Float(32), compiled for four instruction sets, against libm in
 // double. HALYARD_MATH_SAMPLES sets the number of float bit patterns (default 2^20; "all" sweeps
 // the 2^32).
-#include "dsl/math.h"
+#include "dsl/math/math.h"
 
 #include <gtest/gtest.h>
 

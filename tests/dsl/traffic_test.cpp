@@ -10,7 +10,7 @@
 #include <regex>
 
 #include "dsl/all_ops.h"
-#include "registry/npy.h"
+#include "registry/tensor/npy.h"
 
 namespace halyard {
 namespace {

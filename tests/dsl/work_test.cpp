@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/harness/case.h"
 #include "dsl/all_ops.h"
-#include "registry/plan.h"
-#include "tools/check/case.h"
+#include "registry/dispatch/plan.h"
 
 namespace halyard {
 namespace {

@@ -8,9 +8,9 @@
 #include "examples/language/text.h"
 #include "examples/resnet/dataset.h"
 #include "examples/resnet/rank.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 #include "tests/registry/expect_error.h"
-#include "train/image_folder.h"
+#include "train/formats/image_folder.h"
 
 namespace halyard {
 namespace {

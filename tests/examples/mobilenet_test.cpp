@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 #include "tests/registry/expect_error.h"
 
 namespace halyard {

@@ -10,7 +10,7 @@
 #include "examples/images/image_folders.h"
 #include "examples/language/generate.h"
 #include "primitives/random.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 #include "tests/registry/expect_error.h"
 #include "train/model.h"
 

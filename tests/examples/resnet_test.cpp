@@ -7,9 +7,9 @@
 
 #include "examples/resnet/cross_entropy_smooth.h"
 #include "examples/resnet/group_params.h"
+#include "primitives/autograd/tape.h"
 #include "primitives/ops/statistics.h"
-#include "primitives/tape.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 #include "tests/kernels/golden.h"
 #include "tests/registry/expect_error.h"
 #include "tests/train/hash_weights.h"

@@ -12,8 +12,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "registry/error.h"
-#include "registry/memory.h"
+#include "registry/base/error.h"
+#include "registry/tensor/memory.h"
 #include "tests/fuzz/judge.h"
 
 #ifdef __SANITIZE_ADDRESS__

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "registry/registry.h"
+#include "registry/dispatch/registry.h"
 
 namespace halyard::fuzz {
 

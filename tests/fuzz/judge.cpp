@@ -7,10 +7,10 @@
 #include <span>
 #include <typeinfo>
 
+#include "primitives/autograd/tape.h"
 #include "primitives/primitive.h"
 #include "primitives/random.h"
-#include "primitives/tape.h"
-#include "registry/dispatch.h"
+#include "registry/dispatch/dispatch.h"
 
 namespace halyard::fuzz {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <sstream>
 
-#include "registry/plan.h"
+#include "registry/dispatch/plan.h"
 
 namespace halyard::fuzz {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "registry/attrs.h"
-#include "registry/registry.h"
-#include "registry/shape.h"
+#include "registry/dispatch/registry.h"
+#include "registry/op/attrs.h"
+#include "registry/tensor/shape.h"
 
 namespace halyard::fuzz {
 

@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "primitives/primitive.h"
-#include "registry/memory.h"
-#include "registry/parallel.h"
+#include "registry/base/parallel.h"
+#include "registry/tensor/memory.h"
 #include "tests/kernels/golden.h"
 #include "tests/registry/expect_error.h"
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include "primitives/autograd/tape.h"
 #include "primitives/library.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/cast.h"
@@ -15,8 +16,7 @@
 #include "primitives/ops/reduce.h"
 #include "primitives/ops/select.h"
 #include "primitives/ops/unary.h"
-#include "primitives/tape.h"
-#include "registry/dispatch.h"
+#include "registry/dispatch/dispatch.h"
 #include "tests/kernels/golden.h"
 
 namespace halyard {

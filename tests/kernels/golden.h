@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "primitives/primitive.h"
-#include "registry/npy.h"
+#include "registry/tensor/npy.h"
 
 namespace halyard {
 

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <cstring>
 
+#include "primitives/autograd/tape.h"
 #include "primitives/library.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/matmul.h"
-#include "primitives/tape.h"
-#include "registry/npy.h"
-#include "registry/parallel.h"
+#include "registry/base/parallel.h"
+#include "registry/tensor/npy.h"
 #include "tests/primitives/gradient_check.h"
 #include "tests/registry/expect_error.h"
 

@@ -1,11 +1,11 @@
 // Movement against PyTorch: tests/goldens/movement_pytorch.py computed the numbers.
+#include "primitives/autograd/tape.h"
 #include "primitives/ops/indexing.h"
 #include "primitives/ops/resize.h"
 #include "primitives/ops/scatter.h"
 #include "primitives/ops/triangle.h"
+#include "primitives/ops/unfold.h"
 #include "primitives/ops/views.h"
-#include "primitives/ops/windows.h"
-#include "primitives/tape.h"
 #include "tests/kernels/golden.h"
 
 namespace halyard {

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "primitives/primitive.h"
-#include "registry/dispatch.h"
+#include "registry/dispatch/dispatch.h"
 
 namespace halyard {
 namespace {

@@ -1,7 +1,7 @@
 // Pools: MindSpore's numbers, NaN, ties, channels last, bad attributes.
 #include "primitives/primitive.h"
-#include "registry/parallel.h"
-#include "registry/plan.h"
+#include "registry/base/parallel.h"
+#include "registry/dispatch/plan.h"
 #include "tests/kernels/golden.h"
 
 namespace halyard {

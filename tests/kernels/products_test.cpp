@@ -6,8 +6,8 @@
 #include <set>
 
 #include "primitives/library.h"
-#include "registry/dispatch.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
+#include "registry/dispatch/dispatch.h"
 
 namespace halyard {
 namespace {

@@ -3,7 +3,7 @@
 #include "primitives/ops/argmax.h"
 #include "primitives/ops/reduce.h"
 #include "primitives/ops/statistics.h"
-#include "registry/parallel.h"
+#include "registry/base/parallel.h"
 #include "tests/kernels/golden.h"
 
 namespace halyard {

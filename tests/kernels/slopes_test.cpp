@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "primitives/library.h"
-#include "registry/dispatch.h"
+#include "registry/dispatch/dispatch.h"
 
 namespace halyard {
 namespace {

@@ -2,13 +2,13 @@
 // in double (tests/goldens/updates.py).
 #include <functional>
 
+#include "primitives/composites/updates.h"
 #include "primitives/ops/clip.h"
 #include "primitives/ops/optimizer.h"
 #include "primitives/ops/optimizer_adaptive.h"
 #include "primitives/ops/optimizer_layerwise.h"
 #include "primitives/ops/statistics.h"
-#include "primitives/updates.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 #include "tests/kernels/golden.h"
 
 using namespace halyard;

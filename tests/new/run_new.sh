@@ -29,7 +29,7 @@ done
 expect "n=32 c=10 f32  # probabilities" kit/bin/halyard bench softmax --shapes lenet5 --threads 1 --rounds 1 --min-time 0.0005
 kit/bin/halyard new soft_step --project shop
 (cd shop && for kind in softmax matmul conv2d; do ../kit/bin/halyard new "my_$kind" --like "$kind"; done)
-# A chain of the kit's ops, as kernels/fused.cpp writes one.
+# A chain of the kit's ops, as kernels/contraction/fused.cpp writes one.
 cat > shop/add_silu.cpp <<'CPP'
 #include "dsl/chain.h"
 

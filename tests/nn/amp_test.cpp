@@ -11,7 +11,7 @@
 #include "nn/norm.h"
 #include "nn/sequential.h"
 #include "primitives/ops/random.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 using namespace halyard;
 using namespace halyard::nn;

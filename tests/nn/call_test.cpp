@@ -15,13 +15,13 @@
 #include "nn/sequential.h"
 #include "nn/transformer.h"
 #include "nn/wrap.h"
+#include "primitives/autograd/tape.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/cast.h"
 #include "primitives/ops/composites.h"
 #include "primitives/ops/random.h"
 #include "primitives/ops/reduce.h"
 #include "primitives/ops/unary.h"
-#include "primitives/tape.h"
 #include "tests/registry/expect_error.h"
 
 using namespace halyard;

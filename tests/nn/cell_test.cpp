@@ -7,8 +7,8 @@
 #include "nn/loss.h"
 #include "nn/sequential.h"
 #include "nn/wrap.h"
-#include "primitives/tape.h"
-#include "registry/error.h"
+#include "primitives/autograd/tape.h"
+#include "registry/base/error.h"
 
 using namespace halyard;
 using namespace halyard::nn;

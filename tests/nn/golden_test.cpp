@@ -11,7 +11,8 @@
 #include "nn/norm.h"
 #include "nn/padding.h"
 #include "nn/pooling.h"
-#include "primitives/concat.h"
+#include "primitives/autograd/tape.h"
+#include "primitives/composites/concat.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/cast.h"
 #include "primitives/ops/composites.h"
@@ -22,7 +23,6 @@
 #include "primitives/ops/sorting.h"
 #include "primitives/ops/unary.h"
 #include "primitives/random.h"
-#include "primitives/tape.h"
 #include "tests/kernels/golden.h"
 
 namespace halyard {

@@ -9,8 +9,8 @@
 #include "nn/conv.h"
 #include "nn/dense.h"
 #include "primitives/ops/matmul.h"
-#include "registry/error.h"
-#include "registry/parallel.h"
+#include "registry/base/error.h"
+#include "registry/base/parallel.h"
 
 using namespace halyard;
 using namespace halyard::nn;

@@ -13,12 +13,12 @@
 #include "nn/recurrent.h"
 #include "nn/resize.h"
 #include "nn/transformer.h"
+#include "primitives/autograd/tape.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/composites.h"
 #include "primitives/ops/random.h"
 #include "primitives/ops/reduce.h"
 #include "primitives/ops/unary.h"
-#include "primitives/tape.h"
 #include "tests/kernels/golden.h"
 #include "tests/registry/expect_error.h"
 

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "registry/error.h"
-#include "registry/npy.h"
+#include "registry/base/error.h"
+#include "registry/tensor/npy.h"
 #include "tests/registry/expect_error.h"
 
 namespace halyard::nn {

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "nn/optimizer_adaptive.h"
-#include "registry/error.h"
-#include "registry/npy.h"
+#include "registry/base/error.h"
+#include "registry/tensor/npy.h"
 
 using namespace halyard;
 using namespace halyard::nn;

@@ -9,7 +9,7 @@
 #include "nn/recurrent.h"
 #include "nn/resize.h"
 #include "nn/transformer.h"
-#include "primitives/tape.h"
+#include "primitives/autograd/tape.h"
 #include "tests/kernels/golden.h"
 
 namespace halyard {

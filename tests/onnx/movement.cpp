@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "primitives/concat.h"
+#include "primitives/composites/concat.h"
 #include "tests/onnx/node.h"
 
 namespace halyard::onnx {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "registry/attrs.h"
-#include "registry/tensor.h"
+#include "registry/op/attrs.h"
+#include "registry/tensor/tensor.h"
 
 namespace halyard::onnx {
 

@@ -11,8 +11,8 @@
 #include <fstream>
 #include <set>
 
-#include "registry/error.h"
-#include "registry/npy.h"
+#include "registry/base/error.h"
+#include "registry/tensor/npy.h"
 #include "tests/onnx/node.h"
 
 namespace halyard::onnx {

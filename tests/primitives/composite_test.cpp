@@ -3,12 +3,12 @@
 #include <array>
 #include <numeric>
 
-#include "primitives/concat.h"
+#include "primitives/composites/concat.h"
 #include "primitives/library.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/composites.h"
 #include "primitives/ops/dropout.h"
-#include "registry/dispatch.h"
+#include "registry/dispatch/dispatch.h"
 #include "tests/primitives/gradient_check.h"
 #include "tests/registry/expect_error.h"
 

@@ -2,11 +2,11 @@
 // operands that are views.
 #include <gtest/gtest.h>
 
-#include "primitives/einsum.h"
+#include "primitives/composites/einsum.h"
 #include "primitives/ops/attention.h"
 #include "primitives/ops/composites.h"
-#include "primitives/ops/contraction.h"
 #include "primitives/ops/dense.h"
+#include "primitives/ops/einsum.h"
 #include "tests/primitives/gradient_check.h"
 #include "tests/registry/expect_error.h"
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "primitives/tape.h"
+#include "primitives/autograd/tape.h"
 
 namespace halyard {
 

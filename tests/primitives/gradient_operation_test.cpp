@@ -1,12 +1,12 @@
 #include <gtest/gtest.h>
 
+#include "primitives/autograd/tape.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/conv2d.h"
 #include "primitives/ops/matmul.h"
 #include "primitives/ops/reduce.h"
 #include "primitives/ops/softmax.h"
 #include "primitives/ops/unary.h"
-#include "primitives/tape.h"
 #include "tests/primitives/gradient_check.h"
 #include "tests/registry/expect_error.h"
 

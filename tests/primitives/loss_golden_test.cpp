@@ -2,13 +2,13 @@
 // (tests/goldens).
 #include <functional>
 
-#include "primitives/composite.h"
+#include "primitives/autograd/tape.h"
+#include "primitives/composites/composite.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/losses.h"
 #include "primitives/ops/norms.h"
 #include "primitives/ops/softmax.h"
 #include "primitives/ops/unary.h"
-#include "primitives/tape.h"
 #include "tests/kernels/golden.h"
 
 namespace halyard {

@@ -1,7 +1,7 @@
 // Losses and norms: the tape's gradients against differences, weights that are left out, running
 // statistics, shapes that don't fit.
 #include "nn/loss.h"
-#include "primitives/composite.h"
+#include "primitives/composites/composite.h"
 #include "primitives/ops/composites.h"
 #include "primitives/ops/copy.h"
 #include "primitives/ops/indexing.h"
@@ -9,7 +9,7 @@
 #include "primitives/ops/norms.h"
 #include "primitives/ops/softmax.h"
 #include "primitives/ops/statistics.h"
-#include "registry/memory.h"
+#include "registry/tensor/memory.h"
 #include "tests/primitives/gradient_check.h"
 #include "tests/registry/expect_error.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "primitives/ops/composites.h"
-#include "primitives/ops/low_precision.h"
+#include "primitives/ops/quantize.h"
 #include "tests/registry/expect_error.h"
 
 namespace halyard {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "primitives/concat.h"
+#include "primitives/composites/concat.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/composites.h"
 #include "primitives/ops/creation.h"
@@ -12,8 +12,8 @@
 #include "primitives/ops/scatter.h"
 #include "primitives/ops/tensor_formats.h"
 #include "primitives/ops/triangle.h"
+#include "primitives/ops/unfold.h"
 #include "primitives/ops/views.h"
-#include "primitives/ops/windows.h"
 #include "tests/primitives/gradient_check.h"
 #include "tests/registry/expect_error.h"
 

@@ -5,13 +5,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "primitives/autograd/tape.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/composites.h"
 #include "primitives/ops/reduce.h"
 #include "primitives/ops/select.h"
 #include "primitives/ops/softmax.h"
 #include "primitives/ops/unary.h"
-#include "primitives/tape.h"
 #include "tests/registry/expect_error.h"
 
 namespace halyard {

@@ -13,9 +13,9 @@
 #include "primitives/ops/random_order.h"
 #include "primitives/ops/sorting.h"
 #include "primitives/random.h"
-#include "registry/error.h"
-#include "registry/memory.h"
-#include "registry/parallel.h"
+#include "registry/base/error.h"
+#include "registry/base/parallel.h"
+#include "registry/tensor/memory.h"
 #include "tests/registry/expect_error.h"
 
 using namespace halyard;

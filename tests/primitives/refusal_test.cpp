@@ -5,13 +5,13 @@
 #include <cmath>
 #include <limits>
 
-#include "primitives/composite.h"
-#include "primitives/concat.h"
-#include "primitives/einsum.h"
+#include "primitives/autograd/tape.h"
+#include "primitives/composites/composite.h"
+#include "primitives/composites/concat.h"
+#include "primitives/composites/einsum.h"
+#include "primitives/composites/updates.h"
 #include "primitives/library.h"
 #include "primitives/ops/binary.h"
-#include "primitives/tape.h"
-#include "primitives/updates.h"
 #include "tests/registry/expect_error.h"
 
 namespace halyard {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "primitives/autograd/tape.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/scan.h"
 #include "primitives/ops/sorting.h"
-#include "primitives/tape.h"
-#include "registry/parallel.h"
+#include "registry/base/parallel.h"
 #include "tests/primitives/gradient_check.h"
 #include "tests/registry/expect_error.h"
 

@@ -1,4 +1,4 @@
-#include "primitives/tape.h"
+#include "primitives/autograd/tape.h"
 
 #include <HalideRuntime.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <memory>
 #include <thread>
 
-#include "primitives/concat.h"
+#include "primitives/composites/concat.h"
 #include "primitives/library.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/composites.h"
@@ -19,7 +19,7 @@
 #include "primitives/ops/softmax.h"
 #include "primitives/ops/sorting.h"
 #include "primitives/ops/unary.h"
-#include "registry/memory.h"
+#include "registry/tensor/memory.h"
 #include "tests/primitives/gradient_check.h"
 #include "tests/registry/expect_error.h"
 

@@ -1,4 +1,4 @@
-#include "registry/atomic_file.h"
+#include "registry/base/atomic_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include <functional>
 #include <sstream>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard {
 namespace {

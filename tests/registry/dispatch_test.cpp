@@ -1,5 +1,5 @@
-#include "registry/dispatch.h"
-#include "registry/explain.h"
+#include "registry/dispatch/dispatch.h"
+#include "registry/dispatch/explain.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@
 #include "primitives/ops/select.h"
 #include "primitives/ops/softmax.h"
 #include "primitives/ops/unary.h"
-#include "registry/plan.h"
+#include "registry/dispatch/plan.h"
 #include "tests/registry/expect_error.h"
 
 namespace halyard {

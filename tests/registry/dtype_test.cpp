@@ -1,12 +1,12 @@
-#include "registry/dtype.h"
+#include "registry/tensor/dtype.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "registry/convert.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
+#include "registry/tensor/convert.h"
 
 namespace halyard {
 namespace {

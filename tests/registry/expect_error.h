@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard {
 

@@ -1,5 +1,5 @@
 // Kernels that are made when they are first called.
-#include "registry/kernel_on_demand.h"
+#include "registry/dispatch/kernel_on_demand.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "primitives/library.h"
 #include "primitives/ops/binary.h"
-#include "registry/dispatch.h"
+#include "registry/dispatch/dispatch.h"
 #include "tests/registry/expect_error.h"
 
 namespace halyard {

@@ -1,4 +1,4 @@
-#include "registry/memory.h"
+#include "registry/tensor/memory.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "registry/tensor.h"
+#include "registry/tensor/tensor.h"
 #include "tests/registry/expect_error.h"
 
 namespace halyard::memory {

@@ -1,4 +1,4 @@
-#include "registry/npy.h"
+#include "registry/tensor/npy.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "registry/memory.h"
+#include "registry/tensor/memory.h"
 #include "tests/registry/expect_error.h"
 
 namespace halyard {

@@ -1,4 +1,4 @@
-#include "registry/parallel.h"
+#include "registry/base/parallel.h"
 
 #include <gtest/gtest.h>
 
@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "HalideRuntime.h"
-#include "registry/error.h"
-#include "registry/memory.h"
-#include "registry/runtime.h"
+#include "registry/base/error.h"
+#include "registry/base/runtime.h"
+#include "registry/tensor/memory.h"
 #include "tests/registry/expect_error.h"
 
 namespace halyard {

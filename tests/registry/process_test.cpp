@@ -14,7 +14,7 @@
 #include "primitives/ops/reduce.h"
 #include "primitives/ops/unary.h"
 #include "primitives/random.h"
-#include "registry/parallel.h"
+#include "registry/base/parallel.h"
 
 namespace halyard {
 namespace {

@@ -1,14 +1,14 @@
 // Programs that are started without a shell, also where a file's name is full of a shell's
 // characters.
-#include "registry/run_program.h"
+#include "registry/base/run_program.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
 
-#include "registry/error.h"
-#include "registry/temporary_folder.h"
+#include "registry/base/error.h"
+#include "registry/base/temporary_folder.h"
 
 namespace halyard {
 namespace {

@@ -1,4 +1,4 @@
-#include "registry/shape.h"
+#include "registry/tensor/shape.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "registry/signature.h"
+#include "registry/op/signature.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "registry/temporary_folder.h"
+#include "registry/base/temporary_folder.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <optional>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard {
 namespace {

@@ -1,4 +1,4 @@
-#include "registry/tensor.h"
+#include "registry/tensor/tensor.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <numeric>
 #include <random>
 
-#include "registry/memory.h"
-#include "registry/parallel.h"
+#include "registry/base/parallel.h"
+#include "registry/tensor/memory.h"
 #include "tests/registry/expect_error.h"
 
 namespace halyard {

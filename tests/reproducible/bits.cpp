@@ -2,13 +2,13 @@
 // steps: a line each.
 #include <cstdio>
 
+#include "bench/harness/case.h"
 #include "dsl/all_ops.h"
 #include "examples/lenet5/lenet5.h"
 #include "nn/loss.h"
 #include "nn/wrap.h"
 #include "primitives/primitive.h"
 #include "primitives/random.h"
-#include "tools/check/case.h"
 
 namespace halyard {
 namespace {

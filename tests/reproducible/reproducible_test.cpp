@@ -1,6 +1,6 @@
 // Reproducible mode: fresh processes with other instruction sets, numbers of threads and C
 // libraries' choices give the same bits.
-#include "registry/reproducible.h"
+#include "registry/dispatch/reproducible.h"
 
 #include <gtest/gtest.h>
 
@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "primitives/library.h"
-#include "registry/dispatch.h"
-#include "registry/error.h"
-#include "registry/plan.h"
+#include "registry/base/error.h"
+#include "registry/dispatch/dispatch.h"
+#include "registry/dispatch/plan.h"
 
 namespace halyard {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "primitives/library.h"
-#include "registry/plan.h"
+#include "registry/dispatch/plan.h"
 
 namespace halyard {
 namespace {

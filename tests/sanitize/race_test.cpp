@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "primitives/library.h"
-#include "registry/parallel.h"
-#include "registry/plan.h"
+#include "registry/base/parallel.h"
+#include "registry/dispatch/plan.h"
 
 extern "C" const char *__tsan_default_options();
 const char *__tsan_default_options() {

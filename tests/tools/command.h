@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "registry/npy.h"
+#include "registry/tensor/npy.h"
 
 namespace halyard {
 namespace fs = std::filesystem;

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "registry/op_record.h"
-#include "registry/version.h"
+#include "registry/base/version.h"
+#include "registry/op/op_record.h"
 #include "tests/tools/command.h"
 
 namespace halyard {

@@ -1,5 +1,5 @@
 // The command where the system lacks what there usually is.
-#include "registry/run_program.h"
+#include "registry/base/run_program.h"
 #include "tests/tools/command.h"
 
 using namespace halyard;

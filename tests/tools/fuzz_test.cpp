@@ -5,7 +5,7 @@
 
 #include "dsl/all_ops.h"
 #include "dsl/kernel.h"
-#include "kernels/elementwise.h"
+#include "kernels/elementwise/elementwise.h"
 #include "primitives/library.h"
 #include "tools/check/fuzz.h"
 

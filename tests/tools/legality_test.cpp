@@ -5,7 +5,7 @@
 
 #include "dsl/kernel.h"
 #include "primitives/library.h"
-#include "registry/parallel.h"
+#include "registry/base/parallel.h"
 #include "tools/check/check.h"
 
 namespace halyard::check {

@@ -10,7 +10,7 @@
 #include "dsl/all_ops.h"
 #include "dsl/kernel.h"
 #include "dsl/mutate.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 #include "tools/check/children.h"
 
 namespace halyard::check {

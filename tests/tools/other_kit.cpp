@@ -2,7 +2,7 @@
 // calls them dies.
 #include <cstdint>
 
-#include "registry/kernel_library.h"
+#include "registry/dispatch/kernel_library.h"
 
 namespace {
 struct OtherLibrary {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "registry/op_record.h"
+#include "registry/op/op_record.h"
 #include "tests/tools/command.h"
 
 namespace halyard {

@@ -10,8 +10,8 @@
 #include <iterator>
 #include <sstream>
 
-#include "kernels/rows.h"
-#include "registry/version.h"
+#include "kernels/rowwise/rows.h"
+#include "registry/base/version.h"
 #include "tools/tune/algorithm.h"
 #include "tools/tune/compiler.h"
 #include "tools/tune/decision.h"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "dsl/kernel.h"
-#include "kernels/elementwise.h"
+#include "kernels/elementwise/elementwise.h"
 #include "primitives/library.h"
 
 namespace halyard::check {

@@ -1,5 +1,5 @@
 // Jobs in child processes: results come in order, and a job that dies takes only itself.
-#include "tools/halyard/workers.h"
+#include "tools/check/worker_pool.h"
 
 #include <gtest/gtest.h>
 

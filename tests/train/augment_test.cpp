@@ -1,18 +1,18 @@
 // Transforms that move pixels, change colours and mix batches. tests/goldens/augment.py has
 // MindSpore's results.
-#include "train/augment.h"
+#include "train/vision/augment.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <set>
 
-#include "registry/npy.h"
+#include "registry/tensor/npy.h"
 #include "tests/registry/expect_error.h"
-#include "train/color.h"
-#include "train/mix.h"
-#include "train/sources.h"
-#include "train/transform.h"
+#include "train/data/sources.h"
+#include "train/data/transform.h"
+#include "train/vision/color.h"
+#include "train/vision/mix.h"
 
 namespace halyard::dataset::vision {
 namespace {

@@ -11,13 +11,13 @@
 #include "nn/sequential.h"
 #include "primitives/random.h"
 #include "tests/registry/expect_error.h"
-#include "train/checkpoint.h"
+#include "train/callbacks/plateau.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/model_checkpoint.h"
+#include "train/checkpoint/safetensors.h"
+#include "train/checkpoint/training_state.h"
+#include "train/data/sources.h"
 #include "train/model.h"
-#include "train/model_checkpoint.h"
-#include "train/plateau.h"
-#include "train/safetensors.h"
-#include "train/sources.h"
-#include "train/training_state.h"
 
 namespace halyard {
 namespace {

@@ -1,5 +1,5 @@
 // Checkpoint files: what other programs wrote, what we write, and what is done to files.
-#include "train/checkpoint.h"
+#include "train/checkpoint/checkpoint.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -12,11 +12,11 @@
 
 #include "nn/dense.h"
 #include "nn/sequential.h"
-#include "registry/npy.h"
+#include "registry/tensor/npy.h"
 #include "tests/train/files.h"
 #include "tests/train/memory_file.h"
-#include "train/mindspore_ckpt.h"
-#include "train/safetensors.h"
+#include "train/checkpoint/mindspore_ckpt.h"
+#include "train/checkpoint/safetensors.h"
 
 namespace halyard {
 namespace {

@@ -1,10 +1,10 @@
-#include "train/dataset_helper.h"
+#include "train/data/dataset_helper.h"
 
 #include <gtest/gtest.h>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 #include "tests/registry/expect_error.h"
-#include "train/sources.h"
+#include "train/data/sources.h"
 
 using namespace halyard;
 

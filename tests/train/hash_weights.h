@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "nn/cell.h"
-#include "registry/tensor.h"
+#include "registry/tensor/tensor.h"
 
 namespace halyard::testing_inputs {
 

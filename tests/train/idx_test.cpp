@@ -1,12 +1,12 @@
-#include "train/idx.h"
+#include "train/formats/idx.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 
-#include "registry/error.h"
-#include "registry/memory.h"
+#include "registry/base/error.h"
+#include "registry/tensor/memory.h"
 
 using namespace halyard;
 using namespace halyard::dataset;

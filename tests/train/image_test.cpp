@@ -1,5 +1,5 @@
 // Image files and the datasets that read them.
-#include "train/image.h"
+#include "train/vision/image.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -11,12 +11,12 @@
 #include <random>
 #include <set>
 
-#include "registry/error.h"
-#include "registry/npy.h"
+#include "registry/base/error.h"
+#include "registry/tensor/npy.h"
 #include "tests/registry/expect_error.h"
 #include "tests/train/files.h"
-#include "train/image_folder.h"
-#include "train/sources.h"
+#include "train/data/sources.h"
+#include "train/formats/image_folder.h"
 
 namespace halyard::dataset {
 namespace {

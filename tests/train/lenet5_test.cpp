@@ -8,12 +8,12 @@
 #include "examples/lenet5/lenet5.h"
 #include "nn/loss.h"
 #include "nn/wrap.h"
-#include "primitives/tape.h"
-#include "registry/npy.h"
+#include "primitives/autograd/tape.h"
+#include "registry/tensor/npy.h"
 #include "tests/train/hash_weights.h"
-#include "train/idx.h"
+#include "train/data/sources.h"
+#include "train/formats/idx.h"
 #include "train/model.h"
-#include "train/sources.h"
 
 using namespace halyard;
 using testing_inputs::hash_uniform;

@@ -11,18 +11,18 @@
 #include <functional>
 #include <random>
 
-#include "registry/error.h"
-#include "registry/npy.h"
+#include "registry/base/error.h"
+#include "registry/tensor/npy.h"
 #include "tests/train/files.h"
 #include "tests/train/memory_file.h"
-#include "train/augment.h"
-#include "train/crc32c.h"
-#include "train/idx.h"
-#include "train/mindspore_ckpt.h"
-#include "train/safetensors.h"
-#include "train/sources.h"
-#include "train/tfrecord.h"
-#include "train/web_dataset.h"
+#include "train/checkpoint/mindspore_ckpt.h"
+#include "train/checkpoint/safetensors.h"
+#include "train/data/sources.h"
+#include "train/formats/crc32c.h"
+#include "train/formats/idx.h"
+#include "train/formats/tfrecord.h"
+#include "train/formats/web_dataset.h"
+#include "train/vision/augment.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/common_interface_defs.h>

@@ -1,10 +1,10 @@
-#include "train/metrics.h"
+#include "train/metrics/metrics.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 #include "tests/registry/expect_error.h"
 
 namespace halyard {

@@ -11,14 +11,14 @@
 
 #include "nn/dense.h"
 #include "nn/loss.h"
+#include "primitives/autograd/tape.h"
+#include "primitives/composites/updates.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/reduce.h"
 #include "primitives/ops/unary.h"
 #include "primitives/random.h"
-#include "primitives/tape.h"
-#include "primitives/updates.h"
-#include "registry/error.h"
-#include "train/sources.h"
+#include "registry/base/error.h"
+#include "train/data/sources.h"
 
 using namespace halyard;
 

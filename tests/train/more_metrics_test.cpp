@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "registry/error.h"
-#include "train/mask_metrics.h"
-#include "train/roc.h"
-#include "train/text_metrics.h"
+#include "registry/base/error.h"
+#include "train/metrics/mask_metrics.h"
+#include "train/metrics/roc.h"
+#include "train/metrics/text_metrics.h"
 
 namespace halyard {
 namespace {

@@ -7,10 +7,10 @@
 #include <thread>
 
 #include "primitives/random.h"
-#include "registry/error.h"
-#include "registry/parallel.h"
-#include "train/sources.h"
-#include "train/vision.h"
+#include "registry/base/error.h"
+#include "registry/base/parallel.h"
+#include "train/data/sources.h"
+#include "train/vision/vision.h"
 
 using namespace halyard;
 using namespace halyard::dataset;

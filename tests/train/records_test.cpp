@@ -8,16 +8,16 @@
 #include <set>
 
 #include "primitives/random.h"
-#include "registry/error.h"
-#include "registry/npy.h"
+#include "registry/base/error.h"
+#include "registry/tensor/npy.h"
 #include "tests/registry/expect_error.h"
 #include "tests/train/files.h"
 #include "tests/train/memory_file.h"
-#include "train/crc32c.h"
-#include "train/generator.h"
-#include "train/image.h"
-#include "train/tfrecord.h"
-#include "train/web_dataset.h"
+#include "train/data/generator.h"
+#include "train/formats/crc32c.h"
+#include "train/formats/tfrecord.h"
+#include "train/formats/web_dataset.h"
+#include "train/vision/image.h"
 
 namespace halyard::dataset {
 namespace {

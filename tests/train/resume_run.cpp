@@ -12,10 +12,10 @@
 #include "nn/basic.h"
 #include "nn/loss.h"
 #include "primitives/random.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
+#include "train/checkpoint/model_checkpoint.h"
+#include "train/checkpoint/training_state.h"
 #include "train/model.h"
-#include "train/model_checkpoint.h"
-#include "train/training_state.h"
 
 using namespace halyard;
 

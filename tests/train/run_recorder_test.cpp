@@ -1,4 +1,4 @@
-#include "train/run_recorder.h"
+#include "train/callbacks/run_recorder.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard {
 namespace {

@@ -1,13 +1,13 @@
-#include "train/sampler.h"
+#include "train/data/sampler.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 #include "tests/registry/expect_error.h"
-#include "train/sources.h"
+#include "train/data/sources.h"
 
 namespace halyard::dataset {
 namespace {

@@ -12,10 +12,10 @@
 #include <thread>
 
 #include "primitives/random.h"
-#include "registry/error.h"
-#include "registry/parallel.h"
+#include "registry/base/error.h"
+#include "registry/base/parallel.h"
 #include "tests/registry/expect_error.h"
-#include "train/sources.h"
+#include "train/data/sources.h"
 
 namespace halyard::dataset {
 namespace {

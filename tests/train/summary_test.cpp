@@ -11,14 +11,14 @@
 
 #include "nn/dense.h"
 #include "nn/loss.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 #include "summary.pb.h"
 #include "tests/registry/expect_error.h"
-#include "train/crc32c.h"
-#include "train/image.h"
+#include "train/callbacks/summary_collector.h"
+#include "train/data/sources.h"
+#include "train/formats/crc32c.h"
 #include "train/model.h"
-#include "train/sources.h"
-#include "train/summary_collector.h"
+#include "train/vision/image.h"
 
 namespace halyard {
 namespace {

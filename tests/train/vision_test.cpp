@@ -1,11 +1,11 @@
-#include "train/vision.h"
+#include "train/vision/vision.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "registry/error.h"
-#include "registry/npy.h"
+#include "registry/base/error.h"
+#include "registry/tensor/npy.h"
 
 using namespace halyard;
 using namespace halyard::dataset;

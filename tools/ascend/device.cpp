@@ -4,11 +4,11 @@
 #include <cstring>
 #include <mutex>
 
-#include "ascend/check.h"
-#include "ascend/mutate.h"
+#include "ascend/simulator/check.h"
+#include "ascend/simulator/mutate.h"
 #include "dsl/all_ops.h"
-#include "registry/dispatch.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
+#include "registry/dispatch/dispatch.h"
 
 namespace halyard::ascend {
 

@@ -1,9 +1,9 @@
 // The simulated Ascend device, as tools see it: the programs of a planned call, and what their
 // simulation says.
 #pragma once
-#include "ascend/simulate.h"
+#include "ascend/simulator/simulate.h"
 #include "dsl/ascend/compile.h"
-#include "registry/simulated.h"
+#include "registry/dispatch/simulated.h"
 
 namespace halyard::ascend {
 

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <sstream>
 
+#include "bench/harness/progress.h"
 #include "dsl/child.h"
-#include "tools/check/progress.h"
 #include "tools/check/report_json.h"
 
 namespace halyard::check {

@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <memory>
 
-#include "registry/dispatch.h"
-#include "registry/plan.h"
-#include "registry/simulated.h"
-#include "tools/check/case.h"
+#include "bench/harness/case.h"
+#include "bench/harness/progress.h"
+#include "registry/dispatch/dispatch.h"
+#include "registry/dispatch/plan.h"
+#include "registry/dispatch/simulated.h"
 #include "tools/check/check.h"
 #include "tools/check/fills.h"
-#include "tools/check/progress.h"
 
 namespace halyard::check {
 namespace {

@@ -7,12 +7,12 @@
 #include <cmath>
 #include <cstring>
 
+#include "bench/harness/case.h"
+#include "bench/harness/progress.h"
 #include "primitives/primitive.h"
-#include "registry/plan.h"
-#include "tools/check/case.h"
+#include "registry/dispatch/plan.h"
 #include "tools/check/check.h"
 #include "tools/check/guard.h"
-#include "tools/check/progress.h"
 
 namespace halyard::check {
 namespace {

@@ -1,7 +1,7 @@
 // Cancellation: a bound in units of the result can't be met where terms that are much larger than
 // it cancel.
 #pragma once
-#include "tools/check/case.h"
+#include "bench/harness/case.h"
 
 namespace halyard::check {
 

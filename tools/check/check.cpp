@@ -6,13 +6,13 @@
 #include <set>
 #include <sstream>
 
+#include "bench/harness/case.h"
+#include "bench/harness/progress.h"
 #include "dsl/all_ops.h"
 #include "primitives/library.h"
-#include "registry/extension.h"
+#include "registry/op/extension.h"
 #include "tools/check/cancellation.h"
-#include "tools/check/case.h"
 #include "tools/check/guard.h"
-#include "tools/check/progress.h"
 
 namespace halyard::check {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "dsl/op.h"
-#include "registry/op_record.h"
+#include "registry/op/op_record.h"
 #include "tools/check/report.h"
 
 namespace halyard::check {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "dsl/kernel_cache.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard::check {
 namespace {

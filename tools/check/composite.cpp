@@ -1,9 +1,9 @@
 // Composite ops have no kernel: the whole primitive is held against the reference.
+#include "bench/harness/case.h"
+#include "bench/harness/progress.h"
 #include "primitives/primitive.h"
-#include "tools/check/case.h"
 #include "tools/check/check.h"
 #include "tools/check/guard.h"
-#include "tools/check/progress.h"
 
 namespace halyard::check {
 

@@ -7,14 +7,14 @@
 #include <map>
 #include <random>
 
+#include "bench/harness/case.h"
+#include "bench/harness/progress.h"
 #include "dsl/evaluate.h"
 #include "dsl/kernel.h"
 #include "primitives/library.h"
-#include "registry/extension.h"
-#include "registry/plan.h"
-#include "tools/check/case.h"
+#include "registry/dispatch/plan.h"
+#include "registry/op/extension.h"
 #include "tools/check/check.h"
-#include "tools/check/progress.h"
 
 namespace halyard::check {
 namespace {

@@ -3,7 +3,7 @@
 #include <random>
 #include <vector>
 
-#include "registry/tensor.h"
+#include "registry/tensor/tensor.h"
 
 namespace halyard::check {
 

@@ -7,7 +7,7 @@
 
 #include "dsl/work.h"
 #include "primitives/library.h"
-#include "registry/plan.h"
+#include "registry/dispatch/plan.h"
 
 namespace halyard::check {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "tools/check/case.h"
+#include "bench/harness/case.h"
 #include "tools/check/check.h"
 
 namespace halyard::check {

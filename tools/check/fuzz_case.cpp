@@ -5,11 +5,11 @@
 #include <random>
 #include <sstream>
 
-#include "registry/plan.h"
+#include "bench/harness/progress.h"
+#include "registry/dispatch/plan.h"
 #include "tools/check/fills.h"
 #include "tools/check/fuzz.h"
 #include "tools/check/guard.h"
-#include "tools/check/progress.h"
 #include "tools/check/sandbox.h"
 
 namespace halyard::check {

@@ -3,12 +3,12 @@
 #include <cmath>
 #include <random>
 
+#include "bench/harness/case.h"
+#include "bench/harness/progress.h"
 #include "dsl/kernel.h"
 #include "primitives/library.h"
-#include "registry/plan.h"
-#include "tools/check/case.h"
+#include "registry/dispatch/plan.h"
 #include "tools/check/check.h"
-#include "tools/check/progress.h"
 
 namespace halyard::check {
 namespace {

@@ -12,7 +12,7 @@
 #include <map>
 #include <mutex>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard::check {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "dsl/op.h"
-#include "registry/tensor.h"
+#include "registry/tensor/tensor.h"
 
 namespace halyard::check {
 

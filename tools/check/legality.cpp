@@ -7,11 +7,11 @@
 #include <set>
 #include <sstream>
 
-#include "registry/atomic_file.h"
-#include "registry/extension.h"
-#include "registry/program.h"
-#include "registry/run_program.h"
-#include "registry/temporary_folder.h"
+#include "registry/base/atomic_file.h"
+#include "registry/base/program.h"
+#include "registry/base/run_program.h"
+#include "registry/base/temporary_folder.h"
+#include "registry/op/extension.h"
 #include "tools/check/check.h"
 #include "tools/check/record.h"
 #include "tools/check/stages.h"

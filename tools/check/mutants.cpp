@@ -7,17 +7,17 @@
 #include <random>
 #include <sstream>
 
+#include "bench/harness/case.h"
+#include "bench/harness/progress.h"
 #include "dsl/all_ops.h"
 #include "dsl/kernel.h"
 #include "dsl/mutate.h"
 #include "primitives/library.h"
-#include "registry/extension.h"
-#include "registry/parallel.h"
-#include "registry/plan.h"
-#include "registry/simulated.h"
-#include "tools/check/case.h"
+#include "registry/base/parallel.h"
+#include "registry/dispatch/plan.h"
+#include "registry/dispatch/simulated.h"
+#include "registry/op/extension.h"
 #include "tools/check/children.h"
-#include "tools/check/progress.h"
 
 namespace halyard::check {
 namespace {

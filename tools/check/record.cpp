@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "bench/harness/case.h"
 #include "dsl/work.h"
 #include "primitives/library.h"
-#include "registry/plan.h"
-#include "tools/check/case.h"
+#include "registry/dispatch/plan.h"
 
 namespace halyard::check {
 namespace {

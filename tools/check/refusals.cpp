@@ -3,10 +3,10 @@
 // a missing test of an argument shows.
 #include <limits>
 
-#include "registry/plan.h"
-#include "tools/check/case.h"
+#include "bench/harness/case.h"
+#include "bench/harness/progress.h"
+#include "registry/dispatch/plan.h"
 #include "tools/check/check.h"
-#include "tools/check/progress.h"
 
 namespace halyard::check {
 namespace {

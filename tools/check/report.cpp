@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "tools/check/progress.h"
+#include "bench/harness/progress.h"
 
 namespace halyard::check {
 namespace {

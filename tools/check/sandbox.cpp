@@ -5,12 +5,12 @@
 #include <map>
 #include <memory>
 
+#include "bench/harness/case.h"
+#include "bench/harness/progress.h"
 #include "primitives/library.h"
-#include "registry/plan.h"
-#include "registry/runtime.h"
-#include "tools/check/case.h"
+#include "registry/base/runtime.h"
+#include "registry/dispatch/plan.h"
 #include "tools/check/check.h"
-#include "tools/check/progress.h"
 
 namespace halyard::check {
 namespace {

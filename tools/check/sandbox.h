@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "registry/tensor.h"
+#include "registry/tensor/tensor.h"
 
 namespace halyard::check {
 

@@ -1,10 +1,10 @@
 // The same bits for any number of threads and wherever tensors lie, forward and backward.
+#include "bench/harness/case.h"
+#include "bench/harness/progress.h"
+#include "primitives/autograd/tape.h"
 #include "primitives/primitive.h"
-#include "primitives/tape.h"
-#include "registry/parallel.h"
-#include "tools/check/case.h"
+#include "registry/base/parallel.h"
 #include "tools/check/check.h"
-#include "tools/check/progress.h"
 
 namespace halyard::check {
 namespace {

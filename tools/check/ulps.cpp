@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdio>
 
-#include "registry/parallel.h"
-#include "tools/check/case.h"
-#include "tools/check/progress.h"
+#include "bench/harness/case.h"
+#include "bench/harness/progress.h"
+#include "registry/base/parallel.h"
 
 namespace halyard::check {
 namespace {

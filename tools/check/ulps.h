@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "dsl/op.h"
-#include "registry/op_record.h"
+#include "registry/op/op_record.h"
 
 namespace halyard::check {
 

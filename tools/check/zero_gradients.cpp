@@ -1,10 +1,10 @@
 // Gradients where nothing is: of inputs without elements, and of outputs without, which give zeros.
+#include "bench/harness/case.h"
+#include "bench/harness/progress.h"
+#include "primitives/autograd/tape.h"
 #include "primitives/library.h"
 #include "primitives/primitive.h"
-#include "primitives/tape.h"
-#include "tools/check/case.h"
 #include "tools/check/check.h"
-#include "tools/check/progress.h"
 
 namespace halyard::check {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "registry/program.h"
+#include "registry/base/program.h"
 #include "tools/halyard/refused.h"
 
 namespace halyard::command {

@@ -1,10 +1,10 @@
 #include "tools/halyard/chosen.h"
 
+#include "bench/harness/op_call.h"
+#include "bench/harness/picks.h"
+#include "bench/harness/progress.h"
 #include "dsl/all_ops.h"
-#include "registry/parallel.h"
-#include "tools/check/progress.h"
-#include "tools/halyard/call.h"
-#include "tools/halyard/picks.h"
+#include "registry/base/parallel.h"
 
 namespace halyard::command {
 namespace {

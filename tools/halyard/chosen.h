@@ -2,8 +2,8 @@
 #pragma once
 #include <CLI/CLI.hpp>
 
+#include "bench/harness/benchmark_case.h"
 #include "dsl/kernel.h"
-#include "tools/halyard/subject.h"
 
 namespace halyard::command {
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <sstream>
 
+#include "bench/harness/case.h"
+#include "bench/harness/variadic_ops.h"
 #include "dsl/all_ops.h"
 #include "primitives/library.h"
 #include "primitives/primitive.h"
-#include "registry/error.h"
-#include "tools/check/case.h"
-#include "tools/halyard/joined.h"
+#include "registry/base/error.h"
 
 namespace halyard::command {
 namespace {

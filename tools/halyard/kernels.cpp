@@ -6,8 +6,8 @@
 
 #include "dsl/op.h"
 #include "primitives/library.h"
-#include "registry/error.h"
-#include "registry/kernel_library.h"
+#include "registry/base/error.h"
+#include "registry/dispatch/kernel_library.h"
 
 namespace halyard::command {
 namespace {

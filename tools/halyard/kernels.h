@@ -6,7 +6,7 @@
 namespace halyard::command {
 
 // Opens the library and adds its ops to library() and op_table(). Throws IoError where it doesn't
-// fit (registry/kernel_library.h) and Error where it has an op that exists already.
+// fit (registry/dispatch/kernel_library.h) and Error where it has an op that exists already.
 void load_kernels(const std::string &path);
 
 const std::vector<std::string> &loaded_ops();        // of all libraries so far

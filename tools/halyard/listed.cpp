@@ -5,9 +5,9 @@
 #include <charconv>
 #include <cstdio>
 
+#include "bench/harness/op_call.h"
+#include "bench/harness/variadic_ops.h"
 #include "primitives/library.h"
-#include "tools/halyard/call.h"
-#include "tools/halyard/joined.h"
 
 namespace halyard::command {
 namespace {
@@ -23,17 +23,17 @@ const std::vector<Family> &all_families() {
         {"Arithmetic, comparisons, choices", {"binary", "select", "cast", "copy", "clip"}},
         {"Reductions", {"reduce", "reduce_gradient", "statistics", "argmax", "scan", "sorting"}},
         {"Shape and movement",
-         {"composites", "indexing", "gather", "scatter", "views", "triangle", "windows", "resize",
+         {"composites", "indexing", "gather", "scatter", "views", "triangle", "unfold", "resize",
           "one_hot", "joined"}},
         {"Creation", {"creation"}},
-        {"Contractions", {"matmul", "contraction", "dense", "attention", "recurrent"}},
-        {"Convolutions", {"conv2d", "conv2d_gradient", "convolutions"}},
-        {"Pooling", {"pool_max", "pool_average", "pool_adaptive", "pools"}},
-        {"Norms", {"softmax", "row_norm", "batch_norm", "batch_norm_planes", "norms"}},
+        {"Contractions", {"matmul", "einsum", "dense", "attention", "recurrent"}},
+        {"Convolutions", {"conv2d", "conv2d_gradient", "conv1d_conv3d"}},
+        {"Pooling", {"max_pool2d", "avg_pool2d", "adaptive_pool2d", "pool1d_pool3d"}},
+        {"Norms", {"softmax", "layer_norm", "batch_norm_nhwc", "batch_norm_nchw", "norms"}},
         {"Losses", {"cross_entropy", "ctc", "loss_terms", "losses"}},
         {"Random", {"random", "random_order", "dropout"}},
         {"Optimisers", {"optimizer", "optimizer_adaptive", "optimizer_layerwise"}},
-        {"Low precision", {"integer_product", "low_precision"}},
+        {"Low precision", {"quantized_matmul", "quantize"}},
         {"Fused", {"fused"}},
     };
     return all;
@@ -55,7 +55,7 @@ std::map<std::string, Listed> listed_ops() {
                      &none,
                      {"x"},
                      name.starts_with("clip") ? "clip"
-                     : name == "einsum"       ? "contraction"
+                     : name == "einsum"       ? "einsum"
                                               : "joined"};
     }
     return ops;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "registry/registry.h"
+#include "registry/dispatch/registry.h"
 
 namespace halyard::command {
 

@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <sstream>
 
-#include "registry/device.h"
-#include "registry/error.h"
-#include "registry/parallel.h"
-#include "registry/version.h"
-#include "tools/check/progress.h"
+#include "bench/harness/progress.h"
+#include "registry/base/error.h"
+#include "registry/base/parallel.h"
+#include "registry/base/version.h"
+#include "registry/dispatch/device.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/kernels.h"
 #include "tools/halyard/own_process.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard::command {
 namespace {

@@ -10,9 +10,9 @@
 #include <cstdio>
 #include <cstring>
 
+#include "bench/harness/progress.h"
 #include "dsl/kernel_cache.h"
-#include "registry/error.h"
-#include "tools/check/progress.h"
+#include "registry/base/error.h"
 
 namespace halyard::command {
 namespace {

@@ -2,9 +2,9 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "registry/atomic_file.h"
-#include "registry/error.h"
-#include "registry/program.h"
+#include "registry/base/atomic_file.h"
+#include "registry/base/error.h"
+#include "registry/base/program.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/page.h"
 #include "tools/report/page.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard::command {
 namespace {

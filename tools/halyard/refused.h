@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "tools/halyard/check_json.h"
+#include "tools/check/check_json.h"
 
 namespace halyard::command {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <iostream>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard::command {
 

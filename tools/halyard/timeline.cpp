@@ -6,7 +6,7 @@
 
 #include "HalideRuntime.h"
 #include "dsl/lower.h"
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard::command {
 namespace {

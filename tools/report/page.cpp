@@ -4,7 +4,7 @@
 #include <map>
 #include <sstream>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard::report {
 namespace {

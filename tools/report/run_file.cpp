@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 
 namespace halyard::report {
 namespace {

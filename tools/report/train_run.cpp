@@ -1,4 +1,4 @@
-// What RunRecorder (train/run_recorder.h) saves of a training.
+// What RunRecorder (train/callbacks/run_recorder.h) saves of a training.
 #include <algorithm>
 
 #include "tools/report/run_file.h"

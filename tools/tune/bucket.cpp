@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "registry/expr.h"
+#include "registry/op/expr.h"
 
 namespace halyard::tune {
 

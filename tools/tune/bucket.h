@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "registry/plan.h"
+#include "registry/dispatch/plan.h"
 
 namespace halyard::tune {
 

@@ -16,8 +16,8 @@
 
 #include "dsl/child.h"
 #include "dsl/kernel_cache.h"
-#include "registry/error.h"
-#include "registry/parallel.h"
+#include "registry/base/error.h"
+#include "registry/base/parallel.h"
 #include "tools/check/check.h"
 #include "tools/tune/algorithm.h"
 #include "tools/tune/autoscheduler.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "registry/op_record.h"
+#include "registry/op/op_record.h"
 
 namespace halyard::tune {
 

@@ -8,9 +8,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "registry/error.h"
-#include "registry/op_record.h"
-#include "registry/version.h"
+#include "registry/base/error.h"
+#include "registry/base/version.h"
+#include "registry/op/op_record.h"
 
 namespace halyard::tune {
 namespace {

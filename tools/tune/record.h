@@ -22,7 +22,7 @@
 //   median_us, min_us  microseconds of a call; spread = (third quartile - first) / median
 //   ratio      this kernel's time over the default's in the same rounds: below 1 it is faster; low,
 //   high: its 99 % interval;
-//              noise: how far the control's reaches (tools/halyard/statistics.h)
+//              noise: how far the control's reaches (bench/harness/statistics.h)
 //   verdict    proved = within the contract, and the schedule gives the bits of the algorithm as
 //   written; ok = within the contract, and nobody
 //              asked for a proof or there is none: it never decides;

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "registry/error.h"
+#include "registry/base/error.h"
 #include "tools/tune/record.h"
 
 namespace halyard::tune {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "registry/error.h"
-#include "registry/program.h"
+#include "registry/base/error.h"
+#include "registry/base/program.h"
 #include "tools/tune/algorithm.h"
 
 namespace halyard::tune {

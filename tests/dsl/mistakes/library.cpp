@@ -1,6 +1,6 @@
 // What halyard_library() makes of an op file, for ops without kernels: each has one that nobody may
 // call.
-#include "registry/kernel_library.h"
+#include "registry/dispatch/kernel_library.h"
 
 #include "dsl/op.h"
 

@@ -1,7 +1,7 @@
 // Ops of another project, each with a fault that `halyard check` or `bench` has to tell in words.
 // Their kernels are written by hand, so that they may do what a schedule can't.
 #include "dsl/op.h"
-#include "registry/kernel_library.h"
+#include "registry/dispatch/kernel_library.h"
 
 namespace halyard {
 namespace {

@@ -103,7 +103,7 @@ void halide_error(void *, const char *text) {
     std::fprintf(stderr, "kernel: %s\n", text);
 }
 
-// As in registry/runtime.cpp: Halide may read past what it asked for, by less than this.
+// As in registry/base/runtime.cpp: Halide may read past what it asked for, by less than this.
 void *halide_malloc(void *, size_t bytes) {
     constexpr size_t unit = 64;
     char *block = (char *)std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit + 2 * unit);

@@ -1,6 +1,6 @@
 // new_op: a sum over a window. Here the convolution of conv2d, with its attributes, shapes and
 // samples.
-#include "kernels/convolution.h"
+#include "kernels/convolution/convolution.h"
 
 namespace halyard {
 namespace {

@@ -1,5 +1,5 @@
 // new_op and its gradient: rows of c elements, each reduced and written again. Here softmax.
-#include "kernels/rows.h"
+#include "kernels/rowwise/rows.h"
 
 namespace halyard {
 namespace {

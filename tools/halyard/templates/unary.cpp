@@ -1,6 +1,6 @@
 // new_op and its gradient: elementwise, of one tensor. Here softsign; write your own function into
 // its four lines.
-#include "kernels/elementwise.h"
+#include "kernels/elementwise/elementwise.h"
 
 namespace halyard {
 

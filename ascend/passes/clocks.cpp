@@ -1,0 +1,117 @@
+#include "ascend/passes/clocks.h"
+
+#include <algorithm>
+
+#include "ascend/program/text.h"
+
+namespace halyard::dv {
+namespace {
+
+// The tensors that an instruction reads and those that it writes.
+void uses(const Body &body, std::map<std::string, std::pair<bool, bool>> &all) {
+    for (const Node &n : body) {
+        if (const For *f = std::get_if<For>(&n.is))
+            uses(f->body, all);
+        else if (const If *c = std::get_if<If>(&n.is)) {
+            uses(c->then, all);
+            uses(c->otherwise, all);
+        } else if (const Instr *i = std::get_if<Instr>(&n.is)) {
+            for (const ConstOperand &o : operands(*i)) {
+                all[o.ref->buffer].first |= o.read;
+                all[o.ref->buffer].second |= o.written;
+            }
+        }
+    }
+}
+
+}  // namespace
+
+void join(Clock &into, const Clock &other) {
+    for (int p = 0; p < pipe_count; p++)
+        into[size_t(p)] = std::max(into[size_t(p)], other[size_t(p)]);
+}
+
+bool in_order(Pipe pipe, bool earlier_writes, bool later_writes) {
+    if (!earlier_writes) return true;
+    if (pipe == Pipe::v) return false;
+    return !(later_writes && (pipe == Pipe::mte2 || pipe == Pipe::mte3));
+}
+
+Races::Races(const Program &p, const std::vector<int64_t> &tensor_bytes)
+    : program_(p), gm_(p.tensors.size()) {
+    for (int s = 1; s < scope_count; s++)
+        chip_[s] = Pages(p.chip().bytes((Scope)s));
+    std::map<std::string, std::pair<bool, bool>> used;
+    uses(p.body, used);
+    for (size_t t = 0; t < p.tensors.size(); t++)
+        if (used[p.tensors[t].name].second) gm_[t].emplace(tensor_bytes[t]);
+    for (auto &h : history_)
+        h.assign(1, nullptr);
+}
+
+void Races::conflict(const Step &s, const Place &p, int64_t byte, Pipe other, uint32_t epoch,
+                     bool other_writes, bool writes, IssueLog &log) {
+    log.add("E-RACE", s.instr, [&] {
+        const Instr *earlier = epoch < history_[int(other)].size() ? history_[int(other)][epoch]
+                                                                   : nullptr;
+        const bool same = other == s.pipe;
+        return describe(program_, *s.instr) + " on " + name_of(s.pipe) +
+               (writes ? " writes" : " reads") + " byte " + std::to_string(byte) + " of " +
+               (p.scope == Scope::gm ? program_.tensors[size_t(p.tensor)].name : name_of(p.scope)) +
+               ", which " + (earlier ? describe(program_, *earlier) : "an earlier instruction") +
+               " on " + name_of(other) + (other_writes ? " writes" : " reads") +
+               " in no order with it: it takes " +
+               (same ? std::string("pipe_barrier ") + name_of(other)
+                     : std::string("a flag from ") + name_of(other) + " to " + name_of(s.pipe));
+    });
+}
+
+void Races::touch(Granule &g, const Step &s, const Place &p, int64_t byte, bool writes,
+                  const Clock &now, uint32_t epoch, IssueLog &log) {
+    const auto ordered = [&](Pipe q, uint32_t then, bool wrote) {
+        return now[size_t(q)] >= then ||
+               (q == s.pipe && (then == epoch || in_order(q, wrote, writes)));
+    };
+    if (g.write && !ordered(g.writer, g.write, true))
+        conflict(s, p, byte, g.writer, g.write, true, writes, log);
+    if (!writes) {
+        // The scalar unit has what it reads before it issues anything else.
+        if (s.pipe != Pipe::s) g.reads[int(s.pipe)] = epoch;
+        return;
+    }
+    for (int q = 0; q < pipe_count; q++) {
+        if (g.reads[q] && !ordered((Pipe)q, g.reads[q], false))
+            conflict(s, p, byte, (Pipe)q, g.reads[q], false, true, log);
+    }
+    std::fill(std::begin(g.reads), std::end(g.reads), 0);
+    g.write = epoch;
+    g.writer = s.pipe;
+}
+
+void Races::access(const Step &s, const Clock &now, uint32_t epoch, IssueLog &log) {
+    auto &history = history_[int(s.pipe)];
+    history.resize(size_t(epoch) + 1, nullptr);
+    history[epoch] = s.instr;
+    // reads before writes: an instruction doesn't race with itself
+    for (int pass = 0; pass < 2; pass++) {
+        for (int k = 0; k < s.count; k++) {
+            const Place &p = s.places[size_t(k)];
+            if (pass == 0 ? !p.read : !p.written) continue;
+            if (p.scope == Scope::gm && !gm_[size_t(p.tensor)]) continue;
+            Pages &granules = p.scope == Scope::gm ? *gm_[size_t(p.tensor)] : chip_[int(p.scope)];
+            footprint(s, k, runs_);
+            for (const Run &r : runs_) {
+                int64_t first = r.begin / block_bytes;
+                int64_t last = (r.begin + r.bytes - 1) / block_bytes;
+                if (p.scope == Scope::gm) {
+                    first = round_up(r.begin, block_bytes) / block_bytes;
+                    last = (r.begin + r.bytes) / block_bytes - 1;
+                }
+                for (int64_t b = first; b <= last; b++)
+                    touch(granules[b], s, p, b * block_bytes, pass == 1, now, epoch, log);
+            }
+        }
+    }
+}
+
+}  // namespace halyard::dv

@@ -1,0 +1,33 @@
+// Which bytes an instruction reads and writes: what bounds, initialisation and races are checked
+// with.
+#pragma once
+#include "ascend/simulator/step.h"
+
+namespace halyard::dv {
+
+// Strides of one vector operand within an instruction.
+struct Walk {
+    int64_t at;        // byte of the first element
+    int64_t blk, rep;  // bytes from block to block, from repeat to repeat
+    int bytes;         // of an element
+    int64_t element(int64_t repeat, int e) const {
+        const int per_block = block_bytes / bytes;
+        return at + repeat * rep + e / per_block * blk + int64_t(e % per_block) * bytes;
+    }
+};
+Walk walk(const Place &p, int blk, const Expr &rep);
+inline bool active(const Mask &m, int e) {
+    return m.bits ? ((e < 64 ? m.low >> e : m.high >> (e - 64)) & 1) != 0 : e < m.count.value();
+}
+int repeat_elements(const VecConv &v);  // as many as fit 256 B of the wider type
+int64_t round_up(int64_t v, int64_t unit);
+
+// A run of bytes.
+struct Run {
+    int64_t begin, bytes;
+};
+// All bytes of operand `k` of a step, as runs: in order, merged where they touch. `runs` is
+// overwritten.
+void footprint(const Step &s, int k, std::vector<Run> &runs);
+
+}  // namespace halyard::dv

@@ -1,0 +1,354 @@
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "ascend/passes/footprint.h"
+#include "ascend/passes/passes.h"
+#include "ascend/program/dump.h"
+#include "ascend/simulator/check.h"
+#include "registry/base/error.h"
+
+namespace halyard::dv {
+namespace {
+
+constexpr int64_t half_groups = 256;  // bytes from one half of ubuf's 16 bank groups to the other
+constexpr int64_t unknown_turns = 8;  // of a loop, where they aren't a number
+
+struct Life {
+    int64_t begin = 0, last_use = 0, end = 0;
+    bool used = false, vector_only = true;  // no pipe but V touches it
+    int64_t until() const { return used && vector_only ? last_use : end; }
+};
+
+class Lives {
+public:
+    explicit Lives(const Program &p) : program_(p) {
+        for (const Buffer &b : p.buffers)
+            buffers_[b.name] = &b;
+        body(p.body);
+    }
+    std::map<std::string, Life> of;
+    std::vector<std::string> order;  // of the Alloc nodes
+    // two sources of one vector operation
+    std::vector<std::pair<std::string, std::string>> together;
+    // of the vector unit: its buffers, and how many repeats it runs
+    struct Operation {
+        std::string dst, src[2];
+        // not in step with dst: every other repeat is read, or as many elements of another size
+        bool skips[2];
+        int64_t repeats;
+    };
+    std::vector<Operation> operations;
+
+private:
+    void body(const Body &nodes) {
+        std::vector<std::string> mine;
+        for (const Node &n : nodes) {
+            const int64_t begin = ++position_;
+            used_.emplace_back();
+            if (const For *f = std::get_if<For>(&n.is)) {
+                const auto turns = (f->end - f->begin).constant();
+                const int64_t before = turns_;
+                turns_ *= turns.value_or(unknown_turns);
+                body(f->body);
+                turns_ = before;
+            } else if (const If *c = std::get_if<If>(&n.is)) {
+                body(c->then);
+                body(c->otherwise);
+            } else if (const Alloc *a = std::get_if<Alloc>(&n.is)) {
+                if (!buffer(a->buffer))
+                    throw AttrError(program_.name, "no buffer is called '" + a->buffer + "'");
+                if (!of.try_emplace(a->buffer, Life{begin, begin, begin, false, true}).second)
+                    throw AttrError(program_.name, "buffer '" + a->buffer + "' is allocated twice");
+                mine.push_back(a->buffer);
+                order.push_back(a->buffer);
+            } else
+                instr(std::get<Instr>(n.is));
+            // What a node uses, it uses until its end: a loop comes back.
+            for (const std::string &b : used_.back())
+                if (const auto it = of.find(b); it != of.end()) it->second.last_use = position_;
+            const auto inner = std::move(used_.back());
+            used_.pop_back();
+            if (!used_.empty()) used_.back().insert(used_.back().end(), inner.begin(), inner.end());
+        }
+        position_++;
+        for (const std::string &b : mine)
+            of[b].end = position_;
+    }
+    void instr(const Instr &i) {
+        const auto all = operands(i);
+        if (all.empty()) return;
+        const Pipe pipe = pipe_of(program_, i);
+        for (const ConstOperand &o : all) {
+            const Buffer *b = buffer(o.ref->buffer);
+            if (!b) continue;
+            const auto it = of.find(o.ref->buffer);
+            if (it == of.end()) {
+                throw AttrError(program_.name, describe(program_, i) + ": buffer '" +
+                                                   o.ref->buffer +
+                                                   "' is used before it is allocated");
+            }
+            it->second.used = true;
+            if (pipe != Pipe::v || b->slots > 1) it->second.vector_only = false;
+            used_.back().push_back(o.ref->buffer);
+        }
+        const Vec *v = std::get_if<Vec>(&i.op);
+        if (v && sources_of(v->op) > 0) {
+            const auto skips = [&](int k) { return v->src_rep[k].constant().value_or(0) == 16; };
+            const bool two = sources_of(v->op) == 2;
+            operations.push_back({v->dst.buffer,
+                                  {v->src[0].buffer, two ? v->src[1].buffer : ""},
+                                  {skips(0), two && skips(1)},
+                                  turns_ * v->repeat.constant().value_or(1)});
+        }
+        if (const VecSel *s = std::get_if<VecSel>(&i.op)) {
+            operations.push_back({s->dst.buffer,
+                                  {s->src[0].buffer, s->src[1].buffer},
+                                  {false, false},
+                                  turns_ * s->repeat.constant().value_or(1)});
+        }
+        if (const VecCmp *c = std::get_if<VecCmp>(&i.op)) {
+            operations.push_back({"",
+                                  {c->src[0].buffer, c->src[1].buffer},
+                                  {false, false},
+                                  turns_ * c->repeat.constant().value_or(1)});
+        }
+        if (const VecConv *c = std::get_if<VecConv>(&i.op)) {
+            operations.push_back({c->dst.buffer,
+                                  {c->src.buffer, ""},
+                                  {true, false},
+                                  turns_ * c->repeat.constant().value_or(1)});
+        }
+        if (v && sources_of(v->op) == 2 && v->src[0].buffer != v->src[1].buffer)
+            together.emplace_back(v->src[0].buffer, v->src[1].buffer);
+    }
+
+    const Buffer *buffer(const std::string &name) const {
+        const auto it = buffers_.find(name);
+        return it == buffers_.end() ? nullptr : it->second;
+    }
+
+    const Program &program_;
+    std::unordered_map<std::string, const Buffer *> buffers_;  // by name: there may be thousands
+    int64_t position_ = 0, turns_ = 1;
+    std::vector<std::vector<std::string>> used_;
+};
+
+int64_t align_of(const Program &p, const Buffer &b) {
+    return std::max(b.align, p.chip().align(b.scope));
+}
+
+// Lowest addresses first; `shifted` buffers begin in the other half of the bank groups. Returns the
+// bytes each scope needs.
+std::map<Scope, int64_t> first_fit(Program &p, const Lives &lives,
+                                   const std::map<std::string, bool> &shifted) {
+    struct Placed {
+        int64_t begin, until;  // of its life
+        int64_t address, end;
+    };
+    std::map<Scope, int64_t> top;
+    std::map<Scope, std::vector<Placed>> placed;
+    for (const std::string &name : lives.order) {
+        Buffer &b = *p.buffer(name);
+        const Life &life = lives.of.at(name);
+        const auto it = shifted.find(name);
+        const int64_t unit = it == shifted.end() ? align_of(p, b) : 2 * half_groups;
+        const int64_t shift = it != shifted.end() && it->second ? half_groups : 0;
+        const int64_t size = b.slot_bytes() * b.slots;
+        b.align = align_of(p, b);
+        std::vector<std::pair<int64_t, int64_t>> taken;  // by buffers alive at the same time
+        for (const Placed &o : placed[b.scope]) {
+            if (o.begin <= life.until() && life.begin <= o.until)
+                taken.emplace_back(o.address, o.end);
+        }
+        std::sort(taken.begin(), taken.end());
+        int64_t at = shift;
+        for (const auto &[begin, end] : taken) {
+            if (begin < at + size && at < end)
+                at = round_up(std::max<int64_t>(end - shift, 0), unit) + shift;
+        }
+        b.address = at;
+        top[b.scope] = std::max(top[b.scope], at + size);
+        placed[b.scope].push_back({life.begin, life.until(), at, at + size});
+    }
+    return top;
+}
+
+// Which buffers to shift, so that most pairs of sources are in different halves.
+std::map<std::string, bool> halves(const Program &p, const Lives &lives) {
+    std::map<std::string, bool> half;
+    for (const auto &[a, b] : lives.together) {
+        const Buffer *x = p.buffer(a);
+        const Buffer *y = p.buffer(b);
+        // their slots wouldn't keep in step
+        if (!x || !y || x->slot_bytes() % (2 * half_groups) != y->slot_bytes() % (2 * half_groups))
+            continue;
+        if (!half.count(a)) half[a] = half.count(b) && !half[b];
+        if (!half.count(b)) half[b] = !half[a];
+    }
+    return half;
+}
+
+// Cycles that vector operations lose where a buffer lies beside those placed already: two sources
+// in one half of the bank groups wait for each other, and a source for what was written 13 repeats
+// before to its bank, where that comes to the half it is read from.
+class Clashes {
+public:
+    Clashes(const Program &p, const Lives &lives)
+        : program_(p), quarter_(int64_t(p.chip().at("vec.bank_bytes"))) {
+        for (const auto &o : lives.operations) {
+            for (int s = 0; s < 2; s++) {
+                if (o.src[s].empty()) continue;
+                if (o.dst != o.src[s]) add({o.dst, o.src[s], true, o.skips[s], o.repeats});
+                if (s == 1 && o.src[0] != o.src[1])
+                    add({o.src[0], o.src[1], false, false, o.repeats});
+            }
+        }
+    }
+    int64_t cost(const Buffer &b, int64_t at, const std::set<std::string> &placed) const {
+        int64_t sum = 0;
+        const auto pairs = of_.find(b.name);
+        if (pairs == of_.end()) return 0;
+        for (const Pair &p : pairs->second) {
+            const std::string &name = p.a == b.name ? p.b : p.a;
+            if (!placed.count(name)) continue;
+            const Buffer &other = *program_.buffer(name);
+            const bool one_half = at / half_groups % 2 == other.address / half_groups % 2;
+            const bool one_bank = at / quarter_ <= last(other, other.address) / quarter_ &&
+                                  other.address / quarter_ <= last(b, at) / quarter_;
+            if (p.writes ? one_bank && (p.skips || !one_half) : one_half) sum += p.repeats;
+        }
+        return sum;
+    }
+
+private:
+    struct Pair {
+        std::string a, b;
+        bool writes, skips;
+        int64_t repeats;
+    };
+    const Program &program_;
+    const int64_t quarter_;
+    std::map<std::string, std::vector<Pair>> of_;
+    void add(const Pair &p) {
+        of_[p.a].push_back(p);
+        of_[p.b].push_back(p);
+    }
+    static int64_t last(const Buffer &b, int64_t at) { return at + b.slot_bytes() * b.slots - 1; }
+};
+
+// What isn't in step with its results needs a bank apart from theirs; then the largest.
+std::vector<std::string> hardest_first(const Program &p, const Lives &lives) {
+    std::set<std::string> hard;
+    for (const auto &o : lives.operations) {
+        for (int s = 0; s < 2; s++)
+            if (o.skips[s]) hard.insert({o.dst, o.src[s]});
+    }
+    std::vector<std::string> order = lives.order;
+    std::stable_sort(order.begin(), order.end(), [&](const std::string &a, const std::string &b) {
+        const auto ease = [&](const std::string &name) {
+            return std::pair(!hard.count(name),
+                             -p.buffer(name)->slot_bytes() * p.buffer(name)->slots);
+        };
+        return ease(a) < ease(b);
+    });
+    return order;
+}
+
+// Each buffer where it costs least, if all of them have room then.
+bool fit_apart(Program &p, const Lives &lives) {
+    const Clashes clashes(p, lives);
+    const int64_t quarter = int64_t(p.chip().at("vec.bank_bytes"));
+    struct Placed {
+        const Buffer *buffer;
+        int64_t begin, until;  // of its life
+    };
+    std::vector<Placed> done;
+    std::set<std::string> placed;
+    for (const std::string &name : hardest_first(p, lives)) {
+        Buffer &b = *p.buffer(name);
+        const Life &life = lives.of.at(name);
+        const int64_t size = b.slot_bytes() * b.slots;
+        const int64_t has = p.chip().bytes(b.scope);
+        b.align = align_of(p, b);
+        std::vector<std::pair<int64_t, int64_t>> taken;
+        std::set<int64_t> begins = {0};
+        for (const Placed &o : done) {
+            if (o.buffer->scope != b.scope || o.begin > life.until() || life.begin > o.until)
+                continue;
+            const int64_t address = o.buffer->address;
+            const int64_t end = address + o.buffer->slot_bytes() * o.buffer->slots;
+            taken.emplace_back(address, end);
+            begins.insert(end);
+        }
+        if (b.scope == Scope::ub) {
+            for (int64_t q = quarter; q < has; q += quarter)
+                begins.insert(q);
+        }
+        int64_t best = -1, least = 0;
+        for (const int64_t begin : begins) {
+            for (const int64_t shift : {int64_t(0), half_groups}) {
+                const int64_t at =
+                    b.scope == Scope::ub
+                        ? round_up(std::max<int64_t>(begin - shift, 0), 2 * half_groups) + shift
+                        : round_up(begin, b.align);
+                if (at % b.align || at + size > has) continue;
+                if (std::any_of(taken.begin(), taken.end(),
+                                [&](auto &t) { return t.first < at + size && at < t.second; }))
+                    continue;
+                const int64_t cost = clashes.cost(b, at, placed);
+                if (best < 0 || cost < least || (cost == least && at < best)) {
+                    best = at;
+                    least = cost;
+                }
+            }
+        }
+        if (best < 0) return false;
+        b.address = best;
+        done.push_back({&b, life.begin, life.until()});
+        placed.insert(name);
+    }
+    return true;
+}
+
+Issue full(const Program &p, const Lives &lives, Scope s, int64_t needs) {
+    const int64_t has = p.chip().bytes(s);
+    std::string parts;
+    const Buffer *largest = nullptr;
+    for (const std::string &name : lives.order) {
+        const Buffer &b = *p.buffer(name);
+        if (b.scope != s) continue;
+        parts += (parts.empty() ? "" : ", ") + name + " " + std::to_string(b.slot_bytes()) +
+                 (b.slots > 1 ? " x" + std::to_string(b.slots) + " slots" : "");
+        if (!largest || b.slot_bytes() > largest->slot_bytes()) largest = &b;
+    }
+    const int64_t fits = std::max<int64_t>(largest->size * has / needs / 128 * 128, 16);
+    return {"E-CAP",
+            p.name + ": " + name_of(s) + " needs " + std::to_string(needs) + " B of " +
+                std::to_string(has) + " (" + parts +
+                "): lower the tile to <= " + std::to_string(fits) + " elements of " + largest->name,
+            1};
+}
+
+}  // namespace
+
+std::vector<Issue> place_buffers(Program &p) {
+    const Lives lives(p);
+    const auto fits = [&](const std::map<Scope, int64_t> &needs) {
+        return std::all_of(needs.begin(), needs.end(),
+                           [&](const auto &n) { return n.second <= p.chip().bytes(n.first); });
+    };
+    if (fit_apart(p, lives) || fits(first_fit(p, lives, halves(p, lives)))) {
+        dump(p, "2-placed");
+        return {};
+    }
+    const std::map<Scope, int64_t> needs = first_fit(p, lives, {});
+    dump(p, "2-placed");
+    std::vector<Issue> issues;
+    for (const auto &[scope, bytes] : needs)
+        if (bytes > p.chip().bytes(scope)) issues.push_back(full(p, lives, scope, bytes));
+    return issues;
+}
+
+}  // namespace halyard::dv

@@ -1,0 +1,194 @@
+// Prefetching: where the scalar unit waits for results within a loop, it would issue the next
+// turn's loads too late to be hidden. So each turn begins with the loads of the next one, which go
+// to the other slot, and the first ones stand before the loop:
+//
+//   set_flag V, MTE2          the slot is free
+//   load x{0}; set_flag MTE2, V, 0
+//   for i in 0, n {
+//     wait_flag V, MTE2
+//     if (i + 1 < n) { load x{(i + 1) % 2}; set_flag MTE2, V, (i + 1) % 2 }
+//     wait_flag MTE2, V, i % 2
+//     ...
+//     set_flag V, MTE2
+//   }
+//   wait_flag V, MTE2
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "ascend/passes/passes.h"
+
+namespace halyard::dv {
+namespace {
+
+void each_instr(const Node &n, const std::function<void(const Instr &)> &f) {
+    if (const For *l = std::get_if<For>(&n.is)) {
+        for (const Node &inner : l->body)
+            each_instr(inner, f);
+    } else if (const If *c = std::get_if<If>(&n.is)) {
+        for (const Node &inner : c->then)
+            each_instr(inner, f);
+        for (const Node &inner : c->otherwise)
+            each_instr(inner, f);
+    } else if (const Instr *i = std::get_if<Instr>(&n.is))
+        f(*i);
+}
+
+class Prefetch {
+public:
+    explicit Prefetch(Program &p) : program_(p) {
+        for (const Node &n : p.body) {
+            each_instr(
+                n, [&](const Instr &i) { has_flags_ |= std::holds_alternative<SetFlag>(i.op); });
+        }
+    }
+    void run() {
+        if (!has_flags_) program_.body = body(std::move(program_.body));
+    }
+
+private:
+    Program &program_;
+    bool has_flags_ = false;
+
+    Body body(Body nodes) {
+        Body out;
+        for (Node &n : nodes) {
+            For *f = std::get_if<For>(&n.is);
+            if (const std::set<size_t> loads = f ? loads_of(*f) : std::set<size_t>();
+                !loads.empty()) {
+                rotate(*f, loads, out);
+                continue;
+            }
+            if (f) f->body = body(std::move(f->body));
+            if (If *c = std::get_if<If>(&n.is)) {
+                c->then = body(std::move(c->then));
+                c->otherwise = body(std::move(c->otherwise));
+            }
+            out.push_back(std::move(n));
+        }
+        return out;
+    }
+
+    // Children of the loop's body that may go before the loop. None where it wouldn't help, or not
+    // be the same program.
+    std::set<size_t> loads_of(const For &f) const {
+        const auto begin = f.begin.constant();
+        const auto end = f.end.constant();
+        if (!begin || !end || *end - *begin < 3) return {};
+        bool waits = false;
+        std::set<std::string> written;  // in GM
+        for (const Node &n : f.body) {
+            each_instr(n, [&](const Instr &i) {
+                waits |= std::holds_alternative<ScalarLd>(i.op);
+                for (const ConstOperand &o : operands(i))
+                    if (o.written && program_.tensor(o.ref->buffer)) written.insert(o.ref->buffer);
+            });
+        }
+        if (!waits) return {};
+        std::set<size_t> all;
+        for (size_t c = 0; c < f.body.size(); c++) {
+            if (!std::holds_alternative<Alloc>(f.body[c].is) && loads(f, f.body[c], written))
+                all.insert(c);
+        }
+        // What arrives is the vector unit's alone: flags go there and back.
+        std::set<std::string> arriving;
+        for (const size_t c : all) {
+            each_instr(f.body[c],
+                       [&](const Instr &i) { arriving.insert(std::get<Dma>(i.op).dst.buffer); });
+        }
+        for (size_t c = 0; c < f.body.size(); c++) {
+            if (all.count(c)) continue;
+            bool others = false;
+            each_instr(f.body[c], [&](const Instr &i) {
+                for (const ConstOperand &o : operands(i))
+                    others |= arriving.count(o.ref->buffer) && pipe_of(program_, i) != Pipe::v;
+            });
+            if (others) return {};
+        }
+        return all;
+    }
+    // Nothing but moves from tensors that the loop doesn't write to this turn's slots, from places
+    // that the turn alone decides.
+    bool loads(const For &f, const Node &n, const std::set<std::string> &written) const {
+        bool only = true;
+        std::set<std::string> known{f.var, "block_idx"};
+        const std::function<void(const Node &)> loops = [&](const Node &inner) {
+            if (const For *l = std::get_if<For>(&inner.is)) {
+                known.insert(l->var);
+                for (const Node &in : l->body)
+                    loops(in);
+            }
+            only &= !std::holds_alternative<If>(inner.is) &&
+                    !std::holds_alternative<Alloc>(inner.is);
+        };
+        loops(n);
+        each_instr(n, [&](const Instr &i) {
+            const Dma *d = std::get_if<Dma>(&i.op);
+            if (!d) {
+                only = false;
+                return;
+            }
+            const Buffer *to = program_.buffer(d->dst.buffer);
+            only &= to && to->scope == Scope::ub && to->slots == 2 &&
+                    same(d->dst.slot, (Expr::var(f.var) - f.begin) % 2);
+            only &= program_.tensor(d->src.buffer) && !written.count(d->src.buffer);
+            for (const Expr *e :
+                 {&d->dst.offset, &d->src.offset, &d->nburst, &d->burst, &d->src_gap, &d->dst_gap})
+                only &= uses_only(*e, known);
+        });
+        return only;
+    }
+    static bool uses_only(const Expr &e, const std::set<std::string> &names) {
+        if (e.constant()) return true;
+        if (e.op() == ExprOp::var) return names.count(e.name()) != 0;
+        return uses_only(e.left(), names) && uses_only(e.right(), names);
+    }
+
+    static Node moved(const Node &n, const std::string &var, const Expr &to) {
+        if (const For *f = std::get_if<For>(&n.is)) {
+            For copy{f->var, f->begin, f->end, {}};
+            for (const Node &inner : f->body)
+                copy.body.push_back(moved(inner, var, to));
+            return copy;
+        }
+        Instr i = std::get<Instr>(n.is);
+        Dma &d = std::get<Dma>(i.op);
+        for (Expr *e : {&d.dst.slot, &d.dst.offset, &d.src.offset, &d.nburst, &d.burst, &d.src_gap,
+                        &d.dst_gap})
+            *e = substitute(*e, var, to);
+        return i;
+    }
+
+    static void rotate(const For &f, const std::set<size_t> &loads, Body &out) {
+        const auto flag = [](auto kind, Pipe src, Pipe dst, const Expr &id) {
+            return Node(Instr{decltype(kind){src, dst, id}, ""});
+        };
+        const Expr turn = Expr::var(f.var);
+        const Expr next = turn + 1;
+        out.push_back(flag(SetFlag{}, Pipe::v, Pipe::mte2, 0));
+        for (const size_t c : loads)
+            out.push_back(moved(f.body[c], f.var, f.begin));
+        out.push_back(flag(SetFlag{}, Pipe::mte2, Pipe::v, 0));
+        For rotated{f.var, f.begin, f.end, {}};
+        rotated.body.push_back(flag(WaitFlag{}, Pipe::v, Pipe::mte2, 0));
+        Body ahead;
+        for (const size_t c : loads)
+            ahead.push_back(moved(f.body[c], f.var, next));
+        ahead.push_back(flag(SetFlag{}, Pipe::mte2, Pipe::v, (next - f.begin) % 2));
+        rotated.body.push_back(If{next < f.end, std::move(ahead), {}});
+        rotated.body.push_back(flag(WaitFlag{}, Pipe::mte2, Pipe::v, (turn - f.begin) % 2));
+        for (size_t c = 0; c < f.body.size(); c++)
+            if (!loads.count(c)) rotated.body.push_back(f.body[c]);
+        rotated.body.push_back(flag(SetFlag{}, Pipe::v, Pipe::mte2, 0));
+        out.push_back(std::move(rotated));
+        out.push_back(flag(WaitFlag{}, Pipe::v, Pipe::mte2, 0));
+    }
+};
+
+}  // namespace
+
+void prefetch(Program &p) {
+    Prefetch(p).run();
+}
+
+}  // namespace halyard::dv

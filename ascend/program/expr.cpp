@@ -1,0 +1,263 @@
+#include "ascend/program/expr.h"
+
+#include <algorithm>
+
+#include "registry/base/error.h"
+
+namespace halyard::dv {
+
+struct Expr::Node {
+    ExprOp op = ExprOp::var;
+    std::string name;
+    Expr left, right;
+};
+
+Expr Expr::var(const std::string &name) {
+    return Expr(std::make_shared<const Node>(Node{ExprOp::var, name, 0, 0}));
+}
+ExprOp Expr::op() const {
+    return node_ ? node_->op : ExprOp::constant;
+}
+const Expr &Expr::left() const {
+    return node_->left;
+}
+const Expr &Expr::right() const {
+    return node_->right;
+}
+
+const std::string &Expr::name() const {
+    static const std::string none;
+    return node_ ? node_->name : none;
+}
+
+std::optional<int64_t> Expr::constant() const {
+    if (node_) return {};
+    return value_;
+}
+
+bool Expr::uses(const std::string &wanted) const {
+    if (op() == ExprOp::constant) return false;
+    if (op() == ExprOp::var) return name() == wanted;
+    return left().uses(wanted) || right().uses(wanted);
+}
+
+Expr Expr::binary(ExprOp op, const Expr &a, const Expr &b) {
+    const auto x = a.constant();
+    const auto y = b.constant();
+    const bool divides = op == ExprOp::div || op == ExprOp::mod;
+    if (x && y && !(divides && *y == 0)) return apply(op, *x, *y);
+    if ((op == ExprOp::add || op == ExprOp::sub) && y && *y == 0) return a;
+    if (op == ExprOp::add && x && *x == 0) return b;
+    if ((op == ExprOp::mul || op == ExprOp::div) && y && *y == 1) return a;
+    if (op == ExprOp::mul && x && *x == 1) return b;
+    if (op == ExprOp::mul && ((x && *x == 0) || (y && *y == 0))) return 0;
+    if (op == ExprOp::mod && y && *y == 1) return 0;
+    if (op == ExprOp::either && x) return *x ? Expr(1) : b != 0;
+    if (op == ExprOp::both && x) return *x ? b != 0 : Expr(0);
+    if (y && *y == 0 && a.op() >= ExprOp::lt) {  // of a truth value
+        if (op == ExprOp::ne) return a;
+        if (op == ExprOp::eq && a.op() == ExprOp::eq) return a.left() != a.right();
+    }
+    return Expr(std::make_shared<const Node>(Node{op, "", a, b}));
+}
+
+namespace {
+
+int64_t wrapped(uint64_t bits) {
+    return int64_t(bits);
+}
+
+}  // namespace
+
+int64_t apply(ExprOp op, int64_t a, int64_t b) {
+    switch (op) {
+    case ExprOp::add: return wrapped(uint64_t(a) + uint64_t(b));
+    case ExprOp::sub: return wrapped(uint64_t(a) - uint64_t(b));
+    case ExprOp::mul: return wrapped(uint64_t(a) * uint64_t(b));
+    case ExprOp::div:
+    case ExprOp::mod: {
+        if (b == 0) throw AttrError("dv", "division of " + std::to_string(a) + " by zero");
+        const int64_t rest = a % b;
+        const int64_t floor_rest = rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+        return op == ExprOp::mod ? floor_rest : (a - floor_rest) / b;
+    }
+    case ExprOp::min: return std::min(a, b);
+    case ExprOp::max: return std::max(a, b);
+    case ExprOp::bit_and: return a & b;
+    case ExprOp::bit_or: return a | b;
+    case ExprOp::bit_xor: return a ^ b;
+    case ExprOp::lt: return a < b;
+    case ExprOp::le: return a <= b;
+    case ExprOp::eq: return a == b;
+    case ExprOp::ne: return a != b;
+    case ExprOp::both: return a && b;
+    case ExprOp::either: return a || b;
+    case ExprOp::constant:
+    case ExprOp::var: break;
+    }
+    return 0;
+}
+
+Expr operator+(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::add, a, b);
+}
+Expr operator-(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::sub, a, b);
+}
+Expr operator*(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::mul, a, b);
+}
+Expr operator/(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::div, a, b);
+}
+Expr operator%(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::mod, a, b);
+}
+Expr operator<(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::lt, a, b);
+}
+Expr operator<=(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::le, a, b);
+}
+Expr operator>(const Expr &a, const Expr &b) {
+    return b < a;
+}
+Expr operator>=(const Expr &a, const Expr &b) {
+    return b <= a;
+}
+Expr operator==(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::eq, a, b);
+}
+Expr operator!=(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::ne, a, b);
+}
+Expr operator&&(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::both, a, b);
+}
+Expr operator||(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::either, a, b);
+}
+Expr min(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::min, a, b);
+}
+Expr max(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::max, a, b);
+}
+Expr bit_and(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::bit_and, a, b);
+}
+Expr bit_or(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::bit_or, a, b);
+}
+Expr bit_xor(const Expr &a, const Expr &b) {
+    return Expr::binary(ExprOp::bit_xor, a, b);
+}
+
+bool same(const Expr &a, const Expr &b) {
+    if (a.op() != b.op()) return false;
+    if (a.op() == ExprOp::constant) return a.value() == b.value();
+    if (a.op() == ExprOp::var) return a.name() == b.name();
+    return same(a.left(), b.left()) && same(a.right(), b.right());
+}
+
+Expr substitute(const Expr &e, const std::string &name, const Expr &by) {
+    if (e.op() == ExprOp::constant) return e;
+    if (e.op() == ExprOp::var) return e.name() == name ? by : e;
+    return Expr::binary(e.op(), substitute(e.left(), name, by), substitute(e.right(), name, by));
+}
+
+int64_t evaluate(const Expr &e, const std::function<int64_t(const std::string &)> &lookup) {
+    if (e.op() == ExprOp::constant) return e.value();
+    if (e.op() == ExprOp::var) return lookup(e.name());
+    return apply(e.op(), evaluate(e.left(), lookup), evaluate(e.right(), lookup));
+}
+
+std::optional<Range> range_of(
+    const Expr &e, const std::function<std::optional<Range>(const std::string &)> &lookup) {
+    if (e.op() == ExprOp::constant) return Range{e.value(), e.value()};
+    if (e.op() == ExprOp::var) return lookup(e.name());
+    const auto a = range_of(e.left(), lookup);
+    const auto b = range_of(e.right(), lookup);
+    if (e.op() == ExprOp::mod && b && b->least == b->most && b->most > 0) {
+        if (a && a->least >= 0 && a->most < b->most) return a;
+        return Range{0, b->most - 1};
+    }
+    if (e.op() >= ExprOp::lt && !(a && b)) return Range{0, 1};
+    if (!a || !b) return {};
+    if (e.op() == ExprOp::bit_and || e.op() == ExprOp::bit_or || e.op() == ExprOp::bit_xor) {
+        if (a->least != a->most || b->least != b->most) return {};
+        const int64_t value = apply(e.op(), a->least, b->least);
+        return Range{value, value};
+    }
+    if (e.op() == ExprOp::sub) return Range{a->least - b->most, a->most - b->least};
+    if ((e.op() == ExprOp::div || e.op() == ExprOp::mod) &&
+        (b->least <= 0 || e.op() == ExprOp::mod))
+        return {};
+    if (e.op() == ExprOp::add || e.op() == ExprOp::min || e.op() == ExprOp::max)
+        return Range{apply(e.op(), a->least, b->least), apply(e.op(), a->most, b->most)};
+    // monotonic in each operand, so the extremes are at corners
+    if (e.op() == ExprOp::mul || e.op() == ExprOp::div) {
+        const int64_t corners[4] = {
+            apply(e.op(), a->least, b->least), apply(e.op(), a->least, b->most),
+            apply(e.op(), a->most, b->least), apply(e.op(), a->most, b->most)};
+        return Range{*std::min_element(corners, corners + 4),
+                     *std::max_element(corners, corners + 4)};
+    }
+    if (a->least == a->most && b->least == b->most)
+        return Range{apply(e.op(), a->least, b->least), apply(e.op(), a->least, b->least)};
+    return Range{0, 1};
+}
+
+namespace {
+struct Spelling {
+    const char *sign;
+    int binds;  // tighter is greater
+};
+Spelling spelling(ExprOp op) {
+    switch (op) {
+    case ExprOp::either: return {" || ", 1};
+    case ExprOp::both: return {" && ", 2};
+    case ExprOp::eq: return {" == ", 3};
+    case ExprOp::ne: return {" != ", 3};
+    case ExprOp::lt: return {" < ", 4};
+    case ExprOp::le: return {" <= ", 4};
+    case ExprOp::add: return {" + ", 5};
+    case ExprOp::sub: return {" - ", 5};
+    case ExprOp::mul: return {" * ", 6};
+    case ExprOp::div: return {" / ", 6};
+    case ExprOp::mod: return {" % ", 6};
+    default: return {"", 7};
+    }
+}
+std::string text(const Expr &e, int outer) {
+    if (e.op() == ExprOp::constant) {
+        return e.value() < 0 && outer > 0 ? "(" + std::to_string(e.value()) + ")"
+                                          : std::to_string(e.value());
+    }
+    if (e.op() == ExprOp::var) return e.name();
+    if (const std::string function = function_name(e.op()); !function.empty())
+        return function + "(" + text(e.left(), 0) + ", " + text(e.right(), 0) + ")";
+    const Spelling s = spelling(e.op());
+    // Operators of one level associate to the left, so only a right operand of the same level needs
+    // parentheses.
+    const std::string all = text(e.left(), s.binds) + s.sign + text(e.right(), s.binds + 1);
+    return s.binds < outer ? "(" + all + ")" : all;
+}
+}  // namespace
+
+std::string function_name(ExprOp op) {
+    switch (op) {
+    case ExprOp::min: return "min";
+    case ExprOp::max: return "max";
+    case ExprOp::bit_and: return "bit_and";
+    case ExprOp::bit_or: return "bit_or";
+    case ExprOp::bit_xor: return "bit_xor";
+    default: return "";
+    }
+}
+
+std::string to_string(const Expr &e) {
+    return text(e, 0);
+}
+
+}  // namespace halyard::dv

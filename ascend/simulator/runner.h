@@ -1,0 +1,56 @@
+// Program order: computes, and checks everything that doesn't depend on time.
+#pragma once
+#include <unordered_set>
+
+#include "ascend/simulator/check.h"
+#include "ascend/simulator/cost.h"
+#include "ascend/simulator/memory.h"
+#include "ascend/simulator/walker.h"
+
+namespace halyard::dv {
+
+// What the blocks wrote to the tensors they share.
+struct Written {
+    int tensor;
+    int64_t begin, end;  // bytes
+    int64_t block;
+    const Instr *instr;
+};
+// E-XCORE for each tensor that two blocks write the same bytes of. The list is sorted.
+void check_owners(const Program &p, std::vector<Written> &all, IssueLog &log);
+
+class Runner : public Sink {
+public:
+    // Without a memory nothing is computed, and scalar loads give 0.
+    Runner(const Program &p, Memory *memory, IssueLog &log)
+        : program_(p), chip_(p.chip()), memory_(memory), log_(log) {}
+    struct Trace {                     // of a block
+        std::vector<Traffic> traffic;  // its moves from and to GM
+        std::vector<double> loads;     // the values of its scalar loads
+        std::vector<Written> written;
+    };
+    void run(Walker &walker, int64_t block, Trace &trace);
+
+    void step(Step &s) override;
+    double load(Step &s) override;
+    void alloc(const Buffer &b) override;
+
+private:
+    void check(const Step &s);
+    void instruction(const Step &s);         // its fields
+    void bounds(const Step &s, int k);       // of operand k: alignment and extent
+    void initialised(const Step &s, int k);  // of what it reads
+    [[noreturn]] void fail(const char *id, const Step &s, const std::string &what);
+    std::string memory_name(const Place &p) const;
+
+    const Program &program_;
+    const Profile &chip_;
+    Memory *memory_;
+    IssueLog &log_;
+    int64_t block_ = 0;
+    Trace *trace_ = nullptr;
+    std::array<std::vector<Run>, 4> runs_;     // of the step's operands
+    std::unordered_set<const Instr *> sound_;  // settled, and nothing is wrong with their fields
+};
+
+}  // namespace halyard::dv

@@ -1,0 +1,286 @@
+#include "bench/harness/benchmark_case.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "bench/harness/peers.h"
+#include "bench/harness/progress.h"
+#include "bench/harness/python_peers.h"
+#include "bench/roofs/host_memory.h"
+#include "dsl/kernel.h"
+#include "primitives/primitive.h"
+#include "registry/base/parallel.h"
+#include "registry/dispatch/dispatch.h"
+
+namespace halyard::command {
+namespace {
+
+std::vector<Tensor> empty_like(const std::vector<Tensor> &all) {
+    std::vector<Tensor> out;
+    for (const Tensor &t : all)
+        out.push_back(Tensor::empty(t.shape(), t.dtype()));
+    return out;
+}
+
+// Other libraries promise less than our contracts do: so far off, of the largest element, it is
+// still the same function.
+double peer_error(const std::vector<Tensor> &out) {
+    double epsilon = 0;
+    for (const Tensor &y : out) {
+        if (is_float(y.dtype())) {
+            epsilon = y.dtype() == DType::bf16  ? 0x1p-7
+                      : y.dtype() == DType::f16 ? 0x1p-10
+                      : y.dtype() == DType::f64 ? 0x1p-52
+                                                : 0x1p-23;
+        }
+    }
+    return 64 * epsilon;
+}
+
+// A call's tensors; with --cold as many copies of them as no cache holds.
+struct Tensors {
+    std::vector<Tensor> in, out;
+};
+std::vector<Tensors> copies_of(const Trial &t, const std::vector<Tensor> &like, bool cold) {
+    std::vector<Tensors> all = {{t.in, empty_like(like)}};
+    if (!cold) return all;
+    constexpr size_t most = 1024;
+    size_t bytes = 1;
+    for (auto *list : {&t.in, &like}) {
+        for (const Tensor &x : *list)
+            bytes += x.bytes();
+    }
+    std::string reason;
+    const int64_t working_set = roofs::memory_working_set(roofs::read_host_memory(), 1, reason);
+    if (working_set == 0) throw AttrError("bench", "--cold: " + reason);
+    const size_t wanted = size_t(working_set) / bytes + 1;
+    while (all.size() < std::min(wanted, most)) {
+        std::vector<Tensor> in;
+        for (const Tensor &x : t.in)
+            in.push_back(x.copy());
+        all.push_back({in, empty_like(like)});
+    }
+    return all;
+}
+
+// Each call runs the next one.
+std::function<void()> in_turn(std::vector<std::function<void()>> runs) {
+    if (runs.size() == 1) return std::move(runs[0]);
+    return [runs = std::move(runs), next = std::make_shared<size_t>(0)] {
+        runs[(*next)++ % runs.size()]();
+    };
+}
+
+struct KernelCandidate {
+    KernelEntry kernel;
+    std::string label;
+};
+
+std::string label_of(const KernelEntry &k) {
+    return (k.variant.empty() ? "" : k.variant + "/") + name_of(k.isa);
+}
+
+// With --compare "chosen" any kernel may be the one.
+bool wanted(const Selection &s, const std::string &label, bool dispatched) {
+    if (s.only.empty()) return true;
+    const auto has = [&](const std::string &l) {
+        return std::find(s.only.begin(), s.only.end(), l) != s.only.end();
+    };
+    return has(label) || (dispatched && has("chosen"));
+}
+
+// Each free choice in turn, the others at their defaults.
+std::vector<KernelCandidate> other_picks(const RegisteredOp &op, const KernelEntry &k,
+                                         const Selection &s) {
+    std::vector<KernelCandidate> all;
+    Instance i;
+    i.dtypes = k.dtypes;
+    i.variant = k.variant;
+    i.isa = k.isa;
+    const Kernel standard(op_table().make(op.record.name), i);
+    for (auto &[name, values] : standard.instance.picks.offered) {
+        for (size_t v = 1; v < values.size(); v++) {
+            const std::string label = label_of(k) + "/" + name + "=" + std::to_string(values[v]);
+            if (!wanted(s, label, false)) continue;
+            Instance other = i;
+            other.picks.chosen[name] = values[v];
+            Kernel built(op_table().make(op.record.name), other);
+            KernelEntry entry = k;
+            entry.fn = built.load();
+            entry.lanes = built.lanes;
+            entry.picks = built.instance.picks.values();
+            all.push_back({entry, label});
+        }
+    }
+    return all;
+}
+
+std::vector<KernelCandidate> candidates_of(const Trial &t, const std::string &dtypes,
+                                           const Selection &s, std::vector<std::string> &refused) {
+    std::vector<KernelCandidate> all;
+    for (const KernelEntry &k : t.op.kernels) {
+        if (k.backend != "cpu" || k.dtypes != dtypes || k.isa > host_isa() ||
+            (s.isa != "all" && isa_of(s.isa) != k.isa))
+            continue;
+        if (!s.variant.empty() && k.variant != s.variant) continue;
+        try {
+            const Force force(k.isa, k.variant);
+            make_plan(t.op, metas_of(t), t.attrs);
+        } catch (const DispatchError &) {
+            std::string why = "its condition doesn't hold";
+            for (auto &v : t.op.record.variants)
+                if (v.name == k.variant) why = "needs " + v.when;
+            refused.push_back(label_of(k) + ": " + why);
+            continue;
+        }
+        all.push_back({k, label_of(k)});
+    }
+    if (!s.picks) return all;
+    const size_t standard = all.size();
+    for (size_t i = 0; i < standard; i++) {
+        if (all[i].kernel.isa == all[0].kernel.isa) {
+            for (auto &other : other_picks(t.op, all[i].kernel, s))
+                all.push_back(other);
+        }
+    }
+    return all;
+}
+
+// The last one's answer is no answer of the next one.
+void forget(const std::vector<Tensor> &out) {
+    for (const Tensor &y : out)
+        std::memset(y.raw(), 0xFF, y.bytes());
+}
+
+// Runs it once; what it leaves in `out` is its verdict.
+void judge(Subject &s, const Trial &t, const Expected &expected) {
+    check::begins(s.label + " of " + t.op.record.name + " '" + t.text + "'");
+    set_threads(s.threads);
+    s.run();
+    if (s.computes && expected.known()) s.verdict = expected.judge(s.out);
+    if (s.peer && s.verdict.error <= peer_error(s.out))
+        s.imprecise = std::exchange(s.verdict.breach, "");
+}
+
+// Those of the trial's call with so many threads, judged. `dims`: of the problem, attributes and
+// lets included.
+std::vector<Subject> peers_of(const Trial &t, const Dims &dims, const Selection &s,
+                              const Expected &expected, const std::vector<Tensors> &copies,
+                              int threads, std::vector<std::string> &refused) {
+    std::vector<Subject> all;
+    const std::string limit = s.isa == "all" ? "" : s.isa;
+    std::map<std::string, std::vector<Peer>> peers;
+    for (const Tensors &x : copies) {
+        for (Peer &p : peers_for({t.op, t.attrs, dims, x.in, x.out, threads}, limit))
+            peers[p.name].push_back(std::move(p));
+    }
+    for (auto &[name, same] : peers) {
+        if (!wanted(s, name, false)) continue;
+        Subject subject{name, threads, true, same[0].computes, false, copies[0].out, {}};
+        subject.isa = s.isa == "all" ? host_isa() : isa_of(s.isa);
+        std::vector<std::function<void()>> runs;
+        for (Peer &p : same)
+            runs.push_back(std::move(p.run));
+        subject.run = in_turn(std::move(runs));
+        forget(subject.out);
+        judge(subject, t, expected);
+        all.push_back(std::move(subject));
+    }
+    const PeerTask task{t.op, t.attrs, dims, t.in, copies[0].out, threads};
+    for (Subject &subject :
+         python_peers_for({s.frameworks, s.python}, task, copies.size(), limit, refused)) {
+        if (!wanted(s, subject.label, false)) continue;
+        judge(subject, t, expected);
+        all.push_back(std::move(subject));
+    }
+    return all;
+}
+
+}  // namespace
+
+std::vector<OperandMeta> metas_of(const Trial &t) {
+    std::vector<OperandMeta> metas;
+    for (const Tensor &x : t.in)
+        metas.push_back(meta_of(x));
+    return metas;
+}
+
+std::vector<Tensor> outputs_of(const Trial &t) {
+    if (t.op.record.form == Form::composite) return Primitive(t.op, t.attrs).run(t.in);
+    std::vector<Tensor> out;
+    for (auto &o : make_plan(t.op, metas_of(t), t.attrs).outputs)
+        out.push_back(Tensor::empty(o.shape, o.dtype));
+    return out;
+}
+
+std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const Selection &s,
+                                const Expected &expected, const std::vector<Tensor> &like,
+                                std::vector<std::string> &refused) {
+    std::deque<Subject> all;
+    const Plan chosen = make_plan(t.op, metas_of(t), t.attrs);
+    const auto candidates = candidates_of(t, dtypes, s, refused);
+    const std::vector<Tensors> copies = copies_of(t, like, s.cold);
+    for (int threads : s.threads) {
+        for (const KernelCandidate &c : candidates) {
+            auto kernel = std::make_shared<KernelEntry>(c.kernel);
+            Plan plan;
+            {
+                const Force force(kernel->isa, kernel->variant);
+                plan = make_plan(t.op, metas_of(t), t.attrs);
+            }
+            if (!refusal_of(t.op.record, *kernel, plan.dims).empty()) {
+                refused.push_back(c.label + ": not with these picks: " +
+                                  refusal_of(t.op.record, *kernel, plan.dims));
+                continue;
+            }
+            const bool dispatched = chosen.kernel && chosen.kernel->fn == kernel->fn;
+            if (!wanted(s, c.label, dispatched)) continue;
+            plan.kernel = kernel.get();
+            Subject subject{c.label, threads, false, true, dispatched, copies[0].out, {}};
+            subject.controlled = dispatched;
+            subject.isa = kernel->isa;
+            std::vector<std::function<void()>> runs;
+            // one call for the loops, whichever tensors it takes
+            const auto shared = std::make_shared<Plan>(plan);
+            for (const Tensors &x : copies) {
+                runs.push_back(
+                    [shared, kernel, &t, x] { run_plan(*shared, x.in, t.attrs, x.out); });
+            }
+            subject.run = in_turn(std::move(runs));
+            forget(subject.out);
+            judge(subject, t, expected);
+            all.push_back(std::move(subject));
+        }
+        for (Subject &subject : peers_of(t, chosen.dims, s, expected, copies, threads, refused))
+            all.push_back(std::move(subject));
+    }
+    return all;
+}
+
+std::deque<Subject> calls_of(const Trial &t, const Selection &s, const Expected &expected,
+                             const std::vector<Tensor> &like, std::vector<std::string> &refused) {
+    std::deque<Subject> all;
+    const bool composite = t.op.record.form == Form::composite;
+    const Dims dims = composite ? t.dims : make_plan(t.op, metas_of(t), t.attrs).dims;
+    const std::vector<Tensors> copies = copies_of(t, like, s.cold);
+    for (int threads : s.threads) {
+        Subject subject{"call", threads, false, true, true, {}, {}};
+        subject.controlled = true;
+        subject.isa = s.isa == "all" ? host_isa() : isa_of(s.isa);
+        const auto primitive = std::make_shared<Primitive>(t.op, t.attrs);
+        set_threads(threads);
+        subject.out = primitive->run(t.in);
+        std::vector<std::function<void()>> runs;
+        for (const Tensors &x : copies)
+            runs.push_back([primitive, in = x.in] { primitive->run(in); });
+        subject.run = in_turn(std::move(runs));
+        judge(subject, t, expected);
+        all.push_back(std::move(subject));
+        for (Subject &peer : peers_of(t, dims, s, expected, copies, threads, refused))
+            all.push_back(std::move(peer));
+    }
+    return all;
+}
+
+}  // namespace halyard::command

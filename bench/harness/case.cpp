@@ -1,0 +1,359 @@
+#include "bench/harness/case.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <sstream>
+
+#include "primitives/library.h"
+#include "registry/dispatch/plan.h"
+
+namespace halyard::check {
+
+namespace {
+
+// <input>_end of indices, <input>_least of reals
+bool is_bound_of_values(const Signature &sig, const std::string &name) {
+    return std::ranges::any_of(sig.inputs, [&](const TensorSpec &t) {
+        return name == t.name + "_end" || name == t.name + "_least";
+    });
+}
+
+std::string listed(const std::vector<std::string> &names) {
+    std::string all;
+    for (auto &n : names)
+        all += (all.empty() ? "" : " ") + n;
+    return all;
+}
+
+}  // namespace
+
+std::vector<std::string> dimensions_of(const Signature &sig) {
+    std::vector<std::string> all = sig.names;
+    if (std::ranges::any_of(sig.inputs, &TensorSpec::any_rank))
+        all.insert(all.end(), {"d0", "d1", "d2"});
+    return all;
+}
+
+Sample parse_sample(const OpRecord &op, const std::string &text) {
+    const Signature sig(op.name, op.signature);
+    const std::vector<std::string> dimensions = dimensions_of(sig);
+    Sample s;
+    std::stringstream words(text);
+    for (std::string w; words >> w;) {
+        const size_t at = w.find('=');
+        if (at == std::string::npos)
+            throw AttrError(op.name, "sample word '" + w + "', expected name=value");
+        const std::string name = w.substr(0, at);
+        const std::string value = w.substr(at + 1);
+        bool is_attr = false;
+        for (auto &a : op.attrs)
+            is_attr |= a.name == name;
+        if (is_attr) {
+            s.attrs[name] = value;
+            continue;
+        }
+        if (!std::ranges::count(dimensions, name) && !is_bound_of_values(sig, name)) {
+            throw AttrError(op.name, "no dimension or attribute '" + name + "' in '" +
+                                         op.signature + "'; dimensions: " + listed(dimensions));
+        }
+        int64_t &extent = s.dims[name];
+        const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(),
+                                                  extent);
+        if (error != std::errc() || end != value.data() + value.size())
+            throw AttrError(op.name, name + " is '" + value + "', expected a whole number");
+    }
+    return s;
+}
+
+void require_dimensions(const Signature &sig, const Dims &dims, const std::string &text) {
+    for (auto &name : dimensions_of(sig)) {
+        if (!dims.count(name)) {
+            throw AttrError(sig.op, "'" + text + "' doesn't say " + name +
+                                        "; dimensions: " + listed(dimensions_of(sig)));
+        }
+    }
+}
+
+std::vector<DType> dtypes_of(const std::string &text) {
+    std::vector<DType> all;
+    std::stringstream words(text);
+    for (std::string w; std::getline(words, w, ',');)
+        all.push_back(dtype_of(w));
+    return all;
+}
+
+bool same_bits(const Tensor &a, const Tensor &b) {
+    const Tensor x = a.contiguous();
+    const Tensor y = b.contiguous();
+    return x.shape() == y.shape() && std::memcmp(x.raw(), y.raw(), x.bytes()) == 0;
+}
+
+Tensor tensor_of(const Array &a, DType t) {
+    const Tensor y = Tensor::empty(a.shape, t);
+    visit_dtype(t, [&](auto zero) {
+        using T = decltype(zero);
+        T *to = (T *)y.raw();
+        for (size_t i = 0; i < a.v.size(); i++) {
+            if constexpr (std::is_same_v<T, bool>)
+                to[i] = a.v[i] != 0;
+            else if constexpr (std::is_integral_v<T>)
+                to[i] = (T)int64_t(a.v[i]);
+            else if constexpr (std::is_same_v<T, double>)
+                to[i] = a.v[i];
+            else
+                to[i] = T(float(a.v[i]));
+        }
+    });
+    return y;
+}
+
+Array array_of(const Tensor &t) {
+    Array a(t.shape());
+    a.v = t.to_vector<double>();
+    return a;
+}
+
+namespace {
+
+bool is_variable(const std::string &dtype) {
+    return dtype.size() == 1 && std::isupper((unsigned char)dtype[0]);
+}
+
+Array random_array(const Shape &shape, DType t, int64_t end, double least, std::mt19937 &rng) {
+    Array a(shape);
+    std::uniform_real_distribution<double> real(least, least + 4);
+    std::uniform_int_distribution<int64_t> integer(t == DType::u8 ? 0 : -20, 20);
+    std::uniform_int_distribution<int64_t> index(0, std::max<int64_t>(0, end - 1));
+    for (double &v : a.v) {
+        v = t == DType::boolean ? double(rng() & 1)
+            : is_float(t)       ? real(rng)
+            : end > 0           ? double(index(rng))
+                                : double(integer(rng));
+    }
+    return a;
+}
+
+Shape callers_shape(const Op &op, const TensorSpec &t, const Dims &dims) {
+    Shape shape;
+    for (auto &e : op.extents_of(t))
+        shape.push_back(evaluate<int64_t>(e, dims));
+    const auto swap = dims.find("transpose_" + t.name);
+    if (swap != dims.end() && swap->second)
+        std::swap(shape[shape.rank() - 1], shape[shape.rank() - 2]);
+    return shape;
+}
+
+}  // namespace
+
+void bind_values(const OpRecord &op, const Attrs &attrs, Problem &p) {
+    for (size_t k = 0; k < op.attrs.size(); k++) {
+        if (op.attrs[k].kind == AttrKind::real)
+            p.reals[op.attrs[k].name] = attrs.real(k);
+        else if (op.form == Form::composite && op.attrs[k].kind == AttrKind::ints) {
+            for (size_t place = 0; place < attrs.ints(k).size(); place++)
+                p.dims[op.attrs[k].name + std::to_string(place)] = attrs.ints(k)[place];
+        }
+    }
+}
+
+Case::Case(const Op &op, const std::string &text, const std::string &types, int seed)
+    : registered(library().at(op.name)), sample(text), dtypes(types),
+      attrs(registered.record, parse_sample(op, text).attrs) {
+    const Sample s = parse_sample(op, text);
+    auto given = s.attrs;
+    const std::vector<DType> bound = dtypes_of(types);
+    std::map<std::string, DType> variables;
+    size_t next = 0;
+    auto dtype = [&](const TensorSpec &t) {
+        if (!is_variable(t.dtype)) return dtype_of(t.dtype);
+        if (!variables.count(t.dtype))
+            variables[t.dtype] = bound.at(std::min(next++, bound.size() - 1));
+        return variables[t.dtype];
+    };
+    std::vector<DType> in_dtypes;
+    for (auto &t : op.sig.inputs)
+        in_dtypes.push_back(dtype(t));
+    for (auto &t : op.sig.outputs)
+        out_dtypes.push_back(dtype(t));
+    if (variables.count("T")) problem.dtype = variables["T"];
+    for (auto &a : op.attrs)
+        if (a.kind == AttrKind::dtype && a.name == "dtype") given["dtype"] = name_of(out_dtypes[0]);
+    attrs = Attrs(registered.record, given);
+
+    problem.dims = s.dims;
+    bind_attributes(attrs, problem.dims);
+    bind_values(op, attrs, problem);
+    bind_derived(op, problem.dims);
+    require_dimensions(op.sig, problem.dims, text);
+    auto shape_of = [&](const TensorSpec &t) { return callers_shape(op, t, problem.dims); };
+    std::mt19937 rng(static_cast<uint32_t>(seed));
+    for (size_t k = 0; k < op.sig.inputs.size(); k++) {
+        const TensorSpec &t = op.sig.inputs[k];
+        // <input>_end bounds indices, <input>_least reals
+        const auto let = [&](const std::string &what, int64_t otherwise) {
+            const auto found = problem.dims.find(t.name + what);
+            return found == problem.dims.end() ? otherwise : found->second;
+        };
+        const int64_t end = let("_end", is_variable(t.dtype) ? 0 : 7);
+        in.push_back(
+            tensor_of(random_array(shape_of(t), in_dtypes[k], end, double(let("_least", -2)), rng),
+                      in_dtypes[k]));
+        problem.tensors[t.name] = array_of(in.back());  // as stored: both sides see the same inputs
+    }
+    fit_forward_outputs(op);
+    // composite: its reference says
+    for (auto &t : op.sig.outputs)
+        problem.tensors[t.name] = op.form == Form::composite ? Array() : Array(shape_of(t));
+}
+
+std::string kernel_text(const Case &c) {
+    if (c.registered.record.form == Form::composite) return "";
+    std::vector<OperandMeta> metas;
+    for (const Tensor &t : c.in)
+        metas.push_back(meta_of(t));
+    try {
+        const KernelEntry *k = make_plan(c.registered, metas, c.attrs).kernel;
+        return k ? k->dtypes + "/" + name_of(k->isa) + (k->variant.empty() ? "" : "/" + k->variant)
+                 : "";
+    } catch (const Error &) {
+        return "";  // the call itself will say why
+    }
+}
+
+void Case::fit_forward_outputs(const Op &op) {
+    const OpPtr forward = op_table().make(forward_name(op.name));
+    if (!forward || !op.sig.differentiates(forward->sig)) return;
+    Problem f = problem;
+    for (auto &t : forward->sig.inputs)
+        if (!f.tensors.count(t.name)) return;
+    for (auto &t : forward->sig.outputs)
+        f.tensors[t.name] = Array(callers_shape(*forward, t, f.dims));
+    forward->reference(f);
+    for (size_t k = 0; k < op.sig.inputs.size(); k++) {
+        for (auto &t : forward->sig.outputs) {
+            if (t.name == op.sig.inputs[k].name) {
+                in[k] = tensor_of(f.tensors[t.name], in[k].dtype());
+                problem.tensors[t.name] = array_of(in[k]);
+            }
+        }
+    }
+}
+
+namespace {
+
+double largest_of(DType t) {
+    return t == DType::f64   ? 1.7976931348623157e308
+           : t == DType::f32 ? 3.4028234663852886e38
+           : t == DType::f16 ? 65504
+                             : 3.3895313892515355e38;
+}
+
+double wrapped(double v, DType t) {  // integer arithmetic is modular
+    const auto i = int64_t(v);
+    return t == DType::i8    ? double(int8_t(i))
+           : t == DType::u8  ? double(uint8_t(i))
+           : t == DType::i32 ? double(int32_t(i))
+                             : v;
+}
+
+}  // namespace
+
+std::string compare(const OpRecord &op, const std::string &output, const Tensor &got,
+                    const Problem &expected) {
+    const Array &want = expected.tensors.at(output);
+    if (!(got.shape() == want.shape))
+        return output + " has shape " + got.shape().text() + ", expected " + want.shape.text();
+    const DType t = got.dtype();
+    const bool is_real = is_float(t);
+    // One ULP of the stored dtype, and of the arithmetic below it.
+    const double eps = t == DType::f64   ? 0x1p-52
+                       : t == DType::f32 ? 0x1p-23
+                       : t == DType::f16 ? 0x1p-10
+                                         : 0x1p-7;
+    const double inner = t == DType::f64 ? 0x1p-52 : 0x1p-23;
+    const double tiny = t == DType::f64 ? 0x1p-1022 : t == DType::f16 ? 0x1p-14 : 0x1p-126;
+    const double largest = largest_of(t);
+    const std::vector<double> v = got.to_vector<double>();
+    double most = 0;
+    for (double w : want.v)
+        if (std::isfinite(w)) most = std::max(most, std::fabs(w));
+    const auto magnitude = expected.magnitude.find(output);
+    double worst = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < v.size(); i++) {
+        const double w = want.v[i];
+        double ratio;  // error over allowance
+        if (is_integer(t))
+            ratio = v[i] == wrapped(w, t) ? 0 : INFINITY;
+        else if (!is_real)
+            ratio = v[i] == w ? 0 : INFINITY;
+        else if (magnitude != expected.magnitude.end() && std::isinf(magnitude->second.v[i]))
+            ratio = 0;  // lost on its way
+        else if (std::isnan(w) || std::isnan(v[i]))
+            ratio = std::isnan(w) == std::isnan(v[i]) ? 0 : INFINITY;
+        else if (std::isinf(w) || std::isinf(v[i])) {
+            ratio = v[i] == w || (std::isinf(v[i]) && std::fabs(w) > largest * (1 - eps))
+                        ? 0
+                        : INFINITY;
+        } else {
+            const double size = op.contract.measure == Contract::elementwise ? std::fabs(w)
+                                : op.contract.measure == Contract::normwise ||
+                                        magnitude == expected.magnitude.end()
+                                    ? most
+                                    : magnitude->second.v[i];
+            double allowed = op.contract.ulps * inner * std::max(size, tiny);
+            // one rounding into 16 bits
+            if (eps > inner) allowed += 0.5 * eps * std::max(std::fabs(w), tiny) * 1.01;
+            // the reference is in double itself
+            if (t == DType::f64) allowed += 4 * eps * std::max(size, tiny);
+            ratio = v[i] == w ? 0 : std::fabs(v[i] - w) / allowed;
+        }
+        if (ratio > worst) {
+            worst = ratio;
+            at = i;
+        }
+    }
+    if (worst <= 1) return "";
+    std::ostringstream s;
+    s.precision(9);
+    s << output << "[" << at << "] of " << want.shape.text() << " is " << v[at] << ", expected "
+      << want.v[at] << ": " << worst << " times the bound of " << op.contract.ulps << " ulps";
+    return s.str();
+}
+
+std::string compare_specials(const std::string &output, const Tensor &got, const Problem &expected,
+                             bool finite_stays) {
+    const std::vector<double> v = got.to_vector<double>();
+    const Array &want = expected.tensors.at(output);
+    if (!is_float(got.dtype())) {
+        for (size_t i = 0; i < v.size(); i++) {
+            if (v[i] != wrapped(want.v[i], got.dtype())) {
+                return output + "[" + std::to_string(i) + "] is " + std::to_string(v[i]) +
+                       ", expected " + std::to_string(want.v[i]);
+            }
+        }
+        return "";
+    }
+    const auto terms = expected.magnitude.find(output);
+    const double largest = 0.999 * largest_of(got.dtype());
+    for (size_t i = 0; i < v.size(); i++) {
+        const double w = want.v[i];
+        const double size = std::fmax(std::fabs(w),
+                                      terms == expected.magnitude.end() ? 0 : terms->second.v[i]);
+        // of the result or on the way to it; in double it is still finite
+        const bool overflow = size > largest;
+        const bool nan_differs = std::isnan(v[i]) != std::isnan(w) && !overflow;
+        const bool made_inf = finite_stays && std::isinf(v[i]) && std::isfinite(w) && !overflow;
+        const bool inf_differs = (std::isinf(w) && v[i] != w && !std::isnan(v[i])) || made_inf;
+        if (nan_differs || inf_differs) {
+            return output + "[" + std::to_string(i) + "] is " + std::to_string(v[i]) +
+                   ", expected " + std::to_string(w);
+        }
+    }
+    return "";
+}
+
+}  // namespace halyard::check

@@ -1,0 +1,160 @@
+#include "bench/harness/comparison.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "bench/harness/table.h"
+#include "registry/base/error.h"
+
+namespace halyard::command {
+namespace {
+
+double seconds_of(const std::function<void()> &run) {
+    const auto begin = std::chrono::steady_clock::now();
+    run();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// Keeps a core busy for `steps` additions that depend on each other.
+void work(int64_t steps) {
+    volatile double sum = 0;
+    for (int64_t i = 0; i < steps; i++)
+        sum = sum + 1;
+}
+
+// The fastest of many, so that a neighbour isn't taken for the kernel's time.
+double fastest(const std::function<void()> &run) {
+    double best = INFINITY;
+    for (double all = 0; all < 0.1;) {
+        const double s = seconds_of(run);
+        best = std::min(best, s);
+        all += s;
+    }
+    return best;
+}
+
+Subject slowed(Subject s, double share) {
+    constexpr int64_t steps = 10000;
+    const double of_kernel = fastest(s.run);
+    const double of_step = fastest([] { work(steps); }) / double(steps);
+    const int64_t extra = std::llround(share * of_kernel / of_step);
+    s.run = [run = s.run, extra] {
+        run();
+        work(extra);
+    };
+    return s;
+}
+
+std::string factor_text(double f) {
+    return text_of(std::fabs(f - 1) < 0.0995 ? "%.3f" : "%.2f", f);
+}
+
+}  // namespace
+
+const Subject *chosen_of(const std::deque<Subject> &subjects, int threads) {
+    for (const Subject &s : subjects)
+        if (s.dispatched && s.threads == threads && !s.seconds.empty()) return &s;
+    return nullptr;
+}
+
+void compare_with_chosen(std::deque<Subject> &subjects) {
+    for (Subject &s : subjects) {
+        const Subject *chosen = chosen_of(subjects, s.threads);
+        if (chosen && !s.seconds.empty()) {
+            s.beside = compare(s.dispatched ? chosen->again : s.seconds, chosen->seconds,
+                               chosen->again);
+        }
+    }
+}
+
+std::string text_of(const Comparison &c) {
+    if (!std::isfinite(c.high)) return "cannot tell (too few rounds)";
+    if (!c.refused.empty()) return "cannot tell: " + c.refused;
+    const bool faster = c.answer == Comparison::faster;
+    const std::string interval = " (" + factor_text(faster ? 1 / c.high : c.low) + ".." +
+                                 factor_text(faster ? 1 / c.low : c.high) + ")";
+    if (c.answer == Comparison::cannot_tell) return "cannot tell" + interval;
+    return (faster ? "faster by " : "slower by ") + factor_text(faster ? 1 / c.ratio : c.ratio) +
+           interval;
+}
+
+std::string noise_text(const Comparison &c) {
+    return std::isfinite(c.noise) ? text_of("noise %.1f %%", c.noise * 100) : "noise unknown";
+}
+
+std::vector<std::string> regrets(const std::deque<Subject> &subjects) {
+    std::vector<std::string> lines;
+    for (const Subject &chosen : subjects) {
+        if (!chosen.dispatched || chosen.seconds.empty()) continue;
+        const Subject *best = nullptr;
+        for (const Subject &s : subjects) {
+            if (!s.peer && s.threads == chosen.threads && s.beside &&
+                s.beside->answer == Comparison::faster &&
+                (!best || s.beside->ratio < best->beside->ratio))
+                best = &s;
+        }
+        if (best) {
+            lines.push_back("regret: with threads: " + std::to_string(chosen.threads) + ", " +
+                            best->label + " is " + text_of(*best->beside) + " than " +
+                            chosen.label + ", which a call takes");
+        }
+    }
+    return lines;
+}
+
+std::pair<std::string, double> planted(const std::string &op, const std::string &label) {
+    const size_t plus = label.rfind('+');
+    if (plus == std::string::npos || label.back() != '%') return {label, 0};
+    const std::string share = label.substr(plus + 1, label.size() - plus - 2);
+    size_t used = 0;
+    double value = 0;
+    try {
+        value = std::stod(share, &used);
+    } catch (const std::exception &) {
+    }
+    if (used == 0 || used != share.size() || !(value > 0))
+        throw AttrError(op, "'" + label + "' ends in no share such as +5%");
+    return {label.substr(0, plus), value / 100};
+}
+
+std::deque<Subject> pair_of(const std::string &op, const std::deque<Subject> &subjects,
+                            const std::vector<std::string> &labels) {
+    std::deque<Subject> pairs;
+    std::vector<int> threads;  // each once
+    for (const Subject &s : subjects) {
+        if (std::find(threads.begin(), threads.end(), s.threads) == threads.end())
+            threads.push_back(s.threads);
+    }
+    for (int n : threads) {
+        for (auto &wanted : labels) {
+            const auto [label, share] = planted(op, wanted);
+            const Subject *found = nullptr;
+            for (const Subject &s : subjects) {
+                if (s.threads == n && (s.label == label || (label == "chosen" && s.dispatched)))
+                    found = &s;
+            }
+            if (!found) throw DispatchError(op, "nothing to time is called '" + label + "' here");
+            if (!found->verdict.breach.empty() && !found->peer)
+                throw DispatchError(op, label + " breaks its contract: " + found->verdict.breach);
+            if (share > 0 && found->timed)
+                throw DispatchError(op, label + " times itself, so that it can't be slowed down");
+            pairs.push_back(share > 0 ? slowed(*found, share) : *found);
+            pairs.back().label += wanted.substr(label.size());
+            pairs.back().controlled = pairs.size() % 2 == 0;
+        }
+    }
+    return pairs;
+}
+
+void refuse_answers(std::deque<Subject> &subjects, const std::string &why) {
+    for (Subject &s : subjects)
+        if (s.beside) s.beside->refuse(why);
+}
+
+void compare_pairs(std::deque<Subject> &pairs) {
+    for (size_t i = 0; i + 1 < pairs.size(); i += 2)
+        pairs[i].beside = compare(pairs[i].seconds, pairs[i + 1].seconds, pairs[i + 1].again);
+}
+
+}  // namespace halyard::command

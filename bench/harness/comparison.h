@@ -1,0 +1,42 @@
+// Comparison: which of the subjects of a table is faster, beyond doubt.
+#pragma once
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "bench/harness/benchmark_case.h"
+
+namespace halyard::command {
+
+// The subject that the others with as many threads are compared with: the dispatched kernel. Null
+// where its time is missing.
+const Subject *chosen_of(const std::deque<Subject> &subjects, int threads);
+
+// Fills in `beside`, for every timed subject but the chosen ones.
+void compare_with_chosen(std::deque<Subject> &subjects);
+
+// "slower by 1.15 (1.12..1.18)", "cannot tell (0.98..1.03)", "cannot tell: no idle core"
+std::string text_of(const Comparison &c);
+
+std::string noise_text(const Comparison &c);  // "noise 0.4 %"
+
+// A line for each number of threads for which another kernel is faster than the chosen one.
+std::vector<std::string> regrets(const std::deque<Subject> &subjects);
+
+// --compare A B, among subjects that were made for these two labels: A again with the label that
+// was asked for, then B, for each number of threads. A label may end in "+5%": that kernel and a
+// loop that takes 5 % of its time. "chosen" is the dispatched kernel. Throws DispatchError for a
+// label that no subject has and for a kernel that breaks its contract.
+std::deque<Subject> pair_of(const std::string &op, const std::deque<Subject> &subjects,
+                            const std::vector<std::string> &labels);
+
+// Fills in `beside` of each pair's first.
+void compare_pairs(std::deque<Subject> &pairs);
+
+// Takes all answers back: "cannot tell: no idle core". What was measured stays.
+void refuse_answers(std::deque<Subject> &subjects, const std::string &why);
+
+// "wide/avx512+5%" is wide/avx512 and 0.05. Throws AttrError for a share that is no number.
+std::pair<std::string, double> planted(const std::string &op, const std::string &label);
+
+}  // namespace halyard::command

@@ -1,0 +1,181 @@
+#include "bench/harness/op_call.h"
+
+#include <algorithm>
+#include <cctype>
+#include <sstream>
+
+#include "bench/harness/variadic_ops.h"
+#include "primitives/autograd/adjoint.h"
+#include "primitives/library.h"
+
+namespace halyard::command {
+namespace {
+
+std::vector<std::string> split(const std::string &text, char at) {
+    std::vector<std::string> words;
+    std::stringstream s(text);
+    for (std::string w; std::getline(s, w, at);)
+        words.push_back(w);
+    return words;
+}
+
+}  // namespace
+
+bool is_variable(const std::string &dtype) {
+    return dtype.size() == 1 && std::isupper((unsigned char)dtype[0]);
+}
+
+std::pair<std::string, std::string> assignment(const std::string &op, const std::string &text) {
+    const size_t at = text.find('=');
+    if (at == std::string::npos || at == 0)
+        throw AttrError(op, "'" + text + "', expected name=value");
+    return {text.substr(0, at), text.substr(at + 1)};
+}
+
+Attrs attrs_from(const OpRecord &op, const std::vector<std::string> &texts) {
+    std::map<std::string, std::string> given;
+    for (auto &t : texts) {
+        if (!given.insert(assignment(op.name, t)).second) {
+            throw AttrError(op.name,
+                            "attribute '" + assignment(op.name, t).first + "' is given twice");
+        }
+    }
+    return Attrs(op, given);
+}
+
+std::vector<std::optional<std::string>> by_tensor(const std::string &op, const char *what,
+                                                  const std::vector<TensorSpec> &specs,
+                                                  const std::vector<std::string> &texts) {
+    std::vector<std::optional<std::string>> values(specs.size());
+    std::string names;
+    for (auto &s : specs)
+        names += (names.empty() ? "" : ", ") + s.name;
+    auto place_of = [&](const std::string &name) {
+        for (size_t k = 0; k < specs.size(); k++)
+            if (specs[k].name == name) return k;
+        const bool by_place = name.size() > 1 && name.size() < 4 && name[0] == 'x' &&
+                              std::all_of(name.begin() + 1, name.end(),
+                                          [](unsigned char c) { return std::isdigit(c); });
+        const size_t k = by_place ? size_t(std::stoi(name.substr(1))) : specs.size();
+        if (k >= specs.size()) {
+            throw AttrError(op, std::string("no ") + what + " '" + name + "', expected " +
+                                    (names.empty() ? "none" : names));
+        }
+        return k;
+    };
+    for (auto &text : texts) {
+        const bool named = text.find('=') != std::string::npos;
+        const size_t open = size_t(std::find(values.begin(), values.end(), std::nullopt) -
+                                   values.begin());
+        if (!named && open == values.size()) {
+            throw AttrError(op, std::string("one ") + what + " too many: '" + text +
+                                    "', it takes " + std::to_string(specs.size()) +
+                                    (names.empty() ? "" : ": " + names));
+        }
+        const size_t k = named ? place_of(assignment(op, text).first) : open;
+        if (values[k])
+            throw AttrError(op, std::string(what) + " " + specs[k].name + " is given twice");
+        values[k] = named ? assignment(op, text).second : text;
+    }
+    return values;
+}
+
+Shape shape_from(const std::string &op, const std::string &text) {
+    Shape s;
+    if (text == "scalar") return s;
+    for (auto &w : split(text, 'x')) {
+        if (w.empty() || w.size() > 12 ||
+            !std::all_of(w.begin(), w.end(), [](unsigned char c) { return std::isdigit(c); }))
+            throw ShapeError(op, "shape '" + text + "', expected extents such as 2x3x8x8");
+        s.push_back(std::stoll(w));
+    }
+    if (s.empty() || text.back() == 'x')
+        throw ShapeError(op, "shape '" + text + "', expected extents such as 2x3x8x8, or scalar");
+    checked_elements(op.c_str(), s);
+    return s;
+}
+
+std::string dtype_set(const OpRecord &op, const std::string &given) {
+    if (given.empty()) return op.dtypes.empty() ? "f32" : op.dtypes[0];
+    std::string all;
+    for (auto &d : op.dtypes) {
+        if (d == given || d.starts_with(given + ",")) return d;
+        all += (all.empty() ? "" : " ") + d;
+    }
+    throw DTypeError(op.name, "no kernels for " + given + ", there are " + all);
+}
+
+std::vector<DType> dtypes_from(const RegisteredOp &op, const std::string &set) {
+    const std::vector<std::string> bound = split(dtype_set(op.record, set), ',');
+    std::map<std::string, DType> variables;
+    std::vector<DType> dtypes;
+    for (auto *list : {&op.signature.inputs, &op.signature.outputs}) {
+        for (auto &t : *list) {
+            if (is_variable(t.dtype) && !variables.count(t.dtype))
+                variables[t.dtype] = dtype_of(bound[std::min(variables.size(), bound.size() - 1)]);
+            dtypes.push_back(is_variable(t.dtype) ? variables[t.dtype] : dtype_of(t.dtype));
+        }
+    }
+    return dtypes;
+}
+
+std::vector<size_t> differentiable_inputs(const RegisteredOp &op) {
+    if (op.signature.outputs[0].name.ends_with("_out")) return {};  // in place: never on a tape
+    const bool composite = op.record.form == Form::composite;
+    const std::vector<Adjoint> adjoints = composite ? std::vector<Adjoint>() : adjoints_of(op);
+    std::vector<size_t> places;
+    for (size_t k = 0; k < op.signature.inputs.size(); k++)
+        if (composite || adjoints[k].op || adjoints[k].compose) places.push_back(k);
+    return places;
+}
+
+void check_variant(const OpRecord &op, const std::string &variant) {
+    std::string all;
+    for (auto &v : op.variants) {
+        if (v.name == variant) return;
+        all += (all.empty() ? "" : ", ") + v.name;
+    }
+    if (!variant.empty()) {
+        throw AttrError(op.name, "no variant '" + variant + "', there " +
+                                     (all.empty() ? "is only one, without a name" : "are " + all));
+    }
+}
+
+const RegisteredOp &op_with_kernels(const std::string &name) {
+    if (joined_op(name))
+        throw DispatchError(name, "has no kernels of its own: it is made of views and copies");
+    const RegisteredOp &op = library().at(name);
+    if (op.record.form == Form::composite)
+        throw DispatchError(name, "has no kernels of its own: it is composed of other ops");
+    return op;
+}
+
+namespace {
+
+// The highest level that may be used here and that anything was built for.
+Isa best_built() {
+    const Isa limit = active_isa();
+    Isa best = Isa::baseline;
+    for (const RegisteredOp *op : library().ops()) {
+        for (const KernelEntry &k : op->kernels)
+            if (k.backend == "cpu" && k.isa <= limit) best = std::max(best, k.isa);
+    }
+    return best;
+}
+
+}  // namespace
+
+Target::Target(const std::string &device_name, const std::string &isa, const std::string &variant) {
+    const std::string backend = device_name.empty() ? device() : device_name;
+    set_device(backend);
+    if (backend != "cpu" && !isa.empty())
+        throw DispatchError("isa", isa + " is a level of the CPU, the device is " + backend);
+    const Isa level = isa.empty() ? best_built() : isa_of(isa);
+    if (level > host_isa()) {
+        throw DispatchError("isa",
+                            isa + " was asked for, this CPU has up to " + name_of(host_isa()));
+    }
+    if (!isa.empty() || !variant.empty()) force_.emplace(level, variant, backend);
+}
+
+}  // namespace halyard::command

@@ -1,0 +1,35 @@
+#include "bench/harness/picks.h"
+
+#include "bench/harness/op_call.h"
+
+namespace halyard::command {
+
+Picks picks_from(const std::string &op, const Instance &standard,
+                 const std::vector<std::string> &texts) {
+    if (texts.empty()) return {};
+    const auto offered = Kernel(op_table().make(op), standard).instance.picks.offered;
+    Picks picks;
+    for (auto &t : texts) {
+        const auto [name, value] = assignment(op, t);
+        const auto it = offered.find(name);
+        if (it == offered.end()) {
+            std::string all;
+            for (auto &[known, values] : offered)
+                all += (all.empty() ? "there are " : ", ") + known + " (" + listed(values) + ")";
+            throw AttrError(op, "no pick '" + name + "', " +
+                                    (all.empty() ? "this kernel has none" : all));
+        }
+        bool found = false;
+        for (int v : it->second) {
+            if (std::to_string(v) == value) {
+                picks.chosen[name] = v;
+                found = true;
+            }
+        }
+        if (!found)
+            throw AttrError(op, name + " is '" + value + "', offered are " + listed(it->second));
+    }
+    return picks;
+}
+
+}  // namespace halyard::command

@@ -1,0 +1,86 @@
+#include "bench/harness/progress.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace halyard::check {
+namespace {
+
+Progress own;
+Progress *current = nullptr;
+std::function<void(const std::string &)> failure_listener;
+
+void put(char *to, size_t size, const std::string &text) {
+    const size_t n = std::min(size - 1, text.size());
+    std::memcpy(to, text.data(), n);
+    to[n] = '\0';
+}
+
+void say(const char *text) {
+    // nothing is left to be done about it
+    if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
+}
+
+void on_death(int signal) {
+    if (current == &own) {  // else it is in memory that another process reads
+        say("died");
+        if (own.check[0]) {
+            say(" in check ");
+            say(own.check);
+        }
+        if (own.step[0]) {
+            say(": ");
+            say(own.step);
+        }
+        say("\n");
+    }
+    raise(signal);  // whose handler is the default again
+}
+
+}  // namespace
+
+void keep_progress_in(Progress *place) {
+    current = place;
+    begins_check("");
+}
+
+void tell_failures_to(std::function<void(const std::string &)> listener) {
+    failure_listener = std::move(listener);
+}
+
+void begins_check(const std::string &name) {
+    if (!current) return;
+    put(current->check, sizeof current->check, name);
+    current->step[0] = '\0';
+}
+
+void begins(const std::string &step) {
+    if (current) put(current->step, sizeof current->step, step);
+}
+
+void failed(const std::string &failure) {
+    if (failure_listener) failure_listener(failure);
+}
+
+std::string text_of(const Progress &p) {
+    std::string text = p.check[0] ? std::string("check ") + p.check : "";
+    if (p.step[0]) text += (text.empty() ? "" : ", ") + std::string(p.step);
+    return text;
+}
+
+void say_progress_on_death() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return;  // they say more
+#endif
+    if (!current) keep_progress_in(&own);
+    struct sigaction action = {};
+    action.sa_handler = on_death;
+    action.sa_flags = SA_RESETHAND | SA_NODEFER;
+    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+        sigaction(signal, &action, nullptr);
+}
+
+}  // namespace halyard::check

@@ -1,0 +1,129 @@
+#include "bench/harness/python_peers.h"
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "bench/harness/line_process.h"
+#include "bench/harness/peers.h"
+#include "registry/base/program.h"
+#include "registry/base/temporary_folder.h"
+#include "registry/tensor/npy.h"
+
+namespace halyard::command {
+namespace {
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+struct Framework {
+    std::unique_ptr<Dialogue> process;
+    std::string name;  // with its version; "" = it isn't there
+};
+
+Json asked(Dialogue &child, const Json &question) {
+    const Json answer = Json::parse(child.answer(question.dump()), nullptr, false);
+    return answer.is_object() ? answer : Json{{"refused", "its process ended without a word"}};
+}
+
+// Started when they are first needed, and kept.
+Framework &framework(const std::string &which, const std::string &python, int threads,
+                     const std::string &isa) {
+    static std::map<std::pair<std::string, int>, Framework> all;
+    static std::set<std::string> missing;
+    Framework &f = all[{which, threads}];
+    if (f.process) return f;
+    const fs::path driver = installed("share/halyard/peers/driver.py");
+    std::map<std::string, std::string> environment = {{"OMP_NUM_THREADS", std::to_string(threads)}};
+    environment["PYTHONDONTWRITEBYTECODE"] = "1";
+    for (auto &[name, value] : peer_environment(isa))
+        if (!std::getenv(name.c_str())) environment[name] = value;
+    f.process = std::make_unique<Dialogue>(
+        std::vector<std::string>{python, driver, which, std::to_string(threads), isa}, environment);
+    const Json hello = Json::parse(f.process->answer(""), nullptr, false);
+    if (hello.is_object() && hello.contains("name"))
+        f.name = hello["name"];
+    else if (missing.insert(which).second) {
+        std::printf("peer %s: %s\n", which.c_str(),
+                    hello.is_object() ? hello.value("refused", "").c_str()
+                                      : (python + " can't be run").c_str());
+    }
+    return f;
+}
+
+Json attributes(const Attrs &attrs) {
+    Json all = Json::object();
+    for (size_t k = 0; k < attrs.op().attrs.size(); k++) {
+        const AttrSpec &a = attrs.op().attrs[k];
+        if (a.kind == AttrKind::real)
+            all[a.name] = attrs.real(k);
+        else if (a.kind == AttrKind::ints)
+            all[a.name] = attrs.ints(k);
+        else
+            all[a.name] = attrs.integer(k);
+    }
+    return all;
+}
+
+// The results that the framework left, in the op's dtypes. Throws IoError where one hasn't the
+// shape it should.
+void take(const Json &files, const std::vector<Tensor> &out) {
+    for (size_t k = 0; k < out.size(); k++) {
+        const std::string path = files.at(k);
+        const Tensor y = load_npy(path).to(out[k].dtype());
+        if (y.elements() != out[k].elements()) {
+            throw IoError(path, "has " + std::to_string(y.elements()) + " elements, expected " +
+                                    std::to_string(out[k].elements()));
+        }
+        std::memcpy(out[k].raw(), y.raw(), y.bytes());
+    }
+}
+
+}  // namespace
+
+std::vector<Subject> python_peers_for(const PythonPeers &peers, const PeerTask &task, size_t copies,
+                                      const std::string &isa, std::vector<std::string> &refused) {
+    std::vector<Subject> all;
+    if (peers.frameworks.empty()) return all;
+    const TemporaryFolder folder("halyard_peers");
+    const fs::path &dir = folder.path;
+    const std::string limit = isa == name_of(host_isa()) ? "" : isa;
+    Json question = {{"op", task.op.record.name},
+                     {"attrs", attributes(task.attrs)},
+                     {"dims", task.dims},
+                     {"copies", copies},
+                     {"dir", dir}};
+    for (size_t k = 0; k < task.in.size(); k++) {
+        const std::string file = dir / ("in_" + std::to_string(k) + ".npy");
+        const Tensor &x = task.in[k];
+        save_npy(file, x.dtype() == DType::bf16 ? x.to(DType::f32) : x);
+        question["in"].push_back({{"name", task.op.signature.inputs[k].name},
+                                  {"dtype", name_of(x.dtype())},
+                                  {"file", file}});
+    }
+    for (auto &which : peers.frameworks) {
+        Framework &f = framework(which, peers.python, task.threads, limit);
+        if (f.name.empty()) continue;
+        const Json answer = asked(*f.process, question);
+        if (answer.contains("refused")) {
+            refused.push_back(f.name + ": " + answer.value("refused", ""));
+            continue;
+        }
+        Subject s{f.name, task.threads, true, true, false, {}, {}};
+        s.isa = isa.empty() ? host_isa() : isa_of(isa);
+        for (const Tensor &y : task.out)
+            s.out.push_back(Tensor::empty(y.shape(), y.dtype()));
+        take(answer.at("out"), s.out);
+        s.run = [] {};  // its results are here already
+        s.timed = [&f](double seconds) {
+            const Json time = asked(*f.process, {{"seconds", seconds}});
+            if (!time.contains("seconds")) throw Error(f.name, time.value("refused", ""));
+            return time.at("seconds").get<double>();
+        };
+        all.push_back(std::move(s));
+    }
+    return all;
+}
+
+}  // namespace halyard::command

@@ -1,0 +1,459 @@
+#include "dsl/ascend/convolution/prove_convolution.h"
+
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+#include "ascend/passes/passes.h"
+#include "ascend/simulator/provenance.h"
+#include "ascend/simulator/stop.h"
+#include "registry/base/error.h"
+
+namespace halyard::ascend {
+
+using dv::Origin;
+using dv::Provenance;
+
+namespace {
+
+constexpr int64_t side = fractal_side;
+
+// Numbers by number, pages of them where there are any; none is `nothing`.
+class Sparse {
+public:
+    static constexpr int64_t nothing = -1;
+    int64_t get(int64_t i) const {
+        const auto it = pages_.find(i / page);
+        return it == pages_.end() ? nothing : (*it->second)[size_t(i % page)];
+    }
+    void set(int64_t i, int64_t value) {
+        auto &p = pages_[i / page];
+        if (!p) {
+            p = std::make_unique<Page>();
+            p->fill(nothing);
+        }
+        (*p)[size_t(i % page)] = value;
+    }
+    template<class F> void each(F f) const {
+        for (auto &[number, p] : pages_) {
+            for (int64_t i = 0; i < page; i++)
+                if ((*p)[size_t(i)] != nothing) f(number * page + i, (*p)[size_t(i)]);
+        }
+    }
+
+private:
+    static constexpr int64_t page = 4096;
+    using Page = std::array<int64_t, size_t(page)>;
+    std::unordered_map<int64_t, std::unique_ptr<Page>> pages_;
+};
+
+// Element `index` of a tensor of these extents, outermost first: "x[0,3,5,7]".
+std::string element(const std::string &tensor, int64_t index, const std::vector<int64_t> &extents) {
+    std::string text;
+    for (size_t d = extents.size(); d-- > 0; index /= extents[d])
+        text = std::to_string(index % extents[d]) + (text.empty() ? "" : "," + text);
+    return tensor + "[" + text + "]";
+}
+
+// out[row][column] = sum of left[row][term] right[term][column], each of them an element of a
+// tensor, or 0 (none).
+struct Sums {
+    static constexpr int64_t none = -1;
+    std::string left, right, out;
+    int64_t terms = 0, outs = 0;
+    struct Cell {
+        int64_t row, column;
+    };
+    std::function<Cell(int64_t index)> of_out;
+    // row and term; none where the tensor has a 0 for padding
+    std::function<Cell(int64_t index)> of_left;
+    std::function<int64_t(int64_t row, int64_t term)> in_left;
+    std::function<int64_t(int64_t term, int64_t column)> in_right;
+    std::function<std::string(const std::string &tensor, int64_t index)> name;
+};
+
+// The program with addresses; none where it has no room, which compile() reports.
+std::optional<dv::Program> placed(dv::Program p) {
+    if (dv::has_errors(dv::place_buffers(p))) return {};
+    return p;
+}
+
+int number_of(const dv::Program &p, const std::string &tensor) {
+    for (size_t t = 0; t < p.tensors.size(); t++)
+        if (p.tensors[t].name == tensor) return int(t);
+    throw AttrError(p.name, "has no tensor " + tensor);
+}
+
+// The first block, the last one, and those halfway between, as long as `run` says so.
+template<class F> void each_block(int64_t blocks, F run) {
+    std::vector<std::pair<int64_t, int64_t>> between = {{0, blocks - 1}};
+    if (!run(0) || blocks == 1 || !run(blocks - 1)) return;
+    for (size_t k = 0; k < between.size(); k++) {
+        const auto [first, last] = between[k];
+        if (last - first < 2) continue;
+        const int64_t middle = (first + last) / 2;
+        if (!run(middle)) return;
+        between.push_back({first, middle});
+        between.push_back({middle, last});
+    }
+}
+
+class Proof {
+public:
+    Proof(const dv::Program &p, const Sums &sums)
+        : p_(p), sums_(sums), left_(number_of(p, sums.left)), right_(number_of(p, sums.right)),
+          out_(number_of(p, sums.out)),
+          moves_(p, {[this](int tensor, int64_t index) { return before(tensor, index); },
+                     [this](int tensor, int64_t index, const Origin &o, const dv::Step &) {
+                         write(tensor, index, o);
+                     },
+                     {}}),
+          terms_(p, {[this](int tensor, int64_t index) { return read(tensor, index); },
+                     {},
+                     [this](const Provenance::Products &products) { check(products); }}) {}
+
+    void run() {
+        dv::Walker walker(p_, {});
+        each_block(walker.blocks(), [&](int64_t block) {
+            block_ = block;
+            before_ = looked_at();
+            targets(walker);
+            states_.clear();
+            try {
+                terms_.run(walker, block);
+                for (auto &[place, state] : states_)
+                    finish(state);
+            } catch (const dv::Stop &) {
+            }  // enough of this block
+            return looked_at() < most_elements;
+        });
+    }
+
+private:
+    struct State {
+        int64_t sums = 0;
+        // of the result; none where nothing of it reaches memory
+        std::vector<int64_t> rows, columns;
+        std::vector<bool> met;
+        int64_t count = 0;
+    };
+    static constexpr int as_it_was = 2;  // an element of the result, beside 0 and 1 of the operands
+    const dv::Program &p_;
+    const Sums &sums_;
+    const int left_, right_, out_;
+    int64_t block_ = 0, before_ = 0;  // before_: elements looked at before this block
+    // in this block: where a sum goes, and which one an element of the result got last
+    Sparse target_, last_;
+    std::map<int64_t, State> states_;  // of accumulators, by their place
+    Provenance moves_, terms_;
+    int64_t looked_at() const { return moves_.looked_at() + terms_.looked_at(); }
+
+    [[noreturn]] void fail(const std::string &what) const {
+        throw Error(p_.name, "its program isn't the convolution: block " + std::to_string(block_) +
+                                 " " + what);
+    }
+    std::string name(const Origin &o) const {
+        switch (o.kind) {
+        case Origin::zero: return "0";
+        case Origin::element: return sums_.name(o.tensor ? sums_.right : sums_.left, o.index);
+        case Origin::sum: return "a sum";
+        default: return "what nobody wrote";
+        }
+    }
+    std::string out(int64_t index) const { return sums_.name(sums_.out, index); }
+
+    Origin read(int tensor, int64_t index) const {
+        if (tensor == right_) return {Origin::element, 1, index};
+        if (tensor != left_) return {Origin::unknown};
+        if (sums_.of_left(index).row == Sums::none) return {};
+        return {Origin::element, 0, index};
+    }
+
+    // Where each sum goes: what is written there last.
+    void targets(dv::Walker &walker) {
+        target_ = {};
+        last_ = {};
+        moves_.run(walker, block_);
+        last_.each([&](int64_t index, int64_t sum) {
+            if (sum < 0) fail("writes " + out(index) + ", which is no sum");
+            target_.set(sum, index);
+        });
+    }
+    void write(int tensor, int64_t index, const Origin &o) {
+        if (tensor != out_) fail("writes " + p_.tensors[size_t(tensor)].name);
+        if (index >= sums_.outs || o == Origin{Origin::element, as_it_was, index}) return;
+        last_.set(index, o.kind == Origin::sum ? o.index : Sparse::nothing - 1);
+    }
+    // Blocks that are changed in part are read before.
+    Origin before(int tensor, int64_t index) const {
+        if (tensor != out_) return {Origin::unknown};
+        const int64_t sum = last_.get(index);
+        return sum >= 0 ? Origin{Origin::sum, 0, sum} : Origin{Origin::element, as_it_was, index};
+    }
+
+    void begin(const Provenance::Products &p, State &s) {
+        const int64_t rows = dv::round_up(p.rows, side);
+        s = {p.sums, std::vector<int64_t>(size_t(p.rows), Sums::none),
+             std::vector<int64_t>(size_t(p.columns), Sums::none),
+             std::vector<bool>(size_t(sums_.terms)), 0};
+        for (int64_t c = 0; c < p.columns; c++) {
+            for (int64_t r = 0; r < p.rows; r++) {
+                const int64_t index = target_.get(p.sums + (c / side * rows + r) * side + c % side);
+                if (index == Sparse::nothing) continue;
+                const Sums::Cell at = sums_.of_out(index);
+                int64_t &row = s.rows[size_t(r)];
+                int64_t &column = s.columns[size_t(c)];
+                if ((row != Sums::none && row != at.row) ||
+                    (column != Sums::none && column != at.column)) {
+                    fail("lays the sum of row " + std::to_string(r) + " and column " +
+                         std::to_string(c) + " of an mmad into " + out(index) +
+                         ", which takes others");
+                }
+                row = at.row;
+                column = at.column;
+            }
+        }
+    }
+    void finish(const State &s) const {
+        if (s.count == sums_.terms || s.met.empty()) return;
+        for (const int64_t row : s.rows) {
+            for (int64_t t = 0; row != Sums::none && t < sums_.terms; t++) {
+                if (!s.met[size_t(t)]) {
+                    fail("has sums without the product of " +
+                         sums_.name(sums_.left, sums_.in_left(row, t)));
+                }
+            }
+        }
+    }
+
+    void check(const Provenance::Products &p) {
+        State &s = states_[p.sums % Provenance::sums_at_once];
+        if (p.begins) {
+            finish(s);
+            begin(p, s);
+        }
+        for (int64_t k = 0; k < p.depth; k++) {
+            const int64_t term = term_of(p, s, k);
+            for (int64_t c = 0; c < p.columns; c++) {
+                if (const int64_t column = s.columns[size_t(c)]; column != Sums::none)
+                    meets(p, s, k, term, c, column);
+            }
+        }
+        if (looked_at() - before_ > most_elements / 4) throw dv::Stop();
+    }
+    // The term that all rows have there; none where they are 0.
+    int64_t term_of(const Provenance::Products &p, State &s, int64_t k) const {
+        int64_t term = Sums::none;
+        Origin first;
+        for (int64_t r = 0; r < p.rows; r++) {
+            const int64_t row = s.rows[size_t(r)];
+            if (row == Sums::none) continue;
+            const Origin o = p.left(r, k);
+            if (o.kind == Origin::zero) continue;
+            if (o.kind != Origin::element || o.tensor != 0)
+                fail("multiplies " + name(o) + " in a filter's row");
+            const Sums::Cell at = sums_.of_left(o.index);
+            if (term != Sums::none && (at.row != row || at.column != term)) {
+                fail("multiplies " + name(o) + " where " +
+                     sums_.name(sums_.left, sums_.in_left(row, term)) + " is to be");
+            }
+            if (at.row != row) fail("multiplies " + name(o) + " in another filter's row");
+            if (term == Sums::none) first = o;
+            term = at.column;
+        }
+        if (term == Sums::none) return term;
+        if (s.met[size_t(term)]) fail("adds the product of " + name(first) + " twice");
+        s.met[size_t(term)] = true;
+        s.count++;
+        return term;
+    }
+    void meets(const Provenance::Products &p, const State &s, int64_t k, int64_t term, int64_t c,
+               int64_t column) const {
+        const Origin got = p.right(k, c);
+        if (term == Sums::none) {
+            if (got.kind == Origin::unknown) fail("multiplies 0 by what nobody wrote");
+            return;
+        }
+        const int64_t index = sums_.in_right(term, column);
+        const Origin expected = index == Sums::none ? Origin{} : Origin{Origin::element, 1, index};
+        if (got == expected) return;
+        int64_t r = 0;
+        while (s.rows[size_t(r)] == Sums::none)
+            r++;
+        fail("multiplies " + sums_.name(sums_.left, sums_.in_left(s.rows[size_t(r)], term)) +
+             " by " + name(got) + ", not by " + name(expected) + ", for " +
+             out(target_.get(s.sums + (c / side * dv::round_up(p.rows, side) + r) * side +
+                             c % side)));
+    }
+};
+
+// A program that only moves: out[i] is in[source(i)], or 0.
+struct Copy {
+    std::string in, out;
+    int64_t outs = 0;
+    std::function<int64_t(int64_t index)> source;
+};
+void prove_copy(const dv::Program &written, const Copy &copy) {
+    const auto p = placed(written);
+    if (!p) return;
+    const int in = number_of(*p, copy.in);
+    const int out = number_of(*p, copy.out);
+    const auto fail = [&](const std::string &what) {
+        throw Error(p->name, "its program isn't what was to be moved: " + what);
+    };
+    dv::Walker walker(*p, {});
+    Sparse last;
+    const auto read = [&](int tensor, int64_t index) {
+        return tensor == in ? Origin{Origin::element, 0, index} : Origin{Origin::unknown};
+    };
+    const auto write = [&](int tensor, int64_t index, const Origin &o, const dv::Step &) {
+        if (tensor != out) fail("writes " + p->tensors[size_t(tensor)].name);
+        if (index < copy.outs) {
+            last.set(index, o.kind == Origin::zero      ? 0
+                            : o.kind == Origin::element ? o.index + 1
+                                                        : Sparse::nothing - 1);
+        }
+    };
+    Provenance moves(*p, {read, write, {}});
+    each_block(walker.blocks(), [&](int64_t block) {
+        last = {};
+        moves.run(walker, block);
+        last.each([&](int64_t index, int64_t got) {
+            const int64_t expected = copy.source(index) + 1;
+            const auto name = [&](int64_t n) {
+                return n < 0    ? "what nobody wrote"
+                       : n == 0 ? "0"
+                                : copy.in + "[" + std::to_string(n - 1) + "]";
+            };
+            if (got != expected) {
+                fail(copy.out + "[" + std::to_string(index) + "] gets " + name(got) + ", not " +
+                     name(expected));
+            }
+        });
+        return moves.looked_at() < most_elements;
+    });
+}
+
+// Pixel `at` of an image's plane that tap `tap` of result `pixel` sees; none outside.
+int64_t seen(const Correlation &c, int64_t pixel, int64_t tap) {
+    const int64_t y = pixel / c.ow * c.stride_h - c.top + tap / c.v * c.dil_h;
+    const int64_t x = pixel % c.ow * c.stride_w - c.left + tap % c.v * c.dil_w;
+    return y >= 0 && y < c.h && x >= 0 && x < c.w ? y * c.w + x : Sums::none;
+}
+
+}  // namespace
+
+void prove(const dv::Program &p, const Filters &f) {
+    const int64_t in1 = fractals_of(f.turned ? f.o : f.c);
+    const int64_t out1 = fractals_of(f.turned ? f.c : f.o);
+    prove_copy(p, {f.from, f.to, f.size(), [=](int64_t i) -> int64_t {
+                       const int64_t in0 = i % side;
+                       const int64_t out0 = i / side % side;
+                       const int64_t fractal = i / fractal_size;
+                       const int64_t in = fractal / out1 / f.taps % in1 * side + in0;
+                       const int64_t out = fractal % out1 * side + out0;
+                       const int64_t tap = fractal / out1 % f.taps;
+                       const int64_t g = fractal / out1 / f.taps / in1;
+                       const int64_t o = f.turned ? in : out;
+                       const int64_t c = f.turned ? out : in;
+                       return o < f.o && c < f.c ? ((g * f.o + o) * f.c + c) * f.taps +
+                                                       (f.turned ? f.taps - 1 - tap : tap)
+                                                 : Sums::none;
+                   }});
+}
+
+void prove(const dv::Program &p, const Dilation &d) {
+    prove_copy(p, {d.from, d.to, d.planes * d.to_h * d.to_w, [=](int64_t i) -> int64_t {
+                       const int64_t x = i % d.to_w;
+                       const int64_t y = i / d.to_w % d.to_h;
+                       const int64_t plane = i / d.to_w / d.to_h;
+                       const bool between = x % d.stride_w || y % d.stride_h ||
+                                            x / d.stride_w >= d.w || y / d.stride_h >= d.h;
+                       return between ? Sums::none
+                                      : (plane * d.h + y / d.stride_h) * d.w + x / d.stride_w;
+                   }});
+}
+
+// Rows are the filters of all groups, columns the pixels of all groups' results, terms channels and
+// taps.
+void prove(const dv::Program &written, const Correlation &c, const CorrelationTensors &t) {
+    const auto p = placed(written);
+    if (!p) return;
+    const int64_t o1 = fractals_of(c.o);
+    const int64_t c1 = fractals_of(c.c);
+    const int64_t taps = c.taps();
+    const int64_t map = c.oh * c.ow;
+    Sums s{t.fractals, t.image, t.out, c.c * taps, c.n * c.group * c.o * map, {}, {}, {}, {}, {}};
+    s.of_out = [=](int64_t i) -> Sums::Cell {
+        return {i / map % (c.group * c.o), i / map / c.o * map + i % map};
+    };
+    s.of_left = [=](int64_t i) -> Sums::Cell {
+        const int64_t c0 = i % side;
+        const int64_t o0 = i / side % side;
+        const int64_t fractal = i / fractal_size;
+        const int64_t tap = fractal / o1 % taps;
+        const int64_t channel = fractal / o1 / taps % c1 * side + c0;
+        const int64_t filter = fractal % o1 * side + o0;
+        const int64_t g = fractal / o1 / taps / c1;
+        return g < c.group && channel < c.c && filter < c.o
+                   ? Sums::Cell{g * c.o + filter, channel * taps + tap}
+                   : Sums::Cell{Sums::none, Sums::none};
+    };
+    s.in_left = [=](int64_t row, int64_t term) {
+        const int64_t filter = row % c.o;
+        const int64_t channel = term / taps;
+        const int64_t fractal = ((row / c.o * c1 + channel / side) * taps + term % taps) * o1 +
+                                filter / side;
+        return fractal * fractal_size + filter % side * side + channel % side;
+    };
+    s.in_right = [=](int64_t term, int64_t column) {
+        const int64_t pixel = seen(c, column % map, term % taps);
+        return pixel == Sums::none ? pixel
+                                   : (column / map * c.c + term / taps) * (c.h * c.w) + pixel;
+    };
+    s.name = [=, left = s.of_left](const std::string &tensor, int64_t i) {
+        if (tensor == t.image) return element(tensor, i, {c.n, c.group * c.c, c.h, c.w});
+        if (tensor == t.out) return element(tensor, i, {c.n, c.group * c.o, c.oh, c.ow});
+        const Sums::Cell at = left(i);
+        return element("filter", (at.row * c.c + at.column / taps) * taps + at.column % taps,
+                       {c.group * c.o, c.c, c.u, c.v});
+    };
+    Proof(*p, s).run();
+}
+
+// Rows are filters of all groups, columns channels of all groups and taps, terms the pixels of the
+// results.
+void prove_taps(const dv::Program &written, const Correlation &c, const std::string &image,
+                const std::string &dout, const std::string &dfilters) {
+    const auto p = placed(written);
+    if (!p) return;
+    const int64_t taps = c.taps();
+    const int64_t map = c.oh * c.ow;
+    Sums s{dout, image, dfilters, c.n * map, c.group * c.o * c.c * taps, {}, {}, {}, {}, {}};
+    s.of_out = [=](int64_t i) -> Sums::Cell {
+        return {i / taps / c.c, (i / taps / c.c / c.o * c.c + i / taps % c.c) * taps + i % taps};
+    };
+    s.of_left = [=](int64_t i) -> Sums::Cell {
+        const int64_t plane = i / map;
+        return plane < c.n * c.group * c.o
+                   ? Sums::Cell{plane % (c.group * c.o), plane / (c.group * c.o) * map + i % map}
+                   : Sums::Cell{Sums::none, Sums::none};
+    };
+    s.in_left = [=](int64_t row, int64_t term) {
+        return (term / map * (c.group * c.o) + row) * map + term % map;
+    };
+    s.in_right = [=](int64_t term, int64_t column) {
+        const int64_t pixel = seen(c, term % map, column % taps);
+        return pixel == Sums::none
+                   ? pixel
+                   : (term / map * (c.group * c.c) + column / taps) * (c.h * c.w) + pixel;
+    };
+    s.name = [=](const std::string &tensor, int64_t i) {
+        if (tensor == image) return element(tensor, i, {c.n, c.group * c.c, c.h, c.w});
+        if (tensor == dout) return element(tensor, i, {c.n, c.group * c.o, c.oh, c.ow});
+        return element(tensor, i, {c.group * c.o, c.c, c.u, c.v});
+    };
+    Proof(*p, s).run();
+}
+
+}  // namespace halyard::ascend

@@ -1,0 +1,263 @@
+#include "dsl/ascend/lowering/move.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "dsl/ascend/lowering/vector.h"
+#include "registry/base/error.h"
+
+namespace halyard::ascend {
+
+using dv::Expr;
+using dv::Ref;
+
+namespace {
+
+constexpr int64_t most_bursts = 4095, most_gap = 65535;
+
+struct Dimension {
+    int64_t extent, dst, src;
+};
+
+class Moves {
+public:
+    Moves(Writer &w, const Operand &dst, const Operand &src, std::vector<Dimension> dimensions)
+        : w_(w), dst_(dst), src_(src), bytes_(int64_t(bytes_of(dst.ref.dtype))),
+          unit_(dv::block_bytes / bytes_), all_(std::move(dimensions)) {}
+
+    void put() {
+        merge();
+        if (all_.empty() || all_[0].dst != 1 || all_[0].src != 1) {
+            if (!all_.empty() && all_[0].src != 1 && all_[0].dst == 1 && !dst_.in_gm())
+                return apart();
+            all_.insert(all_.begin(), {1, 1, 1});
+        }
+        run_ = all_[0].extent;
+        all_.erase(all_.begin());
+        if (dst_.in_gm() && run_ % unit_) return uneven_rows();
+        bursts((run_ + unit_ - 1) / unit_, dst_.ref, src_.ref, all_);
+    }
+
+private:
+    Writer &w_;
+    const Operand dst_, src_;
+    const int64_t bytes_, unit_;  // of an element; elements of a block
+    std::vector<Dimension> all_;  // innermost first
+    int64_t run_ = 1;
+
+    void merge() {
+        std::erase_if(all_, [](const Dimension &d) { return d.extent == 1; });
+        std::stable_sort(all_.begin(), all_.end(), [](auto &a, auto &b) { return a.dst < b.dst; });
+        const auto unit = std::find_if(all_.begin(), all_.end(),
+                                       [](auto &d) { return d.dst == 1 && d.src == 1; });
+        if (unit != all_.end()) std::rotate(all_.begin(), unit, unit + 1);
+        for (size_t d = 1; d < all_.size();) {
+            Dimension &a = all_[d - 1];
+            Dimension b = all_[d];
+            if (b.dst != a.dst * a.extent || b.src != a.src * a.extent) {
+                d++;
+                continue;
+            }
+            a.extent *= b.extent;
+            all_.erase(all_.begin() + long(d));
+        }
+    }
+
+    static Ref at(const Ref &r, const Expr &offset) {
+        Ref m = r;
+        m.offset = r.offset + offset;
+        return m;
+    }
+
+    // Loops over `outer`, the body getting both offsets.
+    void each(const std::vector<Dimension> &outer,
+              const std::function<void(const Expr &dst, const Expr &src)> &body) {
+        const std::function<void(size_t, const Expr &, const Expr &)> level =
+            [&](size_t d, const Expr &to, const Expr &from) {
+                if (d == 0) return body(to, from);
+                w_.loop("move", outer[d - 1].extent, [&](const Expr &i) {
+                    level(d - 1, to + i * outer[d - 1].dst, from + i * outer[d - 1].src);
+                });
+            };
+        level(outer.size(), 0, 0);
+    }
+
+    void at_block(const Ref &r) const {
+        if (w_.p.scope(r) == dv::Scope::ub && !is_multiple(r.offset, unit_))
+            throw NotVector("a move to or from " + r.buffer + " within a block of 32 B");
+    }
+
+    // Bursts of so many blocks. One dimension becomes nburst where its gaps are whole blocks, the
+    // others loops.
+    void bursts(int64_t blocks, const Ref &dst, const Ref &src, std::vector<Dimension> outer) {
+        at_block(dst);
+        at_block(src);
+        const auto gap = [&](int64_t stride) {
+            return stride % unit_ ? -1 : stride / unit_ - blocks;
+        };
+        size_t best = outer.size();
+        for (size_t d = 0; d < outer.size(); d++) {
+            const int64_t to = gap(outer[d].dst);
+            const int64_t from = gap(outer[d].src);
+            const bool fits = to >= 0 && from >= 0 && to <= most_gap && from <= most_gap;
+            if (fits && (best == outer.size() || outer[d].extent > outer[best].extent)) best = d;
+        }
+        if (best == outer.size() && apart_by_parts_of_blocks(blocks, dst, src, outer)) return;
+        if (best == outer.size()) {
+            return each(outer, [&](const Expr &to, const Expr &from) {
+                w_.put(dv::Dma{at(dst, to), at(src, from), 1, blocks, 0, 0});
+            });
+        }
+        const Dimension burst = outer[best];
+        outer.erase(outer.begin() + long(best));
+        each(outer, [&](const Expr &to, const Expr &from) {
+            const auto part = [&](const Expr &first, int64_t count) {
+                w_.put(dv::Dma{at(dst, to + first * burst.dst), at(src, from + first * burst.src),
+                               count, blocks, gap(burst.src), gap(burst.dst)});
+            };
+            const int64_t whole = burst.extent / most_bursts;
+            const int64_t rest = burst.extent % most_bursts;
+            if (whole)
+                w_.loop("part", whole, [&](const Expr &i) { part(i * most_bursts, most_bursts); });
+            if (rest) part(whole * most_bursts, rest);
+        });
+    }
+
+    // Rows in GM that don't begin at blocks: every so manieth does, as seen from the first one.
+    bool apart_by_parts_of_blocks(int64_t blocks, const Ref &dst, const Ref &src,
+                                  const std::vector<Dimension> &outer) {
+        if (!src_.in_gm()) return false;
+        for (size_t d = 0; d < outer.size(); d++) {
+            const Dimension rows = outer[d];
+            const int64_t period = unit_ / std::gcd(rows.src, unit_);
+            const int64_t from = rows.src * period / unit_ - blocks;
+            const int64_t to = rows.dst * period / unit_ - blocks;
+            if (rows.src % unit_ == 0 || rows.dst % unit_ || from < 0 || to < 0 ||
+                from > most_gap || to > most_gap || rows.extent < 2 * period)
+                continue;
+            std::vector<Dimension> rest = outer;
+            rest[d] = {period, rows.dst, rows.src};
+            const auto part = [&](const Ref &to_part, const Ref &from_part, int64_t count,
+                                  int64_t n) {
+                rest[d].extent = n;
+                rest.push_back({count, rows.dst * period, rows.src * period});
+                bursts(blocks, to_part, from_part, rest);
+                rest.pop_back();
+            };
+            const int64_t whole = rows.extent / period;
+            const int64_t more = rows.extent % period;
+            if (more) part(dst, src, whole + 1, more);
+            part(at(dst, more * rows.dst), at(src, more * rows.src), whole, period - more);
+            return true;
+        }
+        return false;
+    }
+
+    // Elements that lie apart in GM arrive in a block each, and the scalar unit puts them side by
+    // side.
+    void apart() {
+        const Dimension line = all_[0];
+        all_.erase(all_.begin());
+        w_.warnings.push_back("W-SCALAR " + w_.where + ": elements of " + src_.ref.buffer +
+                              " lie " + std::to_string(line.src) +
+                              " apart and are gathered one by one");
+        const Ref blocks = w_.temporary(src_.ref.dtype, line.extent * unit_);
+        each(all_, [&](const Expr &to, const Expr &from) {
+            bursts(1, blocks, at(src_.ref, from), {{line.extent, unit_, line.src}});
+            copy(line.extent, at(dst_.ref, to), 1, blocks, unit_);
+        });
+        w_.give_back(blocks);
+    }
+
+    void copy(int64_t n, const Ref &dst, int64_t dst_step, const Ref &src, int64_t src_step) {
+        w_.loop("element", n, [&](const Expr &i) {
+            const std::string reg = w_.reg();
+            w_.put(dv::ScalarLd{reg, at(src, i * src_step)});
+            w_.put(dv::ScalarSt{at(dst, i * dst_step), {reg}});
+        });
+    }
+
+    // Rows whose last block isn't full. The block that ends with the row is written by itself, over
+    // a part of the one before it.
+    void uneven_rows() {
+        if (all_.empty() && run_ < unit_ && is_end()) return short_end();
+        int64_t dense = run_;
+        bool is_dense = true;
+        for (auto &d : all_) {
+            is_dense &= d.dst == dense;
+            dense *= d.extent;
+        }
+        // rows shorter than a block follow each other: as one run
+        if (run_ < unit_ && is_dense && !all_.empty()) {
+            w_.warnings.push_back("W-SCALAR " + w_.where + ": rows of " +
+                                  std::to_string(run_ * bytes_) +
+                                  " B are put together one element at a time");
+            const Ref together = w_.temporary(dst_.ref.dtype, dense);
+            each(all_, [&](const Expr &to, const Expr &from) {
+                copy(run_, at(together, to), 1, at(src_.ref, from), 1);
+            });
+            Moves(w_, dst_, {together, {}, dv::Scope::ub}, {{dense, 1, 1}}).put();
+            w_.give_back(together);
+            return;
+        }
+        if (run_ < unit_) return merged_blocks();
+        const Ref last = w_.temporary(dst_.ref.dtype, unit_);
+        each(all_, [&](const Expr &to, const Expr &from) {
+            w_.put(dv::Dma{at(dst_.ref, to), at(src_.ref, from), 1, run_ / unit_, 0, 0});
+            copy(unit_, last, 1, at(src_.ref, from + (run_ - unit_)), 1);
+            w_.put(dv::Dma{at(dst_.ref, to + (run_ - unit_)), last, 1, 1, 0, 0});
+        });
+        w_.give_back(last);
+    }
+
+    // Less than a block, and the tensor ends with it: zeros follow.
+    void short_end() {
+        Ref block = w_.temporary(dst_.ref.dtype, unit_);
+        Ref halves = block;
+        halves.dtype = DType::f16;
+        Vectors(w_, {dv::c0(DType::f16)}).fill({halves, {1}}, {"", 0});
+        copy(run_, block, 1, src_.ref, 1);
+        w_.put(dv::Dma{dst_.ref, block, 1, 1, 0, 0});
+        w_.give_back(block);
+    }
+
+    // Less than a block, with something else behind it: the block is read, changed and written
+    // back.
+    void merged_blocks() {
+        // Behind a core's last elements lie another core's, which the block would put back as they
+        // were.
+        if (w_.p.blocks.constant() != 1) {
+            throw DispatchError("ascend", w_.where + ": cores would change the same blocks of " +
+                                              dst_.ref.buffer + " in part");
+        }
+        w_.warnings.push_back("W-SCALAR " + w_.where + ": blocks of " + dst_.ref.buffer +
+                              " are changed in part");
+        const Ref block = w_.temporary(dst_.ref.dtype, unit_);
+        each(all_, [&](const Expr &to, const Expr &from) {
+            w_.put(dv::Dma{block, at(dst_.ref, to), 1, 1, 0, 0});
+            copy(run_, block, 1, at(src_.ref, from), 1);
+            w_.put(dv::Dma{at(dst_.ref, to), block, 1, 1, 0, 0});
+        });
+        w_.give_back(block);
+    }
+
+    // The run ends with the tensor, which has whole blocks and one more (lower.cpp).
+    bool is_end() const {
+        const auto offset = dst_.ref.offset.constant();
+        const auto size = w_.p.tensor(dst_.ref.buffer)->size.constant();
+        return offset && size && *offset % unit_ == 0 &&
+               *offset + (run_ + unit_ - 1) / unit_ * unit_ + unit_ == *size;
+    }
+};
+
+}  // namespace
+
+void move(Writer &w, const std::vector<int64_t> &extents, const Operand &dst, const Operand &src) {
+    std::vector<Dimension> dimensions;
+    for (size_t d = 0; d < extents.size(); d++)
+        dimensions.push_back({extents[d], dst.stride[d], src.stride[d]});
+    Moves(w, dst, src, dimensions).put();
+}
+
+}  // namespace halyard::ascend

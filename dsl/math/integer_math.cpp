@@ -1,0 +1,116 @@
+#include "dsl/math/integer_math.h"
+
+#include "dsl/ascend/math.h"
+
+namespace halyard {
+using namespace Halide;
+using Internal::make_const;
+
+namespace {
+
+// Halide's / and % are Euclidean (0 <= a % b < |b|, and 0 where b is 0). The divisor -1 is kept
+// from the machine's instruction: the lowest integer over it overflows, which is a signal on x86.
+Expr quotient(const Expr &a, const Expr &b) {
+    if (a.type().is_uint()) return a / b;
+    const Expr minus = make_const(b.type(), -1);
+    const Expr one = make_const(b.type(), 1);
+    const Expr zero = make_const(b.type(), 0);
+    const Expr safe = select(b == minus, one, b);
+    const Expr q = a / safe;
+    const Type u = a.type().with_code(Type::UInt);
+    const Expr negated = cast(a.type(), make_const(u, 0) - cast(u, a));
+    return select(b == minus, negated, select(b < zero && a % safe != zero, q - one, q));
+}
+Expr remainder(const Expr &a, const Expr &b) {
+    if (a.type().is_uint()) return a % b;
+    const Expr minus = make_const(b.type(), -1);
+    const Expr one = make_const(b.type(), 1);
+    const Expr zero = make_const(b.type(), 0);
+    const Expr r = a % select(b == minus, one, b);
+    return select(b < zero && r != zero, r + b, r);
+}
+Expr remainder_of_trunc(const Expr &a, const Expr &b) {  // of a's sign
+    if (a.type().is_uint()) return a % b;
+    const Expr minus = make_const(b.type(), -1);
+    const Expr one = make_const(b.type(), 1);
+    const Expr zero = make_const(b.type(), 0);
+    const Expr r = a % select(b == minus, one, b);
+    return select(a < zero && r != zero, select(b < zero, r + b, r - b), r);
+}
+// by squaring, in the unsigned type, where products wrap
+Expr power(const Expr &a, const Expr &b) {
+    const Type u = a.type().with_code(Type::UInt);
+    const Expr one = make_const(u, 1);
+    const Expr zero = make_const(u, 0);
+    const Expr e = cast(u, b);
+    Expr square = cast(u, a);
+    Expr y = one;
+    for (int bit = 0; bit < u.bits() - 1; bit++) {
+        y = select((e & make_const(u, uint64_t(1) << bit)) != zero, y * square, y);
+        square = square * square;
+    }
+    const Expr minus = cast(u, make_const(a.type(), -1));
+    const Expr v = cast(u, a);
+    const Expr reciprocal = select(v == one, one,
+                                   select(v == minus, select((e & one) != zero, minus, one), zero));
+    return Internal::common_subexpression_elimination(cast(
+        a.type(), a.type().is_uint() ? y : select(b < make_const(b.type(), 0), reciprocal, y)));
+}
+
+// By a count outside of [0, bits) as if one by one: zeros come in, on the right of a shift to the
+// right copies of the sign.
+Expr shifted(const Expr &a, const Expr &b, bool left) {
+    const Type u = a.type().with_code(Type::UInt);
+    const Expr zero = make_const(b.type(), 0);
+    const Expr last = make_const(b.type(), a.type().bits() - 1);
+    const Expr outside = b < zero || b > last;
+    const Expr count = cast(u, clamp(b, zero, last));
+    if (left) return select(outside, make_const(a.type(), 0), cast(a.type(), cast(u, a) << count));
+    return select(outside && a.type().is_uint(), make_const(a.type(), 0),
+                  a >> select(outside, cast(u, last), count));
+}
+
+}  // namespace
+
+Expr integer_function(const std::string &name, const std::vector<Expr> &args) {
+    if (name == "floor_div") return quotient(args[0], args[1]);
+    if (name == "floor_mod") return remainder(args[0], args[1]);
+    if (name == "mod") return remainder_of_trunc(args[0], args[1]);
+    if (name == "pow") return power(args[0], args[1]);
+    if (name == "bitwise_and") return args[0] & args[1];
+    if (name == "bitwise_or") return args[0] | args[1];
+    if (name == "bitwise_xor") return args[0] ^ args[1];
+    if (name == "bitwise_not") return ~args[0];
+    if (name == "left_shift") return shifted(args[0], args[1], true);
+    if (name == "right_shift") return shifted(args[0], args[1], false);
+    return Expr();
+}
+
+Expr float_division(const std::string &name, const std::vector<Expr> &args, bool own_math) {
+    const bool quotient = name == "floor_div" || name == "trunc_div";
+    if (!quotient && name != "floor_mod" && name != "mod") return Expr();
+    const Expr &a = args[0];
+    const Expr &b = args[1];
+    const Type t = a.type();
+    const Type wide = Float(64).with_lanes(t.lanes());
+    const bool on_ascend = !own_math && t == Float(32);
+    if (quotient && on_ascend) return ascend::function(name, args);
+    // Two floats' quotient is never so close below an integer that doubles would round it up to
+    // that integer.
+    if (name == "floor_div") return cast(t, floor(cast(wide, a) / cast(wide, b)));
+    if (name == "trunc_div") return cast(t, trunc(cast(wide, a) / cast(wide, b)));
+    const Expr zero = Internal::make_zero(t);
+    Expr r;
+    if (on_ascend)
+        r = ascend::function("mod", args);
+    else {
+        r = Internal::Call::make(t, t.bits() == 64 ? "fmod" : "fmodf", {a, b},
+                                 Internal::Call::PureExtern);
+    }
+    if (name == "mod") return r;
+    const Expr other_side = (strict_float(r < zero) && strict_float(b > zero)) ||
+                            (strict_float(r > zero) && strict_float(b < zero));
+    return select(other_side, r + b, r);
+}
+
+}  // namespace halyard

@@ -1,0 +1,126 @@
+// Products of 8-bit integers: u8 by i8 in i32, exact. primitives/composites/low_precision.cpp adds
+// zero points and scales.
+#include "dsl/op.h"
+
+namespace halyard {
+namespace {
+
+using Halide::Expr;
+
+// Sums of four products at a time: what vpdpbusd does, and without it vpmaddwd twice. For this the
+// columns of a tile of b are packed four values of k beside each other.
+struct IntegerProduct : Op {
+    IntegerProduct() : Op("integer_product", "a:u8[..g,m,k] b:i8[..g,k,n] -> c:i32[..g,m,n]") {
+        internal = any_strides = true;
+        flag("transpose_a", false);
+        flag("transpose_b", false);
+        dtypes = {"i32"};
+        variants = {{"vnni", "a_s0==1 k%4==0 k>=4 m>=rows n>=cols*16"},
+                    {"quads", "a_s0==1 k%4==0 k>=4 m>=rows n>=cols*lanes"},
+                    {"any", ""}};
+        samples = {"g=1 m=1 k=1 n=1",
+                   "g=2 m=3 k=5 n=7",
+                   "g=2 m=13 k=20 n=37",
+                   "g=1 m=9 k=64 n=70 transpose_b=1",
+                   "g=1 m=8 k=4 n=32 transpose_a=1",
+                   "g=1 m=265 k=8 n=37"};
+        bench = {"g=1 m=512 k=512 n=512", "g=1 m=1024 k=1024 n=1024 transpose_b=1"};
+    }
+    Func a = input("a"), b = input("b");
+    Func c = output("c");
+    Func sum{"sum"}, packed{"packed"};
+    Var j{"j"}, i{"i"}, g{"g"}, q{"q"}, kk{"kk"};
+    RDom r;
+
+    void algorithm() override {
+        const auto wide = [](const Expr &e) { return Halide::cast<int32_t>(e); };
+        if (variant == "any") {
+            r = RDom(0, size("k"));
+            sum(j, i, g) += wide(a(r, i, g)) * wide(b(j, r, g));
+        } else {
+            r = RDom(0, 4, 0, size("k") / 4);
+            packed(q, j, kk, g) = b(j, 4 * kk + q, g);
+            sum(j, i, g) += wide(a(4 * r.y + r.x, i, g)) * wide(packed(r.x, j, r.y, g));
+        }
+        c(j, i, g) = sum(j, i, g);
+    }
+
+    void schedule(const Cpu &cpu) override {
+        Func out = store();
+        Var jo, ji, io, ii, ib;
+        const int v = cpu.target.natural_vector_size(Halide::Int(32));
+        if (variant == "any") {
+            out.split(var(0), jo, ji, v, Tail::GuardWithIf).vectorize(ji).parallel(var(2));
+            sum.compute_at(out, jo)
+                .vectorize(j, v, Tail::GuardWithIf)
+                .update()
+                .reorder(j, r, i, g)
+                .vectorize(j, v, Tail::GuardWithIf);
+            return;
+        }
+        const bool wide = cpu.has_avx512();
+        const int cols = cpu.pick("cols", {2});
+        const int rows = cpu.pick("rows", {wide ? 8 : 4});
+        for (auto &m : memory) {
+            for (int d = 0; d < 3; d++)
+                m.dim(d).set_min(0);
+        }
+        for (int d = 0; d < 3; d++)
+            out.output_buffer().dim(d).set_min(0);
+        memory[0].dim(0).set_stride(1);
+        out.output_buffer().dim(0).set_stride(1);
+        out.split(var(0), jo, ji, cols * v, Tail::ShiftInwards)
+            .split(var(1), io, ii, rows, Tail::ShiftInwards);
+        out.split(io, ib, io, cpu.pick("strip", {32, 64, 16}), Tail::GuardWithIf)
+            .reorder(ji, ii, io, ib, jo, var(2))
+            .vectorize(ji, v)
+            .unroll(ji)
+            .unroll(ii);
+        sum.compute_at(out, io)
+            .bound_extent(j, cols * v)
+            .bound_extent(i, rows)
+            .vectorize(j, v)
+            .unroll(j)
+            .unroll(i);
+        sum.update()
+            .reorder(r.x, j, i, r.y)
+            .atomic()
+            .vectorize(r.x)
+            .vectorize(j, v)
+            .unroll(j)
+            .unroll(i);
+        packed.compute_at(out, jo)
+            .bound_extent(j, cols * v)
+            .bound(q, 0, 4)
+            .reorder_storage(q, j, kk, g)
+            .reorder(q, j, kk);
+        packed.specialize(memory[1].dim(0).stride() == 1).vectorize(q).vectorize(j, v);
+        packed.vectorize(q);
+        const Expr worth = Halide::cast<int64_t>(size("g")) * size("m") * size("k") * size("n") >=
+                           Halide::cast<int64_t>(400000);
+        out.specialize(worth).parallel(var(2)).parallel(jo).parallel(ib);
+    }
+    void reference(Problem &p) const override {
+        const bool ta = p["transpose_a"];
+        const bool tb = p["transpose_b"];
+        for (int64_t h = 0; h < p["g"]; h++) {
+            for (int64_t x = 0; x < p["m"]; x++) {
+                for (int64_t y = 0; y < p["n"]; y++) {
+                    double &total = p("c")(h, x, y) = 0;
+                    for (int64_t t = 0; t < p["k"]; t++) {
+                        total += (ta ? p("a")(h, t, x) : p("a")(h, x, t)) *
+                                 (tb ? p("b")(h, y, t) : p("b")(h, t, y));
+                    }
+                }
+            }
+        }
+    }
+};
+
+}  // namespace
+
+HALYARD_OPS {
+    ops.add<IntegerProduct>();
+}
+
+}  // namespace halyard

@@ -1,0 +1,192 @@
+// unfold (im2col) and fold (col2im), each the adjoint of the other:
+// primitives/composites/windows.cpp. Unfolding is a copy of overlapping windows; folding is a
+// kernel, in which every element gathers what of it stands in them.
+#include <cmath>
+
+#include "kernels/layout/composite.h"
+
+namespace halyard {
+namespace {
+
+using Halide::clamp;
+using Halide::Expr;
+using Halide::likely;
+
+constexpr int task_elements = 16384;
+
+// y[m,i,j] = the sum over u, v of x[m,u,v,p,q] where p stride_h + u dilation_h - pad_h = i and q
+// stride_w + v dilation_w - pad_w = j.
+struct Fold : Op {
+    Fold() : Op("fold_kernel", "x[m,u,v,p,q] -> y[m,h,w]") {
+        internal = true;
+        ints("output_size", "!", {"h", "w"});
+        ints("dilation", "1,1", {"dilation_h", "dilation_w"});
+        ints("padding", "0,0", {"pad_h", "pad_w"});
+        ints("stride", "1,1", {"stride_h", "stride_w"});
+        conditions = {"stride_h>=1", "stride_w>=1", "p>0", "q>0"};
+        samples = {"m=1 u=1 v=1 p=1 q=1 output_size=1,1", "m=2 u=3 v=3 p=5 q=7 output_size=7,9",
+                   "m=1 u=2 v=3 p=4 q=16 output_size=8,33 stride=2,2 padding=0,1",
+                   "m=3 u=3 v=2 p=3 q=17 output_size=7,52 stride=2,3 dilation=2,3 padding=1,0",
+                   "m=1 u=3 v=5 p=9 q=67 output_size=9,67 padding=1,2"};
+        bench = {"m=64 u=3 v=3 p=56 q=56 output_size=56,56 padding=1,1",
+                 "m=64 u=3 v=3 p=28 q=28 output_size=56,56 padding=1,1 stride=2,2"};
+        contract = {Contract::products, 8};
+    }
+    Func x = input("x");
+    Func y = output("y");
+    Func sum{"sum"};
+    Expr sh = derived("stride_h", "stride_h"), sw = derived("stride_w", "stride_w"),
+         dh = derived("dilation_h", "dilation_h"), dw = derived("dilation_w", "dilation_w"),
+         ph = derived("pad_h", "pad_h"), pw = derived("pad_w", "pad_w");
+    Var i{"i"}, j{"j"}, m{"m"};
+    RDom r;
+
+    void algorithm() override {
+        r = RDom(0, size("v"), 0, size("u"));
+        const Expr down = i + ph - r.y * dh;
+        const Expr across = j + pw - r.x * dw;
+        const Expr p = down / sh;
+        const Expr q = across / sw;
+        r.where(down >= 0 && down % sh == 0 && p < size("p"));
+        const Expr inside = likely(across >= 0 && q < size("q")) && across % sw == 0;
+        sum(j, i, m) = 0_r;
+        sum(j, i, m) += select(
+            inside, x(clamp(likely(q), 0, size("q") - 1), clamp(p, 0, size("p") - 1), r.x, r.y, m),
+            0_r);
+        y(j, i, m) = sum(j, i, m);
+    }
+    void schedule(const Cpu &cpu) override {
+        Func last = store();
+        Var vec("vec"), lane("lane"), row("row"), task("task");
+        last.split(var(0), vec, lane, cpu.lanes, Tail::GuardWithIf)
+            .vectorize(lane)
+            .fuse(var(1), var(2), row);
+        last.split(row, task, row,
+                   max(1, task_elements / max(1, last.output_buffer().dim(0).extent())),
+                   Tail::GuardWithIf)
+            .parallel(task);
+        sum.compute_at(last, vec).bound_extent(j, cpu.lanes).vectorize(j).update().vectorize(j);
+        last.specialize(sw == 1);  // others divide by the stride, lane by lane
+        last.specialize(sw == 2);
+    }
+    void reference(Problem &p) const override {
+        p("y") = Array(p("y").shape);
+        Array &terms = p.magnitude["y"] = Array(p("y").shape);
+        for (int64_t a = 0; a < p["m"]; a++) {
+            for (int64_t u = 0; u < p["u"]; u++) {
+                for (int64_t v = 0; v < p["v"]; v++) {
+                    for (int64_t b = 0; b < p["p"]; b++) {
+                        for (int64_t c = 0; c < p["q"]; c++) {
+                            const int64_t to_i = b * p["stride_h"] + u * p["dilation_h"] -
+                                                 p["pad_h"];
+                            const int64_t to_j = c * p["stride_w"] + v * p["dilation_w"] -
+                                                 p["pad_w"];
+                            if (to_i < 0 || to_i >= p["h"] || to_j < 0 || to_j >= p["w"]) continue;
+                            p("y")(a, to_i, to_j) += p("x")(a, u, v, b, c);
+                            terms(a, to_i, to_j) += std::fabs(p("x")(a, u, v, b, c));
+                        }
+                    }
+                }
+            }
+        }
+    }
+};
+
+struct Windows : Composite {
+    Windows(const std::string &n, const std::string &signature, const std::string &formula)
+        : Composite(n, signature, formula) {
+        for (const std::string d : {"h", "w"}) {
+            const std::string reach = "dilation_" + d + "*(kernel_" + d + "-1)+1";
+            let("o" + d, "(" + d + "+2*pad_" + d + "-(" + reach + "))/stride_" + d + "+1");
+        }
+    }
+    void settings() {
+        ints("kernel_size", "!", {"kernel_h", "kernel_w"});
+        ints("dilation", "1,1", {"dilation_h", "dilation_w"});
+        ints("padding", "0,0", {"pad_h", "pad_w"});
+        ints("stride", "1,1", {"stride_h", "stride_w"});
+    }
+    // visit(n, c, row of the windows, column of the windows, i, j) for every element of every
+    // window, i and j outside of the image too
+    template<class F> static void each(const Problem &p, int64_t batch, int64_t channels, F visit) {
+        for (int64_t n = 0; n < batch; n++) {
+            for (int64_t c = 0; c < channels; c++) {
+                for (int64_t u = 0; u < p["kernel_h"]; u++) {
+                    for (int64_t v = 0; v < p["kernel_w"]; v++) {
+                        for (int64_t a = 0; a < p["oh"]; a++) {
+                            for (int64_t b = 0; b < p["ow"]; b++) {
+                                visit(n, c, (c * p["kernel_h"] + u) * p["kernel_w"] + v,
+                                      a * p["ow"] + b,
+                                      a * p["stride_h"] + u * p["dilation_h"] - p["pad_h"],
+                                      b * p["stride_w"] + v * p["dilation_w"] - p["pad_w"]);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+};
+
+struct Unfold : Windows {
+    Unfold()
+        : Windows("unfold", "x[n,c,h,w] -> y[n,c*kernel_h*kernel_w,oh*ow]",
+                  "y[n, (c kh + u) kw + v, p ow + q] = x[n, c, p stride + u dilation - padding, q "
+                  "stride + v dilation - padding], 0 outside of x: im2col") {
+        settings();
+        other_names = {"im2col"};
+        samples = {"n=1 c=1 h=1 w=1 kernel_size=1,1", "n=2 c=3 h=5 w=7 kernel_size=3,2",
+                   "n=1 c=2 h=7 w=17 kernel_size=3,3 stride=2,3 padding=1,2 dilation=2,1",
+                   "n=1 c=1 h=2 w=2 kernel_size=2,2 padding=1,1 stride=3,3"};
+    }
+    void reference(Problem &p) const override {
+        const Array x = p("x");
+        Array y({p["n"], p["c"] * p["kernel_h"] * p["kernel_w"], p["oh"] * p["ow"]});
+        each(p, p["n"], p["c"],
+             [&](int64_t n, int64_t c, int64_t row, int64_t column, int64_t i, int64_t j) {
+                 if (i >= 0 && i < p["h"] && j >= 0 && j < p["w"])
+                     y(n, row, column) = x(n, c, i, j);
+             });
+        p.tensors["y"] = y;
+    }
+};
+
+struct FoldWindows : Windows {
+    FoldWindows()
+        : Windows("fold", "x[n,k,l] -> y[n,k/(kernel_h*kernel_w),h,w]",
+                  "y = the sum of what unfold would have read from each element, of x = its "
+                  "result: col2im") {
+        ints("output_size", "!", {"h", "w"});
+        settings();
+        dtypes = {"f32", "f16", "bf16", "f64"};
+        contract = {Contract::products, 8};
+        samples = {
+            "n=1 k=1 l=1 output_size=1,1 kernel_size=1,1",
+            "n=2 k=18 l=18 output_size=5,7 kernel_size=3,2",
+            "n=1 k=18 l=21 output_size=7,17 kernel_size=3,3 stride=2,3 padding=1,2 dilation=2,1"};
+    }
+    void reference(Problem &p) const override {
+        const Array x = p("x");
+        const int64_t channels = p["k"] / (p["kernel_h"] * p["kernel_w"]);
+        Array y({p["n"], channels, p["h"], p["w"]});
+        Array terms(y.shape);
+        each(p, p["n"], channels,
+             [&](int64_t n, int64_t c, int64_t row, int64_t column, int64_t i, int64_t j) {
+                 if (i < 0 || i >= p["h"] || j < 0 || j >= p["w"]) return;
+                 y(n, c, i, j) += x(n, row, column);
+                 terms(n, c, i, j) += std::fabs(x(n, row, column));
+             });
+        p.tensors["y"] = y;
+        p.magnitude["y"] = terms;
+    }
+};
+
+}  // namespace
+
+HALYARD_OPS {
+    ops.add<Fold>();
+    ops.add<Unfold>();
+    ops.add<FoldWindows>();
+}
+
+}  // namespace halyard

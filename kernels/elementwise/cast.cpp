@@ -1,0 +1,52 @@
+// cast: every dtype to every other. What a conversion does at its edges is in dsl/convert.h.
+#include "dsl/dtypes.h"
+#include "kernels/elementwise/elementwise.h"
+
+namespace halyard {
+namespace {
+
+struct Cast : Elementwise {
+    Func x = input("x");
+    Func y = output("y");
+    Cast() : Elementwise("cast", "x:T[*] -> y:U[*]") {
+        doc = "y = x in another dtype; floats to integers truncate, saturate, and take NaN to 0; "
+              "integers wrap; bool is x != 0";
+        attrs.push_back({"dtype", AttrKind::dtype, "f32", {}, {}, true});
+        contract = {Contract::elementwise, 0.5};
+        task_elements = cheap_task;
+        dtypes.clear();
+        for (auto &from : all_dtypes) {
+            for (auto &to : all_dtypes)
+                dtypes.push_back(from + "," + to);
+        }
+    }
+    void algorithm() override {
+        const auto to = types.find("U");
+        const Expr v = x(Halide::_);
+        y(Halide::_) = to != types.end() && to->second == DType::boolean ? v != 0_r : v;
+    }
+    // Integers are left to wrap where they are compared.
+    void reference(Problem &p) const override {
+        const auto to = (DType)p["dtype"];
+        const bool is_signed = to != DType::u8;
+        const double values = std::ldexp(1.0, 8 * int(bytes_of(to)));
+        const double low = is_signed ? -values / 2 : 0;
+        const double high = (is_signed ? values / 2 : values) - 1;
+        each(p, [&](const double *in, double *o) {
+            if (to == DType::boolean)
+                o[0] = in[0] != 0;
+            else if (is_float(to) || !is_float(p.dtype))
+                o[0] = in[0];
+            else
+                o[0] = std::isnan(in[0]) ? 0 : std::fmin(std::fmax(std::trunc(in[0]), low), high);
+        });
+    }
+};
+
+}  // namespace
+
+HALYARD_OPS {
+    ops.add<Cast>();
+}
+
+}  // namespace halyard

@@ -1,0 +1,301 @@
+// Elements along one axis by their place, and the adjoints. Ops that move elements by one list of
+// places stand on gather_kernel (primitives/composites/indexing.cpp): gather, embedding, pad, flip,
+// roll, tile; on gather_elements_kernel those where each element has a place of its own:
+// gather_elements, and the gradients of sorting and of running extrema
+// (primitives/composites/sorting.cpp).
+#include <cmath>
+
+#include "dsl/dtypes.h"
+#include "dsl/op.h"
+
+namespace halyard {
+namespace {
+
+using Halide::Expr;
+
+constexpr int task_elements = 65536, row_task_elements = 16384;
+
+// `at`, or n - 1 where it is no index of n: one unsigned minimum.
+Expr held_within(const Expr &at, const Expr &n) {
+    const Expr place = Halide::cast(Halide::Int(32), min(Halide::cast(Halide::UInt(32), at),
+                                                         Halide::cast(Halide::UInt(32), n - 1)));
+    return Halide::unsafe_promise_clamped(place, 0, n - 1);
+}
+
+// An index of n, from the end where it is below 0 and `negative` allows it, held within n.
+Expr place_of(const Expr &index, const Expr &n, const Expr &negative) {
+    return held_within(select(negative != 0 && index < 0, index + n, index), n);
+}
+
+// Loads from places here and there, one after the other: Halide takes vectors of them apart, lane
+// by lane. `plain` is when the indices need nothing done to them but to be held within x.
+void one_by_one(Halide::Func y, const Halide::ImageParam &x, const Halide::Var &i,
+                const Halide::Var &m, const Halide::Var &o, const Expr &plain) {
+    Halide::Var some("some"), place("place"), row("row"), task("task");
+    constexpr int places = 64;
+    y.split(m, some, place, places, Halide::TailStrategy::GuardWithIf)
+        .reorder(i, place, some, o)
+        .fuse(some, o, row);
+    y.split(row, task, row, task_elements / places, Halide::TailStrategy::GuardWithIf)
+        .parallel(task);
+    const auto out = y.output_buffer();
+    const Expr single = out.dim(0).extent() == 1 && out.dim(1).stride() == 1 &&
+                        x.dim(1).stride() == 1;
+    y.specialize(plain && single);
+    y.specialize(plain);
+    y.specialize(single);
+}
+
+// y[o,m,i] = x[o,index[m],i]; fill where the index is outside of [0, n), which doesn't happen when
+// `all_within`.
+struct Gather : Op {
+    Gather() : Op("gather_kernel", "x[o,n,i] index:i32[m] fill[] -> y[o,m,i]") {
+        internal = moves = true;
+        flag("all_within", false);
+        let("index_end", "n");
+        conditions = {"n>0"};
+        dtypes = all_dtypes;
+        variants = {{"runs", "i>=lanes"}, {"points", ""}};
+        samples = {"o=1 n=1 m=1 i=1",
+                   "o=2 n=3 m=5 i=7",
+                   "o=3 n=17 m=31 i=1",
+                   "o=1 n=5 m=33 i=65",
+                   "o=5 n=7 m=2 i=129",
+                   "o=1 n=1000 m=40009 i=1",
+                   "o=3 n=7 m=65 i=1 all_within=1",
+                   "o=2 n=5 m=67 i=3 all_within=1",
+                   "o=2 n=5 m=7 i=33 all_within=1",
+                   "o=1031 n=3 m=2 i=1",
+                   "o=1031 n=3 m=2 i=1 all_within=1"};
+        bench = {"o=1 n=30522 m=4096 i=768", "o=64 n=3136 m=3136 i=1"};
+        contract = {Contract::elementwise, 0};
+    }
+    Func x = input("x"), index = input("index"), fill = input("fill");
+    Func y = output("y");
+    Expr within = derived("within", "all_within");
+    Var i{"i"}, m{"m"}, o{"o"};
+
+    void algorithm() override {
+        const Expr at = index(m);
+        y(i, m, o) = select(within != 0 || (at >= 0 && at < size("n")),
+                            x(i, held_within(at, size("n")), o), fill());
+    }
+    void schedule(const Cpu &cpu) override {
+        Func last = store();
+        Var vec("vec"), lane("lane"), row("row"), task("task");
+        if (variant == "runs") {
+            last.split(var(0), vec, lane, cpu.lanes, Tail::GuardWithIf)
+                .vectorize(lane)
+                .fuse(var(1), var(2), row);
+            last.split(row, task, row, max(1, task_elements / max(1, size("i"))), Tail::GuardWithIf)
+                .parallel(task);
+            last.specialize(within != 0);
+            return;
+        }
+        one_by_one(last, memory[0], var(0), var(1), var(2), within != 0);
+    }
+    void reference(Problem &p) const override {
+        for (int64_t a = 0; a < p["o"]; a++) {
+            for (int64_t b = 0; b < p["m"]; b++) {
+                for (int64_t c = 0; c < p["i"]; c++) {
+                    const int64_t at = int64_t(p("index")(b));
+                    p("y")(a, b, c) = at >= 0 && at < p["n"] ? p("x")(a, at, c) : p("fill")();
+                }
+            }
+        }
+    }
+};
+
+// dx[o,k,i] = the sum of dy[o,m,i] over the m whose index is k, in their order: the same bits with
+// any number of threads. x is there for its shape alone.
+struct GatherDx : Op {
+    GatherDx() : Op("gather_kernel_dx", "x[o,n,i] index:i32[m] dy[o,m,i] -> dx[o,n,i]") {
+        internal = true;
+        let("index_end", "n");
+        conditions = {"n>0"};
+        samples = {"o=1 n=1 m=1 i=1",   "o=2 n=3 m=5 i=7",   "o=3 n=17 m=31 i=1",
+                   "o=1 n=5 m=33 i=65", "o=5 n=7 m=2 i=129", "o=1 n=1000 m=4009 i=1"};
+        bench = {"o=1 n=30522 m=4096 i=768"};
+        contract = {Contract::products, 8};
+    }
+    Func x = input("x"), index = input("index"), dy = input("dy");
+    Func dx = output("dx");
+    Func sum{"sum"};
+    Var i{"i"}, k{"k"}, o{"o"};
+    RDom r;
+
+    void algorithm() override {
+        r = RDom(0, size("m"));
+        const Expr at = index(r);
+        r.where(at >= 0 && at < size("n"));
+        sum(i, k, o) = 0_r;
+        const Expr place = clamp(at, 0, size("n") - 1);
+        sum(i, place, o) = sum(i, place, o) + dy(i, r, o);
+        dx(i, k, o) = sum(i, k, o);
+    }
+    // A task has some of i to itself: nobody else adds to its sums.
+    void schedule(const Cpu &cpu) override {
+        Func last = store();
+        Var piece("piece"), ii("ii"), lane("lane"), vec("vec"), task("task");
+        last.split(var(0), piece, ii, 4 * cpu.lanes, Tail::GuardWithIf)
+            .reorder(ii, var(1), piece, var(2))
+            .fuse(piece, var(2), task)
+            .parallel(task);
+        last.split(ii, vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane);
+        sum.compute_at(last, task)
+            .split(i, vec, lane, cpu.lanes, Tail::GuardWithIf)
+            .vectorize(lane);
+        sum.update()
+            .split(i, vec, lane, cpu.lanes, Tail::GuardWithIf)
+            .reorder(lane, vec, r, o)
+            .vectorize(lane);
+    }
+    void reference(Problem &p) const override {
+        Array &size = p.magnitude["dx"] = Array(p("dx").shape);
+        Array hits(p("dx").shape);
+        p("dx") = Array(p("dx").shape);
+        for (int64_t a = 0; a < p["o"]; a++) {
+            for (int64_t b = 0; b < p["m"]; b++) {
+                for (int64_t c = 0; c < p["i"]; c++) {
+                    const int64_t at = int64_t(p("index")(b));
+                    if (at < 0 || at >= p["n"]) continue;
+                    p("dx")(a, at, c) += p("dy")(a, b, c);
+                    size(a, at, c) += std::fabs(p("dy")(a, b, c));
+                    hits(a, at, c)++;
+                }
+            }
+        }
+        // one rounding each
+        for (size_t e = 0; e < size.v.size(); e++)
+            size.v[e] *= std::fmax(1, hits.v[e] / 16);
+    }
+};
+
+// y[o,m,i] = x[o,index[o,m,i],i]; with `some_negative`, those count from the end. Callers see to it
+// that all are within x.
+struct GatherElements : Op {
+    GatherElements() : Op("gather_elements_kernel", "x[o,n,i] index:i32[o,m,i] -> y[o,m,i]") {
+        internal = moves = true;
+        flag("some_negative", false);
+        let("index_end", "n");
+        conditions = {"n>0"};
+        dtypes = all_dtypes;
+        samples = {"o=1 n=1 m=1 i=1",
+                   "o=2 n=3 m=5 i=7",
+                   "o=3 n=17 m=31 i=1 some_negative=1",
+                   "o=1 n=5 m=33 i=65",
+                   "o=1 n=1000 m=40009 i=1",
+                   "o=33 n=10 m=1 i=1",
+                   "o=1031 n=3 m=2 i=1 some_negative=1",
+                   "o=1031 n=3 m=2 i=1"};
+        bench = {"o=4096 n=1024 m=1024 i=1", "o=1 n=1024 m=1024 i=4096"};
+        contract = {Contract::elementwise, 0};
+    }
+    Func x = input("x"), index = input("index");
+    Func y = output("y");
+    Expr negative = derived("negative", "some_negative");
+    Var i{"i"}, m{"m"}, o{"o"};
+
+    void algorithm() override {
+        y(i, m, o) = x(i, place_of(index(i, m, o), size("n"), negative), o);
+    }
+    void schedule(const Cpu &) override {
+        one_by_one(store(), memory[0], var(0), var(1), var(2), negative == 0);
+    }
+    void reference(Problem &p) const override {
+        for (int64_t a = 0; a < p["o"]; a++) {
+            for (int64_t b = 0; b < p["m"]; b++) {
+                for (int64_t c = 0; c < p["i"]; c++) {
+                    const int64_t at = int64_t(p("index")(a, b, c));
+                    p("y")(a, b, c) = at < p["n"] ? p("x")(a, at, c) : 0;
+                }
+            }
+        }
+    }
+};
+
+// dx[o,k,i] = the sum of dy[o,m,i] over the m whose place is k, in their order: the same bits with
+// any number of threads. x is there for its shape alone.
+struct GatherElementsDx : Op {
+    GatherElementsDx()
+        : Op("gather_elements_kernel_dx", "x[o,n,i] index:i32[o,m,i] dy[o,m,i] -> dx[o,n,i]") {
+        internal = true;
+        flag("some_negative", false);
+        let("index_end", "n");
+        conditions = {"n>0"};
+        variants = {{"rows", "i==1"}, {"columns", ""}};
+        samples = {"o=1 n=1 m=1 i=1",       "o=3 n=7 m=5 i=1 some_negative=1",
+                   "o=2 n=31 m=33 i=1",     "o=33 n=10 m=1 i=1",
+                   "o=1 n=1000 m=4009 i=1", "o=2 n=3 m=5 i=7",
+                   "o=1 n=5 m=33 i=65",     "o=3 n=5 m=2 i=129 some_negative=1"};
+        bench = {"o=4096 n=1024 m=10 i=1", "o=4096 n=1024 m=1024 i=1", "o=1 n=1024 m=1024 i=4096"};
+        contract = {Contract::products, 8};
+    }
+    Func x = input("x"), index = input("index"), dy = input("dy");
+    Func dx = output("dx");
+    Func sum{"sum"};
+    Expr negative = derived("negative", "some_negative");
+    Var i{"i"}, k{"k"}, o{"o"};
+    RDom r;
+
+    void algorithm() override {
+        r = RDom(0, size("m"));
+        const Expr place = place_of(index(i, r, o), size("n"), negative);
+        sum(i, k, o) = 0_r;
+        sum(i, place, o) = sum(i, place, o) + dy(i, r, o);
+        dx(i, k, o) = sum(i, k, o);
+    }
+    // A task has whole rows, or some of their columns, to itself: nobody else adds to its sums.
+    void schedule(const Cpu &cpu) override {
+        Func last = store();
+        Var piece("piece"), ii("ii"), lane("lane"), vec("vec"), row("row"), task("task");
+        const bool rows = variant == "rows";
+        const Expr work = max(1, (size("n") + size("m")) * (rows ? 1 : 4 * cpu.lanes));
+        last.split(var(0), piece, ii, rows ? 1 : 4 * cpu.lanes, Tail::GuardWithIf)
+            .reorder(ii, var(1), piece, var(2))
+            .fuse(piece, var(2), row);
+        last.split(row, task, row, max(1, row_task_elements / work), Tail::GuardWithIf)
+            .parallel(task);
+        sum.compute_at(last, row);
+        if (rows) {
+            last.split(var(1), vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane);
+            last.specialize(negative == 0 && last.output_buffer().dim(1).stride() == 1);
+            last.specialize(last.output_buffer().dim(1).stride() == 1);
+            sum.split(k, vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane);
+        } else {
+            last.split(ii, vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane);
+            sum.split(i, vec, lane, cpu.lanes, Tail::GuardWithIf).vectorize(lane);
+            sum.update().reorder(i, r, o);
+        }
+    }
+    void reference(Problem &p) const override {
+        Array &size = p.magnitude["dx"] = Array(p("dx").shape);
+        Array hits(p("dx").shape);
+        p("dx") = Array(p("dx").shape);
+        for (int64_t a = 0; a < p["o"]; a++) {
+            for (int64_t b = 0; b < p["m"]; b++) {
+                for (int64_t c = 0; c < p["i"]; c++) {
+                    const int64_t at = int64_t(p("index")(a, b, c));
+                    if (at >= p["n"]) continue;
+                    p("dx")(a, at, c) += p("dy")(a, b, c);
+                    size(a, at, c) += std::fabs(p("dy")(a, b, c));
+                    hits(a, at, c)++;
+                }
+            }
+        }
+        // one rounding each
+        for (size_t e = 0; e < size.v.size(); e++)
+            size.v[e] *= std::fmax(1, hits.v[e] / 16);
+    }
+};
+
+}  // namespace
+
+HALYARD_OPS {
+    ops.add<Gather>();
+    ops.add<GatherDx>();
+    ops.add<GatherElements>();
+    ops.add<GatherElementsDx>();
+}
+
+}  // namespace halyard

@@ -1,0 +1,129 @@
+// argmax and argmin: places of extrema within a row.
+#include "kernels/reduction/reduction.h"
+
+namespace halyard {
+namespace {
+
+using Halide::Expr;
+using Halide::unsafe_promise_clamped;
+
+constexpr int width = reduction_width;
+constexpr int task_elements = reduction_task_elements;
+
+// The place of the largest (smallest) element of a row; the first one on ties; NaN counts as beyond
+// all numbers.
+struct ArgExtremum : Op {
+    bool largest;
+    explicit ArgExtremum(bool largest)
+        : Op(largest ? "argmax" : "argmin", "x[..n,c] -> y:i32[..n]"), largest(largest) {
+        doc = std::string("y = first place of the ") + (largest ? "largest" : "smallest") +
+              " x along axis; NaN is beyond all numbers";
+        alias = largest ? "Argmax" : "Argmin";
+        attr("axis", -1);
+        axis = "c";
+        any_strides = true;
+        conditions = {"c>0"};
+        dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8"};
+        variants = {{"rows", "c>=64 x_s0==1"}, {"columns", ""}};
+        samples = {"n=1 c=1", "n=3 c=7", "n=65 c=10", "n=5 c=64", "n=7 c=65", "n=2 c=1000"};
+        bench = {"n=4096 c=1024", "n=32 c=10"};
+        contract = {Contract::elementwise, 0};
+    }
+    Func x = input("x");
+    Func y = output("y");
+    Func best{"best"}, lanes{"lanes"};
+    Func folds[6];
+    Var n{"n"}, u{"u"};
+    RDom k;
+    static constexpr int nowhere = 0x7fffffff;
+
+    // The better of two (value, place), in whatever order they come.
+    Halide::Tuple better(const Halide::Tuple &a, const Halide::Tuple &b) const {
+        const Expr nan_a = math::is_nan(a[0]);
+        const Expr nan_b = math::is_nan(b[0]);
+        const Expr wins = (largest ? b[0] > a[0] : b[0] < a[0]) || (nan_b && !nan_a);
+        const Expr ties = b[0] == a[0] || (nan_a && nan_b);
+        const Expr take = (wins && !nan_a) || (ties && b[1] < a[1]);
+        return {select(take, b[0], a[0]), select(take, b[1], a[1])};
+    }
+    Halide::Tuple none() const { return {largest ? math::lowest() : math::highest(), nowhere}; }
+    void algorithm() override {
+        if (variant != "rows") {
+            k = RDom(0, size("c"));
+            best(n) = none();
+            best(n) = better(best(n), {x(k, unsafe_promise_clamped(n, 0, size("n") - 1)), k});
+            y(n) = best(n)[1];
+            return;
+        }
+        // Every lane has an element, c being at least `width`, and meets its elements in order: no
+        // tie is ever taken.
+        lanes(u, n) = {none()[0], u};
+        auto meet = [&](const Expr &at) {
+            const Halide::Tuple mine = lanes(u, n);
+            const Expr next = x(at, n);
+            const Expr take = ((largest ? next > mine[0] : next < mine[0]) || math::is_nan(next)) &&
+                              !math::is_nan(mine[0]);
+            lanes(u, n) = {select(take, next, mine[0]), select(take, at, mine[1])};
+        };
+        k = RDom(0, size("c") / width);
+        meet(k * width + u);
+        RDom last_block(size("c") / width, 1);
+        last_block.where(last_block * width + u < size("c"));
+        meet(unsafe_promise_clamped(last_block * width + u, 0, size("c") - 1));
+        Func from = lanes;
+        for (int w = width / 2, f = 0; w > 0; w /= 2, f++) {
+            folds[f] = Func("fold" + std::to_string(w));
+            folds[f](u, n) = better(from(u, n), from(u + w, n));
+            from = folds[f];
+        }
+        y(n) = from(0, n)[1];
+    }
+    void schedule(const Cpu &cpu) override {
+        Func last = store();
+        Var task("task"), vec("vec"), lane("lane");
+        const Expr rows = max(1, task_elements / max(1, size("c")));
+        if (variant != "rows") {
+            last.split(var(0), vec, lane, cpu.lanes, Tail::GuardWithIf)
+                .vectorize(lane)
+                .split(vec, task, vec, max(1, rows / cpu.lanes), Tail::GuardWithIf)
+                .parallel(task);
+            best.compute_at(last, vec)
+                .vectorize(n, cpu.lanes, Tail::GuardWithIf)
+                .update()
+                .vectorize(n, cpu.lanes, Tail::GuardWithIf);
+            last.specialize(memory[0].dim(1).stride() == 1);
+            return;
+        }
+        const int v = std::min(cpu.lanes, width);
+        last.split(var(0), task, vec, rows, Tail::GuardWithIf).parallel(task);
+        lanes.compute_at(last, vec).bound(u, 0, width);
+        in_registers(lanes, u, v);
+        in_registers(lanes.update().reorder(u, k), u, v);
+        in_registers(lanes.update(1), u, v);
+        memory[0].dim(0).set_stride(1);  // as the variant's condition says
+        for (int w = width / 2, f = 0; w > 0; w /= 2, f++) {
+            folds[f].compute_at(last, vec).bound_extent(u, w);
+            if (w > 1) folds[f].vectorize(u, std::min(v, w));
+        }
+    }
+    void reference(Problem &p) const override {
+        for (int64_t i = 0; i < p["n"]; i++) {
+            int64_t at = 0;
+            for (int64_t j = 1; j < p["c"]; j++) {
+                const double a = p("x")(i, at);
+                const double b = p("x")(i, j);
+                if (!std::isnan(a) && (std::isnan(b) || (largest ? b > a : b < a))) at = j;
+            }
+            p("y")(i) = double(at);
+        }
+    }
+};
+
+}  // namespace
+
+HALYARD_OPS {
+    ops.add<ArgExtremum>(true);
+    ops.add<ArgExtremum>(false);
+}
+
+}  // namespace halyard

@@ -1,0 +1,147 @@
+// Scaled dot-product attention (record: kernels/contraction/attention.cpp).
+#include <algorithm>
+#include <cmath>
+
+#include "primitives/autograd/tape.h"
+#include "primitives/composites/composite.h"
+#include "primitives/composites/composition.h"
+#include "primitives/composites/concat.h"
+
+namespace halyard {
+namespace {
+
+constexpr const char *op = "scaled_dot_product_attention";
+
+void expect(const char *what, int64_t got, const char *as, int64_t expected) {
+    if (got != expected) {
+        throw ShapeError(op, std::string(what) + " is " + std::to_string(got) + ", expected " +
+                                 std::to_string(expected) + " as " + as);
+    }
+}
+
+Tensor number(double v, const Tensor &like) {
+    return Tensor::scalar(v, like.dtype());
+}
+
+// What is added to the scores: 0 where a query sees a key, -infinity where it doesn't.
+Tensor hidden(const Tensor &seen, DType dtype) {
+    return run1("select", {seen, Tensor::scalar(0, dtype), Tensor::scalar(-INFINITY, dtype)});
+}
+Tensor causal_mask(int64_t s, int64_t t, DType dtype) {
+    const Tensor seen = Tensor::empty({s, t}, DType::boolean);
+    for (int64_t i = 0; i < s; i++) {
+        for (int64_t j = 0; j < t; j++)
+            static_cast<uint8_t *>(seen.raw())[i * t + j] = j <= i;
+    }
+    return hidden(seen, dtype);
+}
+
+// Forward keeps no scores: this computes them again.
+struct Backward {
+    Tensor q, k, v, mask;
+    bool causal;
+    double scale;
+
+    std::vector<Tensor> operator()(std::span<const Tensor> dy) const {
+        const auto product = [](const Tensor &a, const Tensor &b, bool transpose_a,
+                                bool transpose_b) {
+            return run1("matmul", {a, b},
+                        {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}});
+        };
+        const Tensor scaled = run1("mul", {q, number(scale, q)});
+        Tensor score = run1("add", {product(scaled, k, false, true), mask});
+        if (causal) score = run1("add", {score, causal_mask(q.size(-2), k.size(-2), q.dtype())});
+        Tensor weight = run1("softmax", {score});
+        if (causal || mask.elements() > 1) {  // a query that sees no key weighs all by 0
+            const Tensor most = run1("reduce_max", {score},
+                                     {{"axis", Ints{-1}}, {"keep_dims", true}});
+            weight = run1("select",
+                          {run1("equal", {most, number(-INFINITY, q)}), number(0, q), weight});
+        }
+        const Tensor dscore = run1("softmax_dx", {weight, product(dy[0], v, false, true)});
+        const Tensor dq = run1("mul", {product(dscore, k, false, false), number(scale, q)});
+        return {dq, product(dscore, scaled, true, false), product(weight, dy[0], true, false),
+                dscore};
+    }
+};
+
+Tensor kernel(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &mask, bool causal,
+              int64_t from, double scale) {
+    return run1("attention_kernel", {q, k, v, mask},
+                {{"causal", int64_t(causal)}, {"from", from}, {"scale", scale}});
+}
+
+// [from, to) of an axis counted from the last.
+Tensor part(const Tensor &x, int axis, int64_t from, int64_t to) {
+    Window w{x.shape(), x.shape(), x.shape()};
+    for (int d = 0; d < x.rank(); d++) {
+        w.begin[d] = 0;
+        w.step[d] = 1;
+    }
+    w.begin[x.rank() + axis] = from;
+    w.end[x.rank() + axis] = to;
+    return window_of(x, w);
+}
+
+// A chunk of queries at a time, with the keys that its last one sees.
+Tensor by_chunks(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &mask,
+                 double scale) {
+    constexpr int64_t chunk = 128;
+    const int64_t s = q.size(-2);
+    const int64_t t = k.size(-2);
+    if (s <= chunk) return kernel(q, k, v, mask, true, 0, scale);
+    std::vector<Tensor> all;
+    for (int64_t from = 0; from < s; from += chunk) {
+        const int64_t to = std::min(s, from + chunk);
+        const int64_t seen = std::min(t, to);
+        const Tensor hidden_keys = part(part(mask, -2, from, to), -1, 0, seen);
+        all.push_back(kernel(part(q, -2, from, to), part(k, -2, 0, seen), part(v, -2, 0, seen),
+                             hidden_keys, true, from, scale));
+    }
+    return F::concat(all, -2);
+}
+
+std::vector<Tensor> attention(std::span<const Tensor> in, const Attrs &a) {
+    const Tensor &q = in[0];
+    const Tensor &k = in[1];
+    const Tensor &v = in[2];
+    const char *names[] = {"query", "key", "value"};
+    for (int i = 0; i < 3; i++) {
+        if (in[size_t(i)].rank() < 2) {
+            throw ShapeError(op, std::string(names[i]) + " has rank " +
+                                     std::to_string(in[size_t(i)].rank()) +
+                                     ", expected at least 2");
+        }
+    }
+    expect("key.d", k.size(-1), "query.d", q.size(-1));
+    expect("value.t", v.size(-2), "key.t", k.size(-2));
+    const double given = real(a, "scale");
+    const double scale = given != 0 ? given
+                                    : 1 / std::sqrt(double(std::max<int64_t>(1, q.size(-1))));
+    const bool causal = is_set(a, "is_causal");
+    const Tensor given_mask = in[3].defined() ? in[3] : number(0, q);
+    const Tensor additive = given_mask.dtype() == DType::boolean ? hidden(given_mask, q.dtype())
+                                                                 : given_mask;
+    Shape scores = additive.rank() > 2 ? Shape(additive.shape().begin(), additive.shape().end() - 2)
+                                       : Shape{};
+    scores.push_back(q.size(-2));
+    scores.push_back(k.size(-2));
+    const Tensor mask = broadcast_view(additive, scores);
+    Tensor y;
+    {
+        const StopTape stop;
+        y = causal ? by_chunks(q, k, v, mask, scale) : kernel(q, k, v, mask, false, 0, scale);
+    }
+    if (Tape *tape = Tape::current())
+        tape->record({q, k, v, additive}, {y}, Backward{q, k, v, additive, causal, scale});
+    return {y};
+}
+
+}  // namespace
+
+Family attention_family() {
+    static const Family::value_type all[] = {{op, attention}};
+    return all;
+}
+
+}  // namespace halyard

@@ -1,0 +1,260 @@
+// Elements become unsigned integers in the same order, packed with their places: a packed number is
+// unlike every other, so sorting packed numbers by any algorithm is a stable sort. They are sorted
+// by Highway's vqsort (Wassenberg, Blacher, Giesen, Sanders: "Vectorized and performance-portable
+// quicksort", 2022). The loops here are plain, and compiled once for each instruction set.
+#include "primitives/composites/order.h"
+
+#include <hwy/contrib/sort/vqsort.h>
+
+#include <algorithm>
+
+#include "registry/base/parallel.h"
+
+#ifndef HALYARD_PRIMITIVES_ORDER_ONCE
+#define HALYARD_PRIMITIVES_ORDER_ONCE
+namespace halyard {
+namespace {
+
+enum class Want { first, nth };
+
+struct Job {
+    Want want;
+    DType dtype;
+    const void *x;
+    void *values;
+    int32_t *places;
+    int64_t c, k;
+    bool descending;
+    int64_t wide() const { return want == Want::first ? k : 1; }  // results of a row
+};
+
+}  // namespace
+}  // namespace halyard
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "primitives/composites/order.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace halyard {
+namespace {
+namespace HWY_NAMESPACE {
+
+// An element's bits as an unsigned integer in the order of elements; `flip` (0 or all ones) turns
+// the order around. infinity: its bits, for floats; 0 for integers.
+template<class B, uint64_t infinity, bool is_signed> struct Code {
+    using Bits = B;
+    using Key = std::conditional_t<sizeof(B) <= 4, uint32_t, uint64_t>;
+    static constexpr int bits = 8 * sizeof(B);
+    static constexpr Key all = (Key)(B) ~(B)0;
+    static constexpr Key sign = is_signed ? (Key)1 << (bits - 1) : 0;
+
+    static Key of(B element, Key flip) {
+        const Key e = element;
+        if (infinity == 0) return e ^ sign ^ flip;
+        const Key size = e & ~sign;
+        const Key ordered = e & sign ? e ^ all : e ^ sign;
+        return (size > infinity ? all : size == 0 ? sign : ordered) ^ flip;
+    }
+    static bool is_nan(B element) { return infinity != 0 && ((Key)element & ~sign) > infinity; }
+    // Back. Zeros and NaNs have lost their bits: they are fetched from their place.
+    static B element(Key key, Key flip, const B *x, int64_t place) {
+        const Key k = key ^ flip;
+        if (infinity == 0) return (B)(k ^ sign);
+        return k == sign || k == all ? x[place] : (B)(k & sign ? k ^ sign : k ^ all);
+    }
+};
+
+// A key with a place below it.
+template<class P> struct Pack {
+    static constexpr int half = 4 * sizeof(P);
+    static P of(uint64_t key, int64_t place) { return (P)((P)key << half | (P)place); }
+    static uint64_t key(P p) { return p >> half; }
+    static int64_t place(P p) { return int64_t(p & (((P)1 << half) - 1)); }
+};
+template<> struct Pack<hwy::uint128_t> {
+    static hwy::uint128_t of(uint64_t key, int64_t place) { return {uint64_t(place), key}; }
+    static uint64_t key(const hwy::uint128_t &p) { return p.hi; }
+    static int64_t place(const hwy::uint128_t &p) { return int64_t(p.lo); }
+};
+
+template<class P> void sort(const hwy::Sorter &sorter, P *p, int64_t n) {
+    // below it, getting vqsort started takes longer than the sorting
+    constexpr int64_t short_run = 24;
+    if (n < short_run)
+        std::sort(p, p + n);
+    else
+        sorter(p, size_t(n), hwy::SortAscending());
+}
+
+constexpr int64_t block = 64, few = 24, spare = 256;
+
+// The k first of n keys, packed and in order, into p, which has room for 2 k + spare. Keys are
+// looked at in blocks: one that has none before the k-th of those found so far, as most have when k
+// is much smaller than n, costs a few vector instructions. Few are kept in order one by one; of
+// many, a batch is sorted now and then.
+template<class P, class K>
+void first_of(const hwy::Sorter &sorter, const K *keys, int64_t n, int64_t k, P *p) {
+    const bool one_by_one = k <= few;
+    const int64_t room = 2 * k + spare;
+    const int64_t begin = std::min(n, one_by_one ? k : room);
+    int64_t found = begin;
+    for (int64_t i = 0; i < begin; i++)
+        p[i] = Pack<P>::of(keys[i], i);
+    sort(sorter, p, found);
+    found = std::min(found, k);
+    for (int64_t i = begin; i < n; i += block) {
+        const int64_t end = std::min(n, i + block);
+        K limit = (K)Pack<P>::key(p[k - 1]);
+        K any = 0;  // an equal one comes after it
+        for (int64_t j = i; j < end; j++)
+            any |= keys[j] < limit;
+        if (!any) continue;
+        if (one_by_one) {
+            for (int64_t j = i; j < end; j++) {
+                if (keys[j] >= limit) continue;
+                const P next = Pack<P>::of(keys[j], j);
+                int64_t at = k - 1;
+                for (; at > 0 && next < p[at - 1]; at--)
+                    p[at] = p[at - 1];
+                p[at] = next;
+                limit = (K)Pack<P>::key(p[k - 1]);
+            }
+            continue;
+        }
+        for (int64_t j = i; j < end; j++) {
+            p[found] = Pack<P>::of(keys[j], j);
+            found += keys[j] < limit;
+        }
+        if (found + block > room) {
+            sort(sorter, p, found);
+            found = k;
+        }
+    }
+    sort(sorter, p, found);
+}
+
+// The place of the k-th key in order, of those equal to it by their places. `sorted` has room for
+// n.
+template<class K>
+int64_t nth_of(const hwy::Sorter &sorter, const K *keys, int64_t n, int64_t k, K *sorted) {
+    std::copy(keys, keys + n, sorted);
+    sort(sorter, sorted, n);
+    int64_t equal_before = sorted + k - std::lower_bound(sorted, sorted + k, sorted[k]);
+    int64_t at = 0;
+    while (keys[at] != sorted[k] || equal_before-- > 0)
+        at++;
+    return at;
+}
+
+template<class C, class P> void order(const Job &job, int64_t first, int64_t last) {
+    using B = typename C::Bits;
+    using K = typename C::Key;
+    const K flip = job.descending ? C::all : 0;
+    const int64_t c = job.c;
+    const int64_t k = job.k;
+    const int64_t wide = job.wide();
+    const bool nth = job.want == Want::nth;
+    const bool selects = !nth && 2 * k + spare < c / 2;
+    const bool keyed = nth || selects;
+    const int64_t packed = nth ? 0 : selects ? 2 * k + spare : c;
+    const int64_t bytes = int64_t(sizeof(P)) * packed + int64_t(sizeof(K)) * (nth     ? 2 * c
+                                                                              : keyed ? c
+                                                                                      : 0);
+    const Tensor scratch = Tensor::empty({(bytes + 7) / 8}, DType::i64);
+    P *const p = static_cast<P *>(scratch.raw());
+    K *const keys = reinterpret_cast<K *>(p + packed);
+    const hwy::Sorter sorter;
+    for (int64_t row = first; row < last; row++) {
+        const B *x = static_cast<const B *>(job.x) + row * c;
+        B *values = static_cast<B *>(job.values) + row * wide;
+        int32_t *places = job.places + row * wide;
+        if (keyed) {
+            for (int64_t i = 0; i < c; i++)
+                keys[i] = C::of(x[i], flip);
+        }
+        if (nth) {
+            int64_t at = std::find_if(x, x + c, C::is_nan) - x;
+            if (at == c) at = nth_of(sorter, keys, c, k, keys + c);
+            *values = x[at];
+            *places = int32_t(at);
+            continue;
+        }
+        if (selects)
+            first_of(sorter, keys, c, k, p);
+        else {
+            for (int64_t i = 0; i < c; i++)
+                p[i] = Pack<P>::of(C::of(x[i], flip), i);
+            sort(sorter, p, c);
+        }
+        for (int64_t i = 0; i < k; i++) {
+            places[i] = int32_t(Pack<P>::place(p[i]));
+            values[i] = C::element((K)Pack<P>::key(p[i]), flip, x, places[i]);
+        }
+    }
+}
+
+template<class C> void packed(const Job &job, int64_t first, int64_t last) {
+    if constexpr (C::bits == 64)
+        return order<C, hwy::uint128_t>(job, first, last);
+    else if (C::bits <= 16 && job.c <= 1 << 16)
+        return order<C, uint32_t>(job, first, last);
+    else
+        return order<C, uint64_t>(job, first, last);
+}
+
+void rows(const Job &job, int64_t first, int64_t last) {
+    switch (job.dtype) {
+    case DType::f64: return packed<Code<uint64_t, 0x7ff0000000000000, true>>(job, first, last);
+    case DType::f32: return packed<Code<uint32_t, 0x7f800000, true>>(job, first, last);
+    case DType::f16: return packed<Code<uint16_t, 0x7c00, true>>(job, first, last);
+    case DType::bf16: return packed<Code<uint16_t, 0x7f80, true>>(job, first, last);
+    case DType::i64: return packed<Code<uint64_t, 0, true>>(job, first, last);
+    case DType::i32: return packed<Code<uint32_t, 0, true>>(job, first, last);
+    case DType::i8: return packed<Code<uint8_t, 0, true>>(job, first, last);
+    case DType::u8:
+    case DType::boolean: break;
+    }
+    packed<Code<uint8_t, 0, false>>(job, first, last);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace
+}  // namespace halyard
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace halyard {
+namespace {
+
+HWY_EXPORT(rows);
+
+constexpr int64_t task_elements = 8192;
+
+Ordered run(Want want, const Tensor &x, int64_t k, bool descending, const Shape &shape) {
+    const int64_t n = x.shape()[0];
+    const int64_t c = x.shape()[1];
+    const Ordered y{Tensor::empty(shape, x.dtype()), Tensor::empty(shape, DType::i32)};
+    if (shape.elements() == 0) return y;
+    const Job job{want, x.dtype(), x.raw(),   y.values.raw(), y.places.data<int32_t>(),
+                  c,    k,         descending};
+    const int64_t step = std::max<int64_t>(1, task_elements / c);
+    parallel_for(0, (n + step - 1) / step, [&](int64_t task) {
+        HWY_DYNAMIC_DISPATCH(rows)(job, task * step, std::min(n, (task + 1) * step));
+    });
+    return y;
+}
+
+}  // namespace
+
+Ordered first_in_order(const Tensor &x, int64_t k, bool descending) {
+    return run(Want::first, x, k, descending, {x.shape()[0], k});
+}
+Ordered nth_in_order(const Tensor &x, int64_t k) {
+    return run(Want::nth, x, k, false, {x.shape()[0]});
+}
+
+}  // namespace halyard
+#endif

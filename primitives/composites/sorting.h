@@ -1,0 +1,12 @@
+// Compositions that stand on order within rows (records: kernels/indexing/sorting.cpp), and their
+// gradients: elements move, so gradients move back.
+#pragma once
+#include "primitives/primitive.h"
+
+namespace halyard {
+
+// dx of x's shape with dy's elements added at `places` along `axis` (both of one shape, which
+// differs from x's along axis only), in their order.
+Tensor added_along(const Tensor &x, int64_t axis, const Tensor &places, const Tensor &dy);
+
+}  // namespace halyard

@@ -1,0 +1,71 @@
+#include "registry/base/run_program.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+
+#include "registry/base/error.h"
+
+namespace halyard {
+namespace {
+
+std::string read_to_end(int file) {
+    std::string text;
+    std::array<char, 4096> part;
+    for (;;) {
+        const ssize_t n = read(file, part.data(), part.size());
+        if (n > 0)
+            text.append(part.data(), size_t(n));
+        else if (n == 0 || errno != EINTR)
+            return text;
+    }
+}
+
+}  // namespace
+
+Ended run_program(const std::vector<std::string> &words, Keep keep) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        throw Error(words[0], std::string("can't be started: no pipe: ") + std::strerror(errno));
+    std::vector<char *> arguments;
+    for (const std::string &word : words)
+        arguments.push_back(const_cast<char *>(word.c_str()));
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    if (keep == Keep::output_and_errors)
+        posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+    else
+        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    pid_t child = -1;
+    const int failed = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(),
+                                    environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    Ended ended;
+    if (!failed) ended.text = read_to_end(ends[0]);
+    close(ends[0]);
+    if (failed) throw Error(words[0], std::string("can't be started: ") + std::strerror(failed));
+    while (waitpid(child, &ended.status, 0) < 0)
+        if (errno != EINTR) throw Error(words[0], std::string("was lost: ") + std::strerror(errno));
+    return ended;
+}
+
+bool has_program(const std::string &name) {
+    const char *path = std::getenv("PATH");
+    std::istringstream folders(path ? path : "/bin:/usr/bin");
+    for (std::string folder; std::getline(folders, folder, ':');)
+        if (access(((folder.empty() ? "." : folder) + "/" + name).c_str(), X_OK) == 0) return true;
+    return false;
+}
+
+}  // namespace halyard

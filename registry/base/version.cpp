@@ -1,0 +1,9 @@
+#include "registry/base/version.h"
+
+namespace halyard {
+
+const char *version() {
+    return HALYARD_VERSION;
+}
+
+}  // namespace halyard

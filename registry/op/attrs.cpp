@@ -1,0 +1,230 @@
+#include "registry/op/attrs.h"
+
+#include <sstream>
+
+#include "registry/base/error.h"
+
+namespace halyard {
+namespace {
+
+int64_t to_integer(const OpRecord &op, const AttrSpec &a, const std::string &s) {
+    size_t used = 0;
+    int64_t v = 0;
+    try {
+        v = std::stoll(s, &used);
+    } catch (const std::exception &) {
+        used = 0;
+    }
+    if (s.empty() || used != s.size())
+        throw AttrError(op.name, a.name + " is '" + s + "', expected an integer");
+    return v;
+}
+
+AttrValue parsed(const OpRecord &op, const AttrSpec &a, const std::string &s) {
+    switch (a.kind) {
+    case AttrKind::integer: return to_integer(op, a, s);
+    case AttrKind::boolean:
+        if (s == "true" || s == "True") return true;
+        if (s == "false" || s == "False") return false;
+        return to_integer(op, a, s) != 0;
+    case AttrKind::real: {
+        char *end = nullptr;
+        const double v = std::strtod(s.c_str(), &end);
+        if (s.empty() || *end)
+            throw AttrError(op.name, a.name + " is '" + s + "', expected a number");
+        return v;
+    }
+    case AttrKind::ints: {
+        Ints list;
+        std::stringstream words(s);
+        for (std::string w; std::getline(words, w, ',');)
+            list.push_back(to_integer(op, a, w));
+        return list;
+    }
+    case AttrKind::choice:
+    case AttrKind::dtype:
+    case AttrKind::text: break;
+    }
+    return s;
+}
+
+}  // namespace
+
+Attrs::Attrs(const OpRecord &op, const std::vector<std::pair<std::string, AttrValue>> &given)
+    : op_(&op), values_(op.attrs.size()) {
+    for (auto &[name, value] : given)
+        if (find(name) < 0) throw AttrError(op.name, "no attribute '" + name + "'");
+    for (size_t k = 0; k < op.attrs.size(); k++) {
+        const AttrSpec &a = op.attrs[k];
+        const AttrValue *value = nullptr;
+        for (auto &g : given)
+            if (g.first == a.name) value = &g.second;
+        if (value)
+            assign(k, *value);
+        else if (a.value != "!")
+            assign(k, parsed(op, a, a.value));
+        else
+            throw AttrError(op.name, "attribute '" + a.name + "' is required");
+    }
+    rehash();
+}
+
+Attrs::Attrs(const OpRecord &op, std::initializer_list<AttrValue> in_order)
+    : op_(&op), values_(op.attrs.size()) {
+    auto next = in_order.begin();
+    for (size_t k = 0; k < op.attrs.size(); k++) {
+        const AttrSpec &a = op.attrs[k];
+        if (!a.at_call && next != in_order.end())
+            assign(k, *next++);
+        else if (a.value != "!")
+            assign(k, parsed(op, a, a.value));
+    }
+    rehash();
+}
+
+Attrs::Attrs(const OpRecord &op, const std::map<std::string, std::string> &text) : op_(&op) {
+    std::vector<std::pair<std::string, AttrValue>> given;
+    for (auto &[name, value] : text) {
+        const int k = find(name);
+        if (k < 0) throw AttrError(op.name, "no attribute '" + name + "'");
+        given.emplace_back(name, parsed(op, op.attrs[size_t(k)], value));
+    }
+    *this = Attrs(op, given);
+}
+
+Attrs::Attrs(const OpRecord &op, const OpRecord &other_op, const Attrs &other)
+    : op_(&op), values_(op.attrs.size()) {
+    for (size_t k = 0; k < op.attrs.size(); k++) {
+        const AttrSpec &a = op.attrs[k];
+        size_t j = 0;
+        while (j < other_op.attrs.size() && other_op.attrs[j].name != a.name)
+            j++;
+        if (j < other_op.attrs.size())
+            values_[k] = other.values_[j];
+        else if (a.value != "!")
+            assign(k, parsed(op, a, a.value));
+        else
+            throw AttrError(op.name, "attribute '" + a.name + "' is required");
+    }
+    rehash();
+}
+
+int Attrs::find(const std::string &name) const {
+    for (size_t k = 0; k < op_->attrs.size(); k++)
+        if (op_->attrs[k].name == name) return int(k);
+    return -1;
+}
+
+void Attrs::set(size_t k, const AttrValue &value) {
+    assign(k, value);
+    rehash();
+}
+
+void Attrs::assign(size_t k, const AttrValue &value) {
+    const AttrSpec &a = op_->attrs[k];
+    Value &to = values_[k];
+    auto wrong = [&](const char *expected) {
+        throw AttrError(op_->name, a.name + ": expected " + expected);
+    };
+    const auto *i = std::get_if<int64_t>(&value.v);
+    const auto *r = std::get_if<double>(&value.v);
+    const auto *s = std::get_if<std::string>(&value.v);
+    const auto *list = std::get_if<Ints>(&value.v);
+    switch (a.kind) {
+    case AttrKind::integer:
+    case AttrKind::boolean:
+        if (!i) wrong("an integer");
+        to.i = *i;
+        break;
+    case AttrKind::real:
+        if (!i && !r) wrong("a number");
+        to.r = r ? *r : double(*i);
+        break;
+    case AttrKind::ints:
+        if (!i && !list) wrong("integers");
+        to.ints = list ? *list : Ints{*i};
+        if (!a.parts.empty()) {  // one value stands for all
+            if (to.ints.size() == 1) to.ints.assign(a.parts.size(), to.ints[0]);
+            if (to.ints.size() != a.parts.size()) {
+                throw AttrError(op_->name, a.name + " has " + std::to_string(to.ints.size()) +
+                                               " values, expected 1 or " +
+                                               std::to_string(a.parts.size()));
+            }
+        }
+        break;
+    case AttrKind::choice: {
+        if (!s) wrong("a name");
+        std::string all;
+        to.i = -1;
+        for (size_t c = 0; c < a.choices.size(); c++) {
+            if (a.choices[c] == *s) to.i = int64_t(c);
+            all += (c ? ", " : "") + a.choices[c];
+        }
+        if (to.i < 0)
+            throw AttrError(op_->name, a.name + " is '" + *s + "', expected one of " + all);
+        break;
+    }
+    case AttrKind::dtype:
+        if (!s) wrong("a dtype");
+        try {
+            to.i = int64_t(dtype_of(*s));
+        } catch (const DTypeError &e) {  // "[dtype] unknown dtype 'f31', expected one of ..."
+            throw AttrError(op_->name, a.name + ": " + std::string(e.what()).substr(8));
+        }
+        break;
+    case AttrKind::text:
+        if (!s) wrong("text");
+        to.ints.assign(s->begin(), s->end());
+        break;
+    }
+}
+
+uint64_t Attrs::hash(const std::vector<bool> &left_out) const {
+    uint64_t h = uint64_t(uintptr_t(op_));
+    auto eat = [&](uint64_t v) {
+        h = (h ^ v) * 0x9E3779B97F4A7C15u;
+        h ^= h >> 32;
+    };
+    for (size_t k = 0; k < values_.size(); k++) {
+        if (k < left_out.size() && left_out[k]) continue;
+        const Value &v = values_[k];
+        eat(uint64_t(v.i));
+        eat(v.ints.size());
+        for (int64_t i : v.ints)
+            eat(uint64_t(i));
+    }
+    return h;
+}
+
+bool Attrs::plans_like(const Attrs &o, const std::vector<bool> &left_out) const {
+    bool same = op_ == o.op_ && values_.size() == o.values_.size();
+    for (size_t k = 0; same && k < values_.size(); k++)
+        same = (k < left_out.size() && left_out[k]) || values_[k] == o.values_[k];
+    return same;
+}
+
+std::string Attrs::text() const {
+    std::string s;
+    for (size_t k = 0; k < values_.size(); k++) {
+        const AttrSpec &a = op_->attrs[k];
+        s += (k ? " " : "") + a.name + "=";
+        char number[40];
+        switch (a.kind) {
+        case AttrKind::real:
+            std::snprintf(number, sizeof number, "%.9g", values_[k].r);
+            s += number;
+            break;
+        case AttrKind::choice: s += a.choices[size_t(values_[k].i)]; break;
+        case AttrKind::dtype: s += name_of((DType)values_[k].i); break;
+        case AttrKind::ints:
+            for (size_t j = 0; j < values_[k].ints.size(); j++)
+                s += (j ? "," : "") + std::to_string(values_[k].ints[j]);
+            break;
+        case AttrKind::text: s += words(k); break;
+        default: s += std::to_string(values_[k].i);
+        }
+    }
+    return s;
+}
+
+}  // namespace halyard

@@ -1,0 +1,353 @@
+#include "registry/op/signature.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <sstream>
+
+#include "registry/tensor/dtype.h"
+
+namespace halyard {
+namespace {
+
+// Reads the text of a signature; errors name the position.
+class Reader {
+public:
+    Reader(const std::string &op, const std::string &text) : op_(op), text_(text) {}
+
+    void read(Signature &s) {
+        for (bool left = true; skip(), at_ < text_.size();) {
+            if (text_.compare(at_, 2, "->") == 0) {
+                if (!left) fail("a second ->");
+                left = false;
+                at_ += 2;
+                continue;
+            }
+            TensorSpec t = tensor();
+            for (const auto *list : {&s.inputs, &s.outputs}) {
+                for (const TensorSpec &o : *list)
+                    if (o.name == t.name) fail("tensor '" + t.name + "' stands twice");
+            }
+            (left ? s.inputs : s.outputs).push_back(std::move(t));
+        }
+        if (s.outputs.empty()) fail("no output");
+    }
+    [[noreturn]] void fail(const std::string &what) const {
+        throw AttrError(op_,
+                        "bad signature '" + text_ + "' at " + std::to_string(at_) + ": " + what);
+    }
+
+private:
+    void skip() {
+        while (at_ < text_.size() && std::isspace((unsigned char)text_[at_]))
+            at_++;
+    }
+    std::string word() {
+        const size_t from = at_;
+        while (at_ < text_.size() && (std::isalnum((unsigned char)text_[at_]) || text_[at_] == '_'))
+            at_++;
+        return text_.substr(from, at_ - from);
+    }
+    void dtype(TensorSpec &t) {
+        at_++;
+        t.dtype = word();
+        if (t.dtype.empty()) fail("expected a dtype");
+        if (std::isupper((unsigned char)t.dtype[0])) return;
+        try {
+            t.dtype = name_of(dtype_of(t.dtype));
+        } catch (const DTypeError &) {
+            fail("unknown dtype '" + t.dtype + "'");
+        }
+    }
+    TensorSpec tensor() {
+        TensorSpec t;
+        t.name = word();
+        if (!is_name(t.name)) fail("expected a tensor's name");
+        if (at_ < text_.size() && text_[at_] == ':') dtype(t);
+        if (at_ == text_.size() || text_[at_] != '[') fail("expected [ after " + t.name);
+        at_++;
+        skip();
+        if (at_ < text_.size() && text_[at_] == ']') {
+            at_++;
+            return t;
+        }
+        for (bool first = true;; first = false) {
+            extent(t, first);
+            const char end = text_[at_++];
+            if (end == ']') break;
+            if (t.any_rank) fail("* stands alone in []");
+        }
+        if (int(t.extents.size()) > max_rank)
+            fail("rank is " + std::to_string(t.extents.size()) + ", the limit is 8");
+        return t;
+    }
+    // One place of the list, up to its , or ]; those inside parentheses belong to the expression.
+    void extent(TensorSpec &t, bool first) {
+        skip();
+        const size_t from = at_;
+        for (int depth = 0;; at_++) {
+            if (at_ == text_.size()) fail("expected ]");
+            const char c = text_[at_];
+            depth += (c == '(') - (c == ')');
+            if (depth <= 0 && (c == ',' || c == ']')) break;
+        }
+        std::string e = text_.substr(from, at_ - from);
+        while (!e.empty() && std::isspace((unsigned char)e.back()))
+            e.pop_back();
+        if (e == "*") {
+            if (!first) fail("* stands alone in []");
+            t.any_rank = true;
+        } else if (e.compare(0, 2, "..") == 0) {
+            t.group = e.substr(2);
+            if (!first) fail("..name comes first in []");
+            if (!is_name(t.group)) fail("expected a name after ..");
+        } else {
+            try {
+                (void)ParsedExpr(e);
+            } catch (const AttrError &error) {
+                fail(std::string(error.what()).substr(7));
+            }
+            t.extents.push_back(e);
+        }
+    }
+
+    const std::string &op_, &text_;
+    size_t at_ = 0;
+};
+
+std::string joined(const TensorSpec &t) {
+    std::string s = t.group.empty() ? "" : ".." + t.group;
+    for (const std::string &e : t.extents)
+        s += (s.empty() ? "" : ",") + e;
+    return s;
+}
+
+int64_t value_of(const Signature &sig, const std::string &text, const Dims &dims) {
+    const ParsedExpr e(text, sig.op);
+    try {
+        return e.evaluate<int64_t>([&](const std::string &name) {
+            const auto it = dims.find(name);
+            if (it == dims.end()) unknown_name(sig.op, name, text);
+            return it->second;
+        });
+    } catch (const ShapeError &error) {
+        throw ShapeError(sig.op, std::string(error.what()).substr(7) + " in '" + text + "'");
+    }
+}
+
+// " with c=6, groups=4": the names an expression used.
+std::string used(const std::string &text, const Dims &dims) {
+    const ParsedExpr e(text);
+    std::string s;
+    for (const std::string &name : e.names())
+        s += (s.empty() ? " with " : ", ") + name + "=" + std::to_string(dims.at(name));
+    return s;
+}
+
+struct Binding {
+    std::map<std::string, std::string> origin;  // dimension -> "a[2,3]"
+    std::map<std::string, Shape> groups;        // what a ..name stands for
+    Shape any;                                  // the broadcast of all [*]
+};
+
+void bind(const Signature &sig, const TensorSpec &t, const Shape &in, Binding &b, Dims &dims) {
+    if (t.any_rank) {
+        b.any = broadcast(sig.op.c_str(), b.any, in);
+        return;
+    }
+    const int rank = int(t.extents.size());
+    const int lead = in.rank() - rank;
+    if (lead < 0 || (lead > 0 && t.group.empty())) {
+        throw ShapeError(sig.op, t.name + " has rank " + std::to_string(in.rank()) + ", expected " +
+                                     (t.group.empty() ? "" : "at least ") + std::to_string(rank) +
+                                     " (" + joined(t) + ")");
+    }
+    const std::string from = t.name + in.text();
+    const auto set = [&](const std::string &name, int64_t v) {
+        const auto [it, fresh] = dims.emplace(name, v);
+        if (fresh)
+            b.origin[name] = from;
+        else if (it->second != v) {
+            throw ShapeError(sig.op, t.name + "." + name + " is " + std::to_string(v) +
+                                         ", expected " + std::to_string(it->second) +
+                                         (b.origin.count(name) ? " from " + b.origin[name] : ""));
+        }
+    };
+    if (!t.group.empty()) {
+        const Shape leading(in.begin(), in.begin() + lead);
+        const auto [it, fresh] = b.groups.emplace(t.group, leading);
+        if (!fresh && !(it->second == leading)) {
+            throw ShapeError(sig.op,
+                             t.name + ".." + t.group + " is " + leading.text() + ", expected " +
+                                 it->second.text() +
+                                 (b.origin.count(t.group) ? " from " + b.origin[t.group] : ""));
+        }
+        set(t.group, leading.elements());
+    }
+    for (int i = 0; i < rank; i++)
+        if (is_name(t.extents[size_t(i)])) set(t.extents[size_t(i)], in[lead + i]);
+}
+
+void check_expressions(const Signature &sig, const TensorSpec &t, const Shape &in,
+                       const Dims &dims) {
+    const int rank = int(t.extents.size());
+    for (int i = 0; i < rank; i++) {
+        const std::string &e = t.extents[size_t(i)];
+        const int64_t is = in[in.rank() - rank + i];
+        if (is_name(e)) continue;
+        const int64_t expected = value_of(sig, e, dims);
+        if (is != expected) {
+            throw ShapeError(sig.op, t.name + "." + e + " is " + std::to_string(is) +
+                                         ", expected " + std::to_string(expected) + used(e, dims));
+        }
+    }
+}
+
+}  // namespace
+
+Signature::Signature(const std::string &op_name, const std::string &signature_text)
+    : op(op_name), text(signature_text) {
+    Reader reader(op, text);
+    reader.read(*this);
+    bool any = false;
+    for (const TensorSpec &t : inputs) {
+        any |= t.any_rank;
+        const auto add = [&](const std::string &name) {
+            if (is_name(name) && std::find(names.begin(), names.end(), name) == names.end())
+                names.push_back(name);
+        };
+        add(t.group);
+        for (const std::string &e : t.extents)
+            add(e);
+    }
+    for (const TensorSpec &t : outputs) {
+        if (t.any_rank && !any) reader.fail("output " + t.name + "[*] without an input of [*]");
+        const auto in_group = [&](const TensorSpec &i) { return i.group == t.group; };
+        if (!t.group.empty() && std::none_of(inputs.begin(), inputs.end(), in_group))
+            reader.fail("no input has the ..'" + t.group + "' of output " + t.name);
+    }
+}
+
+Shape Signature::shape(const TensorSpec &spec, const Dims &dims) const {
+    Shape s;
+    if (!spec.group.empty()) s.push_back(value_of(*this, spec.group, dims));
+    for (const std::string &e : spec.extents) {
+        s.push_back(value_of(*this, e, dims));
+        if (s.back() < 0) {
+            throw ShapeError(op, spec.name + "." + e + " is " + std::to_string(s.back()) +
+                                     ", expected 0 or more" + used(e, dims));
+        }
+    }
+    return s;
+}
+
+std::vector<Shape> Signature::infer(const std::vector<Shape> &in, const Dims &known) const {
+    Dims dims = known;
+    return infer_into(in, dims);
+}
+
+std::vector<Shape> Signature::infer_into(const std::vector<Shape> &in, Dims &dims) const {
+    if (in.size() != inputs.size()) {
+        throw ShapeError(op, std::to_string(in.size()) + " inputs, expected " +
+                                 std::to_string(inputs.size()) + " for " + text);
+    }
+    Binding b;
+    for (size_t i = 0; i < in.size(); i++)
+        bind(*this, inputs[i], in[i], b, dims);
+    for (size_t i = 0; i < in.size(); i++)
+        if (!inputs[i].any_rank) check_expressions(*this, inputs[i], in[i], dims);
+    std::vector<Shape> out;
+    for (const TensorSpec &t : outputs) {
+        if (t.any_rank) {
+            out.push_back(b.any);
+            continue;
+        }
+        Shape s = shape(t, dims);
+        if (!t.group.empty()) {
+            s.erase(0);
+            const Shape &lead = b.groups.at(t.group);
+            for (int i = 0; i < lead.rank(); i++)
+                s.insert(i, lead[i]);
+        }
+        out.push_back(s);
+    }
+    return out;
+}
+
+bool Signature::differentiates(const Signature &forward) const {
+    return std::any_of(forward.inputs.begin(), forward.inputs.end(),
+                       [&](const TensorSpec &t) { return op == forward.op + "_d" + t.name; });
+}
+
+std::string forward_name(const std::string &op) {
+    const size_t cut = op.rfind("_d");
+    return cut == std::string::npos ? "" : op.substr(0, cut);
+}
+
+Dims parse_dims(const std::string &text) {
+    Dims dims;
+    std::stringstream words(text);
+    for (std::string w; words >> w;) {
+        const size_t equals = w.find('=');
+        const std::string name = w.substr(0, equals);
+        const std::string value = equals == std::string::npos ? "" : w.substr(equals + 1);
+        int64_t v = 0;
+        const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), v);
+        if (!is_name(name) || error != std::errc() || end != value.data() + value.size()) {
+            throw AttrError("dims",
+                            "bad word '" + w + "' in '" + text + "', expected name=integer");
+        }
+        if (!dims.emplace(name, v).second)
+            throw AttrError("dims", "'" + name + "' stands twice in '" + text + "'");
+    }
+    return dims;
+}
+
+namespace {
+
+// What makes a node false: "c is 10", "2*lanes is 32" of c>=2*lanes. What is a constant says so
+// itself.
+template<class F>
+void add_facts(const ParsedExpr &e, int node, const F &value, std::vector<std::string> &facts) {
+    const ParsedExpr::Node n = e.nodes()[size_t(node)];
+    const auto add = [&](int side) {
+        if (e.nodes()[size_t(side)].kind == ExprKind::constant) return;
+        const std::string fact = e.text_of(side) + " is " +
+                                 std::to_string(e.node<int64_t>(side, value));
+        if (std::find(facts.begin(), facts.end(), fact) == facts.end()) facts.push_back(fact);
+    };
+    if (n.kind == ExprKind::both)
+        return add_facts(e, e.node<int64_t>(n.a, value) ? n.b : n.a, value, facts);
+    if (n.kind == ExprKind::either) {
+        add_facts(e, n.a, value, facts);
+        return add_facts(e, n.b, value, facts);
+    }
+    if (n.kind < ExprKind::equal || n.kind > ExprKind::less_equal) return add(node);
+    add(n.swapped ? n.b : n.a);
+    add(n.swapped ? n.a : n.b);
+}
+
+}  // namespace
+
+bool holds(const std::string &conditions, const Dims &dims, std::string *why) {
+    std::stringstream words(conditions);
+    for (std::string w; words >> w;) {
+        const ParsedExpr e(w, "condition");
+        const auto value = [&](const std::string &name) {
+            const auto it = dims.find(name);
+            if (it == dims.end()) unknown_name("condition", name, w);
+            return it->second;
+        };
+        if (e.evaluate<int64_t>(value)) continue;
+        if (!why) return false;
+        std::vector<std::string> facts;
+        add_facts(e, e.root(), value, facts);
+        *why = w;
+        for (auto &f : facts)
+            *why += (&f == &facts[0] ? ": " : ", ") + f;
+        return false;
+    }
+    return true;
+}
+
+}  // namespace halyard

@@ -1,0 +1,303 @@
+#include "registry/tensor/tensor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "registry/tensor/convert.h"
+#include "registry/tensor/memory.h"
+#include "registry/tensor/tensor_copy.h"
+#include "registry/tensor/tensor_methods.h"
+
+namespace halyard {
+namespace {
+
+// A storage and the tensor that it was made for lie in one block, which goes when both have gone.
+struct First {
+    TensorImpl tensor;
+    Storage storage;
+};
+
+First *owner_of(Storage *s) {
+    return reinterpret_cast<First *>(reinterpret_cast<char *>(s) - offsetof(First, storage));
+}
+
+// Strides are those of a dense tensor. They are computed where they stay: a copy of what was just
+// written element by element waits for it.
+TensorImpl *new_first(void *data, size_t bytes, bool pooled, const Shape &shape, DType dtype) {
+    auto *f = new (memory::allocate_uncounted(sizeof(First)))
+        First{{{1}, nullptr, static_cast<char *>(data), shape, shape, dtype, true},
+              {{1}, data, bytes, pooled}};
+    f->tensor.storage = &f->storage;
+    int64_t n = 1;
+    for (int i = shape.rank(); i-- > 0;) {
+        f->tensor.strides[i] = n;
+        n *= shape[i] > 0 ? shape[i] : 1;
+    }
+    return &f->tensor;
+}
+
+// The last reference needs no locked instruction: nobody else can take one.
+template<class T> bool drop(T *counted) {
+    return counted->references.load(std::memory_order_acquire) == 1 ||
+           counted->references.fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
+
+// Bytes from the first element to the end of the last.
+size_t span_bytes(const TensorImpl &t) {
+    int64_t last = 0;
+    for (int i = 0; i < t.shape.rank(); i++) {
+        if (t.shape[i] == 0) return 0;
+        last += (t.shape[i] - 1) * t.strides[i];
+    }
+    return size_t(last + 1) * bytes_of(t.dtype);
+}
+
+bool is_dense(const Shape &shape, const Shape &strides) {
+    int64_t n = 1;
+    bool dense = true;
+    for (int i = shape.rank(); i-- > 0; n *= shape[i]) {
+        if (shape[i] == 0) return true;
+        dense &= shape[i] == 1 || strides[i] == n;
+    }
+    return dense;
+}
+
+std::string number(double v, DType t) {
+    if (t == DType::boolean) return v != 0 ? "true" : "false";
+    char s[40];
+    std::snprintf(s, sizeof(s), t == DType::f64 ? "%.10g" : is_float(t) ? "%.6g" : "%.0f", v);
+    return s;
+}
+
+void print(const Tensor &t, Shape &index, int depth, int limit, std::string &out) {
+    if (depth == t.rank()) {
+        out += number(t.at(index), t.dtype());
+        return;
+    }
+    out += "[";
+    const int64_t n = t.shape()[depth];
+    for (int64_t i = 0; i < n; i++) {
+        if (i) out += ", ";
+        if (i == limit) {
+            out += "...";
+            break;
+        }
+        index[depth] = i;
+        print(t, index, depth + 1, limit, out);
+    }
+    out += "]";
+}
+
+char *element(const TensorImpl &t, const Shape &index) {
+    if (index.rank() != t.shape.rank()) {
+        throw ShapeError("tensor", "index has rank " + std::to_string(index.rank()) +
+                                       ", expected " + std::to_string(t.shape.rank()));
+    }
+    int64_t offset = 0;
+    for (int i = 0; i < index.rank(); i++) {
+        if (index[i] < 0 || index[i] >= t.shape[i]) {
+            throw ShapeError("tensor", "index " + std::to_string(i) + " is " +
+                                           std::to_string(index[i]) + ", expected 0 to " +
+                                           std::to_string(t.shape[i] - 1));
+        }
+        offset += index[i] * t.strides[i];
+    }
+    return t.data + offset * int64_t(bytes_of(t.dtype));
+}
+
+}  // namespace
+
+Tensor Tensor::make(Storage *storage, void *data, const Shape &shape, const Shape &strides,
+                    DType dtype, bool dense) {
+    auto *t = new (memory::allocate_uncounted(sizeof(TensorImpl))) TensorImpl;
+    t->storage = storage;
+    t->data = static_cast<char *>(data);
+    t->shape = shape;
+    t->strides = strides;
+    t->dtype = dtype;
+    t->dense = dense;
+    return Tensor(t);
+}
+
+void Tensor::release() {
+    if (!drop(impl_)) return;
+    Storage *s = impl_->storage;
+    First *const owner = owner_of(s);
+    if (impl_ != &owner->tensor) memory::release_uncounted(impl_);
+    if (!drop(s)) return;
+    if (s->pooled) memory::release(s->data);
+    memory::release_uncounted(owner);
+}
+
+void Tensor::wrong_dtype(DType asked) const {
+    throw DTypeError("tensor", std::string("asked for ") + name_of(asked) +
+                                   " data, the tensor is " + name_of(dtype()));
+}
+
+Tensor Tensor::empty(const Shape &shape, DType dtype) {
+    const size_t bytes = size_t(checked_elements("tensor", shape)) * bytes_of(dtype);
+    return Tensor(new_first(memory::allocate(bytes), bytes, true, shape, dtype));
+}
+
+Tensor Tensor::full(const Shape &shape, double value, DType dtype) {
+    Tensor t = empty(shape, dtype);
+    if (value == 0 && !std::signbit(value))
+        std::memset(t.raw(), 0, t.bytes());
+    else {
+        visit_dtype(dtype, [&](auto zero) {
+            std::fill_n(t.data<decltype(zero)>(), t.elements(), convert<decltype(zero)>(value));
+        });
+    }
+    return t;
+}
+
+Tensor Tensor::borrow(void *data, const Shape &shape, const Shape &strides, DType dtype) {
+    const int64_t n = checked_elements("tensor", shape);
+    if (strides.rank() != shape.rank()) {
+        throw ShapeError("tensor", "strides have rank " + std::to_string(strides.rank()) +
+                                       ", expected " + std::to_string(shape.rank()));
+    }
+    int64_t last = 0;  // the place of the last element
+    for (int i = 0; i < strides.rank(); i++) {
+        if (strides[i] < 0) {
+            throw ShapeError("tensor", "stride " + std::to_string(i) + " of " + strides.text() +
+                                           " is negative");
+        }
+        int64_t reach = 0;
+        if (n && (__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) ||
+                  __builtin_add_overflow(last, reach, &last) || last >= INT32_MAX)) {
+            throw ShapeError(
+                "tensor",
+                "shape " + shape.text() + " with strides " + strides.text() +
+                    " spans more than 2147483647 elements (sizes past 2^31 are not supported)");
+        }
+    }
+    if (!data && n)
+        throw MemoryError("tensor", "borrowed memory of shape " + shape.text() + " is null");
+    if (uintptr_t(data) % bytes_of(dtype)) {
+        throw MemoryError("tensor", std::string("borrowed memory of ") + name_of(dtype) + " is " +
+                                        std::to_string(uintptr_t(data) % bytes_of(dtype)) +
+                                        " bytes off a multiple of " +
+                                        std::to_string(bytes_of(dtype)));
+    }
+    TensorImpl *t = new_first(data, 0, false, shape, dtype);
+    t->strides = strides;
+    t->dense = is_dense(shape, strides);
+    t->storage->bytes = span_bytes(*t);
+    return Tensor(t);
+}
+
+Tensor Tensor::with_view(const Shape &shape, const Shape &strides, int64_t offset) const {
+    impl_->storage->references.fetch_add(1, std::memory_order_relaxed);
+    return make(impl_->storage, impl_->data + offset * int64_t(bytes_of(dtype())), shape, strides,
+                dtype(), is_dense(shape, strides));
+}
+
+double Tensor::at(const Shape &index) const {
+    const char *p = element(*impl_, index);
+    return visit_dtype(dtype(), [&](auto zero) {
+        return convert<double>(*reinterpret_cast<const decltype(zero) *>(p));
+    });
+}
+
+void Tensor::set(const Shape &index, double value) const {
+    char *p = element(*impl_, index);
+    visit_dtype(dtype(), [&](auto zero) {
+        *reinterpret_cast<decltype(zero) *>(p) = convert<decltype(zero)>(value);
+    });
+}
+
+template<class T> T Tensor::item() const {
+    if (elements() != 1)
+        throw ShapeError("tensor", "item() of shape " + shape().text() + ", expected one element");
+    return visit_dtype(dtype(), [&](auto zero) {
+        return convert<T>(*reinterpret_cast<const decltype(zero) *>(impl_->data));
+    });
+}
+
+template<class T> Tensor Tensor::from(const std::vector<T> &values, const Shape &shape) {
+    if (checked_elements("tensor", shape) != int64_t(values.size())) {
+        throw ShapeError("tensor", std::to_string(values.size()) + " values for shape " +
+                                       shape.text() + ", expected " +
+                                       std::to_string(shape.elements()));
+    }
+    Tensor t = empty(shape, dtype_for<T>::value);
+    std::copy(values.begin(), values.end(), t.data<T>());
+    return t;
+}
+
+template<class T> std::vector<T> Tensor::to_vector() const {
+    const UnrecordedMethods numbers_only;
+    const Tensor t = dtype() == dtype_for<T>::value ? contiguous() : to(dtype_for<T>::value);
+    return std::vector<T>(t.data<T>(), t.data<T>() + t.elements());
+}
+
+Tensor Tensor::copy() const {
+    Tensor t = empty(shape(), dtype());
+    copy_elements(*t.impl_, *impl_);
+    if (const MethodRecorder record = method_recorder())
+        record(*this, t, {TensorMethod::Kind::copied, "copy"});
+    return t;
+}
+
+Tensor Tensor::to(DType dtype) const {
+    Tensor t = empty(shape(), dtype);
+    copy_elements(*t.impl_, *impl_);
+    if (const MethodRecorder record = method_recorder())
+        record(*this, t, {TensorMethod::Kind::copied, "to"});
+    return t;
+}
+
+void Tensor::assign(const Tensor &from) const {
+    if (!(shape() == from.shape())) {
+        throw ShapeError("assign",
+                         "shape is " + from.shape().text() + ", expected " + shape().text());
+    }
+    for (int i = 0; i < rank(); i++) {
+        if (shape()[i] > 1 && strides()[i] == 0) {
+            throw ShapeError("assign", "dimension " + std::to_string(i) + " of " + shape().text() +
+                                           " has stride 0: its " + std::to_string(shape()[i]) +
+                                           " elements are one");
+        }
+    }
+    const bool same_place = raw() == from.raw() && strides() == from.strides() &&
+                            dtype() == from.dtype();
+    if (same_place) return;
+    const UnrecordedMethods elements_only;
+    copy_elements(*impl_, overlaps(from) ? *from.copy().impl_ : *from.impl_);
+}
+
+bool Tensor::overlaps(const Tensor &o) const {
+    const size_t a = span_bytes(*impl_);
+    const size_t b = span_bytes(*o.impl_);
+    return a && b && impl_->data < o.impl_->data + b && o.impl_->data < impl_->data + a;
+}
+
+std::string Tensor::text(int limit) const {
+    if (!defined()) return "undefined";
+    std::string out;
+    Shape index = shape();
+    print(*this, index, 0, limit, out);
+    return out + " " + name_of(dtype()) + shape().text();
+}
+
+#define HALYARD_INSTANTIATE(T)                                                                     \
+    template T Tensor::item<T>() const;                                                            \
+    template Tensor Tensor::from<T>(const std::vector<T> &, const Shape &);                        \
+    template std::vector<T> Tensor::to_vector<T>() const;
+HALYARD_INSTANTIATE(double)
+HALYARD_INSTANTIATE(float)
+HALYARD_INSTANTIATE(float16)
+HALYARD_INSTANTIATE(bfloat16)
+HALYARD_INSTANTIATE(int64_t)
+HALYARD_INSTANTIATE(int32_t)
+HALYARD_INSTANTIATE(int8_t)
+HALYARD_INSTANTIATE(uint8_t)
+HALYARD_INSTANTIATE(bool)
+#undef HALYARD_INSTANTIATE
+
+}  // namespace halyard

@@ -1,9 +1,0 @@
-#include "registry/version.h"
-
-namespace halyard {
-
-const char *version() {
-    return HALYARD_VERSION;
-}
-
-}  // namespace halyard

@@ -1,0 +1,157 @@
+// What is said of subjects that no kernel is behind: answers, regrets, a busy machine, the JSON
+// file, rounds.
+#include "bench/harness/comparison.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "bench/harness/benchmark_json.h"
+#include "bench/harness/system_load.h"
+#include "bench/harness/timing.h"
+#include "registry/base/error.h"
+
+namespace halyard::command {
+namespace {
+
+Subject subject(const std::string &label, double seconds, bool chosen = false) {
+    Subject s{label, 1, false, true, chosen, {}, {}};
+    for (int round = 0; round < 15; round++)
+        s.seconds.push_back(seconds * (1 + 0.001 * (round * 7 % 15)));
+    if (chosen) s.again = {s.seconds.rbegin(), s.seconds.rend()};
+    return s;
+}
+
+TEST(Comparison, TheDispatchedKernelIsRegrettedOnlyBeyondDoubt) {
+    std::deque<Subject> subjects = {subject("wide/avx2", 1, true), subject("short/avx2", 1.002),
+                                    subject("other/avx2", 0.8), subject("best/avx2", 0.5)};
+    compare_with_chosen(subjects);
+    EXPECT_EQ(text_of(*subjects[1].beside).find("cannot tell (1.002"), 0u)
+        << text_of(*subjects[1].beside);
+    EXPECT_EQ(text_of(*subjects[3].beside).find("faster by 2.00 (2.00..2.00)"), 0u)
+        << text_of(*subjects[3].beside);
+    EXPECT_EQ(noise_text(*subjects[0].beside), "noise 0.4 %");
+    ASSERT_EQ(regrets(subjects).size(), 1u);
+    EXPECT_EQ(
+        regrets(subjects)[0].find(
+            "regret: with threads: 1, best/avx2 is faster by 2.00 (2.00..2.00) than wide/avx2"),
+        0u)
+        << regrets(subjects)[0];
+    subjects.resize(2);
+    EXPECT_TRUE(regrets(subjects).empty());
+}
+
+TEST(Comparison, IsRefusedWhereNoCoreIsIdle) {
+    std::deque<Subject> subjects = {subject("wide/avx2", 1, true), subject("best/avx2", 0.5)};
+    compare_with_chosen(subjects);
+    ASSERT_EQ(subjects[1].beside->answer, Comparison::faster);
+    refuse_answers(subjects, no_idle_core);
+    EXPECT_EQ(subjects[1].beside->answer, Comparison::cannot_tell);
+    EXPECT_EQ(text_of(*subjects[1].beside), "cannot tell: no idle core");
+    EXPECT_EQ(noise_text(*subjects[0].beside), "noise 0.4 %");
+    EXPECT_TRUE(regrets(subjects).empty());
+}
+
+TEST(Comparison, LabelsOfAPair) {
+    EXPECT_EQ(planted("op", "wide/avx2"), (std::pair<std::string, double>{"wide/avx2", 0}));
+    EXPECT_EQ(planted("op", "wide/avx2+5%").first, "wide/avx2");
+    EXPECT_DOUBLE_EQ(planted("op", "wide/avx2+2.5%").second, 0.025);
+    for (const char *wrong : {"a+%", "a+x%", "a+5x%", "a+-5%", "a+0%"})
+        EXPECT_THROW(planted("op", wrong), AttrError) << wrong;
+    Subject bad = subject("bad/avx2", 1);
+    bad.verdict.breach = "y[0] is 1, expected 2";
+    const std::deque<Subject> subjects = {subject("wide/avx2", 1, true), bad};
+    const auto pair = pair_of("op", subjects, {"wide/avx2", "chosen"});
+    ASSERT_EQ(pair.size(), 2u);
+    EXPECT_FALSE(pair[0].controlled);
+    EXPECT_TRUE(pair[1].controlled);
+    EXPECT_THROW(pair_of("op", subjects, {"wide/avx2", "bad/avx2"}), DispatchError);
+}
+
+TEST(Load, CoresAreCountedForAsManyThreads) {
+    const Load load{{{0, 0.99, 0}, {2, 0.01, 0}, {3, 0.5, 0}}, 0.1, 0.36, 0, 0};
+    EXPECT_EQ(crowded(load, 1), "");
+    EXPECT_EQ(crowded(load, 2), "others keep core 0 (99 %), 3 (50 %) busy: 1 of 3 are idle for 2 "
+                                "threads; tasks wait for a core 36 % of the time");
+    const Load quiet{{{0, 0.05, 0}}, 0.1, 0, 0, 0};
+    EXPECT_EQ(crowded(quiet, 4), "");  // more threads than cores is what was asked for
+}
+
+TEST(Load, OthersLeaveACoreOrNot) {
+    Load load{{{0, 0.99, 0}, {1, 0.6, 0}}, 0.1, 0, 0, 0};
+    load.others = 0.6;  // the rest is ours
+    EXPECT_TRUE(leaves_a_core(load));
+    load.others = 1.3;
+    EXPECT_FALSE(leaves_a_core(load));
+    EXPECT_TRUE(leaves_a_core(Load{})) << "a system that doesn't tell";
+    Counters before{10, {{0, 5, 0}, {1, 5, 0}}, 0, 1};
+    Counters after{11, {{0, 6, 0}, {1, 5.9, 0}}, 0, 1.5};
+    EXPECT_NEAR(between(before, after).others, 1.4, 1e-9);
+}
+
+TEST(Load, RoundsAreDisturbedBySwitchesAndByTheft) {
+    EXPECT_FALSE(disturbed({{{0, 1, 0}}, 0.1, 0.9, 0, 3}));
+    EXPECT_TRUE(disturbed({{{0, 1, 0}}, 0.1, 0, 0, 4}));
+    EXPECT_TRUE(disturbed({{{0, 1, 0}, {1, 1, 0.02}}, 0.1, 0, 0, 0}));
+}
+
+TEST(Timing, EveryRoundHasATimeOfEachSubjectAndOfTheControl) {
+    int calls = 0;
+    std::deque<Subject> subjects = {subject("ours", 1, true), subject("timed", 1),
+                                    subject("bad", 1)};
+    for (Subject &s : subjects) {
+        s.seconds.clear();
+        s.again.clear();
+        s.run = [&calls] { calls++; };
+    }
+    subjects[0].controlled = true;
+    subjects[1].timed = [](double seconds) { return 3 * seconds; };
+    subjects[2].verdict.breach = "wrong";
+    const Rounds rounds = measure(subjects, {9, 0.0005});
+    EXPECT_EQ(rounds.kept, 9);
+    EXPECT_EQ(subjects[0].seconds.size(), 9u);
+    EXPECT_EQ(subjects[0].again.size(), 9u);
+    EXPECT_EQ(subjects[1].seconds, std::vector<double>(9, 0.0015));
+    EXPECT_TRUE(subjects[2].seconds.empty());
+    EXPECT_GT(calls, 18);
+    compare_with_chosen(subjects);
+    EXPECT_EQ(subjects[1].beside->answer, Comparison::slower);
+
+    Runs runs;
+    collect(subjects, "op/n=1/f32", "halyard bench op", runs);
+    const std::string path = testing::TempDir() + "comparison_test.json";
+    save_json(path, runs);
+    const auto file = nlohmann::json::parse(std::ifstream(path));
+    const auto &all = file.at("benchmarks");
+    ASSERT_EQ(all.size(), 9u + 9 + 1);
+    EXPECT_EQ(all[9].at("name"), "op/n=1/f32/timed/threads:1");
+    EXPECT_EQ(all[9].at("label"), "halyard bench op");
+    EXPECT_NEAR(all[9].at("real_time").get<double>(), 1.5e6, 1);
+    EXPECT_EQ(all[9].at("verdict"), -1);
+    EXPECT_EQ(all[18].at("name"), "op/n=1/f32/bad/threads:1");
+    EXPECT_EQ(all[18].at("error_occurred"), true);
+    EXPECT_EQ(all[18].at("error_message"), "wrong");
+}
+
+TEST(Timing, TheOrderWithinARoundIsRandom) {
+    std::string order;
+    std::deque<Subject> subjects = {subject("a", 1), subject("b", 1)};
+    for (Subject &s : subjects) {
+        s.seconds.clear();
+        s.timed = [&order, &s](double seconds) {
+            order += s.label;
+            return seconds;
+        };
+    }
+    const Rounds rounds = measure(subjects, {30, 0.0005});
+    ASSERT_EQ(int(order.size()), 2 * (1 + rounds.kept + rounds.repeated));
+    int a_first = 0;
+    for (size_t k = 2; k < order.size(); k += 2)
+        a_first += order[k] == 'a';
+    EXPECT_GT(a_first, 5);
+    EXPECT_LT(a_first, 25);
+}
+
+}  // namespace
+}  // namespace halyard::command

@@ -1,0 +1,319 @@
+// halyard bench: all variants of an op side by side, beside other libraries, each with its error.
+#include "bench/harness/benchmark_json.h"
+#include "bench/harness/comparison.h"
+#include "bench/harness/kit_file.h"
+#include "bench/harness/machine.h"
+#include "bench/harness/op_call.h"
+#include "bench/harness/picks.h"
+#include "bench/harness/roofline.h"
+#include "bench/harness/shape_set.h"
+#include "bench/harness/suite.h"
+#include "bench/harness/system_load.h"
+#include "bench/harness/table.h"
+#include "bench/harness/timing.h"
+#include "dsl/all_ops.h"
+#include "dsl/op.h"
+#include "registry/base/parallel.h"
+#include "tools/halyard/command.h"
+#include "tools/halyard/commands/ascend.h"
+#include "tools/halyard/kernels.h"
+#include "tools/halyard/option.h"
+
+namespace halyard::command {
+namespace {
+
+struct BenchOptions {
+    std::string op, dtype, device, json, set, suite, group, out;
+    std::vector<std::string> shapes, pair;  // pair: --compare A B
+    Selection selection;
+    Timing timing;
+    double wait_quiet = 0;  // seconds
+};
+
+// What is timed: a problem of the command line, of a set, or of the op's record.
+std::vector<ShapeLine> cases_of(const BenchOptions &o) {
+    std::vector<ShapeLine> cases;
+    if (!o.set.empty()) cases = shape_set(o.set, o.op);
+    for (auto &text : o.shapes)
+        cases.push_back({o.op, text, ""});
+    if (cases.empty()) {
+        const OpRecord &record = op_with_kernels(o.op).record;
+        for (auto &text : record.bench)
+            cases.push_back({o.op, text, ""});
+        if (cases.empty()) cases = {{o.op, problems_of(record).back(), ""}};
+    }
+    for (auto &c : cases) {
+        const OpRecord &record = op_with_kernels(c.op).record;
+        check_variant(record, o.selection.variant);
+        dtype_set(record, o.dtype);
+    }
+    return cases;
+}
+
+// The command that times one case again.
+std::string again(const BenchOptions &o, const ShapeLine &c) {
+    const Selection &s = o.selection;
+    std::string text = "halyard bench " + c.op + " --shape \"" + c.problem + "\" --isa " + s.isa +
+                       " --threads " + listed(s.threads, ",");
+    if (!o.dtype.empty()) text += " --dtype " + o.dtype;
+    if (!s.variant.empty()) text += " --variant " + s.variant;
+    if (s.picks) text += " --all-picks";
+    if (s.cold) text += " --cold";
+    if (!s.frameworks.empty())
+        text += " --peers " + listed(s.frameworks, ",") + " --python " + s.python;
+    if (!o.pair.empty()) text += " --compare " + listed(o.pair, " ");
+    return text + again_with_kernels() + " --rounds " + std::to_string(o.timing.rounds) +
+           " --min-time " + text_of("%g", o.timing.min_time);
+}
+
+// For the JSON file: what was counted, and the roof that binds.
+void add_counters(std::deque<Subject> &subjects, const Roofline &roofline) {
+    for (Subject &s : subjects) {
+        if (s.seconds.empty()) continue;
+        s.counters["flops"] = roofline.operations();
+        s.counters["least_flops"] = roofline.least_operations();
+        s.counters["bytes"] = roofline.bytes();
+        const roofs::Bound bound = roofline.bound(s.isa, s.threads);
+        if (bound.by.empty()) continue;
+        s.counters["roof_seconds"] = bound.seconds;
+        s.counters["roof_share"] = bound.seconds / least(s.seconds);
+    }
+}
+
+void print_rounds(const Rounds &r) {
+    if (r.repeated + r.disturbed == 0) return;
+    std::printf("  warning: rounds that others disturbed: %d, of which repeated: %d; involuntary "
+                "context switches: %ld",
+                r.repeated + r.disturbed, r.repeated, r.switches);
+    if (r.stolen > 0.001) std::printf(", %.1f %% of a core stolen", r.stolen * 100);
+    if (r.waiting > 0.01)
+        std::printf(", tasks waited for a core %.0f %% of the time", r.waiting * 100);
+    std::printf("\n");
+}
+
+Column beside_column(const std::string &title) {
+    auto text = [](const Subject &s) {
+        if (!s.beside) return std::string();
+        return s.dispatched ? noise_text(*s.beside) : text_of(*s.beside);
+    };
+    return {title, text, true};
+}
+
+// --compare A B: one line for each number of threads.
+void print_pairs(const std::deque<Subject> &pairs) {
+    for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
+        const Subject &a = pairs[i];
+        const Subject &b = pairs[i + 1];
+        std::printf("  threads: %d  %s against %s: %s; %s\n", a.threads, a.label.c_str(),
+                    b.label.c_str(), text_of(*a.beside).c_str(), noise_text(*a.beside).c_str());
+    }
+}
+
+// Times one case, prints it, and adds its runs. False where a kernel breaks the contract.
+bool bench_case(const BenchOptions &o, const ShapeLine &c, Runs &runs) {
+    const RegisteredOp &op = op_with_kernels(c.op);
+    const std::string dtypes = dtype_set(op.record, o.dtype);
+    const Trial t(op, c.problem, dtypes);
+    const std::vector<Tensor> like = outputs_of(t);
+    const Expected expected(t, like);
+    const Roofline roofline(t, like, o.selection.cold);
+    std::vector<std::string> refused;
+    auto subjects = subjects_of(t, dtypes, o.selection, expected, like, refused);
+    std::printf("\n%s %s %s%s\n", c.op.c_str(), c.problem.c_str(), dtypes.c_str(),
+                c.note.empty() ? "" : ("  # " + c.note).c_str());
+    if (!o.pair.empty()) subjects = pair_of(c.op, subjects, o.pair);
+    if (subjects.empty())
+        throw DispatchError(c.op, "no kernel of this selection takes '" + c.problem + "'");
+    // they come and go
+    const Load load = warn_of_others(
+        *std::max_element(o.selection.threads.begin(), o.selection.threads.end()), o.wait_quiet);
+    machine_roofs();  // measured, if they must be, while nothing else is
+    const Rounds rounds = measure(subjects, o.timing);
+    add_counters(subjects, roofline);
+    if (o.pair.empty())
+        compare_with_chosen(subjects);
+    else
+        compare_pairs(subjects);
+    if (!leaves_a_core(load) || !rounds.left_a_core) refuse_answers(subjects, no_idle_core);
+
+    auto columns = columns_of(subjects, roofline, expected);
+    if (o.pair.empty()) columns.insert(columns.begin() + 2, beside_column("beside *"));
+    print_table(subjects, columns);
+    for (auto &s : subjects) {
+        if (!s.imprecise.empty() && s.threads == subjects[0].threads) {
+            std::printf("  ! %s leaves our error bound: %s\n", s.label.c_str(),
+                        s.imprecise.c_str());
+        }
+    }
+    if (o.pair.empty()) {
+        for (auto &r : refused)
+            std::printf("    not for this shape: %s\n", r.c_str());
+    }
+    std::printf("  error: max |error| / max |expected|, against %s\n",
+                expected.known()
+                    ? expected.source().c_str()
+                    : "nothing: too large for the reference, and there is no f64 kernel");
+    if (o.pair.empty()) {
+        for (auto &line : regrets(subjects))
+            std::printf("  %s\n", line.c_str());
+    } else
+        print_pairs(subjects);
+    print_rounds(rounds);
+    std::printf("  again: %s\n", again(o, c).c_str());
+
+    std::string path = c.op + "/" + c.problem + "/" + dtypes;
+    std::replace(path.begin(), path.end(), ' ', ',');
+    collect(subjects, path, again(o, c), runs);
+    bool kept = true;
+    for (auto &s : subjects)
+        kept &= s.verdict.breach.empty() || s.peer;
+    return kept;
+}
+
+// Google Benchmark as this command uses it, and the head of the output.
+void begin() {
+    static char name[] = "halyard";  // its pointer is kept
+    char *argv[] = {name, nullptr};
+    int argc = 1;
+    benchmark::Initialize(&argc, argv);
+    print_machine();
+    add_context();
+}
+
+int bench_suite(const BenchOptions &o) {
+    const std::string isa = o.selection.isa == "all" ? "" : o.selection.isa;
+    const std::optional<Target> limit = isa.empty() ? std::nullopt
+                                                    : std::make_optional<Target>("cpu", isa, "");
+    SuiteOptions all{o.suite, o.group, o.out, o.selection, o.timing, o.wait_quiet};
+    if (all.selection.threads.empty()) all.selection.threads = {1, 2};
+    if (all.timing.rounds == 0) all.timing.rounds = 9;
+    if (all.timing.min_time == 0) all.timing.min_time = 0.01;
+    list_all_ops(op_table());
+    begin();
+    return run_suite(all) ? 0 : 1;
+}
+
+int bench_on_ascend(const BenchOptions &o) {
+    if (o.op.empty())
+        throw AttrError("bench", "--device ascend times one op at a time, and none is named");
+    std::vector<std::string> problems;
+    for (auto &c : cases_of(o))
+        problems.push_back(c.problem);
+    list_all_ops(op_table());
+    return bench_ascend(op_with_kernels(o.op).record.name, problems, o.dtype) ? 0 : 1;
+}
+int bench(BenchOptions o) {
+    if (o.selection.isa != "all") Target("cpu", o.selection.isa, "");
+    if (o.selection.threads.empty()) o.selection.threads = {threads()};
+    for (auto &label : o.pair) {
+        o.selection.only.push_back(planted("bench", label).first);
+        o.selection.picks |= label.find('=') != std::string::npos;
+    }
+    if (o.timing.rounds == 0) o.timing.rounds = o.pair.empty() ? 15 : 51;
+    if (o.timing.min_time == 0) o.timing.min_time = o.pair.empty() ? 0.01 : 0.005;
+    list_all_ops(op_table());
+    const auto cases = cases_of(o);
+
+    begin();
+    bool kept = true;
+    Runs runs;
+    for (auto &c : cases) {
+        kept &= bench_case(o, c, runs);
+        if (!o.json.empty()) save_json(o.json, runs);  // each time: a long set may be interrupted
+    }
+    std::printf("\nof the roof: the least time that this machine's roofs allow (halyard roofs) "
+                "over the fastest round, and what binds: operations of an ISA, or\n"
+                "the bytes of the level of memory that holds all tensors. GFLOP/s and GB/s are of "
+                "what the op's definitions count.\n"
+                "Above 100 %%: others used the machine while its roofs were measured (halyard "
+                "roofs --remeasure).\n");
+    if (o.pair.empty()) {
+        std::printf("\n* = what a call without limits takes; beside it, with 99 %% confidence: "
+                    "faster, slower or cannot tell, against what it differs from itself "
+                    "(noise).\nx PEER: the peer's time over ours, of the minima (of the medians); "
+                    "above 1 ours is faster.\n");
+    }
+    std::printf("%d interleaved rounds of %g s per kernel.\n", o.timing.rounds, o.timing.min_time);
+    return kept ? 0 : 1;
+}
+
+void refuse_idle_options(const BenchOptions &o, const CLI::App &sub) {
+    if (!o.suite.empty()) {
+        refuse(sub, "with --suite, which says what is timed",
+               {"op", "--shape", "--shapes", "--dtype", "--device", "--variant", "--compare",
+                "--all-picks", "--json"});
+    } else if (o.device == "ascend") {
+        refuse_idle(sub, "with --device ascend",
+                    {"op", "--shape", "--shapes", "--dtype", "--device"});
+    } else
+        refuse(sub, "without --suite", {"--group", "--out"});
+    if (o.selection.frameworks.empty()) refuse(sub, "without --peers", {"--python"});
+}
+
+}  // namespace
+
+void add_bench(CLI::App &app, Run &chosen) {
+    auto o = std::make_shared<BenchOptions>();
+    CLI::App *sub = app.add_subcommand("bench",
+                                       "Time an op's kernels side by side, beside other libraries");
+    sub->footer("A kernel whose result leaves the op's error bound gets no time, and the exit "
+                "status is 1.");
+    sub->add_option("op", o->op, "Name of the op; with --shapes it may be left out");
+    sub->add_option("--shape,-s", o->shapes,
+                    "A problem such as \"m=512 k=512 n=512\"; without, those of the op's record")
+        ->allow_extra_args(false);
+    sub->add_option("--shapes", o->set,
+                    "A set of problems: " + listed(shape_set_names()) +
+                        ", or a file with lines like \"matmul m=1 k=512 n=1000 g=1\"");
+    sub->add_option("--suite", o->suite,
+                    "Groups of problems with goals: " + listed(kit_files("suites")) +
+                        ", or a file; each op is called whole");
+    sub->add_option("--group", o->group, "Only groups of the suite with this in their title");
+    sub->add_option("--out", o->out, "Write the suite's results to this Markdown file");
+    sub->add_option("--dtype", o->dtype, "f32, f16, ... (f32,i32 where the op has two)");
+    sub->add_option("--device,--backend", o->device, "ascend: simulated, in cycles")
+        ->check(CLI::IsMember({"cpu", "ascend"}));
+    sub->add_option("--isa", o->selection.isa,
+                    "all, or one level: baseline, avx2, avx512; limits the peers too")
+        ->capture_default_str();
+    sub->add_option("--variant", o->selection.variant, "Only this variant");
+    sub->add_option("--compare", o->pair,
+                    "Is A faster than B? Labels of the table, or chosen; +5% slows that one down")
+        ->expected(2)
+        ->type_name("A B");
+    sub->add_option("--threads", o->selection.threads, "Numbers of threads to time: 1,2")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1024));
+    sub->add_option("--peers", o->selection.frameworks,
+                    "Python frameworks in the same rounds: pytorch,onnxruntime,mindspore")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"pytorch", "onnxruntime", "mindspore"}));
+    sub->add_option("--python", o->selection.python, "The interpreter that has them")
+        ->capture_default_str();
+    sub->add_flag("--all-picks", o->selection.picks,
+                  "Other values of the schedules' free choices too, compiled now");
+    sub->add_flag("--cold", o->selection.cold,
+                  "From memory: calls go round copies of the tensors that no cache holds");
+    sub->add_option("--wait-quiet", o->wait_quiet,
+                    "Wait up to so many seconds until others leave the cores alone")
+        ->check(CLI::Range(0.0, 86400.0));
+    sub->add_option("--json", o->json, "Write all runs to this file, in Google Benchmark's format");
+    sub->add_option("--rounds", o->timing.rounds, "Interleaved rounds: 15, to compare two 51")
+        ->check(CLI::Range(1, 1000));
+    sub->add_option("--min-time", o->timing.min_time,
+                    "Seconds per kernel and round: 0.01, to compare two 0.005")
+        ->check(CLI::Range(1e-4, 60.0));
+    sub->callback([o, sub, &chosen] {
+        const bool suite = !o->suite.empty();
+        refuse_idle_options(*o, *sub);
+        if (!suite && o->op.empty() && (o->set.empty() || !o->shapes.empty()))
+            throw CLI::RequiredError("op, --suite, or --shapes without --shape,");
+        chosen = [o, suite] {
+            return suite                   ? bench_suite(*o)
+                   : o->device == "ascend" ? bench_on_ascend(*o)
+                                           : bench(*o);
+        };
+    });
+}
+
+}  // namespace halyard::command

@@ -1,0 +1,333 @@
+// halyard check: an op against everything its record promises.
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "bench/harness/picks.h"
+#include "dsl/all_ops.h"
+#include "primitives/library.h"
+#include "tools/check/apart.h"
+#include "tools/check/check_json.h"
+#include "tools/check/fuzz.h"
+#include "tools/check/report_json.h"
+#include "tools/check/worker_pool.h"
+#include "tools/halyard/command.h"
+#include "tools/halyard/commands/mutants.h"
+#include "tools/halyard/commands/ulps.h"
+#include "tools/halyard/kernels.h"
+#include "tools/halyard/option.h"
+#include "tools/halyard/refused.h"
+#include "tools/tune/stale.h"
+
+namespace halyard::command {
+namespace {
+
+struct CheckOptions {
+    std::vector<std::string> ops, isas, records;
+    std::string fuzz, fuzz_case, ulps, json, device, refused;
+    unsigned seed = 1;
+    int jobs = 0;
+    bool quick = false, legality = false, all = false;
+    MutantArguments mutants;
+};
+
+// "500" calls or "30s" of calls, of each op.
+void set_fuzz(check::Options &options, const std::string &text) {
+    char *end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    const std::string unit = end;
+    if (!(number > 0 && number < 1e9) || (unit != "" && unit != "s")) {
+        throw AttrError("check", "--fuzz is '" + text +
+                                     "', expected a number of calls or of seconds: 500 or 30s");
+    }
+    if (unit == "s")
+        options.fuzz_seconds = number;
+    else
+        options.fuzz_cases = int(number);
+}
+
+int run_again(const std::string &name, const std::string &text) {
+    list_all_ops(op_table());
+    const OpPtr op = op_table().make(library().at(name).record.name);
+    if (!op || op->form == Form::composite)
+        throw AttrError(name, "has no kernel of its own to fuzz");
+    const std::string error = check::run_fuzz_case(*op, check::parse_fuzz_case(*op, text));
+    std::printf("%s '%s': %s\n", name.c_str(), text.c_str(), error.empty() ? "ok" : error.c_str());
+    return error.empty() ? 0 : 1;
+}
+
+size_t usable_cores() {  // that this process may use
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? size_t(CPU_COUNT(&set)) : 1;
+}
+
+// The levels of this CPU that any of the ops has kernels for, or those that were asked for.
+std::vector<std::string> isas_checked(const std::vector<std::string> &ops,
+                                      const check::Options &o) {
+    std::set<Isa> all(o.isas.begin(), o.isas.end());
+    if (all.empty()) {
+        for (auto &name : ops) {
+            for (const KernelEntry &k : library().at(name).kernels)
+                if (k.backend == "cpu" && k.isa <= host_isa()) all.insert(k.isa);
+        }
+    }
+    std::vector<std::string> names;
+    for (Isa isa : all)
+        names.push_back(name_of(isa));
+    return names;
+}
+
+// The command that checks these ops in the same way.
+std::string again(const CheckOptions &o, const std::vector<std::string> &ops) {
+    std::string text = "halyard check";
+    for (auto &name : ops)
+        text += " " + name;
+    if (!o.device.empty()) text += " --device " + o.device;
+    if (!o.isas.empty()) text += " --isa " + listed(o.isas, ",");
+    if (o.quick) text += " --quick";
+    if (o.legality) text += " --legality";
+    if (!o.fuzz.empty()) text += " --fuzz " + o.fuzz;
+    if (o.seed != 1) text += " --seed " + std::to_string(o.seed);
+    for (auto &path : o.records)
+        text += " --records " + shell_word(path);
+    return text + again_with_kernels();
+}
+
+int sum_up(const CheckRun &run, const CheckOptions &o) {
+    int passed = 0, failed = 0, skipped = 0, without = 0;
+    std::vector<std::string> bad;
+    for (auto &r : run.reports) {
+        if (r.failed) bad.push_back(r.op);
+        passed += r.passed;
+        failed += r.failed;
+        skipped += r.skipped;
+        without += r.passed + r.failed == 0;
+    }
+    std::printf("%zu ops: %d checks passed, %d failed, %d skipped", run.reports.size(), passed,
+                failed, skipped);
+    if (without) std::printf("; %d ops without a check that could run", without);
+    std::printf("%s%s\n", bad.empty() ? "" : "\nagain: ", bad.empty() ? "" : again(o, bad).c_str());
+    if (!o.json.empty()) save_checks(o.json, run);
+    return failed ? 1 : 0;
+}
+
+// The first failure of each kind, or all of them. They come check by check.
+void print_failures(const check::Report &r, bool all) {
+    std::map<std::string, int> of_kind;
+    for (auto &kind : r.kinds)
+        of_kind[kind]++;
+    for (size_t k = 0; k < r.failures.size(); k++) {
+        int &left = of_kind[r.kinds[k]];
+        if (left > 0 || all) std::printf("    %s\n", r.failures[k].c_str());
+        if (left > 1 && !all) std::printf("      and %d more of this kind (--all)\n", left - 1);
+        if (!all) left = 0;
+    }
+}
+
+void print_report(const check::Report &r, const std::string &place, bool all) {
+    std::printf("[%s] %-24s %s %6d passed", place.c_str(), r.op.c_str(),
+                r.failed   ? "FAIL"
+                : r.passed ? "ok  "
+                           : "none",
+                r.passed);
+    if (r.failed) std::printf(", %d failed", r.failed);
+    if (r.skipped) std::printf(", %d skipped", r.skipped);
+    std::printf("\n");
+    print_failures(r, all);
+    for (auto &note : r.notes)
+        std::printf("    skipped: %s\n", note.c_str());
+    std::fflush(stdout);
+}
+
+// The ops that are checked: those that were named, each with the op that it differentiates and with
+// all of that one's gradients; or all.
+std::vector<std::string> ops_checked(const std::vector<std::string> &named) {
+    std::vector<std::string> all;
+    for (auto &name : named) {
+        for (auto &member : check::family_of(name))
+            if (std::find(all.begin(), all.end(), member) == all.end()) all.push_back(member);
+    }
+    return all;
+}
+
+check::NamedChecks checks_asked_for(const CheckOptions &o, const Op &op,
+                                    const check::Options &options) {
+    if (o.device == "ascend") return {{"ascend", check::check_ascend}};
+    if (!o.fuzz.empty()) return {{"fuzz", check::check_fuzz}};
+    return check::checks_of(op, options);
+}
+
+// Records of this op's kernels tell about what it computes now.
+void check_records(const std::vector<tune::RecordFile> &files, const std::string &op,
+                   check::Report &r) {
+    for (auto &file : files) {
+        const auto stale = tune::stale_lines(file, op);
+        for (auto &line : stale)
+            r.fail(line);
+        if (stale.empty() && std::any_of(file.records.begin(), file.records.end(),
+                                         [&](auto &record) { return record.op == op; }))
+            r.pass();
+    }
+}
+
+void refuse_idle_options(const CheckOptions &o, const CLI::App &sub) {
+    if (!o.fuzz_case.empty())
+        refuse_idle(sub, "with --fuzz-case", {"ops", "--fuzz-case"});
+    else if (o.mutants.asked()) {
+        refuse_idle(sub, "with --mutants",
+                    {"ops", "--mutants", "--mutants-in-all", "--mutant", "--until-caught", "--seed",
+                     "--json", "--jobs", "--isa", "--device"});
+    } else if (o.mutants.until_caught)
+        throw AttrError("check", "--until-caught does nothing without --mutants");
+    else if (!o.ulps.empty())
+        refuse_idle(sub, "with --ulps", {"ops", "--ulps", "--isa", "--jobs"});
+    else if (o.device == "ascend") {
+        refuse_idle(sub, "with --device ascend",
+                    {"ops", "--device", "--quick", "--refused", "--jobs", "--json", "--all"});
+    } else if (!o.fuzz.empty()) {
+        refuse_idle(sub, "with --fuzz",
+                    {"ops", "--fuzz", "--device", "--isa", "--seed", "--jobs", "--json", "--all"});
+    }
+}
+
+int check_ops(const CheckOptions &o) {
+    if (!o.refused.empty() && o.device != "ascend")
+        throw AttrError("check", "--refused is a list of the simulated device's: --device ascend");
+    if (!o.fuzz_case.empty()) {
+        if (o.ops.size() != 1) throw AttrError("check", "--fuzz-case is a call of one op");
+        return run_again(o.ops[0], o.fuzz_case);
+    }
+    check::Options options;
+    options.quick = o.quick;
+    options.legality = o.legality;
+    options.seed = o.seed;
+    if (!o.fuzz.empty()) set_fuzz(options, o.fuzz);
+    for (auto &name : o.isas) {
+        options.isas.push_back(isa_of(name));
+        if (options.isas.back() > host_isa()) {
+            throw DispatchError("isa",
+                                name + " was asked for, this CPU has up to " + name_of(host_isa()));
+        }
+    }
+    list_all_ops(op_table());
+    std::vector<std::string> asked;
+    for (auto &name : o.ops)
+        asked.push_back(library().at(name).record.name);
+    const std::vector<std::string> chosen = !asked.empty()          ? asked
+                                            : !loaded_ops().empty() ? loaded_ops()
+                                                                    : op_table().names();
+    if (o.mutants.asked()) {
+        MutantArguments a = o.mutants;
+        a.seed = o.seed;
+        a.json = o.json;
+        a.programs = o.device == "ascend";
+        if (o.jobs) a.at_once = o.jobs;
+        return check_mutants(chosen, a, options.isas);
+    }
+    if (!o.ulps.empty()) {
+        return check_ulps(chosen, o.ulps, options.isas,
+                          o.jobs > 0 ? size_t(o.jobs) : usable_cores());
+    }
+    const std::vector<std::string> names = asked.empty() ? chosen : ops_checked(asked);
+    std::vector<tune::RecordFile> records;
+    for (auto &path : o.records.empty() ? tune::committed_files() : o.records)
+        records.push_back(tune::read_records(path));
+    CheckRun run;
+    run.quick = o.quick;
+    run.seed = o.seed;
+    run.isas = isas_checked(names, options);
+    options.again = again_with_kernels();
+    const bool has_other_checks = o.fuzz.empty() && o.device != "ascend";
+    const auto from = std::chrono::steady_clock::now();
+    const auto show = [&](size_t i, const check::Report &r) {
+        print_report(r, std::to_string(i + 1) + "/" + std::to_string(names.size()), o.all);
+        run.reports.push_back(r);
+    };
+    in_workers(
+        names.size(), o.jobs > 0 ? size_t(o.jobs) : usable_cores(),
+        [&](size_t i) {
+            const std::string &name = names[i];
+            check::Report r = check::check_apart(
+                name, checks_asked_for(o, *op_table().make(name), options), options);
+            // Not every op has a program for Ascend, or a kernel of its own to call at random: only
+            // one that was named must.
+            if (has_other_checks || std::find(asked.begin(), asked.end(), name) != asked.end())
+                r.require_a_pass();
+            if (has_other_checks) check_records(records, name, r);
+            return check::json_of(r).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+        },
+        [&](size_t i, const std::string &text) {
+            show(i, check::report_of(nlohmann::json::parse(text)));
+        },
+        [&](size_t i, const std::string &how) {
+            check::Report r;
+            r.op = names[i];
+            r.fail(how);
+            show(i, r);
+        });
+    run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+    const int status = sum_up(run, o);
+    if (o.device != "ascend") return status;
+    return judge_refusals(run, o.refused, !o.quick) ? 1 : status;
+}
+
+}  // namespace
+
+void add_check(CLI::App &app, Run &chosen) {
+    auto o = std::make_shared<CheckOptions>();
+    CLI::App *sub = app.add_subcommand(
+        "check", "Check ops: reference, exact schedules, gradients, views, zero sizes, threads");
+    sub->add_option("ops", o->ops,
+                    "Names, each with its gradients; none = all ops, or those of --kernels");
+    sub->add_flag("--all", o->all, "Print every failure, not the first of each kind");
+    sub->add_flag("--quick", o->quick, "Fewer samples per kernel, no derived adjoints");
+    sub->add_flag(
+        "--legality", o->legality,
+        "Races and accesses out of bounds of CPU kernels too: compiles each with the sanitizers");
+    sub->add_option("--device,--backend", o->device,
+                    "ascend: only the simulated device against the reference")
+        ->check(CLI::IsMember({"cpu", "ascend"}));
+    sub->add_option("--refused", o->refused,
+                    "With --device ascend: a list of ops and dtypes that may lack programs; "
+                    "others, and what lacks none, fail");
+    sub->add_option("--isa", o->isas,
+                    "Levels to check: baseline,avx2,avx512 (default: all of this CPU)")
+        ->delimiter(',');
+    sub->add_option("--fuzz", o->fuzz, "Only random calls of each op: 500 of them, or 30s");
+    sub->add_option("--seed", o->seed, "Other random calls")
+        ->check(whole_number(std::numeric_limits<unsigned>::max()));
+    sub->add_option("--fuzz-case", o->fuzz_case,
+                    "The call that a failure of random calls printed, again");
+    sub->add_option(
+        "--ulps", o->ulps,
+        "Only the worst error of functions of one tensor, over so many f32 inputs, or all");
+    sub->add_option("--records", o->records,
+                    "Tuning records that must not be stale; default: those that come with the kit")
+        ->allow_extra_args(false);
+    sub->add_option(
+           "--jobs,-j", o->jobs,
+           "Ops at once, each in a process of its own; default: as many as there are cores")
+        ->check(CLI::Range(1, 1024));
+    sub->add_option("--json", o->json, "File for the results, check by check");
+    sub->add_option("--mutants", o->mutants.per_op,
+                    "Plant so many faults into each op and see which the checks find")
+        ->check(CLI::PositiveNumber);
+    sub->add_option("--mutants-in-all", o->mutants.in_all,
+                    "Plant so many faults into ops that are drawn")
+        ->check(CLI::PositiveNumber);
+    sub->add_flag("--until-caught", o->mutants.until_caught,
+                  "With --mutants: no check of a fault after the first that finds it");
+    sub->add_option("--mutant", o->mutants.only, "One planted fault, as --mutants prints it");
+    sub->callback([o, sub, &chosen] {
+        refuse_idle_options(*o, *sub);
+        chosen = [o] { return check_ops(*o); };
+    });
+}
+
+}  // namespace halyard::command

@@ -1,0 +1,178 @@
+// halyard lower: what the text of an op becomes, for one of its kernels.
+#include <cstdio>
+
+#include "bench/harness/op_call.h"
+#include "bench/harness/picks.h"
+#include "dsl/all_ops.h"
+#include "dsl/child.h"
+#include "dsl/lower.h"
+#include "registry/base/atomic_file.h"
+#include "registry/base/temporary_folder.h"
+#include "registry/op/extension.h"
+#include "tools/halyard/command.h"
+#include "tools/halyard/commands/ascend.h"
+
+namespace halyard::command {
+namespace {
+
+struct LowerOptions {
+    std::string op, to = "loops", device, isa, variant, dtype, shape, fault, out;
+    std::vector<std::string> picks;
+    bool strict = false;
+};
+
+const TextForm &form_of(const std::string &name) {
+    for (auto &f : text_forms())
+        if (f.name == name) return f;
+    throw AttrError("lower", "no form '" + name + "'");
+}
+
+// "tile=2": a schedule for the call is tried with them as they are.
+Picks picks_as_typed(const std::string &op, const std::vector<std::string> &texts) {
+    Picks picks;
+    for (auto &text : texts) {
+        const auto [name, value] = assignment(op, text);
+        picks.chosen[name] = std::stoi(value);
+    }
+    return picks;
+}
+
+// The kernel that was asked for, of those the kit builds. Its ISA need not be one of this build or
+// of this CPU: nothing runs.
+Instance instance_of(const OpRecord &op, const TextForm &form, const LowerOptions &o) {
+    Instance i;
+    i.backend = o.device.empty() ? form.backends[0] : o.device;
+    if (std::find(form.backends.begin(), form.backends.end(), i.backend) == form.backends.end()) {
+        throw DispatchError(op.name, "--to " + form.name + " is for " + listed(form.backends) +
+                                         ", not for " + i.backend);
+    }
+    i.dtypes = dtype_set(op, o.dtype);
+    if (i.backend == "ascend") {
+        if (!o.isa.empty()) {
+            throw DispatchError(op.name,
+                                "--isa is a level of the CPU, the kernel is for " + i.backend);
+        }
+        const Trial t(op_with_kernels(op.name), o.shape.empty() ? problems_of(op).front() : o.shape,
+                      i.dtypes);
+        if (form.name != "tbe") {
+            return ascend_instance(t, i.dtypes, o.variant, picks_as_typed(op.name, o.picks),
+                                   o.strict);
+        }
+        if (!o.variant.empty() || !o.picks.empty() || o.strict) {
+            throw AttrError(op.name, std::string(!o.variant.empty() ? "--variant"
+                                                 : o.strict         ? "--strict"
+                                                                    : "--picks") +
+                                         " does nothing for --to tbe");
+        }
+        i = ascend_call(t, i.dtypes);
+        i.scheduled = false;
+        return i;
+    }
+    if (!o.shape.empty() || o.strict) {
+        throw AttrError(op.name, std::string(o.strict ? "--strict" : "--shape") +
+                                     " does nothing for " + i.backend);
+    }
+    check_variant(op, o.variant);
+    const auto best = std::find_if(op.variants.begin(), op.variants.end(),
+                                   [](const Variant &v) { return !is_extension(v.name); });
+    i.variant = o.variant.empty() ? best->name : o.variant;
+    if (i.backend == "cpu") {
+        i.isa = o.isa.empty() ? host_isa() : isa_of(o.isa);
+        return i;
+    }
+    if (!o.isa.empty())
+        throw DispatchError(op.name, "--isa is a level of the CPU, the kernel is for " + i.backend);
+    const std::string last = op.variants.back().name;  // the one that takes every shape
+    if (!op.gpu) throw DispatchError(op.name, "no GPU schedule");
+    if (i.dtypes != "f32")
+        throw DTypeError(op.name, "no GPU kernels for " + i.dtypes + ", there are f32");
+    if (!o.variant.empty() && o.variant != last)
+        throw AttrError(op.name, "no GPU kernel of variant '" + o.variant + "', there is " + last);
+    i.variant = last;
+    return i;
+}
+
+// LLVM aborts where it can't go on.
+std::string text_in_child(Kernel &k, const std::string &form) {
+    const TemporaryFolder folder("halyard_lower");
+    return in_child(k.op->name,
+                    [&] { return text_of(k, form, (folder.path / "scratch").string()); });
+}
+
+// "4, 2", "0 to 47"
+std::string choices(const std::vector<int> &values) {
+    for (size_t k = 1; k < values.size(); k++)
+        if (values[k] != values[k - 1] + 1) return listed(values);
+    return values.size() < 4
+               ? listed(values)
+               : std::to_string(values.front()) + " to " + std::to_string(values.back());
+}
+
+// "// matmul f32 direct avx512: x86-64-linux-...; cols=4 of 4, 2"
+std::string headline(const Kernel &k, const std::string &comment) {
+    if (comment.empty()) return "";
+    const Instance &i = k.instance;
+    std::string s = comment + " " + k.op->name + " " + i.dtypes +
+                    (i.variant.empty() ? "" : " " + i.variant) + " ";
+    s += (i.backend == "cpu" ? name_of(i.isa) : i.backend) + ": " + k.target.to_string();
+    for (auto &[name, values] : i.picks.offered)
+        s += "; " + name + "=" + std::to_string(i.picks(name, values)) + " of " + choices(values);
+    return s + "\n";
+}
+
+int lower(const LowerOptions &o) {
+    const OpRecord &op = op_with_kernels(o.op).record;
+    const TextForm &form = form_of(o.to);
+    list_all_ops(op_table());
+    Instance i = instance_of(op, form, o);
+    if (i.backend != "ascend") i.picks = picks_from(op.name, i, o.picks);
+    i.fault = o.fault;
+    Kernel k(op_table().make(op.name), i);
+    const std::string text = headline(k, form.comment) + text_in_child(k, form.name);
+    if (o.out.empty()) {
+        std::fwrite(text.data(), 1, text.size(), stdout);
+        return 0;
+    }
+    write_file(o.out, text, Durability::to_system);
+    return 0;
+}
+
+}  // namespace
+
+void add_lower(CLI::App &app, Run &chosen) {
+    auto o = std::make_shared<LowerOptions>();
+    std::vector<std::string> names;
+    std::string forms = "What to show. ";
+    for (auto &f : text_forms()) {
+        names.push_back(f.name);
+        forms += f.name + ": " + f.doc + (&f == &text_forms().back() ? "" : "; ");
+    }
+    CLI::App *sub = app.add_subcommand(
+        "lower", "Show what an op becomes: loops, statement, assembly, device code");
+    sub->add_option("op", o->op, "Name of the op")->required();
+    sub->add_option("--to,-t", o->to, forms + ". Default: loops")->check(CLI::IsMember(names));
+    sub->add_option(
+        "--shape,-s", o->shape,
+        "ascend: the problem its program is made for, \"n=64 c=1000\"; default: the op's first");
+    sub->add_flag("--strict", o->strict,
+                  "ascend: refuse what the scalar unit would have to do, element by element");
+    sub->add_option("--device,--backend", o->device,
+                    "cpu, opencl, cuda or ascend, where the form has several");
+    sub->add_option(
+        "--isa", o->isa,
+        "baseline, avx2 or avx512; default: this CPU's best. Nothing runs, so any will do");
+    sub->add_option(
+        "--variant", o->variant,
+        "One of the op's variants; default: its first, on a GPU the one that takes every shape");
+    sub->add_option("--dtype", o->dtype,
+                    "f32, f16, ... (f32,i32 where the op has two); default: the op's first");
+    sub->add_option("--picks", o->picks, "A value for one of the schedule's free choices: rows=4")
+        ->allow_extra_args(false);
+    sub->add_option(
+        "--fault", o->fault,
+        "With a planted fault, as check --mutants prints it: \"dropped-tail: loop y.s0.n\"");
+    sub->add_option("--out,-o", o->out, "File to write, instead of standard output");
+    sub->callback([o, &chosen] { chosen = [o] { return lower(*o); }; });
+}
+
+}  // namespace halyard::command

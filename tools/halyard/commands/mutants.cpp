@@ -1,0 +1,196 @@
+// halyard check --mutants: how many planted faults the checks find.
+#include "tools/halyard/commands/mutants.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "ascend/simulator/mutate.h"
+#include "dsl/mutate.h"
+#include "primitives/library.h"
+#include "registry/base/atomic_file.h"
+#include "registry/base/program.h"
+#include "tools/check/mutants.h"
+
+namespace halyard::command {
+namespace {
+namespace fs = std::filesystem;
+using check::Mutant;
+
+std::map<std::string, std::string> known_survivors() {  // where the installed command has them too
+    return check::read_survivors(installed("share/halyard/survivors.txt"));
+}
+
+void show_progress(size_t done, size_t all, const std::string &doing) {
+    if (!isatty(STDERR_FILENO)) return;
+    constexpr size_t width = 30;
+    const size_t full = width * done / all;
+    std::fprintf(stderr, "\r\033[K[%s%s] %zu/%zu %.90s", std::string(full, '=').c_str(),
+                 std::string(width - full, ' ').c_str(), done, all, doing.c_str());
+    if (done == all) std::fprintf(stderr, "\r\033[K");
+}
+
+struct Tally {
+    int planted = 0, equivalent = 0, caught = 0;
+    // of those that can be caught
+    double share() const {
+        return planted > equivalent ? 100.0 * caught / (planted - equivalent) : 100;
+    }
+    // check -> how many it finds, whatever the others do
+    std::map<std::string, int> by;
+};
+
+void print_row(const std::string &name, const Tally &t, const std::vector<std::string> &checks) {
+    std::printf("%-18s %7d %10d %7d %6.1f%%", name.c_str(), t.planted, t.equivalent, t.caught,
+                t.share());
+    for (auto &c : checks) {
+        const auto it = t.by.find(c);
+        std::printf(" %*s", int(std::max<size_t>(c.size(), 5)),
+                    it == t.by.end() ? "-" : std::to_string(it->second).c_str());
+    }
+    std::printf("\n");
+}
+
+bool was_planted(const Mutant &m) {
+    return m.fate == Mutant::caught || m.fate == Mutant::survived || m.fate == Mutant::equivalent;
+}
+
+// Each kind of fault: planted, caught, and how many each check would find alone. Gives that of all
+// kinds together.
+Tally print_table(const std::vector<Mutant> &mutants) {
+    std::map<std::string, Tally> kinds;
+    Tally all;
+    std::vector<std::string> checks;
+    const auto has = [&](const std::string &c) {
+        return std::find(checks.begin(), checks.end(), c) != checks.end();
+    };
+    std::vector<std::string> order;
+    for (auto &[name, check] : check::all_checks)
+        order.push_back(name);
+    order.insert(order.end(), {"ascend", "crash", "hang"});
+    for (auto &c : order) {
+        for (auto &m : mutants) {
+            if (!has(c) &&
+                std::find(m.caught_by.begin(), m.caught_by.end(), c) != m.caught_by.end())
+                checks.push_back(c);
+        }
+    }
+    for (auto &m : mutants) {
+        if (!was_planted(m)) continue;
+        for (Tally *t : {&kinds[m.kind()], &all}) {
+            t->planted++;
+            t->equivalent += m.fate == Mutant::equivalent;
+            t->caught += m.fate == Mutant::caught;
+            for (auto &c : m.caught_by)
+                t->by[c]++;
+        }
+    }
+    std::printf("%-18s %7s %10s %7s %7s", "fault", "planted", "equivalent", "caught", "share");
+    for (auto &c : checks)
+        std::printf(" %5s", c.c_str());
+    std::printf("\n");
+    for (auto &kind : fault_kinds())
+        if (kinds.count(kind.name)) print_row(kind.name, kinds[kind.name], checks);
+    for (auto &[kind, what] : dv::fault_kinds()) {
+        const bool printed = std::ranges::any_of(
+            fault_kinds(), [&](const FaultKind &k) { return k.name == kind; });
+        if (!printed && kinds.count(kind)) print_row(kind, kinds[kind], checks);
+    }
+    print_row("all", all, checks);
+    return all;
+}
+
+void save(const std::string &path, const MutantArguments &a, Isa isa,
+          const std::vector<Mutant> &mutants) {
+    nlohmann::ordered_json list = nlohmann::json::array();
+    for (auto &m : mutants) {
+        list.push_back({{"op", m.op},
+                        {"variant", m.variant},
+                        {"place", m.place},
+                        {"kind", m.kind()},
+                        {"fault", m.fault},
+                        {"fate", name_of(m.fate)},
+                        {"reached", m.reached},
+                        {"caught_by", m.caught_by},
+                        {"said", m.said}});
+    }
+    write_file(path,
+               nlohmann::ordered_json{
+                   {"isa", name_of(isa)}, {"seed", a.seed}, {"per_op", a.per_op}, {"mutants", list}}
+                       .dump(1) +
+                   "\n",
+               Durability::to_system);
+}
+
+}  // namespace
+
+int check_mutants(const std::vector<std::string> &ops, const MutantArguments &a,
+                  const std::vector<Isa> &isas) {
+    const Isa isa = isas.empty() ? host_isa() : isas.back();
+    check::MutantOptions o;
+    o.everywhere = isas.empty();
+    o.ops = ops;
+    o.per_op = a.per_op;
+    o.seed = a.seed;
+    o.at_once = a.at_once;
+    o.only = a.only;
+    o.isa = isa;
+    o.on_progress = show_progress;
+    o.in_all = a.in_all;
+    o.until_caught = a.until_caught;
+    o.programs = a.programs;
+    const std::map<std::string, std::string> known = known_survivors();
+    std::vector<Mutant> mutants = check::try_mutants(o);
+    std::set<std::string> tried;
+    int survived = 0, same = 0, refused = 0;
+    for (auto &m : mutants) {
+        const std::string *reason = check::reason_for(known, m);
+        if (m.fate == Mutant::survived && reason) {
+            m.fate = Mutant::equivalent;
+            m.said = *reason;
+        }
+        if (m.fate == Mutant::caught && reason) {
+            std::printf("caught, though survivors.txt says that nothing can: %s\n",
+                        m.text().c_str());
+        }
+        if (!a.only.empty())
+            std::printf("%s: %s %s\n", m.text().c_str(), name_of(m.fate), m.said.c_str());
+        else if (m.fate == Mutant::equivalent)
+            std::printf("equivalent: %s\n    %s\n", m.text().c_str(), m.said.c_str());
+        if (m.fate == Mutant::survived) {
+            std::printf("survived: %s\n    %s; again: halyard check --mutant \"%s\"\n",
+                        m.text().c_str(),
+                        m.place.ends_with("ascend") ? "nobody knows why"
+                        : m.reached                 ? "checks execute it"
+                                                    : "no check executes it",
+                        m.text().c_str());
+        }
+        survived += m.fate == Mutant::survived;
+        same += m.fate == Mutant::same_code;
+        refused += m.fate == Mutant::refused;
+        tried.insert(m.op);
+    }
+    if (a.only.empty()) {
+        const Tally all = print_table(mutants);
+        std::printf("%zu ops on %s: %d faults planted, %d of them equivalent to none "
+                    "(survivors.txt says why)\n",
+                    tried.size(),
+                    o.programs     ? "Ascend"
+                    : o.everywhere ? "all dtypes and instruction sets, and on Ascend"
+                                   : name_of(isa),
+                    all.planted, all.equivalent);
+        std::printf("%d of the other %d caught, %.1f %%; %.1f %% of all planted; %d survived\n",
+                    all.caught, all.planted - all.equivalent, all.share(),
+                    all.planted ? 100.0 * all.caught / all.planted : 0, survived);
+        std::printf("not counted: %d of the same code, %d refused by the compiler\n", same,
+                    refused);
+    }
+    if (!a.json.empty()) save(a.json, a, isa, mutants);
+    return survived ? 1 : 0;
+}
+
+}  // namespace halyard::command

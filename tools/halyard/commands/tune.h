@@ -1,0 +1,38 @@
+// What the parts of halyard tune share.
+#pragma once
+#include "tools/tune/decision.h"
+#include "tools/tune/tuner.h"
+
+namespace halyard::command {
+
+struct TuneOptions {
+    std::vector<std::string> ops, shapes, merge, diff;
+    std::string records, out, device, budget = "64 candidates";
+    std::vector<int> threads;
+    bool why = false, paste = false, regret = false, stale = false, print_schedule = false;
+    int held_out = 12;
+    TunerOptions tuner;
+};
+
+// in the cache: ~/.cache/halyard/records/OP.records
+std::string default_records(const std::string &op);
+std::vector<std::string> tuned_problems(const RegisteredOp &op, const TuneOptions &o);
+
+// The hash of what each variant computes.
+std::map<std::string, std::string> algorithms_of(const RegisteredOp &op, const std::string &dtypes,
+                                                 Isa isa, tune::Compiler &compiler);
+
+// The code of the kernel that a call gets, as records name it.
+std::string code_of_default(const Plan &plan, tune::Compiler &compiler);
+
+int merge_records(const TuneOptions &o);
+int diff_records(const TuneOptions &o);
+int explain_records(const TuneOptions &o);  // --why
+int paste_picks(const TuneOptions &o);
+int list_stale(const TuneOptions &o);
+int print_regret(const TuneOptions &o);
+
+// A line on standard error for each; was there any?
+bool complain(const std::vector<std::string> &refused_lines);
+
+}  // namespace halyard::command

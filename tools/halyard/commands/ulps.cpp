@@ -1,0 +1,127 @@
+#include "tools/halyard/commands/ulps.h"
+
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "registry/base/error.h"
+#include "tools/check/check.h"
+#include "tools/check/ulps.h"
+#include "tools/check/worker_pool.h"
+
+namespace halyard::command {
+namespace {
+using check::Ulps;
+using nlohmann::json;
+
+uint64_t count_of(const std::string &text) {
+    if (text == "all") return uint64_t(1) << 32;
+    char *end = nullptr;
+    const unsigned long long n = std::strtoull(text.c_str(), &end, 10);
+    if (text.empty() || *end || n < 1 || n > uint64_t(1) << 32) {
+        throw AttrError("check",
+                        "--ulps is '" + text + "', expected all or a number of inputs up to 2^32");
+    }
+    return n;
+}
+
+// Numbers as their bits: JSON has no infinity.
+json json_of(const Ulps &u) {
+    json j = {{"isa", int(u.isa)}, {"dtype", u.dtype},          {"odd", u.odd},
+              {"even", u.even},    {"not_odd", u.not_odd},      {"not_even", u.not_even},
+              {"falls", u.falls},  {"fall_count", u.fall_count}};
+    for (const double v : {u.bound, u.worst, u.x, u.got, u.want})
+        j["numbers"].push_back(std::bit_cast<uint64_t>(v));
+    return j;
+}
+Ulps ulps_of(const json &j) {
+    Ulps u;
+    u.isa = (Isa)j.at("isa").get<int>();
+    for (auto [name, flag] : {std::pair{"odd", &u.odd}, {"even", &u.even}})
+        j.at(name).get_to(*flag);
+    for (auto [name, text] : {std::pair{"dtype", &u.dtype},
+                              {"not_odd", &u.not_odd},
+                              {"not_even", &u.not_even},
+                              {"falls", &u.falls}})
+        j.at(name).get_to(*text);
+    j.at("fall_count").get_to(u.fall_count);
+    size_t k = 0;
+    for (double *v : {&u.bound, &u.worst, &u.x, &u.got, &u.want})
+        *v = std::bit_cast<double>(j.at("numbers")[k++].get<uint64_t>());
+    return u;
+}
+
+}  // namespace
+
+int check_ulps(const std::vector<std::string> &names, const std::string &inputs,
+               const std::vector<Isa> &isas, size_t at_once) {
+    const uint64_t count = count_of(inputs);
+    struct Job {
+        std::string op;
+        check::UlpJob what;
+    };
+    std::vector<Job> jobs;
+    for (auto &name : names) {
+        const OpPtr op = op_table().make(name);
+        if (!op || !check::has_ulps(*op)) continue;
+        const int parts = int(std::max<uint64_t>(1, count >> 28));
+        for (auto &dtype : op->dtypes) {
+            if (dtype == "f32") {
+                for (int part = 0; part < parts; part++)
+                    jobs.push_back({name, {dtype, count, part, parts}});
+            } else if (dtype == "f16" || dtype == "bf16")
+                jobs.push_back({name, {dtype, 1 << 16, 0, 1}});
+        }
+    }
+    if (jobs.empty()) {
+        throw AttrError("check", "none of these ops is an elementwise function of one float tensor "
+                                 "whose bound is one of ulps");
+    }
+    std::map<Isa, Ulps> joined;  // of the parts so far
+    int lines = 0, failed = 0;
+    std::printf("%-16s %-5s %-9s %10s %7s  %s\n", "op", "dtype", "ISA", "worst ulps", "bound",
+                "where");
+    auto show = [&](const std::string &op, const Ulps &u) {
+        const bool good = u.ok(op);
+        lines++;
+        failed += !good;
+        std::printf("%-16s %-5s %-9s %10.3f %7.3f  %s%s\n", op.c_str(), u.dtype.c_str(),
+                    name_of(u.isa), u.worst, u.bound, good ? "" : "FAIL ",
+                    u.worst == 0 ? "rounded right" : u.text(op).c_str());
+        std::fflush(stdout);
+    };
+    in_workers(
+        jobs.size(), at_once,
+        [&](size_t i) {
+            const OpPtr op = op_table().make(jobs[i].op);
+            check::Options options;
+            options.isas = isas;
+            json all = json::array();
+            for (const Ulps &u : check::ulps_of(*op, jobs[i].what, check::isas_of(*op, options)))
+                all.push_back(json_of(u));
+            return all.dump();
+        },
+        [&](size_t i, const std::string &text) {
+            for (const json &j : json::parse(text)) {
+                const Ulps u = ulps_of(j);
+                if (const auto [place, first] = joined.emplace(u.isa, u); !first)
+                    place->second.add(u);
+            }
+            if (jobs[i].what.part + 1 < jobs[i].what.parts) return;
+            for (auto &[isa, u] : joined)
+                show(jobs[i].op, u);
+            joined.clear();
+        },
+        [&](size_t i, const std::string &how) {
+            lines++;
+            failed++;
+            std::printf("%-16s %-5s FAIL part %d of %d: %s\n", jobs[i].op.c_str(),
+                        jobs[i].what.dtype.c_str(), jobs[i].what.part + 1, jobs[i].what.parts,
+                        how.c_str());
+            if (jobs[i].what.part + 1 == jobs[i].what.parts) joined.clear();
+        });
+    std::printf("%d of %d within their bounds\n", lines - failed, lines);
+    return failed ? 1 : 0;
+}
+
+}  // namespace halyard::command

@@ -1,0 +1,324 @@
+#include "tools/tune/tuner.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "bench/harness/benchmark_case.h"
+#include "bench/harness/machine.h"
+#include "bench/harness/paired.h"
+#include "bench/harness/progress.h"
+#include "bench/harness/system_load.h"
+#include "dsl/work.h"
+#include "registry/base/parallel.h"
+#include "registry/base/version.h"
+#include "registry/dispatch/dispatch.h"
+#include "tools/tune/bucket.h"
+
+namespace halyard::command {
+namespace {
+
+using tune::Record;
+
+Plan plan_of(const Trial &t, const std::string &isa) {
+    if (isa.empty()) return make_plan(t.op, metas_of(t), t.attrs);
+    const Force force(isa_of(isa), "");
+    return make_plan(t.op, metas_of(t), t.attrs);
+}
+
+}  // namespace
+
+tune::Layouts layouts_of(const Plan &plan) {
+    tune::Layouts l;
+    auto add = [](const Plan::Buffer &b, auto &extents, auto &dense) {
+        std::vector<int64_t> e;
+        for (int d = 0; d < b.rank; d++)
+            e.push_back(b.dims[d].extent);
+        extents.push_back(e);
+        dense.push_back(b.rank > 0 && b.dims[0].stride == 1);
+    };
+    for (auto &b : plan.inputs)
+        add(b, l.inputs, l.dense_inputs);
+    for (auto &b : plan.outputs)
+        add(b, l.outputs, l.dense_outputs);
+    for (size_t k = 0; k < plan.scalars.size(); k++)
+        l.scalars[plan.op->record.scalars[k].name] = plan.scalars[k].i;
+    return l;
+}
+
+Tuner::Tuner(const RegisteredOp &op, const std::string &problem, const TunerOptions &o,
+             tune::Compiler &compiler, tune::History &history)
+    : o_(o), compiler_(compiler), history_(history), trial_(op, problem, o.dtypes),
+      plan_(plan_of(trial_, o.isa)), out_(outputs_of(trial_)), expected_(trial_, out_),
+      start_(std::chrono::steady_clock::now()) {
+    if (!plan_.kernel) throw ShapeError(op.record.name, "'" + problem + "' has nothing to compute");
+    if (!expected_.known()) {
+        throw DispatchError(
+            op.record.name,
+            "'" + problem +
+                "' is too large for the reference, and there is no f64 kernel: no verdict");
+    }
+    std::string last;
+    for (const KernelEntry &k : op.kernels) {
+        if (k.backend != "cpu" || k.dtypes != plan_.kernel->dtypes || k.isa != plan_.kernel->isa)
+            continue;
+        if (!o.variant.empty() && k.variant != o.variant) continue;
+        const tune::Built offers = compiler_.offers(job_of({k.variant, {}}));
+        if (!offers.error.empty()) throw DispatchError(op.record.name, offers.error);
+        algorithms_[k.variant] = offers.algorithm;
+        lanes_[k.variant] = k.lanes;
+        space_.add(k.variant, offers.offered);
+    }
+    if (!space_.size()) throw DispatchError(op.record.name, "no kernels of this selection");
+    default_ = *plan_.kernel;
+    const tune::Built built = compiler_.build(job_of(chosen()));
+    if (!built.error.empty()) throw DispatchError(op.record.name, "the default: " + built.error);
+    default_.fn = tune::load(built);
+    against_ = built.code;
+}
+
+Candidate Tuner::chosen() const {
+    return {plan_.kernel->variant, {plan_.kernel->picks.begin(), plan_.kernel->picks.end()}};
+}
+
+tune::Job Tuner::job_of(const Candidate &c) const {
+    tune::Job job;
+    job.op = trial_.op.record.name;
+    job.dtypes = plan_.kernel->dtypes;
+    job.variant = c.variant;
+    job.isa = plan_.kernel->isa;
+    job.picks = c.picks;
+    job.autoscheduler = c.autoscheduler;
+    job.threads = o_.threads;
+    if (!c.autoscheduler.empty()) job.layouts = layouts_of(plan_);
+    return job;
+}
+
+Record Tuner::blank(const Candidate &c) const {
+    Record r;
+    r.op = trial_.op.record.name;
+    r.variant = c.variant;
+    r.picks = c.picks;
+    if (!c.autoscheduler.empty()) r.schedule = c.autoscheduler;
+    r.dtypes = plan_.kernel->dtypes;
+    r.isa = name_of(plan_.kernel->isa);
+    r.cpu = tune::this_cpu();
+    r.kit = version();
+    r.threads = o_.threads;
+    r.bucket = tune::bucket_of(plan_);
+    r.problem = trial_.text;
+    const auto algorithm = algorithms_.find(c.variant);
+    r.algorithm = algorithm == algorithms_.end() ? "-" : algorithm->second;
+    r.code = "-";
+    r.against = against_;
+    return r;
+}
+
+KernelEntry Tuner::entry_of(const Candidate &c) const {
+    KernelEntry k = *plan_.kernel;
+    k.variant = c.variant;
+    k.picks.clear();
+    const auto lanes = lanes_.find(c.variant);
+    if (lanes != lanes_.end()) k.lanes = lanes->second;
+    for (auto &[name, value] : c.picks)
+        k.picks[name] = value;
+    return k;
+}
+
+bool Tuner::takes(const Candidate &c) const {
+    return !c.autoscheduler.empty() ||
+           refusal_of(trial_.op.record, entry_of(c), plan_.dims).empty();
+}
+
+void Tuner::prove(Record &r, const Candidate &c) {
+    tune::Job job = job_of(c);
+    if (work_of(op_table(), trial_.op.record.name, trial_.dims).operations() <= 100000)
+        job.problem = trial_.text;  // as written, sums are made again for every element
+    const tune::Built proof = compiler_.prove(job);
+    if (proof.error.empty())
+        r.verdict = "proved";
+    else if (!proof.error.starts_with("not proved: "))
+        r.verdict = "breach: " + proof.error;
+    else
+        unproved_[tune::key_of(r)] = proof.error.substr(12);
+}
+
+bool Tuner::time(Record &r, const tune::Built &built, int rounds) {
+    KernelEntry kernel = *plan_.kernel;
+    kernel.fn = tune::load(built);
+    Plan mine = plan_;
+    mine.kernel = &kernel;
+    Plan standard = plan_;
+    standard.kernel = &default_;
+    set_threads(o_.threads);
+    // the last one's answer is no answer of this one
+    for (const Tensor &y : out_)
+        std::memset(y.raw(), 0xFF, y.bytes());
+    r.n = 0;
+    r.date = now();
+    check::begins(r.dtypes + "/" + r.isa + "/" + r.variant + " " + tune::picks_text(r.picks) +
+                  " of " + r.op + " '" + r.problem + "'");
+    const auto call = [&](const Plan &p) {
+        return [this, &p] { run_plan(p, trial_.in, trial_.attrs, out_); };
+    };
+    try {
+        call(mine)();
+    } catch (const DispatchError &e) {
+        r.verdict = std::string("breach: ") + e.what();
+        return true;
+    }
+    const std::string breach = expected_.judge(out_).breach;
+    if (r.verdict != "proved") r.verdict = breach.empty() ? "ok" : "breach: " + breach;
+    if (!breach.empty()) return true;
+    const Paired p = paired(call(mine), call(standard), rounds, o_.min_time);
+    r.n = p.rounds;
+    r.median_us = p.median * 1e6;
+    r.min_us = p.min * 1e6;
+    r.spread = p.spread;
+    r.ratio = p.against.ratio;
+    r.low = p.against.low;
+    r.high = p.against.high;
+    r.noise = p.against.noise;
+    return p.left_a_core;
+}
+
+void Tuner::keep(const Record &r, bool fresh) {
+    std::erase_if(records_,
+                  [&](const Record &old) { return tune::key_of(old) == tune::key_of(r); });
+    records_.push_back(r);
+    fresh ? measured_++ : reused_++;
+    std::stable_sort(records_.begin(), records_.end(), [](const Record &a, const Record &b) {
+        return std::make_pair(!a.timed(), a.ratio) < std::make_pair(!b.timed(), b.ratio);
+    });
+}
+
+std::optional<Record> Tuner::evaluate(const Candidate &c) {
+    if (!takes(c)) return {};
+    Record r = blank(c);
+    const tune::Built built = compiler_.build(job_of(c));
+    if (!built.error.empty()) {
+        r.verdict = "uncompiled: " + built.error;
+        r.date = now();
+    } else {
+        r.algorithm = built.algorithm;
+        r.code = built.code;
+        if (c.autoscheduler.empty())
+            r.picks = built.picks;
+        else
+            sources_[c.autoscheduler] = built.source;
+    }
+    if (const Record *old = history_.find(r);
+        old && (built.error.empty() || old->verdict == r.verdict)) {
+        keep(*old, false);
+        return *old;
+    }
+    if (built.error.empty() && !c.autoscheduler.empty()) prove(r, c);
+    if (built.error.empty() && !r.verdict.starts_with("breach: ")) time(r, built, o_.rounds);
+    history_.put(r);
+    keep(r, true);
+    return r;
+}
+
+const Record *Tuner::best() const {
+    for (const Record &r : records_)
+        if (r.timed() && !unproved_.count(tune::key_of(r))) return &r;
+    return nullptr;
+}
+
+void Tuner::confirm_best(const std::atomic<bool> &stop) {
+    const int rounds = std::max(3 * o_.rounds, Record::rounds_to_decide);
+    left_a_core_ = leaves_a_core(load_of_others());
+    while (!stop && left_a_core_) {
+        const auto found = std::find_if(records_.begin(), records_.end(), [&](const Record &r) {
+            return r.faster() && !unproved_.count(tune::key_of(r));
+        });
+        if (found == records_.end() || (found->n >= rounds && found->is_proved())) return;
+        Record r = *found;
+        const bool own = r.schedule == "own";
+        const Candidate c{r.variant, own ? r.picks : std::map<std::string, int>(),
+                          own ? "" : r.schedule};
+        const tune::Built built = compiler_.build(job_of(c));
+        if (!r.is_proved()) prove(r, c);
+        if (unproved_.count(tune::key_of(r))) continue;
+        if (r.verdict.starts_with("breach: ")) {
+            r.n = 0;
+            r.date = now();
+        } else if (!time(r, built, rounds)) {
+            left_a_core_ = false;  // such times would decide, and must not
+            return;
+        }
+        history_.put(r);
+        keep(r, true);
+    }
+}
+
+std::vector<std::string> Tuner::conclusions() const {
+    std::set<std::string> keys;
+    for (auto &[key, why] : unproved_)
+        keys.insert(key);
+    return tune::conclusions(records_, keys, left_a_core_);
+}
+
+void Tuner::progress(size_t done, size_t total) const {
+    const Record *b = best();
+    char line[200];
+    const size_t filled = total ? done * 20 / total : 20;
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    std::snprintf(line, sizeof line, "%s [%s%s] %zu/%zu  %.0f s  best %.3f %s %s",
+                  trial_.op.record.name.c_str(), std::string(filled, '#').c_str(),
+                  std::string(20 - filled, '.').c_str(), done, total, seconds, b ? b->ratio : 1,
+                  b ? b->variant.c_str() : "", b ? tune::picks_text(b->picks).c_str() : "");
+    std::fprintf(stderr, isatty(STDERR_FILENO) ? "\r\033[K%s" : "%s\n", line);
+    std::fflush(stderr);
+}
+
+void Tuner::run(const std::atomic<bool> &stop) {
+    Walk walk(space_, o_.budget.candidates, o_.seed);
+    for (const Record *r : history_.known(blank({}), algorithms_)) {
+        if (r->schedule == "own") {
+            if (const auto at = space_.find(r->variant, r->picks)) {
+                // Of the schedule as it is now? Else it's measured again.
+                const Candidate c = space_.at(*at);
+                const tune::Built built = compiler_.build(job_of(c));
+                if ((built.error.empty() ? built.code : "-") != r->code) continue;
+                walk.visit(*at);
+                keep(*r, false);
+            }
+        }
+    }
+    const auto from = std::chrono::steady_clock::now();
+    auto spent = [&] {
+        return o_.budget.seconds > 0 &&
+               std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count() >
+                   o_.budget.seconds;
+    };
+    for (const std::string &name : o_.autoschedulers) {
+        if (stop || spent()) break;
+        evaluate({plan_.kernel->variant, {}, name});
+        progress(walk.done(), walk.total());
+    }
+    while (!stop && !spent()) {
+        const Record *b = best();
+        const auto next = walk.next(b && b->schedule == "own" ? space_.find(b->variant, b->picks)
+                                                              : std::nullopt);
+        if (!next) break;
+        if (!evaluate(space_.at(*next))) {
+            walk.skip();
+            continue;
+        }
+        progress(walk.done(), walk.total());
+    }
+    confirm_best(stop);
+    if (isatty(STDERR_FILENO)) std::fprintf(stderr, "\r\033[K");
+    const Candidate usual = chosen();
+    standard_ = blank(usual);
+    for (const Record &r : records_) {
+        if (r.schedule == "own" && r.variant == usual.variant && r.picks == usual.picks)
+            standard_ = r;
+    }
+}
+
+}  // namespace halyard::command

@@ -1,0 +1,27 @@
+#include "train/data/dataset_helper.h"
+
+#include "registry/base/error.h"
+
+namespace halyard {
+
+DatasetHelper::DatasetHelper(dataset::Dataset data, bool dataset_sink_mode, int64_t sink_size)
+    : dataset_(std::move(data)),
+      steps_(dataset_sink_mode && sink_size != -1 ? sink_size : dataset_.get_dataset_size()) {
+    if (dataset_sink_mode && sink_size != -1 && sink_size < 1) {
+        throw AttrError("dataset_helper", "sink_size is " + std::to_string(sink_size) +
+                                              ", expected -1 or at least 1");
+    }
+    if (dataset_.get_dataset_size() < 1)
+        throw AttrError("dataset_helper", "the dataset has no row");
+}
+
+void DatasetHelper::next() {
+    for (bool fresh = !rows_;; fresh = true) {
+        if (!rows_) rows_.emplace(dataset_.create_dict_iterator(pass_++));
+        if (rows_->next(row_)) return;
+        if (fresh) throw AttrError("dataset_helper", "the dataset has no row");
+        rows_.reset();
+    }
+}
+
+}  // namespace halyard

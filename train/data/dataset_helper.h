@@ -1,0 +1,51 @@
+// DatasetHelper: the rows of a dataset, epoch by epoch, for training loops of one's own. Each loop
+// over it is an epoch:
+//
+//   DatasetHelper dataset_helper(data, true, 100);
+//   for (int64_t epoch = 0; epoch < 10; epoch++)
+//       for (const dataset::Row &inputs : dataset_helper) net(inputs[0], inputs[1]);
+#pragma once
+#include <optional>
+
+#include "train/data/dataset.h"
+
+namespace halyard {
+
+class DatasetHelper {
+public:
+    // With dataset_sink_mode an epoch is sink_size rows (-1: as many as the dataset has), and the
+    // next one goes on where it stopped; without it sink_size means nothing. Throws AttrError for
+    // another sink_size and for a dataset without a row.
+    explicit DatasetHelper(dataset::Dataset data, bool dataset_sink_mode = true,
+                           int64_t sink_size = -1);
+
+    int64_t steps_per_epoch() const { return steps_; }
+
+    struct End {};
+    class Cursor {
+    public:
+        explicit Cursor(DatasetHelper &from) : from_(&from), left_(from.steps_) { from_->next(); }
+        const dataset::Row &operator*() const { return from_->row_; }
+        Cursor &operator++() {
+            if (--left_ > 0) from_->next();
+            return *this;
+        }
+        bool operator!=(End) const { return left_ > 0; }
+
+    private:
+        DatasetHelper *from_;
+        int64_t left_;
+    };
+    Cursor begin() { return Cursor(*this); }
+    End end() const { return {}; }
+
+private:
+    void next();
+    dataset::Dataset dataset_;
+    int64_t steps_;
+    std::optional<dataset::RowIterator> rows_;  // of the pass that is under way
+    uint64_t pass_ = 0;
+    dataset::Row row_;
+};
+
+}  // namespace halyard

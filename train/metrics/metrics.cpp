@@ -1,0 +1,255 @@
+#include "train/metrics/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "registry/base/error.h"
+#include "train/metrics/mask_metrics.h"
+#include "train/metrics/roc.h"
+#include "train/metrics/text_metrics.h"
+
+namespace halyard {
+namespace {
+
+std::string both(const Tensor &outputs, const Tensor &label) {
+    return "outputs are " + outputs.shape().text() + " and labels " + label.shape().text();
+}
+
+int64_t classes_of(const char *metric, const Tensor &outputs, const Tensor &label) {
+    if (outputs.rank() != 2 || outputs.shape()[1] < 1)
+        throw ShapeError(metric, both(outputs, label) + ", expected outputs [N,C]");
+    return outputs.shape()[1];
+}
+
+size_t largest(const std::vector<double> &v, size_t from, size_t n) {
+    return size_t(std::max_element(v.begin() + int64_t(from), v.begin() + int64_t(from + n)) -
+                  v.begin()) -
+           from;
+}
+
+// Class numbers, within [0, C).
+std::vector<size_t> labels_of(const char *metric, const Tensor &outputs, const Tensor &label) {
+    const auto classes = size_t(classes_of(metric, outputs, label));
+    const auto samples = size_t(outputs.shape()[0]);
+    const std::vector<double> values = label.to_vector<double>();
+    std::vector<size_t> all;
+    if (label.rank() == 2 && label.shape() == outputs.shape() && classes > 1) {
+        for (size_t i = 0; i < samples; i++)
+            all.push_back(largest(values, i * classes, classes));
+        return all;
+    }
+    if (values.size() != samples)
+        throw ShapeError(metric, both(outputs, label) + ", expected one label per row");
+    for (double v : values) {
+        if (!(v >= 0 && v < double(classes)) || v != std::floor(v)) {
+            throw ShapeError(metric,
+                             "a label is " + std::to_string(v) +
+                                 ", expected an integer in [0, C=" + std::to_string(classes) + ")");
+        }
+        all.push_back(size_t(v));
+    }
+    return all;
+}
+
+double share(const char *metric, double part, int64_t all) {
+    if (all == 0) throw AttrError(metric, "no sample was given");
+    return part / double(all);
+}
+
+double mean(const std::vector<double> &v) {
+    return std::accumulate(v.begin(), v.end(), 0.0) / double(v.size());
+}
+
+template<class T> std::shared_ptr<Metric> make() {
+    return std::make_shared<T>();
+}
+
+int64_t samples_of(const Tensor &label) {
+    return label.rank() ? label.shape()[0] : 1;
+}
+
+}  // namespace
+
+void Accuracy::update(const Tensor &outputs, const Tensor &label) {
+    const auto labels = labels_of("accuracy", outputs, label);
+    const auto values = outputs.to_vector<double>();
+    const auto classes = size_t(outputs.shape()[1]);
+    for (size_t i = 0; i < labels.size(); i++) {
+        right_ += largest(values, i * classes, classes) == labels[i];
+        seen_++;
+    }
+}
+double Accuracy::eval() const {
+    return share("accuracy", double(right_), seen_);
+}
+
+TopKCategoricalAccuracy::TopKCategoricalAccuracy(int k) : k_(k) {
+    if (k < 1)
+        throw AttrError("top_k_accuracy", "k is " + std::to_string(k) + ", expected at least 1");
+}
+void TopKCategoricalAccuracy::update(const Tensor &outputs, const Tensor &label) {
+    const auto labels = labels_of("top_k_accuracy", outputs, label);
+    const auto values = outputs.to_vector<double>();
+    const auto classes = size_t(outputs.shape()[1]);
+    for (size_t i = 0; i < labels.size(); i++) {
+        const double own = values[i * classes + labels[i]];
+        int ahead = 0;
+        for (size_t k = 0; k < classes; k++) {
+            const double other = values[i * classes + k];
+            ahead += other > own || (other == own && k < labels[i]);
+        }
+        right_ += ahead < k_ && !std::isnan(own);
+        seen_++;
+    }
+}
+double TopKCategoricalAccuracy::eval() const {
+    return share("top_k_accuracy", double(right_), seen_);
+}
+
+void Loss::update_loss(const Tensor &loss) {
+    sum_ += mean(loss.to_vector<double>());
+    batches_++;
+}
+double Loss::eval() const {
+    return share("loss", sum_, batches_);
+}
+
+void MeanError::update(const Tensor &outputs, const Tensor &label) {
+    const std::vector<double> y = outputs.to_vector<double>();
+    const std::vector<double> t = label.to_vector<double>();
+    if (y.size() != t.size())
+        throw ShapeError(name_, both(outputs, label) + ", expected as many elements");
+    double sum = 0;
+    for (size_t i = 0; i < y.size(); i++)
+        sum += error_(t[i] - y[i]);
+    sum_ += sum;
+    seen_ += samples_of(label);
+}
+double MeanError::eval() const {
+    return share(name_, sum_, seen_);
+}
+
+MAE::MAE() : MeanError("mae", [](double e) { return std::fabs(e); }) {}
+MSE::MSE() : MeanError("mse", [](double e) { return e * e; }) {}
+
+void ConfusionMatrix::update(const Tensor &outputs, const Tensor &label) {
+    const auto labels = labels_of("confusion_matrix", outputs, label);
+    const int64_t classes = outputs.shape()[1];
+    if (classes_ && classes != classes_) {
+        throw ShapeError("confusion_matrix", "outputs have C=" + std::to_string(classes) +
+                                                 " classes, before they had " +
+                                                 std::to_string(classes_));
+    }
+    classes_ = classes;
+    counts_.resize(size_t(classes * classes));
+    const auto values = outputs.to_vector<double>();
+    for (size_t i = 0; i < labels.size(); i++) {
+        counts_[labels[i] * size_t(classes) +
+                largest(values, i * size_t(classes), size_t(classes))]++;
+    }
+}
+std::vector<std::vector<int64_t>> ConfusionMatrix::matrix() const {
+    share("confusion_matrix", 0, classes_);
+    std::vector<std::vector<int64_t>> rows;
+    for (auto at = counts_.begin(); at != counts_.end(); at += classes_)
+        rows.emplace_back(at, at + classes_);
+    return rows;
+}
+std::vector<ConfusionMatrix::PerClass> ConfusionMatrix::per_class() const {
+    const auto counts = matrix();
+    std::vector<PerClass> all(counts.size());
+    for (size_t i = 0; i < counts.size(); i++) {
+        for (size_t k = 0; k < counts.size(); k++) {
+            const auto n = double(counts[i][k]);
+            all[i].labelled += n;
+            all[k].guessed += n;
+            if (i == k) all[i].hits += n;
+        }
+    }
+    return all;
+}
+double ConfusionMatrix::eval() const {
+    double hits = 0, all = 0;
+    for (auto &c : per_class()) {
+        hits += c.hits;
+        all += c.labelled;
+    }
+    return hits / all;
+}
+
+std::vector<double> Precision::eval_classes() const {
+    std::vector<double> all;
+    for (auto &c : per_class())
+        all.push_back(c.guessed > 0 ? c.hits / c.guessed : 0);
+    return all;
+}
+double Precision::eval() const {
+    return mean(eval_classes());
+}
+
+std::vector<double> Recall::eval_classes() const {
+    std::vector<double> all;
+    for (auto &c : per_class())
+        all.push_back(c.labelled > 0 ? c.hits / c.labelled : 0);
+    return all;
+}
+double Recall::eval() const {
+    return mean(eval_classes());
+}
+
+Fbeta::Fbeta(double beta) : beta_(beta) {
+    if (!(beta > 0))
+        throw AttrError("fbeta", "beta is " + std::to_string(beta) + ", expected more than 0");
+}
+std::vector<double> Fbeta::eval_classes() const {
+    std::vector<double> all;
+    for (auto &c : per_class()) {
+        const double of = beta_ * beta_ * c.labelled + c.guessed;
+        all.push_back(of > 0 ? (1 + beta_ * beta_) * c.hits / of : 0);
+    }
+    return all;
+}
+double Fbeta::eval() const {
+    return mean(eval_classes());
+}
+
+Metrics::Named::Named(const char *known_name) : name(known_name) {
+    using Maker = std::shared_ptr<Metric> (*)();
+    static const std::map<std::string, Maker> makers = {
+        {"F1", make<F1>},
+        {"acc", make<Accuracy>},
+        {"accuracy", make<Accuracy>},
+        {"confusion_matrix_metric", make<ConfusionMatrixMetric>},
+        {"dice", make<Dice>},
+        {"loss", make<Loss>},
+        {"mae", make<MAE>},
+        {"mse", make<MSE>},
+        {"perplexity", make<Perplexity>},
+        {"precision", make<Precision>},
+        {"recall", make<Recall>},
+        {"roc", make<ROC>},
+        {"top_1_accuracy", make<Top1CategoricalAccuracy>},
+        {"top_5_accuracy", make<Top5CategoricalAccuracy>},
+    };
+    const auto known = makers.find(name);
+    if (known != makers.end()) {
+        metric = known->second();
+        return;
+    }
+    std::string expected;
+    for (const auto &[each, maker] : makers)
+        expected += (expected.empty() ? "" : ", ") + each;
+    throw AttrError("model", "metric is " + name + ", expected one of " + expected);
+}
+
+Metrics::Metrics(std::initializer_list<Named> all) : all_(all) {
+    for (size_t i = 0; i < all_.size(); i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (all_[k].name == all_[i].name)
+                throw AttrError("model", "two metrics are called " + all_[i].name);
+        }
+    }
+}
+
+}  // namespace halyard

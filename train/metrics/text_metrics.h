@@ -1,0 +1,77 @@
+// Metrics of language models and translations. Names and values are MindSpore's.
+#pragma once
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/metrics/metrics.h"
+
+namespace halyard {
+
+// exp of the mean negative logarithm of the probability that a label has: outputs are probabilities
+// [..,C], labels one class number for each row of them. Probabilities below 1e-10 count as that.
+// Labels that are `ignore_label` do not count.
+class Perplexity : public Metric {
+public:
+    explicit Perplexity(std::optional<int64_t> ignore_label = {}) : ignore_label_(ignore_label) {}
+    void clear() override;
+    // throws ShapeError for a label outside [0, C) too
+    void update(const Tensor &outputs, const Tensor &label) override;
+    double eval() const override;
+
+private:
+    std::optional<int64_t> ignore_label_;
+    double loss_ = 0;
+    int64_t labels_ = 0;
+};
+
+// How well translations agree with references: the geometric mean of the shares of their n-grams,
+// of 1 to `n_gram` words, that a reference has too, less for translations shorter than the nearest
+// reference (Papineni et al., 2002).
+class BleuScore {
+public:
+    using Sentence = std::vector<std::string>;
+
+    // With `smooth` one is added to each count. Throws AttrError unless n_gram is 1 to 4.
+    explicit BleuScore(int n_gram = 4, bool smooth = false);
+    void clear();
+    // Each candidate has one reference or more. Throws ShapeError where there are not as many lists
+    // of references as candidates.
+    void update(const std::vector<Sentence> &candidates,
+                const std::vector<std::vector<Sentence>> &references);
+    double eval() const;  // throws AttrError before any update()
+
+private:
+    int n_gram_;
+    bool smooth_;
+    // n-grams of candidates that a reference has, by their words less one
+    std::array<double, 4> shared_{};
+    std::array<double, 4> all_{};
+    double candidate_words_ = 0;
+    double reference_words_ = 0;
+    bool updated_ = false;
+};
+
+// How alike rows of a matrix are: [N,N] dot products of the rows of [N,C], of unit length for
+// "cosine".
+class CosineSimilarity {
+public:
+    // similarity: "cosine" or "dot"; reduction: "none", or "sum" or "mean" of each row. Throws
+    // AttrError for others.
+    explicit CosineSimilarity(std::string similarity = "cosine", std::string reduction = "none",
+                              bool zero_diagonal = true);
+    void clear() { rows_.clear(); }
+    // replaces what was there; throws ShapeError unless its rank is 2
+    void update(const Tensor &rows);
+    // f64[N,N], or f64[N] when reduced; throws AttrError before any update()
+    Tensor eval() const;
+
+private:
+    std::string similarity_;
+    std::string reduction_;
+    bool zero_diagonal_;
+    std::vector<std::vector<double>> rows_;
+};
+
+}  // namespace halyard

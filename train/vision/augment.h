@@ -1,0 +1,188 @@
+// Operations that move the pixels of an image [h,w,c], for Dataset::map, with MindSpore's names and
+// arguments; those called Random draw. Any dtype unless it says u8. Errors: ShapeError, DTypeError,
+// AttrError.
+#pragma once
+#include <optional>
+
+#include "train/vision/draw.h"
+#include "train/vision/image.h"
+#include "train/vision/vision.h"
+
+namespace halyard::dataset {
+
+// What stands beyond an image's edge: one colour, or of a b c d: a a|a b c d|d d (EDGE), c b|a b c
+// d|c b (REFLECT), b a|a b c d|d c (SYMMETRIC).
+enum class Border { CONSTANT, EDGE, REFLECT, SYMMETRIC };
+
+struct Fill {
+    Fill(int grey = 0) : Fill(grey, grey, grey) {}
+    Fill(int red, int green, int blue);
+    uint8_t rgb[3];
+};
+
+struct Range {
+    Range(double from, double to) : low(from), high(to) {}
+    double low, high;
+};
+
+namespace vision {
+
+struct HorizontalFlip {
+    Tensor operator()(const Tensor &image) const;
+};
+struct VerticalFlip {
+    Tensor operator()(const Tensor &image) const;
+};
+
+class RandomHorizontalFlip {
+public:
+    explicit RandomHorizontalFlip(double prob = 0.5);
+    Tensor operator()(const Tensor &image, Draw &draw) const {
+        return draw.chance(prob_) ? HorizontalFlip()(image) : image;
+    }
+
+private:
+    double prob_;
+};
+class RandomVerticalFlip {
+public:
+    explicit RandomVerticalFlip(double prob = 0.5);
+    Tensor operator()(const Tensor &image, Draw &draw) const {
+        return draw.chance(prob_) ? VerticalFlip()(image) : image;
+    }
+
+private:
+    double prob_;
+};
+
+// `size` = height, width of what begins at `coordinates` = top, left; it must lie within the image.
+class Crop {
+public:
+    Crop(std::pair<int64_t, int64_t> coordinates, std::pair<int64_t, int64_t> size);
+    Tensor operator()(const Tensor &image) const;
+
+private:
+    int64_t top_, left_, height_, width_;
+};
+
+struct Padding {
+    explicit Padding(int64_t all) : Padding(all, all, all, all) {}
+    Padding(int64_t l, int64_t t, int64_t r, int64_t b) : left(l), top(t), right(r), bottom(b) {}
+    int64_t left, top, right, bottom;
+};
+
+// u8. REFLECT takes less than the image's size on each side, SYMMETRIC at most that.
+class Pad {
+public:
+    Pad(Padding padding, Fill fill_value = {}, Border padding_mode = Border::CONSTANT);
+    Tensor operator()(const Tensor &image) const;
+
+private:
+    Padding padding_;
+    Fill fill_;
+    Border mode_;
+};
+
+// Pads (u8 then), and cuts out a random place. With pad_if_needed a smaller image is padded by what
+// it lacks, on both sides, instead of a ShapeError.
+class RandomCrop {
+public:
+    explicit RandomCrop(int64_t size, Padding padding = Padding(0), bool pad_if_needed = false,
+                        Fill fill_value = {}, Border padding_mode = Border::CONSTANT)
+        : RandomCrop(std::pair{size, size}, padding, pad_if_needed, fill_value, padding_mode) {}
+    explicit RandomCrop(std::pair<int64_t, int64_t> height_width, Padding padding = Padding(0),
+                        bool pad_if_needed = false, Fill fill_value = {},
+                        Border padding_mode = Border::CONSTANT);
+    Tensor operator()(const Tensor &image, Draw &draw) const;
+
+private:
+    int64_t height_, width_;
+    Padding padding_;
+    bool if_needed_;
+    Fill fill_;
+    Border mode_;
+};
+
+// A place of random area (`scale` of the image's) and aspect (width / height, uniform in its
+// logarithm), of which ten are tried; else the image, or as much of its middle as has the nearest
+// aspect.
+class RandomBox {
+public:
+    RandomBox(const char *op, Range scale, Range ratio);
+    Box operator()(int64_t height, int64_t width, Draw &draw) const;
+
+private:
+    Range scale_, ratio_;
+};
+
+// A RandomBox of the image, resized to `size`.
+class RandomResizedCrop {
+public:
+    explicit RandomResizedCrop(int64_t size, Range scale = {0.08, 1},
+                               Range ratio = {3. / 4, 4. / 3}, Inter interpolation = Inter::LINEAR)
+        : RandomResizedCrop(std::pair{size, size}, scale, ratio, interpolation) {}
+    explicit RandomResizedCrop(std::pair<int64_t, int64_t> height_width, Range scale = {0.08, 1},
+                               Range ratio = {3. / 4, 4. / 3}, Inter interpolation = Inter::LINEAR);
+    Tensor operator()(const Tensor &image, Draw &draw) const;
+
+private:
+    RandomBox box_;
+    Resize resize_;
+};
+
+// The same of a file's bytes u8[n] (train/vision/image.h): of a JPEG only the place is decoded, to
+// the same pixels.
+class RandomCropDecodeResize {
+public:
+    explicit RandomCropDecodeResize(int64_t size, Range scale = {0.08, 1},
+                                    Range ratio = {3. / 4, 4. / 3},
+                                    Inter interpolation = Inter::LINEAR,
+                                    int64_t max_pixels = default_max_pixels)
+        : RandomCropDecodeResize(std::pair{size, size}, scale, ratio, interpolation, max_pixels) {}
+    explicit RandomCropDecodeResize(std::pair<int64_t, int64_t> height_width,
+                                    Range scale = {0.08, 1}, Range ratio = {3. / 4, 4. / 3},
+                                    Inter interpolation = Inter::LINEAR,
+                                    int64_t max_pixels = default_max_pixels);
+    Tensor operator()(const Tensor &bytes, Draw &draw) const;
+
+private:
+    RandomBox box_;
+    Resize resize_;
+    int64_t max_pixels_;
+};
+
+struct RotateOptions {
+    Inter resample = Inter::NEAREST;
+    bool expand = false;                                   // the result holds the whole image
+    std::optional<std::pair<double, double>> center = {};  // x, y; else the middle
+    Fill fill_value = {};
+};
+
+// u8, counter-clockwise. Exactly as OpenCV's warpAffine computes: places in 1/1024 of a pixel,
+// LINEAR between 32 of them.
+class Rotate {
+public:
+    explicit Rotate(double degrees, const RotateOptions &options = {});
+    Tensor operator()(const Tensor &image) const;
+
+private:
+    double degrees_;
+    RotateOptions options_;
+};
+
+class RandomRotation {
+public:
+    // -degrees to degrees
+    explicit RandomRotation(double degrees, const RotateOptions &options = {});
+    explicit RandomRotation(Range degrees, const RotateOptions &options = {});
+    Tensor operator()(const Tensor &image, Draw &draw) const {
+        return Rotate(draw.uniform(range_.low, range_.high), options_)(image);
+    }
+
+private:
+    Range range_;
+    RotateOptions options_;
+};
+
+}  // namespace vision
+}  // namespace halyard::dataset
