@@ -380,7 +380,7 @@ struct Evaluator::Parts {
         if (!f.bound.empty()) return column_element(f, at, component);
         int entry = f.elements.find(at);
         if (entry < 0) {
-            std::vector<Value> values(size_t(f.function.outputs()));
+            std::vector<Value> values(static_cast<size_t>(f.function.outputs()));
             for (size_t c = 0; c < values.size(); c++)
                 values[c] = first_value(f, at, int(c));
             if (!f.updates.empty()) {
@@ -446,7 +446,7 @@ struct Evaluator::Parts {
     int column_entry(evaluation::Func &f, Column &c, const Place &at) {
         const Place inside = part(at, f.bound);
         if (const int known = c.elements.find(inside); known >= 0) return known;
-        std::vector<Value> values(size_t(f.function.outputs()));
+        std::vector<Value> values(static_cast<size_t>(f.function.outputs()));
         for (size_t k = 0; k < values.size(); k++)
             values[k] = first_value(f, at, int(k));
         const int entry = c.elements.add(inside);
@@ -515,7 +515,7 @@ struct Evaluator::Parts {
         }
     }
     void write(evaluation::Func &f, int component, const halide_buffer_t &to) {
-        Place at(size_t(to.dimensions));
+        Place at(static_cast<size_t>(to.dimensions));
         for (int d = 0; d < to.dimensions; d++) {
             if (to.dim[d].extent <= 0) return;
             at[size_t(d)] = to.dim[d].min;

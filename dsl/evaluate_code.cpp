@@ -90,8 +90,9 @@ int64_t integer_of(const Node &n, int64_t a, int64_t b) {
     case Kind::shift_right: return shifted_right(a, b, n.operand);
     case Kind::absolute: return a < 0 && !is_unsigned(n.operand) ? int64_t(0 - uint64_t(a)) : a;
     case Kind::difference:
-        return is_less({.i = a}, {.i = b}, n.operand) ? int64_t(uint64_t(b) - uint64_t(a))
-                                                      : int64_t(uint64_t(a) - uint64_t(b));
+        return is_less({.i = a}, {.i = b}, n.operand)
+                   ? int64_t(uint64_t(b) - uint64_t(a))
+                   : int64_t(static_cast<uint64_t>(a) - uint64_t(b));
     default: throw Unknown("evaluate", "no such operator of integers");
     }
 }

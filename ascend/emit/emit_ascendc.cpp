@@ -45,9 +45,9 @@ const char *soc(const std::string &profile) {
     return profile == "ascend910b" ? "220" : "100";
 }
 
-class Emitter {
+class AscendcEmitter {
 public:
-    explicit Emitter(const Program &p) : program_(p) {}
+    explicit AscendcEmitter(const Program &p) : program_(p) {}
 
     std::string all() {
         const std::string name = "haly_" + program_.name;
@@ -499,7 +499,7 @@ private:
 }  // namespace
 
 std::string emit_ascendc(const Program &p) {
-    return Emitter(p).all();
+    return AscendcEmitter(p).all();
 }
 
 }  // namespace halyard::dv

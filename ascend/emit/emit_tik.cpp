@@ -18,9 +18,9 @@ const char *tik_scope(Scope s) {
     return names[int(s)];
 }
 
-class Emitter {
+class TikEmitter {
 public:
-    explicit Emitter(const Program &p) : tensors_(p) { registers(p.body); }
+    explicit TikEmitter(const Program &p) : tensors_(p) { registers(p.body); }
 
     std::string kernel() {
         const std::string name = "haly_" + program_.name;
@@ -465,7 +465,7 @@ private:
 }  // namespace
 
 PythonFiles emit_tik(const Program &p) {
-    return {Emitter(p).kernel(), mindspore_registration(p.name, p.tensors),
+    return {TikEmitter(p).kernel(), mindspore_registration(p.name, p.tensors),
             framework_ini(p.name, p.tensors)};
 }
 

@@ -59,7 +59,7 @@ Cost CostModel::banks(const std::array<Walk, 3> &walks, int sources, int repeat,
     const int groups = 16;
     Cost c;
     // by cycle: a bit per bank and group
-    std::vector<uint64_t> written(size_t(repeat * 8 + delay_) * 4 + 1024);
+    std::vector<uint64_t> written(static_cast<size_t>(repeat * 8 + delay_) * 4 + 1024);
     int64_t t = 0;
     for (int r = 0; r < repeat; r++) {
         int64_t rows[16] = {};

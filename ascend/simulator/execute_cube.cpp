@@ -24,8 +24,8 @@ template<class T, class Sum> void mmad(const Mmad &i, const Step &s, Memory &m) 
     const bool add = i.accumulate.value() != 0;
     // Both as Sum, b as [k1][n1][k0][n0], so that the inner loop runs over the columns of a
     // fractal.
-    std::vector<Sum> left(size_t(m_padded * k1 * unit));
-    std::vector<Sum> right(size_t(k1 * n1 * unit * cube));
+    std::vector<Sum> left(static_cast<size_t>(m_padded * k1 * unit));
+    std::vector<Sum> right(static_cast<size_t>(k1 * n1 * unit * cube));
     for (size_t e = 0; e < left.size(); e++)
         left[e] = (Sum)a[e];
     for (int64_t f = 0; f < k1 * n1; f++) {

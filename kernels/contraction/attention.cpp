@@ -21,7 +21,7 @@ void attend(const Problem &p, const char *queries, const char *keys, const char 
     const Array &k = p.tensors.at(keys);
     const Array &v = p.tensors.at(values);
     o = size = Array({p["g"], p["s"], p["e"]});
-    std::vector<double> weight(size_t(p["t"]));
+    std::vector<double> weight(static_cast<size_t>(p["t"]));
     for (int64_t g = 0; g < p["g"]; g++) {
         for (int64_t s = 0; s < p["s"]; s++) {
             double most = -INFINITY;

@@ -145,7 +145,7 @@ struct Scan : Running {
                     const bool in_range = !product || (large < 3e38 && small > 1e-37);
                     p("y")(i, at) = is_integer(p.dtype) ? p.dtype == DType::i32
                                                               ? double(int32_t(wraps))
-                                                              : double(int64_t(wraps))
+                                                              : double(static_cast<int64_t>(wraps))
                                                         : run;
                     size(i, at) = in_range
                                       ? terms * (product ? double(j + 2) / 4 : 1 + double(j) / 256)

@@ -31,7 +31,7 @@ struct Statistic : Composite {
             if (reduced) kept[d] = 1;
             if (!reduced || p["keep_dims"]) s.push_back(kept[d]);
         }
-        std::vector<std::vector<double>> elements(size_t(kept.elements()));
+        std::vector<std::vector<double>> elements(static_cast<size_t>(kept.elements()));
         for (int64_t i = 0; i < int64_t(x.v.size()); i++) {
             int64_t rest = i;
             int64_t at = 0, stride = 1;

@@ -143,7 +143,7 @@ Tensor reduce_prod_in_x(Tensors in, const RegisteredOp &op, const Attrs &attrs) 
         reduced |= 1u << normal_axis(op.record.name.c_str(), a, x.rank());
     if (!reduced) reduced = ~0u;
     std::vector<int> kept_first;
-    std::vector<int> back(size_t(x.rank()));
+    std::vector<int> back(static_cast<size_t>(x.rank()));
     Shape rows;
     int64_t factors = 1;
     for (const bool of_row : {false, true}) {

@@ -387,8 +387,9 @@ struct Walk {
             }
             std::vector<Tensor> in;
             for (const Adjoint::Source &s : a.inputs) {
-                in.push_back(s.kind == Adjoint::forward ? e.kept[size_t(s.place)]
-                                                        : gradient_of_output(size_t(s.place)));
+                in.push_back(s.kind == Adjoint::forward
+                                 ? e.kept[size_t(s.place)]
+                                 : gradient_of_output(static_cast<size_t>(s.place)));
             }
             if (a.op) {
                 ran = a.op;

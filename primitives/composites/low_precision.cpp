@@ -68,7 +68,7 @@ Tensor in_fours(const Tensor &x, int axis) {
     const int64_t n = x.size(axis);
     const int64_t more = (4 - n % 4) % 4;
     if (more == 0 || n == 0) return x;
-    Ints padding(size_t(-2 * axis), 0);
+    Ints padding(static_cast<size_t>(-2 * axis), 0);
     padding.back() = more;
     return run1("pad", {x}, {{"padding", padding}});
 }

@@ -100,7 +100,7 @@ Taps transposed_taps(const char *name, const Tensor &place, const Tensor &weight
 
 // Every element of dimension `d` that `place` names.
 Tensor picked(const Tensor &x, int d, const Axis &axis, Mode mode) {
-    std::vector<int32_t> places(size_t(axis.m));
+    std::vector<int32_t> places(static_cast<size_t>(axis.m));
     for (int64_t i = 0; i < axis.m; i++) {
         long double at = mode == nearest_exact || axis.coordinates == half_pixel
                              ? std::floor(axis.at(i, 0.5))

@@ -133,7 +133,7 @@ Tensor Tensor::swap_axes(int a, int b) const {
     std::swap(s[p], s[q]);
     std::swap(st[p], st[q]);
     return told(*this, with_view(s, st, 0), [&] {
-        std::vector<int> order(size_t(rank()));
+        std::vector<int> order(static_cast<size_t>(rank()));
         std::iota(order.begin(), order.end(), 0);
         std::swap(order[size_t(p)], order[size_t(q)]);
         return TensorMethod{Kind::permuted, "swap_axes", order};

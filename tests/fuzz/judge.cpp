@@ -30,7 +30,7 @@ double element(Draw &draw, const Operand &o) {
 
 // Elements of type T, converted.
 template<class T> Tensor filled(Draw &draw, const Operand &o, const Shape &distinct) {
-    std::vector<T> elements(size_t(distinct.elements()));
+    std::vector<T> elements(static_cast<size_t>(distinct.elements()));
     for (T &v : elements) v = (T)element(draw, o);
     return Tensor::from(elements, distinct).to(o.dtype).expand(o.shape).copy();
 }

@@ -35,7 +35,7 @@ std::vector<double> product(const Tensor &a, const Tensor &b) {  // of two matri
     const int64_t n = b.shape()[1];
     const auto x = a.to_vector<double>();
     const auto y = b.to_vector<double>();
-    std::vector<double> z(size_t(m * n));
+    std::vector<double> z(static_cast<size_t>(m * n));
     for (int64_t i = 0; i < m; i++) {
         for (int64_t t = 0; t < k; t++) {
             for (int64_t j = 0; j < n; j++)

@@ -156,7 +156,7 @@ TEST(Products, OfConvolutionsOfIntegersAreExact) {
             const Tensor weight = integers({o, c, 3, 3}, dtype, 9 * c, limit, 6);
             const auto pixel = x.to_vector<double>();
             const auto tap = weight.to_vector<double>();
-            std::vector<double> expected(size_t(o * out_h * out_w));
+            std::vector<double> expected(static_cast<size_t>(o * out_h * out_w));
             for (int64_t oc = 0; oc < o; oc++) {
                 for (int64_t i = 0; i < out_h; i++) {
                     for (int64_t j = 0; j < out_w; j++) {

@@ -34,7 +34,7 @@ Results flatten(const Node &n) {
 }
 
 Results transpose(const Node &n) {
-    Ints perm(size_t(n[0].rank()));
+    Ints perm(static_cast<size_t>(n[0].rank()));
     std::iota(perm.rbegin(), perm.rend(), 0);
     return call("transpose", {n[0]}, {{"perm", n.ints("perm", perm)}});
 }
@@ -76,7 +76,7 @@ Results split(const Node &n) {
             sizes.push_back(std::min(most, left));
     }
     Results all;
-    Ints begin(size_t(n[0].rank()));
+    Ints begin(static_cast<size_t>(n[0].rank()));
     Ints size = extents(n[0]);
     for (const int64_t s : sizes) {
         size[size_t(axis)] = s;
@@ -93,9 +93,9 @@ Results slice(const Node &n) {
     std::iota(axes.begin(), axes.end(), 0);
     if (n.has(3)) axes = n.ints_of(3);
     Tensor y = n[0];
-    Ints begin(size_t(y.rank()));
+    Ints begin(static_cast<size_t>(y.rank()));
     Ints end = extents(y);
-    Ints stride(size_t(y.rank()), 1);
+    Ints stride(static_cast<size_t>(y.rank()), 1);
     for (size_t k = 0; k < axes.size(); k++) {
         const auto axis = size_t(from_start(axes[k], y.rank()));
         const int64_t extent = y.shape()[int(axis)];
@@ -124,7 +124,7 @@ Results pad(const Node &n) {
     Ints axes(pads.size() / 2);
     Ints begin(static_cast<size_t>(rank));
     Ints size = extents(n[0]);
-    Ints padding(size_t(2 * rank));
+    Ints padding(static_cast<size_t>(2 * rank));
     std::iota(axes.begin(), axes.end(), 0);
     if (n.has(3)) axes = n.ints_of(3);
     for (size_t k = 0; k < axes.size(); k++) {

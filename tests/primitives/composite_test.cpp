@@ -19,7 +19,7 @@ using Tensors = std::vector<Tensor>;
 using Floats = std::vector<float>;
 
 Tensor iota(const Shape &shape) {
-    Floats v(size_t(shape.elements()));
+    Floats v(static_cast<size_t>(shape.elements()));
     std::iota(v.begin(), v.end(), 0.f);
     return Tensor::from(v, shape);
 }

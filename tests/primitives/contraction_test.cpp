@@ -29,7 +29,7 @@ std::vector<double> naive(const std::vector<std::string> &axes, const Tensors &i
         s.push_back(extents[letter]);
     for (auto &[letter, n] : extents)
         total *= n;
-    std::vector<double> y(size_t(s.elements()));
+    std::vector<double> y(static_cast<size_t>(s.elements()));
     for (int64_t i = 0; i < total; i++) {
         int64_t rest = i;
         int64_t place = 0;

@@ -15,7 +15,7 @@ namespace halyard {
 namespace {
 
 Tensor counting(const Shape &shape, DType dtype = DType::f32) {
-    std::vector<float> v(size_t(shape.elements()));
+    std::vector<float> v(static_cast<size_t>(shape.elements()));
     std::iota(v.begin(), v.end(), 0.0f);
     return Tensor::from(v, shape).to(dtype);
 }

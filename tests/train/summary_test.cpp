@@ -9,10 +9,10 @@
 #include <limits>
 #include <sstream>
 
+#include "callbacks/summary.pb.h"
 #include "nn/dense.h"
 #include "nn/loss.h"
 #include "registry/base/error.h"
-#include "summary.pb.h"
 #include "tests/registry/expect_error.h"
 #include "train/callbacks/summary_collector.h"
 #include "train/data/sources.h"

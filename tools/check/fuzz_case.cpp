@@ -124,7 +124,7 @@ Tensor lying(const Tensor &t, const std::string &how) {
 // The dimensions of an input that meet in one element of the output: those that a reduction folds,
 // or the row of a plain op.
 std::vector<bool> dimensions_folded(const Op &op, const Tensor &t) {
-    std::vector<bool> folded(size_t(t.rank()), false);
+    std::vector<bool> folded(static_cast<size_t>(t.rank()), false);
     const bool reduction = op.form == Form::reduction && t.rank() == 4;  // [o,r,i,s]
     for (int d = 0; d < t.rank(); d++)
         folded[size_t(d)] = reduction ? d % 2 == 1 : d == t.rank() - 1;
@@ -166,7 +166,7 @@ public:
     Call(const Op &op, const FuzzCase &f)
         : op_(op), f_(f), c_(op, legal_sample(op, f.sample), f.dtypes, f.seed),
           guards_(f.seed / 2 % 2 ? Guards::after : Guards::before) {
-        std::mt19937 rng(uint32_t(f.seed));
+        std::mt19937 rng(static_cast<uint32_t>(f.seed));
         std::vector<Tensor> still(c_.in.size());
         std::vector<double> reals;
         for (auto &[name, value] : c_.problem.reals)

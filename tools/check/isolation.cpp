@@ -42,7 +42,7 @@ std::vector<bool> must_stay(const std::vector<bool> &depends, const Shape &shape
             i /= size_t(shape[inner]);
         return i % size_t(shape[d]);
     };
-    std::vector<std::set<size_t>> reached(size_t(shape.rank()));
+    std::vector<std::set<size_t>> reached(static_cast<size_t>(shape.rank()));
     for (size_t i = 0; i < depends.size(); i++) {
         for (int d = 0; d < shape.rank(); d++)
             if (depends[i]) reached[size_t(d)].insert(place(i, d));

@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "callbacks/summary.pb.h"
 #include "registry/base/error.h"
 #include "registry/base/log.h"
-#include "summary.pb.h"
 #include "train/formats/crc32c.h"
 #include "train/vision/image.h"
 

@@ -11,7 +11,7 @@
 #include <optional>
 #include <set>
 
-#include "checkpoint.pb.h"
+#include "checkpoint/checkpoint.pb.h"
 #include "registry/base/atomic_file.h"
 #include "registry/base/error.h"
 #include "registry/base/log.h"

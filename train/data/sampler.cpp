@@ -55,7 +55,7 @@ int64_t SequentialSampler::size(int64_t rows) const {
     return at_most(std::max<int64_t>(rows - start_, 0), samples_);
 }
 std::vector<int64_t> SequentialSampler::order(int64_t rows, const Random &) const {
-    std::vector<int64_t> all(size_t(size(rows)));
+    std::vector<int64_t> all(static_cast<size_t>(size(rows)));
     std::iota(all.begin(), all.end(), start_);
     return all;
 }
@@ -69,7 +69,7 @@ int64_t RandomSampler::size(int64_t rows) const {
 }
 std::vector<int64_t> RandomSampler::order(int64_t rows, const Random &random) const {
     if (!replacement_) return first(random_order(rows, random), size(rows));
-    std::vector<int64_t> all(size_t(size(rows)));
+    std::vector<int64_t> all(static_cast<size_t>(size(rows)));
     for (size_t i = 0; i < all.size(); i++)
         all[i] = random.below(i, uint32_t(rows));
     return all;
@@ -179,7 +179,7 @@ int64_t DistributedSampler::size(int64_t rows) const {
 }
 std::vector<int64_t> DistributedSampler::order(int64_t rows, const Random &random) const {
     std::vector<int64_t> whole;
-    std::vector<int64_t> mine(size_t(size(rows)));
+    std::vector<int64_t> mine(static_cast<size_t>(size(rows)));
     if (shuffle_) whole = random_order(rows, random);
     for (size_t i = 0; i < mine.size(); i++) {
         const int64_t place = (int64_t(i) * shards_ + shard_) % rows;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "example.pb.h"
+#include "formats/example.pb.h"
 #include "registry/base/error.h"
 #include "train/data/input_file.h"
 #include "train/formats/crc32c.h"

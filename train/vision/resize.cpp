@@ -103,7 +103,7 @@ Tensor resize_linear(const Tensor &in, int64_t height, int64_t width) {
     const int64_t n = width * c;
     const std::vector<Tap> across = taps(w, width, true);
     const std::vector<Tap> down = taps(h, height, false);
-    std::vector<int16_t> rows(size_t(2 * (n + beyond)));
+    std::vector<int16_t> rows(static_cast<size_t>(2 * (n + beyond)));
     int64_t held[2] = {-1, -1};  // rows of the source, by their number's last bit
     const auto row = [&](int64_t y) {
         int16_t *to = rows.data() + y % 2 * (n + beyond);
