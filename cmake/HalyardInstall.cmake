@@ -64,6 +64,6 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # What a project of `halyard new --project` is built with; libraries that the kit links are found by dpkg-shlibdeps.
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "cmake (>= 3.25), make | ninja-build, g++ (>= 4:12), binutils, libtbb-dev, libhwy-dev")
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "cmake (>= 3.25), make | ninja-build, g++ (>= 4:12), binutils, libfmt-dev, libtbb-dev, libhwy-dev")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}" "${_halide_libraries}")
 include(CPack)

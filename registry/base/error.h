@@ -10,8 +10,15 @@ namespace halyard {
 // refused.
 class Error : public std::runtime_error {
 public:
-    Error(const std::string &op, const std::string &what)
-        : std::runtime_error("[" + op + "] " + what) {}
+    Error(const std::string &op, const std::string &detail)
+        : std::runtime_error("[" + op + "] " + detail), op_length_(op.size()) {}
+
+    // Returns the two parts of what(): "[op] detail".
+    std::string op() const { return std::string(what() + 1, op_length_); }
+    std::string detail() const { return what() + op_length_ + 3; }
+
+private:
+    size_t op_length_;
 };
 
 // rank, extent, axis, size limits
