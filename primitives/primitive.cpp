@@ -189,7 +189,7 @@ std::vector<Tensor> Primitive::run_promoted(std::initializer_list<Argument> in) 
 
     // The dtype that inputs of one type variable share; most ops have only T.
     auto common = [&](const std::string &variable) {
-        bool any = false, whole = true, number = false;
+        bool any = false, integers = true, number = false;
         DType d = DType::boolean;
         size_t k = 0;
         for (const Argument &a : in) {
@@ -199,11 +199,11 @@ std::vector<Tensor> Primitive::run_promoted(std::initializer_list<Argument> in) 
                 any = true;
             } else {
                 number = true;
-                whole = whole && a.whole;
+                integers = integers && a.is_integer;
             }
         }
         if (number && !is_float(d)) {
-            if (!whole)
+            if (!integers)
                 d = DType::f32;
             else if (d == DType::boolean)
                 d = DType::i32;
