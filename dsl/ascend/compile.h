@@ -8,7 +8,7 @@ namespace halyard::ascend {
 struct Compiled {
     Lowered lowered;                   // placed, with flags
     Picks picks;                       // of the schedule that fits
-    std::vector<std::string> by_hand;  // the op's variants that are written by hand
+    std::vector<std::string> handwritten;  // the op's variants that are written by hand
     // of placing, synchronising and verifying: warnings, and of one schedule alone E-CAP where it
     // doesn't fit
     std::vector<dv::Issue> issues;

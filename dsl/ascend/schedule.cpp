@@ -42,13 +42,13 @@ struct Root {
     Func f;                        // whose loops these are
     std::vector<int64_t> extents;  // innermost first
     int64_t bytes = 4;             // of one element of all its values
-    int64_t least_bytes = 4;       // of one value: each of them lies in a tensor of its own
+    int64_t min_bytes = 4;       // of one value: each of them lies in a tensor of its own
     std::vector<std::string> kept;
 };
 
-class Automatic {
+class AutoSchedule {
 public:
-    Automatic(const Ascend &npu, const Func &gm, const FixedCall::Layout &layout, Shared &shared)
+    AutoSchedule(const Ascend &npu, const Func &gm, const FixedCall::Layout &layout, Shared &shared)
         : npu_(npu), graph_(gm), gm_(gm), shared_(shared) {
         for (auto &dim : layout)
             extents_.push_back(dim.extent);
@@ -61,7 +61,7 @@ public:
     }
 
     void schedule() {
-        std::vector<Root> roots = {{gm_, extents_, bytes_of(gm_), least_bytes_of(gm_), {}}};
+        std::vector<Root> roots = {{gm_, extents_, bytes_of(gm_), min_bytes_of(gm_), {}}};
         // Reductions that all tiles of the output need are computed before it, each with loops of
         // its own; so are those that several outputs, or several of these reductions need.
         std::map<std::string, size_t> root_of = {{gm_.name(), 0}};
@@ -80,7 +80,7 @@ public:
                 Func out = f.in();
                 out.compute_root();
                 root_of[name] = roots.size();
-                roots.push_back({out, extents_of(n), bytes_of(f), least_bytes_of(f), {name}});
+                roots.push_back({out, extents_of(n), bytes_of(f), min_bytes_of(f), {name}});
                 keeps_.insert(name);
                 shared_.computed.insert(name);
             } else if (n.reduces ||
@@ -110,7 +110,7 @@ private:
             bytes += t.bytes();
         return bytes;
     }
-    static int64_t least_bytes_of(const Func &f) {
+    static int64_t min_bytes_of(const Func &f) {
         int64_t bytes = f.types()[0].bytes();
         for (const Type &t : f.types())
             bytes = std::min<int64_t>(bytes, t.bytes());
@@ -244,13 +244,13 @@ private:
         Func f = r.f;
         const std::vector<Var> args = f.args();
         int64_t others = 1, depth = 1;
-        int64_t inside = r.least_bytes;
+        int64_t inside = r.min_bytes;
         for (size_t d = 2; d < args.size(); d++)
             others *= r.extents[d];
         for (auto &range : ranges_of(Func(graph_.nodes.at(sums).function), 0))
             depth *= range.extent;
         const auto [tall_best, side_best] = best_square(args.size() > 1 ? r.extents[1] : 1,
-                                                        r.extents[0], others, depth, r.least_bytes);
+                                                        r.extents[0], others, depth, r.min_bytes);
         const int side = std::max(16, npu_.pick("columns", {side_best, 256, 128, 64}) >> shrink_);
         const int tall = std::max(16, npu_.pick("rows", {tall_best, 256, 128, 64}) >> shrink_);
         // Blocks of global memory that two cores would share stay with one.
@@ -271,9 +271,9 @@ private:
                 f.rename(args[d], loop);
             if (d == 0) inside *= r.extents[0];
             if (inside % dv::block_bytes == 0 ||
-                (d == 1 && ends_well(r.extents[0], side, r.least_bytes) &&
+                (d == 1 && ends_well(r.extents[0], side, r.min_bytes) &&
                  (others == 1 ||
-                  ends_well(r.extents[1] * r.extents[0], tall * r.extents[0], r.least_bytes))))
+                  ends_well(r.extents[1] * r.extents[0], tall * r.extents[0], r.min_bytes))))
                 shared.push_back({loop, ceil_div(r.extents[d], part)});
             else
                 loops.push_back(loop);
@@ -343,9 +343,9 @@ private:
         }
         // The last part of a row, where it is shorter than a block, would be written over what
         // follows, which may be another core's.
-        const int64_t block = dv::block_bytes / r.least_bytes;
+        const int64_t block = dv::block_bytes / r.min_bytes;
         if (rank) {
-            while (!ends_well(r.extents[0], tile[0], r.least_bytes) && tile[0] > block)
+            while (!ends_well(r.extents[0], tile[0], r.min_bytes) && tile[0] > block)
                 tile[0] = (tile[0] - 1) / block * block;
         }
 
@@ -353,7 +353,7 @@ private:
         // memory.
         std::optional<size_t> shared;
         auto granule = [&](size_t d) {
-            int64_t inside = r.least_bytes;
+            int64_t inside = r.min_bytes;
             for (size_t e = 0; e < d; e++)
                 inside *= r.extents[e];
             const int64_t blocks = 32 / std::gcd<int64_t>(32, inside);
@@ -361,7 +361,7 @@ private:
         };
         // Nor do two cores share the block in which one row ends and the next one begins.
         const auto divides = [&](size_t d) {
-            int64_t rows = r.least_bytes;
+            int64_t rows = r.min_bytes;
             int64_t further = 1;
             for (size_t e = 0; e < rank; e++)
                 (e <= d ? rows : further) *= r.extents[e];
@@ -476,7 +476,7 @@ void Ascend::keep(Func f, const At &at, dv::Scope scope) const {
     (at.loop.is_rvar ? f.compute_at(at.f, at.loop.rvar) : f.compute_at(at.f, at.loop.var))
         .store_in(MemoryType::VTCM);
     if (f.dimensions() > 1) f.align_storage(f.args()[0], row_elements);
-    places->scope[f.name()] = scope;
+    buffer_plan->scope[f.name()] = scope;
 }
 
 bool FixedCall::is_dense(const Layout &l) {
@@ -506,9 +506,9 @@ int64_t Ascend::scalar(const Op &op, const std::string &name) const {
     return 0;
 }
 
-void Ascend::by_hand(const std::string &name, const std::function<dv::Program()> &make) const {
-    places->by_hand.push_back(name);
-    if (variant == name) places->program = std::make_shared<const dv::Program>(make());
+void Ascend::handwritten(const std::string &name, const std::function<dv::Program()> &make) const {
+    buffer_plan->handwritten.push_back(name);
+    if (variant == name) buffer_plan->program = std::make_shared<const dv::Program>(make());
 }
 
 void Ascend::automatic() const {
@@ -519,7 +519,7 @@ void Ascend::automatic() const {
     }
     size_t first = 0;
     for (const Func &f : gm) {
-        Automatic(*this, f, call->outputs[first], shared).schedule();
+        AutoSchedule(*this, f, call->outputs[first], shared).schedule();
         first += f.types().size();
     }
 }

@@ -125,7 +125,7 @@ public:
                     finish(state);
             } catch (const dv::Stop &) {
             }  // enough of this block
-            return looked_at() < most_elements;
+            return looked_at() < max_elements;
         });
     }
 
@@ -239,7 +239,7 @@ private:
                     meets(p, s, k, term, c, column);
             }
         }
-        if (looked_at() - before_ > most_elements / 4) throw dv::Stop();
+        if (looked_at() - before_ > max_elements / 4) throw dv::Stop();
     }
     // The term that all rows have there; none where they are 0.
     int64_t term_of(const Provenance::Products &p, State &s, int64_t k) const {
@@ -330,7 +330,7 @@ void prove_copy(const dv::Program &written, const Copy &copy) {
                      name(expected));
             }
         });
-        return moves.looked_at() < most_elements;
+        return moves.looked_at() < max_elements;
     });
 }
 
@@ -344,8 +344,8 @@ int64_t seen(const Correlation &c, int64_t pixel, int64_t tap) {
 }  // namespace
 
 void prove(const dv::Program &p, const Filters &f) {
-    const int64_t in1 = fractals_of(f.turned ? f.o : f.c);
-    const int64_t out1 = fractals_of(f.turned ? f.c : f.o);
+    const int64_t in1 = fractals_of(f.transposed ? f.o : f.c);
+    const int64_t out1 = fractals_of(f.transposed ? f.c : f.o);
     prove_copy(p, {f.from, f.to, f.size(), [=](int64_t i) -> int64_t {
                        const int64_t in0 = i % side;
                        const int64_t out0 = i / side % side;
@@ -354,10 +354,10 @@ void prove(const dv::Program &p, const Filters &f) {
                        const int64_t out = fractal % out1 * side + out0;
                        const int64_t tap = fractal / out1 % f.taps;
                        const int64_t g = fractal / out1 / f.taps / in1;
-                       const int64_t o = f.turned ? in : out;
-                       const int64_t c = f.turned ? out : in;
+                       const int64_t o = f.transposed ? in : out;
+                       const int64_t c = f.transposed ? out : in;
                        return o < f.o && c < f.c ? ((g * f.o + o) * f.c + c) * f.taps +
-                                                       (f.turned ? f.taps - 1 - tap : tap)
+                                                       (f.transposed ? f.taps - 1 - tap : tap)
                                                  : Sums::none;
                    }});
 }

@@ -17,15 +17,15 @@ using dv::Scope;
 namespace {
 
 constexpr int64_t side = fractal_side;
-constexpr int64_t most_repeats = 255;
-constexpr int64_t most_depth = 128;  // of a part in l1
+constexpr int64_t max_repeats = 255;
+constexpr int64_t max_depth = 128;  // of a part in l1
 // of rows along the depth: 512 B, which is what GM is good at
-constexpr int64_t least_row = 256;
+constexpr int64_t min_row = 256;
 // of an operand in the Unified Buffer, on its way to l1: a piece
 constexpr int64_t at_once_bytes = 65536;
 // of a piece: they are repeats, and strides of as many blocks and one
-constexpr int64_t most_rows = 240;
-constexpr int64_t least_in_two = 1024;  // blocks of a piece that goes on to l1 in two halves
+constexpr int64_t max_rows = 240;
+constexpr int64_t min_in_two = 1024;  // blocks of a piece that goes on to l1 in two halves
 constexpr int64_t at_once_out = 4096;   // sums on their way out
 
 int64_t ceil_div(int64_t n, int64_t by) {
@@ -53,8 +53,8 @@ class Product {
 public:
     Product(Writer &w, const Accumulator &sums, const Matrix &a, const Matrix &b, int64_t k)
         : w_(w), sums_(sums), k_(k), m1_(fractals_of(sums.rows)), n1_(fractals_of(sums.columns)),
-          depth_(depth_of(k, most_in_l1(most_depth))),
-          together_(std::max<int64_t>(1, most_in_l1(least_row) / depth_)),
+          depth_(depth_of(k, max_in_l1(max_depth))),
+          together_(std::max<int64_t>(1, max_in_l1(min_row) / depth_)),
           slice_(
               std::clamp<int64_t>(bytes(Scope::l0a) / 2 / (std::max(m1_, n1_) * dv::fractal_bytes),
                                   1, fractals_of(depth_))),
@@ -63,7 +63,7 @@ public:
     // Parts of the depth come to l1 a step ahead of their use, and to l0a and l0b by slices. Every
     // ring has flags of its own here, slots being full or free: the automatic ones don't look a
     // step ahead, and of several bodies that use one ring each would want its own.
-    void put(const Expr &accumulate) {
+    void emit(const Expr &accumulate) {
         accumulate_ = accumulate;
         const auto of_a = declare(a_, "a");
         const auto of_b = declare(b_, "b");
@@ -105,10 +105,10 @@ private:
     static constexpr dv::Pipe in = dv::Pipe::mte3;
     static constexpr dv::Pipe out = dv::Pipe::mte1;
     static constexpr dv::Pipe multiplies = dv::Pipe::m;
-    void set(dv::Pipe from, dv::Pipe to, const Expr &id) { w_.put(dv::SetFlag{from, to, id}); }
-    void wait(dv::Pipe from, dv::Pipe to, const Expr &id) { w_.put(dv::WaitFlag{from, to, id}); }
+    void set(dv::Pipe from, dv::Pipe to, const Expr &id) { w_.emit(dv::SetFlag{from, to, id}); }
+    void wait(dv::Pipe from, dv::Pipe to, const Expr &id) { w_.emit(dv::WaitFlag{from, to, id}); }
     int64_t slices_of(int64_t depth) const { return ceil_div(fractals_of(depth), slice_); }
-    int64_t most_in_l1(int64_t depth) const {
+    int64_t max_in_l1(int64_t depth) const {
         return std::max(side, std::min(depth, bytes(Scope::l1) / 4 /
                                                   ((m1_ + n1_) * dv::block_bytes) / side * side));
     }
@@ -213,7 +213,7 @@ private:
     };
     std::optional<Slice> held_;  // whose second band isn't multiplied yet
 
-    int64_t bytes(Scope s) const { return w_.p.chip().bytes(s); }
+    int64_t bytes(Scope s) const { return w_.program.chip().bytes(s); }
     static Ref slot(Ref r, const Expr &turn) {
         r.slot = turn % 2;
         return r;
@@ -221,7 +221,7 @@ private:
     // Of a piece that is large enough both halves, so that the one leaves while the other one is
     // sorted.
     static int64_t columns_at_once(int64_t c1, int64_t rows) {
-        return c1 * rows >= least_in_two ? std::min<int64_t>(8, ceil_div(c1, 2)) : c1;
+        return c1 * rows >= min_in_two ? std::min<int64_t>(8, ceil_div(c1, 2)) : c1;
     }
     struct Piece {
         // elements of one in the Unified Buffer, and of what is made of it at once
@@ -233,7 +233,7 @@ private:
         const int64_t pitch = whole_fractals(x.by_depth ? x.width : deep);
         x.rows_at_once = evenly(fractals_of(rows),
                                 std::clamp<int64_t>(at_once_bytes / 2 / pitch / side, 1,
-                                                    most_rows / side)) *
+                                                    max_rows / side)) *
                          side;
         x.l1 = w_.ring(name + "_l1", Scope::l1, DType::f16, x.width1 * side * whole_fractals(deep),
                        k_ > depth_ ? 2 : 1);
@@ -307,7 +307,7 @@ private:
             if (group + 1 == groups) set(sorts, arrives, ub.slot);
             set(sorts, leaves, fractals.slot);
             wait(sorts, leaves, fractals.slot);
-            w_.put(dv::Dma{moved(l1, c * (r1 * side) * side), fractals, count, all, 1,
+            w_.emit(dv::Dma{moved(l1, c * (r1 * side) * side), fractals, count, all, 1,
                            r1 * side - all});
             set(leaves, sorts, fractals.slot);
         }
@@ -377,13 +377,13 @@ private:
     void mmad(const Slice &s, int64_t band) {
         dv::Mmad i;
         i.dst = slot(sums_.ref, band);
-        i.a = moved(s.l0a, band * sums_.most_rows * whole_fractals(s.depth));
+        i.a = moved(s.l0a, band * sums_.max_rows * whole_fractals(s.depth));
         i.b = s.l0b;
         i.m = sums_.rows_of(band);
         i.k = s.depth;
         i.n = sums_.columns;
         i.accumulate = accumulate_ + s.turn;
-        w_.put(i);
+        w_.emit(i);
     }
     void load(const Ref &dst, const Ref &src, int64_t count, int64_t stride, bool transpose) {
         const auto piece = [&](const Expr &first, int64_t n) {
@@ -393,13 +393,13 @@ private:
             l.repeat = n;
             l.src_stride = stride;
             l.transpose = transpose;
-            w_.put(l);
+            w_.emit(l);
         };
-        if (count / most_repeats) {
-            w_.loop("part", count / most_repeats,
-                    [&](const Expr &i) { piece(i * most_repeats, most_repeats); });
+        if (count / max_repeats) {
+            w_.loop("part", count / max_repeats,
+                    [&](const Expr &i) { piece(i * max_repeats, max_repeats); });
         }
-        if (count % most_repeats) piece(count / most_repeats * most_repeats, count % most_repeats);
+        if (count % max_repeats) piece(count / max_repeats * max_repeats, count % max_repeats);
     }
 };
 
@@ -413,7 +413,7 @@ void out_of_l0c(Writer &w, const Accumulator &sums, int64_t band, const Expr &fi
     const int64_t r1 = fractals_of(rows);
     const int64_t all = r1 * side;
     const DType t = dst.dtype;
-    const bool blocks = t == DType::f16 && all <= most_rows && pitch / side <= most_repeats;
+    const bool blocks = t == DType::f16 && all <= max_rows && pitch / side <= max_repeats;
     const int64_t column = (all + blocks) * side;
     const Ref nz = w.temporary(t, n1 * column);
     dv::CcToUb c;
@@ -424,7 +424,7 @@ void out_of_l0c(Writer &w, const Accumulator &sums, int64_t band, const Expr &fi
     c.burst = r1;
     c.src_gap = m1 - r1;
     c.dst_gap = blocks;
-    w.put(c);
+    w.emit(c);
     const auto copy = [&](int64_t n, int64_t count, int64_t width) {
         Vectors(w, {count, all, width})
             .copy({moved(dst, n * side), {side, pitch, 1}},
@@ -448,7 +448,7 @@ void product(Writer &w, Accumulator &sums, const Matrix &a, const Matrix &b, int
              int64_t n, const Expr &accumulate) {
     sums.rows = m;
     sums.columns = n;
-    w.scope([&] { Product(w, sums, a, b, k).put(accumulate); });
+    w.scope([&] { Product(w, sums, a, b, k).emit(accumulate); });
 }
 
 Accumulator accumulator(Writer &w, const std::string &name, const std::vector<int64_t> &extents) {
@@ -467,7 +467,7 @@ Operand rows_of(Writer &w, const Accumulator &sums, DType t) {
     const Ref out = w.temporary(t, whole_fractals(sums.rows) * sums.pitch);
     for (int64_t b = 0; b < sums.bands(); b++) {
         out_of_l0c(w, sums, b, 0, whole_fractals(sums.rows_of(b)),
-                   moved(out, b * sums.most_rows * sums.pitch), sums.pitch);
+                   moved(out, b * sums.max_rows * sums.pitch), sums.pitch);
     }
     return {out, {sums.pitch, 1}};
 }
@@ -475,7 +475,7 @@ Operand rows_of(Writer &w, const Accumulator &sums, DType t) {
 void store_rows(Writer &w, const Accumulator &sums, const Operand &to) {
     const int64_t pitch = whole_fractals(sums.columns);
     const int64_t rows_at_once = std::min(std::max(side, at_once_out / pitch / side * side),
-                                          most_rows);
+                                          max_rows);
     const Ref out = w.ring("rows_ub", Scope::ub, DType::f16, rows_at_once * pitch);
     const dv::Pipe sorts = dv::Pipe::v;
     const dv::Pipe leaves = dv::Pipe::mte3;
@@ -483,15 +483,15 @@ void store_rows(Writer &w, const Accumulator &sums, const Operand &to) {
         for (const int k : {0, 1})
             f(k);
     };
-    each([&](int k) { w.put(dv::SetFlag{leaves, sorts, k}); });
+    each([&](int k) { w.emit(dv::SetFlag{leaves, sorts, k}); });
     const auto part = [&](int64_t band, const Expr &i, int64_t rows) {
         Ref here = out;
         here.slot = i % 2;
-        w.put(dv::WaitFlag{leaves, sorts, here.slot});
+        w.emit(dv::WaitFlag{leaves, sorts, here.slot});
         out_of_l0c(w, sums, band, i * rows_at_once, whole_fractals(rows), here, pitch);
-        w.put(dv::SetFlag{sorts, leaves, here.slot});
-        w.put(dv::WaitFlag{sorts, leaves, here.slot});
-        const Ref gm = moved(to.ref, (i * rows_at_once + band * sums.most_rows) * to.stride[0]);
+        w.emit(dv::SetFlag{sorts, leaves, here.slot});
+        w.emit(dv::WaitFlag{sorts, leaves, here.slot});
+        const Ref gm = moved(to.ref, (i * rows_at_once + band * sums.max_rows) * to.stride[0]);
         // Rows that follow each other, and don't end with a block, run on into the next one, but
         // for the last.
         const int64_t before = sums.columns % side && sums.columns > side &&
@@ -500,14 +500,14 @@ void store_rows(Writer &w, const Accumulator &sums, const Operand &to) {
                                    : 0;
         if (before) {
             w.loop("row", before, [&](const Expr &r) {
-                w.put(dv::Dma{moved(gm, r * sums.columns), moved(here, r * pitch), 1, pitch / side,
+                w.emit(dv::Dma{moved(gm, r * sums.columns), moved(here, r * pitch), 1, pitch / side,
                               0, 0});
             });
         }
         move(w, {rows - before, sums.columns},
              {moved(gm, before * to.stride[0]), to.stride, Scope::gm},
              {moved(here, before * pitch), {pitch, 1}});
-        w.put(dv::SetFlag{leaves, sorts, here.slot});
+        w.emit(dv::SetFlag{leaves, sorts, here.slot});
     };
     for (int64_t b = 0; b < sums.bands(); b++) {
         const int64_t whole = sums.rows_of(b) / rows_at_once;
@@ -515,10 +515,10 @@ void store_rows(Writer &w, const Accumulator &sums, const Operand &to) {
         if (whole) w.loop("rows", whole, [&](const Expr &i) { part(b, i, rows_at_once); });
         if (rest) part(b, whole, rest);
     }
-    each([&](int k) { w.put(dv::WaitFlag{leaves, sorts, k}); });
+    each([&](int k) { w.emit(dv::WaitFlag{leaves, sorts, k}); });
     // heard: the next rows set them again
-    w.put(dv::SetFlag{sorts, leaves, 0});
-    w.put(dv::WaitFlag{sorts, leaves, 0});
+    w.emit(dv::SetFlag{sorts, leaves, 0});
+    w.emit(dv::WaitFlag{sorts, leaves, 0});
 }
 
 }  // namespace halyard::ascend

@@ -12,10 +12,10 @@ namespace halyard::ascend {
 // and the first one leaves while the second one is multiplied.
 struct Accumulator {
     dv::Ref ref;
-    int64_t pitch = 0, most_rows = 0;  // most_rows: of a band
-    int64_t rows = 0, columns = 0;     // of the last product, not padded
-    int64_t bands() const { return (rows + most_rows - 1) / most_rows; }
-    int64_t rows_of(int64_t band) const { return std::min(most_rows, rows - band * most_rows); }
+    int64_t pitch = 0, max_rows = 0;  // max_rows: of a band
+    int64_t rows = 0, columns = 0;    // of the last product, not padded
+    int64_t bands() const { return (rows + max_rows - 1) / max_rows; }
+    int64_t rows_of(int64_t band) const { return std::min(max_rows, rows - band * max_rows); }
 };
 // A buffer for sums of these extents, columns first.
 Accumulator accumulator(Writer &w, const std::string &name, const std::vector<int64_t> &extents);

@@ -10,8 +10,8 @@ using dv::VecOp;
 
 namespace {
 
-constexpr int64_t most_stride = 255;     // between repeats, in blocks; repeats
-constexpr int64_t least_transposed = 4;  // rows of a block each
+constexpr int64_t max_stride = 255;     // between repeats, in blocks; repeats
+constexpr int64_t min_transposed = 4;  // rows of a block each
 
 Operand at(Operand o, const Expr &elements) {
     o.ref.offset = o.ref.offset + elements;
@@ -31,7 +31,7 @@ public:
         if (factor_) factor_->stride.push_back(1);
     }
 
-    void put() {
+    void emit() {
         if (factor_ && !adds_products()) multiply();
         for (size_t d = 0; d + 1 < extents_.size(); d++)
             if (!acc_.stride[d] && extents_[d] > 1) fold(d);
@@ -141,7 +141,7 @@ private:
         const Operand from = now_;
         // In place, but for rows that have become short and lie too far apart for one instruction.
         const bool fresh = !own_ || (d > 0 && d + 1 == extents_.size() &&
-                                     from.stride[d - 1] / dv::c0(from.ref.dtype) > most_stride);
+                                     from.stride[d - 1] / dv::c0(from.ref.dtype) > max_stride);
         Operand to = now_;
         if (fresh) {
             to = whole.temporary(now_.ref.dtype);
@@ -187,7 +187,7 @@ private:
             results *= n;
         // Fewer rows are done sooner element by element, but the scalar unit has no integers.
         const bool turns = !by_unit && extents_[last] > 1 && bytes_of(t) == 4 &&
-                           (results >= least_transposed || !is_float(t));
+                           (results >= min_transposed || !is_float(t));
         if (turns) transposed(results);
         Vectors space(w_, rows);
         const Operand acc{acc_.ref, acc_strides};
@@ -234,7 +234,7 @@ private:
         const int64_t block = dv::c0(t);
         const int64_t matrices = (rows + 15) / 16;
         const int64_t size = matrices * 16;
-        if (matrices > most_stride) throw NotVector("too many rows to transpose");
+        if (matrices > max_stride) throw NotVectorizable("too many rows to transpose");
         std::vector<int64_t> strides(extents_.size(), 1);
         int64_t next = block;
         for (size_t d = extents_.size() - 1; d-- > 0; next *= extents_[d])
@@ -256,7 +256,7 @@ private:
                 r.dtype = DType::f16;
                 return r;
             };
-            w_.put(dv::VecTrans{halves(to), halves(from), matrices, 1, 1});
+            w_.emit(dv::VecTrans{halves(to), halves(from), matrices, 1, 1});
         };
         for (int64_t shift = block / 2; shift > 0; shift /= 2) {
             transpose(turned.ref, x.ref);
@@ -293,11 +293,11 @@ private:
                     const Operand &to) {
         const int64_t blocks = step / dv::c0(from.ref.dtype);
         if (step % dv::c0(from.ref.dtype))
-            throw NotVector("rows of " + from.ref.buffer + " don't begin at blocks of 32 B");
-        const int64_t most = blocks <= most_stride ? 240 : 1;  // results begin at blocks again
+            throw NotVectorizable("rows of " + from.ref.buffer + " don't begin at blocks of 32 B");
+        const int64_t most = blocks <= max_stride ? 240 : 1;  // results begin at blocks again
         const auto part = [&](const Expr &first, int64_t count) {
             results(op, at(to, first), at(from, first * step), n, count,
-                    blocks <= most_stride ? blocks : 0);
+                    blocks <= max_stride ? blocks : 0);
         };
         if (rows / most) w_.loop("part", rows / most, [&](const Expr &i) { part(i * most, most); });
         if (rows % most) part(rows / most * most, rows % most);
@@ -311,13 +311,13 @@ private:
         const DType t = from.ref.dtype;
         if (op == dv::ReduceOp::add ||
             chip_.takes(std::string("vc") + dv::name_of(op) + ".value", t)) {
-            return w_.put(
+            return w_.emit(
                 dv::VecReduce{op, false, false, to.ref, from.ref, {n}, count, 1, 1, src_rep});
         }
         const int64_t block = dv::c0(t);
         const int64_t per_repeat = 8;
         const dv::Ref parts = w_.temporary(t, count * block);
-        w_.put(dv::VecReduce{
+        w_.emit(dv::VecReduce{
             op, true, false, parts, from.ref, {n}, count, block / per_repeat, 1, src_rep});
         const auto again = [&](int64_t first, int64_t blocks, int64_t repeat) {
             dv::Mask holding{0, true, 0, 0};
@@ -328,7 +328,7 @@ private:
             dv::Ref source = parts;
             source.offset = source.offset + first * block;
             if (repeat) {
-                w_.put(dv::VecReduce{op, true, false, at(to, first).ref, source, holding, repeat, 1,
+                w_.emit(dv::VecReduce{op, true, false, at(to, first).ref, source, holding, repeat, 1,
                                      1, 8});
             }
         };
@@ -343,17 +343,17 @@ private:
                                 : op_ == VecOp::mul ? dv::ScalarOp::mul
                                 : op_ == VecOp::max ? dv::ScalarOp::max
                                                     : dv::ScalarOp::min;
-        if (n > 1 && !is_float(from.ref.dtype)) throw NotVector("integers along the lanes");
+        if (n > 1 && !is_float(from.ref.dtype)) throw NotVectorizable("integers along the lanes");
         w_.loop("row", rows, [&](const Expr &i) {
             std::string so_far = w_.reg();
-            w_.put(dv::ScalarLd{so_far, at(from, i * step).ref});
+            w_.emit(dv::ScalarLd{so_far, at(from, i * step).ref});
             for (int64_t k = 1; k < n; k++) {
                 const std::string next = w_.reg(), both = w_.reg();
-                w_.put(dv::ScalarLd{next, at(from, i * step + k).ref});
-                w_.put(dv::ScalarMath{op, both, {so_far}, {next}, from.ref.dtype});
+                w_.emit(dv::ScalarLd{next, at(from, i * step + k).ref});
+                w_.emit(dv::ScalarMath{op, both, {so_far}, {next}, from.ref.dtype});
                 so_far = both;
             }
-            w_.put(dv::ScalarSt{at(to, i).ref, {so_far}});
+            w_.emit(dv::ScalarSt{at(to, i).ref, {so_far}});
         });
     }
 };
@@ -361,10 +361,10 @@ private:
 }  // namespace
 
 void reduce(Writer &w, const dv::Profile &chip, const Reduction &r) {
-    Reduce(w, chip, r).put();
+    Reduce(w, chip, r).emit();
 }
 
-bool go_together(const dv::Profile &chip, const Reduction &a, const Reduction &b) {
+bool can_reduce_together(const dv::Profile &chip, const Reduction &a, const Reduction &b) {
     const DType t = a.source.ref.dtype;
     const auto fits = [&](const Reduction &r) {
         bool rows = r.op == VecOp::add && r.source.ref.dtype == t && r.acc.ref.dtype == t &&

@@ -16,12 +16,12 @@ struct Reduction {
     // the elements are those of `source` times these, of one type
     std::optional<Operand> factor = {};
 };
-// Throws NotVector where the vector unit can't.
+// Throws NotVectorizable where the vector unit can't.
 void reduce(Writer &w, const dv::Profile &chip, const Reduction &r);
 
 // Sums over long rows of the same shape: from the second step on they are one reduction, of half as
 // many instructions.
-bool go_together(const dv::Profile &chip, const Reduction &a, const Reduction &b);
+bool can_reduce_together(const dv::Profile &chip, const Reduction &a, const Reduction &b);
 void reduce_together(Writer &w, const dv::Profile &chip, const std::vector<Reduction> &all);
 
 }  // namespace halyard::ascend
