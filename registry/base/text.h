@@ -1,3 +1,4 @@
+// Small functions for messages and listings.
 #pragma once
 #include <string>
 
@@ -12,6 +13,15 @@ template<class List> std::string join(const List &list, const std::string &separ
         text += element;
         first = false;
     }
+    return text;
+}
+
+// Returns `text` with blanks for its newlines and tabs, and without blanks at its end.
+inline std::string one_line(std::string text) {
+    for (char &c : text)
+        if (c == '\n' || c == '\t') c = ' ';
+    while (!text.empty() && text.back() == ' ')
+        text.pop_back();
     return text;
 }
 
