@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "dsl/lower.h"
+#include "registry/base/text.h"
 
 namespace halyard {
 namespace {
@@ -17,13 +18,6 @@ public:
     void warning(const char *) override {}
     void error(const char *what) override { throw HalideFailure(what, CallSite::here()); }
 };
-
-template<class List> std::string listed(const List &all, const char *between = ", ") {
-    std::string s;
-    for (const std::string &e : all)
-        s += (s.empty() ? "" : between) + e;
-    return s;
-}
 
 // Halide's text without what only Halide's authors can use.
 std::string plain(std::string text) {
@@ -159,24 +153,24 @@ private:
                              return says(d, "store_at") || says(d, "hoist_storage");
                          }),
                     func + " is computed in a loop around that one, " + compute[0].str(),
-                    "legal are " + listed(around)};
+                    "legal are " + join(around)};
         }
         const std::string loop = compute[1];
         const std::string var = loop.substr(loop.rfind(' ') + 1);
         const std::string of = loop.substr(0, loop.find(','));
         const std::string what = loops.count(loop)
                                      ? "that loop isn't around every use of " + func + ", by " +
-                                           listed(users, " and ")
+                                           join(users, " and ")
                                      : of + " has no loop " + var + " where " + func + " is used";
         return {last(func, [](const Directive &d) { return says(d, "compute_"); }), what,
-                "legal are " + listed(legal)};
+                "legal are " + join(legal)};
     }
     Reason race(const std::smatch &m) const {
         std::vector<std::string> pure;
         for (const Loop &l : current()->loops)
             if (l.pure) pure.push_back(l.var);
         return {current(), "several iterations of " + m[2].str() + " write the same element",
-                (pure.empty() ? "" : "legal are the pure loops " + listed(pure) + ", or ") +
+                (pure.empty() ? "" : "legal are the pure loops " + join(pure) + ", or ") +
                     std::string("rfactor() the reduction first, or atomic()")};
     }
     Reason any_extent(const std::smatch &m) const {
@@ -196,7 +190,7 @@ private:
         for (const Loop &l : current()->loops)
             loops.push_back(l.var);
         return {current(), m[1].str() + " has no loop " + m[2].str() + " here",
-                "its loops are, innermost first, " + listed(loops)};
+                "its loops are, innermost first, " + join(loops)};
     }
     Reason inlined(const std::smatch &m) const {
         const Directive *d = last(m[1],

@@ -6,18 +6,12 @@
 #include "dsl/op_check.h"
 #include "registry/base/error.h"
 #include "registry/op/expr.h"
+#include "registry/base/text.h"
 
 namespace halyard {
 namespace {
 
 using Names = std::set<std::string>;
-
-std::string listed(const Names &names) {
-    std::string text;
-    for (const std::string &n : names)
-        text += (text.empty() ? "" : ", ") + n;
-    return text;
-}
 
 // Of dimensions, integer attributes, scalars and lets: those that dispatch gives a value
 // (registry/op/names.cpp).
@@ -53,7 +47,7 @@ void check_expression(const Op &op, const std::string &what, const std::string &
         refuse("doesn't parse: " + why.substr(why.find("] ") + 2));
     }
     for (const std::string &name : used)
-        if (!known.count(name)) refuse("names " + name + ", which is none of " + listed(known));
+        if (!known.count(name)) refuse("names " + name + ", which is none of " + join(known));
 }
 
 // What expressions of the record name, beside kernels.
@@ -142,7 +136,7 @@ void check_gradient_name(const Op &op, const OpTable &ops) {
     throw AttrError(op.name, at_location(op.defined_at.outermost_location(),
                                          "would be the gradient of " + of + " in its input " +
                                              input + ": the inputs of " + forward->signature +
-                                             " are " + listed(inputs)));
+                                             " are " + join(inputs)));
 }
 
 std::set<std::string> scalars_read(const Kernel &k) {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "dsl/join.h"
 #include "registry/base/error.h"
+#include "registry/base/text.h"
 
 namespace halyard {
 using namespace Halide;
