@@ -110,9 +110,7 @@ struct Kernel::TensorTypes {
 private:
     // Binds `variable`, if it is one and not bound yet, to the next dtype that `rest` has.
     void bind(Op &op, const std::string &variable, const std::string &dtypes, std::istream &rest) {
-        const bool is_variable = variable.size() == 1 &&
-                                 std::isupper(static_cast<unsigned char>(variable[0]));
-        if (!is_variable || bound.count(variable)) return;
+        if (!is_type_variable(variable) || bound.count(variable)) return;
         std::string dtype;
         if (exact)
             bound[variable] = UInt(32);

@@ -45,7 +45,7 @@ std::string place_of(const std::vector<Directive> &directives, const std::string
                      size_t count) {
     std::vector<const CallSite *> calls;
     for (auto &d : directives)
-        if (d.definition && d.func == func) calls.push_back(&d.at);
+        if (d.definition && d.func == func) calls.push_back(&d.site);
     if (calls.empty()) return "";
     const size_t from_last = count - 1 - i;
     return (from_last < calls.size() ? calls[calls.size() - 1 - from_last] : calls[0])->location();
