@@ -1,4 +1,5 @@
 #include "ascend/passes/footprint.h"
+#include "registry/base/integer.h"
 
 #include <algorithm>
 
@@ -162,10 +163,6 @@ Walk walk(const Place &p, int blk, const Expr &rep) {
 int repeat_elements(const VecConv &v) {
     return std::min(lanes(v.dst.dtype), lanes(v.src.dtype));
 }
-int64_t round_up(int64_t v, int64_t unit) {
-    return (v + unit - 1) / unit * unit;
-}
-
 void footprint(const Step &s, int k, std::vector<Run> &runs) {
     std::visit(Finder{s, k, Runs(runs)}, s.op);
 }

@@ -2,6 +2,7 @@
 // with.
 #pragma once
 #include "ascend/simulator/step.h"
+#include "registry/base/integer.h"
 
 namespace halyard::dv {
 
@@ -19,8 +20,8 @@ Walk walk(const Place &p, int blk, const Expr &rep);
 inline bool active(const Mask &m, int e) {
     return m.bits ? ((e < 64 ? m.low >> e : m.high >> (e - 64)) & 1) != 0 : e < m.count.value();
 }
-int repeat_elements(const VecConv &v);  // as many as fit 256 B of the wider type
-int64_t round_up(int64_t v, int64_t unit);
+// Returns as many elements as fit 256 B of the wider type.
+int repeat_elements(const VecConv &v);
 
 // A run of bytes.
 struct Run {

@@ -106,11 +106,11 @@ void Provenance::step(Step &s) {
     const auto within = [&](Scope scope) { return s.count > 0 && s.places[0].scope == scope; };
     if (!hooks_.products && (within(Scope::l1) || within(Scope::l0a) || within(Scope::l0b))) return;
     if (const Dma *d = std::get_if<Dma>(&s.op)) {
-        looked_at_ += d->nburst.value() * d->burst.value() * block_bytes / 2;
+        elements_checked_ += d->nburst.value() * d->burst.value() * block_bytes / 2;
         if (s.places[1].scope == Scope::gm) return from_gm(*d, s);
         if (s.places[0].scope == Scope::gm) return to_gm(*d, s);
     } else if (const Load3d *l = std::get_if<Load3d>(&s.op))
-        looked_at_ += l->m_extent.value() * l->k_extent.value();
+        elements_checked_ += l->m_extent.value() * l->k_extent.value();
     if (const Mmad *m = std::get_if<Mmad>(&s.op)) return multiply(*m, s);
     if (std::holds_alternative<ScalarSt>(s.op))
         return put(s.places[0], s.places[0].at, origin_of(int64_t(s.number)));
@@ -166,7 +166,7 @@ void Provenance::multiply(const Mmad &m, const Step &s) {
         }
     }
     if (!hooks_.products) return;
-    looked_at_ += m.k.value() * (m.m.value() + m.n.value());
+    elements_checked_ += m.k.value() * (m.m.value() + m.n.value());
     const auto left = [&](int64_t r, int64_t k) {
         return at(s.places[1],
                   s.places[1].at +

@@ -54,7 +54,7 @@ class Writer;
 struct BufferPlan {
     std::map<std::string, dv::Scope> scope;      // of Funcs kept on the chip, by Halide's name
     std::set<std::string> loaded;                // those that arrive in a double buffer
-    std::vector<std::string> handwritten;            // the variants that are programs of their own
+    std::vector<std::string> handwritten;        // the variants that are programs of their own
     std::shared_ptr<const dv::Program> program;  // the one of them that is built
     // Where an op writes its programs itself, none are made of its loops: those programs, and the
     // tensors between them.

@@ -6,6 +6,7 @@
 #include "dsl/ascend/lowering/fractals.h"
 #include "dsl/ascend/lowering/move.h"
 #include "dsl/ascend/lowering/vector.h"
+#include "registry/base/integer.h"
 
 namespace halyard::ascend {
 
@@ -18,9 +19,6 @@ namespace {
 // bytes of filters in l1, of which there are two slots
 constexpr int64_t filters_at_once = 1 << 17;
 
-int64_t ceil_div(int64_t n, int64_t by) {
-    return (n + by - 1) / by;
-}
 // in parts of about the same size
 int64_t evenly(int64_t n, int64_t most) {
     return ceil_div(n, ceil_div(n, most));

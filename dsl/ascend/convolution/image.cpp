@@ -4,6 +4,7 @@
 
 #include "dsl/ascend/lowering/fractals.h"
 #include "dsl/ascend/lowering/vector.h"
+#include "registry/base/integer.h"
 
 namespace halyard::ascend {
 
@@ -14,9 +15,6 @@ namespace {
 
 constexpr int64_t max_pixels_at_once = 1024;  // that are transposed: five buffers of 32 B each
 
-int64_t ceil_div(int64_t n, int64_t by) {
-    return (n + by - 1) / by;
-}
 
 // As many lines as there is room for; rather fewer, if tiles then come out even.
 int64_t lines_of_tile(int64_t count, int64_t most, bool once) {

@@ -8,6 +8,7 @@
 #include "dsl/ascend/lowering/vector.h"
 #include "dsl/ascend/schedule.h"
 #include "dsl/op.h"
+#include "registry/base/integer.h"
 
 namespace halyard::ascend {
 
@@ -21,9 +22,6 @@ namespace {
 constexpr int64_t lanes = fractal_side;  // planes side by side
 constexpr int64_t max_taps = 64, max_shared = 9, max_repeats = 255;
 
-int64_t ceil_div(int64_t n, int64_t by) {
-    return n >= 0 ? (n + by - 1) / by : -(-n / by);
-}
 int64_t floor_div(int64_t n, int64_t by) {
     return -ceil_div(-n, by);
 }
