@@ -95,7 +95,7 @@ struct IntegerProduct : Op {
     // Takes every shape and stride.
     void schedule_any(const Cpu &cpu) {
         Func out = store();
-        Var jo, ji, io, ii, ib;
+        Var jo, ji;
         const int v = cpu.target.natural_vector_size(Halide::Int(32));
         out.split(var(0), jo, ji, v, Tail::GuardWithIf).vectorize(ji).parallel(var(2));
         sum.compute_at(out, jo)
