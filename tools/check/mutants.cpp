@@ -18,6 +18,7 @@
 #include "registry/dispatch/simulated.h"
 #include "registry/op/extension.h"
 #include "tools/check/children.h"
+#include "registry/base/text.h"
 
 namespace halyard::check {
 namespace {
@@ -200,11 +201,6 @@ bool sees(const std::string &check, const KernelEntry &k) {
 // The exact kernel may lack the fault's place, a rounding to f32 for one: that finds nothing.
 bool lacks_the_place(const std::string &failure) {
     return failure.find("no place for the fault") != std::string::npos;
-}
-
-std::string one_line(std::string text) {
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    return text;
 }
 
 // The checks that look at the kernel: where one that finds the fault is enough, first those that

@@ -21,6 +21,7 @@
 #include "tools/check/check.h"
 #include "tools/tune/algorithm.h"
 #include "tools/tune/autoscheduler.h"
+#include "registry/base/text.h"
 
 namespace halyard::tune {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Layouts, inputs, outputs, dense_inputs, dense_outputs, scalars)
@@ -32,12 +33,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Built, error, algorithm, code, library, symbo
 namespace {
 using nlohmann::json;
 
-std::string one_line(std::string text) {
-    for (char &c : text)
-        if (c == '\n' || c == '\t') c = ' ';
-    while (!text.empty() && text.back() == ' ')
-        text.pop_back();
-    return text.size() > 300 ? text.substr(0, 300) + "..." : text;
+std::string short_line(const std::string &text) {
+    constexpr size_t max_length = 300;
+    const std::string line = one_line(text);
+    return line.size() > max_length ? line.substr(0, max_length) + "..." : line;
 }
 
 Instance instance_of(const Job &job) {
@@ -105,9 +104,9 @@ Built work(const std::string &what, const Job &job) {
     try {
         b = work(what, job);
     } catch (const Halide::Error &e) {
-        b.error = one_line(e.what());
+        b.error = short_line(e.what());
     } catch (const std::exception &e) {
-        b.error = one_line(e.what());
+        b.error = short_line(e.what());
     }
     _exit(write_all(out, json(b).dump() + "\n") ? 0 : 1);
 }
@@ -127,7 +126,7 @@ std::string last_words(int said) {
         if (line.find("rror") != std::string::npos || line.find("ssert") != std::string::npos)
             telling = line;
     }
-    return one_line(telling.empty() ? last : telling);
+    return short_line(telling.empty() ? last : telling);
 }
 
 std::string seconds_text(double seconds) {

@@ -11,7 +11,7 @@ struct TuneOptions {
     std::vector<int> threads;
     bool why = false, paste = false, regret = false, stale = false, print_schedule = false;
     int held_out = 12;
-    TunerOptions tuner;
+    tune::TunerOptions tuner;
 };
 
 // in the cache: ~/.cache/halyard/records/OP.records

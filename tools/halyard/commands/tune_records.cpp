@@ -6,7 +6,8 @@
 
 #include "bench/harness/benchmark_case.h"
 #include "bench/harness/op_call.h"
-#include "bench/harness/picks.h"
+#include "bench/harness/text.h"
+#include "bench/harness/tunables.h"
 #include "registry/base/atomic_file.h"
 #include "registry/dispatch/dispatch.h"
 #include "tools/halyard/commands/tune.h"
@@ -14,6 +15,7 @@
 #include "tools/tune/stale.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 
 using tune::Record;
@@ -91,7 +93,7 @@ int explain_records(const TuneOptions &o) {
     complain(file.refused);
     for (const std::string &problem : tuned_problems(op, o)) {
         for (int threads : o.threads) {
-            const Trial t(op, problem, dtypes);
+            const ProblemInstance t(op, problem, dtypes);
             const Plan plan = make_plan(op, metas_of(t), t.attrs);
             if (!plan.kernel)
                 throw ShapeError(op.record.name, "'" + problem + "' has nothing to compute");
@@ -157,7 +159,7 @@ int paste_picks(const TuneOptions &o) {
         job.dtypes = dtypes;
         job.variant = v.name;
         job.isa = isa;
-        const tune::Built standard = compiler.offers(job);
+        const tune::Built baseline = compiler.offers(job);
         std::map<std::tuple<std::string, int, std::string>,
                  std::map<std::map<std::string, int>, const Record *>>
             measured;  // problem, threads, default -> picks
@@ -168,10 +170,10 @@ int paste_picks(const TuneOptions &o) {
         }
         std::map<std::map<std::string, int>, Standing> standings;
         for (auto &[problem, candidates] : measured) {
-            const auto usual = candidates.find(standard.picks);
+            const auto usual = candidates.find(baseline.picks);
             if (usual == candidates.end()) continue;
             for (auto &[picks, r] : candidates) {
-                if (picks == standard.picks) continue;
+                if (picks == baseline.picks) continue;
                 Standing &s = standings[picks];
                 const double ratio = r->ratio / usual->second->ratio;
                 s.problems++;
@@ -195,13 +197,13 @@ int paste_picks(const TuneOptions &o) {
         std::printf("// %s, %s %s: %.3f of the default's time over %d problems, %.3f at worst\n",
                     v.name.empty() ? op.record.name.c_str() : v.name.c_str(), dtypes.c_str(),
                     q.isa.c_str(), std::exp(s.log_sum / s.problems), s.problems, s.worst);
-        for (auto &[name, values] : standard.offered) {
+        for (auto &[name, values] : baseline.offered) {
             std::vector<int> order = values;
             const auto at = std::find(order.begin(), order.end(), best->at(name));
             if (at == order.begin() || at == order.end()) continue;
             std::rotate(order.begin(), at, at + 1);
-            std::printf("pick(\"%s\", {%s})  // was {%s}\n", name.c_str(), listed(order).c_str(),
-                        listed(values).c_str());
+            std::printf("pick(\"%s\", {%s})  // was {%s}\n", name.c_str(), join(order).c_str(),
+                        join(values).c_str());
         }
     }
     if (!any) {

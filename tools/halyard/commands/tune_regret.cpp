@@ -6,16 +6,17 @@
 #include <filesystem>
 #include <random>
 
+#include "bench/harness/ab_result.h"
 #include "bench/harness/benchmark_case.h"
 #include "bench/harness/case.h"
 #include "bench/harness/machine.h"
 #include "bench/harness/op_call.h"
-#include "bench/harness/paired.h"
 #include "registry/base/parallel.h"
 #include "tools/halyard/commands/tune.h"
 #include "tools/tune/bucket.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 
 using Key = std::pair<std::string, std::map<std::string, int64_t>>;  // variant and picks
@@ -94,7 +95,7 @@ KernelFn Regret::built(const Key &key, Isa isa) {
 }
 
 std::vector<KernelEntry> Regret::candidates(const Plan &plan, int threads) {
-    const KernelEntry &chosen = *plan.kernel;
+    const KernelEntry &selected = *plan.kernel;
     std::vector<KernelEntry> all;
     std::vector<Key> seen;
     auto add = [&](KernelEntry k, const std::map<std::string, int64_t> &picks) {
@@ -110,10 +111,11 @@ std::vector<KernelEntry> Regret::candidates(const Plan &plan, int threads) {
             all.push_back(k);
         }
     };
-    add(chosen, chosen.picks);
-    const tune::Question q{op_.record.name, dtypes_, name_of(chosen.isa), "", threads, algorithms_};
+    add(selected, selected.picks);
+    const tune::Question q{op_.record.name, dtypes_,    name_of(selected.isa), "",
+                           threads,         algorithms_};
     for (const KernelEntry &k : op_.kernels) {
-        if (k.backend != "cpu" || k.dtypes != dtypes_ || k.isa != chosen.isa) continue;
+        if (k.backend != "cpu" || k.dtypes != dtypes_ || k.isa != selected.isa) continue;
         add(k, k.picks);
         for (const tune::Record &r : file_.records) {
             const bool same = r.op == q.op && r.dtypes == dtypes_ && r.isa == q.isa &&
@@ -126,7 +128,7 @@ std::vector<KernelEntry> Regret::candidates(const Plan &plan, int threads) {
 }
 
 void Regret::measure(const std::string &shape, int threads) {
-    const Trial t(op_, shape, dtypes_);
+    const ProblemInstance t(op_, shape, dtypes_);
     const Plan plan = make_plan(op_, metas_of(t), t.attrs);
     if (!plan.kernel) return;
     const std::vector<Tensor> out = outputs_of(t);
@@ -147,10 +149,10 @@ void Regret::measure(const std::string &shape, int threads) {
         for (const Tensor &y : out)
             std::memset(y.raw(), 0xFF, y.bytes());
         runs[k]();
-        if (const std::string breach = expected.known() ? expected.judge(out).breach : "";
-            !breach.empty()) {
+        if (const std::string violation = expected.known() ? expected.judge(out).violation : "";
+            !violation.empty()) {
             throw DispatchError(op_.record.name,
-                                kernels[k].variant + " on '" + shape + "': " + breach);
+                                kernels[k].variant + " on '" + shape + "': " + violation);
         }
         if (d.best && kernels[k].variant == d.best->variant &&
             kernels[k].picks ==

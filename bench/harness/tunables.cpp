@@ -1,13 +1,14 @@
-#include "bench/harness/picks.h"
+#include "bench/harness/tunables.h"
+#include "bench/harness/text.h"
 
 #include "bench/harness/op_call.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 
-Picks picks_from(const std::string &op, const Instance &standard,
+Picks picks_from(const std::string &op, const Instance &baseline,
                  const std::vector<std::string> &texts) {
     if (texts.empty()) return {};
-    const auto offered = Kernel(op_table().make(op), standard).instance.picks.offered;
+    const auto offered = Kernel(op_table().make(op), baseline).instance.picks.offered;
     Picks picks;
     for (auto &t : texts) {
         const auto [name, value] = assignment(op, t);
@@ -15,7 +16,7 @@ Picks picks_from(const std::string &op, const Instance &standard,
         if (it == offered.end()) {
             std::string all;
             for (auto &[known, values] : offered)
-                all += (all.empty() ? "there are " : ", ") + known + " (" + listed(values) + ")";
+                all += (all.empty() ? "there are " : ", ") + known + " (" + join(values) + ")";
             throw AttrError(op, "no pick '" + name + "', " +
                                     (all.empty() ? "this kernel has none" : all));
         }
@@ -27,9 +28,9 @@ Picks picks_from(const std::string &op, const Instance &standard,
             }
         }
         if (!found)
-            throw AttrError(op, name + " is '" + value + "', offered are " + listed(it->second));
+            throw AttrError(op, name + " is '" + value + "', offered are " + join(it->second));
     }
     return picks;
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench
