@@ -11,7 +11,7 @@ namespace halyard {
 
 // The tunables of one schedule: the numbers that `halyard tune` may change. A schedule offers
 // candidates for each, of which the first is the default. `chosen` has the values to use instead.
-struct Picks {
+struct Tunables {
     std::map<std::string, int> chosen;
     // All candidates so far, by name. It is filled while the schedule runs.
     mutable std::map<std::string, std::vector<int>> offered;
@@ -38,14 +38,14 @@ struct Backend {
     Halide::Type real;
     // The name of the variant that is scheduled; "" if the op has only one.
     std::string variant;
-    const Picks *picks;
+    const Tunables *tunables;
     // Elements of type `real` in a vector register.
     int lanes = target.natural_vector_size(real);
 
     // Returns the value of a tunable of this schedule. `candidates` are the values that may be
     // tried, the default first. Conditions of the variant may use `name`.
     int pick(const std::string &name, const std::vector<int> &candidates) const {
-        return (*picks)(name, candidates);
+        return (*tunables)(name, candidates);
     }
     bool has_avx512() const { return target.has_feature(Halide::Target::AVX512_Skylake); }
 };

@@ -335,7 +335,7 @@ void Kernel::constrain_outputs(const std::vector<Func> &funcs) {
 }
 
 void Kernel::schedule(const std::vector<Func> &funcs, const Type &real) {
-    const Backend b{target, real, instance.variant, &instance.picks};
+    const Backend b{target, real, instance.variant, &instance.tunables};
     lanes = b.lanes;
     if (!instance.scheduled || !instance.adjoint_in.empty()) {
         for (Func f : funcs)

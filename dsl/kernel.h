@@ -15,7 +15,7 @@ struct Instance {
     // The instruction set, for backend "cpu".
     Isa isa = Isa::baseline;
     // Values of the schedule's tunables; those that are not given take their default.
-    Picks picks;
+    Tunables tunables;
     // If false, the op's schedule is ignored and every output is computed by plain loops.
     bool scheduled = true;
     // The name of an input. If not empty, the kernel computes the gradient with respect to this

@@ -281,13 +281,13 @@ std::string kernel_rows(const std::vector<KernelEntry> &kernels, const SymbolOf 
     if (kernels.empty()) return "";
     std::string s = "\nconst KernelRow rows[] = {\n";
     for (auto &k : kernels) {
-        std::string picks;
-        for (auto &[name, value] : k.picks)
-            picks += (picks.empty() ? "" : " ") + name + " " + std::to_string(value);
+        std::string tunables;
+        for (auto &[name, value] : k.tunables)
+            tunables += (tunables.empty() ? "" : " ") + name + " " + std::to_string(value);
         s += "    {" + in_quotes(k.op) + ", " + in_quotes(k.backend) + ", " + in_quotes(k.dtypes);
         s += ", " + in_quotes(k.variant) + ", Isa::" + name_of(k.isa) + ", " +
              std::to_string(k.lanes);
-        s += ", " + in_quotes(picks) + ", " + symbol(k) + "_argv},\n";
+        s += ", " + in_quotes(tunables) + ", " + symbol(k) + "_argv},\n";
     }
     return s + "};\n";
 }

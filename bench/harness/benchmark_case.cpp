@@ -92,25 +92,25 @@ bool wanted(const Selection &s, const std::string &label, bool dispatched) {
 }
 
 // Each free choice in turn, the others at their defaults.
-std::vector<KernelCandidate> other_picks(const RegisteredOp &op, const KernelEntry &k,
-                                         const Selection &s) {
+std::vector<KernelCandidate> other_tunables(const RegisteredOp &op, const KernelEntry &k,
+                                            const Selection &s) {
     std::vector<KernelCandidate> all;
     Instance i;
     i.dtypes = k.dtypes;
     i.variant = k.variant;
     i.isa = k.isa;
     const Kernel default_kernel(op_table().make(op.record.name), i);
-    for (auto &[name, values] : default_kernel.instance.picks.offered) {
+    for (auto &[name, values] : default_kernel.instance.tunables.offered) {
         for (size_t v = 1; v < values.size(); v++) {
             const std::string label = label_of(k) + "/" + name + "=" + std::to_string(values[v]);
             if (!wanted(s, label, false)) continue;
             Instance other = i;
-            other.picks.chosen[name] = values[v];
+            other.tunables.chosen[name] = values[v];
             Kernel built(op_table().make(op.record.name), other);
             KernelEntry entry = k;
             entry.fn = built.load();
             entry.lanes = built.lanes;
-            entry.picks = built.instance.picks.values();
+            entry.tunables = built.instance.tunables.values();
             all.push_back({entry, label});
         }
     }
@@ -137,11 +137,11 @@ std::vector<KernelCandidate> candidates_of(const ProblemInstance &t, const std::
         }
         all.push_back({k, label_of(k)});
     }
-    if (!s.picks) return all;
+    if (!s.tunables) return all;
     const size_t defaults = all.size();
     for (size_t i = 0; i < defaults; i++) {
         if (all[i].kernel.isa == all[0].kernel.isa) {
-            for (auto &other : other_picks(t.op, all[i].kernel, s))
+            for (auto &other : other_tunables(t.op, all[i].kernel, s))
                 all.push_back(other);
         }
     }

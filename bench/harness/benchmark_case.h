@@ -40,7 +40,7 @@ struct Selection {
     std::string isa = "all", variant;  // "all", or one level
     std::vector<int> threads;
     // kernels with other values of the schedule's free choices too, from the JIT
-    bool picks = false;
+    bool tunables = false;
     // only these labels; "chosen" = the dispatched kernel; empty = all
     std::vector<std::string> only;
     std::vector<std::string> frameworks;  // peers in Python

@@ -5,11 +5,11 @@
 
 namespace halyard::bench {
 
-Picks picks_from(const std::string &op, const Instance &baseline,
-                 const std::vector<std::string> &texts) {
+Tunables tunables_from(const std::string &op, const Instance &baseline,
+                       const std::vector<std::string> &texts) {
     if (texts.empty()) return {};
-    const auto offered = Kernel(op_table().make(op), baseline).instance.picks.offered;
-    Picks picks;
+    const auto offered = Kernel(op_table().make(op), baseline).instance.tunables.offered;
+    Tunables tunables;
     for (auto &t : texts) {
         const auto [name, value] = assignment(op, t);
         const auto it = offered.find(name);
@@ -23,14 +23,14 @@ Picks picks_from(const std::string &op, const Instance &baseline,
         bool found = false;
         for (int v : it->second) {
             if (std::to_string(v) == value) {
-                picks.chosen[name] = v;
+                tunables.chosen[name] = v;
                 found = true;
             }
         }
         if (!found)
             throw AttrError(op, name + " is '" + value + "', offered are " + join(it->second));
     }
-    return picks;
+    return tunables;
 }
 
 }  // namespace halyard::bench

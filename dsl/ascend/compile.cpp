@@ -29,7 +29,7 @@ Compiled compile(Kernel &k, bool strict) {
         throw DispatchError(k.op->name, "no Ascend program '" + v + "' is written by hand" +
                                             (known.empty() ? "" : ", there is" + known));
     }
-    Compiled c{lower(k, strict), k.instance.picks, k.buffer_plan.handwritten, {}, 1};
+    Compiled c{lower(k, strict), k.instance.tunables, k.buffer_plan.handwritten, {}, 1};
     const auto add = [&](const std::vector<dv::Issue> &issues) {
         c.issues.insert(c.issues.end(), issues.begin(), issues.end());
     };
@@ -49,10 +49,10 @@ Compiled compile(const OpTable &ops, const std::string &op, const Instance &i, b
     for (const int apart : {0, 1}) {
         for (int shrink = 0; shrink < shrink_steps;) {
             Instance next = i;
-            next.picks.chosen.emplace("apart", apart);
-            next.picks.chosen.emplace("shrink", shrink);
-            const bool given = next.picks.chosen.at("apart") != apart ||
-                               next.picks.chosen.at("shrink") != shrink;
+            next.tunables.chosen.emplace("apart", apart);
+            next.tunables.chosen.emplace("shrink", shrink);
+            const bool given = next.tunables.chosen.at("apart") != apart ||
+                               next.tunables.chosen.at("shrink") != shrink;
             shrink++;
             if (given) continue;
             Kernel k(ops.make(op), next);

@@ -120,7 +120,7 @@ struct KernelEntry {
     Isa isa = Isa::baseline;
     int lanes = 4;  // of the arithmetic type
     // the schedule's choices: names in the variant's predicate
-    std::map<std::string, int64_t> picks;
+    std::map<std::string, int64_t> tunables;
     KernelFn fn = nullptr;
 };
 

@@ -159,7 +159,7 @@ TEST(DoubleBuffering, IsNeverSlowerThanSingle) {
           Call{"tanh", "f32", {some}, {some}}}) {
         Instance i = instance_of(c);
         const Compiled two = compile(op_table(), c.op, i);
-        i.picks = two.picks;
+        i.tunables = two.tunables;
         Kernel k(op_table().make(c.op), i);
         dv::Program one = lower(k).programs.at(0);
         int rings = 0;

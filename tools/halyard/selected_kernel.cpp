@@ -27,7 +27,7 @@ void add_kernel_options(CLI::App &sub, KernelOptions &o) {
     sub.add_option("--dtype", o.dtype, "f32, f16, ... (f32,i32 where the op has two)");
     sub.add_option("--isa", o.isa, "Only kernels of this level: baseline, avx2, avx512");
     sub.add_option("--variant", o.variant, "Only kernels of this variant");
-    sub.add_option("--picks", o.picks, "A value for one of the schedule's free choices: rows=4")
+    sub.add_option("--picks", o.tunables, "A value for one of the schedule's free choices: rows=4")
         ->allow_extra_args(false);
 }
 
@@ -43,7 +43,7 @@ SelectedKernel::SelectedKernel(const KernelOptions &o)
     instance.dtypes = plan.kernel->dtypes;
     instance.variant = plan.kernel->variant;
     instance.isa = plan.kernel->isa;
-    instance.picks = picks_from(op.record.name, instance, o.picks);
+    instance.tunables = tunables_from(op.record.name, instance, o.tunables);
     out = outputs_of(problem);
 }
 
@@ -51,7 +51,7 @@ KernelEntry SelectedKernel::entry(const Kernel &built, KernelFn fn) const {
     KernelEntry k = *plan.kernel;
     k.fn = fn;
     k.lanes = built.lanes;
-    k.picks = built.instance.picks.values();
+    k.tunables = built.instance.tunables.values();
     if (const std::string why = refusal_of(op.record, k, plan.dims); !why.empty())
         throw DispatchError(op.record.name, "not with these picks: " + why);
     return k;

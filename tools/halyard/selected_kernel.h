@@ -10,7 +10,7 @@ namespace halyard::command {
 
 struct KernelOptions {
     std::string op, shape, dtype, isa, variant;
-    std::vector<std::string> picks;
+    std::vector<std::string> tunables;
 };
 void add_kernel_options(CLI::App &sub, KernelOptions &o);
 

@@ -18,16 +18,16 @@
 #include "dsl/kernel_cache.h"
 #include "registry/base/error.h"
 #include "registry/base/parallel.h"
+#include "registry/base/text.h"
 #include "tools/check/check.h"
 #include "tools/tune/algorithm.h"
 #include "tools/tune/autoscheduler.h"
-#include "registry/base/text.h"
 
 namespace halyard::tune {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Layouts, inputs, outputs, dense_inputs, dense_outputs, scalars)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Job, op, dtypes, variant, backend, isa, picks, autoscheduler,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Job, op, dtypes, variant, backend, isa, tunables, autoscheduler,
                                    layouts, threads, problem, seconds)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Built, error, algorithm, code, library, symbol, lanes, picks,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Built, error, algorithm, code, library, symbol, lanes, tunables,
                                    offered, source)
 
 namespace {
@@ -45,7 +45,7 @@ Instance instance_of(const Job &job) {
     i.dtypes = job.dtypes;
     i.variant = job.variant;
     i.isa = job.isa;
-    i.picks.chosen = job.picks;
+    i.tunables.chosen = job.tunables;
     return i;
 }
 
@@ -53,7 +53,7 @@ std::string proof(const Job &job) {
     check::Options o;
     o.isas = {job.isa};
     o.variant = job.variant;
-    o.picks.chosen = job.picks;
+    o.tunables.chosen = job.tunables;
     if (!job.autoscheduler.empty()) {
         std::string why;
         o.kernel = exact_autoscheduled(job, why);
@@ -80,9 +80,9 @@ Built work(const std::string &what, const Job &job) {
     else {
         Kernel k(op_table().make(job.op), i);
         b.lanes = k.lanes;
-        for (auto &[name, value] : k.instance.picks.values())
-            b.picks[name] = int(value);
-        b.offered = k.instance.picks.offered;
+        for (auto &[name, value] : k.instance.tunables.values())
+            b.tunables[name] = int(value);
+        b.offered = k.instance.tunables.offered;
         if (what == "build") {
             k.load();
             b.symbol = i.symbol(k.op->name);

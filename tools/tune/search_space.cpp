@@ -8,7 +8,7 @@ namespace halyard::tune {
 void SearchSpace::add(const std::string &variant,
                       const std::map<std::string, std::vector<int>> &offered) {
     Part p{variant, {offered.begin(), offered.end()}, size_, 1};
-    for (auto &[name, values] : p.picks)
+    for (auto &[name, values] : p.tunables)
         p.size *= values.size();
     size_ += p.size;
     parts_.push_back(std::move(p));
@@ -23,22 +23,22 @@ Candidate SearchSpace::at(size_t candidate) const {
     const Part &p = part_of(candidate);
     Candidate c{p.variant, {}};
     size_t rest = candidate - p.first;
-    for (auto &[name, values] : p.picks) {
-        c.picks[name] = values[rest % values.size()];
+    for (auto &[name, values] : p.tunables) {
+        c.tunables[name] = values[rest % values.size()];
         rest /= values.size();
     }
     return c;
 }
 
 std::optional<size_t> SearchSpace::find(const std::string &variant,
-                                        const std::map<std::string, int> &picks) const {
+                                        const std::map<std::string, int> &tunables) const {
     for (const Part &p : parts_) {
         if (p.variant != variant) continue;
         size_t place = p.first;
         size_t stride = 1;
-        for (auto &[name, values] : p.picks) {
-            const auto given = picks.find(name);
-            const auto at = given == picks.end()
+        for (auto &[name, values] : p.tunables) {
+            const auto given = tunables.find(name);
+            const auto at = given == tunables.end()
                                 ? values.end()
                                 : std::find(values.begin(), values.end(), given->second);
             if (at == values.end()) return {};
@@ -61,7 +61,7 @@ std::vector<size_t> SearchSpace::neighbours(size_t candidate) const {
     const Part &p = part_of(candidate);
     std::vector<size_t> all;
     size_t stride = 1;
-    for (auto &[name, values] : p.picks) {
+    for (auto &[name, values] : p.tunables) {
         const size_t digit = (candidate - p.first) / stride % values.size();
         for (size_t v = 0; v < values.size(); v++)
             if (v != digit) all.push_back(candidate - digit * stride + v * stride);

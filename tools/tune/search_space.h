@@ -12,7 +12,7 @@ namespace halyard::tune {
 
 struct Candidate {
     std::string variant;
-    std::map<std::string, int> picks;
+    std::map<std::string, int> tunables;
     std::string autoscheduler = {};
 };
 
@@ -25,14 +25,14 @@ public:
     size_t size() const { return size_; }
     Candidate at(size_t candidate) const;
     std::optional<size_t> find(const std::string &variant,
-                               const std::map<std::string, int> &picks) const;
+                               const std::map<std::string, int> &tunables) const;
     std::vector<size_t> defaults() const;
     std::vector<size_t> neighbours(size_t candidate) const;  // one pick differs
 
 private:
     struct Part {
         std::string variant;
-        std::vector<std::pair<std::string, std::vector<int>>> picks;
+        std::vector<std::pair<std::string, std::vector<int>>> tunables;
         size_t first, size;
     };
     const Part &part_of(size_t candidate) const;

@@ -21,7 +21,6 @@ namespace halyard::tune {
 using namespace bench;
 namespace {
 
-
 Plan plan_of(const ProblemInstance &t, const std::string &isa) {
     if (isa.empty()) return make_plan(t.op, metas_of(t), t.attrs);
     const Force force(isa_of(isa), "");
@@ -80,7 +79,7 @@ Tuner::Tuner(const RegisteredOp &op, const std::string &problem, const TunerOpti
 }
 
 Candidate Tuner::selected() const {
-    return {plan_.kernel->variant, {plan_.kernel->picks.begin(), plan_.kernel->picks.end()}};
+    return {plan_.kernel->variant, {plan_.kernel->tunables.begin(), plan_.kernel->tunables.end()}};
 }
 
 Job Tuner::job_of(const Candidate &c) const {
@@ -89,7 +88,7 @@ Job Tuner::job_of(const Candidate &c) const {
     job.dtypes = plan_.kernel->dtypes;
     job.variant = c.variant;
     job.isa = plan_.kernel->isa;
-    job.picks = c.picks;
+    job.tunables = c.tunables;
     job.autoscheduler = c.autoscheduler;
     job.threads = o_.threads;
     if (!c.autoscheduler.empty()) job.layouts = layouts_of(plan_);
@@ -100,7 +99,7 @@ Record Tuner::blank(const Candidate &c) const {
     Record r;
     r.op = problem_.op.record.name;
     r.variant = c.variant;
-    r.picks = c.picks;
+    r.tunables = c.tunables;
     if (!c.autoscheduler.empty()) r.schedule = c.autoscheduler;
     r.dtypes = plan_.kernel->dtypes;
     r.isa = name_of(plan_.kernel->isa);
@@ -119,11 +118,11 @@ Record Tuner::blank(const Candidate &c) const {
 KernelEntry Tuner::entry_of(const Candidate &c) const {
     KernelEntry k = *plan_.kernel;
     k.variant = c.variant;
-    k.picks.clear();
+    k.tunables.clear();
     const auto lanes = lanes_.find(c.variant);
     if (lanes != lanes_.end()) k.lanes = lanes->second;
-    for (auto &[name, value] : c.picks)
-        k.picks[name] = value;
+    for (auto &[name, value] : c.tunables)
+        k.tunables[name] = value;
     return k;
 }
 
@@ -158,8 +157,8 @@ bool Tuner::time(Record &r, const Built &built, int rounds) {
         std::memset(y.raw(), 0xFF, y.bytes());
     r.n = 0;
     r.date = now();
-    check::begins(r.dtypes + "/" + r.isa + "/" + r.variant + " " + picks_text(r.picks) + " of " +
-                  r.op + " '" + r.problem + "'");
+    check::begins(r.dtypes + "/" + r.isa + "/" + r.variant + " " + tunables_text(r.tunables) +
+                  " of " + r.op + " '" + r.problem + "'");
     const auto call = [&](const Plan &p) {
         return [this, &p] { run_plan(p, problem_.in, problem_.attrs, out_); };
     };
@@ -204,7 +203,7 @@ std::optional<Record> Tuner::evaluate(const Candidate &c) {
         r.algorithm = built.algorithm;
         r.code = built.code;
         if (c.autoscheduler.empty())
-            r.picks = built.picks;
+            r.tunables = built.tunables;
         else
             sources_[c.autoscheduler] = built.source;
     }
@@ -236,7 +235,7 @@ void Tuner::confirm_best(const std::atomic<bool> &stop) {
         if (found == records_.end() || (found->n >= rounds && found->is_proved())) return;
         Record r = *found;
         const bool own = r.schedule == "own";
-        const Candidate c{r.variant, own ? r.picks : std::map<std::string, int>(),
+        const Candidate c{r.variant, own ? r.tunables : std::map<std::string, int>(),
                           own ? "" : r.schedule};
         const Built built = compiler_.build(job_of(c));
         if (!r.is_proved()) prove(r, c);
@@ -269,7 +268,7 @@ void Tuner::progress(size_t done, size_t total) const {
     std::snprintf(line, sizeof line, "%s [%s%s] %zu/%zu  %.0f s  best %.3f %s %s",
                   problem_.op.record.name.c_str(), std::string(filled, '#').c_str(),
                   std::string(20 - filled, '.').c_str(), done, total, seconds, b ? b->ratio : 1,
-                  b ? b->variant.c_str() : "", b ? picks_text(b->picks).c_str() : "");
+                  b ? b->variant.c_str() : "", b ? tunables_text(b->tunables).c_str() : "");
     std::fprintf(stderr, isatty(STDERR_FILENO) ? "\r\033[K%s" : "%s\n", line);
     std::fflush(stderr);
 }
@@ -278,7 +277,7 @@ void Tuner::run(const std::atomic<bool> &stop) {
     SpaceSearch search(space_, o_.budget.candidates, o_.seed);
     for (const Record *r : history_.known(blank({}), algorithms_)) {
         if (r->schedule == "own") {
-            if (const auto at = space_.find(r->variant, r->picks)) {
+            if (const auto at = space_.find(r->variant, r->tunables)) {
                 // Of the schedule as it is now? Else it's measured again.
                 const Candidate c = space_.at(*at);
                 const Built built = compiler_.build(job_of(c));
@@ -301,8 +300,8 @@ void Tuner::run(const std::atomic<bool> &stop) {
     }
     while (!stop && !spent()) {
         const Record *b = best();
-        const auto next = search.next(b && b->schedule == "own" ? space_.find(b->variant, b->picks)
-                                                                : std::nullopt);
+        const auto next = search.next(
+            b && b->schedule == "own" ? space_.find(b->variant, b->tunables) : std::nullopt);
         if (!next) break;
         if (!evaluate(space_.at(*next))) {
             search.skip();
@@ -315,7 +314,7 @@ void Tuner::run(const std::atomic<bool> &stop) {
     const Candidate usual = selected();
     baseline_ = blank(usual);
     for (const Record &r : records_) {
-        if (r.schedule == "own" && r.variant == usual.variant && r.picks == usual.picks)
+        if (r.schedule == "own" && r.variant == usual.variant && r.tunables == usual.tunables)
             baseline_ = r;
     }
 }

@@ -140,10 +140,10 @@ Instance ascend_call(const ProblemInstance &t, const std::string &dtypes,
 }
 
 Instance ascend_instance(const ProblemInstance &t, const std::string &dtypes,
-                         const std::string &variant, const Picks &picks, bool strict) {
+                         const std::string &variant, const Tunables &tunables, bool strict) {
     Instance i = ascend_call(t, dtypes, variant);
-    i.picks.chosen = picks.chosen;
-    i.picks.chosen = ascend::compile(op_table(), t.op.record.name, i, strict).picks.chosen;
+    i.tunables.chosen = tunables.chosen;
+    i.tunables.chosen = ascend::compile(op_table(), t.op.record.name, i, strict).tunables.chosen;
     return i;
 }
 

@@ -59,7 +59,7 @@ std::string repro_command(const BenchOptions &o, const ShapeLine &c) {
                        " --threads " + join(s.threads, ",");
     if (!o.dtype.empty()) text += " --dtype " + o.dtype;
     if (!s.variant.empty()) text += " --variant " + s.variant;
-    if (s.picks) text += " --all-picks";
+    if (s.tunables) text += " --all-picks";
     if (s.cold) text += " --cold";
     if (!s.frameworks.empty())
         text += " --peers " + join(s.frameworks, ",") + " --python " + s.python;
@@ -209,7 +209,7 @@ int bench(BenchOptions o) {
     if (o.selection.threads.empty()) o.selection.threads = {threads()};
     for (auto &label : o.pair) {
         o.selection.only.push_back(planted_slowdown("bench", label).first);
-        o.selection.picks |= label.find('=') != std::string::npos;
+        o.selection.tunables |= label.find('=') != std::string::npos;
     }
     if (o.timing.rounds == 0) o.timing.rounds = o.pair.empty() ? 15 : 51;
     if (o.timing.min_time == 0) o.timing.min_time = o.pair.empty() ? 0.01 : 0.005;
@@ -292,7 +292,7 @@ void add_bench(CLI::App &app, Run &selected) {
         ->check(CLI::IsMember({"pytorch", "onnxruntime", "mindspore"}));
     sub->add_option("--python", o->selection.python, "The interpreter that has them")
         ->capture_default_str();
-    sub->add_flag("--all-picks", o->selection.picks,
+    sub->add_flag("--all-picks", o->selection.tunables,
                   "Other values of the schedules' free choices too, compiled now");
     sub->add_flag("--cold", o->selection.cold,
                   "From memory: calls go round copies of the tensors that no cache holds");

@@ -136,7 +136,7 @@ Json json_of(const RegisteredOp &op, const Explanation &e, const CastPlan *c, co
                           {"dtypes", kernel.dtypes},
                           {"variant", kernel.variant},
                           {"isa", name_of(kernel.isa)}};
-        candidate["picks"] = kernel.picks;
+        candidate["picks"] = kernel.tunables;
         candidate["chosen"] = int(k) == e.chosen();
         if (const std::string &why = e.plan.candidates[k].refused; !why.empty())
             candidate["refused"] = why;

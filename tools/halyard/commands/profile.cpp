@@ -155,9 +155,9 @@ int profile(const ProfileOptions &o) {
     print_machine();
     warn_of_others(threads());
     std::printf("\n%s\n", selected.headline().c_str());
-    for (auto &[pick, value] : watched_entry.picks)
+    for (auto &[pick, value] : watched_entry.tunables)
         std::printf("  %s=%lld", pick.c_str(), (long long)value);
-    std::printf("%s", watched_entry.picks.empty() ? "" : "\n");
+    std::printf("%s", watched_entry.tunables.empty() ? "" : "\n");
     print_stages(stages_of(*s, calls));
     std::printf("  all together: heap peak %s; %d samples of %lld calls\n",
                 bytes_text(s->memory_peak).c_str(), s->samples, (long long)calls);

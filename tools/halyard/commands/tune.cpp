@@ -168,7 +168,7 @@ int run(TuneOptions o) {
     if (o.ops.empty()) throw AttrError("tune", "names no op");
     if (o.threads.empty()) o.threads = {1};
     if (o.why) return explain_records(o);
-    if (o.paste) return paste_picks(o);
+    if (o.paste) return paste_tunables(o);
     if (o.regret) return print_regret(o);
     tune::Compiler compiler;
     if (!o.device.empty()) {
@@ -250,7 +250,7 @@ std::string code_of_default(const Plan &plan, tune::Compiler &compiler) {
     job.dtypes = plan.kernel->dtypes;
     job.variant = plan.kernel->variant;
     job.isa = plan.kernel->isa;
-    job.picks = {plan.kernel->picks.begin(), plan.kernel->picks.end()};
+    job.tunables = {plan.kernel->tunables.begin(), plan.kernel->tunables.end()};
     return compiler.build(job).code;
 }
 

@@ -28,7 +28,7 @@ std::string code_of_default(const Plan &plan, tune::Compiler &compiler);
 int merge_records(const TuneOptions &o);
 int diff_records(const TuneOptions &o);
 int explain_records(const TuneOptions &o);  // --why
-int paste_picks(const TuneOptions &o);
+int paste_tunables(const TuneOptions &o);
 int list_stale(const TuneOptions &o);
 int print_regret(const TuneOptions &o);
 

@@ -37,7 +37,7 @@ std::string line_of(const Record &r) {
                   r.high);
     return (r.timed() ? text : "") + r.verdict + ": " +
            (r.schedule == "own" ? "" : "[" + r.schedule + "] ") + r.variant + " " +
-           tune::picks_text(r.picks) + " on '" + r.problem + "'";
+           tune::tunables_text(r.tunables) + " on '" + r.problem + "'";
 }
 
 // What a candidate's times are worth beside its own variant's default, over all problems where both
@@ -143,7 +143,7 @@ int list_stale(const TuneOptions &o) {
     return refused || stale;
 }
 
-int paste_picks(const TuneOptions &o) {
+int paste_tunables(const TuneOptions &o) {
     tune::Compiler compiler;
     const RegisteredOp &op = op_with_kernels(o.ops[0]);
     const std::string dtypes = dtype_set(op.record, o.tuner.dtypes);
@@ -166,15 +166,15 @@ int paste_picks(const TuneOptions &o) {
         for (const Record &r : file.records) {
             if (r.op == q.op && r.dtypes == dtypes && r.isa == q.isa && r.variant == v.name &&
                 r.schedule == "own" && unusable(r, q).empty())
-                measured[{r.problem, r.threads, r.against}][r.picks] = &r;
+                measured[{r.problem, r.threads, r.against}][r.tunables] = &r;
         }
         std::map<std::map<std::string, int>, Standing> standings;
         for (auto &[problem, candidates] : measured) {
-            const auto usual = candidates.find(baseline.picks);
+            const auto usual = candidates.find(baseline.tunables);
             if (usual == candidates.end()) continue;
-            for (auto &[picks, r] : candidates) {
-                if (picks == baseline.picks) continue;
-                Standing &s = standings[picks];
+            for (auto &[tunables, r] : candidates) {
+                if (tunables == baseline.tunables) continue;
+                Standing &s = standings[tunables];
                 const double ratio = r->ratio / usual->second->ratio;
                 s.problems++;
                 s.log_sum += std::log(ratio);
@@ -186,10 +186,10 @@ int paste_picks(const TuneOptions &o) {
         }
         size_t problems = measured.size();
         const std::map<std::string, int> *best = nullptr;
-        for (auto &[picks, s] : standings) {
+        for (auto &[tunables, s] : standings) {
             if (s.better && !s.worse && s.proved && s.problems == int(problems) &&
                 (!best || s.log_sum < standings[*best].log_sum))
-                best = &picks;
+                best = &tunables;
         }
         if (!best) continue;
         any = true;

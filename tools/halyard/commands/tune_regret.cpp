@@ -89,7 +89,7 @@ KernelFn Regret::built(const Key &key, Isa isa) {
     job.variant = key.first;
     job.isa = isa;
     for (auto &[name, value] : key.second)
-        job.picks[name] = int(value);
+        job.tunables[name] = int(value);
     const tune::Built b = compiler_.build(job);
     return at->second = b.error.empty() ? tune::load(b) : nullptr;
 }
@@ -98,9 +98,9 @@ std::vector<KernelEntry> Regret::candidates(const Plan &plan, int threads) {
     const KernelEntry &selected = *plan.kernel;
     std::vector<KernelEntry> all;
     std::vector<Key> seen;
-    auto add = [&](KernelEntry k, const std::map<std::string, int64_t> &picks) {
-        k.picks = picks;
-        const Key key{k.variant, k.picks};
+    auto add = [&](KernelEntry k, const std::map<std::string, int64_t> &tunables) {
+        k.tunables = tunables;
+        const Key key{k.variant, k.tunables};
         if (std::find(seen.begin(), seen.end(), key) != seen.end() ||
             !refusal_of(op_.record, k, plan.dims).empty())
             return;
@@ -111,17 +111,17 @@ std::vector<KernelEntry> Regret::candidates(const Plan &plan, int threads) {
             all.push_back(k);
         }
     };
-    add(selected, selected.picks);
+    add(selected, selected.tunables);
     const tune::Question q{op_.record.name, dtypes_,    name_of(selected.isa), "",
                            threads,         algorithms_};
     for (const KernelEntry &k : op_.kernels) {
         if (k.backend != "cpu" || k.dtypes != dtypes_ || k.isa != selected.isa) continue;
-        add(k, k.picks);
+        add(k, k.tunables);
         for (const tune::Record &r : file_.records) {
             const bool same = r.op == q.op && r.dtypes == dtypes_ && r.isa == q.isa &&
                               r.threads == threads && r.variant == k.variant && r.schedule == "own";
             if (same && r.decides() && unusable(r, q).empty())
-                add(k, {r.picks.begin(), r.picks.end()});
+                add(k, {r.tunables.begin(), r.tunables.end()});
         }
     }
     return all;
@@ -155,8 +155,8 @@ void Regret::measure(const std::string &shape, int threads) {
                                 kernels[k].variant + " on '" + shape + "': " + violation);
         }
         if (d.best && kernels[k].variant == d.best->variant &&
-            kernels[k].picks ==
-                std::map<std::string, int64_t>(d.best->picks.begin(), d.best->picks.end()))
+            kernels[k].tunables ==
+                std::map<std::string, int64_t>(d.best->tunables.begin(), d.best->tunables.end()))
             recorded = k;
     }
     // The best is chosen by every other round and timed by the rest: the fastest of many looks
@@ -172,11 +172,11 @@ void Regret::measure(const std::string &shape, int threads) {
     for (size_t k = 1; k < times.size(); k++)
         if (half(k, 0) < half(best, 0)) best = k;
     auto loss = [&](size_t k) { return std::max(0.0, half(k, 1) / half(best, 1) - 1); };
-    std::map<std::string, int> picks;
-    for (auto &[name, value] : kernels[best].picks)
-        picks[name] = int(value);
-    losses_[bucket].push_back(
-        {shape, kernels[best].variant + " " + tune::picks_text(picks), loss(0), loss(recorded)});
+    std::map<std::string, int> tunables;
+    for (auto &[name, value] : kernels[best].tunables)
+        tunables[name] = int(value);
+    losses_[bucket].push_back({shape, kernels[best].variant + " " + tune::tunables_text(tunables),
+                               loss(0), loss(recorded)});
 }
 
 void Regret::print(int threads) {
