@@ -46,7 +46,6 @@ void check_variant(const OpRecord &op, const std::string &variant);
 // own.
 const RegisteredOp &op_with_kernels(const std::string &name);
 
-
 // --device, --isa and --variant, together. Throws DispatchError for an ISA this CPU lacks or the
 // device doesn't know.
 class Target {

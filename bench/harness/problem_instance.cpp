@@ -103,7 +103,8 @@ ProblemInstance::ProblemInstance(const RegisteredOp &which, const std::string &p
             const auto found = dims.find(inputs[k].name + what);
             return found == dims.end() ? otherwise : found->second;
         };
-        in.push_back(filled(shape, dtypes[k], let("_end", is_type_variable(inputs[k].dtype) ? 0 : 7),
+        in.push_back(filled(shape, dtypes[k],
+                            let("_end", is_type_variable(inputs[k].dtype) ? 0 : 7),
                             double(let("_least", -2)), k + 1));
     }
     put_forward_outputs(op, attrs, in);

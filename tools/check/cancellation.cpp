@@ -15,7 +15,9 @@ constexpr size_t most_elements = 100000;  // of all tensors: the reference runs 
 Problem rounded_otherwise(const Op &op, const Problem &p, double rounding, std::mt19937 &rng) {
     Problem moved = p;
     for (auto &t : op.sig.inputs) {
-        if (!is_float(t.dtype == "T" ? p.dtype : is_type_variable(t.dtype) ? DType::i32 : dtype_of(t.dtype)))
+        if (!is_float(t.dtype == "T"              ? p.dtype
+                      : is_type_variable(t.dtype) ? DType::i32
+                                                  : dtype_of(t.dtype)))
             continue;
         for (double &v : moved.tensors.at(t.name).v)
             v *= 1 + (rng() & 1 ? rounding : -rounding);

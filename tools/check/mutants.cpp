@@ -14,11 +14,11 @@
 #include "dsl/mutate.h"
 #include "primitives/library.h"
 #include "registry/base/parallel.h"
+#include "registry/base/text.h"
 #include "registry/dispatch/plan.h"
 #include "registry/dispatch/simulated.h"
 #include "registry/op/extension.h"
 #include "tools/check/children.h"
-#include "registry/base/text.h"
 
 namespace halyard::check {
 namespace {

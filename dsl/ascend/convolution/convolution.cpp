@@ -70,13 +70,13 @@ void filters_to_fractals(Writer &w, const Filters &f) {
         w.loop("tap", taps, [&](const Expr &t) {
             const Expr at = ((g * o1 + o) * taps + (taps - 1 - t)) * c1 + c;
             w.emit(dv::Dma{in_gm(f.to, at * fractal_size), moved(by_tap, t * fractal_size), 1,
-                          fractal_side, 0, 0});
+                           fractal_side, 0, 0});
         });
     } else {
         transpose_squares(w, by_tap, transposed, taps);
         const Expr at = (g * c1 + c) * (taps * o1) + o;
         w.emit(dv::Dma{in_gm(f.to, at * fractal_size), by_tap, taps, fractal_side, 0,
-                      (o1 - 1) * fractal_side});
+                       (o1 - 1) * fractal_side});
     }
 }
 
@@ -173,7 +173,9 @@ private:
     Expr last_;             // turn of a block
     Ref image_l1_, filters_l1_, l0a_, l0b_, sums_, results_ub_;
 
-    int64_t half(Scope s, int64_t element) const { return w_.program.chip().bytes(s) / 2 / element; }
+    int64_t half(Scope s, int64_t element) const {
+        return w_.program.chip().bytes(s) / 2 / element;
+    }
     int64_t tiles_o() const { return ceil_div(o1_, wide_); }
     struct Where : Image::Where {
         Expr o;  // the tile of filters
@@ -197,7 +199,7 @@ private:
         results_ub_ = w_.ring("results_ub", Scope::ub, DType::f16, pixels_ * fractal_side);
         if (stay_) {
             w_.emit(dv::Dma{filters_l1_, in_gm(t_.fractals, 0), 1,
-                           c1_ * c_.taps() * wide_ * fractal_side, 0, 0});
+                            c1_ * c_.taps() * wide_ * fractal_side, 0, 0});
         }
     }
     static Ref slot(Ref r, const Expr &turn) {
@@ -266,7 +268,7 @@ private:
                         w_.emit(dv::Dma{b, from, 1, c1 * (taps * wide_ * fractal_side), 0, 0});
                     else {
                         w_.emit(dv::Dma{b, from, c1 * taps, wide_ * fractal_side,
-                                       (o1_ - wide_) * fractal_side, 0});
+                                        (o1_ - wide_) * fractal_side, 0});
                     }
                 });
             }
@@ -367,8 +369,8 @@ private:
         if (results % fractal_side == 0 || results < fractal_side || lines_.tiles > 1)
             return move(w_, {count, results}, {out, {map, 1}, Scope::gm}, {rows, {pixels_, 1}});
         w_.loop("row", 0, count - is_last, [&](const Expr &r) {
-            w_.emit(dv::Dma{moved(out, r * map), moved(rows, r * pixels_), 1, pixels_ / fractal_side,
-                           0, 0});
+            w_.emit(dv::Dma{moved(out, r * map), moved(rows, r * pixels_), 1,
+                            pixels_ / fractal_side, 0, 0});
         });
         w_.branch(is_last, w_.nested([&] {
             move(w_, {1, results}, {moved(out, (count - 1) * map), {map, 1}, Scope::gm},

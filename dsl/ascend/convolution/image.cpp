@@ -15,7 +15,6 @@ namespace {
 
 constexpr int64_t max_pixels_at_once = 1024;  // that are transposed: five buffers of 32 B each
 
-
 // As many lines as there is room for; rather fewer, if tiles then come out even.
 int64_t lines_of_tile(int64_t count, int64_t most, bool once) {
     if (count <= most) return count;
@@ -31,11 +30,11 @@ void rows_of_channels(Writer &w, const Rows &dst, const Rows &from, const Expr &
     const int64_t whole = from.pitch / fractal_side;
     if (from.pitch % fractal_side == 0) {
         return w.emit(dv::Dma{dst.ref, from.ref, rows, burst, whole - burst,
-                             dst.pitch / fractal_side - burst});
+                              dst.pitch / fractal_side - burst});
     }
     w.loop("row", 0, rows, [&](const Expr &r) {
         w.emit(dv::Dma{moved(dst.ref, r * dst.pitch), moved(from.ref, r * from.pitch), 1, burst, 0,
-                      0});
+                       0});
     });
 }
 
@@ -116,7 +115,7 @@ void Image::load(const Ref &dst, const Expr &from, const Expr &first, const Expr
             rest ? min(count, (c_.c - first * fractal_side - r + (fractal_side - 1)) / fractal_side)
                  : count;
         w_.emit(dv::Dma{moved(dst, r * pitch_), moved(gm, r * channel), blocks, burst,
-                       channel - burst, (fractal_side - 1) * burst});
+                        channel - burst, (fractal_side - 1) * burst});
     });
 }
 

@@ -163,11 +163,11 @@ private:
                                               : Expr(lanes);
         if (map % unit == 0) {
             w_.emit(dv::Dma{rows_, from, planes, blocks, map / unit - blocks,
-                           pitch(pixels) / unit - blocks});
+                            pitch(pixels) / unit - blocks});
         } else {
             w_.loop("plane", 0, planes, [&](const Expr &k) {
                 w_.emit(dv::Dma{moved(rows_, k * pitch(pixels)), moved(from, k * map), 1, blocks, 0,
-                               0});
+                                0});
             });
         }
         const Ref columns = filled((std::string(tensor) + "_ub").c_str(), c_.dtype, pixels, 0);
@@ -219,7 +219,7 @@ private:
         if (planes > 1) {
             w_.loop("plane", planes - 1, [&](const Expr &k) {
                 w_.emit(dv::Dma{moved(to, k * map), moved(rows_, k * pitch(pixels)), 1,
-                               ceil_div(pixels, unit), 0, 0});
+                                ceil_div(pixels, unit), 0, 0});
             });
         }
         move(w_, {1, pixels}, {moved(to, (planes - 1) * map), {map, 1}, dv::Scope::gm},
