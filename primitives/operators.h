@@ -1,6 +1,6 @@
 // Operators of tensors: `out = out + identity`, `dy * (1 - y)`, `x < 0`. Each runs the primitive in
 // its comment as F:: does: shapes are broadcast, dtypes are promoted, and a tape records the call.
-// Argument-dependent lookup finds them; primitives/primitive.h includes this file.
+// Argument-dependent lookup finds them; the headers of primitives/ops/ include this file.
 //
 // Comparisons return bool tensors, `==` and `!=` too: Tensor::same_memory() compares handles.
 #pragma once

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "primitives/argument.h"
-#include "primitives/operators.h"
 #include "registry/dispatch/dispatch.h"
 
 namespace halyard {

@@ -319,7 +319,8 @@ std::string records_source(const std::string &file, const std::vector<OpRecord> 
 std::string face_source(const std::vector<OpRecord> &ops) {
     std::string s =
         "// Generated from the ops' records.\n#pragma once\n#include <limits>\n\n#include "
-        "\"primitives/primitive.h\"\n\nnamespace halyard {\n\n";
+        "\"primitives/operators.h\"\n#include \"primitives/primitive.h\"\n\nnamespace halyard "
+        "{\n\n";
     for (auto &r : ops)
         s += r.internal ? Wrapper(r).kernel_function() : Wrapper(r).public_functions();
     return s + "}  // namespace halyard\n";
