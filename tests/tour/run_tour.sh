@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Runs the code of README.md's tour and of docs/writing_ops.md as it is written, in a copy of the
-# project. Blocks that name a C++ file become that file; the block that names a CMakeLists.txt is
-# inserted before its halyard_ops_done(); sh blocks are run in order. The copy is built before; the
+# project. Blocks that name a C++ file become that file; blocks that name a CMakeLists.txt are
+# inserted before its line halyard_..._done(); sh blocks are run in order. The copy is built before; the
 # number of steps and the processor time of building the tour's op, and of an edit of it, are printed
 # and bounded. The op files of writing_ops.md then join the same build.
+# Before that it checks that the files which the documents name exist.
 # Usage: run_tour.sh SOURCE_DIR
 set -euo pipefail
 source_dir="$1"
+python3 "$source_dir/tests/tour/check_paths.py" "$source_dir"
 copy="$(mktemp -d "${TMPDIR:-/tmp}/halyard_tour.XXXXXX")"
 trap 'rm -rf "$copy"' EXIT
 
@@ -22,7 +24,7 @@ extract() {
     grep -o '^```cpp [^ ]*/' "$1" | sed 's/^```cpp //' | sort -u | xargs -r mkdir -p
     awk -v dir="$copy" -v name="$2" '
         /^```cpp [^ ]+$/ { file = dir "/" $2; printf "" > file; next }
-        /^```cmake [^ ]+$/ { file = dir "/" name "_lines.cmake"; printf "" > file; next }
+        /^```cmake [^ ]+$/ { file = dir "/" $2 ".lines"; printf "" > file; next }
         /^```sh$/ { script = dir "/" name "_block_" ++blocks ".sh"; print "set -euxo pipefail" > script; next }
         /^```/ { if (file) close(file); if (script) close(script); file = script = ""; next }
         file { print > file }
@@ -67,7 +69,7 @@ Only in $copy: tour.cpp"
 
 extract docs/writing_ops.md guide
 count_blocks guide 1
-sed -i '/^halyard_ops_done()/e cat guide_lines.cmake' kernels/CMakeLists.txt
+for lines in */CMakeLists.txt.lines; do sed -i "/^halyard_[a-z]*_done()/e cat $lines" "${lines%.lines}"; done
 scripts/build.sh demo
 for ((i = 1; i <= count; i++)); do bash "guide_block_$i.sh"; done
 echo "guide: $(find kernels/guide -name '*.cpp' | wc -l) op files were built and checked, $count sh blocks ran"
