@@ -36,7 +36,7 @@ tidy_all() {
 # The sources that the last commit changed, at most 24 of them: a check of what is being worked on, not of everything.
 tidy_changed() {
     tidy_flags
-    git diff -z --name-only --diff-filter=d HEAD~1 -- '*.cpp' 2>/dev/null | compiled | head -z -n 24 | tidy
+    { git diff -z --name-only --diff-filter=d HEAD~1 -- '*.cpp' 2>/dev/null || true; } | compiled | head -z -n 24 | tidy
 }
 
 case "${1:-check}" in
