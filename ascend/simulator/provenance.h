@@ -59,8 +59,8 @@ private:
     std::vector<Memory> memories_;
     int64_t begun_ = 0, elements_checked_ = 0;
 
-    Origin at(const Place &p, int64_t byte) const;
-    void put(const Place &p, int64_t byte, const Origin &o);
+    Origin at(const Location &p, int64_t byte) const;
+    void put(const Location &p, int64_t byte, const Origin &o);
     void from_gm(const Dma &d, const Step &s);
     void to_gm(const Dma &d, const Step &s);
     void multiply(const Mmad &m, const Step &s);
