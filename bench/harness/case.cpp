@@ -7,8 +7,8 @@
 #include <random>
 #include <sstream>
 
-#include "bench/harness/text.h"
 #include "primitives/library.h"
+#include "registry/base/text.h"
 #include "registry/dispatch/plan.h"
 #include "registry/op/signature.h"
 
@@ -52,8 +52,7 @@ Sample parse_sample(const OpRecord &op, const std::string &text) {
         }
         if (!std::ranges::count(dimensions, name) && !is_bound_of_values(sig, name)) {
             throw AttrError(op.name, "no dimension or attribute '" + name + "' in '" +
-                                         op.signature +
-                                         "'; dimensions: " + bench::join(dimensions, " "));
+                                         op.signature + "'; dimensions: " + join(dimensions, " "));
         }
         int64_t &extent = s.dims[name];
         const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(),
@@ -68,7 +67,7 @@ void require_dimensions(const Signature &sig, const Dims &dims, const std::strin
     for (auto &name : dimensions_of(sig)) {
         if (!dims.count(name)) {
             throw AttrError(sig.op, "'" + text + "' doesn't say " + name +
-                                        "; dimensions: " + bench::join(dimensions_of(sig), " "));
+                                        "; dimensions: " + join(dimensions_of(sig), " "));
         }
     }
 }

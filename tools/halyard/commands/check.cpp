@@ -9,10 +9,10 @@
 #include <map>
 #include <set>
 
-#include "bench/harness/text.h"
 #include "bench/harness/tunables.h"
 #include "dsl/all_ops.h"
 #include "primitives/library.h"
+#include "registry/base/text.h"
 #include "tools/check/apart.h"
 #include "tools/check/check_json.h"
 #include "tools/check/fuzz.h"

@@ -9,7 +9,7 @@
 #include "bench/harness/op_call.h"
 #include "bench/harness/problem_instance.h"
 #include "bench/harness/table.h"
-#include "bench/harness/text.h"
+#include "registry/base/text.h"
 #include "tools/halyard/command.h"
 
 namespace halyard::command {
