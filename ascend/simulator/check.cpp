@@ -7,7 +7,7 @@ namespace {
 
 std::string text(const Range &r) {
     return r.min == r.max ? std::to_string(r.min)
-                             : std::to_string(r.min) + ".." + std::to_string(r.max);
+                          : std::to_string(r.min) + ".." + std::to_string(r.max);
 }
 
 struct Checker {

@@ -119,7 +119,9 @@ void widening(const Step &s, const Vec &v, Memory &m) {
     const int elements = lanes(DType::f32);
     const StridedAccess d = access_of(s.locations[0], v.dst_blk, v.dst_rep);
     const StridedAccess a = access_of(s.locations[1], v.src_blk[0], v.src_rep[0]);
-    const StridedAccess b = v.op == VecOp::mla ? access_of(s.locations[2], v.src_blk[1], v.src_rep[1]) : a;
+    const StridedAccess b = v.op == VecOp::mla
+                                ? access_of(s.locations[2], v.src_blk[1], v.src_rep[1])
+                                : a;
     for (int64_t r = 0; r < v.repeat.value(); r++) {
         for (int e = 0; e < elements; e++) {
             if (!active(v.mask, e)) continue;

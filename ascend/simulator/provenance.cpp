@@ -131,7 +131,8 @@ void Provenance::from_gm(const Dma &d, const Step &s) {
     for (int64_t i = 0; i < d.nburst.value(); i++) {
         for (Memory &m : memories_) {
             if (none)
-                std::fill_n((float16 *)(m.base(s.locations[0]) + to), bytes / 2, digits().half.back());
+                std::fill_n((float16 *)(m.base(s.locations[0]) + to), bytes / 2,
+                            digits().half.back());
         }
         for (int64_t b = 0; b < bytes && !none; b += 2)
             put(s.locations[0], to + b, hooks_.read(s.locations[1].tensor, (from + b) / 2));

@@ -104,7 +104,8 @@ void Runner::check(const Step &s) {
     for (int k = 0; k < s.count; k++)
         bounds(s, k);
     for (int k = 0; k < s.count && memory_; k++)
-        if (s.locations[size_t(k)].read && s.locations[size_t(k)].scope != Scope::gm) initialised(s, k);
+        if (s.locations[size_t(k)].read && s.locations[size_t(k)].scope != Scope::gm)
+            initialised(s, k);
 }
 
 void Runner::step(Step &s) {

@@ -21,9 +21,9 @@ struct Step {
     Instr::Op op;                  // the same with constants
     Pipe pipe = Pipe::s;
     std::array<Location, 4> locations = {};  // in the order of operands()
-    int count = 0;                     // of places
-    double number = 0;                 // of a vector operation's register or immediate
-    bool settled = false;              // only where its operands lie differs from turn to turn
+    int count = 0;                           // of places
+    double number = 0;                       // of a vector operation's register or immediate
+    bool settled = false;  // only where its operands lie differs from turn to turn
 };
 
 }  // namespace halyard::dv
