@@ -253,10 +253,10 @@ public:
     // Runs the checks on a kernel that aborts where the fault would be.
     void reach(const std::string &fault) {
         set_threads(2);
-        Kernel k = kernel(reaches(fault));
+        Kernel k = kernel(probe_of(fault));
         replace_by(k);
         say_("compiled");
-        run_checks(*k.op, reaches(fault));
+        run_checks(*k.op, probe_of(fault));
     }
 
 private:
