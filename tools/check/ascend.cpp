@@ -6,6 +6,7 @@
 #include "bench/harness/progress.h"
 #include "registry/dispatch/dispatch.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
 #include "registry/dispatch/simulated.h"
 #include "tools/check/check.h"
 #include "tools/check/fills.h"
@@ -35,7 +36,7 @@ void run_variant(const Op &op, const Case &c, const std::string &variant, Report
     const Force force(host_isa(), variant, "ascend");
     const std::string where = "ascend " + c.dtypes + (variant.empty() ? "" : " " + variant) + " '" +
                               c.sample + "'" + values;
-    begins(where);
+    begin_step(where);
     try {
         std::vector<Tensor> out;
         for (size_t k = 0; k < c.out_dtypes.size(); k++) {
@@ -93,7 +94,7 @@ bool check_sample(const Op &op, Case &c, Report &r) {
         const Plan plan = planned(c);
         const std::string refusal = plan.simulated || !plan.kernel
                                         ? ""
-                                        : simulated_device().refusal(plan, c.dtypes);
+                                        : simulated_device().rejection(plan, c.dtypes);
         if (!refusal.empty()) {  // "" also for a call with an empty tensor, which is the CPU's
             r.skip(c.dtypes + ": " + refusal);
             return false;

@@ -11,6 +11,7 @@
 #include "bench/harness/progress.h"
 #include "primitives/primitive.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
 #include "tools/check/check.h"
 #include "tools/check/guard.h"
 
@@ -163,7 +164,7 @@ private:
     Tensors guarded(Tensors in, const std::string &where) {
         Guards guards(Guards::after);
         guards.move(op_, in, {});
-        begins(kernel_text(case_) + " " + where);
+        begin_step(kernel_text(case_) + " " + where);
         const Tensors out = called(in);
         if (const std::string outside = guards.finding(); !outside.empty())
             report_.fail(where, outside);
@@ -186,7 +187,7 @@ private:
             t = t.copy();
         Guards guards(Guards::after);
         guards.move(op_, in, {});
-        begins(kernel_text(case_) + " " + where + " in place");
+        begin_step(kernel_text(case_) + " " + where + " in place");
         Primitive(case_.registered, case_.attrs).run_in_place(in);
         if (const std::string outside = guards.finding(); !outside.empty())
             report_.fail(where + " in place", outside);

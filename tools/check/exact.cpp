@@ -12,7 +12,10 @@
 #include "dsl/evaluate.h"
 #include "dsl/kernel.h"
 #include "primitives/library.h"
+#include "registry/dispatch/choice.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
+#include "registry/dispatch/run_plan.h"
 #include "registry/op/extension.h"
 #include "tools/check/check.h"
 
@@ -143,7 +146,7 @@ bool takes(const Op &op, const Plan &p, const Tunables &tunables) {
     KernelEntry k = *p.kernel;
     for (auto &[name, value] : tunables.chosen)
         k.tunables[name] = value;
-    return refusal_of(op, k, p.dims).empty();
+    return rejection_reason(op, k, p.dims).empty();
 }
 
 // How many elements of one result differ from another's; "" for none.
@@ -250,7 +253,7 @@ public:
                                       (backend == "cpu" ? std::string(name_of(isa)) : backend) +
                                       (variant.empty() ? "" : "/" + variant) + " '" +
                                       op_.samples[s] + "'";
-            begins(where);
+            begin_step(where);
             const auto mine = run_exact(p, scheduled, c);
             std::string error = difference(mine, written_.result(s, on_host(p), c, r));
             if (!error.empty()) {

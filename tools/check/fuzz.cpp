@@ -8,6 +8,7 @@
 #include "dsl/work.h"
 #include "primitives/library.h"
 #include "registry/dispatch/plan.h"
+#include "registry/op/names.h"
 
 namespace halyard::check {
 namespace {

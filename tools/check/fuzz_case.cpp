@@ -7,6 +7,7 @@
 
 #include "bench/harness/progress.h"
 #include "registry/dispatch/plan.h"
+#include "registry/op/names.h"
 #include "tools/check/fills.h"
 #include "tools/check/fuzz.h"
 #include "tools/check/guard.h"
@@ -207,8 +208,8 @@ public:
         for (const Tensor &t : c_.in)
             kept.push_back(t.copy());
         const Force force(f_.isa, f_.variant);
-        begins("'" + f_.text() + "'" +
-               (f_.variant.empty() ? ", of which dispatch makes " + kernel_text(c_) : ""));
+        begin_step("'" + f_.text() + "'" +
+                   (f_.variant.empty() ? ", of which dispatch makes " + kernel_text(c_) : ""));
         if (f_.seed % 2 == 0) {
             const std::string error = in_sandbox(out_, garbages[f_.seed / 2 % 2], [&] {
                 dispatch_into(c_.registered, c_.in, c_.attrs, out_);

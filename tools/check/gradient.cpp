@@ -8,6 +8,8 @@
 #include "dsl/kernel.h"
 #include "primitives/library.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
+#include "registry/dispatch/run_plan.h"
 #include "tools/check/check.h"
 
 namespace halyard::check {
@@ -145,7 +147,7 @@ void check_gradients(const Op &op, const Options &o, Report &r) {
         for (auto &input : registered.gradient_inputs) {
             const GradientOp of = library().gradient_in(registered, input);
             const RegisteredOp &g = *of.op;
-            begins("gradient f64 of " + g.record.name + " '" + sample + "'");
+            begin_step("gradient f64 of " + g.record.name + " '" + sample + "'");
             const Tensor dx = dispatch(g, gradient_inputs(g, c, dy, op),
                                        Attrs(g.record, registered.record, c.attrs))[of.output];
             const std::vector<double> got = dx.to_vector<double>();
@@ -208,7 +210,7 @@ void check_adjoints(const Op &op, const Options &o, Report &r) {
         const GradientOp of = library().gradient_in(registered, input);
         const RegisteredOp &g = *of.op;
         const Attrs attrs(g.record, registered.record, c.attrs);
-        begins("adjoint f64 of " + g.record.name + " '" + sample + "'");
+        begin_step("adjoint f64 of " + g.record.name + " '" + sample + "'");
         const Tensor mine = dispatch(g, gradient_inputs(g, c, dy, op), attrs)[of.output];
 
         // The derived kernel takes the op's inputs and dy: its plan is the op's, with dy appended

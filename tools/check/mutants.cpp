@@ -16,6 +16,7 @@
 #include "registry/base/parallel.h"
 #include "registry/base/text.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
 #include "registry/dispatch/simulated.h"
 #include "registry/op/extension.h"
 #include "tools/check/children.h"
@@ -297,7 +298,7 @@ private:
             say_("check " + name);
             const std::string caught = "caught " + name + ": ";
             if (until_caught_) {
-                tell_failures_to([&](const std::string &failure) {
+                set_failure_listener([&](const std::string &failure) {
                     if (lacks_the_place(failure)) return;
                     say_(caught + one_line(failure));
                     _exit(0);  // whatever else the check would find
@@ -312,7 +313,7 @@ private:
             }
             if (r.failed && !lacks_the_place(r.failures[0])) say_(caught + one_line(r.failures[0]));
         }
-        tell_failures_to(nullptr);
+        set_failure_listener(nullptr);
     }
 
     const Choice &choice_;

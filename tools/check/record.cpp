@@ -7,6 +7,8 @@
 #include "dsl/work.h"
 #include "primitives/library.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
+#include "registry/dispatch/run_plan.h"
 
 namespace halyard::check {
 namespace {

@@ -6,6 +6,7 @@
 #include "bench/harness/case.h"
 #include "bench/harness/progress.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
 #include "tools/check/check.h"
 
 namespace halyard::check {
@@ -43,7 +44,7 @@ public:
 private:
     template<class F> void expect_refusal_or_result(const std::string &what, const F &body) {
         std::string error;
-        begins(kernel_text(c_) + " '" + c_.sample + "' with " + what);
+        begin_step(kernel_text(c_) + " '" + c_.sample + "' with " + what);
         try {
             body();
         } catch (const Error &e) {

@@ -10,6 +10,8 @@
 #include "primitives/library.h"
 #include "registry/base/runtime.h"
 #include "registry/dispatch/plan.h"
+#include "registry/dispatch/planner.h"
+#include "registry/dispatch/run_plan.h"
 #include "tools/check/check.h"
 
 namespace halyard::check {
@@ -198,7 +200,7 @@ void check_sandbox(const Op &op, const Options &o, Report &r) {
                 const std::string where = "sandbox " + dtypes + "/" + name_of(isa) +
                                           (v.name.empty() ? "" : "/" + v.name) + " '" + sample +
                                           "'";
-                begins(where);
+                begin_step(where);
                 try {
                     const Plan p = make_plan(c.registered, metas, c.attrs);
                     for (unsigned char garbage : garbages)
