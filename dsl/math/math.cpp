@@ -134,13 +134,13 @@ Expr composed(const std::string &name, const std::vector<Expr> &args) {
 
 }  // namespace
 
-Expr expand(const std::string &name, const std::vector<Expr> &args, bool own) {
+Expr expand(const std::string &name, const std::vector<Expr> &args, bool own_math) {
     const Expr &x = args[0];
     if (name == "floor") return floor(x);
     if (name == "ceil") return ceil(x);
-    if (name == "round") return own || x.type() != Float(32) ? round_even(x) : round(x);
+    if (name == "round") return own_math || x.type() != Float(32) ? round_even(x) : round(x);
     if (name == "trunc") return trunc(x);
-    if (own && x.type() == Float(32)) {
+    if (own_math && x.type() == Float(32)) {
         // Common subexpressions become lets, so that the expressions stay small in every pass.
         if (auto f = own_f32.find(name); f != own_f32.end())
             return Internal::common_subexpression_elimination(f->second(x));

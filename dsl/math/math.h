@@ -18,11 +18,12 @@ namespace halyard::math {
 //   floor ceil round (half to even) trunc
 // Any other name becomes a call of the external function `<name>_f32` or `<name>_f64`.
 //
-// Float(32) functions are polynomials. If `own` is false, they are Ascend's functions (`exp_f32`,
+// Float(32) functions are polynomials. If `own_math` is false, they are Ascend's functions
+// (`exp_f32`,
 // ...), or composed of these (dsl/ascend/math.h). Float(64) functions call libm, so they exist on
 // the CPU only. Functions with a limit at an infinity return it: gelu(-inf), silu(-inf) and
 // mish(-inf) are 0. tests/dsl/math_test.cpp lists and checks the error bounds.
 Halide::Expr expand(const std::string &name, const std::vector<Halide::Expr> &args,
-                    bool own = true);
+                    bool own_math = true);
 
 }  // namespace halyard::math
