@@ -117,7 +117,7 @@ public:
         for (size_t k = 0; k < times.size(); k++)
             *results_[k] = times[k];
         CallCosts &c = costs_;
-        c.kernel = c.call = c.candidates[size_t(explanation_.chosen())];
+        c.kernel = c.call = c.candidates[size_t(explanation_.selected())];
         for (double s : c.copies)
             c.call += s;
         for (double s : cast_seconds_) {
