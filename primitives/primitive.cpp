@@ -11,6 +11,7 @@
 #include "primitives/composites/composite.h"
 #include "primitives/library.h"
 #include "primitives/profiler.h"
+#include "primitives/running_composite.h"
 
 namespace halyard {
 namespace {
@@ -61,19 +62,6 @@ Primitive::Primitive(const char *op, const std::vector<std::pair<std::string, At
 
 namespace {
 
-thread_local const OpRecord *composing = nullptr;
-
-class Composing {
-public:
-    explicit Composing(const OpRecord &op) : before_(std::exchange(composing, &op)) {}
-    ~Composing() { composing = before_; }
-    Composing(const Composing &) = delete;
-    Composing &operator=(const Composing &) = delete;
-
-private:
-    const OpRecord *before_;
-};
-
 [[noreturn]] void undefined_tensor(const std::string &op, const std::string &input) {
     throw ShapeError(op, input + " is an undefined tensor");
 }
@@ -91,7 +79,7 @@ std::vector<Tensor> compose(const RegisteredOp &op, std::span<const Tensor> in,
         const std::string &input = op.signature.inputs[k].name;
         if (!in[k].defined() && !is_optional(name, input)) undefined_tensor(name, input);
     }
-    const Composing scope(op.record);
+    const CompositeScope scope(op.record);
     try {
         return composition(in, attrs);
     } catch (const ShapeError &e) {
@@ -111,10 +99,6 @@ std::vector<Tensor> compose(const RegisteredOp &op, std::span<const Tensor> in,
 }
 
 }  // namespace
-
-const OpRecord *running_composite() {
-    return composing;
-}
 
 bool is_optional(const std::string &op, const std::string &input) {
     using Names = std::pair<std::string_view, std::string_view>;
