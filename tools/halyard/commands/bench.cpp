@@ -64,7 +64,7 @@ std::string repro_command(const BenchOptions &o, const ShapeLine &c) {
     if (!s.frameworks.empty())
         text += " --peers " + join(s.frameworks, ",") + " --python " + s.python;
     if (!o.pair.empty()) text += " --compare " + join(o.pair, " ");
-    return text + again_with_kernels() + " --rounds " + std::to_string(o.timing.rounds) +
+    return text + repro_kernel_options() + " --rounds " + std::to_string(o.timing.rounds) +
            " --min-time " + text_of("%g", o.timing.min_time);
 }
 
@@ -161,7 +161,7 @@ bool bench_problem(const BenchOptions &o, const ShapeLine &c, Runs &runs) {
     } else
         print_pairs(cases);
     print_rounds(rounds);
-    std::printf("  again: %s\n", repro_command(o, c).c_str());
+    std::printf("  repeat: %s\n", repro_command(o, c).c_str());
 
     std::string path = c.op + "/" + c.problem + "/" + dtypes;
     std::replace(path.begin(), path.end(), ' ', ',');

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "tools/halyard/backends.h"
 #include "registry/base/text.h"
+#include "tools/halyard/backends.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/op_info.h"
 #include "tools/halyard/option.h"
