@@ -429,7 +429,7 @@ public:
 
     Lowered lower() {
         if (k_.buffer_plan.program) return handwritten();
-        if (!k_.buffer_plan.written.empty()) return as_written();
+        if (!k_.buffer_plan.emitted.empty()) return emitted();
         refuse_unsigned();
         const Module m = k_.pipeline.compile_to_module(k_.arguments(), k_.op->name, k_.target);
         const Stmt s = m.get_conceptual_stmt();
@@ -519,10 +519,10 @@ private:
         result_.programs.push_back(std::move(p));
     }
 
-    Lowered as_written() {
+    Lowered emitted() {
         for (auto &t : k_.buffer_plan.workspaces)
             tensors_.push_back(t);
-        for (auto &write : k_.buffer_plan.written) {
+        for (auto &write : k_.buffer_plan.emitted) {
             result_.programs.push_back(program());
             Writer w(result_.programs.back());
             w.stage = k_.op->name;
