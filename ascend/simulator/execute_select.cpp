@@ -36,7 +36,7 @@ int elements_of_result(const VecReduce &v) {
 template<class T> struct Selected {
     T values[128] = {};  // 0 for the others
     T best = T(0.0f);    // the maximum or minimum; of equal values the first
-    int index = -1;      // of `best` in the repeat
+    int index = -1;      // the index of `best` in the repeat
 
     void add(ReduceOp op, int at, int e, T x) {
         values[at] = x;

@@ -8,9 +8,10 @@ namespace halyard::dv {
 namespace {
 
 constexpr int left = 56, top = 34, lane = 26, bar = 18, width = 900;  // pixels
-constexpr double min_width = 0.75;  // of a bar; bars of one name that are closer are merged
-constexpr double min_edged = 4;     // a wider bar has a white edge
-constexpr double letter = 5;        // the width of a letter
+constexpr double min_width =
+    0.75;  // the least width of a bar; bars of one name that are closer are merged
+constexpr double min_edged = 4;  // a wider bar has a white edge
+constexpr double letter = 5;     // the width of a letter
 
 struct Bar {
     std::string name;

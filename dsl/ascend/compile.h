@@ -7,7 +7,7 @@ namespace halyard::ascend {
 
 struct Compiled {
     Lowered lowered;                       // with addresses and flags
-    Tunables tunables;                     // of the schedule that fits
+    Tunables tunables;                     // the tunables of the schedule that fits
     std::vector<std::string> handwritten;  // names of the op's handwritten variants
     // Warnings of placing, synchronising and verifying; E-CAP if this schedule doesn't fit.
     std::vector<dv::Issue> issues;

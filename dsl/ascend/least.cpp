@@ -34,7 +34,6 @@ public:
                     std::map<std::string, Expr> by_axis;
                     for (auto &[variable, axis] : variables)
                         by_axis[variable] = Variable::make(Int(32), "axis" + std::to_string(axis));
-                    // as it is lowered
                     narrowed(strictify_float(substitute(by_axis, with_conversions(value))))
                         .accept(this);
                 }

@@ -332,7 +332,7 @@ Expr mod_of(const Expr &a, const Expr &b) {
     const Expr x = unbounded(abs(a));
     const Expr y = unbounded(abs(b));
     const Expr high = y * c(0x1p22);
-    const bool short_quotient = is_half(a) && is_half(b);  // of 40 bits
+    const bool short_quotient = is_half(a) && is_half(b);  // of at most 40 bits
     const Expr r = short_quotient ? reduced(reduced(x, high, high), y, y) : reduced_by_steps(x, y);
     const Expr above = select(r < c(0), r + y, r);
     const Expr within = select(above >= y, above - y, above);

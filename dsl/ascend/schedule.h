@@ -30,12 +30,12 @@ class Op;
 // The call that a program is made for.
 struct FixedCall {
     struct Dim {
-        int extent = 1, stride = 1;  // of elements
+        int extent = 1, stride = 1;  // the stride in elements
     };
     using Layout = std::vector<Dim>;        // innermost first
     static bool is_dense(const Layout &l);  // contiguous, in the order of the dimensions
     static bool is_empty(const Layout &l);  // has no element
-    std::vector<Layout> inputs, outputs;    // of the kernel
+    std::vector<Layout> inputs, outputs;    // the layouts of the kernel's tensors
     // The value of each scalar of the record, in its order; undefined for real ones.
     std::vector<int> integers;
     std::map<std::string, int64_t>

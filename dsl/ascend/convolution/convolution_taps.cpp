@@ -49,7 +49,7 @@ public:
     }
 
 private:
-    static constexpr int64_t max_results = 512;  // of a tile
+    static constexpr int64_t max_results = 512;  // the results of a tile
     Writer &w_;
     const Correlation &c_;
     const std::string dout_, dfilters_;

@@ -12,7 +12,7 @@ namespace halyard::ascend {
 
 namespace {
 
-constexpr int64_t max_border = 255, max_stride = 63, max_dilation = 255;  // of load3d
+constexpr int64_t max_border = 255, max_stride = 63, max_dilation = 255;  // the limits of load3d
 constexpr int64_t max_taps = 64;  // half of l0b has a square for each
 
 Correlation call_of(const Ascend &npu, const Op &op, const FixedCall::Layout &x,

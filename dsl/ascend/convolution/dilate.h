@@ -13,7 +13,7 @@ struct Dilation {
     std::string from, to;
     int64_t planes = 1, h = 1, w = 1, stride_h = 1, stride_w = 1, to_h = 1, to_w = 1;
 };
-inline constexpr int64_t max_dilated_stride = 15;  // of columns
+inline constexpr int64_t max_dilated_stride = 15;  // the largest stride_w
 inline constexpr int64_t max_dilated_row = 1024;   // stride_h * to_w
 void dilate(Writer &w, const Dilation &d);
 

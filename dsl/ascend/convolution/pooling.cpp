@@ -130,7 +130,7 @@ private:
     Writer &w_;
     const Windows &c_;
     const Pooled p_;
-    const int64_t lines_;  // of a tile of the result
+    const int64_t lines_;  // lines of a tile of the result
     int64_t windows_ = 1;  // lines of windows that a tile needs
     int64_t reach_ = 1;    // lines of the image that these cover
     Expr group_, first_window_, first_line_;
@@ -232,7 +232,7 @@ private:
     struct Taps {
         Expr window, pixel,
             line;       // first elements in the tiles of windows and pixels; line of the image
-        int64_t count;  // of windows
+        int64_t count;  // the number of windows
     };
     // Calls body(taps) for every tap of a window, row by row, and every line of windows that has it
     // within the image.
@@ -268,7 +268,7 @@ private:
         if (c_.dtype != DType::f16 || blocks * step > max_stride)
             return Vectors(w_, {pixels, lanes}).copy({dst, {lanes, 1}}, {src, {step * lanes, 1}});
         const auto part = [&](int64_t first, int64_t repeat, int64_t mask) {
-            dv::Vec v;  // as Vectors::copy() does it
+            dv::Vec v;  // a maximum of a number and itself, as in Vectors::copy()
             v.op = VecOp::max;
             v.dst = moved(dst, first * lanes);
             v.mask.count = mask;
@@ -385,7 +385,7 @@ private:
                 each_line(i, j, [&](const Taps &t) {
                     gather(moved(taps, t.window), moved(in, t.pixel), t.count);
                 });
-                give(taps, most, left, out_pixels() * lanes);  // of all windows
+                give(taps, most, left, out_pixels() * lanes);
                 each_line(i, j, [&](const Taps &t) { add(dx, t, moved(shares, t.window), first); });
             }
         }

@@ -148,7 +148,7 @@ private:
     int64_t block_ = 0, before_ = 0;  // before_: elements looked at before this block
     // In this block: the element to which a sum is stored, and the sum that an element got last.
     Sparse target_, last_;
-    std::map<int64_t, State> states_;  // of accumulators, by their position
+    std::map<int64_t, State> states_;  // states of accumulators, by their position
     Provenance moves_, terms_;
     int64_t elements_checked() const {
         return moves_.elements_checked() + terms_.elements_checked();
@@ -323,7 +323,7 @@ private:
     const dv::Program &p_;
     const Copy &copy_;
     const int in_, out_;
-    // What an element of the result got last in a block: an input element's index + 1, or 0.
+    // The last value of each element of the result in a block: an input element's index + 1, or 0.
     Sparse last_;
     Provenance moves_;
 

@@ -66,7 +66,7 @@ private:
     static constexpr double max_terms = 200;
     const IndexNames indices_;
     std::map<std::string, Expr> values_;
-    std::map<std::string, double> terms_;  // of values with all lets inlined
+    std::map<std::string, double> terms_;  // the number of terms of values with all lets inlined
     std::vector<std::pair<std::string, Expr>> kept_;
 
     double terms_of(const Expr &e) const {

@@ -4,7 +4,7 @@
 
 namespace halyard::ascend {
 
-inline constexpr int64_t max_points = 65536;  // of larger nests a part is compared
+inline constexpr int64_t max_points = 65536;  // the largest number of points that are compared
 
 // Throws Error if `index` differs from base + strides at a point of the nest, for the minimum or
 // the maximum of the outer variables.

@@ -138,12 +138,12 @@ private:
     const std::vector<int64_t> &extents_;
     const std::vector<const Operand *> &operands_;
     const std::function<void(const Vectors::Pass &)> &emit_;
-    const int64_t lanes_;        // of a repeat
+    const int64_t lanes_;        // lanes of a repeat
     const int64_t full_, tail_;  // full repeats of a row, lanes of its last one
     const size_t lane_dim_;
     const std::optional<size_t>
         repeat_dim_;   // the dimension that repeats run along; none: the lanes
-    Offsets offsets_;  // of the row
+    Offsets offsets_;  // the offsets of the row
 
     static int64_t widest(const std::vector<const Operand *> &operands) {
         int64_t bytes = 1;

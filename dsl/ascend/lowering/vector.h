@@ -31,7 +31,7 @@ public:
     // The next functions return buffers of the space's size, with rows that begin at blocks.
     Operand temporary(DType t);
     Operand double_buffer(const std::string &name, DType t) { return loop_ring(name, t, 2); }
-    Operand loop_ring(const std::string &name, DType t, int slots);  // Writer::beside
+    Operand loop_ring(const std::string &name, DType t, int slots);  // Writer::loop_ring
     Operand buffer(const std::string &name, DType t);                // Writer::buffer
     std::vector<int64_t> strides(DType t) const;                     // the strides of these buffers
     void give_back(const Operand &o) { w_.give_back(o.ref); }
