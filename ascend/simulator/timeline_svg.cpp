@@ -81,10 +81,10 @@ std::string timeline_svg(const Program &p, const SimResult &r) {
     std::string lanes;
     int n = 0;
     for (int pipe = 0; pipe < pipe_count; pipe++) {
-        const std::vector<Bar> all = bars(events, (Pipe)pipe, pixel);
+        const std::vector<Bar> all = bars(events, static_cast<Pipe>(pipe), pixel);
         if (all.empty()) continue;
         const double y = top + lane * n++;
-        lanes += label(left - 8, y + 13, "end", name_of((Pipe)pipe)) + "<g fill=\"" +
+        lanes += label(left - 8, y + 13, "end", name_of(static_cast<Pipe>(pipe))) + "<g fill=\"" +
                  colours[pipe] + "\">\n";
         for (const Bar &b : all)
             lanes += drawn(b, left + b.start / pixel, y, (b.end - b.start) / pixel);
