@@ -15,10 +15,6 @@ using dv::Scope;
 
 namespace {
 
-Ref in_gm(const std::string &tensor, const Expr &at) {
-    return {tensor, at, 0, DType::f16};
-}
-
 class FilterGradient {
 public:
     FilterGradient(Writer &w, const Correlation &c, const std::string &image,
