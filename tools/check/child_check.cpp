@@ -140,7 +140,7 @@ Report check_in_child(const std::string &op, const NamedChecks &checks, const Op
             } else {
                 const std::string failure = line.at("failure");
                 unfinished.failures.push_back(failure);
-                unfinished.summary.push_back(failure_kind(failure));
+                unfinished.kinds.push_back(failure_kind(failure));
                 unfinished.failed++;
             }
         }

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr int64_t device_work = 4000;
 constexpr int64_t host_work = 1 << 20;
 
-// The runners are installed beside the programs that use them.
+// The runners are installed in libexec/halyard.
 fs::path runner(const std::string &sanitizer) {
     return installed("libexec/halyard") /
            ("kernel_runner" + (sanitizer.empty() ? "" : "_" + sanitizer));

@@ -14,7 +14,7 @@ struct Mutant {
     enum Status {
         caught,
         survived,
-        equivalent,  // survived, and survivors.txt says why no check can find it
+        equivalent,  // survived, and survivors.txt has the reason why no check can find it
         same_code,   // the compiler generated the same code: no fault
         refused,     // it can't be compiled
     };

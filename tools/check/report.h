@@ -13,7 +13,7 @@ struct Report {
     double seconds = 0;
     std::vector<std::string> failures, notes;
     // The kind of each failure: failures of a kind differ only in numbers and places.
-    std::vector<std::string> summary;
+    std::vector<std::string> kinds;
     std::vector<Report> checks;  // its parts, in the order in which they ran
 
     void pass() { passed++; }

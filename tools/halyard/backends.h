@@ -17,7 +17,7 @@ struct Backend {
 
 // Returns the three backends, always in this order. A composite op has no kernels: its dtypes are
 // those of its record, and where it runs depends on the ops that it calls. Its other two lists are
-// empty, and `why_not` says so.
+// empty, and `why_not` has that reason.
 std::vector<Backend> backends_of(const OpInfo &op);
 
 }  // namespace halyard::command

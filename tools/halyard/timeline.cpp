@@ -20,7 +20,7 @@ struct Event {
     std::chrono::steady_clock::time_point at;
 };
 
-// Of the traced call. Kernels are C code and have one tracer for all.
+// The events of the traced call. Kernels are C code and have one tracer for all.
 std::vector<Event> events;
 std::atomic<size_t> next_event{0};
 std::atomic<int> next_thread{0}, watched_call{0};

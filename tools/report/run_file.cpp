@@ -112,7 +112,7 @@ void add_statistics(Json &line, std::vector<double> seconds) {
     if (seconds.empty()) return;
     std::sort(seconds.begin(), seconds.end());
     const size_t n = seconds.size();
-    // Of n samples the k-th smallest and the k-th largest enclose the median unless fewer than k
+    // The k-th smallest and the k-th largest of n samples enclose the median unless fewer than k
     // are on one side of it. This takes the largest k for which that happens in at most 5 % of all
     // cases. With fewer than 6 samples there is none, and the range is used.
     double tail = 0;

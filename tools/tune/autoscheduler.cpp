@@ -14,7 +14,7 @@ namespace halyard::tune {
 namespace {
 namespace fs = std::filesystem;
 
-// Returns the path of a plugin, which is installed beside libHalide.
+// Returns the path of a plugin, in the folder of libHalide.
 std::string plugin(const std::string &name) {
     Dl_info info = {};
     dladdr((void *)static_cast<void (*)(const std::string &)>(&Halide::load_plugin), &info);

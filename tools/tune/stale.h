@@ -4,7 +4,7 @@
 
 namespace halyard::tune {
 
-// Returns the record files of the kit: share/halyard/records beside the command's own folder.
+// Returns the record files of the kit: share/halyard/records.
 std::vector<std::string> committed_files();
 
 // Returns a line for each record of `op` ("" is any op) that doesn't match op_table():

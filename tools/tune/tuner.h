@@ -42,7 +42,7 @@ public:
     // Without an idle core nothing is confirmed.
     void run(const std::atomic<bool> &stop);
 
-    // Of the kernel that a call gets.
+    // The record of the kernel that a call gets.
     const Record &baseline() const { return baseline_; }
     // The fastest first, then those without a time.
     const std::vector<Record> &records() const { return records_; }

@@ -246,7 +246,7 @@ int bench(BenchOptions o) {
 
 void refuse_idle_options(const BenchOptions &o, const CLI::App &sub) {
     if (!o.suite.empty()) {
-        refuse(sub, "with --suite, which says what is timed",
+        refuse(sub, "with --suite",
                {"op", "--shape", "--shapes", "--dtype", "--device", "--variant", "--compare",
                 "--all-picks", "--json"});
     } else if (o.device == "ascend") {
@@ -261,7 +261,7 @@ void refuse_idle_options(const BenchOptions &o, const CLI::App &sub) {
 
 namespace {
 
-// Declares the options that say what is timed.
+// Declares the options that select the problems.
 void add_problem_options(CLI::App *sub, BenchOptions *o) {
     sub->add_option("op", o->op, "Name of the op; with --shapes it may be left out");
     sub->add_option("--shape,-s", o->shapes,
@@ -280,7 +280,7 @@ void add_problem_options(CLI::App *sub, BenchOptions *o) {
         ->check(CLI::IsMember({"cpu", "ascend"}));
 }
 
-// Declares the options that say which kernels and peers are timed, and how.
+// Declares the options that select kernels and peers, and how they are timed.
 void add_timing_options(CLI::App *sub, BenchOptions *o) {
     sub->add_option("--isa", o->selection.isa,
                     "all, or one level: baseline, avx2, avx512; limits the peers too")

@@ -123,10 +123,10 @@ int sum_up(const check::CheckRun &run, const CheckOptions &o) {
 // Prints the first failure of each kind, or all of them, check by check.
 void print_failures(const check::Report &r, bool all) {
     std::map<std::string, int> of_kind;
-    for (auto &kind : r.summary)
+    for (auto &kind : r.kinds)
         of_kind[kind]++;
     for (size_t k = 0; k < r.failures.size(); k++) {
-        int &left = of_kind[r.summary[k]];
+        int &left = of_kind[r.kinds[k]];
         if (left > 0 || all) std::printf("    %s\n", r.failures[k].c_str());
         if (left > 1 && !all) std::printf("      and %d more of this kind (--all)\n", left - 1);
         if (!all) left = 0;

@@ -100,7 +100,7 @@ std::string tensors(const OpRecord &r) {
     }
     std::string s = table({"tensor", "", "shape", "dtype"}, rows) + "\n";
     s += explained_marks(r, sig, in_place);
-    if (!r.axis.empty()) s += "`" + r.axis + "` is the dimension that the attribute `axis` says. ";
+    if (!r.axis.empty()) s += "`" + r.axis + "` is the dimension of the attribute `axis`. ";
     if (in_place) s += "In place: `NAME_out` is written over the input `NAME`. ";
     std::string lets;
     for (auto &l : r.lets) {
@@ -118,7 +118,7 @@ std::string dtypes(const OpRecord &r) {
     std::string s = several ? "Sets of T, U, ...: "
                     : r.form == Form::composite || r.signature.find(":") == std::string::npos
                         ? "T is one of "
-                        : "T, where it stands above, is one of ";
+                        : "T above is one of ";
     std::vector<std::string> sets;
     for (auto &d : r.dtypes)
         sets.push_back(code(d));

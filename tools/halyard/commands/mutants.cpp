@@ -63,7 +63,7 @@ bool was_planted(const Mutant &m) {
 // Prints a line for each kind of fault: planted, caught, and how many each check finds on its own.
 // Returns the sum of all kinds.
 Tally print_table(const std::vector<Mutant> &mutants) {
-    std::map<std::string, Tally> summary;
+    std::map<std::string, Tally> kinds;
     Tally all;
     std::vector<std::string> checks;
     const auto has = [&](const std::string &c) {
@@ -82,7 +82,7 @@ Tally print_table(const std::vector<Mutant> &mutants) {
     }
     for (auto &m : mutants) {
         if (!was_planted(m)) continue;
-        for (Tally *t : {&summary[m.kind()], &all}) {
+        for (Tally *t : {&kinds[m.kind()], &all}) {
             t->planted++;
             t->equivalent += m.status == Mutant::equivalent;
             t->caught += m.status == Mutant::caught;
@@ -95,11 +95,11 @@ Tally print_table(const std::vector<Mutant> &mutants) {
         std::printf(" %5s", c.c_str());
     std::printf("\n");
     for (auto &kind : fault_kinds())
-        if (summary.count(kind.name)) print_row(kind.name, summary[kind.name], checks);
+        if (kinds.count(kind.name)) print_row(kind.name, kinds[kind.name], checks);
     for (auto &[kind, what] : dv::fault_kinds()) {
         const bool printed = std::ranges::any_of(
             fault_kinds(), [&](const FaultKind &k) { return k.name == kind; });
-        if (!printed && summary.count(kind)) print_row(kind, summary[kind], checks);
+        if (!printed && kinds.count(kind)) print_row(kind, kinds[kind], checks);
     }
     print_row("all", all, checks);
     return all;
@@ -137,7 +137,7 @@ void judge_mutant(Mutant &m, const std::map<std::string, std::string> &known, bo
     }
     const std::string text = m.text();
     if (m.status == Mutant::caught && reason)
-        std::printf("caught, though survivors.txt says that nothing can: %s\n", text.c_str());
+        std::printf("caught, although survivors.txt lists it: %s\n", text.c_str());
     if (was_asked_for)
         std::printf("%s: %s %s\n", text.c_str(), name_of(m.status), m.output.c_str());
     else if (m.status == Mutant::equivalent)
@@ -160,7 +160,7 @@ void print_summary(const std::vector<Mutant> &mutants, const check::MutantOption
     for (auto &m : mutants)
         tried.insert(m.op);
     std::printf("%zu ops on %s: %d faults planted, %d of them equivalent to none "
-                "(survivors.txt says why)\n",
+                "(reasons in survivors.txt)\n",
                 tried.size(),
                 o.programs     ? "Ascend"
                 : o.everywhere ? "all dtypes and instruction sets, and on Ascend"

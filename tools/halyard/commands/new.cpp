@@ -166,7 +166,7 @@ int new_project(const NewOptions &o, const Template &like, Words words) {
     return 0;
 }
 
-// Creates an op file beside those that `lists` has, and adds its line there.
+// Creates an op file in the folder of `lists`, and adds its line there.
 int new_file(const NewOptions &o, const fs::path &lists, const char *end, const Words &words) {
     const fs::path file = lists.parent_path() / (o.op + ".cpp");
     if (fs::exists(file)) throw IoError(file, "is there already");

@@ -49,7 +49,7 @@ void print(const roofs::Roofs &r) {
     std::printf("%s\n", r.machine.c_str());
     if (r.load > 0.5) {
         std::printf("warning: the load average was %.2f when they were measured: --remeasure when "
-                    "nobody else is at work\n",
+                    "the machine is idle\n",
                     r.load);
     }
     print_peaks(r.peaks);

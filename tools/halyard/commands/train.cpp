@@ -70,7 +70,7 @@ uint64_t seed_of(const TrainRequest &o) {
     return o.seed.value_or(examples::LeNet5Options().seed);
 }
 
-// Returns the settings that the page shows beside the curves.
+// Returns the settings that the page shows with the curves.
 std::vector<std::pair<std::string, std::string>> about_of(const TrainRequest &o,
                                                           const examples::Settings &s) {
     return {{"data", fs::path(s.data).lexically_normal().filename().string()},

@@ -221,7 +221,7 @@ void refuse_idle_options(const TuneOptions &o, const CLI::App &sub) {
 std::string default_records(const std::string &op) {
     if (cache_is_private()) {
         throw IoError(
-            op, "records can't be kept: there is no cache folder; --records says where they go");
+            op, "records can't be kept: there is no cache folder; give a file with --records");
     }
     return (cache_folder() / "records" / (op + ".records")).string();
 }

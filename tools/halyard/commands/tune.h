@@ -1,4 +1,4 @@
-// What the sources of halyard tune share.
+// Shared by the sources of halyard tune.
 #pragma once
 #include "tools/tune/decision.h"
 #include "tools/tune/tuner.h"

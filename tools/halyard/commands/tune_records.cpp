@@ -42,7 +42,7 @@ std::string line_of(const Record &r) {
            tune::tunables_text(r.tunables) + " on '" + r.problem + "'";
 }
 
-// How a candidate compares with its own variant's default, over all problems where both were
+// The comparison of a candidate with its own variant's default, over all problems where both were
 // measured.
 struct Standing {
     int problems = 0;
