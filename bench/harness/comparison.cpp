@@ -150,13 +150,13 @@ std::deque<BenchmarkCase> ab_cases(const std::string &op, const std::deque<Bench
                                    const std::vector<std::string> &labels) {
     std::deque<BenchmarkCase> pairs;
     for (int threads : thread_counts(cases)) {
-        for (auto &wanted : labels) {
-            const auto [label, share] = planted_slowdown(op, wanted);
+        for (auto &typed : labels) {
+            const auto [label, share] = planted_slowdown(op, typed);
             const BenchmarkCase &found = case_called(op, cases, label, threads);
             if (share > 0 && found.time_itself)
                 throw DispatchError(op, label + " times itself, so that it can't be slowed down");
             pairs.push_back(share > 0 ? slowed(found, share) : found);
-            pairs.back().label += wanted.substr(label.size());
+            pairs.back().label += typed.substr(label.size());
             pairs.back().has_control = pairs.size() % 2 == 0;
         }
     }

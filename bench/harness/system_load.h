@@ -18,7 +18,7 @@ struct Counters {
     // Time in which some task waited for a core (PSI); 0 if the kernel has no such counter.
     double pressure = 0;
     // Time of all cores that this process and its ended children used.
-    double own = 0;
+    double own_seconds = 0;
 };
 Counters count();
 

@@ -45,7 +45,6 @@ struct MutantOptions {
     Isa isa = Isa::baseline;
     // Plant faults in kernels of any dtypes, on any instruction set of this CPU, instead of the
     // first dtypes on `isa`.
-    // this CPU has
     bool everywhere = false;
     bool programs = false;  // only into programs of the simulated Ascend device
     double seconds = 120;   // of processor time, with compilation; a longer run counts as a hang

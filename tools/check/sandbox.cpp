@@ -68,7 +68,7 @@ public:
 
     std::string run(std::span<const Tensor> outputs, const std::function<void()> &call) {
         for (const Tensor &t : outputs)
-            outputs_.push_back({(char *)t.raw(), t.bytes(), "an output"});
+            outputs_.push_back({static_cast<char *>(t.raw()), t.bytes(), "an output"});
         soil_stack();
         watch_kernels(this);
         try {
@@ -89,7 +89,7 @@ private:
         for (auto &[block, n] : blocks_)
             regions.push_back({block, n, "scratch memory"});
         // Above the return address.
-        char *const here = (char *)__builtin_frame_address(0) + 2 * sizeof(void *);
+        char *const here = static_cast<char *>(__builtin_frame_address(0)) + 2 * sizeof(void *);
         regions.push_back({here, size_t(frame_ - here), "a local array"});
         for (auto &r : regions)
             bytes += double(r.bytes);
@@ -179,7 +179,8 @@ std::string run_in_sandbox(const Op &op, const Plan &p, const Case &c, unsigned 
     return "";
 #else
     // On the heap, because the stack is restored after every iteration.
-    const auto sandbox = std::make_unique<Sandbox>((char *)__builtin_frame_address(0), garbage);
+    const auto sandbox = std::make_unique<Sandbox>(static_cast<char *>(__builtin_frame_address(0)),
+                                                   garbage);
     return sandbox->run(outputs, run);
 #endif
 }

@@ -237,7 +237,6 @@ int bench(BenchOptions o) {
         std::printf("\n* = the kernel that a call without limits gets. against *: with 99 %% "
                     "confidence faster, slower or cannot tell; noise: how much * differs from "
                     "itself.\nx PEER: the peer's time over ours, of the minima (of the medians); "
-                    "above 1 ours is faster.\n"); "
                     "above 1 ours is faster.\n");
     }
     std::printf("%d interleaved rounds of %g s per kernel.\n", o.timing.rounds, o.timing.min_time);
