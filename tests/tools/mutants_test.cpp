@@ -9,6 +9,7 @@
 
 #include "dsl/all_ops.h"
 #include "dsl/kernel.h"
+#include "dsl/kernel_faults.h"
 #include "dsl/mutate.h"
 #include "registry/base/error.h"
 #include "tools/check/children.h"
