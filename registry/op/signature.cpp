@@ -164,14 +164,14 @@ void bind(const Signature &sig, const TensorSpec &t, const Shape &in, Binding &b
         set(t.group, leading.elements());
     }
     for (int i = 0; i < rank; i++)
-        if (is_name(t.extents[size_t(i)])) set(t.extents[size_t(i)], in[lead + i]);
+        if (is_name(t.extents[i])) set(t.extents[i], in[lead + i]);
 }
 
 void check_expressions(const Signature &sig, const TensorSpec &t, const Shape &in,
                        const Dims &dims) {
     const int rank = int(t.extents.size());
     for (int i = 0; i < rank; i++) {
-        const std::string &e = t.extents[size_t(i)];
+        const std::string &e = t.extents[i];
         if (is_name(e)) continue;
         const int64_t got = in[in.rank() - rank + i];
         const int64_t expected = value_of(sig.op, e, dims);
@@ -321,9 +321,9 @@ namespace {
 // Constants are left out.
 template<class F>
 void add_values(const ParsedExpr &e, int node, const F &value, std::vector<std::string> &values) {
-    const ParsedExpr::Node n = e.nodes()[size_t(node)];
+    const ParsedExpr::Node n = e.nodes()[node];
     const auto add = [&](int side) {
-        if (e.nodes()[size_t(side)].kind == ExprKind::constant) return;
+        if (e.nodes()[side].kind == ExprKind::constant) return;
         const std::string text = e.text_of(side) + " is " +
                                  std::to_string(e.node<int64_t>(side, value));
         if (!std::ranges::count(values, text)) values.push_back(text);
