@@ -5,11 +5,8 @@
 // one, so its strides don't matter. The layout of b decides between the variants: `b_s0` is its
 // stride along n, `b_s1` its stride along k.
 //
-// The conditions of the variants read numbers that the schedules offer. `rows` and `cols` are the
-// rows and vectors of a tile; for the others see Product::offer_limits().
-//
-// Algorithm and schedules are those of Product (product.cpp). docs/kernel_measurements.md,
-// "matmul", has the measurements that justify each variant.
+// Algorithm and schedules are those of Product (product.cpp). Why each variant exists, with
+// measurements: docs/kernel_measurements.md, "matmul".
 #include "kernels/contraction/product.h"
 
 namespace halyard {
@@ -39,9 +36,8 @@ struct Matmul : Product {
             {"dot_column", "b_s1==1 a_s0==1 n<8 m>=4"},
 
             // b is contiguous along n and read in place. Tiles are one vector, several vectors or
-            // half a vector wide, or a single row. "narrow" is chosen if tiles of four vectors
-            // would compute over a sixth more columns than tiles of one. "packed" copies panels of
-            // b instead, which
+            // half a vector wide, or a single row. "narrow" is chosen if tiles of "direct" would
+            // compute over a sixth more columns than n. "packed" copies panels of b instead, which
             // pays if enough rows read them or if b has another stride.
             {"narrow", "b_s0==1 m>=8 n>=lanes n<=most "
                        "n<4*lanes||24*((n+4*lanes-1)/(4*lanes))>7*((n+lanes-1)/lanes)"},
