@@ -1,6 +1,5 @@
 #include "primitives/context.h"
 
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -35,13 +34,13 @@ State &state() {
 }
 
 void set_mode(ExecutionMode mode) {
-    static std::once_flag said;
+    static std::once_flag logged;
     if (mode != GRAPH_MODE && mode != PYNATIVE_MODE) {
         throw AttrError("context", "mode is " + std::to_string(mode) +
                                        ", expected GRAPH_MODE (0) or PYNATIVE_MODE (1)");
     }
     if (mode == GRAPH_MODE) {
-        std::call_once(said, [] {
+        std::call_once(logged, [] {
             log(LogLevel::warning, "context",
                 "mode is GRAPH_MODE: graphs aren't compiled, ops run one by one as in "
                 "PYNATIVE_MODE, with the same results");

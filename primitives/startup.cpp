@@ -1,4 +1,4 @@
-// What happens before the first op: the op files are loaded and the environment is read.
+// The steps before the first op: the op files are loaded and the environment is read.
 #include <unistd.h>
 
 #include <algorithm>

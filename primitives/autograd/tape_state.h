@@ -1,4 +1,5 @@
-// What a Tape has recorded. tape_recording.cpp writes it, backward.cpp computes gradients from it.
+// The recordings of a Tape. tape_recording.cpp writes them, and backward.cpp computes gradients
+// from them.
 //
 // A tensor's identity is the address of its TensorImpl, so the tape holds a handle of every tensor
 // it has recorded. Once that handle is the last one, nobody can present the tensor again; unless a

@@ -181,7 +181,8 @@ private:
     Shape result_;                    // the shape of reduced tensors
 };
 
-// Which merged dimension is o, r, i and s of the kernel (-1: none), and which are outer loops.
+// The merged dimensions that are o, r, i and s of the kernel (-1: none), and those that are outer
+// loops.
 struct KernelDimensions {
     int slots[4] = {-1, -1, -1, -1};
     std::vector<int> loops;

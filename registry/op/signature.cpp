@@ -29,7 +29,7 @@ public:
             TensorSpec t = tensor();
             for (const auto *list : {&s.inputs, &s.outputs}) {
                 for (const TensorSpec &o : *list)
-                    if (o.name == t.name) fail("tensor '" + t.name + "' stands twice");
+                    if (o.name == t.name) fail("tensor '" + t.name + "' occurs twice");
             }
             (left ? s.inputs : s.outputs).push_back(std::move(t));
         }
@@ -78,7 +78,7 @@ private:
             extent(t, first);
             const char end = text_[at_++];
             if (end == ']') break;
-            if (t.any_rank) fail("* stands alone in []");
+            if (t.any_rank) fail("* is the only entry of []");
         }
         if (int(t.extents.size()) > max_rank)
             fail("rank is " + std::to_string(t.extents.size()) + ", the limit is 8");
@@ -99,7 +99,7 @@ private:
         while (!e.empty() && std::isspace((unsigned char)e.back()))
             e.pop_back();
         if (e == "*") {
-            if (!first) fail("* stands alone in []");
+            if (!first) fail("* is the only entry of []");
             t.any_rank = true;
         } else if (e.compare(0, 2, "..") == 0) {
             t.group = e.substr(2);
@@ -310,7 +310,7 @@ Dims parse_dims(const std::string &text) {
                             "bad word '" + w + "' in '" + text + "', expected name=integer");
         }
         if (!dims.emplace(name, v).second)
-            throw AttrError("dims", "'" + name + "' stands twice in '" + text + "'");
+            throw AttrError("dims", "'" + name + "' occurs twice in '" + text + "'");
     }
     return dims;
 }

@@ -114,7 +114,7 @@ Tensor Tensor::transpose(const std::vector<int> &permutation) const {
         const int axis = normal_axis("transpose", permutation[i], rank());
         if (seen >> axis & 1) {
             throw ShapeError("transpose",
-                             "axis " + std::to_string(axis) + " stands twice in the permutation");
+                             "axis " + std::to_string(axis) + " occurs twice in the permutation");
         }
         seen |= 1u << axis;
         s[i] = shape()[axis];
