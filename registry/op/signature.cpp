@@ -78,7 +78,7 @@ private:
             extent(t, first);
             const char end = text_[at_++];
             if (end == ']') break;
-            if (t.any_rank) fail("* is the only entry of []");
+            if (t.any_rank) fail("* must be the only entry of []");
         }
         if (int(t.extents.size()) > max_rank)
             fail("rank is " + std::to_string(t.extents.size()) + ", the limit is 8");
@@ -99,7 +99,7 @@ private:
         while (!e.empty() && std::isspace((unsigned char)e.back()))
             e.pop_back();
         if (e == "*") {
-            if (!first) fail("* is the only entry of []");
+            if (!first) fail("* must be the only entry of []");
             t.any_rank = true;
         } else if (e.compare(0, 2, "..") == 0) {
             t.group = e.substr(2);
