@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "ascend/program/ir.h"
-#include "dsl/ascend/compile.h"
 #include "dsl/ascend/graph.h"
 #include "dsl/op.h"
 #include "registry/base/integer.h"
