@@ -7,6 +7,7 @@
 
 namespace halyard::bench {
 
+// Return the median and the minimum of at least one value.
 double median(std::vector<double> values);
 double least(const std::vector<double> &values);
 
@@ -29,6 +30,7 @@ struct Comparison {
     // The control run's noise: 0.004 means that the same kernel differs from itself by up to 0.4 %.
     double noise = 0;
     std::string refused = {};  // why there is no answer, whatever the times are
+    // Replaces the answer by cannot_tell, with the reason.
     void refuse(const std::string &why);
 };
 
