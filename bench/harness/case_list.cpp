@@ -121,7 +121,7 @@ std::vector<KernelCandidate> other_tunables(const RegisteredOp &op, const Kernel
 }
 
 std::vector<KernelCandidate> candidates_of(const ProblemInstance &t, const std::string &dtypes,
-                                           const Selection &s, std::vector<std::string> &refused) {
+                                           const Selection &s, std::vector<std::string> &rejected) {
     std::vector<KernelCandidate> all;
     for (const KernelEntry &k : t.op.kernels) {
         if (k.backend != "cpu" || k.dtypes != dtypes || k.isa > host_isa() ||
@@ -135,7 +135,7 @@ std::vector<KernelCandidate> candidates_of(const ProblemInstance &t, const std::
             std::string why = "its condition doesn't hold";
             for (auto &v : t.op.record.variants)
                 if (v.name == k.variant) why = "needs " + v.when;
-            refused.push_back(label_of(k) + ": " + why);
+            rejected.push_back(label_of(k) + ": " + why);
             continue;
         }
         all.push_back({k, label_of(k)});
@@ -172,7 +172,7 @@ void judge(BenchmarkCase &s, const ProblemInstance &t, const Expected &expected)
 std::vector<BenchmarkCase> peer_cases(const ProblemInstance &t, const Dims &dims,
                                       const Selection &s, const Expected &expected,
                                       const std::vector<Tensors> &copies, int threads,
-                                      std::vector<std::string> &refused) {
+                                      std::vector<std::string> &rejected) {
     std::vector<BenchmarkCase> all;
     const std::string limit = s.isa == "all" ? "" : s.isa;
     std::map<std::string, std::vector<Peer>> peers;
@@ -194,7 +194,7 @@ std::vector<BenchmarkCase> peer_cases(const ProblemInstance &t, const Dims &dims
     }
     const PeerTask task{t.op, t.attrs, dims, t.in, copies[0].out, threads};
     for (BenchmarkCase &bench_case :
-         python_peer_cases({s.frameworks, s.python}, task, copies.size(), limit, refused)) {
+         python_peer_cases({s.frameworks, s.python}, task, copies.size(), limit, rejected)) {
         if (!is_selected(s, bench_case.label, false)) continue;
         judge(bench_case, t, expected);
         all.push_back(std::move(bench_case));
@@ -207,10 +207,10 @@ std::vector<BenchmarkCase> peer_cases(const ProblemInstance &t, const Dims &dims
 std::deque<BenchmarkCase> kernel_cases(const ProblemInstance &t, const std::string &dtypes,
                                        const Selection &s, const Expected &expected,
                                        const std::vector<Tensor> &like,
-                                       std::vector<std::string> &refused) {
+                                       std::vector<std::string> &rejected) {
     std::deque<BenchmarkCase> all;
     const Plan default_plan = make_plan(t.op, metas_of(t), t.attrs);
-    const auto candidates = candidates_of(t, dtypes, s, refused);
+    const auto candidates = candidates_of(t, dtypes, s, rejected);
     const std::vector<Tensors> copies = copies_of(t, like, s.cold);
     for (int threads : s.threads) {
         for (const KernelCandidate &c : candidates) {
@@ -221,8 +221,8 @@ std::deque<BenchmarkCase> kernel_cases(const ProblemInstance &t, const std::stri
                 plan = make_plan(t.op, metas_of(t), t.attrs);
             }
             if (!rejection_reason(t.op.record, *kernel, plan.dims).empty()) {
-                refused.push_back(c.label + ": not with these picks: " +
-                                  rejection_reason(t.op.record, *kernel, plan.dims));
+                rejected.push_back(c.label + ": not with these picks: " +
+                                   rejection_reason(t.op.record, *kernel, plan.dims));
                 continue;
             }
             const bool dispatched = default_plan.kernel && default_plan.kernel->fn == kernel->fn;
@@ -244,7 +244,7 @@ std::deque<BenchmarkCase> kernel_cases(const ProblemInstance &t, const std::stri
             all.push_back(std::move(bench_case));
         }
         for (BenchmarkCase &bench_case :
-             peer_cases(t, default_plan.dims, s, expected, copies, threads, refused))
+             peer_cases(t, default_plan.dims, s, expected, copies, threads, rejected))
             all.push_back(std::move(bench_case));
     }
     return all;
@@ -252,7 +252,7 @@ std::deque<BenchmarkCase> kernel_cases(const ProblemInstance &t, const std::stri
 
 std::deque<BenchmarkCase> call_cases(const ProblemInstance &t, const Selection &s,
                                      const Expected &expected, const std::vector<Tensor> &like,
-                                     std::vector<std::string> &refused) {
+                                     std::vector<std::string> &rejected) {
     std::deque<BenchmarkCase> all;
     const bool composite = t.op.record.form == Form::composite;
     const Dims dims = composite ? t.dims : make_plan(t.op, metas_of(t), t.attrs).dims;
@@ -270,7 +270,7 @@ std::deque<BenchmarkCase> call_cases(const ProblemInstance &t, const Selection &
         bench_case.run = round_robin(std::move(runs));
         judge(bench_case, t, expected);
         all.push_back(std::move(bench_case));
-        for (BenchmarkCase &peer : peer_cases(t, dims, s, expected, copies, threads, refused))
+        for (BenchmarkCase &peer : peer_cases(t, dims, s, expected, copies, threads, rejected))
             all.push_back(std::move(peer));
     }
     return all;

@@ -70,7 +70,7 @@ void compare_with_dispatched(std::deque<BenchmarkCase> &cases) {
 
 std::string text_of(const Comparison &c) {
     if (!std::isfinite(c.high)) return "cannot tell (too few rounds)";
-    if (!c.refused.empty()) return "cannot tell: " + c.refused;
+    if (!c.no_answer.empty()) return "cannot tell: " + c.no_answer;
     const bool faster = c.answer == Comparison::faster;
     const std::string interval = " (" + factor_text(faster ? 1 / c.high : c.low) + ".." +
                                  factor_text(faster ? 1 / c.low : c.high) + ")";
@@ -163,9 +163,9 @@ std::deque<BenchmarkCase> ab_cases(const std::string &op, const std::deque<Bench
     return pairs;
 }
 
-void refuse_answers(std::deque<BenchmarkCase> &cases, const std::string &why) {
+void withdraw_answers(std::deque<BenchmarkCase> &cases, const std::string &why) {
     for (BenchmarkCase &s : cases)
-        if (s.relative) s.relative->refuse(why);
+        if (s.relative) s.relative->withdraw(why);
 }
 
 void compare_pairs(std::deque<BenchmarkCase> &pairs) {

@@ -84,7 +84,7 @@ void take(const Json &files, const std::vector<Tensor> &out) {
 
 std::vector<BenchmarkCase> python_peer_cases(const PythonPeers &peers, const PeerTask &task,
                                              size_t copies, const std::string &isa,
-                                             std::vector<std::string> &refused) {
+                                             std::vector<std::string> &rejected) {
     std::vector<BenchmarkCase> all;
     if (peers.frameworks.empty()) return all;
     const TemporaryFolder folder("halyard_peers");
@@ -108,7 +108,7 @@ std::vector<BenchmarkCase> python_peer_cases(const PythonPeers &peers, const Pee
         if (f.name.empty()) continue;
         const Json answer = request(*f.process, question);
         if (answer.contains("refused")) {
-            refused.push_back(f.name + ": " + answer.value("refused", ""));
+            rejected.push_back(f.name + ": " + answer.value("refused", ""));
             continue;
         }
         BenchmarkCase s{f.name, task.threads, true, true, false, {}, {}};

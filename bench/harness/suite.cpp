@@ -62,8 +62,8 @@ std::vector<Outcome> measured(const SuiteGroup &g, const ShapeLine &line, const 
         const std::vector<Tensor> like = outputs_of(t);
         const Expected expected(t, like);
         const Roofline roofline(t, like);
-        std::vector<std::string> refused;
-        auto cases = call_cases(t, o.selection, expected, like, refused);
+        std::vector<std::string> rejected;
+        auto cases = call_cases(t, o.selection, expected, like, rejected);
         warn_of_others(*std::max_element(o.selection.threads.begin(), o.selection.threads.end()),
                        o.wait_quiet);
         measure(cases, o.timing);

@@ -48,7 +48,7 @@ TEST(Comparison, IsRefusedWhereNoCoreIsIdle) {
                                        bench_case("best/avx2", 0.5)};
     compare_with_dispatched(cases);
     ASSERT_EQ(cases[1].relative->answer, Comparison::faster);
-    refuse_answers(cases, no_idle_core);
+    withdraw_answers(cases, no_idle_core);
     EXPECT_EQ(cases[1].relative->answer, Comparison::cannot_tell);
     EXPECT_EQ(text_of(*cases[1].relative), "cannot tell: no idle core");
     EXPECT_EQ(noise_text(*cases[0].relative), "noise 0.4 %");
