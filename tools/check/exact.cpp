@@ -228,12 +228,11 @@ public:
             cases_.emplace_back(op, sample, "f32", 7);
             std::mt19937 rng(11);
             for (Tensor &t : cases_.back().in) {
-                if (t.dtype() == DType::f32)
+                if (t.dtype() != DType::f32) continue;
                 // Odd, because a product of many even numbers is 0.
-                {
-                    for (int64_t i = 0; i < t.elements(); i++)
-                        (static_cast<uint32_t *>(t.raw()))[i] = uint32_t(rng()) | 1;
-                }
+                auto *numbers = static_cast<uint32_t *>(t.raw());
+                for (int64_t i = 0; i < t.elements(); i++)
+                    numbers[i] = uint32_t(rng()) | 1;
             }
         }
     }
