@@ -39,13 +39,13 @@ Mutant tried(const std::string &op, const std::string &fault) {
 
 TEST(Children, SayWhatTheyDidAndHowTheyEnded) {
     std::vector<ChildResult> results(5);
-    const auto job = [](size_t i, const Say &say) {
-        say("job " + std::to_string(i));
+    const auto job = [](size_t i, const Send &send) {
+        send("job " + std::to_string(i));
         if (i == 1) raise(SIGSEGV);
         if (i == 2) throw Error("test", "no");
         for (volatile int turns = 0; i == 3;)
             turns = turns + 1;
-        say("end");
+        send("end");
     };
     run_in_children(5, 2, 1, job, [&](size_t i, const ChildResult &r) { results[i] = r; });
     EXPECT_EQ(results[0].text, "job 0\nend\n");
