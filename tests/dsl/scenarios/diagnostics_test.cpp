@@ -68,7 +68,7 @@ const std::vector<Mistake> mistakes = {
 
 // The error of a mistake, whose line in mistakes.cpp has its mark.
 std::string error_of(const Mistake &m) {
-    std::ifstream source(HALYARD_SOURCE_DIR "/tests/dsl/mistakes/mistakes.cpp");
+    std::ifstream source(HALYARD_SOURCE_DIR "/tests/dsl/scenarios/mistakes/mistakes.cpp");
     int number = 1;
     for (std::string line; std::getline(source, line); number++) {
         if (line.ends_with(std::string("// <- ") + m.op)) {
@@ -114,7 +114,7 @@ TEST(Ops, NameTheLineOfASignatureThatDoesNotParse) {
         FAIL() << "it parsed";
     } catch (const Error &e) {
         EXPECT_TRUE(std::regex_search(
-            e.what(), std::regex(R"(^\[no_signature\] dsl/mistakes_test\.cpp:\d+: [^\[])")))
+            e.what(), std::regex(R"(^\[no_signature\] scenarios/diagnostics_test\.cpp:\d+: [^\[])")))
             << e.what();
     }
 }
@@ -142,7 +142,7 @@ TEST(Ops, FindTheirTensorsByName) {
         EXPECT_TRUE(std::regex_search(
             e.what(),
             std::regex(
-                R"(^\[declared\] dsl/mistakes_test\.cpp:\d+: input\("w"\): the inputs of a\[n\] b\[n\] -> c\[n\] are a, b$)")))
+                R"(^\[declared\] scenarios/diagnostics_test\.cpp:\d+: input\("w"\): the inputs of a\[n\] b\[n\] -> c\[n\] are a, b$)")))
             << e.what();
     }
 }

@@ -43,7 +43,7 @@ TEST(Guide, Pow) {
                  "tensor_pow");
 }
 
-// Tolerances as for nn::TrainOneStepCell in tests/train/lenet5_test.cpp.
+// Tolerances as for nn::TrainOneStepCell in tests/train/scenarios/lenet5_test.cpp.
 TEST(Guide, TrainOneStepCell) {
     const auto golden = halyard::golden("net_lenet5");
     const LeNet s, scaled;

@@ -12,7 +12,7 @@ namespace {
 class Strangers : public Command {
 protected:
     Result run(const std::string &args) const {
-        return halyard(args + " --kernels '" HALYARD_STRANGERS "'");
+        return halyard(args + " --kernels '" HALYARD_FOREIGN_LIBRARY "'");
     }
     nlohmann::json checked(const std::string &args) const {
         run("check " + args + " --quick --json checked.json");

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "tests/ascend/bench.h"
+#include "tests/ascend/instruction_runner.h"
 
 namespace halyard::dv {
 namespace {

@@ -191,7 +191,7 @@ TEST(Golden, Dropout) {
     }
 }
 
-// Tolerances are those of the same functions in tests/kernels/elementwise_test.cpp, most of them
+// Tolerances are those of the same functions in tests/kernels/elementwise/elementwise_test.cpp, most of them
 // MindSpore's own errors; `defect`: the |x| where its result or slope is wrong.
 TEST(Golden, Activations) {
     struct Line {

@@ -79,7 +79,7 @@ TEST_F(Docs, EveryOpHasACompletePage) {
     }
 }
 
-// Every tenth op, and the kinds that differ most; tests/tools/run_docs_examples.sh has all of the
+// Every tenth op, and the kinds that differ most; tests/tools/scenarios/run_docs_examples.sh has all of the
 // C++.
 TEST_F(Docs, CommandLinesRun) {
     std::vector<std::string> chosen = {"softmax", "conv2d",      "bernoulli", "lamb_",

@@ -6,7 +6,7 @@
 
 namespace {
 struct OtherLibrary {
-    int32_t abi = halyard::kernel_abi + OTHER_ABI;
+    int32_t abi = halyard::kernel_abi + ABI_OFFSET;
     int32_t record_bytes = 1;
     const char *kit = "7.1.0";
     void *files = nullptr, *list = nullptr;

@@ -1,4 +1,4 @@
-#include "tests/fuzz/calls_in_children.h"
+#include "tests/fuzz/run_calls.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -14,7 +14,7 @@
 
 #include "registry/base/error.h"
 #include "registry/tensor/memory.h"
-#include "tests/fuzz/judge.h"
+#include "tests/fuzz/check_call.h"
 
 #ifdef __SANITIZE_ADDRESS__
 extern "C" int __lsan_do_recoverable_leak_check();

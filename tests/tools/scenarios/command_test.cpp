@@ -338,8 +338,8 @@ TEST_F(Command, OpensOnlyKernelLibrariesThatFit) {
     expect_refused("ops --kernels text.so", "[text.so] can't be opened: ");
     expect_refused("ops --kernels " HALYARD_ANY_LIBRARY,
                    "] is no kernel library: it has no symbol halyard_kernels");
-    expect_refused("ops --kernels " HALYARD_OTHER_KIT_1, "] was built with kit 7.1.0, kernel ABI ");
-    expect_refused("ops --kernels " HALYARD_OTHER_KIT_0,
+    expect_refused("ops --kernels " HALYARD_INCOMPATIBLE_LIBRARY_1, "] was built with kit 7.1.0, kernel ABI ");
+    expect_refused("ops --kernels " HALYARD_INCOMPATIBLE_LIBRARY_0,
                    "] was built with kit 7.1.0, record size 1; this kit, ");
 }
 

@@ -1,4 +1,4 @@
-#include "tests/fuzz/judge.h"
+#include "tests/fuzz/check_call.h"
 
 #include <algorithm>
 #include <cmath>

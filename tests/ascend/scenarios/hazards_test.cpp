@@ -221,7 +221,7 @@ TEST(Hazards, EveryPlantedFaultIsFoundAndNamed) {
         ids.insert(f.id);
     }
     std::printf("%zu faults of %zu ids\n", std::size(faults), ids.size());
-    ids.insert("W-SCALAR");  // the lowering's: tests/ascend/lower_test.cpp
+    ids.insert("W-SCALAR");  // the lowering's: tests/ascend/scenarios/lowering_test.cpp
     for (const IssueKind &k : issue_kinds)
         EXPECT_TRUE(ids.count(k.id)) << k.id << " has no fault";
 }
