@@ -1,4 +1,5 @@
-// From op files to Da Vinci programs: the parts of lowering on their own, and programs as text.
+// Tests the way from op files to Da Vinci programs: parts of lowering on their own, and programs as
+// text.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -94,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Call{"matmul", "f16", {{1, 37, 130}, {1, 130, 35}}, {{1, 37, 35}}}),
     [](const auto &p) { return p.param.op; });
 
-// float16(f32(a) + f32(b)) is one instruction; what rounds in between stays f32.
+// float16(f32(a) + f32(b)) becomes one instruction; an expression that rounds in between stays f32.
 TEST(Narrow, OnlyWhereTheBitsAreTheSame) {
     const Halide::ImageParam a(Halide::Float(16), 1);
     const Halide::ImageParam b(Halide::Float(16), 1);
@@ -119,10 +120,10 @@ TEST(Prove, AnIndexThatIsAnotherIsRefused) {
     EXPECT_NO_THROW(prove(index, loops, a, {{core.name(), {0, 31}}}));
     a.stride[0] = 17;
     EXPECT_THROW(prove(index, loops, a, {}), Error);
-    EXPECT_EQ(affine(Expr(i) / 3 + Expr(j), loops).hard, std::set<std::string>{i.name()});
+    EXPECT_EQ(affine(Expr(i) / 3 + Expr(j), loops).nonlinear, std::set<std::string>{i.name()});
 }
 
-// The first instruction of a kind, to be changed.
+// Returns the first instruction of a kind, which the test changes.
 template<class T> T *first_of(dv::Body &body) {
     for (dv::Node &n : body) {
         T *found = nullptr;
@@ -148,7 +149,8 @@ dv::Program written(const std::vector<std::pair<std::string, int64_t>> &tensors,
     return p;
 }
 
-// What `proof` says of the program with its first T changed; "" where it finds nothing.
+// Returns the message of `proof` about the program with its first T changed, or "" if it finds
+// nothing.
 template<class T, class Proof>
 std::string said(dv::Program p, const std::function<void(T &)> &change, const Proof &proof) {
     change(*first_of<T>(p.body));
@@ -268,7 +270,7 @@ TEST(Schedule, TilesAreDoubleBufferedAndSharedOut) {
     EXPECT_EQ(count(text, "scalar_"), 0);
 }
 
-// A row that no tile holds: its sums are computed apart, through global memory.
+// A row fits into no tile, so its sums are a separate stage through global memory.
 TEST(Schedule, RowsThatDontFitAreReducedApart) {
     const Compiled c = compiled({"softmax", "f32", {{2, 200000}}, {{2, 200000}}});
     EXPECT_GT(c.lowered.programs.size(), 1u);
@@ -287,8 +289,8 @@ TEST(Schedule, WhatTheChipLacksIsRefused) {
     EXPECT_THROW(compiled({"relu", "bf16", {{1, 1, 64}}, {{1, 1, 64}}}), DTypeError);
 }
 
-// Simulated time of products over what 32 cubes need at least for them: 4096 each a cycle. Races
-// aren't looked for in the large ones.
+// Returns the least time that 32 cubes need for these products, at 4096 each per cycle, divided by
+// the simulated time. Large calls are not checked for races.
 double share_of_the_cubes(const Call &c, double products) {
     double cycles = 0;
     for (const dv::Program &p : compiled(c).lowered.programs) {
@@ -313,8 +315,7 @@ TEST(Quality, ProductsKeepTheCubesBusy) {
     }
 }
 
-// The last tile of a row, that of a column and that of both are branches of their own, two within
-// each other.
+// The last tile of a row, of a column and of both have branches of their own, two nested.
 TEST(Races, NoneWhicheverTilesAreShorter) {
     for (const int n : {35, 304}) {
         EXPECT_GT(
@@ -324,7 +325,8 @@ TEST(Races, NoneWhicheverTilesAreShorter) {
     }
 }
 
-// A convolution of square images and filters with a border of half of these, and its gradients.
+// Checks a convolution of square images and filters, with a border of half the filter, and its
+// gradients.
 void expect_no_races(int images, int channels, int side, int filters, int filter, int stride) {
     const int border = filter / 2;
     const int out = (side + 2 * border - filter) / stride + 1;
@@ -340,8 +342,8 @@ void expect_no_races(int images, int channels, int side, int filters, int filter
                           Call{"conv2d_dweight", "f16", {x, weight, y}, {weight}, scalars}})
         EXPECT_GT(share_of_the_cubes(c, 1), 0) << c.op << " of " << side;
 }
-// Blocks with fewer channels than the first one; parts of an image before any results; of what is
-// dilated one part and several, planes that end within a block, 16 planes and fewer.
+// Covers blocks with fewer channels than the first one, parts of an image before any results,
+// dilated maps of one part and several, planes that end within a block, and 16 planes and fewer.
 TEST(Races, NoneInConvolutions) {
     expect_no_races(2, 20, 9, 18, 3, 2);
     expect_no_races(1, 3, 57, 70, 7, 2);
