@@ -28,15 +28,15 @@ double element(Draw &draw, const Operand &o) {
     return draw.one_in(2) ? draw.of(specials) : double(draw.below(100)) - 50;
 }
 
-// Elements of type T, converted.
+// Returns elements of type T, converted.
 template<class T> Tensor filled(Draw &draw, const Operand &o, const Shape &distinct) {
     std::vector<T> elements(static_cast<size_t>(distinct.elements()));
     for (T &v : elements) v = (T)element(draw, o);
     return Tensor::from(elements, distinct).to(o.dtype).expand(o.shape).copy();
 }
 
-// The operand as it is meant: dense, of full size. Where it is given with extents of 1, or lies
-// "still", its elements repeat along those dimensions.
+// Returns the operand that the call means: dense, of full size. If it is passed with extents of 1
+// or broadcast, its elements repeat along those dimensions.
 Tensor meant(const Operand &o, uint64_t seed) {
     Shape distinct = o.given();
     if (o.lies.starts_with("still")) {
@@ -48,14 +48,14 @@ Tensor meant(const Operand &o, uint64_t seed) {
     return filled<double>(draw, o, distinct);
 }
 
-double filler(DType t) {  // of memory that nobody should read
+double filler(DType t) {  // The value of memory that nobody should read.
     return is_float(t) ? NAN : t == DType::boolean ? 1 : 77;
 }
 
 Tensor lying(const Tensor &t, const std::string &how) {
     const int rank = t.rank();
     if (how.empty()) return t;
-    if (how == "reversed" || how == "swapped") {  // either is its own inverse
+    if (how == "reversed" || how == "swapped") {  // Both permutations are their own inverse.
         std::vector<int> order;
         for (int d = 0; d < rank; d++) order.push_back(d);
         std::reverse(order.begin(), order.end() - (how == "swapped" && rank > 0));
@@ -79,7 +79,7 @@ Tensor lying(const Tensor &t, const std::string &how) {
     return to;
 }
 
-// The same as the caller passes it.
+// Returns the same operand as the caller passes it.
 Tensor passed(const Operand &o, const Tensor &dense) {
     Tensor t = dense;
     const Shape given = o.given();
@@ -101,8 +101,8 @@ double epsilon_of(DType t) {
     }
 }
 
-// Where two tensors of one shape differ by more than `ulps` of the largest element: "[7] is 1, not
-// 2"; "" for nowhere. A NaN is a NaN, whatever its bits.
+// Returns where two tensors of one shape differ by more than `ulps` of the largest element: "[7] is
+// 1, not 2", or "" if nowhere. All NaN are equal.
 std::string first_difference(const Tensor &a, const Tensor &b, double ulps = 0) {
     if (!a.defined() || !b.defined()) return a.defined() == b.defined() ? "" : " is undefined";
     const Tensor x = a.contiguous();
@@ -128,7 +128,7 @@ std::string first_difference(const Tensor &a, const Tensor &b, double ulps = 0) 
 
 struct Attempt {
     std::vector<Tensor> results;  // outputs, then gradients
-    std::string wrong, error;     // error: of ours, by which the call was refused
+    std::string wrong, error;     // `error`: the kit's error that rejected the call
     bool out_of_memory = false;
 };
 
@@ -171,7 +171,7 @@ private:
                std::ranges::none_of(call_.operands, lies);
     }
 
-    // What differs between the call as it is passed and the one with dense tensors of full size.
+    // Returns how the call as passed differs from the one with dense tensors of full size.
     std::string difference(const Attempt &first, const Attempt &second) const {
         if (first.out_of_memory || second.out_of_memory) return "";
         const bool may_refuse = broadcasts() || call_.way == Way::in_place || updates() ||
@@ -187,7 +187,7 @@ private:
             const Tensor &a = first.results[k];
             const Tensor &b = second.results[k];
             if (a.defined() && b.defined() && !(a.shape() == b.shape())) {
-                if (broadcasts()) continue;  // the extent of 1 was meant as such
+                if (broadcasts()) continue;  // The extent of 1 was meant as such.
                 return result(k) + " has shape " + a.shape().text() + ", of dense tensors " +
                        b.shape().text();
             }
@@ -198,9 +198,9 @@ private:
         return "";
     }
 
-    // Kernels have loops of their own for some strides, which sum in another order or round a
-    // product that others don't. Nothing is allowed to what is exact: integers, copies, and ops
-    // that promise so; and of values that overflow on the way nothing is known.
+    // For some strides, kernels have loops of their own, which sum in another order or round a
+    // product that others don't. Exact ops get no tolerance: integers, copies, and contracts that
+    // promise it. If values overflow on the way, nothing is compared.
     double ulps_allowed() const {
         const double promised = call_.op->record.contract.ulps;
         return promised == 0 ? 0 : 16 * std::max(1.0, promised);
@@ -245,7 +245,7 @@ private:
         return a;
     }
 
-    // An error names the op first; one of its gradient's may come from an op that the tape called.
+    // An error begins with the op's name; for a gradient it may be another op that the tape called.
     std::string wrong_words(const Error &e, bool backward) const {
         const std::string what = e.what();
         const bool named = backward ? what.starts_with("[") && what.find("] ") != std::string::npos
@@ -271,7 +271,8 @@ private:
         return a;
     }
 
-    // A composite update writes where its kernels would, and running statistics are kept in inputs.
+    // A composite update writes where its kernels would, and running statistics are stored in
+    // inputs.
     bool may_write() const {
         const bool composite = call_.op->record.form == Form::composite;
         return composite && (updates() || call_.attrs.find("is_training") >= 0);
@@ -291,7 +292,7 @@ private:
         }
     }
 
-    // Of an update the inputs that it writes, else the first input, with the result in it.
+    // Passes an update its written inputs, and any other op its first input, as the output.
     std::vector<Tensor> written_in_place(const Primitive &p, const std::vector<Tensor> &in) const {
         std::vector<Tensor> results;
         if (!updates()) {
@@ -344,7 +345,7 @@ private:
         return t.defined() ? std::string(name_of(t.dtype())) + t.shape().text() : "undefined";
     }
 
-    // What the record says: dtypes of all ops, and shapes of elementwise ones.
+    // Checks results against the record: dtypes of all ops, and shapes of elementwise ones.
     std::string wrong_results(const std::vector<Tensor> &results, const std::vector<Tensor> &in,
                               Way way) const {
         const Signature &sig = call_.op->signature;
@@ -363,7 +364,7 @@ private:
         return call_.op->record.form == Form::elementwise ? wrong_broadcast(results, in) : "";
     }
 
-    // The dtype that all inputs of one type variable have; none where there are several.
+    // Returns the dtype that all inputs of one type variable have, or nullopt if there are several.
     std::optional<DType> dtype_of_inputs(const std::string &variable,
                                          const std::vector<Tensor> &in) const {
         const Signature &sig = call_.op->signature;

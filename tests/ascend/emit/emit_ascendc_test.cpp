@@ -1,5 +1,5 @@
-// Emitted Ascend C, compiled against a stand-in for its header and run: every block becomes a
-// program again, with the emitted flags and addresses, which runs without an issue and leaves the
+// Compiles emitted Ascend C against a stand-in for its header and runs it. Every block becomes a
+// program again, with the emitted flags and addresses, which runs without an issue and computes the
 // same bits.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,7 @@
 namespace halyard::dv {
 namespace {
 
-// Takes a block's instructions, and answers what the scalar unit reads by running what there is so
-// far.
+// Collects a block's instructions, and runs those so far when the scalar unit reads a value.
 class Host {
 public:
     Host(const Program &p, const test::Gm &gm) : program_(p), gm_(gm) {
@@ -41,7 +40,7 @@ public:
         EXPECT_TRUE(r.ok()) << to_text(r.issues);
         return value;
     }
-    // The block, with everything checked.
+    // Runs the block with all checks.
     void run(test::Gm &gm) {
         const SimResult r = simulate(program("", ""), gm.bindings());
         EXPECT_TRUE(r.ok()) << to_text(r.issues) << lines_;
@@ -64,19 +63,19 @@ private:
     }
 
     const Program &program_;
-    test::Gm gm_;  // as the block finds it
+    test::Gm gm_;  // The tensors as the block finds them.
     std::string head_, lines_;
     int loads_ = 0;
 };
 
-Host *host = nullptr;  // the kernel's C functions have no other way to it
+Host *host = nullptr;  // The kernel's C functions have no other access to it.
 struct HalyHost {
     int64_t block;
     void (*issue)(const char *);
     double (*load)(const char *);
 };
 
-// Compiles a program's Ascend C, runs all its blocks, and gives what they leave.
+// Compiles a program's Ascend C, runs all its blocks, and returns the bytes of its tensors.
 std::vector<uint8_t> through_ascendc(const Program &p, int *lines) {
     const test::Folder folder("ascendc");
     folder.write("kernel.cpp", emit_ascendc(p));
@@ -141,7 +140,7 @@ TEST(AscendC, RefusesWhatItCantSay) {
         "program p ascend910 blocks=1\nalloc l1 l f16[512] @0\nalloc l0a a f16[256] @0\nload3d "
         "a[0], l[0]  h=4 w=4 c1=1 m=16 k=16 pad_value=-1\n");
     EXPECT_THROW(emit_ascendc(p), AttrError);
-    // without places
+    // The program has no addresses yet.
     EXPECT_THROW(emit_ascendc(test::add_relu_builder(4096, 1, 1024).written()), AttrError);
 }
 

@@ -1,5 +1,5 @@
-// Emitted TIK, run: under a recording stand-in for TIK it is the program again, without flags, and
-// computes the same bits.
+// Runs emitted TIK under a recording stand-in, which gives the program again, without flags, and
+// the same bits.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -21,7 +21,7 @@ using test::output_of;
 using test::shims;
 using test::through_tik;
 
-// Without what TIK adds itself, and where it was written.
+// Removes the instructions that TIK inserts itself, and source lines.
 Body plain(const Body &body) {
     Body out;
     for (const Node &n : body) {
@@ -66,7 +66,7 @@ TEST(Tik, RunsAsTheSameProgram) {
     std::printf("%d lines\n", lines);
 }
 
-// Slots that no loop turns become a larger tensor: another program, the same bits.
+// Slots that no loop rotates become a larger tensor: the program differs and its bits are the same.
 TEST(Tik, SlotsThatNoLoopTurns) {
     Program p = parse_program("program ring ascend910 blocks=1\ngm x f16[512] in\ngm y f16[512] "
                               "out\nalloc ubuf u f16[128] slots=2\nfor i in 0, 4 {\n"
@@ -82,7 +82,7 @@ TEST(Tik, SlotsThatNoLoopTurns) {
     EXPECT_EQ(bits(again), bits(p));
 }
 
-// Slots that a loop turns are its thread_num, wherever the program allocates them.
+// Slots that a loop rotates become its thread_num, wherever the program allocates them.
 TEST(Tik, SlotsThatALoopTurns) {
     Program p = parse_program(
         "program ring ascend910 blocks=1\ngm x f16[512] in\ngm y f16[512] out\nalloc ubuf u "
@@ -117,7 +117,7 @@ TEST(Tik, HeaderRegistrationAndIni) {
               std::string::npos);
 }
 
-// What TIK says in another way gives another program, with the same bits.
+// Expects the same bits where TIK states an operation in another way and the program differs.
 void same_bits(const Program &p) {
     SCOPED_TRACE(emit_tik(p).kernel);
     Program again = through_tik(p);
@@ -140,7 +140,7 @@ TEST(Tik, Products) {
     same_bits(test::matmul_builder(64, 128, 64, 32, 64, 32).build());
 }
 
-// As ops are lowered: row maxima of f16, and odd products on the cube.
+// Tests lowered ops: row maxima of f16, and odd products on the cube.
 TEST(Tik, LoweredPrograms) {
     for (const char *name : {"add_relu_f16", "softmax_f16", "matmul_f16"})
         same_bits(test::golden(name));
@@ -157,8 +157,8 @@ TEST(Tik, FractalsApartAndTransposed) {
               "relu=1\ndata_move y[0], u[0]  burst=64\n");
 }
 
-// The windows of an image of 5 x 6, two channels of blocks: strides, borders, dilation, and rows
-// and columns from the middle on.
+// The windows of an image of 5 x 6 with two blocks of channels: strides, borders, dilation, and
+// ranges that begin within rows and columns.
 TEST(Tik, Windows) {
     for (const char *fields : {"h=5 w=6 c1=2 left=1 right=1 top=1 bottom=1 kernel=3,3 m=32 k=288",
                                "h=5 w=6 c1=2 kernel=2,3 stride=1,2 m=16 k=96 k_start=48",
@@ -171,8 +171,8 @@ TEST(Tik, Windows) {
     }
 }
 
-// Maxima without places: a whole number of eights, a rest, few rows, elements that don't fill
-// blocks, and rows that stand apart.
+// Maxima without indices: a multiple of eight rows, a remainder, few rows, elements that don't fill
+// blocks, and rows with gaps.
 TEST(Tik, RowMaxima) {
     for (const char *fields : {"mask=128 repeat=16", "mask=100 repeat=19 src_rep=9",
                                "mask=7 repeat=3", "mask=64 repeat=8 src_blk=2 src_rep=16"}) {
@@ -187,7 +187,8 @@ TEST(Tik, RowMaxima) {
     }
 }
 
-// A temporary that doesn't fit twice lies around the loop whose threads would each have one.
+// A temporary that doesn't fit twice is allocated around the loop; inside it, each thread would
+// have one.
 TEST(Tik, TemporariesOfALoopWithThreads) {
     same_bits("gm x f16[512] in\ngm y f16[512] out\nfor i in 0, 4 {\nalloc ubuf u f16[128] "
               "slots=2\ndata_move u{i % 2}[0], x[i * 128]  burst=8\n"
@@ -197,7 +198,7 @@ TEST(Tik, TemporariesOfALoopWithThreads) {
               "u{i % 2}[0]  burst=8\n}\n");
 }
 
-// Two that don't fit beside each other, and are of different types, are one tensor.
+// Two temporaries of different types that don't fit together become one tensor.
 TEST(Tik, TemporariesShareMemory) {
     const Program p = synchronised(
         "gm x f16[128] in\ngm y f16[128] out\nalloc ubuf u f16[128]\ndata_move u[0], x[0]  "

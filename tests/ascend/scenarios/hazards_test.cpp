@@ -1,4 +1,4 @@
-// One planted fault for every id: it is found, and the message names the place, the buffer and the
+// Plants one fault for every id: it is found, and the message names the line, the buffer and the
 // sizes.
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@
 namespace halyard::dv {
 namespace {
 
-// Everything that placing, verifying and running a program finds.
+// Returns all issues that placing, verifying and running a program find.
 std::vector<Issue> issues_of(Program p) {
     std::vector<Issue> all;
     if (!p.buffers.empty() && p.buffers[0].address < 0) all = place_buffers(p);
@@ -54,7 +54,7 @@ struct Fault {
     std::vector<Issue> (*find)(Program) = issues_of;
 };
 
-// The program, with the line of each instruction as its place: "fault.cpp:3".
+// Returns the program with the number of each instruction as its line: "fault.cpp:3".
 Program planted(const Fault &f) {
     std::istringstream lines(f.program);
     std::string text = "program p " + std::string(f.profile) +
@@ -221,12 +221,12 @@ TEST(Hazards, EveryPlantedFaultIsFoundAndNamed) {
         ids.insert(f.id);
     }
     std::printf("%zu faults of %zu ids\n", std::size(faults), ids.size());
-    ids.insert("W-SCALAR");  // the lowering's: tests/ascend/scenarios/lowering_test.cpp
+    ids.insert("W-SCALAR");  // lowering's: tests/ascend/scenarios/lowering_test.cpp
     for (const IssueKind &k : issue_kinds)
         EXPECT_TRUE(ids.count(k.id)) << k.id << " has no fault";
 }
 
-// An id that is told without being listed would have no fault.
+// An id that is reported without being listed would have no fault here.
 TEST(Hazards, EveryIdIsListed) {
     std::set<std::string> listed, told;
     for (const IssueKind &k : issue_kinds)
@@ -246,8 +246,8 @@ TEST(Hazards, EveryIdIsListed) {
     EXPECT_EQ(told, listed);
 }
 
-// In program order the numbers are right without the flag, too: the order of time and the checks
-// tell.
+// In program order the numbers are right without the flag. Only time order and the checks show that
+// it is missing.
 TEST(Hazards, MissingFlagShowsInTime) {
     const auto run = [](bool flag, bool in_time_order) {
         const Program p = [&] {
@@ -275,7 +275,7 @@ TEST(Hazards, MissingFlagShowsInTime) {
     EXPECT_EQ(run(true, false), 2);
     EXPECT_EQ(run(true, true), 2);
     EXPECT_EQ(run(false, false), 2);
-    EXPECT_EQ(run(false, true), 1);  // what vec_dup had left there
+    EXPECT_EQ(run(false, true), 1);  // vec_dup left this value there.
 }
 
 TEST(Hazards, WrongArguments) {
@@ -286,7 +286,7 @@ TEST(Hazards, WrongArguments) {
     bindings[1].bytes -= 2;
     EXPECT_THROW(simulate(p, bindings), AttrError);
     EXPECT_THROW(simulate(p, gm.bindings(), {1.0}), AttrError);
-    // no places yet
+    // The program has no addresses yet.
     EXPECT_THROW(simulate(test::add_relu_builder(4096, 1, 2048).written(), gm.bindings()),
                  AttrError);
 }

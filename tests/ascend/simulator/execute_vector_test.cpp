@@ -1,5 +1,5 @@
-// Every instruction of the vector unit, on every type of every profile, beside a plain loop: random
-// masks, repeats and strides.
+// Tests every instruction of the vector unit, on every type of every profile, against a plain loop:
+// random masks, repeats and strides.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int size_of_buffer = 8192;
 
-struct Geometry {  // of one operand
+struct Geometry {  // The strides of one operand.
     int blk, rep;
     int64_t element(int repeat, int e, int bytes) const {
         return int64_t(repeat) * rep * 32 / bytes + int64_t(e / (32 / bytes)) * blk * 32 / bytes +
@@ -66,7 +66,7 @@ double expected(VecOp op, double a, double b, double d, double x) {
     }
 }
 
-// terms: how large what was added up is, where it may cancel.
+// abs_sum is the sum of the absolute values of the terms, if they may cancel.
 template<class T> void near(T got, double want, double terms, const std::string &what) {
     if constexpr (std::is_integral_v<T>)
         ASSERT_EQ(double(got), want) << what;
@@ -75,7 +75,7 @@ template<class T> void near(T got, double want, double terms, const std::string 
         const double g = double(float(got));
         ASSERT_EQ(std::isnan(v), std::isnan(g)) << what;
         if (std::isnan(v)) return;
-        // one unit: sums of products round twice
+        // Sums of products round twice, hence one unit.
         const double bound = std::isinf(v)
                                  ? 0
                                  : (std::fabs(v) + terms) * (sizeof(T) == 2 ? 0x1p-10 : 0x1p-22);
@@ -170,7 +170,7 @@ TEST(Vector, EveryOperationOnEveryType) {
     std::printf("%d cases, %d combinations the profiles don't have\n", cases, refused);
 }
 
-// ---- conversions
+// Conversions.
 
 double rounded(double v, Round mode) {
     switch (mode) {
@@ -182,8 +182,8 @@ double rounded(double v, Round mode) {
     }
 }
 
-// v to a float of `digits` binary digits and least exponent `least`, in double arithmetic: scale
-// its last place to one, round, scale back.
+// Rounds v to a float of `digits` binary digits and smallest exponent `least`, in double: scales
+// its last place to one, rounds, and scales back.
 double rounded(double v, Round mode, int digits, int least) {
     if (v == 0 || !std::isfinite(v)) return v;
     int exponent;
@@ -262,7 +262,7 @@ TEST(Vector, EveryConversionInEveryMode) {
     std::printf("%d cases\n", cases);
 }
 
-// ---- reductions, comparisons, selections, transposes
+// Reductions, comparisons, selections, transposes.
 
 template<class T>
 void check_reduction(const std::string &profile, ReduceOp op, bool group, std::mt19937 &random) {
@@ -272,7 +272,7 @@ void check_reduction(const std::string &profile, ReduceOp op, bool group, std::m
     constexpr int repeat = 5;
     T *a = bench.add<T>("a", Scope::ub, lanes * repeat);
     T *d = bench.add<T>("d", Scope::ub, lanes);
-    // whose sums are exact in any order
+    // Sums of these values are exact in any order.
     for (int i = 0; i < lanes * repeat; i++)
         a[i] = T(float(int(random() % 17) - 8));
     VecReduce v;

@@ -1,4 +1,5 @@
-// The simulator as a whole: quick enough to develop with, and the same on any number of threads.
+// Tests the simulator as a whole: quick enough for development, and the same on any number of
+// threads.
 #include "ascend/simulator/simulate.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +61,7 @@ TEST(Simulator, ThreadsChangeNothing) {
     }
 }
 
-// A softmax of rows and a product, beside plain loops: whole programs compute what they should.
+// Compares whole programs, a softmax of rows and a product, with plain loops.
 TEST(Simulator, WholeProgramsCompute) {
     const Program softmax = test::softmax_builder(5, 320).build();
     test::Gm s = test::filled(softmax);

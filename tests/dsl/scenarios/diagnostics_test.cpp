@@ -1,5 +1,5 @@
-// What authors get wrong is said with the line of their file and what would be legal, in a build
-// and by the command.
+// Tests that an author's mistake is reported with the line in the author's file and the legal
+// alternatives, in a build and by the command.
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -11,7 +11,7 @@ namespace {
 
 struct Mistake {
     const char *op, *message;
-    bool of_record = false;  // what only a build looks at
+    bool of_record = false;  // Only a build checks it.
 };
 const std::vector<Mistake> mistakes = {
     {"no_such_loop", "e.compute_at(y, c): y has no loop c where e is used; legal are "
@@ -66,7 +66,7 @@ const std::vector<Mistake> mistakes = {
                           "Func of its own"},
 };
 
-// The error of a mistake, whose line in mistakes.cpp has its mark.
+// Returns the error of a mistake; its line in mistakes.cpp has the op's name in a comment.
 std::string error_of(const Mistake &m) {
     std::ifstream source(HALYARD_SOURCE_DIR "/tests/dsl/scenarios/mistakes/mistakes.cpp");
     int number = 1;
@@ -114,12 +114,13 @@ TEST(Ops, NameTheLineOfASignatureThatDoesNotParse) {
         FAIL() << "it parsed";
     } catch (const Error &e) {
         EXPECT_TRUE(std::regex_search(
-            e.what(), std::regex(R"(^\[no_signature\] scenarios/diagnostics_test\.cpp:\d+: [^\[])")))
+            e.what(),
+            std::regex(R"(^\[no_signature\] scenarios/diagnostics_test\.cpp:\d+: [^\[])")))
             << e.what();
     }
 }
 
-// A tensor is found by its name, whatever the order in which an op declares its own.
+// An op finds its tensors by name, in whatever order it declares them.
 struct Declared : Op {
     explicit Declared(const char *misnamed = nullptr) : Op("declared", "a[n] b[n] -> c[n]") {
         if (misnamed) input(misnamed);
@@ -169,7 +170,7 @@ TEST(References, NameWhatIsNotThere) {
               "[reference] reads element (0) of a tensor of shape [2,0]");
 }
 
-// 0.5 beside a real is said to want a suffix, at the first place where one writes it.
+// The message about 0.5 with a real asks for a suffix, at the first line that has one.
 TEST_F(Mistakes, OfLiteralsAreExplainedByTheCompiler) {
     std::ofstream(dir / "literals.cpp") << R"(#include "dsl/real.h"
 using Halide::Expr, Halide::Func, Halide::Var;
@@ -194,7 +195,7 @@ void algorithm() {
     EXPECT_NE(said.find("literals.cpp:6:"), std::string::npos) << said;
 }
 
-// Lines of another project's CMakeLists.txt, and what CMake is to say of them.
+// Lines of another project's CMakeLists.txt, and the message that CMake must give.
 TEST_F(Mistakes, OfCMakeAreExplained) {
     const std::vector<std::pair<std::string, std::string>> all = {
         {"halyard_op(one)\nhalyard_op(one)\nhalyard_library(shop)\n",
@@ -227,7 +228,7 @@ TEST_F(Mistakes, OfCMakeAreExplained) {
     }
 }
 
-TEST_F(Mistakes, OfTheCodeGeneratorTakeNothingDown) {  // LLVM exits at once
+TEST_F(Mistakes, OfTheCodeGeneratorTakeNothingDown) {  // LLVM exits at once.
     const std::string environment = "XDG_CACHE_HOME='" + dir.string() +
                                     "' HL_LLVM_ARGS=-no-such-option";
     expect_refused("profile softmax --shape \"n=2 c=3\" --time 0.01",
@@ -269,7 +270,7 @@ TEST_F(Mistakes, ProfileWritesATimeline) {
                              "--threads 2 --trace t.json");
     ASSERT_EQ(r.status, 0) << r.err;
     const auto events = nlohmann::json::parse(text_of(dir / "t.json")).at("traceEvents");
-    // by thread: what the slice lies in
+    // The enclosing slices, by thread.
     std::map<int, std::vector<std::pair<double, double>>> open;
     std::map<std::string, int> stages;
     for (auto &e : events) {

@@ -15,8 +15,8 @@ int64_t elements(const nn::Cell &net) {
     return n;
 }
 
-// As many weights as torchvision's mobilenet_v2 has, with 1000 classes: at full width, and at 1.4
-// of it.
+// The network has as many weights as torchvision's mobilenet_v2 with 1000 classes, at widths 1 and
+// 1.4.
 TEST(MobileNetV2, Parameters) {
     EXPECT_EQ(elements(examples::MobileNetV2(1000)), 3504872);
     EXPECT_EQ(elements(examples::MobileNetV2(1000, 1.4)), 6108776);

@@ -1,4 +1,4 @@
-// What the examples learn from: image folders made of what ships, and texts.
+// Tests the examples' data: image folders made from the files of the kit, and texts.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -34,7 +34,7 @@ TEST_F(ExampleData, DigitsAsImages) {
     for (const dataset::Row &row : test.create_dict_iterator()) {
         const Tensor image = row["image"];
         ASSERT_EQ(image.shape(), (Shape{32, 32, 3}));
-        // grey
+        // The image is grey.
         EXPECT_EQ(image.slice(2, 0, 1).to_vector<int>(), image.slice(2, 2, 3).to_vector<int>());
     }
 }
@@ -70,7 +70,7 @@ TEST_F(ExampleData, PhotographsAsBatches) {
                                           {.image_size = 63, .augment = true})
              .create_dict_iterator())
         EXPECT_EQ(row["image"].shape(), (Shape{4, 3, 63, 63}));
-    // Two devices share the images: half of them each, the last batch kept for an evaluation.
+    // Two devices get half of the images each; in evaluation the last batch is kept.
     EXPECT_EQ(examples::resnet::create_dataset(dir / "train", 4, 2, 1, false).get_dataset_size(),
               2);
     EXPECT_EQ(examples::resnet::create_dataset(dir / "test", 4, 1, 0, false).get_dataset_size(), 1);

@@ -1,4 +1,4 @@
-// conv2d and its gradients: MindSpore's numbers, channels last, exact integers, threads, errors.
+// Tests conv2d and its gradients: MindSpore's numbers, NHWC, exact integers, threads, errors.
 #include <cstring>
 
 #include "primitives/primitive.h"
@@ -48,7 +48,7 @@ Given attributes(const Line &l) {
             {"group", l.group}};
 }
 
-Tensor integers(const Shape &shape, unsigned seed) {  // from -4 to 4
+Tensor integers(const Shape &shape, unsigned seed) {  // Integers from -4 to 4.
     const Tensor t = Tensor::empty(shape, DType::f32);
     uint64_t s = seed * 0x9E3779B97F4A7C15u + 1;
     for (int64_t i = 0; i < t.elements(); i++) {
@@ -90,8 +90,7 @@ TEST(Conv2d, ChannelsLastIsTheSameNumbers) {
     }
 }
 
-// Sums of integers are exact in every order, so whichever variant runs gives the plain loop's
-// numbers.
+// Sums of integers are exact in every order, so every variant gives the plain loop's numbers.
 TEST(Conv2d, IntegersAreExactInEveryVariant) {
     const int64_t n = 16, in = 5, out = 33, h = 10, w = 11;
     const Tensor x = integers({n, in, h, w}, 1);
@@ -137,7 +136,7 @@ TEST(Conv2d, IntegersAreExactInEveryVariant) {
 }
 
 TEST(Conv2d, SameBitsForAnyNumberOfThreads) {
-    // Thirds of integers: every product and every sum is rounded.
+    // Divides integers by three, so that every product and every sum rounds.
     const auto thirds = [](Tensor t) {
         for (int64_t i = 0; i < t.elements(); i++)
             t.data<float>()[i] /= 3;
@@ -192,7 +191,8 @@ TEST(Conv2d, SaysWhatIsWrong) {
     });
 }
 
-// A single window has no stride, and taps that miss the map have no distance: neither costs memory.
+// With a single window the stride has no effect, and taps outside the map have no distance: neither
+// takes memory.
 TEST(Conv2d, ScratchDoesNotGrowWithStrideOrDilation) {
     const Tensor x = Tensor::ones({2, 3, 8, 8}), weight = Tensor::ones({4, 3, 3, 3});
     memory::trim();
@@ -217,7 +217,7 @@ TEST(Conv2d, ScratchDoesNotGrowWithStrideOrDilation) {
     memory::set_limit(0);
 }
 
-// What no kernel can address is refused in words that a caller knows.
+// A call that no kernel can address is rejected in the caller's terms.
 TEST(Conv2d, TooMuchScratchIsAMemoryError) {
     const Given padded = {{"pad_mode", "pad"},
                           {"padding", Ints{100000, 100000, 100000, 100000}},

@@ -1,4 +1,4 @@
-// Pools: MindSpore's numbers, NaN, ties, channels last, bad attributes.
+// Tests pools: MindSpore's numbers, NaN, ties, NHWC, invalid attributes.
 #include "primitives/primitive.h"
 #include "registry/base/parallel.h"
 #include "registry/dispatch/plan.h"
@@ -135,7 +135,7 @@ TEST(Pool, RefusesWhatHasNoMeaning) {
     EXPECT_THROW(run_op("max_pool2d", {Tensor::ones({4, 4})}), ShapeError);
 }
 
-// What a gradient runs over grows with strides and kernels, so kernels get none that reach beyond
+// The range of a gradient grows with strides and kernels, so kernels get none that extend beyond
 // the map.
 TEST(Pool, KernelsGetNoStrideAndNoTapsBeyondTheMap) {
     const RegisteredOp &op = find_op("max_pool2d_dx");

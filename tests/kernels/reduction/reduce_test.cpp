@@ -1,4 +1,4 @@
-// What the records of the reductions cannot say: special values, ties, nothing to reduce, threads,
+// Tests of reductions beyond their records: special values, ties, empty reductions, threads,
 // MindSpore's numbers.
 #include "primitives/ops/argmax.h"
 #include "primitives/ops/reduce.h"
@@ -118,7 +118,7 @@ TEST(Reduce, SameBitsForAnyNumberOfThreads) {
     set_threads(0);
 }
 
-// (8 + log2 n) u sum|x|, on the hardest of sums: every term equal
+// The bound is (8 + log2 n) u sum|x|, on the hardest of sums: all terms are equal.
 TEST(Reduce, ErrorGrowsWithTheDepthOnly) {
     const int64_t n = 1 << 22;
     const Tensor x = Tensor::full({n}, 0.1);
@@ -126,13 +126,13 @@ TEST(Reduce, ErrorGrowsWithTheDepthOnly) {
     for (const Tensor &y : {F::reduce_sum(x), F::reduce_sum(x.reshape({n, 1}), {0}),
                             F::reduce_sum(x.reshape({n / 4, 4}), {0, 1})})
         EXPECT_LE(std::fabs(y.item() - exact), (8 + 22) * 0x1p-24 * exact);
-    // Many short rows to each result.
+    // Each result sums many short rows.
     const Tensor rows = F::reduce_sum(Tensor::full({n / 32, 2, 32}, 0.1), {0, 2});
     for (int64_t i : {0, 1})
         EXPECT_LE(std::fabs(rows.at({i}) - exact), (8 + 22) * 0x1p-24 * exact);
 }
 
-TEST(Reduce, VarianceFarFromZero) {  // mean / std = 10^4
+TEST(Reduce, VarianceFarFromZero) {  // The mean is 10^4 standard deviations.
     const int64_t n = 1 << 16;
     std::vector<float> v(static_cast<size_t>(n));
     for (size_t i = 0; i < v.size(); i++)
@@ -143,7 +143,7 @@ TEST(Reduce, VarianceFarFromZero) {  // mean / std = 10^4
     for (float e : v)
         sum += (e - mean) * (e - mean);
     const Tensor x = Tensor::from(v, {n});
-    // The mean, rounded, is at most u |mean| off: its square is all that two passes add.
+    // The rounded mean is at most u |mean| off, and two passes add only its square.
     const double bound = (8 + 16) * 0x1p-24 * sum / double(n) + std::pow(16 * 0x1p-24 * 1e4, 2);
     EXPECT_LE(std::fabs(F::var(x).item() - sum / double(n)), bound);
     EXPECT_LE(std::fabs(F::var(x.reshape({n / 64, 64}), {0, 1}).item() - sum / double(n)), bound);
@@ -160,7 +160,7 @@ TEST(Reduce, Strides) {
                  "transposed");
 }
 
-// Of nothing in any number of dimensions.
+// Reduces tensors without elements in any number of dimensions.
 TEST(Reduce, WithoutElements) {
     for (const Shape &shape :
          {Shape{0}, Shape{0, 0}, Shape{7, 0, 0}, Shape{0, 3, 0}, Shape{4, 0, 0, 7}}) {

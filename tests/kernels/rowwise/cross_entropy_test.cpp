@@ -1,4 +1,5 @@
-// Softmax, its logarithm and the losses: special values, labels out of range, MindSpore's numbers.
+// Tests softmax, its logarithm and the losses: special values, labels out of range, MindSpore's
+// numbers.
 #include "primitives/ops/cross_entropy.h"
 #include "primitives/ops/one_hot.h"
 #include "primitives/ops/softmax.h"
@@ -10,7 +11,7 @@ namespace {
 const float nan = NAN;
 const float inf = INFINITY;
 
-TEST(Softmax, AgreesWithMindSpore) {  // whose own error is 1e-5 relative
+TEST(Softmax, AgreesWithMindSpore) {  // MindSpore's own error is 1e-5 relative.
     for (const auto &[name, axis] : std::map<std::string, int>{
              {"softmax_last", -1}, {"softmax_ax1_4d", 1}, {"softmax_large", -1}}) {
         auto g = golden(name);
@@ -62,7 +63,7 @@ TEST(CrossEntropy, AgreesWithMindSpore) {
         dense.at("dx0"), 1e-5, "dense dlogits");
 }
 
-// MindSpore's is softmax - labels
+// MindSpore's gradient is softmax - labels.
 TEST(CrossEntropy, LabelsThatSumToOtherThanOneHaveTheTrueGradient) {
     auto g = golden("sce_dense_unnormalized_labels");
     const Tensor dx = run_op("softmax_cross_entropy_dlogits",
@@ -71,7 +72,7 @@ TEST(CrossEntropy, LabelsThatSumToOtherThanOneHaveTheTrueGradient) {
         double sum = 0;
         for (int64_t j = 0; j < 10; j++)
             sum += dx.at({i, j});
-        EXPECT_NEAR(sum, 0, 1e-5);  // logits may be shifted
+        EXPECT_NEAR(sum, 0, 1e-5);  // Shifting the logits changes nothing.
     }
 }
 

@@ -1,5 +1,5 @@
-// Products of every kernel: the BLAS tester's ratio for sums of up to 65536 terms, and integers,
-// whose sums are exact in any order.
+// Tests products of every kernel: the BLAS tester's ratio for sums of up to 65536 terms, and
+// integers, whose sums are exact in any order.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,10 +12,10 @@
 namespace halyard {
 namespace {
 
-constexpr double unit = 0x1p-24;  // of rounding to f32
-constexpr double most_ratio = 4;  // the contract allows 16
+constexpr double unit = 0x1p-24;  // The unit roundoff of f32.
+constexpr double most_ratio = 4;  // The contract allows 16.
 
-// splitmix64 of a counter.
+// Returns splitmix64 of a counter.
 uint64_t random_bits(uint64_t seed, uint64_t i) {
     uint64_t z = (i + 1) * 0x9E3779B97F4A7C15u + seed * 0xD1B54A32D192ED03u;
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
@@ -23,14 +23,15 @@ uint64_t random_bits(uint64_t seed, uint64_t i) {
     return z ^ z >> 31;
 }
 
-Tensor reals(const Shape &shape, uint64_t seed) {  // in [-1, 1)
+Tensor reals(const Shape &shape, uint64_t seed) {  // Values in [-1, 1).
     const Tensor t = Tensor::empty(shape);
     for (int64_t i = 0; i < t.elements(); i++)
         t.data<float>()[i] = float(random_bits(seed, uint64_t(i)) >> 40) * 0x1p-23F - 1;
     return t;
 }
 
-// -1, 0 and 1, and so few that are not 0 that a sum of `terms` products stays below `most`.
+// Returns values -1, 0 and 1, with so few that are not 0 that a sum of `terms` products stays below
+// `most`.
 Tensor integers(const Shape &shape, DType dtype, int64_t terms, int64_t most, uint64_t seed) {
     const Tensor t = Tensor::empty({shape.elements()}, dtype);
     const auto every = uint64_t(std::max<int64_t>(1, 4 * terms / most));
@@ -41,7 +42,7 @@ Tensor integers(const Shape &shape, DType dtype, int64_t terms, int64_t most, ui
     return t.reshape(shape);
 }
 
-// Calls every kernel of the op for these dtypes that takes the call; gives how many did.
+// Calls every kernel of the op for these dtypes that supports the call, and returns their number.
 template<class Use> int each_kernel(const RegisteredOp &op, const std::vector<Tensor> &in,
                                     const Attrs &attrs, const Use &use) {
     std::set<std::pair<Isa, std::string>> all;
@@ -56,7 +57,7 @@ template<class Use> int each_kernel(const RegisteredOp &op, const std::vector<Te
             const Tensor y = dispatch1(op, in, attrs);
             use(std::string(name_of(isa)) + "/" + variant, y);
             taken++;
-        } catch (const DispatchError &) {  // its variant doesn't take this shape
+        } catch (const DispatchError &) {  // The variant doesn't support this shape.
         }
     }
     return taken;
@@ -122,7 +123,7 @@ TEST(Products, KeepTheBlasRatioForAnyK) {
 TEST(Products, OfIntegersAreExact) {
     const RegisteredOp &op = library().at("matmul");
     int kernels = 0;
-    // above it integers are rounded
+    // Above this limit integers are rounded.
     const std::pair<DType, int64_t> most[] = {
         {DType::f32, 1 << 24}, {DType::f16, 1 << 11}, {DType::bf16, 1 << 8}};
     for (auto &[dtype, limit] : most) {

@@ -1,5 +1,5 @@
-// Gradients of what is stated in terms of conv2d and of pools, fused convolutions, folded batch
-// normalisation, refusals.
+// Tests gradients of composites of conv2d and of pools, fused convolutions, folded batch
+// normalisation, and rejected calls.
 #include "primitives/ops/binary.h"
 #include "primitives/ops/cast.h"
 #include "primitives/ops/composites.h"
@@ -147,8 +147,7 @@ TEST(Convolutions, UnpoolingPutsMaximaBack) {
         {numbers({1, 1, 2})});
 }
 
-// In f32 one kernel does what several ops do otherwise, and its gradients are told apart from
-// theirs by nothing but rounding.
+// In f32 one kernel replaces several ops, and its gradients differ from theirs only by rounding.
 TEST(Convolutions, FusedIsTheSameAsItsParts) {
     const auto f32 = [](const Shape &s, unsigned seed) {
         return F::cast(numbers(s, seed), DType::f32);

@@ -1,4 +1,5 @@
-// Slopes of elementwise functions: far from 0 in every dtype, at NaN, and where a function bends.
+// Tests derivatives of elementwise functions: far from 0 in every dtype, at NaN, and at
+// breakpoints.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -51,8 +52,8 @@ const std::vector<Function> functions = {
     {"erf_dx", [](Long x) { return 2 / std::sqrt(3.14159265358979323846L) * std::exp(-x * x); }},
 };
 
-// A kernel holds what it computes with within bounds, where the result has its limits. Where it
-// hasn't, a slope would be flat.
+// A kernel clamps intermediate values only where the result has reached its limit. Elsewhere the
+// derivative would be flat.
 TEST(Slopes, AreRightForAllNumbers) {
     for (auto &[name, exact] : functions) {
         for (DType t : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
@@ -73,7 +74,7 @@ TEST(Slopes, AreRightForAllNumbers) {
                     const auto want = double(exact(rounded));
                     const double arithmetic =
                         (t == DType::f64 ? 0x1p-52 : 0x1p-23) *
-                        // of an argument of e
+                        // The error of an argument of e.
                         (64 +
                          4 * std::fmin(std::fabs(rounded) + std::pow(std::fabs(rounded), 3) / 10,
                                        1000));
@@ -88,7 +89,7 @@ TEST(Slopes, AreRightForAllNumbers) {
     }
 }
 
-// Every gradient of a function of one tensor that has no attributes, with what it saves.
+// Returns every gradient of a function of one tensor that has no attributes, with the op.
 std::vector<std::pair<const RegisteredOp *, const RegisteredOp *>> gradients() {
     std::vector<std::pair<const RegisteredOp *, const RegisteredOp *>> all;
     for (const RegisteredOp *g : library().ops()) {
@@ -128,7 +129,7 @@ TEST(Slopes, AtKinksAreBetweenThoseOfBothSides) {
             const double above = slope_of(*forward, *gradient, x + step);
             const double s = slope_of(*forward, *gradient, x);
             const double room = 1e-3 * (std::fabs(below) + std::fabs(above)) + 1e-5;
-            // a pole, or the end of its domain
+            // This is a pole, or the end of its domain.
             if (!std::isfinite(s) || !std::isfinite(below + above)) continue;
             EXPECT_GE(s, std::fmin(below, above) - room) << gradient->record.name << " at " << x;
             EXPECT_LE(s, std::fmax(below, above) + room) << gradient->record.name << " at " << x;

@@ -1,4 +1,4 @@
-// What goldens don't say of layers: orders of dimensions, names, refusals.
+// Tests of layers beyond the goldens: orders of dimensions, names, invalid arguments.
 #include <gtest/gtest.h>
 
 #include "nn/activation.h"

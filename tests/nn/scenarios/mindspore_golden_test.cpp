@@ -1,5 +1,4 @@
-// Layers and compositions against MindSpore's numbers: outputs, gradients in inputs and in
-// parameters.
+// Compares layers and compositions with MindSpore: outputs, gradients in inputs and in parameters.
 #include <functional>
 
 #include "nn/activation.h"
@@ -30,7 +29,7 @@ namespace {
 
 using In = std::vector<Tensor>;
 
-// y0, and the gradients of sum(dy0 * y) in the inputs x<k> whose gradients the file has.
+// Compares y0, and the gradients of sum(dy0 * y) in the inputs x<k> whose gradients the file has.
 void expect_golden(const std::string &file, const std::function<Tensor(const In &)> &f) {
     const auto g = golden(file);
     In in;
@@ -60,7 +59,7 @@ TEST(Golden, Compositions) {
                  "topk2 indices");
 }
 
-// What the files call parameters that have other names in a cell.
+// Returns the file's name of a parameter that has another name in a cell.
 std::string in_file(const std::string &name) {
     static const std::map<std::string, std::string> other = {
         {"moving_mean", "mean"}, {"moving_variance", "variance"}, {"w", "a"}};
@@ -68,8 +67,8 @@ std::string in_file(const std::string &name) {
     return at == other.end() ? name : at->second;
 }
 
-// A layer's outputs, its gradients in x0 and in its parameters, and its parameters after one
-// forward pass.
+// Compares a layer's outputs, its gradients in x0 and in its parameters, and its parameters after
+// one forward pass.
 void expect_layer(const std::string &file, const nn::AnyCell &cell, bool train = false,
                   double tolerance = 1e-5) {
     const auto g = golden(file);
@@ -167,8 +166,8 @@ TEST(Golden, Norms) {
                  nn::LayerNorm({3, 6}, {.begin_norm_axis = 1, .begin_params_axis = 1}));
 }
 
-// What MindSpore's Dropout showed of itself: the share of elements kept, what an element of 1
-// becomes, that evaluation changes nothing.
+// Compares observations of MindSpore's Dropout: the share of elements kept, the value that 1
+// becomes, and that evaluation changes nothing.
 TEST(Golden, Dropout) {
     set_seed(1);
     const auto g = golden("dropout");
@@ -191,8 +190,9 @@ TEST(Golden, Dropout) {
     }
 }
 
-// Tolerances are those of the same functions in tests/kernels/elementwise/elementwise_test.cpp, most of them
-// MindSpore's own errors; `defect`: the |x| where its result or slope is wrong.
+// Tolerances are those of the same functions in tests/kernels/elementwise/elementwise_test.cpp,
+// most of them MindSpore's own errors. `defect` is the |x| at which its result or derivative is
+// wrong.
 TEST(Golden, Activations) {
     struct Line {
         const char *golden;

@@ -1,4 +1,4 @@
-// Layers that no MindSpore golden has against PyTorch's numbers (tests/goldens/layers_pytorch.py):
+// Compares layers that no MindSpore golden covers with PyTorch (tests/goldens/layers_pytorch.py):
 // outputs, gradients in inputs and in parameters.
 #include <functional>
 
@@ -19,8 +19,8 @@ using namespace nn;
 using In = std::vector<Tensor>;
 using Call = std::function<std::vector<Tensor>(const In &)>;
 
-// One case of the file: its inputs go through `call`, which uses `cell`; those without a gradient
-// in the file are masks and lengths.
+// Runs one case of the file: its inputs are passed to `call`, which uses `cell`. Inputs without a
+// gradient in the file are masks and lengths.
 void expect_case(const std::string &name, const AnyCell &cell, Call call = {}) {
     static const std::map<std::string, Tensor> arrays = golden("layers_pytorch");
     const auto of = [&](const std::string &key) { return arrays.at(name + "/" + key); };

@@ -64,8 +64,7 @@ TEST(GradOperation, GetAllAndByList) {
     EXPECT_EQ(g.parameters[0].to_vector<double>(), (Doubles{3, 8}));
 }
 
-// A TrainOneStepCell of one's own: the loss's gradient comes in as the last argument, filled with a
-// scale.
+// In a custom TrainOneStepCell, the gradient of the loss is the last argument, filled with a scale.
 TEST(GradOperation, SensIsTheLastArgument) {
     Net net;
     const GradOperation grad{.get_by_list = true, .sens_param = true};
@@ -151,7 +150,7 @@ TEST(Vjp, OfMindSpore) {
     };
     const Vjp r = vjp(f, {square_1234, square_1234});
     EXPECT_EQ(r.value.to_vector<double>(), (Doubles{2, 10, 30, 68}));
-    for (const double scale : {1., 2.}) {  // it may be asked again
+    for (const double scale : {1., 2.}) {  // It may be called twice.
         const Gradients g = r.vjp_fn(Tensor::full({2, 2}, scale, DType::f64));
         EXPECT_EQ(g.inputs[0].to_vector<double>(),
                   (Doubles{3 * scale, 12 * scale, 27 * scale, 48 * scale}));
@@ -183,7 +182,7 @@ TEST(Jvp, OfMindSpore) {
     });
 }
 
-// A network's derivative along a direction, beside a difference quotient.
+// Compares a network's derivative along a direction with a difference quotient.
 TEST(Jvp, OfANetwork) {
     const auto wave = [](const Shape &s, double by) {
         const Tensor t = Tensor::empty(s, DType::f64);

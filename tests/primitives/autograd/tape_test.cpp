@@ -208,8 +208,7 @@ TEST(Tape, Errors) {
         [&] { tape.record({x}, {y}, [](std::span<const Tensor> dy) { return Tensors{dy[0]}; }); });
 }
 
-// y = -x, by hand: an op that nobody wrote a gradient for. It has a second input, which it doesn't
-// read.
+// A handwritten op y = -x without a gradient. It has a second input, which it doesn't read.
 int negate(void **args) {
     const auto *x = (const halide_buffer_t *)args[0];
     const auto *y = (const halide_buffer_t *)args[2];
@@ -261,7 +260,7 @@ TEST(Tape, KeepsOnlyWhatGradientsRead) {
     tape.watch(x);
     Tensor y = F::add(x, 1.0);
     for (int i = 0; i < 100; i++)
-        y = F::add(y, 1.0);  // add's gradient reads nothing
+        y = F::add(y, 1.0);  // Add's gradient reads nothing.
     EXPECT_LE(tape.kept_bytes(), 12 * one);
     EXPECT_EQ(tape.gradient(y, {x}, {}, true)[0].to_vector<double>(), Doubles(1000, 1.0));
     const int64_t before = tape.kept_bytes();
@@ -277,7 +276,7 @@ TEST(Tape, AddressesAreNotMistaken) {
     Tape tape;
     tape.watch(x);
     for (int i = 0; i < 200; i++)
-        F::add(x, 1.0);  // results nobody keeps
+        F::add(x, 1.0);  // Nobody keeps the results.
     for (int i = 0; i < 200; i++) {
         const Tensor fresh = Tensor::ones({1}, DType::f64);
         ASSERT_FALSE(tape.watched(fresh)) << i;
@@ -285,7 +284,7 @@ TEST(Tape, AddressesAreNotMistaken) {
 }
 
 TEST(Tape, MemoryReturns) {
-    F::softmax(F::exp(numbers({2, 2})));  // plans and constants are made once
+    F::softmax(F::exp(numbers({2, 2})));  // Plans and constants are made once.
     auto step = [] {
         const Tensor x = numbers({64, 64}), w = numbers({64}, 2);
         Tape outer;
@@ -305,7 +304,7 @@ TEST(Tape, MemoryReturns) {
     EXPECT_EQ(memory::stats().live_blocks, blocks);
 }
 
-// Gradients pass through nothing: they are empty, or zeros.
+// Gradients of empty batches are empty, or zeros.
 TEST(Tape, EmptyBatchesHaveGradients) {
     const auto shapes = [](const Several &f, const Tensors &x) {
         Tape tape;
@@ -370,7 +369,7 @@ TEST(Tape, MayEndBeforeTheStopAroundWhatFollowsIt) {
     auto inner = std::make_unique<Tape>();
     inner->watch(x);
     EXPECT_FALSE(outer->watched(F::mul(x, x)));
-    stop.reset();  // what lay outside of it hears again
+    stop.reset();  // The enclosing tape records again.
     const Tensor y = F::mul(x, x);
     EXPECT_TRUE(outer->watched(y) && inner->watched(y));
     inner.reset();

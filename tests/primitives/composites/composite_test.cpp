@@ -32,7 +32,7 @@ TEST(Composite, Reshape) {
     const Tensor x = iota({2, 3});
     expect(F::reshape(x, {3, -1}), {3, 2}, {0, 1, 2, 3, 4, 5});
     EXPECT_EQ(F::reshape(x, {6}).raw(), x.raw());
-    // no strides say this: copied
+    // No strides express this, so it is copied.
     expect(F::reshape(F::transpose(x, {1, 0}), {6}), {6}, {0, 3, 1, 4, 2, 5});
     expect(ops::Reshape()(x, {1, 6}), {1, 6}, {0, 1, 2, 3, 4, 5});
     expect_error<ShapeError>("[reshape] shape [4] has 4 elements, expected 6 from [2,3]",
@@ -172,7 +172,8 @@ TEST(Composite, Gradients) {
     gradient_check([&](const Tensors &v) { return F::dropout(v[0], 0.25, 5, 9)[0]; }, {x});
 }
 
-// Philox4x32-10 as Random123 defines it; its known answer for counter 0 and key 0 stands below.
+// Philox4x32-10 as Random123 defines it; the test below has its known answer for counter 0 and key
+// 0.
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> c, std::array<uint32_t, 2> k) {
     for (int r = 0; r < 10; r++) {
         const uint64_t p = 0xD2511F53ull * c[0];

@@ -1,5 +1,5 @@
-// dense, einsum and products by other names, beyond what their checks run: gradients, refusals,
-// operands that are views.
+// Tests dense, einsum and products under other names beyond their checks: gradients, invalid
+// arguments, operands that are views.
 #include <gtest/gtest.h>
 
 #include "primitives/composites/einsum.h"
@@ -15,7 +15,7 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-// Every index of every letter, one after another. Extents of 1 broadcast.
+// Iterates every index of every letter. Extents of 1 broadcast.
 std::vector<double> naive(const std::vector<std::string> &axes, const Tensors &in,
                           const std::string &out) {
     std::map<char, int64_t> extents, at;
@@ -201,8 +201,8 @@ TEST(Attention, Gradients) {
         masked);
 }
 
-// A query that sees no key gets zeros and passes no gradient, as in PyTorch; a NaN in one query
-// stays there.
+// A query whose keys are all masked gets zeros and passes no gradient, as in PyTorch; a NaN in one
+// query stays there.
 TEST(Attention, HiddenKeysAndNaN) {
     const Tensor q = numbers({3, 4}), k = numbers({5, 4}, 2), v = numbers({5, 2}, 3);
     std::vector<uint8_t> seen(15, 1);

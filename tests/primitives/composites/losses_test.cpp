@@ -1,5 +1,5 @@
-// Losses and norms: the tape's gradients against differences, weights that are left out, running
-// statistics, shapes that don't fit.
+// Tests losses and norms: the tape's gradients against differences, omitted weights, running
+// statistics, shapes that don't match.
 #include "nn/loss.h"
 #include "primitives/composites/composite.h"
 #include "primitives/ops/composites.h"
@@ -134,7 +134,7 @@ TEST(CtcLoss, NoPathIsInfiniteOrNothing) {
     const Tensor x = F::log_softmax(numbers({2, 1, 3}, 1));
     const Tensor targets = Tensor::from<int32_t>({1, 1}, {1, 2});
     const Tensor two = Tensor::from<int32_t>({2});
-    // a label twice needs a blank between
+    // A repeated label needs a blank between its two.
     EXPECT_EQ(F::ctc_loss(x, targets, two, two, 0, "sum").item(), INFINITY);
     EXPECT_EQ(F::ctc_loss(x, targets, two, two, 0, "sum", true).item(), 0);
 }
@@ -191,7 +191,7 @@ TEST(BatchNorm, ChannelsLastAreTheSame) {
         EXPECT_NEAR(first[2].at({i}), last[2].at({i}), 1e-6);
         EXPECT_NEAR(first[0].at({1, i, 1, 2}), last[0].at({1, 1, 2, i}), 1e-6);
     }
-    EXPECT_NE(first[1].at({0}), 0);  // the running mean has moved
+    EXPECT_NE(first[1].at({0}), 0);  // The running mean has changed.
 }
 
 // In f32 they have kernels of their own, in f64 they are compositions.
@@ -229,7 +229,7 @@ TEST(BatchNorm, WithReluAndShortcutIsTheSame) {
     }
 }
 
-// A mean of 1e4 standard deviations: a sum of squares less their mean's has no digit left in f32.
+// The mean is 1e4 standard deviations: E[x^2] - E[x]^2 would have no correct digit in f32.
 TEST(Norms, KeepTheirDigitsFarFromZero) {
     const Tensor far = Tensor::empty({64, 96});
     const Tensor exact = Tensor::empty({64, 96}, DType::f64);
@@ -303,7 +303,7 @@ TEST(CtcLoss, RefusesLabelsAndLengthsOutOfRange) {
             .item();
     };
     EXPECT_TRUE(std::isfinite(loss(targets, 4, 2)));
-    // nobody reads what lies behind a target
+    // Values behind a target's length aren't read.
     EXPECT_EQ(loss(Tensor::from<int32_t>({1, 77}, {1, 2}), 4, 1), loss(targets, 4, 1));
     expect_error<ShapeError>("[ctc_loss] targets 0,1 is 3, expected 0 to 2", [&] {
         loss(Tensor::from<int32_t>({1, 3}, {1, 2}), 4, 2);
@@ -327,7 +327,8 @@ TEST(CtcLoss, CostsNothingForLabelsThatNoPathSpells) {
     const Tensor lengths = Tensor::from<int32_t>({1, int32_t(places)});
     memory::trim();
     const int64_t before = memory::stats().live_bytes;
-    memory::set_limit(before + (64 << 20));  // a table of all places and steps would take more
+    // A table of all positions and steps would exceed this.
+    memory::set_limit(before + (64 << 20));
     const Tensor loss = F::ctc_loss(x, wide, steps, lengths, 0, "none");
     memory::set_limit(0);
     EXPECT_EQ(loss.at({0}), F::ctc_loss(x, Tensor::ones({2, 1}, DType::i32), steps,

@@ -1,4 +1,5 @@
-// Quantised ops: edges, channels, and what they refuse. Their checks hold them against references.
+// Tests quantised ops: edges, channels, and invalid arguments. Their checks compare them with
+// references.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -40,8 +41,8 @@ TEST(LowPrecision, ScalesAlongAnAxis) {
     EXPECT_EQ(F::dequantize(q, scale, zero, 0).to_vector<float>(), x.to_vector<float>());
 }
 
-// The largest products there are, more than a multiple of four of them, and sums that no 16 bits
-// hold.
+// Uses the largest possible products, more than a multiple of four of them, and sums that exceed 16
+// bits.
 TEST(LowPrecision, ProductsAreExact) {
     for (const int64_t k : {3, 64, 4099}) {
         const Tensor a = Tensor::full({9, k}, 255, DType::u8);

@@ -1,5 +1,5 @@
-// Recurrent cells against PyTorch (tests/goldens/cells_pytorch.py): values and all gradients, in
-// f64.
+// Compares recurrent cells with PyTorch (tests/goldens/cells_pytorch.py): values and all gradients,
+// in f64.
 #include "primitives/ops/recurrent.h"
 #include "tests/kernels/golden.h"
 #include "tests/primitives/gradient_check.h"

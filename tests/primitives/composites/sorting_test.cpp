@@ -1,5 +1,5 @@
-// What the records of the ops that order can't say: special values, ties, errors, gradients,
-// MindSpore's and PyTorch's answers.
+// Tests of sorting ops beyond their records: special values, ties, errors, gradients, MindSpore's
+// and PyTorch's answers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using Tensors = std::vector<Tensor>;
 const float nan = NAN;
 const float inf = INFINITY;
 
-// NaN as 1e9, so that lists compare.
+// Returns NaN as 1e9, so that lists compare.
 Floats values(const Tensor &t) {
     Floats v = t.to_vector<float>();
     for (float &e : v)
@@ -71,8 +71,8 @@ TEST(Sorting, WholeRangesOfIntegers) {
               (Ints32{0, 4, 1, 3, 2}));
 }
 
-// Against std::stable_sort, at lengths around those where another algorithm or packing starts, with
-// many ties.
+// Compares with std::stable_sort, at lengths around those at which another algorithm or packing
+// starts, with many ties.
 TEST(Sorting, LongRows) {
     for (DType d : {DType::f32, DType::f16, DType::i32}) {
         for (int64_t n : {23, 24, 255, 257, 4099, 65536, 65537, 200003}) {
@@ -101,13 +101,13 @@ TEST(Sorting, TopKAndMedian) {
     EXPECT_EQ(places(F::topk(specials(), 4)[1]), (Ints32{1, 5, 9, 2}));
     EXPECT_EQ(places(F::topk(specials(), 4, 0, false)[1]), (Ints32{4, 11, 7, 8}));
     EXPECT_EQ(F::topk(specials(), 0)[0].shape().text(), "[0]");
-    // the lower one, as in MindSpore and PyTorch
+    // The median is the lower one, as in MindSpore and PyTorch.
     EXPECT_EQ(F::median(Tensor::from<float>({1, 3, 2, 4}))[0].item(), 2);
     EXPECT_EQ(F::median(Tensor::from<float>({1, 3, 2, 4}))[0].rank(), 0);
     const auto [m, at] = F::median(Tensor::from<float>({1, nan, 3, 5, 2, 2}, {2, 3}));
     EXPECT_EQ(values(m), (Floats{1e9f, 2}));
     EXPECT_EQ(places(at), (Ints32{1, 2}));
-    // A NaN near the end, after many that aren't in the first k.
+    // A NaN near the end follows many elements that aren't in the first k.
     Tensor x = Tensor::full({5000}, 1);
     x.set({4999}, nan);
     x.set({4998}, 2);
@@ -117,11 +117,11 @@ TEST(Sorting, TopKAndMedian) {
 TEST(Sorting, Unique) {
     const Tensor x = Tensor::from<float>({3, 1, 2, 2, 9, 3, nan, nan, -0.f, 0.f}, {2, 5});
     const auto [y, inverse, counts] = F::unique(x);
-    EXPECT_EQ(values(y), (Floats{3, 1, 2, 9, 1e9f, 1e9f, 0}));  // as MindSpore has it
+    EXPECT_EQ(values(y), (Floats{3, 1, 2, 9, 1e9f, 1e9f, 0}));  // MindSpore's answer.
     EXPECT_EQ(places(inverse), (Ints32{0, 1, 2, 2, 3, 0, 4, 5, 6, 6}));
     EXPECT_EQ(inverse.shape().text(), "[2,5]");
     EXPECT_EQ(places(counts), (Ints32{2, 1, 2, 1, 1, 1, 2}));
-    // as PyTorch has it
+    // PyTorch's answer.
     EXPECT_EQ(values(F::unique(x, true)[0]), (Floats{0, 1, 2, 3, 9, 1e9f, 1e9f}));
     EXPECT_EQ(F::unique(Tensor::empty({0}))[0].shape().text(), "[0]");
 }
@@ -129,7 +129,7 @@ TEST(Sorting, Unique) {
 TEST(Sorting, RunningExtrema) {
     const Tensor x = Tensor::from<float>({1, 3, 3, 2, nan, 5, nan});
     EXPECT_EQ(values(F::cummax(x)[0]), (Floats{1, 3, 3, 3, 1e9f, 1e9f, 1e9f}));
-    // as MindSpore and PyTorch have it
+    // MindSpore's and PyTorch's answer.
     EXPECT_EQ(places(F::cummax(x)[1]), (Ints32{0, 1, 2, 2, 4, 4, 6}));
     EXPECT_EQ(places(F::cummin(x)[1]), (Ints32{0, 0, 0, 0, 4, 4, 6}));
     EXPECT_EQ(values(F::cummax(Tensor::full({40}, -inf))[0]), Floats(40, -inf));
@@ -168,7 +168,7 @@ TEST(Sorting, Gradients) {
     gradient_check([&](const Tensors &v) { return weigh(F::cummax(v[0], 1)[0]); }, {x});
     gradient_check([&](const Tensors &v) { return weigh(F::cummin(v[0])[0]); }, {x});
     gradient_check([&](const Tensors &v) { return weigh(F::argmax_with_value(v[0], 1)[1]); }, {x});
-    // second derivatives
+    // Second derivatives.
     const auto cubed = [](const Tensor &t) { return F::mul(F::mul(t, t), t); };
     gradient_check(
         [&](const Tensors &v) {

@@ -82,7 +82,7 @@ TEST(Indexing, OfNothing) {
     EXPECT_EQ(F::contiguous(none).shape().text(), "[0,3]");
 }
 
-// An element that is taken several times gets the sum of its gradients; one that isn't, none.
+// An element that is gathered several times gets the sum of its gradients; one that isn't gets 0.
 TEST(Indexing, Gradients) {
     const Tensor x = numbers({3, 4});
     auto check = [&](auto f) {
@@ -147,7 +147,8 @@ TEST(Indexing, OneHotAlongAnyAxis) {
     }
 }
 
-// Several numbers to an index, i64 indices, negative ones; the last of several updates stays.
+// Tests several numbers per index, i64 indices, and negative ones; the last of several updates
+// stays.
 TEST(Indexing, PlacesOfSeveralNumbers) {
     const Tensor x = Tensor::from(Floats{0, 1, 2, 3, 4, 5}, {2, 3});
     const Tensor at = Tensor::from<int64_t>({1, 2, 0, -3, 1, -1}, {3, 2});
@@ -366,8 +367,7 @@ TEST(Resize, Volumes) {
     });
 }
 
-// A pixel that isn't a number stays in the outputs made of it; one that counts nothing doesn't
-// matter.
+// A NaN pixel makes the outputs that use it NaN; one with weight 0 has no effect.
 TEST(Resize, KeepsSpecialValuesWhereTheyAre) {
     const Tensor x = Tensor::from(Floats{1, NAN, INFINITY, 4}, {1, 1, 1, 4});
     const Floats same = F::interpolate(x, {1, 4}, 0, "bicubic").to_vector<float>();
@@ -395,7 +395,7 @@ TEST(Scan, Gradients) {
     }
 }
 
-// Where factors are 0 nothing may be divided by them.
+// The gradient must not divide by factors that are 0.
 TEST(Scan, GradientsOfProductsWithZeros) {
     for (const int zeros : {0, 1, 2}) {
         const Tensor x = numbers({2, 5});

@@ -1,5 +1,5 @@
-// What composite ops make of wrong attributes: a result, or an error that names the op.
-// (tools/check/refusals.cpp has the others.)
+// Calls composite ops with wrong attributes: they give a result, or an error that names the op.
+// (tools/check/refusals.cpp tests the other ops.)
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -56,7 +56,7 @@ TEST(Refusals, CompositeOpsNameThemselves) {
             for (const AttrSpec &a : op->record.attrs) {
                 for (const AttrValue &v : values_for(a)) {
                     lists.push_back({{a.name, v}});
-                    // lists that belong together: begin and size
+                    // Lists that have equal lengths: begin and size.
                     for (const AttrSpec &other : op->record.attrs) {
                         if (other.name != a.name && other.kind == AttrKind::ints) {
                             lists.push_back(
@@ -123,7 +123,7 @@ TEST(Refusals, AnUndefinedArgumentIsNoNumber) {
     });
 }
 
-TEST(Refusals, ATablesPlacesLieInTheMap) {  // of which the forward pass reads the nearest
+TEST(Refusals, ATablesPlacesLieInTheMap) {  // The forward pass reads the nearest pixels.
     const Tensor x = Tensor::ones({1, 4, 4});
     const Tensor inside = Tensor::from<int32_t>({0, 3}, {1, 2}),
                  outside = Tensor::from<int32_t>({0, 2000000000}, {1, 2});

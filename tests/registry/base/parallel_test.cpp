@@ -19,7 +19,7 @@
 namespace halyard {
 namespace {
 
-struct Threads {  // sets a number of threads for one scope
+struct Threads {  // Sets the number of threads for one scope.
     explicit Threads(int n) { set_threads(n); }
     ~Threads() { set_threads(0); }
 };
@@ -54,7 +54,7 @@ TEST(Parallel, OneStaysInTheCaller) {
     const auto caller = std::this_thread::get_id();
     parallel_for(7, 8, [&](int64_t) { EXPECT_EQ(std::this_thread::get_id(), caller); });
     const Threads limit(1);
-    int last = -1;  // no race: everything runs here, in order
+    int last = -1;  // There is no race: all bodies run in this thread, in order.
     const int status = par_for(0, 100, [&](int i) {
         EXPECT_EQ(std::this_thread::get_id(), caller);
         EXPECT_EQ(i, last + 1);
@@ -65,7 +65,8 @@ TEST(Parallel, OneStaysInTheCaller) {
     EXPECT_EQ(last, 99);
 }
 
-// All n bodies wait until all have started: ends only with n threads, whatever the number of cores.
+// Each of n bodies waits until all have started, so the loop ends only with n threads, whatever the
+// number of cores.
 TEST(Parallel, AsManyWorkersAsAsked) {
     for (const int n : {2, 3, 8}) {
         const Threads limit(n);
@@ -153,7 +154,7 @@ TEST(Parallel, HalidesScratchIsOurs) {
     auto *p = (unsigned char *)halide_malloc(nullptr, 100);
     ASSERT_NE(p, nullptr);
     EXPECT_EQ(uintptr_t(p) % 64, 0u);
-    // what HalideRuntime.h promises to kernels
+    // HalideRuntime.h promises kernels that this range may be accessed.
     for (int i = -8; i < 128 + 8; i++)
         p[i] = (unsigned char)i;
     EXPECT_EQ(memory::stats().live_blocks, live + 1);
@@ -171,7 +172,8 @@ TEST(Parallel, NumbersOutOfRange) {
     EXPECT_GE(threads(), 1);
 }
 
-int start_with(const char *value) {  // what a fresh process makes of HALYARD_THREADS
+// Returns the exit status of a fresh process with this HALYARD_THREADS.
+int start_with(const char *value) {
     setenv("HALYARD_THREADS", value, 1);
     try {
         return threads();
@@ -183,11 +185,11 @@ int start_with(const char *value) {  // what a fresh process makes of HALYARD_TH
     }
 }
 
-int bodies_elsewhere() {  // loop bodies that another thread runs
+int bodies_elsewhere() {  // Counts the loop bodies that another thread runs.
     const auto caller = std::this_thread::get_id();
     std::atomic<int> count{0};
     const auto body = [&] {
-        // time enough for another thread to come
+        // Gives another thread time to start.
         std::this_thread::sleep_for(std::chrono::microseconds(100));
         count += std::this_thread::get_id() != caller;
     };

@@ -1,5 +1,5 @@
-// Programs that are started without a shell, also where a file's name is full of a shell's
-// characters.
+// Tests programs that are started without a shell, also with file names that contain a shell's
+// special characters.
 #include "registry/base/run_program.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,8 @@ TEST(RunProgram, SaysThatThereIsNone) {
     }
 }
 
-// The kernel cache is linked by ld, and a mistake's line is looked up by addr2line in the library.
+// ld links entries of the kernel cache, and addr2line looks up the line of a mistake in the
+// library.
 TEST(RunProgram, HostileNamesOfTheCacheAndOfAKernelLibrary) {
     const TemporaryFolder folder("halyard_test");
     const fs::path odd = folder.path / hostile;

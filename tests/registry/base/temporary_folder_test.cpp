@@ -33,8 +33,8 @@ TEST(TemporaryFolder, IsPrivateAndGoesWithItsContents) {
     EXPECT_FALSE(fs::exists(path));
 }
 
-// A child that was killed leaves its folder, which goes; that of one that lives stays, and so do
-// folders of other names.
+// A killed child leaves its folder, which is removed. Folders of living processes and folders with
+// other names stay.
 TEST(TemporaryFolder, SweepsWhatTheKilledLeft) {
     const TemporaryFolder parent("halyard_test");
     fs::create_directory(parent.path / "work_inAnother");
@@ -46,7 +46,7 @@ TEST(TemporaryFolder, SweepsWhatTheKilledLeft) {
             const TemporaryFolder own("work", parent.path);
             const bool said = write(ready[1], "x", 1) == 1;
             if (said && !dies) pause();
-            _exit(0);  // without destructors, as if it was killed
+            _exit(0);  // Destructors don't run, as if it was killed.
         }
         char byte;
         EXPECT_EQ(read(ready[0], &byte, 1), 1);
@@ -60,7 +60,8 @@ TEST(TemporaryFolder, SweepsWhatTheKilledLeft) {
     child(true);
     EXPECT_EQ(files_in(parent.path), 3u);
     {
-        const TemporaryFolder next("work", parent.path);  // this process has not swept there before
+        // This process has not cleaned that folder before.
+        const TemporaryFolder next("work", parent.path);
         EXPECT_EQ(files_in(parent.path), 3u)
             << "the dead one's is gone, the living one's and the other's are there";
     }

@@ -93,7 +93,7 @@ TEST(Dispatch, BorrowedMemory) {
     std::vector<float> memory(100);
     for (size_t i = 0; i < memory.size(); i++)
         memory[i] = float(i);
-    // aligned to an element, to no vector
+    // The memory is aligned to an element but to no vector.
     const Tensor odd = Tensor::borrow(memory.data() + 1, {3, 2}, {7, 3}, DType::f32);
     EXPECT_EQ(F::relu(odd).to_vector<float>(), (std::vector<float>{1, 4, 8, 11, 15, 18}));
     EXPECT_EQ(F::reduce_sum(odd).item(), 57);
@@ -101,7 +101,8 @@ TEST(Dispatch, BorrowedMemory) {
               Shape({0, 1}));
 }
 
-// What a fresh process plans with HALYARD_ISA: the level of the kernel, or 100 and more for errors.
+// Returns the level of the kernel that a fresh process selects with HALYARD_ISA, or 100 and more
+// for errors.
 int level_with(const char *isa) {
     setenv("HALYARD_ISA", isa, 1);
     const RegisteredOp &op = library().at("relu");
@@ -125,7 +126,7 @@ int level_with(const char *isa) {
 TEST(DispatchDeathTest, TheEnvironmentLimitsTheInstructionSet) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     for (int i = 0; i < isa_count; i++) {
-        // 101: the build has no kernels up to this level
+        // 101 means that the build has no kernels up to this level.
         int expected = i > int(host_isa()) ? 100 : 101;
         if (i <= int(host_isa())) {
             for (const KernelEntry &k : library().at("relu").kernels) {
@@ -145,8 +146,8 @@ TEST(Dispatch, WhereALevelLacksADtypeTheOneBelowStandsForIt) {
     EXPECT_EQ(F::add(a, a).to_vector<double>(), (std::vector<double>{2, 4, 6}));
 }
 
-// The baseline has kernels of f32 for arithmetic on 16-bit floats; conversions are exact one way
-// and round once the other.
+// On the baseline, kernels of f32 compute on 16-bit floats. Conversions to f32 are exact and those
+// from f32 round once.
 TEST(Dispatch, SixteenBitFloatsOfTheBaselineAreComputedInF32) {
     const Force force(Isa::baseline, "");
     for (const DType half : {DType::f16, DType::bf16}) {
@@ -172,8 +173,7 @@ TEST(Dispatch, SixteenBitFloatsOfTheBaselineAreComputedInF32) {
               std::string::npos);
 }
 
-// The update of whole tensors, and with a gradient of one element in each shape that stands for
-// all.
+// Updates whole tensors, with a gradient of one element in each shape that broadcasts to all.
 TEST(Dispatch, UpdatesTakeAGradientThatIsBroadcast) {
     for (const int64_t n : {8, 65536}) {
         const Tensor zero = Tensor::zeros({n});
@@ -207,8 +207,8 @@ TEST(Dispatch, LabelsThatAreBroadcastCountForEveryRow) {
               want.to_vector<float>());
 }
 
-// Kernels without any_strides are built for a dense dimension 0: a plan has no other, whatever is
-// broadcast or how it lies.
+// Kernels without any_strides are built for a dense dimension 0. Every plan has one, whichever
+// operands are broadcast or strided.
 TEST(Plan, HandsKernelsTheStridesTheyAreBuiltFor) {
     const RegisteredOp &op = library().at("momentum_");
     ASSERT_FALSE(op.record.any_strides);
@@ -254,7 +254,7 @@ TEST(Plan, CallsThatDifferInArgumentsShareOne) {
     EXPECT_EQ(kept(two), second);
 }
 
-// Plans point to kernels, so a development kernel that comes later moves none.
+// Plans point to kernels, so registering a development kernel later must move none.
 TEST(Registry, KernelsStayWhereTheyAre) {
     OpFile file;
     file.name = "test_stays";

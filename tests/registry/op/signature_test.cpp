@@ -99,7 +99,8 @@ TEST(Expressions, Errors) {
     EXPECT_EQ(CompiledExpr("1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1", {})(nullptr), 20);
 }
 
-// A symbolic value as Halide's Expr is one: overloaded operators, functions in its own namespace.
+// A symbolic value with overloaded operators and functions in its own namespace, as Halide's Expr
+// has.
 namespace symbolic {
 struct Text {
     std::string s;

@@ -1,6 +1,6 @@
 // Opens libraries with dlopen() in a program that is linked with none of them, as scripting
-// languages and plug-ins do. What their thread-locals take must fit into the few hundred bytes that
-// a process keeps for libraries which it meets later.
+// languages and plug-ins do. Their thread-local variables must fit into the few hundred bytes that
+// a process reserves for libraries opened later.
 #include <dlfcn.h>
 #include <link.h>
 

@@ -77,7 +77,7 @@ TEST(Memory, CountsBytesAndTheirPeak) {
 
 TEST(Memory, PeakOfOneThreadIsExact) {
     const int64_t start = stats().live_bytes;
-    void *big = allocate(size_t{200} << 20);  // above any peak so far
+    void *big = allocate(size_t{200} << 20);  // This is above any peak so far.
     const int64_t high = stats().live_bytes;
     void *small = allocate(64);
     release(small);
@@ -87,7 +87,7 @@ TEST(Memory, PeakOfOneThreadIsExact) {
     EXPECT_EQ(stats().live_bytes, start);
 }
 
-// A pool that is full of what nobody uses any more makes room.
+// A full pool of unused blocks makes room for a large block.
 TEST(Memory, LargeBlocksComeBackIntoAFullPool) {
     if (!pooled) GTEST_SKIP() << "under the address sanitizer nothing is pooled";
     trim();
@@ -110,7 +110,7 @@ TEST(Memory, LargeBlocksComeBackIntoAFullPool) {
     trim();
 }
 
-// What was used since a block was taken stays, and the block goes to the system.
+// Blocks used since this one was taken stay in the pool, and this one is returned to the system.
 TEST(Memory, AFullPoolKeepsWhatIsInUse) {
     if (!pooled) GTEST_SKIP() << "under the address sanitizer nothing is pooled";
     trim();
@@ -151,11 +151,11 @@ TEST(Memory, ImpossibleSizesAreErrors) {
     EXPECT_EQ(stats().live_blocks, live);
 }
 
-// With a limit what is kept goes first, then calls fail and change nothing; without one they
-// succeed again.
+// Under a limit, cached blocks are released first; then calls fail and change nothing. Without the
+// limit they succeed again.
 TEST(Memory, KeepsToItsLimit) {
     void *const held = allocate(6 << 20);
-    release(allocate(9 << 20));  // kept for reuse: in the way of nothing else
+    release(allocate(9 << 20));  // The cached block hinders no other allocation.
     set_limit(16 << 20);
     const int64_t live = stats().live_bytes;
     void *const other = allocate(7 << 20);
@@ -236,7 +236,7 @@ TEST(Memory, TensorsOutliveTheThreadThatMadeThem) {
     EXPECT_EQ(stats().live_blocks, live);
 }
 
-// made before the thread has a cache of blocks, so destroyed after that cache is gone
+// It is constructed before the thread's cache of blocks, so it is destroyed after that cache.
 struct Late {
     Tensor t;
 };

@@ -20,8 +20,8 @@ Tensor counting(const Shape &shape, DType dtype = DType::f32) {
     return Tensor::from(v, shape).to(dtype);
 }
 
-// A view as a function: for each index of its shape the value, listed row-major. The naive twin of
-// a strided tensor.
+// A naive view for comparison with a strided tensor: its shape and the value at each index, in
+// row-major order.
 struct Naive {
     Shape shape;
     std::vector<double> values;
@@ -268,8 +268,9 @@ TEST(Tensors, LargeCopiesAreRightForAnyNumberOfThreads) {
     set_threads(0);
 }
 
-// Every size of element, tiles that fit and that don't, few rows and few columns, dense and with
-// gaps; each instruction set this machine has, as HALYARD_ISA chooses it for the whole program.
+// Copies elements of every size, with tiles that fit and that don't, few rows and few columns,
+// dense and with gaps. Each instruction set of this machine runs as HALYARD_ISA selects it for the
+// whole program.
 TEST(Tensors, TransposedCopiesMoveEveryElement) {
     const int64_t extents[] = {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 64, 300};
     for (DType t : {DType::u8, DType::f16, DType::i32, DType::f64}) {

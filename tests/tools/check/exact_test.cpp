@@ -1,5 +1,5 @@
-// A tail that is dropped from a reduction: the smallest of faults, seen by the exact check and, on
-// its own, by the reference.
+// Plants a dropped tail of a reduction, the smallest of faults. The exact check finds it and, on
+// its own, the reference.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using testing::AllOf, testing::Each, testing::HasSubstr, testing::IsEmpty, testing::Not;
 
-// softmax of rows; one variant adds up whole vectors only, and so loses what is left of a row when
+// softmax of rows. One variant adds up full vectors only, and so loses the rest of a row if
 // `dropped`.
 struct BlockedSoftmax : Op {
     BlockedSoftmax(const std::string &name, bool dropped)
@@ -22,7 +22,7 @@ struct BlockedSoftmax : Op {
         gpu = !dropped;
         contract = {Contract::normwise, 10};
         variants = {{"blocks", "c>=lanes"}, {"any", ""}};
-        // no vector divides the last two
+        // No vector divides the last two.
         samples = {"n=1 c=1", "n=2 c=64", "n=3 c=99", "n=2 c=101"};
     }
     const bool dropped;
@@ -129,7 +129,7 @@ TEST(Exact, SoundSchedulesOfCpuAndGpuAreProved) {
     EXPECT_EQ(r.passed, 3 + 4 + (has_device("opencl") ? 4 : 0)) << "blocks, any, the GPU's";
 }
 
-// Whole vectors, at every length: what a condition of the variant should have kept away.
+// Computes full vectors at every length, which a condition of the variant should have prevented.
 struct RoundedUp : Op {
     RoundedUp() : Op("rounded_up", "x[c] -> y[c]") {
         dtypes = {"f32"};
@@ -147,8 +147,8 @@ struct RoundedUp : Op {
     }
 };
 
-// Kernels that programs call leave Halide's checks of their arguments out (dsl/argument_checks.h);
-// those of exact mode tell.
+// Kernels in programs omit Halide's checks of their arguments (dsl/argument_checks.h); those of
+// exact mode have them.
 TEST(Exact, ArgumentsAreCheckedThereAlone) {
     const Report r = run(check_exact, registered<RoundedUp>());
     ASSERT_EQ(r.failures.size(), 1u);
@@ -166,8 +166,8 @@ TEST(Exact, ArgumentsAreCheckedThereAlone) {
     EXPECT_FALSE(checks("f32"));
 }
 
-// Updates that the evaluator has to order by itself: a scan, places that data say, a part of the
-// domain, pure variables beside constants, a domain of two dimensions that overwrites.
+// Updates whose order the evaluator must find: a scan, indices from data, a part of the domain,
+// pure variables beside constants, and a domain of two dimensions that overwrites.
 struct Ordered : Op {
     Ordered() : Op("ordered", "x[n,c] index:i32[c] -> y[n,c] z[n,c]") {
         dtypes = {"f32"};

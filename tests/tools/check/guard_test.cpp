@@ -1,4 +1,5 @@
-// Guard pages see accesses outside a tensor, on both sides, in any thread, and let the rest run on.
+// Tests that guard pages detect accesses outside a tensor, on both sides, in any thread, and that
+// execution continues.
 #include "tools/check/guard.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ protected:
         if (op_table().names().empty()) list_all_ops(op_table());
         add = op_table().make("add");
     }
-    // a[7], b[7] and y[7] between guards, b lying in a's memory when asked.
+    // Places a[7], b[7] and y[7] between guards, with b in a's memory if `together`.
     void place(Guards &g, bool together = false) {
         const Tensor memory = Tensor::from({1.F, 2.F, 3.F, 4.F, 5.F, 6.F, 7.F, 8.F});
         in = {memory.slice(0, 0, 7), together ? memory.slice(0, 1, 8) : Tensor::full({7}, 9)};
@@ -75,7 +76,7 @@ TEST_F(Guarded, TensorsThatShareMemoryStillDo) {
     place(g, true);
     at(in[1])[0] = 20;
     EXPECT_EQ(at(in[0])[1], 20);
-    at(out[0])[0] = at(in[0])[7];  // b's last element
+    at(out[0])[0] = at(in[0])[7];  // This is b's last element.
     EXPECT_EQ(g.finding(), "");
     at(out[0])[0] = at(in[0])[8];
     EXPECT_EQ(g.finding(), "it reads past the end of input a and input b (byte 1 after it)");

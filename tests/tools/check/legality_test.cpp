@@ -1,5 +1,5 @@
-// Kernels whose numbers are right and that are wrong all the same: each is rejected, by the Func
-// and the directive that make it so.
+// Tests kernels with right results that are still wrong: each is rejected, with the Func and the
+// directive at fault.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,7 +53,7 @@ struct SoundSums : RowSums {
     SoundSums() : RowSums("sound_sums") {}
 };
 
-// The work items of a row add to one place.
+// The work items of a row add to one element.
 struct RacyGpuSums : RowSums {
     RacyGpuSums() : RowSums("racy_gpu_sums") {}
     void schedule(const Gpu &) override {
@@ -68,7 +68,7 @@ struct RacyGpuSums : RowSums {
     }
 };
 
-// So do threads.
+// Threads add to one element.
 struct RacyCpuSums : RowSums {
     RacyCpuSums() : RowSums("racy_cpu_sums") { gpu = false; }
     void schedule(const Cpu &) override {
@@ -81,8 +81,8 @@ struct RacyCpuSums : RowSums {
     }
 };
 
-// It promises that the element after a row's last is in the row, asks what it is, and gets an
-// answer that changes nothing.
+// The kernel promises that the element after a row's last is in the row, reads it, and ignores the
+// result.
 struct ReadsPast : RowSums {
     ReadsPast() : RowSums("reads_past") {}
     void algorithm() override {
@@ -94,7 +94,7 @@ struct ReadsPast : RowSums {
     }
 };
 
-// The op as `halyard check` would see it: listed, registered, with a kernel of each backend.
+// Registers the op as `halyard check` would find it: listed, with a kernel of each backend.
 template<class T> T registered() {
     const T op;
     op_table().add<T>();

@@ -1,4 +1,4 @@
-// Planted faults are caught, kernels without one are not.
+// Tests that planted faults are found, and that kernels without one pass.
 #include "tools/check/mutants.h"
 
 #include <gtest/gtest.h>
@@ -75,8 +75,8 @@ TEST(Mutants, AreCaught) {
     EXPECT_GE(kinds.size(), 10u);
 }
 
-// The numbers of a race are right nearly always: a maximum that several threads search in one
-// place, for one.
+// The results of a race are nearly always right, for example if several threads compute a maximum
+// in one element.
 TEST(Mutants, ARaceIsCaughtByTheSandbox) {
     const Mutant m = tried("softmax", "softmax/short racy-parallel: loop peak.s1.r$x");
     EXPECT_EQ(m.status, Mutant::caught);
@@ -86,7 +86,7 @@ TEST(Mutants, ARaceIsCaughtByTheSandbox) {
         << m.output;
 }
 
-// The element past the end is read and not used: only the guard behind the input tells.
+// The element past the end is read and not used: only the guard page behind the input finds it.
 TEST(Mutants, AReadPastTheEndIsCaughtByGuards) {
     if (op_table().names().empty()) list_all_ops(op_table());
     Instance i;
@@ -101,8 +101,8 @@ TEST(Mutants, AReadPastTheEndIsCaughtByGuards) {
     EXPECT_GT(seen, 0) << "of " << clamps.size();
 }
 
-// hard_swish_dx jumps at -3 and 3. a <= b is a < b || a == b there: losing a == b is a fault, and
-// the only one that is planted.
+// hard_swish_dx jumps at -3 and 3. There a <= b is a < b || a == b; dropping a == b is the only
+// fault that is planted.
 TEST(Mutants, AComparisonIsCaughtWhereValuesAreEqual) {
     EXPECT_EQ(tried("hard_swish_dx", "hard_swish_dx wrong-comparison: <= in dx").status,
               Mutant::caught);
@@ -110,7 +110,7 @@ TEST(Mutants, AComparisonIsCaughtWhereValuesAreEqual) {
               Mutant::refused);
 }
 
-// The kernel has a loop of its own for rows that lie across memory, as those of axis=0 do.
+// The kernel has a loop of its own for rows that are not contiguous, as with axis=0.
 TEST(Mutants, AResultThatLiesAcrossIsLookedAt) {
     const Mutant m = tried("one_hot", "one_hot missing-store: store to y #5");
     EXPECT_EQ(m.status, Mutant::caught) << m.output;
@@ -129,7 +129,7 @@ TEST(Mutants, AnyKernelGetsFaults) {
     EXPECT_EQ(try_mutants(o).at(0).text(), o.only[0]);
 }
 
-TEST(Mutants, WhatIsRightIsNotCaught) {  // (b - a)^2 for (a - b)^2
+TEST(Mutants, WhatIsRightIsNotCaught) {  // (b - a)^2 instead of (a - b)^2
     const Mutant m = tried("squared_difference", "squared_difference swapped-operands: - in y");
     EXPECT_EQ(m.status, Mutant::survived) << m.output;
     EXPECT_TRUE(m.caught_by.empty());
@@ -157,7 +157,7 @@ TEST(Mutants, AreDrawnFromAllOps) {
     EXPECT_EQ(ops.size(), 3u);
 }
 
-// A program is made for one call: the fault is in that one's.
+// A program is made for one call, so the fault is in that call's program.
 TEST(Mutants, ProgramsGetFaults) {
     MutantOptions o = options({"relu"}, 1);
     o.everywhere = o.programs = true;

@@ -1,4 +1,4 @@
-// Failures of one kind, what is skipped, and an op's gradients.
+// Tests reports: failures of one kind, skipped checks, and an op's gradients.
 #include <gtest/gtest.h>
 
 #include "dsl/all_ops.h"

@@ -1,4 +1,4 @@
-// Sweeps of ops that are wrong in one way each.
+// Tests sweeps of ops with one fault each.
 #include "tools/check/ulps.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace halyard::check {
 namespace {
 
-// y = x^3, or what is planted into it.
+// y = x^3, with a planted fault.
 enum Fault { none, off_by_ulps, wrong_at_infinity, flushes, not_odd, wrong_zero };
 template<Fault fault> struct Cube : Elementwise {
     Cube() : Elementwise("cube_" + std::to_string(int(fault)), "x[*] -> y[*]") {
@@ -64,7 +64,7 @@ TEST(Ulps, OneWrongValueIsFound) {
     const Ulps u = swept<off_by_ulps>();
     EXPECT_FALSE(u.ok("cube"));
     EXPECT_EQ(u.x, 1.5);
-    EXPECT_NEAR(u.worst, 6.75, 0.51);  // 27/8 2^-21, in units of 2^-22
+    EXPECT_NEAR(u.worst, 6.75, 0.51);  // 27/8 2^-21, in units of 2^-22.
 }
 
 TEST(Ulps, InfinitySubnormalsAndZeroCount) {

@@ -1,4 +1,4 @@
-// Jobs in child processes: results come in order, and a job that dies takes only itself.
+// Tests jobs in child processes: results come in order, and a job that dies affects no other.
 #include "tools/check/worker_pool.h"
 
 #include <gtest/gtest.h>

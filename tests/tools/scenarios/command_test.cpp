@@ -1,4 +1,4 @@
-// The halyard command as others call it: files in, files out, exit status, one line per error.
+// Tests the halyard command as users call it: files in, files out, exit status, one line per error.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -36,7 +36,7 @@ TEST_F(Command, TakesTheContextFromTheEnvironment) {
                   "HALYARD_PROFILING_OPTIONS='{\"output\": \"o\"}' GLOG_v=3")
                   .err,
               "");
-    int traces = 0;  // written when the program ended
+    int traces = 0;  // Written when the program ended.
     for (auto &entry : fs::directory_iterator(dir / "o")) {
         if (entry.path().filename().string().starts_with("op_trace_")) {
             traces++;
@@ -49,8 +49,8 @@ TEST_F(Command, TakesTheContextFromTheEnvironment) {
     EXPECT_NE(run("GLOG_v=9 HALYARD_MODE=GRAPH_MODE")
                   .err.find("[log] GLOG_v is '9', expected 0 to 4; 2 is taken\n"),
               std::string::npos);
-    EXPECT_EQ(run("HALYARD_DEVICE_TARGET=Ascend").status, 0);  // simulated
-    const Result on_gpu = run("HALYARD_DEVICE_TARGET=GPU");    // where an OpenCL platform answers
+    EXPECT_EQ(run("HALYARD_DEVICE_TARGET=Ascend").status, 0);  // The simulated device.
+    const Result on_gpu = run("HALYARD_DEVICE_TARGET=GPU");  // If an OpenCL platform is available.
     if (on_gpu.status != 0) {
         EXPECT_NE(on_gpu.err.find("[opencl]"), std::string::npos) << on_gpu.err;
     }
@@ -100,12 +100,12 @@ TEST_F(Command, RunsSoftmaxAndItsGradient) {
         EXPECT_NEAR(dx.at({0, j}), p * (dy.at({0, j}) - dot), 1e-6);
         EXPECT_NEAR(dx.at({1, j}), q * (dy.at({1, j}) - dot), 1e-6);
     }
-    // "  ISAs        avx512, avx2, baseline": the build may have fewer
+    // The line is "  ISAs        avx512, avx2, baseline"; the build may have fewer.
     const std::string op = halyard("ops softmax").out;
     const std::string isas = op.substr(op.find("ISAs"),
                                        op.find('\n', op.find("ISAs")) - op.find("ISAs"));
     const std::string lowest = isas.substr(isas.rfind(' ') + 1);
-    // inputs need --in
+    // Inputs need --in.
     ASSERT_EQ(
         halyard("run softmax x.npy -a axis=0 -o again --grad y=dy.npy --isa baseline --threads 1")
             .status,
@@ -306,7 +306,7 @@ TEST_F(Command, KeepsToItsEnvironment) {
                    "[parallel] HALYARD_THREADS is 'many', expected a whole number from 0 to 1024",
                    "HALYARD_THREADS=many");
     EXPECT_EQ(halyard("run relu --in x.npy --out-dir one", "HALYARD_THREADS=1").status, 0);
-    // kernels above the limit are refused, whatever the build has
+    // Kernels above the limit are rejected, whatever the build has.
     for (int i = 0; i <= int(host_isa()); i++) {
         const std::string level = name_of((Isa)i);
         const std::string text = halyard("explain relu --shape x=1000", "HALYARD_ISA=" + level).out;
@@ -338,7 +338,8 @@ TEST_F(Command, OpensOnlyKernelLibrariesThatFit) {
     expect_refused("ops --kernels text.so", "[text.so] can't be opened: ");
     expect_refused("ops --kernels " HALYARD_ANY_LIBRARY,
                    "] is no kernel library: it has no symbol halyard_kernels");
-    expect_refused("ops --kernels " HALYARD_INCOMPATIBLE_LIBRARY_1, "] was built with kit 7.1.0, kernel ABI ");
+    expect_refused("ops --kernels " HALYARD_INCOMPATIBLE_LIBRARY_1,
+                   "] was built with kit 7.1.0, kernel ABI ");
     expect_refused("ops --kernels " HALYARD_INCOMPATIBLE_LIBRARY_0,
                    "] was built with kit 7.1.0, record size 1; this kit, ");
 }
@@ -409,7 +410,7 @@ TEST_F(Command, ListsOpsAsJson) {
     EXPECT_EQ(table.find("\nsoftmax_dx "), std::string::npos);
 }
 
-// Where an op runs, in which dtypes, and why not in others.
+// Lists where an op runs, in which dtypes, and why not in others.
 TEST_F(Command, ListsDtypesByBackend) {
     const Result r = halyard("ops conv2d --json");
     ASSERT_EQ(r.status, 0) << r.err;

@@ -1,4 +1,4 @@
-// The command where the system lacks what there usually is.
+// Tests the command on systems without the usual folders and files.
 #include "registry/base/run_program.h"
 #include "tests/tools/command.h"
 
@@ -13,7 +13,7 @@ protected:
         save("x.npy", Tensor::ones({4}));
     }
 
-    // An empty folder in the place of `folder`. Not every container gives the rights for that.
+    // Mounts an empty folder over `folder`. Some containers don't permit that.
     void runs_without(const std::string &folder) const {
         const std::string without = "mount -t tmpfs none " + folder + " && cd \"$0\" && ";
         const auto run = [&](const std::string &command) {
@@ -45,7 +45,7 @@ TEST_F(Environment, WithoutAFolderForTemporaryFiles) {
                    "TMPDIR=/no/such/folder");
 }
 
-// What the standard library throws is said as our own errors are.
+// Errors of the standard library are reported like our own.
 TEST_F(Environment, ALinkToItself) {
     fs::create_symlink("loop", dir / "loop");
     expect_refused("new my_op --project loop",

@@ -1,5 +1,5 @@
-// What is wrong with ops of other projects is told in words, and costs nothing else: crashes,
-// floods of failures, gradients.
+// Tests that faults in ops of other projects are reported and affect nothing else: crashes, many
+// failures, gradients.
 #include <nlohmann/json.hpp>
 #include <regex>
 

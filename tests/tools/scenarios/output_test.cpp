@@ -1,5 +1,5 @@
-// Where the disk is full, standard output is closed to what is written, or an option would do
-// nothing, the command says so.
+// Tests that the command reports a full disk, a closed standard output, and options that would have
+// no effect.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 class Output : public Command {
 protected:
-    // Standard output is a device that is always full.
+    // Redirects standard output to a device that is always full.
     Result into_full_device(const std::string &args) const {
         const int status = std::system(
             ("cd '" + dir.string() + "' && '" HALYARD_COMMAND "' " + args + " >/dev/full 2>err.txt")
@@ -30,12 +30,12 @@ TEST_F(Output, IsAnErrorWhereItGoesNowhere) {
                              "docs relu", "docs", "explain relu --json", "lower relu --to loops"}) {
         const Result r = into_full_device(args);
         EXPECT_EQ(r.status, 1) << args;
-        // why, where the last write failed
+        // Some errors give the reason of the last write's failure.
         EXPECT_TRUE(r.err.starts_with("[standard output] can't be written")) << args << r.err;
     }
 }
 
-// No file may have more than 4 KB, as if the disk had no place for the rest.
+// Limits files to 4 KB, as if the disk were full after that.
 TEST_F(Output, KeepsTheOldFileWhereTheDiskIsFull) {
     const std::string records = std::string("'") + HALYARD_SOURCE_DIR +
                                 "/kernels/records/epyc_26_2.records'";

@@ -1,4 +1,4 @@
-// halyard report: what it takes, what it refuses, and its page in a browser.
+// Tests halyard report: its inputs, its errors, and its page in a browser.
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -9,11 +9,11 @@ namespace halyard {
 namespace {
 using nlohmann::json;
 
-// Text that ends scripts, opens elements and ends JSON strings, where a page isn't careful.
+// Text that ends scripts, opens elements and ends JSON strings if a page doesn't escape it.
 const std::string hostile = "</script><script>document.title='taken'</script><img src=x "
                             "onerror=alert(1)> \" \\ <!-- \u2028 &lt;";
 
-// Three rounds of three kernels, and one that broke its contract.
+// Three rounds of three kernels, and one that violated its contract.
 json bench_file() {
     json file = json::parse(
         R"({"context": {"date": "2026-11-21T23:53:09+00:00", "host_name": "box", "cpu": "Some CPU", "num_cpus": 2, "command": "halyard bench relu --json b", "load_avg": [0.25, 1, 2]},
@@ -163,7 +163,7 @@ TEST_F(Report, HoldsWhatTheFilesSay) {
     EXPECT_NEAR(first["high"], 514e-9, 1e-15);
     EXPECT_TRUE(first["chosen"]);
     EXPECT_TRUE(bench["lines"][2]["peer"]);
-    EXPECT_EQ(broken["fail"], hostile);  // to the letter
+    EXPECT_EQ(broken["fail"], hostile);  // The text is unchanged.
     EXPECT_FALSE(broken.contains("median"));
     EXPECT_EQ(check["ops"][0]["failures"][0], hostile);
     ASSERT_EQ(tune["records"].size(), 3u);
@@ -237,7 +237,7 @@ TEST_F(Report, LoadsNothingAndEndsItsScriptsItself) {
     EXPECT_EQ(count(text, "</script"), 3);
     EXPECT_EQ(runs_of(text)["title"], "</title><b>");
     EXPECT_NE(text.find("default-src 'none'"), std::string::npos);
-    std::string html = text;  // without what stands in scripts
+    std::string html = text;  // Text without scripts.
     for (size_t at = 0; (at = html.find("<script", at)) != std::string::npos; at++)
         html.erase(html.find('>', at), html.find("</script>", at) - html.find('>', at));
     for (const char *loads :
@@ -257,9 +257,9 @@ TEST_F(Report, IntervalsHoldTheMedian) {
         return std::pair<double, double>(line["low"], line["high"]);
     };
     EXPECT_EQ(bounds(1), std::pair(1.0, 1.0));
-    EXPECT_EQ(bounds(5), std::pair(1.0, 5.0));  // too few for 95 %: all of them
-    EXPECT_EQ(bounds(8), std::pair(1.0, 8.0));  // 2 * 9 / 256 is too much
-    EXPECT_EQ(bounds(9), std::pair(2.0, 8.0));  // 2 * 10 / 512 isn't
+    EXPECT_EQ(bounds(5), std::pair(1.0, 5.0));  // Too few for 95 %: the interval is all of them.
+    EXPECT_EQ(bounds(8), std::pair(1.0, 8.0));  // 2 * 9 / 256 is above 5 %.
+    EXPECT_EQ(bounds(9), std::pair(2.0, 8.0));  // 2 * 10 / 512 is below.
     EXPECT_EQ(bounds(15), std::pair(4.0, 12.0));
 }
 
@@ -314,8 +314,8 @@ TEST_F(Report, CountsLossesThatAreNoNumbers) {
     EXPECT_EQ(page().find(what), std::string::npos);
 }
 
-// In headless Chromium: every chart has ink on it, nothing was said on the console, no text of a
-// file became an element, and on a phone nothing but tables is wider than the screen.
+// In headless Chromium every chart has drawn something, the console is empty, no text of a file
+// became an element, and at a phone's width only tables are wider than the screen.
 TEST_F(Report, ShowsInABrowser) {
     if (std::string(HALYARD_CHROMIUM).empty())
         GTEST_SKIP() << "no chromium here: the page was not shown";
@@ -350,14 +350,14 @@ TEST_F(Report, ShowsInABrowser) {
             (width == "390" ? " --blink-settings=preferredColorScheme=0" : ""));
         const std::string root = between(dom, "<html", ">");
         EXPECT_NE(root.find("data-width=\"" + width + "\""), std::string::npos) << root;
-        // six of training; times, roofline, tuning
+        // Six charts of training; times, roofline, tuning.
         EXPECT_NE(root.find("data-charts=\"9/9\""), std::string::npos) << root;
         EXPECT_NE(root.find("data-blank=\"0\""), std::string::npos) << root;
         EXPECT_NE(root.find("data-wide=\"false\""), std::string::npos) << root;
-        // the fastest first
+        // The fastest comes first.
         EXPECT_NE(root.find("data-order=\"avx2,oneDNN,baseline,fast/avx2\""), std::string::npos)
             << root;
-        // the one without a time stays last
+        // The one without a time stays last.
         EXPECT_NE(root.find("data-sorted=\"baseline,oneDNN,avx2,fast/avx2\""), std::string::npos)
             << root;
         EXPECT_NE(root.find("data-planted=\"0\""), std::string::npos) << root;

@@ -1,4 +1,4 @@
-// Records as text, what makes one stale, and processes that don't come back.
+// Tests tuning records as text, what makes one stale, and child processes that don't return.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -132,7 +132,8 @@ TEST_F(RecordFiles, AreReadAroundBadLines) {
 
 TEST_F(RecordFiles, AreAppendedToBehindALineThatWasCut) {
     const std::string path = file("a", {text_of(sample())});
-    std::ofstream(path, std::ios::app) << text_of(sample("gelu")).substr(0, 50);  // no end
+    // The line is cut.
+    std::ofstream(path, std::ios::app) << text_of(sample("gelu")).substr(0, 50);
     RecordWriter(path).append(sample("relu"));
     const RecordFile f = read_records(path);
     ASSERT_EQ(f.records.size(), 2u);
@@ -145,7 +146,7 @@ std::string bytes_of(const std::string &path) {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// A disk that is full after `most` bytes, in a process of its own.
+// Appends in a child process whose disk is full after `most` bytes.
 bool append_fails(const std::string &path, rlim_t most) {
     const pid_t child = fork();
     if (child == 0) {
@@ -301,7 +302,7 @@ TEST_F(RecordFiles, KeepTheirLinesWhereTheDiskIsFull) {
     std::signal(SIGXFSZ, old_handler);
 }
 
-// y = x * (2 + factor), after a sum that nothing changes; everything about it can be edited.
+// y = x * (2 + factor), after a sum that nothing changes; every part of it can be edited.
 struct Edit {
     double constant = 2;
     bool other_names = false, other_schedule = false, other_formula = false;

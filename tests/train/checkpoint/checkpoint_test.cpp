@@ -1,4 +1,4 @@
-// Checkpoint files: what other programs wrote, what we write, and what is done to files.
+// Tests checkpoint files: other programs' files, our own, and damaged ones.
 #include "train/checkpoint/checkpoint.h"
 
 #include <gtest/gtest.h>
@@ -100,7 +100,7 @@ TEST_P(Checkpoint, ADamagedByteIsNoticed) {
     EXPECT_NE(message().find("damaged: its "), std::string::npos) << message();
 }
 
-// Only errors of ours, and sizes are checked before they are believed.
+// Only the kit's errors occur, and sizes are checked before memory is allocated.
 TEST_P(Checkpoint, SurvivesTruncationAndMutation) {
     save(some_tensors());
     const std::string whole = bytes_in(path);
@@ -130,7 +130,7 @@ TEST_P(Checkpoint, SurvivesTruncationAndMutation) {
     EXPECT_GT(noticed, tries * 9 / 10);
 }
 
-// Names, metadata and the header's own lengths are under the checksum too.
+// The checksum covers names, metadata and the header's own lengths too.
 TEST_P(Checkpoint, NoBitIsWithoutAChecksum) {
     NamedTensors all;
     all.tensors.emplace_back("w", Tensor::ones({2}));
@@ -193,7 +193,7 @@ TEST_P(Checkpoint, IsTheOldOrTheNewOneWhenTheProgramIsKilled) {
             ASSERT_EQ(v, w[0]);
     }
     for (auto &entry : fs::directory_iterator(testing::TempDir()))
-        // of those that were killed
+        // Removes the temporary files of killed processes.
         if (entry.path().string().starts_with(path + ".")) fs::remove(entry.path());
 }
 
@@ -206,7 +206,7 @@ TEST(Safetensors, FilesOfOlderVersionsAreRead) {
         put(path, std::string(1, char(header.size())) + std::string(7, '\0') + header);
         return load_checkpoint(path).metadata;
     };
-    // XXH3 of no bytes
+    // XXH3 of no bytes.
     EXPECT_EQ(older("2d06800538d394c2"), (std::map<std::string, std::string>{{"epoch", "3"}}));
     EXPECT_THROW(older("2d06800538d394c3"), IoError);
 }
@@ -227,11 +227,11 @@ TEST(MindSporeCkpt, AnEmptyOrACutFileIsRefused) {
     const std::string whole = bytes_in(path);
     EXPECT_EQ(message(whole.substr(0, whole.size() - 17)),
               "was cut: the checksum at its end is missing");
-    // MindSpore's own files need not have one: they are read, and a warning says that nobody knows
-    // whether they are whole.
+    // MindSpore's own files need not have one: they are read, with a warning that they can't be
+    // verified.
     const size_t from = whole.find("\x0a\x01"
                                    "a") -
-                        2;  // where the first tensor's value begins, behind the text of ours
+                        2;  // The first tensor's value begins here, behind our own text.
     ASSERT_LT(from, whole.size());
     testing::internal::CaptureStderr();
     EXPECT_EQ(message(whole.substr(from, whole.size() - 17 - from)), "no error");

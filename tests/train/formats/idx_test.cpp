@@ -72,8 +72,8 @@ TEST_F(Idx, TruncatedAtEveryByte) {
     EXPECT_THROW((void)read_idx(write("t", whole + "x"), 3), IoError);
 }
 
-// Every bit of the header turned: refused, or the extents still make up the file (a 2 and a 3 that
-// changed places).
+// With any bit of the header flipped, the file is rejected, or the extents still match the file (a
+// 2 and a 3 that changed places).
 TEST_F(Idx, EveryHeaderBitFlipped) {
     const std::string whole = images(2, 3, 4);
     const int64_t before = memory::stats().peak_bytes;
@@ -88,7 +88,8 @@ TEST_F(Idx, EveryHeaderBitFlipped) {
         }
     }
     EXPECT_EQ(refused, 128);
-    EXPECT_LT(memory::stats().peak_bytes - before, 1 << 16);  // no header was believed
+    // No extent of a corrupt header was allocated.
+    EXPECT_LT(memory::stats().peak_bytes - before, 1 << 16);
 }
 
 TEST_F(Idx, LyingExtentsDoNotOverflow) {

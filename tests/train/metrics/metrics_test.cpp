@@ -22,7 +22,7 @@ void two_batches(Metric &m) {
 }
 template<class T> T counted(T m) {
     two_batches(m);
-    two_batches(m);  // clear() begins anew
+    two_batches(m);  // clear() resets the metric.
     return m;
 }
 void expect_each(const std::vector<double> &got, const std::vector<double> &want) {

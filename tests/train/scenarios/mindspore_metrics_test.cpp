@@ -1,5 +1,5 @@
-// The metrics of curves, texts and masks. All expected values are MindSpore 2.10's for the same
-// input.
+// Tests the metrics of curves, texts and masks. All expected values are MindSpore 2.10's for the
+// same input.
 #include <gtest/gtest.h>
 
 #include <cmath>

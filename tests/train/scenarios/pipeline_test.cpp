@@ -42,7 +42,7 @@ std::vector<int> iota(int n) {
 
 Tensor slow_square(const Tensor &t) {
     const double v = t.item();
-    // finish out of order
+    // Rows finish out of order.
     std::this_thread::sleep_for(std::chrono::microseconds(int(v) * 37 % 50));
     return Tensor::scalar(v * v, DType::f32);
 }
@@ -73,7 +73,7 @@ TEST(Pipeline, ShuffleIsAPermutationWithinItsBuffer) {
     std::vector<int> sorted = v;
     std::sort(sorted.begin(), sorted.end());
     EXPECT_EQ(sorted, iota(500));
-    // A row can't leave before it entered: at place k at most k + 20 rows were read.
+    // A row can't leave the buffer before it entered: at position k at most k + 20 rows were read.
     for (int k = 0; k < 500; k++)
         EXPECT_LT(v[size_t(k)], k + 20);
     EXPECT_EQ(values(numbers(50).shuffle(1)), iota(50));
@@ -88,7 +88,7 @@ TEST(Pipeline, ABufferOfEverythingIsUniform) {
         first[row["x"].item<int32_t>()]++;
     }
     for (const int n : first)
-        EXPECT_NEAR(n, 1000, 150);  // five standard deviations are 144
+        EXPECT_NEAR(n, 1000, 150);  // Five standard deviations are 144.
 }
 
 TEST(Pipeline, RowsStayTogether) {
@@ -177,8 +177,8 @@ TEST(Pipeline, RunsAheadButNotFar) {
     for (int i = 0; i < 200 && produced < 4; i++)
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    EXPECT_GE(produced, 4);    // ahead of us
-    EXPECT_LE(produced, 512);  // but the queue and one chunk of a map bound it
+    EXPECT_GE(produced, 4);    // The producer runs ahead.
+    EXPECT_LE(produced, 512);  // The queue and one chunk of a map bound it.
 }
 
 TEST(Pipeline, DroppedHalfway) {

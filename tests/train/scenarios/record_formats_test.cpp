@@ -1,4 +1,5 @@
-// Rows out of TFRecord files, tar files and generators. tests/goldens/records.py made the files.
+// Tests rows from TFRecord files, tar files and generators. tests/goldens/records.py made the
+// files.
 #include <archive.h>
 #include <archive_entry.h>
 #include <gtest/gtest.h>
@@ -50,7 +51,7 @@ std::string text(const Tensor &t) {
     return {(const char *)dense.raw(), dense.bytes()};
 }
 
-// A record of no Example: such a length and such bytes, with good checksums.
+// Returns a record with valid checksums whose bytes are no Example.
 std::string record(const std::string &data) {
     std::string length(8, '\0');
     for (size_t i = 0; i < 8; i++)
@@ -63,7 +64,7 @@ std::string record(const std::string &data) {
 }
 
 int64_t count(const Dataset &d) {
-    const auto source = d.node()->open({});  // without the iterator's thread: quicker
+    const auto source = d.node()->open({});  // Opening it without the iterator's thread is faster.
     int64_t n = 0;
     for (Row row; source->next(row);)
         n++;
@@ -89,7 +90,7 @@ void write_tar(const std::string &path,
 
 }  // namespace
 
-// RFC 3720, B.4.
+// The values are those of RFC 3720, B.4.
 TEST(Crc32c, OfTheStandard) {
     EXPECT_EQ(crc32c("123456789"), 0xE3069283u);
     EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAu);
@@ -149,7 +150,7 @@ TEST_F(Records, DamagedRecordsAreNamedOrLeftOut) {
     testing::internal::CaptureStderr();
     for (size_t n = 0; n < whole.size(); n++) {
         const std::string m = raised(whole.substr(0, n));
-        const bool between = ends.contains(n);  // where nothing seems to be missing
+        const bool between = ends.contains(n);  // At these lengths nothing seems to be missing.
         EXPECT_TRUE(between ? m == "no error" : m.starts_with("[" + path + ": record ")) << n << m;
         EXPECT_EQ(left(whole.substr(0, n)),
                   5 + std::distance(ends.begin(), ends.upper_bound(n)) - 1)
@@ -210,8 +211,8 @@ TEST_F(Records, FilesAreSharedOutAndShuffled) {
               "[" + at("none") + "] can't be read: No such file or directory");
 }
 
-// Written by Python's tarfile: PAX headers, a key with dots in its folder and a letter that isn't
-// ASCII, kinds in capitals.
+// Python's tarfile wrote it: PAX headers, a key with dots in its folder and a letter that isn't
+// ASCII, extensions in capitals.
 TEST_F(Records, TarAsPythonWritesIt) {
     const WebDataset d({goldens + "records.tar"}, {"png;jpg", "cls", "__key__"});
     EXPECT_EQ(d.get_dataset_size(), 3);
@@ -258,7 +259,7 @@ TEST_F(Records, PackedTarAndOddSamples) {
               "a.txt at byte 0] the sample has a second txt");
 }
 
-// A megabyte may be packed into a kilobyte.
+// A megabyte may be compressed to a kilobyte.
 TEST_F(Records, NothingIsLongerThanTheLimit) {
     const std::string path = at("s.tar.gz");
     write_tar(path, {{"a.txt", std::string(100'001, 'a')}, {"b.txt", std::string(100'000, 'b')}},
@@ -291,7 +292,7 @@ TEST_F(Records, DamagedTarsAreNamed) {
     EXPECT_NE(read(whole.substr(0, 1100)).find("Truncated"), std::string::npos)
         << read(whole.substr(0, 1100));
     std::string lie = whole;
-    lie[1024 + 8]++;  // in a name: the header's checksum
+    lie[1024 + 8]++;  // The byte is in a name, under the header's checksum.
     EXPECT_TRUE(read(lie).starts_with("[" + path)) << read(lie);
 }
 

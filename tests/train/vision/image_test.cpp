@@ -1,4 +1,4 @@
-// Image files and the datasets that read them.
+// Tests image files and the datasets that read them.
 #include "train/vision/image.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ struct Images : testing::Test {
         fs::create_directories(fs::path(at(name)).parent_path());
         write_image(at(name), picture(4 + seed, 6, seed));
     }
-    // Soft, so that JPEG hardly changes it.
+    // Makes a smooth image that JPEG hardly changes.
     static Tensor picture(int64_t h, int64_t w, int seed) {
         const Tensor t = Tensor::empty({h, w, 3}, DType::u8);
         for (int64_t i = 0; i < t.elements(); i++)
@@ -62,7 +62,7 @@ TEST_F(Images, PngComesBackExactlyAndJpegNearly) {
         ASSERT_LE(std::abs(jpeg[i] - want[i]), 6) << i;
 }
 
-// Made by Pillow: one grey, one with transparency, one with a palette.
+// Pillow made them: one grey, one with transparency, one with a palette.
 TEST_F(Images, EveryKindOfPngBecomesThreeChannels) {
     const std::string goldens = HALYARD_SOURCE_DIR "/tests/goldens/png_";
     const auto values = [&](const std::string &kind) {
@@ -78,7 +78,8 @@ TEST_F(Images, DamagedFilesAreNamed) {
     write_image(at("a.jpg"), picture(40, 40, 0));
     for (const char *name : {"a.png", "a.jpg"}) {
         const Tensor whole = read_bytes(at(name));
-        constexpr int64_t end = 24;  // behind the last row: checksums, and PNG's last chunk
+        // These bytes follow the last row: checksums, and PNG's last chunk.
+        constexpr int64_t end = 24;
         for (int64_t n = 0; n < whole.elements() - end; n += 1 + n / 20) {
             const std::string m = message([&] { decode_image(whole.slice(0, 0, n), "my file"); });
             EXPECT_TRUE(m.starts_with("[my file] ")) << name << " " << n << ": " << m;
@@ -88,7 +89,8 @@ TEST_F(Images, DamagedFilesAreNamed) {
             const Tensor other = whole.copy();
             for (int k = 0; k < 3; k++)
                 other.data<uint8_t>()[random() % size_t(other.elements())] = uint8_t(random());
-            message([&] { decode_image(other, "my file"); });  // an image or an error of ours
+            // This gives an image or an error of the kit.
+            message([&] { decode_image(other, "my file"); });
         }
     }
     EXPECT_EQ(message([&] { decode_image(Tensor::zeros({9}, DType::u8), "x"); }),
@@ -106,7 +108,7 @@ TEST_F(Images, DamagedFilesAreNamed) {
     EXPECT_FALSE(fs::exists(at("b.png")));
 }
 
-// Whatever the subsampling of its colours: the pixels are those of the whole image.
+// With any chroma subsampling the pixels are those of the full image.
 TEST_F(Images, APartOfAJpegIsThatPartOfTheWhole) {
     std::mt19937 random(1);
     for (const std::string kind : {"444", "422", "420", "440", "grey", "progressive", "cmyk"}) {
@@ -158,7 +160,7 @@ TEST_F(Images, AHeaderThatLiesAllocatesNothing) {
         << message([&] { decode_image(png, "x"); });
 }
 
-// One chunk of a PNG, its checksum right.
+// Returns one chunk of a PNG with a valid checksum.
 std::string chunk(const std::string &name, const std::string &content) {
     const auto word = [](uint32_t v) {
         std::string s;
@@ -178,8 +180,7 @@ std::string decoding(const std::string &bytes, int64_t max_pixels = default_max_
     return message([&] { decode_image(tensor_of(bytes), "x", max_pixels); });
 }
 
-// libpng passes over an unknown chunk in front of the header, whose bytes were taken for the
-// header's.
+// libpng skips an unknown chunk in front of the header, whose bytes were taken for the header's.
 TEST_F(Images, ThePngHeaderComesFirst) {
     write_image(at("a.png"), picture(4, 4, 0));
     const std::string whole = bytes_in(at("a.png"));
@@ -192,10 +193,10 @@ TEST_F(Images, ThePngHeaderComesFirst) {
     EXPECT_EQ(decoding(whole.substr(0, 20)), "[x] damaged PNG: its first chunk isn't IHDR");
 }
 
-// Small files that say, rightly or not, that they are large images. Each is refused before memory
-// is taken for its pixels.
+// Small files claim, rightly or not, to be large images. Each is rejected before memory is
+// allocated for its pixels.
 TEST_F(Images, ABombIsRefused) {
-    // SOF0, 1, 2, 9 and 10: sequential and progressive, Huffman and arithmetic codes.
+    // SOF0, 1, 2, 9 and 10 are sequential and progressive, with Huffman and arithmetic codes.
     for (const char kind : {'\xC0', '\xC1', '\xC2', '\xC9', '\xCA'}) {
         const bool progressive = kind == '\xC2' || kind == '\xCA';
         std::string jpeg("\xFF\xD8\xFF", 3);
@@ -227,7 +228,7 @@ TEST_F(Images, TheLimitIsAnOption) {
         EXPECT_EQ(decoding(bytes_in(at(name)), 1599), "[x] has 40 x 40 pixels, the limit is 1599");
     }
     EXPECT_EQ(decoding(bytes_in(at("a.png")), 0), "[x] max_pixels is 0, expected 1 to 536870912");
-    // In several scans all coefficients are kept, two bytes for each of the colours' pixels.
+    // With several scans all coefficients are stored, two bytes for each sample.
     const std::string progressive = bytes_in(HALYARD_SOURCE_DIR
                                              "/tests/goldens/jpeg_progressive.jpg");
     const Tensor image = decode_image(tensor_of(progressive), "x");
@@ -245,7 +246,7 @@ TEST_F(Images, TheLimitIsAnOption) {
               "[ImageFolderDataset] max_pixels without decode changes nothing");
 }
 
-// Every scan of a progressive JPEG passes over the whole image, and takes a few bytes.
+// Every scan of a progressive JPEG visits the full image, and takes a few bytes.
 TEST_F(Images, AJpegHasAtMostAHundredScans) {
     std::string jpeg("\xFF\xD8\xFF\xDB\0\x43\0", 7);
     jpeg += std::string(64, '\1') + std::string("\xFF\xC2\0\x0B\x08\0\x08\0\x08\x01\x01\x11\0", 13);
@@ -266,7 +267,7 @@ TEST_F(Images, AJpegHasAtMostAHundredScans) {
     EXPECT_EQ(decoding(jpeg + end), "[x] damaged JPEG: more than 100 scans");
 }
 
-// Links to themselves, pipes, and files that are none.
+// Links to themselves, pipes, and other entries that are no regular files.
 TEST_F(Images, OddEntriesOfAFolderAreToldApart) {
     put_image("a/1.png", 1);
     ASSERT_EQ(mkfifo(at("a/pipe.png").c_str(), 0600), 0);

@@ -19,7 +19,7 @@ const std::map<std::string, Tensor> &goldens() {
     return data;
 }
 
-// The largest difference from the golden of that name.
+// Returns the largest difference from the golden of that name.
 double gap(const Tensor &got, const std::string &name) {
     const Tensor &want = goldens().at(name);
     EXPECT_EQ(got.shape(), want.shape()) << name;

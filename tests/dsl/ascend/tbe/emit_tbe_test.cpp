@@ -1,4 +1,4 @@
-// Emitted TBE, run: under a stand-in for te.lang.cce that computes, it keeps the op's contract.
+// Runs emitted TBE under a stand-in for te.lang.cce that computes: it keeps the op's contract.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -40,8 +40,8 @@ dv::PythonFiles emitted(const Case &c, const FixedCall &call) {
     return ascend::emit_tbe(Kernel(op_of(c.registered.record.name), i));
 }
 
-// Runs an emitted kernel on these tensors, and holds what it leaves against the reference.
-// `numbers` are given to it: "epsilon=1e-3".
+// Runs an emitted kernel on these tensors and compares its results with the reference. `numbers`
+// are its scalars: "epsilon=1e-3".
 void check_run(const Op &op, Case &c, const dv::PythonFiles &files, const std::vector<Tensor> &in,
                const std::string &numbers) {
     SCOPED_TRACE(files.kernel);
@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Emitted{"matmul", "g=1 m=17 k=33 n=9"}),
     [](const auto &p) { return std::string(p.param.op) + "_" + std::to_string(p.index); });
 
-// Matrices that lie transposed are told so.
+// Transposed matrices are passed with a flag.
 TEST(TbeProducts, OperandsThatLieTransposed) {
     const OpPtr op = op_of("matmul");
     Case c(*op, "g=1 m=6 k=21 n=10 transpose_a=1 transpose_b=1", "f16", 5);
@@ -116,7 +116,7 @@ TEST(TbeProducts, OperandsThatLieTransposed) {
     check_run(*op, c, files, c.in, "");
 }
 
-// A name for what is refused: the op, the stage and what it is.
+// The message of an unsupported algorithm names the op, the stage and the reason.
 TEST(TbeRefuses, WhatItCantSay) {
     const auto message = [](const char *op, const char *sample, const char *dtypes) -> std::string {
         try {

@@ -1,5 +1,5 @@
-// `halyard bench`: what it answers, what it refuses, what it writes. Times of a busy machine are
-// noise, so that only what no noise can change is asked of them.
+// Tests `halyard bench`: its answers, its errors, its files. Times on a busy machine are noise, so
+// only answers that noise can't change are tested.
 #include <sched.h>
 
 #include <atomic>
@@ -17,7 +17,7 @@ struct Bench : Command {
         EXPECT_EQ(r.status, 0) << r.err << r.out;
         return nlohmann::json::parse(text_of(dir / "runs.json"));
     }
-    // Of the chosen kernel, in ns.
+    // Returns the selected kernel's best time in ns.
     double fastest(const std::string &args) {
         double least = INFINITY;
         const auto file = benchmarks(args);
@@ -30,13 +30,13 @@ struct Bench : Command {
             "bench softmax --shape \"n=16 c=1000\" --threads 1 --min-time 0.001 --compare " +
             labels);
         EXPECT_EQ(r.status, 0) << r.err;
-        // other tests may run
+        // Other tests may run.
         return r.out.find(answer) != std::string::npos ||
                r.out.find(": cannot tell: no idle core;") != std::string::npos;
     }
 };
 
-// What Google Benchmark's compare.py reads of a run, and what ours have beside it.
+// The file has the fields that Google Benchmark's compare.py reads, and ours.
 TEST_F(Bench, WritesWhatCompareReads) {
     const auto file = benchmarks("softmax --shape \"n=16 c=64\" --rounds 8 --min-time 0.0005");
     for (const char *key : {"date", "num_cpus", "caches", "load_avg", "cpu", "isa", "command",
@@ -79,7 +79,7 @@ TEST_F(Bench, WritesWhatCompareReads) {
 }
 
 TEST_F(Bench, TellsWhichIsFaster) {
-    int alike = 0;  // one of a hundred such answers is wrong
+    int alike = 0;  // One of a hundred such answers is wrong.
     for (int k = 0; k < 3; k++)
         alike += answers("chosen chosen", ": cannot tell");
     EXPECT_GE(alike, 2);
@@ -139,7 +139,7 @@ TEST_F(Bench, SumsUpASuite) {
     }
 }
 
-// 256 KiB, which the second cache holds: from memory they take several times as long.
+// The second-level cache holds 256 KiB; from memory they take several times as long.
 TEST_F(Bench, ColdCallsFindNothingInACache) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "the kernel's checks take longer than memory does";
@@ -175,7 +175,7 @@ TEST_F(Bench, WarnsOfANeighbour) {
     EXPECT_NE(r.out.find("noisy rounds: "), std::string::npos) << r.out;
 }
 
-// A framework is a process that answers lines: here a shell script for which every op is a copy.
+// A framework is a process that answers lines: here a shell script in which every op is a copy.
 TEST_F(Bench, AsksFrameworksInProcessesOfTheirOwn) {
     write("python", R"sh(#!/bin/sh
 case "$2" in mindspore) echo '{"refused":"No module named mindspore"}'; exit;; esac
@@ -202,11 +202,11 @@ done
             found = true;
             EXPECT_EQ(run.at("real_time"), 5e8);
             EXPECT_EQ(run.at("error"), 0);
-            EXPECT_LE(run.at("verdict"), 0);  // slower, or not told where no core was idle
+            EXPECT_LE(run.at("verdict"), 0);  // It is slower, or undecided if no core was idle.
         }
     }
     EXPECT_TRUE(found);
-    // a peer that is wrong: no time, and no failure of ours
+    // A wrong peer has no time, and is no failure of ours.
     const Result wrong = halyard("bench relu" + options);
     EXPECT_EQ(wrong.status, 0);
     EXPECT_NE(wrong.out.find("FAIL, no time: y["), std::string::npos) << wrong.out;

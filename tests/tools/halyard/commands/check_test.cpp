@@ -1,4 +1,4 @@
-// halyard check as a script calls it: its exit status, its lines, its JSON.
+// Tests halyard check as scripts call it: its exit status, its lines, its JSON.
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/command.h"
@@ -11,7 +11,7 @@ TEST_F(Command, ChecksSeveralOpsAndWritesWhatItFound) {
     ASSERT_EQ(r.status, 0) << r.out << r.err;
     const size_t first = r.out.find("[1/3] relu "), second = r.out.find("[2/3] relu_dx "),
                  third = r.out.find("[3/3] bias_add ");
-    // an op and its gradients
+    // The op comes before its gradients.
     EXPECT_TRUE(first < second && second < third && third != std::string::npos) << r.out;
     const nlohmann::json j = nlohmann::json::parse(text_of(dir / "found.json"));
     EXPECT_EQ(j["kind"], "halyard check");
@@ -44,7 +44,7 @@ TEST_F(Command, ChecksSeveralOpsAndWritesWhatItFound) {
               (std::vector<std::string>{"legality", "reference", "views", "broadcast", "zero sizes",
                                         "refusals", "specials", "isolation", "threads", "sandbox",
                                         "exact", "gradients", "adjoints", "device", "fuzz"}));
-    ASSERT_EQ(bias_add["checks"].size(), 4u);  // it has no kernel of its own
+    ASSERT_EQ(bias_add["checks"].size(), 4u);  // It has no kernel of its own.
     EXPECT_EQ(bias_add["checks"][0]["check"], "composite");
     EXPECT_EQ(bias_add["checks"][1]["check"], "broadcast");
     EXPECT_EQ(bias_add["checks"][2]["check"], "zero sizes");

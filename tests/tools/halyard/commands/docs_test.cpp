@@ -1,4 +1,4 @@
-// Reference pages: every op has one, nothing is missing on it, and what it says to type runs.
+// Tests reference pages: every op has a complete one, and its commands run.
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/command.h"
@@ -10,7 +10,7 @@ using nlohmann::json;
 const std::vector<std::string> sections = {"Tensors",  "Attributes", "Gradients", "Errors",
                                            "Accuracy", "Kernels",    "Example"};
 
-// What stands below a heading, to the next one.
+// Returns the text below a heading, up to the next one.
 std::string section(const std::string &page, const std::string &title) {
     const std::string heading = "\n## " + title + "\n\n";
     const size_t at = page.find(heading);
@@ -79,8 +79,8 @@ TEST_F(Docs, EveryOpHasACompletePage) {
     }
 }
 
-// Every tenth op, and the kinds that differ most; tests/tools/scenarios/run_docs_examples.sh has all of the
-// C++.
+// Runs every tenth op, and the kinds that differ most; tests/tools/scenarios/run_docs_examples.sh
+// has all of the C++.
 TEST_F(Docs, CommandLinesRun) {
     std::vector<std::string> chosen = {"softmax", "conv2d",      "bernoulli", "lamb_",
                                        "concat",  "einsum",      "one_hot",   "cast",

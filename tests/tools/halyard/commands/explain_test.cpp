@@ -1,4 +1,5 @@
-// What a call gets, what refused the rest, what each costs; and what this machine could do.
+// Tests halyard explain and roofs: the selected kernel, reasons for rejections, costs, and the
+// machine's limits.
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/command.h"
@@ -105,7 +106,7 @@ TEST_F(Command, RoofsAreMeasuredOnce) {
     for (const char *word : {"GFLOP/s", "baseline", "GB/s", "L1", "memory"})
         EXPECT_NE(first.out.find(word), std::string::npos) << first.out;
 
-    // bench stands its times beside them.
+    // bench prints its times next to them.
     const Result b = halyard("bench matmul --shape 'g=1 m=64 k=32 n=48' --variant any --rounds 2 "
                              "--min-time 0.002 --threads 1 --json b.json",
                              here);

@@ -1,5 +1,5 @@
-// halyard lower and profile: each form shows what it is for, every stage is timed, and what can't
-// be shown is refused in one line.
+// Tests halyard lower and profile: each form has its contents, every stage is timed, and
+// unsupported requests are rejected in one line.
 #include "tests/tools/command.h"
 
 namespace halyard {
@@ -129,14 +129,14 @@ TEST_F(Lower, RefusesWhatDoesNotExist) {
     expect_none("softmax --to dv --dtype f16 --shape \"n=3 c=7\" --strict",
                 "[softmax] --strict: W-SCALAR y: rows of 14 B");
     expect_none("relu --out none/relu.txt", "[none/relu.txt] can't be written");
-    // LLVM exits at once
+    // LLVM exits at once.
     expect_refused("lower relu --to asm", "[relu] the code generator died (",
                    "HL_LLVM_ARGS=-no-such-option");
     EXPECT_EQ(halyard("lower relu --to wasm").status, 2);
     EXPECT_EQ(halyard("lower").status, 2);
 }
 
-// not the library's kernel of the same name, which nobody watches
+// The library's kernel of the same name is not instrumented.
 TEST_F(Lower, ProfilesTheKernelItCompiledNow) {
     const Result r = halyard(
         "profile softmax --shape \"n=64 c=1000\" --variant wide --time 0.2 --threads 1");

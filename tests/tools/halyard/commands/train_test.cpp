@@ -1,4 +1,4 @@
-// halyard train: goes on after an interruption to the same bits, evaluates, and refuses.
+// Tests halyard train: it resumes to the same bits, evaluates, and rejects invalid arguments.
 #include "tests/tools/command.h"
 
 using namespace halyard;
@@ -54,8 +54,8 @@ TEST_F(TrainCommand, GoesOnToTheSameBits) {
               std::string::npos);
 }
 
-// What a training was begun with it goes on with, whether the options say so again or not; what
-// they say otherwise is refused.
+// A resumed training keeps its settings, whether the options repeat them or not; options that
+// contradict them are rejected.
 TEST_F(TrainCommand, GoesOnWithItsOwnSettings) {
     ASSERT_EQ(halyard(std::string("train lstm --seed 3 ") + small).status, 0);
     const Result rest = halyard("train lstm --data texts --epochs 3 --out o --resume");

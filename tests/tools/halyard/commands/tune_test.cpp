@@ -1,4 +1,4 @@
-// halyard tune as others call it.
+// Tests halyard tune as users call it.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@
 namespace halyard {
 namespace {
 
-// Nine candidates, compiled in no time once the kernel cache has them.
+// Nine candidates, which compile instantly once they are in the kernel cache.
 const std::string few = "tune matmul --variant any --shape 'g=1 m=16 k=8 n=16' --rounds 8 "
                         "--records r --threads 1 --min-time ";
 
@@ -24,8 +24,8 @@ protected:
     bool says(const Result &r, const std::string &text) const {
         return (r.out + r.err).find(text) != std::string::npos;
     }
-    // Starts it, and sends the signal once two measurements are in the file. The status it ended
-    // with.
+    // Starts it, sends the signal once two measurements are in the file, and returns the exit
+    // status.
     int signalled(int signal) const {
         const pid_t pid = fork();
         if (pid == 0) {
