@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "dsl/backend.h"
-#include "dsl/problem.h"
+#include "registry/op/problem.h"
 #include "dsl/real.h"
 #include "dsl/trace.h"
 #include "registry/op/op_record.h"

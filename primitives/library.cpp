@@ -1,12 +1,17 @@
 #include "primitives/library.h"
 
+#include "primitives/composites/composite.h"
 #include "primitives/context.h"
 #include "registry/op/op_files.h"
 
 namespace halyard {
 
 Registry &library() {
-    static const bool loaded = (registry().add(op_files()), true);
+    static const bool loaded = [] {
+        registry().add(op_files());
+        registry().add(composites().files());
+        return true;
+    }();
     static const bool set = (set_context_from_environment(), true);
     (void)loaded;
     (void)set;

@@ -87,19 +87,19 @@ private:
 std::vector<Tensor> compose(const RegisteredOp &op, std::span<const Tensor> in,
                             const Attrs &attrs) {
     const std::string &name = op.record.name;
-    const Composition composition = composition_of(name);
-    if (!composition) throw DispatchError(name, "has no composition");
+    const Composite *composite = composites().find(name);
+    if (!composite) throw DispatchError(name, "has no composition");
     if (in.size() != op.signature.inputs.size()) {
         throw ShapeError(name, "takes " + std::to_string(op.signature.inputs.size()) +
                                    " tensors, got " + std::to_string(in.size()));
     }
     for (size_t k = 0; k < in.size(); k++) {
         const std::string &input = op.signature.inputs[k].name;
-        if (!in[k].defined() && !is_optional(name, input)) undefined_tensor(name, input);
+        if (!in[k].defined() && std::ranges::count(composite->optional, input) == 0) undefined_tensor(name, input);
     }
     const Composing scope(op.record);
     try {
-        return composition(in, attrs);
+        return composite->compose({in, attrs});
     } catch (const ShapeError &e) {
         tell_as(name, e);
     } catch (const AttrError &e) {
@@ -123,16 +123,8 @@ const OpRecord *running_composite() {
 }
 
 bool is_optional(const std::string &op, const std::string &input) {
-    using Names = std::pair<std::string_view, std::string_view>;
-    static constexpr Names optional[] = {
-        {"binary_cross_entropy", "weight"},
-        {"binary_cross_entropy_with_logits", "pos_weight"},
-        {"binary_cross_entropy_with_logits", "weight"},
-        {"cross_entropy", "weight"},
-        {"nll_loss", "weight"},
-        {"scaled_dot_product_attention", "attn_mask"},
-    };
-    return std::ranges::count(optional, Names{op, input}) > 0;
+    const Composite *composite = composites().find(op);
+    return composite && std::ranges::count(composite->optional, input) > 0;
 }
 
 void require_defined(const char *op, std::span<const Tensor> x) {

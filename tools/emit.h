@@ -1,5 +1,6 @@
 // What the generator writes as C++: records as data, and the two faces of each primitive.
 #pragma once
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -19,5 +20,8 @@ std::string records_source(const std::string &file, const std::vector<OpRecord> 
 
 // `class ops::Softmax` and `F::softmax` for every op that isn't internal.
 std::string face_source(const std::vector<OpRecord> &ops);
+
+// Writes `text` unless the file has it already: a build makes nothing anew for a file that stays.
+void write_if_new(const std::filesystem::path &path, const std::string &text);
 
 }  // namespace halyard

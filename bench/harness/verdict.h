@@ -1,7 +1,7 @@
 // Verdict: is a result within the op's contract, and how far off is it?
 #pragma once
 #include "bench/harness/problem_instance.h"
-#include "dsl/problem.h"
+#include "registry/op/problem.h"
 
 namespace halyard::command {
 

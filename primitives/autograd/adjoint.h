@@ -1,10 +1,10 @@
 // Adjoint: how the gradient in one input of an op is computed, and from what. Op `softmax_dx` is
-// the gradient of `softmax` in `x`; where no kernel is worth writing,
-// primitives/autograd/composed_gradient.cpp states it in terms of other ops.
+// the gradient of `softmax` in `x`; where no kernel is worth writing, a ComposedGradient states it
+// in terms of other ops.
 #pragma once
-#include <span>
 #include <vector>
 
+#include "primitives/autograd/composed_gradient.h"
 #include "registry/dispatch/registry.h"
 #include "registry/op/attrs.h"
 #include "registry/tensor/tensor.h"
@@ -17,27 +17,17 @@ struct Adjoint {
         Kind kind;
         int place;  // forward: among the op's inputs, then outputs; gradient: of output `place`
     };
-    using Compose = Tensor (*)(std::span<const Tensor> in, const RegisteredOp &op,
-                               const Attrs &attrs);
 
     const RegisteredOp *op = nullptr;  // runs on `inputs`, and output `output` is the gradient; or
     size_t output = 0;
     // does, given the op being differentiated and its attributes (undefined = zeros); neither: no
     // gradient
-    Compose compose = nullptr;
+    ComposeGradient compose = nullptr;
     std::vector<Source> inputs;
 };
 
 // One per input of `op`; valid until this thread's next call. Throws GradError when a gradient op
 // has an input that is neither an input nor an output of `op`, nor d<output>.
 const std::vector<Adjoint> &adjoints_of(const RegisteredOp &op);
-
-struct ComposedGradient {
-    const char *op, *input;
-    std::vector<std::string> from;  // named like a gradient op's inputs
-    Adjoint::Compose compose;
-};
-// null when there is none
-const ComposedGradient *composed_gradient(const std::string &op, const std::string &input);
 
 }  // namespace halyard

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "primitives/autograd/tape.h"
-#include "primitives/composites/composite.h"
+#include "primitives/autograd/views.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/losses.h"
 #include "primitives/ops/norms.h"

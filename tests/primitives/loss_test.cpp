@@ -1,7 +1,7 @@
 // Losses and norms: the tape's gradients against differences, weights that are left out, running
 // statistics, shapes that don't fit.
 #include "nn/loss.h"
-#include "primitives/composites/composite.h"
+#include "primitives/autograd/views.h"
 #include "primitives/ops/composites.h"
 #include "primitives/ops/copy.h"
 #include "primitives/ops/indexing.h"

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "primitives/autograd/tape.h"
-#include "primitives/composites/composite.h"
+#include "primitives/autograd/views.h"
 #include "primitives/composites/concat.h"
 #include "primitives/composites/einsum.h"
 #include "primitives/composites/updates.h"

@@ -1,6 +1,6 @@
 // What a tensor's own methods make under a tape has gradients, as what the functions of the same
 // names make.
-#include "primitives/composites/composite.h"
+#include "primitives/autograd/views.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/composites.h"
 #include "primitives/ops/indexing.h"

@@ -1,4 +1,4 @@
-#include "dsl/problem.h"
+#include "registry/op/problem.h"
 
 #include "registry/base/error.h"
 

@@ -2,7 +2,7 @@
 // others here. The adjoint of a view is a view of the gradient, or an embedding into zeros, or a
 // sum; each is built from functions of this file again, so gradients of gradients need nothing
 // more.
-#include "primitives/composites/composite.h"
+#include "primitives/autograd/views.h"
 
 #include <algorithm>
 

@@ -1,0 +1,86 @@
+# halyard_composite([FOLDER/]NAME): FOLDER/NAME.cpp, relative to the CMakeLists.txt, states composites or composed gradients
+# (primitives/composites/composite.h). It is compiled once, against the functions of kernels. halyard_composites_done() then links
+# all of these files into one generator, which writes the composites' functions, <build>/generated/primitives/ops/NAME.h, for
+# everything above. So a composition can't call the functions of another composite: it includes what that one's file declares in a
+# header of its own, or names it in run1().
+function(halyard_composite FILE)
+  get_filename_component(NAME "${FILE}" NAME)
+  set(call "halyard_composite(${FILE})")
+  get_property(gathered DIRECTORY PROPERTY HALYARD_COMPOSITES_GATHERED)
+  if(gathered)
+    message(FATAL_ERROR "${call} comes after halyard_composites_done(), which gathers the files before it only: write it above")
+  endif()
+  get_property(names DIRECTORY PROPERTY HALYARD_COMPOSITES)
+  if(NAME IN_LIST names)
+    message(FATAL_ERROR "${call} stands here twice")
+  endif()
+  if(TARGET op_${NAME})
+    get_target_property(folder op_${NAME} SOURCE_DIR)
+    message(FATAL_ERROR "${call}: ${folder}/CMakeLists.txt has an op file of this name already, and primitives/ops/${NAME}.h is its header")
+  endif()
+  if(NOT EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${FILE}.cpp")
+    message(FATAL_ERROR "${call}: there is no ${CMAKE_CURRENT_SOURCE_DIR}/${FILE}.cpp")
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY HALYARD_COMPOSITES ${NAME})
+  set_property(DIRECTORY APPEND PROPERTY HALYARD_COMPOSITE_SOURCES "${CMAKE_CURRENT_SOURCE_DIR}/${FILE}.cpp")
+  set_property(SOURCE "${FILE}.cpp" PROPERTY COMPILE_DEFINITIONS HALYARD_OP_FILE=${NAME})
+endfunction()
+
+# Defines halyard_composites (the object files of the composites so far), halyard_gen_composites (their generator), the header
+# primitives/ops.h with the functions of all kernels and composites, and halyard_faces, on which depends what includes any of them.
+function(halyard_composites_done)
+  get_property(names DIRECTORY PROPERTY HALYARD_COMPOSITES)
+  get_property(sources DIRECTORY PROPERTY HALYARD_COMPOSITE_SOURCES)
+  set_property(DIRECTORY PROPERTY HALYARD_COMPOSITES_GATHERED ON)
+  get_property(faces GLOBAL PROPERTY HALYARD_KERNEL_FACES)
+  foreach(name IN LISTS names)
+    string(APPEND declarations "void halyard_composites_${name}(CompositeTable &composites);\n")
+    string(APPEND calls "    composites.begin_file(\"${name}\");\n    halyard_composites_${name}(composites);\n")
+    string(APPEND faces "#include \"primitives/ops/${name}.h\"\n")
+    list(APPEND headers "${HALYARD_FACE_DIR}/${name}.h")
+  endforeach()
+  set(generated "${HALYARD_BINARY_DIR}/generated")
+  file(CONFIGURE OUTPUT "${generated}/list_composites.cpp" CONTENT
+"#include \"primitives/composites/composite.h\"
+
+namespace halyard {
+
+@declarations@
+void list_composites(CompositeTable &composites) {
+@calls@}
+
+}  // namespace halyard
+" @ONLY)
+  file(CONFIGURE OUTPUT "${generated}/primitives/ops.h" CONTENT
+"// Every primitive, as an object (ops::) and as a function (F::). Generated.
+#pragma once
+@faces@" @ONLY)
+
+  # A file is compiled alone, so that a change of one composite compiles one file.
+  add_library(halyard_composites OBJECT ${sources} "${generated}/list_composites.cpp")
+  set_target_properties(halyard_composites PROPERTIES UNITY_BUILD OFF)
+  target_precompile_headers(halyard_composites PRIVATE <primitives/composites/composite.h>)
+  target_link_libraries(halyard_composites PUBLIC halyard_registry PRIVATE halyard_warnings)
+  add_dependencies(halyard_composites halyard_kernel_faces)
+
+  add_library(halyard_composite_op OBJECT "${PROJECT_SOURCE_DIR}/tools/composite_op.cpp")  # of development tools, too
+  set_target_properties(halyard_composite_op PROPERTIES HALYARD_BUILD_TIME ON POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(halyard_composite_op PRIVATE halyard_dsl halyard_warnings)
+  add_executable(halyard_gen_composites "${PROJECT_SOURCE_DIR}/tools/gen_composites.cpp" $<TARGET_OBJECTS:halyard_composite_op>
+    $<TARGET_OBJECTS:halyard_composites> $<TARGET_OBJECTS:halyard_primitives>)
+  set_target_properties(halyard_gen_composites PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${HALYARD_BINARY_DIR}/gen" LINK_DEPENDS_NO_SHARED ON
+    UNITY_BUILD OFF)
+  target_link_libraries(halyard_gen_composites PRIVATE halyard_gen_main halyard_dsl halyard_warnings CLI11::CLI11 hwy::hwy_contrib)
+
+  set(launcher "")
+  if(HALYARD_SANITIZE)
+    set(launcher "${CMAKE_COMMAND}" -E env ASAN_OPTIONS=detect_leaks=0)
+  endif()
+  add_custom_command(OUTPUT ${headers}
+    COMMAND ${launcher} $<TARGET_FILE:halyard_gen_composites> --faces "${HALYARD_FACE_DIR}"
+    DEPENDS halyard_gen_composites
+    COMMENT "Functions of composites"
+    VERBATIM)
+  add_custom_target(halyard_faces DEPENDS ${headers})
+  add_dependencies(halyard_faces halyard_kernel_faces)
+endfunction()
