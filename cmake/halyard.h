@@ -35,6 +35,6 @@
 #include "halyard/train/data/transform.h"
 #include "halyard/train/formats/idx.h"
 #include "halyard/train/formats/image_folder.h"
-#include "halyard/train/metrics/metrics.h"
+#include "halyard/train/metrics/metric_set.h"
 #include "halyard/train/model.h"
 #include "halyard/train/vision/vision.h"

@@ -30,7 +30,7 @@ struct LeavesOut : IRMutator {
 
 }  // namespace
 
-void leave_out_argument_checks(Halide::Pipeline &pipeline) {
+void remove_argument_checks(Halide::Pipeline &pipeline) {
     pipeline.add_custom_lowering_pass(new LeavesOut);
 }
 

@@ -11,6 +11,6 @@ namespace halyard {
 // excludes. An addition of 16 elements takes 0.70 of the time then, a product of 16 numbers by a 16
 // x 16 matrix 0.83 (whole calls, AMD EPYC Zen 5, AVX-512), and code is a quarter smaller, compiled
 // in 0.9 of the time.
-void leave_out_argument_checks(Halide::Pipeline &pipeline);
+void remove_argument_checks(Halide::Pipeline &pipeline);
 
 }  // namespace halyard

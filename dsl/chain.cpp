@@ -58,7 +58,7 @@ void Chain::algorithm() {
     }
     for (auto &s : steps_) {
         for (size_t i = 0; i < s.from.size(); i++)
-            s.op->feed(i, values.at(s.from[i]).f, values.at(s.from[i]).extents);
+            s.op->bind_input(i, values.at(s.from[i]).f, values.at(s.from[i]).extents);
         s.op->variant = variant;
         s.op->algorithm();
         values[s.to] = {s.op->out[0], s.op->output_extents()};
@@ -74,7 +74,7 @@ template<class B> void Chain::delegate(const B &b) {
                             (anchor != n && steps_[i + 1].op->form != Form::elementwise);
         if (!closes) continue;
         Op &op = *steps_[anchor == n ? n - 1 : anchor].op;
-        op.sink(steps_[i].op->out[0]);
+        op.set_stored(steps_[i].op->out[0]);
         // elementwise throughout: the schedule may look at the inputs' strides
         if (anchor == n) op.memory = memory;
         if (i + 1 < n) steps_[i].op->out[0].compute_root();

@@ -100,8 +100,8 @@ std::string Child::result(int status, const std::string &op, const std::string &
     throw DispatchError(op, what + " died (" + how + "): " + read_all(said_));
 }
 
-std::string in_child(const std::string &op, const std::function<std::string()> &work,
-                     unsigned seconds, const std::string &what) {
+std::string run_in_child(const std::string &op, const std::function<std::string()> &work,
+                         unsigned seconds, const std::string &what) {
     if (!forks_safely()) return work();
     const Child child(work, seconds);
     int status = 0;

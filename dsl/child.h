@@ -33,8 +33,8 @@ private:
 
 // All of it: started, waited for, and its result. Where threads and AddressSanitizer make that
 // unsafe it works in this process.
-std::string in_child(const std::string &op, const std::function<std::string()> &work,
-                     unsigned seconds = 0, const std::string &what = "the code generator");
+std::string run_in_child(const std::string &op, const std::function<std::string()> &work,
+                         unsigned seconds = 0, const std::string &what = "the code generator");
 
 // to a file descriptor; false, with errno, where some can't be written
 bool write_all(int file, const std::string &text);

@@ -5,9 +5,9 @@
 #include <sstream>
 
 #include "dsl/child.h"
+#include "dsl/diagnostic.h"
 #include "dsl/kernel.h"
 #include "dsl/kernel_cache.h"
-#include "dsl/refusal.h"
 #include "dsl/tuple_update.h"
 #include "registry/base/atomic_file.h"
 #include "registry/base/run_program.h"
@@ -70,7 +70,7 @@ std::string Kernel::key(const std::string &symbol) {
         for (auto &b : f.output_buffers())
             all += demands(b.parameter());
     }
-    if (crosses_components(pipeline)) all += "-old_values";
+    if (components_read_each_other(pipeline)) all += "-old_values";
     if (!instance.fault.empty()) all += lowered(symbol);  // where the pipeline doesn't have it
     return digest(all);
 }
@@ -89,11 +89,11 @@ void Kernel::write_object(const std::string &path, const std::string &symbol, un
             pipeline.compile_to({{Halide::OutputFileType::object, path}}, arguments(), symbol,
                                 target);
         } catch (const Halide::Error &e) {
-            throw refusal(*op, e, written);
+            throw diagnostic(*op, e, directives);
         }
         return std::string();
     };
-    in_child(op->name, compile, seconds);
+    run_in_child(op->name, compile, seconds);
 }
 
 void Kernel::compile(const std::string &object, unsigned seconds) {

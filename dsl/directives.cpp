@@ -122,7 +122,7 @@ Directive directive(const Self &self, const std::string &method, const A &...arg
     d.loops = loops_of(self);
     d.call = without_counters(d.definition ? d.stage + " " + method + " ..."
                                            : d.stage + "." + method + "(" + text.s.str() + ")");
-    d.at = Trace::here();
+    d.at = CallSite::here();
     return d;
 }
 
@@ -175,10 +175,10 @@ template<class Member> Member next(Member mine) {
 
 }  // namespace
 
-Recording::Recording(std::vector<Directive> &to, int skip) {
+DirectiveRecorder::DirectiveRecorder(std::vector<Directive> &to, int skip) {
     state = {&to, skip, 0, 0};
 }
-Recording::~Recording() {
+DirectiveRecorder::~DirectiveRecorder() {
     state = {};
 }
 

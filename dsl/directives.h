@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "Halide.h"
-#include "dsl/trace.h"
+#include "dsl/call_site.h"
 
 namespace halyard {
 
@@ -26,7 +26,7 @@ struct Directive {
     std::vector<std::string> names;
     std::vector<Loop> loops;  // of the stage until now, innermost first
     std::string makes;        // the Func that rfactor() or in() returned
-    Trace at;
+    CallSite at;
 };
 
 constexpr int no_directive = -1;
@@ -34,12 +34,12 @@ constexpr int no_directive = -1;
 // While it lives, this thread's calls are appended to `to`; the scheduling call number `skip` of
 // them is left out: it has no effect. Throws Error where that one makes a Func that others
 // schedule. One at a time per thread.
-class Recording {
+class DirectiveRecorder {
 public:
-    explicit Recording(std::vector<Directive> &to, int skip = no_directive);
-    ~Recording();
-    Recording(const Recording &) = delete;
-    Recording &operator=(const Recording &) = delete;
+    explicit DirectiveRecorder(std::vector<Directive> &to, int skip = no_directive);
+    ~DirectiveRecorder();
+    DirectiveRecorder(const DirectiveRecorder &) = delete;
+    DirectiveRecorder &operator=(const DirectiveRecorder &) = delete;
 };
 
 }  // namespace halyard

@@ -10,7 +10,7 @@ using Value = std::optional<int64_t>;
 
 class Evaluate {
 public:
-    Evaluate(const Known &known, int lane) : known_(known), lane_(lane) {}
+    Evaluate(const IntegerBindings &known, int lane) : known_(known), lane_(lane) {}
 
     Value operator()(const Expr &e) const {
         switch (e.node_type()) {
@@ -48,7 +48,7 @@ public:
         }
         case IRNodeType::Let: {
             const auto *l = e.as<Let>();
-            Known inner = known_;
+            IntegerBindings inner = known_;
             inner.erase(l->name);
             if (const Value v = (*this)(l->value)) inner[l->name] = *v;
             return Evaluate(inner, lane_)(l->body);
@@ -70,13 +70,13 @@ public:
         }
     }
 
-    static Value look_up(const Known &known, const std::string &name) {
+    static Value look_up(const IntegerBindings &known, const std::string &name) {
         const auto it = known.find(name);
         return it == known.end() ? Value() : it->second;
     }
 
 private:
-    const Known &known_;
+    const IntegerBindings &known_;
     const int lane_;
 
     template<class Op, class F> Value both(const Op &op, F f) const {
@@ -138,7 +138,7 @@ private:
 
 }  // namespace
 
-std::optional<int64_t> integer_value(const Expr &e, const Known &known, int lane) {
+std::optional<int64_t> integer_value(const Expr &e, const IntegerBindings &known, int lane) {
     return Evaluate(known, lane)(e);
 }
 

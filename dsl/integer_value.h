@@ -8,11 +8,12 @@
 
 namespace halyard {
 
-using Known = std::map<std::string, int64_t>;
+using IntegerBindings = std::map<std::string, int64_t>;
 
 // Nothing where a name isn't known, where data is loaded, and for division by zero's like. Of a
 // vector, the value in `lane`. Booleans are 0 or 1; division rounds as Halide's does. hints
 // (likely, promises of a range) are what they hold.
-std::optional<int64_t> integer_value(const Halide::Expr &e, const Known &known, int lane = 0);
+std::optional<int64_t> integer_value(const Halide::Expr &e, const IntegerBindings &known,
+                                     int lane = 0);
 
 }  // namespace halyard

@@ -3,9 +3,9 @@
 #include "dsl/argument_checks.h"
 #include "dsl/ascend/algorithm.h"
 #include "dsl/ascend/outputs.h"
+#include "dsl/diagnostic.h"
 #include "dsl/mutate.h"
 #include "dsl/op_check.h"
-#include "dsl/refusal.h"
 #include "registry/op/extension.h"
 
 namespace halyard {
@@ -86,11 +86,11 @@ void begins_at_zero(OutputImageParam m, int dimensions) {
         m.dim(d).set_min(0);
 }
 
-Arithmetic arithmetic_of(const std::map<std::string, Type> &bound, bool exactly, bool moves) {
+Arithmetic arithmetic_of(const std::map<std::string, Type> &bound, bool exactly, bool copies_bits) {
     if (exactly) return exact();
     const auto t = bound.find("T");
     if (t == bound.end()) return ieee(Float(32));
-    if (moves) return t->second.is_float() ? ieee(t->second) : integer(t->second);
+    if (copies_bits) return t->second.is_float() ? ieee(t->second) : integer(t->second);
     if (t->second.is_float()) return ieee(t->second.bits() == 64 ? Float(64) : Float(32));
     return integer(t->second);
 }
@@ -110,11 +110,11 @@ Region bounds_of(const ImageParam &m) {
 
 Kernel::Kernel(OpPtr o, Instance i)
     : op(std::move(o)), instance(std::move(i)), target(target_of(instance)) {
-    refuse_by_exception();
+    throw_halide_errors();
     try {
         build();
     } catch (const Halide::Error &e) {
-        throw refusal(*op, e, written);
+        throw diagnostic(*op, e, directives);
     }
 }
 
@@ -145,13 +145,14 @@ void Kernel::build() {
                    ? f
                    : BoundaryConditions::constant_exterior(f, 0_r, bounds_of(m));
     };
-    op->complete();
+    op->declare_all_tensors();
     const bool ascend = instance.backend == "ascend";
     if (ascend) check_ascend();
     // Nothing of an Ascend program's algorithm is laid out in vectors: what becomes of loops is
     // found when it is lowered.
     op->lanes = ascend ? 1
-                       : target.natural_vector_size(arithmetic_of(bound, exactly, op->moves).real);
+                       : target.natural_vector_size(
+                             arithmetic_of(bound, exactly, op->copies_bits).real);
     op->variant = ascend ? ascend::algorithm_for(*op, *instance.call) : instance.variant;
     for (size_t k = 0; k < op->in.size(); k++) {
         const TensorSpec &spec = op->sig.inputs[k];
@@ -165,11 +166,11 @@ void Kernel::build() {
             e.push_back(ascend ? Expr(instance.call->inputs[k][size_t(d)].extent)
                                : m.dim(d).extent());
         }
-        op->feed(k, loaded(m, spec), e);
+        op->bind_input(k, loaded(m, spec), e);
     }
-    const Recording recording(written, instance.skip);
+    const DirectiveRecorder recorder(directives, instance.skip);
     op->algorithm();
-    check_algorithm(*op, written);
+    check_algorithm(*op, directives);
     std::vector<Func> results = op->out;
     std::vector<Type> storage;
     for (auto &t : op->sig.outputs)
@@ -195,7 +196,7 @@ void Kernel::build() {
         op->memory.push_back(dy);
     }
     if (ascend) fix_scalars();
-    Arithmetic a = arithmetic_of(bound, exactly, op->moves);
+    Arithmetic a = arithmetic_of(bound, exactly, op->copies_bits);
     if (ascend) a.own_math = false;  // it has vexp and friends
     a.f16_by_halide = instance.backend == "cpu" && !target.has_feature(Target::F16C);
     bool f16 = false;
@@ -209,7 +210,7 @@ void Kernel::build() {
     try {
         interpret(results, storage, a);
     } catch (const DTypeError &e) {
-        throw refusal(*op, e, written);
+        throw diagnostic(*op, e, directives);
     }
     pipeline = Pipeline(results);
     const Backend b{target, a.real, instance.variant, &instance.picks};
@@ -232,7 +233,7 @@ void Kernel::build() {
     } else {
         op->schedule(Cpu{b});
     }
-    if (!checks_arguments()) leave_out_argument_checks(pipeline);
+    if (!checks_arguments()) remove_argument_checks(pipeline);
     if (!instance.fault.empty()) plant(pipeline, instance.fault);
 }
 
@@ -287,7 +288,7 @@ void Kernel::fix_scalars() {
 
 void Kernel::schedule_ascend(const Backend &b) {
     const FixedCall &call = *instance.call;
-    std::vector<Func> gm = ascend::written_together(op->out, call.outputs);
+    std::vector<Func> gm = ascend::fused_outputs(op->out, call.outputs);
     size_t k = 0;
     for (Func &f : gm) {
         const FixedCall::Layout &shape = call.outputs[k];
@@ -307,7 +308,7 @@ void Kernel::schedule_ascend(const Backend &b) {
             f.bound(f.args()[size_t(d)], 0, shape[size_t(d)].extent);
     }
     pipeline = Pipeline(gm);
-    op->schedule(Ascend{b, gm, &call, &places});
+    op->schedule(Ascend{b, gm, &call, &buffer_plan});
 }
 
 std::vector<Argument> Kernel::arguments() const {

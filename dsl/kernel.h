@@ -13,7 +13,7 @@ struct Instance {
     std::string variant;      // one of the op's variants
     Isa isa = Isa::baseline;  // cpu
     Picks picks;              // values for the schedule's free choices
-    bool scheduled = true;    // false: the algorithm as written
+    bool scheduled = true;    // false: the algorithm as directives
     // "x": not the op but its derived adjoint in x; inputs are the op's, then dy
     std::string adjoint_in;
     // address, thread: the code reports its own reads and writes; "" = it doesn't
@@ -48,9 +48,9 @@ public:
     // compiled, linked and opened: the JIT is the same object, dlopened
     KernelFn load();
 
-    // The two halves of load(), without the cache. An object is written in a child process, which
-    // may take `seconds` (0: any time); throws DispatchError where the code generator died. open()
-    // links the library beside the object.
+    // The two halves of load(), without the cache. An object is directives in a child process,
+    // which may take `seconds` (0: any time); throws DispatchError where the code generator died.
+    // open() links the library beside the object.
     void compile(const std::string &object, unsigned seconds = 0);
     KernelFn open(const std::string &object) const;
 
@@ -66,8 +66,8 @@ public:
     const Halide::Target target;
     int lanes = 1;
     Halide::Pipeline pipeline;
-    std::vector<Directive> written;  // all that the op told Halide
-    ascend::Places places;           // ascend: what lies where on the chip
+    std::vector<Directive> directives;  // all that the op told Halide
+    ascend::BufferPlan buffer_plan;  // ascend: the memory of each Func on the chip
 
 private:
     void build();

@@ -1,7 +1,7 @@
 #include "dsl/lower.h"
 
 #include "dsl/ascend/tbe/forms.h"
-#include "dsl/refusal.h"
+#include "dsl/diagnostic.h"
 
 #include <algorithm>
 #include <cctype>
@@ -167,7 +167,7 @@ std::string text_of(Kernel &k, const std::string &form, const std::string &scrat
             return compiled(k, OutputFileType::device_code, scratch);
         if (k.instance.backend == "ascend") return ascend::text_of(k, form);
     } catch (const Halide::Error &e) {  // no std::exception
-        throw refusal(*k.op, e, k.written);
+        throw diagnostic(*k.op, e, k.directives);
     }
     throw AttrError(k.op->name, "no text form '" + form + "'");
 }

@@ -43,7 +43,7 @@ Names names_of(const Op &op) {
 void check_expression(const Op &op, const std::string &what, const std::string &text,
                       const std::string &quoted, const Names &known) {
     const auto refuse = [&](const std::string &why) {
-        throw AttrError(op.name, placed(line_of(op, quoted), what + " '" + text + "' " + why));
+        throw AttrError(op.name, at_location(line_of(op, quoted), what + " '" + text + "' " + why));
     };
     std::vector<std::string> used;
     try {
@@ -139,10 +139,10 @@ void check_gradient_name(const Op &op, const OpTable &ops) {
     for (const TensorSpec &t : forward->sig.inputs)
         inputs.insert(t.name);
     const std::string input = op.name.substr(of.size() + 2);
-    throw AttrError(op.name,
-                    placed(op.made.origin(), "would be the gradient of " + of + " in its input " +
-                                                 input + ": the inputs of " + forward->signature +
-                                                 " are " + listed(inputs)));
+    throw AttrError(op.name, at_location(op.defined_at.outermost_location(),
+                                         "would be the gradient of " + of + " in its input " +
+                                             input + ": the inputs of " + forward->signature +
+                                             " are " + listed(inputs)));
 }
 
 std::set<std::string> scalars_read(const Kernel &k) {
@@ -166,9 +166,9 @@ void check_scalars(const Op &op, const OpTable &ops, const std::set<std::string>
     }
     for (const ScalarSpec &s : op.scalars) {
         if (read.count(s.name) || used.count(s.name) || inherited.count(s.name)) continue;
-        throw AttrError(op.name,
-                        placed(line_of(op, s.name), "algorithm() never reads scalar " + s.name +
-                                                        ", and no expression names it"));
+        throw AttrError(
+            op.name, at_location(line_of(op, s.name), "algorithm() never reads scalar " + s.name +
+                                                          ", and no expression names it"));
     }
 }
 

@@ -14,7 +14,8 @@ Signature signature_from(const std::string &name, const std::string &text) {
         return {name, text};
     } catch (const Error &e) {
         const std::string what = e.what();
-        throw Error(name, placed(Trace::here().origin(), what.substr(what.find("] ") + 2)));
+        throw Error(name, at_location(CallSite::here().outermost_location(),
+                                      what.substr(what.find("] ") + 2)));
     }
 }
 
@@ -49,9 +50,9 @@ Func Op::declared(std::vector<Func> &all, const std::vector<TensorSpec> &specs,
         std::string known;
         for (const TensorSpec &t : specs)
             known += (known.empty() ? "" : ", ") + t.name;
-        throw AttrError(name, placed(Trace::here().place(), std::string(kind) + "(\"" + n +
-                                                                "\"): the " + kind + "s of " +
-                                                                signature + " are " + known));
+        throw AttrError(name, at_location(CallSite::here().location(),
+                                          std::string(kind) + "(\"" + n + "\"): the " + kind +
+                                              "s of " + signature + " are " + known));
     }
     const auto place = size_t(spec - specs.begin());
     while (all.size() <= place)
@@ -64,7 +65,7 @@ Func Op::input(const std::string &n) {
 Func Op::output(const std::string &n) {
     return declared(out, sig.outputs, n, "", "output");
 }
-void Op::complete() {
+void Op::declare_all_tensors() {
     if (!sig.inputs.empty()) input(sig.inputs.back().name);
     if (!sig.outputs.empty()) output(sig.outputs.back().name);
 }
@@ -85,9 +86,9 @@ Expr Op::size(const std::string &expression) const {
         std::string known;
         for (auto &[n, extent] : dims)
             known += (known.empty() ? "" : ", ") + n;
-        throw AttrError(name, placed(Trace::here().place(), "size(\"" + expression +
-                                                                "\"): the sizes of " + signature +
-                                                                " are " + known));
+        throw AttrError(name, at_location(CallSite::here().location(),
+                                          "size(\"" + expression + "\"): the sizes of " +
+                                              signature + " are " + known));
     }
 }
 
@@ -112,7 +113,7 @@ Expr Op::derived(const std::string &n, const std::string &expression) {
     return extents_[n] = parameter(n, Int(32));
 }
 
-void Op::feed(size_t i, const Func &from, const Extents &e) {
+void Op::bind_input(size_t i, const Func &from, const Extents &e) {
     in[i](_) = from(_);
     if (i == 0) shape_ = e;
     const std::vector<std::string> names = extents_of(sig.inputs[i]);

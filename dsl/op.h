@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "dsl/backend.h"
-#include "registry/op/problem.h"
+#include "dsl/call_site.h"
 #include "dsl/real.h"
-#include "dsl/trace.h"
 #include "registry/op/op_record.h"
+#include "registry/op/problem.h"
 #include "registry/op/signature.h"
 
 namespace halyard {
@@ -35,7 +35,7 @@ public:
 
     // Innermost dimension last in `sig`; for x[*] the dimensions are d0, d1, d2.
     const Signature sig;
-    const Trace made = Trace::here();  // by the constructor of an op file
+    const CallSite defined_at = CallSite::here();  // by the constructor of an op file
 
     virtual void algorithm() {}
     virtual void schedule(const Cpu &) {}  // an empty schedule is legal, correct and slow
@@ -47,11 +47,11 @@ public:
 
     // An op reads memory, or the Funcs of another op: that is all there is to fusion.
     using Extents = std::vector<Halide::Expr>;  // innermost first
-    void feed(size_t input, const Halide::Func &from, const Extents &extents);
+    void bind_input(size_t input, const Halide::Func &from, const Extents &extents);
     Extents output_extents() const;
-    void sink(const Halide::Func &f) { end_ = f; }
+    void set_stored(const Halide::Func &f) { end_ = f; }
     // declares the tensors that the op itself doesn't
-    void complete();
+    void declare_all_tensors();
     // outermost first, with the collapsed and the any-rank ones
     std::vector<std::string> extents_of(const TensorSpec &t) const;
 
@@ -66,7 +66,7 @@ public:
     // being built: what T, U, ... are; empty in exact mode
     std::map<std::string, DType> types;
     // elements are moved as they are stored, in T: no arithmetic between
-    bool moves = false;
+    bool copies_bits = false;
     int any_rank = elementwise_rank;  // dimensions of x[*] in this instance
 
 protected:

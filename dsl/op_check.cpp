@@ -18,7 +18,7 @@ void check_problem(const Op &op, const char *kind, const std::string &text,
                    const std::set<std::string> &dims) {
     const auto refuse = [&](const std::string &what) {
         const std::string place = line_of(op, text);
-        throw AttrError(op.name, placed(place, std::string(kind) + " '" + text + "' " + what));
+        throw AttrError(op.name, at_location(place, std::string(kind) + " '" + text + "' " + what));
     };
     std::set<std::string> open = dims;
     std::istringstream words(text);
@@ -41,14 +41,14 @@ void check_problem(const Op &op, const char *kind, const std::string &text,
 
 // Of definition number `i` of a Func that has `count` of them. total(n) += ... is two definitions
 // in one call.
-std::string place_of(const std::vector<Directive> &written, const std::string &func, size_t i,
+std::string place_of(const std::vector<Directive> &directives, const std::string &func, size_t i,
                      size_t count) {
-    std::vector<const Trace *> calls;
-    for (auto &d : written)
+    std::vector<const CallSite *> calls;
+    for (auto &d : directives)
         if (d.definition && d.func == func) calls.push_back(&d.at);
     if (calls.empty()) return "";
     const size_t from_last = count - 1 - i;
-    return (from_last < calls.size() ? calls[calls.size() - 1 - from_last] : calls[0])->place();
+    return (from_last < calls.size() ? calls[calls.size() - 1 - from_last] : calls[0])->location();
 }
 
 // Is a dimension known from this input only? Gradients have some for their shape.
@@ -95,8 +95,8 @@ public:
 }  // namespace
 
 std::string line_of(const Op &op, const std::string &text) {
-    const std::string file = op.made.file();
-    const std::string place = op.made.origin();
+    const std::string file = op.defined_at.outermost_file();
+    const std::string place = op.defined_at.outermost_location();
     std::ifstream source(file);
     int number = 1;
     for (std::string line; std::getline(source, line); number++) {
@@ -118,49 +118,53 @@ void check_record(const Op &op) {
         check_problem(op, "bench problem", text, dims);
 }
 
-void check_algorithm(const Op &op, const std::vector<Directive> &written) {
+void check_algorithm(const Op &op, const std::vector<Directive> &directives) {
     std::vector<Halide::Internal::Function> outputs;
     for (const Halide::Func &f : op.out) {
         const std::string name = op.sig.outputs[outputs.size()].name;
         if (!f.defined()) {
-            throw Error(op.name,
-                        placed(op.made.origin(), "algorithm() never defines output " + name));
+            throw Error(op.name, at_location(op.defined_at.outermost_location(),
+                                             "algorithm() never defines output " + name));
         }
         if (f.has_update_definition()) {
-            throw Error(op.name,
-                        placed(place_of(written, f.name(), 1, 2),
-                               "output " + name +
-                                   " is updated; reduce into a Func of its own, and copy it to " +
-                                   name));
+            throw Error(
+                op.name,
+                at_location(place_of(directives, f.name(), 1, 2),
+                            "output " + name +
+                                " is updated; reduce into a Func of its own, and copy it to " +
+                                name));
         }
         outputs.push_back(f.function());
     }
     const auto environment = Halide::Internal::build_environment(outputs);
     for (size_t k = 0; k < op.in.size(); k++) {
         if (!environment.count(op.in[k].name()) && !sizes_something(op, k)) {
-            throw Error(op.name, placed(op.made.origin(),
-                                        "algorithm() never reads input " + op.sig.inputs[k].name));
+            throw Error(op.name,
+                        at_location(op.defined_at.outermost_location(),
+                                    "algorithm() never reads input " + op.sig.inputs[k].name));
         }
     }
     for (auto &[name, f] : environment) {
         const size_t count = 1 + f.updates().size();
         for (size_t i = 0; i < count; i++) {
-            if (i > 0 && f.outputs() > 1 && reads_itself_for_its_place(f, int(i) - 1)) {
+            if (i > 0 && f.outputs() > 1 && update_index_reads_self(f, int(i) - 1)) {
                 throw Error(
                     op.name,
-                    placed(place_of(written, name, i, count),
-                           "an update of a Tuple reads the Tuple to find the place it writes, "
-                           "which would "
-                           "change between its components; give each component a Func of its own"));
+                    at_location(
+                        place_of(directives, name, i, count),
+                        "an update of a Tuple reads the Tuple to find the place it writes, "
+                        "which would "
+                        "change between its components; give each component a Func of its own"));
             }
             Constants constants;
             (i == 0 ? f.definition() : f.update(int(i) - 1)).accept(&constants);
             const std::string &digits = constants.found;
             if (digits.empty()) continue;
-            throw Error(op.name, placed(place_of(written, name, i, count),
-                                        "the constant " + digits +
-                                            "f has a float's digits only, also in f64 kernels; " +
-                                            digits + "_r has all"));
+            throw Error(op.name,
+                        at_location(place_of(directives, name, i, count),
+                                    "the constant " + digits +
+                                        "f has a float's digits only, also in f64 kernels; " +
+                                        digits + "_r has all"));
         }
     }
 }

@@ -13,9 +13,9 @@ std::string line_of(const Op &op, const std::string &text);
 // A sample or a bench problem that names what the op doesn't have, or leaves a dimension open.
 void check_record(const Op &op);
 
-// After op.algorithm(), of which `written` are the definitions: an output that is undefined or
+// After op.algorithm(), of which `directives` are the definitions: an output that is undefined or
 // updated, an input that neither is read nor sizes anything, constants that were rounded to float,
 // an update of a Tuple at a place that the Tuple itself says.
-void check_algorithm(const Op &op, const std::vector<Directive> &written);
+void check_algorithm(const Op &op, const std::vector<Directive> &directives);
 
 }  // namespace halyard

@@ -78,7 +78,7 @@ class Count : public IRVisitor {
     using IRVisitor::visit;
     const std::string op_;
     const std::map<std::string, std::string> tensors_;  // the buffer's name -> the signature's
-    Known known_;
+    IntegerBindings known_;
     std::map<std::string, Traffic::Bytes> scratch_;  // of the allocations that count
     std::map<const IRNode *, bool> decides_;         // loops whose variable decides something
     int64_t times_ = 1, steps_ = 0;
@@ -180,7 +180,7 @@ class Count : public IRVisitor {
 
 public:
     Traffic traffic;
-    Count(std::string op, std::map<std::string, std::string> tensors, Known known)
+    Count(std::string op, std::map<std::string, std::string> tensors, IntegerBindings known)
         : op_(std::move(op)), tensors_(std::move(tensors)), known_(std::move(known)) {}
 };
 
@@ -195,7 +195,7 @@ Traffic traffic_of(Kernel &k, const Dims &dims) try {
     for (size_t i = 0; i < results.size(); i++)
         tensors[results[i].name()] = op.sig.outputs[i].name;
     const Module m = k.pipeline.compile_to_module(k.arguments(), op.name, k.target);
-    Count count(op.name, tensors, known_of(op, dims));
+    Count count(op.name, tensors, bindings_of(op, dims));
     m.get_conceptual_stmt().accept(&count);
     for (auto &[buffer, tensor] : tensors)
         count.traffic.tensors[tensor];

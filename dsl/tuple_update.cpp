@@ -84,14 +84,14 @@ class BindOldValues : public IRMutator {
 
 }  // namespace
 
-bool reads_itself_for_its_place(const Function &f, int update) {
+bool update_index_reads_self(const Function &f, int update) {
     Reads reads(f.name());
     for (const Expr &place : f.update(update).args())
         place.accept(&reads);
     return !reads.found.empty();
 }
 
-bool crosses_components(const Pipeline &p) {
+bool components_read_each_other(const Pipeline &p) {
     std::vector<Function> outputs;
     Pipeline pipeline = p;
     for (const Func &f : pipeline.outputs())

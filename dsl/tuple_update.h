@@ -15,10 +15,10 @@ namespace halyard {
 
 // Does a place that this update of `f` writes depend on `f`? Of a Tuple, Halide would read it again
 // after the first component.
-bool reads_itself_for_its_place(const Halide::Internal::Function &f, int update);
+bool update_index_reads_self(const Halide::Internal::Function &f, int update);
 
 // Does a component of a Tuple read another one in an update? Such kernels have other code since
 // split_tuples() is defined here.
-bool crosses_components(const Halide::Pipeline &p);
+bool components_read_each_other(const Halide::Pipeline &p);
 
 }  // namespace halyard

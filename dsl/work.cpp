@@ -102,7 +102,7 @@ using Domain = std::map<std::string, IndexSet>;  // of the loops around an expre
 
 // Calls f(known) for every combination of the variables.
 template<class F> void each_point(const std::vector<std::string> &variables, const Domain &domain,
-                                  Known &known, const F &f, size_t from = 0) {
+                                  IntegerBindings &known, const F &f, size_t from = 0) {
     if (from == variables.size()) return f(known);
     int64_t &value = known[variables[from]];
     domain.at(variables[from]).each([&](int64_t v) {
@@ -114,7 +114,7 @@ template<class F> void each_point(const std::vector<std::string> &variables, con
 
 class Counter {
 public:
-    Counter(const Op &op, const Known &known) : op_(op), known_(known) {}
+    Counter(const Op &op, const IntegerBindings &known) : op_(op), known_(known) {}
 
     Work count(const std::vector<std::pair<Func, std::vector<IndexSet>>> &outputs) {
         for (auto &[f, region] : outputs) {
@@ -137,7 +137,7 @@ public:
 
 private:
     const Op &op_;
-    Known known_;
+    IntegerBindings known_;
     Work work_;
     std::map<std::string, std::vector<IndexSet>> regions_;  // of Funcs and images, innermost first
     std::set<std::string> seen_;
@@ -155,7 +155,7 @@ private:
         for (size_t d = 0; d < region.size(); d++)
             all[d].add(region[d]);
     }
-    int64_t settled(const Expr &e, const Known &known) const {
+    int64_t settled(const Expr &e, const IntegerBindings &known) const {
         if (const auto v = integer_value(e, known)) return *v;
         std::ostringstream text;
         text << e;
@@ -243,9 +243,9 @@ private:
             for (auto &v : g.variables)
                 all *= domain.at(v).size();
             if (!g.conditions.empty() && all <= most_counted) {
-                Known known = known_;
+                IntegerBindings known = known_;
                 each_point({g.variables.begin(), g.variables.end()}, domain, known,
-                           [&](const Known &at) {
+                           [&](const IntegerBindings &at) {
                                held += std::all_of(g.conditions.begin(), g.conditions.end(),
                                                    [&](const Expr &c) {
                                                        return integer_value(c, at).value_or(1) != 0;
@@ -275,9 +275,9 @@ private:
             return domain.at(v->name);
         if (all > most_listed) return between(index, domain);
         std::vector<int64_t> listed;
-        Known known = known_;
+        IntegerBindings known = known_;
         each_point(variables, domain, known,
-                   [&](const Known &at) { listed.push_back(settled(index, at)); });
+                   [&](const IntegerBindings &at) { listed.push_back(settled(index, at)); });
         return IndexSet(std::move(listed));
     }
     IndexSet between(const Expr &index, const Domain &domain) const {
@@ -334,14 +334,14 @@ void feed_reals(Op &op) {
         Op::Extents extents;
         for (int d = 0; d < m.dimensions(); d++)
             extents.push_back(m.dim(d).extent());
-        op.feed(k, loaded, extents);
+        op.bind_input(k, loaded, extents);
     }
 }
 
 }  // namespace
 
-Known known_of(const Op &op, const Dims &dims) {
-    Known known;
+IntegerBindings bindings_of(const Op &op, const Dims &dims) {
+    IntegerBindings known;
     for (auto &[name, parameter] : op.parameters)
         if (const auto it = dims.find(name); it != dims.end()) known.insert(*it);
     const auto add = [&](const std::string &buffer, const TensorSpec &spec) {
@@ -375,7 +375,7 @@ Work work_of(Op &op, const Dims &dims, const std::string &variant, int lanes) tr
             region.insert(region.begin(), IndexSet(0, evaluate<int64_t>(extent, dims) - 1));
         outputs.emplace_back(op.out[k], region);
     }
-    Counter counter(op, known_of(op, dims));
+    Counter counter(op, bindings_of(op, dims));
     Work work = counter.count(outputs);
     for (auto &t : op.sig.inputs)
         work.read[t.name] = counter.elements(t.name);

@@ -31,7 +31,7 @@ Work work_of(Op &op, const Dims &dims, const std::string &variant, int lanes = 4
 // What expressions over the op's parameters and dense tensors may ask for: its scalars by name, and
 // x.min.0, x.extent.0, x.stride.0 of each dimension of x, innermost first; of an output under its
 // Func's name.
-Known known_of(const Op &op, const Dims &dims);
+IntegerBindings bindings_of(const Op &op, const Dims &dims);
 
 // Of the variant that is the plain statement of the op: the last one, which takes every shape.
 Work work_of(const OpTable &ops, const std::string &op, const Dims &dims);

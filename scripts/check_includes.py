@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the rules that a script can check: include direction between the rooms, no shell, file sizes, stray generated files, TODOs.
+"""Checks the rules that a script can check: include direction between the rooms, no cycles, no shell, file sizes, stray generated files, TODOs.
 
 usage: check_includes.py [--self-test] [--root DIR]
 Prints file:line: message for every violation; exit status 1 when there is one. Warnings do not change the status.
@@ -130,6 +130,48 @@ def check_todos(name, lines, owners, report):
             report(name, number, f"{match[1]} needs a key, TODO(key), and a line with TODO(key) and its owner in {DESIGN}")
 
 
+def component_cycles(root, names):
+    """Groups of components that include each other; a header and its source are one component."""
+    component = {name: name.rsplit(".", 1)[0] for name in names}
+    known = set(component.values())
+    edges = {node: set() for node in known}
+    for name in names:
+        for line in (root / name).read_text(errors="replace").splitlines():
+            match = INCLUDE.match(line)
+            target = match and match[2].rsplit(".", 1)[0]
+            if target in known and target != component[name]:
+                edges[component[name]].add(target)
+    return strongly_connected(edges)
+
+
+def strongly_connected(edges):
+    """Tarjan's strongly connected components of more than one node, each sorted. `edges`: node -> nodes."""
+    index, low, stack, on_stack, found = {}, {}, [], set(), []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        on_stack.add(node)
+        for other in sorted(edges[node]):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in on_stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            group = []
+            while not group or group[-1] != node:
+                group.append(stack.pop())
+            on_stack.difference_update(group)
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for node in sorted(edges):
+        if node not in index:
+            visit(node)
+    return found
+
+
 def check(root, warn=print):
     """All violations as (file, line, message), in file order."""
     found = []
@@ -157,6 +199,9 @@ def check(root, warn=print):
             check_cpp(name, lines, root, report)
         if name.split("/")[0] in ROOMS or name.startswith("cmake/"):
             check_todos(name, lines, owners, report)
+    components = [n for n in files_of(root) if Path(n).suffix in CPP and room_of(n) not in (None, "tests", "examples")]
+    for group in component_cycles(root, components):
+        report(f"{group[0]}.h", 1, f"a cycle of components, each of which includes another: {', '.join(group)}")
     return found
 
 
@@ -194,6 +239,9 @@ PLANTED = [
     ("nn/long.cpp", "\n" * 800, [(800, "800 lines")]),
     ("nn/short.cpp", "\n" * 799, []),
     ("nn/open.cpp", "// TODO finish\n// TODO(unknown) finish\n// TODO(known) finish\n", [(1, "needs a key"), (2, "needs a key")]),
+    ("nn/loop_a.h", '#include "nn/loop_b.h"\n', [(1, "a cycle of components, each of which includes another: nn/loop_a, nn/loop_b")]),
+    ("nn/loop_b.h", "", []),
+    ("nn/loop_b.cpp", '#include "nn/loop_a.h"\n', []),
     ("docs/design.md", "- TODO(known): owner: somebody\n- TODO(unknown): nobody\n", []),
 ]
 
@@ -215,6 +263,7 @@ def self_test():
 
 
 def main():
+    sys.setrecursionlimit(10000)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--self-test", action="store_true", help="check the checker on planted violations")
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)

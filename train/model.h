@@ -8,7 +8,7 @@
 #include "nn/wrap.h"
 #include "train/callbacks/callback.h"
 #include "train/data/dataset.h"
-#include "train/metrics/metrics.h"
+#include "train/metrics/metric_set.h"
 
 namespace halyard {
 

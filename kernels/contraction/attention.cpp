@@ -199,7 +199,7 @@ struct AttentionKernel : Op {
         const Array &m = p("mask");
         attend(
             p, "q", "k", "v", p["causal"], p["from"], p.real("scale"),
-            [&](int64_t g, int64_t s, int64_t t) { return m(g, s, t); }, p("o"), p.magnitude["o"]);
+            [&](int64_t g, int64_t s, int64_t t) { return m(g, s, t); }, p("o"), p.abs_sum["o"]);
     }
 };
 
@@ -227,7 +227,7 @@ struct Attention : Composite {
         attend(
             p, "query", "key", "value", p["is_causal"], 0, scale,
             [&](int64_t, int64_t s, int64_t t) { return m(s % p["ms"], t % p["mt"]); },
-            p.tensors["y"], p.magnitude["y"]);
+            p.tensors["y"], p.abs_sum["y"]);
     }
 };
 

@@ -84,7 +84,7 @@ struct DenseKernel : Product {
     }
     void reference(Problem &p) const override {
         Array &y = p("c");
-        Array &size = p.magnitude["c"];
+        Array &size = p.abs_sum["c"];
         Product::multiply(p, y, size);
         for (size_t e = 0; e < y.v.size(); e++) {
             const double b = p("bias")(int64_t(e) % p["n"]);
@@ -127,7 +127,7 @@ struct Dense : Composite {
             size.v[e] = terms + std::fabs(y.v[e]);
         }
         p.tensors["y"] = y;
-        p.magnitude["y"] = size;
+        p.abs_sum["y"] = size;
     }
 };
 

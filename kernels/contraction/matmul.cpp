@@ -81,7 +81,7 @@ struct Matmul : Product {
         multiply();
         c(j, i, g) = sum(j, i, g);
     }
-    void reference(Problem &p) const override { Product::multiply(p, p("c"), p.magnitude["c"]); }
+    void reference(Problem &p) const override { Product::multiply(p, p("c"), p.abs_sum["c"]); }
 };
 
 }  // namespace

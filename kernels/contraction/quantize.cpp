@@ -215,7 +215,7 @@ struct QuantDense : QuantizedProduct {
             }
         }
         p.tensors["y"] = y;
-        p.magnitude["y"] = size;
+        p.abs_sum["y"] = size;
     }
 };
 
@@ -269,7 +269,7 @@ struct QuantConv2d : QuantizedProduct {
             }
         }
         p.tensors["y"] = y;
-        p.magnitude["y"] = size;
+        p.abs_sum["y"] = size;
     }
 };
 

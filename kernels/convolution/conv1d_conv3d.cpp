@@ -187,7 +187,7 @@ struct Conv : SpatialConvolution {
     void reference(Problem &p) const override {
         const auto [y, size] = convolved(p);
         p.tensors["y"] = y;
-        p.magnitude["y"] = size;
+        p.abs_sum["y"] = size;
     }
 };
 
@@ -255,7 +255,7 @@ struct ConvTranspose : SpatialConvolution {
             }
         });
         p.tensors["y"] = y;
-        p.magnitude["y"] = size;
+        p.abs_sum["y"] = size;
     }
 };
 
@@ -296,7 +296,7 @@ struct Conv2dAct : SpatialConvolution {
             bound.v[i] += std::fabs(b) + std::fabs(z);
         }
         p.tensors["y"] = y;
-        p.magnitude["y"] = bound;
+        p.abs_sum["y"] = bound;
     }
 };
 

@@ -209,7 +209,7 @@ struct Conv2dDx : Convolution {
     void reference(Problem &p) const override {
         const Array &g = p("dy"), &k = p("weight");
         Array &out = p("dx");
-        Array &size = p.magnitude["dx"] = Array(out.shape);
+        Array &size = p.abs_sum["dx"] = Array(out.shape);
         const int64_t per_group = p["c"] / p["group"];
         each_product(p, [&](int64_t i, int64_t o, int64_t oy, int64_t ox, int64_t ch, int64_t iy,
                             int64_t ix, int64_t u, int64_t v, bool real) {
@@ -558,7 +558,7 @@ struct Conv2dDweight : Convolution {
     void reference(Problem &p) const override {
         const Array &in = p("x"), &g = p("dy");
         Array &out = p("dweight");
-        Array &size = p.magnitude["dweight"] = Array(out.shape);
+        Array &size = p.abs_sum["dweight"] = Array(out.shape);
         const int64_t per_group = p["c"] / p["group"];
         each_product(p, [&](int64_t i, int64_t o, int64_t oy, int64_t ox, int64_t ch, int64_t iy,
                             int64_t ix, int64_t u, int64_t v, bool real) {

@@ -121,7 +121,7 @@ void Elementwise::each_magnitude(
     Problem &p, const std::function<void(const double *in, double *out)> &value) const {
     each(p, value);
     for (auto &t : sig.outputs)
-        p.magnitude[t.name] = p(t.name);
+        p.abs_sum[t.name] = p(t.name);
 }
 
 namespace {

@@ -24,7 +24,7 @@ struct ReduceSum : Reduction {
     Expr finish(const Expr &a) const override { return mean ? a / count : a; }
     void reference(Problem &p) const override {
         const double n = mean ? double(p["r"] * p["s"]) : 1;
-        p.magnitude["y"] = p("y");
+        p.abs_sum["y"] = p("y");
         each(p, [&](int64_t a, int64_t c, auto elements) {
             double sum = 0, size = 0;
             elements([&](double v) {
@@ -32,7 +32,7 @@ struct ReduceSum : Reduction {
                 size += std::fabs(v);
             });
             p("y")(a, c) = sum / n;
-            p.magnitude["y"](a, c) = size / n;
+            p.abs_sum["y"](a, c) = size / n;
         });
     }
 };
@@ -80,7 +80,7 @@ struct ReduceProd : Reduction {
     Expr start() const override { return 1_r; }
     Expr combine(const Expr &a, const Expr &b) const override { return a * b; }
     void reference(Problem &p) const override {
-        p.magnitude["y"] = p("y");
+        p.abs_sum["y"] = p("y");
         each(p, [&](int64_t a, int64_t c, auto elements) {
             double product = 1, large = 1, small = 1, n = 0;
             uint64_t whole = 1;
@@ -94,7 +94,7 @@ struct ReduceProd : Reduction {
             if (is_integer(p.dtype))
                 product = p.dtype == DType::i32 ? double(int32_t(whole)) : double(int64_t(whole));
             p("y")(a, c) = product;
-            p.magnitude["y"](a, c) = large < 3e38 && small > 1e-37 ? std::fabs(product) * (n + 1)
+            p.abs_sum["y"](a, c) = large < 3e38 && small > 1e-37 ? std::fabs(product) * (n + 1)
                                                                    : INFINITY;
         });
     }

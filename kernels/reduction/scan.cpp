@@ -130,7 +130,7 @@ struct Scan : Running {
         store().specialize(reverse == 0);
     }
     void reference(Problem &p) const override {
-        Array &size = p.magnitude["y"] = Array(p("y").shape);
+        Array &size = p.abs_sum["y"] = Array(p("y").shape);
         const bool from_end = p["reverse"] != 0;
         const bool without = p["exclusive"] != 0;
         for (int64_t i = 0; i < p["n"]; i++) {
@@ -213,7 +213,7 @@ struct CumprodGradient : Running {
         store().specialize(reverse == 0);
     }
     void reference(Problem &p) const override {
-        Array &size = p.magnitude["dx"] = Array(p("dx").shape);
+        Array &size = p.abs_sum["dx"] = Array(p("dx").shape);
         const int64_t count = p["c"];
         const int64_t skipped = p["exclusive"] != 0;
         const auto at = [&](int64_t k) { return p["reverse"] != 0 ? count - 1 - k : k; };

@@ -41,7 +41,7 @@ struct Problem {
     std::map<std::string, double> reals;  // real attributes
     std::map<std::string, Array> tensors;
     // for Contract::products: sum of |terms| of each output element
-    std::map<std::string, Array> magnitude;
+    std::map<std::string, Array> abs_sum;
 
     // Each throws AttrError, with the names there are, for one that the problem doesn't have.
     int64_t operator[](const std::string &dim) const {

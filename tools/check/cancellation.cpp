@@ -77,7 +77,7 @@ std::string cancellation(const Op &op, const std::string &output, const Tensor &
                   "\n      hint: terms cancel here: one rounding of each input moves %s[%zu], "
                   "which is %.3g, by %.2g, and the error is %.1f times that."
                   "\n      Count errors against the terms: contract = {Contract::products, ulps} "
-                  "with p.magnitude[\"%s\"] = the sum of their absolute values,"
+                  "with p.abs_sum[\"%s\"] = the sum of their absolute values,"
                   "\n      or .magnitude of a formula",
                   output.c_str(), at, want.v[at], moves[at], times, output.c_str());
     return text;

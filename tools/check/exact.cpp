@@ -124,7 +124,7 @@ private:
             std::vector<Tensor> results = run_exact(p, evaluate, c);
             return running().left < 0 ? skip("'" + c.sample + "' is too large to be evaluated")
                                       : results;
-        } catch (const Unknown &e) {
+        } catch (const UnsupportedDefinition &e) {
             const std::string why = e.what();
             return skip("an evaluation " + why.substr(why.find("] ") + 2));
         }

@@ -1,7 +1,12 @@
 // The steps between a source and an iterator: what Dataset's functions make, their arguments
 // checked.
 #pragma once
-#include "train/data/dataset.h"
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "train/data/options.h"
+#include "train/data/transform.h"
 
 namespace halyard::dataset {
 

@@ -1,9 +1,9 @@
 // Images in files: JPEG by libjpeg-turbo, PNG by libpng.
 #pragma once
-#include <functional>
 #include <string>
 
 #include "registry/tensor/tensor.h"
+#include "train/vision/box.h"
 
 namespace halyard::dataset {
 
@@ -19,11 +19,6 @@ constexpr int64_t default_max_pixels = int64_t{1} << 26;
 // lies makes nobody allocate. AttrError for a `max_pixels` outside of 1 to 2^29.
 Tensor decode_image(const Tensor &bytes, const std::string &name,
                     int64_t max_pixels = default_max_pixels);
-
-struct Box {
-    int64_t top, left, height, width;
-};
-using ChooseBox = std::function<Box(int64_t height, int64_t width)>;
 
 // The part of the image that `choose` names for the image's size, which must lie within it. Of a
 // JPEG only that part is decoded, and what lies behind it isn't looked at.

@@ -1,6 +1,9 @@
 // JPEG files by libjpeg-turbo, whole or in part.
 #pragma once
-#include "train/vision/image.h"
+#include <string>
+
+#include "registry/tensor/tensor.h"
+#include "train/vision/box.h"
 
 namespace halyard::dataset {
 

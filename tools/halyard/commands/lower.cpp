@@ -2,7 +2,8 @@
 #include <cstdio>
 
 #include "bench/harness/op_call.h"
-#include "bench/harness/picks.h"
+#include "bench/harness/text.h"
+#include "bench/harness/tunables.h"
 #include "dsl/all_ops.h"
 #include "dsl/child.h"
 #include "dsl/lower.h"
@@ -13,6 +14,7 @@
 #include "tools/halyard/commands/ascend.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 
 struct LowerOptions {
@@ -43,7 +45,7 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const LowerOption
     Instance i;
     i.backend = o.device.empty() ? form.backends[0] : o.device;
     if (std::find(form.backends.begin(), form.backends.end(), i.backend) == form.backends.end()) {
-        throw DispatchError(op.name, "--to " + form.name + " is for " + listed(form.backends) +
+        throw DispatchError(op.name, "--to " + form.name + " is for " + join(form.backends) +
                                          ", not for " + i.backend);
     }
     i.dtypes = dtype_set(op, o.dtype);
@@ -52,8 +54,8 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const LowerOption
             throw DispatchError(op.name,
                                 "--isa is a level of the CPU, the kernel is for " + i.backend);
         }
-        const Trial t(op_with_kernels(op.name), o.shape.empty() ? problems_of(op).front() : o.shape,
-                      i.dtypes);
+        const ProblemInstance t(op_with_kernels(op.name),
+                                o.shape.empty() ? problems_of(op).front() : o.shape, i.dtypes);
         if (form.name != "tbe") {
             return ascend_instance(t, i.dtypes, o.variant, picks_as_typed(op.name, o.picks),
                                    o.strict);
@@ -95,16 +97,16 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const LowerOption
 // LLVM aborts where it can't go on.
 std::string text_in_child(Kernel &k, const std::string &form) {
     const TemporaryFolder folder("halyard_lower");
-    return in_child(k.op->name,
-                    [&] { return text_of(k, form, (folder.path / "scratch").string()); });
+    return run_in_child(k.op->name,
+                        [&] { return text_of(k, form, (folder.path / "scratch").string()); });
 }
 
 // "4, 2", "0 to 47"
 std::string choices(const std::vector<int> &values) {
     for (size_t k = 1; k < values.size(); k++)
-        if (values[k] != values[k - 1] + 1) return listed(values);
+        if (values[k] != values[k - 1] + 1) return join(values);
     return values.size() < 4
-               ? listed(values)
+               ? join(values)
                : std::to_string(values.front()) + " to " + std::to_string(values.back());
 }
 
@@ -139,7 +141,7 @@ int lower(const LowerOptions &o) {
 
 }  // namespace
 
-void add_lower(CLI::App &app, Run &chosen) {
+void add_lower(CLI::App &app, Run &selected) {
     auto o = std::make_shared<LowerOptions>();
     std::vector<std::string> names;
     std::string forms = "What to show. ";
@@ -172,7 +174,7 @@ void add_lower(CLI::App &app, Run &chosen) {
         "--fault", o->fault,
         "With a planted fault, as check --mutants prints it: \"dropped-tail: loop y.s0.n\"");
     sub->add_option("--out,-o", o->out, "File to write, instead of standard output");
-    sub->callback([o, &chosen] { chosen = [o] { return lower(*o); }; });
+    sub->callback([o, &selected] { selected = [o] { return lower(*o); }; });
 }
 
 }  // namespace halyard::command

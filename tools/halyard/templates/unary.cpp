@@ -1,5 +1,4 @@
-// new_op and its gradient: elementwise, of one tensor. Here softsign; write your own function into
-// its four lines.
+// new_op and its gradient: an elementwise function of one tensor. The example is softsign.
 #include "kernels/elementwise/elementwise.h"
 
 namespace halyard {
