@@ -1,10 +1,10 @@
-// Compositions that move elements by lists of places (records: kernels/indexing/indexing.cpp). All
-// of them, and their gradients, are gather_kernel along one axis after another.
+// Ops that move elements by lists of places, composed of
+// gather_kernel.
+#include "primitives/composites/composite.h"
+
 #include <algorithm>
 
 #include "primitives/autograd/recorded.h"
-#include "primitives/composites/composite.h"
-#include "primitives/composites/composition.h"
 #include "primitives/composites/places.h"
 #include "primitives/composites/rows.h"
 
@@ -34,6 +34,7 @@ Tensor take(const Tensor &x, int axis, const Tensor &places, const Shape &instea
                          {{"all_within", true}}),
                     s);
 }
+
 // The adjoint of take(): of x, whose axis has n elements.
 Tensor given_back(const Tensor &dy, int axis, const Places &places, int64_t n) {
     int64_t outer = 1, inner = 1;
@@ -60,25 +61,6 @@ Places no_places(const std::string &op, int64_t extent, int64_t times = 1) {
     return Places(size_t(n));
 }
 
-Result gather(Tensors in, const Attrs &a) {
-    const int axis = normal_axis("gather", integer(a, "axis"), in[0].rank());
-    return {take(in[0], axis, places_of("gather", in[1], in[0].shape()[axis]), in[1].shape())};
-}
-Result index_select(Tensors in, const Attrs &a) {
-    const int axis = normal_axis("index_select", integer(a, "axis"), in[0].rank());
-    return {
-        take(in[0], axis, places_of("index_select", in[1], in[0].shape()[axis]), in[1].shape())};
-}
-Result embedding(Tensors in, const Attrs &) {
-    const Tensor &indices = in[0];
-    const Tensor &weight = in[1];
-    if (weight.rank() != 2) {
-        throw ShapeError("embedding",
-                         "weight has rank " + std::to_string(weight.rank()) + ", expected 2 (v,d)");
-    }
-    return {take(weight, 0, places_of("embedding", indices, weight.shape()[0]), indices.shape())};
-}
-
 Tensor flipped(const Tensor &x, const std::vector<int> &axes) {
     Shape strides = x.strides();
     int64_t first = 0;  // element: strides run backwards from there
@@ -91,13 +73,6 @@ Tensor flipped(const Tensor &x, const std::vector<int> &axes) {
     return recorded(x, y, [axes](const Tensor &dy) { return flipped(dy, axes); });
 }
 
-Result flip(Tensors in, const Attrs &a) {
-    std::vector<int> axes;
-    for (int64_t dim : ints(a, "dims"))
-        axes.push_back(normal_axis("flip", dim, in[0].rank()));
-    return {flipped(in[0], axes)};
-}
-
 // x's last `by` elements of an axis, then the others.
 Tensor rotated(const Tensor &x, int axis, int64_t by) {
     const int64_t n = x.shape()[axis];
@@ -107,23 +82,6 @@ Tensor rotated(const Tensor &x, int axis, int64_t by) {
         some(y).slice(axis, by, n).assign(some(x).slice(axis, 0, n - by));
     });
     return recorded(x, y, [axis, n, by](const Tensor &dy) { return rotated(dy, axis, n - by); });
-}
-
-Result roll(Tensors in, const Attrs &a) {
-    const Ints &shifts = ints(a, "shifts");
-    const Ints &dims = ints(a, "dims");
-    if (shifts.size() != dims.size()) {
-        throw AttrError("roll", "shifts has " + std::to_string(shifts.size()) +
-                                    " values, expected " + std::to_string(dims.size()) +
-                                    " as dims");
-    }
-    Tensor y = in[0];
-    for (size_t k = 0; k < dims.size(); k++) {
-        const int axis = normal_axis("roll", dims[k], y.rank());
-        const int64_t n = y.shape()[axis];
-        if (n > 0) y = rotated(y, axis, (shifts[k] % n + n) % n);
-    }
-    return {y};
 }
 
 // x as [outer, n, inner] around `axis`, seen `times` times over along a new dimension before or
@@ -147,39 +105,6 @@ Tensor repeated(const char *op, const Tensor &x, int axis, int64_t times, bool e
     }
     return reshaped(broadcast_view(reshaped(x, {outer, 1, n * inner}), {outer, times, n * inner}),
                     s);
-}
-
-Result tile(Tensors in, const Attrs &a) {
-    const Ints &multiples = ints(a, "multiples");
-    const int lead = int(multiples.size()) - in[0].rank();
-    if (lead < 0) {
-        throw AttrError("tile", "multiples has " + std::to_string(multiples.size()) +
-                                    " values, expected at least " + std::to_string(in[0].rank()) +
-                                    " for x" + in[0].shape().text());
-    }
-    Shape s = in[0].shape();
-    for (int d = 0; d < lead; d++)
-        s.insert(0, 1);
-    Tensor y = reshaped(in[0], s);
-    for (int d = s.rank(); d-- > 0;) {
-        const int64_t times = multiples[size_t(d)];
-        if (times < 0) {
-            throw AttrError("tile", "multiple " + std::to_string(d) + " is " +
-                                        std::to_string(times) + ", expected 0 or more");
-        }
-        if (times != 1) y = repeated("tile", y, d, times, false);
-    }
-    return {y};
-}
-
-Result repeat_interleave(Tensors in, const Attrs &a) {
-    const int axis = normal_axis("repeat_interleave", integer(a, "axis"), in[0].rank());
-    const int64_t repeats = integer(a, "repeats");
-    if (repeats < 0) {
-        throw AttrError("repeat_interleave",
-                        "repeats is " + std::to_string(repeats) + ", expected 0 or more");
-    }
-    return {repeated("repeat_interleave", in[0], axis, repeats, true)};
 }
 
 enum PadMode { constant, reflect, replicate, circular, symmetric };
@@ -278,43 +203,340 @@ Tensor surrounded(const Tensor &x, const Border &b, PadMode mode) {
     });
 }
 
-Result pad(Tensors in, const Attrs &a) {
-    const Tensor &x = in[0];
-    const Ints &padding = ints(a, "padding");
-    const auto mode = (PadMode)integer(a, "mode");
-    if (padding.size() % 2 || padding.size() > 2 * size_t(x.rank())) {
-        throw AttrError("pad", "padding has " + std::to_string(padding.size()) +
-                                   " values, expected an even number up to " +
-                                   std::to_string(2 * x.rank()) + " for x" + x.shape().text());
+// What x[*] says of indices: their shape takes the place of x's axis.
+struct GatherAxis : Composite {
+    GatherAxis()
+        : Composite("gather", "x[*] indices:i32[*] -> y[*]",
+                    "y = x's elements at indices along axis; negative ones count from the end") {
+        at_call("axis", AttrKind::integer, "0");
+        let("indices_end", "d0");
+        samples = {"d0=2 d1=3 d2=5", "d0=2 d1=3 d2=5 axis=1", "d0=2 d1=3 d2=5 axis=-1"};
     }
-    for (int64_t p : padding) {
-        if (p < 0 || p > INT32_MAX) {
-            throw AttrError("pad",
-                            "padding is " + std::to_string(p) + ", expected " +
-                                (p < 0 ? "0 or more" : "at most " + std::to_string(INT32_MAX)));
+    Result compose(const Call &call) const override {
+        const int axis = normal_axis("gather", call.integer("axis"), call[0].rank());
+        return {take(call[0], axis, places_of("gather", call[1], call[0].shape()[axis]),
+                     call[1].shape())};
+    }
+    void reference(Problem &p) const override {
+        const Shape x = p("x").shape;
+        const Shape at = p("indices").shape;
+        const int axis = wrapped(p["axis"], x.rank());
+        Shape s;
+        for (int d = 0; d < axis; d++)
+            s.push_back(x[d]);
+        for (int d = 0; d < at.rank(); d++)
+            s.push_back(at[d]);
+        for (int d = axis + 1; d < x.rank(); d++)
+            s.push_back(x[d]);
+        gather(p, s, [&](const Shape &index) {
+            Shape from;
+            int64_t place = 0;
+            for (int d = 0; d < axis; d++)
+                from.push_back(index[d]);
+            for (int d = 0; d < at.rank(); d++)
+                place = place * at[d] + index[axis + d];
+            from.push_back(wrapped(int64_t(p("indices").v[size_t(place)]), x[axis]));
+            for (int d = axis + 1; d < x.rank(); d++)
+                from.push_back(index[d + at.rank() - 1]);
+            return from;
+        });
+    }
+};
+
+struct IndexSelect : Composite {
+    IndexSelect()
+        : Composite("index_select", "x[*] index:i32[m] -> y[*]",
+                    "y = x's elements at index along axis; negative ones count from the end") {
+        at_call("axis", AttrKind::integer, "0");
+        let("index_end", "d0");
+        samples = {"d0=2 d1=3 d2=5 m=4", "d0=2 d1=3 d2=5 m=7 axis=-2"};
+    }
+    Result compose(const Call &call) const override {
+        const int axis = normal_axis("index_select", call.integer("axis"), call[0].rank());
+        return {take(call[0], axis, places_of("index_select", call[1], call[0].shape()[axis]),
+                     call[1].shape())};
+    }
+    void reference(Problem &p) const override {
+        const Shape x = p("x").shape;
+        const int axis = wrapped(p["axis"], x.rank());
+        Shape s = x;
+        s[axis] = p("index").shape[0];
+        gather(p, s, [&](const Shape &index) {
+            Shape from = index;
+            from[axis] = wrapped(int64_t(p("index").v[size_t(index[axis])]), x[axis]);
+            return from;
+        });
+    }
+};
+
+struct Embedding : Composite {
+    Embedding()
+        : Composite("embedding", "indices:i32[*] weight[v,d] -> y[*]",
+                    "y = weight's rows at indices; negative ones count from the end") {
+        let("indices_end", "v");
+        samples = {"d0=2 d1=3 d2=5 v=7 d=4", "d0=1 d1=1 d2=1 v=1 d=1"};
+    }
+    Result compose(const Call &call) const override {
+        const Tensor &indices = call[0];
+        const Tensor &weight = call[1];
+        if (weight.rank() != 2) {
+            throw ShapeError("embedding", "weight has rank " + std::to_string(weight.rank()) +
+                                              ", expected 2 (v,d)");
         }
+        return {
+            take(weight, 0, places_of("embedding", indices, weight.shape()[0]), indices.shape())};
     }
-    Border b{x.shape(), x.shape()};
-    for (int d = 0; d < x.rank(); d++) {
-        const size_t k = 2 * size_t(x.rank() - 1 - d);
-        b.before[d] = k < padding.size() ? padding[k] : 0;
-        b.after[d] = k < padding.size() ? padding[k + 1] : 0;
+    void reference(Problem &p) const override {
+        Shape s = p("indices").shape;
+        s.push_back(p["d"]);
+        Array y(s);
+        for (size_t i = 0; i < y.v.size(); i++) {
+            const int64_t row = wrapped(int64_t(p("indices").v[i / size_t(p["d"])]), p["v"]);
+            y.v[i] = p("weight")(row, int64_t(i) % p["d"]);
+        }
+        p.tensors["y"] = y;
     }
-    return {mode == constant ? bordered(x, b, real(a, "value")) : surrounded(x, b, mode)};
+};
+
+struct Flip : Composite {
+    Flip() : Composite("flip", "x[*] -> y[*]", "y = x with the axes `dims` reversed") {
+        at_call("dims", AttrKind::ints, "");
+        samples = {"d0=2 d1=3 d2=5 dims=0,2", "d0=2 d1=3 d2=5 dims=-2"};
+    }
+    Result compose(const Call &call) const override {
+        std::vector<int> axes;
+        for (int64_t dim : call.ints("dims"))
+            axes.push_back(normal_axis("flip", dim, call[0].rank()));
+        return {flipped(call[0], axes)};
+    }
+    void reference(Problem &p) const override {
+        const Shape x = p("x").shape;
+        const Shape dims = list(p, "dims");
+        gather(p, x, [&](const Shape &index) {
+            Shape from = index;
+            for (int64_t d : dims) {
+                from[wrapped(d, x.rank())] = x[wrapped(d, x.rank())] - 1 -
+                                             index[wrapped(d, x.rank())];
+            }
+            return from;
+        });
+    }
+};
+
+struct Roll : Composite {
+    Roll()
+        : Composite("roll", "x[*] -> y[*]",
+                    "y = x moved by `shifts` along `dims`; what leaves at the end comes in at the "
+                    "start") {
+        at_call("shifts", AttrKind::ints, "");
+        at_call("dims", AttrKind::ints, "");
+        samples = {"d0=2 d1=3 d2=5 shifts=1,-7 dims=0,2", "d0=2 d1=3 d2=5 shifts=2 dims=-2"};
+    }
+    Result compose(const Call &call) const override {
+        const Ints &shifts = call.ints("shifts");
+        const Ints &dims = call.ints("dims");
+        if (shifts.size() != dims.size()) {
+            throw AttrError("roll", "shifts has " + std::to_string(shifts.size()) +
+                                        " values, expected " + std::to_string(dims.size()) +
+                                        " as dims");
+        }
+        Tensor y = call[0];
+        for (size_t k = 0; k < dims.size(); k++) {
+            const int axis = normal_axis("roll", dims[k], y.rank());
+            const int64_t n = y.shape()[axis];
+            if (n > 0) y = rotated(y, axis, (shifts[k] % n + n) % n);
+        }
+        return {y};
+    }
+    void reference(Problem &p) const override {
+        const Shape x = p("x").shape;
+        const Shape shifts = list(p, "shifts");
+        const Shape dims = list(p, "dims");
+        gather(p, x, [&](const Shape &index) {
+            Shape from = index;
+            for (int k = 0; k < dims.rank(); k++) {
+                const int d = wrapped(dims[k], x.rank());
+                from[d] = ((from[d] - shifts[k]) % x[d] + x[d]) % x[d];
+            }
+            return from;
+        });
+    }
+};
+
+struct Tile : Composite {
+    Tile()
+        : Composite("tile", "x[*] -> y[*]",
+                    "y = x put side by side, multiples[d] times along axis d; more multiples than "
+                    "axes add axes in front") {
+        at_call("multiples", AttrKind::ints, "");
+        samples = {"d0=2 d1=3 d2=5 multiples=1,2,3", "d0=2 d1=1 d2=3 multiples=2,1,1,2"};
+    }
+    Result compose(const Call &call) const override {
+        const Ints &multiples = call.ints("multiples");
+        const int lead = int(multiples.size()) - call[0].rank();
+        if (lead < 0) {
+            throw AttrError("tile", "multiples has " + std::to_string(multiples.size()) +
+                                        " values, expected at least " +
+                                        std::to_string(call[0].rank()) + " for x" +
+                                        call[0].shape().text());
+        }
+        Shape s = call[0].shape();
+        for (int d = 0; d < lead; d++)
+            s.insert(0, 1);
+        Tensor y = reshaped(call[0], s);
+        for (int d = s.rank(); d-- > 0;) {
+            const int64_t times = multiples[size_t(d)];
+            if (times < 0) {
+                throw AttrError("tile", "multiple " + std::to_string(d) + " is " +
+                                            std::to_string(times) + ", expected 0 or more");
+            }
+            if (times != 1) y = repeated("tile", y, d, times, false);
+        }
+        return {y};
+    }
+    void reference(Problem &p) const override {
+        const Shape x = p("x").shape;
+        const Shape multiples = list(p, "multiples");
+        const int lead = multiples.rank() - x.rank();
+        Shape s = multiples;
+        for (int d = 0; d < x.rank(); d++)
+            s[d + lead] *= x[d];
+        gather(p, s, [&](const Shape &index) {
+            Shape from = x;
+            for (int d = 0; d < x.rank(); d++)
+                from[d] = index[d + lead] % x[d];
+            return from;
+        });
+    }
+};
+
+struct RepeatInterleave : Composite {
+    RepeatInterleave()
+        : Composite("repeat_interleave", "x[*] -> y[*]",
+                    "y = every element of x `repeats` times in a row along axis") {
+        at_call("repeats", AttrKind::integer, "!");
+        at_call("axis", AttrKind::integer, "0");
+        samples = {"d0=2 d1=3 d2=5 repeats=3 axis=1", "d0=2 d1=3 d2=5 repeats=2 axis=-1"};
+    }
+    Result compose(const Call &call) const override {
+        const int axis = normal_axis("repeat_interleave", call.integer("axis"), call[0].rank());
+        const int64_t repeats = call.integer("repeats");
+        if (repeats < 0) {
+            throw AttrError("repeat_interleave",
+                            "repeats is " + std::to_string(repeats) + ", expected 0 or more");
+        }
+        return {repeated("repeat_interleave", call[0], axis, repeats, true)};
+    }
+    void reference(Problem &p) const override {
+        Shape s = p("x").shape;
+        const int axis = wrapped(p["axis"], s.rank());
+        s[axis] *= p["repeats"];
+        gather(p, s, [&](const Shape &index) {
+            Shape from = index;
+            from[axis] /= p["repeats"];
+            return from;
+        });
+    }
+};
+
+// Pairs from the last axis on, as in MindSpore and PyTorch.
+struct Pad : Composite {
+    Pad()
+        : Composite("pad", "x[*] -> y[*]",
+                    "y = x with padding[0] elements before and padding[1] after along the last "
+                    "axis, padding[2], [3] along the one before it, ...") {
+        at_call("padding", AttrKind::ints, "");
+        attrs.push_back({"mode",
+                         AttrKind::choice,
+                         "constant",
+                         {"constant", "reflect", "replicate", "circular", "symmetric"},
+                         {},
+                         true});
+        at_call("value", AttrKind::real, "0");
+        samples = {"d0=2 d1=3 d2=5 padding=1,2",
+                   "d0=2 d1=3 d2=5 padding=2,4,1,0 mode=reflect",
+                   "d0=2 d1=3 d2=5 padding=0,3,2,1 mode=replicate",
+                   "d0=2 d1=3 d2=5 padding=5,1 mode=circular",
+                   "d0=2 d1=3 d2=5 padding=5,2,1,3 mode=symmetric",
+                   "d0=2 d1=3 d2=5 padding=1,0,0,2,1,1 value=1"};
+    }
+    Result compose(const Call &call) const override {
+        const Tensor &x = call[0];
+        const Ints &padding = call.ints("padding");
+        const auto mode = (PadMode)call.integer("mode");
+        if (padding.size() % 2 || padding.size() > 2 * size_t(x.rank())) {
+            throw AttrError("pad", "padding has " + std::to_string(padding.size()) +
+                                       " values, expected an even number up to " +
+                                       std::to_string(2 * x.rank()) + " for x" + x.shape().text());
+        }
+        for (int64_t p : padding) {
+            if (p < 0 || p > INT32_MAX) {
+                throw AttrError("pad",
+                                "padding is " + std::to_string(p) + ", expected " +
+                                    (p < 0 ? "0 or more" : "at most " + std::to_string(INT32_MAX)));
+            }
+        }
+        Border b{x.shape(), x.shape()};
+        for (int d = 0; d < x.rank(); d++) {
+            const size_t k = 2 * size_t(x.rank() - 1 - d);
+            b.before[d] = k < padding.size() ? padding[k] : 0;
+            b.after[d] = k < padding.size() ? padding[k + 1] : 0;
+        }
+        return {mode == constant ? bordered(x, b, call.real("value")) : surrounded(x, b, mode)};
+    }
+    void reference(Problem &p) const override {
+        const Array x = p("x");
+        const Shape padding = list(p, "padding");
+        const int rank = x.shape.rank();
+        Shape s = x.shape;
+        for (int k = 0; 2 * k < padding.rank(); k++)
+            s[rank - 1 - k] += padding[2 * k] + padding[2 * k + 1];
+        Array y(s, p.real("value"));
+        Shape index(s);
+        for (int64_t e = 0; e < int64_t(y.v.size()); e++) {
+            int64_t rest = e;
+            int64_t at = 0;
+            for (int d = rank; d-- > 0;) {
+                index[d] = rest % s[d];
+                rest /= s[d];
+            }
+            bool inside = true;
+            for (int d = 0; d < rank; d++) {
+                const int k = rank - 1 - d;
+                const int64_t n = x.shape[d];
+                const int64_t i = index[d] - (2 * k < padding.rank() ? padding[2 * k] : 0);
+                const int64_t mirrored = i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
+                const int64_t repeated = i < 0 ? -1 - i : i >= n ? 2 * n - 1 - i : i;
+                const int64_t from[] = {i, mirrored, std::clamp<int64_t>(i, 0, n - 1),
+                                        (i % n + n) % n, repeated};
+                const int64_t place = from[p["mode"]];
+                inside &= place >= 0 && place < n;
+                at = at * n + place;
+            }
+            if (inside) y.v[size_t(e)] = x.v[size_t(at)];
+        }
+        p.tensors["y"] = y;
+    }
+};
+
+// gather_kernel_dx adds dy at the places of `index`; its adjoint in dy reads them again.
+Tensor gathered(Tensors in, const RegisteredOp &, const Attrs &) {
+    return run1("gather_kernel", {in[1], in[0], Tensor::scalar(0, in[1].dtype())});
 }
 
 }  // namespace
 
-Family indexing_family() {
-    static const Family::value_type all[] = {{"gather", gather},
-                                             {"index_select", index_select},
-                                             {"embedding", embedding},
-                                             {"flip", flip},
-                                             {"roll", roll},
-                                             {"tile", tile},
-                                             {"pad", pad},
-                                             {"repeat_interleave", repeat_interleave}};
-    return all;
+HALYARD_COMPOSITES {
+    composites.add<GatherAxis>();
+    composites.add<IndexSelect>();
+    composites.add<Embedding>();
+    composites.add<Flip>();
+    composites.add<Roll>();
+    composites.add<Tile>();
+    composites.add<RepeatInterleave>();
+    composites.add<Pad>();
+    composites.gradient({"gather_kernel_dx", "x", {}, no_gradient});
+    composites.gradient({"gather_kernel_dx", "dy", {"index", "ddx"}, gathered});
 }
 
 }  // namespace halyard

@@ -1,134 +1,240 @@
-// What losses are made of: kernels/loss/losses.cpp has their records.
-#include <algorithm>
+// Losses that have one term an element, and losses of distances between rows.
 #include <cmath>
 
-#include "primitives/composites/composite.h"
-#include "primitives/composites/composition.h"
-#include "primitives/composites/places.h"
+#include "primitives/composites/loss.h"
 
 namespace halyard {
 namespace {
 
-Tensor add(const Tensor &a, const Tensor &b) {
-    return run1("add", {a, b});
-}
-Tensor sub(const Tensor &a, const Tensor &b) {
-    return run1("sub", {a, b});
-}
-Tensor mul(const Tensor &a, const Tensor &b) {
-    return run1("mul", {a, b});
-}
-Tensor like(const Tensor &x, double v) {
-    return Tensor::scalar(v, x.dtype());
-}
-Tensor relu(const Tensor &x) {
-    return run1("maximum", {x, like(x, 0)});
-}
-Tensor sum(const Tensor &x) {
-    return run1("reduce_sum", {x});
-}
-Tensor sum_along(const Tensor &x, int axis) {
-    return run1("reduce_sum", {x}, {{"axis", Ints{axis}}});
-}
-
-// One call: floats in the arithmetic of the loss, and its attributes.
-struct Call {
-    Call(Tensors in, const Attrs &given_attrs) : attrs(given_attrs), given(in[0].dtype()) {
-        const DType d = bytes_of(given) == 2 ? DType::f32 : given;
-        for (const Tensor &t : in)
-            x.push_back(t.defined() && is_float(t.dtype()) ? cast_to(t, d) : t);
-    }
-    const Tensor &operator[](size_t k) const { return x[k]; }
-    Tensor weighted(const Tensor &loss, size_t weight) const {
-        return x[weight].defined() ? mul(loss, x[weight]) : loss;
-    }
-    // `over`: what the mean divides by, undefined: the number of terms
-    Result reduced(const Tensor &loss, const Tensor &over = {}) const {
-        const int64_t how = integer(attrs, "reduction");
-        if (how == 1) return {cast_to(loss, given)};
-        if (how == 2) return {cast_to(sum(loss), given)};
-        return {cast_to(
-            over.defined() ? run1("div", {sum(loss), over}) : run1("reduce_mean", {loss}), given)};
-    }
-    const Attrs &attrs;
-    const DType given;
-    std::vector<Tensor> x;
+// A loss that has a term for each element of `inputs`, which have one shape.
+struct TermLine {
+    std::string name, doc;
+    std::vector<std::string> inputs;
+    std::vector<std::pair<std::string, std::string>> scalars;
+    Tensor (*terms)(const LossInputs &x);                           // the composition
+    double (*term)(const double *x, const std::vector<double> &s);  // one term, for the reference
+    std::string flag = "";                                          // stands after the scalars in s
+    std::string alias = "";
+    std::vector<std::pair<std::string, std::string>> lets = {};
+    std::vector<std::string> optional = {};
 };
 
-Result mse_loss(Tensors in, const Attrs &a) {
-    const Call c(in, a);
-    return c.reduced(run1("squared_difference", {c[0], c[1]}));
-}
-Result l1_loss(Tensors in, const Attrs &a) {
-    const Call c(in, a);
-    return c.reduced(run1("abs", {sub(c[0], c[1])}));
-}
-
-// Attribute `name`. Throws AttrError unless it is a positive number.
-double positive(const Call &c, const char *name) {
-    const double v = real(c.attrs, name);
-    if (!(v > 0)) {
-        throw AttrError(c.attrs.op().name,
-                        std::string(name) + " is " + std::to_string(v) + ", expected more than 0");
+struct TermLoss : Loss {
+    TermLine line;
+    explicit TermLoss(const TermLine &l) : Loss(l.name, signature_of(l), l.doc), line(l) {
+        alias = l.alias;
+        optional = l.optional;
+        for (auto &[scalar_name, value] : l.scalars)
+            real(scalar_name, value);
+        if (!l.flag.empty()) flag(l.flag, false);
+        reduction();
+        for (auto &[let_name, value] : l.lets)
+            let(let_name, value);
+        for (const std::string how : {"none", "mean", "sum"})
+            samples.push_back("d0=2 d1=3 d2=17 reduction=" + how);
+        if (!l.flag.empty()) samples.push_back("d0=2 d1=3 d2=17 " + l.flag + "=1");
     }
-    return v;
-}
-Result smooth_l1_loss(Tensors in, const Attrs &a) {
-    const Call c(in, a);
-    return c.reduced(run1("smooth_l1_kernel", {c[0], c[1]}, {{"beta", positive(c, "beta")}}));
-}
-Result huber_loss(Tensors in, const Attrs &a) {
-    const Call c(in, a);
-    const double delta = positive(c, "delta");
-    const Tensor loss = run1("smooth_l1_kernel", {c[0], c[1]}, {{"beta", delta}});
-    return c.reduced(delta == 1 ? loss : mul(loss, like(loss, delta)));
+    static std::string signature_of(const TermLine &l) {
+        std::string s;
+        for (auto &input : l.inputs)
+            s += input + "[*] ";
+        return s + "-> loss[*]";
+    }
+    Tensor terms(const LossInputs &x) const override { return line.terms(x); }
+    void reference(Problem &p) const override {
+        std::vector<double> x(line.inputs.size());
+        std::vector<double> s;
+        for (auto &[scalar_name, value] : line.scalars)
+            s.push_back(p.real(scalar_name));
+        if (!line.flag.empty()) s.push_back(double(p[line.flag]));
+        Array loss = p(line.inputs[0]);
+        for (size_t i = 0; i < loss.v.size(); i++) {
+            for (size_t k = 0; k < x.size(); k++)
+                x[k] = p(line.inputs[k]).v[i];
+            loss.v[i] = line.term(x.data(), s);
+        }
+        reduce(p, loss);
+    }
+};
+
+using X = const double *;
+
+using S = const std::vector<double> &;
+
+double floored_log(double v) {
+    return std::isnan(v) || v < 0 ? NAN : std::fmax(std::log(v), -100);
 }
 
-Result binary_cross_entropy(Tensors in, const Attrs &a) {
-    const Call c(in, a);
-    return c.reduced(c.weighted(run1("bce_kernel", {c[0], c[1]}), 2));
-}
-Result binary_cross_entropy_with_logits(Tensors in, const Attrs &a) {
-    const Call c(in, a);
-    return c.reduced(c.weighted(
-        run1("bce_logits_kernel", {c[0], c[1], c[3].defined() ? c[3] : like(c[0], 1)}), 2));
+double softplus(double x) {
+    return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x)));
 }
 
-Result kl_div(Tensors in, const Attrs &a) {
-    const Call c(in, a);
-    const Tensor loss = integer(c.attrs, "log_target")
-                            ? mul(run1("exp", {c[1]}), sub(c[1], c[0]))
-                            : sub(run1("xlogy", {c[1], c[1]}), mul(c[1], c[0]));
-    const bool batch_mean = integer(c.attrs, "reduction") == 3;
-    return c.reduced(loss, batch_mean ? like(loss, double(loss.shape()[0])) : Tensor());
+double smooth_l1(double d, double beta) {
+    return d < beta ? 0.5 * d * d / beta : d - 0.5 * beta;
 }
 
-Result hinge_embedding_loss(Tensors in, const Attrs &a) {
-    const Call c(in, a);
-    return c.reduced(run1("select", {run1("equal", {c[1], like(c[1], 1)}), c[0],
-                                     relu(sub(like(c[0], real(c.attrs, "margin")), c[0]))}));
+const std::vector<TermLine> &term_lines() {
+    static const std::vector<TermLine> all = {
+        {.name = "mse_loss",
+         .doc = "(input - target)^2",
+         .inputs = {"input", "target"},
+         .scalars = {},
+         .terms =
+             [](const LossInputs &x) {
+                 return run1("squared_difference", {x[0], x[1]});
+             },
+         .term = [](X x, S) { return (x[0] - x[1]) * (x[0] - x[1]); },
+         .alias = "MSELoss"},
+        {.name = "l1_loss",
+         .doc = "|input - target|",
+         .inputs = {"input", "target"},
+         .scalars = {},
+         .terms = [](const LossInputs &x) { return run1("abs", {sub(x[0], x[1])}); },
+         .term = [](X x, S) { return std::fabs(x[0] - x[1]); }},
+        {.name = "smooth_l1_loss",
+         .doc = "d^2 / (2 beta) where d = |input - target| < beta, else d - beta / 2",
+         .inputs = {"input", "target"},
+         .scalars = {{"beta", "1.0"}},
+         .terms =
+             [](const LossInputs &x) {
+                 return run1("smooth_l1_kernel", {x[0], x[1]}, {{"beta", x.positive("beta")}});
+             },
+         .term = [](X x, S s) { return smooth_l1(std::fabs(x[0] - x[1]), s[0]); }},
+        {.name = "huber_loss",
+         .doc = "d^2 / 2 where d = |input - target| < delta, else delta (d - delta / 2)",
+         .inputs = {"input", "target"},
+         .scalars = {{"delta", "1.0"}},
+         .terms =
+             [](const LossInputs &x) {
+                 const double delta = x.positive("delta");
+                 const Tensor loss = run1("smooth_l1_kernel", {x[0], x[1]}, {{"beta", delta}});
+                 return delta == 1 ? loss : mul(loss, like(loss, delta));
+             },
+         .term = [](X x, S s) { return s[0] * smooth_l1(std::fabs(x[0] - x[1]), s[0]); }},
+        {.name = "binary_cross_entropy",
+         .doc =
+             "-weight (target log input + (1 - target) log(1 - input)), logarithms at least -100",
+         .inputs = {"input", "target", "weight"},
+         .scalars = {},
+         .terms =
+             [](const LossInputs &x) {
+                 return x.weighted(run1("bce_kernel", {x[0], x[1]}), 2);
+             },
+         .term =
+             [](X x, S) {
+                 return -x[2] * (x[1] * floored_log(x[0]) + (1 - x[1]) * floored_log(1 - x[0]));
+             },
+         .lets = {{"input_least", "0"}},
+         .optional = {"weight"}},
+        {.name = "binary_cross_entropy_with_logits",
+         .doc = "-weight (pos_weight target log sigmoid(input) + (1 - target) log(1 - "
+                "sigmoid(input)))",
+         .inputs = {"input", "target", "weight", "pos_weight"},
+         .scalars = {},
+         .terms =
+             [](const LossInputs &x) {
+                 const Tensor pos_weight = x[3].defined() ? x[3] : like(x[0], 1);
+                 return x.weighted(run1("bce_logits_kernel", {x[0], x[1], pos_weight}), 2);
+             },
+         .term =
+             [](X x, S) {
+                 return x[2] * (x[3] * x[1] * softplus(-x[0]) + (1 - x[1]) * softplus(x[0]));
+             },
+         .alias = "BCEWithLogitsLoss",
+         .optional = {"weight", "pos_weight"}},
+        {.name = "hinge_embedding_loss",
+         .doc = "input where target is 1, else max(0, margin - input)",
+         .inputs = {"input", "target"},
+         .scalars = {{"margin", "1.0"}},
+         .terms =
+             [](const LossInputs &x) {
+                 const Tensor beyond = relu(sub(like(x[0], x.real("margin")), x[0]));
+                 return run1("select", {run1("equal", {x[1], like(x[1], 1)}), x[0], beyond});
+             },
+         .term = [](X x, S s) { return x[1] == 1 ? x[0] : std::fmax(0, s[0] - x[0]); }},
+        {.name = "soft_margin_loss",
+         .doc = "log(1 + exp(-target input))",
+         .inputs = {"input", "target"},
+         .scalars = {},
+         .terms =
+             [](const LossInputs &x) { return run1("softplus", {run1("neg", {mul(x[0], x[1])})}); },
+         .term = [](X x, S) { return softplus(-x[0] * x[1]); }},
+        {.name = "margin_ranking_loss",
+         .doc = "max(0, -target (input1 - input2) + margin)",
+         .inputs = {"input1", "input2", "target"},
+         .scalars = {{"margin", "0.0"}},
+         .terms =
+             [](const LossInputs &x) {
+                 return relu(add(mul(x[2], sub(x[1], x[0])), like(x[0], x.real("margin"))));
+             },
+         .term = [](X x, S s) { return std::fmax(0, -x[2] * (x[0] - x[1]) + s[0]); }},
+        {.name = "gaussian_nll_loss",
+         .doc = "(log v + (input - target)^2 / v) / 2 with v = max(var, eps), and with `full` + "
+                "log(2 pi) / 2",
+         .inputs = {"input", "target", "var"},
+         .scalars = {{"eps", "1e-6"}},
+         .terms =
+             [](const LossInputs &x) {
+                 const Tensor v = run1("maximum", {x[2], like(x[2], x.real("eps"))});
+                 const Tensor square = run1("squared_difference", {x[0], x[1]});
+                 const Tensor loss = mul(add(run1("log", {v}), run1("div", {square, v})),
+                                         like(v, 0.5));
+                 return x.call.is_set("full") ? add(loss, like(loss, 0.5 * std::log(2 * M_PI)))
+                                              : loss;
+             },
+         .term =
+             [](X x, S s) {
+                 const double v = std::fmax(x[2], s[0]);
+                 return 0.5 * (std::log(v) + (x[0] - x[1]) * (x[0] - x[1]) / v) +
+                        (s[1] != 0 ? 0.5 * std::log(2 * M_PI) : 0);
+             },
+         .flag = "full",
+         .lets = {{"var_least", "1"}}},
+        {.name = "poisson_nll_loss",
+         .doc = "e^input - target input, the input being a logarithm",
+         .inputs = {"input", "target"},
+         .scalars = {},
+         .terms = [](const LossInputs &x) { return sub(run1("exp", {x[0]}), mul(x[1], x[0])); },
+         .term = [](X x, S) { return std::exp(x[0]) - x[1] * x[0]; }},
+    };
+    return all;
 }
-Result soft_margin_loss(Tensors in, const Attrs &a) {
-    const Call c(in, a);
-    return c.reduced(run1("softplus", {run1("neg", {mul(c[0], c[1])})}));
-}
-Result margin_ranking_loss(Tensors in, const Attrs &a) {
-    const Call c(in, a);
-    return c.reduced(relu(add(mul(c[2], sub(c[1], c[0])), like(c[0], real(c.attrs, "margin")))));
-}
-Result gaussian_nll_loss(Tensors in, const Attrs &a) {
-    const Call c(in, a);
-    const Tensor v = run1("maximum", {c[2], like(c[2], real(c.attrs, "eps"))});
-    const Tensor loss = mul(
-        add(run1("log", {v}), run1("div", {run1("squared_difference", {c[0], c[1]}), v})),
-        like(v, 0.5));
-    return c.reduced(integer(c.attrs, "full") ? add(loss, like(loss, 0.5 * std::log(2 * M_PI)))
-                                              : loss);
-}
-Result poisson_nll_loss(Tensors in, const Attrs &a) {
-    const Call c(in, a);
-    return c.reduced(sub(run1("exp", {c[0]}), mul(c[1], c[0])));
-}
+
+struct KlDiv : Loss {
+    KlDiv()
+        : Loss("kl_div", "input[*] target[*] -> loss[*]",
+               "target (log target - input), 0 where target is 0; log_target: e^target (target - "
+               "input); batchmean: the sum over the first extent") {
+        choice("reduction", {"mean", "none", "sum", "batchmean"});
+        flag("log_target", false);
+        let("target_least", "0");
+        samples = {"d0=2 d1=3 d2=17 reduction=none", "d0=3 d1=1 d2=7",
+                   "d0=3 d1=2 d2=7 reduction=batchmean",
+                   "d0=3 d1=1 d2=7 reduction=none log_target=1"};
+        alias = "KLDivLoss";
+    }
+    Result compose(const Call &call) const override {
+        const LossInputs x(call);
+        const Tensor loss = terms(x);
+        const bool batch_mean = call.choice("reduction") == "batchmean";
+        return x.reduced(loss, batch_mean ? like(loss, double(loss.shape()[0])) : Tensor());
+    }
+    Tensor terms(const LossInputs &x) const override {
+        if (x.call.is_set("log_target")) return mul(run1("exp", {x[1]}), sub(x[1], x[0]));
+        return sub(run1("xlogy", {x[1], x[1]}), mul(x[1], x[0]));
+    }
+    void reference(Problem &p) const override {
+        Array loss = p("input");
+        for (size_t i = 0; i < loss.v.size(); i++) {
+            const double x = p("input").v[i];
+            const double t = p("target").v[i];
+            loss.v[i] = p["log_target"] ? std::exp(t) * (t - x)
+                        : t == 0        ? 0
+                                        : t * (std::log(t) - x);
+        }
+        reduce(p, loss, p["reduction"] == 3 ? double(p["d0"]) : 0);
+    }
+};
 
 Tensor cosine(const Tensor &a, const Tensor &b, int axis, double eps) {
     const auto length = [&](const Tensor &t) {
@@ -136,232 +242,154 @@ Tensor cosine(const Tensor &a, const Tensor &b, int axis, double eps) {
     };
     return run1("div", {sum_along(mul(a, b), axis), mul(length(a), length(b))});
 }
-Result cosine_similarity(Tensors in, const Attrs &a) {
-    const Call c(in, a);
-    return {cast_to(cosine(c[0], c[1],
-                           normal_axis("cosine_similarity", integer(c.attrs, "dim"), c[0].rank()),
-                           real(c.attrs, "eps")),
-                    c.given)};
-}
-Result cosine_embedding_loss(Tensors in, const Attrs &a) {
-    const Call c(in, a);
-    if (c[0].rank() == 0)
-        throw ShapeError("cosine_embedding_loss", "input1 has rank 0, expected at least 1");
-    const Tensor similarity = cosine(c[0], c[1], c[0].rank() - 1, 1e-12);
-    const Tensor target = cast_to(c[2], similarity.dtype());
-    return c.reduced(run1(
-        "select", {run1("equal", {target, like(target, 1)}), sub(like(similarity, 1), similarity),
-                   relu(sub(similarity, like(similarity, real(c.attrs, "margin"))))}));
-}
-Result triplet_margin_loss(Tensors in, const Attrs &a) {
-    const Call c(in, a);
-    if (c[0].rank() == 0)
-        throw ShapeError("triplet_margin_loss", "anchor has rank 0, expected at least 1");
-    const auto distance = [&](const Tensor &x, const Tensor &y) {
-        return run1("reduce_l2", {add(sub(x, y), like(x, real(c.attrs, "eps")))},
-                    {{"axis", Ints{x.rank() - 1}}});
-    };
-    Tensor far = distance(c[0], c[2]);
-    if (integer(c.attrs, "swap")) far = run1("minimum", {far, distance(c[1], c[2])});
-    return c.reduced(relu(add(sub(distance(c[0], c[1]), far), like(far, real(c.attrs, "margin")))));
-}
 
-// The sequences of a call of ctc_loss, whose shapes fit: labels and lengths within their bounds.
-struct Sequences {
-    Tensor targets, input_lengths, target_lengths;
-
-    explicit Sequences(const Call &c) {
-        const char *op = "ctc_loss";
-        const int64_t steps = c[0].shape()[0];
-        const int64_t images = c[1].shape()[0];
-        const int64_t places = c[1].shape()[1];
-        input_lengths = labels_of(op, "input_lengths", c[2], steps + 1);
-        target_lengths = labels_of(op, "target_lengths", c[3], places + 1);
-        const auto *length = target_lengths.data<int32_t>();
-        const int64_t longest = images ? *std::max_element(length, length + images) : 0;
-        // A target of more labels than there are steps has no path, however many more they are;
-        // what lies behind the longest isn't read.
-        const int64_t most = std::min(longest, steps + 1);
-        const Tensor given = c[1].dtype() == DType::i64 ? c[1].contiguous()
-                                                        : cast_to(c[1], DType::i64).contiguous();
-        targets = Tensor::zeros({images, std::max<int64_t>(1, most)}, DType::i32);
-        for (int64_t i = 0; i < images; i++)
-            check_labels(op, given, i, length[i], c[0].shape()[2], most);
-        if (longest == most) return;
-        target_lengths = target_lengths.copy();
-        for (int64_t i = 0; i < images; i++)
-            target_lengths.data<int32_t>()[i] = int32_t(std::min<int64_t>(length[i], most));
+double cosine(Problem &p, int64_t i, double eps) {
+    double dot = 0, a = 0, b = 0;
+    for (int64_t j = 0; j < p["c"]; j++) {
+        const double x = p("input1")(i, j);
+        const double y = p("input2")(i, j);
+        dot += x * y;
+        a += x * x;
+        b += y * y;
     }
+    return dot / (std::fmax(std::sqrt(a), eps) * std::fmax(std::sqrt(b), eps));
+}
 
-private:
-    // Target i has `length` labels, of which the first `most` count.
-    void check_labels(const char *op, const Tensor &given, int64_t i, int64_t length,
-                      int64_t classes, int64_t most) const {
-        const int64_t *label = given.data<int64_t>() + i * given.shape()[1];
-        int32_t *to = targets.data<int32_t>() + i * targets.shape()[1];
-        for (int64_t k = 0; k < length; k++) {
-            if (label[k] < 0 || label[k] >= classes) {
-                throw ShapeError(op, "targets " + std::to_string(i) + "," + std::to_string(k) +
-                                         " is " + std::to_string(label[k]) + ", expected 0 to " +
-                                         std::to_string(classes - 1));
-            }
-            if (k < most) to[k] = int32_t(label[k]);
-        }
+struct CosineSimilarity : Loss {
+    CosineSimilarity()
+        : Loss("cosine_similarity", "input1[n,c] input2[n,c] -> y[n]",
+               "y = sum input1 input2 / (max(|input1|, eps) max(|input2|, eps)), along dim") {
+        attr("dim", 1);
+        real("eps", "1e-8");
+        samples = {"n=3 c=1", "n=5 c=17"};
+    }
+    Result compose(const Call &call) const override {
+        const LossInputs x(call);
+        return x.as_given(terms(x));
+    }
+    Tensor terms(const LossInputs &x) const override {
+        const int axis = normal_axis("cosine_similarity", x.call.integer("dim"), x[0].rank());
+        return cosine(x[0], x[1], axis, x.real("eps"));
+    }
+    void reference(Problem &p) const override {
+        Array y({p["n"]});
+        for (int64_t i = 0; i < p["n"]; i++)
+            y(i) = cosine(p, i, p.real("eps"));
+        p.tensors["y"] = y;
     }
 };
 
-Result ctc_loss(Tensors in, const Attrs &a) {
-    const Call c(in, a);
-    const auto integers = [&](size_t k, const char *name) {
-        if (!is_integer(c[k].dtype())) {
-            throw DTypeError("ctc_loss", std::string(name) + " are " + name_of(c[k].dtype()) +
-                                             ", expected i32 or i64");
-        }
-    };
-    integers(1, "targets");
-    integers(2, "input_lengths");
-    integers(3, "target_lengths");
-    const auto loss_of = [&](const Tensor &targets, const Tensor &input_lengths,
-                             const Tensor &target_lengths) {
-        return run1("ctc_kernel", {c[0], targets, input_lengths, target_lengths},
-                    {{"blank", integer(c.attrs, "blank")}});
-    };
-    const Shape lengths = {c[0].rank() == 3 ? c[0].shape()[1] : -1};
-    const bool fits = c[1].rank() == 2 && c[1].shape()[0] == lengths[0] &&
-                      c[2].shape() == lengths && c[3].shape() == lengths;
-    Tensor loss;
-    if (fits) {
-        const Sequences s(c);
-        loss = loss_of(s.targets, s.input_lengths, s.target_lengths);
-    } else {  // the kernel says what doesn't
-        loss = loss_of(cast_to(c[1], DType::i32), cast_to(c[2], DType::i32),
-                       cast_to(c[3], DType::i32));
+struct CosineEmbeddingLoss : Loss {
+    CosineEmbeddingLoss()
+        : Loss("cosine_embedding_loss", "input1[n,c] input2[n,c] target:i32[n] -> loss[n]",
+               "1 - cosine_similarity where target is 1, else max(0, cosine_similarity - margin)") {
+        real("margin", "0.0");
+        reduction();
+        let("target_end", "2");
+        samples = {"n=3 c=7 reduction=none", "n=5 c=17"};
     }
-    if (integer(c.attrs, "zero_infinity"))
-        loss = run1("select", {run1("is_inf", {loss}), like(loss, 0), loss});
-    if (integer(c.attrs, "reduction") == 0)
-        loss = run1("div", {loss, run1("maximum", {cast_to(c[3], loss.dtype()), like(loss, 1)})});
-    return c.reduced(loss);
-}
-
-// The class dimension, 1 or the only one, goes last.
-Tensor classes_last(const char *op, const Tensor &x) {
-    if (x.rank() == 0) throw ShapeError(op, "input has rank 0, expected at least 1 (n,c)");
-    std::vector<int> order{0};
-    for (int d = 2; d < x.rank(); d++)
-        order.push_back(d);
-    if (x.rank() > 1) order.push_back(1);
-    return x.rank() <= 2 ? x : transposed(x, order);
-}
-
-// What a row costs with a probability for every class, which needn't sum to 1.
-Tensor dense_cross_entropy(const Tensor &x, const Tensor &p) {
-    return run1("softmax_cross_entropy", {x, p});
-}
-Tensor dense_nll(const Tensor &x, const Tensor &p) {
-    return run1("neg", {sum_along(mul(x, p), x.rank() - 1)});
-}
-
-struct LabelLoss {
-    const char *op, *picked;                                    // with a label
-    Tensor (*probabilities)(const Tensor &x, const Tensor &p);  // with probabilities
+    Tensor terms(const LossInputs &x) const override {
+        if (x[0].rank() == 0)
+            throw ShapeError("cosine_embedding_loss", "input1 has rank 0, expected at least 1");
+        const Tensor similarity = cosine(x[0], x[1], x[0].rank() - 1, 1e-12);
+        const Tensor target = cast_to(x[2], similarity.dtype());
+        const Tensor alike = run1("equal", {target, like(target, 1)});
+        return run1("select", {alike, sub(like(similarity, 1), similarity),
+                               relu(sub(similarity, like(similarity, x.real("margin"))))});
+    }
+    void reference(Problem &p) const override {
+        Array loss({p["n"]});
+        for (int64_t i = 0; i < p["n"]; i++) {
+            const double similarity = cosine(p, i, 1e-12);
+            loss(i) = p("target")(i) == 1 ? 1 - similarity
+                                          : std::fmax(0, similarity - p.real("margin"));
+        }
+        reduce(p, loss);
+    }
 };
 
-// Smoothing, weights and the mean over those that count, of x whose classes are last.
-Result of_labels(const Call &c, const LabelLoss &loss, const Tensor &x) {
-    const int64_t classes = x.shape()[x.rank() - 1];
-    Shape rows = x.shape();
-    rows.erase(rows.rank() - 1);
-    if (!(c[1].shape() == rows)) {
-        throw ShapeError(loss.op, "target has shape " + c[1].shape().text() + ", expected " +
-                                      rows.text() + " from input" + c[0].shape().text());
+struct TripletMarginLoss : Loss {
+    TripletMarginLoss()
+        : Loss("triplet_margin_loss", "anchor[n,c] positive[n,c] negative[n,c] -> loss[n]",
+               "max(0, d(anchor, positive) - d(anchor, negative) + margin), d(a, b) = |a - b + "
+               "eps|; swap: the smaller of d(anchor, negative) and d(positive, "
+               "negative)") {
+        real("margin", "1.0");
+        real("eps", "1e-6");
+        flag("swap", false);
+        reduction();
+        samples = {"n=3 c=7 reduction=none", "n=5 c=17", "n=5 c=17 swap=1"};
     }
-    const double smooth = real(c.attrs, "label_smoothing");
-    const int64_t ignore_index = integer(c.attrs, "ignore_index");
-    const Tensor given = labels_of(loss.op, "target", c[1], classes, ignore_index);
-    const Tensor ignored = Tensor::scalar(
-        double(std::clamp<int64_t>(ignore_index, INT32_MIN, INT32_MAX)), DType::i32);
-    const Tensor labels = run1(
-        "select", {run1("equal", {given, ignored}), Tensor::scalar(-1, DType::i32), given});
-    const Tensor ones = Tensor::ones({classes}, x.dtype());
-    const auto of_label = [&](const Tensor &t) {  // its element of t; 0 for one that doesn't count
-        return reshaped(run1("gather_kernel", {reshaped(t, {1, classes, 1}),
-                                               reshaped(labels, {labels.elements()}), like(x, 0)}),
-                        rows);
-    };
-    const Tensor weights = of_label(c[2].defined() ? c[2] : ones);
-    if (smooth == 0) {
-        const Tensor cost = run1(loss.picked, {x, labels});
-        return c.reduced(c[2].defined() ? mul(cost, weights) : cost, sum(weights));
+    Tensor terms(const LossInputs &x) const override {
+        if (x[0].rank() == 0)
+            throw ShapeError("triplet_margin_loss", "anchor has rank 0, expected at least 1");
+        const auto distance = [&](const Tensor &a, const Tensor &b) {
+            return run1("reduce_l2", {add(sub(a, b), like(a, x.real("eps")))},
+                        {{"axis", Ints{a.rank() - 1}}});
+        };
+        Tensor far = distance(x[0], x[2]);
+        if (x.call.is_set("swap")) far = run1("minimum", {far, distance(x[1], x[2])});
+        return relu(add(sub(distance(x[0], x[1]), far), like(far, x.real("margin"))));
     }
-    Shape column = rows;
-    column.push_back(1);
-    const Tensor own = run1("one_hot", {labels, like(x, 1 - smooth), like(x, 0)},
-                            {{"depth", classes}});
-    const Tensor share = mul(reshaped(of_label(ones), column), like(x, smooth / double(classes)));
-    return c.reduced(loss.probabilities(x, c.weighted(add(own, share), 2)), sum(weights));
+    void reference(Problem &p) const override {
+        auto distance = [&](const char *a, const char *b, int64_t i) {
+            double sum = 0;
+            for (int64_t j = 0; j < p["c"]; j++)
+                sum += std::pow(p(a)(i, j) - p(b)(i, j) + p.real("eps"), 2);
+            return std::sqrt(sum);
+        };
+        Array loss({p["n"]});
+        for (int64_t i = 0; i < p["n"]; i++) {
+            double far = distance("anchor", "negative", i);
+            if (p["swap"]) far = std::fmin(far, distance("positive", "negative", i));
+            loss(i) = std::fmax(0, distance("anchor", "positive", i) - far + p.real("margin"));
+        }
+        reduce(p, loss);
+    }
+};
+
+// smooth_l1_kernel is a function of x - target, so its gradient in the target is that in x,
+// negated.
+Tensor smooth_l1_in_target(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
+    const RegisteredOp &in_x = registry().at(op.record.name + "_dx");
+    return run1("neg", {Primitive(in_x, Attrs(in_x.record, op.record, attrs)).run(in)[0]});
 }
 
-Result label_loss(Tensors in, const Attrs &a, const LabelLoss &loss) {
-    const Call c(in, a);
-    const Tensor x = classes_last(loss.op, c[0]);
-    const int64_t classes = x.shape()[x.rank() - 1];
-    const double smooth = real(c.attrs, "label_smoothing");
-    if (!(smooth >= 0 && smooth <= 1)) {
-        throw AttrError(loss.op,
-                        "label_smoothing is " + std::to_string(smooth) + ", expected 0 to 1");
-    }
-    if (classes == 0) {
-        throw ShapeError(loss.op,
-                         "input" + c[0].shape().text() + " has no classes, expected 1 or more");
-    }
-    if (c[2].defined() && !(c[2].shape() == Shape{classes})) {
-        throw ShapeError(loss.op, "weight has shape " + c[2].shape().text() + ", expected [" +
-                                      std::to_string(classes) + "] from input" +
-                                      c[0].shape().text());
-    }
-    if (!is_float(c[1].dtype())) return of_labels(c, loss, x);
-    if (!(c[1].shape() == c[0].shape())) {
-        throw ShapeError(loss.op, "target has shape " + c[1].shape().text() + ", expected " +
-                                      c[0].shape().text() + " of probabilities");
-    }
-    Tensor p = classes_last(loss.op, c[1]);
-    if (smooth != 0) p = add(mul(p, like(p, 1 - smooth)), like(p, smooth / double(classes)));
-    return c.reduced(loss.probabilities(x, c.weighted(p, 2)));
+// Returns dy (log(1 - x) - log x), logarithms at least -100, of in = {x, dy}.
+Tensor bce_in_target(Tensors in, const RegisteredOp &, const Attrs &) {
+    const Tensor least = like(in[0], -100);
+    const auto floored = [&](const Tensor &t) { return run1("maximum", {t, least}); };
+    const Tensor log_not_x = floored(run1("log1p", {run1("neg", {in[0]})}));
+    return mul(in[1], sub(log_not_x, floored(run1("log", {in[0]}))));
 }
 
-Result cross_entropy(Tensors in, const Attrs &a) {
-    return label_loss(in, a,
-                      {"cross_entropy", "sparse_softmax_cross_entropy", dense_cross_entropy});
+// Returns dy (-x + (pos_weight - 1) log(1 + e^-x)), of in = {x, pos_weight, dy}.
+Tensor bce_logits_in_target(Tensors in, const RegisteredOp &, const Attrs &) {
+    const Tensor minus_x = run1("neg", {in[0]});
+    const Tensor more = sub(in[1], like(in[1], 1));
+    return mul(in[2], add(minus_x, mul(more, run1("softplus", {minus_x}))));
 }
-Result nll_loss(Tensors in, const Attrs &a) {
-    return label_loss(in, a, {"nll_loss", "nll_kernel", dense_nll});
+
+// Returns dy target log(1 + e^-x), of in = {x, target, dy}.
+Tensor bce_logits_in_pos_weight(Tensors in, const RegisteredOp &, const Attrs &) {
+    return mul(mul(in[1], in[2]), run1("softplus", {run1("neg", {in[0]})}));
 }
 
 }  // namespace
 
-Family loss_family() {
-    static const Family::value_type all[] = {
-        {"binary_cross_entropy", binary_cross_entropy},
-        {"binary_cross_entropy_with_logits", binary_cross_entropy_with_logits},
-        {"cosine_embedding_loss", cosine_embedding_loss},
-        {"cosine_similarity", cosine_similarity},
-        {"cross_entropy", cross_entropy},
-        {"ctc_loss", ctc_loss},
-        {"gaussian_nll_loss", gaussian_nll_loss},
-        {"hinge_embedding_loss", hinge_embedding_loss},
-        {"huber_loss", huber_loss},
-        {"kl_div", kl_div},
-        {"l1_loss", l1_loss},
-        {"margin_ranking_loss", margin_ranking_loss},
-        {"mse_loss", mse_loss},
-        {"nll_loss", nll_loss},
-        {"poisson_nll_loss", poisson_nll_loss},
-        {"smooth_l1_loss", smooth_l1_loss},
-        {"soft_margin_loss", soft_margin_loss},
-        {"triplet_margin_loss", triplet_margin_loss},
-    };
-    return all;
+HALYARD_COMPOSITES {
+    for (const TermLine &line : term_lines())
+        composites.add<TermLoss>(line);
+    composites.add<KlDiv>();
+    composites.add<CosineSimilarity>();
+    composites.add<CosineEmbeddingLoss>();
+    composites.add<TripletMarginLoss>();
+    composites.gradient({"smooth_l1_kernel", "target", {"x", "target", "dy"}, smooth_l1_in_target});
+    composites.gradient({"bce_kernel", "target", {"x", "dy"}, bce_in_target});
+    composites.gradient(
+        {"bce_logits_kernel", "target", {"x", "pos_weight", "dy"}, bce_logits_in_target});
+    composites.gradient(
+        {"bce_logits_kernel", "pos_weight", {"x", "target", "dy"}, bce_logits_in_pos_weight});
 }
 
 }  // namespace halyard

@@ -1,12 +1,15 @@
-#include "primitives/composites/sorting.h"
+// Ops that order elements, on one total order (primitives/composites/order.h): NaN after every
+// number, -0 equal to +0, equal elements by their places. Elements move and nothing is rounded;
+// their gradients go back where they came from.
+#include "primitives/composites/composite.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "primitives/autograd/tape.h"
-#include "primitives/composites/composite.h"
-#include "primitives/composites/composition.h"
 #include "primitives/composites/order.h"
+#include "primitives/composites/sorting.h"
 #include "registry/tensor/pool_allocator.h"
 
 namespace halyard {
@@ -75,27 +78,15 @@ Ordered first(const AlongAxis &a, int64_t k, bool descending) {
     return {recorded(a.rows, y.values, y.places), y.places};
 }
 
-Result sort(Tensors in, const Attrs &a) {
-    const AlongAxis x("sort", in[0], integer(a, "axis"));
-    const Ordered y = first(x, x.rows.shape()[1], is_set(a, "descending"));
+Result sort(const Call &call) {
+    const AlongAxis x("sort", call[0], call.integer("axis"));
+    const Ordered y = first(x, x.rows.shape()[1], call.is_set("descending"));
     return {x.back(y.values), x.back(y.places)};
-}
-Result argsort(Tensors in, const Attrs &a) {
-    const AlongAxis x("argsort", in[0], integer(a, "axis"));
-    return {x.back(first_in_order(x.rows, x.rows.shape()[1], is_set(a, "descending")).places)};
 }
 
-Result top_k(Tensors in, const Attrs &a) {
-    const AlongAxis x("top_k", in[0], integer(a, "dim"));
-    const int64_t k = integer(a, "k");
-    const int64_t c = x.rows.shape()[1];
-    if (k < 0 || k > c) {
-        throw AttrError("top_k", "k is " + std::to_string(k) + ", expected 0 to " +
-                                     std::to_string(c) + ", the extent of dimension " +
-                                     std::to_string(x.axis) + " of x" + in[0].shape().text());
-    }
-    const Ordered y = first(x, k, is_set(a, "largest"));
-    return {x.back(y.values), x.back(y.places)};
+Result argsort(const Call &call) {
+    const AlongAxis x("argsort", call[0], call.integer("axis"));
+    return {x.back(first_in_order(x.rows, x.rows.shape()[1], call.is_set("descending")).places)};
 }
 
 void require_some(const char *op, const AlongAxis &x, const Tensor &given) {
@@ -105,71 +96,283 @@ void require_some(const char *op, const AlongAxis &x, const Tensor &given) {
     }
 }
 
-Result median(Tensors in, const Attrs &a) {
-    const AlongAxis x("median", in[0], integer(a, "axis"));
-    require_some("median", x, in[0]);
-    const bool keep = is_set(a, "keep_dims");
-    const Ordered y = nth_in_order(x.rows, (x.rows.shape()[1] - 1) / 2);
-    const Tensor values = y.values.reshape({x.n, 1});
-    const Tensor places = y.places.reshape({x.n, 1});
-    return {x.back(recorded(x.rows, values, places), keep), x.back(places, keep)};
+// For references: is a before b in ascending order? NaN is after all, and no NaN before another.
+bool before(double a, double b) {
+    return a < b || (std::isnan(b) && !std::isnan(a));
 }
 
-template<bool largest> Result arg_with_value(Tensors in, const Attrs &a) {
-    const char *op = largest ? "argmax_with_value" : "argmin_with_value";
-    const AlongAxis x(op, in[0], integer(a, "axis"));
-    require_some(op, x, in[0]);
-    const bool keep = is_set(a, "keep_dims");
-    const Tensor places = run1(largest ? "argmax" : "argmin", {x.rows}).reshape({x.n, 1});
-    return {x.back(places, keep), x.back(taken(x.rows, places), keep)};
-}
-
-// Equal elements stand together once sorted: groups, numbered in order. As they first occur, their
-// numbers are given out again.
-Result unique(Tensors in, const Attrs &a) {
-    const Tensor x = in[0].contiguous().reshape({1, in[0].elements()});
-    const int64_t n = x.elements();
-    const Ordered y = first_in_order(x, n, false);
-    const int32_t *places = y.places.data<int32_t>();
-    const Tensor at = y.values.reshape({n});  // NaN equals nothing, not even itself
-    const Tensor same = n < 2 ? Tensor::empty({0}, DType::boolean)
-                              : run1("equal", {at.slice(0, 1, n), at.slice(0, 0, n - 1)});
-    const Tensor inverse = Tensor::empty(in[0].shape(), DType::i32);
-    int32_t *const group = inverse.data<int32_t>();
-    // of each group: the place of its first element, and how many there are
-    PoolVector<int32_t> first, count;
-    for (int64_t i = 0; i < n; i++) {
-        if (i == 0 || !same.data<bool>()[i - 1]) {
-            first.push_back(places[i]);
-            count.push_back(0);
-        }
-        count.back()++;
-        group[places[i]] = int32_t(first.size()) - 1;
+struct Ordering : Composite {
+    Ordering(const std::string &n, const std::string &sig_text, const std::string &formula)
+        : Composite(n, sig_text, formula) {
+        dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8"};
     }
-    if (!integer(a, "sorted")) {
-        PoolVector<int32_t> number(first.size(), -1);
-        PoolVector<int32_t> sizes;
-        sizes.reserve(first.size());
-        for (int64_t i = 0, g = 0; i < n; i++) {
-            g = group[i];
-            if (number[size_t(g)] < 0) {
-                number[size_t(g)] = int32_t(sizes.size());
-                sizes.push_back(count[size_t(g)]);
-                first[sizes.size() - 1] = int32_t(i);
+    void shapes(const std::string &more = "") {
+        for (const char *s : {"d0=1 d1=1 d2=1", "d0=2 d1=3 d2=7", "d0=1 d1=2 d2=31",
+                              "d0=1 d1=1 d2=33", "d0=1 d1=1 d2=1031"})
+            samples.push_back(s + (more.empty() ? "" : " " + more));
+    }
+    // For references: elements of x along `axis` with their places, in order; equal ones by their
+    // places.
+    using Row = std::vector<std::pair<double, int64_t>>;
+    static void in_order(Row &row, bool descending) {
+        std::stable_sort(row.begin(), row.end(), [&](auto &a, auto &b) {
+            return descending ? before(b.first, a.first) : before(a.first, b.first);
+        });
+    }
+    // Outputs `values` and `places` (either may be "") have `picked(row)` in the place of each row,
+    // m of them; without the axis: m = 0.
+    template<class Picked> static void along(Problem &p, int64_t given_axis, int64_t m,
+                                             const char *values, const char *places,
+                                             Picked picked) {
+        const Array x = p("x");
+        const int axis = wrapped(given_axis, x.shape.rank());
+        int64_t outer = 1, inner = 1;
+        for (int d = 0; d < axis; d++)
+            outer *= x.shape[d];
+        for (int d = axis + 1; d < x.shape.rank(); d++)
+            inner *= x.shape[d];
+        const int64_t c = x.shape[axis];
+        Shape s = x.shape;
+        if (m > 0)
+            s[axis] = m;
+        else
+            s.erase(axis);
+        Array y(s), at(s);
+        m = std::max<int64_t>(m, 1);
+        for (int64_t o = 0; o < outer; o++) {
+            for (int64_t i = 0; i < inner; i++) {
+                Row row;
+                for (int64_t k = 0; k < c; k++)
+                    row.emplace_back(x.v[size_t((o * c + k) * inner + i)], k);
+                const Row found = picked(row);
+                for (int64_t k = 0; k < m; k++) {
+                    const auto to = size_t((o * m + k) * inner + i);
+                    y.v[to] = found[size_t(k)].first;
+                    at.v[to] = double(found[size_t(k)].second);
+                }
             }
-            group[i] = number[size_t(g)];
         }
-        count.swap(sizes);
+        if (*values) p.tensors[values] = y;
+        if (*places) p.tensors[places] = at;
     }
-    const int64_t groups = int64_t(count.size());
-    const auto tensor_of = [groups](const PoolVector<int32_t> &numbers, const Shape &shape) {
-        Tensor t = Tensor::empty(shape, DType::i32);
-        std::copy_n(numbers.begin(), groups, t.data<int32_t>());
-        return t;
-    };
-    const Tensor values = groups ? taken(x, tensor_of(first, {1, groups})) : x;
-    return {values.reshape({groups}), inverse, tensor_of(count, {groups})};
-}
+};
+
+struct Sort : Ordering {
+    const bool values;
+    explicit Sort(bool with_values)
+        : Ordering(with_values ? "sort" : "argsort",
+                   with_values ? "x[*] -> y[*] index:i32[*]" : "x[*] -> index:i32[*]",
+                   std::string(with_values
+                                   ? "y = x in order along axis; index = where each stood"
+                                   : "index = the places of x's elements in order along axis") +
+                       ". NaN comes after every number, equal elements keep their order; "
+                       "descending: the largest, and NaN, first"),
+          values(with_values) {
+        attr("axis", -1);
+        flag("descending", false);
+        shapes();
+        shapes("descending=1");
+        samples.insert(samples.end(),
+                       {"d0=5 d1=3 d2=2 axis=0", "d0=2 d1=40 d2=3 axis=1 descending=1"});
+        bench = {"d0=1 d1=1 d2=1048576", "d0=1 d1=4096 d2=1024"};
+    }
+    Result compose(const Call &call) const override { return values ? sort(call) : argsort(call); }
+    void reference(Problem &p) const override {
+        const int64_t axis = p["axis"];
+        const int64_t c = p("x").shape[wrapped(axis, p("x").shape.rank())];
+        along(p, axis, c, values ? "y" : "", "index", [&](Row row) {
+            in_order(row, p["descending"] != 0);
+            return row;
+        });
+    }
+};
+
+struct TopK : Ordering {
+    TopK()
+        : Ordering("top_k", "x[*] -> values[*] index:i32[*]",
+                   "the k largest (or smallest) x along dim, in order, and where they stood; NaN "
+                   "is larger than every number, of equal elements the "
+                   "first comes first. They are always sorted") {
+        alias = "TopK";
+        functional = "topk";
+        at_call("k", AttrKind::integer, "1");
+        at_call("dim", AttrKind::integer, "-1");
+        at_call("largest", AttrKind::boolean, "1");
+        attrs.push_back({"sorted", AttrKind::boolean, "1", {}, {}});
+        shapes();
+        shapes("largest=0");
+        samples.insert(samples.end(),
+                       {"d0=2 d1=3 d2=1031 k=10", "d0=1 d1=1 d2=2053 k=17 largest=0",
+                        "d0=1 d1=1 d2=20011 k=300", "d0=2 d1=3 d2=65 k=64",
+                        "d0=40 d1=3 d2=2 k=5 dim=0", "d0=2 d1=9 d2=3 k=9 dim=1 largest=0"});
+        bench = {"d0=1 d1=1 d2=1048576 k=10", "d0=1 d1=4096 d2=1024 k=10"};
+    }
+    Result compose(const Call &call) const override {
+        const AlongAxis x("top_k", call[0], call.integer("dim"));
+        const int64_t k = call.integer("k");
+        const int64_t c = x.rows.shape()[1];
+        if (k < 0 || k > c) {
+            throw AttrError("top_k", "k is " + std::to_string(k) + ", expected 0 to " +
+                                         std::to_string(c) + ", the extent of dimension " +
+                                         std::to_string(x.axis) + " of x" + call[0].shape().text());
+        }
+        const Ordered y = first(x, k, call.is_set("largest"));
+        return {x.back(y.values), x.back(y.places)};
+    }
+    void reference(Problem &p) const override {
+        along(p, p["dim"], p["k"], "values", "index", [&](Row row) {
+            in_order(row, p["largest"] != 0);
+            return row;
+        });
+    }
+};
+
+struct Median : Ordering {
+    Median()
+        : Ordering("median", "x[*] -> y[*] index:i32[*]",
+                   "y = the middle one of x's elements in order along axis, the lower of two, and "
+                   "where it stands; NaN where there is one") {
+        attr("axis", -1);
+        flag("keep_dims", false);
+        shapes();
+        samples.insert(samples.end(), {"d0=3 d1=4 d2=2 axis=0", "d0=2 d1=8 d2=3 axis=1 keep_dims=1",
+                                       "d0=1 d1=1 d2=32"});
+        bench = {"d0=1 d1=1 d2=1048576", "d0=1 d1=4096 d2=1024"};
+    }
+    Result compose(const Call &call) const override {
+        const AlongAxis x("median", call[0], call.integer("axis"));
+        require_some("median", x, call[0]);
+        const bool keep = call.is_set("keep_dims");
+        const Ordered y = nth_in_order(x.rows, (x.rows.shape()[1] - 1) / 2);
+        const Tensor values = y.values.reshape({x.n, 1});
+        const Tensor places = y.places.reshape({x.n, 1});
+        return {x.back(recorded(x.rows, values, places), keep), x.back(places, keep)};
+    }
+    void reference(Problem &p) const override {
+        along(p, p["axis"], p["keep_dims"], "y", "index", [&](Row row) {
+            const auto nan = std::find_if(row.begin(), row.end(),
+                                          [](auto &e) { return std::isnan(e.first); });
+            if (nan != row.end()) return Row{*nan};
+            in_order(row, false);
+            return Row{row[(row.size() - 1) / 2]};
+        });
+    }
+};
+
+struct ArgWithValue : Ordering {
+    const bool largest;
+    explicit ArgWithValue(bool is_largest)
+        : Ordering(is_largest ? "argmax_with_value" : "argmin_with_value",
+                   "x[*] -> index:i32[*] values[*]",
+                   std::string("first place of the ") + (is_largest ? "largest" : "smallest") +
+                       " x along axis, and that x; NaN is beyond all numbers"),
+          largest(is_largest) {
+        alias = largest ? "ArgMaxWithValue" : "ArgMinWithValue";
+        attr("axis", 0);
+        flag("keep_dims", false);
+        shapes("axis=2");
+        samples.insert(samples.end(), {"d0=3 d1=4 d2=2", "d0=2 d1=8 d2=3 axis=1 keep_dims=1"});
+    }
+    Result compose(const Call &call) const override {
+        const char *op = largest ? "argmax_with_value" : "argmin_with_value";
+        const AlongAxis x(op, call[0], call.integer("axis"));
+        require_some(op, x, call[0]);
+        const bool keep = call.is_set("keep_dims");
+        const Tensor places = run1(largest ? "argmax" : "argmin", {x.rows}).reshape({x.n, 1});
+        return {x.back(places, keep), x.back(taken(x.rows, places), keep)};
+    }
+    void reference(Problem &p) const override {
+        along(p, p["axis"], p["keep_dims"], "values", "index", [&](const Row &row) {
+            auto best = row[0];
+            for (auto &e : row) {
+                if (!std::isnan(best.first) &&
+                    (std::isnan(e.first) ||
+                     (largest ? e.first > best.first : e.first < best.first)))
+                    best = e;
+            }
+            return Row{best};
+        });
+    }
+};
+
+// How many differ is known only when it has run: y and counts have as many elements as x has
+// different ones.
+struct Unique : Ordering {
+    Unique()
+        : Ordering("unique", "x[*] -> y[m] inverse:i32[*] counts:i32[m]",
+                   "y = x's different elements as they first occur (sorted: in order), x = "
+                   "y[inverse], counts = how often each occurs; NaN differs from NaN") {
+        flag("sorted", false);
+        samples = {"d0=1 d1=1 d2=1", "d0=2 d1=3 d2=7", "d0=2 d1=3 d2=7 sorted=1",
+                   "d0=1 d1=1 d2=1031", "d0=1 d1=1 d2=1031 sorted=1"};
+        bench = {"d0=1 d1=1 d2=1048576"};
+    }
+    // Equal elements stand together once sorted: groups, numbered in order. As they first occur,
+    // their numbers are given out again.
+    Result compose(const Call &call) const override {
+        const Tensor x = call[0].contiguous().reshape({1, call[0].elements()});
+        const int64_t n = x.elements();
+        const Ordered y = first_in_order(x, n, false);
+        const int32_t *places = y.places.data<int32_t>();
+        const Tensor at = y.values.reshape({n});  // NaN equals nothing, not even itself
+        const Tensor same = n < 2 ? Tensor::empty({0}, DType::boolean)
+                                  : run1("equal", {at.slice(0, 1, n), at.slice(0, 0, n - 1)});
+        const Tensor inverse = Tensor::empty(call[0].shape(), DType::i32);
+        int32_t *const group = inverse.data<int32_t>();
+        // of each group: the place of its first element, and how many there are
+        PoolVector<int32_t> first, count;
+        for (int64_t i = 0; i < n; i++) {
+            if (i == 0 || !same.data<bool>()[i - 1]) {
+                first.push_back(places[i]);
+                count.push_back(0);
+            }
+            count.back()++;
+            group[places[i]] = int32_t(first.size()) - 1;
+        }
+        if (!call.integer("sorted")) {
+            PoolVector<int32_t> number(first.size(), -1);
+            PoolVector<int32_t> sizes;
+            sizes.reserve(first.size());
+            for (int64_t i = 0, g = 0; i < n; i++) {
+                g = group[i];
+                if (number[size_t(g)] < 0) {
+                    number[size_t(g)] = int32_t(sizes.size());
+                    sizes.push_back(count[size_t(g)]);
+                    first[sizes.size() - 1] = int32_t(i);
+                }
+                group[i] = number[size_t(g)];
+            }
+            count.swap(sizes);
+        }
+        const int64_t groups = int64_t(count.size());
+        const auto tensor_of = [groups](const PoolVector<int32_t> &numbers, const Shape &shape) {
+            Tensor t = Tensor::empty(shape, DType::i32);
+            std::copy_n(numbers.begin(), groups, t.data<int32_t>());
+            return t;
+        };
+        const Tensor values = groups ? taken(x, tensor_of(first, {1, groups})) : x;
+        return {values.reshape({groups}), inverse, tensor_of(count, {groups})};
+    }
+    void reference(Problem &p) const override {
+        const Array x = p("x");
+        std::vector<double> found;
+        for (double v : x.v)
+            if (std::find(found.begin(), found.end(), v) == found.end()) found.push_back(v);
+        if (p["sorted"]) std::sort(found.begin(), found.end(), before);
+        Array inverse(x.shape);
+        Array counts(Shape{int64_t(found.size())});
+        Array y(counts.shape);
+        y.v = found;
+        for (size_t i = 0; i < x.v.size(); i++) {
+            const auto at = std::find(found.begin(), found.end(), x.v[i]) - found.begin();
+            inverse.v[i] = double(at);
+            counts.v[size_t(at)]++;
+        }
+        p.tensors["y"] = y;
+        p.tensors["inverse"] = inverse;
+        p.tensors["counts"] = counts;
+    }
+};
 
 }  // namespace
 
@@ -185,15 +388,14 @@ Tensor added_along(const Tensor &x, int64_t axis, const Tensor &places, const Te
                     x.shape());
 }
 
-Family sorting_family() {
-    static const Family::value_type all[] = {{"sort", sort},
-                                             {"argsort", argsort},
-                                             {"top_k", top_k},
-                                             {"median", median},
-                                             {"unique", unique},
-                                             {"argmax_with_value", arg_with_value<true>},
-                                             {"argmin_with_value", arg_with_value<false>}};
-    return all;
+HALYARD_COMPOSITES {
+    composites.add<Sort>(true);
+    composites.add<Sort>(false);
+    composites.add<TopK>();
+    composites.add<Median>();
+    composites.add<ArgWithValue>(true);
+    composites.add<ArgWithValue>(false);
+    composites.add<Unique>();
 }
 
 }  // namespace halyard

@@ -1,5 +1,5 @@
-// Parameter updates of several kernels, and clipping by norm (records:
-// kernels/optimizer/optimizer_layerwise.cpp, clip.cpp).
+// clip_by_global_norm, which takes any number of tensors and so has no record. clip_by_norm is a
+// composite.
 #pragma once
 #include "primitives/primitive.h"
 
