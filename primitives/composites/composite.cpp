@@ -9,7 +9,7 @@ Composite::Composite(std::string n, std::string text, std::string formula) : sig
     signature = std::move(text);
     doc = std::move(formula);
     form = Form::composite;
-    dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32", "i8", "u8", "bool"};
+    dtypes = all_dtypes;
     contract = {Contract::elementwise, 0};
     any_strides = !sig.inputs.empty() && sig.inputs[0].any_rank;
 }

@@ -35,6 +35,7 @@
 #include "primitives/autograd/composed_gradient.h"
 #include "primitives/autograd/views.h"
 #include "primitives/primitive.h"
+#include "registry/op/dtypes.h"
 #include "registry/op/problem.h"
 
 namespace halyard {

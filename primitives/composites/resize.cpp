@@ -1,16 +1,18 @@
-#include "primitives/composites/resize.h"
+// Images of another size: nearest, bilinear, bicubic. Every output is a weighted sum of few inputs
+// per axis; their places and weights are tables in double, so one kernel serves all modes and all
+// gradients.
+#include "primitives/composites/composite.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "primitives/composites/composite.h"
-#include "primitives/composites/composition.h"
 #include "primitives/composites/places.h"
 
 namespace halyard {
 namespace {
 
 enum Mode { nearest, nearest_exact, linear, bilinear, bicubic, trilinear };
+
 enum Coordinates { asymmetric, half_pixel, align_corners };
 
 // An axis of n that becomes one of m. Places are long double, so that their fractions, the weights,
@@ -146,6 +148,7 @@ void check_image(const char *op, const Tensor &x) {
         }
     }
 }
+
 int64_t checked_size(const char *op, int64_t v) {
     if (v < 1 || v > INT32_MAX)
         throw AttrError(op, "size is " + std::to_string(v) + ", expected 1 or more");
@@ -180,78 +183,231 @@ void check_rank(const Tensor &x, Mode mode) {
                                         (rank ? std::to_string(rank) : "3, 4 or 5"));
 }
 
-Result interpolate(Tensors in, const Attrs &a) {
-    const Tensor &x = in[0];
-    const auto mode = (Mode)integer(a, "mode");
-    const bool smooth = mode >= linear;
-    check_rank(x, mode);
-    const int rank = x.rank();
-    check_image("interpolate", x);
-    if (is_set(a, "align_corners") && !smooth) {
-        throw AttrError("interpolate",
-                        "align_corners is for linear, bilinear, trilinear and bicubic");
-    }
-    const Ints &size = ints(a, "size");
-    const double factor = real(a, "scale_factor");
-    if (size.empty() == (factor == 0))
-        throw AttrError("interpolate", "expected either size or scale_factor");
-    if (size.empty() && !(factor > 0 && factor < 1e6)) {
-        throw AttrError("interpolate",
-                        "scale_factor is " + std::to_string(factor) + ", expected more than 0");
-    }
-    if (!size.empty() && int(size.size()) != rank - 2) {
-        throw AttrError("interpolate", "size has " + std::to_string(size.size()) +
-                                           " values, expected " + std::to_string(rank - 2));
-    }
-    const Coordinates coordinates = !smooth                      ? asymmetric
-                                    : is_set(a, "align_corners") ? align_corners
-                                                                 : half_pixel;
-    const auto axis = [&](int d) {
-        const int64_t n = x.shape()[d];
-        if (!size.empty())
-            return Axis{n, checked_size("interpolate", size[size_t(d) - 2]), coordinates};
-        const int64_t m = checked_size("interpolate", int64_t(std::floor(double(n) * factor)));
-        return Axis{n, m, coordinates, is_set(a, "recompute_scale_factor") ? 0 : factor};
+// How much element k of n counts in element i of m, by the definitions. `factor`: elements of the
+// output to one of the input; 0: m / n.
+double weight(Mode mode, Coordinates coordinates, int64_t i, int64_t m, int64_t k, int64_t n,
+              double factor) {
+    // a weight is what is left of a place: its digits must be more than a weight's
+    using Place = long double;
+    const auto scaled = [&](Place place) {
+        return factor > 0 ? place / factor : place * (Place)n / (Place)m;
     };
-    if (rank == 5) return {resized_volumes(x, smooth ? bilinear : mode, axis(2), axis(3), axis(4))};
-    if (rank == 4) return {resized(x, mode, axis(2), axis(3))};
-    const Axis one{1, 1, coordinates};
-    Shape image = x.shape();
-    image.insert(2, 1);
-    const Tensor y = resized(reshaped(x, image), smooth ? bilinear : mode, one, axis(2));
-    return {reshaped(y, {y.shape()[0], y.shape()[1], y.shape()[3]})};
+    Place at = coordinates == half_pixel   ? scaled((Place)i + 0.5L) - 0.5L
+               : coordinates == asymmetric ? scaled((Place)i)
+                                           : 0;
+    if (coordinates == align_corners && m > 1) at = (Place)i * (Place)(n - 1) / (Place)(m - 1);
+    const auto clipped = [&](Place place) {
+        return std::fmin(std::fmax(place, 0), (Place)(n - 1));
+    };
+    if (mode == nearest) {
+        return clipped(coordinates == align_corners
+                           ? std::round(at)
+                           : std::floor(coordinates == half_pixel ? at + 0.5L : at)) == (Place)k;
+    }
+    if (mode == nearest_exact) return clipped(std::floor(scaled((Place)i + 0.5L))) == (Place)k;
+    if (mode != bicubic) return double(std::fmax(0, 1 - std::fabs(clipped(at) - (Place)k)));
+    // Keys' cubic convolution kernel, a = -3/4; places outside are those of the border
+    double sum = 0;
+    for (Place place = std::floor(at) - 1; place <= std::floor(at) + 2; place++) {
+        const double d = double(std::fabs(at - place));
+        const double a = -0.75;
+        if (clipped(place) == (Place)k) {
+            sum += d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1
+                          : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
+        }
+    }
+    return sum;
 }
 
-template<Mode mode> Result resize_to(Tensors in, const Attrs &a) {
-    const char *op = a.op().name.c_str();
-    const Tensor &x = in[0];
-    if (x.rank() != 4)
-        throw ShapeError(op, "x has rank " + std::to_string(x.rank()) + ", expected 4 (n,c,h,w)");
-    check_image(op, x);
-    if (is_set(a, "align_corners") && is_set(a, "half_pixel_centers"))
-        throw AttrError(op, "align_corners and half_pixel_centers exclude each other");
-    const Coordinates coordinates = is_set(a, "align_corners")        ? align_corners
-                                    : is_set(a, "half_pixel_centers") ? half_pixel
-                                                                      : asymmetric;
-    const Ints &size = ints(a, "size");
-    return {resized(x, mode, {x.shape()[2], checked_size(op, size[0]), coordinates},
-                    {x.shape()[3], checked_size(op, size[1]), coordinates})};
-}
+struct Resized : Composite {
+    Resized(const std::string &n, const std::string &signature, const std::string &formula)
+        : Composite(n, signature, formula) {
+        dtypes = {"f32", "f16", "bf16", "f64"};
+        contract = {Contract::products, 8};
+    }
+    static void resize(Problem &p, Mode mode, Coordinates coordinates, int64_t h, int64_t w,
+                       double factor = 0) {
+        const Array x = p("x");
+        const int64_t n = x.shape[0];
+        const int64_t c = x.shape[1];
+        const int64_t from_h = x.shape[2];
+        const int64_t from_w = x.shape[3];
+        Array y({n, c, h, w});
+        Array terms(y.shape);
+        for (int64_t i = 0; i < h; i++) {
+            for (int64_t k = 0; k < from_h; k++) {
+                for (int64_t j = 0; j < w; j++) {
+                    for (int64_t l = 0; l < from_w; l++) {
+                        const double f = weight(mode, coordinates, i, h, k, from_h, factor) *
+                                         weight(mode, coordinates, j, w, l, from_w, factor);
+                        for (int64_t e = 0; f != 0 && e < n * c; e++) {
+                            y(e / c, e % c, i, j) += f * x(e / c, e % c, k, l);
+                            terms(e / c, e % c, i, j) += std::fabs(f * x(e / c, e % c, k, l));
+                        }
+                    }
+                }
+            }
+        }
+        p.tensors["y"] = y;
+        p.abs_sum["y"] = terms;
+    }
+};
 
-}  // namespace
+struct Interpolate : Resized {
+    Interpolate()
+        : Resized("interpolate", "x[n,c,h,w] -> y[n,c,p,q]",
+                  "y = x at `size`, or scale_factor times as large. nearest: x[floor(i s)]; "
+                  "nearest_exact: x[floor((i + 1/2) s)]; bilinear, bicubic (a = -3/4): "
+                  "at (i + 1/2) s - 1/2, where s = input / output extent, or 1 / scale_factor; "
+                  "align_corners: at i (input - 1) / (output - 1). "
+                  "linear is bilinear's name for x[n,c,w], trilinear for x[n,c,d,h,w]") {
+        let("p", "h");
+        let("q", "w");
+        at_call("size", AttrKind::ints, "");
+        at_call("scale_factor", AttrKind::real, "0");
+        attrs.push_back({"mode",
+                         AttrKind::choice,
+                         "nearest",
+                         {"nearest", "nearest_exact", "linear", "bilinear", "bicubic", "trilinear"},
+                         {},
+                         true});
+        at_call("align_corners", AttrKind::boolean, "0");
+        at_call("recompute_scale_factor", AttrKind::boolean, "0");
+        samples = {"n=1 c=1 h=1 w=1 size=1,1",
+                   "n=2 c=3 h=4 w=5 size=7,9",
+                   "n=1 c=2 h=7 w=17 size=3,31 mode=nearest_exact",
+                   "n=2 c=3 h=4 w=5 size=7,10 mode=bilinear",
+                   "n=1 c=2 h=9 w=7 size=4,33 mode=bilinear align_corners=1",
+                   "n=1 c=2 h=5 w=3 mode=bilinear scale_factor=1.7",
+                   "n=1 c=2 h=5 w=3 mode=bilinear scale_factor=1.7 recompute_scale_factor=1",
+                   "n=1 c=2 h=5 w=4 size=9,17 mode=bicubic",
+                   "n=1 c=1 h=7 w=9 size=4,5 mode=bicubic align_corners=1",
+                   "n=1 c=1 h=3 w=4 size=1,1 mode=bilinear align_corners=1"};
+    }
+    Result compose(const Call &call) const override {
+        const Tensor &x = call[0];
+        const auto mode = (Mode)call.integer("mode");
+        const bool smooth = mode >= linear;
+        check_rank(x, mode);
+        const int rank = x.rank();
+        check_image("interpolate", x);
+        if (call.is_set("align_corners") && !smooth) {
+            throw AttrError("interpolate",
+                            "align_corners is for linear, bilinear, trilinear and bicubic");
+        }
+        const Ints &size = call.ints("size");
+        const double factor = call.real("scale_factor");
+        if (size.empty() == (factor == 0))
+            throw AttrError("interpolate", "expected either size or scale_factor");
+        if (size.empty() && !(factor > 0 && factor < 1e6)) {
+            throw AttrError("interpolate",
+                            "scale_factor is " + std::to_string(factor) + ", expected more than 0");
+        }
+        if (!size.empty() && int(size.size()) != rank - 2) {
+            throw AttrError("interpolate", "size has " + std::to_string(size.size()) +
+                                               " values, expected " + std::to_string(rank - 2));
+        }
+        const Coordinates coordinates = !smooth                        ? asymmetric
+                                        : call.is_set("align_corners") ? align_corners
+                                                                       : half_pixel;
+        const auto axis = [&](int d) {
+            const int64_t n = x.shape()[d];
+            if (!size.empty())
+                return Axis{n, checked_size("interpolate", size[size_t(d) - 2]), coordinates};
+            const int64_t m = checked_size("interpolate", int64_t(std::floor(double(n) * factor)));
+            return Axis{n, m, coordinates, call.is_set("recompute_scale_factor") ? 0 : factor};
+        };
+        if (rank == 5)
+            return {resized_volumes(x, smooth ? bilinear : mode, axis(2), axis(3), axis(4))};
+        if (rank == 4) return {resized(x, mode, axis(2), axis(3))};
+        const Axis one{1, 1, coordinates};
+        Shape image = x.shape();
+        image.insert(2, 1);
+        const Tensor y = resized(reshaped(x, image), smooth ? bilinear : mode, one, axis(2));
+        return {reshaped(y, {y.shape()[0], y.shape()[1], y.shape()[3]})};
+    }
+    void reference(Problem &p) const override {
+        const Shape size = list(p, "size");
+        const double factor = p.real("scale_factor");
+        const int64_t h = size.empty() ? int64_t(std::floor(double(p["h"]) * factor)) : size[0];
+        const int64_t w = size.empty() ? int64_t(std::floor(double(p["w"]) * factor)) : size[1];
+        const auto mode = (Mode)p["mode"];
+        const bool smooth = mode >= linear;
+        resize(p, mode,
+               !smooth              ? asymmetric
+               : p["align_corners"] ? align_corners
+                                    : half_pixel,
+               h, w, size.empty() && !p["recompute_scale_factor"] ? factor : 0);
+    }
+};
 
-Family resize_family() {
-    static const Family::value_type all[] = {{"interpolate", interpolate},
-                                             {"resize_nearest_neighbor", resize_to<nearest>},
-                                             {"resize_bilinear", resize_to<bilinear>}};
-    return all;
-}
+// MindSpore's primitives: without half_pixel_centers, coordinates have their origin in the middle
+// of the first pixel.
+struct ResizeTo : Resized {
+    const Mode mode;
+    ResizeTo(const std::string &n, Mode m, const std::string &formula)
+        : Resized(n, "x[n,c,h,w] -> y[n,c,p,q]", formula), mode(m) {
+        ints("size", "!", {"p", "q"});
+        flag("align_corners", false);
+        flag("half_pixel_centers", false);
+        if (m == nearest) {
+            dtypes = all_dtypes;
+            contract = {Contract::elementwise, 0};
+        }
+        samples = {"n=1 c=1 h=1 w=1 size=1,1", "n=2 c=3 h=4 w=5 size=7,9",
+                   "n=1 c=2 h=7 w=17 size=3,31 half_pixel_centers=1",
+                   "n=1 c=2 h=4 w=7 size=9,3 align_corners=1"};
+    }
+    Result compose(const Call &call) const override {
+        const char *op = call.op().c_str();
+        const Tensor &x = call[0];
+        if (x.rank() != 4)
+            throw ShapeError(op,
+                             "x has rank " + std::to_string(x.rank()) + ", expected 4 (n,c,h,w)");
+        check_image(op, x);
+        if (call.is_set("align_corners") && call.is_set("half_pixel_centers"))
+            throw AttrError(op, "align_corners and half_pixel_centers exclude each other");
+        const Coordinates coordinates = call.is_set("align_corners")        ? align_corners
+                                        : call.is_set("half_pixel_centers") ? half_pixel
+                                                                            : asymmetric;
+        const Ints &size = call.ints("size");
+        return {resized(x, mode, {x.shape()[2], checked_size(op, size[0]), coordinates},
+                        {x.shape()[3], checked_size(op, size[1]), coordinates})};
+    }
+    void reference(Problem &p) const override {
+        resize(p, mode,
+               p["align_corners"]        ? align_corners
+               : p["half_pixel_centers"] ? half_pixel
+                                         : asymmetric,
+               p["p"], p["q"]);
+    }
+};
 
-Tensor resize_in_x(std::span<const Tensor> in, const RegisteredOp &, const Attrs &) {
+// The gradient of resize_kernel, of in = {x, row, row_weight, column, column_weight, dy}: the same
+// sum with the tables read the other way.
+Tensor resize_in_x(Tensors in, const RegisteredOp &, const Attrs &) {
     const Shape x = in[0].shape();
     const Taps rows = transposed_taps("row", in[1], in[2], x[1]);
     const Taps columns = transposed_taps("column", in[3], in[4], x[2]);
     return run1("resize_kernel", {in[5], rows.place, rows.weight, columns.place, columns.weight});
+}
+
+}  // namespace
+
+HALYARD_COMPOSITES {
+    composites.add<Interpolate>();
+    composites.add<ResizeTo>("resize_nearest_neighbor", nearest,
+                             "y = x[floor(i s)], of s = input / output extent; half_pixel_centers: "
+                             "x[floor((i + 1/2) s)]; "
+                             "align_corners: x[round(i (input - 1) / (output - 1))]");
+    composites.add<ResizeTo>("resize_bilinear", bilinear,
+                             "y = x interpolated at i s, of s = input / output extent; "
+                             "half_pixel_centers: at (i + 1/2) s - 1/2; "
+                             "align_corners: at i (input - 1) / (output - 1)");
+    composites.gradient({"resize_kernel",
+                         "x",
+                         {"x", "row", "row_weight", "column", "column_weight", "dy"},
+                         resize_in_x});
 }
 
 }  // namespace halyard
