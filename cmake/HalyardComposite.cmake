@@ -1,35 +1,52 @@
-# halyard_composite([FOLDER/]NAME): FOLDER/NAME.cpp, relative to the CMakeLists.txt, states composites or composed gradients
-# (primitives/composites/composite.h). It is compiled once, against the functions of kernels. halyard_composites_done() then links
-# all of these files into one generator, which writes the composites' functions, <build>/generated/primitives/ops/NAME.h, for
-# everything above. So a composition can't call the functions of another composite: it includes what that one's file declares in a
-# header of its own, or names it in run1().
-function(halyard_composite FILE)
+# halyard_composite([FOLDER/]NAME): FOLDER/NAME.cpp, relative to the CMakeLists.txt, states composites, and gradients of the kernels
+# that they call (primitives/composites/composite.h). It is compiled once, against the functions of kernels. Then
+# halyard_composites_done() links all of these files into one generator, which writes the composites' functions,
+# <build>/generated/primitives/ops/NAME.h, for everything above. So a composition can't call the functions of another composite: it
+# includes a header in which that one's file declares what others may call, or names the op in run1().
+#
+# halyard_gradients([FOLDER/]NAME): a file of composed gradients alone, which has no functions to generate.
+function(_halyard_list_composites CALL FILE)
   get_filename_component(NAME "${FILE}" NAME)
-  set(call "halyard_composite(${FILE})")
   get_property(gathered DIRECTORY PROPERTY HALYARD_COMPOSITES_GATHERED)
   if(gathered)
-    message(FATAL_ERROR "${call} comes after halyard_composites_done(), which gathers the files before it only: write it above")
+    message(FATAL_ERROR "${CALL} comes after halyard_composites_done(), which gathers the files before it only: write it above")
   endif()
-  get_property(names DIRECTORY PROPERTY HALYARD_COMPOSITES)
-  if(NAME IN_LIST names)
-    message(FATAL_ERROR "${call} stands here twice")
+  get_property(composites DIRECTORY PROPERTY HALYARD_COMPOSITES)
+  get_property(gradients DIRECTORY PROPERTY HALYARD_GRADIENTS)
+  if(NAME IN_LIST composites OR NAME IN_LIST gradients)
+    message(FATAL_ERROR "${CALL} stands here twice: one line lists all that a file states")
   endif()
-  if(TARGET op_${NAME})
-    get_target_property(folder op_${NAME} SOURCE_DIR)
-    message(FATAL_ERROR "${call}: ${folder}/CMakeLists.txt has an op file of this name already, and primitives/ops/${NAME}.h is its header")
+  if(FILE MATCHES "\\.cpp$")
+    message(FATAL_ERROR "${CALL} takes the name without its ending")
   endif()
   if(NOT EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${FILE}.cpp")
-    message(FATAL_ERROR "${call}: there is no ${CMAKE_CURRENT_SOURCE_DIR}/${FILE}.cpp")
+    message(FATAL_ERROR "${CALL}: there is no ${CMAKE_CURRENT_SOURCE_DIR}/${FILE}.cpp")
   endif()
-  set_property(DIRECTORY APPEND PROPERTY HALYARD_COMPOSITES ${NAME})
   set_property(DIRECTORY APPEND PROPERTY HALYARD_COMPOSITE_SOURCES "${CMAKE_CURRENT_SOURCE_DIR}/${FILE}.cpp")
   set_property(SOURCE "${FILE}.cpp" PROPERTY COMPILE_DEFINITIONS HALYARD_OP_FILE=${NAME})
+endfunction()
+
+function(halyard_composite FILE)
+  get_filename_component(NAME "${FILE}" NAME)
+  _halyard_list_composites("halyard_composite(${FILE})" "${FILE}")
+  if(TARGET op_${NAME})
+    get_target_property(folder op_${NAME} SOURCE_DIR)
+    message(FATAL_ERROR "halyard_composite(${FILE}): ${folder}/CMakeLists.txt has an op file of this name, and primitives/ops/${NAME}.h is its header")
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY HALYARD_COMPOSITES ${NAME})
+endfunction()
+
+function(halyard_gradients FILE)
+  get_filename_component(NAME "${FILE}" NAME)
+  _halyard_list_composites("halyard_gradients(${FILE})" "${FILE}")
+  set_property(DIRECTORY APPEND PROPERTY HALYARD_GRADIENTS ${NAME})
 endfunction()
 
 # Defines halyard_composites (the object files of the composites so far), halyard_gen_composites (their generator), the header
 # primitives/ops.h with the functions of all kernels and composites, and halyard_faces, on which depends what includes any of them.
 function(halyard_composites_done)
   get_property(names DIRECTORY PROPERTY HALYARD_COMPOSITES)
+  get_property(gradients DIRECTORY PROPERTY HALYARD_GRADIENTS)
   get_property(sources DIRECTORY PROPERTY HALYARD_COMPOSITE_SOURCES)
   set_property(DIRECTORY PROPERTY HALYARD_COMPOSITES_GATHERED ON)
   get_property(faces GLOBAL PROPERTY HALYARD_KERNEL_FACES)
@@ -38,6 +55,10 @@ function(halyard_composites_done)
     string(APPEND calls "    composites.begin_file(\"${name}\");\n    halyard_composites_${name}(composites);\n")
     string(APPEND faces "#include \"primitives/ops/${name}.h\"\n")
     list(APPEND headers "${HALYARD_FACE_DIR}/${name}.h")
+  endforeach()
+  foreach(name IN LISTS gradients)
+    string(APPEND declarations "void halyard_composites_${name}(CompositeTable &composites);\n")
+    string(APPEND calls "    halyard_composites_${name}(composites);\n")
   endforeach()
   set(generated "${HALYARD_BINARY_DIR}/generated")
   file(CONFIGURE OUTPUT "${generated}/list_composites.cpp" CONTENT

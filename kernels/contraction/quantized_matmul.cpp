@@ -1,4 +1,4 @@
-// Products of 8-bit integers: u8 by i8 in i32, exact. primitives/composites/low_precision.cpp adds
+// Products of 8-bit integers: u8 by i8 in i32, exact. primitives/composites/quantize.cpp adds
 // zero points and scales.
 #include "dsl/op.h"
 

@@ -70,7 +70,7 @@ Expr atan2_slope(const Expr &a, const Expr &b, const Expr &dy) {
 
 void add_arithmetic(OpTable &ops) {
     // Where a gradient is dy itself, or nothing, there is no kernel of it:
-    // primitives/autograd/composed_gradient.cpp.
+    // primitives/gradients/elementwise.cpp.
     add_binary(ops, {.name = "add",
                      .doc = "y = a + b",
                      .ulps = 0.5,

@@ -1,4 +1,4 @@
-// What batch_norm, group_norm and instance_norm are made of (primitives/composites/norm.cpp): each
+// What batch_norm, group_norm and instance_norm are made of (primitives/composites/norms.cpp): each
 // of c channels brought to mean 0 and variance 1. Two layouts, as two ops: planes[n,c,s] of s
 // pixels (batch_norm_planes.cpp), and channels last, [r,c] (batch_norm.cpp).
 //

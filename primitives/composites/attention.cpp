@@ -1,11 +1,11 @@
-// Scaled dot-product attention (record: kernels/contraction/attention.cpp).
+// Scaled dot-product attention. The kernel keeps no scores; the gradient computes them again.
 #include <algorithm>
 #include <cmath>
 
 #include "primitives/autograd/tape.h"
 #include "primitives/composites/composite.h"
-#include "primitives/composites/composition.h"
 #include "primitives/composites/concat.h"
+#include "registry/op/reference_math.h"
 
 namespace halyard {
 namespace {
@@ -101,47 +101,74 @@ Tensor by_chunks(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor
     return F::concat(all, -2);
 }
 
-std::vector<Tensor> attention(std::span<const Tensor> in, const Attrs &a) {
-    const Tensor &q = in[0];
-    const Tensor &k = in[1];
-    const Tensor &v = in[2];
-    const char *names[] = {"query", "key", "value"};
-    for (int i = 0; i < 3; i++) {
-        if (in[size_t(i)].rank() < 2) {
-            throw ShapeError(op, std::string(names[i]) + " has rank " +
-                                     std::to_string(in[size_t(i)].rank()) +
-                                     ", expected at least 2");
+struct Attention : Composite {
+    Attention()
+        : Composite("scaled_dot_product_attention",
+                    "query[..g,s,d] key[..g,t,d] value[..g,t,e] attn_mask[ms,mt] -> y[..g,s,e]",
+                    "y = softmax(query key^T scale) value. attn_mask broadcasts to [..g,s,t]: a "
+                    "bool says which keys a query sees, a float is added to the "
+                    "scores, an undefined tensor is none. is_causal: query i sees keys 0 to i. "
+                    "scale 0 is 1/sqrt(d). A query without keys gets 0") {
+        attrs.push_back({"is_causal", AttrKind::boolean, "0", {}, {}, true});
+        attrs.push_back({"scale", AttrKind::real, "0", {}, {}, true});
+        dtypes = {"f32", "f16", "bf16", "f64"};
+        contract = {Contract::normwise, 40};
+        samples = {"g=1 s=1 t=1 d=1 e=1 ms=1 mt=1", "g=2 s=7 t=5 d=3 e=9 ms=7 mt=5",
+                   "g=3 s=9 t=11 d=8 e=4 ms=1 mt=11 is_causal=1 scale=0.5",
+                   "g=2 s=300 t=200 d=3 e=5 ms=300 mt=200 is_causal=1"};
+        bench = {"g=12 s=512 t=512 d=64 e=64 ms=1 mt=1",
+                 "g=12 s=512 t=512 d=64 e=64 ms=1 mt=1 is_causal=1"};
+    }
+    Result compose(const Call &call) const override {
+        const Tensor &q = call[0];
+        const Tensor &k = call[1];
+        const Tensor &v = call[2];
+        const char *names[] = {"query", "key", "value"};
+        for (int i = 0; i < 3; i++) {
+            if (call[size_t(i)].rank() < 2) {
+                throw ShapeError(op, std::string(names[i]) + " has rank " +
+                                         std::to_string(call[size_t(i)].rank()) +
+                                         ", expected at least 2");
+            }
         }
+        expect("key.d", k.size(-1), "query.d", q.size(-1));
+        expect("value.t", v.size(-2), "key.t", k.size(-2));
+        const double given = call.real("scale");
+        const double scale = given != 0 ? given
+                                        : 1 / std::sqrt(double(std::max<int64_t>(1, q.size(-1))));
+        const bool causal = call.is_set("is_causal");
+        const Tensor given_mask = call[3].defined() ? call[3] : number(0, q);
+        const Tensor additive = given_mask.dtype() == DType::boolean ? hidden(given_mask, q.dtype())
+                                                                     : given_mask;
+        Shape scores = additive.rank() > 2
+                           ? Shape(additive.shape().begin(), additive.shape().end() - 2)
+                           : Shape{};
+        scores.push_back(q.size(-2));
+        scores.push_back(k.size(-2));
+        const Tensor mask = broadcast_view(additive, scores);
+        Tensor y;
+        {
+            const StopTape stop;
+            y = causal ? by_chunks(q, k, v, mask, scale) : kernel(q, k, v, mask, false, 0, scale);
+        }
+        if (Tape *tape = Tape::current())
+            tape->record({q, k, v, additive}, {y}, Backward{q, k, v, additive, causal, scale});
+        return {y};
     }
-    expect("key.d", k.size(-1), "query.d", q.size(-1));
-    expect("value.t", v.size(-2), "key.t", k.size(-2));
-    const double given = real(a, "scale");
-    const double scale = given != 0 ? given
-                                    : 1 / std::sqrt(double(std::max<int64_t>(1, q.size(-1))));
-    const bool causal = is_set(a, "is_causal");
-    const Tensor given_mask = in[3].defined() ? in[3] : number(0, q);
-    const Tensor additive = given_mask.dtype() == DType::boolean ? hidden(given_mask, q.dtype())
-                                                                 : given_mask;
-    Shape scores = additive.rank() > 2 ? Shape(additive.shape().begin(), additive.shape().end() - 2)
-                                       : Shape{};
-    scores.push_back(q.size(-2));
-    scores.push_back(k.size(-2));
-    const Tensor mask = broadcast_view(additive, scores);
-    Tensor y;
-    {
-        const StopTape stop;
-        y = causal ? by_chunks(q, k, v, mask, scale) : kernel(q, k, v, mask, false, 0, scale);
+    void reference(Problem &p) const override {
+        const Array &m = p("attn_mask");
+        const double scale = p.real("scale") != 0 ? p.real("scale") : 1 / std::sqrt(double(p["d"]));
+        attend(
+            p, "query", "key", "value", p["is_causal"], 0, scale,
+            [&](int64_t, int64_t s, int64_t t) { return m(s % p["ms"], t % p["mt"]); },
+            p.tensors["y"], p.abs_sum["y"]);
     }
-    if (Tape *tape = Tape::current())
-        tape->record({q, k, v, additive}, {y}, Backward{q, k, v, additive, causal, scale});
-    return {y};
-}
+};
 
 }  // namespace
 
-Family attention_family() {
-    static const Family::value_type all[] = {{op, attention}};
-    return all;
+HALYARD_COMPOSITES {
+    composites.add<Attention>();
 }
 
 }  // namespace halyard

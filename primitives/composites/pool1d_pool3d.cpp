@@ -1,14 +1,108 @@
 // Pooling along one and three dimensions, to a given number of windows, by other norms, and undone:
-// primitives/composites/pools.cpp states these in terms of avg_pool2d, max_pool2d and the kernels
-// of kernels/pooling/adaptive_pool2d.cpp.
+// composed of avg_pool2d, max_pool2d and the kernels of adaptive pooling.
 #include <algorithm>
 #include <cmath>
 #include <span>
 
-#include "kernels/layout/composite.h"
+#include "primitives/composites/composite.h"
+#include "primitives/facts.h"
 
 namespace halyard {
 namespace {
+
+using Given = std::vector<std::pair<std::string, AttrValue>>;
+
+// What a pool of two dimensions is given for two of a call's: h and w, or d alone beside a
+// dimension that stays.
+Given planar(const Call &call, const Dims &f, bool depth) {
+    const auto value = [&](const std::string &name, int64_t otherwise) {
+        const auto it = f.find(name);
+        return it == f.end() ? otherwise : it->second;
+    };
+    const auto pair = [&](const std::string &name) {
+        return depth ? Ints{value(name + "_d", 1), 1}
+                     : Ints{value(name + "_h", 1), value(name + "_w", 1)};
+    };
+    return {{"kernel_size", pair("kernel_size")},
+            {"stride", pair("stride")},
+            {"pad_mode", call.choice("pad_mode")},
+            {"padding", depth ? Ints{value("front", 0), value("back", 0), 0, 0}
+                              : Ints{value("top", 0), value("bottom", 0), value("left", 0),
+                                     value("right", 0)}},
+            {"ceil_mode", f.at("ceil_mode") != 0}};
+}
+
+Shape spatial(const Dims &f, std::initializer_list<const char *> names) {
+    Shape s{f.at("n"), f.at("c")};
+    for (const char *name : names)
+        s.push_back(f.at(name));
+    return s;
+}
+
+Given with(Given given, std::initializer_list<std::pair<std::string, AttrValue>> more) {
+    given.insert(given.end(), more);
+    return given;
+}
+
+Tensor max_of(const Tensor &x, const Call &call, const Dims &f, bool depth) {
+    return run1("max_pool2d", {x}, planar(call, f, depth));
+}
+Tensor avg_of(const Tensor &x, const Call &call, const Dims &f, bool depth, int64_t divisor) {
+    return run1("avg_pool2d", {x},
+                with(planar(call, f, depth), {{"count_include_pad", f.at("count_include_pad") != 0},
+                                              {"divisor_override", divisor}}));
+}
+
+// x[n,c,w] as maps of one line, and back.
+template<class Pool> Result along_line(const Tensor &x, const Dims &f, const Pool &pool) {
+    return {reshaped(pool(reshaped(x, {f.at("n"), f.at("c"), 1, f.at("w")})), spatial(f, {"ow"}))};
+}
+
+// What rounds twice, or leaves the range of 16-bit floats soon, is computed in f32.
+Tensor wide(const Tensor &x) {
+    return cast_to(x, bytes_of(x.dtype()) == 2 ? DType::f32 : x.dtype());
+}
+
+// Windows are products of a plane's and an interval of depth: first every plane, then planes by
+// depth.
+template<class Planes, class Depth>
+Tensor by_planes(const Tensor &x, const Dims &f, const Planes &planes, const Depth &depth) {
+    const int64_t n = f.at("n"), c = f.at("c"), d = f.at("d");
+    const int64_t area = f.at("oh") * f.at("ow");
+    const Tensor y = planes(reshaped(x, {n, c * d, f.at("h"), f.at("w")}));
+    return reshaped(depth(reshaped(y, {n, c, d, area})), spatial(f, {"od", "oh", "ow"}));
+}
+
+Tensor lp_of(const Tensor &given, const Call &call, const Dims &f) {
+    const Tensor x = wide(given);
+    const double p = call.real("norm_type");
+    if (!(p > 0)) {
+        throw AttrError(call.op(), "norm_type is " + std::to_string(p) + ", expected more than 0");
+    }
+    const auto power = [&](const Tensor &t, double exponent) {
+        return run1("pow", {t, Tensor::scalar(exponent, t.dtype())});
+    };
+    const Tensor sum = run1("avg_pool2d", {power(x, p)},
+                            with(planar(call, f, false), {{"divisor_override", 1}}));
+    return cast_to(power(sum, 1 / p), given.dtype());
+}
+
+// `kind`: "avg" or "max". Where the windows are all alike, a pool of fixed windows is the faster
+// one.
+Tensor adaptive_of(const std::string &kind, const Tensor &x, int64_t oh, int64_t ow) {
+    const int64_t h = x.shape()[2];
+    const int64_t w = x.shape()[3];
+    if (oh == 1 && ow == 1) {
+        return run1(kind == "avg" ? "reduce_mean" : "reduce_max", {x},
+                    {{"axis", Ints{2, 3}}, {"keep_dims", true}});
+    }
+    if (h % oh == 0 && w % ow == 0) {
+        const Ints window{h / oh, w / ow};
+        return run1((kind + "_pool2d").c_str(), {x}, {{"kernel_size", window}, {"stride", window}});
+    }
+    return run1(("adaptive_" + kind + "_pool2d_kernel").c_str(), {x},
+                {{"output_size", Ints{oh, ow}}});
+}
 
 // One spatial dimension: names of its extents in x and y, and of the padding before and after.
 struct Line {
@@ -179,6 +273,13 @@ struct MaxPool : Pool {
                "y = largest x of each window; NaN if there is one; padding never wins") {
         alias = mindspore;
     }
+    Result compose(const Call &call) const override {
+        const Dims f = facts_of(call.in, call.attrs);
+        const auto across = [&](const Tensor &x) { return max_of(x, call, f, false); };
+        if (rank == 1) return along_line(call[0], f, across);
+        return {by_planes(call[0], f, across,
+                          [&](const Tensor &x) { return max_of(x, call, f, true); })};
+    }
     double value(const Problem &, const std::vector<double> &elements, int64_t) const override {
         return largest(elements);
     }
@@ -197,6 +298,20 @@ struct AvgPool : Pool {
         samples.push_back(samples.back() + " count_include_pad=0");
         samples.push_back(samples.back() + " divisor_override=3");
     }
+    // In three dimensions a mean of means, or a sum of sums under a given divisor.
+    Result compose(const Call &call) const override {
+        const Dims f = facts_of(call.in, call.attrs);
+        const int64_t divisor = f.at("divisor_override");
+        if (rank == 1) {
+            return along_line(call[0], f,
+                              [&](const Tensor &x) { return avg_of(x, call, f, false, divisor); });
+        }
+        const Tensor y = by_planes(
+            wide(call[0]), f,
+            [&](const Tensor &x) { return avg_of(x, call, f, false, divisor ? 1 : 0); },
+            [&](const Tensor &x) { return avg_of(x, call, f, true, divisor); });
+        return {cast_to(y, call[0].dtype())};
+    }
     double value(const Problem &p, const std::vector<double> &elements,
                  int64_t places) const override {
         return total(elements) / double(p["divisor_override"] ? p["divisor_override"] : places);
@@ -207,11 +322,16 @@ struct LpPool : Pool {
     LpPool(int r, const std::string &mindspore)
         : Pool("lp_pool", r, "y = (sum of x^norm_type over each window)^(1/norm_type)") {
         alias = mindspore;
-        attrs.push_back({"norm_type", AttrKind::real, "2", {}, {}});
+        real("norm_type", "2");
         let("x_least", "0");
         contract = {Contract::normwise, 16};
         samples[1] += " norm_type=3";
         samples[2] += " norm_type=1";
+    }
+    Result compose(const Call &call) const override {
+        const Dims f = facts_of(call.in, call.attrs);
+        if (rank == 2) return {lp_of(call[0], call, f)};
+        return along_line(call[0], f, [&](const Tensor &x) { return lp_of(x, call, f); });
     }
     double value(const Problem &p, const std::vector<double> &elements, int64_t) const override {
         std::vector<double> powers;
@@ -222,10 +342,12 @@ struct LpPool : Pool {
 };
 
 struct Adaptive : Windowed {
-    Adaptive(const std::string &n, int r, const std::string &formula)
-        : Windowed(n, r,
+    const std::string kind;  // "avg", "max"
+    Adaptive(const std::string &pool, int r, const std::string &formula)
+        : Windowed("adaptive_" + pool + "_pool", r,
                    formula +
-                       " of window i, [floor(i h / oh), ceil((i+1) h / oh)), in each dimension h") {
+                       " of window i, [floor(i h / oh), ceil((i+1) h / oh)), in each dimension h"),
+          kind(pool) {
         std::vector<std::string> outs;
         for (const Line &l : dims) {
             outs.push_back(l.out);
@@ -241,6 +363,19 @@ struct Adaptive : Windowed {
              "n=1 c=2 d=4 h=6 w=3 output_size=2,3,1"}};
         samples = all_samples[r - 1];
     }
+    Result compose(const Call &call) const override {
+        const Dims f = facts_of(call.in, call.attrs);
+        if (rank == 1) {
+            return along_line(call[0], f,
+                              [&](const Tensor &x) { return adaptive_of(kind, x, 1, f.at("ow")); });
+        }
+        if (rank == 2) return {adaptive_of(kind, call[0], f.at("oh"), f.at("ow"))};
+        const Tensor y = by_planes(
+            kind == "avg" ? wide(call[0]) : call[0], f,
+            [&](const Tensor &x) { return adaptive_of(kind, x, f.at("oh"), f.at("ow")); },
+            [&](const Tensor &x) { return adaptive_of(kind, x, f.at("od"), x.shape()[3]); });
+        return {cast_to(y, call[0].dtype())};
+    }
     Interval interval(const Problem &p, const Line &l, int64_t i) const override {
         const int64_t n = p[l.in];
         const int64_t out = p[l.out];
@@ -251,8 +386,7 @@ struct Adaptive : Windowed {
 };
 
 struct AdaptiveAvg : Adaptive {
-    AdaptiveAvg(int r, const std::string &mindspore)
-        : Adaptive("adaptive_avg_pool", r, "y = mean") {
+    AdaptiveAvg(int r, const std::string &mindspore) : Adaptive("avg", r, "y = mean") {
         alias = mindspore;
         contract = {Contract::normwise, 8};
     }
@@ -263,8 +397,7 @@ struct AdaptiveAvg : Adaptive {
 };
 
 struct AdaptiveMax : Adaptive {
-    AdaptiveMax(int r, const std::string &mindspore)
-        : Adaptive("adaptive_max_pool", r, "y = maximum") {
+    AdaptiveMax(int r, const std::string &mindspore) : Adaptive("max", r, "y = maximum") {
         alias = mindspore;
     }
     double value(const Problem &, const std::vector<double> &elements, int64_t) const override {
@@ -279,6 +412,19 @@ struct MaxWithIndices : Pool {
               "(x); indices: where each window's first maximum is in its map, " + places[r - 1];
         alias = mindspore;
     }
+    Result compose(const Call &call) const override {
+        const Dims f = facts_of(call.in, call.attrs);
+        if (rank == 3) return of_volumes(call, f);
+        const Given given = planar(call, f, false);
+        if (rank == 2) {
+            return {run1("max_pool2d", {call[0]}, given),
+                    run1("max_pool2d_indices", {call[0]}, given)};
+        }
+        const Tensor x = reshaped(call[0], {f.at("n"), f.at("c"), 1, f.at("w")});
+        const Shape y = spatial(f, {"ow"});
+        return {reshaped(run1("max_pool2d", {x}, given), y),
+                reshaped(run1("max_pool2d_indices", {x}, given), y)};
+    }
     double value(const Problem &, const std::vector<double> &elements, int64_t) const override {
         return largest(elements);
     }
@@ -289,6 +435,30 @@ struct MaxWithIndices : Pool {
             return double(
                 at[size_t(std::max_element(elements.begin(), elements.end()) - elements.begin())]);
         });
+    }
+
+private:
+    // The first maximum along depth names a plane's window, and that window's first maximum names
+    // the place.
+    static Result of_volumes(const Call &call, const Dims &f) {
+        const int64_t n = f.at("n"), c = f.at("c"), d = f.at("d");
+        const int64_t area = f.at("oh") * f.at("ow");
+        const int64_t plane = f.at("h") * f.at("w");
+        const Given across = planar(call, f, false);
+        const Given down = planar(call, f, true);
+        const Tensor planes = reshaped(call[0], {n, c * d, f.at("h"), f.at("w")});
+        const Tensor best = reshaped(run1("max_pool2d", {planes}, across), {n, c, d, area});
+        const Tensor in_plane = reshaped(run1("max_pool2d_indices", {planes}, across),
+                                         {n * c, d * area, 1});
+        const Tensor y = run1("max_pool2d", {best}, down);
+        const Tensor window = reshaped(run1("max_pool2d_indices", {best}, down),
+                                       {n * c, f.at("od") * area, 1});
+        const auto whole = [](int64_t v) { return Tensor::scalar(double(v), DType::i32); };
+        const Tensor depth = run1("floor_div", {window, whole(area)});
+        const Tensor place = run1("gather_elements_kernel", {in_plane, window});
+        const Tensor indices = run1("add", {run1("mul", {depth, whole(plane)}), place});
+        const Shape shape = spatial(f, {"od", "oh", "ow"});
+        return {reshaped(y, shape), reshaped(indices, shape)};
     }
 };
 
@@ -323,6 +493,37 @@ struct MaxUnpool : Composite {
         }
         return "x[n,c" + in + "] indices:i32[n,c" + in + "] -> y[n,c" + out + "]";
     }
+    // All planes are one line of elements, to which x is added at its places.
+    Result compose(const Call &call) const override {
+        const Tensor &x = call[0];
+        const Tensor &indices = call[1];
+        facts_of(call.in, call.attrs);
+        Shape y{x.shape()[0], x.shape()[1]};
+        int64_t plane = 1;
+        for (int64_t extent : call.ints("output_size")) {
+            y.push_back(extent);
+            plane *= extent;
+        }
+        if (y.elements() > INT32_MAX) {
+            throw ShapeError(call.op(), "y" + y.text() + " has " + std::to_string(y.elements()) +
+                                            " elements, the limit is " + std::to_string(INT32_MAX));
+        }
+        if (x.elements() == 0) return {Tensor::zeros(y, x.dtype())};
+        std::vector<int32_t> at = indices.to_vector<int32_t>();
+        const int64_t per_plane = x.elements() / (y[0] * y[1]);
+        for (size_t k = 0; k < at.size(); k++) {
+            if (at[k] < 0 || at[k] >= plane) {
+                throw ShapeError(call.op(), "index " + std::to_string(k) + " is " +
+                                                std::to_string(at[k]) + ", expected 0 to " +
+                                                std::to_string(plane - 1));
+            }
+            at[k] += int32_t(int64_t(k) / per_plane * plane);
+        }
+        const int64_t n = int64_t(at.size());
+        const Tensor whole = Tensor::empty({1}, x.dtype()).expand({1, y.elements(), 1});
+        return {reshaped(
+            run1("gather_kernel_dx", {whole, Tensor::from(at, {n}), reshaped(x, {1, n, 1})}), y)};
+    }
     void reference(Problem &p) const override {
         const Array &x = p("x"), &indices = p("indices");
         Shape s{p["n"], p["c"]};
@@ -339,25 +540,25 @@ struct MaxUnpool : Composite {
 
 }  // namespace
 
-HALYARD_OPS {
-    ops.add<MaxPool>(1, "MaxPool1D");
-    ops.add<MaxPool>(3, "MaxPool3D");
-    ops.add<AvgPool>(1, "AvgPool1D");
-    ops.add<AvgPool>(3, "AvgPool3D");
-    ops.add<LpPool>(1, "LpPool1D");
-    ops.add<LpPool>(2, "LpPool2D");
-    ops.add<AdaptiveAvg>(1, "AdaptiveAvgPool1D");
-    ops.add<AdaptiveAvg>(2, "AdaptiveAvgPool2D");
-    ops.add<AdaptiveAvg>(3, "AdaptiveAvgPool3D");
-    ops.add<AdaptiveMax>(1, "AdaptiveMaxPool1D");
-    ops.add<AdaptiveMax>(2, "AdaptiveMaxPool2D");
-    ops.add<AdaptiveMax>(3, "AdaptiveMaxPool3D");
-    ops.add<MaxWithIndices>(1, "");
-    ops.add<MaxWithIndices>(2, "MaxPoolWithArgmaxV2");
-    ops.add<MaxWithIndices>(3, "MaxPool3DWithArgmax");
-    ops.add<MaxUnpool>(1, "MaxUnpool1D");
-    ops.add<MaxUnpool>(2, "MaxUnpool2D");
-    ops.add<MaxUnpool>(3, "MaxUnpool3D");
+HALYARD_COMPOSITES {
+    composites.add<MaxPool>(1, "MaxPool1D");
+    composites.add<MaxPool>(3, "MaxPool3D");
+    composites.add<AvgPool>(1, "AvgPool1D");
+    composites.add<AvgPool>(3, "AvgPool3D");
+    composites.add<LpPool>(1, "LpPool1D");
+    composites.add<LpPool>(2, "LpPool2D");
+    composites.add<AdaptiveAvg>(1, "AdaptiveAvgPool1D");
+    composites.add<AdaptiveAvg>(2, "AdaptiveAvgPool2D");
+    composites.add<AdaptiveAvg>(3, "AdaptiveAvgPool3D");
+    composites.add<AdaptiveMax>(1, "AdaptiveMaxPool1D");
+    composites.add<AdaptiveMax>(2, "AdaptiveMaxPool2D");
+    composites.add<AdaptiveMax>(3, "AdaptiveMaxPool3D");
+    composites.add<MaxWithIndices>(1, "");
+    composites.add<MaxWithIndices>(2, "MaxPoolWithArgmaxV2");
+    composites.add<MaxWithIndices>(3, "MaxPool3DWithArgmax");
+    composites.add<MaxUnpool>(1, "MaxUnpool1D");
+    composites.add<MaxUnpool>(2, "MaxUnpool2D");
+    composites.add<MaxUnpool>(3, "MaxUnpool3D");
 }
 
 }  // namespace halyard

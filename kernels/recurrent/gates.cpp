@@ -1,10 +1,10 @@
-// Recurrent cells. What follows their two products, the gates, is one kernel each;
-// primitives/composites/recurrent.cpp puts them together. Gates and formulas are those of MindSpore
+// The gates of recurrent cells, one kernel each, which follow the cells' two products
+// (primitives/composites/recurrent.cpp). Gates and formulas are those of MindSpore
 // and PyTorch: i f g o for an LSTM, r z n for a GRU.
 #include <cmath>
 #include <functional>
 
-#include "kernels/layout/composite.h"
+#include "dsl/op.h"
 
 namespace halyard {
 namespace {
@@ -215,91 +215,6 @@ struct GruGatesDhx : Gates {
     }
 };
 
-// Of `gates` products of x and of the state each, w_ih[gates h, k] and w_hh[gates h, h] one below
-// the other.
-struct Cell : Composite {
-    Cell(const std::string &name, const std::string &signature, const std::string &formula)
-        : Composite(name, signature, formula) {
-        dtypes = {"f32", "f16", "bf16", "f64"};
-        contract = {Contract::normwise, 64};
-        samples = {"n=1 k=1 h=1", "n=3 k=5 h=7", "n=2 k=33 h=17"};
-    }
-    // x w^T + b: [n, rows of w]
-    static Array product(const Array &x, const Array &w, const Array &b) {
-        Array y({x.shape[0], w.shape[0]});
-        for (int64_t i = 0; i < y.shape[0]; i++) {
-            for (int64_t j = 0; j < y.shape[1]; j++) {
-                y(i, j) = b(j);
-                for (int64_t t = 0; t < x.shape[1]; t++)
-                    y(i, j) += x(i, t) * w(j, t);
-            }
-        }
-        return y;
-    }
-};
-
-struct RnnCell : Cell {
-    const bool relu;
-    explicit RnnCell(bool is_relu)
-        : Cell(is_relu ? "rnn_relu_cell" : "rnn_tanh_cell",
-               "x[n,k] hx[n,h] w_ih[h,k] w_hh[h,h] b_ih[h] b_hh[h] -> hy[n,h]",
-               is_relu ? "hy = max(x w_ih^T + b_ih + hx w_hh^T + b_hh, 0)"
-                       : "hy = tanh(x w_ih^T + b_ih + hx w_hh^T + b_hh)"),
-          relu(is_relu) {}
-    void reference(Problem &p) const override {
-        Array y = product(p("x"), p("w_ih"), p("b_ih"));
-        const Array h = product(p("hx"), p("w_hh"), p("b_hh"));
-        for (size_t e = 0; e < y.v.size(); e++)
-            y.v[e] = relu ? std::max(0.0, y.v[e] + h.v[e]) : std::tanh(y.v[e] + h.v[e]);
-        p.tensors["hy"] = y;
-    }
-};
-
-struct LstmCell : Cell {
-    LstmCell()
-        : Cell("lstm_cell",
-               "x[n,k] hx[n,h] cx[n,h] w_ih[4*h,k] w_hh[4*h,h] b_ih[4*h] b_hh[4*h] -> hy[n,h] "
-               "cy[n,h]",
-               "i, f, g, o = x w_ih^T + b_ih + hx w_hh^T + b_hh; cy = sigmoid(f) cx + sigmoid(i) "
-               "tanh(g), hy = sigmoid(o) tanh(cy)") {}
-    void reference(Problem &p) const override {
-        const Array a = product(p("x"), p("w_ih"), p("b_ih"));
-        const Array b = product(p("hx"), p("w_hh"), p("b_hh"));
-        Array hy({p["n"], p["h"]});
-        Array cy = hy;
-        Gates::each(p, [&](int64_t i, int64_t k) {
-            const auto gate = [&](int64_t q) {
-                return a(i, q * p["h"] + k) + b(i, q * p["h"] + k);
-            };
-            cy(i, k) = sigmoid(gate(1)) * p("cx")(i, k) + sigmoid(gate(0)) * std::tanh(gate(2));
-            hy(i, k) = sigmoid(gate(3)) * std::tanh(cy(i, k));
-        });
-        p.tensors["hy"] = hy;
-        p.tensors["cy"] = cy;
-    }
-};
-
-struct GruCell : Cell {
-    GruCell()
-        : Cell("gru_cell", "x[n,k] hx[n,h] w_ih[3*h,k] w_hh[3*h,h] b_ih[3*h] b_hh[3*h] -> hy[n,h]",
-               "x_r, x_z, x_n = x w_ih^T + b_ih; h_r, h_z, h_n = hx w_hh^T + b_hh; r = sigmoid(x_r "
-               "+ h_r), z = sigmoid(x_z + h_z), n = tanh(x_n + r h_n); hy = "
-               "n + z (hx - n)") {}
-    void reference(Problem &p) const override {
-        const Array a = product(p("x"), p("w_ih"), p("b_ih"));
-        const Array b = product(p("hx"), p("w_hh"), p("b_hh"));
-        Array hy({p["n"], p["h"]});
-        Gates::each(p, [&](int64_t i, int64_t k) {
-            const int64_t h = p["h"];
-            const double r = sigmoid(a(i, k) + b(i, k));
-            const double z = sigmoid(a(i, h + k) + b(i, h + k));
-            const double fresh = std::tanh(a(i, 2 * h + k) + r * b(i, 2 * h + k));
-            hy(i, k) = fresh + z * (p("hx")(i, k) - fresh);
-        });
-        p.tensors["hy"] = hy;
-    }
-};
-
 }  // namespace
 
 HALYARD_OPS {
@@ -310,10 +225,6 @@ HALYARD_OPS {
     ops.add<GruGatesD>(false);
     ops.add<GruGatesD>(true);
     ops.add<GruGatesDhx>();
-    ops.add<RnnCell>(false);
-    ops.add<RnnCell>(true);
-    ops.add<LstmCell>();
-    ops.add<GruCell>();
 }
 
 }  // namespace halyard

@@ -1,13 +1,69 @@
-// Convolutions in one and three dimensions, and transposed ones:
-// primitives/composites/convolutions.cpp states them in terms of conv2d and its gradient.
+// Convolutions in one and three dimensions, transposed ones, and what follows a convolution in
+// networks: composed of conv2d and its gradients.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <span>
 
-#include "kernels/layout/composite.h"
+#include "primitives/autograd/tape.h"
+#include "primitives/composites/composite.h"
+#include "primitives/composites/concat.h"
+#include "primitives/facts.h"
 
 namespace halyard {
 namespace {
+
+using Given = std::vector<std::pair<std::string, AttrValue>>;
+
+// conv2d's attributes for the last two dimensions of a call; a vector's height is 1.
+Given planar(const Call &call, const Dims &f) {
+    const auto value = [&](const std::string &name, int64_t otherwise) {
+        const auto it = f.find(name);
+        return it == f.end() ? otherwise : it->second;
+    };
+    const auto pair = [&](const std::string &name) {
+        return Ints{value(name + "_h", 1), value(name + "_w", 1)};
+    };
+    return {
+        {"stride", pair("stride")},
+        {"pad_mode", call.choice("pad_mode")},
+        {"padding", Ints{value("top", 0), value("bottom", 0), value("left", 0), value("right", 0)}},
+        {"dilation", pair("dilation")},
+        {"group", f.at("group")}};
+}
+
+// A tensor of which only the shape matters.
+Tensor shape_alone(const Shape &s, DType dtype) {
+    return Tensor::empty({s.back()}, dtype).expand(s);
+}
+
+Tensor lifted(const Tensor &t) {  // [a,b,w] -> [a,b,1,w]
+    Shape s = t.shape();
+    s.insert(2, 1);
+    return reshaped(t, s);
+}
+
+// The gradient of conv2d at an input of y's shape.
+Tensor spread(const Tensor &x, const Tensor &weight, const Shape &y, const Given &attrs) {
+    return run1("conv2d_dx", {shape_alone(y, x.dtype()), weight, x}, attrs);
+}
+
+// The gradients of y = activation(conv2d(x, weight) + bias + z), z being there or not, for
+// activations that only cut off.
+std::vector<Tensor> cut_gradients(const std::vector<Tensor> &in, const Tensor &y, const Tensor &dy,
+                                  const std::string &activation, const Given &attrs) {
+    Tensor dsum = dy;
+    if (activation == "relu") dsum = run1("relu_dx", {y, dy});
+    if (activation == "relu6")
+        dsum = run1("hard_tanh_dx", {y, dy}, {{"min_val", 0.0}, {"max_val", 6.0}});
+    const Tensor dbias = run1("reduce_sum", {dsum}, {{"axis", Ints{0, 2, 3}}});
+    return {run1("conv2d_dx", {in[0], in[1], dsum}, attrs),
+            run1("conv2d_dweight", {in[0], in[1], dsum}, attrs), dbias, dsum};
+}
+
+Tensor act(const Tensor &sum, const std::string &activation) {
+    return activation == "none" ? sum : run1(activation.c_str(), {sum});
+}
 
 // One spatial dimension: names of its extents in x, weight and y, and of the padding before and
 // after.
@@ -184,10 +240,39 @@ struct Conv : SpatialConvolution {
                                   "padding=2,0,1,0,0,1 dilation=2,1,3 group=2",
                                   "n=2 c=5 d=3 h=5 w=6 o=4 t=2 u=3 v=3"};
     }
+    Result compose(const Call &call) const override {
+        const Dims f = facts_of(call.in, call.attrs);
+        if (dims.size() == 3) return of_volumes(call, f);
+        return {reshaped(run1("conv2d", {lifted(call[0]), lifted(call[1])}, planar(call, f)),
+                         {f.at("n"), f.at("o"), f.at("ow")})};
+    }
     void reference(Problem &p) const override {
         const auto [y, size] = convolved(p);
         p.tensors["y"] = y;
         p.abs_sum["y"] = size;
+    }
+
+private:
+    // Taps along d become channels: one convolution of n * od images.
+    static Result of_volumes(const Call &call, const Dims &f) {
+        const int64_t n = f.at("n"), c = f.at("c"), o = f.at("o"), t = f.at("t"), h = f.at("h"),
+                      w = f.at("w"), od = f.at("od"), stride = f.at("stride_d");
+        const int64_t front = f.at("pad_front"), back = f.at("pad_back");
+        const Tensor x = front + back
+                             ? run1("pad", {call[0]}, {{"padding", Ints{0, 0, 0, 0, front, back}}})
+                             : call[0];
+        std::vector<Tensor> taps;
+        for (int64_t k = 0; k < t; k++) {
+            const int64_t from = k * f.at("dilation_d");
+            const int64_t to = from + (od - 1) * stride + 1;
+            taps.push_back(transposed(
+                window_of(x, {{0, 0, from, 0, 0}, {n, c, to, h, w}, {1, 1, stride, 1, 1}}),
+                {0, 2, 1, 3, 4}));
+        }
+        const Tensor images = reshaped(F::stack(taps, 3), {n * od, c * t, h, w});
+        const Tensor weight = reshaped(call[1], {o, c / f.at("group") * t, f.at("u"), f.at("v")});
+        const Tensor y = run1("conv2d", {images, weight}, planar(call, f));
+        return {transposed(reshaped(y, {n, od, o, f.at("oh"), f.at("ow")}), {0, 2, 1, 3, 4})};
     }
 };
 
@@ -232,6 +317,18 @@ struct ConvTranspose : SpatialConvolution {
              "dilation=2,1,1 output_padding=1,0,2 group=2"}};
         samples.insert(samples.end(), more[rank - 1].begin(), more[rank - 1].end());
     }
+    Result compose(const Call &call) const override {
+        const Dims f = facts_of(call.in, call.attrs);
+        if (dims.size() == 3) return of_volumes(call, f);
+        const int64_t outs = f.at("k") * f.at("group");
+        if (dims.size() == 2) {
+            const Shape y{f.at("n"), outs, f.at("oh"), f.at("ow")};
+            return {spread(call[0], call[1], y, planar(call, f))};
+        }
+        const Shape line{f.at("n"), outs, f.at("ow")};
+        const Shape y{line[0], line[1], 1, line[2]};
+        return {reshaped(spread(lifted(call[0]), lifted(call[1]), y, planar(call, f)), line)};
+    }
     void reference(Problem &p) const override {
         const Array &x = p("x"), &weight = p("weight");
         const int64_t outs = p["k"] * p["group"];
@@ -256,6 +353,42 @@ struct ConvTranspose : SpatialConvolution {
         });
         p.tensors["y"] = y;
         p.abs_sum["y"] = size;
+    }
+
+private:
+    // Taps along d are channels of images, which are added up at their places: in f32, where the
+    // parts have 16 bits.
+    static Result of_volumes(const Call &call, const Dims &f) {
+        const int64_t n = f.at("n"), c = f.at("c"), d = f.at("d"), h = f.at("h"), w = f.at("w"),
+                      k = f.at("k"), t = f.at("t");
+        const int64_t outs = k * f.at("group");
+        const int64_t od = f.at("od"), oh = f.at("oh"), ow = f.at("ow"), stride = f.at("stride_d"),
+                      dilation = f.at("dilation_d"), front = f.at("pad_front");
+        const DType given = call[0].dtype();
+        const DType sums = bytes_of(given) == 2 ? DType::f32 : given;
+        const Tensor images = reshaped(transposed(cast_to(call[0], sums), {0, 2, 1, 3, 4}),
+                                       {n * d, c, h, w});
+        const Tensor weight = reshaped(cast_to(call[1], sums), {c, k * t, f.at("u"), f.at("v")});
+        const Tensor taps = reshaped(
+            spread(images, weight, {n * d, outs * t, oh, ow}, planar(call, f)),
+            {n, d, outs, t, oh, ow});
+        const Shape whole{n, outs, std::max((d - 1) * stride + (t - 1) * dilation + 1, front + od),
+                          oh, ow};
+        Tensor y;
+        for (int64_t i = 0; i < t; i++) {
+            const Tensor tap = window_of(
+                taps, {{0, 0, 0, i, 0, 0}, {n, d, outs, i + 1, oh, ow}, {1, 1, 1, 1, 1, 1}});
+            const int64_t from = i * dilation;
+            const Tensor placed = embedded(
+                transposed(reshaped(tap, {n, d, outs, oh, ow}), {0, 2, 1, 3, 4}), whole,
+                {{0, 0, from, 0, 0},
+                 {n, outs, from + (d - 1) * stride + 1, oh, ow},
+                 {1, 1, stride, 1, 1}});
+            y = y.defined() ? run1("add", {y, placed}) : placed;
+        }
+        return {cast_to(
+            window_of(y, {{0, 0, front, 0, 0}, {n, outs, front + od, oh, ow}, {1, 1, 1, 1, 1}}),
+            given)};
     }
 };
 
@@ -284,6 +417,36 @@ struct Conv2dAct : SpatialConvolution {
         if (activation == 1) return std::clamp(v, 0.0, 6.0);
         return activation == 2 ? v : std::tanh(v);  // of the samples
     }
+    Result compose(const Call &call) const override {
+        const Dims f = facts_of(call.in, call.attrs);
+        const std::string &activation = call.choice("activation");
+        const bool cuts = activation == "none" || activation == "relu" || activation == "relu6";
+        const DType dtype = call[0].dtype();
+        const Given attrs = planar(call, f);
+        if (dtype == DType::f64) {
+            const Tensor sum = run1("add", {run1("conv2d", {call[0], call[1]}, attrs),
+                                            reshaped(call[2], {f.at("o"), 1, 1})});
+            return {act(shortcut ? run1("add", {sum, call[3]}) : sum, activation)};
+        }
+        std::vector<Tensor> given;  // to round 16-bit floats once
+        for (const Tensor &t : call.in)
+            given.push_back(cast_to(t, DType::f32));
+        Given clamped = attrs;
+        if (activation.starts_with("relu")) clamped.push_back({"low", 0.0});
+        if (activation == "relu6") clamped.push_back({"high", 6.0});
+        const RegisteredOp &kernel = find_op(shortcut ? "conv2d_bias_add_clamp"
+                                                      : "conv2d_bias_clamp");
+        const Tensor y = dispatch1(kernel, given, Attrs(kernel.record, clamped));
+        if (Tape *tape = Tape::current()) {
+            const std::string cut = cuts ? activation : "none";
+            tape->record(given, {y}, [given, y, cut, attrs](std::span<const Tensor> dy) {
+                std::vector<Tensor> d = cut_gradients(given, y, dy[0], cut, attrs);
+                d.resize(given.size());
+                return d;
+            });
+        }
+        return {cast_to(cuts ? y : act(y, activation), dtype)};
+    }
     void reference(Problem &p) const override {
         const auto [sum, size] = convolved(p);
         Array y = sum;
@@ -310,11 +473,24 @@ struct FoldBatchNorm : Composite {
                     "f = gamma / sqrt(variance + eps): folded = f weight, shift = (bias - mean) f "
                     "+ beta, so that conv2d(x, folded) + shift is "
                     "batch_norm(conv2d(x, weight) + bias)") {
-        attrs.push_back({"eps", AttrKind::real, "1e-5", {}, {}});
+        real("eps", "1e-5");
         dtypes = {"f32", "f64"};
         contract = {Contract::normwise, 8};
         let("variance_least", "1");
         samples = {"o=1 c=1 u=1 v=1", "o=5 c=3 u=3 v=2", "o=17 c=4 u=1 v=1"};
+    }
+    Result compose(const Call &call) const override {
+        const Dims f = facts_of(call.in, call.attrs);
+        const Tensor &weight = call[0];
+        const Tensor &bias = call[1];
+        const Tensor &gamma = call[2];
+        const Tensor &beta = call[3];
+        const Tensor &mean = call[4];
+        const Tensor &variance = call[5];
+        const Tensor eps = Tensor::scalar(call.real("eps"), weight.dtype());
+        const Tensor factor = run1("div", {gamma, run1("sqrt", {run1("add", {variance, eps})})});
+        return {run1("mul", {weight, reshaped(factor, {f.at("o"), 1, 1, 1})}),
+                run1("add", {run1("mul", {run1("sub", {bias, mean}), factor}), beta})};
     }
     void reference(Problem &p) const override {
         Array folded = p("weight"), shift = p("bias");
@@ -330,17 +506,34 @@ struct FoldBatchNorm : Composite {
     }
 };
 
+constexpr const char forward[] = "conv2d", dx[] = "conv2d_dx", dweight[] = "conv2d_dweight";
+
+// Runs op `name` with the attributes of the gradient op.
+template<const char *name>
+Tensor convolved_by(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
+    const RegisteredOp &other = registry().at(name);
+    return std::move(Primitive(other, Attrs(other.record, op.record, attrs)).run(in)[0]);
+}
+
 }  // namespace
 
-HALYARD_OPS {
-    ops.add<Conv>("conv1d", 1, "Conv1D");
-    ops.add<Conv>("conv3d", 3, "Conv3D");
-    ops.add<ConvTranspose>("conv1d_transpose", 1, "Conv1DTranspose");
-    ops.add<ConvTranspose>("conv2d_transpose", 2, "Conv2DTranspose");
-    ops.add<ConvTranspose>("conv3d_transpose", 3, "Conv3DTranspose");
-    ops.add<Conv2dAct>(false);
-    ops.add<Conv2dAct>(true);
-    ops.add<FoldBatchNorm>();
+HALYARD_COMPOSITES {
+    composites.add<Conv>("conv1d", 1, "Conv1D");
+    composites.add<Conv>("conv3d", 3, "Conv3D");
+    composites.add<ConvTranspose>("conv1d_transpose", 1, "Conv1DTranspose");
+    composites.add<ConvTranspose>("conv2d_transpose", 2, "Conv2DTranspose");
+    composites.add<ConvTranspose>("conv3d_transpose", 3, "Conv3DTranspose");
+    composites.add<Conv2dAct>(false);
+    composites.add<Conv2dAct>(true);
+    composites.add<FoldBatchNorm>();
+    // Convolution is linear in its input and in its weight: the gradients of each of its gradients
+    // are the other two of the three ops.
+    composites.gradient({"conv2d_dx", "x", {}, no_gradient});
+    composites.gradient({"conv2d_dx", "weight", {"ddx", "weight", "dy"}, convolved_by<dweight>});
+    composites.gradient({"conv2d_dx", "dy", {"ddx", "weight"}, convolved_by<forward>});
+    composites.gradient({"conv2d_dweight", "weight", {}, no_gradient});
+    composites.gradient({"conv2d_dweight", "x", {"x", "ddweight", "dy"}, convolved_by<dx>});
+    composites.gradient({"conv2d_dweight", "dy", {"x", "ddweight"}, convolved_by<forward>});
 }
 
 }  // namespace halyard

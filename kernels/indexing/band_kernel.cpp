@@ -1,6 +1,6 @@
-// tril and triu: one kernel that keeps a band of diagonals.
+// The kernel of tril and triu, which keeps a band of diagonals.
 #include "dsl/dtypes.h"
-#include "kernels/layout/composite.h"
+#include "dsl/op.h"
 
 namespace halyard {
 namespace {
@@ -9,7 +9,7 @@ using Halide::Expr;
 
 constexpr int task_elements = 65536;
 
-// Also its own adjoint (primitives/autograd/composed_gradient.cpp).
+// It is its own adjoint: primitives/composites/triangle.cpp.
 struct Band : Op {
     Band() : Op("band_kernel", "x[..n,r,c] -> y[..n,r,c]") {
         doc = "y[i, j] = x[i, j] where lower <= j - i <= upper, else 0";
@@ -57,35 +57,10 @@ struct Band : Op {
     }
 };
 
-struct Triangle : Composite {
-    const bool upper;
-    explicit Triangle(bool is_upper)
-        : Composite(is_upper ? "triu" : "tril", "x[*] -> y[*]",
-                    is_upper ? "y[..., i, j] = x[..., i, j] where j - i >= diagonal, else 0"
-                             : "y[..., i, j] = x[..., i, j] where j - i <= diagonal, else 0"),
-          upper(is_upper) {
-        at_call("diagonal", AttrKind::integer, "0");
-        samples = {"d0=1 d1=1 d2=1", "d0=2 d1=3 d2=5 diagonal=1", "d0=1 d1=17 d2=7 diagonal=-3",
-                   "d0=1 d1=2 d2=3 diagonal=99999999999"};
-    }
-    void reference(Problem &p) const override {
-        Array y = p("x");
-        const int64_t rows = y.shape[1];
-        const int64_t columns = y.shape[2];
-        for (int64_t e = 0; e < int64_t(y.v.size()); e++) {
-            const int64_t place = e % columns - e / columns % rows;
-            if (upper ? place < p["diagonal"] : place > p["diagonal"]) y.v[size_t(e)] = 0;
-        }
-        p.tensors["y"] = y;
-    }
-};
-
 }  // namespace
 
 HALYARD_OPS {
     ops.add<Band>();
-    ops.add<Triangle>(false);
-    ops.add<Triangle>(true);
 }
 
 }  // namespace halyard

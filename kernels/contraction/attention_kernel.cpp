@@ -2,7 +2,8 @@
 // gradient is composed of products and softmax: primitives/composites/attention.cpp.
 #include <cmath>
 
-#include "kernels/layout/composite.h"
+#include "dsl/op.h"
+#include "dsl/reference_math.h"
 
 namespace halyard {
 namespace {
@@ -10,47 +11,6 @@ namespace {
 using Halide::Expr;
 
 constexpr int task_blocks = 32;  // blocks of queries a task, which turns k once
-
-// What both references compute: o, and in `size` of its terms, infinite where a score overflows f32
-// on its way.
-void attend(const Problem &p, const char *queries, const char *keys, const char *values,
-            bool causal, int64_t from, double scale,
-            const std::function<double(int64_t g, int64_t s, int64_t t)> &mask, Array &o,
-            Array &size) {
-    const Array &q = p.tensors.at(queries);
-    const Array &k = p.tensors.at(keys);
-    const Array &v = p.tensors.at(values);
-    o = size = Array({p["g"], p["s"], p["e"]});
-    std::vector<double> weight(static_cast<size_t>(p["t"]));
-    for (int64_t g = 0; g < p["g"]; g++) {
-        for (int64_t s = 0; s < p["s"]; s++) {
-            double most = -INFINITY;
-            double total = 0, largest = 0;
-            for (int64_t t = 0; t < p["t"]; t++) {
-                double dot = 0;
-                double &score = weight[size_t(t)];
-                for (int64_t x = 0; x < p["d"]; x++) {
-                    dot += q(g, s, x) * k(g, t, x);
-                    largest = std::fmax(largest, std::fabs(q(g, s, x) * k(g, t, x) * scale));
-                }
-                score = causal && t > s + from ? -INFINITY : dot * scale + mask(g, s, t);
-                most = std::isnan(most) || std::isnan(score) ? NAN : std::max(most, score);
-            }
-            for (double &w : weight)
-                total += w = std::exp(w - (most == -INFINITY ? 0 : most));
-            for (double &w : weight)
-                w = total == 0 ? 0 : w / total;
-            for (int64_t x = 0; x < p["e"]; x++) {
-                for (int64_t t = 0; t < p["t"]; t++) {
-                    const double term = weight[size_t(t)] * v(g, t, x);
-                    o(g, s, x) += term;
-                    size(g, s, x) += std::fabs(term);
-                }
-                if (largest > 1e37) size(g, s, x) = INFINITY;
-            }
-        }
-    }
-}
 
 // mask is added to the scores; a tensor of one 0 that is broadcast has stride 0 and costs nothing.
 struct AttentionKernel : Op {
@@ -203,39 +163,10 @@ struct AttentionKernel : Op {
     }
 };
 
-struct Attention : Composite {
-    Attention()
-        : Composite("scaled_dot_product_attention",
-                    "query[..g,s,d] key[..g,t,d] value[..g,t,e] attn_mask[ms,mt] -> y[..g,s,e]",
-                    "y = softmax(query key^T scale) value. attn_mask broadcasts to [..g,s,t]: a "
-                    "bool says which keys a query sees, a float is added to the "
-                    "scores, an undefined tensor is none. is_causal: query i sees keys 0 to i. "
-                    "scale 0 is 1/sqrt(d). A query without keys gets 0") {
-        attrs.push_back({"is_causal", AttrKind::boolean, "0", {}, {}, true});
-        attrs.push_back({"scale", AttrKind::real, "0", {}, {}, true});
-        dtypes = {"f32", "f16", "bf16", "f64"};
-        contract = {Contract::normwise, 40};
-        samples = {"g=1 s=1 t=1 d=1 e=1 ms=1 mt=1", "g=2 s=7 t=5 d=3 e=9 ms=7 mt=5",
-                   "g=3 s=9 t=11 d=8 e=4 ms=1 mt=11 is_causal=1 scale=0.5",
-                   "g=2 s=300 t=200 d=3 e=5 ms=300 mt=200 is_causal=1"};
-        bench = {"g=12 s=512 t=512 d=64 e=64 ms=1 mt=1",
-                 "g=12 s=512 t=512 d=64 e=64 ms=1 mt=1 is_causal=1"};
-    }
-    void reference(Problem &p) const override {
-        const Array &m = p("attn_mask");
-        const double scale = p.real("scale") != 0 ? p.real("scale") : 1 / std::sqrt(double(p["d"]));
-        attend(
-            p, "query", "key", "value", p["is_causal"], 0, scale,
-            [&](int64_t, int64_t s, int64_t t) { return m(s % p["ms"], t % p["mt"]); },
-            p.tensors["y"], p.abs_sum["y"]);
-    }
-};
-
 }  // namespace
 
 HALYARD_OPS {
     ops.add<AttentionKernel>();
-    ops.add<Attention>();
 }
 
 }  // namespace halyard

@@ -1,5 +1,4 @@
 // dropout on any tensor, seen as one row: y = x / (1-p) where an element is kept, else 0.
-#include "kernels/layout/composite.h"
 #include "kernels/random/draws.h"
 
 namespace halyard {
@@ -88,30 +87,11 @@ struct DropoutKernelDx : Op {
     }
 };
 
-struct Dropout : Composite {
-    Dropout()
-        : Composite("dropout", "x[*] -> y[*] mask:bool[*]",
-                    "y = x / (1-p) where mask, else 0; mask is a function of (seed, offset, "
-                    "place); -1: those of the default generator") {
-        attrs.push_back({"p", AttrKind::real, "0.5", {}, {}});
-        attr("seed", -1);
-        attr("offset", -1);
-        dtypes = {"f32", "f16", "bf16", "f64"};
-        contract = {Contract::elementwise, 1.5};
-        samples = {"d0=2 d1=3 d2=4 p=0 offset=0"};
-    }
-    void reference(Problem &p) const override {
-        p.tensors["y"] = p("x");
-        p.tensors["mask"] = Array(p("x").shape, 1);
-    }
-};
-
 }  // namespace
 
 HALYARD_OPS {
     ops.add<DropoutKernel>();
     ops.add<DropoutKernelDx>();
-    ops.add<Dropout>();
 }
 
 }  // namespace halyard

@@ -1,10 +1,9 @@
-// Random tensors. Their kernels take seed and offset as 32-bit words;
-// primitives/composites/random_ops.cpp states the ops by them.
+// The kernels of random tensors, which take seed and offset as 32-bit words:
+// primitives/composites/random.cpp.
 //
 // f32 has the same bits on every instruction set: sums and products aren't fused, and functions are
 // polynomials of our own. Ascend's logarithms are its own. f64's normal calls libm's functions.
 #include "dsl/math/math_detail.h"
-#include "kernels/layout/composite.h"
 #include "kernels/random/draws.h"
 
 namespace halyard {
@@ -257,138 +256,9 @@ struct RandintKernel : Fill {
     }
 };
 
-// The ops: a shape instead of a number of elements, one seed and offset instead of words.
-struct Random : Composite {
-    Random(const std::string &op_name, const std::string &signature_text,
-           const std::string &formula, std::vector<std::string> op_dtypes)
-        : Composite(
-              op_name, signature_text,
-              formula +
-                  "; a function of (seed, offset, place), -1: those of the default generator") {
-        dtypes = std::move(op_dtypes);
-    }
-    // The last attributes, behind those of the distribution.
-    void finish(const char *default_dtype = nullptr) {
-        at_call("seed", AttrKind::integer, "-1");
-        at_call("offset", AttrKind::integer, "-1");
-        if (default_dtype) at_call("dtype", AttrKind::dtype, default_dtype);
-    }
-    void shape(const std::string &name) {
-        attrs.push_back({name, AttrKind::ints, "!", {}, {}, true});
-    }
-    // y of n elements, as `kernel` says.
-    static Array drawn(const Op &kernel, const Problem &p, const Shape &s,
-                       std::map<std::string, double> reals, Dims integers = {}) {
-        Problem q;
-        q.dtype = p.dtype;
-        q.dims = std::move(integers);
-        q.reals = std::move(reals);
-        q.dims["n"] = s.elements();
-        for (const char *of : {"seed", "offset"}) {
-            q.dims[of + std::string("_lo")] = int32_t(p[of]);
-            q.dims[of + std::string("_hi")] = int32_t(p[of] >> 32);
-        }
-        q.tensors["y"] = Array({s.elements()});
-        kernel.reference(q);
-        Array y(s);
-        y.v = q("y").v;
-        return y;
-    }
-};
-
-struct Uniform : Random {
-    Uniform()
-        : Random("uniform", "-> y[n]", "y uniform in [minval, maxval), of `shape`",
-                 {"f32", "f64"}) {
-        other_names = {"rand"};
-        shape("shape");
-        at_call("minval", AttrKind::real, "0");
-        at_call("maxval", AttrKind::real, "1");
-        finish("f32");
-        contract = {Contract::normwise, 2};
-        samples = {"shape=2,3 seed=7 offset=1",
-                   "shape=5,7,31 minval=-2 maxval=3 seed=4294967297 offset=5"};
-    }
-    void reference(Problem &p) const override {
-        p.tensors["y"] = drawn(
-            UniformKernel(), p, list(p, "shape"),
-            {{"low", p.real("minval")}, {"high", p.real("maxval")}, {"most", p.real("maxval")}});
-    }
-};
-
-template<class Kernel> struct Bell : Random {
-    Bell(const std::string &op_name, const std::string &formula, std::vector<std::string> op_dtypes,
-         std::vector<std::string> others = {})
-        : Random(op_name, "-> y[n]", formula, std::move(op_dtypes)) {
-        other_names = std::move(others);
-        shape("shape");
-        at_call("mean", AttrKind::real, "0");
-        at_call("stddev", AttrKind::real, "1");
-        finish("f32");
-        contract = {Contract::normwise, 6};
-        samples = {"shape=2,3 seed=7 offset=1",
-                   "shape=5,7,31 mean=-2 stddev=3 seed=9 offset=8589934592"};
-    }
-    void reference(Problem &p) const override {
-        p.tensors["y"] = drawn(Kernel(), p, list(p, "shape"),
-                               {{"mean", p.real("mean")}, {"stddev", p.real("stddev")}});
-    }
-};
-
-struct Randint : Random {
-    Randint()
-        : Random("randint", "-> y[n]",
-                 "y a whole number in [low, high), of `size`; high - low at most 2^32",
-                 {"i64", "i32"}) {
-        attrs.push_back({"low", AttrKind::integer, "!", {}, {}, true});
-        attrs.push_back({"high", AttrKind::integer, "!", {}, {}, true});
-        shape("size");
-        finish("i64");
-        samples = {"low=0 high=10 size=2,3 seed=7 offset=1",
-                   "low=-3 high=-2 size=5 seed=9 offset=0",
-                   "low=-2147483648 high=2147483648 size=65 seed=1 offset=2"};
-    }
-    void reference(Problem &p) const override {
-        const int64_t low = p["low"];
-        p.tensors["y"] = drawn(RandintKernel(), p, list(p, "size"), {},
-                               {{"low_lo", int32_t(low)},
-                                {"low_hi", int32_t(low >> 32)},
-                                {"range_less_1", int32_t(p["high"] - low - 1)}});
-    }
-};
-
-// u has p's precision: 24 bits, 53 where p is f64.
-struct Bernoulli : Random {
-    Bernoulli()
-        : Random("bernoulli", "x[*] p:U[*] -> y[*]",
-                 "y = 1 with probability p, else 0, of x's shape and dtype; p is broadcast to it",
-                 {"f32,f32", "f16,f32", "bf16,f32", "f64,f64", "i32,f32", "u8,f32", "bool,f32"}) {
-        finish();
-        samples = {"d0=2 d1=3 d2=5 seed=7 offset=1"};
-    }
-    void reference(Problem &p) const override {
-        Problem q = p;
-        q.dtype = p.dtype == DType::f64 ? DType::f64 : DType::f32;
-        Array u = drawn(UniformKernel(), q, p("x").shape, {{"low", 0}, {"high", 1}, {"most", 1}});
-        for (size_t i = 0; i < u.v.size(); i++)
-            u.v[i] = u.v[i] < p("p").v[i];
-        p.tensors["y"] = u;
-    }
-};
-
 }  // namespace
 
 HALYARD_OPS {
-    ops.add<Uniform>();
-    ops.add<Bell<NormalKernel>>(
-        "normal", "y normal with mean and stddev, of `shape` (Box and Muller)",
-        std::vector<std::string>{"f32", "f64"}, std::vector<std::string>{"randn"});
-    ops.add<Bell<TruncatedNormalKernel>>(
-        "truncated_normal",
-        "y normal with mean and stddev, no further than 2 stddev from mean, of `shape`",
-        std::vector<std::string>{"f32"});
-    ops.add<Randint>();
-    ops.add<Bernoulli>();
     ops.add<UniformKernel>();
     ops.add<NormalKernel>();
     ops.add<TruncatedNormalKernel>();

@@ -1,0 +1,40 @@
+// The composed gradients of softmax_dx, for second derivatives of softmax.
+#include "primitives/composites/composite.h"
+
+namespace halyard {
+namespace {
+
+Tensor mul(const Tensor &a, const Tensor &b) {
+    return run1("mul", {a, b});
+}
+
+Tensor add(const Tensor &a, const Tensor &b) {
+    return run1("add", {a, b});
+}
+Tensor scaled(const Tensor &a, double by) {
+    return mul(a, Tensor::scalar(by, a.dtype()));
+}
+
+// softmax_dx = y (dy - sum y dy), with sums along axis; of in = {y, dy, ddx}.
+Tensor softmax_dx_in_y(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
+    const Tensor &y = in[0];
+    const Tensor &dy = in[1];
+    const Tensor &g = in[2];
+    const int k = attrs.find("axis");
+    const int64_t axis = k < 0 ? -1 : attrs.integer(size_t(k));
+    const Ints axes{normal_axis(op.record.name.c_str(), axis, y.rank())};
+    auto total = [&](const Tensor &t) {
+        return run1("reduce_sum", {t}, {{"axis", axes}, {"keep_dims", true}});
+    };
+    return add(mul(g, add(dy, scaled(total(mul(y, dy)), -1))),
+               scaled(mul(total(mul(g, y)), dy), -1));
+}
+
+}  // namespace
+
+HALYARD_COMPOSITES {
+    composites.gradient({"softmax_dx", "y", {"y", "dy", "ddx"}, softmax_dx_in_y});
+    composites.gradient({"softmax_dx", "dy", {"y", "ddx"}, same_op});
+}
+
+}  // namespace halyard
