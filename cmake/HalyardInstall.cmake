@@ -39,7 +39,7 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/kernels/records/" DESTINATION "${CMAKE_
 install(FILES "${CMAKE_BINARY_DIR}/share/halyard/ascend_refused.txt" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard")
 install(FILES "${PROJECT_SOURCE_DIR}/tools/check/survivors.txt" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard")
 if(NOT HALYARD_SANITIZE)
-  install(DIRECTORY "${CMAKE_BINARY_DIR}/share/halyard/docs" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard" OPTIONAL)
+  install(DIRECTORY "${CMAKE_BINARY_DIR}/share/halyard/docs" "${CMAKE_BINARY_DIR}/share/halyard/api" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard" OPTIONAL)
 endif()
 install(DIRECTORY "${CMAKE_BINARY_DIR}/share/halyard/report" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/bench/shapes" "${PROJECT_SOURCE_DIR}/bench/suites" "${PROJECT_SOURCE_DIR}/bench/peers" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard"

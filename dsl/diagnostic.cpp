@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "dsl/lower.h"
+#include "registry/base/text.h"
 
 namespace halyard {
 namespace {
@@ -18,15 +19,8 @@ public:
     void error(const char *what) override { throw HalideFailure(what, CallSite::here()); }
 };
 
-template<class List> std::string listed(const List &all, const char *between = ", ") {
-    std::string s;
-    for (const std::string &e : all)
-        s += (s.empty() ? "" : between) + e;
-    return s;
-}
-
-// Halide's text without what only Halide's authors can use.
-std::string plain(std::string text) {
+// Returns a text of Halide's without prefixes and without the lines of Halide's own sources.
+std::string without_source_lines(std::string text) {
     text = std::regex_replace(text, std::regex(R"re(^(User |Internal )?[Ee]rror:? ?)re"), "");
     text = std::regex_replace(
         text, std::regex(R"re( ?(at|in) \S+\.(cpp|h):\d+( triggered by user code at\S*)?:?)re"),
@@ -38,18 +32,21 @@ std::string plain(std::string text) {
     return text;
 }
 
-struct Reason {
-    const Directive *directive = nullptr;  // at fault; null = whatever was being said
-    std::string what, legal;
+struct Explanation {
+    // The directive to report; null for the call that Halide rejected.
+    const Directive *directive = nullptr;
+    std::string problem, legal;
 };
 
+// Explains an error of Halide's. Known texts are recognised by regular expressions; their function
+// looks up what would have been legal.
 class Explainer {
 public:
     Explainer(const Op &op, const std::string &text, const std::vector<Directive> &directives)
-        : op_(op), text_(text), written_(directives) {}
+        : op_(op), text_(text), directives_(directives) {}
 
-    Reason reason() const {
-        using Rule = Reason (Explainer::*)(const std::smatch &) const;
+    Explanation explain() const {
+        using Rule = Explanation (Explainer::*)(const std::smatch &) const;
         static const std::vector<std::pair<std::regex, Rule>> rules = {
             {std::regex(
                  R"re(Func "([^"]+)" is computed at the following invalid location:\n\s*(.*);)re"),
@@ -59,7 +56,7 @@ public:
              &Explainer::race},
             {std::regex(
                  R"re(Can only (\w+) for loops over a constant extent\.?\s*Loop over (\S+?)\.s\d+\.(\S+) has extent)re"),
-             &Explainer::any_extent},
+             &Explainer::unknown_extent},
             {std::regex(
                  R"re(In schedule for ([^,]+), could not find (?:\w+ )*dimension:? (\S+))re"),
              &Explainer::no_such_loop},
@@ -87,150 +84,170 @@ public:
         std::smatch m;
         for (auto &[pattern, rule] : rules)
             if (std::regex_search(text_, m, pattern)) return (this->*rule)(m);
-        return {about_any(), plain(text_), ""};
+        return {last_named(), without_source_lines(text_), ""};
     }
 
 private:
-    // The last scheduling call about `func` that `fits`, else its definition.
+    // Returns the last scheduling call on `func` for which `matches` is true. Returns the last
+    // definition of `func` if there is none, or null.
     const Directive *last(const std::string &func,
-                          const std::function<bool(const Directive &)> &fits) const {
+                          const std::function<bool(const Directive &)> &matches) const {
         const Directive *definition = nullptr;
-        for (size_t i = written_.size(); i-- > 0;) {
-            const Directive &d = written_[i];
+        for (size_t i = directives_.size(); i-- > 0;) {
+            const Directive &d = directives_[i];
             if (d.func != func) continue;
-            if (!d.definition && fits(d)) return &d;
+            if (!d.definition && matches(d)) return &d;
             if (d.definition && !definition) definition = &d;
         }
         return definition;
     }
-    static bool says(const Directive &d, const char *method) {
+    static bool is_call_of(const Directive &d, const char *method) {
         return d.call.find(std::string(".") + method) != std::string::npos;
     }
-    const Directive *current() const {  // what Halide was being told
+    // Returns the last directive, which is the one that Halide was executing.
+    const Directive *current() const {
         static const Directive none;
-        return written_.empty() ? &none : &written_.back();
+        return directives_.empty() ? &none : &directives_.back();
     }
-    const Directive *about_any() const {  // whose Func the text names
-        for (size_t i = written_.size(); i-- > 0;) {
-            const std::string &func = written_[i].func;
+    // Returns the last directive on a Func that the text names, or null.
+    const Directive *last_named() const {
+        for (size_t i = directives_.size(); i-- > 0;) {
+            const std::string &func = directives_[i].func;
             for (size_t at = text_.find(func); at != std::string::npos;
                  at = text_.find(func, at + 1)) {
                 if ((at == 0 || !in_name(text_[at - 1])) &&
                     (at + func.size() == text_.size() || !in_name(text_[at + func.size()])))
-                    return &written_[i];
+                    return &directives_[i];
             }
         }
         return nullptr;
     }
-    static bool in_name(char c) { return std::isalnum((unsigned char)c) || c == '_' || c == '$'; }
+    static bool in_name(char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$';
+    }
 
-    Reason invalid_location(const std::smatch &m) const {
-        const std::string func = m[1];
-        const std::string location = m[2];
-        std::vector<std::string> legal;
-        std::set<std::string> users, loops;
-        std::istringstream lines(m.suffix().str());
+    // What Halide lists after an invalid compute_at().
+    struct Uses {
+        std::vector<std::string> legal;  // "compute_at(y, n)", from the outermost loop inwards
+        std::set<std::string> users;     // the Funcs that use the one in question
+        std::set<std::string> loops;     // the loops around the uses: "y, n"
+    };
+    static Uses parse_uses(const std::string &text) {
+        static const std::regex legal(R"re(^\s+\S+?\.(compute_\w+\(.*\));$)re");
+        static const std::regex user(R"re(^\s+(\S+) uses \S+$)re");
+        static const std::regex loop(R"re(for (\S+?)\.s\d+\.(?:[\w$]+\.)*([\w$]+):$)re");
+        Uses uses;
+        std::istringstream lines(text);
         std::smatch found;
         for (std::string line; std::getline(lines, line);) {
             if (line.find("Var::outermost()") != std::string::npos) continue;
-            if (std::regex_search(line, found,
-                                  std::regex(R"re(^\s+\S+?\.(compute_\w+\(.*\));$)re")))
-                legal.push_back(found[1]);
-            if (std::regex_search(line, found, std::regex(R"re(^\s+(\S+) uses \S+$)re")))
-                users.insert(found[1]);
-            if (std::regex_search(line, found,
-                                  std::regex(R"re(for (\S+?)\.s\d+\.(?:[\w$]+\.)*([\w$]+):$)re")))
-                loops.insert(found[1].str() + ", " + found[2].str());
+            if (std::regex_search(line, found, legal)) uses.legal.push_back(found[1]);
+            if (std::regex_search(line, found, user)) uses.users.insert(found[1]);
+            if (std::regex_search(line, found, loop))
+                uses.loops.insert(found[1].str() + ", " + found[2].str());
         }
-        std::smatch store, compute;
-        std::regex_search(location, compute, std::regex(R"re(compute_\w+\((.*?)\)$)re"));
-        const bool computed_legally = std::find(legal.begin(), legal.end(), compute[0].str()) !=
-                                      legal.end();
-        if (std::regex_search(location, store,
-                              std::regex(R"re((?:store|hoist)_\w+\((.*?)\)\.)re")) &&
-            computed_legally) {
-            std::vector<std::string> around;
-            for (const std::string &place : legal) {
-                around.push_back("store_" + place.substr(place.find('_') + 1));
-                if (place == compute[0]) break;
-            }
-            return {last(func,
-                         [](const Directive &d) {
-                             return says(d, "store_at") || says(d, "hoist_storage");
-                         }),
-                    func + " is computed in a loop around that one, " + compute[0].str(),
-                    "legal are " + listed(around)};
-        }
+        return uses;
+    }
+
+    Explanation invalid_location(const std::smatch &m) const {
+        static const std::regex compute_level(R"re(compute_\w+\((.*?)\)$)re");
+        static const std::regex store_level(R"re((?:store|hoist)_\w+\((.*?)\)\.)re");
+        const std::string func = m[1];
+        const std::string location = m[2];
+        const Uses uses = parse_uses(m.suffix().str());
+        std::smatch compute;
+        std::regex_search(location, compute, compute_level);
+        const bool computed_legally = std::count(uses.legal.begin(), uses.legal.end(),
+                                                 compute[0].str()) > 0;
+        if (computed_legally && std::regex_search(location, store_level))
+            return invalid_storage(func, compute[0], uses);
+
+        const auto is_compute = [](const Directive &d) { return is_call_of(d, "compute_"); };
         const std::string loop = compute[1];
         const std::string var = loop.substr(loop.rfind(' ') + 1);
-        const std::string of = loop.substr(0, loop.find(','));
-        const std::string what = loops.count(loop)
-                                     ? "that loop isn't around every use of " + func + ", by " +
-                                           listed(users, " and ")
-                                     : of + " has no loop " + var + " where " + func + " is used";
-        return {last(func, [](const Directive &d) { return says(d, "compute_"); }), what,
-                "legal are " + listed(legal)};
+        const std::string loop_func = loop.substr(0, loop.find(','));
+        const std::string problem = uses.loops.count(loop)
+                                        ? "that loop isn't around every use of " + func + ", by " +
+                                              join(uses.users, " and ")
+                                        : loop_func + " has no loop " + var + " where " + func +
+                                              " is used";
+        return {last(func, is_compute), problem, "legal are " + join(uses.legal)};
     }
-    Reason race(const std::smatch &m) const {
+    // Explains a store_at() or hoist_storage() inside the loop in which the Func is computed.
+    Explanation invalid_storage(const std::string &func, const std::string &compute,
+                                const Uses &uses) const {
+        const auto is_store = [](const Directive &d) {
+            return is_call_of(d, "store_at") || is_call_of(d, "hoist_storage");
+        };
+        std::vector<std::string> legal;
+        for (const std::string &level : uses.legal) {
+            legal.push_back("store_" + level.substr(level.find('_') + 1));
+            if (level == compute) break;
+        }
+        return {last(func, is_store), func + " is computed in a loop around that one, " + compute,
+                "legal are " + join(legal)};
+    }
+    Explanation race(const std::smatch &m) const {
         std::vector<std::string> pure;
         for (const Loop &l : current()->loops)
             if (l.pure) pure.push_back(l.var);
         return {current(), "several iterations of " + m[2].str() + " write the same element",
-                (pure.empty() ? "" : "legal are the pure loops " + listed(pure) + ", or ") +
+                (pure.empty() ? "" : "legal are the pure loops " + join(pure) + ", or ") +
                     std::string("rfactor() the reduction first, or atomic()")};
     }
-    Reason any_extent(const std::smatch &m) const {
+    Explanation unknown_extent(const std::smatch &m) const {
         const std::string method = m[1];
         const std::string func = m[2];
         const std::string name = m[3];
         const std::string var = name.substr(name.rfind('.') + 1);
-        const Directive *d = last(func, [&](const Directive &at) {
-            return says(at, method.c_str()) && std::count(at.names.begin(), at.names.end(), var);
+        const Directive *d = last(func, [&](const Directive &call) {
+            return is_call_of(call, method.c_str()) &&
+                   std::count(call.names.begin(), call.names.end(), var);
         });
         return {d, "how long loop " + var + " is isn't known when this is compiled",
                 "give a factor: ." + method + "(" + var + ", 8), or bound_extent(" + var +
                     ", ...)"};
     }
-    Reason no_such_loop(const std::smatch &m) const {
+    Explanation no_such_loop(const std::smatch &m) const {
         std::vector<std::string> loops;
         for (const Loop &l : current()->loops)
             loops.push_back(l.var);
         return {current(), m[1].str() + " has no loop " + m[2].str() + " here",
-                "its loops are, innermost first, " + listed(loops)};
+                "its loops are, innermost first, " + join(loops)};
     }
-    Reason inlined(const std::smatch &m) const {
-        const Directive *d = last(m[1],
-                                  [](const Directive &at) { return !says(at, "compute_inline"); });
+    Explanation inlined(const std::smatch &m) const {
+        const Directive *d = last(
+            m[1], [](const Directive &call) { return !is_call_of(call, "compute_inline"); });
         return {d, m[1].str() + " has no loops of its own: it is computed inline, where it is used",
                 "compute_at() or compute_root() gives it some"};
     }
-    Reason arguments(const std::smatch &m) const {
+    Explanation arguments(const std::smatch &m) const {
         return {nullptr,
                 m[1].str() + " has " + m[3].str() + " dimensions, and " + m[2].str() +
                     " arguments here",
                 ""};
     }
-    Reason undefined(const std::smatch &m) const {
+    Explanation undefined(const std::smatch &m) const {
         return {nullptr, m[1].str() + " is read before it is defined",
                 m[1].str() + "(...) = ... has to come first"};
     }
-    Reason not_associative(const std::smatch &) const {
+    Explanation not_associative(const std::smatch &) const {
         return {current(), "the update isn't known to be associative: its parts can't be combined",
                 "sums, products, max, min, && and || are"};
     }
-    Reason too_large(const std::smatch &m) const {
+    Explanation too_large(const std::smatch &m) const {
         return {nullptr,
                 "the constant " + m[1].str() + " doesn't fit " + m[2].str() +
                     ", where it would be " + m[3].str(),
                 "cast the other operand to a wider type"};
     }
-    Reason real_index(const std::smatch &m) const {
+    Explanation real_index(const std::smatch &m) const {
         return {nullptr,
                 "argument " + m[1].str() + " of " + m[2].str() +
                     "(...) is a real, and an index has to be an integer",
                 "cast<int32_t>(...) makes it one"};
     }
-    Reason unknown_variable(const std::smatch &m) const {
+    Explanation unknown_variable(const std::smatch &m) const {
         return {nullptr,
                 m[1].str() + " isn't a variable of this definition of " + m[2].str() + "(...)",
                 "an update has the pure variables of the first definition, each in its place"};
@@ -238,7 +255,7 @@ private:
 
     const Op &op_;
     const std::string &text_;
-    const std::vector<Directive> &written_;
+    const std::vector<Directive> &directives_;
 };
 
 }  // namespace
@@ -262,31 +279,30 @@ std::string with_author_names(const Op &op, std::string text) {
 Error diagnostic(const Op &op, const Halide::Error &error,
                  const std::vector<Directive> &directives) {
     const std::string text = error.what();
-    const Reason why = Explainer(op, text, directives).reason();
-    const auto *refused = dynamic_cast<const HalideFailure *>(&error);
-    std::string place = refused ? refused->at.location() : "";
-    const Directive *d = why.directive;
-    if (place.empty()) {
-        if (d) place = d->at.location();
-    } else {  // the call that was refused is a directive, or part of an expression
-        d = !directives.empty() && directives.back().at.location() == place ? &directives.back()
-                                                                            : nullptr;
+    const Explanation explanation = Explainer(op, text, directives).explain();
+    const auto *failure = dynamic_cast<const HalideFailure *>(&error);
+    std::string location = failure ? failure->site.location() : "";
+    const Directive *d = explanation.directive;
+    if (location.empty()) {
+        if (d) location = d->site.location();
+    } else {
+        // The call that Halide rejected is the last directive, or part of an expression.
+        const bool is_last = !directives.empty() && directives.back().site.location() == location;
+        d = is_last ? &directives.back() : nullptr;
     }
     std::string s = d && !d->definition ? with_author_names(op, d->call) + ": " : "";
-    s += with_author_names(op, why.what);
-    if (!why.legal.empty()) s += "; " + with_author_names(op, why.legal);
-    return Error(op.name, at_location(place, s));
+    s += with_author_names(op, explanation.problem);
+    if (!explanation.legal.empty()) s += "; " + with_author_names(op, explanation.legal);
+    return Error(op.name, at_location(location, s));
 }
 
 DTypeError diagnostic(const Op &op, const DTypeError &error,
                       const std::vector<Directive> &directives) {
-    const std::string text = error.what();
-    const std::string func = text.substr(1, text.find("] ") - 1);
-    const std::string what = text.substr(text.find("] ") + 2);
-    std::string place;
+    const std::string func = error.op();
+    std::string location;
     for (auto &d : directives)
-        if (d.definition && d.func == func) place = d.at.location();
-    return DTypeError(op.name, at_location(place, with_author_names(op, what)));
+        if (d.definition && d.func == func) location = d.site.location();
+    return DTypeError(op.name, at_location(location, with_author_names(op, error.detail())));
 }
 
 }  // namespace halyard

@@ -1,5 +1,5 @@
-// Refusal: what Halide objects to in an op, said with the op's own names, its lines, and what would
-// be legal.
+// Diagnostics: Halide's errors, reported with the op's own names, its lines, and what would be
+// legal.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,25 +10,29 @@
 
 namespace halyard {
 
-// What Halide throws while a Kernel is built and compiled. Its warnings go nowhere: emulated f16 is
-// meant.
+// The exception that Halide throws while a Kernel is built and compiled.
 struct HalideFailure : Halide::Error {
-    HalideFailure(const char *what, CallSite at) : Halide::Error(what), at(std::move(at)) {}
-    CallSite at;  // of the call that was refused, or of lowering
+    HalideFailure(const char *what, CallSite site) : Halide::Error(what), site(std::move(site)) {}
+    // The call of the op file that Halide rejected; unknown for errors of lowering.
+    CallSite site;
 };
-void throw_halide_errors();  // from now on, in this process
 
-// Halide's text with the names that the op's file has: no counters, no stages in the names of
-// loops, inputs as input() was told.
+// Makes Halide throw HalideFailure from now on, in the whole process. Its warnings are discarded:
+// the frequent one, that f16 is emulated, is intended.
+void throw_halide_errors();
+
+// Returns a text of Halide's with the names of the op file: without counters ("peak$3"), without
+// the stages in names of loops ("peak.s0.n"), with inputs as in the signature.
 std::string with_author_names(const Op &op, std::string text);
 
-// `what`: Halide's words; `directives`: all that `op` told Halide.
-//   [softmax] kernels/rowwise/softmax.cpp:41: e.compute_at(y, n): no loop n of y is around every
-//   use of e; legal are compute_root(), ...
-Error diagnostic(const Op &op, const Halide::Error &what, const std::vector<Directive> &directives);
+// Returns the error to report for `error`. `directives` are all that the op gave to Halide.
+//   [softmax] kernels/rowwise/softmax.cpp:41: e.compute_at(y, n): that loop isn't around every use
+//   of e, by y; legal are compute_root(), ...
+Error diagnostic(const Op &op, const Halide::Error &error,
+                 const std::vector<Directive> &directives);
 
-// The same for interpret()'s errors.
-DTypeError diagnostic(const Op &op, const DTypeError &what,
+// Returns the same for an error of interpret() (dsl/real.h).
+DTypeError diagnostic(const Op &op, const DTypeError &error,
                       const std::vector<Directive> &directives);
 
 }  // namespace halyard

@@ -1,9 +1,8 @@
 // halyard_gen, linked with one op file: compiles its kernels, and writes what the run time needs to
 // know.
 //
-//   gen_<file> --out DIR --faces FACES --name FILE [--isas baseline,avx2,avx512] [--jobs N]
-//   [--on-demand]
-//              [--sanitize address|thread] [--no-gpu]
+//   gen_<file> --out DIR --faces FACES --name FILE [--family NAME] [--isas baseline,avx2,avx512]
+//              [--jobs N] [--on-demand] [--sanitize address|thread] [--no-gpu]
 //   DIR/<file>.kernels.a     one object per op, dtype, variant and ISA; none with --on-demand
 //   DIR/<file>.records.cpp   the ops' records and the kernel table (tools/emit.h)
 //   FACES/<file>.h           (without --faces in DIR) the primitives' classes and functions
@@ -61,7 +60,7 @@ bool widens(const Op &op, const std::string &dtypes) {
                std::any_of(op.sig.inputs.begin(), op.sig.inputs.end(),
                            [&](const TensorSpec &i) { return i.dtype == o.dtype; });
     };
-    return wide != dtypes && !op.moves &&
+    return wide != dtypes && !op.copies_bits &&
            std::find(op.dtypes.begin(), op.dtypes.end(), wide) != op.dtypes.end() &&
            std::all_of(op.sig.outputs.begin(), op.sig.outputs.end(), bound);
 }
@@ -129,7 +128,7 @@ void make_kernel(const OpTable &table, const Job &job, const fs::path &dir, Code
     }
     std::ostringstream facts;
     facts << k.lanes;
-    for (auto &[name, value] : k.instance.picks.values())
+    for (auto &[name, value] : k.instance.tunables.values())
         facts << " " << name << "=" << value;
     for (auto &name : scalars_read(k))
         facts << " " << name;
@@ -139,7 +138,7 @@ void make_kernel(const OpTable &table, const Job &job, const fs::path &dir, Code
 // What the child left of a kernel.
 struct Facts {
     int lanes = 1;
-    std::map<std::string, int64_t> picks;
+    std::map<std::string, int64_t> tunables;
     std::set<std::string> scalars;  // that it reads
 };
 
@@ -156,7 +155,7 @@ Facts facts_of(const fs::path &dir, const Job &job) {
         if (equals == std::string::npos)
             f.scalars.insert(word);
         else
-            f.picks[word.substr(0, equals)] = std::stoi(word.substr(equals + 1));
+            f.tunables[word.substr(0, equals)] = std::stoi(word.substr(equals + 1));
     }
     return f;
 }
@@ -169,18 +168,18 @@ void check_op(const OpTable &table, const std::string &name, const std::vector<J
     check_names(*op);
     check_gradient_name(*op, table);
     if (op->form == Form::composite) return;
-    std::map<std::string, std::map<std::string, int64_t>> picks;  // by variant
+    std::map<std::string, std::map<std::string, int64_t>> tunables;  // by variant
     std::set<std::string> scalars;
     for (const Job &job : jobs) {
         if (job.op != name) continue;
         if (!fs::exists(facts_path(dir, job))) return;
         const Facts facts = facts_of(dir, job);
-        picks[job.instance.variant].insert(facts.picks.begin(), facts.picks.end());
+        tunables[job.instance.variant].insert(facts.tunables.begin(), facts.tunables.end());
         scalars.insert(facts.scalars.begin(), facts.scalars.end());
     }
     for (const Variant &v : op->variants)
         // others are for other instruction sets
-        if (picks.count(v.name)) check_variant_names(*op, v, picks.at(v.name));
+        if (tunables.count(v.name)) check_variant_names(*op, v, tunables.at(v.name));
     check_scalars(*op, table, scalars);
 }
 
@@ -238,7 +237,7 @@ void archive(const fs::path &to, const std::vector<fs::path> &objects) {
 }
 
 struct Asked {
-    std::string out, faces, file, sanitizer, kernel;
+    std::string out, faces, file, family, sanitizer, kernel;
     std::vector<std::string> isas = {"baseline", "avx2", "avx512"};
     int parallel = 2;
     bool no_gpu = false, on_demand = false;
@@ -248,6 +247,7 @@ void add_options(CLI::App &app, Asked &asked) {
     app.add_option("--out", asked.out)->required();
     app.add_option("--faces", asked.faces);
     CLI::Option *name = app.add_option("--name", asked.file);
+    app.add_option("--family", asked.family);
     app.add_option("--isas", asked.isas)->delimiter(',');
     app.add_option("--jobs", asked.parallel);
     CLI::Option *sanitize = app.add_option("--sanitize", asked.sanitizer);
@@ -322,7 +322,7 @@ int make_files(const OpTable &table, const Asked &asked) {
         const Instance &i = j.instance;
         const Facts facts = facts_of(dir, j);
         kernels.push_back(
-            {j.op, i.backend, i.dtypes, i.variant, i.isa, facts.lanes, facts.picks, nullptr});
+            {j.op, i.backend, i.dtypes, i.variant, i.isa, facts.lanes, facts.tunables, nullptr});
         if (code == Code::ahead_of_time) objects.push_back(dir / (i.symbol(j.op) + ".o"));
     }
     std::vector<OpRecord> records;
@@ -330,7 +330,7 @@ int make_files(const OpTable &table, const Asked &asked) {
         records.push_back(*table.make(name));
     const std::string generator = asked.on_demand ? own_program().string() : "";
     write_if_new(folder / (asked.file + ".records.cpp"),
-                 records_source(asked.file, records, kernels, symbol_of, generator));
+                 records_source(asked.file, asked.family, records, kernels, symbol_of, generator));
     write_if_new(faces / (asked.file + ".h"), face_source(records));
     archive(folder / (asked.file + ".kernels.a"), objects);
     return 0;

@@ -18,10 +18,10 @@ bool in_name(char c) {
     return std::isalnum((unsigned char)c) || c == '_' || c == '.' || c == '$';
 }
 
-// Binary operators, the loosest first; of one level the longer spellings first.
+// Binary operators by precedence, the lowest first. Within a level longer spellings come first.
 const std::vector<std::vector<std::pair<const char *, ExprOp>>> levels = {
-    {{"||", ExprOp::either}},
-    {{"&&", ExprOp::both}},
+    {{"||", ExprOp::logical_or}},
+    {{"&&", ExprOp::logical_and}},
     {{"==", ExprOp::eq}, {"!=", ExprOp::ne}},
     {{"<=", ExprOp::le}, {"<", ExprOp::lt}},
     {{"+", ExprOp::add}, {"-", ExprOp::sub}},

@@ -44,7 +44,7 @@ void Timer::run(Walker &walker, int64_t block, const std::vector<float> &hits,
     for (const double f : free_)
         now_ = std::max(now_, f);
     commit_until(never);
-    // The next block begins when all is done.
+    // The next block begins once all instructions have finished.
     Clock all = {};
     for (int p = 0; p < pipe_count; p++)
         all[size_t(p)] = epochs_[p];
@@ -54,7 +54,7 @@ void Timer::run(Walker &walker, int64_t block, const std::vector<float> &hits,
     }
     for (size_t f = 0; f < flags_.size(); f++) {
         if (flags_[f].set) {
-            say("E-FLAG", flags_[f].by, [&] {
+            add_issue("E-FLAG", flags_[f].by, [&] {
                 return "flag " +
                        flag_text((Pipe)(f / 16 / pipe_count), (Pipe)(f / 16 % pipe_count),
                                  int64_t(f) % 16) +
@@ -130,13 +130,13 @@ void Timer::deadlock(const Step *scalar) {
 void Timer::set(const Step &s, Pipe src, Pipe dst, int64_t id, double time) {
     Flag &f = flag(src, dst, id);
     if (f.set) {
-        say("E-FLAG", s.instr, [&] {
+        add_issue("E-FLAG", s.instr, [&] {
             return "flag " + flag_text(src, dst, id) + " is set already, by " +
                    describe(setup_.program, *f.by);
         });
     }
     f = {true, time, clocks_[int(src)], s.instr};
-    f.clock[size_t(src)] = epochs_[int(src)];  // it runs after all earlier work of its pipe
+    f.clock[size_t(src)] = epochs_[int(src)];  // it runs after all earlier instructions of its pipe
 }
 
 void Timer::wait(Pipe src, Pipe dst, int64_t id) {
@@ -164,7 +164,7 @@ double Timer::finish(const Queued &q, double start, Cost &cost) {
                                            : 1);
     const double from_l2 = t.effective * q.hit;
     const double from_gm = t.effective - from_l2;
-    // Both directions and all cores share the port; L2 doesn't.
+    // Both directions and all cores share the port to GM. L2 has bandwidth of its own.
     const double rate = from_gm / chip_.at(t.write ? "gm.write" : "gm.read") +
                         from_l2 / chip_.at(t.write ? "l2.write" : "l2.read");
     port_ = std::max(port_, start) + from_gm / share;
@@ -172,14 +172,14 @@ double Timer::finish(const Queued &q, double start, Cost &cost) {
     (t.write ? stats_.gm_write : stats_.gm_read) += raw * (1 - q.hit);
     (t.write ? stats_.l2_write : stats_.l2_read) += raw;
     if (t.unaligned && t.effective > 1.1 * raw) {
-        say("W-ALIGN512", q.step.instr, [&] {
+        add_issue("W-ALIGN512", q.step.instr, [&] {
             return "bursts in '" + tensor.name +
                    "' don't begin at multiples of 512 B, which leaves " +
                    std::to_string(int(100 * chip_.at("gm.unaligned"))) + " % of the rate";
         });
     }
     if (raw < 16384) {
-        say("W-SMALLDMA", q.step.instr, [&] {
+        add_issue("W-SMALLDMA", q.step.instr, [&] {
             return "moves " + std::to_string(int64_t(raw)) + " B, the full rate takes 16384 B";
         });
     }
@@ -229,7 +229,7 @@ void Timer::run_here(const Step &s) {
         now_ += flag_cost_;
         return set(s, f->src, f->dst, f->id.value(), now_);
     }
-    if (std::holds_alternative<Barrier>(s.op)) {  // of all pipes
+    if (std::holds_alternative<Barrier>(s.op)) {  // a barrier of all pipes
         while (advance()) {
         }
         for (const auto &q : queues_)
@@ -268,7 +268,7 @@ void Timer::step(Step &s) {
     double hit = 0;
     if (s.pipe == Pipe::mte2 || s.pipe == Pipe::mte3 || s.pipe == Pipe::fix) {
         for (int k = 0; k < s.count; k++) {
-            if (s.places[size_t(k)].scope == Scope::gm)
+            if (s.locations[size_t(k)].scope == Scope::gm)
                 hit = next_hit_ < hits_->size() ? (*hits_)[next_hit_++] : 0;
         }
     }
@@ -291,14 +291,15 @@ void Timer::scalar_work(const Instr *) {
 }
 
 void Timer::execute_at(const Step &s, double end) {
-    // The result is computed from what is visible at the start, taken back, and appears at the end.
+    // The result is computed from the memory's state at the start, removed again, and stored at the
+    // end.
     std::vector<Pending> writes;
     std::vector<uint8_t> before;
     for (int k = 0; k < s.count; k++) {
-        if (!s.places[size_t(k)].written) continue;
-        writes.push_back({end, s.places[size_t(k)], {}, {}});
+        if (!s.locations[size_t(k)].written) continue;
+        writes.push_back({end, s.locations[size_t(k)], {}, {}});
         footprint(s, k, writes.back().runs);
-        const uint8_t *base = setup_.memory->base(s.places[size_t(k)]);
+        const uint8_t *base = setup_.memory->base(s.locations[size_t(k)]);
         for (const Run &r : writes.back().runs)
             before.insert(before.end(), base + r.begin, base + r.begin + r.bytes);
     }
@@ -339,7 +340,7 @@ void Timer::count(const Step &s, const Cost &c, double busy) {
     stats_.group_clash += c.group_clash;
     stats_.bank_clash += c.bank_clash;
     if (c.group_clash + c.bank_clash > 0) {
-        say("W-BANK", s.instr, [&] {
+        add_issue("W-BANK", s.instr, [&] {
             return "banks of ubuf clash for " +
                    std::to_string(int64_t(c.group_clash + c.bank_clash)) + " of " +
                    std::to_string(int64_t(c.cycles)) + " cycles; shift an operand by a few blocks";
@@ -348,31 +349,36 @@ void Timer::count(const Step &s, const Cost &c, double busy) {
     if (std::holds_alternative<ScalarLd>(s.op)) stats_.scalar_loads += busy;
     if (std::holds_alternative<ScalarSt>(s.op)) stats_.scalar_stores += busy;
     if (s.pipe == Pipe::m)
-        (s.places[1].dtype == DType::i8 ? stats_.cube_int8 : stats_.cube_fp16) += busy;
-    if (s.pipe == Pipe::v) {
-        const DType t = s.places[s.count > 1 ? 1 : 0].dtype;
-        const bool arithmetic = std::holds_alternative<Vec>(s.op) ||
-                                std::holds_alternative<VecReduce>(s.op);
-        double &kind = !arithmetic       ? stats_.vector_misc
-                       : t == DType::f16 ? stats_.vector_fp16
-                       : t == DType::f32 ? stats_.vector_fp32
-                       : t == DType::i32 ? stats_.vector_int32
-                                         : stats_.vector_misc;
-        kind += busy;
+        (s.locations[1].dtype == DType::i8 ? stats_.cube_int8 : stats_.cube_fp16) += busy;
+    if (s.pipe == Pipe::v) vector_cycles_of(s) += busy;
+    for (int k = 0; k < s.count; k++)
+        count_bytes(s, k);
+}
+
+double &Timer::vector_cycles_of(const Step &s) const {
+    const bool arithmetic = std::holds_alternative<Vec>(s.op) ||
+                            std::holds_alternative<VecReduce>(s.op);
+    if (!arithmetic) return stats_.vector_misc;
+    switch (s.locations[s.count > 1 ? 1 : 0].dtype) {
+    case DType::f16: return stats_.vector_fp16;
+    case DType::f32: return stats_.vector_fp32;
+    case DType::i32: return stats_.vector_int32;
+    default: return stats_.vector_misc;
     }
-    for (int k = 0; k < s.count; k++) {
-        const Place &p = s.places[size_t(k)];
-        if (p.scope == Scope::gm) continue;
-        footprint(s, k, runs_);
-        double bytes = 0;
-        for (const Run &r : runs_)
-            bytes += double(r.bytes);
-        if (p.read) stats_.read[size_t(p.scope)] += bytes;
-        if (p.written) stats_.written[size_t(p.scope)] += bytes;
-        if (p.scope != Scope::l0c || s.pipe != Pipe::m) continue;
-        if (p.read) stats_.cube_read += bytes;
-        if (p.written) stats_.cube_written += bytes;
-    }
+}
+
+void Timer::count_bytes(const Step &s, int k) {
+    const Location &p = s.locations[size_t(k)];
+    if (p.scope == Scope::gm) return;
+    footprint(s, k, runs_);
+    double bytes = 0;
+    for (const Run &r : runs_)
+        bytes += double(r.bytes);
+    if (p.read) stats_.read[size_t(p.scope)] += bytes;
+    if (p.written) stats_.written[size_t(p.scope)] += bytes;
+    if (p.scope != Scope::l0c || s.pipe != Pipe::m) return;
+    if (p.read) stats_.cube_read += bytes;
+    if (p.written) stats_.cube_written += bytes;
 }
 
 }  // namespace halyard::dv

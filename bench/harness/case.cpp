@@ -7,9 +7,10 @@
 #include <random>
 #include <sstream>
 
-#include "bench/harness/text.h"
 #include "primitives/library.h"
+#include "registry/base/text.h"
 #include "registry/dispatch/plan.h"
+#include "registry/op/signature.h"
 
 namespace halyard::check {
 
@@ -51,8 +52,7 @@ Sample parse_sample(const OpRecord &op, const std::string &text) {
         }
         if (!std::ranges::count(dimensions, name) && !is_bound_of_values(sig, name)) {
             throw AttrError(op.name, "no dimension or attribute '" + name + "' in '" +
-                                         op.signature +
-                                         "'; dimensions: " + bench::join(dimensions, " "));
+                                         op.signature + "'; dimensions: " + join(dimensions, " "));
         }
         int64_t &extent = s.dims[name];
         const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(),
@@ -67,7 +67,7 @@ void require_dimensions(const Signature &sig, const Dims &dims, const std::strin
     for (auto &name : dimensions_of(sig)) {
         if (!dims.count(name)) {
             throw AttrError(sig.op, "'" + text + "' doesn't say " + name +
-                                        "; dimensions: " + bench::join(dimensions_of(sig), " "));
+                                        "; dimensions: " + join(dimensions_of(sig), " "));
         }
     }
 }
@@ -112,10 +112,6 @@ Array array_of(const Tensor &t) {
 }
 
 namespace {
-
-bool is_variable(const std::string &dtype) {
-    return dtype.size() == 1 && std::isupper((unsigned char)dtype[0]);
-}
 
 Array random_array(const Shape &shape, DType t, int64_t end, double least, std::mt19937 &rng) {
     Array a(shape);
@@ -163,7 +159,7 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
     std::map<std::string, DType> variables;
     size_t next = 0;
     auto dtype = [&](const TensorSpec &t) {
-        if (!is_variable(t.dtype)) return dtype_of(t.dtype);
+        if (!is_type_variable(t.dtype)) return dtype_of(t.dtype);
         if (!variables.count(t.dtype))
             variables[t.dtype] = bound.at(std::min(next++, bound.size() - 1));
         return variables[t.dtype];
@@ -192,7 +188,7 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
             const auto found = problem.dims.find(t.name + what);
             return found == problem.dims.end() ? otherwise : found->second;
         };
-        const int64_t end = let("_end", is_variable(t.dtype) ? 0 : 7);
+        const int64_t end = let("_end", is_type_variable(t.dtype) ? 0 : 7);
         in.push_back(
             tensor_of(random_array(shape_of(t), in_dtypes[k], end, double(let("_least", -2)), rng),
                       in_dtypes[k]));

@@ -1,5 +1,5 @@
-// Joined ops: primitives over any number of tensors (primitives/composites/concat.h), which no
-// signature can name, as data.
+// Variadic ops: primitives that take or return any number of tensors (concat, split, einsum). No
+// signature can name their tensors, so their records stand here.
 #pragma once
 #include <span>
 #include <vector>
@@ -7,14 +7,17 @@
 #include "registry/op/attrs.h"
 #include "registry/tensor/tensor.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 
-struct JoinedOp {
+struct VariadicOp {
     OpRecord record;
+    std::string family;  // as OpFile::family: "layout"
     std::vector<Tensor> (*run)(std::span<const Tensor> in, const Attrs &attrs);
 };
 
-const std::vector<JoinedOp> &joined_ops();
-const JoinedOp *joined_op(const std::string &name);  // null when it isn't one
+const std::vector<VariadicOp> &variadic_ops();
 
-}  // namespace halyard::command
+// Returns the variadic op called `name`, or null if there is none.
+const VariadicOp *variadic_op(const std::string &name);
+
+}  // namespace halyard::bench

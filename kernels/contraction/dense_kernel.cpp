@@ -1,5 +1,5 @@
-// dense: a product, a bias and an activation in one pass, for inference;
-// primitives/composites/dense.cpp calls it.
+// dense_kernel: a product, a bias and an activation in one pass, for inference. dense is composed
+// of it in primitives/composites/contraction/dense.cpp.
 #include <algorithm>
 #include <cmath>
 
@@ -12,8 +12,8 @@ namespace {
 using Halide::Expr;
 
 // The activations in the order of their references (registry/op/reference_math.h).
-using Unary = Expr (*)(const Expr &x);
-const Unary activation_functions[] = {
+using ActivationFunction = Expr (*)(const Expr &x);
+const ActivationFunction activation_functions[] = {
     [](const Expr &x) { return x; },
     [](const Expr &x) { return max(x, 0_r); },
     math::gelu,
@@ -54,28 +54,28 @@ struct DenseKernel : Product {
     Expr activation = derived("activation", "activation");
 
     void algorithm() override {
-        multiply();
-        // LLVM takes additions as free of NaN, and drops what asks for it
+        define_sum();
+        // Strict: LLVM assumes that other sums are never NaN, and drops tests for it.
         const Expr z = strict_float(sum(j, i, g) + bias(j));
-        finished = Func("finished");
+        epilogue = Func("finished");
         Expr y;
         for (int k = int(std::size(activations)); k-- > 0;) {
             const Expr value = activation_functions[k](z);
             y = y.defined() ? select(activation == k, value, y) : value;
-            cases.insert(cases.begin(), activation == k);
+            epilogue_cases.insert(epilogue_cases.begin(), activation == k);
         }
-        finished(j, i, g) = y;
-        c(j, i, g) = finished(j, i, g);
+        epilogue(j, i, g) = y;
+        c(j, i, g) = epilogue(j, i, g);
     }
     void reference(Problem &p) const override {
         Array &y = p("c");
-        Array &size = p.abs_sum["c"];
-        Product::multiply(p, y, size);
+        Array &abs_sum = p.abs_sum["c"];
+        reference_sums(p, y, abs_sum);
         for (size_t e = 0; e < y.v.size(); e++) {
             const double b = p("bias")(int64_t(e) % p["n"]);
             y.v[e] = activations[p["activation"]].value(y.v[e] + b);
-            // what the activation rounds is its own value
-            size.v[e] += std::fabs(b) + std::fabs(y.v[e]);
+            // The activation rounds its own value.
+            abs_sum.v[e] += std::fabs(b) + std::fabs(y.v[e]);
         }
     }
 };

@@ -1,5 +1,5 @@
-// Kernels of quantisation: reals as 8-bit integers, q = round(x / scale) + zero_point.
-// primitives/composites/quantize.cpp composes the ops.
+// The kernels of quantisation: reals as 8-bit integers, q = round(x / scale) + zero_point. The ops
+// are composed in primitives/composites/contraction/quantize.cpp.
 #include <algorithm>
 #include <cmath>
 
@@ -54,8 +54,8 @@ struct DequantizeKernel : Elementwise {
     }
 };
 
-// Of the sums of a product, less what the zero points put into them: y = round((x - excess) scale +
-// bias) + zero_point.
+// y = round((x - excess) scale + bias) + zero_point. x has the sums of an integer product, and
+// `excess` what the zero points of its operands add to each sum.
 struct RequantizeKernel : Elementwise {
     RequantizeKernel()
         : Elementwise(
@@ -71,7 +71,7 @@ struct RequantizeKernel : Elementwise {
     Func y = output("y");
     void algorithm() override {
         using Halide::_;
-        // rounded, on machines that fuse it with the sum too
+        // Strict, so that the product is rounded also on machines that would fuse it with the sum.
         const Expr product = strict_float(math::real(x(_) - excess(_)) * scale(_));
         y(_) = strict_float(math::call("round", {strict_float(product + bias(_))}) +
                             math::real(zero_point(_)));

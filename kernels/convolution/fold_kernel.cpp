@@ -1,5 +1,5 @@
 // The kernel of fold (col2im), in which every element sums what the windows have of it:
-// primitives/composites/unfold.cpp.
+// primitives/composites/convolution/unfold.cpp.
 #include <cmath>
 
 #include "dsl/op.h"

@@ -1,4 +1,4 @@
-// copy: the elements as they are, dense. Views become tensors through it.
+// copy: makes a contiguous tensor of any view.
 #include "dsl/dtypes.h"
 #include "kernels/elementwise/elementwise.h"
 

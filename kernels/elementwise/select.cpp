@@ -107,7 +107,7 @@ struct Clip : Elementwise {
     }
 };
 
-// The bounds have no gradient of their own: they are settings.
+// Only x has a gradient; the bounds are taken as constants.
 struct ClipDx : Elementwise {
     Func x = input("x"), low = input("clip_value_min"), high = input("clip_value_max"),
          dy = input("dy");

@@ -9,7 +9,7 @@ using Halide::Expr;
 
 constexpr int task_elements = 65536;
 
-// It is its own adjoint: primitives/composites/triangle.cpp.
+// It is its own adjoint: primitives/composites/indexing/triangle.cpp.
 struct Band : Op {
     Band() : Op("band_kernel", "x[..n,r,c] -> y[..n,r,c]") {
         doc = "y[i, j] = x[i, j] where lower <= j - i <= upper, else 0";

@@ -1,5 +1,6 @@
-// The kernel that writes elements to places given by a tensor. It applies the updates in their
-// order, so the bits are the same with any number of threads.
+// Elements written to positions that a tensor gives. One kernel applies the updates in their order,
+// so the bits don't depend on the number of threads. The ops are composed of it
+// (primitives/composites/indexing/scatter.cpp).
 #include <cmath>
 
 #include "dsl/op.h"
@@ -9,19 +10,24 @@ namespace {
 
 using Halide::Expr;
 
+// How an update is combined with the element, in the order of the attribute's choices.
 constexpr const char *reductions[] = {"none", "add", "max", "min", "mul"};
+enum ReductionChoice : int { replace_element, add_update, take_max, take_min, multiply };
 
-// What an element becomes when an update meets it; NaN wins over all numbers.
-double met(int64_t reduction, double old, double update) {
-    if (reduction == 0) return update;
-    if (reduction == 1) return old + update;
-    if (reduction == 4) return old * update;
+// Returns the element after an update. NaN is beyond all numbers.
+double combined(int64_t reduction, double old, double update) {
+    switch (reduction) {
+    case replace_element: return update;
+    case add_update: return old + update;
+    case multiply: return old * update;
+    default: break;
+    }
     if (std::isnan(old) || std::isnan(update)) return NAN;
-    return reduction == 2 ? std::fmax(old, update) : std::fmin(old, update);
+    return reduction == take_max ? std::fmax(old, update) : std::fmin(old, update);
 }
 
-// y = x; then y[o,index[m],i] meets updates[o,m,i], for m = 0, 1, ...; an index outside of [0, n)
-// meets nothing.
+// y = x; then y[o,index[m],i] is combined with updates[o,m,i], for m = 0, 1, ... An update whose
+// index is outside [0, n) is ignored.
 struct Scatter : Op {
     Scatter() : Op("scatter_kernel", "x[o,n,i] index:i32[m] updates[o,m,i] -> y[o,n,i]") {
         internal = true;
@@ -56,12 +62,14 @@ struct Scatter : Op {
         r.where(at >= 0 && at < size("n"));
         result(i, k, o) = x(i, k, o);
         const Expr old = result(i, place, o);
-        result(i, place, o) = select(reduction == 0, update, reduction == 1, old + update,
-                                     reduction == 2, max(old, update), reduction == 3,
-                                     min(old, update), old * update);
+        result(i, place, o) = select(reduction == int(replace_element), update,
+                                     reduction == int(add_update), old + update,
+                                     reduction == int(take_max), max(old, update),
+                                     reduction == int(take_min), min(old, update), old * update);
         y(i, k, o) = result(i, k, o);
     }
-    // A task has some of i to itself: nobody else writes its elements.
+    // A task has a range of i to itself, so tasks never write the same elements. "columns" is for
+    // i = 1, where a task is one o.
     void schedule(const Cpu &cpu) override {
         if (variant == "columns") return schedule_columns(cpu);
         Func last = store();
@@ -74,12 +82,12 @@ struct Scatter : Op {
         result.compute_at(last, task)
             .split(i, vec, lane, cpu.lanes, Tail::GuardWithIf)
             .vectorize(lane);
-        Halide::Stage meets = result.update();
-        meets.split(i, vec, lane, cpu.lanes, Tail::GuardWithIf)
+        Halide::Stage updating = result.update();
+        updating.split(i, vec, lane, cpu.lanes, Tail::GuardWithIf)
             .reorder(lane, vec, r, o)
             .vectorize(lane);
-        for (int known : {0, 1})
-            meets.specialize(reduction == known);
+        for (int usual : {replace_element, add_update})
+            updating.specialize(reduction == usual);
     }
     void schedule_columns(const Cpu &cpu) {
         Func last = store();
@@ -94,34 +102,34 @@ struct Scatter : Op {
             .reorder(k, i, o)
             .split(k, vec, lane, cpu.lanes, Tail::GuardWithIf)
             .vectorize(lane);
-        for (int known : {0, 1})
-            result.update().specialize(reduction == known);
+        for (int usual : {replace_element, add_update})
+            result.update().specialize(reduction == usual);
         last.specialize(last.output_buffer().dim(1).stride() == 1 &&
                         memory[0].dim(1).stride() == 1);
     }
     void reference(Problem &p) const override {
         const int64_t mode = p["reduction"];
         p("y") = p("x");
-        Array &size = p.abs_sum["y"] = Array(p("y").shape);
-        Array hits(p("y").shape);
-        for (size_t e = 0; e < size.v.size(); e++)
-            size.v[e] = std::fabs(p("x").v[e]);
+        Array &abs_sum = p.abs_sum["y"] = Array(p("y").shape);
+        Array terms(p("y").shape);
+        for (size_t e = 0; e < abs_sum.v.size(); e++)
+            abs_sum.v[e] = std::fabs(p("x").v[e]);
         for (int64_t a = 0; a < p["o"]; a++) {
             for (int64_t b = 0; b < p["m"]; b++) {
                 for (int64_t c = 0; c < p["i"]; c++) {
                     const int64_t at = int64_t(p("index")(b));
                     if (at < 0 || at >= p["n"]) continue;
                     const double update = p("updates")(a, b, c);
-                    p("y")(a, at, c) = met(mode, p("y")(a, at, c), update);
-                    size(a, at, c) = mode == 1 ? size(a, at, c) + std::fabs(update)
-                                               : std::fabs(p("y")(a, at, c));
-                    hits(a, at, c)++;
+                    p("y")(a, at, c) = combined(mode, p("y")(a, at, c), update);
+                    abs_sum(a, at, c) = mode == add_update ? abs_sum(a, at, c) + std::fabs(update)
+                                                           : std::fabs(p("y")(a, at, c));
+                    terms(a, at, c)++;
                 }
             }
         }
-        // one rounding each
-        for (size_t e = 0; e < size.v.size(); e++)
-            size.v[e] *= std::fmax(1, hits.v[e] / 16);
+        // Every 16 terms add a rounding error.
+        for (size_t e = 0; e < abs_sum.v.size(); e++)
+            abs_sum.v[e] *= std::fmax(1, terms.v[e] / 16);
     }
 };
 

@@ -1,4 +1,4 @@
-// Kernels of parameter updates that need several: primitives/composites/optimizer_layerwise.cpp.
+// Kernels of parameter updates that need several: primitives/composites/optimizer/optimizer_layerwise.cpp.
 #include "kernels/optimizer/update.h"
 
 namespace halyard {

@@ -1,5 +1,5 @@
 // The kernels of random tensors, which take seed and offset as 32-bit words:
-// primitives/composites/random.cpp.
+// primitives/composites/random/random.cpp.
 //
 // f32 has the same bits on every instruction set: sums and products aren't fused, and functions are
 // polynomials of our own. Ascend's logarithms are its own. f64's normal calls libm's functions.

@@ -1,5 +1,5 @@
 // The gates of recurrent cells, one kernel each, which follow the cells' two products
-// (primitives/composites/recurrent.cpp). Gates and formulas are those of MindSpore
+// (primitives/composites/recurrent/recurrent.cpp). Gates and formulas are those of MindSpore
 // and PyTorch: i f g o for an LSTM, r z n for a GRU.
 #include <cmath>
 #include <functional>
@@ -32,7 +32,7 @@ struct Gates : Op {
         internal = true;
         dtypes = {
             "f32",
-            "f64"};  // cells of 16 bits are computed in f32: primitives/composites/recurrent.cpp
+            "f64"};  // cells of 16 bits are computed in f32: primitives/composites/recurrent/recurrent.cpp
         contract = {Contract::normwise, ulps};
         samples = {"n=1 h=1", "n=3 h=7", "n=2 h=33", "n=70 h=17"};
         bench = {"n=64 h=512"};

@@ -52,8 +52,8 @@ void Composite::same_elements(Problem &p, const Shape &shape) {
     p.tensors["y"] = y;
 }
 
-void CompositeTable::begin_file(const std::string &name) {
-    files_.push_back(std::make_unique<OpFile>(OpFile{name, {}, {}}));
+void CompositeTable::begin_file(const std::string &name, const std::string &family) {
+    files_.push_back(std::make_unique<OpFile>(OpFile{name, {}, {}, family}));
 }
 
 void CompositeTable::put(std::unique_ptr<Composite> c) {

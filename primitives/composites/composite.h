@@ -127,7 +127,8 @@ public:
         put(std::make_unique<T>(args...));
     }
     void gradient(ComposedGradient g);  // of an op that has no gradient kernel
-    void begin_file(const std::string &name);
+    // The composites that follow are of this file and family, which is the file's folder.
+    void begin_file(const std::string &name, const std::string &family);
 
     const Composite *find(const std::string &name) const;  // null where there is none
     const ComposedGradient *gradient_of(const std::string &op, const std::string &input) const;

@@ -65,7 +65,7 @@ void Registry::add(const std::vector<const OpFile *> &files) {
             if (const RegisteredOp *same = find(r.name); same && same->record.name == r.name)
                 throw Error(r.name, "two ops of this name");
             auto op = std::make_unique<RegisteredOp>(RegisteredOp{
-                r, Signature(r.name, r.signature), {}, {}, file->name, only_arguments(r)});
+                r, Signature(r.name, r.signature), {}, {}, file->name, file->family, only_arguments(r)});
             op->shares_plans = std::ranges::count(op->only_argument, true) > 0;
             for (const std::string &further : further_names(r)) {
                 if (!further_.emplace(further, op.get()).second)

@@ -48,42 +48,62 @@ inline double quantized(double x, double scale, double zero_point, DType t) {
     return saturated(std::nearbyint(double(float(x) / float(scale))) + zero_point, t);
 }
 
-// Scaled dot-product attention of tensors `queries`, `keys` and `values` of `p`: sets o, and `size`
-// to the sums of its terms' sizes, infinite where a score overflows f32.
+using AttentionMask = std::function<double(int64_t g, int64_t s, int64_t t)>;
+
+// Returns the score of query s and key t. Raises `largest` to the absolute value of
+// its largest term.
+inline double score_of(const Array &q, const Array &k, int64_t g, int64_t s, int64_t t,
+                       double scale, double &largest) {
+    double dot = 0;
+    for (int64_t x = 0; x < q.shape[2]; x++) {
+        dot += q(g, s, x) * k(g, t, x);
+        largest = std::fmax(largest, std::fabs(q(g, s, x) * k(g, t, x) * scale));
+    }
+    return dot * scale;
+}
+
+// Replaces the scores of a query by their softmax. Every weight is 0 if the query
+// attends to no key.
+inline void softmax_in_place(std::vector<double> &weight) {
+    double row_max = -INFINITY;
+    double total = 0;
+    for (double score : weight)
+        row_max = std::isnan(row_max) || std::isnan(score) ? NAN : std::max(row_max, score);
+    for (double &w : weight) {
+        w = std::exp(w - (row_max == -INFINITY ? 0 : row_max));
+        total += w;
+    }
+    for (double &w : weight)
+        w = total == 0 ? 0 : w / total;
+}
+
+// The reference of attention. Computes o, and in `abs_sum` the sum of the absolute values of its
+// terms, which is infinite if a score's terms overflow f32. `from` is the index of the first query
+// for `causal`.
 inline void attend(const Problem &p, const char *queries, const char *keys, const char *values,
-                   bool causal, int64_t from, double scale,
-                   const std::function<double(int64_t g, int64_t s, int64_t t)> &mask, Array &o,
-                   Array &size) {
+                   bool causal, int64_t from, double scale, const AttentionMask &mask, Array &o,
+                   Array &abs_sum) {
     const Array &q = p.tensors.at(queries);
     const Array &k = p.tensors.at(keys);
     const Array &v = p.tensors.at(values);
-    o = size = Array({p["g"], p["s"], p["e"]});
+    o = abs_sum = Array({p["g"], p["s"], p["e"]});
     std::vector<double> weight(static_cast<size_t>(p["t"]));
     for (int64_t g = 0; g < p["g"]; g++) {
         for (int64_t s = 0; s < p["s"]; s++) {
-            double most = -INFINITY;
-            double total = 0, largest = 0;
+            double largest = 0;
             for (int64_t t = 0; t < p["t"]; t++) {
-                double dot = 0;
-                double &score = weight[size_t(t)];
-                for (int64_t x = 0; x < p["d"]; x++) {
-                    dot += q(g, s, x) * k(g, t, x);
-                    largest = std::fmax(largest, std::fabs(q(g, s, x) * k(g, t, x) * scale));
-                }
-                score = causal && t > s + from ? -INFINITY : dot * scale + mask(g, s, t);
-                most = std::isnan(most) || std::isnan(score) ? NAN : std::max(most, score);
+                const double score = score_of(q, k, g, s, t, scale, largest);
+                weight[static_cast<size_t>(t)] = causal && t > s + from ? -INFINITY
+                                                                        : score + mask(g, s, t);
             }
-            for (double &w : weight)
-                total += w = std::exp(w - (most == -INFINITY ? 0 : most));
-            for (double &w : weight)
-                w = total == 0 ? 0 : w / total;
+            softmax_in_place(weight);
             for (int64_t x = 0; x < p["e"]; x++) {
                 for (int64_t t = 0; t < p["t"]; t++) {
-                    const double term = weight[size_t(t)] * v(g, t, x);
+                    const double term = weight[static_cast<size_t>(t)] * v(g, t, x);
                     o(g, s, x) += term;
-                    size(g, s, x) += std::fabs(term);
+                    abs_sum(g, s, x) += std::fabs(term);
                 }
-                if (largest > 1e37) size(g, s, x) = INFINITY;
+                if (largest > 1e37) abs_sum(g, s, x) = INFINITY;
             }
         }
     }

@@ -8,7 +8,7 @@
 
 namespace halyard::dataset {
 
-// One column or several: "image" or {"image", "label"}.
+// The name of one column or of several: "image" or {"image", "label"}.
 class Names {
 public:
     Names() = default;
@@ -23,14 +23,14 @@ private:
 };
 
 struct MapOptions {
-    // threads of the pool that this step may use at once; 0: all
+    // The number of pool threads that the step may use at once; 0 means all.
     int num_parallel_workers = 0;
-    // of rows on which an operation throws IoError: images and records that are damaged
+    // Decides about rows for which an operation throws IoError: damaged images and records.
     OnError on_error = OnError::RAISE;
 };
 
-// What padded_batch() makes of a column: extents (-1: the largest of the batch) and the value
-// behind a row's own.
+// The padding of a column by padded_batch(): the extents of the result, where -1 means the largest
+// in the batch, and the value that fills it.
 struct PadInfo {
     Shape shape;
     double value = 0;

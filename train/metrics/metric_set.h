@@ -11,9 +11,9 @@
 
 namespace halyard {
 
-// Any metrics by name, for Model: {"accuracy", "loss"}, or {{"top5", Top5CategoricalAccuracy()}}.
-// Known names: accuracy, acc, confusion_matrix_metric, dice, F1, loss, mae, mse, perplexity,
-// precision, recall, roc, top_1_accuracy, top_5_accuracy; throws AttrError on others.
+// Metrics by name: {"accuracy", "loss"}, or {{"top5", Top5CategoricalAccuracy()}}. Known names are
+// accuracy, acc, confusion_matrix_metric, dice, F1, loss, mae, mse, perplexity, precision, recall,
+// roc, top_1_accuracy and top_5_accuracy. Other names throw AttrError.
 class Metrics {
 public:
     class Named {

@@ -156,25 +156,25 @@ std::vector<ConfusionMatrix::PerClass> ConfusionMatrix::per_class() const {
         for (size_t k = 0; k < counts.size(); k++) {
             const auto n = double(counts[i][k]);
             all[i].labelled += n;
-            all[k].guessed += n;
-            if (i == k) all[i].hits += n;
+            all[k].predicted += n;
+            if (i == k) all[i].correct += n;
         }
     }
     return all;
 }
 double ConfusionMatrix::eval() const {
-    double hits = 0, all = 0;
+    double correct = 0, all = 0;
     for (auto &c : per_class()) {
-        hits += c.hits;
+        correct += c.correct;
         all += c.labelled;
     }
-    return hits / all;
+    return correct / all;
 }
 
 std::vector<double> Precision::eval_classes() const {
     std::vector<double> all;
     for (auto &c : per_class())
-        all.push_back(c.guessed > 0 ? c.hits / c.guessed : 0);
+        all.push_back(c.predicted > 0 ? c.correct / c.predicted : 0);
     return all;
 }
 double Precision::eval() const {
@@ -184,7 +184,7 @@ double Precision::eval() const {
 std::vector<double> Recall::eval_classes() const {
     std::vector<double> all;
     for (auto &c : per_class())
-        all.push_back(c.labelled > 0 ? c.hits / c.labelled : 0);
+        all.push_back(c.labelled > 0 ? c.correct / c.labelled : 0);
     return all;
 }
 double Recall::eval() const {
@@ -198,8 +198,8 @@ Fbeta::Fbeta(double beta) : beta_(beta) {
 std::vector<double> Fbeta::eval_classes() const {
     std::vector<double> all;
     for (auto &c : per_class()) {
-        const double of = beta_ * beta_ * c.labelled + c.guessed;
-        all.push_back(of > 0 ? (1 + beta_ * beta_) * c.hits / of : 0);
+        const double of = beta_ * beta_ * c.labelled + c.predicted;
+        all.push_back(of > 0 ? (1 + beta_ * beta_) * c.correct / of : 0);
     }
     return all;
 }

@@ -137,13 +137,13 @@ Row drop(const SelectedKernel &c, const Build &full, const KernelEntry &full_ent
          const Expected &expected, int which, const Directive &d, const fs::path &folder,
          const AblateOptions &o) {
     Row row;
-    row.where = d.at.location();
+    row.where = d.site.location();
     row.call = with_author_names(*full.kernel->op, d.call);
-    if (!d.makes.empty()) {
+    if (!d.new_func.empty()) {
         row.refused = "makes a Func that others schedule";
         for (auto &other : full.kernel->directives) {
-            if (other.func == d.makes && !other.definition) {
-                row.refused = "needed by " + other.at.location() + ": " +
+            if (other.func == d.new_func && !other.definition) {
+                row.refused = "needed by " + other.site.location() + ": " +
                               with_author_names(*full.kernel->op, other.call);
                 break;
             }

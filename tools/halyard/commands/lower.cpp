@@ -2,13 +2,13 @@
 #include <cstdio>
 
 #include "bench/harness/op_call.h"
-#include "bench/harness/text.h"
 #include "bench/harness/tunables.h"
 #include "dsl/all_ops.h"
 #include "dsl/child.h"
 #include "dsl/lower.h"
 #include "registry/base/atomic_file.h"
 #include "registry/base/temporary_folder.h"
+#include "registry/base/text.h"
 #include "registry/op/extension.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/commands/ascend.h"
@@ -19,7 +19,7 @@ namespace {
 
 struct LowerOptions {
     std::string op, to = "loops", device, isa, variant, dtype, shape, fault, out;
-    std::vector<std::string> picks;
+    std::vector<std::string> tunables;
     bool strict = false;
 };
 
@@ -30,13 +30,13 @@ const TextForm &form_of(const std::string &name) {
 }
 
 // "tile=2": a schedule for the call is tried with them as they are.
-Picks picks_as_typed(const std::string &op, const std::vector<std::string> &texts) {
-    Picks picks;
+Tunables tunables_as_typed(const std::string &op, const std::vector<std::string> &texts) {
+    Tunables tunables;
     for (auto &text : texts) {
         const auto [name, value] = assignment(op, text);
-        picks.chosen[name] = std::stoi(value);
+        tunables.chosen[name] = std::stoi(value);
     }
-    return picks;
+    return tunables;
 }
 
 // The kernel that was asked for, of those the kit builds. Its ISA need not be one of this build or
@@ -57,10 +57,10 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const LowerOption
         const ProblemInstance t(op_with_kernels(op.name),
                                 o.shape.empty() ? problems_of(op).front() : o.shape, i.dtypes);
         if (form.name != "tbe") {
-            return ascend_instance(t, i.dtypes, o.variant, picks_as_typed(op.name, o.picks),
+            return ascend_instance(t, i.dtypes, o.variant, tunables_as_typed(op.name, o.tunables),
                                    o.strict);
         }
-        if (!o.variant.empty() || !o.picks.empty() || o.strict) {
+        if (!o.variant.empty() || !o.tunables.empty() || o.strict) {
             throw AttrError(op.name, std::string(!o.variant.empty() ? "--variant"
                                                  : o.strict         ? "--strict"
                                                                     : "--picks") +
@@ -117,8 +117,9 @@ std::string headline(const Kernel &k, const std::string &comment) {
     std::string s = comment + " " + k.op->name + " " + i.dtypes +
                     (i.variant.empty() ? "" : " " + i.variant) + " ";
     s += (i.backend == "cpu" ? name_of(i.isa) : i.backend) + ": " + k.target.to_string();
-    for (auto &[name, values] : i.picks.offered)
-        s += "; " + name + "=" + std::to_string(i.picks(name, values)) + " of " + choices(values);
+    for (auto &[name, values] : i.tunables.offered)
+        s += "; " + name + "=" + std::to_string(i.tunables(name, values)) + " of " +
+             choices(values);
     return s + "\n";
 }
 
@@ -127,7 +128,7 @@ int lower(const LowerOptions &o) {
     const TextForm &form = form_of(o.to);
     list_all_ops(op_table());
     Instance i = instance_of(op, form, o);
-    if (i.backend != "ascend") i.picks = picks_from(op.name, i, o.picks);
+    if (i.backend != "ascend") i.tunables = tunables_from(op.name, i, o.tunables);
     i.fault = o.fault;
     Kernel k(op_table().make(op.name), i);
     const std::string text = headline(k, form.comment) + text_in_child(k, form.name);
@@ -168,7 +169,8 @@ void add_lower(CLI::App &app, Run &selected) {
         "One of the op's variants; default: its first, on a GPU the one that takes every shape");
     sub->add_option("--dtype", o->dtype,
                     "f32, f16, ... (f32,i32 where the op has two); default: the op's first");
-    sub->add_option("--picks", o->picks, "A value for one of the schedule's free choices: rows=4")
+    sub->add_option("--picks", o->tunables,
+                    "A value for one of the schedule's free choices: rows=4")
         ->allow_extra_args(false);
     sub->add_option(
         "--fault", o->fault,

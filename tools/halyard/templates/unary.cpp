@@ -12,8 +12,8 @@ HALYARD_OPS {
                     .fn = [](Expr x) { return x / (1_r + abs(x)); },
                     .reference = [](double x) { return x / (1 + std::fabs(x)); },
                     .saves = "x",
-                    .dfn = [](Expr x, Expr dy) { return dy / ((1_r + abs(x)) * (1_r + abs(x))); },
-                    .dreference =
+                    .gradient = [](Expr x, Expr dy) { return dy / ((1_r + abs(x)) * (1_r + abs(x))); },
+                    .gradient_reference =
                         [](double x, double dy) {
                             return dy / ((1 + std::fabs(x)) * (1 + std::fabs(x)));
                         }});
