@@ -5,7 +5,7 @@
 #include "nn/sizes.h"
 #include "primitives/composites/concat.h"
 #include "primitives/ops/binary.h"
-#include "primitives/ops/composites.h"
+#include "primitives/ops/channels.h"
 #include "primitives/ops/formula.h"
 #include "primitives/ops/softmax.h"
 #include "primitives/ops/unary.h"

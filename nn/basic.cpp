@@ -3,8 +3,8 @@
 #include <sstream>
 
 #include "primitives/ops/binary.h"
-#include "primitives/ops/composites.h"
 #include "primitives/ops/dropout.h"
+#include "primitives/ops/shapes.h"
 
 namespace halyard::nn {
 

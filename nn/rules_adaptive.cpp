@@ -6,7 +6,7 @@
 #include "nn/optimizer_adaptive.h"
 #include "nn/rules.h"
 #include "primitives/ops/binary.h"
-#include "primitives/ops/composites.h"
+#include "primitives/ops/creation.h"
 #include "primitives/ops/formula.h"
 #include "primitives/ops/optimizer_adaptive.h"
 #include "primitives/ops/select.h"

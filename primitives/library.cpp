@@ -1,6 +1,6 @@
 #include "primitives/library.h"
 
-#include "primitives/composites/composite.h"
+#include "primitives/composition.h"
 #include "primitives/context.h"
 #include "registry/op/op_files.h"
 
@@ -9,7 +9,7 @@ namespace halyard {
 Registry &library() {
     static const bool loaded = [] {
         registry().add(op_files());
-        registry().add(composites().files());
+        registry().add(composite_files());
         return true;
     }();
     static const bool set = (set_context_from_environment(), true);

@@ -8,7 +8,8 @@
 #include <utility>
 
 #include "primitives/autograd/tape.h"
-#include "primitives/composites/composite.h"
+#include "primitives/autograd/views.h"
+#include "primitives/composition.h"
 #include "primitives/library.h"
 #include "primitives/profiler.h"
 
@@ -81,19 +82,19 @@ private:
 std::vector<Tensor> compose(const RegisteredOp &op, std::span<const Tensor> in,
                             const Attrs &attrs) {
     const std::string &name = op.record.name;
-    const Composite *composite = composites().find(name);
-    if (!composite) throw DispatchError(name, "has no composition");
+    const Composition *composition = composition_of(name);
+    if (!composition) throw DispatchError(name, "has no composition");
     if (in.size() != op.signature.inputs.size()) {
         throw ShapeError(name, "takes " + std::to_string(op.signature.inputs.size()) +
                                    " tensors, got " + std::to_string(in.size()));
     }
     for (size_t k = 0; k < in.size(); k++) {
         const std::string &input = op.signature.inputs[k].name;
-        if (!in[k].defined() && std::ranges::count(composite->optional, input) == 0) undefined_tensor(name, input);
+        if (!in[k].defined() && !composition->is_optional(input)) undefined_tensor(name, input);
     }
     const Composing scope(op.record);
     try {
-        return composite->compose({in, attrs});
+        return composition->run(in, attrs);
     } catch (const ShapeError &e) {
         tell_as(name, e);
     } catch (const AttrError &e) {
@@ -117,8 +118,8 @@ const OpRecord *running_composite() {
 }
 
 bool is_optional(const std::string &op, const std::string &input) {
-    const Composite *composite = composites().find(op);
-    return composite && std::ranges::count(composite->optional, input) > 0;
+    const Composition *composition = composition_of(op);
+    return composition && composition->is_optional(input);
 }
 
 void require_defined(const char *op, std::span<const Tensor> x) {

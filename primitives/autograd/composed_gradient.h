@@ -23,15 +23,6 @@ struct ComposedGradient {
     ComposeGradient compose;
 };
 
-// Gradients that several ops have.
-Tensor pass_gradient(std::span<const Tensor> in, const RegisteredOp &op, const Attrs &attrs);  // dy
-// None passes: the op is constant between steps.
-Tensor no_gradient(std::span<const Tensor> in, const RegisteredOp &op, const Attrs &attrs);
-// The product of two inputs.
-Tensor product_gradient(std::span<const Tensor> in, const RegisteredOp &op, const Attrs &attrs);
-// The op itself, run on `in`: a linear op that is its own adjoint.
-Tensor same_op(std::span<const Tensor> in, const RegisteredOp &op, const Attrs &attrs);
-
 // Null where there is none.
 const ComposedGradient *composed_gradient(const std::string &op, const std::string &input);
 

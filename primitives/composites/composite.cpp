@@ -1,5 +1,7 @@
 #include "primitives/composites/composite.h"
 
+#include <algorithm>
+
 #include "registry/base/error.h"
 
 namespace halyard {
@@ -36,6 +38,10 @@ void Composite::ints(const std::string &n, const std::string &value,
 }
 void Composite::let(const std::string &dimension, const std::string &expression) {
     lets.push_back({dimension, expression});
+}
+
+bool Composite::is_optional(const std::string &input) const {
+    return std::ranges::count(optional, input) > 0;
 }
 
 Shape Composite::list(const Problem &p, const std::string &attr) {
@@ -89,6 +95,14 @@ std::vector<const OpFile *> CompositeTable::files() const {
 
 const ComposedGradient *composed_gradient(const std::string &op, const std::string &input) {
     return composites().gradient_of(op, input);
+}
+
+const Composition *composition_of(const std::string &op) {
+    return composites().find(op);
+}
+
+std::vector<const OpFile *> composite_files() {
+    return composites().files();
 }
 
 const CompositeTable &composites() {

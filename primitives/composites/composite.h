@@ -1,29 +1,30 @@
 // Composite: an op that is composed of other ops. One class states all of it: the record, the
 // composition and the reference.
 //
-//     struct HardShrink : Composite {
-//         HardShrink() : Composite("hard_shrink", "x[*] -> y[*]", "y = x where |x| > 1, else 0") {
+//     struct DeadZone : Composite {
+//         DeadZone() : Composite("dead_zone", "x[*] -> y[*]", "y = x where |x| > width, else 0") {
+//             real("width", "0.5");
 //             dtypes = {"f32", "f64"};
 //             samples = {"d0=2 d1=3 d2=17"};
 //         }
 //         Result compose(const Call &call) const override {
-//             const Tensor one = Tensor::scalar(1, call[0].dtype());
-//             const Tensor large = run1("greater", {run1("abs", {call[0]}), one});
-//             return {run1("mul", {call[0], cast_to(large, call[0].dtype())})};
+//             const Tensor large = F::greater(F::abs(call[0]), call.real("width"));
+//             return {F::select(large, call[0], 0)};
 //         }
 //         void reference(Problem &p) const override {
 //             Array y = p("x");
 //             for (double &v : y.v)
-//                 v = std::fabs(v) > 1 ? v : 0;
+//                 v = std::fabs(v) > p.real("width") ? v : 0;
 //             p.tensors["y"] = y;
 //         }
 //     };
-//     HALYARD_COMPOSITES { composites.add<HardShrink>(); }
+//     HALYARD_COMPOSITES { composites.add<DeadZone>(); }
 //
-// The file stands in one line of CMake, halyard_composite(hard_shrink), and its functions in the
-// generated header primitives/ops/hard_shrink.h (cmake/HalyardOp.cmake). Tapes record the ops that
-// a composition runs, so a composite needs no gradient of its own. Where one of those ops has no
-// gradient kernel, `composites.gradient()` composes it.
+// One line of CMake lists the file, halyard_composite(composites/guide/dead_zone), and its
+// functions are in the generated header primitives/ops/dead_zone.h (cmake/HalyardComposite.cmake).
+// Tapes record the ops that a composition runs, so a composite needs no gradient of its own. If one
+// of those ops has no gradient kernel, `composites.gradient()` composes it. docs/writing_ops.md,
+// section 13.
 #pragma once
 #include <memory>
 #include <span>
@@ -34,6 +35,8 @@
 
 #include "primitives/autograd/composed_gradient.h"
 #include "primitives/autograd/views.h"
+#include "primitives/composition.h"
+#include "primitives/gradients/shared.h"
 #include "primitives/primitive.h"
 #include "registry/op/dtypes.h"
 #include "registry/op/problem.h"
@@ -75,7 +78,7 @@ struct Call {
     const std::string &choice(const char *name) const { return halyard::choice(attrs, name); }
 };
 
-class Composite : public OpRecord {
+class Composite : public OpRecord, public Composition {
 public:
     // `doc`: the formula, one line. Sets what most composites that move elements have: all dtypes,
     // and results that are exact.
@@ -88,13 +91,18 @@ public:
     // Inputs that may be undefined tensors: they stand for a value that `doc` names.
     std::vector<std::string> optional;
 
-    // The outputs. Errors that are thrown in it are told as the composite's own.
+    // The outputs of a call. Errors that are thrown in it are told as the composite's own.
     virtual Result compose(const Call &call) const = 0;
 
     // The naive answer in double: fills every output of `p`. A list attribute is in Problem::dims
     // as perm0, perm1, ... An extent that depends on such a list is no expression of a signature:
     // such ops say x[*] -> y[*], and their references set the outputs' shapes themselves.
     virtual void reference(Problem &p) const = 0;
+
+    std::vector<Tensor> run(std::span<const Tensor> in, const Attrs &attrs) const final {
+        return compose({in, attrs});
+    }
+    bool is_optional(const std::string &input) const final;
 
 protected:
     // Appends an attribute that is an argument of the call, not of the primitive's constructor.
@@ -153,11 +161,10 @@ void list_composites(CompositeTable &composites);
 #define HALYARD_COMPOSITES_JOIN_(a, b) a##b
 #define HALYARD_COMPOSITES_JOIN(a, b) HALYARD_COMPOSITES_JOIN_(a, b)
 #define HALYARD_COMPOSITES                                                                         \
-    void HALYARD_COMPOSITES_JOIN(halyard_composites_, HALYARD_OP_FILE)(                            \
-        [[maybe_unused]] CompositeTable & composites)
+    void HALYARD_COMPOSITES_JOIN(halyard_composites_,                                              \
+                                 HALYARD_OP_FILE)([[maybe_unused]] CompositeTable & composites)
 
-template<class Source>
-void Composite::gather(Problem &p, const Shape &shape, Source source) {
+template<class Source> void Composite::gather(Problem &p, const Shape &shape, Source source) {
     const Array &x = p("x");
     Array y(shape);
     Shape index(shape);

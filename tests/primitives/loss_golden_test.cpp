@@ -5,6 +5,8 @@
 #include "primitives/autograd/tape.h"
 #include "primitives/autograd/views.h"
 #include "primitives/ops/binary.h"
+#include "primitives/ops/ctc_loss.h"
+#include "primitives/ops/label_losses.h"
 #include "primitives/ops/losses.h"
 #include "primitives/ops/norms.h"
 #include "primitives/ops/softmax.h"

@@ -2,8 +2,8 @@
 // names make.
 #include "primitives/autograd/views.h"
 #include "primitives/ops/binary.h"
-#include "primitives/ops/composites.h"
 #include "primitives/ops/indexing.h"
+#include "primitives/ops/shapes.h"
 #include "primitives/ops/softmax.h"
 #include "tests/primitives/gradient_check.h"
 

@@ -1,4 +1,4 @@
-#include "primitives/autograd/composed_gradient.h"
+#include "primitives/gradients/shared.h"
 
 #include <utility>
 
