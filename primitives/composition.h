@@ -1,5 +1,5 @@
-// What the run time asks of composites. primitives/composites/composite.cpp answers; it stands
-// above the tape and the primitives, which composites are made of.
+// The interface of composites for the run time. primitives/composites/composite.cpp implements it
+// above the tape and the primitives, of which composites are made.
 #pragma once
 #include <span>
 #include <string>
@@ -12,7 +12,7 @@ namespace halyard {
 
 class Composition {
 public:
-    // The outputs of a call. Errors that are thrown in it are told as the op's own.
+    // Returns the outputs of a call. Errors that are thrown in it are reported as the op's own.
     virtual std::vector<Tensor> run(std::span<const Tensor> in, const Attrs &attrs) const = 0;
     // Returns true if this input may be an undefined tensor, which stands for a value that the op's
     // documentation names.

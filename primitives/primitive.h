@@ -61,7 +61,7 @@ private:
     Attrs attrs_;
 };
 
-// The innermost composite that this thread runs; null outside of any.
+// Returns the innermost composite that this thread runs, null outside of any.
 const OpRecord *running_composite();
 
 }  // namespace halyard

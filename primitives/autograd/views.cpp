@@ -1,7 +1,6 @@
-// Views that differentiate: a tensor's own methods are recorded (primitives/autograd/tape.cpp), the
-// others here. The adjoint of a view is a view of the gradient, or an embedding into zeros, or a
-// sum; each is built from functions of this file again, so gradients of gradients need nothing
-// more.
+// Views that differentiate. A tensor's own methods are recorded in primitives/autograd/tape.cpp,
+// the others here. The adjoint of a view is a view of the gradient, an embedding into zeros, or a
+// sum. Each is built from functions of this file, so gradients of gradients need nothing more.
 #include "primitives/autograd/views.h"
 
 #include <algorithm>
@@ -24,7 +23,7 @@ Tensor window(const Tensor &x, const Window &w) {
 }
 
 Tensor diagonal(const Tensor &x, const Diagonal &d) {
-    // no extent is larger
+    // No extent is larger.
     const int64_t offset = std::clamp<int64_t>(d.offset, -INT32_MAX, INT32_MAX);
     const int64_t down = std::max<int64_t>(0, -offset);
     const int64_t right = std::max<int64_t>(0, offset);

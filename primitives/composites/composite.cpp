@@ -106,7 +106,7 @@ std::vector<const OpFile *> composite_files() {
 }
 
 const CompositeTable &composites() {
-    // Never destroyed: threads that main() didn't wait for still call ops.
+    // It is never destroyed, because threads that main() didn't wait for still call ops.
     static const CompositeTable &all = *[] {
         auto *table = new CompositeTable;
         list_composites(*table);

@@ -46,7 +46,7 @@ namespace halyard {
 using Tensors = std::span<const Tensor>;
 using Result = std::vector<Tensor>;
 
-// The value of an attribute by its name, which the record has.
+// Returns the value of an attribute by its name, which the record must have.
 inline int64_t integer(const Attrs &a, const char *name) {
     return a.integer(size_t(a.find(name)));
 }
@@ -91,12 +91,13 @@ public:
     // Inputs that may be undefined tensors: they stand for a value that `doc` names.
     std::vector<std::string> optional;
 
-    // The outputs of a call. Errors that are thrown in it are told as the composite's own.
+    // Returns the outputs of a call. Errors that are thrown in it are reported as the composite's
+    // own.
     virtual Result compose(const Call &call) const = 0;
 
-    // The naive answer in double: fills every output of `p`. A list attribute is in Problem::dims
-    // as perm0, perm1, ... An extent that depends on such a list is no expression of a signature:
-    // such ops say x[*] -> y[*], and their references set the outputs' shapes themselves.
+    // Computes every output of `p` in double, by the definition. A list attribute is in
+    // Problem::dims as perm0, perm1, ... An extent that depends on such a list isn't an expression
+    // of a signature: such ops have x[*] -> y[*], and their references set the outputs' shapes.
     virtual void reference(Problem &p) const = 0;
 
     std::vector<Tensor> run(std::span<const Tensor> in, const Attrs &attrs) const final {
@@ -138,7 +139,7 @@ public:
     // The composites that follow are of this file and family, which is the file's folder.
     void begin_file(const std::string &name, const std::string &family);
 
-    const Composite *find(const std::string &name) const;  // null where there is none
+    const Composite *find(const std::string &name) const;  // Null if there is none.
     const ComposedGradient *gradient_of(const std::string &op, const std::string &input) const;
     const std::vector<std::unique_ptr<Composite>> &all() const { return composites_; }
     std::vector<const OpFile *> files() const;  // the records, for the registry

@@ -10,7 +10,7 @@
 namespace halyard {
 namespace {
 
-// A tensor on its way: an axis per label.
+// A tensor during a contraction, with a label for each axis.
 struct Term {
     Tensor t;
     Labels axes;
@@ -29,7 +29,7 @@ int64_t product_of(const Shape &s) {
     return s.elements();
 }
 
-// t with its axes in the order of `to`; labels it lacks have extent 1 there.
+// Returns t with its axes in the order of `to`. A label that t lacks gets an axis of extent 1.
 Tensor arranged(const Tensor &t, const Labels &axes, const Labels &to) {
     std::vector<int> order;
     Shape s;
@@ -44,7 +44,7 @@ Tensor summed(const Tensor &t, const Ints &axes) {
     return axes.empty() ? t : run1("reduce_sum", {t}, {{"axis", axes}, {"keep_dims", false}});
 }
 
-// t's axes that no label of `kept` needs are summed away.
+// Returns t summed over the axes whose labels aren't in `kept`.
 Term without(Term t, const Labels &kept) {
     Ints axes;
     Labels left;
@@ -138,7 +138,7 @@ Tensor contracted(const std::string &op, const Tensor &first, const Labels &firs
 
 namespace {
 
-// labels of the axes that "..." stands for, counted from the last
+// The labels of the axes that "..." stands for, counted from the last.
 constexpr int first_unnamed = 1000;
 
 struct Equation {
@@ -150,8 +150,8 @@ struct Equation {
     throw AttrError("einsum", "'" + equation + "' " + what);
 }
 
-// One side's letters for a tensor of `rank` axes; rank -1: the result's, whose "..." has `unnamed`
-// axes.
+// Returns the labels of one side's letters for a tensor of `rank` axes. A rank of -1 stands for the
+// result, whose "..." has `unnamed` axes.
 Labels labels_of(const std::string &equation, const std::string &text, int rank, int &unnamed,
                  size_t operand) {
     const size_t dots = text.find("...");
@@ -222,7 +222,7 @@ Equation parsed(const std::string &equation, const std::vector<Tensor> &operands
     return e;
 }
 
-// A label twice among t's axes: the last two of them become their diagonal.
+// Returns t with the last two of its axes that share a label replaced by their diagonal.
 Term without_repeats(Term t) {
     for (size_t d = 0; d < t.axes.size(); d++) {
         const int label = t.axes[d];
@@ -261,7 +261,7 @@ Term without_repeats(Term t) {
     return t;
 }
 
-// The labels of two terms that their result must keep.
+// Returns the labels of two terms that their result must keep.
 Labels kept_of(const Term &a, const Term &b, const std::vector<Term> &others, const Labels &out) {
     Labels kept;
     for (const Term *t : {&a, &b}) {

@@ -42,8 +42,8 @@ namespace halyard {
 namespace {
 namespace HWY_NAMESPACE {
 
-// An element's bits as an unsigned integer in the order of elements; `flip` (0 or all ones) turns
-// the order around. infinity: its bits, for floats; 0 for integers.
+// Converts an element's bits to an unsigned integer in the order of elements. `flip`, 0 or all
+// ones, reverses the order. `infinity` has the bits of infinity for floats, 0 for integers.
 template<class B, uint64_t infinity, bool is_signed> struct Code {
     using Bits = B;
     using Key = std::conditional_t<sizeof(B) <= 4, uint32_t, uint64_t>;
@@ -59,7 +59,7 @@ template<class B, uint64_t infinity, bool is_signed> struct Code {
         return (size > infinity ? all : size == 0 ? sign : ordered) ^ flip;
     }
     static bool is_nan(B element) { return infinity != 0 && ((Key)element & ~sign) > infinity; }
-    // Back. Zeros and NaNs have lost their bits: they are fetched from their place.
+    // The inverse. The bits of zeros and NaNs are lost, so these are read at their index.
     static B element(Key key, Key flip, const B *x, int64_t place) {
         const Key k = key ^ flip;
         if (infinity == 0) return (B)(k ^ sign);
@@ -67,7 +67,7 @@ template<class B, uint64_t infinity, bool is_signed> struct Code {
     }
 };
 
-// A key with a place below it.
+// A key with an index in the lower bits.
 template<class P> struct Pack {
     static constexpr int half = 4 * sizeof(P);
     static P of(uint64_t key, int64_t place) { return (P)((P)key << half | (P)place); }
@@ -81,7 +81,7 @@ template<> struct Pack<hwy::uint128_t> {
 };
 
 template<class P> void sort(const hwy::Sorter &sorter, P *p, int64_t n) {
-    // below it, getting vqsort started takes longer than the sorting
+    // For fewer elements, the start of vqsort takes longer than sorting.
     constexpr int64_t short_run = 24;
     if (n < short_run)
         std::sort(p, p + n);
@@ -91,10 +91,10 @@ template<class P> void sort(const hwy::Sorter &sorter, P *p, int64_t n) {
 
 constexpr int64_t block = 64, few = 24, spare = 256;
 
-// The k first of n keys, packed and in order, into p, which has room for 2 k + spare. Keys are
-// looked at in blocks: one that has none before the k-th of those found so far, as most have when k
-// is much smaller than n, costs a few vector instructions. Few are kept in order one by one; of
-// many, a batch is sorted now and then.
+// Writes the first k of n keys, packed and in order, to p, which has room for 2 k + spare. Keys are
+// compared in blocks: a block without a key before the k-th so far costs a few vector instructions,
+// and for k much smaller than n most blocks are such. A small k is kept in order by insertion; for
+// a large k, batches are sorted.
 template<class P, class K>
 void first_of(const hwy::Sorter &sorter, const K *keys, int64_t n, int64_t k, P *p) {
     const bool one_by_one = k <= few;
@@ -108,7 +108,7 @@ void first_of(const hwy::Sorter &sorter, const K *keys, int64_t n, int64_t k, P 
     for (int64_t i = begin; i < n; i += block) {
         const int64_t end = std::min(n, i + block);
         K limit = (K)Pack<P>::key(p[k - 1]);
-        K any = 0;  // an equal one comes after it
+        K any = 0;  // An equal key comes after it.
         for (int64_t j = i; j < end; j++)
             any |= keys[j] < limit;
         if (!any) continue;
@@ -136,8 +136,8 @@ void first_of(const hwy::Sorter &sorter, const K *keys, int64_t n, int64_t k, P 
     sort(sorter, p, found);
 }
 
-// The place of the k-th key in order, of those equal to it by their places. `sorted` has room for
-// n.
+// Returns the index of the k-th key in order. Equal keys are ordered by their indices. `sorted` has
+// room for n.
 template<class K>
 int64_t nth_of(const hwy::Sorter &sorter, const K *keys, int64_t n, int64_t k, K *sorted) {
     std::copy(keys, keys + n, sorted);

@@ -11,7 +11,7 @@ Tensor scaled(const Tensor &a, double by) {
     return mul(a, Tensor::scalar(by, a.dtype()));
 }
 
-// Each side's share of the sum e^a + e^b, of in = {a, b, dy}.
+// Each gradient is dy times the side's share of the sum e^a + e^b. in = {a, b, dy}.
 Tensor logaddexp_in_a(Tensors in, const RegisteredOp &, const Attrs &) {
     return mul(in[2], run1("sigmoid", {run1("sub", {in[0], in[1]})}));
 }
@@ -19,12 +19,12 @@ Tensor logaddexp_in_b(Tensors in, const RegisteredOp &, const Attrs &) {
     return mul(in[2], run1("sigmoid", {run1("sub", {in[1], in[0]})}));
 }
 
-// tanh_dx = dy (1 - y^2), of in = {y, dy, ddx}.
+// tanh_dx = dy (1 - y^2). in = {y, dy, ddx}.
 Tensor tanh_dx_in_y(Tensors in, const RegisteredOp &, const Attrs &) {
     return scaled(mul(in[0], mul(in[1], in[2])), -2);
 }
 
-// sigmoid_dx = dy y (1 - y), of in = {y, dy, ddx}.
+// sigmoid_dx = dy y (1 - y). in = {y, dy, ddx}.
 Tensor sigmoid_dx_in_y(Tensors in, const RegisteredOp &, const Attrs &) {
     const Tensor one = Tensor::scalar(1, in[0].dtype());
     return mul(mul(in[1], in[2]), run1("add", {scaled(in[0], -2), one}));
@@ -44,7 +44,7 @@ HALYARD_COMPOSITES {
     composites.gradient({"sub", "a", {"dy"}, pass_gradient});
     composites.gradient({"logaddexp", "a", {"a", "b", "dy"}, logaddexp_in_a});
     composites.gradient({"logaddexp", "b", {"a", "b", "dy"}, logaddexp_in_b});
-    // Constant between steps.
+    // These are constant between steps.
     for (const char *op : {"ceil", "floor", "round", "sign", "trunc"})
         composites.gradient({op, "x", {}, no_gradient});
     composites.gradient({"floor_div", "a", {}, no_gradient});

@@ -11,7 +11,8 @@ Tensor mul(const Tensor &a, const Tensor &b) {
     return run1("mul", {a, b});
 }
 
-// dy with the reduced dimensions back, of extent 1; the tape repeats it along them, as a view.
+// Returns dy with the reduced dimensions as dimensions of extent 1. The tape repeats it along them,
+// as a view.
 Tensor spread(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
     const Ints &axes = ints(attrs, "axis");
     if (axes.empty() || is_set(attrs, "keep_dims")) return in[0];
@@ -32,7 +33,8 @@ Tensor reduce(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
     return std::move(Primitive(forward, Attrs(forward.record, op.record, attrs)).run(in)[0]);
 }
 
-// Element i is in the sums of all that follow it: its gradient sums theirs, from the other end.
+// Element i is a term of the sums at i and after it, so its gradient is the sum of theirs, from the
+// other end.
 Tensor cumsum_in_x(Tensors in, const RegisteredOp &, const Attrs &attrs) {
     return run1("cumsum", {in[0]},
                 {{"axis", integer(attrs, "axis")},
@@ -40,8 +42,8 @@ Tensor cumsum_in_x(Tensors in, const RegisteredOp &, const Attrs &attrs) {
                  {"reverse", !is_set(attrs, "reverse")}});
 }
 
-// dy times the product of all others, by the products before and behind each: nothing is divided,
-// so that zeros need no care.
+// Returns dy times the product of all other factors. It is the product of those before times the
+// product of those after, without a division, so zeros are no special case.
 Tensor reduce_prod_in_x(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
     const Tensor &x = in[0];
     unsigned reduced = 0;
@@ -73,11 +75,11 @@ Tensor reduce_prod_in_x(Tensors in, const RegisteredOp &op, const Attrs &attrs) 
     return mul(transposed(others, back), spread(in.subspan(1), op, attrs));
 }
 
-// A running extremum is the element at its place, of in = {x, index, dy}.
+// A running extremum is the element at its index. in = {x, index, dy}.
 Tensor running_in_x(Tensors in, const RegisteredOp &, const Attrs &attrs) {
     return added_along(in[0], integer(attrs, "axis"), in[1], in[2]);
 }
-// Norms: dx = dy sign x, and dy x / y; 0 where y is 0.
+// Norms: dx = dy sign x for l1, and dy x / y, or 0 if y is 0, for l2.
 Tensor reduce_l1_in_x(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
     return mul(run1("sign", {in[0]}), spread(in.subspan(1), op, attrs));
 }

@@ -8,12 +8,13 @@
 
 namespace halyard {
 
-Tensor pass_gradient(std::span<const Tensor> in, const RegisteredOp &op, const Attrs &attrs);  // dy
-// None passes: the op is constant between steps.
+// Returns dy.
+Tensor pass_gradient(std::span<const Tensor> in, const RegisteredOp &op, const Attrs &attrs);
+// Returns no gradient: the op is constant between steps.
 Tensor no_gradient(std::span<const Tensor> in, const RegisteredOp &op, const Attrs &attrs);
-// The product of two inputs.
+// Returns the product of two inputs.
 Tensor product_gradient(std::span<const Tensor> in, const RegisteredOp &op, const Attrs &attrs);
-// The op itself, run on `in`: a linear op that is its own adjoint.
+// Runs the op itself on `in`: a linear op that is its own adjoint.
 Tensor same_op(std::span<const Tensor> in, const RegisteredOp &op, const Attrs &attrs);
 
 }  // namespace halyard

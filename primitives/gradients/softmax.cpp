@@ -15,7 +15,7 @@ Tensor scaled(const Tensor &a, double by) {
     return mul(a, Tensor::scalar(by, a.dtype()));
 }
 
-// softmax_dx = y (dy - sum y dy), with sums along axis; of in = {y, dy, ddx}.
+// softmax_dx = y (dy - sum y dy), with sums along axis. in = {y, dy, ddx}.
 Tensor softmax_dx_in_y(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
     const Tensor &y = in[0];
     const Tensor &dy = in[1];

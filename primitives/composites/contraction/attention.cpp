@@ -23,7 +23,7 @@ Tensor number(double v, const Tensor &like) {
     return Tensor::scalar(v, like.dtype());
 }
 
-// What is added to the scores: 0 where a query sees a key, -infinity where it doesn't.
+// Returns what is added to the scores: 0 where a query attends to a key, -infinity elsewhere.
 Tensor hidden(const Tensor &seen, DType dtype) {
     return run1("select", {seen, Tensor::scalar(0, dtype), Tensor::scalar(-INFINITY, dtype)});
 }
@@ -36,7 +36,7 @@ Tensor causal_mask(int64_t s, int64_t t, DType dtype) {
     return hidden(seen, dtype);
 }
 
-// Forward keeps no scores: this computes them again.
+// The forward pass keeps no scores, so the gradient computes them again.
 struct Backward {
     Tensor q, k, v, mask;
     bool causal;
@@ -52,7 +52,8 @@ struct Backward {
         Tensor score = run1("add", {product(scaled, k, false, true), mask});
         if (causal) score = run1("add", {score, causal_mask(q.size(-2), k.size(-2), q.dtype())});
         Tensor weight = run1("softmax", {score});
-        if (causal || mask.elements() > 1) {  // a query that sees no key weighs all by 0
+        // The weights of a query that attends to no key are 0.
+        if (causal || mask.elements() > 1) {
             const Tensor most = run1("reduce_max", {score},
                                      {{"axis", Ints{-1}}, {"keep_dims", true}});
             weight = run1("select",
@@ -71,7 +72,7 @@ Tensor kernel(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &m
                 {{"causal", int64_t(causal)}, {"from", from}, {"scale", scale}});
 }
 
-// [from, to) of an axis counted from the last.
+// Returns [from, to) of an axis, which is counted from the last.
 Tensor part(const Tensor &x, int axis, int64_t from, int64_t to) {
     Window w{x.shape(), x.shape(), x.shape()};
     for (int d = 0; d < x.rank(); d++) {
@@ -83,7 +84,7 @@ Tensor part(const Tensor &x, int axis, int64_t from, int64_t to) {
     return window_of(x, w);
 }
 
-// A chunk of queries at a time, with the keys that its last one sees.
+// Computes a chunk of queries at a time, with the keys that the chunk's last query attends to.
 Tensor by_chunks(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &mask,
                  double scale) {
     constexpr int64_t chunk = 128;

@@ -75,7 +75,7 @@ Tensor matmul(const Tensor &x, bool transpose_x, const Tensor &y, bool transpose
     return run1("matmul", {x, y}, {{"transpose_a", transpose_x}, {"transpose_b", transpose_y}});
 }
 
-// Of in = {b, dc}.
+// in = {b, dc}.
 Tensor product_in_a(Tensors in, const RegisteredOp &, const Attrs &attrs) {
     const Tensor &b = in[0];
     const Tensor &dc = in[1];
@@ -83,7 +83,7 @@ Tensor product_in_a(Tensors in, const RegisteredOp &, const Attrs &attrs) {
     return is_set(attrs, "transpose_a") ? matmul(b, tb, dc, true) : matmul(dc, false, b, !tb);
 }
 
-// Of in = {a, dc}.
+// in = {a, dc}.
 Tensor product_in_b(Tensors in, const RegisteredOp &, const Attrs &attrs) {
     const Tensor &a = in[0];
     const Tensor &dc = in[1];

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <map>
 
-#include "primitives/composites/einsum.h"
 #include "primitives/composites/argument_checks.h"
+#include "primitives/composites/einsum.h"
 
 namespace halyard {
 namespace {
@@ -39,7 +39,8 @@ Tensor outer(const Call &call, const Tensor &a, const Tensor &b) {
     return run1("mul", {reshaped(a, {a.elements(), 1}), b});
 }
 
-// a and b over one axis of each; what is left of a, then of b.
+// Returns the sum of products over one axis of x for each of y. The other axes of x come first,
+// then those of y.
 Tensor over(const Call &call, const Tensor &x, const Ints &x_axes, const Tensor &y,
             const Ints &y_axes) {
     Labels xs, ys, out;
@@ -69,12 +70,13 @@ Tensor inner(const Call &call, const Tensor &a, const Tensor &b) {
     return over(call, a, {-1}, b, {-1});
 }
 
-// What takes several ops computes in f32 where it is given 16 bits, so that it rounds to them once.
+// Ops that take several kernels compute 16-bit floats in f32, so that results are rounded to 16
+// bits once.
 DType wide(DType d) {
     return bytes_of(d) == 2 ? DType::f32 : d;
 }
 
-// beta x + alpha product, without the factors that are 1, and without x where beta is 0, which may
+// Returns beta x + alpha product. Factors of 1 are left out, and so is x if beta is 0: x may then
 // hold anything.
 Tensor weighted(const Call &call, const Tensor &x, const Tensor &product) {
     const double alpha = call.real("alpha");
@@ -85,7 +87,7 @@ Tensor weighted(const Call &call, const Tensor &x, const Tensor &product) {
     return beta == 0 ? times(product, alpha) : run1("add", {times(product, alpha), times(x, beta)});
 }
 
-// x, then the operands of `product`, which gets them with its rank checks to do.
+// Returns `product` of the second and third input, which checks their ranks, added to the first.
 Result added(const Call &call, Product product) {
     const DType given = call[0].dtype();
     for (size_t k = 1; k < call.in.size(); k++) {
@@ -99,8 +101,8 @@ Result added(const Call &call, Product product) {
     return {cast_to(weighted(call, widened(0), product(call, widened(1), widened(2))), given)};
 }
 
-// Of axes named by letters, over those that the result lacks: c["mn"] = sum over k of a["mk"]
-// b["kn"]; `terms` sums their sizes.
+// Sets c to the sum of products over the axes that the result lacks: c["mn"] = sum over k of
+// a["mk"] b["kn"]. `terms` gets the sums of the terms' absolute values.
 void sum_of_products(const Array &a, const std::string &a_axes, const Array &b,
                      const std::string &b_axes, const std::string &c_axes, Array &c, Array &terms) {
     std::map<char, int64_t> extents, at;

@@ -2,14 +2,15 @@
 // them, whose sums of 8-bit products one kernel computes.
 #include <cmath>
 
-#include "primitives/composites/concat.h"
 #include "primitives/composites/argument_checks.h"
+#include "primitives/composites/concat.h"
 #include "registry/op/reference_math.h"
 
 namespace halyard {
 namespace {
 
-// A scale or zero point beside x: one number, or one per place along axis.
+// Returns a scale or zero point in a shape that broadcasts to x: it is one number, or one for each
+// index along attribute `axis`.
 Tensor along_axis(const Call &call, const char *name, const Tensor &t, const Tensor &x) {
     if (t.elements() == 1) return reshaped(t, {});
     expect_rank(call, name, t, 1);
@@ -22,7 +23,7 @@ Tensor along_axis(const Call &call, const char *name, const Tensor &t, const Ten
     return reshaped(t, s);
 }
 
-// x with zeros behind its `axis`, up to a multiple of 4: what the kernel takes.
+// Returns x padded with zeros along `axis` to a multiple of 4, which the kernel expects.
 Tensor in_fours(const Tensor &x, int axis) {
     const int64_t n = x.size(axis);
     const int64_t more = (4 - n % 4) % 4;
@@ -42,7 +43,7 @@ Tensor times(const Tensor &t, int64_t by) {
     return run1("mul", {t, Tensor::scalar(double(by), DType::i32)});
 }
 
-// Rows of x by rows of weight, with their scales, from [rows, k] and [n, k] to [rows, n].
+// Returns the scaled products of rows of x[rows,k] and rows of weight[n,k]: [rows,n].
 Tensor quantized_product(const Call &call, const Tensor &x, const Tensor &weight,
                          const Tensor &weight_scale, const Tensor &bias) {
     const std::string &op = call.op();
@@ -77,7 +78,7 @@ Tensor quantized_product(const Call &call, const Tensor &x, const Tensor &weight
 
     const Tensor sums = product(x, transposed(weight, {1, 0}));
     const Tensor excess = reshaped(times(sum(weight, -1), x_zero_point), {n});
-    const auto scaled = [](const Tensor &t, double by) {  // in double, rounded once
+    const auto scaled = [](const Tensor &t, double by) {  // Computed in double and rounded once.
         return cast_to(run1("mul", {cast_to(t, DType::f64), Tensor::scalar(by, DType::f64)}),
                        DType::f32);
     };
@@ -92,7 +93,7 @@ Tensor quantized_product(const Call &call, const Tensor &x, const Tensor &weight
                 {{"dtype", dtype}});
 }
 
-// The window of each tap beside each other: [n, oh, ow, u v c].
+// Returns the windows of all taps, concatenated along the channels: [n,oh,ow,u*v*c].
 Tensor taps(const Tensor &x, int64_t u, int64_t v, int64_t stride) {
     const int64_t oh = (x.size(2) - u) / stride + 1;
     const int64_t ow = (x.size(3) - v) / stride + 1;
@@ -228,7 +229,7 @@ struct MatmulInteger : Composite {
     }
 };
 
-// What quant_dense and quant_conv2d have in common: y = (sum of (x - x_zero_point) weight) x_scale
+// The base of quant_dense and quant_conv2d: y = (sum of (x - x_zero_point) weight) x_scale
 // weight_scale + bias, quantised.
 struct QuantizedProduct : Composite {
     QuantizedProduct(const std::string &name, const std::string &signature,
@@ -242,7 +243,7 @@ struct QuantizedProduct : Composite {
         dtypes = {"u8", "i8", "f32"};
         contract = {Contract::products, 8};
     }
-    // As the kernel computes it: in f32, the scales multiplied first.
+    // Computes in f32 and multiplies the scales first, as the kernel does.
     static double result(const Problem &p, double sum, int64_t channel) {
         const double y_scale = p.real("y_scale");
         const double product = p.real("x_scale") * p.tensors.at("weight_scale")(channel);

@@ -15,7 +15,7 @@ namespace {
 
 using Given = std::vector<std::pair<std::string, AttrValue>>;
 
-// conv2d's attributes for the last two dimensions of a call; a vector's height is 1.
+// Returns conv2d's attributes for the last two dimensions of a call. A vector has height 1.
 Given planar(const Call &call, const Dims &f) {
     const auto value = [&](const std::string &name, int64_t otherwise) {
         const auto it = f.find(name);
@@ -32,7 +32,7 @@ Given planar(const Call &call, const Dims &f) {
         {"group", f.at("group")}};
 }
 
-// A tensor of which only the shape matters.
+// Returns a tensor of this shape. Its elements are undefined; the kernel reads only its shape.
 Tensor shape_alone(const Shape &s, DType dtype) {
     return Tensor::empty({s.back()}, dtype).expand(s);
 }
@@ -43,13 +43,13 @@ Tensor lifted(const Tensor &t) {  // [a,b,w] -> [a,b,1,w]
     return reshaped(t, s);
 }
 
-// The gradient of conv2d at an input of y's shape.
+// Returns the gradient of conv2d in an input of shape `y`.
 Tensor spread(const Tensor &x, const Tensor &weight, const Shape &y, const Given &attrs) {
     return run1("conv2d_dx", {shape_alone(y, x.dtype()), weight, x}, attrs);
 }
 
-// The gradients of y = activation(conv2d(x, weight) + bias + z), z being there or not, for
-// activations that only cut off.
+// Returns the gradients of y = activation(conv2d(x, weight) + bias + z), with or without z, for
+// activations that only clamp.
 std::vector<Tensor> cut_gradients(const std::vector<Tensor> &in, const Tensor &y, const Tensor &dy,
                                   const std::string &activation, const Given &attrs) {
     Tensor dsum = dy;
@@ -65,7 +65,7 @@ Tensor act(const Tensor &sum, const std::string &activation) {
     return activation == "none" ? sum : run1(activation.c_str(), {sum});
 }
 
-// One spatial dimension: names of its extents in x, weight and y, and of the padding before and
+// A spatial dimension: the names of its extents in x, weight and y, and of the padding before and
 // after.
 struct Line {
     std::string in, tap, out, before, after;
@@ -135,7 +135,7 @@ protected:
         }
         ints(name, joined(values), parts);
     }
-    // What a window covers, of a map with `extent` elements.
+    // Returns the extent of a window with dilation.
     static std::string window(const Line &l) {
         return "((" + l.tap + "-1)*dilation_" + l.in + "+1)";
     }
@@ -146,7 +146,7 @@ protected:
         let("pad_" + l.before, "pad_mode==same?same_" + l.in + "/2:" + l.before);
     }
 
-    // Extents of the result, which are smaller than the map's by windows and strides.
+    // Declares the extents of the result of a convolution with windows and strides.
     void shrinking() {
         for (const Line &l : dims) {
             pads_by_mode(l, l.in);
@@ -160,8 +160,8 @@ protected:
         conditions.push_back("o%group==0");
     }
 
-    // `body(small, large, tap)` for every pair of places, in row-major order over (front, top,
-    // left), that a tap joins: `small` is of the map that a stride makes smaller.
+    // Calls body(small, large, tap) for each pair of elements that a tap connects, by their
+    // row-major indices. `small` is in the map that the stride makes smaller.
     static void each_tap(const Problem &p, std::span<const Line> dims, std::string Line::*small,
                          std::string Line::*large,
                          const std::function<void(int64_t, int64_t, int64_t)> &body) {
@@ -188,7 +188,7 @@ protected:
             v *= p[l.*name];
         return v;
     }
-    // The convolution, and the sum of its terms' magnitudes.
+    // Returns the convolution and the sums of its terms' absolute values.
     std::pair<Array, Array> convolved(Problem &p) const {
         const Array &x = p("x"), &weight = p("weight");
         const Shape s = spatial(p, {p["n"], p["o"]}, &Line::out);
@@ -392,8 +392,8 @@ private:
     }
 };
 
-// A convolution and what follows it in a network, in one pass for the first activations, f32; in
-// two for the others.
+// A convolution with a bias, a shortcut and an activation: one kernel for relu, relu6 and none, two
+// for other activations. f64 is composed of single ops.
 struct Conv2dAct : SpatialConvolution {
     const bool shortcut;
     explicit Conv2dAct(bool with_z)
@@ -415,7 +415,7 @@ struct Conv2dAct : SpatialConvolution {
     static double activated(int64_t activation, double v) {
         if (activation == 0) return v < 0 ? 0 : v;
         if (activation == 1) return std::clamp(v, 0.0, 6.0);
-        return activation == 2 ? v : std::tanh(v);  // of the samples
+        return activation == 2 ? v : std::tanh(v);  // The samples have no others.
     }
     Result compose(const Call &call) const override {
         const Dims f = facts_of(call.in, call.attrs);
@@ -428,7 +428,7 @@ struct Conv2dAct : SpatialConvolution {
                                             reshaped(call[2], {f.at("o"), 1, 1})});
             return {act(shortcut ? run1("add", {sum, call[3]}) : sum, activation)};
         }
-        std::vector<Tensor> given;  // to round 16-bit floats once
+        std::vector<Tensor> given;  // 16-bit floats are computed in f32 and rounded once.
         for (const Tensor &t : call.in)
             given.push_back(cast_to(t, DType::f32));
         Given clamped = attrs;
@@ -463,8 +463,8 @@ struct Conv2dAct : SpatialConvolution {
     }
 };
 
-// Inference's normalisation is a factor and a summand per channel, which a convolution's weights
-// and bias can hold.
+// Batch normalisation of inference is a factor and a summand for each channel, which can be folded
+// into a convolution's weights and bias.
 struct FoldBatchNorm : Composite {
     FoldBatchNorm()
         : Composite("fold_batch_norm",

@@ -9,7 +9,7 @@
 namespace halyard {
 namespace {
 
-// Windows over an image: rows, then columns.
+// Windows over an image; the first element of each pair is for rows, the second for columns.
 struct Windows {
     int64_t kernel[2], dilation[2], padding[2], stride[2];
     int64_t count[2];  // of windows
@@ -104,8 +104,8 @@ struct WindowOp : Composite {
         ints("padding", "0,0", {"pad_h", "pad_w"});
         ints("stride", "1,1", {"stride_h", "stride_w"});
     }
-    // visit(n, c, row of the windows, column of the windows, i, j) for every element of every
-    // window, i and j outside of the image too
+    // Calls visit(n, c, row of the windows, column of the windows, i, j) for each element of each
+    // window. i and j may be outside of the image.
     template<class F> static void each(const Problem &p, int64_t batch, int64_t channels, F visit) {
         for (int64_t n = 0; n < batch; n++) {
             for (int64_t c = 0; c < channels; c++) {

@@ -4,7 +4,8 @@
 namespace halyard {
 namespace {
 
-// The bias has its own name for the channels: which dimension of x they are depends on data_format.
+// The bias has its own name for the channels, because data_format says which dimension of x they
+// are.
 struct BiasAdd : Composite {
     BiasAdd()
         : Composite("bias_add", "x[*] bias[c] -> y[*]",
@@ -51,7 +52,7 @@ struct BiasAdd : Composite {
     }
 };
 
-// One weight per channel, or one for all.
+// prelu has a weight for each channel, or one for all.
 struct PRelu : Composite {
     PRelu()
         : Composite("prelu", "x[*] weight[c] -> y[*]",

@@ -16,7 +16,7 @@ Tensor norm(const Tensor &x) {
     return run1("reduce_l2", {x}, {{"axis", Ints()}});
 }
 
-// Norms of 16-bit floats are taken in f32.
+// Returns x in the dtype that its norm is computed in: f32 for 16-bit floats.
 Tensor widened(const Tensor &x) {
     return cast_to(x, bytes_of(x.dtype()) == 2 ? DType::f32 : x.dtype());
 }

@@ -13,7 +13,8 @@ namespace {
 
 using Places = std::vector<int32_t>;
 
-// x's elements at `places` along `axis`, in the shape `instead` where x has that axis.
+// Returns x's elements at `places` along `axis`. The result has shape `instead` in place of that
+// axis.
 Tensor take(const Tensor &x, int axis, const Tensor &places, const Shape &instead) {
     int64_t outer = 1, inner = 1;
     Shape s;
@@ -35,7 +36,7 @@ Tensor take(const Tensor &x, int axis, const Tensor &places, const Shape &instea
                     s);
 }
 
-// The adjoint of take(): of x, whose axis has n elements.
+// The adjoint of take() for an x whose axis has n elements.
 Tensor given_back(const Tensor &dy, int axis, const Places &places, int64_t n) {
     int64_t outer = 1, inner = 1;
     Shape s = dy.shape();
@@ -63,7 +64,7 @@ Places no_places(const std::string &op, int64_t extent, int64_t times = 1) {
 
 Tensor flipped(const Tensor &x, const std::vector<int> &axes) {
     Shape strides = x.strides();
-    int64_t first = 0;  // element: strides run backwards from there
+    int64_t first = 0;  // The element from which negative strides start.
     for (int d : axes) {
         first += (x.shape()[d] - 1) * strides[d];
         strides[d] = -strides[d];
@@ -73,7 +74,7 @@ Tensor flipped(const Tensor &x, const std::vector<int> &axes) {
     return recorded(x, y, [axes](const Tensor &dy) { return flipped(dy, axes); });
 }
 
-// x's last `by` elements of an axis, then the others.
+// Returns x with the last `by` elements of an axis moved to its front.
 Tensor rotated(const Tensor &x, int axis, int64_t by) {
     const int64_t n = x.shape()[axis];
     const Tensor y = Tensor::empty(x.shape(), x.dtype());
@@ -84,8 +85,8 @@ Tensor rotated(const Tensor &x, int axis, int64_t by) {
     return recorded(x, y, [axis, n, by](const Tensor &dy) { return rotated(dy, axis, n - by); });
 }
 
-// x as [outer, n, inner] around `axis`, seen `times` times over along a new dimension before or
-// behind that of n, and copied.
+// Returns x as [outer, n, inner] around `axis`, repeated `times` times along a new dimension before
+// or after that of n, and copied.
 Tensor repeated(const char *op, const Tensor &x, int axis, int64_t times, bool each) {
     Shape s = x.shape();
     if (__builtin_mul_overflow(s[axis], times, &s[axis]) || s[axis] > INT32_MAX) {
@@ -109,7 +110,7 @@ Tensor repeated(const char *op, const Tensor &x, int axis, int64_t times, bool e
 
 enum PadMode { constant, reflect, replicate, circular, symmetric };
 
-// How many elements stand around x along each axis: at most 2^31-1 on each side.
+// The number of elements around x along each axis, at most 2^31-1 on each side.
 struct Border {
     Shape before, after;
     Window inside(const Shape &x) const {
@@ -128,7 +129,7 @@ struct Border {
     }
 };
 
-// x with `value` around it. Each element is written once.
+// Returns x with `value` around it. Each element is written once.
 Tensor bordered(const Tensor &x, const Border &b, double value) {
     const Window inside = b.inside(x.shape());
     const Shape s = b.whole(x.shape());
@@ -136,7 +137,8 @@ Tensor bordered(const Tensor &x, const Border &b, double value) {
     const Tensor border = Tensor::scalar(value, x.dtype());
     const auto fill = [&](const Tensor &part) { part.assign(border.expand(part.shape())); };
     Tensor rest = y;
-    for (int d = 0; d < s.rank(); d++) {  // what is left of this axis is as deep as x
+    // Later axes are written within x's extent of this one only.
+    for (int d = 0; d < s.rank(); d++) {
         fill(rest.slice(d, 0, b.before[d]));
         fill(rest.slice(d, inside.end[d], s[d]));
         rest = rest.slice(d, b.before[d], inside.end[d]);
@@ -145,7 +147,7 @@ Tensor bordered(const Tensor &x, const Border &b, double value) {
     return recorded(x, y, [inside](const Tensor &dy) { return window_of(dy, inside); });
 }
 
-// What stands at place i of an axis of n, for i outside of it.
+// Returns the index whose element is at index i of an axis of n, for i outside of it.
 int64_t mirrored(int64_t i, int64_t n, PadMode mode) {
     if (mode == reflect) return i < 0 ? -i : 2 * (n - 1) - i;
     if (mode == replicate) return i < 0 ? 0 : n - 1;
@@ -153,10 +155,10 @@ int64_t mirrored(int64_t i, int64_t n, PadMode mode) {
     return i < 0 ? -1 - i : 2 * n - 1 - i;
 }
 
-// Fills y with x and itself around it, in one of the other modes: the innermost axis first, then
-// whole rows of y along the others.
+// Fills y with x, and with x's elements around it by one of the modes that copy. The innermost axis
+// is filled first, then whole rows of y along the others.
 void surround(const Tensor &y, const Tensor &x, const Border &b, PadMode mode) {
-    std::vector<Tensor> within = {y};  // [d]: the axes before d only as deep as x
+    std::vector<Tensor> within = {y};  // Element d has x's extents along the axes before d.
     for (int d = 0; d < x.rank(); d++)
         within.push_back(within.back().slice(d, b.before[d], b.before[d] + x.shape()[d]));
     within.back().assign(x);
@@ -203,7 +205,7 @@ Tensor surrounded(const Tensor &x, const Border &b, PadMode mode) {
     });
 }
 
-// What x[*] says of indices: their shape takes the place of x's axis.
+// gather: the shape of the indices replaces x's axis.
 struct GatherAxis : Composite {
     GatherAxis()
         : Composite("gather", "x[*] indices:i32[*] -> y[*]",
@@ -439,7 +441,7 @@ struct RepeatInterleave : Composite {
     }
 };
 
-// Pairs from the last axis on, as in MindSpore and PyTorch.
+// The padding has a pair for each axis from the last one on, as in MindSpore and PyTorch.
 struct Pad : Composite {
     Pad()
         : Composite("pad", "x[*] -> y[*]",

@@ -13,7 +13,7 @@ namespace {
 enum Reduction : uint8_t { none, add, max, min, mul };
 constexpr const char *reductions[] = {"none", "add", "max", "min", "mul"};
 
-// What an element becomes when an update meets it; NaN wins over all numbers.
+// Returns the element after an update. NaN is beyond all numbers.
 double met(int64_t reduction, double old, double update) {
     if (reduction == none) return update;
     if (reduction == add) return old + update;
@@ -22,7 +22,7 @@ double met(int64_t reduction, double old, double update) {
     return reduction == max ? std::fmax(old, update) : std::fmin(old, update);
 }
 
-// The `inner` elements of x at each of `places`.
+// Returns the `inner` elements of x at each of `places`.
 Tensor taken(const Tensor &x, const Tensor &places, int64_t inner, const Shape &shape) {
     if (shape.elements() == 0) return Tensor::zeros(shape, x.dtype());
     return reshaped(
@@ -32,7 +32,8 @@ Tensor taken(const Tensor &x, const Tensor &places, int64_t inner, const Shape &
         shape);
 }
 
-// x after `updates`, runs of `inner` elements, met the runs at `places`, in order.
+// Returns x after `updates`, runs of `inner` elements, were combined with the runs at `places`, in
+// their order.
 Tensor scattered(const char *op, const Tensor &x, const Tensor &places, const Tensor &updates,
                  int64_t inner, const std::string &reduction) {
     if (updates.dtype() != x.dtype()) {
@@ -54,8 +55,8 @@ int64_t elements_from(const Shape &shape, int64_t axis) {
     return n;
 }
 
-// The shape of what `indices` name in a tensor of `shape`: theirs but for the last dimension, then
-// what that leaves of `shape`.
+// Returns the shape of the elements of a tensor of `shape` that `indices` name: all of the indices'
+// dimensions but the last, then those of `shape` that the indices don't select.
 Shape named_shape(const Tensor &indices, const Shape &shape) {
     Shape s(indices.shape().begin(), indices.shape().end() - 1);
     for (int d = int(indices.shape()[indices.rank() - 1]); d < shape.rank(); d++)
@@ -75,8 +76,8 @@ Tensor scattered_nd(const char *op, const Tensor &x, const Tensor &indices, cons
                      elements_from(x.shape(), indices.shape()[indices.rank() - 1]), reduction);
 }
 
-// Where element `e` of a tensor of `shape` stands when its coordinate along `axis` is `at`, as a
-// place in a tensor of `in`.
+// Returns the row-major index, in a tensor of shape `in`, of the element with the coordinates of
+// element `e` of a tensor of `shape`, but with coordinate `at` along `axis`.
 int64_t place_along(int64_t e, const Shape &shape, const Shape &in, int axis, int64_t at) {
     Shape index = shape;
     for (int d = shape.rank(); d-- > 0; e /= shape[d])
@@ -107,7 +108,7 @@ struct GatherElements : Composite {
         const Indices indices = indices_along("gather_elements", index, x.shape(), axis);
         const Shape s = index.shape();
         if (s.elements() == 0) return {Tensor::zeros(s, x.dtype())};
-        Window corner{s, s, s};  // of x, as large as the index but for `axis`
+        Window corner{s, s, s};  // The part of x that has the index's extents but for `axis`.
         int64_t outer = 1;
         for (int d = 0; d < s.rank(); d++) {
             corner.begin[d] = 0;
@@ -137,14 +138,14 @@ struct GatherElements : Composite {
     }
 };
 
-// The dtypes of scatter_kernel.
+// The base of ops that scatter_kernel computes.
 struct Scattering : Composite {
     Scattering(const std::string &n, const std::string &signature, const std::string &formula)
         : Composite(n, signature, formula) {
         dtypes = {"f32", "f16", "bf16", "f64", "i64", "i32"};
         contract = {Contract::products, 8};
     }
-    // Element `at` of y meets element `from` of `updates`.
+    // Combines element `at` of y with an update.
     static void meet(Problem &p, int64_t reduction, int64_t at, double update) {
         double &y = p("y").v[size_t(at)];
         double &size = p.abs_sum.at("y").v[size_t(at)];
@@ -210,7 +211,7 @@ struct ScatterElements : Scattering {
     }
 };
 
-// Samples have indices of one number, so of rows of x.
+// Indices of the samples are one number each, so they select rows of x.
 struct GatherNd : Composite {
     GatherNd()
         : Composite("gather_nd", "x[*] indices:i32[m,q] -> y[*]",
@@ -401,8 +402,7 @@ Tensor scattered(const Tensor &x, const Tensor &index, const Tensor &updates,
     return run1("scatter_kernel", {x, index, updates}, {{"reduction", reduction}});
 }
 
-// Of places that stand several times, the last keeps its own; the others become -1, which is
-// nowhere.
+// Returns `index` with -1, which is ignored, in place of each index that occurs again later.
 Tensor last_of_each(const Tensor &index, int64_t n) {
     std::vector<bool> met(static_cast<size_t>(n), false);
     const Tensor last = index.copy();
@@ -417,7 +417,7 @@ Tensor last_of_each(const Tensor &index, int64_t n) {
     return last;
 }
 
-// 1 where `t` is the extremum `y`, else 0, and dy over the number of those that are.
+// Returns 1 where `t` is the extremum `y`, else 0.
 Tensor is_extremum(const Tensor &t, const Tensor &y) {
     return cast_to(run1("equal", {t, y}), y.dtype());
 }
@@ -439,9 +439,9 @@ int64_t differentiable(const Attrs &attrs) {
     return reduction;
 }
 
-// Gradients of scatter_kernel, of in = {x, index, updates, y, dy}. An update that was overwritten
-// has none; where a maximum or minimum was met several times, all share alike. Throw GradError for
-// products.
+// Gradients of scatter_kernel. in = {x, index, updates, y, dy}. An update that was overwritten has
+// none. If several elements are the maximum or minimum, they share the gradient equally. Throw
+// GradError for products.
 Tensor scatter_in_x(Tensors in, const RegisteredOp &, const Attrs &attrs) {
     const int64_t reduction = differentiable(attrs);
     if (reduction == add) return in[4];

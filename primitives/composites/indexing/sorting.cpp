@@ -1,6 +1,6 @@
-// Ops that order elements, on one total order (primitives/composites/order.h): NaN after every
-// number, -0 equal to +0, equal elements by their places. Elements move and nothing is rounded;
-// their gradients go back where they came from.
+// Ops that order elements, by one total order (primitives/composites/order.h): NaN comes after
+// every number, -0 equals +0, equal elements are ordered by their indices. Elements are copied
+// exactly, and gradients are added to the elements that were copied.
 #include "primitives/composites/composite.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace halyard {
 namespace {
 
-// The permutation that makes `axis` the last, or the last one `axis` again: it is its own inverse.
+// Returns the permutation that exchanges `axis` and the last axis. It is its own inverse.
 std::vector<int> swapped(int axis, int rank) {
     std::vector<int> p(static_cast<size_t>(rank));
     std::iota(p.begin(), p.end(), 0);
@@ -23,8 +23,8 @@ std::vector<int> swapped(int axis, int rank) {
     return p;
 }
 
-// x as dense rows [n,c] along `axis`, differentiable, and results with rows of m, or without the
-// axis, in x's layout again.
+// x as dense rows [n,c] along `axis`, recorded on the tape. back() returns results [n,m] to x's
+// layout, with m elements along the axis or without the axis.
 struct AlongAxis {
     AlongAxis(const char *op, const Tensor &x, int64_t given)
         : axis(normal_axis(op, given, x.rank())), turn(swapped(axis, x.rank())), shape(x.shape()) {
@@ -50,12 +50,12 @@ struct AlongAxis {
     }
     const int axis;
     const std::vector<int> turn;
-    Shape shape;  // with the axis last
+    Shape shape;  // With the axis last.
     int64_t n = 0;
     Tensor rows;
 };
 
-// x's elements at `places` of its rows: [n,m]
+// Returns x's elements at `places` of its rows: [n,m].
 Tensor taken(const Tensor &x, const Tensor &places) {
     const int64_t n = x.shape()[0];
     const int64_t m = places.shape()[1];
@@ -64,7 +64,7 @@ Tensor taken(const Tensor &x, const Tensor &places) {
                     {n, m});
 }
 
-// values[n,m] are x[n,c]'s elements at `places`: their gradient goes there.
+// Records that values[n,m] are x[n,c]'s elements at `places`, to which the gradient is added.
 Tensor recorded(const Tensor &x, const Tensor &values, const Tensor &places) {
     if (Tape *tape = Tape::current(); tape && is_float(x.dtype())) {
         tape->record({x}, {values},
@@ -96,7 +96,8 @@ void require_some(const char *op, const AlongAxis &x, const Tensor &given) {
     }
 }
 
-// For references: is a before b in ascending order? NaN is after all, and no NaN before another.
+// For references. Returns true if a is before b in ascending order. NaN is after all numbers, and
+// no NaN is before another.
 bool before(double a, double b) {
     return a < b || (std::isnan(b) && !std::isnan(a));
 }
@@ -111,16 +112,16 @@ struct Ordering : Composite {
                               "d0=1 d1=1 d2=33", "d0=1 d1=1 d2=1031"})
             samples.push_back(s + (more.empty() ? "" : " " + more));
     }
-    // For references: elements of x along `axis` with their places, in order; equal ones by their
-    // places.
+    // For references: elements of x along `axis` with their indices, in order. Equal elements are
+    // ordered by their indices.
     using Row = std::vector<std::pair<double, int64_t>>;
     static void in_order(Row &row, bool descending) {
         std::stable_sort(row.begin(), row.end(), [&](auto &a, auto &b) {
             return descending ? before(b.first, a.first) : before(a.first, b.first);
         });
     }
-    // Outputs `values` and `places` (either may be "") have `picked(row)` in the place of each row,
-    // m of them; without the axis: m = 0.
+    // Sets outputs `values` and `places`, either of which may be "", to picked(row) for each row. A
+    // row has m results; m = 0 stands for one result without the axis.
     template<class Picked> static void along(Problem &p, int64_t given_axis, int64_t m,
                                              const char *values, const char *places,
                                              Picked picked) {
@@ -295,8 +296,7 @@ struct ArgWithValue : Ordering {
     }
 };
 
-// How many differ is known only when it has run: y and counts have as many elements as x has
-// different ones.
+// The number of different elements is known only after the call: it is the extent of y and counts.
 struct Unique : Ordering {
     Unique()
         : Ordering("unique", "x[*] -> y[m] inverse:i32[*] counts:i32[m]",
@@ -307,19 +307,19 @@ struct Unique : Ordering {
                    "d0=1 d1=1 d2=1031", "d0=1 d1=1 d2=1031 sorted=1"};
         bench = {"d0=1 d1=1 d2=1048576"};
     }
-    // Equal elements stand together once sorted: groups, numbered in order. As they first occur,
-    // their numbers are given out again.
+    // Equal elements are adjacent after sorting. They form groups, which are numbered in order;
+    // unsorted results number them again by first occurrence.
     Result compose(const Call &call) const override {
         const Tensor x = call[0].contiguous().reshape({1, call[0].elements()});
         const int64_t n = x.elements();
         const Ordered y = first_in_order(x, n, false);
         const int32_t *places = y.places.data<int32_t>();
-        const Tensor at = y.values.reshape({n});  // NaN equals nothing, not even itself
+        const Tensor at = y.values.reshape({n});  // A NaN equals nothing, not even itself.
         const Tensor same = n < 2 ? Tensor::empty({0}, DType::boolean)
                                   : run1("equal", {at.slice(0, 1, n), at.slice(0, 0, n - 1)});
         const Tensor inverse = Tensor::empty(call[0].shape(), DType::i32);
         int32_t *const group = inverse.data<int32_t>();
-        // of each group: the place of its first element, and how many there are
+        // The index of each group's first element, and the group's size.
         PoolVector<int32_t> first, count;
         for (int64_t i = 0; i < n; i++) {
             if (i == 0 || !same.data<bool>()[i - 1]) {

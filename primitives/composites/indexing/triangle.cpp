@@ -49,7 +49,7 @@ struct Triangle : Composite {
 HALYARD_COMPOSITES {
     composites.add<Triangle>(false);
     composites.add<Triangle>(true);
-    // Keeping a band is linear, and its own adjoint.
+    // band_kernel is linear and its own adjoint.
     composites.gradient({"band_kernel", "x", {"dy"}, same_op});
 }
 

@@ -1,4 +1,4 @@
-// Tensors that are made of numbers.
+// Ops that create tensors from numbers.
 #include "primitives/composites/composite.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ DType dtype_of_call(const Call &call) {
     return (DType)call.integer("dtype");
 }
 
-// A number that is what it claims to be: neither NaN nor infinite.
+// Returns attribute `name`. Throws AttrError if it is NaN or infinite.
 double number(const Call &call, const char *name) {
     const double v = call.real(name);
     if (!std::isfinite(v)) {
@@ -23,7 +23,7 @@ double number(const Call &call, const char *name) {
     return v;
 }
 
-// [n,m] of eye and tri
+// Returns the shape [n,m] of eye and tri.
 Shape rows_and_columns(const Call &call) {
     const int64_t n = call.integer("n");
     const int64_t m = call.integer("m");

@@ -1,6 +1,6 @@
-// Images of another size: nearest, bilinear, bicubic. Every output is a weighted sum of few inputs
-// per axis; their places and weights are tables in double, so one kernel serves all modes and all
-// gradients.
+// Images of another size: nearest, bilinear, bicubic. Every output is a weighted sum of a few
+// inputs per axis. Their indices and weights are tables in double, so one kernel serves all modes
+// and gradients.
 #include "primitives/composites/composite.h"
 
 #include <algorithm>
@@ -15,14 +15,14 @@ enum Mode { nearest, nearest_exact, linear, bilinear, bicubic, trilinear };
 
 enum Coordinates { asymmetric, half_pixel, align_corners };
 
-// An axis of n that becomes one of m. Places are long double, so that their fractions, the weights,
-// have all digits of a double.
+// An axis of n elements that becomes one of m. Coordinates are long double, so that their
+// fractions, which are the weights, have all digits of a double.
 struct Axis {
     int64_t n, m;
     Coordinates coordinates;
-    double factor = 0;  // elements of m to one of n; 0: m / n
+    double factor = 0;  // Output elements for each input element; 0 stands for m / n.
 
-    // (i + shift) n / m, rounded once: floor() of it never misses an element.
+    // Returns (i + shift) n / m, rounded once, so that its floor() is exact.
     long double at(int64_t i, long double shift) const {
         const long double place = (long double)i + shift;
         return factor > 0 ? place / factor : place * (long double)n / (long double)m;
@@ -36,7 +36,7 @@ struct Axis {
     int64_t clipped(long double place) const { return int64_t(std::clamp(place, 0.0L, last())); }
 };
 
-// What each element of an axis is made of: [taps,m].
+// The indices and weights of the inputs of each element of an axis: [taps,m].
 struct Taps {
     Tensor place, weight;
     Taps(int64_t taps, int64_t m)
@@ -78,8 +78,8 @@ Taps cubic_taps(const Axis &axis) {
     return t;
 }
 
-// The same table by element of the input: what each of n gives to those of the output. Throws
-// ShapeError for a place outside of it.
+// Returns the transposed table: for each of n inputs, the indices of outputs and the weights there.
+// Throws ShapeError for an index outside of the input.
 Taps transposed_taps(const char *name, const Tensor &place, const Tensor &weight, int64_t n) {
     const int64_t taps = place.shape()[0];
     const int64_t m = place.shape()[1];
@@ -100,7 +100,7 @@ Taps transposed_taps(const char *name, const Tensor &place, const Tensor &weight
     return t;
 }
 
-// Every element of dimension `d` that `place` names.
+// Returns the elements of dimension `d` that are nearest to the outputs.
 Tensor picked(const Tensor &x, int d, const Axis &axis, Mode mode) {
     std::vector<int32_t> places(static_cast<size_t>(axis.m));
     for (int64_t i = 0; i < axis.m; i++) {
@@ -116,12 +116,12 @@ Tensor picked(const Tensor &x, int d, const Axis &axis, Mode mode) {
     return run1("index_select", {x, Tensor::from(places, {axis.m})}, {{"axis", d}});
 }
 
-// x[..., h, w] with its last axes, `rows` and `columns`, of another size.
+// Returns x[...,h,w] with its last axes, `rows` and `columns`, of another size.
 Tensor resized(const Tensor &x, Mode mode, const Axis &rows, const Axis &columns) {
     const int h = x.rank() - 2;
     const int w = x.rank() - 1;
     if (mode == nearest || mode == nearest_exact) {
-        // what there is less of in between
+        // The axis that leaves the smaller intermediate result comes first.
         const bool columns_first = columns.m * rows.n < rows.m * columns.n;
         const Tensor half = columns_first ? picked(x, w, columns, mode) : picked(x, h, rows, mode);
         const Tensor y = columns_first ? picked(half, h, rows, mode)
@@ -155,8 +155,8 @@ int64_t checked_size(const char *op, int64_t v) {
     return v;
 }
 
-// x[n,c,d,h,w]: every plane, then the places of planes along depth. 16-bit floats would round in
-// between.
+// Resizes every plane of x[n,c,d,h,w], then along depth. 16-bit floats are computed in f32, because
+// they would be rounded in between.
 Tensor resized_volumes(const Tensor &given, Mode mode, const Axis &depth, const Axis &rows,
                        const Axis &columns) {
     const Tensor x = mode == bilinear && bytes_of(given.dtype()) == 2 ? cast_to(given, DType::f32)
@@ -171,7 +171,7 @@ Tensor resized_volumes(const Tensor &given, Mode mode, const Axis &depth, const 
     return cast_to(reshaped(y, {n, c, depth.m, rows.m, columns.m}), given.dtype());
 }
 
-// The rank of x that a mode is for; 0: 3, 4 or 5.
+// Returns the rank of x that a mode is for; 0 stands for 3, 4 or 5.
 int rank_of(Mode mode) {
     return mode == linear ? 3 : mode == bilinear || mode == bicubic ? 4 : mode == trilinear ? 5 : 0;
 }
@@ -183,11 +183,11 @@ void check_rank(const Tensor &x, Mode mode) {
                                         (rank ? std::to_string(rank) : "3, 4 or 5"));
 }
 
-// How much element k of n counts in element i of m, by the definitions. `factor`: elements of the
-// output to one of the input; 0: m / n.
+// For references. Returns the weight of element k of n in element i of m, by the definitions.
+// `factor` is the number of output elements for each input element; 0 stands for m / n.
 double weight(Mode mode, Coordinates coordinates, int64_t i, int64_t m, int64_t k, int64_t n,
               double factor) {
-    // a weight is what is left of a place: its digits must be more than a weight's
+    // A weight is the fraction of a coordinate, which therefore needs more digits than the weight.
     using Place = long double;
     const auto scaled = [&](Place place) {
         return factor > 0 ? place / factor : place * (Place)n / (Place)m;
@@ -206,7 +206,8 @@ double weight(Mode mode, Coordinates coordinates, int64_t i, int64_t m, int64_t 
     }
     if (mode == nearest_exact) return clipped(std::floor(scaled((Place)i + 0.5L))) == (Place)k;
     if (mode != bicubic) return double(std::fmax(0, 1 - std::fabs(clipped(at) - (Place)k)));
-    // Keys' cubic convolution kernel, a = -3/4; places outside are those of the border
+    // Keys' cubic convolution kernel with a = -3/4. Coordinates outside of the image are clamped to
+    // its border.
     double sum = 0;
     for (Place place = std::floor(at) - 1; place <= std::floor(at) + 2; place++) {
         const double d = double(std::fabs(at - place));
@@ -341,8 +342,8 @@ struct Interpolate : Resized {
     }
 };
 
-// MindSpore's primitives: without half_pixel_centers, coordinates have their origin in the middle
-// of the first pixel.
+// MindSpore's primitives. Without half_pixel_centers the origin of coordinates is the center of the
+// first pixel.
 struct ResizeTo : Resized {
     const Mode mode;
     ResizeTo(const std::string &n, Mode m, const std::string &formula)
@@ -383,8 +384,8 @@ struct ResizeTo : Resized {
     }
 };
 
-// The gradient of resize_kernel, of in = {x, row, row_weight, column, column_weight, dy}: the same
-// sum with the tables read the other way.
+// The gradient of resize_kernel: the same sum with transposed tables. in = {x, row, row_weight,
+// column, column_weight, dy}.
 Tensor resize_in_x(Tensors in, const RegisteredOp &, const Attrs &) {
     const Shape x = in[0].shape();
     const Taps rows = transposed_taps("row", in[1], in[2], x[1]);

@@ -1,4 +1,4 @@
-// Shapes and windows: views of the elements of x, and copies where no view can have them.
+// Shapes and windows: views of x's elements, or copies if strides can't express the view.
 #include "primitives/composites/composite.h"
 
 #include <algorithm>
@@ -6,7 +6,8 @@
 namespace halyard {
 namespace {
 
-// A list with one value per axis of x.
+// Returns a list attribute that has one value for each axis of x. Throws ShapeError for another
+// length.
 const Ints &per_axis(const Call &call, const char *name, const Tensor &x) {
     const Ints &v = call.ints(name);
     if (int(v.size()) != x.rank()) {
@@ -76,7 +77,7 @@ struct Flatten : Composite {
     Result compose(const Call &call) const override {
         const Tensor &x = call[0];
         if (x.rank() == 0) return {reshaped(x, {1})};
-        // A vector is flat already; start_dim 1 is beyond it.
+        // A vector is flat already, and start_dim 1 would be out of range.
         const int to = normal_axis("flatten", call.integer("end_dim"), x.rank());
         const int from = x.rank() == 1
                              ? 0
@@ -177,7 +178,7 @@ struct BroadcastTo : Composite {
     Result compose(const Call &call) const override {
         Shape s(call.ints("shape"));
         const int lead = s.rank() - call[0].rank();
-        for (int d = 0; d < s.rank(); d++) {  // -1 keeps the extent
+        for (int d = 0; d < s.rank(); d++) {  // -1 keeps the extent.
             if (s[d] != -1) continue;
             if (d < lead) {
                 throw ShapeError(call.op(), "dimension " + std::to_string(d) + " is -1, but x" +
@@ -257,7 +258,7 @@ struct StridedSlice : Composite {
         samples = {"d0=2 d1=3 d2=7 begin=0,0,1 end=2,3,7 strides=1,2,3",
                    "d0=2 d1=3 d2=7 begin=1,-2,-100 end=2,-1,100"};
     }
-    // Begins and ends count from the end when negative and are clipped to the tensor, as in NumPy.
+    // Negative begins and ends count from the end, and both are clamped to the tensor, as in NumPy.
     Result compose(const Call &call) const override {
         const Tensor &x = call[0];
         const Ints &begin = per_axis(call, "begin", x);

@@ -1,12 +1,12 @@
 // The layouts of Ascend's cube unit, whose blocks have 16 channels (Ascend C's reference, "data
-// formats"): NC1HWC0 of feature maps and FRACTAL_Z of filters, for whoever prepares tensors for it.
-// Lowered convolutions turn what they read on their way (dsl/ascend/convolution/convolution.h).
+// formats"): NC1HWC0 of feature maps and FRACTAL_Z of filters. Lowered convolutions don't need
+// them: they convert what they read (dsl/ascend/convolution/convolution.h).
 #include "primitives/composites/composite.h"
 
 namespace halyard {
 namespace {
 
-constexpr int64_t block = 16;  // channels
+constexpr int64_t block = 16;  // Channels of a block.
 
 int64_t blocks(int64_t n) {
     return (n + block - 1) / block;

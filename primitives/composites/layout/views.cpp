@@ -8,7 +8,7 @@
 namespace halyard {
 namespace {
 
-// y's dimension i is x's dimension order(p)[i].
+// The base of ops whose dimension i is x's dimension order(p)[i].
 struct Reordered : Composite {
     using Composite::Composite;
     virtual Shape order(const Problem &p, int rank) const = 0;
@@ -133,9 +133,9 @@ struct Contiguous : Composite {
     void reference(Problem &p) const override { same_elements(p, p("x").shape); }
 };
 
-// Blocks of b x b pixels, out of the channels or into them. `block_first`: the place within a block
-// is the slower part of a channel's number (MindSpore's DepthToSpace, ONNX's DCR), else the faster
-// one (pixel_shuffle, ONNX's CRD).
+// Moves blocks of b x b pixels from the channels to the image or back. If `block_first`, the
+// position within a block is the slower part of a channel's number (MindSpore's DepthToSpace,
+// ONNX's DCR), else the faster one (pixel_shuffle, ONNX's CRD).
 struct Blocks : Composite {
     const std::string size;
     const bool to_space, block_first;
@@ -193,7 +193,7 @@ private:
                                        ", expected a multiple of " + std::to_string(of));
         }
     }
-    // Channels become blocks of b x b pixels.
+    // Returns x with channels as blocks of b x b pixels.
     Tensor spread(const Tensor &x, int64_t b) const {
         expect_multiple(x, 1, "c", b * b);
         const int64_t n = x.size(0);
@@ -205,7 +205,7 @@ private:
                              : transposed(reshaped(x, {n, c, b, b, h, w}), {0, 1, 4, 2, 5, 3});
         return reshaped(y, {n, c, h * b, w * b});
     }
-    // Blocks of b x b pixels become channels.
+    // Returns x with blocks of b x b pixels as channels.
     Tensor gathered(const Tensor &x, int64_t b) const {
         expect_multiple(x, 2, "h", b);
         expect_multiple(x, 3, "w", b);

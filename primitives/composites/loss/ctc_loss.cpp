@@ -8,7 +8,8 @@
 namespace halyard {
 namespace {
 
-// The sequences of a call of ctc_loss, whose shapes fit: labels and lengths within their bounds.
+// The labels and lengths of a call of ctc_loss, whose shapes fit. Throws ShapeError for one out of
+// its bounds.
 struct Sequences {
     Tensor targets, input_lengths, target_lengths;
 
@@ -21,8 +22,8 @@ struct Sequences {
         target_lengths = labels_of(op, "target_lengths", c[3], places + 1);
         const auto *length = target_lengths.data<int32_t>();
         const int64_t longest = images ? *std::max_element(length, length + images) : 0;
-        // A target of more labels than there are steps has no path, however many more they are;
-        // what lies behind the longest isn't read.
+        // A target with more labels than there are steps has no path, so longer targets are cut.
+        // Labels after the longest target aren't read.
         const int64_t most = std::min(longest, steps + 1);
         const Tensor given = c[1].dtype() == DType::i64 ? c[1].contiguous()
                                                         : cast_to(c[1], DType::i64).contiguous();
@@ -36,7 +37,7 @@ struct Sequences {
     }
 
 private:
-    // Target i has `length` labels, of which the first `most` count.
+    // Checks the `length` labels of target i, and copies the first `most` of them.
     void check_labels(const char *op, const Tensor &given, int64_t i, int64_t length,
                       int64_t classes, int64_t most) const {
         const int64_t *label = given.data<int64_t>() + i * given.shape()[1];
@@ -93,7 +94,7 @@ struct CtcLoss : Loss {
         if (fits) {
             const Sequences s(c);
             loss = loss_of(s.targets, s.input_lengths, s.target_lengths);
-        } else {  // the kernel says what doesn't
+        } else {  // The kernel reports what doesn't fit.
             loss = loss_of(cast_to(c[1], DType::i32), cast_to(c[2], DType::i32),
                            cast_to(c[3], DType::i32));
         }
@@ -104,7 +105,8 @@ struct CtcLoss : Loss {
                         {loss, run1("maximum", {cast_to(c[3], loss.dtype()), like(loss, 1)})});
         return loss;
     }
-    // Over all paths of t classes: exponential, and nothing like the kernel.
+    // Sums over all paths of t classes, an exponential number, which is independent of the kernel's
+    // algorithm.
     void reference(Problem &p) const override {
         Array loss({p["n"]});
         Array shares({p["n"]});

@@ -8,7 +8,7 @@
 namespace halyard {
 namespace {
 
-// The class dimension, 1 or the only one, goes last.
+// Returns x with the class dimension, which is 1 or the only one, as the last.
 Tensor classes_last(const char *op, const Tensor &x) {
     if (x.rank() == 0) throw ShapeError(op, "input has rank 0, expected at least 1 (n,c)");
     std::vector<int> order{0};
@@ -18,7 +18,8 @@ Tensor classes_last(const char *op, const Tensor &x) {
     return x.rank() <= 2 ? x : transposed(x, order);
 }
 
-// What a row costs with a probability for every class, which needn't sum to 1.
+// Returns the cost of each row, given a probability for every class. Probabilities needn't sum to
+// 1.
 Tensor dense_cross_entropy(const Tensor &x, const Tensor &p) {
     return run1("softmax_cross_entropy", {x, p});
 }
@@ -28,11 +29,12 @@ Tensor dense_nll(const Tensor &x, const Tensor &p) {
 }
 
 struct RowCost {
-    const char *op, *picked;                                    // with a label
-    Tensor (*probabilities)(const Tensor &x, const Tensor &p);  // with probabilities
+    const char *op, *picked;  // The op that computes the cost of a label.
+    Tensor (*probabilities)(const Tensor &x, const Tensor &p);  // Computes it from probabilities.
 };
 
-// Smoothing, weights and the mean over those that count, of x whose classes are last.
+// Returns the loss of labels, with smoothing, weights and the mean over labels that aren't ignored.
+// Classes are the last dimension of x.
 Result of_labels(const LossInputs &c, const RowCost &loss, const Tensor &x) {
     const int64_t classes = x.shape()[x.rank() - 1];
     Shape rows = x.shape();
@@ -49,7 +51,8 @@ Result of_labels(const LossInputs &c, const RowCost &loss, const Tensor &x) {
     const Tensor labels = run1(
         "select", {run1("equal", {given, ignored}), Tensor::scalar(-1, DType::i32), given});
     const Tensor ones = Tensor::ones({classes}, x.dtype());
-    const auto of_label = [&](const Tensor &t) {  // its element of t; 0 for one that doesn't count
+    // Returns the element of t for each label, 0 for an ignored label.
+    const auto of_label = [&](const Tensor &t) {
         return reshaped(run1("gather_kernel", {reshaped(t, {1, classes, 1}),
                                                reshaped(labels, {labels.elements()}), like(x, 0)}),
                         rows);
@@ -95,8 +98,8 @@ Result label_loss(const Call &call, const RowCost &loss) {
     return c.reduced(loss.probabilities(x, c.weighted(p, 2)));
 }
 
-// Classes are dimension 1, or the only one. A label that is ignore_index costs nothing and doesn't
-// count; others are 0 to c-1.
+// Classes are dimension 1, or the only one. A label that is ignore_index costs nothing and isn't
+// counted; others are 0 to c-1.
 struct LabelLoss : Loss {
     const bool logits;
     explicit LabelLoss(bool of_logits)

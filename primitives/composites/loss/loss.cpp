@@ -3,7 +3,7 @@
 namespace halyard {
 namespace {
 
-enum Reduction : uint8_t { mean, none, total };  // the choices of attribute `reduction`
+enum Reduction : uint8_t { mean, none, total };  // The choices of attribute `reduction`.
 
 }  // namespace
 

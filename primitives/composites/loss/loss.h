@@ -1,4 +1,4 @@
-// What losses share. Names, defaults and semantics are MindSpore's (torch.nn.functional has the
+// The base of losses. Names, defaults and semantics are MindSpore's (torch.nn.functional has the
 // same names). 16-bit floats are computed in f32. A weight may be an undefined tensor, which stands
 // for ones.
 #pragma once
@@ -46,7 +46,7 @@ protected:
     static void reduce(Problem &p, const Array &loss, double over = 0);
 };
 
-// What the compositions of losses are written with.
+// Short names for the compositions of losses.
 inline Tensor add(const Tensor &a, const Tensor &b) {
     return run1("add", {a, b});
 }
@@ -56,7 +56,7 @@ inline Tensor sub(const Tensor &a, const Tensor &b) {
 inline Tensor mul(const Tensor &a, const Tensor &b) {
     return run1("mul", {a, b});
 }
-inline Tensor like(const Tensor &x, double v) {  // a scalar of x's dtype
+inline Tensor like(const Tensor &x, double v) {  // A scalar of x's dtype.
     return Tensor::scalar(v, x.dtype());
 }
 inline Tensor relu(const Tensor &x) {

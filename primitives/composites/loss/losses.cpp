@@ -11,9 +11,9 @@ struct TermLine {
     std::string name, doc;
     std::vector<std::string> inputs;
     std::vector<std::pair<std::string, std::string>> scalars;
-    Tensor (*terms)(const LossInputs &x);                           // the composition
-    double (*term)(const double *x, const std::vector<double> &s);  // one term, for the reference
-    std::string flag = "";                                          // stands after the scalars in s
+    Tensor (*terms)(const LossInputs &x);                           // The composition.
+    double (*term)(const double *x, const std::vector<double> &s);  // One term, for the reference.
+    std::string flag = "";  // Its value follows the scalars in s.
     std::string alias = "";
     std::vector<std::pair<std::string, std::string>> lets = {};
     std::vector<std::string> optional = {};
@@ -355,7 +355,7 @@ Tensor smooth_l1_in_target(Tensors in, const RegisteredOp &op, const Attrs &attr
     return run1("neg", {Primitive(in_x, Attrs(in_x.record, op.record, attrs)).run(in)[0]});
 }
 
-// Returns dy (log(1 - x) - log x), logarithms at least -100, of in = {x, dy}.
+// Returns dy (log(1 - x) - log x), with logarithms of at least -100. in = {x, dy}.
 Tensor bce_in_target(Tensors in, const RegisteredOp &, const Attrs &) {
     const Tensor least = like(in[0], -100);
     const auto floored = [&](const Tensor &t) { return run1("maximum", {t, least}); };
@@ -363,14 +363,14 @@ Tensor bce_in_target(Tensors in, const RegisteredOp &, const Attrs &) {
     return mul(in[1], sub(log_not_x, floored(run1("log", {in[0]}))));
 }
 
-// Returns dy (-x + (pos_weight - 1) log(1 + e^-x)), of in = {x, pos_weight, dy}.
+// Returns dy (-x + (pos_weight - 1) log(1 + e^-x)). in = {x, pos_weight, dy}.
 Tensor bce_logits_in_target(Tensors in, const RegisteredOp &, const Attrs &) {
     const Tensor minus_x = run1("neg", {in[0]});
     const Tensor more = sub(in[1], like(in[1], 1));
     return mul(in[2], add(minus_x, mul(more, run1("softplus", {minus_x}))));
 }
 
-// Returns dy target log(1 + e^-x), of in = {x, target, dy}.
+// Returns dy target log(1 + e^-x). in = {x, target, dy}.
 Tensor bce_logits_in_pos_weight(Tensors in, const RegisteredOp &, const Attrs &) {
     return mul(mul(in[1], in[2]), run1("softplus", {run1("neg", {in[0]})}));
 }

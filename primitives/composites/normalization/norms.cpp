@@ -8,7 +8,7 @@
 namespace halyard {
 namespace {
 
-// 16-bit floats are computed in f32.
+// Returns the dtype of the arithmetic: f32 for 16-bit floats.
 DType arithmetic_of(const Tensor &x) {
     return bytes_of(x.dtype()) == 2 ? DType::f32 : x.dtype();
 }
@@ -27,20 +27,21 @@ Shape last_dimensions(const Tensor &x, int from) {
     return Shape(x.shape().begin() + from, x.shape().end());
 }
 
-// Of planes[n,c,s], or of [r,c] where channels are last: y, mean, rest, variance.
+// Normalises each channel of planes[n,c,s], or of [r,c] with channels last. Returns y, mean, rest,
+// variance.
 Result by_batch(const Tensor &x, const Tensor &gamma, const Tensor &beta, double epsilon) {
     return Primitive(x.rank() == 3 ? "batch_norm_planes" : "batch_norm_channels",
                      {{"epsilon", epsilon}})
         .run({x, gamma, beta});
 }
 
-// What follows in batch_norm_relu and batch_norm_add_relu, whose last input is z.
+// Returns y with the epilogue of batch_norm_relu, or of batch_norm_add_relu, whose last input is z.
 Tensor followed(const Tensor &y, const Call &call) {
     if (call.op() == "batch_norm") return y;
     return run1("relu", {call.in.size() == 6 ? run1("add", {y, cast_to(call[5], y.dtype())}) : y});
 }
 
-// The batch's statistics enter the running ones, in place; nothing of it is recorded.
+// Updates the running statistics with the batch's, in place. Nothing is recorded.
 void move_running(const Call &call, const Tensor &running, const Tensor &batch, double unbiased) {
     const StopTape stop;
     const double momentum = call.real("momentum");
@@ -51,7 +52,7 @@ void move_running(const Call &call, const Tensor &running, const Tensor &batch, 
                                 times(cast_to(batch, running.dtype()), momentum * unbiased)}));
 }
 
-// Groups of channels of an image are channels of one image.
+// Normalises each group of channels of each image, as one channel of a single image.
 Tensor by_groups(const Tensor &x, int64_t groups, const Tensor &gamma, const Tensor &beta,
                  double epsilon) {
     return reshaped(
@@ -77,8 +78,7 @@ struct Norm : Composite {
         dtypes = {"f32", "f16", "bf16", "f64"};
         contract = {Contract::normwise, ulps};
     }
-    // The elements that are brought to one mean and variance together are those of the same
-    // group(place).
+    // Elements with the same group(index) are normalised together.
     template<class Group> static std::vector<double> normal(const std::vector<double> &x,
                                                             size_t groups, double eps, bool centred,
                                                             Group group) {
@@ -96,7 +96,7 @@ struct Norm : Composite {
         }
         return y;
     }
-    // y = normal gamma + beta, both of x's last dimensions.
+    // Sets y = normal gamma + beta. gamma and beta have x's last dimensions.
     static void finish(Problem &p, std::vector<double> normal, const Array &gamma,
                        const Array *beta) {
         Array y(p("x").shape);
@@ -178,7 +178,7 @@ struct RmsNorm : Norm {
     }
 };
 
-// Channels are dimension 1 here, as data_format NCHW says.
+// The base of norms whose channels are dimension 1, as data_format NCHW says.
 struct ChannelNorm : Norm {
     using Norm::Norm;
     void solve(Problem &p, size_t groups,
@@ -279,7 +279,7 @@ struct BatchNorm : ChannelNorm {
     }
 };
 
-// With what follows it in residual networks: relu, or a shortcut and relu.
+// batch_norm with the epilogue of residual networks: relu, or a shortcut and relu.
 struct BatchNormRelu : BatchNorm {
     const bool shortcut;
     explicit BatchNormRelu(bool with_z)
@@ -395,12 +395,12 @@ struct L2Normalize : Norm {
     }
 };
 
-// normalize_kernel: y = (x - mean) scale + offset. Returns -scale dy, of in = {scale, dy}.
+// normalize_kernel is y = (x - mean) scale + offset. Returns -scale dy. in = {scale, dy}.
 Tensor minus_product(Tensors in, const RegisteredOp &, const Attrs &) {
     return run1("neg", {run1("mul", {in[0], in[1]})});
 }
 
-// Returns (x - mean) dy, of in = {x, mean, dy}.
+// Returns (x - mean) dy. in = {x, mean, dy}.
 Tensor deviation_product(Tensors in, const RegisteredOp &, const Attrs &) {
     return run1("mul", {run1("sub", {in[0], in[1]}), in[2]});
 }

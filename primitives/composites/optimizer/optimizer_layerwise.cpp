@@ -21,14 +21,14 @@ Tensor norm(const Tensor &x) {
     return run1("reduce_l2", {x}, {{"axis", Ints()}});
 }
 
-// a / b where both are above 0, else 1
+// Returns `quotient`, which is a / b, where a and b are above 0, else 1.
 Tensor ratio_or_one(const Tensor &a, const Tensor &b, const Tensor &quotient) {
     const Tensor both = run1(
         "logical_and", {run1("greater", {a, number(0, a)}), run1("greater", {b, number(0, b)})});
     return run1("select", {both, quotient, number(1, a)});
 }
 
-// `out` = op(in), element on element.
+// Writes op(in) into `out`.
 void into(const Tensor &out, const char *op, std::initializer_list<Tensor> in,
           const std::vector<std::pair<std::string, AttrValue>> &attrs) {
     const Primitive p(op, attrs);
@@ -40,8 +40,8 @@ bool is_updated(const RegisteredOp &op, const std::string &input) {
                                [&](const TensorSpec &o) { return o.name == input + "_out"; });
 }
 
-// The inputs, of one float dtype, broadcast against each other. Those that are updated have that
-// shape, are dense, and apart from all others.
+// Returns the inputs, broadcast against each other. Throws unless they have one float dtype, and
+// unless those that are updated have the broadcast shape, are dense and don't overlap others.
 std::vector<Tensor> checked(const RegisteredOp &op, Tensors in) {
     const std::string &name = op.record.name;
     const auto &specs = op.signature.inputs;

@@ -12,7 +12,7 @@ namespace {
 
 using Given = std::vector<std::pair<std::string, AttrValue>>;
 
-// What a pool of two dimensions is given for two of a call's: h and w, or d alone beside a
+// Returns the attributes of a pool of two dimensions for two of a call's: h and w, or d and a
 // dimension that stays.
 Given planar(const Call &call, const Dims &f, bool depth) {
     const auto value = [&](const std::string &name, int64_t otherwise) {
@@ -53,18 +53,19 @@ Tensor avg_of(const Tensor &x, const Call &call, const Dims &f, bool depth, int6
                                               {"divisor_override", divisor}}));
 }
 
-// x[n,c,w] as maps of one line, and back.
+// Calls `pool` on x[n,c,w] as images of one row, and returns [n,c,ow].
 template<class Pool> Result along_line(const Tensor &x, const Dims &f, const Pool &pool) {
     return {reshaped(pool(reshaped(x, {f.at("n"), f.at("c"), 1, f.at("w")})), spatial(f, {"ow"}))};
 }
 
-// What rounds twice, or leaves the range of 16-bit floats soon, is computed in f32.
+// Returns x in f32 if it has 16 bits: for pools that would round twice, or leave the range of
+// 16-bit floats.
 Tensor wide(const Tensor &x) {
     return cast_to(x, bytes_of(x.dtype()) == 2 ? DType::f32 : x.dtype());
 }
 
-// Windows are products of a plane's and an interval of depth: first every plane, then planes by
-// depth.
+// Pools every plane, then along depth: a window is the product of a plane's window and an interval
+// of depth.
 template<class Planes, class Depth>
 Tensor by_planes(const Tensor &x, const Dims &f, const Planes &planes, const Depth &depth) {
     const int64_t n = f.at("n"), c = f.at("c"), d = f.at("d");
@@ -87,8 +88,8 @@ Tensor lp_of(const Tensor &given, const Call &call, const Dims &f) {
     return cast_to(power(sum, 1 / p), given.dtype());
 }
 
-// `kind`: "avg" or "max". Where the windows are all alike, a pool of fixed windows is the faster
-// one.
+// Adaptive pooling of `kind` "avg" or "max". If all windows have one size, a pool of fixed windows
+// is faster.
 Tensor adaptive_of(const std::string &kind, const Tensor &x, int64_t oh, int64_t ow) {
     const int64_t h = x.shape()[2];
     const int64_t w = x.shape()[3];
@@ -104,7 +105,7 @@ Tensor adaptive_of(const std::string &kind, const Tensor &x, int64_t oh, int64_t
                 {{"output_size", Ints{oh, ow}}});
 }
 
-// One spatial dimension: names of its extents in x and y, and of the padding before and after.
+// A spatial dimension: the names of its extents in x and y, and of the padding before and after.
 struct Line {
     std::string in, out, before, after;
 };
@@ -112,7 +113,8 @@ const Line lines[] = {
     {"d", "od", "front", "back"}, {"h", "oh", "top", "bottom"}, {"w", "ow", "left", "right"}};
 constexpr const char *digits[] = {"", "1d", "2d", "3d"};
 
-// y is made of the elements of x in a window; windows are products of one interval per dimension.
+// The base of pools: y is a function of the elements of x in a window, the product of one interval
+// for each dimension.
 struct Windowed : Composite {
     const int rank;
     const std::span<const Line> dims = std::span(lines).last(size_t(rank));
@@ -126,7 +128,7 @@ struct Windowed : Composite {
             conditions.push_back(l.in + ">=1");
     }
     struct Interval {
-        int64_t begin, end, places;  // of the map; places: the padding that counts included
+        int64_t begin, end, places;  // Of the map. `places` includes the padding that counts.
     };
     virtual Interval interval(const Problem &p, const Line &l, int64_t i) const = 0;
     virtual double value(const Problem &p, const std::vector<double> &elements,
@@ -138,7 +140,7 @@ struct Windowed : Composite {
         });
     }
 
-    // What f(elements, their places in x's plane, number of places) makes of every window.
+    // Returns f(elements, their indices in x's plane, number of places) of every window.
     template<class F> Array of_windows(const Problem &p, const F &f) const {
         const Array &x = p.tensors.at("x");
         Shape s{p["n"], p["c"]};
@@ -154,7 +156,8 @@ struct Windowed : Composite {
                 rest /= s[d + 2];
                 places *= of[size_t(d)].places;
             }
-            std::vector<int64_t> at{rest};  // places of the window's elements, line by line
+            // Indices of the window's elements, dimension by dimension.
+            std::vector<int64_t> at{rest};
             for (int d = 0; d < rank; d++) {
                 std::vector<int64_t> finer;
                 for (int64_t a : at) {
@@ -210,7 +213,7 @@ protected:
     }
 };
 
-// The windows of max_pool2d and avg_pool2d.
+// The base of pools with the windows of max_pool2d and avg_pool2d.
 struct Pool : Windowed {
     Pool(const std::string &n, int r, const std::string &formula, const std::string &more = "")
         : Windowed(n, r, formula, more) {
@@ -298,7 +301,7 @@ struct AvgPool : Pool {
         samples.push_back(samples.back() + " count_include_pad=0");
         samples.push_back(samples.back() + " divisor_override=3");
     }
-    // In three dimensions a mean of means, or a sum of sums under a given divisor.
+    // In three dimensions it is a mean of means, or a sum of sums if there is a divisor.
     Result compose(const Call &call) const override {
         const Dims f = facts_of(call.in, call.attrs);
         const int64_t divisor = f.at("divisor_override");
@@ -438,8 +441,8 @@ struct MaxWithIndices : Pool {
     }
 
 private:
-    // The first maximum along depth names a plane's window, and that window's first maximum names
-    // the place.
+    // The first maximum along depth selects a plane's window, and that window's first maximum is
+    // the result.
     static Result of_volumes(const Call &call, const Dims &f) {
         const int64_t n = f.at("n"), c = f.at("c"), d = f.at("d");
         const int64_t area = f.at("oh") * f.at("ow");
@@ -493,7 +496,7 @@ struct MaxUnpool : Composite {
         }
         return "x[n,c" + in + "] indices:i32[n,c" + in + "] -> y[n,c" + out + "]";
     }
-    // All planes are one line of elements, to which x is added at its places.
+    // All planes are one row of elements, to which x is added at its indices.
     Result compose(const Call &call) const override {
         const Tensor &x = call[0];
         const Tensor &indices = call[1];

@@ -1,4 +1,4 @@
-// Where random composites draw, and the words that they draw.
+// The base of random composites, and the words that they draw.
 #pragma once
 #include <string>
 #include <utility>

@@ -32,7 +32,7 @@ Shape shape_of(const Call &call, const char *name) {
 }
 
 Tensor uniform_tensor(const Call &call, const Shape &shape, double low, double high, DType dtype) {
-    // The last number below `high`: what rounds up to it is taken down again.
+    // The last number below `high`, to which results that would round to `high` are clamped.
     double most = dtype == DType::f64 ? std::nextafter(high, low)
                                       : double(std::nextafter(float(high), float(low)));
     return filled(call, "uniform_kernel", shape,
@@ -51,7 +51,7 @@ double checked_stddev(const Call &call) {
 struct DrawnWords {
     uint64_t first, second;  // of lanes 0 and 1
     uint32_t pair[2];        // the even word and the odd word that follows it, of lane 0
-    bool is_second;          // is `first` the odd one?
+    bool is_second;          // True if `first` is the odd one.
 };
 
 // Returns a number in [0, 1): of 53 bits for f64, of 24 bits for other dtypes.
@@ -147,7 +147,7 @@ struct Normal : Bell {
             {{"mean", call.real("mean")}, {"stddev", checked_stddev(call)}, {"dtype", dtype}},
             dtype)};
     }
-    // Box and Muller: of a pair of words the normals r cos t and r sin t.
+    // Box and Muller: a pair of words gives the normals r cos t and r sin t.
     double standard(const DrawnWords &w, DType dtype) const override {
         const double exact = double(w.pair[0] >> 1 | 1) * 0x1p-31;
         const double u = dtype == DType::f64 ? exact : double(float(exact));
@@ -213,7 +213,7 @@ struct Randint : Distribution {
         return {cast_to(filled(call, "randint_kernel", shape_of(call, "size"), given, DType::i64),
                         dtype)};
     }
-    // low + floor(range w / 2^64), w a word of 64 bits.
+    // Computes low + floor(range w / 2^64), where w is a word of 64 bits.
     void reference(Problem &p) const override {
         const int64_t low = p["low"];
         const auto range = uint64_t(p["high"] - low);

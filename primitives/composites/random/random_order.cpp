@@ -10,7 +10,7 @@
 namespace halyard {
 namespace {
 
-// Fisher and Yates.
+// Returns a permutation of 0 to n-1 (Fisher and Yates).
 Tensor permutation(const Call &call, int64_t n) {
     if (n < 0 || n > INT32_MAX) {
         throw AttrError(call.op(), "n is " + std::to_string(n) + ", expected 0 to " +
@@ -25,18 +25,19 @@ Tensor permutation(const Call &call, int64_t n) {
     return order;
 }
 
-// [0, 1) in steps of 2^-53.
+// Returns a number in [0, 1), in steps of 2^-53.
 double uniform53(const Random &at, uint64_t k) {
     const Words w = at.block(k);
     return double(uint64_t(w[0]) << 21 | w[1] >> 11) * 0x1p-53;
 }
 
-// One row: c weights, `count` places to fill. `first` is the row's first number of the stream.
+// Fills the `places` of a row by its weights. `first` is the index of the row's first number in the
+// stream.
 void choose_with_replacement(const Random &at, uint64_t first, std::span<const double> weights,
                              std::span<int32_t> places) {
     PoolVector<double> sums(weights.size());
     std::partial_sum(weights.begin(), weights.end(), sums.begin());
-    // A running sum that doesn't grow is passed over: a weight of 0 is never chosen.
+    // upper_bound() skips running sums that don't grow, so a weight of 0 is never chosen.
     const auto last = std::lower_bound(sums.begin(), sums.end(), sums.back());
     for (size_t s = 0; s < places.size(); s++) {
         places[s] = int32_t(std::min(std::upper_bound(sums.begin(), sums.end(),
@@ -45,8 +46,8 @@ void choose_with_replacement(const Random &at, uint64_t first, std::span<const d
                             sums.begin());
     }
 }
-// Efraimidis and Spirakis, "Weighted random sampling with a reservoir", IPL 97, 2006: in the order
-// of log(1 - u) / weight.
+// The same without replacement, in the order of log(1 - u) / weight: Efraimidis and Spirakis,
+// "Weighted random sampling with a reservoir", IPL 97, 2006.
 void choose_without(const Random &at, uint64_t first, std::span<const double> weights,
                     std::span<int32_t> places) {
     PoolVector<std::pair<double, int32_t>> keys;
@@ -73,8 +74,8 @@ struct OnHost : Drawn {
         const Words w = block(p, k, 0);
         return double(uint64_t(w[0]) << 21 | w[1] >> 11) * 0x1p-53;
     }
-    // Fisher and Yates; a word whose product falls into the remainder of 2^32 / bound is drawn
-    // again (Lemire).
+    // Fisher and Yates. A word whose product is in the remainder of 2^32 / bound is drawn again
+    // (Lemire).
     static std::vector<int64_t> expected_order(const Problem &p, int64_t n) {
         std::vector<int64_t> order(static_cast<size_t>(n));
         std::iota(order.begin(), order.end(), 0);
@@ -132,9 +133,9 @@ struct Shuffle : OnHost {
     }
 };
 
-// With replacement draw k of row r is the first place at which the running sum of x exceeds u sum
-// x; without, places in the order of log(1 - u) / x, the largest first: the first of them is
-// distributed alike, and so is each among those that are left.
+// With replacement, draw k of row r is the first index at which the running sum of x exceeds u sum
+// x. Without, indices are in the order of log(1 - u) / x, the largest first: the first has the same
+// distribution, and so has each among those that are left.
 struct Multinomial : OnHost {
     Multinomial()
         : OnHost("multinomial", "x[..n,c] -> y:i32[..n,num_samples]",

@@ -8,8 +8,8 @@
 namespace halyard {
 namespace {
 
-// The inputs in the cell's arithmetic, which is f32 for 16 bits, and its two products. They are x,
-// the state, (the cell,) then w_ih, w_hh, b_ih, b_hh.
+// A cell's inputs, in f32 if they have 16 bits, and its two products. The inputs are x, the state,
+// the cell for an LSTM, w_ih, w_hh, b_ih, b_hh.
 struct Products {
     Products(const Call &call, size_t weights, int64_t gates)
         : op(call.op()), dtype(call[0].dtype()) {
@@ -80,14 +80,15 @@ struct Cell : Composite {
         contract = {Contract::normwise, 64};
         samples = {"n=1 k=1 h=1", "n=3 k=5 h=7", "n=2 k=33 h=17"};
     }
-    template<class F> static void each(const Problem &p, F visit) {  // every element of the state
+    // Calls visit(i, k) for every element of the state.
+    template<class F> static void each(const Problem &p, F visit) {
         for (int64_t i = 0; i < p["n"]; i++) {
             for (int64_t k = 0; k < p["h"]; k++)
                 visit(i, k);
         }
     }
     static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-    // x w^T + b: [n, rows of w]
+    // Returns x w^T + b: [n, rows of w].
     static Array product(const Array &x, const Array &w, const Array &b) {
         Array y({x.shape[0], w.shape[0]});
         for (int64_t i = 0; i < y.shape[0]; i++) {

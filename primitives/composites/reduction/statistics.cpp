@@ -8,7 +8,7 @@
 namespace halyard {
 namespace {
 
-// One call: x in the arithmetic of the op, and the axes that every reduction in it goes over.
+// The input of a call, in the arithmetic of the op, and the axes of its reductions.
 struct Inputs {
     Inputs(const Call &call)
         : given(call[0].dtype()), axis(call.ints("axis")), keep(call.is_set("keep_dims")),
@@ -34,7 +34,7 @@ struct Inputs {
     const Ints axis;
     const bool keep;
     const Tensor x;
-    bool nothing = false;  // is what each result is made of
+    bool nothing = false;  // True if results are reductions of no elements.
 };
 
 Tensor variance(const Inputs &c, const Call &call) {
@@ -115,8 +115,8 @@ struct LogSumExp : Statistic {
             sum += std::exp(v - most);
         return most + std::log(sum);
     }
-    // The largest element is taken out first, where it is finite: it keeps exp in range, and has no
-    // gradient of its own.
+    // The largest element is subtracted first if it is finite, which keeps exp in range. No
+    // gradient passes through it.
     Result compose(const Call &call) const override {
         const Inputs c(call);
         if (c.nothing) return c.result(run1("log", {c.reduce("reduce_sum", c.x)}));
