@@ -1,3 +1,3 @@
-// Sets of dtypes that several ops have, for op files.
+// Sets of dtypes that are common to several ops, for op files.
 #pragma once
 #include "registry/op/dtypes.h"

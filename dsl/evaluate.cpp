@@ -189,7 +189,7 @@ struct Evaluator::Parts {
     std::map<std::string, int> numbers;  // of Funcs, by name
     std::vector<std::unique_ptr<evaluation::Func>> funcs;
     // The state of a run: the kernel's arguments, and the steps so far and at most.
-    void **given = nullptr;
+    void **kernel_arguments = nullptr;
     int64_t steps = 0, limit = 0;
 
     explicit Parts(const Kernel &k) : op(k.op->name) {
@@ -376,12 +376,12 @@ struct Evaluator::Parts {
     }
 
     const halide_buffer_t &buffer(int argument) const {
-        return *static_cast<const halide_buffer_t *>(given[argument]);
+        return *static_cast<const halide_buffer_t *>(kernel_arguments[argument]);
     }
     Value argument_value(const Node &n) const {
         const auto &[argument, property, dimension] = argument_values[size_t(n.target)];
         if (property == Property::scalar)
-            return load_value(given[argument], arguments[size_t(argument)].type);
+            return load_value(kernel_arguments[argument], arguments[size_t(argument)].type);
         const halide_dimension_t &d = buffer(argument).dim[dimension];
         if (property == Property::min) return {.i = d.min};
         return {.i = property == Property::extent ? d.extent : d.stride};
@@ -574,7 +574,7 @@ Evaluator::~Evaluator() = default;
 
 int64_t Evaluator::run(void **arguments, int64_t limit) {
     Parts &p = *parts_;
-    p.given = arguments;
+    p.kernel_arguments = arguments;
     p.steps = 0;
     p.limit = limit;
     p.forget();

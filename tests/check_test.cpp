@@ -13,7 +13,7 @@ namespace {
 class EveryOp : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryOp, KeepsItsContract) {
-    check::say_progress_on_death();
+    check::print_progress_on_death();
     check::Options options;
     // set by the sanitizers' test presets
     options.quick = std::getenv("HALYARD_CHECK_QUICK") != nullptr;

@@ -1,4 +1,4 @@
-// Moves between memories. Copies of bytes, but for atomic adds to GM.
+// Moves between memories. All but atomic adds to GM copy bytes.
 #include <cstring>
 
 #include "ascend/simulator/memory.h"

@@ -1,7 +1,7 @@
-// The vector unit: element by element in the type of the operands. f16 is computed in f32 and
-// rounded once, which is the correctly rounded result for + - * / and sqrt; exp and ln are rounded
-// from f64. rec and rsqrt are ideal here, where the hardware's are approximations (ASSUMED). max
-// and min return their second argument where one is NaN (ASSUMED).
+// The vector unit computes element by element in the type of the operands. f16 is computed in f32
+// and rounded once, which gives the correctly rounded result of + - * / and sqrt; exp and ln are
+// rounded from f64. rec and rsqrt are exact here; the hardware's are approximations (ASSUMED). max
+// and min return their second argument if one is NaN (ASSUMED).
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -11,8 +11,7 @@
 namespace halyard::dv {
 namespace {
 
-// f(n, dst, src0, src1) on all runs of elements of an instruction that lie side by side in every
-// operand.
+// Calls f(n, dst, src0, src1) for all runs of elements that are contiguous in every operand.
 template<class T, class F> void runs(const Step &s, const Vec &v, Memory &m, const F &f) {
     const int sources = sources_of(v.op);
     const int elements = lanes(s.locations[0].dtype);
@@ -114,7 +113,7 @@ template<class T> void arithmetic(const Step &s, const Vec &v, Memory &m) {
     }
 }
 
-// f16 products added to f32: the one vector operation of two types.
+// Adds f16 products to f32, the only vector operation of two types.
 void widening(const Step &s, const Vec &v, Memory &m) {
     const int elements = lanes(DType::f32);
     const StridedAccess d = access_of(s.locations[0], v.dst_blk, v.dst_rep);

@@ -20,7 +20,7 @@ int64_t number_of(const Origin &o) {
     }
 }
 
-// Digits as f16, and back: both are asked for with every element.
+// Tables of the digits as f16, and back.
 struct Digits {
     std::vector<float16> half;
     std::vector<uint16_t> digit;
@@ -53,7 +53,7 @@ Provenance::Provenance(const Program &p, Hooks hooks) : program_(p), hooks_(std:
 
 void Provenance::run(Walker &walker, int64_t block) {
     begun_ = 0;
-    // What nobody wrote is nothing that anybody knows.
+    // All memory is unknown at first.
     for (const Scope s : {Scope::ub, Scope::l1, Scope::l0a, Scope::l0b, Scope::l0c}) {
         int64_t used = 0;
         for (const Buffer &b : program_.buffers)

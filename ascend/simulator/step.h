@@ -1,4 +1,4 @@
-// One instruction as it is issued: all expressions evaluated, all operands placed.
+// Step: one instruction as it is issued, with all expressions evaluated and all operands located.
 #pragma once
 #include <array>
 
@@ -21,9 +21,9 @@ struct Step {
     Instr::Op op;                  // the same with constants
     Pipe pipe = Pipe::s;
     std::array<Location, 4> locations = {};  // in the order of operands()
-    int count = 0;                           // of places
-    double number = 0;                       // of a vector operation's register or immediate
-    bool settled = false;  // only where its operands lie differs from turn to turn
+    int count = 0;                           // the number of locations
+    double number = 0;                       // the value of a register or immediate operand
+    bool settled = false;  // all fields but the locations are constant in the program
 };
 
 }  // namespace halyard::dv

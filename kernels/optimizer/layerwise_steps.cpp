@@ -1,4 +1,5 @@
-// Kernels of parameter updates that need several: primitives/composites/optimizer/optimizer_layerwise.cpp.
+// Kernels of parameter updates that need several, which are composed in
+// primitives/composites/optimizer/optimizer_layerwise.cpp.
 #include "kernels/optimizer/update.h"
 
 namespace halyard {
@@ -8,7 +9,7 @@ constexpr const char *lamb_means =
     "m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; r = m / (1 - beta1^step) / "
     "(sqrt(v / (1 - beta2^step)) + eps) + weight_decay p";
 
-// One element of LAMB's step, before it is scaled.
+// An element of LAMB's moving averages and of its step before scaling, for references.
 struct LambValues {
     double m, v, r;
     LambValues(double p, double m0, double v0, double g, const Problem &q, double correction1,
@@ -51,7 +52,7 @@ struct LambDirection : Update {
     }
 };
 
-// The sign of a mean, which reads m as it was.
+// The step of Lion: the sign of a moving average of the gradient. It reads the old m.
 struct LionStep : Update {
     Func p = input("p"), m = input("m"), g = input("g");
     Func p_out = output("p_out");

@@ -118,7 +118,7 @@ Report check_apart(const std::string &op, const NamedChecks &checks, const Optio
         const Lines lines;
         const Child child([&] {
             keep_progress_in(progress.get());
-            tell_failures_to([&](const std::string &failure) {
+            set_failure_listener([&](const std::string &failure) {
                 lines.add({{"failure", failure}});
             });
             const OpPtr made = op_table().make(op);

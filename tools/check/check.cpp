@@ -141,7 +141,7 @@ void check_reference(const Op &op, const Options &o, Report &r) {
                         continue;
                     const Force force(isa, v.name);
                     const std::string where = place(dtypes, isa, v.name, sample);
-                    begins(where);
+                    begin_step(where);
                     try {
                         compare_all(op, c, guarded_call(op, c, where, r), where, r);
                         reached.emplace(v.name, isa);
@@ -173,7 +173,7 @@ void check_zero_sizes(const Op &op, const Options &o, Report &r) {
             sample += attr + "=" + text + " ";
         try {
             Case c(op, sample, op.dtypes[0], 3);
-            begins(kernel_text(c) + " '" + sample + "'");
+            begin_step(kernel_text(c) + " '" + sample + "'");
             try {
                 const auto out = guarded_call(op, c, "'" + sample + "'", r);
                 c.solve(op);
@@ -202,7 +202,7 @@ static void expect_specials(const Op &op, Case &c, const Options &o, const std::
                           op.contract.measure == Contract::elementwise && op.contract.ulps == 0;
     for (Isa isa : isas_of(op, o)) {
         const Force force(isa, "");
-        begins(what + " " + kernel_text(c) + " '" + c.sample + "'");
+        begin_step(what + " " + kernel_text(c) + " '" + c.sample + "'");
         const auto out = dispatch(c.registered, c.in, c.attrs);
         for (size_t k = 0; k < out.size(); k++) {
             const std::string &name = op.sig.outputs[k].name;
@@ -268,7 +268,7 @@ void check_device(const Op &op, const Options &, Report &r) {
         Case c(op, sample, "f32", 6);
         c.solve(op);
         const Force force(host_isa(), "", "opencl");
-        begins("opencl f32 '" + sample + "'");
+        begin_step("opencl f32 '" + sample + "'");
         try {
             compare_all(op, c, dispatch(c.registered, c.in, c.attrs), "opencl '" + sample + "'", r);
         } catch (const Error &e) {
@@ -281,7 +281,7 @@ Report run_check(const Op &op, const std::string &check, Check run, const Option
     Report r;
     r.op = op.name;
     r.check = check;
-    begins_check(check);
+    begin_check(check);
     const auto from = std::chrono::steady_clock::now();
     try {
         run(op, o, r);

@@ -93,7 +93,7 @@ public:
                 if ((!o.variant.empty() && v.name != o.variant) || (o.quick && isa != isas.back()))
                     continue;
                 const Force force(isa, v.name);
-                begins(place(isa, v.name));
+                begin_step(place(isa, v.name));
                 try {
                     clean_.push_back({isa, v.name, dispatch(c.registered, c.in, c.attrs)});
                 } catch (const DispatchError
@@ -106,7 +106,7 @@ public:
         for (auto &call : clean_) {
             const Force force(call.isa, call.variant);
             const std::string where = place(call.isa, call.variant) + " with " + what;
-            begins(where);
+            begin_step(where);
             const auto results = dispatch(case_.registered, spoilt.in, case_.attrs);
             const std::string error = leak(op_, input, call.results, results, case_.problem,
                                            spoilt.problem);

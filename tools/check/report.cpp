@@ -63,7 +63,7 @@ void Report::fail(const std::string &what) {
     failed++;
     failures.push_back(op + " " + what);
     summary.push_back(failure_kind(what));
-    check::failed(failures.back());
+    check::report_failure(failures.back());
 }
 
 void Report::fail(const std::string &where, const std::string &what) {

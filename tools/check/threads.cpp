@@ -67,7 +67,7 @@ void check_threads(const Op &op, const Options &o, Report &r) {
             const std::string where = "'" + sample + "' with " + std::to_string(way.threads) +
                                       " threads, tensors " + std::to_string(way.offset) +
                                       " elements off 64 bytes";
-            begins(kernel_text(c) + " " + where);
+            begin_step(kernel_text(c) + " " + where);
             const std::vector<Tensor> all = results_of(op, c, way.offset);
             if (first.empty()) first = all;
             std::string other;

@@ -165,7 +165,7 @@ private:
             u.odd = u.odd && odd;
             u.even = u.even && even;
             const Force force(u.isa, "");
-            begins("ulps " + u.dtype + "/" + name_of(u.isa));
+            begin_step("ulps " + u.dtype + "/" + name_of(u.isa));
             const Tensor out = dispatch1(c_.registered, c_.in, c_.attrs);
             see(u, out.raw(), x.v.data(), want, size);
             see_shape(u, out.raw(), x.v.data(), rises);

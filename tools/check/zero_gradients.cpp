@@ -60,7 +60,7 @@ void differentiate(const Op &op, const std::string &sample, Report &r) {
     for (const Tensor &t : x)
         tape.watch(t);
     std::vector<Tensor> out;
-    begins(kernel_text(c) + " and its gradients '" + sample + "'");
+    begin_step(kernel_text(c) + " and its gradients '" + sample + "'");
     try {
         out = Primitive(c.registered, c.attrs).run(c.in);
     } catch (const Error &) {

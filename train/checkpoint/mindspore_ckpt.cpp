@@ -21,13 +21,13 @@ namespace halyard {
 namespace {
 
 constexpr std::string_view mark = "crc_num";
-// the first text of our files: one that has it and no checksum was cut
+// The first text of our files. A file that has it but no checksum is truncated.
 const std::string checked_tag = "halyard.checked";
-// protobuf needs some 70 bytes for one that has two in the file
+// Protobuf allocates some 70 bytes for a value of two bytes in the file.
 constexpr int64_t most_values = 100'000;
 constexpr size_t trailer = 17, crc_bytes = 10;
-constexpr uint32_t most_text = 1 << 16;  // values that are longer are tensors
-// of a tensor's content per message, as MindSpore writes it
+constexpr uint32_t max_text = 1 << 16;  // longer values are tensors
+// The bytes of a tensor in one message, as MindSpore writes it.
 constexpr int64_t part_bytes = int64_t{512} << 20;
 
 constexpr std::pair<const char *, DType> types[] = {
@@ -50,7 +50,7 @@ Shape shape_in(const std::string &path, const std::string &tag, const ckpt::Tens
     return Shape(t.dims().begin(), t.dims().end());
 }
 
-// UTF-32, as NumPy keeps texts, to UTF-8.
+// Converts UTF-32, NumPy's encoding of texts, to UTF-8.
 std::string text_in(const std::string &path, const std::string &tag, const std::string &content) {
     if (content.size() % 4) {
         throw IoError(path, "'" + tag + "' is a text of " + std::to_string(content.size()) +
@@ -84,8 +84,8 @@ bool has_trailer(InputFile &file) {
 }
 
 struct Content {
-    uint64_t length;  // bytes before the trailer
-    bool checked;     // is there one? They have its checksum
+    uint64_t length;  // the number of bytes before the trailer
+    bool checked;     // true if there is a trailer whose checksum is right
 };
 Content checked_content(const std::string &path, InputFile &input) {
     std::ifstream &file = input.stream;
@@ -116,7 +116,7 @@ Content checked_content(const std::string &path, InputFile &input) {
 
 enum class Level { checkpoint, value, map, tensor };
 
-// What a field of a message holds, if that is a message.
+// The message type of a field, or none.
 std::optional<Level> inner(Level of, int field) {
     if (of == Level::checkpoint && field == ckpt::Checkpoint::kValueFieldNumber)
         return Level::value;
@@ -128,8 +128,8 @@ std::optional<Level> inner(Level of, int field) {
     return {};
 }
 
-// Whether everything with a length ends within the message that holds it. Protobuf reserves up to
-// 50 MB for a length that says more. `values` counts those of the whole checkpoint.
+// Returns true if every field with a length ends within its message. Protobuf would otherwise
+// reserve up to 50 MB for a wrong length. `values` counts the values of the whole checkpoint.
 bool lengths_fit(google::protobuf::io::CodedInputStream &in, Level level, int64_t &values) {
     using Wire = google::protobuf::internal::WireFormatLite;
     while (const uint32_t tag = in.ReadTag()) {
@@ -180,7 +180,8 @@ NamedTensors load_mindspore_ckpt(const std::string &path) {
     }
     if (fits && values == 0 && !checked)
         throw IoError(path, "is empty, or was cut before its first value");
-    // Partial, and then looked at: otherwise protobuf prints what is missing.
+    // Parsing accepts partial messages, because protobuf would print what is missing. The check
+    // follows.
     if (!fits || !from_start([&](auto &stream) {
             return read.ParsePartialFromBoundedZeroCopyStream(&stream, limit);
         }) ||
@@ -195,7 +196,7 @@ NamedTensors load_mindspore_ckpt(const std::string &path) {
             throw IoError(path, "'" + tag + "' is a map parameter, or nothing");
         take_name(path, tag, names);
         const ckpt::TensorProto first = std::move(*read.mutable_value(i)->mutable_tensor());
-        std::vector<std::string> more;  // parts behind the first
+        std::vector<std::string> more;  // the parts after the first
         for (i++; i < read.value_size() && read.value(i).tag() == tag; i++) {
             more.push_back(
                 std::move(*read.mutable_value(i)->mutable_tensor()->mutable_tensor_content()));
@@ -253,7 +254,7 @@ std::map<std::string, std::string> load_mindspore_metadata(const std::string &pa
         uint32_t bytes = 0;
         if (tag != value_tag || !in.ReadVarint32(&bytes))
             throw IoError(path, "no MindSpore checkpoint, or damaged");
-        if (bytes > most_text) {
+        if (bytes > max_text) {
             if (!in.Skip(int(bytes))) throw IoError(path, "no MindSpore checkpoint, or damaged");
             continue;
         }

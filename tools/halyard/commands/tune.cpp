@@ -16,6 +16,7 @@
 #include "registry/base/error.h"
 #include "registry/base/parallel.h"
 #include "registry/base/text.h"
+#include "registry/dispatch/planner.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/option.h"
 #include "tools/tune/autoscheduler.h"

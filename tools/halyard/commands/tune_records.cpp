@@ -10,6 +10,7 @@
 #include "registry/base/atomic_file.h"
 #include "registry/base/text.h"
 #include "registry/dispatch/dispatch.h"
+#include "registry/dispatch/planner.h"
 #include "tools/halyard/commands/tune.h"
 #include "tools/tune/bucket.h"
 #include "tools/tune/stale.h"
