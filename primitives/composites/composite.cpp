@@ -44,6 +44,16 @@ bool Composite::is_optional(const std::string &input) const {
     return std::ranges::count(optional, input) > 0;
 }
 
+void Composite::expect_one_dtype(Tensors in, std::initializer_list<size_t> inputs) const {
+    const size_t first = *inputs.begin();
+    for (const size_t k : inputs) {
+        if (!in[k].defined() || in[k].dtype() == in[first].dtype()) continue;
+        throw DTypeError(name, sig.inputs[k].name + " is " + name_of(in[k].dtype()) +
+                                   ", expected " + name_of(in[first].dtype()) + " like " +
+                                   sig.inputs[first].name);
+    }
+}
+
 Shape Composite::list(const Problem &p, const std::string &attr) {
     Shape values;
     for (auto it = p.dims.end();

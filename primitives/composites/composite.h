@@ -118,6 +118,10 @@ protected:
               std::vector<std::string> parts = {});
     void let(const std::string &dimension, const std::string &expression);
 
+    // Throws DTypeError unless these of the inputs `in` have the dtype of the first of them. An
+    // undefined tensor has any dtype.
+    void expect_one_dtype(Tensors in, std::initializer_list<size_t> inputs) const;
+
     // For references. Returns `place`, counted from the end of `n` where it is negative.
     static int wrapped(int64_t place, int64_t n) { return int(place < 0 ? place + n : place); }
     // Returns a list attribute of `p`.

@@ -1,33 +1,27 @@
 // Composed gradients of elementwise kernels.
 #include "primitives/composites/composite.h"
+#include "primitives/operators.h"
+#include "primitives/ops/unary.h"
 
 namespace halyard {
 namespace {
 
-Tensor mul(const Tensor &a, const Tensor &b) {
-    return run1("mul", {a, b});
-}
-Tensor scaled(const Tensor &a, double by) {
-    return mul(a, Tensor::scalar(by, a.dtype()));
-}
-
 // Each gradient is dy times the side's share of the sum e^a + e^b. in = {a, b, dy}.
 Tensor logaddexp_in_a(Tensors in, const RegisteredOp &, const Attrs &) {
-    return mul(in[2], run1("sigmoid", {run1("sub", {in[0], in[1]})}));
+    return in[2] * F::sigmoid(in[0] - in[1]);
 }
 Tensor logaddexp_in_b(Tensors in, const RegisteredOp &, const Attrs &) {
-    return mul(in[2], run1("sigmoid", {run1("sub", {in[1], in[0]})}));
+    return in[2] * F::sigmoid(in[1] - in[0]);
 }
 
 // tanh_dx = dy (1 - y^2). in = {y, dy, ddx}.
 Tensor tanh_dx_in_y(Tensors in, const RegisteredOp &, const Attrs &) {
-    return scaled(mul(in[0], mul(in[1], in[2])), -2);
+    return in[0] * (in[1] * in[2]) * -2;
 }
 
 // sigmoid_dx = dy y (1 - y). in = {y, dy, ddx}.
 Tensor sigmoid_dx_in_y(Tensors in, const RegisteredOp &, const Attrs &) {
-    const Tensor one = Tensor::scalar(1, in[0].dtype());
-    return mul(mul(in[1], in[2]), run1("add", {scaled(in[0], -2), one}));
+    return in[1] * in[2] * (1 - in[0] * 2);
 }
 
 }  // namespace

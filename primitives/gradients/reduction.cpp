@@ -3,13 +3,13 @@
 
 #include "primitives/composites/composite.h"
 #include "primitives/composites/sorting.h"
+#include "primitives/operators.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/select.h"
+#include "primitives/ops/unary.h"
 
 namespace halyard {
 namespace {
-
-Tensor mul(const Tensor &a, const Tensor &b) {
-    return run1("mul", {a, b});
-}
 
 // Returns dy with the reduced dimensions as dimensions of extent 1. The tape repeats it along them,
 // as a view.
@@ -71,8 +71,8 @@ Tensor reduce_prod_in_x(Tensors in, const RegisteredOp &op, const Attrs &attrs) 
     const auto product = [&](bool from_end) {
         return run1("cumprod", {row}, {{"axis", -1}, {"exclusive", true}, {"reverse", from_end}});
     };
-    const Tensor others = reshaped(mul(product(false), product(true)), moved.shape());
-    return mul(transposed(others, back), spread(in.subspan(1), op, attrs));
+    const Tensor others = reshaped(product(false) * product(true), moved.shape());
+    return transposed(others, back) * spread(in.subspan(1), op, attrs);
 }
 
 // A running extremum is the element at its index. in = {x, index, dy}.
@@ -81,13 +81,11 @@ Tensor running_in_x(Tensors in, const RegisteredOp &, const Attrs &attrs) {
 }
 // Norms: dx = dy sign x for l1, and dy x / y, or 0 if y is 0, for l2.
 Tensor reduce_l1_in_x(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
-    return mul(run1("sign", {in[0]}), spread(in.subspan(1), op, attrs));
+    return F::sign(in[0]) * spread(in.subspan(1), op, attrs);
 }
 Tensor reduce_l2_in_x(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
-    const Tensor zero = Tensor::scalar(0, in[1].dtype());
-    const Tensor one = Tensor::scalar(1, in[1].dtype());
-    const Tensor length = run1("select", {run1("equal", {in[1], zero}), one, in[1]});
-    return mul(in[0], spread({{run1("div", {in[2], length})}}, op, attrs));
+    const Tensor length = F::select(in[1] == 0, 1, in[1]);
+    return in[0] * spread({{in[2] / length}}, op, attrs);
 }
 
 }  // namespace

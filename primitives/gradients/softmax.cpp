@@ -1,19 +1,9 @@
 // The composed gradients of softmax_dx, for second derivatives of softmax.
 #include "primitives/composites/composite.h"
+#include "primitives/operators.h"
 
 namespace halyard {
 namespace {
-
-Tensor mul(const Tensor &a, const Tensor &b) {
-    return run1("mul", {a, b});
-}
-
-Tensor add(const Tensor &a, const Tensor &b) {
-    return run1("add", {a, b});
-}
-Tensor scaled(const Tensor &a, double by) {
-    return mul(a, Tensor::scalar(by, a.dtype()));
-}
 
 // softmax_dx = y (dy - sum y dy), with sums along axis. in = {y, dy, ddx}.
 Tensor softmax_dx_in_y(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
@@ -26,8 +16,7 @@ Tensor softmax_dx_in_y(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
     auto total = [&](const Tensor &t) {
         return run1("reduce_sum", {t}, {{"axis", axes}, {"keep_dims", true}});
     };
-    return add(mul(g, add(dy, scaled(total(mul(y, dy)), -1))),
-               scaled(mul(total(mul(g, y)), dy), -1));
+    return g * (dy - total(y * dy)) - total(g * y) * dy;
 }
 
 }  // namespace

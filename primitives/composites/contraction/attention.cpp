@@ -5,6 +5,10 @@
 #include "primitives/autograd/tape.h"
 #include "primitives/composites/composite.h"
 #include "primitives/composites/concat.h"
+#include "primitives/operators.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/select.h"
+#include "primitives/ops/softmax.h"
 #include "registry/op/reference_math.h"
 
 namespace halyard {
@@ -25,7 +29,7 @@ Tensor number(double v, const Tensor &like) {
 
 // Returns what is added to the scores: 0 where a query attends to a key, -infinity elsewhere.
 Tensor hidden(const Tensor &seen, DType dtype) {
-    return run1("select", {seen, Tensor::scalar(0, dtype), Tensor::scalar(-INFINITY, dtype)});
+    return F::select(seen, Tensor::scalar(0, dtype), Tensor::scalar(-INFINITY, dtype));
 }
 Tensor causal_mask(int64_t s, int64_t t, DType dtype) {
     const Tensor seen = Tensor::empty({s, t}, DType::boolean);
@@ -48,26 +52,25 @@ struct Backward {
             return run1("matmul", {a, b},
                         {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}});
         };
-        const Tensor scaled = run1("mul", {q, number(scale, q)});
-        Tensor score = run1("add", {product(scaled, k, false, true), mask});
-        if (causal) score = run1("add", {score, causal_mask(q.size(-2), k.size(-2), q.dtype())});
-        Tensor weight = run1("softmax", {score});
+        const Tensor scaled = q * scale;
+        Tensor score = product(scaled, k, false, true) + mask;
+        if (causal) score = score + causal_mask(q.size(-2), k.size(-2), q.dtype());
+        Tensor weight = F::softmax(score);
         // The weights of a query that attends to no key are 0.
         if (causal || mask.elements() > 1) {
             const Tensor most = run1("reduce_max", {score},
                                      {{"axis", Ints{-1}}, {"keep_dims", true}});
-            weight = run1("select",
-                          {run1("equal", {most, number(-INFINITY, q)}), number(0, q), weight});
+            weight = F::select(F::equal(most, -INFINITY), 0, weight);
         }
         const Tensor dscore = run1("softmax_dx", {weight, product(dy[0], v, false, true)});
-        const Tensor dq = run1("mul", {product(dscore, k, false, false), number(scale, q)});
+        const Tensor dq = product(dscore, k, false, false) * scale;
         return {dq, product(dscore, scaled, true, false), product(weight, dy[0], true, false),
                 dscore};
     }
 };
 
-Tensor kernel(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &mask, bool causal,
-              int64_t from, double scale) {
+Tensor attended(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &mask, bool causal,
+                int64_t from, double scale) {
     return run1("attention_kernel", {q, k, v, mask},
                 {{"causal", int64_t(causal)}, {"from", from}, {"scale", scale}});
 }
@@ -90,14 +93,14 @@ Tensor by_chunks(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor
     constexpr int64_t chunk = 128;
     const int64_t s = q.size(-2);
     const int64_t t = k.size(-2);
-    if (s <= chunk) return kernel(q, k, v, mask, true, 0, scale);
+    if (s <= chunk) return attended(q, k, v, mask, true, 0, scale);
     std::vector<Tensor> all;
     for (int64_t from = 0; from < s; from += chunk) {
         const int64_t to = std::min(s, from + chunk);
         const int64_t seen = std::min(t, to);
         const Tensor hidden_keys = part(part(mask, -2, from, to), -1, 0, seen);
-        all.push_back(kernel(part(q, -2, from, to), part(k, -2, 0, seen), part(v, -2, 0, seen),
-                             hidden_keys, true, from, scale));
+        all.push_back(attended(part(q, -2, from, to), part(k, -2, 0, seen), part(v, -2, 0, seen),
+                               hidden_keys, true, from, scale));
     }
     return F::concat(all, -2);
 }
@@ -150,7 +153,7 @@ struct Attention : Composite {
         Tensor y;
         {
             const StopTape stop;
-            y = causal ? by_chunks(q, k, v, mask, scale) : kernel(q, k, v, mask, false, 0, scale);
+            y = causal ? by_chunks(q, k, v, mask, scale) : attended(q, k, v, mask, false, 0, scale);
         }
         if (Tape *tape = Tape::current())
             tape->record({q, k, v, additive}, {y}, Backward{q, k, v, additive, causal, scale});

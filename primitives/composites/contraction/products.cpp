@@ -5,6 +5,7 @@
 
 #include "primitives/composites/argument_checks.h"
 #include "primitives/composites/einsum.h"
+#include "primitives/operators.h"
 
 namespace halyard {
 namespace {
@@ -36,7 +37,8 @@ Tensor times_vector(const Call &call, const Tensor &matrix, const Tensor &vector
 Tensor outer(const Call &call, const Tensor &a, const Tensor &b) {
     expect_rank(call, "a", a, 1);
     expect_rank(call, "b", b, 1);
-    return run1("mul", {reshaped(a, {a.elements(), 1}), b});
+    expect_dtype(call, "b", b, a.dtype());
+    return reshaped(a, {a.elements(), 1}) * b;
 }
 
 // Returns the sum of products over one axis of x for each of y. The other axes of x come first,
@@ -81,10 +83,8 @@ DType wide(DType d) {
 Tensor weighted(const Call &call, const Tensor &x, const Tensor &product) {
     const double alpha = call.real("alpha");
     const double beta = call.real("beta");
-    const auto times = [](const Tensor &t, double by) {
-        return by == 1 ? t : run1("mul", {t, Tensor::scalar(by, t.dtype())});
-    };
-    return beta == 0 ? times(product, alpha) : run1("add", {times(product, alpha), times(x, beta)});
+    const auto times = [](const Tensor &t, double by) { return by == 1 ? t : t * by; };
+    return beta == 0 ? times(product, alpha) : times(product, alpha) + times(x, beta);
 }
 
 // Returns `product` of the second and third input, which checks their ranks, added to the first.
@@ -208,8 +208,7 @@ struct VecDot : ProductName {
     }
     Result compose(const Call &call) const override {
         const DType given = call[0].dtype();
-        const Tensor products = run1(
-            "mul", {cast_to(call[0], wide(given)), cast_to(call[1], wide(given))});
+        const Tensor products = cast_to(call[0], wide(given)) * cast_to(call[1], wide(given));
         const Ints axis{normal_axis("vecdot", call.integer("axis"), products.rank())};
         return {cast_to(run1("reduce_sum", {products}, {{"axis", axis}}), given)};
     }

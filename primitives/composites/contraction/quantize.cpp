@@ -4,6 +4,7 @@
 
 #include "primitives/composites/argument_checks.h"
 #include "primitives/composites/concat.h"
+#include "primitives/operators.h"
 #include "registry/op/reference_math.h"
 
 namespace halyard {
@@ -40,7 +41,7 @@ Tensor sum(const Tensor &t, int axis) {
                 {{"axis", Ints{axis}}, {"keep_dims", true}});
 }
 Tensor times(const Tensor &t, int64_t by) {
-    return run1("mul", {t, Tensor::scalar(double(by), DType::i32)});
+    return t * Tensor::scalar(double(by), DType::i32);
 }
 
 // Returns the scaled products of rows of x[rows,k] and rows of weight[n,k]: [rows,n].
@@ -79,13 +80,11 @@ Tensor quantized_product(const Call &call, const Tensor &x, const Tensor &weight
     const Tensor sums = product(x, transposed(weight, {1, 0}));
     const Tensor excess = reshaped(times(sum(weight, -1), x_zero_point), {n});
     const auto scaled = [](const Tensor &t, double by) {  // Computed in double and rounded once.
-        return cast_to(run1("mul", {cast_to(t, DType::f64), Tensor::scalar(by, DType::f64)}),
-                       DType::f32);
+        return cast_to(cast_to(t, DType::f64) * Tensor::scalar(by, DType::f64), DType::f32);
     };
     if (dtype == DType::f32) {
-        const Tensor y = run1("mul", {cast_to(run1("sub", {sums, excess}), DType::f32),
-                                      scaled(weight_scale, x_scale)});
-        return run1("add", {y, bias});
+        const Tensor y = cast_to(sums - excess, DType::f32) * scaled(weight_scale, x_scale);
+        return y + bias;
     }
     return run1("requantize_kernel",
                 {sums, excess, scaled(weight_scale, x_scale / y_scale), scaled(bias, 1 / y_scale),
@@ -207,10 +206,9 @@ struct MatmulInteger : Composite {
             }
         }
         Tensor y = product(a, b);
-        if (of_a) y = run1("sub", {y, times(sum(b, -2), of_a)});
-        if (of_b) y = run1("sub", {y, times(sum(a, -1), of_b)});
-        if (of_a && of_b)
-            y = run1("add", {y, Tensor::scalar(double(a.size(-1) * of_a * of_b), DType::i32)});
+        if (of_a) y = y - times(sum(b, -2), of_a);
+        if (of_b) y = y - times(sum(a, -1), of_b);
+        if (of_a && of_b) y = y + Tensor::scalar(double(a.size(-1) * of_a * of_b), DType::i32);
         return {y};
     }
     void reference(Problem &p) const override {

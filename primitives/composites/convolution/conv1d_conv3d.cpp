@@ -9,6 +9,8 @@
 #include "primitives/composites/composite.h"
 #include "primitives/composites/concat.h"
 #include "primitives/facts.h"
+#include "primitives/operators.h"
+#include "primitives/ops/unary.h"
 
 namespace halyard {
 namespace {
@@ -384,7 +386,7 @@ private:
                 {{0, 0, from, 0, 0},
                  {n, outs, from + (d - 1) * stride + 1, oh, ow},
                  {1, 1, stride, 1, 1}});
-            y = y.defined() ? run1("add", {y, placed}) : placed;
+            y = y.defined() ? y + placed : placed;
         }
         return {cast_to(
             window_of(y, {{0, 0, front, 0, 0}, {n, outs, front + od, oh, ow}, {1, 1, 1, 1, 1}}),
@@ -424,9 +426,11 @@ struct Conv2dAct : SpatialConvolution {
         const DType dtype = call[0].dtype();
         const Given attrs = planar(call, f);
         if (dtype == DType::f64) {
-            const Tensor sum = run1("add", {run1("conv2d", {call[0], call[1]}, attrs),
-                                            reshaped(call[2], {f.at("o"), 1, 1})});
-            return {act(shortcut ? run1("add", {sum, call[3]}) : sum, activation)};
+            for (size_t k = 2; k < call.in.size(); k++)
+                expect_one_dtype(call.in, {0, k});
+            const Tensor sum = run1("conv2d", {call[0], call[1]}, attrs) +
+                               reshaped(call[2], {f.at("o"), 1, 1});
+            return {act(shortcut ? sum + call[3] : sum, activation)};
         }
         std::vector<Tensor> given;  // 16-bit floats are computed in f32 and rounded once.
         for (const Tensor &t : call.in)
@@ -487,10 +491,9 @@ struct FoldBatchNorm : Composite {
         const Tensor &beta = call[3];
         const Tensor &mean = call[4];
         const Tensor &variance = call[5];
-        const Tensor eps = Tensor::scalar(call.real("eps"), weight.dtype());
-        const Tensor factor = run1("div", {gamma, run1("sqrt", {run1("add", {variance, eps})})});
-        return {run1("mul", {weight, reshaped(factor, {f.at("o"), 1, 1, 1})}),
-                run1("add", {run1("mul", {run1("sub", {bias, mean}), factor}), beta})};
+        expect_one_dtype(call.in, {0, 1, 2, 3, 4, 5});
+        const Tensor factor = gamma / F::sqrt(variance + call.real("eps"));
+        return {weight * reshaped(factor, {f.at("o"), 1, 1, 1}), (bias - mean) * factor + beta};
     }
     void reference(Problem &p) const override {
         Array folded = p("weight"), shift = p("bias");

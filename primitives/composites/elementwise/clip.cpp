@@ -4,6 +4,9 @@
 #include <cmath>
 
 #include "primitives/composites/composite.h"
+#include "primitives/operators.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/unary.h"
 
 namespace halyard {
 namespace {
@@ -46,10 +49,8 @@ struct ClipByNorm : Composite {
                                                  ", expected a float");
         }
         const Tensor x = widened(call[0]);
-        const Tensor size = run1("add", {run1("norm", {x}, {{"ord", ord}}), number(1e-6, x)});
-        return {cast_to(
-            run1("mul", {x, run1("minimum", {run1("div", {number(most, x), size}), number(1, x)})}),
-            call[0].dtype())};
+        const Tensor size = run1("norm", {x}, {{"ord", ord}}) + 1e-6;
+        return {cast_to(x * F::minimum(most / size, 1), call[0].dtype())};
     }
     void reference(Problem &p) const override {
         const double ord = p.real("norm_type");
@@ -85,15 +86,15 @@ std::vector<Tensor> F::clip_by_global_norm(const std::vector<Tensor> &x, double 
         widest = promote(widest, x[k].dtype());
     }
     for (const Tensor &t : x) {
-        const Tensor sum = cast_to(run1("square", {norm(widened(t))}), widest);
-        squares = squares.defined() ? run1("add", {squares, sum}) : sum;
+        const Tensor sum = cast_to(F::square(norm(widened(t))), widest);
+        squares = squares.defined() ? squares + sum : sum;
     }
     const Tensor limit = number(clip_norm, squares);
-    const Tensor by = run1("div", {limit, run1("maximum", {run1("sqrt", {squares}), limit})});
+    const Tensor by = limit / F::maximum(F::sqrt(squares), limit);
     std::vector<Tensor> y;
     for (const Tensor &t : x) {
         const Tensor wide = widened(t);
-        y.push_back(cast_to(run1("mul", {wide, cast_to(by, wide.dtype())}), t.dtype()));
+        y.push_back(cast_to(wide * cast_to(by, wide.dtype()), t.dtype()));
     }
     return y;
 }

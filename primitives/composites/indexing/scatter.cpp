@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "primitives/composites/places.h"
+#include "primitives/operators.h"
+#include "primitives/ops/binary.h"
 
 namespace halyard {
 namespace {
@@ -275,7 +277,7 @@ struct TensorScatter : Scattering {
         samples = {"d0=1 d1=1 d2=1 m=1 q=1", "d0=5 d1=3 d2=4 m=5 q=1", "d0=3 d1=1 d2=17 m=3 q=1"};
     }
     Result compose(const Call &call) const override {
-        const Tensor updates = sign < 0 ? run1("neg", {call[2]}) : call[2];
+        const Tensor updates = sign < 0 ? -call[2] : call[2];
         return {scattered_nd(name.c_str(), call[0], call[1], updates, reductions[reduction])};
     }
     void reference(Problem &p) const override {
@@ -419,7 +421,7 @@ Tensor last_of_each(const Tensor &index, int64_t n) {
 
 // Returns 1 where `t` is the extremum `y`, else 0.
 Tensor is_extremum(const Tensor &t, const Tensor &y) {
-    return cast_to(run1("equal", {t, y}), y.dtype());
+    return cast_to(F::equal(t, y), y.dtype());
 }
 
 Tensor share(Tensors in) {
@@ -430,7 +432,7 @@ Tensor share(Tensors in) {
     const Tensor &dy = in[4];
     const Tensor several = scattered(is_extremum(x, y), index,
                                      is_extremum(updates, gathered(y, index)), "add");
-    return run1("div", {dy, run1("maximum", {several, Tensor::scalar(1, dy.dtype())})});
+    return dy / F::maximum(several, 1);
 }
 
 int64_t differentiable(const Attrs &attrs) {
@@ -447,14 +449,14 @@ Tensor scatter_in_x(Tensors in, const RegisteredOp &, const Attrs &attrs) {
     if (reduction == add) return in[4];
     if (reduction == none)
         return scattered(in[4], in[1], Tensor::zeros(in[2].shape(), in[4].dtype()), "none");
-    return run1("mul", {is_extremum(in[0], in[3]), share(in)});
+    return is_extremum(in[0], in[3]) * share(in);
 }
 
 Tensor scatter_in_updates(Tensors in, const RegisteredOp &, const Attrs &attrs) {
     const int64_t reduction = differentiable(attrs);
     if (reduction == add) return gathered(in[4], in[1]);
     if (reduction == none) return gathered(in[4], last_of_each(in[1], in[0].shape()[1]));
-    return run1("mul", {is_extremum(in[2], gathered(in[3], in[1])), gathered(share(in), in[1])});
+    return is_extremum(in[2], gathered(in[3], in[1])) * gathered(share(in), in[1]);
 }
 
 // gather_elements_kernel_dx adds dy at the places of `index`; its adjoint in dy reads them again.

@@ -4,6 +4,11 @@
 
 #include "primitives/composites/loss/loss.h"
 #include "primitives/composites/places.h"
+#include "primitives/operators.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/ctc.h"
+#include "primitives/ops/select.h"
+#include "primitives/ops/unary.h"
 
 namespace halyard {
 namespace {
@@ -84,8 +89,8 @@ struct CtcLoss : Loss {
         integers(3, "target_lengths");
         const auto loss_of = [&](const Tensor &targets, const Tensor &input_lengths,
                                  const Tensor &target_lengths) {
-            return run1("ctc_kernel", {c[0], targets, input_lengths, target_lengths},
-                        {{"blank", c.call.integer("blank")}});
+            return kernel::ctc(c[0], targets, input_lengths, target_lengths,
+                               c.call.integer("blank"));
         };
         const Shape lengths = {c[0].rank() == 3 ? c[0].shape()[1] : -1};
         const bool fits = c[1].rank() == 2 && c[1].shape()[0] == lengths[0] &&
@@ -98,11 +103,9 @@ struct CtcLoss : Loss {
             loss = loss_of(cast_to(c[1], DType::i32), cast_to(c[2], DType::i32),
                            cast_to(c[3], DType::i32));
         }
-        if (c.call.integer("zero_infinity"))
-            loss = run1("select", {run1("is_inf", {loss}), like(loss, 0), loss});
+        if (c.call.integer("zero_infinity")) loss = F::select(F::is_inf(loss), 0, loss);
         if (c.call.integer("reduction") == 0)
-            loss = run1("div",
-                        {loss, run1("maximum", {cast_to(c[3], loss.dtype()), like(loss, 1)})});
+            loss = loss / F::maximum(cast_to(c[3], loss.dtype()), 1);
         return loss;
     }
     // Sums over all paths of t classes, an exponential number, which is independent of the kernel's

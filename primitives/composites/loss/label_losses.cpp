@@ -2,8 +2,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "primitives/composites/argument_checks.h"
 #include "primitives/composites/loss/loss.h"
 #include "primitives/composites/places.h"
+#include "primitives/operators.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/gather.h"
+#include "primitives/ops/select.h"
 
 namespace halyard {
 namespace {
@@ -25,7 +30,7 @@ Tensor dense_cross_entropy(const Tensor &x, const Tensor &p) {
 }
 
 Tensor dense_nll(const Tensor &x, const Tensor &p) {
-    return run1("neg", {sum_along(mul(x, p), x.rank() - 1)});
+    return -sum_along(x * p, x.rank() - 1);
 }
 
 struct RowCost {
@@ -48,26 +53,26 @@ Result of_labels(const LossInputs &c, const RowCost &loss, const Tensor &x) {
     const Tensor given = labels_of(loss.op, "target", c[1], classes, ignore_index);
     const Tensor ignored = Tensor::scalar(
         double(std::clamp<int64_t>(ignore_index, INT32_MIN, INT32_MAX)), DType::i32);
-    const Tensor labels = run1(
-        "select", {run1("equal", {given, ignored}), Tensor::scalar(-1, DType::i32), given});
+    const Tensor labels = F::select(F::equal(given, ignored), Tensor::scalar(-1, DType::i32),
+                                    given);
     const Tensor ones = Tensor::ones({classes}, x.dtype());
     // Returns the element of t for each label, 0 for an ignored label.
     const auto of_label = [&](const Tensor &t) {
-        return reshaped(run1("gather_kernel", {reshaped(t, {1, classes, 1}),
-                                               reshaped(labels, {labels.elements()}), like(x, 0)}),
+        return reshaped(kernel::gather(reshaped(t, {1, classes, 1}),
+                                       reshaped(labels, {labels.elements()}), like(x, 0)),
                         rows);
     };
     const Tensor weights = of_label(c[2].defined() ? c[2] : ones);
     if (smooth == 0) {
         const Tensor cost = run1(loss.picked, {x, labels});
-        return c.reduced(c[2].defined() ? mul(cost, weights) : cost, sum(weights));
+        return c.reduced(c[2].defined() ? cost * weights : cost, sum(weights));
     }
     Shape column = rows;
     column.push_back(1);
     const Tensor own = run1("one_hot", {labels, like(x, 1 - smooth), like(x, 0)},
                             {{"depth", classes}});
-    const Tensor share = mul(reshaped(of_label(ones), column), like(x, smooth / double(classes)));
-    return c.reduced(loss.probabilities(x, c.weighted(add(own, share), 2)), sum(weights));
+    const Tensor share = reshaped(of_label(ones), column) * (smooth / double(classes));
+    return c.reduced(loss.probabilities(x, c.weighted(own + share, 2)), sum(weights));
 }
 
 Result label_loss(const Call &call, const RowCost &loss) {
@@ -88,13 +93,14 @@ Result label_loss(const Call &call, const RowCost &loss) {
                                       std::to_string(classes) + "] from input" +
                                       c[0].shape().text());
     }
+    if (c[2].defined()) expect_dtype(call, "weight", c[2], c[0].dtype());
     if (!is_float(c[1].dtype())) return of_labels(c, loss, x);
     if (!(c[1].shape() == c[0].shape())) {
         throw ShapeError(loss.op, "target has shape " + c[1].shape().text() + ", expected " +
                                       c[0].shape().text() + " of probabilities");
     }
     Tensor p = classes_last(loss.op, c[1]);
-    if (smooth != 0) p = add(mul(p, like(p, 1 - smooth)), like(p, smooth / double(classes)));
+    if (smooth != 0) p = p * (1 - smooth) + smooth / double(classes);
     return c.reduced(loss.probabilities(x, c.weighted(p, 2)));
 }
 

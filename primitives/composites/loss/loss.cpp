@@ -1,4 +1,5 @@
 #include "primitives/composites/loss/loss.h"
+#include "primitives/operators.h"
 
 namespace halyard {
 namespace {
@@ -24,7 +25,7 @@ double LossInputs::positive(const char *attr) const {
 }
 
 Tensor LossInputs::weighted(const Tensor &loss, size_t weight) const {
-    return x_[weight].defined() ? mul(loss, x_[weight]) : loss;
+    return x_[weight].defined() ? loss * x_[weight] : loss;
 }
 
 Result LossInputs::as_given(const Tensor &result) const {
@@ -35,7 +36,7 @@ Result LossInputs::reduced(const Tensor &loss, const Tensor &over) const {
     const int64_t how = call.integer("reduction");
     if (how == Reduction::none) return as_given(loss);
     if (how == Reduction::total) return as_given(sum(loss));
-    return as_given(over.defined() ? run1("div", {sum(loss), over}) : run1("reduce_mean", {loss}));
+    return as_given(over.defined() ? sum(loss) / over : run1("reduce_mean", {loss}));
 }
 
 Loss::Loss(const std::string &n, const std::string &text, const std::string &formula, double ulps)

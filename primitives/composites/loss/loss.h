@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "primitives/composites/composite.h"
+#include "primitives/ops/binary.h"
 
 namespace halyard {
 
@@ -16,6 +17,7 @@ public:
 
     const Call &call;
     const Tensor &operator[](size_t k) const { return x_[k]; }
+    Tensors all() const { return x_; }
     double real(const char *attr) const { return call.real(attr); }
     // Returns real attribute `attr`. Throws AttrError unless it is a positive number.
     double positive(const char *attr) const;
@@ -47,20 +49,12 @@ protected:
 };
 
 // Short names for the compositions of losses.
-inline Tensor add(const Tensor &a, const Tensor &b) {
-    return run1("add", {a, b});
-}
-inline Tensor sub(const Tensor &a, const Tensor &b) {
-    return run1("sub", {a, b});
-}
-inline Tensor mul(const Tensor &a, const Tensor &b) {
-    return run1("mul", {a, b});
-}
-inline Tensor like(const Tensor &x, double v) {  // A scalar of x's dtype.
+// Returns a scalar of x's dtype.
+inline Tensor like(const Tensor &x, double v) {
     return Tensor::scalar(v, x.dtype());
 }
 inline Tensor relu(const Tensor &x) {
-    return run1("maximum", {x, like(x, 0)});
+    return F::maximum(x, 0);
 }
 inline Tensor sum(const Tensor &x) {
     return run1("reduce_sum", {x});

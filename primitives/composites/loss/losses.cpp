@@ -2,6 +2,12 @@
 #include <cmath>
 
 #include "primitives/composites/loss/loss.h"
+#include "primitives/operators.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/formula.h"
+#include "primitives/ops/loss_terms.h"
+#include "primitives/ops/select.h"
+#include "primitives/ops/unary.h"
 
 namespace halyard {
 namespace {
@@ -40,7 +46,11 @@ struct TermLoss : Loss {
             s += input + "[*] ";
         return s + "-> loss[*]";
     }
-    Tensor terms(const LossInputs &x) const override { return line.terms(x); }
+    Tensor terms(const LossInputs &x) const override {
+        for (size_t k = 1; k < line.inputs.size(); k++)
+            expect_one_dtype(x.all(), {0, k});
+        return line.terms(x);
+    }
     void reference(Problem &p) const override {
         std::vector<double> x(line.inputs.size());
         std::vector<double> s;
@@ -79,26 +89,21 @@ const std::vector<TermLine> &term_lines() {
          .doc = "(input - target)^2",
          .inputs = {"input", "target"},
          .scalars = {},
-         .terms =
-             [](const LossInputs &x) {
-                 return run1("squared_difference", {x[0], x[1]});
-             },
+         .terms = [](const LossInputs &x) { return F::squared_difference(x[0], x[1]); },
          .term = [](X x, S) { return (x[0] - x[1]) * (x[0] - x[1]); },
          .alias = "MSELoss"},
         {.name = "l1_loss",
          .doc = "|input - target|",
          .inputs = {"input", "target"},
          .scalars = {},
-         .terms = [](const LossInputs &x) { return run1("abs", {sub(x[0], x[1])}); },
+         .terms = [](const LossInputs &x) { return F::abs(x[0] - x[1]); },
          .term = [](X x, S) { return std::fabs(x[0] - x[1]); }},
         {.name = "smooth_l1_loss",
          .doc = "d^2 / (2 beta) where d = |input - target| < beta, else d - beta / 2",
          .inputs = {"input", "target"},
          .scalars = {{"beta", "1.0"}},
          .terms =
-             [](const LossInputs &x) {
-                 return run1("smooth_l1_kernel", {x[0], x[1]}, {{"beta", x.positive("beta")}});
-             },
+             [](const LossInputs &x) { return kernel::smooth_l1(x[0], x[1], x.positive("beta")); },
          .term = [](X x, S s) { return smooth_l1(std::fabs(x[0] - x[1]), s[0]); }},
         {.name = "huber_loss",
          .doc = "d^2 / 2 where d = |input - target| < delta, else delta (d - delta / 2)",
@@ -107,8 +112,8 @@ const std::vector<TermLine> &term_lines() {
          .terms =
              [](const LossInputs &x) {
                  const double delta = x.positive("delta");
-                 const Tensor loss = run1("smooth_l1_kernel", {x[0], x[1]}, {{"beta", delta}});
-                 return delta == 1 ? loss : mul(loss, like(loss, delta));
+                 const Tensor loss = kernel::smooth_l1(x[0], x[1], delta);
+                 return delta == 1 ? loss : loss * delta;
              },
          .term = [](X x, S s) { return s[0] * smooth_l1(std::fabs(x[0] - x[1]), s[0]); }},
         {.name = "binary_cross_entropy",
@@ -116,10 +121,7 @@ const std::vector<TermLine> &term_lines() {
              "-weight (target log input + (1 - target) log(1 - input)), logarithms at least -100",
          .inputs = {"input", "target", "weight"},
          .scalars = {},
-         .terms =
-             [](const LossInputs &x) {
-                 return x.weighted(run1("bce_kernel", {x[0], x[1]}), 2);
-             },
+         .terms = [](const LossInputs &x) { return x.weighted(kernel::bce(x[0], x[1]), 2); },
          .term =
              [](X x, S) {
                  return -x[2] * (x[1] * floored_log(x[0]) + (1 - x[1]) * floored_log(1 - x[0]));
@@ -134,7 +136,7 @@ const std::vector<TermLine> &term_lines() {
          .terms =
              [](const LossInputs &x) {
                  const Tensor pos_weight = x[3].defined() ? x[3] : like(x[0], 1);
-                 return x.weighted(run1("bce_logits_kernel", {x[0], x[1], pos_weight}), 2);
+                 return x.weighted(kernel::bce_logits(x[0], x[1], pos_weight), 2);
              },
          .term =
              [](X x, S) {
@@ -148,25 +150,21 @@ const std::vector<TermLine> &term_lines() {
          .scalars = {{"margin", "1.0"}},
          .terms =
              [](const LossInputs &x) {
-                 const Tensor beyond = relu(sub(like(x[0], x.real("margin")), x[0]));
-                 return run1("select", {run1("equal", {x[1], like(x[1], 1)}), x[0], beyond});
+                 const Tensor beyond = relu(x.real("margin") - x[0]);
+                 return F::select(F::equal(x[1], 1), x[0], beyond);
              },
          .term = [](X x, S s) { return x[1] == 1 ? x[0] : std::fmax(0, s[0] - x[0]); }},
         {.name = "soft_margin_loss",
          .doc = "log(1 + exp(-target input))",
          .inputs = {"input", "target"},
          .scalars = {},
-         .terms =
-             [](const LossInputs &x) { return run1("softplus", {run1("neg", {mul(x[0], x[1])})}); },
+         .terms = [](const LossInputs &x) { return F::softplus(-(x[0] * x[1])); },
          .term = [](X x, S) { return softplus(-x[0] * x[1]); }},
         {.name = "margin_ranking_loss",
          .doc = "max(0, -target (input1 - input2) + margin)",
          .inputs = {"input1", "input2", "target"},
          .scalars = {{"margin", "0.0"}},
-         .terms =
-             [](const LossInputs &x) {
-                 return relu(add(mul(x[2], sub(x[1], x[0])), like(x[0], x.real("margin"))));
-             },
+         .terms = [](const LossInputs &x) { return relu(x[2] * (x[1] - x[0]) + x.real("margin")); },
          .term = [](X x, S s) { return std::fmax(0, -x[2] * (x[0] - x[1]) + s[0]); }},
         {.name = "gaussian_nll_loss",
          .doc = "(log v + (input - target)^2 / v) / 2 with v = max(var, eps), and with `full` + "
@@ -175,12 +173,10 @@ const std::vector<TermLine> &term_lines() {
          .scalars = {{"eps", "1e-6"}},
          .terms =
              [](const LossInputs &x) {
-                 const Tensor v = run1("maximum", {x[2], like(x[2], x.real("eps"))});
-                 const Tensor square = run1("squared_difference", {x[0], x[1]});
-                 const Tensor loss = mul(add(run1("log", {v}), run1("div", {square, v})),
-                                         like(v, 0.5));
-                 return x.call.is_set("full") ? add(loss, like(loss, 0.5 * std::log(2 * M_PI)))
-                                              : loss;
+                 const Tensor v = F::maximum(x[2], x.real("eps"));
+                 const Tensor square = F::squared_difference(x[0], x[1]);
+                 const Tensor loss = (F::log(v) + square / v) * 0.5;
+                 return x.call.is_set("full") ? loss + 0.5 * std::log(2 * M_PI) : loss;
              },
          .term =
              [](X x, S s) {
@@ -194,7 +190,7 @@ const std::vector<TermLine> &term_lines() {
          .doc = "e^input - target input, the input being a logarithm",
          .inputs = {"input", "target"},
          .scalars = {},
-         .terms = [](const LossInputs &x) { return sub(run1("exp", {x[0]}), mul(x[1], x[0])); },
+         .terms = [](const LossInputs &x) { return F::exp(x[0]) - x[1] * x[0]; },
          .term = [](X x, S) { return std::exp(x[0]) - x[1] * x[0]; }},
     };
     return all;
@@ -220,8 +216,9 @@ struct KlDiv : Loss {
         return x.reduced(loss, batch_mean ? like(loss, double(loss.shape()[0])) : Tensor());
     }
     Tensor terms(const LossInputs &x) const override {
-        if (x.call.is_set("log_target")) return mul(run1("exp", {x[1]}), sub(x[1], x[0]));
-        return sub(run1("xlogy", {x[1], x[1]}), mul(x[1], x[0]));
+        expect_one_dtype(x.all(), {0, 1});
+        if (x.call.is_set("log_target")) return F::exp(x[1]) * (x[1] - x[0]);
+        return F::xlogy(x[1], x[1]) - x[1] * x[0];
     }
     void reference(Problem &p) const override {
         Array loss = p("input");
@@ -238,9 +235,9 @@ struct KlDiv : Loss {
 
 Tensor cosine(const Tensor &a, const Tensor &b, int axis, double eps) {
     const auto length = [&](const Tensor &t) {
-        return run1("maximum", {run1("reduce_l2", {t}, {{"axis", Ints{axis}}}), like(t, eps)});
+        return F::maximum(run1("reduce_l2", {t}, {{"axis", Ints{axis}}}), eps);
     };
-    return run1("div", {sum_along(mul(a, b), axis), mul(length(a), length(b))});
+    return sum_along(a * b, axis) / (length(a) * length(b));
 }
 
 double cosine(Problem &p, int64_t i, double eps) {
@@ -268,6 +265,7 @@ struct CosineSimilarity : Loss {
         return x.as_given(terms(x));
     }
     Tensor terms(const LossInputs &x) const override {
+        expect_one_dtype(x.all(), {0, 1});
         const int axis = normal_axis("cosine_similarity", x.call.integer("dim"), x[0].rank());
         return cosine(x[0], x[1], axis, x.real("eps"));
     }
@@ -291,11 +289,11 @@ struct CosineEmbeddingLoss : Loss {
     Tensor terms(const LossInputs &x) const override {
         if (x[0].rank() == 0)
             throw ShapeError("cosine_embedding_loss", "input1 has rank 0, expected at least 1");
+        expect_one_dtype(x.all(), {0, 1});
         const Tensor similarity = cosine(x[0], x[1], x[0].rank() - 1, 1e-12);
         const Tensor target = cast_to(x[2], similarity.dtype());
-        const Tensor alike = run1("equal", {target, like(target, 1)});
-        return run1("select", {alike, sub(like(similarity, 1), similarity),
-                               relu(sub(similarity, like(similarity, x.real("margin"))))});
+        const Tensor alike = F::equal(target, 1);
+        return F::select(alike, 1 - similarity, relu(similarity - x.real("margin")));
     }
     void reference(Problem &p) const override {
         Array loss({p["n"]});
@@ -323,13 +321,13 @@ struct TripletMarginLoss : Loss {
     Tensor terms(const LossInputs &x) const override {
         if (x[0].rank() == 0)
             throw ShapeError("triplet_margin_loss", "anchor has rank 0, expected at least 1");
+        expect_one_dtype(x.all(), {0, 1, 2});
         const auto distance = [&](const Tensor &a, const Tensor &b) {
-            return run1("reduce_l2", {add(sub(a, b), like(a, x.real("eps")))},
-                        {{"axis", Ints{a.rank() - 1}}});
+            return run1("reduce_l2", {a - b + x.real("eps")}, {{"axis", Ints{a.rank() - 1}}});
         };
         Tensor far = distance(x[0], x[2]);
-        if (x.call.is_set("swap")) far = run1("minimum", {far, distance(x[1], x[2])});
-        return relu(add(sub(distance(x[0], x[1]), far), like(far, x.real("margin"))));
+        if (x.call.is_set("swap")) far = F::minimum(far, distance(x[1], x[2]));
+        return relu(distance(x[0], x[1]) - far + x.real("margin"));
     }
     void reference(Problem &p) const override {
         auto distance = [&](const char *a, const char *b, int64_t i) {
@@ -352,27 +350,27 @@ struct TripletMarginLoss : Loss {
 // negated.
 Tensor smooth_l1_in_target(Tensors in, const RegisteredOp &op, const Attrs &attrs) {
     const RegisteredOp &in_x = registry().at(op.record.name + "_dx");
-    return run1("neg", {Primitive(in_x, Attrs(in_x.record, op.record, attrs)).run(in)[0]});
+    return -Primitive(in_x, Attrs(in_x.record, op.record, attrs)).run(in)[0];
 }
 
 // Returns dy (log(1 - x) - log x), with logarithms of at least -100. in = {x, dy}.
 Tensor bce_in_target(Tensors in, const RegisteredOp &, const Attrs &) {
     const Tensor least = like(in[0], -100);
-    const auto floored = [&](const Tensor &t) { return run1("maximum", {t, least}); };
-    const Tensor log_not_x = floored(run1("log1p", {run1("neg", {in[0]})}));
-    return mul(in[1], sub(log_not_x, floored(run1("log", {in[0]}))));
+    const auto floored = [&](const Tensor &t) { return F::maximum(t, least); };
+    const Tensor log_not_x = floored(F::log1p(-in[0]));
+    return in[1] * (log_not_x - floored(F::log(in[0])));
 }
 
 // Returns dy (-x + (pos_weight - 1) log(1 + e^-x)). in = {x, pos_weight, dy}.
 Tensor bce_logits_in_target(Tensors in, const RegisteredOp &, const Attrs &) {
-    const Tensor minus_x = run1("neg", {in[0]});
-    const Tensor more = sub(in[1], like(in[1], 1));
-    return mul(in[2], add(minus_x, mul(more, run1("softplus", {minus_x}))));
+    const Tensor minus_x = -in[0];
+    const Tensor more = in[1] - 1;
+    return in[2] * (minus_x + more * F::softplus(minus_x));
 }
 
 // Returns dy target log(1 + e^-x). in = {x, target, dy}.
 Tensor bce_logits_in_pos_weight(Tensors in, const RegisteredOp &, const Attrs &) {
-    return mul(mul(in[1], in[2]), run1("softplus", {run1("neg", {in[0]})}));
+    return in[1] * in[2] * F::softplus(-in[0]);
 }
 
 }  // namespace

@@ -4,6 +4,10 @@
 #include <cmath>
 
 #include "primitives/autograd/tape.h"
+#include "primitives/operators.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/loss_terms.h"
+#include "primitives/ops/unary.h"
 
 namespace halyard {
 namespace {
@@ -38,18 +42,16 @@ Result by_batch(const Tensor &x, const Tensor &gamma, const Tensor &beta, double
 // Returns y with the epilogue of batch_norm_relu, or of batch_norm_add_relu, whose last input is z.
 Tensor followed(const Tensor &y, const Call &call) {
     if (call.op() == "batch_norm") return y;
-    return run1("relu", {call.in.size() == 6 ? run1("add", {y, cast_to(call[5], y.dtype())}) : y});
+    return F::relu(call.in.size() == 6 ? y + cast_to(call[5], y.dtype()) : y);
 }
 
 // Updates the running statistics with the batch's, in place. Nothing is recorded.
 void move_running(const Call &call, const Tensor &running, const Tensor &batch, double unbiased) {
     const StopTape stop;
     const double momentum = call.real("momentum");
-    const auto times = [](const Tensor &t, double by) {
-        return run1("mul", {t, Tensor::scalar(by, t.dtype())});
-    };
-    running.assign(run1("add", {times(running, 1 - momentum),
-                                times(cast_to(batch, running.dtype()), momentum * unbiased)}));
+    const auto times = [](const Tensor &t, double by) { return t * by; };
+    running.assign(times(running, 1 - momentum) +
+                   times(cast_to(batch, running.dtype()), momentum * unbiased));
 }
 
 // Normalises each group of channels of each image, as one channel of a single image.
@@ -233,12 +235,10 @@ struct BatchNorm : ChannelNorm {
             for (int k = 2; k < x.rank() && !channels_last; k++)
                 s.push_back(1);
             const auto of_channels = [&](const Tensor &t) { return reshaped(cast_to(t, d), s); };
-            const Tensor scale = run1(
-                "mul",
-                {of_channels(call[1]),
-                 run1("rsqrt", {run1("add", {of_channels(call[4]), Tensor::scalar(epsilon, d)})})});
-            const Tensor y = run1("normalize_kernel", {cast_to(x, d), of_channels(call[3]), scale,
-                                                       of_channels(call[2])});
+            const Tensor scale = of_channels(call[1]) *
+                                 F::rsqrt(of_channels(call[4]) + Tensor::scalar(epsilon, d));
+            const Tensor y = kernel::normalize(cast_to(x, d), of_channels(call[3]), scale,
+                                               of_channels(call[2]));
             return {cast_to(followed(y, call), x.dtype())};
         }
         const int64_t n = x.elements() / c;
@@ -373,14 +373,11 @@ struct L2Normalize : Norm {
         const DType d = arithmetic_of(call[0]);
         const Tensor x = cast_to(call[0], d);
         const Tensor squares = run1(
-            "reduce_sum", {run1("square", {x})},
+            "reduce_sum", {F::square(x)},
             {{"axis", Ints{normal_axis("l2_normalize", call.integer("axis"), x.rank())}},
              {"keep_dims", true}});
-        return {cast_to(
-            run1("mul",
-                 {x, run1("rsqrt",
-                          {run1("maximum", {squares, Tensor::scalar(call.real("epsilon"), d)})})}),
-            call[0].dtype())};
+        return {cast_to(x * F::rsqrt(F::maximum(squares, Tensor::scalar(call.real("epsilon"), d))),
+                        call[0].dtype())};
     }
     void reference(Problem &p) const override {
         const auto c = size_t(p["c"]);
@@ -397,12 +394,12 @@ struct L2Normalize : Norm {
 
 // normalize_kernel is y = (x - mean) scale + offset. Returns -scale dy. in = {scale, dy}.
 Tensor minus_product(Tensors in, const RegisteredOp &, const Attrs &) {
-    return run1("neg", {run1("mul", {in[0], in[1]})});
+    return -(in[0] * in[1]);
 }
 
 // Returns (x - mean) dy. in = {x, mean, dy}.
 Tensor deviation_product(Tensors in, const RegisteredOp &, const Attrs &) {
-    return run1("mul", {run1("sub", {in[0], in[1]}), in[2]});
+    return (in[0] - in[1]) * in[2];
 }
 
 }  // namespace

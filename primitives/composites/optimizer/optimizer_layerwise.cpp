@@ -5,6 +5,9 @@
 
 #include "primitives/autograd/tape.h"
 #include "primitives/composites/composite.h"
+#include "primitives/operators.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/select.h"
 
 namespace halyard {
 namespace {
@@ -23,9 +26,8 @@ Tensor norm(const Tensor &x) {
 
 // Returns `quotient`, which is a / b, where a and b are above 0, else 1.
 Tensor ratio_or_one(const Tensor &a, const Tensor &b, const Tensor &quotient) {
-    const Tensor both = run1(
-        "logical_and", {run1("greater", {a, number(0, a)}), run1("greater", {b, number(0, b)})});
-    return run1("select", {both, quotient, number(1, a)});
+    const Tensor both = F::logical_and(F::greater(a, 0), F::greater(b, 0));
+    return F::select(both, quotient, 1);
 }
 
 // Writes op(in) into `out`.
@@ -143,7 +145,7 @@ struct Lamb : CompositeUpdate {
         dispatch_into(direction.op(), x, direction.attrs(), out);
         const Tensor of_p = norm(p);
         const Tensor of_r = norm(r);
-        into(p, "addcmul", {p, r, ratio_or_one(of_p, of_r, run1("div", {of_p, of_r}))},
+        into(p, "addcmul", {p, r, ratio_or_one(of_p, of_r, of_p / of_r)},
              {{"value", -call.real("lr")}});
         return {p, m, v};
     }
@@ -193,15 +195,10 @@ struct LarsUpdate : CompositeUpdate {
         const Tensor of_p = norm(p);
         const Tensor of_g = norm(g);
         const double decay = call.real("weight_decay");
-        const Tensor below = run1(
-            "add", {run1("addcmul", {of_g, of_p, number(decay, p)}), number(call.real("eps"), p)});
-        Tensor trust = ratio_or_one(
-            of_p, of_g,
-            run1("div", {run1("mul", {of_p, number(call.real("coefficient"), p)}), below}));
-        if (call.integer("use_clip"))
-            trust = run1("minimum",
-                         {run1("div", {trust, number(call.real("lr"), p)}), number(1, p)});
-        return {run1("mul", {run1("addcmul", {g, p, number(decay, p)}), trust})};
+        const Tensor below = run1("addcmul", {of_g, of_p, number(decay, p)}) + call.real("eps");
+        Tensor trust = ratio_or_one(of_p, of_g, of_p * call.real("coefficient") / below);
+        if (call.integer("use_clip")) trust = F::minimum(trust / call.real("lr"), 1);
+        return {run1("addcmul", {g, p, number(decay, p)}) * trust};
     }
     void reference(Problem &q) const override {
         const double of_p = length(q("p").v);

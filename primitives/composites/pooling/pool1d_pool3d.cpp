@@ -6,6 +6,8 @@
 
 #include "primitives/composites/composite.h"
 #include "primitives/facts.h"
+#include "primitives/operators.h"
+#include "primitives/ops/binary.h"
 
 namespace halyard {
 namespace {
@@ -80,9 +82,7 @@ Tensor lp_of(const Tensor &given, const Call &call, const Dims &f) {
     if (!(p > 0)) {
         throw AttrError(call.op(), "norm_type is " + std::to_string(p) + ", expected more than 0");
     }
-    const auto power = [&](const Tensor &t, double exponent) {
-        return run1("pow", {t, Tensor::scalar(exponent, t.dtype())});
-    };
+    const auto power = [&](const Tensor &t, double exponent) { return F::tensor_pow(t, exponent); };
     const Tensor sum = run1("avg_pool2d", {power(x, p)},
                             with(planar(call, f, false), {{"divisor_override", 1}}));
     return cast_to(power(sum, 1 / p), given.dtype());
@@ -457,9 +457,9 @@ private:
         const Tensor window = reshaped(run1("max_pool2d_indices", {best}, down),
                                        {n * c, f.at("od") * area, 1});
         const auto whole = [](int64_t v) { return Tensor::scalar(double(v), DType::i32); };
-        const Tensor depth = run1("floor_div", {window, whole(area)});
+        const Tensor depth = F::floor_div(window, whole(area));
         const Tensor place = run1("gather_elements_kernel", {in_plane, window});
-        const Tensor indices = run1("add", {run1("mul", {depth, whole(plane)}), place});
+        const Tensor indices = depth * whole(plane) + place;
         const Shape shape = spatial(f, {"od", "oh", "ow"});
         return {reshaped(y, shape), reshaped(indices, shape)};
     }

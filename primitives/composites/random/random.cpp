@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "primitives/composites/random/draw.h"
+#include "primitives/ops/binary.h"
 
 namespace halyard {
 namespace {
@@ -240,7 +241,7 @@ struct Bernoulli : Distribution {
         }
         const DType dtype = call[1].dtype() == DType::f64 ? DType::f64 : DType::f32;
         const Tensor p = broadcast_view(cast_to(call[1], dtype), call[0].shape());
-        return {cast_to(run1("less", {uniform_tensor(call, call[0].shape(), 0, 1, dtype), p}),
+        return {cast_to(F::less(uniform_tensor(call, call[0].shape(), 0, 1, dtype), p),
                         call[0].dtype())};
     }
     void reference(Problem &p) const override {

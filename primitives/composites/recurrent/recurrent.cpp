@@ -1,6 +1,7 @@
 // Recurrent cells: two products, and one kernel for the gates that follow them. Gates and formulas
 // are those of MindSpore and PyTorch: i f g o for an LSTM, r z n for a GRU.
 #include "primitives/composites/composite.h"
+#include "primitives/operators.h"
 
 #include <algorithm>
 #include <cmath>
@@ -112,7 +113,8 @@ struct RnnCell : Cell {
           relu(is_relu) {}
     Result compose(const Call &call) const override {
         const Products p(call, 2, 1);
-        return p.results({run1(relu ? "relu" : "tanh", {run1("add", {p.of_x, p.of_h})})});
+        expect_one_dtype(p.in, {0, 1});
+        return p.results({run1(relu ? "relu" : "tanh", {p.of_x + p.of_h})});
     }
     void reference(Problem &p) const override {
         Array y = product(p("x"), p("w_ih"), p("b_ih"));
@@ -132,12 +134,12 @@ struct LstmCell : Cell {
                "tanh(g), hy = sigmoid(o) tanh(cy)") {}
     Result compose(const Call &call) const override {
         const Products p(call, 3, 4);
+        expect_one_dtype(p.in, {0, 1});
         if (!(p.in[2].shape() == p.in[1].shape())) {
             throw ShapeError("lstm_cell", "cx has shape " + call[2].shape().text() + ", expected " +
                                               call[1].shape().text() + " as hx");
         }
-        const std::vector<Tensor> y =
-            Primitive("lstm_gates").run({run1("add", {p.of_x, p.of_h}), p.in[2]});
+        const std::vector<Tensor> y = Primitive("lstm_gates").run({p.of_x + p.of_h, p.in[2]});
         return p.results({y[1], y[0]});
     }
     void reference(Problem &p) const override {

@@ -4,6 +4,10 @@
 #include <cmath>
 
 #include "primitives/autograd/tape.h"
+#include "primitives/operators.h"
+#include "primitives/ops/binary.h"
+#include "primitives/ops/select.h"
+#include "primitives/ops/unary.h"
 
 namespace halyard {
 namespace {
@@ -38,11 +42,11 @@ struct Inputs {
 };
 
 Tensor variance(const Inputs &c, const Call &call) {
-    const Tensor off = run1("sub", {c.x, c.reduce("reduce_mean", c.x, true)});
-    const Tensor sum = c.reduce("reduce_sum", run1("square", {off}));
+    const Tensor off = c.x - c.reduce("reduce_mean", c.x, true);
+    const Tensor sum = c.reduce("reduce_sum", F::square(off));
     const double n = double(c.x.elements()) / double(std::max<int64_t>(1, sum.elements()));
     const double ddof = double(call.integer("ddof"));
-    return run1("div", {sum, c.number(std::fmax(0, n - ddof))});
+    return sum / std::fmax(0, n - ddof);
 }
 
 Result var(const Call &call) {
@@ -55,9 +59,8 @@ Result var(const Call &call) {
 Result standard_deviation(const Call &call) {
     const Inputs c(call);
     const Tensor v = variance(c, call);
-    const Tensor constant = run1("equal", {v, c.number(0)});
-    return c.result(run1("select", {constant, c.number(0),
-                                    run1("sqrt", {run1("select", {constant, c.number(1), v})})}));
+    const Tensor constant = F::equal(v, 0);
+    return c.result(F::select(constant, 0, F::sqrt(F::select(constant, 1, v))));
 }
 
 struct Statistic : Composite {
@@ -119,13 +122,13 @@ struct LogSumExp : Statistic {
     // gradient passes through it.
     Result compose(const Call &call) const override {
         const Inputs c(call);
-        if (c.nothing) return c.result(run1("log", {c.reduce("reduce_sum", c.x)}));
+        if (c.nothing) return c.result(F::log(c.reduce("reduce_sum", c.x)));
         const auto shift = [&](bool keep_dims) {
             const Tensor most = stop_gradient(c.reduce("reduce_max", c.x, keep_dims));
-            return run1("select", {run1("is_finite", {most}), most, c.number(0)});
+            return F::select(F::is_finite(most), most, 0);
         };
-        const Tensor sum = c.reduce("reduce_sum", run1("exp", {run1("sub", {c.x, shift(true)})}));
-        return c.result(run1("add", {run1("log", {sum}), shift(c.keep)}));
+        const Tensor sum = c.reduce("reduce_sum", F::exp(c.x - shift(true)));
+        return c.result(F::log(sum) + shift(c.keep));
     }
 };
 
@@ -181,18 +184,16 @@ struct Norm : Statistic {
         if (ord == 1) return c.result(c.reduce("reduce_l1", c.x));
         if (ord == 2) return c.result(c.reduce("reduce_l2", c.x));
         if (ord == 0) {
-            return c.result(c.reduce("reduce_sum",
-                                     cast_to(run1("not_equal", {c.x, c.number(0)}), c.x.dtype())));
+            return c.result(c.reduce("reduce_sum", cast_to(F::not_equal(c.x, 0), c.x.dtype())));
         }
-        const Tensor size = run1("abs", {c.x});
+        const Tensor size = F::abs(c.x);
         if (std::isinf(ord) && c.nothing) {
             throw ShapeError("norm", "x" + call[0].shape().text() +
                                          " has no elements along axis, expected some for ord " +
                                          (ord > 0 ? "inf" : "-inf"));
         }
         if (std::isinf(ord)) return c.result(c.reduce(ord > 0 ? "reduce_max" : "reduce_min", size));
-        return c.result(run1("pow", {c.reduce("reduce_sum", run1("pow", {size, c.number(ord)})),
-                                     c.number(1 / ord)}));
+        return c.result(F::tensor_pow(c.reduce("reduce_sum", F::tensor_pow(size, ord)), 1 / ord));
     }
 };
 
