@@ -25,7 +25,6 @@ struct Job {
     int32_t *places;
     int64_t c, k;
     bool descending;
-    int64_t wide() const { return want == Want::first ? k : 1; }  // results of a row
 };
 
 }  // namespace
@@ -149,42 +148,63 @@ int64_t nth_of(const hwy::Sorter &sorter, const K *keys, int64_t n, int64_t k, K
     return at;
 }
 
-template<class C, class P> void order(const Job &job, int64_t first, int64_t last) {
+// Memory for the rows of a job: packed numbers, then keys.
+template<class P, class K> class Scratch {
+public:
+    Scratch(int64_t packed, int64_t keys)
+        : memory_(Tensor::empty({bytes(packed, keys) / 8 + 1}, DType::i64)), packed_(packed) {}
+    P *packed() const { return static_cast<P *>(memory_.raw()); }
+    K *keys() const { return reinterpret_cast<K *>(packed() + packed_); }
+
+private:
+    static int64_t bytes(int64_t packed, int64_t keys) {
+        return int64_t(sizeof(P)) * packed + int64_t(sizeof(K)) * keys;
+    }
+    const Tensor memory_;
+    const int64_t packed_;
+};
+
+template<class C>
+void keys_of(const typename C::Bits *x, int64_t c, bool descending, typename C::Key *keys) {
+    for (int64_t i = 0; i < c; i++)
+        keys[i] = C::of(x[i], descending ? C::all : 0);
+}
+
+// The k-th element of each row.
+template<class C, class P> void nth(const Job &job, int64_t first, int64_t last) {
+    using B = typename C::Bits;
+    const int64_t c = job.c;
+    const Scratch<P, typename C::Key> scratch(0, 2 * c);
+    const hwy::Sorter sorter;
+    for (int64_t row = first; row < last; row++) {
+        const B *x = static_cast<const B *>(job.x) + row * c;
+        keys_of<C>(x, c, job.descending, scratch.keys());
+        int64_t at = std::find_if(x, x + c, C::is_nan) - x;
+        if (at == c) at = nth_of(sorter, scratch.keys(), c, job.k, scratch.keys() + c);
+        static_cast<B *>(job.values)[row] = x[at];
+        job.places[row] = int32_t(at);
+    }
+}
+
+// The first k elements of each row: by selection if k is small, else by sorting the row.
+template<class C, class P> void first_k(const Job &job, int64_t first, int64_t last) {
     using B = typename C::Bits;
     using K = typename C::Key;
     const K flip = job.descending ? C::all : 0;
     const int64_t c = job.c;
     const int64_t k = job.k;
-    const int64_t wide = job.wide();
-    const bool nth = job.want == Want::nth;
-    const bool selects = !nth && 2 * k + spare < c / 2;
-    const bool keyed = nth || selects;
-    const int64_t packed = nth ? 0 : selects ? 2 * k + spare : c;
-    const int64_t bytes = int64_t(sizeof(P)) * packed + int64_t(sizeof(K)) * (nth     ? 2 * c
-                                                                              : keyed ? c
-                                                                                      : 0);
-    const Tensor scratch = Tensor::empty({(bytes + 7) / 8}, DType::i64);
-    P *const p = static_cast<P *>(scratch.raw());
-    K *const keys = reinterpret_cast<K *>(p + packed);
+    const bool selects = 2 * k + spare < c / 2;
+    const Scratch<P, K> scratch(selects ? 2 * k + spare : c, selects ? c : 0);
+    P *const p = scratch.packed();
     const hwy::Sorter sorter;
     for (int64_t row = first; row < last; row++) {
         const B *x = static_cast<const B *>(job.x) + row * c;
-        B *values = static_cast<B *>(job.values) + row * wide;
-        int32_t *places = job.places + row * wide;
-        if (keyed) {
-            for (int64_t i = 0; i < c; i++)
-                keys[i] = C::of(x[i], flip);
-        }
-        if (nth) {
-            int64_t at = std::find_if(x, x + c, C::is_nan) - x;
-            if (at == c) at = nth_of(sorter, keys, c, k, keys + c);
-            *values = x[at];
-            *places = int32_t(at);
-            continue;
-        }
-        if (selects)
-            first_of(sorter, keys, c, k, p);
-        else {
+        B *values = static_cast<B *>(job.values) + row * k;
+        int32_t *places = job.places + row * k;
+        if (selects) {
+            keys_of<C>(x, c, job.descending, scratch.keys());
+            first_of(sorter, scratch.keys(), c, k, p);
+        } else {
             for (int64_t i = 0; i < c; i++)
                 p[i] = Pack<P>::of(C::of(x[i], flip), i);
             sort(sorter, p, c);
@@ -194,6 +214,13 @@ template<class C, class P> void order(const Job &job, int64_t first, int64_t las
             values[i] = C::element((K)Pack<P>::key(p[i]), flip, x, places[i]);
         }
     }
+}
+
+template<class C, class P> void order(const Job &job, int64_t first, int64_t last) {
+    if (job.want == Want::nth)
+        nth<C, P>(job, first, last);
+    else
+        first_k<C, P>(job, first, last);
 }
 
 template<class C> void packed(const Job &job, int64_t first, int64_t last) {

@@ -175,7 +175,8 @@ void surround(const Tensor &y, const Tensor &x, const Border &b, PadMode mode) {
     }
 }
 
-Tensor surrounded(const Tensor &x, const Border &b, PadMode mode) {
+// Throws AttrError for a border that is wider than x's elements can fill.
+void check_border(const Tensor &x, const Border &b, PadMode mode) {
     for (int d = 0; d < x.rank(); d++) {
         const int64_t n = x.shape()[d];
         const int64_t most = mode == reflect ? n - 1 : mode == replicate ? INT32_MAX : n;
@@ -187,6 +188,11 @@ Tensor surrounded(const Tensor &x, const Border &b, PadMode mode) {
             }
         }
     }
+}
+
+// Returns x with x's elements around it by one of the modes that copy.
+Tensor surrounded(const Tensor &x, const Border &b, PadMode mode) {
+    check_border(x, b, mode);
     const Tensor y = Tensor::empty(b.whole(x.shape()), x.dtype());
     const bool apart = x.rank() > 0 && b.before[0] == 0 && b.after[0] == 0;
     by_rows(y.shape(), apart, [&](auto some) { surround(some(y), some(x), b, mode); });
@@ -504,20 +510,27 @@ struct Pad : Composite {
             }
             bool inside = true;
             for (int d = 0; d < rank; d++) {
-                const int k = rank - 1 - d;
+                const int k = 2 * (rank - 1 - d);
                 const int64_t n = x.shape[d];
-                const int64_t i = index[d] - (2 * k < padding.rank() ? padding[2 * k] : 0);
-                const int64_t mirrored = i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
-                const int64_t repeated = i < 0 ? -1 - i : i >= n ? 2 * n - 1 - i : i;
-                const int64_t from[] = {i, mirrored, std::clamp<int64_t>(i, 0, n - 1),
-                                        (i % n + n) % n, repeated};
-                const int64_t place = from[p["mode"]];
-                inside &= place >= 0 && place < n;
-                at = at * n + place;
+                const int64_t i = index[d] - (k < padding.rank() ? padding[k] : 0);
+                const int64_t from = source(i, n, (PadMode)p["mode"]);
+                inside &= from >= 0 && from < n;
+                at = at * n + from;
             }
             if (inside) y.v[size_t(e)] = x.v[size_t(at)];
         }
         p.tensors["y"] = y;
+    }
+    // Returns the index whose element is at index i of an axis of n.
+    static int64_t source(int64_t i, int64_t n, PadMode mode) {
+        switch (mode) {
+        case constant: break;
+        case reflect: return i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
+        case replicate: return std::clamp<int64_t>(i, 0, n - 1);
+        case circular: return (i % n + n) % n;
+        case symmetric: return i < 0 ? -1 - i : i >= n ? 2 * n - 1 - i : i;
+        }
+        return i;
     }
 };
 

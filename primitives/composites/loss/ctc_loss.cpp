@@ -114,33 +114,43 @@ struct CtcLoss : Loss {
         Array loss({p["n"]});
         Array shares({p["n"]});
         for (int64_t i = 0; i < p["n"]; i++) {
-            const auto steps = int64_t(p("input_lengths")(i));
-            const auto length = int64_t(p("target_lengths")(i));
+            std::vector<int64_t> path(static_cast<size_t>(p("input_lengths")(i)));
             double sum = 0;
-            std::vector<int64_t> path(static_cast<size_t>(steps));
-            for (bool more = true; more;) {
-                double probability = 0;
-                std::vector<int64_t> spelled;
-                for (int64_t step = 0; step < steps; step++) {
-                    const int64_t own = path[size_t(step)];
-                    probability += p("log_probs")(step, i, own);
-                    if (own != p["blank"] && (step == 0 || path[size_t(step) - 1] != own))
-                        spelled.push_back(own);
-                }
-                bool same = int64_t(spelled.size()) == length;
-                for (int64_t k = 0; same && k < length; k++)
-                    same = double(spelled[size_t(k)]) == p("targets")(i, k);
-                sum += same ? std::exp(probability) : 0;
-                more = false;
-                for (size_t k = 0; k < path.size() && !more; k++) {
-                    more = ++path[k] < p["c"];
-                    path[k] = more ? path[k] : 0;
-                }
-            }
+            do {
+                if (spells_target(p, path, i)) sum += std::exp(log_probability(p, path, i));
+            } while (next_path(path, p["c"]));
             loss(i) = p["zero_infinity"] && sum == 0 ? 0 : -std::log(sum);
-            shares(i) = loss(i) / std::fmax(1, double(length));
+            shares(i) = loss(i) / std::fmax(1, p("target_lengths")(i));
         }
         reduce(p, p["reduction"] == 0 ? shares : loss);
+    }
+
+private:
+    // Advances `path` as a number with a digit for each step. Returns false after the last one.
+    static bool next_path(std::vector<int64_t> &path, int64_t classes) {
+        for (int64_t &label : path) {
+            if (++label < classes) return true;
+            label = 0;
+        }
+        return false;
+    }
+    static double log_probability(Problem &p, const std::vector<int64_t> &path, int64_t image) {
+        double sum = 0;
+        for (size_t step = 0; step < path.size(); step++)
+            sum += p("log_probs")(int64_t(step), image, path[step]);
+        return sum;
+    }
+    // Returns true if `path` is the target of `image` without blanks and repetitions.
+    static bool spells_target(Problem &p, const std::vector<int64_t> &path, int64_t image) {
+        std::vector<double> spelled;
+        for (size_t step = 0; step < path.size(); step++) {
+            const bool repeated = step > 0 && path[step - 1] == path[step];
+            if (path[step] != p["blank"] && !repeated) spelled.push_back(double(path[step]));
+        }
+        if (double(spelled.size()) != p("target_lengths")(image)) return false;
+        for (size_t k = 0; k < spelled.size(); k++)
+            if (spelled[k] != p("targets")(image, int64_t(k))) return false;
+        return true;
     }
 };
 

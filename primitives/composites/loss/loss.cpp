@@ -4,7 +4,7 @@
 namespace halyard {
 namespace {
 
-enum Reduction : uint8_t { mean, none, total };  // The choices of attribute `reduction`.
+enum class Reduction : uint8_t { mean, none, sum };  // The choices of attribute `reduction`.
 
 }  // namespace
 
@@ -33,9 +33,9 @@ Result LossInputs::as_given(const Tensor &result) const {
 }
 
 Result LossInputs::reduced(const Tensor &loss, const Tensor &over) const {
-    const int64_t how = call.integer("reduction");
+    const auto how = Reduction(call.integer("reduction"));
     if (how == Reduction::none) return as_given(loss);
-    if (how == Reduction::total) return as_given(sum(loss));
+    if (how == Reduction::sum) return as_given(sum(loss));
     return as_given(over.defined() ? sum(loss) / over : run1("reduce_mean", {loss}));
 }
 
@@ -51,7 +51,8 @@ Result Loss::compose(const Call &call) const {
 }
 
 void Loss::reduce(Problem &p, const Array &loss, double over) {
-    if (p["reduction"] == Reduction::none) {
+    const auto how = Reduction(p["reduction"]);
+    if (how == Reduction::none) {
         p.tensors["loss"] = loss;
         return;
     }
@@ -59,8 +60,7 @@ void Loss::reduce(Problem &p, const Array &loss, double over) {
     for (double v : loss.v)
         sum += v;
     Array y{Shape{}};
-    y.v = {p["reduction"] == Reduction::total ? sum
-                                              : sum / (over > 0 ? over : double(loss.v.size()))};
+    y.v = {how == Reduction::sum ? sum : sum / (over > 0 ? over : double(loss.v.size()))};
     p.tensors["loss"] = y;
 }
 

@@ -83,118 +83,111 @@ double smooth_l1(double d, double beta) {
     return d < beta ? 0.5 * d * d / beta : d - 0.5 * beta;
 }
 
-const std::vector<TermLine> &term_lines() {
-    static const std::vector<TermLine> all = {
-        {.name = "mse_loss",
-         .doc = "(input - target)^2",
-         .inputs = {"input", "target"},
-         .scalars = {},
-         .terms = [](const LossInputs &x) { return F::squared_difference(x[0], x[1]); },
-         .term = [](X x, S) { return (x[0] - x[1]) * (x[0] - x[1]); },
-         .alias = "MSELoss"},
-        {.name = "l1_loss",
-         .doc = "|input - target|",
-         .inputs = {"input", "target"},
-         .scalars = {},
-         .terms = [](const LossInputs &x) { return F::abs(x[0] - x[1]); },
-         .term = [](X x, S) { return std::fabs(x[0] - x[1]); }},
-        {.name = "smooth_l1_loss",
-         .doc = "d^2 / (2 beta) where d = |input - target| < beta, else d - beta / 2",
-         .inputs = {"input", "target"},
-         .scalars = {{"beta", "1.0"}},
-         .terms =
-             [](const LossInputs &x) { return kernel::smooth_l1(x[0], x[1], x.positive("beta")); },
-         .term = [](X x, S s) { return smooth_l1(std::fabs(x[0] - x[1]), s[0]); }},
-        {.name = "huber_loss",
-         .doc = "d^2 / 2 where d = |input - target| < delta, else delta (d - delta / 2)",
-         .inputs = {"input", "target"},
-         .scalars = {{"delta", "1.0"}},
-         .terms =
-             [](const LossInputs &x) {
-                 const double delta = x.positive("delta");
-                 const Tensor loss = kernel::smooth_l1(x[0], x[1], delta);
-                 return delta == 1 ? loss : loss * delta;
-             },
-         .term = [](X x, S s) { return s[0] * smooth_l1(std::fabs(x[0] - x[1]), s[0]); }},
-        {.name = "binary_cross_entropy",
-         .doc =
-             "-weight (target log input + (1 - target) log(1 - input)), logarithms at least -100",
-         .inputs = {"input", "target", "weight"},
-         .scalars = {},
-         .terms = [](const LossInputs &x) { return x.weighted(kernel::bce(x[0], x[1]), 2); },
-         .term =
-             [](X x, S) {
-                 return -x[2] * (x[1] * floored_log(x[0]) + (1 - x[1]) * floored_log(1 - x[0]));
-             },
-         .lets = {{"input_least", "0"}},
-         .optional = {"weight"}},
-        {.name = "binary_cross_entropy_with_logits",
-         .doc = "-weight (pos_weight target log sigmoid(input) + (1 - target) log(1 - "
-                "sigmoid(input)))",
-         .inputs = {"input", "target", "weight", "pos_weight"},
-         .scalars = {},
-         .terms =
-             [](const LossInputs &x) {
-                 const Tensor pos_weight = x[3].defined() ? x[3] : like(x[0], 1);
-                 return x.weighted(kernel::bce_logits(x[0], x[1], pos_weight), 2);
-             },
-         .term =
-             [](X x, S) {
-                 return x[2] * (x[3] * x[1] * softplus(-x[0]) + (1 - x[1]) * softplus(x[0]));
-             },
-         .alias = "BCEWithLogitsLoss",
-         .optional = {"weight", "pos_weight"}},
-        {.name = "hinge_embedding_loss",
-         .doc = "input where target is 1, else max(0, margin - input)",
-         .inputs = {"input", "target"},
-         .scalars = {{"margin", "1.0"}},
-         .terms =
-             [](const LossInputs &x) {
-                 const Tensor beyond = relu(x.real("margin") - x[0]);
-                 return F::select(F::equal(x[1], 1), x[0], beyond);
-             },
-         .term = [](X x, S s) { return x[1] == 1 ? x[0] : std::fmax(0, s[0] - x[0]); }},
-        {.name = "soft_margin_loss",
-         .doc = "log(1 + exp(-target input))",
-         .inputs = {"input", "target"},
-         .scalars = {},
-         .terms = [](const LossInputs &x) { return F::softplus(-(x[0] * x[1])); },
-         .term = [](X x, S) { return softplus(-x[0] * x[1]); }},
-        {.name = "margin_ranking_loss",
-         .doc = "max(0, -target (input1 - input2) + margin)",
-         .inputs = {"input1", "input2", "target"},
-         .scalars = {{"margin", "0.0"}},
-         .terms = [](const LossInputs &x) { return relu(x[2] * (x[1] - x[0]) + x.real("margin")); },
-         .term = [](X x, S s) { return std::fmax(0, -x[2] * (x[0] - x[1]) + s[0]); }},
-        {.name = "gaussian_nll_loss",
-         .doc = "(log v + (input - target)^2 / v) / 2 with v = max(var, eps), and with `full` + "
-                "log(2 pi) / 2",
-         .inputs = {"input", "target", "var"},
-         .scalars = {{"eps", "1e-6"}},
-         .terms =
-             [](const LossInputs &x) {
-                 const Tensor v = F::maximum(x[2], x.real("eps"));
-                 const Tensor square = F::squared_difference(x[0], x[1]);
-                 const Tensor loss = (F::log(v) + square / v) * 0.5;
-                 return x.call.is_set("full") ? loss + 0.5 * std::log(2 * M_PI) : loss;
-             },
-         .term =
-             [](X x, S s) {
-                 const double v = std::fmax(x[2], s[0]);
-                 return 0.5 * (std::log(v) + (x[0] - x[1]) * (x[0] - x[1]) / v) +
-                        (s[1] != 0 ? 0.5 * std::log(2 * M_PI) : 0);
-             },
-         .flag = "full",
-         .lets = {{"var_least", "1"}}},
-        {.name = "poisson_nll_loss",
-         .doc = "e^input - target input, the input being a logarithm",
-         .inputs = {"input", "target"},
-         .scalars = {},
-         .terms = [](const LossInputs &x) { return F::exp(x[0]) - x[1] * x[0]; },
-         .term = [](X x, S) { return std::exp(x[0]) - x[1] * x[0]; }},
-    };
-    return all;
-}
+const TermLine term_lines[] = {
+    {.name = "mse_loss",
+     .doc = "(input - target)^2",
+     .inputs = {"input", "target"},
+     .scalars = {},
+     .terms = [](const LossInputs &x) { return F::squared_difference(x[0], x[1]); },
+     .term = [](X x, S) { return (x[0] - x[1]) * (x[0] - x[1]); },
+     .alias = "MSELoss"},
+    {.name = "l1_loss",
+     .doc = "|input - target|",
+     .inputs = {"input", "target"},
+     .scalars = {},
+     .terms = [](const LossInputs &x) { return F::abs(x[0] - x[1]); },
+     .term = [](X x, S) { return std::fabs(x[0] - x[1]); }},
+    {.name = "smooth_l1_loss",
+     .doc = "d^2 / (2 beta) where d = |input - target| < beta, else d - beta / 2",
+     .inputs = {"input", "target"},
+     .scalars = {{"beta", "1.0"}},
+     .terms = [](const LossInputs &x) { return kernel::smooth_l1(x[0], x[1], x.positive("beta")); },
+     .term = [](X x, S s) { return smooth_l1(std::fabs(x[0] - x[1]), s[0]); }},
+    {.name = "huber_loss",
+     .doc = "d^2 / 2 where d = |input - target| < delta, else delta (d - delta / 2)",
+     .inputs = {"input", "target"},
+     .scalars = {{"delta", "1.0"}},
+     .terms =
+         [](const LossInputs &x) {
+             const double delta = x.positive("delta");
+             const Tensor loss = kernel::smooth_l1(x[0], x[1], delta);
+             return delta == 1 ? loss : loss * delta;
+         },
+     .term = [](X x, S s) { return s[0] * smooth_l1(std::fabs(x[0] - x[1]), s[0]); }},
+    {.name = "binary_cross_entropy",
+     .doc = "-weight (target log input + (1 - target) log(1 - input)), logarithms at least -100",
+     .inputs = {"input", "target", "weight"},
+     .scalars = {},
+     .terms = [](const LossInputs &x) { return x.weighted(kernel::bce(x[0], x[1]), 2); },
+     .term =
+         [](X x, S) {
+             return -x[2] * (x[1] * floored_log(x[0]) + (1 - x[1]) * floored_log(1 - x[0]));
+         },
+     .lets = {{"input_least", "0"}},
+     .optional = {"weight"}},
+    {.name = "binary_cross_entropy_with_logits",
+     .doc = "-weight (pos_weight target log sigmoid(input) + (1 - target) log(1 - "
+            "sigmoid(input)))",
+     .inputs = {"input", "target", "weight", "pos_weight"},
+     .scalars = {},
+     .terms =
+         [](const LossInputs &x) {
+             const Tensor pos_weight = x[3].defined() ? x[3] : like(x[0], 1);
+             return x.weighted(kernel::bce_logits(x[0], x[1], pos_weight), 2);
+         },
+     .term = [](X x,
+                S) { return x[2] * (x[3] * x[1] * softplus(-x[0]) + (1 - x[1]) * softplus(x[0])); },
+     .alias = "BCEWithLogitsLoss",
+     .optional = {"weight", "pos_weight"}},
+    {.name = "hinge_embedding_loss",
+     .doc = "input where target is 1, else max(0, margin - input)",
+     .inputs = {"input", "target"},
+     .scalars = {{"margin", "1.0"}},
+     .terms =
+         [](const LossInputs &x) {
+             const Tensor beyond = relu(x.real("margin") - x[0]);
+             return F::select(F::equal(x[1], 1), x[0], beyond);
+         },
+     .term = [](X x, S s) { return x[1] == 1 ? x[0] : std::fmax(0, s[0] - x[0]); }},
+    {.name = "soft_margin_loss",
+     .doc = "log(1 + exp(-target input))",
+     .inputs = {"input", "target"},
+     .scalars = {},
+     .terms = [](const LossInputs &x) { return F::softplus(-(x[0] * x[1])); },
+     .term = [](X x, S) { return softplus(-x[0] * x[1]); }},
+    {.name = "margin_ranking_loss",
+     .doc = "max(0, -target (input1 - input2) + margin)",
+     .inputs = {"input1", "input2", "target"},
+     .scalars = {{"margin", "0.0"}},
+     .terms = [](const LossInputs &x) { return relu(x[2] * (x[1] - x[0]) + x.real("margin")); },
+     .term = [](X x, S s) { return std::fmax(0, -x[2] * (x[0] - x[1]) + s[0]); }},
+    {.name = "gaussian_nll_loss",
+     .doc = "(log v + (input - target)^2 / v) / 2 with v = max(var, eps), and with `full` + "
+            "log(2 pi) / 2",
+     .inputs = {"input", "target", "var"},
+     .scalars = {{"eps", "1e-6"}},
+     .terms =
+         [](const LossInputs &x) {
+             const Tensor v = F::maximum(x[2], x.real("eps"));
+             const Tensor square = F::squared_difference(x[0], x[1]);
+             const Tensor loss = (F::log(v) + square / v) * 0.5;
+             return x.call.is_set("full") ? loss + 0.5 * std::log(2 * M_PI) : loss;
+         },
+     .term =
+         [](X x, S s) {
+             const double v = std::fmax(x[2], s[0]);
+             return 0.5 * (std::log(v) + (x[0] - x[1]) * (x[0] - x[1]) / v) +
+                    (s[1] != 0 ? 0.5 * std::log(2 * M_PI) : 0);
+         },
+     .flag = "full",
+     .lets = {{"var_least", "1"}}},
+    {.name = "poisson_nll_loss",
+     .doc = "e^input - target input, the input being a logarithm",
+     .inputs = {"input", "target"},
+     .scalars = {},
+     .terms = [](const LossInputs &x) { return F::exp(x[0]) - x[1] * x[0]; },
+     .term = [](X x, S) { return std::exp(x[0]) - x[1] * x[0]; }},
+};
 
 struct KlDiv : Loss {
     KlDiv()
@@ -376,7 +369,7 @@ Tensor bce_logits_in_pos_weight(Tensors in, const RegisteredOp &, const Attrs &)
 }  // namespace
 
 HALYARD_COMPOSITES {
-    for (const TermLine &line : term_lines())
+    for (const TermLine &line : term_lines)
         composites.add<TermLoss>(line);
     composites.add<KlDiv>();
     composites.add<CosineSimilarity>();
