@@ -31,7 +31,7 @@ struct State {
     std::atomic<bool> saves_graphs = false;
 };
 State &state() {
-    // never destroyed: threads that main() didn't wait for still call ops
+    // It is never destroyed: threads that outlive main() may still call ops.
     static State &s = *new State;
     return s;
 }
@@ -61,7 +61,7 @@ bool has_device_kernels() {
 
 void choose_device(const std::string &target) {
     if (target == "CPU") return set_device("cpu");
-    // simulated; DeviceError where its library isn't installed
+    // Ascend is simulated; this throws DeviceError if its library isn't installed.
     if (target == "Ascend") return set_device("ascend");
     const bool gpu = has_device_kernels();
     if (target == "GPU" && gpu) return set_device("opencl");
@@ -74,10 +74,10 @@ void choose_device(const std::string &target) {
 }
 
 void choose_device_id(int id, const std::string &target) {
-    constexpr int most = 4096;  // as MindSpore has it
+    constexpr int max_device_id = 4096;  // MindSpore's limit
     const std::string is = "device_id is " + std::to_string(id);
-    if (id < 0 || id >= most)
-        throw AttrError("context", is + ", expected 0 to " + std::to_string(most - 1));
+    if (id < 0 || id >= max_device_id)
+        throw AttrError("context", is + ", expected 0 to " + std::to_string(max_device_id - 1));
     if (target != "GPU") {
         if (id > 0) {
             log(LogLevel::warning, "context",
@@ -125,7 +125,7 @@ using Json = nlohmann::json;
     throw AttrError("context", "profiling_options: " + why);
 }
 
-// What MindSpore's options ask of other devices. Saying that it is off changes nothing and is true.
+// MindSpore's options for other devices. Values that turn a feature off are accepted.
 void check_trace_option(const std::string &key, const Json &value) {
     static constexpr const char *traces[] = {"training_trace",
                                              "task_trace",
@@ -153,7 +153,7 @@ void check_trace_option(const std::string &key, const Json &value) {
     }
 }
 
-// {"output": "out"}
+// Reads {"output": "out"}.
 std::string profile_folder(const std::string &options) {
     std::optional<std::string> folder;
     if (options.empty()) return ".";
@@ -238,10 +238,10 @@ constexpr const char *variables[] = {"HALYARD_MODE",
                                      "HALYARD_PROFILING_OPTIONS",
                                      "HALYARD_REPRODUCIBLE",
                                      "HALYARD_ISA",
-                                     "HALYARD_ISAS"};  // the last is the build's
+                                     "HALYARD_ISAS"};  // the last is a build option
 
-// Variables whose names begin as ours do may be anybody's. One that is nearly ours was meant to be,
-// and does nothing.
+// Warns of variables whose names are similar to an option's: they are probably misspelt and have no
+// effect. Other names that begin with HALYARD_ may belong to other programs.
 void warn_of_misspelt_variables() {
     for (char **entry = environ; *entry; entry++) {
         const std::string text = *entry;
@@ -276,7 +276,7 @@ std::optional<bool> flag(const char *name) {
 }  // namespace
 
 void set_context(const ContextOptions &options) {
-    library();  // the environment's options first, these over them
+    library();  // sets the environment's options first, which `options` then override
     apply(options);
 }
 

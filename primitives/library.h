@@ -1,10 +1,10 @@
-// The registry with all ops of this build in it.
+// The registry with all ops of this build.
 #pragma once
 #include "registry/dispatch/registry.h"
 
 namespace halyard {
 
-// registry(), after the generated op files (registry/op/op_files.h) were added to it on first use.
+// Returns registry(). The first call adds the generated op files (registry/op/op_files.h) to it.
 Registry &library();
 
 }  // namespace halyard

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -12,11 +13,12 @@
 #include "primitives/composition.h"
 #include "primitives/library.h"
 #include "primitives/profiler.h"
+#include "primitives/running_composite.h"
 
 namespace halyard {
 namespace {
 
-// Is there a kernel set whose first type, T, is `d`?
+// Returns true if the op has kernels whose first type, T, is `d`.
 bool takes(const OpRecord &op, DType d) {
     const std::string name = name_of(d);
     for (const std::string &set : op.dtypes)
@@ -24,7 +26,8 @@ bool takes(const OpRecord &op, DType d) {
     return false;
 }
 
-// Integers and bools go where the op has a kernel: to a wider integer, else to f32, as in division.
+// Returns the dtype of a kernel for integers or bools: `d`, a wider integer, or f32, as for
+// division.
 DType nearest(const OpRecord &op, DType d) {
     if (is_float(d) || takes(op, d)) return d;
     for (DType wider : {DType::i32, DType::i64, DType::f32})
@@ -41,9 +44,9 @@ Tensor number_as(const OpRecord &op, double v, DType d) {
     return t;
 }
 
-// What Shape, Tensor and the ops inside of a composition refuse is told as its own: "[ctc_loss]
-// ctc_kernel: ...".
-template<class E> [[noreturn]] void tell_as(const std::string &op, const E &e) {
+// Throws an error of Shape, Tensor or an op inside a composition as an error of the composite op:
+// "[ctc_loss] ctc_kernel: ...".
+template<class E> [[noreturn]] void rethrow_as(const std::string &op, const E &e) {
     const std::string inner = e.op();
     if (inner == op) throw e;
     constexpr std::string_view own[] = {"shape", "tensor", "expand", "transpose", "memory"};
@@ -62,19 +65,6 @@ Primitive::Primitive(const char *op, const std::vector<std::pair<std::string, At
 
 namespace {
 
-thread_local const OpRecord *composing = nullptr;
-
-class Composing {
-public:
-    explicit Composing(const OpRecord &op) : before_(std::exchange(composing, &op)) {}
-    ~Composing() { composing = before_; }
-    Composing(const Composing &) = delete;
-    Composing &operator=(const Composing &) = delete;
-
-private:
-    const OpRecord *before_;
-};
-
 [[noreturn]] void undefined_tensor(const std::string &op, const std::string &input) {
     throw ShapeError(op, input + " is an undefined tensor");
 }
@@ -92,30 +82,26 @@ std::vector<Tensor> compose(const RegisteredOp &op, std::span<const Tensor> in,
         const std::string &input = op.signature.inputs[k].name;
         if (!in[k].defined() && !composition->is_optional(input)) undefined_tensor(name, input);
     }
-    const Composing scope(op.record);
+    const CompositeScope scope(op.record);
     try {
         return composition->run(in, attrs);
     } catch (const ShapeError &e) {
-        tell_as(name, e);
+        rethrow_as(name, e);
     } catch (const AttrError &e) {
-        tell_as(name, e);
+        rethrow_as(name, e);
     } catch (const DTypeError &e) {
-        tell_as(name, e);
+        rethrow_as(name, e);
     } catch (const DispatchError &e) {
-        tell_as(name, e);
+        rethrow_as(name, e);
     }
 }
 
-// The system's, of what doesn't come from the pool.
+// An allocation outside the memory pool failed.
 [[noreturn]] void out_of_memory(const std::string &op) {
     throw MemoryError(op, "out of memory: the system has none left for its lists");
 }
 
 }  // namespace
-
-const OpRecord *running_composite() {
-    return composing;
-}
 
 bool is_optional(const std::string &op, const std::string &input) {
     const Composition *composition = composition_of(op);
@@ -135,7 +121,7 @@ std::vector<Tensor> Primitive::run(std::span<const Tensor> in) const {
         if (Tape *tape = Tape::current()) tape->record(*op_, attrs_, in, out);
         return out;
     } catch (const MemoryError &e) {
-        tell_as(op_->record.name, e);
+        rethrow_as(op_->record.name, e);
     } catch (const std::bad_alloc &) {
         out_of_memory(op_->record.name);
     } catch (const std::length_error &) {
@@ -145,9 +131,9 @@ std::vector<Tensor> Primitive::run(std::span<const Tensor> in) const {
 
 void Primitive::run_in_place(std::span<const Tensor> in) const {
     if (op_->record.form == Form::composite) {
-        run(in);
+        run(in);  // the composition writes the inputs
         return;
-    }  // its composition writes them
+    }
     const profiler::Call call(op_->record, in);
     std::vector<Tensor> out;
     for (const TensorSpec &o : op_->signature.outputs) {
@@ -157,58 +143,60 @@ void Primitive::run_in_place(std::span<const Tensor> in) const {
     try {
         dispatch_into(*op_, in, attrs_, out);
     } catch (const MemoryError &e) {
-        tell_as(op_->record.name, e);
+        rethrow_as(op_->record.name, e);
     }
 }
 
-std::vector<Tensor> Primitive::run_promoted(std::initializer_list<Argument> in) const {
+namespace {
+
+// Returns the dtype that the inputs of one type variable share: the promotion of the tensors'
+// dtypes. A number keeps it, except that a real number makes an integer dtype f32.
+DType shared_dtype(const RegisteredOp &op, std::span<const Argument> in,
+                   const std::string &variable) {
+    std::optional<DType> promoted;
+    bool has_integer = false, has_real = false;
+    for (size_t k = 0; k < in.size(); k++) {
+        if (op.signature.inputs[k].dtype != variable) continue;
+        if (in[k].tensor.defined()) {
+            const DType d = in[k].tensor.dtype();
+            promoted = promoted ? promote(*promoted, d) : d;
+        } else {
+            (in[k].is_integer ? has_integer : has_real) = true;
+        }
+    }
+    DType d = promoted.value_or(DType::boolean);
+    if (has_real && !is_float(d))
+        d = DType::f32;
+    else if (has_integer && d == DType::boolean)
+        d = DType::i32;
+    return variable == "T" ? nearest(op.record, d) : d;
+}
+
+Tensor as_tensor(const OpRecord &op, const Argument &a, DType d) {
+    return a.tensor.defined() ? cast_to(a.tensor, d) : number_as(op, a.number, d);
+}
+
+}  // namespace
+
+std::vector<Tensor> Primitive::run_promoted(std::initializer_list<Argument> arguments) const {
     const OpRecord &op = op_->record;
+    const std::span<const Argument> in(arguments.begin(), arguments.size());
     const std::vector<TensorSpec> &specs = op_->signature.inputs;
     if (in.size() != specs.size()) {
         throw ShapeError(op.name, "takes " + std::to_string(specs.size()) + " tensors, got " +
                                       std::to_string(in.size()));
     }
-
-    for (size_t k = 0; k < specs.size(); k++) {
-        const Argument &a = in.begin()[k];
-        if (!a.is_number && !a.tensor.defined()) undefined_tensor(op.name, specs[k].name);
-    }
-
-    // The dtype that inputs of one type variable share; most ops have only T.
-    auto common = [&](const std::string &variable) {
-        bool any = false, integers = true, number = false;
-        DType d = DType::boolean;
-        size_t k = 0;
-        for (const Argument &a : in) {
-            if (specs[k++].dtype != variable) continue;
-            if (a.tensor.defined()) {
-                d = any ? promote(d, a.tensor.dtype()) : a.tensor.dtype();
-                any = true;
-            } else {
-                number = true;
-                integers = integers && a.is_integer;
-            }
-        }
-        if (number && !is_float(d)) {
-            if (!integers)
-                d = DType::f32;
-            else if (d == DType::boolean)
-                d = DType::i32;
-        }
-        return variable == "T" ? nearest(op, d) : d;
-    };
+    for (size_t k = 0; k < in.size(); k++)
+        if (!in[k].is_number && !in[k].tensor.defined()) undefined_tensor(op.name, specs[k].name);
     std::vector<Tensor> tensors;
-    tensors.reserve(specs.size());
-    size_t k = 0;
-    for (const Argument &a : in) {
-        const TensorSpec &spec = specs[k++];
-        if (!is_type_variable(spec.dtype)) {
-            tensors.push_back(a.tensor.defined() ? a.tensor
-                                                 : number_as(op, a.number, dtype_of(spec.dtype)));
-            continue;
-        }
-        const DType d = common(spec.dtype);
-        tensors.push_back(a.tensor.defined() ? cast_to(a.tensor, d) : number_as(op, a.number, d));
+    tensors.reserve(in.size());
+    for (size_t k = 0; k < in.size(); k++) {
+        if (is_type_variable(specs[k].dtype))
+            tensors.push_back(as_tensor(op, in[k], shared_dtype(*op_, in, specs[k].dtype)));
+        else if (in[k].tensor.defined())
+            tensors.push_back(in[k].tensor);
+        else
+            tensors.push_back(number_as(op, in[k].number, dtype_of(specs[k].dtype)));
     }
     return run(tensors);
 }

@@ -82,8 +82,8 @@ public:
         line("(void)haly_max, (void)haly_min;");
         line("AscendC::TPipe haly_pipe;");
         for (int s = 1; s < scope_count; s++) {
-            if (const int64_t bytes = used((Scope)s); bytes > 0) {
-                const Arena a = arena((Scope)s);
+            if (const int64_t bytes = used(static_cast<Scope>(s)); bytes > 0) {
+                const Arena a = arena(static_cast<Scope>(s));
                 line(std::string("AscendC::TBuf<AscendC::TPosition::") + a.position + "> " +
                      a.name + ";");
                 line(std::string("haly_pipe.InitBuffer(") + a.name + ", " + std::to_string(bytes) +

@@ -40,7 +40,7 @@ private:
     Trace trace_;
     Moment now_;
     std::set<std::string> written_;
-    int max_slots_ = 1;  // of a buffer
+    int max_slots_ = 1;  // the largest number of slots of a buffer
     int undecided_ = 0;  // the number of undecided branches around
     std::function<int64_t(const std::string &)> lookup_;
     bool used_variable_ = false;

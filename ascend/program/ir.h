@@ -35,9 +35,9 @@ struct Buffer {
     std::string name;
     Scope scope = Scope::ub;
     DType dtype = DType::f16;
-    int64_t size = 0;      // of one slot, in elements
+    int64_t size = 0;      // elements of one slot
     int slots = 1;         // 2 for a double buffer
-    int64_t align = 0;     // of every slot, in bytes; 0 is the scope's alignment
+    int64_t align = 0;     // the alignment of every slot, in bytes; 0 is the scope's alignment
     int64_t address = -1;  // within the scope, in bytes; -1 before place_buffers()
 
     int64_t slot_bytes() const;  // rounded up to the alignment, so that slots follow each other
@@ -198,7 +198,7 @@ struct Load2d {
 // ho*wo and the borders are pad_value; m_extent is a multiple of 16, k_extent one of c0.
 struct Load3d {
     Ref dst, src;
-    Expr h, w, c1;                       // of the image, 1..32767
+    Expr h, w, c1;                       // the image, 1..32767 each
     Expr pad[4];                         // left, right, top, bottom: 0..255
     int kh = 1, kw = 1;                  // 1..255
     int stride_h = 1, stride_w = 1;      // 1..63

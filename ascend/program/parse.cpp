@@ -110,14 +110,14 @@ const std::map<std::string, Instr::Op> &instructions() {
         const auto add = [&](const Instr::Op &op) { m.emplace(name_of(Instr{op, ""}), op); };
         for (int i = 0; i < vec_op_count; i++) {
             Vec v;
-            v.op = (VecOp)i;
+            v.op = static_cast<VecOp>(i);
             add(v);
         }
         for (int i = 0; i < 6; i++) {
             VecCmp c;
-            c.op = (CmpOp)i;
+            c.op = static_cast<CmpOp>(i);
             VecReduce r;
-            r.op = (ReduceOp)(i / 2);
+            r.op = static_cast<ReduceOp>(i / 2);
             r.group = i % 2 != 0;
             add(c);
             add(r);

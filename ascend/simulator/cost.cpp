@@ -6,7 +6,7 @@ namespace halyard::dv {
 namespace {
 
 constexpr int64_t line = 512;    // bytes of GM that are moved together
-constexpr int bank_groups = 16;  // of ubuf
+constexpr int bank_groups = 16;  // bank groups of ubuf
 
 int64_t up(const Expr &e, int unit) {
     return (e.value() + unit - 1) / unit;

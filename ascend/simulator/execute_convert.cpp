@@ -74,8 +74,8 @@ template<class From, class To> void convert(const VecConv &v, const Step &s, Mem
     uint8_t *to = m.base(s.locations[0]);
     const uint8_t *from = m.base(s.locations[1]);
     const auto one = [&](int64_t r, int e) {
-        const double x = double(*(const From *)(from + a.element(r, e)));
-        *(To *)(to + d.element(r, e)) = round_to<To>(x * v.scale, v.round);
+        const double x = double(*reinterpret_cast<const From *>(from + a.element(r, e)));
+        *reinterpret_cast<To *>(to + d.element(r, e)) = round_to<To>(x * v.scale, v.round);
     };
     for (int64_t r = 0; r < v.repeat.value(); r++) {
         if (!v.mask.bits) {

@@ -51,9 +51,9 @@ template<class T, class Sum> void mmad(const Mmad &i, const Step &s, Memory &m) 
     const int64_t k1 = (depth + unit - 1) / unit;
     const int64_t n1 = (columns + cube - 1) / cube;
     const int64_t m1 = (rows + cube - 1) / cube;
-    const Factors<T, Sum> factors((const T *)m.at(s.locations[1]), (const T *)m.at(s.locations[2]),
-                                  m1, k1, n1);
-    Sum *c = (Sum *)m.at(s.locations[0]);
+    const Factors<T, Sum> factors(reinterpret_cast<const T *>(m.at(s.locations[1])),
+                                  reinterpret_cast<const T *>(m.at(s.locations[2])), m1, k1, n1);
+    Sum *c = reinterpret_cast<Sum *>(m.at(s.locations[0]));
     const bool add = i.accumulate.value() != 0;
     for (int64_t n = 0; n < n1; n++) {
         for (int64_t r = 0; r < rows; r++) {
@@ -82,10 +82,13 @@ template<class From, class To> void copy(const From *from, To *to, int64_t count
 }
 // Calls f with null pointers of the types of a move from l0c.
 template<class F> void types_of(DType from, DType to, const F &f) {
-    if (from == DType::i32) return f((const int32_t *)nullptr, (int32_t *)nullptr);
-    if (to == DType::f16) return f((const float *)nullptr, (float16 *)nullptr);
-    if (to == DType::bf16) return f((const float *)nullptr, (bfloat16 *)nullptr);
-    f((const float *)nullptr, (float *)nullptr);
+    if (from == DType::i32)
+        return f(static_cast<const int32_t *>(nullptr), static_cast<int32_t *>(nullptr));
+    if (to == DType::f16)
+        return f(static_cast<const float *>(nullptr), static_cast<float16 *>(nullptr));
+    if (to == DType::bf16)
+        return f(static_cast<const float *>(nullptr), static_cast<bfloat16 *>(nullptr));
+    f(static_cast<const float *>(nullptr), static_cast<float *>(nullptr));
 }
 
 }  // namespace
@@ -104,10 +107,11 @@ void execute(const CcToUb &c, const Step &s, Memory &m) {
     types_of(s.locations[1].dtype, s.locations[0].dtype, [&](auto from, auto to) {
         const int64_t count = c.burst.value() * cube * cube;
         for (int64_t i = 0; i < c.nburst.value(); i++) {
-            from = (decltype(from))m.at(s.locations[1]) +
+            from = reinterpret_cast<decltype(from)>(m.at(s.locations[1])) +
                    i * (count + c.src_gap.value() * cube * cube);
-            to = (decltype(to))(m.at(s.locations[0]) + i * (count * int64_t(sizeof *to) +
-                                                            c.dst_gap.value() * block_bytes));
+            to = reinterpret_cast<decltype(to)>(
+                m.at(s.locations[0]) +
+                i * (count * int64_t(sizeof *to) + c.dst_gap.value() * block_bytes));
             copy(from, to, count, c.relu);
         }
     });
@@ -115,8 +119,8 @@ void execute(const CcToUb &c, const Step &s, Memory &m) {
 
 void execute(const Fixpipe &f, const Step &s, Memory &m) {
     types_of(s.locations[1].dtype, s.locations[0].dtype, [&](auto from, auto to) {
-        from = (decltype(from))m.at(s.locations[1]);
-        to = (decltype(to))m.at(s.locations[0]);
+        from = reinterpret_cast<decltype(from)>(m.at(s.locations[1]));
+        to = reinterpret_cast<decltype(to)>(m.at(s.locations[0]));
         const int64_t rows = f.m.value();
         const int64_t columns = f.n.value();
         const int64_t m_padded = round_up(rows, cube);

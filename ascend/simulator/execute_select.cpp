@@ -21,9 +21,9 @@ template<class T> T pairwise(T *values, int count) {
 // Stores an index, which is an integer in an element's memory.
 template<class T> void store_index(T *to, int index) {
     if constexpr (sizeof(T) == 2)
-        *(uint16_t *)to = uint16_t(index);
+        *reinterpret_cast<uint16_t *>(to) = uint16_t(index);
     else
-        *(uint32_t *)to = uint32_t(index);
+        *reinterpret_cast<uint32_t *>(to) = uint32_t(index);
 }
 
 // Returns the unit of VecReduce::dst_rep, in elements.
@@ -36,7 +36,7 @@ int elements_of_result(const VecReduce &v) {
 template<class T> struct Selected {
     T values[128] = {};  // 0 for the others
     T best = T(0.0f);    // the maximum or minimum; of equal values the first
-    int index = -1;      // of `best` in the repeat
+    int index = -1;      // the index of `best` in the repeat
 
     void add(ReduceOp op, int at, int e, T x) {
         values[at] = x;
@@ -53,14 +53,15 @@ template<class T> void reduce(const VecReduce &v, const Step &s, Memory &m) {
     const int part = v.group ? block_bytes / int(sizeof(T)) : elements;
     const StridedAccess a = access_of(s.locations[1], v.src_blk, v.src_rep);
     const uint8_t *from = m.base(s.locations[1]);
-    T *to = (T *)m.at(s.locations[0]);
+    T *to = reinterpret_cast<T *>(m.at(s.locations[0]));
     const int64_t stride = v.dst_rep.value() * elements_of_result(v);
     for (int64_t r = 0; r < v.repeat.value(); r++) {
         for (int begin = 0; begin < elements; begin += part) {
             Selected<T> selected;
             for (int e = begin; e < begin + part; e++) {
                 if (active(v.mask, e))
-                    selected.add(v.op, e - begin, e, *(const T *)(from + a.element(r, e)));
+                    selected.add(v.op, e - begin, e,
+                                 *reinterpret_cast<const T *>(from + a.element(r, e)));
             }
             if (selected.is_empty()) continue;
             T *result = to + r * stride + (v.group ? begin / part : 0);
@@ -77,8 +78,10 @@ template<class T> void compare(const VecCmp &v, const Step &s, Memory &m) {
     uint8_t *bits = m.at(s.locations[0]);
     for (int64_t r = 0; r < v.repeat.value(); r++) {
         for (int e = 0; e < elements; e++) {
-            const float x = float(*(const T *)(m.base(s.locations[1]) + a.element(r, e)));
-            const float y = float(*(const T *)(m.base(s.locations[2]) + b.element(r, e)));
+            const float x = float(
+                *reinterpret_cast<const T *>(m.base(s.locations[1]) + a.element(r, e)));
+            const float y = float(
+                *reinterpret_cast<const T *>(m.base(s.locations[2]) + b.element(r, e)));
             bool is = false;
             switch (v.op) {
             case CmpOp::lt: is = x < y; break;
@@ -108,10 +111,10 @@ template<class T> void select(const VecSel &v, const Step &s, Memory &m) {
             const int64_t i = r * elements + e;
             T x = number;
             if (bits[i / 8] >> i % 8 & 1)
-                x = *(const T *)(m.base(s.locations[2]) + a.element(r, e));
+                x = *reinterpret_cast<const T *>(m.base(s.locations[2]) + a.element(r, e));
             else if (tensor)
-                x = *(const T *)(m.base(s.locations[3]) + b.element(r, e));
-            *(T *)(m.base(s.locations[0]) + d.element(r, e)) = x;
+                x = *reinterpret_cast<const T *>(m.base(s.locations[3]) + b.element(r, e));
+            *reinterpret_cast<T *>(m.base(s.locations[0]) + d.element(r, e)) = x;
         }
     }
 }

@@ -23,8 +23,9 @@ template<class T, class F> void runs(const Step &s, const Vec &v, Memory &m, con
     uint8_t *const src0 = sources > 0 ? m.base(s.locations[1]) : dst;
     uint8_t *const src1 = sources > 1 ? m.base(s.locations[2]) : src0;
     const auto call = [&](int64_t repeat, int e, int64_t n) {
-        f(n, (T *)(dst + d.element(repeat, e)), (const T *)(src0 + a.element(repeat, e)),
-          (const T *)(src1 + b.element(repeat, e)));
+        f(n, reinterpret_cast<T *>(dst + d.element(repeat, e)),
+          reinterpret_cast<const T *>(src0 + a.element(repeat, e)),
+          reinterpret_cast<const T *>(src1 + b.element(repeat, e)));
     };
     const int64_t repeat = v.repeat.value();
     const bool dense = d.blk == block_bytes && a.blk == block_bytes && b.blk == block_bytes;
@@ -130,7 +131,7 @@ void widening(const Step &s, const Vec &v, Memory &m) {
                 std::memcpy(&y, m.base(s.locations[2]) + b.element(r, e), 2);
             else
                 y = float16(float(s.number));
-            float *to = (float *)(m.base(s.locations[0]) + d.element(r, e));
+            float *to = reinterpret_cast<float *>(m.base(s.locations[0]) + d.element(r, e));
             *to += float(x) * float(y);
         }
     }

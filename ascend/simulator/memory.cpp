@@ -29,9 +29,9 @@ Memory::Memory(const Profile &chip, std::vector<Binding> gm, bool reuse)
         }
     }
     for (int s = 1; s < scope_count; s++) {
-        const size_t size = size_t(chip.bytes((Scope)s));
+        const size_t size = size_t(chip.bytes(static_cast<Scope>(s)));
         for (Zeros *zeros : {&banks_.bytes[s], &banks_.shadow[s]}) {
-            zeros->reset((uint8_t *)std::calloc(std::max<size_t>(size, 1), 1));
+            zeros->reset(static_cast<uint8_t *>(std::calloc(std::max<size_t>(size, 1), 1)));
             if (!*zeros) throw std::bad_alloc();
         }
     }
@@ -52,7 +52,7 @@ int64_t Memory::unwritten(Scope s, const Run &r) const {
     if (s == Scope::gm) return -1;
     const uint8_t *first = banks_.shadow[int(s)].get() + r.begin;
     const void *hole = std::memchr(first, 0, size_t(r.bytes));
-    return hole ? r.begin + ((const uint8_t *)hole - first) : -1;
+    return hole ? r.begin + (static_cast<const uint8_t *>(hole) - first) : -1;
 }
 
 void Memory::wrote(Scope s, const Run &r) {

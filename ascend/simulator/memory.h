@@ -24,7 +24,7 @@ public:
     Memory(Memory &&) = default;
     uint8_t *at(const Location &p) { return base(p) + p.at; }
     uint8_t *base(const Location &p) {
-        return p.scope == Scope::gm ? (uint8_t *)gm_[size_t(p.tensor)].data
+        return p.scope == Scope::gm ? static_cast<uint8_t *>(gm_[size_t(p.tensor)].data)
                                     : banks_.bytes[int(p.scope)].get();
     }
     // Returns the first byte of the run that hasn't been written, or -1. All of GM counts as

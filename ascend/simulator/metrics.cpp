@@ -152,7 +152,7 @@ std::string chrome_trace(const Program &p, const SimResult &r) {
         for (int pipe = 0; pipe < pipe_count; pipe++) {
             out += "{\"ph\": \"M\", \"name\": \"thread_name\", " + pid +
                    ", \"tid\": " + std::to_string(pipe) + ", \"args\": {\"name\": \"" +
-                   name_of((Pipe)pipe) + "\"}},\n";
+                   name_of(static_cast<Pipe>(pipe)) + "\"}},\n";
         }
         for (const Event &e : r.timelines[core]) {
             out += "{\"ph\": \"X\", \"name\": \"" + name_of(*e.instr) + "\", " + pid +

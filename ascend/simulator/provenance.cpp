@@ -62,9 +62,10 @@ void Provenance::run(Walker &walker, int64_t block) {
         p.scope = s;
         for (Memory &m : memories_) {
             if (s == Scope::l0c)
-                std::fill_n((float *)m.base(p), used / 4, float(base - 1));
+                std::fill_n(reinterpret_cast<float *>(m.base(p)), used / 4, float(base - 1));
             else
-                std::fill_n((float16 *)m.base(p), used / 2, float16(float(base - 1)));
+                std::fill_n(reinterpret_cast<float16 *>(m.base(p)), used / 2,
+                            float16(float(base - 1)));
         }
     }
     walker.run(block, *this);
@@ -131,7 +132,7 @@ void Provenance::from_gm(const Dma &d, const Step &s) {
     for (int64_t i = 0; i < d.nburst.value(); i++) {
         for (Memory &m : memories_) {
             if (none)
-                std::fill_n((float16 *)(m.base(s.locations[0]) + to), bytes / 2,
+                std::fill_n(reinterpret_cast<float16 *>(m.base(s.locations[0]) + to), bytes / 2,
                             digits().half.back());
         }
         for (int64_t b = 0; b < bytes && !none; b += 2)

@@ -45,11 +45,12 @@ class Copies {
 public:
     explicit Copies(const std::vector<Binding> &gm) {
         for (const Binding &b : gm)
-            kept_.emplace_back((const uint8_t *)b.data, (const uint8_t *)b.data + b.bytes);
+            kept_.emplace_back(static_cast<const uint8_t *>(b.data),
+                               static_cast<const uint8_t *>(b.data) + b.bytes);
     }
     void restore(const std::vector<Binding> &gm) const {
         for (size_t t = 0; t < gm.size(); t++)
-            std::copy(kept_[t].begin(), kept_[t].end(), (uint8_t *)gm[t].data);
+            std::copy(kept_[t].begin(), kept_[t].end(), static_cast<uint8_t *>(gm[t].data));
     }
 
 private:

@@ -6,18 +6,18 @@
 
 namespace halyard::dv {
 
-// Where an operand begins, in bytes of its scope or its GM tensor, and between which bytes it must
-// stay: its slot, or the tensor.
+// The first byte of an operand in its scope or its GM tensor, and the bytes of its slot or tensor,
+// in which it must stay.
 struct Location {
     Scope scope = Scope::gm;
-    int tensor = -1;  // of GM: its place among the program's tensors
+    int tensor = -1;  // the number of its tensor in GM
     int64_t at = 0, begin = 0, end = 0;
     DType dtype = DType::f16;
     bool read = false, written = false;
 };
 
 struct Step {
-    const Instr *instr = nullptr;  // in the program
+    const Instr *instr = nullptr;  // the instruction in the program
     Instr::Op op;                  // the same with constants
     Pipe pipe = Pipe::s;
     std::array<Location, 4> locations = {};  // in the order of operands()

@@ -8,9 +8,10 @@ namespace halyard::dv {
 namespace {
 
 constexpr int left = 56, top = 34, lane = 26, bar = 18, width = 900;  // pixels
-constexpr double min_width = 0.75;  // of a bar; bars of one name that are closer are merged
-constexpr double min_edged = 4;     // a wider bar has a white edge
-constexpr double letter = 5;        // the width of a letter
+constexpr double min_width =
+    0.75;  // the least width of a bar; bars of one name that are closer are merged
+constexpr double min_edged = 4;  // a wider bar has a white edge
+constexpr double letter = 5;     // the width of a letter
 
 struct Bar {
     std::string name;
@@ -80,10 +81,10 @@ std::string timeline_svg(const Program &p, const SimResult &r) {
     std::string lanes;
     int n = 0;
     for (int pipe = 0; pipe < pipe_count; pipe++) {
-        const std::vector<Bar> all = bars(events, (Pipe)pipe, pixel);
+        const std::vector<Bar> all = bars(events, static_cast<Pipe>(pipe), pixel);
         if (all.empty()) continue;
         const double y = top + lane * n++;
-        lanes += label(left - 8, y + 13, "end", name_of((Pipe)pipe)) + "<g fill=\"" +
+        lanes += label(left - 8, y + 13, "end", name_of(static_cast<Pipe>(pipe))) + "<g fill=\"" +
                  colours[pipe] + "\">\n";
         for (const Bar &b : all)
             lanes += drawn(b, left + b.start / pixel, y, (b.end - b.start) / pixel);

@@ -56,8 +56,8 @@ void Timer::run(Walker &walker, int64_t block, const std::vector<float> &hits,
         if (flags_[f].set) {
             add_issue("E-FLAG", flags_[f].by, [&] {
                 return "flag " +
-                       flag_text((Pipe)(f / 16 / pipe_count), (Pipe)(f / 16 % pipe_count),
-                                 int64_t(f) % 16) +
+                       flag_text(static_cast<Pipe>(f / 16 / pipe_count),
+                                 static_cast<Pipe>(f / 16 % pipe_count), int64_t(f) % 16) +
                        " is still set at the end of the program, and would be in the next one";
             });
         }
@@ -86,7 +86,7 @@ bool Timer::advance() {
     double start = never;
     for (int p = 0; p < pipe_count; p++) {
         if (queues_[p].empty()) continue;
-        const double t = start_of((Pipe)p, queues_[p].front());
+        const double t = start_of(static_cast<Pipe>(p), queues_[p].front());
         if (t < start) {
             start = t;
             first = p;
@@ -95,15 +95,17 @@ bool Timer::advance() {
     if (first < 0) return false;
     const Queued q = std::move(queues_[first].front());
     queues_[first].pop_front();
-    run_on((Pipe)first, q);
+    run_on(static_cast<Pipe>(first), q);
     return true;
 }
 
 void Timer::advance_to(double time) {
     for (;;) {
         double start = never;
-        for (int p = 0; p < pipe_count; p++)
-            if (!queues_[p].empty()) start = std::min(start, start_of((Pipe)p, queues_[p].front()));
+        for (int p = 0; p < pipe_count; p++) {
+            if (!queues_[p].empty())
+                start = std::min(start, start_of(static_cast<Pipe>(p), queues_[p].front()));
+        }
         if (start > time || !advance()) return;
     }
 }
@@ -118,7 +120,7 @@ void Timer::deadlock(const Step *scalar) {
         }
     };
     for (int p = 0; p < pipe_count; p++)
-        if (!queues_[p].empty()) waiting(queues_[p].front().step, (Pipe)p);
+        if (!queues_[p].empty()) waiting(queues_[p].front().step, static_cast<Pipe>(p));
     if (scalar) waiting(*scalar, Pipe::s);
     log_.add("E-FLAG", nullptr, [&] {
         return "nobody sets the flags that hold the pipes at cycle " +

@@ -253,7 +253,7 @@ double wrapped(double v, DType t) {  // integer arithmetic is modular
                              : v;
 }
 
-// What rounding does to a float dtype and to the arithmetic of its kernels.
+// Constants of the rounding to a float dtype and in its kernels' arithmetic.
 struct Rounding {
     explicit Rounding(DType t)
         : eps(t == DType::f64   ? 0x1p-52

@@ -9,7 +9,7 @@
 namespace halyard::bench {
 namespace {
 
-constexpr double most_operations = 2e8;  // the limit for a reference: about a second
+constexpr double max_operations = 2e8;  // the limit for a reference: about a second
 
 std::vector<Tensor> in_double(const std::vector<Tensor> &in, bool absolute) {
     std::vector<Tensor> wide;
@@ -37,7 +37,7 @@ Expected::Expected(const ProblemInstance &t, const std::vector<Tensor> &out) : o
         work = std::max(work, double(work_of(op_table(), op_.record.name, t.dims).operations()));
     } catch (const Error &) {
     }  // without a count, the work is that of the tensors
-    if (work <= most_operations)
+    if (work <= max_operations)
         from_reference(t);
     else
         from_doubles(t);

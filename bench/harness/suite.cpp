@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "bench/harness/case_list.h"
 #include "bench/harness/machine.h"
 #include "bench/harness/op_call.h"
 #include "bench/harness/roofline.h"

@@ -111,7 +111,7 @@ std::string contention(const Load &load, int threads) {
         }
     }
     if (idle >= threads || busy.empty()) return "";
-    return "others keep core " + busy + " busy: " + std::to_string(idle) + " of " +
+    return "other processes keep core " + busy + " busy: " + std::to_string(idle) + " of " +
            std::to_string(load.cores.size()) + " are idle for " + std::to_string(threads) +
            (threads == 1 ? " thread" : " threads") +
            (load.pressure > 0.01
@@ -139,7 +139,7 @@ Load warn_of_others(int threads, double patience) {
     while (!why.empty() && now() - begin < patience) {
         load = load_of_others(0.5);
         why = contention(load, threads);
-        if (why.empty()) std::printf("waited %.1f s for others\n", now() - begin);
+        if (why.empty()) std::printf("waited %.1f s for other processes\n", now() - begin);
     }
     if (!why.empty() && patience > 0) std::printf("waited %.1f s in vain\n", now() - begin);
     if (!why.empty()) std::printf("warning: %s\n", why.c_str());

@@ -35,7 +35,8 @@ Load between(const Counters &before, const Counters &after);
 // Returns the load by other processes over `seconds`, in which this process sleeps.
 Load load_of_others(double seconds = 0.1);
 
-// Returns why `threads` threads can't be timed under this load: "others keep core 0 (99 %), 3 (50
+// Returns why `threads` threads can't be timed under this load: "other processes keep core 0 (99
+// %), 3 (50
 // %) busy: 1 of 3 are idle for 2 threads". Returns "" if they can.
 std::string contention(const Load &load, int threads);
 

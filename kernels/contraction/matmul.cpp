@@ -35,9 +35,10 @@ struct Matmul : Product {
             {"dot_row", "b_s1==1 a_s0==1 m<8 n>=4"},
             {"dot_column", "b_s1==1 a_s0==1 n<8 m>=4"},
 
-            // b is contiguous along n. "packed" copies panels of b, if enough rows read them; the
-            // others read b in place, in tiles of one vector, several vectors, half a vector, or a
-            // single row. "narrow" is chosen if wide tiles would compute over a sixth more than n.
+            // b is contiguous along n and read in place. Tiles are one vector, several vectors or
+            // half a vector wide, or a single row. "narrow" is chosen if tiles of "direct" would
+            // compute over a sixth more columns than n. "packed" copies panels of b instead, which
+            // pays if enough rows read them or if b has another stride.
             {"narrow", "b_s0==1 m>=8 n>=lanes n<=most "
                        "n<4*lanes||24*((n+4*lanes-1)/(4*lanes))>7*((n+lanes-1)/lanes)"},
             {"packed", "packs>0 m>=least_m||m>=32&&n>=1024 b_s0!=1||n>=least_n n>=cols*lanes"},

@@ -31,7 +31,7 @@ struct QuantizeKernel : Elementwise {
     }
     void reference(Problem &p) const override {
         each(p, [&](const double *in, double *o) {
-            o[0] = quantized(in[0], in[1], in[2], (DType)p["dtype"]);
+            o[0] = quantized(in[0], in[1], in[2], static_cast<DType>(p["dtype"]));
         });
     }
 };
@@ -80,7 +80,7 @@ struct RequantizeKernel : Elementwise {
         each(p, [&](const double *in, double *o) {
             const volatile float product = float(in[0] - in[1]) * float(in[2]);
             o[0] = saturated(std::nearbyint(double(product + float(in[3]))) + in[4],
-                             (DType)p["dtype"]);
+                             static_cast<DType>(p["dtype"]));
         });
     }
 };

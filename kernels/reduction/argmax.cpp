@@ -54,7 +54,7 @@ struct ArgExtremum : Op {
         else
             define_columns();
     }
-    // One row after another, in `width` partial results.
+    // Takes one row after another, in `width` partial results.
     void define_rows() {
         // Each partial result sees its elements in order, so of equal ones it keeps the first. It
         // sees at least one, because c >= width.
@@ -80,7 +80,7 @@ struct ArgExtremum : Op {
         }
         y(n) = from(0, n)[1];
     }
-    // Several rows side by side, one in each lane.
+    // Takes several rows side by side, one in each lane.
     void define_columns() {
         k = RDom(0, size("c"));
         best(n) = none();

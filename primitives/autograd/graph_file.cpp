@@ -48,13 +48,13 @@ namespace {
 struct Saved {
     Saved() { hold_over_fork(mutex); }
     std::mutex mutex;
-    std::set<size_t> graphs;  // by their text's hash
+    std::set<size_t> graphs;  // hashes of their texts
 };
 
 }  // namespace
 
 void save_graph(const TapeGraph &graph) {
-    // never destroyed: threads that main() didn't wait for still call ops
+    // It is never destroyed: threads that outlive main() may still call ops.
     static Saved &saved = *new Saved;
     const std::string text = dot_of(graph);
     const std::string folder = get_context().save_graphs_path;

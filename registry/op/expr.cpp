@@ -6,7 +6,7 @@
 namespace halyard {
 namespace {
 
-// of parentheses and unary signs, so that no text can exhaust the stack
+// The limit of nested parentheses and unary signs, so that no text can exhaust the stack.
 constexpr int most_nesting = 100;
 
 bool starts_name(char c) {

@@ -15,7 +15,7 @@
 namespace halyard {
 namespace {
 
-// A storage and the tensor that it was made for lie in one block, which goes when both have gone.
+// A storage and its first tensor share one block, which is released with the last of the two.
 struct First {
     TensorImpl tensor;
     Storage storage;
@@ -25,8 +25,8 @@ First *owner_of(Storage *s) {
     return reinterpret_cast<First *>(reinterpret_cast<char *>(s) - offsetof(First, storage));
 }
 
-// Strides are those of a dense tensor. They are computed where they stay: a copy of what was just
-// written element by element waits for it.
+// Sets the strides of a dense tensor. They are computed in place, because copying data that was
+// just written element by element stalls.
 TensorImpl *new_first(void *data, size_t bytes, bool pooled, const Shape &shape, DType dtype) {
     auto *f = new (memory::allocate_uncounted(sizeof(First)))
         First{{{1}, nullptr, static_cast<char *>(data), shape, shape, dtype, true},
@@ -40,13 +40,13 @@ TensorImpl *new_first(void *data, size_t bytes, bool pooled, const Shape &shape,
     return &f->tensor;
 }
 
-// The last reference needs no locked instruction: nobody else can take one.
+// Releases a reference. The last one needs no locked instruction: nobody else can take one.
 template<class T> bool drop(T *counted) {
     return counted->references.load(std::memory_order_acquire) == 1 ||
            counted->references.fetch_sub(1, std::memory_order_acq_rel) == 1;
 }
 
-// Bytes from the first element to the end of the last.
+// Returns the bytes from the first element to the end of the last.
 size_t span_bytes(const TensorImpl &t) {
     int64_t last = 0;
     for (int i = 0; i < t.shape.rank(); i++) {
@@ -161,7 +161,7 @@ Tensor Tensor::borrow(void *data, const Shape &shape, const Shape &strides, DTyp
         throw ShapeError("tensor", "strides have rank " + std::to_string(strides.rank()) +
                                        ", expected " + std::to_string(shape.rank()));
     }
-    int64_t last = 0;  // the place of the last element
+    int64_t last = 0;  // the offset of the last element
     for (int i = 0; i < strides.rank(); i++) {
         if (strides[i] < 0) {
             throw ShapeError("tensor", "stride " + std::to_string(i) + " of " + strides.text() +

@@ -75,8 +75,9 @@ TEST(Comparison, LabelsOfAPair) {
 TEST(Load, CoresAreCountedForAsManyThreads) {
     const Load load{{{0, 0.99, 0}, {2, 0.01, 0}, {3, 0.5, 0}}, 0.1, 0.36, 0, 0};
     EXPECT_EQ(contention(load, 1), "");
-    EXPECT_EQ(contention(load, 2), "others keep core 0 (99 %), 3 (50 %) busy: 1 of 3 are idle for 2 "
-                                  "threads; tasks wait for a core 36 % of the time");
+    EXPECT_EQ(contention(load, 2),
+              "other processes keep core 0 (99 %), 3 (50 %) busy: 1 of 3 are idle for 2 "
+              "threads; tasks wait for a core 36 % of the time");
     const Load quiet{{{0, 0.05, 0}}, 0.1, 0, 0, 0};
     EXPECT_EQ(contention(quiet, 4), "");  // more threads than cores is what was asked for
 }

@@ -21,7 +21,7 @@ FixedCall::Layout layout_of(const Plan::Buffer &b) {
     return l;
 }
 
-// The program that is asked for: "" is the scheduled one.
+// Returns the program's variant; "" is the scheduled one.
 std::string variant_of(const Plan &p) {
     if (p.simulated) return p.kernel->variant;
     const Force::Choice *force = Force::current();
@@ -48,7 +48,7 @@ std::string key_of(const Plan &p, const FixedCall &c, const std::string &dtypes,
     return key;
 }
 
-// Elements from the first to the last that a buffer holds.
+// Returns how many elements a buffer spans, from the first to the last.
 int64_t span_of(const Plan::Buffer &b) {
     return elements_spanned(layout_of(b));
 }
@@ -57,7 +57,7 @@ bool is_f64(const Plan::Buffer &b) {
     return b.type.code == halide_type_float && b.type.bits == 64;
 }
 
-// Elements of the host's as the device has them, and back. Tables of f64 are f32 there.
+// Copy elements between the host's and the device's form. Tables of f64 are f32 on the device.
 void to_device(const Plan::Buffer &b, const void *host, std::vector<uint8_t> &memory) {
     const int64_t elements = span_of(b);
     if (!is_f64(b)) {
@@ -79,7 +79,7 @@ void to_host(const Plan::Buffer &b, const std::vector<uint8_t> &memory, void *ho
         ((double *)host)[i] = from[i];
 }
 
-// A call that computes nothing: it is never run, and no program is made for it.
+// Returns true for a call that computes nothing. It never runs, and no program is made for it.
 bool is_empty(const Plan &p) {
     const auto nothing = [](const Plan::Output &o) { return o.shape.elements() == 0; };
     return std::all_of(p.outputs.begin(), p.outputs.end(), nothing);
@@ -166,7 +166,7 @@ public:
             i.dtypes = dtypes;
             i.variant = variant;
             i.call = call;
-            // The kit's, and those of libraries that a tool has opened.
+            // The kit's ops, and those of libraries that a tool has opened.
             const OpTable &ops = ops_.make(name) ? ops_ : op_table();
             try {
                 if (!ops.make(name))
@@ -194,7 +194,7 @@ public:
         dv::Scalars values;
         for (auto &value : l.scalars)
             values.push_back(value(numbers));
-        // Its memory: tensors of whole blocks.
+        // The device's memory: tensors of whole blocks.
         std::vector<std::vector<uint8_t>> memory;
         std::vector<dv::Binding> gm;
         const auto &tensors = l.programs[0].tensors;
@@ -232,7 +232,7 @@ private:
         return k ? " of program " + std::to_string(k + 1) : "";
     }
 
-    // What compile() finds in what it made is looked for again.
+    // Plants the fault again, in a program that compile() had found faultless.
     void spoil(Compiled &c, const std::string &op) const {
         for (size_t k = 0; k < c.lowered.programs.size(); k++) {
             const std::string of = of_program(k);

@@ -1,4 +1,4 @@
-// Composite ops have no kernel: the whole primitive is held against the reference.
+// Checks composite ops, which have no kernel: the whole primitive against the reference.
 #include "bench/harness/case.h"
 #include "bench/harness/progress.h"
 #include "primitives/primitive.h"

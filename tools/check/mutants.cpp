@@ -156,23 +156,23 @@ private:
     static constexpr size_t most_candidates = 8;
     using ByKind = std::map<std::string, std::vector<Choice>>;
 
-    Choice next(ByKind &summary) {
+    Choice next(ByKind &kinds) {
         std::vector<std::string> least;
-        for (auto &[kind, places] : summary) {
+        for (auto &[kind, places] : kinds) {
             if (!least.empty() && planted_[kind] > planted_[least[0]]) continue;
             if (!least.empty() && planted_[kind] < planted_[least[0]]) least.clear();
             least.push_back(kind);
         }
         const std::string kind = least[rng_() % least.size()];
         planted_[kind]++;
-        std::vector<Choice> &places = summary[kind];
+        std::vector<Choice> &places = kinds[kind];
         Choice c = taken(places, rng_() % places.size());
         for (size_t tries = places.size(); tries-- > 0 && c.candidates.size() < most_candidates;) {
             const size_t at = rng_() % places.size();
             if (same_kernel(places[at].kernel, c.kernel))
                 c.candidates.push_back(taken(places, at).candidates[0]);
         }
-        if (places.empty()) summary.erase(kind);
+        if (places.empty()) kinds.erase(kind);
         return c;
     }
     static bool same_kernel(const KernelEntry &a, const KernelEntry &b) {

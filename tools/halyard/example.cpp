@@ -15,7 +15,7 @@ namespace halyard::command {
 using namespace bench;
 namespace {
 
-// Sizes as an argument: "2, 3" in C++, "2,3" on a command line.
+// Returns sizes as an argument: "2, 3" in C++, "2,3" on a command line.
 std::string extents_of(const Shape &s, const char *between) {
     std::string text;
     for (int64_t e : s)
@@ -34,7 +34,7 @@ struct Input {
     Shape shape;
     DType dtype = DType::f32;
     int64_t end = 0;    // > 0: of integers
-    double least = -2;  // of reals
+    double least = -2;  // of floats
     bool narrow() const {
         return dtype == DType::boolean || dtype == DType::i8 || dtype == DType::u8 ||
                bytes_of(dtype) == 2;
@@ -58,7 +58,8 @@ struct Input {
         }
         return made + (dtype == DType::i32 ? ", -1, -1, DType::i32)" : ")");
     }
-    // Each at an offset of its own: the generator of every program starts at the same one.
+    // Each input has an offset of its own, because the generator of every program starts at the
+    // same one.
     std::string shell(size_t offset) const {
         const std::string at = " --attr offset=" + std::to_string(offset);
         const std::string to = " --out-dir " + name + "\n";
@@ -97,7 +98,7 @@ std::string literal(const AttrSpec &a, const std::string &text, bool named) {
     return (named ? "Ints{" : "{") + list + "}";
 }
 
-// The arguments of those attributes, up to the last that isn't at its default.
+// Returns the arguments of these attributes, up to the last one that isn't the default.
 std::vector<std::string> arguments(const std::vector<const AttrSpec *> &attrs, const Texts &given,
                                    bool named) {
     std::vector<std::string> all;
@@ -111,8 +112,8 @@ std::vector<std::string> arguments(const std::vector<const AttrSpec *> &attrs, c
     return all;
 }
 
-// Both faces, as tools/emit.cpp makes them: attributes of the call stand behind the tensors, the
-// others go to the constructor.
+// Returns the calls in both forms, as tools/emit.cpp generates them: call-time attributes follow
+// the tensors, the others are arguments of the constructor.
 std::string calls_of(const OpRecord &r, const std::vector<std::string> &tensors,
                      const std::vector<std::string> &outputs, bool in_place, const Texts &given) {
     std::vector<const AttrSpec *> at_call, constructor;
@@ -130,13 +131,14 @@ std::string calls_of(const OpRecord &r, const std::vector<std::string> &tensors,
     const std::string object = "ops::" + class_name(r) + "(" +
                                join(arguments(constructor, given, true)) + ")(" +
                                with(arguments(at_call, given, false)) + ");\n";
-    if (in_place) return function + object;  // a second step
+    if (in_place) return function + object;  // otherwise a second step of the same update
     const std::string result = outputs.size() == 1 ? "const Tensor " + outputs[0]
                                                    : "const auto [" + join(outputs) + "]";
     return result + " = " + function + "const auto same = " + object;
 }
 
-// Of all samples the first that is neither a single element nor long to look at; else the first.
+// Returns the first sample that has more than one element and is short enough to print; else the
+// first.
 check::Case case_of(const Op &op) {
     for (auto &sample : op.samples) {
         check::Case c(op, sample, op.dtypes[0], 1);
@@ -152,7 +154,7 @@ OpPtr op_of(const OpInfo &op) {
     return op_table().make(op.record->name);
 }
 
-// Of an op that takes any number of tensors, or gives it.
+// Returns the example of a variadic op.
 Example joined_example(const OpRecord &r) {
     const bool many = r.signature.find("... ->") != std::string::npos;
     const bool split = r.signature.ends_with("...");
@@ -220,15 +222,15 @@ Example example_of(const OpInfo &info) {
 
 namespace {
 
-// What wrong calls hear, each message once.
+// Collects the messages of rejected calls, each once.
 class Refusals {
 public:
-    // True where the call is refused.
+    // Returns true if the call is rejected.
     template<class Call> bool told(const Call &call) {
         try {
             call();
         } catch (const DispatchError &) {
-            return false;  // of this build, not of the op
+            return false;  // depends on this build, not on the op
         } catch (const Error &e) {
             const char *kind = dynamic_cast<const ShapeError *>(&e)   ? "ShapeError"
                                : dynamic_cast<const DTypeError *>(&e) ? "DTypeError"
@@ -241,26 +243,29 @@ public:
         }
         return false;
     }
-    // With wrong values of each attribute, until one is refused.
+    // Calls the op with wrong values of each attribute, until one is rejected.
     template<class Call>
     void told_of_attributes(const OpRecord &r, const Attrs &right, const Call &call) {
         for (size_t k = 0; k < r.attrs.size(); k++) {
-            const AttrSpec &a = r.attrs[k];
-            const std::vector<AttrValue> wrong =
-                a.kind == AttrKind::integer  ? std::vector<AttrValue>{-7, 1 << 30}
-                : a.kind == AttrKind::ints   ? std::vector<AttrValue>{Ints{-7}, Ints(9, 1)}
-                : a.kind == AttrKind::real   ? std::vector<AttrValue>{-1.0, 7.0}
-                : a.kind == AttrKind::choice ? std::vector<AttrValue>{"none"}
-                : a.kind == AttrKind::text   ? std::vector<AttrValue>{"?"}
-                                             : std::vector<AttrValue>{};
-            for (const AttrValue &value : wrong) {
+            for (const AttrValue &value : wrong_values(r.attrs[k].kind)) {
+                Attrs attrs = right;
                 if (told([&] {
-                        Attrs attrs = right;
                         attrs.set(k, value);
                         call(attrs);
                     }))
                     break;
             }
+        }
+    }
+
+    static std::vector<AttrValue> wrong_values(AttrKind kind) {
+        switch (kind) {
+        case AttrKind::integer: return {-7, 1 << 30};
+        case AttrKind::ints: return {Ints{-7}, Ints(9, 1)};
+        case AttrKind::real: return {-1.0, 7.0};
+        case AttrKind::choice: return {"none"};
+        case AttrKind::text: return {"?"};
+        default: return {};
         }
     }
     std::vector<std::string> lines;
@@ -293,7 +298,7 @@ std::vector<std::string> refusals_of(const OpInfo &info) {
     const auto given = [&] {
         std::vector<Tensor> in;
         for (const Tensor &t : c.in)
-            in.push_back(t.copy());  // some ops write theirs
+            in.push_back(t.copy());  // some ops write to their inputs
         return in;
     };
     for (size_t k = 0; k < c.in.size(); k++) {

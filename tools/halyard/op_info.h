@@ -22,7 +22,7 @@ std::map<std::string, OpInfo> op_infos();
 // nearest names.
 OpInfo op_info(const std::string &any_name);
 
-// What an op's kernels exist for, each list in the order of first appearance.
+// The kinds of kernels that an op has, each list in the order of first appearance.
 struct KernelSummary {
     std::vector<std::string> backends, isas, variants, layouts;
 };

@@ -20,7 +20,7 @@ struct Event {
     std::chrono::steady_clock::time_point at;
 };
 
-// Of the call that is being watched. Kernels are C and have one tracer for all.
+// The events of the traced call. Kernels are C code and have one tracer for all.
 std::vector<Event> events;
 std::atomic<size_t> next_event{0};
 std::atomic<int> next_thread{0}, watched_call{0};
@@ -61,7 +61,7 @@ std::vector<Slice> slices_of(size_t count, std::chrono::steady_clock::time_point
         names += std::string(events[i].func) + "\n";
     std::istringstream clean(without_counters(names));
     std::vector<Slice> slices;
-    // what each thread is producing, outermost first
+    // The stages that each thread is producing, outermost first.
     std::vector<std::vector<size_t>> open(static_cast<size_t>(next_thread));
     for (size_t i = 0; i < count; i++) {
         const Event &e = events[i];

@@ -24,7 +24,7 @@ constexpr std::string_view mark = "crc_num";
 // The first text of our files. A file that has it but no checksum is truncated.
 const std::string checked_tag = "halyard.checked";
 // Protobuf allocates some 70 bytes for a value of two bytes in the file.
-constexpr int64_t most_values = 100'000;
+constexpr int64_t max_values = 100'000;
 constexpr size_t trailer = 17, crc_bytes = 10;
 constexpr uint32_t max_text = 1 << 16;  // longer values are tensors
 // The bytes of a tensor in one message, as MindSpore writes it.
@@ -150,17 +150,14 @@ bool lengths_fit(google::protobuf::io::CodedInputStream &in, Level level, int64_
     return in.ConsumedEntireMessage();
 }
 
-}  // namespace
-
-NamedTensors load_mindspore_ckpt(const std::string &path) {
-    InputFile input(path);
-    std::ifstream &file = input.stream;
-    const auto [content, checked] = checked_content(path, input);
+// Parses the first `content` bytes of the file. Throws IoError if they are no complete checkpoint.
+// `checked`: the file's checksum is right.
+ckpt::Checkpoint parsed(const std::string &path, std::ifstream &file, uint64_t content,
+                        bool checked) {
     if (content > INT32_MAX) {
         throw IoError(path,
                       "has " + std::to_string(content) + " bytes, protobuf reads at most 2^31-1");
     }
-    ckpt::Checkpoint read;
     const auto from_start = [&](const auto &f) {
         file.clear();
         file.seekg(0);
@@ -174,20 +171,52 @@ NamedTensors load_mindspore_ckpt(const std::string &path) {
         in.PushLimit(limit);
         return lengths_fit(in, Level::checkpoint, values);
     });
-    if (fits && values > most_values) {
+    if (fits && values > max_values) {
         throw IoError(path, "has " + std::to_string(values) + " values, the limit is " +
-                                std::to_string(most_values));
+                                std::to_string(max_values));
     }
     if (fits && values == 0 && !checked)
         throw IoError(path, "is empty, or was cut before its first value");
     // Parsing accepts partial messages, because protobuf would print what is missing. The check
     // follows.
-    if (!fits || !from_start([&](auto &stream) {
-            return read.ParsePartialFromBoundedZeroCopyStream(&stream, limit);
-        }) ||
-        !read.IsInitialized())
+    ckpt::Checkpoint read;
+    const bool parses = fits && from_start([&](auto &stream) {
+                            return read.ParsePartialFromBoundedZeroCopyStream(&stream, limit);
+                        });
+    if (!parses || !read.IsInitialized())
         throw IoError(path, "no MindSpore checkpoint, or damaged or encrypted");
+    return read;
+}
 
+// Returns the tensor of a value whose content is in `first` and the parts after it.
+Tensor tensor_in(const std::string &path, const std::string &tag, const ckpt::TensorProto &first,
+                 const std::vector<std::string> &more) {
+    const DType dtype = type_in(path, tag, first.tensor_type());
+    const Shape shape = shape_in(path, tag, first);
+    uint64_t bytes = first.tensor_content().size();
+    for (auto &part : more)
+        bytes += part.size();
+    const uint64_t needed = uint64_t(checked_elements(path.c_str(), shape)) * bytes_of(dtype);
+    if (bytes != needed) {
+        throw IoError(path, "'" + tag + "' has " + std::to_string(bytes) + " bytes, but " +
+                                first.tensor_type() + " " + shape.text() + " takes " +
+                                std::to_string(needed));
+    }
+    const Tensor t = Tensor::empty(shape, dtype);
+    char *to = static_cast<char *>(t.raw());
+    to = std::copy(first.tensor_content().begin(), first.tensor_content().end(), to);
+    for (auto &part : more)
+        to = std::copy(part.begin(), part.end(), to);
+    check_bools(path, tag, t);
+    return t;
+}
+
+}  // namespace
+
+NamedTensors load_mindspore_ckpt(const std::string &path) {
+    InputFile input(path);
+    const auto [content, checked] = checked_content(path, input);
+    ckpt::Checkpoint read = parsed(path, input.stream, content, checked);
     NamedTensors all;
     std::set<std::string> names;
     for (int i = 0; i < read.value_size();) {
@@ -201,28 +230,10 @@ NamedTensors load_mindspore_ckpt(const std::string &path) {
             more.push_back(
                 std::move(*read.mutable_value(i)->mutable_tensor()->mutable_tensor_content()));
         }
-        if (first.tensor_type() == "str") {
+        if (first.tensor_type() == "str")
             all.metadata[tag] = text_in(path, tag, first.tensor_content());
-            continue;
-        }
-        const DType dtype = type_in(path, tag, first.tensor_type());
-        const Shape shape = shape_in(path, tag, first);
-        uint64_t bytes = first.tensor_content().size();
-        for (auto &part : more)
-            bytes += part.size();
-        const uint64_t needed = uint64_t(checked_elements(path.c_str(), shape)) * bytes_of(dtype);
-        if (bytes != needed) {
-            throw IoError(path, "'" + tag + "' has " + std::to_string(bytes) + " bytes, but " +
-                                    first.tensor_type() + " " + shape.text() + " takes " +
-                                    std::to_string(needed));
-        }
-        const Tensor t = Tensor::empty(shape, dtype);
-        char *to = (char *)t.raw();
-        to = std::copy(first.tensor_content().begin(), first.tensor_content().end(), to);
-        for (auto &part : more)
-            to = std::copy(part.begin(), part.end(), to);
-        check_bools(path, tag, t);
-        all.tensors.emplace_back(tag, t);
+        else
+            all.tensors.emplace_back(tag, tensor_in(path, tag, first, more));
     }
     const bool ours = all.metadata.erase(checked_tag) > 0;
     if (ours && !checked) throw IoError(path, "was cut: the checksum at its end is missing");

@@ -15,9 +15,9 @@ struct MutantArguments {
     std::vector<std::string> only;
     std::string json;
 };
-// Faults in kernels of any dtypes and instruction set or, where `isas` says one, in those of the
-// ops' first dtypes on it. Prints the survivors and a table of what was caught by which check. 1
-// when there is a survivor that isn't in survivors.txt.
+// Plants faults in kernels of any dtypes and instruction set or, if `isas` has one, in those of the
+// ops' first dtypes on it. Prints the survivors and a table of faults by check. Returns 1 if a
+// survivor isn't in survivors.txt.
 int check_mutants(const std::vector<std::string> &ops, const MutantArguments &a,
                   const std::vector<Isa> &isas);
 

@@ -1,4 +1,4 @@
-#include "bench/harness/benchmark_case.h"
+#include "bench/harness/case_list.h"
 
 #include <algorithm>
 #include <cstring>
@@ -203,21 +203,6 @@ std::vector<BenchmarkCase> peer_cases(const ProblemInstance &t, const Dims &dims
 }
 
 }  // namespace
-
-std::vector<OperandMeta> metas_of(const ProblemInstance &t) {
-    std::vector<OperandMeta> metas;
-    for (const Tensor &x : t.in)
-        metas.push_back(meta_of(x));
-    return metas;
-}
-
-std::vector<Tensor> outputs_of(const ProblemInstance &t) {
-    if (t.op.record.form == Form::composite) return Primitive(t.op, t.attrs).run(t.in);
-    std::vector<Tensor> out;
-    for (auto &o : make_plan(t.op, metas_of(t), t.attrs).outputs)
-        out.push_back(Tensor::empty(o.shape, o.dtype));
-    return out;
-}
 
 std::deque<BenchmarkCase> kernel_cases(const ProblemInstance &t, const std::string &dtypes,
                                        const Selection &s, const Expected &expected,
