@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "primitives/autograd/tape.h"
-#include "primitives/autograd/views.h"
 #include "primitives/composition.h"
 #include "primitives/library.h"
 #include "primitives/profiler.h"

@@ -36,17 +36,4 @@ Tensor on_diagonal(const Tensor &y, const Shape &shape, const Diagonal &d);
 // as 1. Throws GradError naming `op` when `shape` doesn't broadcast to x's.
 Tensor sum_to(const Tensor &x, const Shape &shape, const char *op);
 
-Tensor cast_to(const Tensor &x, DType dtype);  // Returns x itself if it has that dtype.
-
-// Returns true if this input of a composite may be an undefined tensor, which stands for a value
-// that the op's documentation names.
-bool is_optional(const std::string &op, const std::string &input);
-
-// Throws ShapeError naming the first of x0, x1, ... that is an undefined tensor.
-void require_defined(const char *op, std::span<const Tensor> x);
-
-// Runs an op by its name, and returns its first output.
-Tensor run1(const char *op, std::initializer_list<Tensor> in,
-            const std::vector<std::pair<std::string, AttrValue>> &attrs = {});
-
 }  // namespace halyard
