@@ -8,14 +8,6 @@ void Drawn::seeded(const char *default_dtype) {
     if (default_dtype) at_call("dtype", AttrKind::dtype, default_dtype);
 }
 
-Words Drawn::block(const Problem &p, uint64_t k, uint32_t lane) {
-    const auto seed = uint64_t(p["seed"]);
-    const auto offset = uint64_t(p["offset"]);
-    return philox_words(
-        {uint32_t(k), uint32_t(k >> 32) | lane << 16, uint32_t(offset), uint32_t(offset >> 32)},
-        {uint32_t(seed), uint32_t(seed >> 32)});
-}
-
 Random generator_of(const Call &call) {
     const int64_t seed = call.integer("seed");
     const int64_t offset = call.integer("offset");

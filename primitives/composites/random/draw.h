@@ -21,9 +21,6 @@ protected:
     // Appends the attributes that all of them have, behind those of the distribution.
     void seeded(const char *default_dtype = nullptr);
     void required(const std::string &attr, AttrKind kind) { at_call(attr, kind, "!"); }
-
-    // The words of a block that the reference draws by attributes seed and offset of `p`.
-    static Words block(const Problem &p, uint64_t k, uint32_t lane);
 };
 
 using Given = std::vector<std::pair<std::string, AttrValue>>;

@@ -48,7 +48,7 @@ double checked_stddev(const Call &call) {
 }
 
 // For references: the words of an element. Element i has word i % 64 / 16 of block i / 64 * 16 +
-// i % 16 (kernels/random/draws.h).
+// i % 16, whose counter is (block, lane, offset) (kernels/random/draws.h).
 struct DrawnWords {
     uint64_t first, second;  // of lanes 0 and 1
     uint32_t pair[2];        // the even word and the odd word that follows it, of lane 0
@@ -67,6 +67,12 @@ struct Distribution : Drawn {
                  const std::string &formula, std::vector<std::string> op_dtypes)
         : Drawn(op_name, signature_text, formula) {
         dtypes = std::move(op_dtypes);
+    }
+    static Words block(const Problem &p, uint64_t k, uint32_t lane) {
+        const auto seed = uint64_t(p["seed"]);
+        const auto offset = uint64_t(p["offset"]);
+        return philox_words({uint32_t(k), lane, uint32_t(offset), uint32_t(offset >> 32)},
+                            {uint32_t(seed), uint32_t(seed >> 32)});
     }
     // Returns an array of `shape` with value(words) for each element.
     template<class Value> static Array drawn(const Problem &p, const Shape &shape, Value value) {

@@ -69,7 +69,14 @@ void choose_without(const Random &at, uint64_t first, std::span<const double> we
 struct OnHost : Drawn {
     using Drawn::Drawn;
 
-    // For references.
+    // For references: the words of block k of the generator's stream.
+    static Words block(const Problem &p, uint64_t k, uint32_t lane) {
+        const auto seed = uint64_t(p["seed"]);
+        const auto offset = uint64_t(p["offset"]);
+        return philox_words(
+            {uint32_t(k), uint32_t(k >> 32) | lane << 16, uint32_t(offset), uint32_t(offset >> 32)},
+            {uint32_t(seed), uint32_t(seed >> 32)});
+    }
     static double uniform53(const Problem &p, uint64_t k) {
         const Words w = block(p, k, 0);
         return double(uint64_t(w[0]) << 21 | w[1] >> 11) * 0x1p-53;
