@@ -1,7 +1,5 @@
 #include "primitives/context.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -12,7 +10,6 @@
 
 #include "primitives/library.h"
 #include "primitives/profiler.h"
-#include "registry/base/edit_distance.h"
 #include "registry/base/error.h"
 #include "registry/base/fork.h"
 #include "registry/base/log.h"
@@ -37,13 +34,13 @@ State &state() {
 }
 
 void set_mode(ExecutionMode mode) {
-    static std::once_flag said;
+    static std::once_flag logged;
     if (mode != GRAPH_MODE && mode != PYNATIVE_MODE) {
         throw AttrError("context", "mode is " + std::to_string(mode) +
                                        ", expected GRAPH_MODE (0) or PYNATIVE_MODE (1)");
     }
     if (mode == GRAPH_MODE) {
-        std::call_once(said, [] {
+        std::call_once(logged, [] {
             log(LogLevel::warning, "context",
                 "mode is GRAPH_MODE: graphs aren't compiled, ops run one by one as in "
                 "PYNATIVE_MODE, with the same results");
@@ -185,7 +182,9 @@ void make_folder(const std::string &path) {
     if (failed) throw IoError(path, "can't be made: " + failed.message());
 }
 
-void apply(const ContextOptions &o) {
+}  // namespace
+
+void apply_options(const ContextOptions &o) {
     State &s = state();
     const std::lock_guard lock(s.mutex);
     Context &now = s.now;
@@ -225,59 +224,9 @@ void apply(const ContextOptions &o) {
     if (o.reproducible) set_reproducible(*o.reproducible);
 }
 
-constexpr const char *variables[] = {"HALYARD_MODE",
-                                     "HALYARD_DEVICE_TARGET",
-                                     "HALYARD_DEVICE_ID",
-                                     "HALYARD_PRECISION_MODE",
-                                     "HALYARD_MAX_DEVICE_MEMORY",
-                                     "HALYARD_SAVE_GRAPHS",
-                                     "HALYARD_THREADS",
-                                     "HALYARD_SAVE_GRAPHS_PATH",
-                                     "HALYARD_PRINT_FILE_PATH",
-                                     "HALYARD_ENABLE_PROFILING",
-                                     "HALYARD_PROFILING_OPTIONS",
-                                     "HALYARD_REPRODUCIBLE",
-                                     "HALYARD_ISA",
-                                     "HALYARD_ISAS"};  // the last is a build option
-
-// Warns of variables whose names are similar to an option's: they are probably misspelt and have no
-// effect. Other names that begin with HALYARD_ may belong to other programs.
-void warn_of_misspelt_variables() {
-    for (char **entry = environ; *entry; entry++) {
-        const std::string text = *entry;
-        const std::string name = text.substr(0, text.find('='));
-        if (!name.starts_with("HALYARD_") ||
-            std::ranges::find(variables, name) != std::end(variables))
-            continue;
-        for (const std::string ours : variables) {
-            const int most_typos = ours.size() > 14 ? 2 : 1;
-            if (edit_distance(name, ours) <= most_typos) {
-                log(LogLevel::warning, "context",
-                    name + " in the environment does nothing, did you mean " + ours + "?");
-            }
-        }
-    }
-}
-
-std::optional<std::string> variable(const char *name) {
-    const char *value = std::getenv(name);
-    if (!value || !*value) return std::nullopt;
-    return value;
-}
-
-std::optional<bool> flag(const char *name) {
-    const auto text = variable(name);
-    if (!text) return std::nullopt;
-    if (*text != "0" && *text != "1")
-        throw AttrError("context", std::string(name) + " is '" + *text + "', expected 0 or 1");
-    return *text == "1";
-}
-
-}  // namespace
-
 void set_context(const ContextOptions &options) {
     library();  // sets the environment's options first, which `options` then override
-    apply(options);
+    apply_options(options);
 }
 
 Context get_context() {
@@ -291,32 +240,6 @@ Context get_context() {
 
 bool saves_graphs() {
     return state().saves_graphs.load(std::memory_order_relaxed);
-}
-
-void set_context_from_environment() {
-    warn_of_misspelt_variables();
-    ContextOptions o;
-    if (const auto mode = variable("HALYARD_MODE")) {
-        if (*mode != "GRAPH_MODE" && *mode != "PYNATIVE_MODE") {
-            throw AttrError("context", "HALYARD_MODE is '" + *mode +
-                                           "', expected GRAPH_MODE or PYNATIVE_MODE");
-        }
-        o.mode = *mode == "GRAPH_MODE" ? GRAPH_MODE : PYNATIVE_MODE;
-    }
-    o.device_target = variable("HALYARD_DEVICE_TARGET");
-    if (const auto id = variable("HALYARD_DEVICE_ID")) {
-        if (id->find_first_not_of("0123456789") != std::string::npos || id->size() > 9)
-            throw AttrError("context", "HALYARD_DEVICE_ID is '" + *id + "', expected 0 or more");
-        o.device_id = std::atoi(id->c_str());
-    }
-    o.precision_mode = variable("HALYARD_PRECISION_MODE");
-    o.max_device_memory = variable("HALYARD_MAX_DEVICE_MEMORY");
-    o.save_graphs = flag("HALYARD_SAVE_GRAPHS");
-    o.save_graphs_path = variable("HALYARD_SAVE_GRAPHS_PATH");
-    o.print_file_path = variable("HALYARD_PRINT_FILE_PATH");
-    o.enable_profiling = flag("HALYARD_ENABLE_PROFILING");
-    o.profiling_options = variable("HALYARD_PROFILING_OPTIONS");
-    apply(o);
 }
 
 }  // namespace halyard

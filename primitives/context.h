@@ -67,7 +67,7 @@ void set_context(const ContextOptions &options);
 Context get_context();
 bool saves_graphs();  // get_context().save_graphs, in one load
 
-// Sets the options of the environment. library() calls it once, before the first op.
-void set_context_from_environment();
+// As set_context(), but does not read the environment first. For library(), which reads it.
+void apply_options(const ContextOptions &options);
 
 }  // namespace halyard

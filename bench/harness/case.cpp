@@ -92,7 +92,7 @@ Tensor tensor_of(const Array &a, DType t) {
     const Tensor y = Tensor::empty(a.shape, t);
     visit_dtype(t, [&](auto zero) {
         using T = decltype(zero);
-        T *to = (T *)y.raw();
+        T *to = static_cast<T *>(y.raw());
         for (size_t i = 0; i < a.v.size(); i++) {
             if constexpr (std::is_same_v<T, bool>)
                 to[i] = a.v[i] != 0;

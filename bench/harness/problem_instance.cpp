@@ -25,7 +25,7 @@ Tensor filled(const Shape &shape, DType t, int64_t end, double least, uint64_t s
     const int64_t n = x.elements();
     visit_dtype(t, [&](auto zero) {
         using T = decltype(zero);
-        T *to = (T *)x.raw();
+        T *to = static_cast<T *>(x.raw());
         for (int64_t i = 0; i < n; i++) {
             const uint64_t r = next(seed) >> 11;
             if constexpr (std::is_same_v<T, bool>)

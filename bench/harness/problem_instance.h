@@ -31,6 +31,7 @@ struct ProblemInstance {
     std::vector<Tensor> in;
 };
 
+// Returns shapes, dtypes and strides of the inputs, as planning takes them.
 std::vector<OperandMeta> metas_of(const ProblemInstance &t);
 
 // Returns uninitialised outputs for the problem's call. Throws what the op's shape and dtype rules

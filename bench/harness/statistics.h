@@ -7,6 +7,7 @@
 
 namespace halyard::bench {
 
+// Return the median and the minimum of at least one value.
 double median(std::vector<double> values);
 double least(const std::vector<double> &values);
 
@@ -28,8 +29,9 @@ struct Comparison {
     double ratio = 1, low = 0, high = 0;  // time of A over time of B, and its interval
     // The control run's noise: 0.004 means that the same kernel differs from itself by up to 0.4 %.
     double noise = 0;
-    std::string refused = {};  // why there is no answer, whatever the times are
-    void refuse(const std::string &why);
+    std::string no_answer = {};  // why there is no answer, whatever the times are
+    // Replaces the answer by cannot_tell, with the reason.
+    void withdraw(const std::string &why);
 };
 
 // Compares times that were taken in the same rounds; `control` is a second measurement of B. If A

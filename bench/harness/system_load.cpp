@@ -51,7 +51,7 @@ double seconds(const timeval &t) {
     return double(t.tv_sec) + 1e-6 * double(t.tv_usec);
 }
 
-double own() {
+double own_seconds() {
     double sum = 0;
     for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
         rusage used{};
@@ -69,13 +69,13 @@ std::string percent(double share) {
 }  // namespace
 
 Counters count() {
-    return {now(), cores(), pressure(), own()};
+    return {now(), cores(), pressure(), own_seconds()};
 }
 
 long involuntary_switches() {
-    rusage own{};
-    getrusage(RUSAGE_SELF, &own);
-    return own.ru_nivcsw;
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nivcsw;
 }
 
 Load between(const Counters &before, const Counters &after) {
@@ -89,7 +89,8 @@ Load between(const Counters &before, const Counters &after) {
             {b.id, (b.busy - a.busy) / load.seconds, (b.steal - a.steal) / load.seconds});
         load.others += load.cores.back().busy;
     }
-    load.others = std::max(0.0, load.others - (after.own - before.own) / load.seconds);
+    load.others = std::max(0.0,
+                           load.others - (after.own_seconds - before.own_seconds) / load.seconds);
     return load;
 }
 

@@ -27,11 +27,11 @@ public:
                                                 ", expected 0 to " +
                                                 std::to_string(int(own_.size()) - 1));
             }
-            if (!own_[size_t(p)].defined()) {
+            if (!own_[p].defined()) {
                 throw GradError("gradient",
                                 "input " + std::to_string(p) + " is an undefined tensor");
             }
-            want(&Gradients::inputs, k, own_[size_t(p)], true);
+            want(&Gradients::inputs, k, own_[p], true);
         }
         for (size_t k = 0; k < parameters.size(); k++)
             want(&Gradients::parameters, k, parameters[k].data(), parameters[k].requires_grad());

@@ -15,8 +15,7 @@ namespace halyard {
 
 std::string dot_of(const TapeGraph &graph) {
     const auto type = [&](int value) {
-        return name_of(graph.values[size_t(value)].dtype) +
-               graph.values[size_t(value)].shape.text();
+        return name_of(graph.values[value].dtype) + graph.values[value].shape.text();
     };
     std::vector<int> maker(graph.values.size(), -1);
     std::string text = "digraph tape {\n    node [shape=box];\n", edges;
@@ -27,12 +26,12 @@ std::string dot_of(const TapeGraph &graph) {
                 (op.attributes.empty() ? "" : "\\n" + op.attributes) + "\"];\n";
         for (const int v : op.in) {
             if (v < 0) continue;
-            const std::string from = maker[size_t(v)] < 0 ? "x" + std::to_string(v)
-                                                          : "op" + std::to_string(maker[size_t(v)]);
+            const std::string from = maker[v] < 0 ? "x" + std::to_string(v)
+                                                  : "op" + std::to_string(maker[v]);
             edges += "    " + from + " -> " + id + " [label=\"" + type(v) + "\"];\n";
         }
         for (const int v : op.out)
-            if (v >= 0) maker[size_t(v)] = int(i);
+            if (v >= 0) maker[v] = int(i);
     }
     for (size_t v = 0; v < maker.size(); v++) {
         if (maker[v] < 0) {

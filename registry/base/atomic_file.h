@@ -12,8 +12,8 @@
 
 namespace halyard {
 
-// What a committed file survives: to_disk a power failure; to_system the end of the program,
-// without waiting for the disk.
+// How long a committed file lasts: to_disk survives a power failure, to_system the end of the
+// program, without waiting for the disk.
 enum class Durability { to_disk, to_system };
 
 class AtomicFile {

@@ -73,7 +73,7 @@ public:
         n = granted(n);
         auto &slot = arenas_[n];
         if (!slot) {
-            if (n > allowed_) allow(n);  // more threads than cores must be asked for
+            if (n > allowed_) allow(n);  // oneTBB must be told to start more threads than cores
             slot = std::make_unique<Arena>(n);
         }
         return slot.get();

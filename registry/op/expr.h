@@ -174,12 +174,12 @@ private:
 
 template<class T, class F> T ParsedExpr::node(int i, const F &value_of) const {
     using Ops = ExprOps<T>;
-    const Node n = nodes_[size_t(i)];
+    const Node n = nodes_[i];
     const auto a = [&] { return node<T>(n.a, value_of); };
     const auto b = [&] { return node<T>(n.b, value_of); };
     switch (n.kind) {
     case ExprKind::constant: return Ops::constant(n.value);
-    case ExprKind::name: return value_of(names_[size_t(n.value)]);
+    case ExprKind::name: return value_of(names_[n.value]);
     case ExprKind::neg: return Ops::neg(a());
     case ExprKind::add: return Ops::add(a(), b());
     case ExprKind::sub: return Ops::sub(a(), b());

@@ -29,7 +29,7 @@ public:
             TensorSpec t = tensor();
             for (const auto *list : {&s.inputs, &s.outputs}) {
                 for (const TensorSpec &o : *list)
-                    if (o.name == t.name) fail("tensor '" + t.name + "' stands twice");
+                    if (o.name == t.name) fail("tensor '" + t.name + "' occurs twice");
             }
             (left ? s.inputs : s.outputs).push_back(std::move(t));
         }
@@ -78,7 +78,7 @@ private:
             extent(t, first);
             const char end = text_[at_++];
             if (end == ']') break;
-            if (t.any_rank) fail("* stands alone in []");
+            if (t.any_rank) fail("* must be the only entry of []");
         }
         if (int(t.extents.size()) > max_rank)
             fail("rank is " + std::to_string(t.extents.size()) + ", the limit is 8");
@@ -99,7 +99,7 @@ private:
         while (!e.empty() && std::isspace((unsigned char)e.back()))
             e.pop_back();
         if (e == "*") {
-            if (!first) fail("* stands alone in []");
+            if (!first) fail("* must be the only entry of []");
             t.any_rank = true;
         } else if (e.compare(0, 2, "..") == 0) {
             t.group = e.substr(2);
@@ -164,14 +164,14 @@ void bind(const Signature &sig, const TensorSpec &t, const Shape &in, Binding &b
         set(t.group, leading.elements());
     }
     for (int i = 0; i < rank; i++)
-        if (is_name(t.extents[size_t(i)])) set(t.extents[size_t(i)], in[lead + i]);
+        if (is_name(t.extents[i])) set(t.extents[i], in[lead + i]);
 }
 
 void check_expressions(const Signature &sig, const TensorSpec &t, const Shape &in,
                        const Dims &dims) {
     const int rank = int(t.extents.size());
     for (int i = 0; i < rank; i++) {
-        const std::string &e = t.extents[size_t(i)];
+        const std::string &e = t.extents[i];
         if (is_name(e)) continue;
         const int64_t got = in[in.rank() - rank + i];
         const int64_t expected = value_of(sig.op, e, dims);
@@ -310,7 +310,7 @@ Dims parse_dims(const std::string &text) {
                             "bad word '" + w + "' in '" + text + "', expected name=integer");
         }
         if (!dims.emplace(name, v).second)
-            throw AttrError("dims", "'" + name + "' stands twice in '" + text + "'");
+            throw AttrError("dims", "'" + name + "' occurs twice in '" + text + "'");
     }
     return dims;
 }
@@ -321,9 +321,9 @@ namespace {
 // Constants are left out.
 template<class F>
 void add_values(const ParsedExpr &e, int node, const F &value, std::vector<std::string> &values) {
-    const ParsedExpr::Node n = e.nodes()[size_t(node)];
+    const ParsedExpr::Node n = e.nodes()[node];
     const auto add = [&](int side) {
-        if (e.nodes()[size_t(side)].kind == ExprKind::constant) return;
+        if (e.nodes()[side].kind == ExprKind::constant) return;
         const std::string text = e.text_of(side) + " is " +
                                  std::to_string(e.node<int64_t>(side, value));
         if (!std::ranges::count(values, text)) values.push_back(text);

@@ -81,7 +81,7 @@ constexpr size_t size_of(int c) {
 constexpr auto thread_limits = [] {
     std::array<int, thread_classes> most{};
     for (int c = 0; c < thread_classes; c++)
-        most[size_t(c)] = int(std::clamp<size_t>(peak_grain / size_of(c), 4, 64));
+        most[c] = int(std::clamp<size_t>(peak_grain / size_of(c), 4, 64));
     return most;
 }();
 
@@ -325,8 +325,7 @@ Header *from_system(size_t bytes, size_t size, int class_index) {
         first = from.head;
         if (first) from.head = first->next;
         if (first && mine && c < thread_classes) {
-            for (const int most = thread_limits[size_t(c)] / 2; extra < most && from.head;
-                 extra++) {
+            for (const int most = thread_limits[c] / 2; extra < most && from.head; extra++) {
                 Header *h = from.head;
                 from.head = h->next;
                 h->next = mine->lists[c].head;
@@ -375,7 +374,7 @@ inline void put(Header *h, ThreadCache *mine) {
         h->next = l.head;
         l.head = h;
         bump(mine->kept_bytes, int64_t(h->size));
-        if (++l.count > thread_limits[size_t(h->class_index)]) shrink(*mine, l);
+        if (++l.count > thread_limits[h->class_index]) shrink(*mine, l);
         return;
     }
     h->next = nullptr;

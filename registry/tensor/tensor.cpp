@@ -9,8 +9,6 @@
 
 #include "registry/tensor/convert.h"
 #include "registry/tensor/memory.h"
-#include "registry/tensor/tensor_copy.h"
-#include "registry/tensor/tensor_methods.h"
 
 namespace halyard {
 namespace {
@@ -230,47 +228,6 @@ template<class T> Tensor Tensor::from(const std::vector<T> &values, const Shape 
     return t;
 }
 
-template<class T> std::vector<T> Tensor::to_vector() const {
-    const UnrecordedMethods numbers_only;
-    const Tensor t = dtype() == dtype_for<T>::value ? contiguous() : to(dtype_for<T>::value);
-    return std::vector<T>(t.data<T>(), t.data<T>() + t.elements());
-}
-
-Tensor Tensor::copy() const {
-    Tensor t = empty(shape(), dtype());
-    copy_elements(*t.impl_, *impl_);
-    if (const MethodRecorder record = method_recorder())
-        record(*this, t, {TensorMethod::Kind::copied, "copy"});
-    return t;
-}
-
-Tensor Tensor::to(DType dtype) const {
-    Tensor t = empty(shape(), dtype);
-    copy_elements(*t.impl_, *impl_);
-    if (const MethodRecorder record = method_recorder())
-        record(*this, t, {TensorMethod::Kind::copied, "to"});
-    return t;
-}
-
-void Tensor::assign(const Tensor &from) const {
-    if (!(shape() == from.shape())) {
-        throw ShapeError("assign",
-                         "shape is " + from.shape().text() + ", expected " + shape().text());
-    }
-    for (int i = 0; i < rank(); i++) {
-        if (shape()[i] > 1 && strides()[i] == 0) {
-            throw ShapeError("assign", "dimension " + std::to_string(i) + " of " + shape().text() +
-                                           " has stride 0: its " + std::to_string(shape()[i]) +
-                                           " elements are one");
-        }
-    }
-    const bool same_place = raw() == from.raw() && strides() == from.strides() &&
-                            dtype() == from.dtype();
-    if (same_place) return;
-    const UnrecordedMethods elements_only;
-    copy_elements(*impl_, overlaps(from) ? *from.copy().impl_ : *from.impl_);
-}
-
 bool Tensor::overlaps(const Tensor &o) const {
     const size_t a = span_bytes(*impl_);
     const size_t b = span_bytes(*o.impl_);
@@ -287,8 +244,7 @@ std::string Tensor::text(int limit) const {
 
 #define HALYARD_INSTANTIATE(T)                                                                     \
     template T Tensor::item<T>() const;                                                            \
-    template Tensor Tensor::from<T>(const std::vector<T> &, const Shape &);                        \
-    template std::vector<T> Tensor::to_vector<T>() const;
+    template Tensor Tensor::from<T>(const std::vector<T> &, const Shape &);
 HALYARD_INSTANTIATE(double)
 HALYARD_INSTANTIATE(float)
 HALYARD_INSTANTIATE(float16)

@@ -1,5 +1,5 @@
-// The report of a tensor's methods to a tape. primitives/autograd/tape.cpp sets a recorder while a
-// tape records; without one, a method costs one comparison more.
+// The report of a tensor's methods to a tape. primitives/autograd/tape_recording.cpp sets a
+// recorder while a tape records; without one, a method costs one comparison more.
 #pragma once
 #include <utility>
 #include <vector>

@@ -111,10 +111,10 @@ Tensor Tensor::transpose(const std::vector<int> &permutation) const {
     Shape st = strides();
     unsigned seen = 0;
     for (int i = 0; i < rank(); i++) {
-        const int axis = normal_axis("transpose", permutation[size_t(i)], rank());
+        const int axis = normal_axis("transpose", permutation[i], rank());
         if (seen >> axis & 1) {
             throw ShapeError("transpose",
-                             "axis " + std::to_string(axis) + " stands twice in the permutation");
+                             "axis " + std::to_string(axis) + " occurs twice in the permutation");
         }
         seen |= 1u << axis;
         s[i] = shape()[axis];
@@ -138,7 +138,7 @@ Tensor Tensor::swap_axes(int a, int b) const {
     return recorded_view(*this, with_view(s, st, 0), [&] {
         std::vector<int> order(static_cast<size_t>(rank()));
         std::iota(order.begin(), order.end(), 0);
-        std::swap(order[size_t(p)], order[size_t(q)]);
+        std::swap(order[p], order[q]);
         return TensorMethod{Kind::permuted, "swap_axes", order};
     });
 }

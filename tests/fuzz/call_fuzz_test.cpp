@@ -18,8 +18,8 @@
 
 #include "HalideRuntime.h"
 #include "primitives/library.h"
-#include "tests/fuzz/calls_in_children.h"
-#include "tests/fuzz/judge.h"
+#include "tests/fuzz/run_calls.h"
+#include "tests/fuzz/check_call.h"
 
 namespace halyard::fuzz {
 namespace {

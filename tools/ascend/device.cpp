@@ -64,9 +64,9 @@ void to_device(const Plan::Buffer &b, const void *host, std::vector<uint8_t> &me
         std::memcpy(memory.data(), host, size_t(elements * b.bytes_per_element));
         return;
     }
-    float *to = (float *)memory.data();
+    float *to = reinterpret_cast<float *>(memory.data());
     for (int64_t i = 0; i < elements; i++)
-        to[i] = float(((const double *)host)[i]);
+        to[i] = float(static_cast<const double *>(host)[i]);
 }
 void to_host(const Plan::Buffer &b, const std::vector<uint8_t> &memory, void *host) {
     const int64_t elements = span_of(b);
@@ -74,9 +74,9 @@ void to_host(const Plan::Buffer &b, const std::vector<uint8_t> &memory, void *ho
         std::memcpy(host, memory.data(), size_t(elements * b.bytes_per_element));
         return;
     }
-    const float *from = (const float *)memory.data();
+    const float *from = reinterpret_cast<const float *>(memory.data());
     for (int64_t i = 0; i < elements; i++)
-        ((double *)host)[i] = from[i];
+        static_cast<double *>(host)[i] = from[i];
 }
 
 // Returns true for a call that computes nothing. It never runs, and no program is made for it.
@@ -172,7 +172,7 @@ public:
                 if (!ops.make(name))
                     throw DispatchError(name, "no Ascend program: its source isn't in the kit");
                 m.compiled = std::make_unique<Compiled>(compile(ops, name, i));
-                if (!fault_.empty()) spoil(*m.compiled, name);
+                if (!fault_.empty()) plant_fault(*m.compiled, name);
             } catch (const Error &e) {
                 m.refused = e.what();
             }
@@ -188,8 +188,9 @@ public:
         const size_t scalars = p.scalars.size();
         std::vector<double> numbers;
         for (size_t k = 0; k < scalars; k++) {
-            numbers.push_back(p.scalars[k].attr >= 0 ? *(const double *)args[inputs + k]
-                                                     : p.scalars[k].i);
+            numbers.push_back(p.scalars[k].attr >= 0
+                                  ? *static_cast<const double *>(args[inputs + k])
+                                  : p.scalars[k].i);
         }
         dv::Scalars values;
         for (auto &value : l.scalars)
@@ -233,7 +234,7 @@ private:
     }
 
     // Plants the fault again, in a program that compile() had found faultless.
-    void spoil(Compiled &c, const std::string &op) const {
+    void plant_fault(Compiled &c, const std::string &op) const {
         for (size_t k = 0; k < c.lowered.programs.size(); k++) {
             const std::string of = of_program(k);
             if (!fault_.ends_with(of)) continue;

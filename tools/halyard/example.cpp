@@ -155,7 +155,7 @@ OpPtr op_of(const OpInfo &op) {
 }
 
 // Returns the example of a variadic op.
-Example joined_example(const OpRecord &r) {
+Example variadic_example(const OpRecord &r) {
     const bool many = r.signature.find("... ->") != std::string::npos;
     const bool split = r.signature.ends_with("...");
     const Shape shape = r.signature.starts_with("x[n]") ? Shape{3} : Shape{2, 3};
@@ -186,7 +186,7 @@ Example joined_example(const OpRecord &r) {
 Example example_of(const OpInfo &info) {
     const OpRecord &r = *info.record;
     const OpPtr op = op_of(info);
-    if (!op) return joined_example(r);
+    if (!op) return variadic_example(r);
     const check::Case c = case_of(*op);
     const Texts given = check::parse_sample(r, c.sample).attrs;
     Example e;
@@ -226,7 +226,7 @@ namespace {
 class Refusals {
 public:
     // Returns true if the call is rejected.
-    template<class Call> bool told(const Call &call) {
+    template<class Call> bool is_rejected(const Call &call) {
         try {
             call();
         } catch (const DispatchError &) {
@@ -245,11 +245,11 @@ public:
     }
     // Calls the op with wrong values of each attribute, until one is rejected.
     template<class Call>
-    void told_of_attributes(const OpRecord &r, const Attrs &right, const Call &call) {
+    void try_attributes(const OpRecord &r, const Attrs &right, const Call &call) {
         for (size_t k = 0; k < r.attrs.size(); k++) {
             for (const AttrValue &value : wrong_values(r.attrs[k].kind)) {
                 Attrs attrs = right;
-                if (told([&] {
+                if (is_rejected([&] {
                         attrs.set(k, value);
                         call(attrs);
                     }))
@@ -271,7 +271,7 @@ public:
     std::vector<std::string> lines;
 };
 
-std::vector<std::string> joined_refusals(const VariadicOp &op) {
+std::vector<std::string> variadic_refusals(const VariadicOp &op) {
     std::map<std::string, std::string> required;
     for (auto &a : op.record.attrs)
         if (a.kind == AttrKind::text) required[a.name] = "ij,kj";
@@ -280,9 +280,9 @@ std::vector<std::string> joined_refusals(const VariadicOp &op) {
     const Tensor x = Tensor::zeros({2, 3});
     for (const std::vector<Tensor> &in :
          {std::vector<Tensor>{}, {x, Tensor::zeros({4, 5})}, {x, x.to(DType::i32)}})
-        refusals.told([&] { (void)op.run(in, attrs); });
+        refusals.is_rejected([&] { (void)op.run(in, attrs); });
     const bool one = op.record.signature.find("... ->") == std::string::npos;
-    refusals.told_of_attributes(op.record, attrs, [&](const Attrs &wrong) {
+    refusals.try_attributes(op.record, attrs, [&](const Attrs &wrong) {
         (void)op.run(one ? std::vector{x} : std::vector{x, x}, wrong);
     });
     return refusals.lines;
@@ -292,7 +292,7 @@ std::vector<std::string> joined_refusals(const VariadicOp &op) {
 
 std::vector<std::string> refusals_of(const OpInfo &info) {
     const OpPtr op = op_of(info);
-    if (!op) return joined_refusals(*variadic_op(info.record->name));
+    if (!op) return variadic_refusals(*variadic_op(info.record->name));
     const check::Case c = case_of(*op);
     Refusals refusals;
     const auto given = [&] {
@@ -305,7 +305,7 @@ std::vector<std::string> refusals_of(const OpInfo &info) {
         auto instead = [&](const Tensor &t) {
             std::vector<Tensor> in = given();
             in[k] = t;
-            return refusals.told([&] { (void)Primitive(c.registered, c.attrs).run(in); });
+            return refusals.is_rejected([&] { (void)Primitive(c.registered, c.attrs).run(in); });
         };
         const DType own = c.in[k].dtype();
         Shape longer = c.in[k].shape();
@@ -319,7 +319,7 @@ std::vector<std::string> refusals_of(const OpInfo &info) {
         for (DType other : {DType::boolean, DType::i32, DType::f16, DType::f64})
             if (other != own && instead(Tensor::zeros(c.in[k].shape(), other))) break;
     }
-    refusals.told_of_attributes(*info.record, c.attrs, [&](const Attrs &wrong) {
+    refusals.try_attributes(*info.record, c.attrs, [&](const Attrs &wrong) {
         (void)Primitive(c.registered, wrong).run(given());
     });
     return refusals.lines;

@@ -10,6 +10,7 @@ struct Example {
     std::string cpp;    // statements; `using namespace halyard` and primitives/ops.h are given
     std::string shell;  // lines
 };
+// Returns an example from one of the op's samples.
 Example example_of(const OpInfo &op);
 
 // Returns the messages of wrong calls, one line each: "ShapeError: [softmax] x has rank 0, ...".

@@ -51,10 +51,10 @@ int explain(const CLI::App &app, const CLI::ParseError &error) {
     std::ostringstream out, err;
     const int status = app.exit(error, out, err) == 0 ? 0 : 2;
     std::fputs(out.str().c_str(), stdout);
-    std::string said;
+    std::string message;
     for (char c : err.str())
-        said += c == '\n' ? std::string(1, c) : halyard::command::printable(c);
-    std::fputs(said.c_str(), stderr);
+        message += c == '\n' ? std::string(1, c) : halyard::command::printable(c);
+    std::fputs(message.c_str(), stderr);
     return status;
 }
 

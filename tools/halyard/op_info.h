@@ -33,6 +33,7 @@ std::string family_of(const OpInfo &op);
 // Returns the titles in the order of the index.
 const std::vector<std::string> &families();
 
+// Return the parts of a record as text: an attribute's kind and default, the op's form.
 const char *name_of_kind(AttrKind k);
 std::string default_of(const AttrSpec &a);
 std::string form_of(const OpRecord &r);

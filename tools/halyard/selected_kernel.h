@@ -12,6 +12,7 @@ struct KernelOptions {
     std::string op, shape, dtype, isa, variant;
     std::vector<std::string> tunables;
 };
+// Declares these options.
 void add_kernel_options(CLI::App &sub, KernelOptions &o);
 
 class SelectedKernel {

@@ -12,14 +12,14 @@ namespace halyard::report {
 namespace {
 namespace fs = std::filesystem;
 
-constexpr uintmax_t most_bytes = 64 << 20;  // a larger page is not usable
+constexpr uintmax_t max_bytes = 64 << 20;  // a larger page is not usable
 
 std::string contents_of(const std::string &path) {
     std::error_code none;
     if (fs::is_directory(path, none)) throw IoError(path, "is a folder, expected a file");
-    if (const uintmax_t size = fs::file_size(path, none); !none && size > most_bytes) {
+    if (const uintmax_t size = fs::file_size(path, none); !none && size > max_bytes) {
         throw IoError(path, "has " + std::to_string(size) + " bytes, the limit is " +
-                                std::to_string(most_bytes));
+                                std::to_string(max_bytes));
     }
     std::ifstream file(path, std::ios::binary);
     std::stringstream s;

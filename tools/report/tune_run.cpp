@@ -82,8 +82,7 @@ std::optional<Json> read_tune(const std::string &text) {
         if (words->contains("date")) dates.push_back(words->at("date"));
     }
     if (records.empty()) return std::nullopt;
-    if (dates.size() == records.size())  // merged files have another order
-    {
+    if (dates.size() == records.size()) {  // merged files have another order
         std::stable_sort(records.begin(), records.end(),
                          [](const Json &a, const Json &b) { return a["date"] < b["date"]; });
     }

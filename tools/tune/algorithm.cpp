@@ -3,7 +3,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "dsl/lower.h"
+#include "dsl/name_counters.h"
 
 namespace halyard::tune {
 namespace {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "dsl/lower.h"
+#include "dsl/name_counters.h"
 #include "tools/tune/algorithm.h"
 
 namespace halyard::tune {

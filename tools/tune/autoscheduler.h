@@ -21,6 +21,7 @@ KernelFn exact_autoscheduled(const Job &job, std::string &why);
 class OpWords {
 public:
     explicit OpWords(const Kernel &k);  // before it is scheduled
+    // Returns the schedule with the names of the op's file.
     std::string of(const std::string &source) const;
 
 private:

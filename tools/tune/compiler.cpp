@@ -246,7 +246,9 @@ Built Compiler::ask(const char *what, const Job &job) {
 
 KernelFn load(const Built &built) {
     void *handle = dlopen(built.library.c_str(), RTLD_NOW | RTLD_LOCAL);
-    const auto fn = handle ? (KernelFn)dlsym(handle, (built.symbol + "_argv").c_str()) : nullptr;
+    const auto fn = handle ? reinterpret_cast<KernelFn>(
+                                 dlsym(handle, (built.symbol + "_argv").c_str()))
+                           : nullptr;
     if (!fn) throw DispatchError(built.symbol, std::string("can't be opened: ") + dlerror());
     return fn;
 }

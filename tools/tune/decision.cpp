@@ -61,7 +61,7 @@ Decision decide(const std::vector<Record> &records, const Question &q) {
             d.refused.emplace_back(&r, why);
             continue;
         }
-        d.asked.push_back(&r);
+        d.usable.push_back(&r);
         if (r.schedule == "own" && r.decides() && (!d.best || r.ratio < d.best->ratio)) d.best = &r;
     }
     return d;

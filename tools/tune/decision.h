@@ -21,7 +21,7 @@ std::string unusable(const Record &r, const Question &q);
 
 struct Decision {
     const Record *best = nullptr;  // of the selected kernel; null: the default
-    std::vector<const Record *> asked;
+    std::vector<const Record *> usable;
     std::vector<std::pair<const Record *, std::string>> refused;  // of this bucket, with the reason
 };
 // Returns the conclusions of a measurement as lines. `fastest_first` are all candidates. `unproved`

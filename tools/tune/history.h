@@ -15,6 +15,7 @@ public:
 
     // Returns the newest measurement with the same key, or null.
     const Record *find(const Record &like) const;
+    // Adds a record, also to the file.
     void put(const Record &r);
 
     // Returns measurements of the problem of `like` on this machine, by this kit and against this

@@ -20,12 +20,15 @@ struct Candidate {
 // size(); the first of each variant has the schedule's defaults.
 class SearchSpace {
 public:
+    // Adds a variant with the values that its schedule offers.
     void add(const std::string &variant, const std::map<std::string, std::vector<int>> &offered);
 
     size_t size() const { return size_; }
     Candidate at(size_t candidate) const;
+    // Returns the candidate with these tunables, or nothing.
     std::optional<size_t> find(const std::string &variant,
                                const std::map<std::string, int> &tunables) const;
+    // Returns the first candidate of each variant.
     std::vector<size_t> defaults() const;
     std::vector<size_t> neighbours(size_t candidate) const;  // one tunable differs
 

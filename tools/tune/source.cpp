@@ -3,7 +3,7 @@
 #include <set>
 #include <sstream>
 
-#include "dsl/lower.h"
+#include "dsl/name_counters.h"
 #include "tools/tune/autoscheduler.h"
 
 namespace halyard::tune {

@@ -136,8 +136,9 @@ bool Tuner::takes(const Candidate &c) const {
 
 void Tuner::prove(Record &r, const Candidate &c) {
     Job job = job_of(c);
+    // Without a schedule the algorithm sums again for every element, so large problems take too
+    // long.
     if (work_of(op_table(), problem_.op.record.name, problem_.dims).operations() <= 100000)
-        // the algorithm without a schedule sums again for every element
         job.problem = problem_.text;
     const Built proof = compiler_.prove(job);
     if (proof.error.empty())

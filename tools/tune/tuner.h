@@ -57,8 +57,10 @@ public:
 private:
     Candidate selected() const;  // the kernel that a call gets
     Job job_of(const Candidate &c) const;
+    // Returns a record of the candidate without a measurement.
     Record blank(const Candidate &c) const;
     KernelEntry entry_of(const Candidate &c) const;
+    // Returns true if the variant's condition holds with these tunables.
     bool takes(const Candidate &c) const;
     // Returns nothing if the variant doesn't accept the problem with these tunables.
     std::optional<Record> evaluate(const Candidate &c);
@@ -67,10 +69,12 @@ private:
     bool time(Record &r, const Built &built, int rounds);
     // Takes the measurements that the records have already.
     void take_known(SpaceSearch &search);
+    // Sets the record of the kernel that a call gets.
     void find_baseline();
     void confirm_best(const std::atomic<bool> &stop);
     void keep(const Record &r, bool fresh);
     void progress(size_t done, size_t total) const;
+    // Returns the fastest timed record that is not known to be unprovable, or null.
     const Record *best() const;
 
     const TunerOptions o_;

@@ -240,9 +240,9 @@ private:
             return peel(op, *first, *first + *count - 1);
         const dv::Expr begin = s_.index(op->min);
         const dv::Expr end = begin + s_.index(op->extent);
-        const auto least = begin.constant();
+        const auto lower = begin.constant();
         const auto past = end.constant();
-        if (least && past) s_.bounds[op->name] = {*least, *past - 1};
+        if (lower && past) s_.bounds[op->name] = {*lower, *past - 1};
         s_.write_fills();
         const bool before = s_.reduced;
         s_.reduced = false;

@@ -124,7 +124,7 @@ Comparison compared(const std::function<void()> &without, const std::function<vo
         }
     }
     Comparison c = compare(times[0], times[1], times[2]);
-    if (!leaves_a_core(between(before, count()))) c.refuse(no_idle_core);
+    if (!leaves_a_core(between(before, count()))) c.withdraw(no_idle_core);
     return c;
 }
 
@@ -183,7 +183,7 @@ std::string time_text(const Row &r) {
                       r.time.high);
         return text;
     }
-    return r.same_code ? "noise, same code" : r.time.refused.empty() ? "noise" : no_idle_core;
+    return r.same_code ? "noise, same code" : r.time.no_answer.empty() ? "noise" : no_idle_core;
 }
 
 // Prints the directives that can be left out. Loops and helpers make many directives of one line,

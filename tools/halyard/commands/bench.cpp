@@ -122,8 +122,8 @@ bool bench_problem(const BenchOptions &o, const ShapeLine &c, Runs &runs) {
     const std::vector<Tensor> like = outputs_of(t);
     const Expected expected(t, like);
     const Roofline roofline(t, like, o.selection.cold);
-    std::vector<std::string> refused;
-    auto cases = kernel_cases(t, dtypes, o.selection, expected, like, refused);
+    std::vector<std::string> rejected;
+    auto cases = kernel_cases(t, dtypes, o.selection, expected, like, rejected);
     std::printf("\n%s %s %s%s\n", c.op.c_str(), c.problem.c_str(), dtypes.c_str(),
                 c.note.empty() ? "" : ("  # " + c.note).c_str());
     if (!o.pair.empty()) cases = ab_cases(c.op, cases, o.pair);
@@ -139,7 +139,7 @@ bool bench_problem(const BenchOptions &o, const ShapeLine &c, Runs &runs) {
         compare_with_dispatched(cases);
     else
         compare_pairs(cases);
-    if (!leaves_a_core(load) || !rounds.left_a_core) refuse_answers(cases, no_idle_core);
+    if (!leaves_a_core(load) || !rounds.left_a_core) withdraw_answers(cases, no_idle_core);
 
     auto columns = columns_of(cases, roofline, expected);
     if (o.pair.empty()) columns.insert(columns.begin() + 2, relative_column("against *"));
@@ -151,7 +151,7 @@ bool bench_problem(const BenchOptions &o, const ShapeLine &c, Runs &runs) {
         }
     }
     if (o.pair.empty()) {
-        for (auto &r : refused)
+        for (auto &r : rejected)
             std::printf("    not for this shape: %s\n", r.c_str());
     }
     std::printf("  error: max |error| / max |expected|, against %s\n",
@@ -237,7 +237,6 @@ int bench(BenchOptions o) {
         std::printf("\n* = the kernel that a call without limits gets. against *: with 99 %% "
                     "confidence faster, slower or cannot tell; noise: how much * differs from "
                     "itself.\nx PEER: the peer's time over ours, of the minima (of the medians); "
-                    "above 1 ours is faster.\n"); "
                     "above 1 ours is faster.\n");
     }
     std::printf("%d interleaved rounds of %g s per kernel.\n", o.timing.rounds, o.timing.min_time);

@@ -182,7 +182,7 @@ void check_records(const std::vector<tune::RecordFile> &files, const std::string
 void refuse_idle_options(const CheckOptions &o, const CLI::App &sub) {
     if (!o.fuzz_case.empty())
         refuse_idle(sub, "with --fuzz-case", {"ops", "--fuzz-case"});
-    else if (o.mutants.asked()) {
+    else if (o.mutants.any()) {
         refuse_idle(sub, "with --mutants",
                     {"ops", "--mutants", "--mutants-in-all", "--mutant", "--until-caught", "--seed",
                      "--json", "--jobs", "--isa", "--device"});
@@ -220,11 +220,11 @@ size_t jobs_of(const CheckOptions &o) {
     return o.jobs > 0 ? size_t(o.jobs) : usable_cores();
 }
 
-// Runs the checks of `names` in worker processes and prints each report. `asked` are the ops of
+// Runs the checks of `names` in worker processes and prints each report. `named` are the ops of
 // the command line.
 check::CheckRun run_checks(const CheckOptions &o, const check::Options &options,
                            const std::vector<std::string> &names,
-                           const std::vector<std::string> &asked) {
+                           const std::vector<std::string> &named) {
     std::vector<tune::RecordFile> records;
     for (auto &path : o.records.empty() ? tune::committed_files() : o.records)
         records.push_back(tune::read_records(path));
@@ -246,7 +246,7 @@ check::CheckRun run_checks(const CheckOptions &o, const check::Options &options,
                 name, checks_asked_for(o, *op_table().make(name), options), options);
             // Not every op has a program for Ascend, or a kernel of its own for random calls. Only
             // an op that was named must pass something.
-            if (has_other_checks || std::find(asked.begin(), asked.end(), name) != asked.end())
+            if (has_other_checks || std::find(named.begin(), named.end(), name) != named.end())
                 r.require_a_pass();
             if (has_other_checks) check_records(records, name, r);
             return check::json_of(r).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -273,13 +273,13 @@ int check_ops(const CheckOptions &o) {
     }
     const check::Options options = options_of(o);
     list_all_ops(op_table());
-    std::vector<std::string> asked;
+    std::vector<std::string> named;
     for (auto &name : o.ops)
-        asked.push_back(library().at(name).record.name);
-    const std::vector<std::string> selected = !asked.empty()          ? asked
+        named.push_back(library().at(name).record.name);
+    const std::vector<std::string> selected = !named.empty()          ? named
                                               : !loaded_ops().empty() ? loaded_ops()
                                                                       : op_table().names();
-    if (o.mutants.asked()) {
+    if (o.mutants.any()) {
         MutantArguments a = o.mutants;
         a.seed = o.seed;
         a.json = o.json;
@@ -288,8 +288,8 @@ int check_ops(const CheckOptions &o) {
         return check_mutants(selected, a, options.isas);
     }
     if (!o.ulps.empty()) return check_ulps(selected, o.ulps, options.isas, jobs_of(o));
-    const std::vector<std::string> names = asked.empty() ? selected : ops_checked(asked);
-    const check::CheckRun run = run_checks(o, options, names, asked);
+    const std::vector<std::string> names = named.empty() ? selected : ops_checked(named);
+    const check::CheckRun run = run_checks(o, options, names, named);
     const int status = sum_up(run, o);
     if (o.device != "ascend") return status;
     return judge_rejections(run, o.refused, !o.quick) ? 1 : status;

@@ -35,11 +35,11 @@ bool is_problem(const RegisteredOp &op, const std::string &shape) {
 }
 
 // The tensors and attributes of the command line's call, in the dtypes it asks for.
-struct Asked {
+struct TypedCall {
     std::vector<Tensor> in;
     Attrs attrs;
 };
-Asked asked(const RegisteredOp &op, const ExplainOptions &o, const std::string &dtypes) {
+TypedCall typed_call(const RegisteredOp &op, const ExplainOptions &o, const std::string &dtypes) {
     const auto problems = problems_of(op.record);
     if (o.shapes.empty() && problems.empty())
         throw AttrError(o.op, "has no bench or sample problem, give --shape");
@@ -159,7 +159,7 @@ int explain_call(const ExplainOptions &o) {
     check_variant(op.record, o.variant);
     const Target target(o.device, o.isa, o.variant);
     const std::optional<CastPlan> c = cast_of(op, o.dtype);
-    Asked call = asked(op, o, c ? c->instead : o.dtype);
+    TypedCall call = typed_call(op, o, c ? c->instead : o.dtype);
     const Explanation e = explanation_of(op, call.in, call.attrs);
     if (c) {
         for (size_t k : c->inputs)

@@ -164,7 +164,7 @@ bool starts_alike(const std::string &whole, const std::string &start) {
                                                       });
 }
 
-bool wanted(const OpInfo &op, const OpsOptions &o) {
+bool is_selected(const OpInfo &op, const OpsOptions &o) {
     const auto &sets = op.record->dtypes;
     const bool has_dtype = std::any_of(sets.begin(), sets.end(), [&](const std::string &set) {
         return set.substr(0, set.find(',')) == o.dtype;
@@ -191,7 +191,7 @@ int list(const OpsOptions &o) {
                     "signature", "variants, layouts");
     }
     for (auto &[op_name, op] : op_infos()) {
-        if (!wanted(op, o)) continue;
+        if (!is_selected(op, o)) continue;
         kernels += op.kernels->size();
         if (o.json)
             list.push_back(as_json(op));

@@ -7,7 +7,7 @@
 #include "bench/harness/machine.h"
 #include "bench/harness/system_load.h"
 #include "dsl/all_ops.h"
-#include "dsl/lower.h"
+#include "dsl/name_counters.h"
 #include "registry/base/parallel.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/commands/ascend.h"

@@ -16,6 +16,7 @@ struct TuneOptions {
 
 // Returns the file in the cache: ~/.cache/halyard/records/OP.records.
 std::string default_records(const std::string &op);
+// Returns the problems of the options, or those of the op's record.
 std::vector<std::string> tuned_problems(const RegisteredOp &op, const TuneOptions &o);
 
 // Returns the hash of each variant's algorithm.
@@ -25,6 +26,7 @@ std::map<std::string, std::string> algorithms_of(const RegisteredOp &op, const s
 // Returns the code of the kernel that a call gets, as records name it.
 std::string code_of_default(const Plan &plan, tune::Compiler &compiler);
 
+// The modes of the command. Each returns the exit status.
 int merge_records(const TuneOptions &o);
 int diff_records(const TuneOptions &o);
 int explain_records(const TuneOptions &o);  // --why

@@ -95,11 +95,11 @@ void print_decision(const tune::RecordFile &file, const tune::Decision &d) {
         std::printf("  %s decides: %s\n", place_of(file, *d.best).c_str(),
                     line_of(*d.best).c_str());
     } else {
-        std::printf("  the default stands: %s\n", d.asked.empty()
+        std::printf("  the default stands: %s\n", d.usable.empty()
                                                       ? "no record of this bucket can be used"
                                                       : "no record is faster beyond doubt");
     }
-    for (const Record *r : d.asked) {
+    for (const Record *r : d.usable) {
         if (r != d.best)
             std::printf("    %s: %s\n", place_of(file, *r).c_str(), line_of(*r).c_str());
     }
