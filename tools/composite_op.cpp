@@ -21,7 +21,7 @@ private:
 
 void add_composites(OpTable &ops) {
     for (const auto &c : composites().all())
-        ops.put([&composite = *c] { return std::make_unique<CompositeOp>(composite); });
+        ops.insert([&composite = *c] { return std::make_unique<CompositeOp>(composite); });
 }
 
 }  // namespace halyard
