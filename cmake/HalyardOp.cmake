@@ -161,8 +161,9 @@ function(_halyard_add_records TARGET LIST)
   target_compile_options(${TARGET} PRIVATE -O0)
 endfunction()
 
-# In the kit: defines halyard_kernels (records and kernels of all op files, for the run time), the generated header primitives/ops.h
-# and halyard_op_sources (the build-time code of all op files, for development tools: shared, so that a new op links none of them anew).
+# In the kit: defines halyard_kernels (records and kernels of all op files, for the run time), halyard_kernel_faces (their generated
+# headers) and halyard_op_sources (the build-time code of all op files and the composites' records and references, for development
+# tools: shared, so that a new op links none of them anew).
 function(halyard_ops_done)
   _halyard_gather()
   set_property(DIRECTORY PROPERTY HALYARD_GATHERED "halyard_ops_done()")
@@ -183,20 +184,19 @@ std::vector<const OpFile *> op_files() {
   file(CONFIGURE OUTPUT "${generated}/list_all_ops.cpp" CONTENT
 "#include \"dsl/op.h\"
 #include \"dsl/all_ops.h\"
+#include \"tools/composite_op.h\"
 
 namespace halyard {
 
 @lists@
 void list_all_ops(OpTable &ops) {
-@calls@}
+@calls@    add_composites(ops);
+}
 
 }  // namespace halyard
 " @ONLY)
-  file(CONFIGURE OUTPUT "${generated}/primitives/ops.h" CONTENT
-"// Every primitive, as an object (ops::) and as a function (F::). Generated.
-#pragma once
-@faces@" @ONLY)
-  add_custom_target(halyard_faces DEPENDS ${headers})
+  set_property(GLOBAL PROPERTY HALYARD_KERNEL_FACES "${faces}")  # cmake/HalyardComposite.cmake makes a header of them
+  add_custom_target(halyard_kernel_faces DEPENDS ${headers})
   _halyard_add_records(halyard_kernels "${generated}/op_files.cpp" ${records})
   target_precompile_headers(halyard_kernels PRIVATE <registry/dispatch/kernel_on_demand.h> <registry/dispatch/kernel_rows.h>)
   target_include_directories(halyard_kernels PRIVATE ${PROJECT_SOURCE_DIR})
@@ -205,9 +205,9 @@ void list_all_ops(OpTable &ops) {
   add_library(halyard_kernel_code INTERFACE)
   target_link_libraries(halyard_kernel_code INTERFACE ${archives})
   add_dependencies(halyard_kernel_code halyard_kernel_archives)
-  add_library(halyard_op_sources SHARED ${objects} "${generated}/list_all_ops.cpp")
+  add_library(halyard_op_sources SHARED ${objects} "${generated}/list_all_ops.cpp" $<TARGET_OBJECTS:halyard_composite_op>)
   set_target_properties(halyard_op_sources PROPERTIES HALYARD_BUILD_TIME ON)
-  target_link_libraries(halyard_op_sources PUBLIC halyard_dsl PRIVATE halyard_kernel_base)
+  target_link_libraries(halyard_op_sources PUBLIC halyard_dsl PRIVATE halyard_kernel_base halyard)
   add_library(halyard_kit_ops STATIC ${objects})  # for the chains of other projects
   target_link_libraries(halyard_kit_ops PUBLIC halyard_kernel_base)
   set_target_properties(halyard_kit_ops PROPERTIES LINKER_LANGUAGE CXX)

@@ -64,9 +64,9 @@
 
 #include "dsl/backend.h"
 #include "dsl/call_site.h"
-#include "dsl/problem.h"
 #include "dsl/real.h"
 #include "registry/op/op_record.h"
+#include "registry/op/problem.h"
 #include "registry/op/signature.h"
 
 namespace halyard {

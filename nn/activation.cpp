@@ -6,7 +6,7 @@
 #include "primitives/composites/concat.h"
 #include "primitives/operators.h"
 #include "primitives/ops/binary.h"
-#include "primitives/ops/composites.h"
+#include "primitives/ops/channels.h"
 #include "primitives/ops/formula.h"
 #include "primitives/ops/softmax.h"
 #include "primitives/ops/unary.h"

@@ -4,8 +4,8 @@
 
 #include "primitives/operators.h"
 #include "primitives/ops/binary.h"
-#include "primitives/ops/composites.h"
 #include "primitives/ops/dropout.h"
+#include "primitives/ops/shapes.h"
 
 namespace halyard::nn {
 

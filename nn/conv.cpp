@@ -2,9 +2,10 @@
 
 #include <cmath>
 
-#include "primitives/ops/composites.h"
+#include "primitives/ops/channels.h"
 #include "primitives/ops/conv1d_conv3d.h"
 #include "primitives/ops/conv2d.h"
+#include "primitives/ops/shapes.h"
 
 namespace halyard::nn {
 namespace {

@@ -3,8 +3,9 @@
 #include <cmath>
 
 #include "nn/sizes.h"
-#include "primitives/ops/composites.h"
+#include "primitives/ops/channels.h"
 #include "primitives/ops/matmul.h"
+#include "primitives/ops/shapes.h"
 
 namespace halyard::nn {
 

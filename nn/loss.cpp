@@ -4,6 +4,8 @@
 #include "primitives/operators.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/cross_entropy.h"
+#include "primitives/ops/ctc_loss.h"
+#include "primitives/ops/label_losses.h"
 #include "primitives/ops/losses.h"
 #include "primitives/ops/reduce.h"
 #include "primitives/ops/unary.h"

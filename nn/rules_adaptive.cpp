@@ -7,7 +7,7 @@
 #include "nn/rules.h"
 #include "primitives/operators.h"
 #include "primitives/ops/binary.h"
-#include "primitives/ops/composites.h"
+#include "primitives/ops/creation.h"
 #include "primitives/ops/formula.h"
 #include "primitives/ops/optimizer_adaptive.h"
 #include "primitives/ops/select.h"

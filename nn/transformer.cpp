@@ -9,12 +9,12 @@
 #include "primitives/ops/attention.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/cast.h"
-#include "primitives/ops/composites.h"
 #include "primitives/ops/dense.h"
 #include "primitives/ops/dropout.h"
 #include "primitives/ops/matmul.h"
 #include "primitives/ops/reduce.h"
 #include "primitives/ops/select.h"
+#include "primitives/ops/shapes.h"
 #include "primitives/ops/softmax.h"
 #include "primitives/ops/unary.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "primitives/autograd/tape.h"
-#include "primitives/composites/composite.h"
+#include "primitives/composition.h"
 #include "primitives/library.h"
 #include "primitives/profiler.h"
 #include "primitives/running_composite.h"
@@ -71,7 +71,7 @@ namespace {
 std::vector<Tensor> compose(const RegisteredOp &op, std::span<const Tensor> in,
                             const Attrs &attrs) {
     const std::string &name = op.record.name;
-    const Composition composition = composition_of(name);
+    const Composition *composition = composition_of(name);
     if (!composition) throw DispatchError(name, "has no composition");
     if (in.size() != op.signature.inputs.size()) {
         throw ShapeError(name, "takes " + std::to_string(op.signature.inputs.size()) +
@@ -79,11 +79,11 @@ std::vector<Tensor> compose(const RegisteredOp &op, std::span<const Tensor> in,
     }
     for (size_t k = 0; k < in.size(); k++) {
         const std::string &input = op.signature.inputs[k].name;
-        if (!in[k].defined() && !is_optional(name, input)) undefined_tensor(name, input);
+        if (!in[k].defined() && !composition->is_optional(input)) undefined_tensor(name, input);
     }
     const CompositeScope scope(op.record);
     try {
-        return composition(in, attrs);
+        return composition->run(in, attrs);
     } catch (const ShapeError &e) {
         rethrow_as(name, e);
     } catch (const AttrError &e) {
@@ -103,16 +103,8 @@ std::vector<Tensor> compose(const RegisteredOp &op, std::span<const Tensor> in,
 }  // namespace
 
 bool is_optional(const std::string &op, const std::string &input) {
-    using Names = std::pair<std::string_view, std::string_view>;
-    static constexpr Names optional[] = {
-        {"binary_cross_entropy", "weight"},
-        {"binary_cross_entropy_with_logits", "pos_weight"},
-        {"binary_cross_entropy_with_logits", "weight"},
-        {"cross_entropy", "weight"},
-        {"nll_loss", "weight"},
-        {"scaled_dot_product_attention", "attn_mask"},
-    };
-    return std::ranges::count(optional, Names{op, input}) > 0;
+    const Composition *composition = composition_of(op);
+    return composition && composition->is_optional(input);
 }
 
 void require_defined(const char *op, std::span<const Tensor> x) {

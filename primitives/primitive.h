@@ -63,9 +63,17 @@ private:
     Attrs attrs_;
 };
 
-// Ops of Form::composite are stated in terms of other primitives;
-// primitives/composites/composite.cpp lists them by name.
-using Composition = std::vector<Tensor> (*)(std::span<const Tensor> in, const Attrs &attrs);
-Composition composition_of(const std::string &op);  // null when the op isn't composite
+Tensor cast_to(const Tensor &x, DType dtype);  // Returns x itself if it has that dtype.
+
+// Returns true if this input of a composite may be an undefined tensor, which stands for a value
+// that the op's documentation names.
+bool is_optional(const std::string &op, const std::string &input);
+
+// Throws ShapeError naming the first of x0, x1, ... that is an undefined tensor.
+void require_defined(const char *op, std::span<const Tensor> x);
+
+// Runs an op by its name, and returns its first output.
+Tensor run1(const char *op, std::initializer_list<Tensor> in,
+            const std::vector<std::pair<std::string, AttrValue>> &attrs = {});
 
 }  // namespace halyard

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "primitives/composition.h"
 #include "primitives/context.h"
 #include "primitives/library.h"
 #include "registry/base/edit_distance.h"
@@ -94,6 +95,7 @@ void set_context_from_environment() {
 Registry &library() {
     static const bool loaded = [] {
         registry().add(op_files());
+        registry().add(composite_files());
         return true;
     }();
     static const bool set = [] {

@@ -1,7 +1,10 @@
 #include "tools/emit.h"
 
 #include <algorithm>
+#include <fstream>
+#include <sstream>
 
+#include "registry/base/atomic_file.h"
 #include "registry/op/signature.h"
 
 namespace halyard {
@@ -325,6 +328,14 @@ std::string face_source(const std::vector<OpRecord> &ops) {
     for (auto &r : ops)
         s += r.internal ? Wrapper(r).kernel_function() : Wrapper(r).public_functions();
     return s + "}  // namespace halyard\n";
+}
+
+void write_if_new(const std::filesystem::path &path, const std::string &text) {
+    std::ifstream old(path);
+    std::stringstream s;
+    s << old.rdbuf();
+    if (old && s.str() == text) return;
+    write_file(path.string(), text, Durability::to_system);
 }
 
 }  // namespace halyard

@@ -1,5 +1,6 @@
 // The C++ that the generator writes: records as data, and the functions that call each op.
 #pragma once
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -21,5 +22,8 @@ std::string records_source(const std::string &file, const std::string &family,
 // Returns the header of an op file: `class ops::Softmax` and `F::softmax` for every public op, and
 // `kernel::softmax_dx` for every internal one.
 std::string face_source(const std::vector<OpRecord> &ops);
+
+// Writes `text` unless the file has it already: a build makes nothing anew for a file that stays.
+void write_if_new(const std::filesystem::path &path, const std::string &text);
 
 }  // namespace halyard

@@ -227,14 +227,6 @@ void report(const Failures &failures, const std::string &file) {
                  failures.size() == 1 ? "" : "s", file.c_str());
 }
 
-void write_if_new(const fs::path &path, const std::string &text) {
-    std::ifstream old(path);
-    std::stringstream s;
-    s << old.rdbuf();
-    if (old && s.str() == text) return;
-    write_file(path.string(), text, Durability::to_system);
-}
-
 void archive(const fs::path &to, const std::vector<fs::path> &objects) {
     fs::remove(to);
     std::vector<std::string> words = {"ar", "qcs", to.string()};

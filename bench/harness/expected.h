@@ -1,7 +1,7 @@
 // Expected: the outputs a call should have, and how accurate a result is against them.
 #pragma once
 #include "bench/harness/problem_instance.h"
-#include "dsl/problem.h"
+#include "registry/op/problem.h"
 
 namespace halyard::bench {
 

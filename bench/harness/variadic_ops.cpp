@@ -3,7 +3,7 @@
 #include "dsl/dtypes.h"
 #include "primitives/composites/concat.h"
 #include "primitives/composites/einsum.h"
-#include "primitives/composites/updates.h"
+#include "primitives/composites/clip.h"
 
 namespace halyard::bench {
 namespace {

@@ -29,7 +29,7 @@ UNARY_DX = {  # of y or x, whichever is the first input, and dy
     "hard_sigmoid_dx": lambda x, dy: aten.hardsigmoid_backward(dy, x), "softplus_dx": lambda x, dy: aten.softplus_backward(dy, x, 1, 20),
     "relu6_dx": lambda x, dy: aten.hardtanh_backward(dy, x, 0, 6), "abs_dx": lambda x, dy: dy * torch.sign(x),
 }
-ACTIVATIONS = [lambda x: x] + [UNARY[name] for name in ("relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh")]  # as in kernels/contraction/dense.cpp
+ACTIVATIONS = [lambda x: x] + [UNARY[name] for name in ("relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh")]  # as in registry/op/reference_math.h
 ROWS_DX = {"softmax_dx": aten._softmax_backward_data, "log_softmax_dx": aten._log_softmax_backward_data}
 
 

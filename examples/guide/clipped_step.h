@@ -4,7 +4,7 @@
 #include "nn/cell.h"
 #include "nn/optimizer.h"
 #include "primitives/autograd/tape.h"
-#include "primitives/composites/updates.h"
+#include "primitives/composites/clip.h"
 
 namespace halyard::examples {
 

@@ -8,7 +8,7 @@
 #include "nn/conv.h"
 #include "nn/dense.h"
 #include "nn/pooling.h"
-#include "primitives/ops/composites.h"
+#include "primitives/ops/shapes.h"
 #include "train/callbacks/callback.h"
 #include "train/data/dataset.h"
 

@@ -1,5 +1,5 @@
 // integer_product: products of 8-bit integers, u8 by i8, summed exactly in i32. Zero points and
-// scales are added by primitives/composites/low_precision.cpp.
+// scales are added by primitives/composites/contraction/quantize.cpp.
 #include "dsl/op.h"
 
 namespace halyard {

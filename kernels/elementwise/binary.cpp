@@ -70,7 +70,7 @@ Expr atan2_gradient(const Expr &a, const Expr &b, const Expr &dy) {
     return strict_float(dy * (v / (u * u + v * v)) / m);
 }
 
-// A gradient that is dy itself, or 0, needs no kernel: primitives/autograd/composed_gradient.cpp.
+// A gradient that is dy itself, or 0, needs no kernel: primitives/gradients/elementwise.cpp.
 const BinarySpec arithmetic[] = {
     {.name = "add",
      .doc = "y = a + b",

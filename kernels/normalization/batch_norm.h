@@ -1,5 +1,5 @@
 // The base of the kernels of batch_norm, group_norm and instance_norm, which are composed in
-// primitives/composites/norm.cpp. Each of c channels is brought to mean 0 and variance 1. There is
+// primitives/composites/normalization/norms.cpp. Each of c channels is brought to mean 0 and variance 1. There is
 // an op for each of two layouts: planes[n,c,s] of s pixels (batch_norm_nchw.cpp), and channels
 // last, [r,c] (batch_norm_nhwc.cpp).
 //

@@ -1,5 +1,5 @@
 // Pooling to a given number of windows: along a line of h elements window i is [floor(i h / oh),
-// ceil((i+1) h / oh)), as in PyTorch. primitives/composites/pools.cpp runs these where h isn't a
+// ceil((i+1) h / oh)), as in PyTorch. primitives/composites/pooling/pool1d_pool3d.cpp runs these where h isn't a
 // multiple of oh; else windows are alike, and avg_pool2d and max_pool2d do it.
 #include <cmath>
 

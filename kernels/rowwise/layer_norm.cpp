@@ -1,4 +1,4 @@
-// The kernels of layer_norm and rms_norm, which are composed in primitives/composites/norm.cpp.
+// The kernels of layer_norm and rms_norm, which are composed in primitives/composites/normalization/norms.cpp.
 // layer_norm brings each row of c elements to mean 0 and variance 1, rms_norm to mean square 1.
 //
 // If a row's mean is large compared with the deviations from it, the mean's rounding error shows in

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "primitives/composites/composite.h"
+#include "primitives/autograd/views.h"
 
 namespace halyard {
 namespace {

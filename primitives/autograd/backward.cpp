@@ -4,7 +4,7 @@
 #include "primitives/autograd/adjoint.h"
 #include "primitives/autograd/graph_file.h"
 #include "primitives/autograd/tape_state.h"
-#include "primitives/composites/composite.h"
+#include "primitives/autograd/views.h"
 #include "primitives/context.h"
 #include "registry/dispatch/dispatch.h"
 #include "registry/tensor/tensor_methods.h"

@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "primitives/autograd/tape.h"
-#include "primitives/composites/composite.h"
+#include "primitives/autograd/views.h"
 
 namespace halyard {
 namespace {

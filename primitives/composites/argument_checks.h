@@ -1,26 +1,31 @@
-// Checks of a composite op's arguments. They throw with the op's name, the argument and both values.
+// Checks of the arguments of a composite. They throw an error of the call's op that names the
+// argument and both values.
 #pragma once
 #include <string>
 
-#include "primitives/primitive.h"
-#include "registry/base/error.h"
+#include "primitives/composites/composite.h"
 
 namespace halyard {
 
-// Throws ShapeError unless `t` has that rank.
-inline void expect_rank(const Attrs &a, const char *name, const Tensor &t, int rank) {
+inline void expect_rank(const Call &call, const char *name, const Tensor &t, int rank) {
     if (t.rank() != rank) {
-        throw ShapeError(a.op().name, std::string(name) + " has rank " + std::to_string(t.rank()) +
-                                          ", expected " + std::to_string(rank));
+        throw ShapeError(call.op(), std::string(name) + " has rank " + std::to_string(t.rank()) +
+                                        ", expected " + std::to_string(rank));
     }
 }
 
-// Throws ShapeError unless the extent `name` is `expected`, which is the value of `as`.
-inline void expect_extent(const Attrs &a, const char *name, int64_t got, const char *as,
+inline void expect_extent(const Call &call, const char *name, int64_t got, const char *as,
                           int64_t expected) {
     if (got != expected) {
-        throw ShapeError(a.op().name, std::string(name) + " is " + std::to_string(got) +
-                                          ", expected " + std::to_string(expected) + " as " + as);
+        throw ShapeError(call.op(), std::string(name) + " is " + std::to_string(got) +
+                                        ", expected " + std::to_string(expected) + " as " + as);
+    }
+}
+
+inline void expect_dtype(const Call &call, const char *name, const Tensor &t, DType dtype) {
+    if (t.dtype() != dtype) {
+        throw DTypeError(call.op(), std::string(name) + " is " + name_of(t.dtype()) +
+                                        ", expected " + name_of(dtype));
     }
 }
 

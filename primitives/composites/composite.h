@@ -1,51 +1,191 @@
-// Views and sums that differentiate: what compositions and the tape are built of. Each records how
-// its gradient passes back.
+// Composite: an op that is composed of other ops. One class states all of it: the record, the
+// composition and the reference.
+//
+//     struct DeadZone : Composite {
+//         DeadZone() : Composite("dead_zone", "x[*] -> y[*]", "y = x where |x| > width, else 0") {
+//             real("width", "0.5");
+//             dtypes = {"f32", "f64"};
+//             samples = {"d0=2 d1=3 d2=17"};
+//         }
+//         Result compose(const Call &call) const override {
+//             const Tensor large = F::greater(F::abs(call[0]), call.real("width"));
+//             return {F::select(large, call[0], 0)};
+//         }
+//         void reference(Problem &p) const override {
+//             Array y = p("x");
+//             for (double &v : y.v)
+//                 v = std::fabs(v) > p.real("width") ? v : 0;
+//             p.tensors["y"] = y;
+//         }
+//     };
+//     HALYARD_COMPOSITES { composites.add<DeadZone>(); }
+//
+// One line of CMake lists the file, halyard_composite(composites/guide/dead_zone), and its
+// functions are in the generated header primitives/ops/dead_zone.h (cmake/HalyardComposite.cmake).
+// Tapes record the ops that a composition runs, so a composite needs no gradient of its own. If one
+// of those ops has no gradient kernel, `composites.gradient()` composes it. docs/writing_ops.md,
+// section 13.
 #pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "primitives/autograd/composed_gradient.h"
+#include "primitives/autograd/views.h"
+#include "primitives/composition.h"
+#include "primitives/gradients/shared.h"
 #include "primitives/primitive.h"
+#include "registry/op/dtypes.h"
+#include "registry/op/problem.h"
 
 namespace halyard {
 
-// the same elements under an identity of their own
-Tensor alias_of(const Tensor &x);
-Tensor dense(const Tensor &x);                         // a copy in row-major order
-Tensor reshaped(const Tensor &x, const Shape &shape);  // one -1; copies where no strides can say it
-Tensor transposed(const Tensor &x, const std::vector<int> &permutation);
-// extents of 1, and leading ones, are repeated
-Tensor broadcast_view(const Tensor &x, const Shape &shape);
+using Tensors = std::span<const Tensor>;
+using Result = std::vector<Tensor>;
 
-// Elements begin, begin + step, ... before end of every axis; 0 <= begin <= end <= extent, step
-// >= 1.
-struct Window {
-    Shape begin, end, step;
+// Returns the value of an attribute by its name, which the record must have.
+inline int64_t integer(const Attrs &a, const char *name) {
+    return a.integer(size_t(a.find(name)));
+}
+inline double real(const Attrs &a, const char *name) {
+    return a.real(size_t(a.find(name)));
+}
+inline const Ints &ints(const Attrs &a, const char *name) {
+    return a.ints(size_t(a.find(name)));
+}
+inline bool is_set(const Attrs &a, const char *flag) {
+    return integer(a, flag) != 0;
+}
+inline const std::string &choice(const Attrs &a, const char *name) {
+    const size_t k = size_t(a.find(name));
+    return a.op().attrs[k].choices[size_t(a.integer(k))];
+}
+
+// A call of a composite: its inputs in the signature's order, and its attributes.
+struct Call {
+    Tensors in;
+    const Attrs &attrs;
+
+    const Tensor &operator[](size_t input) const { return in[input]; }
+    const std::string &op() const { return attrs.op().name; }
+    int64_t integer(const char *name) const { return halyard::integer(attrs, name); }
+    double real(const char *name) const { return halyard::real(attrs, name); }
+    const Ints &ints(const char *name) const { return halyard::ints(attrs, name); }
+    bool is_set(const char *flag) const { return halyard::is_set(attrs, flag); }
+    const std::string &choice(const char *name) const { return halyard::choice(attrs, name); }
 };
-Tensor window_of(const Tensor &x, const Window &w);
-// its adjoint: zeros of `shape` with y in the window
-Tensor embedded(const Tensor &y, const Shape &shape, const Window &w);
 
-// Elements x[..., i, ..., i + offset, ...] of dimensions a and b, which go last as one.
-struct Diagonal {
-    int64_t offset;  // below 0: from row -offset on
-    int a, b;        // different dimensions
+class Composite : public OpRecord, public Composition {
+public:
+    // `doc`: the formula, one line. Sets what most composites that move elements have: all dtypes,
+    // and results that are exact.
+    Composite(std::string name, std::string signature, std::string doc);
+    virtual ~Composite() = default;
+    Composite(const Composite &) = delete;
+    Composite &operator=(const Composite &) = delete;
+
+    const Signature sig;  // the signature, parsed
+    // Inputs that may be undefined tensors: they stand for a value that `doc` names.
+    std::vector<std::string> optional;
+
+    // Returns the outputs of a call. Errors that are thrown in it are reported as the composite's
+    // own.
+    virtual Result compose(const Call &call) const = 0;
+
+    // Computes every output of `p` in double, by the definition. A list attribute is in
+    // Problem::dims as perm0, perm1, ... An extent that depends on such a list isn't an expression
+    // of a signature: such ops have x[*] -> y[*], and their references set the outputs' shapes.
+    virtual void reference(Problem &p) const = 0;
+
+    std::vector<Tensor> run(std::span<const Tensor> in, const Attrs &attrs) const final {
+        return compose({in, attrs});
+    }
+    bool is_optional(const std::string &input) const final;
+
+protected:
+    // Appends an attribute that is an argument of the call, not of the primitive's constructor.
+    // `value` is the default, "!" for none.
+    void at_call(const std::string &attr, AttrKind kind, const std::string &value);
+    // Appends an attribute of the primitive's constructor with its default.
+    void attr(const std::string &attr, int64_t value);
+    void flag(const std::string &attr, bool value);
+    void real(const std::string &attr, const std::string &value);
+    void choice(const std::string &attr, std::vector<std::string> choices);
+    void ints(const std::string &attr, const std::string &value,
+              std::vector<std::string> parts = {});
+    void let(const std::string &dimension, const std::string &expression);
+
+    // Throws DTypeError unless these of the inputs `in` have the dtype of the first of them. An
+    // undefined tensor has any dtype.
+    void expect_one_dtype(Tensors in, std::initializer_list<size_t> inputs) const;
+
+    // For references. Returns `place`, counted from the end of `n` where it is negative.
+    static int wrapped(int64_t place, int64_t n) { return int(place < 0 ? place + n : place); }
+    // Returns a list attribute of `p`.
+    static Shape list(const Problem &p, const std::string &attr);
+    // Sets y to an array of `shape` whose element at an index is x's at source(index).
+    template<class Source> static void gather(Problem &p, const Shape &shape, Source source);
+    // Sets y to x's elements in row-major order, as an array of `shape`.
+    static void same_elements(Problem &p, const Shape &shape);
 };
-Tensor diagonal_of(const Tensor &x, const Diagonal &d);
-// its adjoint: zeros of `shape` with y on the diagonal
-Tensor on_diagonal(const Tensor &y, const Shape &shape, const Diagonal &d);
 
-// The adjoint of broadcasting to x's shape: sums over the dimensions that `shape` lacks or has
-// as 1. Throws GradError naming `op` when `shape` doesn't broadcast to x's.
-Tensor sum_to(const Tensor &x, const Shape &shape, const char *op);
+// The composites and the composed gradients of this build. Each file in primitives/composites/ that
+// CMake lists defines one function that fills it; nothing registers itself.
+class CompositeTable {
+public:
+    template<class T, class... Args> void add(const Args &...args) {
+        put(std::make_unique<T>(args...));
+    }
+    void gradient(ComposedGradient g);  // of an op that has no gradient kernel
+    // The composites that follow are of this file and family, which is the file's folder.
+    void begin_file(const std::string &name, const std::string &family);
 
-Tensor cast_to(const Tensor &x, DType dtype);  // x itself when it has that dtype
+    const Composite *find(const std::string &name) const;  // Null if there is none.
+    const ComposedGradient *gradient_of(const std::string &op, const std::string &input) const;
+    const std::vector<std::unique_ptr<Composite>> &all() const { return composites_; }
+    std::vector<const OpFile *> files() const;  // the records, for the registry
 
-// May this input of a composite op be an undefined tensor, which stands for a value its
-// documentation names?
-bool is_optional(const std::string &op, const std::string &input);
+private:
+    void put(std::unique_ptr<Composite> c);  // throws Error where the name is taken
+    std::vector<std::unique_ptr<Composite>> composites_;
+    std::unordered_map<std::string, const Composite *> by_name_;
+    std::unordered_map<std::string, ComposedGradient> gradients_;  // by "op input"
+    std::vector<std::unique_ptr<OpFile>> files_;
+};
 
-// Throws ShapeError naming the first of x0, x1, ... that is an undefined tensor.
-void require_defined(const char *op, std::span<const Tensor> x);
+const CompositeTable &composites();
 
-// One output of an op without composition, by name.
-Tensor run1(const char *op, std::initializer_list<Tensor> in,
-            const std::vector<std::pair<std::string, AttrValue>> &attrs = {});
+// Calls the functions of all files. Generated by CMake.
+void list_composites(CompositeTable &composites);
+
+// Opens the function that lists a file's composites and gradients. HALYARD_OP_FILE is the file's
+// name, given by CMake's halyard_composite().
+#define HALYARD_COMPOSITES_JOIN_(a, b) a##b
+#define HALYARD_COMPOSITES_JOIN(a, b) HALYARD_COMPOSITES_JOIN_(a, b)
+#define HALYARD_COMPOSITES                                                                         \
+    void HALYARD_COMPOSITES_JOIN(halyard_composites_,                                              \
+                                 HALYARD_OP_FILE)([[maybe_unused]] CompositeTable & composites)
+
+template<class Source> void Composite::gather(Problem &p, const Shape &shape, Source source) {
+    const Array &x = p("x");
+    Array y(shape);
+    Shape index(shape);
+    for (int64_t i = 0; i < int64_t(y.v.size()); i++) {
+        int64_t rest = i;
+        for (int d = shape.rank(); d-- > 0;) {
+            index[d] = rest % shape[d];
+            rest /= shape[d];
+        }
+        const Shape from = source(index);
+        int64_t at = 0;
+        for (int d = 0; d < x.shape.rank(); d++)
+            at = at * x.shape[d] + from[d];
+        y.v[size_t(i)] = x.v[size_t(at)];
+    }
+    p.tensors["y"] = y;
+}
 
 }  // namespace halyard

@@ -7,7 +7,7 @@
 namespace halyard {
 namespace {
 
-// All of `shape` but [from, to) of one axis.
+// Returns the window of `shape` that is [from, to) along one axis and everything along the others.
 Window part(const Shape &shape, int axis, int64_t from, int64_t to) {
     Window w{shape, shape, shape};
     for (int d = 0; d < shape.rank(); d++) {
@@ -19,8 +19,9 @@ Window part(const Shape &shape, int axis, int64_t from, int64_t to) {
     return w;
 }
 
-// Views part(0), part(1), ... of x under one entry of the tape, whose gradients `join` puts
-// together: one by one, each would become a whole x of zeros around itself.
+// Returns the views part(0), part(1), ... of x as one entry of the tape, whose gradients `join`
+// puts together. With an entry for each view, each gradient would become a tensor of x's shape with
+// zeros around it.
 template<class Part, class Join>
 std::vector<Tensor> recorded_parts(const Tensor &x, int64_t count, const Part &part_of, Join join) {
     std::vector<Tensor> parts;

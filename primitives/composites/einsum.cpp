@@ -10,7 +10,7 @@
 namespace halyard {
 namespace {
 
-// A tensor on its way: an axis per label.
+// A tensor during a contraction, with a label for each axis.
 struct Term {
     Tensor t;
     Labels axes;
@@ -25,11 +25,8 @@ bool has(const Labels &axes, int label) {
 int64_t extent(const Tensor &t, const Labels &axes, int label) {
     return has(axes, label) ? t.shape()[place(axes, label)] : 1;
 }
-int64_t product_of(const Shape &s) {
-    return s.elements();
-}
 
-// t with its axes in the order of `to`; labels it lacks have extent 1 there.
+// Returns t with its axes in the order of `to`. A label that t lacks gets an axis of extent 1.
 Tensor arranged(const Tensor &t, const Labels &axes, const Labels &to) {
     std::vector<int> order;
     Shape s;
@@ -44,7 +41,7 @@ Tensor summed(const Tensor &t, const Ints &axes) {
     return axes.empty() ? t : run1("reduce_sum", {t}, {{"axis", axes}, {"keep_dims", false}});
 }
 
-// t's axes that no label of `kept` needs are summed away.
+// Returns t summed over the axes whose labels aren't in `kept`.
 Term without(Term t, const Labels &kept) {
     Ints axes;
     Labels left;
@@ -57,88 +54,109 @@ Term without(Term t, const Labels &kept) {
     return {summed(t.t, axes), left};
 }
 
+Labels together(std::initializer_list<const Labels *> parts) {
+    Labels all;
+    for (const Labels *part : parts)
+        all.insert(all.end(), part->begin(), part->end());
+    return all;
+}
+
+void append(Shape &shape, const Shape &more) {
+    for (int64_t e : more)
+        shape.push_back(e);
+}
+
+// Throws ShapeError where both terms have a label with extents that don't broadcast.
+void check_extents(const std::string &op, const Term &a, const Term &b) {
+    for (int label : a.axes) {
+        const int64_t m = extent(a.t, a.axes, label);
+        const int64_t n = extent(b.t, b.axes, label);
+        if (has(b.axes, label) && m != n && m != 1 && n != 1) {
+            throw ShapeError(op, "dimension " + std::to_string(place(b.axes, label)) + " of" +
+                                     b.t.shape().text() + " is " + std::to_string(n) +
+                                     ", expected " + std::to_string(m) + " as dimension " +
+                                     std::to_string(place(a.axes, label)) + " of " +
+                                     a.t.shape().text());
+        }
+    }
+}
+
+// The contraction of two terms to axes `out`. Labels are in groups: those of both terms that the
+// result has (batch) or lacks (inner), and those of one term (rows of a, columns of b).
+class Contraction {
+public:
+    Contraction(const Term &first, const Term &second, const Labels &out)
+        : a_(without(first, together({&out, &second.axes}))),
+          b_(without(second, together({&out, &first.axes}))) {
+        for (int label : a_.axes)
+            (has(b_.axes, label) ? has(out, label) ? batch_ : inner_ : rows_).push_back(label);
+        for (int label : b_.axes)
+            if (!has(a_.axes, label)) columns_.push_back(label);
+    }
+    Term result() const {
+        const bool matrices = is_float(a_.t.dtype()) && !inner_.empty() &&
+                              (sizes(rows_).elements() > 1 || sizes(columns_).elements() > 1);
+        return {matrices ? by_matmul() : by_products(), together({&batch_, &rows_, &columns_})};
+    }
+
+private:
+    Shape sizes(const Labels &labels) const {
+        Shape s;
+        for (int label : labels) {
+            const int64_t m = extent(a_.t, a_.axes, label);
+            s.push_back(m == 1 ? extent(b_.t, b_.axes, label) : m);
+        }
+        return s;
+    }
+    // Returns t as matrices [batch..., left, right].
+    Tensor matrices_of(const Term &t, const Labels &left, const Labels &right) const {
+        Shape s;
+        for (int label : batch_)
+            s.push_back(extent(t.t, t.axes, label));
+        Shape whole = s;
+        for (const Labels *part : {&left, &right}) {
+            const Shape p = sizes(*part);
+            s.push_back(p.elements());
+            append(whole, p);
+        }
+        const Tensor in_order = arranged(t.t, t.axes, together({&batch_, &left, &right}));
+        return reshaped(in_order.shape() == whole ? in_order : broadcast_view(in_order, whole), s);
+    }
+    Tensor by_matmul() const {
+        const Tensor y = run1("matmul",
+                              {matrices_of(a_, rows_, inner_), matrices_of(b_, inner_, columns_)});
+        Shape s = sizes(batch_);
+        append(s, sizes(rows_));
+        append(s, sizes(columns_));
+        return reshaped(y, s);
+    }
+    Tensor by_products() const {
+        const Labels order = together({&batch_, &rows_, &columns_, &inner_});
+        Ints axes;
+        for (size_t d = order.size() - inner_.size(); d < order.size(); d++)
+            axes.push_back(int64_t(d));
+        const Tensor a = arranged(a_.t, a_.axes, order);
+        return summed(run1("mul", {a, arranged(b_.t, b_.axes, order)}), axes);
+    }
+
+    Term a_, b_;
+    Labels batch_, rows_, columns_, inner_;
+};
+
 }  // namespace
 
 Tensor contracted(const std::string &op, const Tensor &first, const Labels &first_axes,
                   const Tensor &second, const Labels &second_axes, const Labels &out) {
-    for (int label : first_axes) {
-        const int64_t m = extent(first, first_axes, label);
-        const int64_t n = extent(second, second_axes, label);
-        if (has(second_axes, label) && m != n && m != 1 && n != 1) {
-            throw ShapeError(op, "dimension " + std::to_string(place(second_axes, label)) + " of" +
-                                     second.shape().text() + " is " + std::to_string(n) +
-                                     ", expected " + std::to_string(m) + " as dimension " +
-                                     std::to_string(place(first_axes, label)) + " of " +
-                                     first.shape().text());
-        }
-    }
-    const auto needed = [&](const Labels &other) {
-        Labels all = out;
-        all.insert(all.end(), other.begin(), other.end());
-        return all;
-    };
-    const Term a = without({first, first_axes}, needed(second_axes));
-    const Term b = without({second, second_axes}, needed(first_axes));
-    Labels batch, rows, columns, inner;
-    for (int label : a.axes)
-        (has(b.axes, label) ? has(out, label) ? batch : inner : rows).push_back(label);
-    for (int label : b.axes)
-        if (!has(a.axes, label)) columns.push_back(label);
-
-    const auto sizes = [&](const Labels &labels) {
-        Shape s;
-        for (int label : labels) {
-            const int64_t m = extent(a.t, a.axes, label);
-            s.push_back(m == 1 ? extent(b.t, b.axes, label) : m);
-        }
-        return s;
-    };
-    Labels all = batch;
-    for (const Labels *part : {&rows, &columns})
-        all.insert(all.end(), part->begin(), part->end());
-    Tensor y;
-    const bool matrices = is_float(a.t.dtype()) && !inner.empty() &&
-                          (product_of(sizes(rows)) > 1 || product_of(sizes(columns)) > 1);
-    if (matrices) {
-        const auto joined = [&](const Term &t, const Labels &left, const Labels &right) {
-            Labels order = batch;
-            Shape s, whole;
-            for (const Labels *part : {&left, &right})
-                order.insert(order.end(), part->begin(), part->end());
-            for (int label : batch)
-                s.push_back(extent(t.t, t.axes, label));
-            whole = s;
-            for (const Labels *part : {&left, &right}) {
-                const Shape p = sizes(*part);
-                s.push_back(product_of(p));
-                for (int64_t e : p)
-                    whole.push_back(e);
-            }
-            const Tensor in_order = arranged(t.t, t.axes, order);
-            return reshaped(in_order.shape() == whole ? in_order : broadcast_view(in_order, whole),
-                            s);
-        };
-        y = run1("matmul", {joined(a, rows, inner), joined(b, inner, columns)});
-        Shape s = sizes(batch);
-        for (const Labels *part : {&rows, &columns}) {
-            for (int64_t e : sizes(*part))
-                s.push_back(e);
-        }
-        y = reshaped(y, s);
-    } else {
-        Labels order = all;
-        order.insert(order.end(), inner.begin(), inner.end());
-        Ints axes;
-        for (size_t d = all.size(); d < order.size(); d++)
-            axes.push_back(int64_t(d));
-        y = summed(run1("mul", {arranged(a.t, a.axes, order), arranged(b.t, b.axes, order)}), axes);
-    }
-    return arranged(y, all, out);
+    const Term a{first, first_axes};
+    const Term b{second, second_axes};
+    check_extents(op, a, b);
+    const Term y = Contraction(a, b, out).result();
+    return arranged(y.t, y.axes, out);
 }
 
 namespace {
 
-// labels of the axes that "..." stands for, counted from the last
+// The labels of the axes that "..." stands for, counted from the last.
 constexpr int first_unnamed = 1000;
 
 struct Equation {
@@ -150,8 +168,8 @@ struct Equation {
     throw AttrError("einsum", "'" + equation + "' " + what);
 }
 
-// One side's letters for a tensor of `rank` axes; rank -1: the result's, whose "..." has `unnamed`
-// axes.
+// Returns the labels of one side's letters for a tensor of `rank` axes. A rank of -1 stands for the
+// result, whose "..." has `unnamed` axes.
 Labels labels_of(const std::string &equation, const std::string &text, int rank, int &unnamed,
                  size_t operand) {
     const size_t dots = text.find("...");
@@ -179,18 +197,37 @@ Labels labels_of(const std::string &equation, const std::string &text, int rank,
     return all;
 }
 
-Equation parsed(const std::string &equation, const std::vector<Tensor> &operands) {
-    std::string text;
-    for (char c : equation)
-        if (c != ' ') text += c;
-    const size_t arrow = text.find("->");
+std::string name_of_label(int label) {
+    return label < first_unnamed ? std::string(1, char(label)) : "...";
+}
+
+// Returns the operands' letters: the text between commas.
+std::vector<std::string> split_operands(const std::string &text) {
     std::vector<std::string> parts(1);
-    for (char c : text.substr(0, arrow)) {
+    for (char c : text) {
         if (c == ',')
             parts.emplace_back();
         else
             parts.back() += c;
     }
+    return parts;
+}
+
+// Throws AttrError unless each label of the result is that of an operand, and there only once.
+void check_result(const std::string &equation, const Labels &out, const std::map<int, int> &times) {
+    for (size_t k = 0; k < out.size(); k++) {
+        const std::string name = name_of_label(out[k]);
+        if (!times.count(out[k])) refuse(equation, "has " + name + " in its result only");
+        if (place(out, out[k]) != int(k)) refuse(equation, "has " + name + " twice in its result");
+    }
+}
+
+Equation parsed(const std::string &equation, const std::vector<Tensor> &operands) {
+    std::string text;
+    for (char c : equation)
+        if (c != ' ') text += c;
+    const size_t arrow = text.find("->");
+    const std::vector<std::string> parts = split_operands(text.substr(0, arrow));
     if (parts.size() != operands.size()) {
         refuse(equation, "names " + std::to_string(parts.size()) + " operands, got " +
                              std::to_string(operands.size()));
@@ -206,23 +243,17 @@ Equation parsed(const std::string &equation, const std::vector<Tensor> &operands
     }
     if (arrow != std::string::npos) {
         e.out = labels_of(equation, text.substr(arrow + 2), -1, unnamed, 0);
-        for (size_t k = 0; k < e.out.size(); k++) {
-            const std::string name = e.out[k] < first_unnamed ? std::string(1, char(e.out[k]))
-                                                              : "...";
-            if (!times.count(e.out[k])) refuse(equation, "has " + name + " in its result only");
-            if (place(e.out, e.out[k]) != int(k))
-                refuse(equation, "has " + name + " twice in its result");
-        }
-    } else {
-        for (int d = unnamed; d-- > 0;)
-            e.out.push_back(first_unnamed + d);
-        for (auto [label, n] : times)
-            if (label < first_unnamed && n == 1) e.out.push_back(label);
+        check_result(equation, e.out, times);
+        return e;
     }
+    for (int d = unnamed; d-- > 0;)
+        e.out.push_back(first_unnamed + d);
+    for (auto [label, n] : times)
+        if (label < first_unnamed && n == 1) e.out.push_back(label);
     return e;
 }
 
-// A label twice among t's axes: the last two of them become their diagonal.
+// Returns t with the last two of its axes that share a label replaced by their diagonal.
 Term without_repeats(Term t) {
     for (size_t d = 0; d < t.axes.size(); d++) {
         const int label = t.axes[d];
@@ -261,7 +292,7 @@ Term without_repeats(Term t) {
     return t;
 }
 
-// The labels of two terms that their result must keep.
+// Returns the labels of two terms that their result must keep.
 Labels kept_of(const Term &a, const Term &b, const std::vector<Term> &others, const Labels &out) {
     Labels kept;
     for (const Term *t : {&a, &b}) {
@@ -273,6 +304,45 @@ Labels kept_of(const Term &a, const Term &b, const std::vector<Term> &others, co
         }
     }
     return kept;
+}
+
+using Extents = std::map<int, int64_t>;  // by label
+
+// Throws ShapeError where extents of one label don't broadcast.
+Extents extents_of(const std::string &equation, const std::vector<Term> &terms) {
+    Extents extents;
+    for (const Term &t : terms) {
+        for (size_t d = 0; d < t.axes.size(); d++) {
+            int64_t &n = extents.emplace(t.axes[d], 1).first->second;
+            const int64_t got = t.t.shape()[int(d)];
+            if (n != 1 && got != 1 && got != n) {
+                throw ShapeError("einsum", "'" + equation + "': " + name_of_label(t.axes[d]) +
+                                               " is " + std::to_string(got) + ", expected " +
+                                               std::to_string(n));
+            }
+            if (got != 1) n = got;
+        }
+    }
+    return extents;
+}
+
+// Returns the two terms whose contraction has the fewest elements.
+std::pair<size_t, size_t> smallest_pair(const std::vector<Term> &terms, const Labels &out,
+                                        const Extents &extents) {
+    std::pair<size_t, size_t> best{0, 1};
+    double least = INFINITY;
+    for (size_t i = 0; i < terms.size(); i++) {
+        for (size_t j = i + 1; j < terms.size(); j++) {
+            double size = 1;
+            for (int label : kept_of(terms[i], terms[j], terms, out))
+                size *= double(extents.at(label));
+            if (size < least) {
+                least = size;
+                best = {i, j};
+            }
+        }
+    }
+    return best;
 }
 
 }  // namespace
@@ -291,41 +361,15 @@ Tensor F::einsum(const std::string &equation, const std::vector<Tensor> &operand
     std::vector<Term> terms;
     for (size_t k = 0; k < operands.size(); k++)
         terms.push_back(without_repeats({operands[k], e.operands[k]}));
-    std::map<int, int64_t> extents;
-    for (const Term &t : terms) {
-        for (size_t d = 0; d < t.axes.size(); d++) {
-            int64_t &n = extents.emplace(t.axes[d], 1).first->second;
-            const int64_t got = t.t.shape()[int(d)];
-            if (n != 1 && got != 1 && got != n) {
-                throw ShapeError(
-                    "einsum",
-                    "'" + equation + "': " +
-                        (t.axes[d] < first_unnamed ? std::string(1, char(t.axes[d])) : "...") +
-                        " is " + std::to_string(got) + ", expected " + std::to_string(n));
-            }
-            if (got != 1) n = got;
-        }
-    }
+    const Extents extents = extents_of(equation, terms);
     while (terms.size() > 1) {
-        size_t a = 0, b = 1;
-        double least = INFINITY;
-        for (size_t i = 0; i < terms.size(); i++) {
-            for (size_t j = i + 1; j < terms.size(); j++) {
-                double size = 1;
-                for (int label : kept_of(terms[i], terms[j], terms, e.out))
-                    size *= double(extents[label]);
-                if (size < least) {
-                    least = size;
-                    a = i;
-                    b = j;
-                }
-            }
-        }
-        const Labels kept = terms.size() == 2 ? e.out : kept_of(terms[a], terms[b], terms, e.out);
-        Term both{contracted("einsum", terms[a].t, terms[a].axes, terms[b].t, terms[b].axes, kept),
-                  kept};
-        terms.erase(terms.begin() + long(b));
-        terms[a] = std::move(both);
+        const auto [i, j] = smallest_pair(terms, e.out, extents);
+        const Term &a = terms[i];
+        const Term &b = terms[j];
+        const Labels kept = terms.size() == 2 ? e.out : kept_of(a, b, terms, e.out);
+        Term both{contracted("einsum", a.t, a.axes, b.t, b.axes, kept), kept};
+        terms.erase(terms.begin() + long(j));
+        terms[i] = std::move(both);
     }
     const Term last = without(terms[0], e.out);
     return arranged(last.t, last.axes, e.out);

@@ -1,4 +1,4 @@
-// Sums of products over named axes: einsum, and what contractions between two tensors are made of.
+// Sums of products over named axes: einsum, and the contraction of two tensors.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,10 +9,9 @@ namespace halyard {
 
 using Labels = std::vector<int>;  // one per axis; axes of one label have one extent, or 1
 
-// A tensor of `out`'s axes: products of a's and b's elements, summed over the labels that `out`
-// lacks. No label twice in one list. Floats become one matmul of what a, b, neither and both of
-// them keep, as views where strides can say it; integers a product and a sum. Throws ShapeError
-// naming `op`.
+// Returns a tensor of `out`'s axes: products of a's and b's elements, summed over the labels that
+// `out` lacks. No label is twice in one list. Floats are computed by one matmul, of views if
+// strides permit; integers by a product and a sum. Throws ShapeError naming `op`.
 Tensor contracted(const std::string &op, const Tensor &a, const Labels &a_axes, const Tensor &b,
                   const Labels &b_axes, const Labels &out);
 

@@ -25,7 +25,6 @@ struct Job {
     int32_t *places;
     int64_t c, k;
     bool descending;
-    int64_t wide() const { return want == Want::first ? k : 1; }  // results of a row
 };
 
 }  // namespace
@@ -42,8 +41,8 @@ namespace halyard {
 namespace {
 namespace HWY_NAMESPACE {
 
-// An element's bits as an unsigned integer in the order of elements; `flip` (0 or all ones) turns
-// the order around. infinity: its bits, for floats; 0 for integers.
+// Converts an element's bits to an unsigned integer in the order of elements. `flip`, 0 or all
+// ones, reverses the order. `infinity` has the bits of infinity for floats, 0 for integers.
 template<class B, uint64_t infinity, bool is_signed> struct Code {
     using Bits = B;
     using Key = std::conditional_t<sizeof(B) <= 4, uint32_t, uint64_t>;
@@ -59,7 +58,7 @@ template<class B, uint64_t infinity, bool is_signed> struct Code {
         return (size > infinity ? all : size == 0 ? sign : ordered) ^ flip;
     }
     static bool is_nan(B element) { return infinity != 0 && ((Key)element & ~sign) > infinity; }
-    // Back. Zeros and NaNs have lost their bits: they are fetched from their place.
+    // The inverse. The bits of zeros and NaNs are lost, so these are read at their index.
     static B element(Key key, Key flip, const B *x, int64_t place) {
         const Key k = key ^ flip;
         if (infinity == 0) return (B)(k ^ sign);
@@ -67,7 +66,7 @@ template<class B, uint64_t infinity, bool is_signed> struct Code {
     }
 };
 
-// A key with a place below it.
+// A key with an index in the lower bits.
 template<class P> struct Pack {
     static constexpr int half = 4 * sizeof(P);
     static P of(uint64_t key, int64_t place) { return (P)((P)key << half | (P)place); }
@@ -81,7 +80,7 @@ template<> struct Pack<hwy::uint128_t> {
 };
 
 template<class P> void sort(const hwy::Sorter &sorter, P *p, int64_t n) {
-    // below it, getting vqsort started takes longer than the sorting
+    // For fewer elements, the start of vqsort takes longer than sorting.
     constexpr int64_t short_run = 24;
     if (n < short_run)
         std::sort(p, p + n);
@@ -91,10 +90,10 @@ template<class P> void sort(const hwy::Sorter &sorter, P *p, int64_t n) {
 
 constexpr int64_t block = 64, few = 24, spare = 256;
 
-// The k first of n keys, packed and in order, into p, which has room for 2 k + spare. Keys are
-// looked at in blocks: one that has none before the k-th of those found so far, as most have when k
-// is much smaller than n, costs a few vector instructions. Few are kept in order one by one; of
-// many, a batch is sorted now and then.
+// Writes the first k of n keys, packed and in order, to p, which has room for 2 k + spare. Keys are
+// compared in blocks: a block without a key before the k-th so far costs a few vector instructions,
+// and for k much smaller than n most blocks are such. A small k is kept in order by insertion; for
+// a large k, batches are sorted.
 template<class P, class K>
 void first_of(const hwy::Sorter &sorter, const K *keys, int64_t n, int64_t k, P *p) {
     const bool one_by_one = k <= few;
@@ -108,7 +107,7 @@ void first_of(const hwy::Sorter &sorter, const K *keys, int64_t n, int64_t k, P 
     for (int64_t i = begin; i < n; i += block) {
         const int64_t end = std::min(n, i + block);
         K limit = (K)Pack<P>::key(p[k - 1]);
-        K any = 0;  // an equal one comes after it
+        K any = 0;  // An equal key comes after it.
         for (int64_t j = i; j < end; j++)
             any |= keys[j] < limit;
         if (!any) continue;
@@ -136,8 +135,8 @@ void first_of(const hwy::Sorter &sorter, const K *keys, int64_t n, int64_t k, P 
     sort(sorter, p, found);
 }
 
-// The place of the k-th key in order, of those equal to it by their places. `sorted` has room for
-// n.
+// Returns the index of the k-th key in order. Equal keys are ordered by their indices. `sorted` has
+// room for n.
 template<class K>
 int64_t nth_of(const hwy::Sorter &sorter, const K *keys, int64_t n, int64_t k, K *sorted) {
     std::copy(keys, keys + n, sorted);
@@ -149,42 +148,63 @@ int64_t nth_of(const hwy::Sorter &sorter, const K *keys, int64_t n, int64_t k, K
     return at;
 }
 
-template<class C, class P> void order(const Job &job, int64_t first, int64_t last) {
+// Memory for the rows of a job: packed numbers, then keys.
+template<class P, class K> class Scratch {
+public:
+    Scratch(int64_t packed, int64_t keys)
+        : memory_(Tensor::empty({bytes(packed, keys) / 8 + 1}, DType::i64)), packed_(packed) {}
+    P *packed() const { return static_cast<P *>(memory_.raw()); }
+    K *keys() const { return reinterpret_cast<K *>(packed() + packed_); }
+
+private:
+    static int64_t bytes(int64_t packed, int64_t keys) {
+        return int64_t(sizeof(P)) * packed + int64_t(sizeof(K)) * keys;
+    }
+    const Tensor memory_;
+    const int64_t packed_;
+};
+
+template<class C>
+void keys_of(const typename C::Bits *x, int64_t c, bool descending, typename C::Key *keys) {
+    for (int64_t i = 0; i < c; i++)
+        keys[i] = C::of(x[i], descending ? C::all : 0);
+}
+
+// The k-th element of each row.
+template<class C, class P> void nth(const Job &job, int64_t first, int64_t last) {
+    using B = typename C::Bits;
+    const int64_t c = job.c;
+    const Scratch<P, typename C::Key> scratch(0, 2 * c);
+    const hwy::Sorter sorter;
+    for (int64_t row = first; row < last; row++) {
+        const B *x = static_cast<const B *>(job.x) + row * c;
+        keys_of<C>(x, c, job.descending, scratch.keys());
+        int64_t at = std::find_if(x, x + c, C::is_nan) - x;
+        if (at == c) at = nth_of(sorter, scratch.keys(), c, job.k, scratch.keys() + c);
+        static_cast<B *>(job.values)[row] = x[at];
+        job.places[row] = int32_t(at);
+    }
+}
+
+// The first k elements of each row: by selection if k is small, else by sorting the row.
+template<class C, class P> void first_k(const Job &job, int64_t first, int64_t last) {
     using B = typename C::Bits;
     using K = typename C::Key;
     const K flip = job.descending ? C::all : 0;
     const int64_t c = job.c;
     const int64_t k = job.k;
-    const int64_t wide = job.wide();
-    const bool nth = job.want == Want::nth;
-    const bool selects = !nth && 2 * k + spare < c / 2;
-    const bool keyed = nth || selects;
-    const int64_t packed = nth ? 0 : selects ? 2 * k + spare : c;
-    const int64_t bytes = int64_t(sizeof(P)) * packed + int64_t(sizeof(K)) * (nth     ? 2 * c
-                                                                              : keyed ? c
-                                                                                      : 0);
-    const Tensor scratch = Tensor::empty({(bytes + 7) / 8}, DType::i64);
-    P *const p = static_cast<P *>(scratch.raw());
-    K *const keys = reinterpret_cast<K *>(p + packed);
+    const bool selects = 2 * k + spare < c / 2;
+    const Scratch<P, K> scratch(selects ? 2 * k + spare : c, selects ? c : 0);
+    P *const p = scratch.packed();
     const hwy::Sorter sorter;
     for (int64_t row = first; row < last; row++) {
         const B *x = static_cast<const B *>(job.x) + row * c;
-        B *values = static_cast<B *>(job.values) + row * wide;
-        int32_t *places = job.places + row * wide;
-        if (keyed) {
-            for (int64_t i = 0; i < c; i++)
-                keys[i] = C::of(x[i], flip);
-        }
-        if (nth) {
-            int64_t at = std::find_if(x, x + c, C::is_nan) - x;
-            if (at == c) at = nth_of(sorter, keys, c, k, keys + c);
-            *values = x[at];
-            *places = int32_t(at);
-            continue;
-        }
-        if (selects)
-            first_of(sorter, keys, c, k, p);
-        else {
+        B *values = static_cast<B *>(job.values) + row * k;
+        int32_t *places = job.places + row * k;
+        if (selects) {
+            keys_of<C>(x, c, job.descending, scratch.keys());
+            first_of(sorter, scratch.keys(), c, k, p);
+        } else {
             for (int64_t i = 0; i < c; i++)
                 p[i] = Pack<P>::of(C::of(x[i], flip), i);
             sort(sorter, p, c);
@@ -194,6 +214,13 @@ template<class C, class P> void order(const Job &job, int64_t first, int64_t las
             values[i] = C::element((K)Pack<P>::key(p[i]), flip, x, places[i]);
         }
     }
+}
+
+template<class C, class P> void order(const Job &job, int64_t first, int64_t last) {
+    if (job.want == Want::nth)
+        nth<C, P>(job, first, last);
+    else
+        first_k<C, P>(job, first, last);
 }
 
 template<class C> void packed(const Job &job, int64_t first, int64_t last) {

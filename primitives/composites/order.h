@@ -1,24 +1,25 @@
-// Order within rows: what is found by comparing elements, which the loops of a kernel don't say.
+// Order within rows: results of comparisons, which the loops of a kernel can't express.
 //
-// One total order serves all: NaN of either sign comes after every number (as in NumPy and
-// PyTorch), -0 equals +0, and equal elements stand in the order of their places. Each result is
-// determined by it, whatever the threads and the instruction set. Descending turns the order of the
-// elements around (NaN first), not that of equal ones' places.
+// All use one total order: NaN of either sign comes after every number (as in NumPy and PyTorch),
+// -0 equals +0, and equal elements are in the order of their indices. So results don't depend on
+// threads or the instruction set. Descending reverses the order of the elements (NaN comes first),
+// but not that of the indices of equal elements.
 #pragma once
 #include "registry/tensor/tensor.h"
 
 namespace halyard {
 
-// Of x[n,c], dense: elements with their places (i32) in their rows. Values are x's own bits, the
-// sign of a zero and NaN's payload included.
+// Elements of a dense x[n,c] with their indices (i32) within the rows. Values have x's own bits,
+// including the sign of a zero and the payload of a NaN.
 struct Ordered {
     Tensor values, places;
 };
 
-// The first k of each row in order, both [n,k]; 0 <= k <= c. All of them, k = c: the sorted row.
+// Returns the first k of each row in order, both [n,k], 0 <= k <= c. With k = c it is the sorted
+// row.
 Ordered first_in_order(const Tensor &x, int64_t k, bool descending);
-// The k-th of each row in ascending order, both [n]; 0 <= k < c. In a row with NaN: the first of
-// them.
+// Returns the k-th of each row in ascending order, both [n], 0 <= k < c. In a row with NaN it is
+// the first NaN.
 Ordered nth_in_order(const Tensor &x, int64_t k);
 
 }  // namespace halyard

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t parallel_places = 1 << 16;  // below, a second thread costs more than it saves
 
-// Indices of any integer dtype as i32; those that don't fit stay out of every range.
+// Converts indices of any integer dtype to i32. Those that don't fit stay outside of every range.
 Tensor narrowed(const std::string &op, const Tensor &indices, const std::string &name = "indices") {
     if (indices.dtype() == DType::i32) return indices.contiguous();
     if (!is_integer(indices.dtype()))
@@ -31,8 +31,8 @@ Tensor narrowed(const std::string &op, const Tensor &indices, const std::string 
                              ", expected " + std::to_string(-n) + " to " + std::to_string(n - 1));
 }
 
-// The least and the largest of at[0], at[1], ... The compiler makes no vectors of a plain loop: it
-// took 37 % of gather_elements' time.
+// Returns the minimum and the maximum of at[0], at[1], ... in explicit vectors, because the
+// compiler doesn't vectorise the plain loop.
 struct Range {
     int32_t least = INT32_MAX;
     int32_t most = INT32_MIN;
@@ -61,7 +61,7 @@ Range range_of(const int32_t *at, int64_t count) {
     return r;
 }
 
-// range_of() indices of an axis of n; ShapeError where one isn't.
+// Throws ShapeError unless range_of() these indices is within an axis of n.
 Range checked_range(const std::string &op, const Tensor &indices, const int32_t *at, int64_t count,
                     int64_t n) {
     const Range r = range_of(at, count);
@@ -70,7 +70,7 @@ Range checked_range(const std::string &op, const Tensor &indices, const int32_t 
                  std::find_if(at, at + count, [&](int32_t i) { return i < -n || i >= n; }) - at, n);
 }
 
-// body(begin, end) over [0, count), on several threads where there is enough to do
+// Calls body(begin, end) over [0, count), on several threads if there is enough to do.
 template<class Body> void in_shares(int64_t count, int64_t work, Body body) {
     const int64_t shares = work < parallel_places ? 1 : std::min<int64_t>(count, 4 * threads());
     if (shares <= 1) return body(0, count);
@@ -139,7 +139,7 @@ Tensor places_along(const std::string &op, const Tensor &index, const Shape &sha
     const int64_t count = given.elements();
     if (count == 0) return places;
 
-    // Rows of the last dimension: where each starts in x comes from the dimensions before it.
+    // A row is along the last dimension; its start in x depends on the other dimensions.
     const Shape strides = dense_strides(shape);
     const int last = s.rank() - 1;
     const int64_t length = s[last];

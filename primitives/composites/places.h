@@ -1,5 +1,4 @@
-// Indices as callers give them, made into places that kernels read: checked, and counted from the
-// start.
+// Converts indices as callers give them to what kernels read: checked, and counted from the start.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,14 +7,13 @@
 
 namespace halyard {
 
-// `indices` of an axis of n, in their order: i32[elements]. Negative ones count from the end.
-// Throws ShapeError for one outside of
-// [-n, n): "[gather] index 1 is 2, expected -2 to 1".
+// Returns `indices` of an axis of n, in their order, as i32[elements]. Negative ones count from the
+// end. Throws ShapeError for one outside of [-n, n): "[gather] index 1 is 2, expected -2 to 1".
 Tensor places_of(const std::string &op, const Tensor &indices, int64_t n);
 
-// `labels` as i32, dense: numbers of classes, none of which counts from the end. Throws ShapeError
-// for one outside of [0, classes) that isn't `ignored`: "[cross_entropy] target 1 is 7, expected 0
-// to 2, or ignore_index -100".
+// Returns `labels` as i32, dense. A label is the number of a class; none counts from the end.
+// Throws ShapeError for one outside of [0, classes) that isn't `ignored`: "[cross_entropy] target 1
+// is 7, expected 0 to 2, or ignore_index -100".
 Tensor labels_of(const std::string &op, const std::string &name, const Tensor &labels,
                  int64_t classes, std::optional<int64_t> ignored = {});
 

@@ -1,5 +1,4 @@
-// Compositions that stand on order within rows (records: kernels/indexing/sorting.cpp), and their
-// gradients: elements move, so gradients move back.
+// What gradients of ops that pick elements along an axis are composed of.
 #pragma once
 #include "primitives/primitive.h"
 

@@ -18,9 +18,9 @@
 #include "primitives/autograd/tape.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/cast.h"
-#include "primitives/ops/composites.h"
 #include "primitives/ops/random.h"
 #include "primitives/ops/reduce.h"
+#include "primitives/ops/shapes.h"
 #include "primitives/ops/unary.h"
 #include "tests/registry/expect_error.h"
 

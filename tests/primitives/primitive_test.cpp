@@ -7,7 +7,7 @@
 
 #include "primitives/autograd/tape.h"
 #include "primitives/ops/binary.h"
-#include "primitives/ops/composites.h"
+#include "primitives/ops/channels.h"
 #include "primitives/ops/reduce.h"
 #include "primitives/ops/select.h"
 #include "primitives/ops/softmax.h"

@@ -3,7 +3,8 @@
 # project. Blocks that name a C++ file become that file; blocks that name a CMakeLists.txt are
 # inserted before its line halyard_..._done(); sh blocks are run in order. The copy is built before; the
 # number of steps and the processor time of building the tour's op, and of an edit of it, are printed
-# and bounded. The op files of writing_ops.md then join the same build.
+# and bounded. The same is done
+# with the composite of writing_ops.md; its op files then join the build.
 # Before that it checks that the files which the documents name exist.
 # Usage: run_tour.sh SOURCE_DIR
 set -euo pipefail
@@ -67,9 +68,18 @@ Only in $copy: tour.cpp"
 [ "$changed" = "$expected" ] || { printf 'the tour touched more than it says:\n%s\n' "$changed"; exit 1; }
 [ "$(diff "$source_dir/kernels/CMakeLists.txt" kernels/CMakeLists.txt | grep -c '^[<>]' || true)" = 1 ] || { echo "more than one CMake line"; exit 1; }
 
+# A new composite: one file and one CMake line, and none but its functions' users is compiled for it.
 extract docs/writing_ops.md guide
 count_blocks guide 1
-for lines in */CMakeLists.txt.lines; do sed -i "/^halyard_[a-z]*_done()/e cat $lines" "${lines%.lines}"; done
+add_lines() { sed -i "/^halyard_[a-z]*_done()/e cat $1.lines" "$1" && rm "$1.lines"; }
+[ "$(wc -l < primitives/CMakeLists.txt.lines)" = 1 ] || { echo "a composite needs more than one CMake line"; exit 1; }
+add_lines primitives/CMakeLists.txt
+bounded "a new composite" 12 60 scripts/build.sh demo
+sed -i 's|^// dead_zone: |&|; s|elements within a zone|each element within a zone|' primitives/composites/guide/dead_zone.cpp
+bounded "an edit of it" 8 20 scripts/build.sh demo
+build/demo/bin/halyard check dead_zone
+build/demo/bin/halyard ops dead_zone >/dev/null
+add_lines kernels/CMakeLists.txt
 scripts/build.sh demo
 for ((i = 1; i <= count; i++)); do bash "guide_block_$i.sh"; done
 echo "guide: $(find kernels/guide -name '*.cpp' | wc -l) op files were built and checked, $count sh blocks ran"

@@ -12,7 +12,7 @@
 #include "nn/dense.h"
 #include "nn/loss.h"
 #include "primitives/autograd/tape.h"
-#include "primitives/composites/updates.h"
+#include "primitives/composites/clip.h"
 #include "primitives/ops/binary.h"
 #include "primitives/ops/reduce.h"
 #include "primitives/ops/unary.h"

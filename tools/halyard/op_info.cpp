@@ -13,7 +13,8 @@ namespace halyard::command {
 using namespace bench;
 namespace {
 
-// Titles of the families, in the order of the index. A family is a folder of kernels/.
+// Titles of the families, in the order of the index. A family is a folder of
+// kernels/ and of primitives/composites/.
 struct Family {
     std::string folder, title;
 };

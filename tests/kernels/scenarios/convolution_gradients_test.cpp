@@ -2,8 +2,9 @@
 // normalisation, and rejected calls.
 #include "primitives/ops/binary.h"
 #include "primitives/ops/cast.h"
-#include "primitives/ops/composites.h"
+#include "primitives/ops/channels.h"
 #include "primitives/ops/conv2d.h"
+#include "primitives/ops/shapes.h"
 #include "primitives/ops/unary.h"
 #include "tests/kernels/golden.h"
 #include "tests/primitives/gradient_check.h"

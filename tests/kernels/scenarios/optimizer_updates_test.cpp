@@ -2,7 +2,7 @@
 // formulas in double (tests/goldens/updates.py).
 #include <functional>
 
-#include "primitives/composites/updates.h"
+#include "primitives/composites/clip.h"
 #include "primitives/ops/clip.h"
 #include "primitives/ops/optimizer.h"
 #include "primitives/ops/optimizer_adaptive.h"

@@ -4,9 +4,9 @@
 
 #include "primitives/composites/einsum.h"
 #include "primitives/ops/attention.h"
-#include "primitives/ops/composites.h"
 #include "primitives/ops/dense.h"
-#include "primitives/ops/einsum.h"
+#include "primitives/ops/products.h"
+#include "primitives/ops/shapes.h"
 #include "tests/primitives/gradient_check.h"
 #include "tests/registry/expect_error.h"
 

@@ -1,12 +1,15 @@
 // Tests losses and norms: the tape's gradients against differences, omitted weights, running
 // statistics, shapes that don't match.
 #include "nn/loss.h"
-#include "primitives/composites/composite.h"
-#include "primitives/ops/composites.h"
+#include "primitives/autograd/views.h"
+#include "primitives/ops/channels.h"
 #include "primitives/ops/copy.h"
+#include "primitives/ops/ctc_loss.h"
 #include "primitives/ops/indexing.h"
+#include "primitives/ops/label_losses.h"
 #include "primitives/ops/losses.h"
 #include "primitives/ops/norms.h"
+#include "primitives/ops/shapes.h"
 #include "primitives/ops/softmax.h"
 #include "primitives/ops/statistics.h"
 #include "registry/tensor/memory.h"

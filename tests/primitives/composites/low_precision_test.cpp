@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "primitives/ops/composites.h"
 #include "primitives/ops/quantize.h"
+#include "primitives/ops/shapes.h"
 #include "tests/registry/expect_error.h"
 
 namespace halyard {

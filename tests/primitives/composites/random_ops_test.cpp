@@ -7,10 +7,10 @@
 #include <functional>
 #include <map>
 
-#include "primitives/ops/composites.h"
 #include "primitives/ops/dropout.h"
 #include "primitives/ops/random.h"
 #include "primitives/ops/random_order.h"
+#include "primitives/ops/shapes.h"
 #include "primitives/ops/sorting.h"
 #include "primitives/random.h"
 #include "registry/base/error.h"

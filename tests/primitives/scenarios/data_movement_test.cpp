@@ -2,7 +2,6 @@
 
 #include "primitives/composites/concat.h"
 #include "primitives/ops/binary.h"
-#include "primitives/ops/composites.h"
 #include "primitives/ops/creation.h"
 #include "primitives/ops/indexing.h"
 #include "primitives/ops/one_hot.h"
@@ -10,6 +9,7 @@
 #include "primitives/ops/resize.h"
 #include "primitives/ops/scan.h"
 #include "primitives/ops/scatter.h"
+#include "primitives/ops/shapes.h"
 #include "primitives/ops/tensor_formats.h"
 #include "primitives/ops/triangle.h"
 #include "primitives/ops/unfold.h"

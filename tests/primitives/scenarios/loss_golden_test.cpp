@@ -3,8 +3,10 @@
 #include <functional>
 
 #include "primitives/autograd/tape.h"
-#include "primitives/composites/composite.h"
+#include "primitives/autograd/views.h"
 #include "primitives/ops/binary.h"
+#include "primitives/ops/ctc_loss.h"
+#include "primitives/ops/label_losses.h"
 #include "primitives/ops/losses.h"
 #include "primitives/ops/norms.h"
 #include "primitives/ops/softmax.h"

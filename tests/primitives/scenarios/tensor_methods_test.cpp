@@ -1,9 +1,9 @@
 // Tests that results of a tensor's methods under a tape have gradients, like those of the functions
 // of the same names.
-#include "primitives/composites/composite.h"
+#include "primitives/autograd/views.h"
 #include "primitives/ops/binary.h"
-#include "primitives/ops/composites.h"
 #include "primitives/ops/indexing.h"
+#include "primitives/ops/shapes.h"
 #include "primitives/ops/softmax.h"
 #include "tests/primitives/gradient_check.h"
 

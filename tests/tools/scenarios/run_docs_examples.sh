@@ -8,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 
 "$build/bin/halyard" docs --out "$work/docs" >"$work/log"
 {
-    printf '#include <cmath>\n#include "primitives/composites/concat.h"\n#include "primitives/composites/einsum.h"\n#include "primitives/ops.h"\n#include "primitives/composites/updates.h"\nusing namespace halyard;\n'
+    printf '#include <cmath>\n#include "primitives/composites/concat.h"\n#include "primitives/composites/einsum.h"\n#include "primitives/ops.h"\n#include "primitives/composites/clip.h"\nusing namespace halyard;\n'
     for page in "$work"/docs/*.md; do
         [ "$(basename "$page")" != index.md ] || continue
         name="$(basename "$page" .md)"

@@ -8,7 +8,7 @@
 #include "bench/harness/progress.h"
 #include "bench/harness/variadic_ops.h"
 #include "primitives/autograd/tape.h"
-#include "primitives/composites/composite.h"
+#include "primitives/autograd/views.h"
 #include "primitives/library.h"
 #include "primitives/primitive.h"
 #include "registry/tensor/npy.h"

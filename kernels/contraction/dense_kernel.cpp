@@ -1,0 +1,89 @@
+// dense_kernel: a product, a bias and an activation in one pass, for inference. dense is composed
+// of it in primitives/composites/contraction/dense.cpp.
+#include <algorithm>
+#include <cmath>
+
+#include "dsl/reference_math.h"
+#include "kernels/contraction/product.h"
+
+namespace halyard {
+namespace {
+
+using Halide::Expr;
+
+// The activations in the order of their references (registry/op/reference_math.h).
+using ActivationFunction = Expr (*)(const Expr &x);
+const ActivationFunction activation_functions[] = {
+    [](const Expr &x) { return x; },
+    [](const Expr &x) { return max(x, 0_r); },
+    math::gelu,
+    math::gelu_tanh,
+    math::silu,
+    math::sigmoid,
+    [](const Expr &x) { return tanh(x); },
+};
+static_assert(std::size(activation_functions) == std::size(activations));
+
+struct DenseKernel : Product {
+    DenseKernel() : Product("dense_kernel", "a[..g,m,k] b[..g,k,n] bias[n] -> c[..g,m,n]") {
+        internal = true;
+        choice("activation", activation_names());
+        variants = {
+            {"vnni", "pairs>0 a_s0==1 bias_s0==1 k%2==0 k>=2 m>=rows n>=cols*lanes"},
+            {"narrow_t", "b_s1==1 b_s0!=1 bias_s0==1 m>=8 k>=8 n>=lanes "
+                         "n<upto||n<8*lanes&&n%(2*lanes)>0&&n%(2*lanes)<=lanes"},
+            {"packed_t", "b_s1==1 b_s0!=1 bias_s0==1 m>=rows n>=cols*lanes k>=8"},
+            {"half_t", "b_s1==1 b_s0!=1 bias_s0==1 m>=8 n>=lanes/2 k>=8 lanes>=4"},
+            {"dot_row", "b_s1==1 a_s0==1 bias_s0==1 m<8 n>=4"},
+            {"any", ""},
+        };
+        samples = {"g=1 m=1 k=1 n=1",
+                   "g=2 m=5 k=7 n=3 activation=relu",
+                   "g=1 m=9 k=300 n=33 transpose_b=1 activation=gelu",
+                   "g=1 m=70 k=130 n=53 transpose_b=1 activation=gelu_tanh",
+                   "g=1 m=13 k=20 n=5 activation=sigmoid",
+                   "g=1 m=13 k=20 n=5 transpose_b=1 activation=tanh",
+                   "g=1 m=17 k=9 n=10 transpose_b=1 activation=silu",
+                   "g=1 m=3 k=70 n=9 transpose_b=1 activation=sigmoid",
+                   "g=1 m=179 k=8 n=65 transpose_b=1"};
+        bench = {"g=1 m=128 k=768 n=3072 transpose_b=1 activation=gelu",
+                 "g=1 m=128 k=3072 n=768 transpose_b=1", "g=1 m=1 k=2048 n=1000 transpose_b=1"};
+    }
+    Func bias = input("bias");
+    Func c = output("c");
+    Expr activation = derived("activation", "activation");
+
+    void algorithm() override {
+        define_sum();
+        // Strict: LLVM assumes that other sums are never NaN, and drops tests for it.
+        const Expr z = strict_float(sum(j, i, g) + bias(j));
+        epilogue = Func("finished");
+        Expr y;
+        for (int k = int(std::size(activations)); k-- > 0;) {
+            const Expr value = activation_functions[k](z);
+            y = y.defined() ? select(activation == k, value, y) : value;
+            epilogue_cases.insert(epilogue_cases.begin(), activation == k);
+        }
+        epilogue(j, i, g) = y;
+        c(j, i, g) = epilogue(j, i, g);
+    }
+    void reference(Problem &p) const override {
+        Array &y = p("c");
+        Array &abs_sum = p.abs_sum["c"];
+        reference_sums(p, y, abs_sum);
+        for (size_t e = 0; e < y.v.size(); e++) {
+            const double b = p("bias")(int64_t(e) % p["n"]);
+            y.v[e] = activations[p["activation"]].value(y.v[e] + b);
+            // The activation rounds its own value.
+            abs_sum.v[e] += std::fabs(b) + std::fabs(y.v[e]);
+        }
+    }
+};
+
+}  // namespace
+
+HALYARD_OPS {
+    ops.add<DenseKernel>();
+}
+
+}  // namespace halyard

@@ -1,0 +1,106 @@
+// dense: a product, a bias and an activation in one kernel.
+#include <cmath>
+
+#include "primitives/autograd/tape.h"
+#include "primitives/composites/argument_checks.h"
+#include "registry/op/reference_math.h"
+
+namespace halyard {
+namespace {
+
+struct Dense : Composite {
+    Dense()
+        : Composite(
+              "dense", "x[*] weight[n,k] bias[n] -> y[*]",
+              "y = activation(x weight^T + bias), along the last dimension of x, which is k") {
+        choice("activation", activation_names());
+        dtypes = {"f32", "f16", "bf16", "f64"};
+        contract = {Contract::products, 16};
+        samples = {"d0=1 d1=1 d2=1 k=1 n=1", "d0=2 d1=3 d2=9 k=9 n=5",
+                   "d0=3 d1=4 d2=17 k=17 n=33 activation=gelu"};
+        bench = {"d0=1 d1=8 d2=768 k=768 n=3072 activation=gelu",
+                 "d0=8 d1=128 d2=768 k=768 n=3072 activation=gelu"};
+    }
+    Result compose(const Call &call) const override {
+        const Tensor &x = call[0];
+        const Tensor &weight = call[1];
+        const Tensor &bias = call[2];
+        if (x.rank() == 0) throw ShapeError("dense", "x has rank 0, expected at least 1");
+        expect_rank(call, "weight", weight, 2);
+        expect_rank(call, "bias", bias, 1);
+        expect_extent(call, "x's last extent", x.size(-1), "weight.k", weight.shape()[1]);
+        expect_extent(call, "bias.n", bias.shape()[0], "weight.n", weight.shape()[0]);
+        // A gradient needs the input of the activation, so that is an op of its own while a tape
+        // records.
+        const std::string activation = call.choice("activation");
+        const bool separate = activation != "none" && Tape::current();
+        Shape s = x.shape();
+        int64_t rows = 1;
+        for (int d = 0; d + 1 < s.rank(); d++)
+            rows *= s[d];
+        s[s.rank() - 1] = weight.shape()[0];
+        const Tensor y = reshaped(
+            run1("dense_kernel", {reshaped(x, {rows, x.size(-1)}), weight, bias},
+                 {{"transpose_b", true},
+                  {"activation", separate ? std::string("none") : activation}}),
+            s);
+        return {separate ? run1(activation.c_str(), {y}) : y};
+    }
+    void reference(Problem &p) const override {
+        const Array &x = p("x"), &weight = p("weight"), &bias = p("bias");
+        Shape s = x.shape;
+        s[s.rank() - 1] = p["n"];
+        Array y(s), size(s);
+        for (size_t e = 0; e < y.v.size(); e++) {
+            const int64_t row = int64_t(e) / p["n"];
+            const int64_t column = int64_t(e) % p["n"];
+            double z = bias(column);
+            double terms = std::fabs(z);
+            for (int64_t t = 0; t < p["k"]; t++) {
+                const double product = x.v[size_t(row * p["k"] + t)] * weight(column, t);
+                z += product;
+                terms += std::fabs(product);
+            }
+            y.v[e] = activations[p["activation"]].value(z);
+            size.v[e] = terms + std::fabs(y.v[e]);
+        }
+        p.tensors["y"] = y;
+        p.abs_sum["y"] = size;
+    }
+};
+
+// c = A B, where A is a or its transpose, and B likewise: dA = dc B^T, dB = A^T dc. The transpose
+// of a product swaps its factors.
+Tensor matmul(const Tensor &x, bool transpose_x, const Tensor &y, bool transpose_y) {
+    return run1("matmul", {x, y}, {{"transpose_a", transpose_x}, {"transpose_b", transpose_y}});
+}
+
+// in = {b, dc}.
+Tensor product_in_a(Tensors in, const RegisteredOp &, const Attrs &attrs) {
+    const Tensor &b = in[0];
+    const Tensor &dc = in[1];
+    const bool tb = is_set(attrs, "transpose_b");
+    return is_set(attrs, "transpose_a") ? matmul(b, tb, dc, true) : matmul(dc, false, b, !tb);
+}
+
+// in = {a, dc}.
+Tensor product_in_b(Tensors in, const RegisteredOp &, const Attrs &attrs) {
+    const Tensor &a = in[0];
+    const Tensor &dc = in[1];
+    const bool ta = is_set(attrs, "transpose_a");
+    return is_set(attrs, "transpose_b") ? matmul(dc, true, a, ta) : matmul(a, !ta, dc, false);
+}
+
+}  // namespace
+
+HALYARD_COMPOSITES {
+    composites.add<Dense>();
+    // dense_kernel has none when an activation follows: compose() separates it.
+    composites.gradient({"dense_kernel", "a", {"b", "dc"}, product_in_a});
+    composites.gradient({"dense_kernel", "b", {"a", "dc"}, product_in_b});
+    composites.gradient({"dense_kernel", "bias", {"dc"}, pass_gradient});
+    composites.gradient({"matmul", "a", {"b", "dc"}, product_in_a});
+    composites.gradient({"matmul", "b", {"a", "dc"}, product_in_b});
+}
+
+}  // namespace halyard

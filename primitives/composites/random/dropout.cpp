@@ -1,0 +1,39 @@
+// dropout: one kernel draws the mask and applies it.
+#include "primitives/composites/random/draw.h"
+
+namespace halyard {
+namespace {
+
+struct Dropout : Composite {
+    Dropout()
+        : Composite("dropout", "x[*] -> y[*] mask:bool[*]",
+                    "y = x / (1-p) where mask, else 0; mask is a function of (seed, offset, "
+                    "place); -1: those of the default generator") {
+        attrs.push_back({"p", AttrKind::real, "0.5", {}, {}});
+        attr("seed", -1);
+        attr("offset", -1);
+        dtypes = {"f32", "f16", "bf16", "f64"};
+        contract = {Contract::elementwise, 1.5};
+        samples = {"d0=2 d1=3 d2=4 p=0 offset=0"};
+    }
+    Result compose(const Call &call) const override {
+        const double p = call.real("p");
+        if (!(p >= 0 && p <= 1))
+            throw AttrError("dropout", "p is " + std::to_string(p) + ", expected 0 to 1");
+        return Primitive("dropout_kernel", words_of(generator_of(call), {{"p", p}})).run(call.in);
+    }
+    void reference(Problem &p) const override {
+        p.tensors["y"] = p("x");
+        p.tensors["mask"] = Array(p("x").shape, 1);
+    }
+};
+
+}  // namespace
+
+HALYARD_COMPOSITES {
+    composites.add<Dropout>();
+    // dropout_kernel_dx multiplies dy by numbers, so it is its own adjoint in dy.
+    composites.gradient({"dropout_kernel_dx", "dy", {"mask", "ddx"}, same_op});
+}
+
+}  // namespace halyard
