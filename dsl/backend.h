@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "Halide.h"
+#include "dsl/dim_expr.h"
+#include "registry/tensor/dtype.h"
 
 namespace halyard {
 
@@ -26,12 +28,29 @@ struct Picks {
     }
 };
 
-struct Backend {
+// A tunable: a number of a schedule that `halyard tune` may change, and that the condition of the
+// variant may name.
+using Tunable = Dim;
+
+// What a kernel is built for, as far as an algorithm may depend on it.
+struct Build {
+    std::string variant;                 // one of the op's; "" = the only one
+    int lanes = 4;                       // of a vector of the arithmetic type
+    std::map<std::string, DType> types;  // of the type variables T, U, ...; none in exact mode
+    // Returns true if type variable T is bound to `t`. In exact mode it is bound to no dtype.
+    bool stores(DType t) const {
+        const auto bound = types.find("T");
+        return bound != types.end() && bound->second == t;
+    }
+};
+
+struct Backend : Build {
     Halide::Target target;
-    Halide::Type real;    // the arithmetic of this instance
-    std::string variant;  // "" = the only one
-    const Picks *picks;
-    int lanes = target.natural_vector_size(real);
+    Halide::Type real;  // the arithmetic of this instance
+    const Picks *picks = nullptr;
+    int pick(const Tunable &tunable, const std::vector<int> &candidates) const {
+        return (*picks)(tunable.name(), candidates);
+    }
     int pick(const std::string &name, const std::vector<int> &candidates) const {
         return (*picks)(name, candidates);
     }

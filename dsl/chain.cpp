@@ -1,5 +1,6 @@
 #include "dsl/chain.h"
 
+#include <algorithm>
 #include <sstream>
 
 namespace halyard {
@@ -42,7 +43,7 @@ Chain::Chain(const OpTable &ops, std::string n, const std::string &text, const s
     out.push_back(steps_.back().op->out[0]);
 }
 
-void Chain::algorithm() {
+void Chain::algorithm(const Build &build) {
     struct Value {
         Func f;
         Extents extents;
@@ -59,8 +60,11 @@ void Chain::algorithm() {
     for (auto &s : steps_) {
         for (size_t i = 0; i < s.from.size(); i++)
             s.op->feed(i, values.at(s.from[i]).f, values.at(s.from[i]).extents);
-        s.op->variant = variant;
-        s.op->algorithm();
+        const auto has = [&](const VariantSpec &v) { return v.name == build.variant; };
+        Build step = build;
+        if (std::none_of(s.op->variants.begin(), s.op->variants.end(), has))
+            step.variant = s.op->variants.back().name;
+        s.op->define(step);
         values[s.to] = {s.op->out[0], s.op->output_extents()};
     }
 }
@@ -78,7 +82,7 @@ template<class B> void Chain::delegate(const B &b) {
         // elementwise throughout: the schedule may look at the inputs' strides
         if (anchor == n) op.memory = memory;
         if (i + 1 < n) steps_[i].op->out[0].compute_root();
-        op.schedule(b);
+        op.schedule_kernel(b);
         anchor = n;
     }
 }

@@ -13,7 +13,7 @@ public:
     // chain's inputs. Throws Error naming an unknown op or a wrong number of arguments.
     Chain(const OpTable &ops, std::string name, const std::string &signature,
           const std::string &body);
-    void algorithm() override;
+    void algorithm(const Build &build) override;
     void schedule(const Cpu &b) override { delegate(b); }
     void schedule(const Gpu &b) override { delegate(b); }
     void reference(Problem &p) const override;  // the references of its ops, one after the other

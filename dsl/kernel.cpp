@@ -56,7 +56,7 @@ Target target_of(const Instance &i) {
 namespace {
 
 // Type variables of the signature, in order of appearance, bound to the words of "f32,i32".
-std::map<std::string, Type> bind_types(Op &op, const Instance &i) {
+std::map<std::string, Type> bind_types(const Op &op, const Instance &i, Build &build) {
     std::map<std::string, Type> bound;
     std::stringstream words(i.dtypes);
     auto bind = [&](const TensorSpec &t) {
@@ -66,7 +66,7 @@ std::map<std::string, Type> bind_types(Op &op, const Instance &i) {
         if (i.dtypes == "exact")
             bound[t.dtype] = UInt(32);
         else if (std::getline(words, w, ','))
-            bound[t.dtype] = halide_type(op.types[t.dtype] = dtype_of(w));
+            bound[t.dtype] = halide_type(build.types[t.dtype] = dtype_of(w));
         else {
             throw DTypeError(op.name,
                              "dtypes '" + i.dtypes + "' name too few types for " + op.signature);
@@ -123,7 +123,8 @@ bool Kernel::strides_free() const {
 }
 
 void Kernel::build() {
-    const auto bound = bind_types(*op, instance);
+    Build build;
+    const auto bound = bind_types(*op, instance, build);
     const bool exactly = instance.dtypes == "exact";
     auto storage_of = [&](const TensorSpec &t) {
         const auto it = bound.find(t.dtype);
@@ -147,12 +148,14 @@ void Kernel::build() {
     };
     op->complete();
     const bool ascend = instance.backend == "ascend";
-    if (ascend) check_ascend();
+    if (ascend) check_ascend(build);
     // Nothing of an Ascend program's algorithm is laid out in vectors: what becomes of loops is
     // found when it is lowered.
-    op->lanes = ascend ? 1
-                       : target.natural_vector_size(arithmetic_of(bound, exactly, op->moves).real);
-    op->variant = ascend ? ascend::algorithm_for(*op, *instance.call) : instance.variant;
+    build.lanes = ascend
+                      ? 1
+                      : target.natural_vector_size(arithmetic_of(bound, exactly, op->moves).real);
+    build.variant = ascend ? ascend::algorithm_for(*op, build.lanes, *instance.call)
+                           : instance.variant;
     for (size_t k = 0; k < op->in.size(); k++) {
         const TensorSpec &spec = op->sig.inputs[k];
         op->memory.emplace_back(storage_of(spec), int(op->extents_of(spec).size()), spec.name);
@@ -168,7 +171,7 @@ void Kernel::build() {
         op->feed(k, loaded(m, spec), e);
     }
     const Recording recording(written, instance.skip);
-    op->algorithm();
+    op->define(build);
     check_algorithm(*op, written);
     std::vector<Func> results = op->out;
     std::vector<Type> storage;
@@ -212,8 +215,8 @@ void Kernel::build() {
         throw refusal(*op, e, written);
     }
     pipeline = Pipeline(results);
-    const Backend b{target, a.real, instance.variant, &instance.picks};
-    lanes = b.lanes;
+    lanes = target.natural_vector_size(a.real);
+    const Backend b{{instance.variant, lanes, build.types}, target, a.real, &instance.picks};
     if (strides_free() && instance.adjoint_in.empty()) {
         for (Func f : results)
             if (f.dimensions() > 0) f.output_buffer().dim(0).set_stride(Expr());
@@ -228,17 +231,17 @@ void Kernel::build() {
     } else if (ascend) {
         schedule_ascend(b);
     } else if (target.has_gpu_feature()) {
-        op->schedule(Gpu{b});
+        op->schedule_kernel(Gpu{b});
     } else {
-        op->schedule(Cpu{b});
+        op->schedule_kernel(Cpu{b});
     }
     if (!checks_arguments()) leave_out_argument_checks(pipeline);
     if (!instance.fault.empty()) plant(pipeline, instance.fault);
 }
 
 // Its vector unit has no other numbers; what a program is made for has to be known.
-void Kernel::check_ascend() const {
-    for (auto &[name, t] : op->types) {
+void Kernel::check_ascend(const Build &build) const {
+    for (auto &[name, t] : build.types) {
         if (t == DType::f64 || t == DType::bf16 || t == DType::i64)
             throw DTypeError(op->name, std::string("no Ascend kernels for ") + name_of(t));
     }

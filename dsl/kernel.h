@@ -71,7 +71,7 @@ public:
 
 private:
     void build();
-    void check_ascend() const;
+    void check_ascend(const Build &build) const;
     void fix_scalars();
     void schedule_ascend(const Backend &b);
     std::string key(const std::string &symbol);

@@ -67,7 +67,7 @@ Names named(const Op &op) {
         add(l.value);
     for (const std::string &condition : op.conditions)
         add(condition);
-    for (const Variant &v : op.variants) {
+    for (const VariantSpec &v : op.variants) {
         std::istringstream words(v.when);
         for (std::string word; words >> word;)
             add(word);
@@ -111,7 +111,7 @@ void check_names(const Op &op) {
     }
 }
 
-void check_variant_names(const Op &op, const Variant &v,
+void check_variant_names(const Op &op, const VariantSpec &v,
                          const std::map<std::string, int64_t> &picks) {
     Names known = names_of(op);
     known.insert("lanes");

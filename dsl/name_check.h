@@ -14,7 +14,7 @@ void check_names(const Op &op);
 
 // The same of a variant's condition, which knows `lanes`, strides as x_s0, and what its schedule
 // picks as well.
-void check_variant_names(const Op &op, const Variant &v,
+void check_variant_names(const Op &op, const VariantSpec &v,
                          const std::map<std::string, int64_t> &picks);
 
 // An internal op that is called like the gradient of another one of the same file, in an input

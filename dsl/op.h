@@ -20,6 +20,7 @@
 #include "dsl/problem.h"
 #include "dsl/real.h"
 #include "dsl/trace.h"
+#include "dsl/variant.h"
 #include "registry/op/op_record.h"
 #include "registry/op/signature.h"
 
@@ -37,10 +38,23 @@ public:
     const Signature sig;
     const Trace made = Trace::here();  // by the constructor of an op file
 
+    // An op overrides one of the two: the second where what it computes depends on the build. One
+    // with several variants may leave both to them.
     virtual void algorithm() {}
+    virtual void algorithm(const Build &) { algorithm(); }
     virtual void schedule(const Cpu &) {}  // an empty schedule is legal, correct and slow
     virtual void schedule(const Gpu &) {}
     virtual void schedule(const Ascend &npu);  // the automatic one (dsl/ascend/schedule.h)
+
+    // What builds a kernel calls: the algorithm of the variant that `build` names, then its
+    // schedule. Throws Error for a variant that the op doesn't have.
+    void define(const Build &build);
+    template<class B> void schedule_kernel(const B &backend) {
+        if (implementation_)
+            implementation_->schedule(backend);
+        else
+            schedule(backend);
+    }
 
     // The naive answer in double, independent of the DSL: fills every output of `p`.
     virtual void reference(Problem &p) const = 0;
@@ -59,15 +73,20 @@ public:
     // where inputs are loaded from; empty inside a chain
     std::vector<Halide::ImageParam> memory;
     std::map<std::string, Halide::Parameter> parameters;  // of the scalars
-    // being built: an algorithm may differ by variant
-    std::string variant;
-    // of the arithmetic: an algorithm may lay out its stages in blocks of vectors
-    int lanes = 4;
-    // being built: what T, U, ... are; empty in exact mode
-    std::map<std::string, DType> types;
     // elements are moved as they are stored, in T: no arithmetic between
     bool moves = false;
     int any_rank = elementwise_rank;  // dimensions of x[*] in this instance
+
+    // The extent or scalar in the kernel: size(c / group), of dimensions, scalars and lets.
+    Halide::Expr size(const DimExpr &e) const { return size(e.text()); }
+    Halide::Expr size(const std::string &expression) const;
+    // what reaches memory: the output, or the end of its epilogue
+    Halide::Func store() const { return end_.defined() ? end_ : out[0]; }
+    // loops of store(), innermost first
+    Halide::Var var(int dim) const { return store().args()[size_t(dim)]; }
+    // The stride, in elements, of dimension `dim`, innermost 0, of an input, or of the innermost
+    // dimension of an output, in the condition of a variant.
+    Dim stride(const Halide::Func &tensor, int dim = 0) const;
 
 protected:
     using Var = Halide::Var;
@@ -79,8 +98,10 @@ protected:
 
     Func input(const std::string &name);  // of the signature: any other name is an AttrError
     Func output(const std::string &name);
-    // "k", "c/groups": of dimensions, scalars and lets
-    Expr size(const std::string &expression) const;
+
+    // Adds a variant. The first one added whose condition holds, and which has a kernel for the
+    // call, runs; the last one takes every call.
+    void add(Variant v);
 
     // Attributes. The first group never reaches the kernel by itself; expressions in lets,
     // conditions and scalars use it.
@@ -100,17 +121,25 @@ protected:
     void let(const std::string &name, const std::string &expression) {
         lets.push_back({name, expression});
     }
+    // The same with names that are declared as Dims.
+    void attr(const Dim &d, int64_t value) { attr(d.name(), value); }
+    void flag(const Dim &d, bool value) { flag(d.name(), value); }
+    void choice(const Dim &d, const std::vector<Dim> &choices) {
+        choice(d.name(), names_of(choices));
+    }
+    void ints(const std::string &name, const std::string &value, const std::vector<Dim> &parts) {
+        ints(name, value, names_of(parts));
+    }
+    void let(const Dim &d, const DimExpr &e) { let(d.name(), e.text()); }
+    void require(const DimExpr &condition) { conditions.push_back(condition.text()); }
     // Run-time attributes: each is an attribute and a kernel argument of the same name.
     Expr scalar(const std::string &name, int64_t value);
     Expr scalar(const std::string &name, int value) { return scalar(name, int64_t(value)); }
     Expr scalar(const std::string &name, double value);
     // a kernel argument computed at dispatch
     Expr derived(const std::string &name, const std::string &expression);
+    Expr derived(const Dim &d, const DimExpr &e) { return derived(d.name(), e.text()); }
 
-    // what reaches memory: the output, or the end of its epilogue
-    Func store() const { return end_.defined() ? end_ : out[0]; }
-    // loops of store(), innermost first
-    Var var(int dim) const { return store().args()[size_t(dim)]; }
     // inputs are computed, not loaded
     bool fused() const { return memory.empty(); }
 
@@ -118,6 +147,9 @@ private:
     Func declared(std::vector<Func> &all, const std::vector<TensorSpec> &specs,
                   const std::string &name, const char *suffix, const char *kind);
     Expr parameter(const std::string &name, const Halide::Type &t);
+    static std::vector<std::string> names_of(const std::vector<Dim> &dims);
+    std::vector<Variant> variants_;
+    std::unique_ptr<Implementation> implementation_;  // of the variant that is built
     std::map<std::string, Expr> extents_;
     Extents shape_;  // of the first input
     Func end_;

@@ -13,7 +13,7 @@ namespace ascend {
 // last variant, which is the most general one, whose condition the call fulfils. Facts that only
 // CPU kernels have, such as the picks of a schedule, fulfil none. Throws DispatchError where no
 // variant takes the call.
-std::string algorithm_for(const Op &op, const FixedCall &call);
+std::string algorithm_for(const Op &op, int lanes, const FixedCall &call);
 
 }  // namespace ascend
 }  // namespace halyard

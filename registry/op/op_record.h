@@ -49,7 +49,7 @@ struct ScalarSpec {
 };
 
 // when: "m>=8 n>=lanes": every word must hold
-struct Variant {
+struct VariantSpec {
     std::string name, when;
 };
 
@@ -83,7 +83,7 @@ struct OpRecord {
     std::vector<ScalarSpec> scalars;
     // "stride_h>=1": else AttrError where it names an attribute, ShapeError where not
     std::vector<std::string> conditions;
-    std::vector<Variant> variants = {{"", ""}};  // best first; the last takes every shape
+    std::vector<VariantSpec> variants = {{"", ""}};  // best first; the last takes every shape
     std::vector<std::string> samples, bench;     // "n=3 c=7 axis=1": one problem per line
     // plain: the dimension that attribute `axis` selects ("c")
     std::string axis;

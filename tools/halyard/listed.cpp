@@ -27,7 +27,7 @@ const std::vector<Family> &all_families() {
           "one_hot", "joined"}},
         {"Creation", {"creation"}},
         {"Contractions", {"matmul", "einsum", "dense", "attention", "recurrent"}},
-        {"Convolutions", {"conv2d", "conv2d_gradient", "conv1d_conv3d"}},
+        {"Convolutions", {"conv2d", "conv1d_conv3d"}},
         {"Pooling", {"max_pool2d", "avg_pool2d", "adaptive_pool2d", "pool1d_pool3d"}},
         {"Norms", {"softmax", "layer_norm", "batch_norm_nhwc", "batch_norm_nchw", "norms"}},
         {"Losses", {"cross_entropy", "ctc", "loss_terms", "losses"}},

@@ -74,7 +74,7 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const LowerOption
     }
     check_variant(op, o.variant);
     const auto best = std::find_if(op.variants.begin(), op.variants.end(),
-                                   [](const Variant &v) { return !is_extension(v.name); });
+                                   [](const VariantSpec &v) { return !is_extension(v.name); });
     i.variant = o.variant.empty() ? best->name : o.variant;
     if (i.backend == "cpu") {
         i.isa = o.isa.empty() ? host_isa() : isa_of(o.isa);
