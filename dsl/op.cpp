@@ -115,7 +115,8 @@ void Op::define(const Build &build) {
     const auto v = std::find_if(variants_.begin(), variants_.end(),
                                 [&](const Variant &one) { return one.name == build.variant; });
     if (v == variants_.end()) {
-        if (!variants_.empty()) throw Error(name, "has no variant '" + build.variant + "'");
+        if (!build.variant.empty() && !variants_.empty())
+            throw Error(name, "has no variant '" + build.variant + "'");
         return algorithm(build);
     }
     implementation_ = v->make(*this);

@@ -46,8 +46,9 @@ public:
     virtual void schedule(const Gpu &) {}
     virtual void schedule(const Ascend &npu);  // the automatic one (dsl/ascend/schedule.h)
 
-    // What builds a kernel calls: the algorithm of the variant that `build` names, then its
-    // schedule. Throws Error for a variant that the op doesn't have.
+    // A build calls define(), which runs the algorithm of the variant that `build` names, then
+    // schedule_kernel(), which runs its schedule. Without a name they are the op's own. Throws
+    // Error for a variant that the op doesn't have.
     void define(const Build &build);
     template<class B> void schedule_kernel(const B &backend) {
         if (implementation_)
