@@ -41,7 +41,7 @@ format: ## rewrite the C++ sources with clang-format
 tidy: build ## clang-tidy over the sources of build/release
 	@scripts/lint.sh tidy
 
-lint: ## include direction, file sizes, formatting; changes nothing
+lint: ## include direction, cycles, file sizes, formatting, complexity; changes nothing
 	@scripts/lint.sh check
 
 clean: ## remove the build folders; .venv and the compiler cache stay

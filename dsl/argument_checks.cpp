@@ -7,10 +7,10 @@ namespace halyard {
 using namespace Halide::Internal;
 namespace {
 
-struct LeavesOut : IRMutator {
+struct RemoveArgumentChecks : IRMutator {
     using IRMutator::visit;
     Stmt visit(const AssertStmt *s) override {
-        static const std::set<std::string> of_arguments = {
+        static const std::set<std::string> argument_errors = {
             "halide_error_access_out_of_bounds",
             "halide_error_bad_dimensions",
             "halide_error_bad_type",
@@ -24,14 +24,14 @@ struct LeavesOut : IRMutator {
             "halide_error_host_is_null",
         };
         const Call *error = s->message.as<Call>();
-        return error && of_arguments.count(error->name) ? Evaluate::make(0) : Stmt(s);
+        return error && argument_errors.count(error->name) ? Evaluate::make(0) : Stmt(s);
     }
 };
 
 }  // namespace
 
-void leave_out_argument_checks(Halide::Pipeline &pipeline) {
-    pipeline.add_custom_lowering_pass(new LeavesOut);
+void remove_argument_checks(Halide::Pipeline &pipeline) {
+    pipeline.add_custom_lowering_pass(new RemoveArgumentChecks);
 }
 
 }  // namespace halyard

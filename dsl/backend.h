@@ -1,4 +1,5 @@
-// Backends: what a schedule is told about the machine, and how it asks for its free choices.
+// Backends: what a schedule is given. A `Cpu` or `Gpu` describes the machine and offers tunables;
+// an `Ascend` (dsl/ascend/schedule.h) also fixes the call that a program is compiled for.
 #pragma once
 #include <map>
 #include <string>
@@ -10,17 +11,21 @@
 
 namespace halyard {
 
-// The free choices of one schedule. The schedule offers candidates, first = default; a tuner fills
-// `chosen`.
-struct Picks {
+// The tunables of one schedule: the numbers that `halyard tune` may change. A schedule offers
+// candidates for each, of which the first is the default. `chosen` has the values to use instead.
+struct Tunables {
     std::map<std::string, int> chosen;
+    // All candidates so far, by name. It is filled while the schedule runs.
     mutable std::map<std::string, std::vector<int>> offered;
+
+    // Returns the chosen value of a tunable, or its first candidate.
     int operator()(const std::string &name, const std::vector<int> &candidates) const {
         offered[name] = candidates;
         const auto it = chosen.find(name);
         return it == chosen.end() ? candidates[0] : it->second;
     }
-    std::map<std::string, int64_t> values() const {  // of everything offered
+    // Returns the values of all tunables that the schedule offered.
+    std::map<std::string, int64_t> values() const {
         std::map<std::string, int64_t> all;
         for (auto &[name, candidates] : offered)
             all[name] = (*this)(name, candidates);
@@ -28,16 +33,21 @@ struct Picks {
     }
 };
 
-// A tunable: a number of a schedule that `halyard tune` may change, and that the condition of the
-// variant may name.
+// One of them, as schedules and the conditions of variants name it.
 using Tunable = Dim;
 
 // What a kernel is built for, as far as an algorithm may depend on it.
 struct Build {
-    std::string variant;                 // one of the op's; "" = the only one
-    int lanes = 4;                       // of a vector of the arithmetic type
-    std::map<std::string, DType> types;  // of the type variables T, U, ...; none in exact mode
-    // Returns true if type variable T is bound to `t`. In exact mode it is bound to no dtype.
+    // The name of one of the op's variants; "" if it has only one.
+    std::string variant;
+    // Elements of the arithmetic type in a vector register of the target: an algorithm may arrange
+    // its stages in blocks of vectors.
+    int lanes = 4;
+    // The dtypes to which T, U, ... are bound; empty in exact mode.
+    std::map<std::string, DType> types;
+
+    bool is_exact() const { return types.empty(); }
+    // Returns true if the type variable T is bound to `t`.
     bool stores(DType t) const {
         const auto bound = types.find("T");
         return bound != types.end() && bound->second == t;
@@ -46,13 +56,18 @@ struct Build {
 
 struct Backend : Build {
     Halide::Target target;
-    Halide::Type real;  // the arithmetic of this instance
-    const Picks *picks = nullptr;
-    int pick(const Tunable &tunable, const std::vector<int> &candidates) const {
-        return (*picks)(tunable.name(), candidates);
-    }
+    // The type in which this kernel computes: Float(32) for f32, f16 and bf16, Float(64) for f64,
+    // the integer type itself for integers, UInt(32) in exact mode.
+    Halide::Type real;
+    const Tunables *tunables = nullptr;
+
+    // Returns the value of a tunable of this schedule. `candidates` are the values that may be
+    // tried, the default first. Conditions of the variant may use `name`.
     int pick(const std::string &name, const std::vector<int> &candidates) const {
-        return (*picks)(name, candidates);
+        return (*tunables)(name, candidates);
+    }
+    int pick(const Dim &tunable, const std::vector<int> &candidates) const {
+        return pick(tunable.name(), candidates);
     }
     bool has_avx512() const { return target.has_feature(Halide::Target::AVX512_Skylake); }
 };

@@ -1,7 +1,9 @@
-// Chain: several ops as one, "t = matmul(a, b); u = bias_add(t, bias); y = gelu(u)". A chain is an
-// op: it has samples, schedules, an exact proof and a benchmark like any other. Elementwise ops
-// join the op before them as its epilogue (or the one after, at the head of the chain); every other
-// op is an anchor with a schedule of its own.
+// Chain: an op that is a sequence of other ops, compiled into one kernel:
+// "t = matmul(a, b); u = bias_add(t, bias); y = gelu(u)".
+//
+// A chain has samples, schedules, exact mode and benchmarks like any other op. Each op that is not
+// elementwise is an anchor, which keeps its own schedule. Elementwise ops become the epilogue of
+// the anchor before them. At the beginning of the chain they are inlined into the first anchor.
 #pragma once
 #include "dsl/op.h"
 
@@ -9,23 +11,28 @@ namespace halyard {
 
 class Chain : public Op {
 public:
-    // The ops it is made of come from `ops`; each call takes the names of earlier results or of the
-    // chain's inputs. Throws Error naming an unknown op or a wrong number of arguments.
+    // Parses `body`; its ops are taken from `ops`. Each call takes results of earlier calls or
+    // inputs of the chain, and the last result is the output. Throws Error for an unknown op or a
+    // wrong number of arguments.
     Chain(const OpTable &ops, std::string name, const std::string &signature,
           const std::string &body);
     void algorithm(const Build &build) override;
-    void schedule(const Cpu &b) override { delegate(b); }
-    void schedule(const Gpu &b) override { delegate(b); }
-    void reference(Problem &p) const override;  // the references of its ops, one after the other
+    void schedule(const Cpu &b) override { schedule_anchors(b); }
+    void schedule(const Gpu &b) override { schedule_anchors(b); }
+    // Computes the references of its ops, one after another.
+    void reference(Problem &p) const override;
 
 private:
     struct Step {
-        std::string to;
+        std::string result;
         std::shared_ptr<Op> op;
-        std::vector<std::string> from;
+        std::vector<std::string> arguments;
     };
     std::vector<Step> steps_;
-    template<class B> void delegate(const B &b);
+
+    Step parse_step(const OpTable &ops, std::string statement) const;
+    void inherit(const Op &op);
+    template<class B> void schedule_anchors(const B &b);
 };
 
 }  // namespace halyard

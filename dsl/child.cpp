@@ -19,7 +19,7 @@
 namespace halyard {
 namespace {
 
-enum Exit { returned = 0, threw = 1 };
+enum ExitStatus { returned = 0, threw = 1 };
 
 std::string read_all(int file) {
     std::string text;
@@ -30,12 +30,13 @@ std::string read_all(int file) {
     return text;
 }
 
-// AddressSanitizer's allocator (GCC 12) doesn't release its locks in a child: forked while another
-// thread allocates, it waits forever.
-bool forks_safely() {
+// Returns false if the process uses AddressSanitizer and has other threads. Its allocator (GCC 12)
+// does not release its locks in a child: if another thread allocates during the fork, the child
+// waits forever.
+bool can_fork_safely() {
     static const bool asan = dlsym(RTLD_DEFAULT, "__asan_init") != nullptr;
     if (!asan) return true;
-    std::error_code unknown;  // without /proc nobody knows how many there are
+    std::error_code unknown;  // set if there is no /proc
     const std::filesystem::directory_iterator threads("/proc/self/task", unknown);
     return !unknown && std::distance(begin(threads), end(threads)) == 1;
 }
@@ -52,14 +53,14 @@ bool write_all(int file, const std::string &text) {
 }
 
 Child::Child(const std::function<std::string()> &work, unsigned seconds)
-    : result_(memfd_create("result", MFD_CLOEXEC)), said_(memfd_create("said", MFD_CLOEXEC)),
+    : result_(memfd_create("result", MFD_CLOEXEC)), stderr_(memfd_create("stderr", MFD_CLOEXEC)),
       seconds_(seconds) {
     std::fflush(nullptr);
-    pid_ = result_ < 0 || said_ < 0 ? -1 : fork();
+    pid_ = result_ < 0 || stderr_ < 0 ? -1 : fork();
     if (pid_ < 0)
         throw Error("child", std::string("can't start a process: ") + std::strerror(errno));
     if (pid_ > 0) return;
-    dup2(said_, STDERR_FILENO);
+    dup2(stderr_, STDERR_FILENO);
     if (seconds) alarm(seconds);
     int status = returned;
     std::string text;
@@ -74,15 +75,15 @@ Child::Child(const std::function<std::string()> &work, unsigned seconds)
         std::abort();
     }
     std::fflush(nullptr);
-    _exit(status);  // nothing that this process inherited is destroyed twice
+    _exit(status);  // without the destructors of objects that the parent destroys
 }
 
 Child::Child(Child &&other) noexcept
     : pid_(other.pid_), result_(std::exchange(other.result_, -1)),
-      said_(std::exchange(other.said_, -1)), seconds_(other.seconds_) {}
+      stderr_(std::exchange(other.stderr_, -1)), seconds_(other.seconds_) {}
 
 Child::~Child() {
-    for (int file : {result_, said_})
+    for (int file : {result_, stderr_})
         if (file >= 0) close(file);
 }
 
@@ -97,12 +98,12 @@ std::string Child::result(int status, const std::string &op, const std::string &
                                 ? std::string("signal ") + std::to_string(WTERMSIG(status)) + ", " +
                                       strsignal(WTERMSIG(status))
                                 : "exit " + std::to_string(WEXITSTATUS(status));
-    throw DispatchError(op, what + " died (" + how + "): " + read_all(said_));
+    throw DispatchError(op, what + " died (" + how + "): " + read_all(stderr_));
 }
 
-std::string in_child(const std::string &op, const std::function<std::string()> &work,
-                     unsigned seconds, const std::string &what) {
-    if (!forks_safely()) return work();
+std::string run_in_child(const std::string &op, const std::function<std::string()> &work,
+                         unsigned seconds, const std::string &what) {
+    if (!can_fork_safely()) return work();
     const Child child(work, seconds);
     int status = 0;
     while (waitpid(child.pid(), &status, 0) < 0) {

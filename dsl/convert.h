@@ -1,11 +1,12 @@
-// Conversions at the end of a kernel: from what was computed to what is stored.
+// Conversion of a kernel's results to the type in which they are stored.
 #pragma once
 #include "Halide.h"
 
 namespace halyard {
 
-// Floats to integers truncate and saturate, NaN becomes 0: no value is undefined. Integers wrap.
-// f64, i64 and i32 to 16-bit floats round once, to nearest even. f16_by_halide: see Arithmetic.
+// Returns `v` converted to `to`. Floats are truncated and saturated to integers, and NaN becomes 0,
+// so no value is undefined. Integers wrap. f64, i64 and i32 are rounded once to a 16-bit float, to
+// nearest even. For `f16_by_halide` see Arithmetic (dsl/real.h).
 Halide::Expr converted(const Halide::Expr &v, const Halide::Type &to, bool f16_by_halide = false);
 
 }  // namespace halyard

@@ -13,14 +13,15 @@ namespace {
 using namespace Halide;
 
 struct State {
-    std::vector<Directive> *to = nullptr;
+    std::vector<Directive> *to = nullptr;  // null: nothing is recorded
     int skip = no_directive;
-    int calls = 0, depth = 0;
+    int scheduling_calls = 0;
+    int depth = 0;  // of calls of Halide's functions that are being recorded
 };
 thread_local State state;
 
-// Arguments as text, and the names among them.
-struct Text {
+// Collects the arguments of a call as text, and the names of loops and Funcs among them.
+struct ArgumentText {
     std::ostringstream s;
     std::vector<std::string> names;
 
@@ -35,10 +36,10 @@ struct Text {
     void add(const Stage &t) { name(t.name()); }
     void add(const Parameter &p) { s << p.name(); }
     void add(const Expr &e) {
-        constexpr size_t most = 60;
+        constexpr size_t max_size = 60;
         std::ostringstream all;
         all << e;
-        s << (all.str().size() > most ? all.str().substr(0, most) + "..." : all.str());
+        s << (all.str().size() > max_size ? all.str().substr(0, max_size) + "..." : all.str());
     }
     void add(const Tuple &) { s << "..."; }
     void add(const FuncRef &) { s << "..."; }
@@ -69,7 +70,7 @@ struct Text {
             add(e);
         }
     }
-    // Defaults, which nobody wrote, are left out.
+    // Arguments with their default value are left out, because the author did not write them.
     static bool is_default(TailStrategy t) { return t == TailStrategy::Auto; }
     static bool is_default(DeviceAPI d) { return d == DeviceAPI::Default_GPU; }
     static bool is_default(PrefetchBoundStrategy p) {
@@ -116,53 +117,54 @@ Directive directive(const Self &self, const std::string &method, const A &...arg
     d.definition = std::is_same_v<Self, FuncRef>;
     d.stage = name_of(self);
     d.func = d.stage.substr(0, d.stage.find('.'));
-    Text text;
+    ArgumentText text;
     (text.argument(args), ...);
     d.names = text.names;
     d.loops = loops_of(self);
     d.call = without_counters(d.definition ? d.stage + " " + method + " ..."
                                            : d.stage + "." + method + "(" + text.s.str() + ")");
-    d.at = Trace::here();
+    d.site = CallSite::here();
     return d;
 }
 
-struct Nested {  // Halide's calls of itself are no directives
-    Nested() { state.depth++; }
-    ~Nested() { state.depth--; }
+// While it exists, calls are not recorded: Halide's functions call each other.
+struct NotRecorded {
+    NotRecorded() { state.depth++; }
+    ~NotRecorded() { state.depth--; }
 };
 
-// `real` with the arguments: recorded, or left out.
+// Records a call and calls Halide's function `real`, unless the call is the one to skip.
 template<class Self, class R, class... P>
 R forward(Self &self, const char *method, R (Self::*real)(P...), std::type_identity_t<P>... args) {
     if (!state.to || state.depth > 0) return (self.*real)(std::forward<P>(args)...);
     state.to->push_back(directive(self, method, args...));
-    const size_t at = state.to->size() - 1;
-    const Nested nested;
+    const size_t index = state.to->size() - 1;
+    const NotRecorded within_halide;
     if constexpr (!std::is_same_v<Self, FuncRef>) {
-        if (state.calls++ == state.skip) {
+        if (state.scheduling_calls++ == state.skip) {
             if constexpr (std::is_void_v<R>)
                 return;
             else if constexpr (std::is_same_v<R, Self &>)
                 return self;
             else if constexpr (std::is_same_v<R, Stage>)
-                return (self.*real)(Internal::const_false());  // a specialisation that never holds
+                return (self.*real)(Internal::const_false());  // specialize(): never taken
             else
                 throw Error(method, "makes a Func that others schedule: it can't be left out");
         }
     }
     if constexpr (std::is_same_v<R, Func>) {
-        R made = (self.*real)(std::forward<P>(args)...);
-        (*state.to)[at].makes = made.name();
-        return made;
+        R new_func = (self.*real)(std::forward<P>(args)...);
+        (*state.to)[index].new_func = new_func.name();
+        return new_func;
     } else
         return (self.*real)(std::forward<P>(args)...);
 }
 
-// Halide's own definition of a member that this file defines too.
-template<class Member> Member next(Member mine) {
+// Returns Halide's definition of a member function that this file defines as well.
+template<class Member> Member halides(Member mine) {
     void *address;
     static_assert(sizeof mine >= sizeof address,
-                  "as the Itanium C++ ABI has it: the function's address, and an adjustment of 0");
+                  "Itanium C++ ABI: a member pointer is the function's address and an adjustment");
     std::memcpy(&address, &mine, sizeof address);
     Dl_info info;
     if (!dladdr(address, &info) || !info.dli_sname)
@@ -175,20 +177,21 @@ template<class Member> Member next(Member mine) {
 
 }  // namespace
 
-Recording::Recording(std::vector<Directive> &to, int skip) {
+DirectiveRecorder::DirectiveRecorder(std::vector<Directive> &to, int skip) {
     state = {&to, skip, 0, 0};
 }
-Recording::~Recording() {
+DirectiveRecorder::~DirectiveRecorder() {
     state = {};
 }
 
 }  // namespace halyard
 
-// The interposed members: the same declarations as in Halide.h, whose comments say what they do.
+// The interposed members, declared as in Halide.h, which documents them. A declaration that differs
+// from Halide's does not compile.
 // FORWARD(class, result, name, (parameters), arguments)
 #define FORWARD(Class, Result, name, parameters, ...)                                              \
     Result Class::name parameters {                                                                \
-        static const auto real = halyard::next(                                                    \
+        static const auto real = halyard::halides(                                                 \
             static_cast<Result(Class::*) parameters>(&Class::name));                               \
         return halyard::forward<Class>(*this, #name, real __VA_OPT__(, ) __VA_ARGS__);             \
     }
@@ -293,9 +296,9 @@ FUNC(hoist_storage_root, ())
 FUNC(hoist_storage, (const Func &f, const Var &v), f, v)
 FUNC(hoist_storage, (const Func &f, const RVar &v), f, v)
 FUNC(hoist_storage, (LoopLevel level), level)
-FUNC(bound, (const Var &v, Expr least, Expr extent), v, least, extent)
+FUNC(bound, (const Var &v, Expr min, Expr extent), v, min, extent)
 FUNC(bound_extent, (const Var &v, Expr extent), v, extent)
-FUNC(bound_storage, (const Var &v, E most), v, most)
+FUNC(bound_storage, (const Var &v, E bound), v, bound)
 FUNC(align_bounds, (const Var &v, Expr modulus, Expr remainder), v, modulus, remainder)
 FUNC(align_extent, (const Var &v, Expr modulus), v, modulus)
 FUNC(align_storage, (const Var &v, E alignment), v, alignment)
@@ -303,7 +306,7 @@ FUNC(fold_storage, (const Var &v, E extent, bool forward), v, extent, forward)
 FUNC(ring_buffer, (Expr extent), extent)
 FUNC(reorder_storage, (const Var &x, const Var &y), x, y)
 FUNC(reorder_storage, (const std::vector<Var> &vars), vars)
-FUNC(set_estimate, (const Var &v, E least, E extent), v, least, extent)
+FUNC(set_estimate, (const Var &v, E min, E extent), v, min, extent)
 FUNC(set_estimates, (const Region &estimates), estimates)
 FUNC(async, ())
 

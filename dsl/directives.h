@@ -1,15 +1,15 @@
-// Directives: what an op's algorithm() and schedule() told Halide, call by call.
+// Directives: the definitions and scheduling calls of an op, recorded one by one.
 //
-// Halide has no hook for it. libhalyard_dsl.so defines the members of Func, Stage and FuncRef that
-// schedule and define, and stands before libHalide.so where the loader looks: every call of an op
-// file, and of a library opened later, comes through here first. While nobody records that costs a
-// branch.
+// Halide has no hook for this. libhalyard_dsl.so defines the same member functions of Func, Stage
+// and FuncRef as libHalide.so and is loaded before it. So each call from an op file, or from a
+// library that is opened later, enters libhalyard_dsl.so first, which records it and calls Halide's
+// function. If nothing is recorded, this costs a branch.
 #pragma once
 #include <string>
 #include <vector>
 
 #include "Halide.h"
-#include "dsl/trace.h"
+#include "dsl/call_site.h"
 
 namespace halyard {
 
@@ -19,27 +19,30 @@ struct Loop {
 };
 
 struct Directive {
-    bool definition = false;  // y(c, n) = ...; else a scheduling call
+    // True for a definition, y(c, n) = ...; false for a scheduling call.
+    bool definition = false;
     std::string func, stage;  // Halide's names: "total$3", "total$3.update(0)"
     std::string call;         // "total.update(0).split(r.x, ko, ki, 64, GuardWithIf)"
-    // Halide's, of the loop variables and Funcs among the arguments
+    // Halide's names of the loop variables and Funcs among the arguments.
     std::vector<std::string> names;
-    std::vector<Loop> loops;  // of the stage until now, innermost first
-    std::string makes;        // the Func that rfactor() or in() returned
-    Trace at;
+    // The loops of the stage before the call, innermost first.
+    std::vector<Loop> loops;
+    // The name of the Func that the call returned, for rfactor(), in() and clone_in().
+    std::string new_func;
+    CallSite site;
 };
 
 constexpr int no_directive = -1;
 
-// While it lives, this thread's calls are appended to `to`; the scheduling call number `skip` of
-// them is left out: it has no effect. Throws Error where that one makes a Func that others
-// schedule. One at a time per thread.
-class Recording {
+// DirectiveRecorder: while it exists, the calls of this thread are appended to `to`, and the
+// scheduling call with the number `skip` has no effect. The skipped call throws Error if it would
+// return a new Func. A thread has at most one recorder.
+class DirectiveRecorder {
 public:
-    explicit Recording(std::vector<Directive> &to, int skip = no_directive);
-    ~Recording();
-    Recording(const Recording &) = delete;
-    Recording &operator=(const Recording &) = delete;
+    explicit DirectiveRecorder(std::vector<Directive> &to, int skip = no_directive);
+    ~DirectiveRecorder();
+    DirectiveRecorder(const DirectiveRecorder &) = delete;
+    DirectiveRecorder &operator=(const DirectiveRecorder &) = delete;
 };
 
 }  // namespace halyard

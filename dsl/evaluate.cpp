@@ -18,7 +18,8 @@ class Place {
 public:
     explicit Place(size_t n = 0) : size_(n) {
         if (n > at_.size())
-            throw Unknown("evaluate", "doesn't know Funcs of " + std::to_string(n) + " dimensions");
+            throw UnsupportedDefinition("evaluate", "doesn't know Funcs of " + std::to_string(n) +
+                                                        " dimensions");
     }
     size_t size() const { return size_; }
     int &operator[](size_t d) { return at_[d]; }
@@ -198,7 +199,7 @@ struct Evaluator::Parts {
                     return ask(int(k), field + 8 * std::stoi(name.substr(from.size())));
             }
         }
-        throw Unknown("evaluate", "doesn't know the variable " + name);
+        throw UnsupportedDefinition("evaluate", "doesn't know the variable " + name);
     }
     int ask(int which, int what) {
         asked.emplace_back(which, what);
@@ -207,7 +208,7 @@ struct Evaluator::Parts {
     int input(const std::string &name) const {
         for (size_t k = 0; k < arguments.size(); k++)
             if (arguments[k].is_buffer && arguments[k].name == name) return int(k);
-        throw Unknown("evaluate", "doesn't know the tensor " + name);
+        throw UnsupportedDefinition("evaluate", "doesn't know the tensor " + name);
     }
     Names names(const std::string &self) {
         Names n;
@@ -221,7 +222,8 @@ struct Evaluator::Parts {
     }
 
     std::unique_ptr<evaluation::Func> func(const Function &f) {
-        if (f.has_extern_definition()) throw Unknown("evaluate", "doesn't know extern stages");
+        if (f.has_extern_definition())
+            throw UnsupportedDefinition("evaluate", "doesn't know extern stages");
         Names pure = names("");
         for (const std::string &v : f.args())
             pure.slots.emplace(v, int(pure.slots.size()));

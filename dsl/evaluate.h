@@ -12,13 +12,13 @@
 namespace halyard {
 
 // A definition has what the evaluator doesn't know, which the text says.
-struct Unknown : Error {
+struct UnsupportedDefinition : Error {
     using Error::Error;
 };
 
 class Evaluator {
 public:
-    // Of a kernel in modular integers that isn't scheduled. Throws Unknown.
+    // Of a kernel in modular integers that isn't scheduled. Throws UnsupportedDefinition.
     explicit Evaluator(const Kernel &k);
     ~Evaluator();
 

@@ -71,7 +71,7 @@ double float_of(Kind kind, double a, double b) {
     case Kind::div: return a / b;
     case Kind::absolute: return std::fabs(a);
     case Kind::floor: return std::floor(a);
-    default: throw Unknown("evaluate", "no such operator of floats");
+    default: throw UnsupportedDefinition("evaluate", "no such operator of floats");
     }
 }
 
@@ -93,12 +93,12 @@ int64_t integer_of(const Node &n, int64_t a, int64_t b) {
         return is_less({.i = a}, {.i = b}, n.operand)
                    ? int64_t(uint64_t(b) - uint64_t(a))
                    : int64_t(static_cast<uint64_t>(a) - uint64_t(b));
-    default: throw Unknown("evaluate", "no such operator of integers");
+    default: throw UnsupportedDefinition("evaluate", "no such operator of integers");
     }
 }
 
 [[noreturn]] void unknown(const std::string &what) {
-    throw Unknown("evaluate", "doesn't know " + what);
+    throw UnsupportedDefinition("evaluate", "doesn't know " + what);
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ struct Names {
 class Code {
 public:
     explicit Code(Names names) : names_(std::move(names)), slots_(int(names_.slots.size())) {}
-    int add(const Halide::Expr &e);  // the place of its root. Throws Unknown
+    int add(const Halide::Expr &e);  // the place of its root. Throws UnsupportedDefinition
 
     std::vector<Node> nodes;
     int slots() const { return slots_; }

@@ -1,5 +1,5 @@
-// IndexSet: the places of one dimension that are needed, as disjoint runs in order. Regions are
-// products of such sets, so that a stride's gaps aren't counted.
+// IndexSet: a set of indices of one dimension, as disjoint runs in ascending order. A region of a
+// tensor is a product of such sets, so indices that a stride skips are not counted.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -16,28 +16,30 @@ public:
     IndexSet(int64_t first, int64_t last) {
         if (first <= last) runs_ = {{first, last}};
     }
-    explicit IndexSet(std::vector<int64_t> places) {
-        std::sort(places.begin(), places.end());
-        for (int64_t p : places) {
-            if (!runs_.empty() && p <= runs_.back().last + 1)
-                runs_.back().last = p;
+    explicit IndexSet(std::vector<int64_t> indices) {
+        std::sort(indices.begin(), indices.end());
+        for (int64_t i : indices) {
+            if (!runs_.empty() && i <= runs_.back().last + 1)
+                runs_.back().last = i;
             else
-                runs_.push_back({p, p});
+                runs_.push_back({i, i});
         }
     }
 
     const std::vector<Run> &runs() const { return runs_; }
     bool empty() const { return runs_.empty(); }
+    // Returns the number of indices.
     int64_t size() const {
         int64_t n = 0;
         for (const Run &r : runs_)
             n += r.last - r.first + 1;
         return n;
     }
-    template<class F> void each(F f) const {
+    // Calls f(index) for each index, in ascending order.
+    template<class F> void for_each(F f) const {
         for (const Run &r : runs_) {
-            for (int64_t p = r.first; p <= r.last; p++)
-                f(p);
+            for (int64_t i = r.first; i <= r.last; i++)
+                f(i);
         }
     }
 
@@ -54,21 +56,14 @@ public:
                 runs_.push_back(r);
         }
     }
+    // Returns the indices in [first, last].
     IndexSet within(int64_t first, int64_t last) const {
-        IndexSet cut;
+        IndexSet inside;
         for (const Run &r : runs_) {
             if (std::max(r.first, first) <= std::min(r.last, last))
-                cut.runs_.push_back({std::max(r.first, first), std::min(r.last, last)});
+                inside.runs_.push_back({std::max(r.first, first), std::min(r.last, last)});
         }
-        return cut;
-    }
-    IndexSet shifted(int64_t by) const {
-        IndexSet moved = *this;
-        for (Run &r : moved.runs_) {
-            r.first += by;
-            r.last += by;
-        }
-        return moved;
+        return inside;
     }
 
 private:

@@ -10,13 +10,13 @@ using Value = std::optional<int64_t>;
 
 class Evaluate {
 public:
-    Evaluate(const Known &known, int lane) : known_(known), lane_(lane) {}
+    Evaluate(const IntegerBindings &bindings, int lane) : bindings_(bindings), lane_(lane) {}
 
     Value operator()(const Expr &e) const {
         switch (e.node_type()) {
         case IRNodeType::IntImm: return e.as<IntImm>()->value;
         case IRNodeType::UIntImm: return int64_t(e.as<UIntImm>()->value);
-        case IRNodeType::Variable: return look_up(known_, e.as<Variable>()->name);
+        case IRNodeType::Variable: return look_up(bindings_, e.as<Variable>()->name);
         case IRNodeType::Cast: return cast(*e.as<Cast>());
         case IRNodeType::Add: return both(*e.as<Add>(), [](int64_t a, int64_t b) { return a + b; });
         case IRNodeType::Sub: return both(*e.as<Sub>(), [](int64_t a, int64_t b) { return a - b; });
@@ -35,8 +35,8 @@ public:
         case IRNodeType::LE: return both(*e.as<LE>(), [](int64_t a, int64_t b) { return a <= b; });
         case IRNodeType::GT: return both(*e.as<GT>(), [](int64_t a, int64_t b) { return a > b; });
         case IRNodeType::GE: return both(*e.as<GE>(), [](int64_t a, int64_t b) { return a >= b; });
-        case IRNodeType::And: return either(*e.as<And>(), 0);
-        case IRNodeType::Or: return either(*e.as<Or>(), 1);
+        case IRNodeType::And: return logical(*e.as<And>(), 0);
+        case IRNodeType::Or: return logical(*e.as<Or>(), 1);
         case IRNodeType::Not:
             if (const Value v = (*this)(e.as<Not>()->a)) return !*v;
             return {};
@@ -48,7 +48,7 @@ public:
         }
         case IRNodeType::Let: {
             const auto *l = e.as<Let>();
-            Known inner = known_;
+            IntegerBindings inner = bindings_;
             inner.erase(l->name);
             if (const Value v = (*this)(l->value)) inner[l->name] = *v;
             return Evaluate(inner, lane_)(l->body);
@@ -56,27 +56,27 @@ public:
         case IRNodeType::Ramp: {
             const auto *r = e.as<Ramp>();
             const int inner = r->base.type().lanes();
-            const Evaluate part(known_, lane_ % inner);
+            const Evaluate part(bindings_, lane_ % inner);
             const Value base = part(r->base);
             const Value stride = part(r->stride);
             return base && stride ? Value(*base + lane_ / inner * *stride) : Value();
         }
         case IRNodeType::Broadcast: {
             const Expr &v = e.as<Broadcast>()->value;
-            return Evaluate(known_, lane_ % v.type().lanes())(v);
+            return Evaluate(bindings_, lane_ % v.type().lanes())(v);
         }
         case IRNodeType::Call: return call(*e.as<Call>());
         default: return {};
         }
     }
 
-    static Value look_up(const Known &known, const std::string &name) {
-        const auto it = known.find(name);
-        return it == known.end() ? Value() : it->second;
+    static Value look_up(const IntegerBindings &bindings, const std::string &name) {
+        const auto it = bindings.find(name);
+        return it == bindings.end() ? Value() : it->second;
     }
 
 private:
-    const Known &known_;
+    const IntegerBindings &bindings_;
     const int lane_;
 
     template<class Op, class F> Value both(const Op &op, F f) const {
@@ -85,13 +85,14 @@ private:
         const Value b = (*this)(op.b);
         return a && b ? Value(f(*a, *b)) : Value();
     }
-    // One side alone decides where it is `settles`.
-    template<class Op> Value either(const Op &op, int64_t settles) const {
+    // Evaluates && (`decisive` is 0) or || (`decisive` is 1): one operand with that value is
+    // enough.
+    template<class Op> Value logical(const Op &op, int64_t decisive) const {
         const Value a = (*this)(op.a);
-        if (a && *a == settles) return settles;
+        if (a && *a == decisive) return decisive;
         const Value b = (*this)(op.b);
-        if (b && *b == settles) return settles;
-        return a && b ? Value(1 - settles) : Value();
+        if (b && *b == decisive) return decisive;
+        return a && b ? Value(1 - decisive) : Value();
     }
     Value cast(const Cast &c) const {
         if (!c.type.is_int_or_uint() || !c.value.type().is_int_or_uint()) return {};
@@ -103,43 +104,45 @@ private:
         if (c.is_intrinsic({Call::likely, Call::likely_if_innermost, Call::promise_clamped,
                             Call::unsafe_promise_clamped}))
             return (*this)(c.args[0]);
-        if (c.is_intrinsic(Call::if_then_else)) {
-            if (const Value condition = (*this)(c.args[0])) {
-                return *condition          ? (*this)(c.args[1])
-                       : c.args.size() > 2 ? (*this)(c.args[2])
-                                           : Value();
-            }
-            return {};
+        if (c.is_intrinsic(Call::if_then_else)) return if_then_else(c);
+        if (c.is_intrinsic({Call::shift_left, Call::shift_right})) {
+            if (!c.args[1].type().is_int_or_uint()) return {};
+            const bool left = c.is_intrinsic(Call::shift_left);
+            return both(c.args, [=](int64_t a, int64_t b) { return left ? a << b : a >> b; });
         }
-        if (c.is_intrinsic({Call::shift_left, Call::shift_right}) &&
-            c.args[1].type().is_int_or_uint()) {
-            const Value a = (*this)(c.args[0]);
-            const Value b = (*this)(c.args[1]);
-            return a && b ? Value(c.is_intrinsic(Call::shift_left) ? *a << *b : *a >> *b) : Value();
-        }
-        if (c.is_intrinsic(Call::bitwise_and)) {
-            const Value a = (*this)(c.args[0]);
-            const Value b = (*this)(c.args[1]);
-            return a && b ? Value(*a & *b) : Value();
-        }
-        // The geometry of a buffer in a lowered statement stands in `known` under the name of the
-        // parameter: x.extent.0.
-        if (c.name.starts_with("_halide_buffer_get_") && c.args.size() == 2) {
-            const auto *buffer = c.args[0].as<Variable>();
-            const Value d = (*this)(c.args[1]);
-            if (!buffer || !d || !ends_with(buffer->name, ".buffer")) return {};
-            const std::string stem = buffer->name.substr(0, buffer->name.size() - 7);
-            const std::string what = c.name.substr(19);
-            return look_up(known_, stem + "." + what + "." + std::to_string(*d));
-        }
+        if (c.is_intrinsic(Call::bitwise_and))
+            return both(c.args, [](int64_t a, int64_t b) { return a & b; });
+        if (c.name.starts_with(buffer_get) && c.args.size() == 2) return buffer_geometry(c);
         return {};
     }
+    template<class F> Value both(const std::vector<Expr> &args, F f) const {
+        const Value a = (*this)(args[0]);
+        const Value b = (*this)(args[1]);
+        return a && b ? Value(f(*a, *b)) : Value();
+    }
+    Value if_then_else(const Call &c) const {
+        const Value condition = (*this)(c.args[0]);
+        if (!condition) return {};
+        if (*condition) return (*this)(c.args[1]);
+        return c.args.size() > 2 ? (*this)(c.args[2]) : Value();
+    }
+    // Evaluates _halide_buffer_get_extent(x.buffer, 0), which lowered statements contain, as the
+    // binding of x.extent.0.
+    Value buffer_geometry(const Call &c) const {
+        const auto *buffer = c.args[0].as<Variable>();
+        const Value dimension = (*this)(c.args[1]);
+        if (!buffer || !dimension || !ends_with(buffer->name, ".buffer")) return {};
+        const std::string tensor = buffer->name.substr(0, buffer->name.size() - 7);
+        const std::string property = c.name.substr(buffer_get.size());
+        return look_up(bindings_, tensor + "." + property + "." + std::to_string(*dimension));
+    }
+    static constexpr std::string_view buffer_get = "_halide_buffer_get_";
 };
 
 }  // namespace
 
-std::optional<int64_t> integer_value(const Expr &e, const Known &known, int lane) {
-    return Evaluate(known, lane)(e);
+std::optional<int64_t> integer_value(const Expr &e, const IntegerBindings &bindings, int lane) {
+    return Evaluate(bindings, lane)(e);
 }
 
 }  // namespace halyard

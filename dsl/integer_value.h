@@ -1,4 +1,4 @@
-// Integer expressions of Halide's, evaluated: what they are where every name in them is known.
+// Evaluation of Halide's integer expressions.
 #pragma once
 #include <map>
 #include <optional>
@@ -8,11 +8,13 @@
 
 namespace halyard {
 
-using Known = std::map<std::string, int64_t>;
+// The values of variables, by name.
+using IntegerBindings = std::map<std::string, int64_t>;
 
-// Nothing where a name isn't known, where data is loaded, and for division by zero's like. Of a
-// vector, the value in `lane`. Booleans are 0 or 1; division rounds as Halide's does. hints
-// (likely, promises of a range) are what they hold.
-std::optional<int64_t> integer_value(const Halide::Expr &e, const Known &known, int lane = 0);
+// Returns the value of `e`, or nullopt if it uses an unknown name or loads from memory. For a
+// vector it returns the value in `lane`. Booleans are 0 or 1. Division and modulo round as in
+// Halide, where x / 0 and x % 0 are 0. likely() and promise_clamped() evaluate to their argument.
+std::optional<int64_t> integer_value(const Halide::Expr &e, const IntegerBindings &bindings,
+                                     int lane = 0);
 
 }  // namespace halyard

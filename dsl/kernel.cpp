@@ -3,10 +3,14 @@
 #include "dsl/argument_checks.h"
 #include "dsl/ascend/algorithm.h"
 #include "dsl/ascend/outputs.h"
+#include "dsl/diagnostic.h"
 #include "dsl/mutate.h"
 #include "dsl/op_check.h"
-#include "dsl/refusal.h"
 #include "registry/op/extension.h"
+
+#include <algorithm>
+#include <cctype>
+#include <sstream>
 
 namespace halyard {
 using namespace Halide;
@@ -17,7 +21,7 @@ std::string Instance::symbol(const std::string &op) const {
     if (!scheduled) s += "_plain";
     if (!adjoint_in.empty()) s += "_adj_" + adjoint_in;
     for (char &c : s)
-        if (!std::isalnum((unsigned char)c)) c = '_';
+        if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
     return s;
 }
 
@@ -53,46 +57,83 @@ Target target_of(const Instance &i) {
     return Target(text + "-no_bounds_query-no_runtime");
 }
 
-namespace {
+// The Halide types of an op's tensors. The type variables of its signature, in order of appearance,
+// are bound to the entries of Instance::dtypes.
+struct Kernel::TensorTypes {
+    // Throws DTypeError if there are too few dtypes.
+    TensorTypes(const Op &op, const Instance &i)
+        : exact(i.dtypes == "exact"), ascend(i.backend == "ascend") {
+        std::stringstream rest(i.dtypes);
+        for (auto *specs : {&op.sig.inputs, &op.sig.outputs}) {
+            for (const TensorSpec &t : *specs)
+                bind(op, t.dtype, i.dtypes, rest);
+        }
+    }
 
-// Type variables of the signature, in order of appearance, bound to the words of "f32,i32".
-std::map<std::string, Type> bind_types(const Op &op, const Instance &i, Build &build) {
+    // Returns the type in which a tensor is stored.
+    Type stored(const TensorSpec &t) const {
+        const auto it = bound.find(t.dtype);
+        if (it != bound.end()) return it->second;
+        const DType d = dtype_of(t.dtype);
+        // An Ascend core has no f64: f64 tables are rounded before they are copied to the device.
+        if (ascend && d == DType::f64) return Float(32);
+        return exact && is_float(d) ? Type(UInt(32)) : halide_type(d);
+    }
+
+    // Returns true if the algorithm computes with the elements as reals. Integers and booleans
+    // whose dtype is written in the signature (labels:i32) keep it.
+    bool is_real(const TensorSpec &t) const {
+        return bound.count(t.dtype) || (t.dtype != "bool" && is_float(dtype_of(t.dtype)));
+    }
+
+    // Returns true if a type variable is bound to `t`.
+    bool binds(const Type &t) const {
+        return std::any_of(bound.begin(), bound.end(),
+                           [&](const auto &entry) { return entry.second == t; });
+    }
+
+    // Returns the arithmetic of the type variable T: f16 and bf16 are computed in f32, unless the
+    // op only copies them.
+    Arithmetic arithmetic(bool copies_bits) const {
+        if (exact) return halyard::exact();
+        const auto t = bound.find("T");
+        if (t == bound.end()) return ieee(Float(32));
+        const Type type = t->second;
+        if (!type.is_float()) return integer(type);
+        if (copies_bits) return ieee(type);
+        return ieee(type.bits() == 64 ? Float(64) : Float(32));
+    }
+
+    const bool exact, ascend;
+    // The types and dtypes of type variables; no dtypes in exact mode.
     std::map<std::string, Type> bound;
-    std::stringstream words(i.dtypes);
-    auto bind = [&](const TensorSpec &t) {
-        const bool variable = t.dtype.size() == 1 && std::isupper((unsigned char)t.dtype[0]);
-        if (!variable || bound.count(t.dtype)) return;
-        std::string w;
-        if (i.dtypes == "exact")
-            bound[t.dtype] = UInt(32);
-        else if (std::getline(words, w, ','))
-            bound[t.dtype] = halide_type(build.types[t.dtype] = dtype_of(w));
+    std::map<std::string, DType> dtypes;
+
+private:
+    // Binds `variable`, if it is one and not bound yet, to the next dtype that `rest` has.
+    void bind(const Op &op, const std::string &variable, const std::string &names,
+              std::istream &rest) {
+        if (!is_type_variable(variable) || bound.count(variable)) return;
+        std::string dtype;
+        if (exact)
+            bound[variable] = UInt(32);
+        else if (std::getline(rest, dtype, ','))
+            bound[variable] = halide_type(dtypes[variable] = dtype_of(dtype));
         else {
             throw DTypeError(op.name,
-                             "dtypes '" + i.dtypes + "' name too few types for " + op.signature);
+                             "dtypes '" + names + "' name too few types for " + op.signature);
         }
-    };
-    for (auto &t : op.sig.inputs)
-        bind(t);
-    for (auto &t : op.sig.outputs)
-        bind(t);
-    return bound;
-}
+    }
+};
 
-// Every tensor begins at 0 in all dimensions (registry/dispatch/plan.cpp). Without the sums of
-// unknown beginnings a kernel takes a sixth less time to compile.
-void begins_at_zero(OutputImageParam m, int dimensions) {
+namespace {
+
+// Fixes the minimum of every dimension to 0, which dispatch guarantees
+// (registry/dispatch/plan.cpp). Kernels take a sixth less time to compile without the sums of
+// unknown minima.
+void begin_at_zero(OutputImageParam m, int dimensions) {
     for (int d = 0; d < dimensions; d++)
         m.dim(d).set_min(0);
-}
-
-Arithmetic arithmetic_of(const std::map<std::string, Type> &bound, bool exactly, bool moves) {
-    if (exactly) return exact();
-    const auto t = bound.find("T");
-    if (t == bound.end()) return ieee(Float(32));
-    if (moves) return t->second.is_float() ? ieee(t->second) : integer(t->second);
-    if (t->second.is_float()) return ieee(t->second.bits() == 64 ? Float(64) : Float(32));
-    return integer(t->second);
 }
 
 template<class Dimension> void fix(Dimension d, const FixedCall::Dim &to) {
@@ -106,140 +147,84 @@ Region bounds_of(const ImageParam &m) {
     return r;
 }
 
+// Replaces integer scalars by their values, and expressions that keep Halide from using these.
+class FixScalars : public Internal::IRMutator {
+    using IRMutator::visit;
+    const std::map<std::string, int> &values_;
+
+    Expr visit(const Internal::Variable *v) override {
+        const auto it = v->param.defined() ? values_.find(v->name) : values_.end();
+        return it == values_.end() ? Expr(v) : Expr(it->second);
+    }
+    // likely() makes Halide split a loop where a condition changes. Each part of such a loop would
+    // be a program of its own, and in nested loops their number multiplies.
+    Expr visit(const Internal::Call *c) override {
+        if (c->is_intrinsic({Internal::Call::likely, Internal::Call::likely_if_innermost}))
+            return mutate(c->args[0]);
+        return IRMutator::visit(c);
+    }
+    // Rewrites i32(min(u32(index), last)) as a clamp, whose bounds Halide can derive.
+    Expr visit(const Internal::Cast *c) override {
+        const auto *min = c->type == Int(32) && c->value.type() == UInt(32)
+                              ? c->value.as<Internal::Min>()
+                              : nullptr;
+        const auto *index = min ? min->a.as<Internal::Cast>() : nullptr;
+        if (!index || index->value.type() != Int(32)) return IRMutator::visit(c);
+        const Expr at = mutate(index->value);
+        const Expr last = cast(Int(32), mutate(min->b));
+        return clamp(select(at < 0, last, at), 0, last);
+    }
+
+public:
+    explicit FixScalars(const std::map<std::string, int> &values) : values_(values) {}
+};
+
 }  // namespace
 
 Kernel::Kernel(OpPtr o, Instance i)
     : op(std::move(o)), instance(std::move(i)), target(target_of(instance)) {
-    refuse_by_exception();
+    throw_halide_errors();
     try {
         build();
     } catch (const Halide::Error &e) {
-        throw refusal(*op, e, written);
+        throw diagnostic(*op, e, directives);
     }
-}
-
-bool Kernel::strides_free() const {
-    return op->any_strides && instance.backend != "ascend";
 }
 
 void Kernel::build() {
-    Build build;
-    const auto bound = bind_types(*op, instance, build);
-    const bool exactly = instance.dtypes == "exact";
-    auto storage_of = [&](const TensorSpec &t) {
-        const auto it = bound.find(t.dtype);
-        if (it != bound.end()) return it->second;
-        const DType d = dtype_of(t.dtype);
-        // the chip has no f64: tables are rounded on their way to it
-        if (instance.backend == "ascend" && d == DType::f64) return Float(32);
-        return exactly && is_float(d) ? Type(UInt(32)) : halide_type(d);
-    };
-    // Reals, whatever they are stored as; tensors whose dtype is part of the meaning (labels:i32)
-    // stay what they are. A derived adjoint gathers from neighbours: outside its bounds every
-    // tensor is zero.
-    auto loaded = [&](const ImageParam &m, const TensorSpec &t) {
-        Func f("loaded");
-        const bool is_bool = t.dtype == "bool";
-        const bool is_real = bound.count(t.dtype) || (!is_bool && is_float(dtype_of(t.dtype)));
-        f(_) = is_real ? cast(Float(64), m(_)) : is_bool ? m(_) != 0 : Expr(m(_));
-        return instance.adjoint_in.empty() || !is_real
-                   ? f
-                   : BoundaryConditions::constant_exterior(f, 0_r, bounds_of(m));
-    };
-    op->complete();
-    const bool ascend = instance.backend == "ascend";
-    if (ascend) check_ascend(build);
-    // Nothing of an Ascend program's algorithm is laid out in vectors: what becomes of loops is
-    // found when it is lowered.
-    build.lanes = ascend
-                      ? 1
-                      : target.natural_vector_size(arithmetic_of(bound, exactly, op->moves).real);
-    build.variant = ascend ? ascend::algorithm_for(*op, build.lanes, *instance.call)
-                           : instance.variant;
-    for (size_t k = 0; k < op->in.size(); k++) {
-        const TensorSpec &spec = op->sig.inputs[k];
-        op->memory.emplace_back(storage_of(spec), int(op->extents_of(spec).size()), spec.name);
-        ImageParam &m = op->memory.back();
-        if (strides_free() && m.dimensions() > 0) m.dim(0).set_stride(Expr());
-        if (!ascend) begins_at_zero(m, m.dimensions() - 1);
-        Op::Extents e;
-        for (int d = 0; d < m.dimensions(); d++) {
-            if (ascend) fix(m.dim(d), instance.call->inputs[k][size_t(d)]);
-            e.push_back(ascend ? Expr(instance.call->inputs[k][size_t(d)].extent)
-                               : m.dim(d).extent());
-        }
-        op->feed(k, loaded(m, spec), e);
+    const TensorTypes types(*op, instance);
+    op->declare_all_tensors();
+    Build build{instance.variant,
+                target.natural_vector_size(types.arithmetic(op->copies_bits).real), types.dtypes};
+    if (is_ascend()) {
+        check_ascend(build);
+        // An Ascend algorithm is not arranged in vectors: its instructions are found during
+        // lowering.
+        build.lanes = 1;
+        build.variant = ascend::algorithm_for(*op, build.lanes, *instance.call);
     }
-    const Recording recording(written, instance.skip);
+    bind_inputs(types);
+
+    const DirectiveRecorder recorder(directives, instance.skip);
     op->define(build);
-    check_algorithm(*op, written);
-    std::vector<Func> results = op->out;
-    std::vector<Type> storage;
-    for (auto &t : op->sig.outputs)
-        storage.push_back(storage_of(t));
-    if (!instance.adjoint_in.empty()) {
-        // Differentiated over the reals, then interpreted: the derived adjoint exists in every
-        // arithmetic.
-        TensorSpec spec = op->sig.outputs[0];
-        spec.name = "d" + spec.name;
-        ImageParam dy(storage[0], int(op->extents_of(spec).size()), spec.name);
-        Region to_max;  // Halide's comment says extents; the code wants {min, max}
-        for (int k = 0; k < dy.dimensions(); k++)
-            to_max.emplace_back(dy.dim(k).min(), dy.dim(k).max());
-        Derivative derivative = propagate_adjoints(op->out[0], loaded(dy, spec), to_max);
-        for (size_t k = 0; k < op->in.size(); k++) {
-            if (op->sig.inputs[k].name == instance.adjoint_in) {
-                Func g("adjoint");
-                g(_) = derivative(op->in[k])(_);
-                results = {g};
-                storage = {storage_of(op->sig.inputs[k])};
-            }
-        }
-        op->memory.push_back(dy);
-    }
-    if (ascend) fix_scalars();
-    Arithmetic a = arithmetic_of(bound, exactly, op->moves);
-    if (ascend) a.own_math = false;  // it has vexp and friends
-    a.f16_by_halide = instance.backend == "cpu" && !target.has_feature(Target::F16C);
-    bool f16 = false;
-    for (auto &[name, t] : bound)
-        f16 |= t == Float(16);
-    if (f16 && instance.backend == "cpu" && !a.f16_by_halide) {
-        for (const ImageParam &m : op->memory)
-            // 0, which Halide knows of inner dimensions only
-            if (m.dimensions()) a.zero = m.dim(m.dimensions() - 1).min();
-    }
+    check_algorithm(*op, directives);
+    const Results results = instance.adjoint_in.empty() ? outputs(types) : differentiate(types);
+    if (is_ascend()) fix_scalars();
+    const Arithmetic a = arithmetic(types);
     try {
-        interpret(results, storage, a);
+        interpret(results.funcs, results.storage, a);
     } catch (const DTypeError &e) {
-        throw refusal(*op, e, written);
+        throw diagnostic(*op, e, directives);
     }
-    pipeline = Pipeline(results);
-    lanes = target.natural_vector_size(a.real);
-    const Backend b{{instance.variant, lanes, build.types}, target, a.real, &instance.picks};
-    if (strides_free() && instance.adjoint_in.empty()) {
-        for (Func f : results)
-            if (f.dimensions() > 0) f.output_buffer().dim(0).set_stride(Expr());
-    }
-    if (!ascend) {
-        for (Func f : results)
-            begins_at_zero(f.output_buffer(), f.dimensions());
-    }
-    if (!instance.scheduled || !instance.adjoint_in.empty()) {
-        for (Func f : results)
-            f.compute_root();
-    } else if (ascend) {
-        schedule_ascend(b);
-    } else if (target.has_gpu_feature()) {
-        op->schedule_kernel(Gpu{b});
-    } else {
-        op->schedule_kernel(Cpu{b});
-    }
-    if (!checks_arguments()) leave_out_argument_checks(pipeline);
+
+    pipeline = Pipeline(results.funcs);
+    constrain_outputs(results.funcs);
+    schedule(results.funcs, a.real, build);
+    if (!checks_arguments()) remove_argument_checks(pipeline);
     if (!instance.fault.empty()) plant(pipeline, instance.fault);
 }
 
-// Its vector unit has no other numbers; what a program is made for has to be known.
+// Throws DTypeError for dtypes that the vector unit lacks, and DispatchError if there is no call.
 void Kernel::check_ascend(const Build &build) const {
     for (auto &[name, t] : build.types) {
         if (t == DType::f64 || t == DType::bf16 || t == DType::i64)
@@ -249,68 +234,152 @@ void Kernel::check_ascend(const Build &build) const {
         throw DispatchError(op->name, "an Ascend program is made for one call: give its shape");
 }
 
-// Integer scalars are numbers in an Ascend program, because loops and addresses depend on them.
+// Defines the op's inputs as tensors in memory.
+void Kernel::bind_inputs(const TensorTypes &types) {
+    for (size_t k = 0; k < op->in.size(); k++) {
+        const TensorSpec &spec = op->sig.inputs[k];
+        op->memory.emplace_back(types.stored(spec), int(op->extents_of(spec).size()), spec.name);
+        ImageParam &m = op->memory.back();
+        if (has_free_strides() && m.dimensions() > 0) m.dim(0).set_stride(Expr());
+        // The outermost minimum stays symbolic: see arithmetic().
+        if (!is_ascend()) begin_at_zero(m, m.dimensions() - 1);
+        Op::Extents extents;
+        for (int d = 0; d < m.dimensions(); d++) {
+            if (is_ascend()) {
+                const FixedCall::Dim &dim = instance.call->inputs[k][size_t(d)];
+                fix(m.dim(d), dim);
+                extents.emplace_back(dim.extent);
+            } else {
+                extents.push_back(m.dim(d).extent());
+            }
+        }
+        op->bind_input(k, loaded(m, spec, types), extents);
+    }
+}
+
+// Returns a Func that loads a tensor: as reals, if types.is_real(). A derived gradient reads beyond
+// the bounds of its tensors, so there every tensor is 0.
+Func Kernel::loaded(const ImageParam &memory, const TensorSpec &spec,
+                    const TensorTypes &types) const {
+    Func f("loaded");
+    const bool is_real = types.is_real(spec);
+    if (is_real)
+        f(_) = cast(Float(64), memory(_));
+    else if (spec.dtype == "bool")
+        f(_) = memory(_) != 0;
+    else
+        f(_) = Expr(memory(_));
+    if (instance.adjoint_in.empty() || !is_real) return f;
+    return BoundaryConditions::constant_exterior(f, 0_r, bounds_of(memory));
+}
+
+Kernel::Results Kernel::outputs(const TensorTypes &types) const {
+    Results results{op->out, {}};
+    for (auto &t : op->sig.outputs)
+        results.storage.push_back(types.stored(t));
+    return results;
+}
+
+// Returns the gradient with respect to instance.adjoint_in, and appends dy to the inputs. The op is
+// differentiated over the reals, before interpret(): its gradient exists in every arithmetic.
+Kernel::Results Kernel::differentiate(const TensorTypes &types) {
+    TensorSpec spec = op->sig.outputs[0];
+    spec.name = "d" + spec.name;
+    ImageParam dy(types.stored(op->sig.outputs[0]), int(op->extents_of(spec).size()), spec.name);
+    // propagate_adjoints() takes {min, max} of each dimension, although its comment says extents.
+    Region min_max;
+    for (int k = 0; k < dy.dimensions(); k++)
+        min_max.emplace_back(dy.dim(k).min(), dy.dim(k).max());
+    Derivative derivative = propagate_adjoints(op->out[0], loaded(dy, spec, types), min_max);
+    Results results = outputs(types);
+    for (size_t k = 0; k < op->in.size(); k++) {
+        if (op->sig.inputs[k].name == instance.adjoint_in) {
+            Func g("adjoint");
+            g(_) = derivative(op->in[k])(_);
+            results = {{g}, {types.stored(op->sig.inputs[k])}};
+        }
+    }
+    op->memory.push_back(dy);
+    return results;
+}
+
+// Replaces the integer scalars of an Ascend program by their values: loops and addresses of a
+// program depend on them.
 void Kernel::fix_scalars() {
-    struct Known : Internal::IRMutator {
-        using IRMutator::visit;
-        std::map<std::string, int> values;
-        Expr visit(const Internal::Variable *v) override {
-            const auto it = v->param.defined() ? values.find(v->name) : values.end();
-            return it == values.end() ? Expr(v) : Expr(it->second);
-        }
-        // What is likely is a hint for loops that are split where a condition changes. Here each
-        // part would be a program of its own, and of loops within each other their number
-        // multiplies.
-        Expr visit(const Internal::Call *c) override {
-            if (c->is_intrinsic({Internal::Call::likely, Internal::Call::likely_if_innermost}))
-                return mutate(c->args[0]);
-            return IRMutator::visit(c);
-        }
-        // A place held within bounds by an unsigned minimum: of a clamp Halide knows the bounds,
-        // once they are numbers.
-        Expr visit(const Internal::Cast *c) override {
-            const auto *least = c->type == Int(32) && c->value.type() == UInt(32)
-                                    ? c->value.as<Internal::Min>()
-                                    : nullptr;
-            const auto *place = least ? least->a.as<Internal::Cast>() : nullptr;
-            if (!place || place->value.type() != Int(32)) return IRMutator::visit(c);
-            const Expr at = mutate(place->value);
-            const Expr last = cast(Int(32), mutate(least->b));
-            return clamp(select(at < 0, last, at), 0, last);
-        }
-    } known;
+    std::map<std::string, int> values;
     for (size_t k = 0; k < op->scalars.size(); k++)
-        if (!op->scalars[k].real) known.values[op->scalars[k].name] = instance.call->integers[k];
+        if (!op->scalars[k].real) values[op->scalars[k].name] = instance.call->integers[k];
+    FixScalars fixed(values);
     std::vector<Internal::Function> outputs;
     for (auto &f : op->out)
         outputs.push_back(f.function());
     for (auto &[name, f] : Internal::build_environment(outputs))
-        f.mutate(&known);
+        f.mutate(&fixed);
 }
 
+Arithmetic Kernel::arithmetic(const TensorTypes &types) const {
+    Arithmetic a = types.arithmetic(op->copies_bits);
+    if (is_ascend()) a.own_math = false;  // the vector unit has its own functions
+    a.f16_by_halide = instance.backend == "cpu" && !target.has_feature(Target::F16C);
+    if (types.binds(Float(16)) && instance.backend == "cpu" && !a.f16_by_halide) {
+        // An outermost minimum is 0 in every call, but the compiler cannot derive that.
+        for (const ImageParam &m : op->memory)
+            if (m.dimensions()) a.zero = m.dim(m.dimensions() - 1).min();
+    }
+    return a;
+}
+
+// States what dispatch guarantees of the outputs' strides and minima.
+void Kernel::constrain_outputs(const std::vector<Func> &funcs) {
+    if (has_free_strides() && instance.adjoint_in.empty()) {
+        for (Func f : funcs)
+            if (f.dimensions() > 0) f.output_buffer().dim(0).set_stride(Expr());
+    }
+    if (!is_ascend()) {
+        for (Func f : funcs)
+            begin_at_zero(f.output_buffer(), f.dimensions());
+    }
+}
+
+void Kernel::schedule(const std::vector<Func> &funcs, const Type &real, const Build &build) {
+    lanes = target.natural_vector_size(real);
+    const Backend b{{instance.variant, lanes, build.types}, target, real, &instance.tunables};
+    if (!instance.scheduled || !instance.adjoint_in.empty()) {
+        for (Func f : funcs)
+            f.compute_root();
+    } else if (is_ascend()) {
+        schedule_ascend(b);
+    } else if (target.has_gpu_feature()) {
+        op->schedule_kernel(Gpu{b});
+    } else {
+        op->schedule_kernel(Cpu{b});
+    }
+}
+
+// Fixes the layout of every output to that of the call, and schedules the Funcs that write them.
 void Kernel::schedule_ascend(const Backend &b) {
     const FixedCall &call = *instance.call;
-    std::vector<Func> gm = ascend::written_together(op->out, call.outputs);
+    std::vector<Func> gm = ascend::fused_outputs(op->out, call.outputs);
     size_t k = 0;
     for (Func &f : gm) {
         const FixedCall::Layout &shape = call.outputs[k];
-        bool first = true;
+        bool is_first = true;
         for (OutputImageParam image : f.output_buffers()) {
             const FixedCall::Layout &layout = call.outputs[k++];
             for (int d = 0; d < image.dimensions(); d++) {
-                if (first)
+                // The outputs of one Func have the extents of the first.
+                if (is_first)
                     fix(image.dim(d), layout[size_t(d)]);
-                else {
+                else
                     image.dim(d).set_stride(layout[size_t(d)].stride);
-                }  // its extents are the first one's
             }
-            first = false;
+            is_first = false;
         }
         for (int d = 0; d < f.dimensions(); d++)
             f.bound(f.args()[size_t(d)], 0, shape[size_t(d)].extent);
     }
     pipeline = Pipeline(gm);
-    op->schedule(Ascend{b, gm, &call, &places});
+    op->schedule(Ascend{b, gm, &call, &buffer_plan});
 }
 
 std::vector<Argument> Kernel::arguments() const {

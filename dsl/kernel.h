@@ -1,4 +1,4 @@
-// Kernel: one op, instantiated. The choices that turn an op into code stand in `Instance`.
+// Kernel: one op, compiled for one backend, dtype set, variant and schedule.
 #pragma once
 #include "dsl/ascend/schedule.h"
 #include "dsl/directives.h"
@@ -6,80 +6,117 @@
 
 namespace halyard {
 
+// Instance: every choice that turns an op into code.
 struct Instance {
-    std::string backend = "cpu";  // cpu, opencl, cuda, ascend
-    // as in OpRecord::dtypes; "exact" = modular integers
+    std::string backend = "cpu";  // cpu, opencl, cuda or ascend
+    // An entry of OpRecord::dtypes ("f32,i32" binds T and U), or "exact": integers modulo 2^32.
     std::string dtypes = "f32";
-    std::string variant;      // one of the op's variants
-    Isa isa = Isa::baseline;  // cpu
-    Picks picks;              // values for the schedule's free choices
-    bool scheduled = true;    // false: the algorithm as written
-    // "x": not the op but its derived adjoint in x; inputs are the op's, then dy
+    std::string variant;  // the name of one of the op's variants
+    // The instruction set, for backend "cpu".
+    Isa isa = Isa::baseline;
+    // Values of the schedule's tunables; those that are not given take their default.
+    Tunables tunables;
+    // If false, the op's schedule is ignored and every output is computed by plain loops.
+    bool scheduled = true;
+    // The name of an input. If not empty, the kernel computes the gradient with respect to this
+    // input, which Halide derives from algorithm(). It takes the op's inputs, then dy.
     std::string adjoint_in;
-    // address, thread: the code reports its own reads and writes; "" = it doesn't
+    // "address" or "thread": the kernel's loads and stores are instrumented for that sanitizer.
     std::string sanitizer;
-    // the scheduling call of this number is left out
+    // The number of a scheduling directive that is left out, counted from 0 (`halyard ablate`).
     int skip = no_directive;
-    // planted to try the checks, one of faults_of() (dsl/mutate.h); "" = none
+    // A fault to plant, one of faults_of() (dsl/mutate.h); "" for none.
     std::string fault;
-    // stages report their time and memory to Halide's profiler
+    // If true, stages report their time and memory to Halide's profiler.
     bool profiled = false;
-    // stages report when they begin and end to Halide's tracer
+    // If true, stages report their beginning and end to Halide's tracer.
     bool traced = false;
-    std::shared_ptr<const FixedCall> call = {};       // ascend
-    std::string symbol(const std::string &op) const;  // a C identifier: "hy_softmax_f32_rows_avx2"
+    // The call that the program is compiled for, for backend "ascend".
+    std::shared_ptr<const FixedCall> call = {};
+
+    // Returns the name of the kernel's function, a C identifier: "hy_softmax_f32_rows_avx2".
+    std::string symbol(const std::string &op) const;
 };
 
+// Returns the Halide target of an instance, with the features of its instruction set.
 Halide::Target target_of(const Instance &i);
+// Returns the type in which elements of a dtype are stored; booleans are UInt(8).
 Halide::Type halide_type(DType t);
 
 class Kernel {
 public:
-    // Builds and schedules; compiles nothing yet. Throws DTypeError when the op can't be had in
-    // these dtypes, Error with the line of the op's source when the algorithm or the schedule is
-    // refused.
+    // Builds the pipeline and schedules it, without compiling. Throws DTypeError if the op has no
+    // kernel for these dtypes. Throws Error, with the line of the op file, if Halide rejects the
+    // algorithm or the schedule.
     Kernel(OpPtr op, Instance i);
 
-    std::vector<Halide::Argument> arguments() const;  // inputs, then scalars
-    // the bytes of the compiled object, which the kernel cache keeps
+    // Returns the inputs and then the scalars of the kernel. Outputs are not listed.
+    std::vector<Halide::Argument> arguments() const;
+
+    // Returns the bytes of the object file, from the kernel cache or compiled now.
     std::string object(const std::string &symbol);
-    // path of a shared library with nothing else in it, in the kernel cache
+    // Returns the path of a shared library, in the kernel cache, that has only this kernel.
     std::string library();
-    // compiled, linked and opened: the JIT is the same object, dlopened
+    // Opens library() and returns the kernel's function. The library stays open.
     KernelFn load();
 
-    // The two halves of load(), without the cache. An object is written in a child process, which
-    // may take `seconds` (0: any time); throws DispatchError where the code generator died. open()
-    // links the library beside the object.
+    // compile() and open() are the two halves of load(), without the cache. compile() writes the
+    // object file in a child process, which may take `seconds` (0: no limit). It throws
+    // DispatchError if the code generator dies. open() links the object to a library in the same
+    // folder and opens that.
     void compile(const std::string &object, unsigned seconds = 0);
     KernelFn open(const std::string &object) const;
 
-    // Does the code check its arguments, as Halide has it? Exact mode does, which proves each
-    // schedule, and what a sanitizer watches.
+    // Returns true if the compiled code checks its arguments, as Halide's kernels do by default.
+    // Ordinary CPU kernels do not (dsl/argument_checks.h). Those in exact mode and those with a
+    // sanitizer do.
     bool checks_arguments() const {
         return instance.backend != "cpu" || instance.dtypes == "exact" ||
                !instance.sanitizer.empty();
     }
 
     const OpPtr op;
-    const Instance instance;  // instance.picks.offered: what the schedule asked for
+    // After construction, instance.picks.offered has the tunables of the schedule.
+    const Instance instance;
     const Halide::Target target;
-    int lanes = 1;
+    int lanes = 1;  // elements of the arithmetic type in a vector register
     Halide::Pipeline pipeline;
-    std::vector<Directive> written;  // all that the op told Halide
-    ascend::Places places;           // ascend: what lies where on the chip
+    // The op's definitions and scheduling directives, in the order in which Halide received them.
+    std::vector<Directive> directives;
+    ascend::BufferPlan buffer_plan;  // ascend: the memory of each Func on the chip
 
 private:
+    struct TensorTypes;
+    // The Funcs that the kernel computes, and the types in which they are stored.
+    struct Results {
+        std::vector<Halide::Func> funcs;
+        std::vector<Halide::Type> storage;
+    };
+
+    // build() and its steps, in order.
     void build();
     void check_ascend(const Build &build) const;
+    void bind_inputs(const TensorTypes &types);
+    Results outputs(const TensorTypes &types) const;
+    Results differentiate(const TensorTypes &types);
     void fix_scalars();
+    Arithmetic arithmetic(const TensorTypes &types) const;
+    void constrain_outputs(const std::vector<Halide::Func> &funcs);
+    void schedule(const std::vector<Halide::Func> &funcs, const Halide::Type &real,
+                  const Build &build);
     void schedule_ascend(const Backend &b);
-    std::string key(const std::string &symbol);
+
+    Halide::Func loaded(const Halide::ImageParam &memory, const TensorSpec &spec,
+                        const TensorTypes &types) const;
+    bool is_ascend() const { return instance.backend == "ascend"; }
+    // Returns true if the innermost stride of inputs and outputs may differ from 1.
+    bool has_free_strides() const { return op->any_strides && !is_ascend(); }
+
+    std::string cache_key(const std::string &symbol);
     void write_object(const std::string &path, const std::string &symbol, unsigned seconds);
-    KernelFn opened(const std::string &library) const;
-    bool strides_free() const;
-    std::string lowered(const std::string &symbol);
-    std::string demands(const Halide::Parameter &buffer) const;
+    KernelFn open_library(const std::string &library) const;
+    std::string lowered_text(const std::string &symbol);
+    std::string constraints_of(const Halide::Parameter &buffer) const;
 };
 
 }  // namespace halyard

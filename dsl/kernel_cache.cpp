@@ -21,50 +21,53 @@ namespace halyard {
 namespace fs = std::filesystem;
 namespace {
 
+// An entry ends with this mark and a digest of what precedes it.
 constexpr std::string_view mark = "\nhalyard entry ";
-constexpr size_t trailer = mark.size() + 32;
-constexpr const char *speaker = "kernel cache";
+constexpr size_t trailer_size = mark.size() + 32;
+constexpr const char *log_name = "kernel cache";
 
-// Where the user's caches are; "" where nothing says it.
+// Returns the folder of the user's caches; "" if neither XDG_CACHE_HOME nor HOME is set.
 fs::path user_caches() {
     const char *xdg = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
     if (xdg && *xdg) return fs::absolute(xdg);
     return home && *home ? fs::absolute(home) / ".cache" : fs::path();
 }
 
+// Returns the folder that is removed when the program ends. Warns once, with `why` as the reason.
 const fs::path &private_cache(const std::string &why) {
     static const TemporaryFolder folder("halyard_cache");
-    static std::once_flag said;
-    std::call_once(said, [&] {
-        log(LogLevel::warning, speaker,
+    static std::once_flag warned;
+    std::call_once(warned, [&] {
+        log(LogLevel::warning, log_name,
             why + ": kernels that are compiled now are kept in " + folder.path.string() +
                 " until the program ends");
     });
     return folder.path;
 }
 
-[[noreturn]] void refuse(const fs::path &folder, const std::string &what) {
+[[noreturn]] void throw_unsafe(const fs::path &folder, const std::string &what) {
     throw IoError(folder.string(), what + ", and kernels from there would be run: remove it, or "
                                           "set XDG_CACHE_HOME to a folder of your own");
 }
 
-// The folder above, which holds nothing that is run. Who may rename what is in it could still put
-// another folder there.
+// Checks the parent of the cache. Nothing in it is executed, but a user who may write to it could
+// put another folder in place of the cache. Removes the permission of others to write, or throws
+// IoError.
 void secure_parent(const fs::path &folder) {
     struct stat s;
     if (stat(folder.c_str(), &s) != 0) return;
     const bool own = s.st_uid == geteuid();
-    if (!own && s.st_uid != 0) refuse(folder, "belongs to user " + std::to_string(s.st_uid));
+    if (!own && s.st_uid != 0) throw_unsafe(folder, "belongs to user " + std::to_string(s.st_uid));
     const bool others_write = s.st_mode & 022;
-    const bool mended = others_write && own &&
-                        chmod(folder.c_str(), s.st_mode & 07777 & ~022u) == 0;
-    if (others_write && !mended && !(s.st_mode & S_ISVTX))
-        refuse(folder, "can be written by others");
+    const bool is_secured = others_write && own &&
+                            chmod(folder.c_str(), s.st_mode & 07777 & ~022u) == 0;
+    if (others_write && !is_secured && !(s.st_mode & S_ISVTX))
+        throw_unsafe(folder, "can be written by others");
 }
 
-// Makes the folder, and says why it can't be used; "" where it can. Throws where using it would run
-// what others put there.
-std::string obstacle(const fs::path &folder) {
+// Makes the folder. Returns "", or the reason why it can't be used. Throws IoError if other users
+// could put files there.
+std::string make_cache_folder(const fs::path &folder) {
     std::error_code failed;
     fs::create_directories(folder.parent_path(), failed);
     if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
@@ -73,15 +76,15 @@ std::string obstacle(const fs::path &folder) {
     if (stat(folder.c_str(), &s) != 0) return std::strerror(errno);
     if (!S_ISDIR(s.st_mode)) return "is no folder";
     secure_parent(folder.parent_path());
-    if (s.st_uid != geteuid()) refuse(folder, "belongs to user " + std::to_string(s.st_uid));
-    if (s.st_mode & 022) refuse(folder, "can be written by others");
-    if (s.st_mode & 077) chmod(folder.c_str(), 0700);  // of an older version
+    if (s.st_uid != geteuid()) throw_unsafe(folder, "belongs to user " + std::to_string(s.st_uid));
+    if (s.st_mode & 022) throw_unsafe(folder, "can be written by others");
+    if (s.st_mode & 077) chmod(folder.c_str(), 0700);  // an older version made it
     if (faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
         return std::string("can't be written: ") + std::strerror(errno);
     return "";
 }
 
-// The whole file, or nothing where it can't be read or is no file.
+// Returns the bytes of a file, or nullopt if it is no regular file or can't be read.
 std::optional<std::string> contents(const fs::path &path) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (file < 0) return {};
@@ -99,17 +102,18 @@ std::optional<std::string> contents(const fs::path &path) {
     return bytes;
 }
 
-bool is_whole(std::string_view entry) {
-    if (entry.size() < trailer) return false;
-    const std::string_view bytes = entry.substr(0, entry.size() - trailer);
+// Returns true if the entry ends with its digest.
+bool is_intact(std::string_view entry) {
+    if (entry.size() < trailer_size) return false;
+    const std::string_view bytes = entry.substr(0, entry.size() - trailer_size);
     const std::string_view end = entry.substr(bytes.size());
     return end.starts_with(mark) && end.substr(mark.size()) == digest(bytes);
 }
 
-void say_damaged(const fs::path &path) {
-    static std::once_flag said;
-    std::call_once(said, [&] {
-        log(LogLevel::warning, speaker,
+void warn_damaged(const fs::path &path) {
+    static std::once_flag warned;
+    std::call_once(warned, [&] {
+        log(LogLevel::warning, log_name,
             path.string() + " is damaged: it and what else is damaged there is made again");
     });
 }
@@ -119,28 +123,29 @@ struct Entry {
     std::string bytes;  // without the hash
 };
 
+// Returns the entry `name`, from the cache or made now.
 Entry entry_of(const std::string &name, const MakeEntry &make) {
     const fs::path folder = kernel_cache();
     const fs::path path = folder / name;
     if (std::optional<std::string> found = contents(path)) {
-        if (is_whole(*found)) return {path, found->substr(0, found->size() - trailer)};
-        say_damaged(path);
+        if (is_intact(*found)) return {path, found->substr(0, found->size() - trailer_size)};
+        warn_damaged(path);
     }
     const TemporaryFolder work("compiling", folder);
-    const fs::path made = work.path / "made";
-    make(made.string());
-    std::optional<std::string> bytes = contents(made);
-    if (!bytes) throw IoError(made.string(), "can't be read");
+    const fs::path new_file = work.path / "made";
+    make(new_file.string());
+    std::optional<std::string> bytes = contents(new_file);
+    if (!bytes) throw IoError(new_file.string(), "can't be read");
     const std::string entry = *bytes + std::string(mark) + digest(*bytes);
-    write_file(made.string(), entry, Durability::to_system);
+    write_file(new_file.string(), entry, Durability::to_system);
     std::error_code failed;
-    fs::rename(made, path, failed);
+    fs::rename(new_file, path, failed);
     if (failed) throw IoError(path.string(), "can't be written: " + failed.message());
     return {path, std::move(*bytes)};
 }
 
-// Every file in the folder, those of older versions too, but none that another process is making
-// now.
+// Calls f(path, bytes) for every entry, including those of older versions. Folders in which other
+// processes are compiling are skipped.
 template<class F> void for_each_entry(const F &f) {
     std::error_code unreadable;
     for (fs::directory_iterator e(kernel_cache(), unreadable), end; !unreadable && e != end;
@@ -156,7 +161,8 @@ template<class F> void for_each_entry(const F &f) {
 }  // namespace
 
 std::string digest(std::string_view data) {
-    uint64_t h[2] = {1469598103934665603u, 0x9ae16a3b2f90404fu};  // FNV-1a in two lanes
+    // The first half is FNV-1a; the second is another multiplicative hash.
+    uint64_t h[2] = {1469598103934665603u, 0x9ae16a3b2f90404fu};
     for (const char c : data) {
         const auto byte = uint8_t(c);
         h[0] = (h[0] ^ byte) * 1099511628211u;
@@ -164,8 +170,8 @@ std::string digest(std::string_view data) {
         h[1] ^= h[1] >> 29;
     }
     std::array<char, 33> text;
-    std::snprintf(text.data(), text.size(), "%016llx%016llx", (unsigned long long)h[0],
-                  (unsigned long long)h[1]);
+    std::snprintf(text.data(), text.size(), "%016llx%016llx", static_cast<unsigned long long>(h[0]),
+                  static_cast<unsigned long long>(h[1]));
     return text.data();
 }
 
@@ -178,13 +184,13 @@ fs::path kernel_cache() {
     std::string why = "neither XDG_CACHE_HOME nor HOME is set";
     if (!caches.empty()) {
         const fs::path folder = caches / "halyard" / "kernels";
-        const std::string found = obstacle(folder);
-        if (found.empty()) return folder;
-        why = folder.string() + " " + found;
+        const std::string problem = make_cache_folder(folder);
+        if (problem.empty()) return folder;
+        why = folder.string() + " " + problem;
     }
     const fs::path folder = private_cache(why) / "kernels";
-    if (const std::string found = obstacle(folder); !found.empty())
-        throw IoError(folder.string(), found);
+    if (const std::string problem = make_cache_folder(folder); !problem.empty())
+        throw IoError(folder.string(), problem);
     return folder;
 }
 

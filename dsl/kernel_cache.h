@@ -1,10 +1,10 @@
-// The cache of compiled kernels: files in ${XDG_CACHE_HOME:-~/.cache}/halyard/kernels, named by
-// what they were made from.
+// The cache of compiled kernels: files in ${XDG_CACHE_HOME:-~/.cache}/halyard/kernels, named by a
+// hash of everything that they were compiled from.
 //
-// What lies there is run, so the folder is the caller's own and nobody else may write to it, and
-// every entry ends with a hash of its bytes, which is compared before anything opens it: a damaged
-// one is made again. Where no such folder can be had (a home that is read-only, or none), kernels
-// are kept in a private one until the program ends.
+// The files are executed, so the folder has to belong to the user and must not be writable by
+// others. Every entry ends with a hash of its bytes, which is compared before the entry is used; a
+// damaged entry is made again. If no such folder can be had (no home, or one that is read-only),
+// kernels are kept in a private folder until the program ends.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -13,30 +13,33 @@
 
 namespace halyard {
 
-// The folder, which is made. Throws IoError where it is somebody else's or others may write to it.
-// A process that starts others which compile calls it first: a private folder is its own and its
-// children's.
+// Returns the folder, and makes it if needed. Throws IoError if it belongs to another user or is
+// writable by others. A process that starts compiling processes has to call this first: its private
+// folder is then also theirs.
 std::filesystem::path kernel_cache();
 
-// What is kept beside the kernels: measured roofs, tuning records.
+// Returns the folder of other cached files: measured roofs, tuning records.
 std::filesystem::path cache_folder();
-bool cache_is_private();  // is it gone when the program ends?
+// Returns true if the cache is a private folder, which is removed when the program ends.
+bool cache_is_private();
 
-// Writes what an entry holds to the path it is given; may throw.
+// Writes the content of an entry to `path`; may throw.
 using MakeEntry = std::function<void(const std::string &path)>;
 
-// The path of the entry called `name`, whole; made where it isn't there or is damaged.
+// Returns the path of the entry `name`. Calls `make` if it is missing or damaged.
 std::filesystem::path cached_file(const std::string &name, const MakeEntry &make);
+// Returns the content of the entry `name`, as written by `make`.
 std::string cached_bytes(const std::string &name, const MakeEntry &make);
 
-// 128 bits, as 32 digits: names what was made from `data`, and tells whether bytes are what they
-// were.
+// Returns a hash of `data`: 128 bits as 32 hexadecimal digits.
 std::string digest(std::string_view data);
 
 struct CacheSize {
     int64_t entries = 0, bytes = 0;
 };
+// Returns the number of entries and their size.
 CacheSize cache_size();
-CacheSize clean_cache();  // removes all entries, and says what they were
+// Removes all entries, and returns how many there were and their size.
+CacheSize clean_cache();
 
 }  // namespace halyard

@@ -1,7 +1,7 @@
 #include "dsl/lower.h"
 
 #include "dsl/ascend/tbe/forms.h"
-#include "dsl/refusal.h"
+#include "dsl/diagnostic.h"
 
 #include <algorithm>
 #include <cctype>
@@ -38,11 +38,11 @@ const std::vector<TextForm> &text_forms() {
 namespace {
 
 bool in_name(char c) {
-    return std::isalnum((unsigned char)c) || c == '_' || c == '$';
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$';
 }
 
-// Every name in `text` once through `f`.
-template<class F> std::string with_names(const std::string &text, F f) {
+// Returns `text` with every name replaced by f(name).
+template<class F> std::string replace_names(const std::string &text, F f) {
     std::string out;
     for (size_t i = 0; i < text.size();) {
         size_t end = i;
@@ -59,11 +59,11 @@ template<class F> std::string with_names(const std::string &text, F f) {
 }
 
 bool is_digit(char c) {
-    return std::isdigit((unsigned char)c);
+    return std::isdigit(static_cast<unsigned char>(c));
 }
 
-// "relu" of relu$3, "t" of t74, "peak_intm" of what rfactor() makes of peak$3 and again of that; ""
-// of a name without counters.
+// Returns a name without its counters: "relu" for relu$3, "t" for t74, and "peak_intm" for the Func
+// that rfactor() makes of peak$3. Returns "" if the name has no counters.
 std::string stem_of(const std::string &name) {
     if (name.size() > 1 && name[0] == 't' && std::all_of(name.begin() + 1, name.end(), is_digit))
         return "t";
@@ -81,38 +81,58 @@ std::string stem_of(const std::string &name) {
     return stem == name ? "" : stem;
 }
 
-// Code only: no directives, no data, neither the wrapper that unpacks arguments nor the function
-// that describes them.
-std::string instructions(const std::string &text) {
-    std::string out;
-    bool code = true, wanted = true;
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
+// Selects the lines of assembly that contain a kernel's instructions.
+class InstructionFilter {
+public:
+    // Appends `line` to the text if it is wanted.
+    void add(std::string line) {
         const size_t first = line.find_first_not_of(" \t");
-        if (first == std::string::npos || line[first] == '#') continue;
-        if (first > 0 && line[first] == '.') {
-            if (line.find(".text", first) != std::string::npos)
-                code = true;
-            else if (line.compare(first, 8, ".section") == 0)
-                code = false;
-            continue;
-        }
-        if (!code) continue;
-        if (first == 0) {
-            line.erase(line.find(':') + 1);
-            if (line.starts_with(".Lfunc") || line.starts_with(".Ltmp")) continue;
-            if (line[0] != '.') {
-                wanted = line.find("_argv\":") == std::string::npos && !line.ends_with("_argv:") &&
-                         !line.ends_with("_metadata:");
-            }
-            if (wanted && line[0] != '.' && !out.empty()) out += "\n";
-        }
-        if (wanted) out += line + "\n";
+        if (first == std::string::npos || line[first] == '#') return;
+        if (first > 0 && line[first] == '.')
+            directive(line, first);
+        else if (in_code_ && first == 0)
+            label(line);
+        else if (in_code_ && in_kernel_)
+            text_ += line + "\n";
     }
-    return out;
+    const std::string &text() const { return text_; }
+
+private:
+    void directive(const std::string &line, size_t first) {
+        if (line.find(".text", first) != std::string::npos)
+            in_code_ = true;
+        else if (line.compare(first, 8, ".section") == 0)
+            in_code_ = false;
+    }
+    // Local labels begin with a dot. Any other begins a function: the kernel, the wrapper that
+    // unpacks its arguments, or the function that describes them.
+    void label(std::string line) {
+        line.erase(line.find(':') + 1);
+        if (line.starts_with(".Lfunc") || line.starts_with(".Ltmp")) return;
+        const bool is_function = line[0] != '.';
+        if (is_function) {
+            in_kernel_ = line.find("_argv\":") == std::string::npos && !line.ends_with("_argv:") &&
+                         !line.ends_with("_metadata:");
+        }
+        if (!in_kernel_) return;
+        if (is_function && !text_.empty()) text_ += "\n";
+        text_ += line + "\n";
+    }
+
+    std::string text_;
+    bool in_code_ = true, in_kernel_ = true;
+};
+
+// Returns an assembly text without directives, data, and the functions around the kernel.
+std::string instructions(const std::string &text) {
+    InstructionFilter filter;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);)
+        filter.add(line);
+    return filter.text();
 }
 
-std::string compiled(Kernel &k, OutputFileType type, const std::string &scratch) {
+std::string compile_to_text(Kernel &k, OutputFileType type, const std::string &scratch) {
     k.pipeline.compile_to({{type, scratch}}, k.arguments(), k.instance.symbol(k.op->name),
                           k.target);
     std::ifstream file(scratch, std::ios::binary);
@@ -120,11 +140,12 @@ std::string compiled(Kernel &k, OutputFileType type, const std::string &scratch)
     file.close();
     fs::remove(scratch);
     while (!text.empty() && text.back() == '\0')
-        text.pop_back();  // device code ends in one
+        text.pop_back();  // of device code
     return text;
 }
 
-std::string loop_nest(Kernel &k) {  // Halide prints it
+// Returns what Halide's print_loop_nest() writes to standard error.
+std::string loop_nest(Kernel &k) {
     std::ostringstream text;
     std::streambuf *const old = std::cerr.rdbuf(text.rdbuf());
     try {
@@ -142,7 +163,7 @@ std::string loop_nest(Kernel &k) {  // Halide prints it
 std::string without_counters(const std::string &text) {
     std::map<std::string, std::string> renamed;
     std::map<std::string, int> next;
-    return with_names(text, [&](const std::string &name) {
+    return replace_names(text, [&](const std::string &name) {
         const std::string stem = stem_of(name);
         if (stem.empty()) return name;
         const auto [at, is_new] = renamed.emplace(name, stem);
@@ -158,16 +179,17 @@ std::string text_of(Kernel &k, const std::string &form, const std::string &scrat
     try {
         if (form == "loops") return without_counters(loop_nest(k));
         if (form == "stmt")
-            return without_counters(compiled(k, OutputFileType::conceptual_stmt, scratch));
-        if (form == "html") return compiled(k, OutputFileType::stmt_html, scratch);
-        if (form == "llvm") return compiled(k, OutputFileType::llvm_assembly, scratch);
-        if (form == "asm") return instructions(compiled(k, OutputFileType::assembly, scratch));
-        if (form == "c") return compiled(k, OutputFileType::c_source, scratch);
+            return without_counters(compile_to_text(k, OutputFileType::conceptual_stmt, scratch));
+        if (form == "html") return compile_to_text(k, OutputFileType::stmt_html, scratch);
+        if (form == "llvm") return compile_to_text(k, OutputFileType::llvm_assembly, scratch);
+        if (form == "asm")
+            return instructions(compile_to_text(k, OutputFileType::assembly, scratch));
+        if (form == "c") return compile_to_text(k, OutputFileType::c_source, scratch);
         if (form == "opencl" || form == "ptx")
-            return compiled(k, OutputFileType::device_code, scratch);
+            return compile_to_text(k, OutputFileType::device_code, scratch);
         if (k.instance.backend == "ascend") return ascend::text_of(k, form);
-    } catch (const Halide::Error &e) {  // no std::exception
-        throw refusal(*k.op, e, k.written);
+    } catch (const Halide::Error &e) {  // it is no std::exception
+        throw diagnostic(*k.op, e, k.directives);
     }
     throw AttrError(k.op->name, "no text form '" + form + "'");
 }

@@ -1,4 +1,4 @@
-// Lower: what a kernel is on its way to machine code, as text.
+// The stages of a kernel's compilation as text, from its loop nest to its assembly.
 #pragma once
 #include "dsl/kernel.h"
 
@@ -7,20 +7,22 @@ namespace halyard {
 struct TextForm {
     std::string name;  // "asm"
     std::string doc;
-    std::vector<std::string> backends;  // whose kernels have it, the default first
-    // what starts a line of comment; "" where a text must not begin with one
+    // The backends whose kernels have this form, the default first.
+    std::vector<std::string> backends;
+    // The beginning of a comment line; "" if the text must not begin with a comment.
     std::string comment;
 };
+// Returns all forms, from the loop nest on.
 const std::vector<TextForm> &text_forms();
 
-// Compiles as far as `form` needs; `scratch` is a path that may be written and is gone afterwards.
-// Throws Error with Halide's words, but a code generator that meets what it can't do may as well
-// abort: call it in a child process.
+// Compiles as far as `form` needs, and returns the text. `scratch` is the path of a file that may
+// be written, and is removed. Throws Error for what Halide rejects, and AttrError for an unknown
+// form. A code generator may also abort: call this in a child process.
 std::string text_of(Kernel &k, const std::string &form, const std::string &scratch);
 
-// Names without the counters that depend on what was compiled before: relu$3 -> relu, and t74, t75
-// -> t0, t1. Names that only counters tell apart get one each, in the order in which they occur:
-// sum, sum$1.
+// Returns `text` without the counters in names, which depend on what was compiled before: relu$3
+// becomes relu, and t74 and t75 become t0 and t1. Names that differ only in their counters are
+// numbered in the order in which they occur: sum, sum$1.
 std::string without_counters(const std::string &text);
 
 }  // namespace halyard

@@ -590,7 +590,7 @@ std::vector<std::string> faults_of(Kernel &k) {
         throw Error(k.op->name, k.instance.symbol(k.op->name) + ": " + e.what());
     }
     k.pipeline.clear_custom_lowering_passes();
-    if (!k.checks_arguments()) leave_out_argument_checks(k.pipeline);
+    if (!k.checks_arguments()) remove_argument_checks(k.pipeline);
     return found;
 }
 

@@ -5,6 +5,7 @@
 
 #include "dsl/op_check.h"
 #include "registry/base/error.h"
+#include "registry/base/text.h"
 #include "registry/op/expr.h"
 
 namespace halyard {
@@ -12,15 +13,8 @@ namespace {
 
 using Names = std::set<std::string>;
 
-std::string listed(const Names &names) {
-    std::string text;
-    for (const std::string &n : names)
-        text += (text.empty() ? "" : ", ") + n;
-    return text;
-}
-
-// Of dimensions, integer attributes, scalars and lets: those that dispatch gives a value
-// (registry/op/names.cpp).
+// Returns the names of dimensions, integer attributes, scalars and lets: those that have a value
+// when a call is planned (registry/op/names.cpp).
 Names names_of(const Op &op) {
     Names all(op.sig.names.begin(), op.sig.names.end());
     for (const TensorSpec &t : op.sig.inputs) {
@@ -39,25 +33,25 @@ Names names_of(const Op &op) {
     return all;
 }
 
-// `text` is one expression; `quoted` is how the op's source has it.
+// Checks one expression. `quoted` is the string of the op file that contains it, and `what` names
+// the expression in messages.
 void check_expression(const Op &op, const std::string &what, const std::string &text,
                       const std::string &quoted, const Names &known) {
-    const auto refuse = [&](const std::string &why) {
-        throw AttrError(op.name, placed(line_of(op, quoted), what + " '" + text + "' " + why));
+    const auto fail = [&](const std::string &why) {
+        throw AttrError(op.name, at_location(line_of(op, quoted), what + " '" + text + "' " + why));
     };
     std::vector<std::string> used;
     try {
         used = ParsedExpr(text).names();
     } catch (const Error &e) {
-        const std::string why = e.what();
-        refuse("doesn't parse: " + why.substr(why.find("] ") + 2));
+        fail("doesn't parse: " + e.detail());
     }
     for (const std::string &name : used)
-        if (!known.count(name)) refuse("names " + name + ", which is none of " + listed(known));
+        if (!known.count(name)) fail("names " + name + ", which is none of " + join(known));
 }
 
-// What expressions of the record name, beside kernels.
-Names named(const Op &op) {
+// Returns the names that the record's expressions use.
+Names names_used(const Op &op) {
     Names all;
     const auto add = [&](const std::string &text) {
         const ParsedExpr e(text);
@@ -83,7 +77,7 @@ Names named(const Op &op) {
     return all;
 }
 
-class ReadScalars : public Halide::Internal::IRGraphVisitor {
+class FindScalars : public Halide::Internal::IRGraphVisitor {
 public:
     Names names;
 
@@ -104,7 +98,8 @@ void check_names(const Op &op) {
         if (!s.real) check_expression(op, "scalar " + s.name, s.value, s.value, known);
     for (const std::string &condition : op.conditions)
         check_expression(op, "condition", condition, condition, known);
-    if (op.form == Form::composite) return;  // its composition says the shape of what it makes
+    // The composition of a composite op determines the shape of its outputs.
+    if (op.form == Form::composite) return;
     for (const TensorSpec &t : op.sig.outputs) {
         for (const std::string &extent : t.extents)
             check_expression(op, "output " + t.name + "'s extent", extent, op.signature, known);
@@ -112,10 +107,10 @@ void check_names(const Op &op) {
 }
 
 void check_variant_names(const Op &op, const VariantSpec &v,
-                         const std::map<std::string, int64_t> &picks) {
+                         const std::map<std::string, int64_t> &tunables) {
     Names known = names_of(op);
     known.insert("lanes");
-    for (auto &[name, value] : picks)
+    for (auto &[name, value] : tunables)
         known.insert(name);
     for (const TensorSpec &t : op.sig.inputs) {
         for (size_t d = 0; d < op.extents_of(t).size(); d++)
@@ -131,22 +126,22 @@ void check_variant_names(const Op &op, const VariantSpec &v,
 }
 
 void check_gradient_name(const Op &op, const OpTable &ops) {
-    const std::string of = forward_name(op.name);
-    if (!op.internal || of.empty()) return;
-    const OpPtr forward = ops.make(of);
+    const std::string forward_op = forward_name(op.name);
+    if (!op.internal || forward_op.empty()) return;
+    const OpPtr forward = ops.make(forward_op);
     if (!forward || op.sig.differentiates(forward->sig)) return;
     Names inputs;
     for (const TensorSpec &t : forward->sig.inputs)
         inputs.insert(t.name);
-    const std::string input = op.name.substr(of.size() + 2);
-    throw AttrError(op.name,
-                    placed(op.made.origin(), "would be the gradient of " + of + " in its input " +
-                                                 input + ": the inputs of " + forward->signature +
-                                                 " are " + listed(inputs)));
+    const std::string input = op.name.substr(forward_op.size() + 2);
+    throw AttrError(op.name, at_location(op.defined_at.outermost_location(),
+                                         "would be the gradient of " + forward_op +
+                                             " in its input " + input + ": the inputs of " +
+                                             forward->signature + " are " + join(inputs)));
 }
 
 std::set<std::string> scalars_read(const Kernel &k) {
-    ReadScalars read;
+    FindScalars read;
     Halide::Pipeline pipeline = k.pipeline;
     std::vector<Halide::Internal::Function> outputs;
     for (const Halide::Func &f : pipeline.outputs())
@@ -157,7 +152,7 @@ std::set<std::string> scalars_read(const Kernel &k) {
 }
 
 void check_scalars(const Op &op, const OpTable &ops, const std::set<std::string> &read) {
-    const Names used = named(op);
+    const Names used = names_used(op);
     Names inherited;
     const OpPtr forward = ops.make(forward_name(op.name));
     if (forward && op.sig.differentiates(forward->sig)) {
@@ -166,9 +161,9 @@ void check_scalars(const Op &op, const OpTable &ops, const std::set<std::string>
     }
     for (const ScalarSpec &s : op.scalars) {
         if (read.count(s.name) || used.count(s.name) || inherited.count(s.name)) continue;
-        throw AttrError(op.name,
-                        placed(line_of(op, s.name), "algorithm() never reads scalar " + s.name +
-                                                        ", and no expression names it"));
+        throw AttrError(
+            op.name, at_location(line_of(op, s.name), "algorithm() never reads scalar " + s.name +
+                                                          ", and no expression names it"));
     }
 }
 

@@ -1,5 +1,5 @@
-// Names in an op's record that nothing has, and scalars that nothing reads. All throw AttrError
-// with the line of the op's source.
+// Checks of the names in an op's record, and of scalars that nothing reads. All throw AttrError
+// with the line of the op file.
 #pragma once
 #include <set>
 #include <string>
@@ -8,22 +8,24 @@
 
 namespace halyard {
 
-// A name in a let, a derived scalar, a condition or an output's extents that is no dimension,
-// attribute, scalar or let of the op.
+// Throws if a let, a derived scalar, a condition or an output's extent uses a name that is not a
+// dimension, attribute, scalar or let of the op.
 void check_names(const Op &op);
 
-// The same of a variant's condition, which knows `lanes`, strides as x_s0, and what its schedule
-// picks as well.
+// Throws if a variant's condition uses an unknown name. It may also use `lanes`, strides ("x_s0"),
+// and the tunables of its schedule, which are `tunables`.
 void check_variant_names(const Op &op, const VariantSpec &v,
-                         const std::map<std::string, int64_t> &picks);
+                         const std::map<std::string, int64_t> &tunables);
 
-// An internal op that is called like the gradient of another one of the same file, in an input
-// which that one doesn't have.
+// Throws if an internal op is named like the gradient of another op of the same file, in an input
+// that this op does not have.
 void check_gradient_name(const Op &op, const OpTable &ops);
 
-// The scalars that a kernel reads, and the refusal of those that no kernel of the op reads and no
-// expression names. A gradient has those of its forward op, whether it reads them or not.
+// Returns the names of the scalars that a kernel reads.
 std::set<std::string> scalars_read(const Kernel &k);
+
+// Throws if a scalar of the op is neither in `read`, the scalars that any of its kernels reads, nor
+// used by an expression of the record. A gradient op may have its forward op's scalars unread.
 void check_scalars(const Op &op, const OpTable &ops, const std::set<std::string> &read);
 
 }  // namespace halyard

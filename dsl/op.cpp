@@ -1,26 +1,29 @@
 #include "dsl/op.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "registry/base/error.h"
+#include "registry/base/text.h"
 
 namespace halyard {
 using namespace Halide;
 
 namespace {
 
-Signature signature_from(const std::string &name, const std::string &text) {
+// Parses a signature. Adds the line of the op file to what the parser throws.
+Signature parse_signature(const std::string &name, const std::string &text) {
     try {
         return {name, text};
     } catch (const Error &e) {
-        const std::string what = e.what();
-        throw Error(name, placed(Trace::here().origin(), what.substr(what.find("] ") + 2)));
+        throw Error(name, at_location(CallSite::here().outermost_location(), e.detail()));
     }
 }
 
 }  // namespace
 
-Op::Op(std::string n, std::string text) : sig(signature_from(n, text)) {
+Op::Op(std::string n, std::string text) : sig(parse_signature(n, text)) {
     name = std::move(n);
     signature = std::move(text);
     if (!sig.inputs.empty() && sig.inputs[0].any_rank) {
@@ -40,23 +43,23 @@ std::vector<std::string> Op::extents_of(const TensorSpec &t) const {
     return e;
 }
 
-// The tensor that the signature calls `n`, whatever the order in which an op declares them.
 Func Op::declared(std::vector<Func> &all, const std::vector<TensorSpec> &specs,
                   const std::string &n, const char *suffix, const char *kind) {
     const auto spec = std::find_if(specs.begin(), specs.end(),
                                    [&](const TensorSpec &t) { return t.name == n; });
     if (spec == specs.end()) {
-        std::string known;
+        std::vector<std::string> names;
         for (const TensorSpec &t : specs)
-            known += (known.empty() ? "" : ", ") + t.name;
-        throw AttrError(name, placed(Trace::here().place(), std::string(kind) + "(\"" + n +
-                                                                "\"): the " + kind + "s of " +
-                                                                signature + " are " + known));
+            names.push_back(t.name);
+        throw AttrError(name, at_location(CallSite::here().location(),
+                                          fmt::format("{0}(\"{1}\"): the {0}s of {2} are {3}", kind,
+                                                      n, signature, join(names))));
     }
-    const auto place = size_t(spec - specs.begin());
-    while (all.size() <= place)
+    // An op may declare its tensors in any order; `all` is in the order of the signature.
+    const auto index = size_t(spec - specs.begin());
+    while (all.size() <= index)
         all.emplace_back(specs[all.size()].name + suffix);
-    return all[place];
+    return all[index];
 }
 Func Op::input(const std::string &n) {
     return declared(in, sig.inputs, n, "_in", "input");
@@ -64,30 +67,30 @@ Func Op::input(const std::string &n) {
 Func Op::output(const std::string &n) {
     return declared(out, sig.outputs, n, "", "output");
 }
-void Op::complete() {
+void Op::declare_all_tensors() {
     if (!sig.inputs.empty()) input(sig.inputs.back().name);
     if (!sig.outputs.empty()) output(sig.outputs.back().name);
 }
 
 Expr Op::size(const std::string &expression) const {
-    std::map<std::string, Expr> dims = extents_;
-    for (auto &l : lets)  // those that need only what the kernel knows
-    {
+    std::map<std::string, Expr> values = extents_;
+    // Lets over attributes are skipped: kernels do not have them.
+    for (auto &l : lets) {
         try {
-            dims.emplace(l.name, evaluate<Expr>(l.value, dims));
+            values.emplace(l.name, evaluate<Expr>(l.value, values));
         } catch (const std::exception &) {
             continue;
         }
     }
     try {
-        return evaluate<Expr>(expression, dims);
+        return evaluate<Expr>(expression, values);
     } catch (const AttrError &e) {
-        std::string known;
-        for (auto &[n, extent] : dims)
-            known += (known.empty() ? "" : ", ") + n;
-        throw AttrError(name, placed(Trace::here().place(), "size(\"" + expression +
-                                                                "\"): the sizes of " + signature +
-                                                                " are " + known));
+        std::vector<std::string> names;
+        for (auto &[n, value] : values)
+            names.push_back(n);
+        throw AttrError(name, at_location(CallSite::here().location(),
+                                          fmt::format("size(\"{}\"): the sizes of {} are {}",
+                                                      expression, signature, join(names))));
     }
 }
 
@@ -98,16 +101,21 @@ Dim Op::stride(const Func &tensor, int dim) const {
     }
     for (size_t k = 0; k < out.size(); k++)
         if (out[k].name() == tensor.name() && dim == 0) return Dim(sig.outputs[k].name + "_s0");
-    throw AttrError(
-        name, placed(Trace::here().place(), "stride(" + tensor.name() + ", " + std::to_string(dim) +
-                                                "): the tensors of " + signature +
-                                                " have strides, outputs the innermost one"));
+    throw AttrError(name, at_location(CallSite::here().location(),
+                                      fmt::format("stride({}, {}): {} has no such stride; of "
+                                                  "outputs only the innermost one is known",
+                                                  tensor.name(), dim, signature)));
 }
 
 void Op::add(Variant v) {
     if (variants_.empty()) variants.clear();
     variants.push_back({v.name, v.when.words()});
     variants_.push_back(std::move(v));
+}
+
+void Op::clear_variants() {
+    variants_.clear();
+    variants = {{"", ""}};
 }
 
 void Op::define(const Build &build) {
@@ -199,24 +207,24 @@ Expr Op::derived(const std::string &n, const std::string &expression) {
     return extents_[n] = parameter(n, Int(32));
 }
 
-void Op::feed(size_t i, const Func &from, const Extents &e) {
+void Op::bind_input(size_t i, const Func &from, const Extents &e) {
     in[i](_) = from(_);
-    if (i == 0) shape_ = e;
+    if (i == 0) first_input_extents_ = e;
     const std::vector<std::string> names = extents_of(sig.inputs[i]);
     for (size_t d = 0; d < names.size() && d < e.size(); d++)
         if (is_name(names[d])) extents_.emplace(names[d], e[e.size() - 1 - d]);
 }
 Op::Extents Op::output_extents() const {
-    if (form == Form::elementwise) return shape_;  // at whatever rank it was fed
+    if (form == Form::elementwise) return first_input_extents_;
     Extents e;
     for (auto &text : extents_of(sig.outputs[0]))
         e.insert(e.begin(), size(text));
     return e;
 }
 
-void OpTable::put(OpFactory f) {
-    const std::string name = f()->name;
-    if (!ops_.emplace(name, std::move(f)).second) throw Error(name, "two ops of this name");
+void OpTable::insert(OpFactory factory) {
+    const std::string name = factory()->name;
+    if (!ops_.emplace(name, std::move(factory)).second) throw Error(name, "two ops of this name");
     order_.push_back(name);
 }
 OpPtr OpTable::make(const std::string &name) const {

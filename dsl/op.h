@@ -1,15 +1,56 @@
-// Op: everything halyard knows about one operator, stated once.
+// Op: the base class of all operators. An op file defines one class per operator; everything else
+// (dispatch, primitives, checks, benchmarks, documentation) is derived from it.
 //
-// In kernels, () indexes innermost first (Halide order); in signatures and samples, [] lists
-// extents outermost first (caller order). Op does the reversal. Every value is a real (dsl/real.h):
-// no dtype here.
+//     #include "dsl/op.h"
 //
-//     struct Softmax : Rows { ... };
-//     HALYARD_OPS { add<Softmax>(); add<SoftmaxDx>(); }
+//     namespace halyard {
+//     namespace {
 //
-// Gradient by name: op "softmax_dx" is the adjoint of "softmax" in its input `x`; its own inputs
-// (any of softmax's inputs and outputs, and dy) tell the tape what to save. No other registration
-// exists.
+//     struct ScaleColumns : Op {
+//         ScaleColumns() : Op("scale_columns", "x[..n,c] gain[c] -> y[..n,c]") {
+//             doc = "y = alpha * gain * x, a gain for each column";
+//             contract = {Contract::elementwise, 3};
+//             samples = {"n=1 c=1", "n=3 c=7 alpha=0.5", "n=4 c=64"};
+//         }
+//         Func x = input("x");
+//         Func gain = input("gain");
+//         Func y = output("y");
+//         Expr alpha = scalar("alpha", 1.0);
+//         Var c{"c"}, n{"n"};
+//
+//         void algorithm() override { y(c, n) = alpha * gain(c) * x(c, n); }
+//
+//         void schedule(const Cpu &cpu) override {
+//             y.vectorize(c, cpu.lanes, Tail::GuardWithIf).parallel(n);
+//         }
+//
+//         void reference(Problem &p) const override {
+//             for (int64_t i = 0; i < p["n"]; i++) {
+//                 for (int64_t j = 0; j < p["c"]; j++)
+//                     p("y")(i, j) = p.real("alpha") * p("gain")(j) * p("x")(i, j);
+//             }
+//         }
+//     };
+//
+//     }  // namespace
+//
+//     HALYARD_OPS {
+//         ops.add<ScaleColumns>();
+//     }
+//
+//     }  // namespace halyard
+//
+// Index order: in an algorithm, () lists indices innermost first, as Halide does. In signatures,
+// samples and references, the extents and indices are outermost first, as callers see them. Op
+// reverses them.
+//
+// Dtypes: an algorithm computes with real numbers (dsl/real.h) and names no dtype. One class is
+// compiled for every entry of `dtypes`, and once over integers modulo 2^32, where any two legal
+// schedules give the same bits (exact mode).
+//
+// Gradients: the op "softmax_dx" is the gradient of "softmax" with respect to its input `x`. Its
+// inputs are any of softmax's inputs and outputs, and `dy`; their names tell the tape which tensors
+// to keep. Nothing else registers a gradient.
 #pragma once
 #include <functional>
 #include <memory>
@@ -17,38 +58,53 @@
 #include <vector>
 
 #include "dsl/backend.h"
+#include "dsl/call_site.h"
 #include "dsl/problem.h"
 #include "dsl/real.h"
-#include "dsl/trace.h"
 #include "dsl/variant.h"
 #include "registry/op/op_record.h"
 #include "registry/op/signature.h"
 
 namespace halyard {
 
-// dimensions of an elementwise kernel, as registry/dispatch/canonical.h leaves them
+// The rank of an elementwise kernel: registry/dispatch/canonical.h merges the dimensions of a call
+// into at most this many.
 inline constexpr int elementwise_rank = 3;
 
 class Op : public OpRecord {
 public:
+    // Throws Error, with the line of the op file, if `signature` cannot be parsed.
     Op(std::string name, std::string signature);
     virtual ~Op() = default;
 
-    // Innermost dimension last in `sig`; for x[*] the dimensions are d0, d1, d2.
+    // The parsed signature. Extents are outermost first; x[*] has the dimensions d0, d1 and d2.
     const Signature sig;
-    const Trace made = Trace::here();  // by the constructor of an op file
+    // The call of the constructor, which error messages name.
+    const CallSite defined_at = CallSite::here();
 
-    // An op overrides one of the two: the second where what it computes depends on the build. One
-    // with several variants may leave both to them.
+    // Defines every output in terms of the inputs and scalars. An op overrides the second form if
+    // its algorithm depends on lanes or dtypes, and neither if all of its variants have their own.
     virtual void algorithm() {}
     virtual void algorithm(const Build &) { algorithm(); }
-    virtual void schedule(const Cpu &) {}  // an empty schedule is legal, correct and slow
-    virtual void schedule(const Gpu &) {}
-    virtual void schedule(const Ascend &npu);  // the automatic one (dsl/ascend/schedule.h)
 
-    // A build calls define(), which runs the algorithm of the variant that `build` names, then
-    // schedule_kernel(), which runs its schedule. Without a name they are the op's own. Throws
-    // Error for a variant that the op doesn't have.
+    // Schedules the definitions of algorithm() for one backend. An empty schedule is legal: the
+    // kernel is correct and slow. For Ascend the default is an automatic schedule
+    // (dsl/ascend/schedule.h).
+    virtual void schedule(const Cpu &) {}
+    virtual void schedule(const Gpu &) {}
+    virtual void schedule(const Ascend &npu);
+
+    // Computes every output of `p` from its inputs, naively, in double, without the DSL. For ops
+    // with Contract::products it also fills `p.abs_sum`.
+    virtual void reference(Problem &p) const = 0;
+
+    // ---- Construction of kernels and chains. Op files use only the members after these.
+
+    using Extents = std::vector<Halide::Expr>;  // innermost first
+
+    // Runs the algorithm of the variant that `build` names, then schedule_kernel() its schedule. In
+    // an op without variants, and for the name "", they are the op's own. Throws Error for a
+    // variant that the op does not have.
     void define(const Build &build);
     template<class B> void schedule_kernel(const B &backend) {
         if (implementation_)
@@ -56,37 +112,41 @@ public:
         else
             schedule(backend);
     }
-
-    // The naive answer in double, independent of the DSL: fills every output of `p`.
-    virtual void reference(Problem &p) const = 0;
-
-    // An op reads memory, or the Funcs of another op: that is all there is to fusion.
-    using Extents = std::vector<Halide::Expr>;  // innermost first
-    void feed(size_t input, const Halide::Func &from, const Extents &extents);
+    // Defines input number `input` as `from`, a tensor in memory or the result of another op, which
+    // has these extents.
+    void bind_input(size_t input, const Halide::Func &from, const Extents &extents);
+    // Returns the extents of the first output, as expressions over those of the inputs.
     Extents output_extents() const;
-    void sink(const Halide::Func &f) { end_ = f; }
-    // declares the tensors that the op itself doesn't
-    void complete();
-    // outermost first, with the collapsed and the any-rank ones
+    // Makes `f`, the last Func of an epilogue, what store() returns.
+    void set_stored(const Halide::Func &f) { end_ = f; }
+    // Declares the inputs and outputs that the op file has not declared.
+    void declare_all_tensors();
+    // Returns the names of the extents of `t`, outermost first. The group of a leading `..n` is one
+    // extent; x[*] has `any_rank` extents.
     std::vector<std::string> extents_of(const TensorSpec &t) const;
 
     std::vector<Halide::Func> in, out;
-    // where inputs are loaded from; empty inside a chain
+    // The tensors from which inputs are loaded; empty for the inner ops of a chain.
     std::vector<Halide::ImageParam> memory;
-    std::map<std::string, Halide::Parameter> parameters;  // of the scalars
-    // elements are moved as they are stored, in T: no arithmetic between
-    bool moves = false;
-    int any_rank = elementwise_rank;  // dimensions of x[*] in this instance
+    // The kernel arguments of `scalars`, by name.
+    std::map<std::string, Halide::Parameter> parameters;
+    // True for an op that copies elements without arithmetic: they keep their bits in every dtype.
+    bool copies_bits = false;
+    int any_rank = elementwise_rank;  // dimensions of x[*] in this kernel
 
-    // The extent or scalar in the kernel: size(c / group), of dimensions, scalars and lets.
-    Halide::Expr size(const DimExpr &e) const { return size(e.text()); }
+    // ---- What op files and their variants use.
+
+    // Returns the value of an expression over dimensions, integer scalars and lets: "k",
+    // "c/groups". Throws AttrError if it uses any other name.
     Halide::Expr size(const std::string &expression) const;
-    // what reaches memory: the output, or the end of its epilogue
+    Halide::Expr size(const DimExpr &e) const { return size(e.text()); }
+    // Returns the Func that is stored in memory: the first output, or the end of its epilogue if
+    // the op is part of a chain.
     Halide::Func store() const { return end_.defined() ? end_ : out[0]; }
-    // loops of store(), innermost first
+    // Returns a loop of store(), counted from the innermost one.
     Halide::Var var(int dim) const { return store().args()[size_t(dim)]; }
-    // The stride, in elements, of dimension `dim`, innermost 0, of an input, or of the innermost
-    // dimension of an output, in the condition of a variant.
+    // Returns the stride of a dimension of a tensor, 0 the innermost, for the condition of a
+    // variant. Throws AttrError if dispatch has no such stride: of outputs it has the innermost.
     Dim stride(const Halide::Func &tensor, int dim = 0) const;
 
 protected:
@@ -97,15 +157,20 @@ protected:
     using Expr = Halide::Expr;
     using Tail = Halide::TailStrategy;
 
-    Func input(const std::string &name);  // of the signature: any other name is an AttrError
+    // Returns the Func of a tensor of the signature. Throws AttrError for any other name.
+    Func input(const std::string &name);
     Func output(const std::string &name);
 
-    // Adds a variant. The first one added whose condition holds, and which has a kernel for the
-    // call, runs; the last one takes every call.
+    // Adds a variant. The first one whose condition a call fulfils computes it; the last one takes
+    // every call.
     void add(Variant v);
+    // Removes the variants that a base class added.
+    void clear_variants();
 
-    // Attributes. The first group never reaches the kernel by itself; expressions in lets,
-    // conditions and scalars use it.
+    // Declares an attribute and its default. The kernel does not see it: lets, conditions and
+    // derived scalars may use its value. The first entry of `choices` is the default; in an
+    // expression, a choice is its index. `ints` is a list of integers, "1,1"; `parts` names its
+    // elements for expressions.
     void attr(const std::string &name, int64_t value) {
         attrs.push_back({name, AttrKind::integer, std::to_string(value), {}, {}});
     }
@@ -119,10 +184,7 @@ protected:
               std::vector<std::string> parts = {}) {
         attrs.push_back({name, AttrKind::ints, value, {}, std::move(parts)});
     }
-    void let(const std::string &name, const std::string &expression) {
-        lets.push_back({name, expression});
-    }
-    // The same with names that are declared as Dims.
+
     void attr(const Dim &d, int64_t value) { attr(d.name(), value); }
     void flag(const Dim &d, bool value) { flag(d.name(), value); }
     void choice(const Dim &d, const std::vector<Dim> &choices) {
@@ -131,53 +193,69 @@ protected:
     void ints(const std::string &name, const std::string &value, const std::vector<Dim> &parts) {
         ints(name, value, names_of(parts));
     }
+
+    // Names an integer expression over dimensions, attributes and earlier lets.
+    void let(const std::string &name, const std::string &expression) {
+        lets.push_back({name, expression});
+    }
     void let(const Dim &d, const DimExpr &e) { let(d.name(), e.text()); }
+    // Adds a condition that every call must fulfil; the error names both sides and their values.
     void require(const DimExpr &condition) { conditions.push_back(condition.text()); }
-    // Run-time attributes: each is an attribute and a kernel argument of the same name.
+
+    // Declares an attribute that is also a kernel argument, and returns its value: an int32 or,
+    // with a double as default, a real.
     Expr scalar(const std::string &name, int64_t value);
     Expr scalar(const std::string &name, int value) { return scalar(name, int64_t(value)); }
     Expr scalar(const std::string &name, double value);
-    // a kernel argument computed at dispatch
+    // Declares an int32 kernel argument that dispatch computes from dimensions, attributes and
+    // lets, and returns its value.
     Expr derived(const std::string &name, const std::string &expression);
     Expr derived(const Dim &d, const DimExpr &e) { return derived(d.name(), e.text()); }
 
-    // inputs are computed, not loaded
+    // Returns true if the inputs are computed by other ops of a chain rather than loaded.
     bool fused() const { return memory.empty(); }
 
 private:
+    // Returns the Func in `all` of the tensor that `specs` calls `name`, and makes it if needed.
     Func declared(std::vector<Func> &all, const std::vector<TensorSpec> &specs,
                   const std::string &name, const char *suffix, const char *kind);
     Expr parameter(const std::string &name, const Halide::Type &t);
     static std::vector<std::string> names_of(const std::vector<Dim> &dims);
-    std::vector<Variant> variants_;
-    std::unique_ptr<Implementation> implementation_;  // of the variant that is built
-    std::map<std::string, Expr> extents_;
-    Extents shape_;  // of the first input
+    std::vector<Variant> variants_;                   // as in `variants`
+    std::unique_ptr<Implementation> implementation_;  // of the variant that define() built
+    std::map<std::string, Expr> extents_;  // by the names of dimensions and integer scalars
+    Extents first_input_extents_;
     Func end_;
 };
 
 using OpPtr = std::unique_ptr<Op>;
 using OpFactory = std::function<OpPtr()>;
 
-// Build-time list of ops. Each op file defines one function that fills it; the generator of that
-// file, and the development tools, which list all files, call it. Nothing registers itself.
+// OpTable: the ops of this process, by name. Every op file defines one function that adds its ops.
+// The generator of that file calls this function; development tools call those of all files.
+// Nothing is registered by a static constructor.
 class OpTable {
 public:
+    // Adds op class T, which is constructed from `args` each time it is needed. Throws Error if the
+    // table has an op of this name.
     template<class T, class... Args> void add(const Args &...args) {
-        put([args...] { return std::make_unique<T>(args...); });
+        insert([args...] { return std::make_unique<T>(args...); });
     }
-    void put(OpFactory f);
-    OpPtr make(const std::string &name) const;  // null when there is none
+    void insert(OpFactory factory);
+    // Returns a new instance of the op, or null if there is none of this name.
+    OpPtr make(const std::string &name) const;
+    // Returns the names in the order in which the ops were added.
     const std::vector<std::string> &names() const { return order_; }
 
 private:
     std::map<std::string, OpFactory> ops_;
     std::vector<std::string> order_;
 };
+// Returns the table of this process.
 OpTable &op_table();
 
-// Opens the function that lists a file's ops. HALYARD_OP_FILE is the file's name, given by CMake's
-// halyard_op().
+// Begins the function that adds the ops of a file to `ops`. CMake's halyard_op() defines
+// HALYARD_OP_FILE as the name of the file.
 #define HALYARD_JOIN_(a, b) a##b
 #define HALYARD_JOIN(a, b) HALYARD_JOIN_(a, b)
 #define HALYARD_OPS void HALYARD_JOIN(halyard_list_, HALYARD_OP_FILE)(OpTable & ops)

@@ -1,5 +1,7 @@
 #include "dsl/op_check.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -10,49 +12,52 @@
 
 #include "dsl/tuple_update.h"
 #include "registry/base/error.h"
+#include "registry/base/text.h"
 
 namespace halyard {
 namespace {
 
+// Checks a sample or benchmark problem. `dims` are the dimensions that it may set.
 void check_problem(const Op &op, const char *kind, const std::string &text,
                    const std::set<std::string> &dims) {
-    const auto refuse = [&](const std::string &what) {
-        const std::string place = line_of(op, text);
-        throw AttrError(op.name, placed(place, std::string(kind) + " '" + text + "' " + what));
+    const auto fail = [&](const std::string &what) {
+        throw AttrError(
+            op.name, at_location(line_of(op, text), fmt::format("{} '{}' {}", kind, text, what)));
     };
-    std::set<std::string> open = dims;
+    std::set<std::string> unset = dims;
     std::istringstream words(text);
     for (std::string word; words >> word;) {
         const std::string name = word.substr(0, word.find('='));
-        if (word.find('=') == std::string::npos) refuse("has '" + word + "', expected name=value");
+        if (word.find('=') == std::string::npos) fail("has '" + word + "', expected name=value");
         bool known = dims.count(name) > 0;
         for (auto &a : op.attrs)
             known |= a.name == name;
-        std::string all;
-        for (auto &d : dims)
-            all += (all.empty() ? "" : ", ") + d;
-        if (!known) refuse("names " + name + ": the dimensions of " + op.signature + " are " + all);
-        open.erase(name);
+        if (!known) {
+            fail(fmt::format("names {}: the dimensions of {} are {}", name, op.signature,
+                             join(dims)));
+        }
+        unset.erase(name);
     }
     for (auto &l : op.lets)
-        open.erase(l.name);
-    if (!open.empty()) refuse("doesn't say " + *open.begin());
+        unset.erase(l.name);
+    if (!unset.empty()) fail("has no value for " + *unset.begin());
 }
 
-// Of definition number `i` of a Func that has `count` of them. total(n) += ... is two definitions
-// in one call.
-std::string place_of(const std::vector<Directive> &written, const std::string &func, size_t i,
-                     size_t count) {
-    std::vector<const Trace *> calls;
-    for (auto &d : written)
-        if (d.definition && d.func == func) calls.push_back(&d.at);
+// Returns the line of definition number `i` of a Func that has `count` definitions. A call such as
+// total(n) += ... makes two: the initial value, and the update.
+std::string location_of(const std::vector<Directive> &directives, const std::string &func, size_t i,
+                        size_t count) {
+    std::vector<const CallSite *> calls;
+    for (auto &d : directives)
+        if (d.definition && d.func == func) calls.push_back(&d.site);
     if (calls.empty()) return "";
     const size_t from_last = count - 1 - i;
-    return (from_last < calls.size() ? calls[calls.size() - 1 - from_last] : calls[0])->place();
+    return (from_last < calls.size() ? calls[calls.size() - 1 - from_last] : calls[0])->location();
 }
 
-// Is a dimension known from this input only? Gradients have some for their shape.
-bool sizes_something(const Op &op, size_t input) {
+// Returns true if a dimension is known from this input only. Gradient ops have inputs that are only
+// read for their shape.
+bool defines_dimension(const Op &op, size_t input) {
     std::set<std::string> others;
     for (size_t k = 0; k < op.sig.inputs.size(); k++) {
         if (k != input) {
@@ -65,9 +70,9 @@ bool sizes_something(const Op &op, size_t input) {
                        [&](const std::string &d) { return !others.count(d); });
 }
 
-// "0.1" where `v` is 0.1f: a double that has a float's digits, and few in decimal. "" for others,
-// such as 0.5 and 2^-30.
-std::string written_as_float(double v) {
+// Returns "0.1" for the double 0.1f: a number that is a float with few decimal digits, although the
+// double nearest to these digits is another one. Returns "" for all others, such as 0.5 and 2^-30.
+std::string digits_of_float(double v) {
     const float f = float(v);
     if (!std::isfinite(v) || double(f) != v || v == std::nearbyint(v)) return "";
     int exponent;
@@ -81,29 +86,78 @@ std::string written_as_float(double v) {
     return "";
 }
 
-class Constants : public Halide::Internal::IRVisitor {
+// Finds the first real constant that was rounded to float. Reals are Float(64); constants of type
+// Float(32) are intended as such.
+class FindFloatConstant : public Halide::Internal::IRVisitor {
     using IRVisitor::visit;
-    // reals are Float(64); what is Float(32) was meant to be
     void visit(const Halide::Internal::FloatImm *c) override {
-        if (found.empty() && c->type.bits() == 64) found = written_as_float(c->value);
+        if (digits.empty() && c->type.bits() == 64) digits = digits_of_float(c->value);
     }
 
 public:
-    std::string found;  // the first that was rounded
+    std::string digits;  // "0.1"; empty if there is none
 };
+
+using Halide::Internal::Function;
+
+void check_outputs(const Op &op, const std::vector<Directive> &directives) {
+    for (size_t k = 0; k < op.out.size(); k++) {
+        const Halide::Func &f = op.out[k];
+        const std::string &name = op.sig.outputs[k].name;
+        if (!f.defined()) {
+            throw Error(op.name, at_location(op.defined_at.outermost_location(),
+                                             "algorithm() never defines output " + name));
+        }
+        if (f.has_update_definition()) {
+            const std::string message = fmt::format(
+                "output {0} is updated; reduce into a Func of its own, and copy it to {0}", name);
+            throw Error(op.name, at_location(location_of(directives, f.name(), 1, 2), message));
+        }
+    }
+}
+
+void check_inputs(const Op &op, const std::map<std::string, Function> &environment) {
+    for (size_t k = 0; k < op.in.size(); k++) {
+        if (!environment.count(op.in[k].name()) && !defines_dimension(op, k)) {
+            throw Error(op.name,
+                        at_location(op.defined_at.outermost_location(),
+                                    "algorithm() never reads input " + op.sig.inputs[k].name));
+        }
+    }
+}
+
+void check_definitions(const Op &op, const Function &f, const std::vector<Directive> &directives) {
+    const size_t count = 1 + f.updates().size();
+    for (size_t i = 0; i < count; i++) {
+        const auto fail = [&](const std::string &message) {
+            throw Error(op.name, at_location(location_of(directives, f.name(), i, count), message));
+        };
+        if (i > 0 && f.outputs() > 1 && update_index_reads_self(f, int(i) - 1)) {
+            fail("an update of a Tuple reads the Tuple to find the place it writes, which would "
+                 "change between its components; give each component a Func of its own");
+        }
+        FindFloatConstant constant;
+        (i == 0 ? f.definition() : f.update(int(i) - 1)).accept(&constant);
+        if (!constant.digits.empty()) {
+            fail(fmt::format(
+                "the constant {0}f has a float's digits only, also in f64 kernels; {0}_r has all",
+                constant.digits));
+        }
+    }
+}
 
 }  // namespace
 
 std::string line_of(const Op &op, const std::string &text) {
-    const std::string file = op.made.file();
-    const std::string place = op.made.origin();
+    const std::string file = op.defined_at.outermost_file();
+    const std::string location = op.defined_at.outermost_location();
     std::ifstream source(file);
     int number = 1;
     for (std::string line; std::getline(source, line); number++) {
         if (line.find("\"" + text + "\"") != std::string::npos)
-            return place.substr(0, place.find(':') + 1) + std::to_string(number);
+            return location.substr(0, location.find(':') + 1) + std::to_string(number);
     }
-    return place;
+    return location;
 }
 
 void check_record(const Op &op) {
@@ -118,51 +172,15 @@ void check_record(const Op &op) {
         check_problem(op, "bench problem", text, dims);
 }
 
-void check_algorithm(const Op &op, const std::vector<Directive> &written) {
-    std::vector<Halide::Internal::Function> outputs;
-    for (const Halide::Func &f : op.out) {
-        const std::string name = op.sig.outputs[outputs.size()].name;
-        if (!f.defined()) {
-            throw Error(op.name,
-                        placed(op.made.origin(), "algorithm() never defines output " + name));
-        }
-        if (f.has_update_definition()) {
-            throw Error(op.name,
-                        placed(place_of(written, f.name(), 1, 2),
-                               "output " + name +
-                                   " is updated; reduce into a Func of its own, and copy it to " +
-                                   name));
-        }
+void check_algorithm(const Op &op, const std::vector<Directive> &directives) {
+    check_outputs(op, directives);
+    std::vector<Function> outputs;
+    for (const Halide::Func &f : op.out)
         outputs.push_back(f.function());
-    }
     const auto environment = Halide::Internal::build_environment(outputs);
-    for (size_t k = 0; k < op.in.size(); k++) {
-        if (!environment.count(op.in[k].name()) && !sizes_something(op, k)) {
-            throw Error(op.name, placed(op.made.origin(),
-                                        "algorithm() never reads input " + op.sig.inputs[k].name));
-        }
-    }
-    for (auto &[name, f] : environment) {
-        const size_t count = 1 + f.updates().size();
-        for (size_t i = 0; i < count; i++) {
-            if (i > 0 && f.outputs() > 1 && reads_itself_for_its_place(f, int(i) - 1)) {
-                throw Error(
-                    op.name,
-                    placed(place_of(written, name, i, count),
-                           "an update of a Tuple reads the Tuple to find the place it writes, "
-                           "which would "
-                           "change between its components; give each component a Func of its own"));
-            }
-            Constants constants;
-            (i == 0 ? f.definition() : f.update(int(i) - 1)).accept(&constants);
-            const std::string &digits = constants.found;
-            if (digits.empty()) continue;
-            throw Error(op.name, placed(place_of(written, name, i, count),
-                                        "the constant " + digits +
-                                            "f has a float's digits only, also in f64 kernels; " +
-                                            digits + "_r has all"));
-        }
-    }
+    check_inputs(op, environment);
+    for (auto &[name, f] : environment)
+        check_definitions(op, f, directives);
 }
 
 }  // namespace halyard

@@ -1,20 +1,22 @@
 #include "dsl/problem.h"
 
 #include "registry/base/error.h"
+#include "registry/base/text.h"
 
 namespace halyard {
 
-void Array::refuse(std::initializer_list<int64_t> index) const {
-    std::string places;
+void Array::throw_no_element(std::initializer_list<int64_t> index) const {
+    std::vector<std::string> indices;
     for (int64_t i : index)
-        places += (places.empty() ? "" : ", ") + std::to_string(i);
-    throw ShapeError("reference",
-                     "asks for element (" + places + ") of a tensor of shape " + shape.text());
+        indices.push_back(std::to_string(i));
+    throw ShapeError("reference", "asks for element (" + join(indices) + ") of a tensor of shape " +
+                                      shape.text());
 }
 
-void Problem::refuse(const std::string &name, const char *kind, const std::string &known) {
+void Problem::throw_unknown(const std::string &name, const char *kind,
+                            const std::vector<std::string> &names) {
     throw AttrError("reference", std::string("asks for ") + kind + " " + name + ": there is " +
-                                     (known.empty() ? "none" : known));
+                                     (names.empty() ? "none" : join(names)));
 }
 
 }  // namespace halyard

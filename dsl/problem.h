@@ -1,4 +1,4 @@
-// Problem: one sample of one op with its tensors in double, for references.
+// Problem: one sample of an op with its tensors in double, which a reference reads and fills.
 #pragma once
 #include <map>
 #include <string>
@@ -9,41 +9,45 @@
 
 namespace halyard {
 
-// A dense array of doubles: r(i, j, ...) outermost first, as in signatures.
+// Array: a dense tensor of doubles. Indices are outermost first, as in signatures: a(i, j).
 struct Array {
     Shape shape;
     std::vector<double> v;
 
     Array() = default;
     explicit Array(const Shape &s, double fill = 0) : shape(s), v(size_t(s.elements()), fill) {}
-    // Throws ShapeError for a wrong number of indices, and past the end: a row of an array without
-    // columns has no element.
-    template<class... I> double &operator()(I... i) { return v[place({int64_t(i)...})]; }
-    template<class... I> double operator()(I... i) const { return v[place({int64_t(i)...})]; }
+    // Returns an element. Throws ShapeError for a wrong number of indices or an element beyond the
+    // end, such as any of an array without columns.
+    template<class... I> double &operator()(I... i) { return v[offset_of({int64_t(i)...})]; }
+    template<class... I> double operator()(I... i) const { return v[offset_of({int64_t(i)...})]; }
 
 private:
-    size_t place(std::initializer_list<int64_t> index) const {
-        if (int(index.size()) != shape.rank()) refuse(index);
-        int64_t at = 0;
+    size_t offset_of(std::initializer_list<int64_t> index) const {
+        if (int(index.size()) != shape.rank()) throw_no_element(index);
+        int64_t offset = 0;
         int d = 0;
         for (int64_t i : index)
-            at = at * shape[d++] + i;
-        if (uint64_t(at) >= v.size()) refuse(index);
-        return size_t(at);
+            offset = offset * shape[d++] + i;
+        if (uint64_t(offset) >= v.size()) throw_no_element(index);
+        return size_t(offset);
     }
-    [[noreturn]] void refuse(std::initializer_list<int64_t> index) const;
+    [[noreturn]] void throw_no_element(std::initializer_list<int64_t> index) const;
 };
 
 struct Problem {
-    // what T is bound to: integers divide and overflow in their own way
+    // The dtype to which T is bound. References of integer ops divide and wrap as that dtype does.
     DType dtype = DType::f64;
-    Dims dims;                            // dimensions, lets, integer attributes, scalars
+    // The values of dimensions, lets, integer attributes and integer scalars.
+    Dims dims;
     std::map<std::string, double> reals;  // real attributes
+    // The inputs, with their values, and the outputs, with their shapes.
     std::map<std::string, Array> tensors;
-    // for Contract::products: sum of |terms| of each output element
-    std::map<std::string, Array> magnitude;
+    // For ops with Contract::products: the sum of the absolute values of the terms of each element,
+    // by output. Errors of the kernel are measured against it.
+    std::map<std::string, Array> abs_sum;
 
-    // Each throws AttrError, with the names there are, for one that the problem doesn't have.
+    // Return a dimension or integer attribute, a real attribute, a tensor. Throw AttrError, which
+    // lists the names that exist, for any other name.
     int64_t operator[](const std::string &dim) const {
         return found(dims, dim, "dimension or integer attribute");
     }
@@ -57,13 +61,13 @@ private:
                                             const std::string &name, const char *kind) {
         const auto it = all.find(name);
         if (it != all.end()) return it->second;
-        std::string known;
+        std::vector<std::string> names;
         for (auto &[other, value] : all)
-            known += (known.empty() ? "" : ", ") + other;
-        refuse(name, kind, known);
+            names.push_back(other);
+        throw_unknown(name, kind, names);
     }
-    [[noreturn]] static void refuse(const std::string &name, const char *kind,
-                                    const std::string &known);
+    [[noreturn]] static void throw_unknown(const std::string &name, const char *kind,
+                                           const std::vector<std::string> &names);
 };
 
 }  // namespace halyard

@@ -42,12 +42,14 @@ Expr highest() {
 
 namespace {
 
-Expr mix(Expr e, uint32_t salt) {  // a fixed bijection of 32 bits per salt
+// Returns a bijection of 32 bits, a different one for each salt.
+Expr mix(Expr e, uint32_t salt) {
     e = (e ^ (e >> 15)) * make_const(UInt(32), 0x2c1b3c6du) +
         make_const(UInt(32), salt * 2654435761u + 12345u);
     e = (e ^ (e >> 12)) * make_const(UInt(32), 0x297a2d39u);
     return e ^ (e >> 15);
 }
+// Returns a hash (FNV-1a) of a function's name.
 uint32_t salt_of(const std::string &s) {
     uint32_t h = 2166136261u;
     for (char c : s)
@@ -55,39 +57,42 @@ uint32_t salt_of(const std::string &s) {
     return h;
 }
 
-// Does anything ask what a real is, rather than only compute with it?
-class Asks : public IRVisitor {
+// Finds out whether a definition compares reals or calls functions of them, so that its result may
+// depend on NaN or infinity other than by + - * /.
+class FindComparisons : public IRVisitor {
     using IRVisitor::visit;
-    template<class Op> void found(const Op *op) {
-        any |= op->a.type().is_float();
+    template<class Op> void compare(const Op *op) {
+        found |= op->a.type().is_float();
         IRVisitor::visit(op);
     }
-    void visit(const LT *op) override { found(op); }
-    void visit(const LE *op) override { found(op); }
-    void visit(const GT *op) override { found(op); }
-    void visit(const GE *op) override { found(op); }
-    void visit(const EQ *op) override { found(op); }
-    void visit(const NE *op) override { found(op); }
-    void visit(const Max *op) override { found(op); }
-    void visit(const Min *op) override { found(op); }
-    void visit(const Call *op) override {  // functions do, strict comparisons too
-        any |= op->call_type != Call::Halide && op->call_type != Call::Image && !op->args.empty() &&
-               op->args[0].type().is_float();
+    void visit(const LT *op) override { compare(op); }
+    void visit(const LE *op) override { compare(op); }
+    void visit(const GT *op) override { compare(op); }
+    void visit(const GE *op) override { compare(op); }
+    void visit(const EQ *op) override { compare(op); }
+    void visit(const NE *op) override { compare(op); }
+    void visit(const Max *op) override { compare(op); }
+    void visit(const Min *op) override { compare(op); }
+    // A strict comparison is a call as well.
+    void visit(const Call *op) override {
+        found |= op->call_type != Call::Halide && op->call_type != Call::Image &&
+                 !op->args.empty() && op->args[0].type().is_float();
         IRVisitor::visit(op);
     }
 
 public:
-    bool any = false;
+    bool found = false;
 };
 
 class Interpret : public IRMutator {
     const Arithmetic &a;
-    const std::string func;                      // that is being rewritten
-    const std::map<std::string, Type> &outputs;  // what each is stored as
+    const std::string func;                      // the Func that is rewritten
+    const std::map<std::string, Type> &outputs;  // the types in which outputs are stored
 
-    // LLVM takes a conversion from or to f16 as a promise of no NaN and no Inf, and drops what asks
-    // for them. A 0 that it doesn't know, or-ed in between, makes it forget.
-    const bool hide;
+    // LLVM assumes that a value which is converted from or to f16 is neither NaN nor infinite, and
+    // removes comparisons that only matter for those. If `hide_f16` is true, such values are or-ed
+    // with a 0 that LLVM cannot derive.
+    const bool hide_f16;
     Expr hidden(const Expr &v) const {
         return reinterpret(Float(32), reinterpret(UInt(32), v) | reinterpret(UInt(32), a.zero));
     }
@@ -96,11 +101,12 @@ class Interpret : public IRMutator {
     static bool is_real(const Type &t) { return t.is_float() && t.bits() == 64; }
     Type map(const Type &t) const { return is_real(t) ? a.real.with_lanes(t.lanes()) : t; }
 
-    // Sums, products and quotients of nothing but run-time scalars and constants: 1 - beta2, in
-    // which a float would keep few digits of beta2. `scalars` counts what isn't a constant.
-    static bool settled(const Expr &e, int &scalars) {
+    // Returns true if `e` consists of + - * / of run-time scalars and constants only. An example is
+    // 1 - beta2, of which float arithmetic would keep few digits. Adds the number of scalars in `e`
+    // to `scalars`.
+    static bool is_scalar_arithmetic(const Expr &e, int &scalars) {
         auto both = [&](const auto *op) {
-            return settled(op->a, scalars) && settled(op->b, scalars);
+            return is_scalar_arithmetic(op->a, scalars) && is_scalar_arithmetic(op->b, scalars);
         };
         if (const auto *v = e.as<Variable>()) return v->param.defined() && ++scalars;
         if (const auto *op = e.as<Add>()) return both(op);
@@ -110,6 +116,8 @@ class Interpret : public IRMutator {
         return e.as<FloatImm>() != nullptr;
     }
 
+    static bool is_integer(double v) { return v == std::floor(v); }
+
     Expr visit(const FloatImm *op) override {
         if (!is_real(op->type)) return op;
         const double v = op->value;
@@ -117,14 +125,13 @@ class Interpret : public IRMutator {
         if (v == INFINITY) return a.real.max();
         if (v == -INFINITY) return a.real.min();
         if (!exact()) {
-            if (v != std::floor(v)) {
+            if (!is_integer(v)) {
                 throw DTypeError(func, "the constant " + std::to_string(v) +
                                            " has no value in integer arithmetic");
             }
             return cast(a.real, make_const(Int(64), int64_t(v)));
         }
-        if (v == std::floor(v) && std::fabs(v) < 1e9)
-            return make_const(UInt(32), uint32_t(int64_t(v)));
+        if (is_integer(v) && std::fabs(v) < 1e9) return make_const(UInt(32), uint32_t(int64_t(v)));
         uint64_t bits;
         std::memcpy(&bits, &v, 8);
         return make_const(UInt(32), uint32_t(bits ^ (bits >> 32)) * 2654435761u | 1u);
@@ -133,20 +140,21 @@ class Interpret : public IRMutator {
         Expr v = mutate(op->value);
         Type t = map(op->type);
         if (exact() && is_real(op->value.type()) && !is_real(op->type)) v = mix(v, 77);
-        if (hide && t == Float(32) && v.type() == Float(16)) return hidden(Cast::make(t, v));
+        if (hide_f16 && t == Float(32) && v.type() == Float(16)) return hidden(Cast::make(t, v));
         return v.type() == t ? v : Cast::make(t, v);
     }
-    Expr visit(const Variable *op) override {  // a run-time scalar, or a let
+    Expr visit(const Variable *op) override {
         if (!is_real(op->type)) return op;
-        if (!op->param.defined()) return Variable::make(a.real, op->name);
+        if (!op->param.defined()) return Variable::make(a.real, op->name);  // a let
         return exact() ? modular(op) : cast(a.real, Expr(op));
     }
-    // A scalar as FloatImm is: whole numbers as they are, others as a hash of their bits. A mere
-    // cast of infinity differs between machines.
+    // Returns the value of a scalar in exact mode, as for a FloatImm: integers keep their value,
+    // other numbers become a hash of their bits. The inner select avoids casts of infinity, whose
+    // result differs between machines.
     static Expr modular(const Expr &v) {
-        const Expr whole = v == floor(v) && abs(v) < Expr(1e9);
+        const Expr is_integer = v == floor(v) && abs(v) < Expr(1e9);
         const Expr bits = reinterpret(UInt(64), v);
-        return select(whole, cast(UInt(32), cast(Int(64), select(whole, v, Expr(0.0)))),
+        return select(is_integer, cast(UInt(32), cast(Int(64), select(is_integer, v, Expr(0.0)))),
                       cast(UInt(32), bits ^ (bits >> 32)) * Expr(2654435761u) | Expr(1u));
     }
     Expr visit(const Div *op) override {
@@ -155,14 +163,14 @@ class Interpret : public IRMutator {
         Expr d = mutate(op->b);
         return mix(n ^ mix(d, 1), 2);
     }
-    // Comparisons of reals see NaN; Halide's own may be folded as if there were none.
+    // Makes comparisons of reals strict: Halide folds others as if no value were NaN.
     template<class Op> Expr compare(const Op *op) {
         if (!is_real(op->a.type())) return IRMutator::visit(op);
         Expr e = Op::make(mutate(op->a), mutate(op->b));
         return ieee() ? strict_float(e) : e;
     }
     Expr visit(const LT *op) override { return compare(op); }
-    // Halide turns x <= y into !(y < x), which NaN makes true.
+    // Halide rewrites x <= y as !(y < x), which is true for NaN. So it is stated with < and ==.
     template<class Op> Expr compare_or_equal(const Op *op, const Expr &low, const Expr &high) {
         if (!is_real(low.type()) || !ieee()) return compare(op);
         const Expr x = mutate(low);
@@ -175,6 +183,7 @@ class Interpret : public IRMutator {
     Expr visit(const EQ *op) override { return compare(op); }
     Expr visit(const NE *op) override { return compare(op); }
 
+    // Returns true if `e` reads the Func that is rewritten, as the update of a maximum does.
     bool reads_self(const Expr &e) const {
         const Call *c = e.as<Call>();
         return c && c->call_type == Call::Halide && c->name == func;
@@ -186,102 +195,103 @@ class Interpret : public IRMutator {
             return Op::make(x, y);
         if (op->a.template as<FloatImm>()) std::swap(x, y);
         Expr y_wins = strict_float(is_max ? x < y : x > y);
-        return select(y_wins || is_nan(y), y, x);  // the simplifier drops is_nan of a constant
+        // A constant is x here, because the simplifier would fold is_nan() of a constant.
+        return select(y_wins || is_nan(y), y, x);
     }
     Expr visit(const Max *op) override { return extremum(op, true); }
     Expr visit(const Min *op) override { return extremum(op, false); }
+
+    static Expr call_of(const Call *op, const Type &t, const std::vector<Expr> &args) {
+        return Call::make(t, op->name, args, op->call_type, op->func, op->value_index, op->image,
+                          op->param);
+    }
+
+    // Returns a read of a Func as a real. An output is stored in its own type, and other outputs
+    // may read it.
+    Expr read(const Call *op, const std::vector<Expr> &args) const {
+        const Type t = map(op->type);
+        const auto output = outputs.find(op->name);
+        const Expr e = call_of(op, output == outputs.end() ? t : output->second, args);
+        return e.type() == t ? e : cast(t, e);
+    }
+
+    // Returns a load of a tensor, cast if the signature says f64, whatever T is.
+    Expr load(const Call *op, const std::vector<Expr> &args) const {
+        const Type t = map(op->type);
+        const Expr e = call_of(op, op->type, args);
+        return op->type == Float(64) && t != op->type ? cast(t, e) : e;
+    }
+
+    // Returns a function of modular integers, which stands for any function of reals.
+    Expr exact_function(const Call *op, const std::vector<Expr> &args) const {
+        if (starts_with(op->name, "is_nan") || starts_with(op->name, "is_inf"))
+            return const_false();
+        if (starts_with(op->name, "is_finite")) return const_true();
+        const Type t = map(op->type);
+        if (op->is_intrinsic(Call::abs) || t != a.real) return cast(t, mix(args[0], 5));
+        Expr e = mix(args[0], salt_of(op->name));
+        for (size_t i = 1; i < args.size(); i++)
+            e = mix(e ^ args[i], 3);
+        return e;
+    }
+
+    // Returns a function of reals in integer arithmetic. Throws DTypeError if integers lack it.
+    Expr function_of_integers(const Call *op, const std::string &name,
+                              const std::vector<Expr> &args) const {
+        // The absolute value of the lowest integer wraps, as in NumPy.
+        if (op->is_intrinsic(Call::abs))
+            return a.real.is_uint() ? args[0] : select(args[0] < 0, -args[0], args[0]);
+        if (name == "floor" || name == "ceil" || name == "round" || name == "trunc") return args[0];
+        if (starts_with(name, "is_nan") || starts_with(name, "is_inf")) return const_false();
+        if (starts_with(name, "is_finite")) return const_true();
+        if (Expr e = integer_function(name, args); e.defined()) return e;
+        throw DTypeError(func, name + " is not defined on integers");
+    }
+
+    Expr function_of_floats(const Call *op, const std::string &name,
+                            const std::vector<Expr> &args) const {
+        if (Expr e = float_division(name, args, a.own_math); e.defined()) return e;
+        if (op->is_intrinsic()) return Call::make(map(op->type), op->name, args, op->call_type);
+        return math::expand(name, args, a.own_math);
+    }
 
     Expr visit(const Call *op) override {
         std::vector<Expr> args;
         for (const Expr &e : op->args)
             args.push_back(mutate(e));
-        const Type t = map(op->type);
+        if (op->call_type == Call::Halide) return read(op, args);
+        if (op->call_type == Call::Image) return load(op, args);
         const bool of_reals = is_real(op->type) ||
                               (!op->args.empty() && is_real(op->args[0].type()));
-        if (op->call_type == Call::Halide) {  // an output may be read by the next
-            const auto stored = outputs.find(op->name);
-            const Expr e = Call::make(stored == outputs.end() ? t : stored->second, op->name, args,
-                                      op->call_type, op->func, op->value_index, op->image,
-                                      op->param);
-            return e.type() == t ? e : cast(t, e);
-        }
-        // a tensor that is f64 whatever T is
-        if (op->call_type == Call::Image && op->type == Float(64) && t != op->type) {
-            return cast(t, Call::make(op->type, op->name, args, op->call_type, op->func,
-                                      op->value_index, op->image, op->param));
-        }
-        if (!of_reals || op->call_type == Call::Image ||
-            op->is_intrinsic({Call::likely, Call::likely_if_innermost})) {
-            return Call::make(op->call_type == Call::Image ? op->type : t, op->name, args,
-                              op->call_type, op->func, op->value_index, op->image, op->param);
-        }
-        if (exact()) {
-            if (starts_with(op->name, "is_nan") || starts_with(op->name, "is_inf"))
-                return const_false();
-            if (starts_with(op->name, "is_finite")) return const_true();
-            if (op->is_intrinsic(Call::abs) || t != a.real) return cast(t, mix(args[0], 5));
-            Expr e = mix(args[0], salt_of(op->name));
-            for (size_t i = 1; i < args.size(); i++)
-                e = mix(e ^ args[i], 3);
-            return e;
-        }
-        std::string name = op->name;
-        if (ends_with(name, "_f64")) name.resize(name.size() - 4);
-        if (!ieee()) {
-            // the lowest value wraps, as in NumPy
-            if (op->is_intrinsic(Call::abs))
-                return a.real.is_uint() ? args[0] : select(args[0] < 0, -args[0], args[0]);
-            if (name == "floor" || name == "ceil" || name == "round" || name == "trunc")
-                return args[0];
-            if (starts_with(name, "is_nan") || starts_with(name, "is_inf")) return const_false();
-            if (starts_with(name, "is_finite")) return const_true();
-            if (Expr e = integer_function(name, args); e.defined()) return e;
-            throw DTypeError(func, name + " is not defined on integers");
-        }
-        if (Expr e = float_division(name, args, a.own_math); e.defined()) return e;
-        if (op->is_intrinsic()) return Call::make(t, op->name, args, op->call_type);
-        return math::expand(name, args, a.own_math);
+        if (!of_reals || op->is_intrinsic({Call::likely, Call::likely_if_innermost}))
+            return call_of(op, map(op->type), args);
+        if (exact()) return exact_function(op, args);
+        const bool has_suffix = ends_with(op->name, "_f64");
+        const std::string name = op->name.substr(0, op->name.size() - (has_suffix ? 4 : 0));
+        return ieee() ? function_of_floats(op, name, args) : function_of_integers(op, name, args);
     }
 
-public:
-    using IRMutator::mutate;
-    Expr mutate(const Expr &e) override {
-        int scalars = 0;
-        const bool once = ieee() && e.defined() && is_real(e.type()) && settled(e, scalars) &&
-                          scalars;
-        return once ? cast(a.real, e) : IRMutator::mutate(e);  // as doubles, rounded at the end
-    }
-    Interpret(const Arithmetic &a, std::string func, const std::map<std::string, Type> &outputs,
-              bool hide)
-        : a(a), func(std::move(func)), outputs(outputs), hide(hide) {}
-    void rewrite(Function f, const Type *stored) {
-        f.mutate(this);
-        // a mixing function uses its argument several times: nested, the tree would grow without
-        // bound
-        if (exact()) {
-            for (Expr &v : f.definition().values())
+    // A mixing function uses its argument several times. Nested calls would make the expression
+    // grow exponentially.
+    static void eliminate_common_subexpressions(Function &f) {
+        for (Expr &v : f.definition().values())
+            v = common_subexpression_elimination(v);
+        for (int u = 0; u < int(f.updates().size()); u++) {
+            for (Expr &v : f.update(u).values())
                 v = common_subexpression_elimination(v);
-            for (int u = 0; u < int(f.updates().size()); u++) {
-                for (Expr &v : f.update(u).values())
-                    v = common_subexpression_elimination(v);
-            }
         }
-        std::vector<Type> types;
-        for (const Type &t : f.output_types())
-            types.push_back(stored ? *stored : map(t));
-        if (stored && hide && *stored == Float(16)) {
-            for (Expr &v : f.definition().values())
-                if (v.type() == Float(32)) v = hidden(v);
-        }
-        if (stored) {
-            for (Expr &v : f.definition().values()) {
-                v = exact()      ? cast(*stored, v)
-                    : a.own_math ? converted(v, *stored, a.f16_by_halide)
-                                 : cast(*stored, v);
-            }
-        }
-        // The one place that leans on a function Halide made for deserialisation: it resets a
-        // Func's output types.
+    }
+
+    // Converts the value of an output to the type in which it is stored.
+    Expr stored(const Expr &value, const Type &t) const {
+        const bool hide = hide_f16 && t == Float(16) && value.type() == Float(32);
+        const Expr v = hide ? hidden(value) : value;
+        return exact() || !a.own_math ? cast(t, v) : converted(v, t, a.f16_by_halide);
+    }
+
+    // Sets the types of the Func's values. Halide has no function for this alone, so this uses the
+    // one that it has for deserialisation, with everything else unchanged.
+    static void set_output_types(Function &f, const std::vector<Type> &types) {
         std::vector<Parameter> buffers;
         for (size_t i = 0; i < types.size(); i++) {
             buffers.emplace_back(types[i], true, f.dimensions(),
@@ -291,6 +301,33 @@ public:
                                       f.schedule(), f.definition(), f.updates(), "", buffers, {},
                                       "", NameMangling::Default, DeviceAPI::Host, Expr(), false,
                                       false, false, {}, false, f.frozen());
+    }
+
+public:
+    using IRMutator::mutate;
+    // Computes expressions over scalars alone in double, and rounds the result.
+    Expr mutate(const Expr &e) override {
+        int scalars = 0;
+        const bool in_double = ieee() && e.defined() && is_real(e.type()) &&
+                               is_scalar_arithmetic(e, scalars) && scalars;
+        return in_double ? cast(a.real, e) : IRMutator::mutate(e);
+    }
+    Interpret(const Arithmetic &a, std::string func, const std::map<std::string, Type> &outputs,
+              bool hide_f16)
+        : a(a), func(std::move(func)), outputs(outputs), hide_f16(hide_f16) {}
+
+    // Rewrites `f`. If it is an output, `storage` is the type in which it is stored; else null.
+    void rewrite(Function f, const Type *storage) {
+        f.mutate(this);
+        if (exact()) eliminate_common_subexpressions(f);
+        std::vector<Type> types;
+        for (const Type &t : f.output_types())
+            types.push_back(storage ? *storage : map(t));
+        if (storage) {
+            for (Expr &v : f.definition().values())
+                v = stored(v, *storage);
+        }
+        set_output_types(f, types);
     }
 };
 
@@ -305,14 +342,15 @@ void interpret(const std::vector<Func> &outputs, const std::vector<Type> &storag
     for (size_t i = 0; i < outputs.size(); i++)
         stored[outputs[i].name()] = storage[i];
     const auto environment = build_environment(roots);
-    Asks asks;
+    FindComparisons comparisons;
     if (a.zero.defined()) {
         for (auto &[name, f] : environment)
-            f.accept(&asks);
+            f.accept(&comparisons);
     }
     for (auto &[name, f] : environment) {
         const auto it = stored.find(name);
-        Interpret(a, name, stored, asks.any).rewrite(f, it == stored.end() ? nullptr : &it->second);
+        Interpret(a, name, stored, comparisons.found)
+            .rewrite(f, it == stored.end() ? nullptr : &it->second);
     }
 }
 

@@ -1,9 +1,9 @@
-// Algorithms are written over the reals. This file says what a real is.
+// Real numbers: the values that algorithms compute with.
 //
-// In an op, every real is a Halide Float(64) expression: a placeholder, with literals at full
-// precision and no dtype in sight. interpret() then rewrites the finished, still unscheduled
-// definitions in place: the author's Funcs stay valid handles, so one schedule serves every
-// arithmetic.
+// In an algorithm, a real is a Halide expression of type Float(64), which stands for any
+// arithmetic. interpret() rewrites the finished definitions, before they are scheduled, to the
+// arithmetic of one kernel. It changes them in place: the op's Funcs stay valid, so one schedule
+// serves every arithmetic.
 #pragma once
 #include <concepts>
 
@@ -11,60 +11,67 @@
 
 namespace halyard {
 
+// Arithmetic: what stands for the reals in one kernel.
 struct Arithmetic {
     enum Kind { ieee, integer, exact } kind = ieee;
-    Halide::Type real = Halide::Float(32);  // computed and accumulated in
-    // false: leave exp, tanh, ... to the device (Ascend has vexp)
+    // The type of every value and sum.
+    Halide::Type real = Halide::Float(32);
+    // If true, exp, tanh, ... become polynomials (dsl/math/math.h). If false, they become calls of
+    // the device's functions, such as Ascend's vexp.
     bool own_math = true;
-    // no instruction rounds to f16, and Halide's own code makes infinity of NaN
+    // If true, Halide's code converts from and to f16, because the target has no instruction for
+    // it. Halide's code turns NaN into infinity, so NaN gets a case of its own (dsl/convert.h).
     bool f16_by_halide = false;
-    // where instructions convert f16: a 0 that LLVM doesn't know
+    // If defined, a kernel argument that is 0 in every call. It keeps LLVM from assuming, where
+    // instructions convert f16, that no value is NaN or infinite.
     Halide::Expr zero = {};
 };
 
-// ieee(Float(32)): what runs. NaN and Inf behave as IEEE says in every max, min, comparison and
-// math function.
-//   What depends on real attributes only is computed in double and rounded once.
-// integer(Int(32)): what runs for integer tensors: + - * wrap; functions that integers lack are an
-// error. exact(): modular integers. + - * wrap, max/min/compare act on unsigned integers,
-// everything else
-//   becomes a fixed mixing function; so any legal schedule gives the same bits, and a lost element
-//   does not.
+// Returns floating-point arithmetic in `t`. max, min, comparisons and math functions treat NaN and
+// infinity as IEEE 754 does. Expressions over real attributes alone are computed in double and
+// rounded once.
 inline Arithmetic ieee(Halide::Type t) {
     return {Arithmetic::ieee, t};
 }
+// Returns integer arithmetic in `t`: + - * wrap. interpret() throws DTypeError for functions that
+// integers do not have.
 inline Arithmetic integer(Halide::Type t) {
     return {Arithmetic::integer, t};
 }
+// Returns arithmetic modulo 2^32, where the order of a sum does not matter. max, min and
+// comparisons act on unsigned integers; every other function becomes a fixed mixing function. So
+// all legal schedules give the same bits, and a lost or repeated term changes them.
 inline Arithmetic exact() {
     return {Arithmetic::exact, Halide::UInt(32)};
 }
 
-// Rewrites every Func that `outputs`, which are pure, reach; output i is stored as `storage[i]`.
-// Throws DTypeError in the name of the Func that computes what the arithmetic hasn't.
+// Rewrites all Funcs that `outputs` depend on, to the arithmetic `a`. Output i, which has no
+// update, is stored as `storage[i]`. Throws DTypeError, with the Func's name as op, for a function
+// or a constant that the arithmetic does not have.
 void interpret(const std::vector<Halide::Func> &outputs, const std::vector<Halide::Type> &storage,
                const Arithmetic &a);
 
-// The functions reals have. max, min, exp, log, tanh, sqrt, abs, floor, sin and pow are Halide's
-// own names; those it lacks are in math. Literals are 0_r, 0.5_r: a bare 0.5 doesn't compile, and
-// 0.5f would lose the digits of 0.1f.
+// Literals of reals: 0_r, 0.5_r. A bare 0.5 does not compile in an algorithm; 0.1f would lose
+// digits in f64 kernels.
 Halide::Expr operator""_r(long double value);
 Halide::Expr operator""_r(unsigned long long value);
 
+// The functions of reals. Halide's own names are used for max, min, exp, log, tanh, sqrt, abs,
+// floor, sin and pow; namespace math has the others.
 namespace math {
-// an integer as a real
+// Returns an integer expression as a real.
 Halide::Expr real(const Halide::Expr &e);
-// a function of dsl/math/math.h by name: "expm1"
+// Returns a call of a function of dsl/math/math.h by its name: "expm1".
 Halide::Expr call(const char *name, std::vector<Halide::Expr> args);
-// -infinity: where a max starts
+// Returns -infinity, the initial value of a maximum.
 Halide::Expr lowest();
-// +infinity: where a min starts
+// Returns +infinity, the initial value of a minimum.
 Halide::Expr highest();
-// a constant that isn't a literal
+// Returns a constant that is computed rather than written as a literal.
 Halide::Expr number(double v);
-// -x with -0 for 0: Halide's own minus is 0 - x
+// Returns -x, which is -0 for 0; Halide's unary minus returns 0.
 Halide::Expr negative(const Halide::Expr &x);
-// integers too: dsl/math/integer_math.h
+// floor_div() and floor_mod() exist in integer arithmetic too (dsl/math/integer_math.h).
 inline Halide::Expr floor_div(Halide::Expr a, Halide::Expr b) {
     return call("floor_div", {a, b});
 }
@@ -80,7 +87,7 @@ inline Halide::Expr erf(const Halide::Expr &x) {
 inline Halide::Expr erfc(const Halide::Expr &x) {
     return call("erfc", {x});
 }
-// of x - max x: f32 has 0 below 2^-126
+// Returns exp(x) for x <= 0; in f32, results below 2^-126 are 0. Softmax uses it for x - max x.
 inline Halide::Expr exp_nonpositive(const Halide::Expr &x) {
     return call("exp_nonpositive", {x});
 }
@@ -90,7 +97,8 @@ inline Halide::Expr exp2(const Halide::Expr &x) {
 inline Halide::Expr expm1(const Halide::Expr &x) {
     return call("expm1", {x});
 }
-// x * P(N(0,1) < x), accurate in its left tail
+// Returns x * Phi(x), where Phi is the normal distribution, with a small relative error for very
+// negative x too.
 inline Halide::Expr gelu(const Halide::Expr &x) {
     return call("gelu", {x});
 }
@@ -128,8 +136,8 @@ inline Halide::Expr softplus(const Halide::Expr &x) {
 
 }  // namespace halyard
 
-// A double beside a real would be ambiguous to Halide, which takes floats and ints. These overloads
-// are better matches, and say what to write.
+// Halide has operators for an Expr and a float or int. A double with an Expr would be ambiguous,
+// with a long error message. These overloads match better, and their message says what to write.
 namespace Halide {
 
 template<class T>

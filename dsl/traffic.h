@@ -1,10 +1,10 @@
-// Traffic: the bytes that a scheduled kernel loads and stores, counted in its lowered statement for
-// one problem. Nothing runs.
+// Traffic: the bytes that a scheduled kernel loads and stores for one problem, counted in its
+// lowered statement. The kernel is not compiled or run.
 //
-// Every load and store counts as often as its loops execute it, whether a cache or a register would
-// have served it or not: on a GPU that is what its threads ask of global memory. Loops whose
-// bounds, conditions or masks depend on an outer loop are walked iteration by iteration. Conditions
-// on data count as true.
+// Every load and store counts as often as it is executed, even if a cache or a register would hold
+// the value. On a GPU these are the requests of its threads to global memory. If inner bounds,
+// conditions or masks depend on a loop, its iterations are counted one by one. Conditions on data
+// count as true.
 #pragma once
 #include "dsl/kernel.h"
 #include "registry/op/signature.h"
@@ -15,14 +15,16 @@ struct Traffic {
     struct Bytes {
         int64_t loaded = 0, stored = 0;
     };
-    std::map<std::string, Bytes> tensors;  // of the op's inputs and outputs
-    // of what the kernel allocates; on a GPU only what lies in global memory
+    std::map<std::string, Bytes> tensors;  // by the name of an input or output
+    // By the name of an allocation of the kernel; for a GPU, allocations in global memory only.
     std::map<std::string, Bytes> scratch;
+    // Returns the sum over all tensors and allocations.
     Bytes total() const;
 };
 
-// Of dense tensors. Throws Error where a loop's bounds depend on data, or the walk would take more
-// than 1e8 iterations.
+// Returns the traffic of a call with dense tensors; `dims` as for work_of() (dsl/work.h). Throws
+// Error if the bounds of a loop depend on data, or more than 1e8 iterations have to be counted one
+// by one.
 Traffic traffic_of(Kernel &k, const Dims &dims);
 
 }  // namespace halyard

@@ -16,10 +16,10 @@ using namespace Halide::Internal;
 
 namespace {
 
-// The distinct reads of one Func.
-class Reads : public IRGraphVisitor {
+// Collects the distinct reads of one Func.
+class FindReads : public IRGraphVisitor {
 public:
-    explicit Reads(const std::string &func) : func_(func) {}
+    explicit FindReads(const std::string &func) : func_(func) {}
     std::vector<Expr> found;
 
 private:
@@ -31,10 +31,11 @@ private:
     const std::string &func_;
 };
 
-// What is bound around an expression, outermost first.
+// The lets around an expression, outermost first.
 using Lets = std::vector<std::pair<std::string, Expr>>;
 
-Expr unwrapped(Expr e, Lets &lets) {
+// Returns the expression within the lets around `e`, and appends these to `lets`.
+Expr strip_lets(Expr e, Lets &lets) {
     while (const Let *let = e.as<Let>()) {
         lets.emplace_back(let->name, let->value);
         const Expr body = let->body;
@@ -43,20 +44,21 @@ Expr unwrapped(Expr e, Lets &lets) {
     return e;
 }
 
-Expr wrapped(Expr e, const Lets &lets) {
+// Returns `e` with `lets` around it.
+Expr with_lets(Expr e, const Lets &lets) {
     for (auto let = lets.rbegin(); let != lets.rend(); ++let)
         e = Let::make(let->first, let->second, e);
     return e;
 }
 
-// `value` with all that it reads of `func` as variables, where it reads components other than
-// `own`. Elimination of common subexpressions binds those that stand twice outermost; in a bundle
-// with the value each read does.
-Expr with_bound_reads(const std::string &func, const Expr &value, int own) {
+// Returns `value` with every read of `func` bound to a variable, if it reads a component other than
+// `own`. Elimination of common subexpressions binds what occurs twice, outermost. So the value is
+// put in a bundle together with each read, where every read occurs twice.
+Expr bind_reads(const std::string &func, const Expr &value, int own) {
     Lets lets;
-    // which leaves lets nowhere else
-    const Expr body = unwrapped(common_subexpression_elimination(value), lets);
-    Reads reads(func);
+    // The elimination leaves lets only around the whole expression.
+    const Expr body = strip_lets(common_subexpression_elimination(value), lets);
+    FindReads reads(func);
     for (auto &[name, bound] : lets)
         bound.accept(&reads);
     body.accept(&reads);
@@ -64,11 +66,11 @@ Expr with_bound_reads(const std::string &func, const Expr &value, int own) {
     if (std::none_of(reads.found.begin(), reads.found.end(), is_another)) return value;
     std::vector<Expr> bundled = {body};
     bundled.insert(bundled.end(), reads.found.begin(), reads.found.end());
-    const Expr bundle = wrapped(Call::make(Int(32), Call::bundle, bundled, Call::PureIntrinsic),
-                                lets);
+    const Expr bundle = with_lets(Call::make(Int(32), Call::bundle, bundled, Call::PureIntrinsic),
+                                  lets);
     Lets bindings;
-    const Expr left = unwrapped(common_subexpression_elimination(bundle), bindings);
-    return wrapped(left.as<Call>()->args[0], bindings);
+    const Expr new_bundle = strip_lets(common_subexpression_elimination(bundle), bindings);
+    return with_lets(new_bundle.as<Call>()->args[0], bindings);
 }
 
 class BindOldValues : public IRMutator {
@@ -77,21 +79,21 @@ class BindOldValues : public IRMutator {
         if (op->values.size() == 1) return op;
         std::vector<Expr> values;
         for (size_t i = 0; i < op->values.size(); i++)
-            values.push_back(with_bound_reads(op->name, op->values[i], int(i)));
+            values.push_back(bind_reads(op->name, op->values[i], int(i)));
         return Provide::make(op->name, values, op->args, op->predicate);
     }
 };
 
 }  // namespace
 
-bool reads_itself_for_its_place(const Function &f, int update) {
-    Reads reads(f.name());
-    for (const Expr &place : f.update(update).args())
-        place.accept(&reads);
+bool update_index_reads_self(const Function &f, int update) {
+    FindReads reads(f.name());
+    for (const Expr &index : f.update(update).args())
+        index.accept(&reads);
     return !reads.found.empty();
 }
 
-bool crosses_components(const Pipeline &p) {
+bool components_read_each_other(const Pipeline &p) {
     std::vector<Function> outputs;
     Pipeline pipeline = p;
     for (const Func &f : pipeline.outputs())
@@ -100,7 +102,7 @@ bool crosses_components(const Pipeline &p) {
         if (f.outputs() == 1) continue;
         for (const Definition &u : f.updates()) {
             for (size_t i = 0; i < u.values().size(); i++) {
-                Reads reads(name);
+                FindReads reads(name);
                 u.values()[i].accept(&reads);
                 for (const Expr &read : reads.found)
                     if (read.as<Call>()->value_index != int(i)) return true;
@@ -114,19 +116,21 @@ bool crosses_components(const Pipeline &p) {
 
 namespace Halide::Internal {
 
-// no header of Halide's has it
+// None of Halide's headers declares it.
 Stmt split_tuples(const Stmt &s, const std::map<std::string, Function> &env);
 Stmt split_tuples(const Stmt &s, const std::map<std::string, Function> &env) {
     using Pass = Stmt (*)(const Stmt &, const std::map<std::string, Function> &);
-    static const Pass theirs = [] {
+    static const Pass halides = [] {
         Dl_info info;
-        void *const next = dladdr((void *)(Pass)&split_tuples, &info) && info.dli_sname
+        void *const next = dladdr(reinterpret_cast<void *>(static_cast<Pass>(&split_tuples)),
+                                  &info) &&
+                                   info.dli_sname
                                ? dlsym(RTLD_NEXT, info.dli_sname)
                                : nullptr;
         if (!next) throw halyard::Error("lowering", "libHalide has no split_tuples()");
-        return (Pass)next;
+        return reinterpret_cast<Pass>(next);
     }();
-    return theirs(halyard::BindOldValues().mutate(s), env);
+    return halides(halyard::BindOldValues().mutate(s), env);
 }
 
 }  // namespace Halide::Internal

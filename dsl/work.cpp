@@ -1,5 +1,9 @@
 #include "dsl/work.h"
 
+#include <algorithm>
+#include <set>
+#include <sstream>
+
 #include "dsl/index_set.h"
 #include "dsl/integer_value.h"
 #include "dsl/kernel.h"
@@ -17,17 +21,17 @@ int64_t Work::operations() const {
 
 namespace {
 
-// places of an index that are listed one by one; beyond, all between the least and the largest
-constexpr int64_t most_listed = 1 << 18;
-// points at which a predicate is looked at; beyond, it counts as true
-constexpr int64_t most_counted = 1 << 26;
+// An index that takes more values than this is assumed to take all between its minimum and maximum.
+constexpr int64_t max_index_values = 1 << 18;
+// A predicate over more points than this is assumed to be true.
+constexpr int64_t max_predicate_points = 1 << 26;
 
 bool is_access(const Call &c) {
     return c.call_type == Call::Halide || c.call_type == Call::Image;
 }
 
-// What an expression is made of: variables of loops, and data.
-class Uses : public IRGraphVisitor {
+// Finds the loop variables that an expression uses, and whether it reads data.
+class FindUses : public IRGraphVisitor {
     using IRGraphVisitor::visit;
     void visit(const Variable *v) override {
         if (!v->param.defined()) variables.insert(v->name);
@@ -40,33 +44,33 @@ class Uses : public IRGraphVisitor {
 public:
     std::set<std::string> variables;
     bool data = false;
-    explicit Uses(const Expr &e) { e.accept(this); }
+    explicit FindUses(const Expr &e) { e.accept(this); }
 };
 
-// The operations of one evaluation of some expressions; what they share is evaluated once.
-class Operations : public IRGraphVisitor {
+// Counts the operations of an expression. Common subexpressions are one node and count once.
+class CountOperations : public IRGraphVisitor {
     using IRGraphVisitor::visit;
     static bool varies(const Expr &e) {
-        const Uses uses(e);
+        const FindUses uses(e);
         return uses.data || !uses.variables.empty();
     }
-    template<class Op> void found(const Op *op) {
+    template<class Op> void count(const Op *op) {
         arithmetic += op->a.type().is_float() && varies(op);
         IRGraphVisitor::visit(op);
     }
-    void visit(const Add *op) override { found(op); }
-    void visit(const Sub *op) override { found(op); }
-    void visit(const Mul *op) override { found(op); }
-    void visit(const Div *op) override { found(op); }
-    void visit(const Mod *op) override { found(op); }
-    void visit(const Min *op) override { found(op); }
-    void visit(const Max *op) override { found(op); }
-    void visit(const EQ *op) override { found(op); }
-    void visit(const NE *op) override { found(op); }
-    void visit(const LT *op) override { found(op); }
-    void visit(const LE *op) override { found(op); }
-    void visit(const GT *op) override { found(op); }
-    void visit(const GE *op) override { found(op); }
+    void visit(const Add *op) override { count(op); }
+    void visit(const Sub *op) override { count(op); }
+    void visit(const Mul *op) override { count(op); }
+    void visit(const Div *op) override { count(op); }
+    void visit(const Mod *op) override { count(op); }
+    void visit(const Min *op) override { count(op); }
+    void visit(const Max *op) override { count(op); }
+    void visit(const EQ *op) override { count(op); }
+    void visit(const NE *op) override { count(op); }
+    void visit(const LT *op) override { count(op); }
+    void visit(const LE *op) override { count(op); }
+    void visit(const GT *op) override { count(op); }
+    void visit(const GE *op) override { count(op); }
     void visit(const Call *c) override {
         IRGraphVisitor::visit(c);
         const bool of_reals = c->type.is_float() ||
@@ -87,9 +91,9 @@ public:
     std::map<std::string, int64_t> functions;
 };
 
-// What is promised to lie between two bounds does wherever it counts: where a predicate doesn't
-// hold it may be anything, and isn't needed.
-class Promises : public IRMutator {
+// Clamps values that are promised to be within bounds. They are outside only where a predicate is
+// false, and there they are not needed.
+class ClampPromises : public IRMutator {
     using IRMutator::visit;
     Expr visit(const Call *c) override {
         if (!c->is_intrinsic({Call::promise_clamped, Call::unsafe_promise_clamped}))
@@ -98,34 +102,37 @@ class Promises : public IRMutator {
     }
 };
 
-using Domain = std::map<std::string, IndexSet>;  // of the loops around an expression
+// The values of the loops around an expression, by variable.
+using Domain = std::map<std::string, IndexSet>;
 
-// Calls f(known) for every combination of the variables.
-template<class F> void each_point(const std::vector<std::string> &variables, const Domain &domain,
-                                  Known &known, const F &f, size_t from = 0) {
-    if (from == variables.size()) return f(known);
-    int64_t &value = known[variables[from]];
-    domain.at(variables[from]).each([&](int64_t v) {
+// Calls f(bindings) for every combination of the variables' values.
+template<class F> void for_each_point(const std::vector<std::string> &variables,
+                                      const Domain &domain, IntegerBindings &bindings, const F &f,
+                                      size_t from = 0) {
+    if (from == variables.size()) return f(bindings);
+    int64_t &value = bindings[variables[from]];
+    domain.at(variables[from]).for_each([&](int64_t v) {
         value = v;
-        each_point(variables, domain, known, f, from + 1);
+        for_each_point(variables, domain, bindings, f, from + 1);
     });
-    known.erase(variables[from]);
+    bindings.erase(variables[from]);
 }
 
-class Counter {
+class CountWork {
 public:
-    Counter(const Op &op, const Known &known) : op_(op), known_(known) {}
+    CountWork(const Op &op, const IntegerBindings &bindings) : op_(op), bindings_(bindings) {}
 
     Work count(const std::vector<std::pair<Func, std::vector<IndexSet>>> &outputs) {
         for (auto &[f, region] : outputs) {
-            need(f.name(), region);
+            add_needed(f.name(), region);
             visit(f.function());
         }
-        // whoever reads a Func stands before it
+        // Consumers come first, because they determine which elements of a producer are needed.
         for (auto f = order_.rbegin(); f != order_.rend(); ++f)
-            definitions(*f);
+            count_definitions(*f);
         return work_;
     }
+    // Returns the number of elements of a Func or input that are needed.
     int64_t elements(const std::string &name) const {
         const auto it = regions_.find(name);
         if (it == regions_.end()) return 0;
@@ -137,60 +144,65 @@ public:
 
 private:
     const Op &op_;
-    Known known_;
+    IntegerBindings bindings_;
     Work work_;
-    std::map<std::string, std::vector<IndexSet>> regions_;  // of Funcs and images, innermost first
-    std::set<std::string> seen_;
+    // The elements that are needed, by Func and input; dimensions are innermost first.
+    std::map<std::string, std::vector<IndexSet>> regions_;
+    std::set<std::string> visited_;
     std::vector<Function> order_;  // producers first
 
+    // Appends `f`, after the Funcs that it reads, to order_.
     void visit(const Function &f) {
-        if (!seen_.insert(f.name()).second) return;
+        if (!visited_.insert(f.name()).second) return;
         for (auto &[name, producer] : find_direct_calls(f))
             visit(producer);
         order_.push_back(f);
     }
-    void need(const std::string &name, const std::vector<IndexSet> &region) {
+    // Adds to the elements of a Func or input that are needed.
+    void add_needed(const std::string &name, const std::vector<IndexSet> &region) {
         auto &all = regions_[name];
         all.resize(std::max(all.size(), region.size()));
         for (size_t d = 0; d < region.size(); d++)
             all[d].add(region[d]);
     }
-    int64_t settled(const Expr &e, const Known &known) const {
-        if (const auto v = integer_value(e, known)) return *v;
+    // Returns the value of `e`. Throws Error if it depends on anything but `bindings`.
+    int64_t value_of(const Expr &e, const IntegerBindings &bindings) const {
+        if (const auto v = integer_value(e, bindings)) return *v;
         std::ostringstream text;
         text << e;
         throw Error(op_.name, "the problem doesn't settle " + text.str());
     }
 
-    void definitions(const Function &f) {
+    // Counts all definitions of a Func whose needed elements are known.
+    void count_definitions(const Function &f) {
         if (f.has_extern_definition())
             throw Error(op_.name, f.name() + " is not a definition that can be counted");
         std::vector<IndexSet> region = regions_[f.name()];
-        region.resize(f.args().size());  // nobody needs it: its readers have no points
+        region.resize(f.args().size());  // it is empty if no consumer needs an element
         Domain pure;
         for (size_t d = 0; d < f.args().size(); d++)
             pure[f.args()[d]] = region[d];
-        definition(f, f.definition(), pure);
+        count_definition(f, f.definition(), pure);
         for (const Definition &u : f.updates()) {
             Domain domain;
-            for (const Expr &at : u.args())  // the pure ones keep their names
-            {
-                if (const auto *v = at.as<Variable>())
+            for (const Expr &index : u.args()) {
+                // Pure variables have the same names in an update.
+                if (const auto *v = index.as<Variable>())
                     if (const auto it = pure.find(v->name); it != pure.end()) domain.insert(*it);
             }
             for (const ReductionVariable &r : u.schedule().rvars()) {
-                const int64_t least = settled(r.min, known_);
-                domain[r.var] = IndexSet(least, least + settled(r.extent, known_) - 1);
+                const int64_t min = value_of(r.min, bindings_);
+                domain[r.var] = IndexSet(min, min + value_of(r.extent, bindings_) - 1);
             }
-            definition(f, u, domain);
+            count_definition(f, u, domain);
         }
     }
 
-    void definition(const Function &f, const Definition &d, const Domain &domain) {
+    void count_definition(const Function &f, const Definition &d, const Domain &domain) {
         const int64_t points = points_of(d, domain);
         if (points == 0) return;
-        // All it evaluates as one expression, in which what occurs twice is one node: that is how
-        // often it is computed.
+        // Everything that a point evaluates becomes one expression, in which a common subexpression
+        // is one node, because it is computed once.
         std::vector<Expr> all = d.values();
         all.insert(all.end(), d.args().begin(), d.args().end());
         for (const Expr &condition : d.split_predicate())
@@ -199,68 +211,79 @@ private:
             e = substitute_in_all_lets(e);
         const Expr together = substitute_in_all_lets(common_subexpression_elimination(
             Call::make(Int(32), Call::bundle, all, Call::PureIntrinsic), true));
-        Operations once;
+        CountOperations once;
         together.accept(&once);
         work_.arithmetic += points * once.arithmetic;
         for (auto &[name, calls] : once.functions)
             work_.functions[name] += points * calls;
-        accesses(f, together, domain);
+        add_accesses(f, together, domain);
     }
 
-    // Points of the domain where the definition's predicate holds. Conditions that share no
-    // variable are counted apart.
+    // Returns the number of points of the domain at which the definition's predicate is true.
+    // Conditions that share no variable are counted separately and multiplied.
     int64_t points_of(const Definition &d, const Domain &domain) const {
-        struct Group {
-            std::set<std::string> variables;
-            std::vector<Expr> conditions;
-        };
-        std::vector<Group> groups;
-        for (auto &[name, places] : domain)
-            groups.push_back({{name}, {}});
-        for (const Expr &e : d.split_predicate()) {
-            const Expr condition = substitute_in_all_lets(e);
-            Group joined{{}, {condition}};
-            const Uses uses(condition);
-            std::vector<Group> apart;
-            for (Group &g : groups) {
-                const bool used = std::any_of(
-                    g.variables.begin(), g.variables.end(),
-                    [&](const std::string &v) { return uses.variables.count(v) > 0; });
-                if (!used) {
-                    apart.push_back(g);
-                    continue;
-                }
-                joined.variables.insert(g.variables.begin(), g.variables.end());
-                joined.conditions.insert(joined.conditions.end(), g.conditions.begin(),
-                                         g.conditions.end());
-            }
-            apart.push_back(joined);
-            groups = apart;
-        }
         int64_t points = 1;
-        for (const Group &g : groups) {
-            int64_t all = 1, held = 0;
-            for (auto &v : g.variables)
-                all *= domain.at(v).size();
-            if (!g.conditions.empty() && all <= most_counted) {
-                Known known = known_;
-                each_point({g.variables.begin(), g.variables.end()}, domain, known,
-                           [&](const Known &at) {
-                               held += std::all_of(g.conditions.begin(), g.conditions.end(),
-                                                   [&](const Expr &c) {
-                                                       return integer_value(c, at).value_or(1) != 0;
-                                                   });
-                           });
-                all = held;
-            }
-            points *= all;
-        }
+        for (const Group &g : groups_of(d, domain))
+            points *= points_of(g, domain);
         return points;
     }
 
-    // The places that an index takes over its loops.
-    IndexSet places(const Expr &index, const Domain &domain) const {
-        const Uses uses(index);
+    // Variables, and the conditions that use them and no others.
+    struct Group {
+        std::set<std::string> variables;
+        std::vector<Expr> conditions;
+
+        bool shares_variable(const std::set<std::string> &others) const {
+            return std::any_of(variables.begin(), variables.end(),
+                               [&](const std::string &v) { return others.count(v) > 0; });
+        }
+        void merge(const Group &g) {
+            variables.insert(g.variables.begin(), g.variables.end());
+            conditions.insert(conditions.end(), g.conditions.begin(), g.conditions.end());
+        }
+    };
+
+    static std::vector<Group> groups_of(const Definition &d, const Domain &domain) {
+        std::vector<Group> groups;
+        for (auto &[name, indices] : domain)
+            groups.push_back({{name}, {}});
+        for (const Expr &e : d.split_predicate()) {
+            const Expr condition = substitute_in_all_lets(e);
+            const FindUses uses(condition);
+            Group merged{{}, {condition}};
+            std::vector<Group> others;
+            for (const Group &g : groups) {
+                if (g.shares_variable(uses.variables))
+                    merged.merge(g);
+                else
+                    others.push_back(g);
+            }
+            others.push_back(merged);
+            groups = others;
+        }
+        return groups;
+    }
+
+    int64_t points_of(const Group &g, const Domain &domain) const {
+        int64_t all = 1;
+        for (auto &v : g.variables)
+            all *= domain.at(v).size();
+        if (g.conditions.empty() || all > max_predicate_points) return all;
+        int64_t true_points = 0;
+        IntegerBindings bindings = bindings_;
+        for_each_point({g.variables.begin(), g.variables.end()}, domain, bindings,
+                       [&](const IntegerBindings &at) {
+                           true_points += std::all_of(
+                               g.conditions.begin(), g.conditions.end(), [&](const Expr &c) {
+                                   return integer_value(c, at).value_or(1) != 0;
+                               });
+                       });
+        return true_points;
+    }
+
+    // Returns the values that an index takes over its loops.
+    IndexSet values_of(const Expr &index, const Domain &domain) const {
+        const FindUses uses(index);
         std::vector<std::string> variables;
         int64_t all = 1;
         for (auto &v : uses.variables) {
@@ -273,26 +296,28 @@ private:
         if (uses.data) return IndexSet(0, all - 1);
         if (const auto *v = index.as<Variable>(); v && domain.count(v->name))
             return domain.at(v->name);
-        if (all > most_listed) return between(index, domain);
-        std::vector<int64_t> listed;
-        Known known = known_;
-        each_point(variables, domain, known,
-                   [&](const Known &at) { listed.push_back(settled(index, at)); });
-        return IndexSet(std::move(listed));
+        if (all > max_index_values) return bounds_of(index, domain);
+        std::vector<int64_t> values;
+        IntegerBindings bindings = bindings_;
+        for_each_point(variables, domain, bindings,
+                       [&](const IntegerBindings &at) { values.push_back(value_of(index, at)); });
+        return IndexSet(std::move(values));
     }
-    IndexSet between(const Expr &index, const Domain &domain) const {
+    // Returns all values between the minimum and the maximum of an index.
+    IndexSet bounds_of(const Expr &index, const Domain &domain) const {
         Scope<Interval> scope;
-        for (auto &[name, places] : domain) {
-            if (!places.empty()) {
-                scope.push(name, Interval(make_const(Int(32), places.runs().front().first),
-                                          make_const(Int(32), places.runs().back().last)));
+        for (auto &[name, indices] : domain) {
+            if (!indices.empty()) {
+                scope.push(name, Interval(make_const(Int(32), indices.runs().front().first),
+                                          make_const(Int(32), indices.runs().back().last)));
             }
         }
         const Interval bounds = bounds_of_expr_in_scope(index, scope);
-        return {settled(bounds.min, known_), settled(bounds.max, known_)};
+        return {value_of(bounds.min, bindings_), value_of(bounds.max, bindings_)};
     }
 
-    void accesses(const Function &f, const Expr &e, const Domain &domain) {
+    // Adds the elements that a definition reads to those that are needed.
+    void add_accesses(const Function &f, const Expr &e, const Domain &domain) {
         struct Calls : IRGraphVisitor {
             using IRGraphVisitor::visit;
             void visit(const Call *c) override {
@@ -306,25 +331,26 @@ private:
             if (c->name == f.name()) continue;
             std::vector<IndexSet> region;
             for (size_t d = 0; d < c->args.size(); d++) {
-                region.push_back(places(Promises().mutate(c->args[d]), domain));
-                // No legal program reads an input anywhere else: what predicates keep away from its
-                // edges is cut off.
-                const auto extent = known_.find(c->name + ".extent." + std::to_string(d));
-                if (extent != known_.end())
+                region.push_back(values_of(ClampPromises().mutate(c->args[d]), domain));
+                // A legal program reads an input only within its extents. Indices beyond them occur
+                // only where a predicate is false.
+                const auto extent = bindings_.find(c->name + ".extent." + std::to_string(d));
+                if (extent != bindings_.end())
                     region.back() = region.back().within(0, extent->second - 1);
             }
-            need(c->name, region);
+            add_needed(c->name, region);
         }
     }
 };
 
-// As Kernel feeds an op, but of no dtype yet.
-void feed_reals(Op &op) {
+// Defines the op's inputs as reals in memory, without a dtype. Kernel::bind_inputs() does it for
+// one.
+void bind_real_inputs(Op &op) {
     for (size_t k = 0; k < op.in.size(); k++) {
         const TensorSpec &spec = op.sig.inputs[k];
-        const bool variable = spec.dtype.size() == 1;
+        const bool is_variable = spec.dtype.size() == 1;
         const bool is_bool = spec.dtype == "bool";
-        const Type type = variable || is_float(dtype_of(spec.dtype))
+        const Type type = is_variable || is_float(dtype_of(spec.dtype))
                               ? Type(Float(64))
                               : halide_type(dtype_of(spec.dtype));
         op.memory.emplace_back(type, int(op.extents_of(spec).size()), spec.name);
@@ -334,25 +360,25 @@ void feed_reals(Op &op) {
         Op::Extents extents;
         for (int d = 0; d < m.dimensions(); d++)
             extents.push_back(m.dim(d).extent());
-        op.feed(k, loaded, extents);
+        op.bind_input(k, loaded, extents);
     }
 }
 
 }  // namespace
 
-Known known_of(const Op &op, const Dims &dims) {
-    Known known;
+IntegerBindings bindings_of(const Op &op, const Dims &dims) {
+    IntegerBindings bindings;
     for (auto &[name, parameter] : op.parameters)
-        if (const auto it = dims.find(name); it != dims.end()) known.insert(*it);
+        if (const auto it = dims.find(name); it != dims.end()) bindings.insert(*it);
     const auto add = [&](const std::string &buffer, const TensorSpec &spec) {
         const std::vector<std::string> extents = op.extents_of(spec);
         int64_t stride = 1;
         for (size_t d = 0; d < extents.size(); d++) {
             const std::string at = "." + std::to_string(d);
             const int64_t extent = evaluate<int64_t>(extents[extents.size() - 1 - d], dims);
-            known[buffer + ".min" + at] = 0;
-            known[buffer + ".extent" + at] = extent;
-            known[buffer + ".stride" + at] = stride;
+            bindings[buffer + ".min" + at] = 0;
+            bindings[buffer + ".extent" + at] = extent;
+            bindings[buffer + ".stride" + at] = stride;
             stride *= extent;
         }
     };
@@ -360,11 +386,11 @@ Known known_of(const Op &op, const Dims &dims) {
         add(spec.name, spec);
     for (size_t k = 0; k < op.out.size(); k++)
         add(op.out[k].name(), op.sig.outputs[k]);
-    return known;
+    return bindings;
 }
 
 Work work_of(Op &op, const Dims &dims, const std::string &variant, int lanes) try {
-    feed_reals(op);
+    bind_real_inputs(op);
     op.define({variant, lanes, {}});
     std::vector<std::pair<Func, std::vector<IndexSet>>> outputs;
     for (size_t k = 0; k < op.out.size(); k++) {
@@ -373,17 +399,17 @@ Work work_of(Op &op, const Dims &dims, const std::string &variant, int lanes) tr
             region.insert(region.begin(), IndexSet(0, evaluate<int64_t>(extent, dims) - 1));
         outputs.emplace_back(op.out[k], region);
     }
-    Counter counter(op, known_of(op, dims));
+    CountWork counter(op, bindings_of(op, dims));
     Work work = counter.count(outputs);
     for (auto &t : op.sig.inputs)
         work.read[t.name] = counter.elements(t.name);
     for (size_t k = 0; k < op.out.size(); k++) {
         int64_t &n = work.written[op.sig.outputs[k].name] = 1;
-        for (auto &places : outputs[k].second)
-            n *= places.size();
+        for (auto &indices : outputs[k].second)
+            n *= indices.size();
     }
     return work;
-} catch (const Halide::Error &e) {  // no std::exception
+} catch (const Halide::Error &e) {  // it is no std::exception
     throw Error(op.name, e.what());
 }
 

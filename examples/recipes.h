@@ -8,7 +8,7 @@
 #include "nn/cell.h"
 #include "nn/optimizer.h"
 #include "train/data/dataset.h"
-#include "train/metrics/metrics.h"
+#include "train/metrics/metric_set.h"
 #include "train/vision/image.h"
 
 namespace halyard::examples {

@@ -54,7 +54,7 @@ GLU::GLU(int64_t axis)
       }) {}
 
 PReLU::PReLU(int64_t channel, const Initializer &init) {
-    check_least("PReLU", "channel", channel, 1);
+    check_min("PReLU", "channel", channel, 1);
     w = parameter("w", initializer(init, {channel}));
 }
 

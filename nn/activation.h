@@ -1,4 +1,4 @@
-// Activations.
+// Activation layers. The formulas stand in the reference pages of the ops of the same names.
 #pragma once
 #include <functional>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace halyard::nn {
 
-// A cell without parameters: a function of one tensor.
+// Applies a function of one tensor. It has no parameters.
 class Activation : public Cell {
 public:
     Tensor construct(const Tensor &x) const override { return f_(x); }
@@ -55,15 +55,18 @@ struct Softsign : Activation {
 struct Softplus : Activation {
     Softplus();
 };
+// y = x / (1 + exp(-1.702 x))
 struct FastGelu : Activation {
     FastGelu();
-};  // x / (1 + exp(-1.702 x))
+};
+// y = x - tanh(x)
 struct Tanhshrink : Activation {
     Tanhshrink();
-};  // x - tanh(x)
+};
+// With `approximate` the formula uses tanh, otherwise erf.
 struct GELU : Activation {
     explicit GELU(bool approximate = true);
-};  // with tanh; else with erf
+};
 struct ELU : Activation {
     explicit ELU(double alpha = 1);
 };
@@ -82,7 +85,7 @@ struct HShrink : Activation {
 struct SoftShrink : Activation {
     explicit SoftShrink(double lambd = 0.5);
 };
-// value where x <= threshold
+// y = x where x > threshold, else value
 struct Threshold : Activation {
     Threshold(double threshold, double value);
 };
@@ -92,20 +95,21 @@ struct Softmax : Activation {
 struct LogSoftmax : Activation {
     explicit LogSoftmax(int64_t axis = -1);
 };
+// y = softmax(-x)
 struct Softmin : Activation {
     explicit Softmin(int64_t axis = -1);
-};  // softmax of -x
-// over the channels of x[n,c,h,w]
+};
+// Computes softmax over the channels of x[n,c,h,w].
 struct Softmax2d : Activation {
     Softmax2d();
 };
-// of the halves a, b along axis: a sigmoid(b)
+// y = a * sigmoid(b), where a and b are the halves of x along `axis`
 struct GLU : Activation {
     explicit GLU(int64_t axis = -1);
 };
 
-// x where it is positive, else w x. w[channel] is a parameter; with several, one for each channel
-// of x[n,channel,...].
+// y = x where x > 0, else w * x. The parameter is w[channel]: one number for all of x, or one for
+// each channel of x[n,channel,...].
 class PReLU : public Cell {
 public:
     explicit PReLU(int64_t channel = 1, const Initializer &w = 0.25);
@@ -114,8 +118,8 @@ public:
     Parameter w;
 };
 
-// By MindSpore's name, with its defaults: "relu", "gelu", "leakyrelu", "hswish", ... Throws
-// AttrError that lists them.
+// Returns the activation that MindSpore calls `name`, with MindSpore's defaults: "relu", "gelu",
+// "leakyrelu", "hswish", ... Throws AttrError with the list of names for any other.
 AnyCell get_activation(const std::string &name);
 
 }  // namespace halyard::nn

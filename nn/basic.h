@@ -5,21 +5,21 @@
 
 namespace halyard::nn {
 
-// x[n, ...] -> [n, product of the rest].
+// Reshapes x[n,...] to [n, product of the other extents].
 class Flatten : public Cell {
 public:
     Tensor construct(const Tensor &x) const override;
 };
 
-// x.
+// Returns its input.
 class Identity : public Cell {
 public:
     Tensor construct(const Tensor &x) const override { return x; }
 };
 
-// In training each element is 0 with probability p, else divided by 1 - p; in evaluation x itself.
-// Masks come from the default generator: another mask at each call, the same ones in each run.
-// Throws AttrError unless 0 <= p < 1.
+// In training, sets each element to 0 with probability p and divides the others by 1 - p. In
+// evaluation it returns x. Masks come from the default generator: each call draws a new one, and
+// runs with equal seeds draw equal ones. Throws AttrError unless 0 <= p < 1.
 class Dropout : public Cell {
 public:
     explicit Dropout(double p = 0.5);
@@ -30,8 +30,8 @@ private:
     double p_;
 };
 
-// Dropout of whole channels of x[n,c,...], which has N dimensions more. Throws AttrError,
-// ShapeError.
+// Drops whole channels of x[n,c,...], which has N more dimensions. Throws AttrError unless
+// 0 <= p < 1, ShapeError for another rank.
 template<int N> class ChannelDropout : public Cell {
 public:
     explicit ChannelDropout(double p = 0.5);

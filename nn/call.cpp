@@ -1,4 +1,4 @@
-// What happens around a cell's construct().
+// Cell::call(): hooks, casts of mixed precision and handwritten gradients around construct().
 #include "nn/cell.h"
 #include "primitives/autograd/tape.h"
 #include "primitives/ops/cast.h"
@@ -16,7 +16,7 @@ std::vector<Tensor> list(Tensors t) {
     return {t.begin(), t.end()};
 }
 
-// The same elements under identities of their own, where they may have a gradient.
+// Returns tensors that share memory with `in` but are distinct nodes on the tape.
 std::vector<Tensor> aliases(Tensors in) {
     std::vector<Tensor> out = list(in);
     for (Tensor &t : out)
@@ -24,34 +24,34 @@ std::vector<Tensor> aliases(Tensors in) {
     return out;
 }
 
-// Lets `back` see and change the gradients of all of `from`, undefined ones left out, on their way
-// from `to`.
+// Records a step from `from` to `to` on the tape whose backward pass applies `back` to the
+// gradients. Undefined tensors take no part.
 void record(const std::vector<Tensor> &from, const std::vector<Tensor> &to,
             const std::function<std::vector<Tensor>(std::vector<Tensor>)> &back) {
-    std::vector<size_t> places;
+    std::vector<size_t> indices;
     std::vector<Tensor> in, out;
     for (size_t k = 0; k < to.size(); k++) {
         if (to[k].defined() && is_float(to[k].dtype())) {
-            places.push_back(k);
+            indices.push_back(k);
             in.push_back(from[k]);
             out.push_back(to[k]);
         }
     }
-    Tape::current()->record(in, out, [places, n = to.size(), back](Tensors dy) {
+    Tape::current()->record(in, out, [indices, n = to.size(), back](Tensors dy) {
         std::vector<Tensor> all(n), dx;
-        for (size_t k = 0; k < places.size(); k++)
-            all[places[k]] = dy[k];
+        for (size_t k = 0; k < indices.size(); k++)
+            all[indices[k]] = dy[k];
         const std::vector<Tensor> changed = back(std::move(all));
-        for (const size_t place : places)
-            dx.push_back(changed[place]);
+        for (const size_t index : indices)
+            dx.push_back(changed[index]);
         return dx;
     });
 }
 
-// What the hooks make of t, one after the other; `call` calls one.
-template<class F, class Call> std::vector<Tensor> through(const Hooks<F> &hooks,
-                                                          std::vector<Tensor> t, const char *what,
-                                                          const Call &call) {
+// Applies the hooks to `t` in order and returns the result. `call` calls one hook.
+template<class F, class Call> std::vector<Tensor> apply_hooks(const Hooks<F> &hooks,
+                                                              std::vector<Tensor> t,
+                                                              const char *what, const Call &call) {
     for (const auto &hook : hooks.all()) {
         std::vector<Tensor> changed = call(*hook, t);
         if (changed.empty()) continue;
@@ -101,7 +101,7 @@ std::vector<Tensor> Cell::call(Tensors in) const {
     if (!s.float_type && s.forward_pre.empty() && s.forward.empty() && s.backward_pre.empty() &&
         s.backward.empty())
         return construct_with_gradient(in);
-    std::vector<Tensor> x = through(
+    std::vector<Tensor> x = apply_hooks(
         s.forward_pre, list(in), "a forward pre-hook",
         [&](const ForwardPreHook &hook, Tensors now) { return hook(*this, now); });
     if (s.float_type) {
@@ -112,8 +112,8 @@ std::vector<Tensor> Cell::call(Tensors in) const {
     }
     const bool watch = Tape::current() && !(s.backward_pre.empty() && s.backward.empty());
     std::vector<Tensor> y = watch ? construct_with_backward_hooks(x) : construct_with_gradient(x);
-    return through(s.forward, std::move(y), "a forward hook",
-                   [&](const ForwardHook &hook, Tensors now) { return hook(*this, x, now); });
+    return apply_hooks(s.forward, std::move(y), "a forward hook",
+                       [&](const ForwardHook &hook, Tensors now) { return hook(*this, x, now); });
 }
 
 std::vector<Tensor> Cell::construct_with_gradient(Tensors in) const {
@@ -123,39 +123,42 @@ std::vector<Tensor> Cell::construct_with_gradient(Tensors in) const {
     std::vector<Tensor> out;
     {
         const StopTape stop;
-        out = aliases(construct(in));  // of an output that is an input, too
+        // An alias is needed because an output may be one of the inputs.
+        out = aliases(construct(in));
     }
     tape->record(list(in), out,
                  [x = list(in), out, back](Tensors dout) { return back(x, out, dout); });
     return out;
 }
 
-// The outputs' gradients come by first, then those of the inputs, so that they can be shown
-// together.
+// In the backward pass the outputs' gradients arrive first and are kept until those of the inputs
+// do, so that a backward hook gets both.
 std::vector<Tensor> Cell::construct_with_backward_hooks(Tensors in) const {
     const auto grad_output = std::make_shared<std::vector<Tensor>>();
     const auto state = state_;
     const Cell self = *this;
     const auto run = [self, state, grad_output](std::vector<Tensor> dx) {
-        return through(
+        return apply_hooks(
             state->backward, std::move(dx), "a backward hook",
             [&](const BackwardHook &hook, Tensors now) { return hook(self, now, *grad_output); });
     };
     const std::vector<Tensor> x = list(in);
     const std::vector<Tensor> seen = aliases(x);
-    bool passes = false;  // on, to what the inputs were made of
+    bool inputs_are_watched = false;
     for (const Tensor &t : x)
-        passes |= t.defined() && Tape::current()->watched(t);
+        inputs_are_watched |= t.defined() && Tape::current()->watched(t);
     record(x, seen, run);
-    const std::vector<Tensor> made = construct_with_gradient(seen);
-    const std::vector<Tensor> y = aliases(made);
-    record(made, y, [self, state, grad_output, run, passes, n = x.size()](std::vector<Tensor> dy) {
-        *grad_output = through(
-            state->backward_pre, std::move(dy), "a backward pre-hook",
-            [&](const BackwardPreHook &hook, Tensors now) { return hook(self, now); });
-        if (!passes) run(std::vector<Tensor>(n));
-        return *grad_output;
-    });
+    const std::vector<Tensor> outputs = construct_with_gradient(seen);
+    const std::vector<Tensor> y = aliases(outputs);
+    record(
+        outputs, y,
+        [self, state, grad_output, run, inputs_are_watched, n = x.size()](std::vector<Tensor> dy) {
+            *grad_output = apply_hooks(
+                state->backward_pre, std::move(dy), "a backward pre-hook",
+                [&](const BackwardPreHook &hook, Tensors now) { return hook(self, now); });
+            if (!inputs_are_watched) run(std::vector<Tensor>(n));
+            return *grad_output;
+        });
     return y;
 }
 

@@ -37,7 +37,7 @@ void Cell::check_name(const std::string &name) const {
 
 void Cell::insert_child(const std::string &name, std::shared_ptr<const Cell> cell) const {
     check_name(name);
-    // A cell that stands in two places keeps the names of its first one.
+    // A cell that is added to two parents keeps the names of the first one.
     if (state_->auto_prefix && !cell->state_->has_parent) {
         const std::string path = state_->prefix + name + ".";
         for (const Parameter &p : cell->get_parameters())

@@ -2,13 +2,13 @@
 //
 //   class Net : public nn::Cell {
 //       nn::Conv2d conv1 = child("conv1", nn::Conv2d(1, 6, 5, {.pad_mode = "valid"}));
-//       nn::ReLU relu;  // what has neither parameters nor a training mode needs no name
+//       nn::ReLU relu;  // a cell without parameters and training mode needs no name
 //       Tensor construct(const Tensor &x) const override { return relu(conv1(x)); }
 //   };
 //
-// A Cell is a cheap handle: copies share parameters, children and the training flag, so a member
-// and its entry in the parent are one cell. construct() is const because other members are copied
-// and must not drift apart: what changes while a network runs belongs into a Parameter.
+// A Cell is a cheap handle. Copies share parameters, children and the training flag, so a member
+// and its entry in the parent are one cell. Other members are copied, so construct() is const:
+// state that changes while a network runs belongs into a Parameter.
 #pragma once
 #include <concepts>
 #include <map>
@@ -31,15 +31,15 @@ class Cell {
 public:
     virtual ~Cell() = default;
 
-    // Override the one your cell has; the others throw ShapeError saying how many tensors were
-    // given. The last is for more tensors in or out, and for tensors that may be left out: those
-    // are undefined.
+    // A cell overrides the form it needs. The others throw ShapeError with the number of tensors
+    // given. The last form is for more than three inputs, for several outputs, and for optional
+    // inputs, which are undefined tensors when left out.
     virtual Tensor construct(const Tensor &x) const;
     virtual Tensor construct(const Tensor &x, const Tensor &y) const;
     virtual Tensor construct(const Tensor &x, const Tensor &y, const Tensor &z) const;
     virtual std::vector<Tensor> construct(Tensors in) const;
 
-    // The cell's only output; throws ShapeError when it has several, which call() returns.
+    // Returns the cell's output. Throws ShapeError if it has several; call() returns those.
     template<std::convertible_to<const Tensor &>... T>
     requires(sizeof...(T) > 0) Tensor operator()(const T &...in) const {
         const Tensor all[] = {static_cast<const Tensor &>(in)...};
@@ -48,37 +48,43 @@ public:
     Tensor operator()(Tensors in) const { return only(call(in)); }
     std::vector<Tensor> call(Tensors in) const;
 
-    // A gradient stated by hand: a cell that overrides it returns a function of inputs, outputs and
-    // the outputs' gradients that gives the inputs' gradients. Nothing of construct() is recorded
-    // then, so that the cell's parameters get none.
+    // Returns a handwritten gradient, or an empty function (the default). The function maps inputs,
+    // outputs and the outputs' gradients to the inputs' gradients. construct() is then not recorded
+    // on the tape, so the cell's parameters get no gradient.
     using Bprop = std::function<std::vector<Tensor>(Tensors in, Tensors out, Tensors dout)>;
     virtual Bprop bprop() const { return {}; }
 
-    // Own parameters first, then the children's in the order they were added; shared ones once.
-    // Names are paths: "conv1.weight".
+    // Returns the cell's own parameters, then those of its children in the order they were added.
+    // A shared parameter appears once. Names are paths: "conv1.weight".
     std::vector<std::pair<std::string, Parameter>> parameters_and_names() const;
     ParameterTuple get_parameters() const;
-    // those that require a gradient
+    // Returns the parameters that require a gradient.
     ParameterTuple trainable_params() const;
-    ParameterTuple untrainable_params() const;                 // the others
-    std::map<std::string, Parameter> parameters_dict() const;  // by Parameter::name()
-    // all below this one, parents first
+    // Returns the parameters that require no gradient.
+    ParameterTuple untrainable_params() const;
+    // Returns all parameters by Parameter::name().
+    std::map<std::string, Parameter> parameters_dict() const;
+    // Returns all cells below this one, parents before their children.
     std::vector<std::pair<std::string, AnyCell>> cells_and_names() const;
-    std::vector<std::pair<std::string, AnyCell>> name_cells() const;  // the children alone
+    // Returns the direct children.
+    std::vector<std::pair<std::string, AnyCell>> name_cells() const;
 
-    // Adds a child to a network that exists. Throws AttrError when the name is empty, has a dot or
-    // is taken.
+    // Adds a child after construction. Throws AttrError if the name is empty, has a dot or is
+    // taken.
     void insert_child_to_cell(const std::string &name, const AnyCell &cell) const;
 
-    void set_train(bool on = true) const;  // this cell and all below; cells start in evaluation
+    // Switches this cell and all below it to training or evaluation. Cells start in evaluation.
+    void set_train(bool on = true) const;
     bool training() const { return state_->training; }
-    void set_grad(bool on = true) const;  // off: calls of this cell are not recorded on the tape
+    // With `on` false, calls of this cell are not recorded on the tape.
+    void set_grad(bool on = true) const;
     bool requires_grad() const { return state_->grad; }
+    // Returns true if both are handles of one cell.
     bool same(const Cell &o) const { return state_ == o.state_; }
 
-    // Mixed precision: this cell and all below compute in `dtype`, f16, bf16 or f32. Floating
-    // inputs are cast to it, and so are parameters where they are used: they stay what they are,
-    // and so do their gradients. Norms compute in f32 inside. Throws DTypeError for another dtype.
+    // Makes this cell and all below it compute in `dtype`: f16, bf16 or f32. Floating-point inputs
+    // and parameters are cast where they are used; parameters and their gradients keep their dtype.
+    // Norms compute in f32 internally. Throws DTypeError for another dtype.
     void to_float(DType dtype) const;
     std::optional<DType> float_type() const { return state_->float_type; }
 
@@ -95,31 +101,32 @@ public:
         return state_->backward.add(std::move(hook));
     }
 
-    // "Conv2d", "Net": the class, without its namespaces
+    // Returns the class without its namespaces: "Conv2d", "Net".
     virtual std::string cls_name() const;
-    // what text() says of this cell: "p=0.5"
+    // Returns this cell's options for text(): "p=0.5".
     virtual std::string extend_repr() const { return ""; }
-    // the cell as a tree, a line for each one below
+    // Returns the tree of cells, one line each.
     std::string text() const;
     friend std::ostream &operator<<(std::ostream &out, const Cell &cell) {
         return out << cell.text();
     }
 
 protected:
-    // auto_prefix off: the children's parameters keep their names (the cells that wrap a whole
-    // network do that).
+    // Without auto_prefix the children's parameters keep their names. Cells that wrap a whole
+    // network, such as WithLossCell, use this.
     explicit Cell(bool auto_prefix = true);
     Cell(const Cell &) = default;
     Cell &operator=(const Cell &) = default;
 
-    // Adds a child and returns it. Throws AttrError when the name is empty, has a dot or is taken.
+    // Adds a child and returns it. Throws AttrError if the name is empty, has a dot or is taken.
     template<std::derived_from<Cell> T> T child(const std::string &name, T cell) {
         insert_child(name, std::make_shared<T>(cell));
         return cell;
     }
+    // Adds a parameter and returns it. Throws AttrError as child() does.
     Parameter parameter(const std::string &name, Tensor value, bool requires_grad = true);
-    // p as construct() reads it: in the type of to_float(), by a cast that the tape knows.
-    // Undefined if p is.
+    // Returns p in the dtype of to_float(), by a cast that the tape records. Returns an undefined
+    // tensor if p is undefined.
     Tensor computed(const Parameter &p) const;
 
 private:
@@ -127,7 +134,7 @@ private:
         std::vector<std::pair<std::string, Parameter>> parameters;
         std::vector<std::pair<std::string, std::shared_ptr<const Cell>>> children;
         bool training = false, grad = true, auto_prefix = true, has_parent = false;
-        // of parameters' names: the path from the outermost cell, as far as it is known
+        // The known part of the path from the outermost cell, which prefixes parameter names.
         std::string prefix;
         std::optional<DType> float_type;
         Hooks<ForwardPreHook> forward_pre;
@@ -145,8 +152,8 @@ private:
     std::shared_ptr<State> state_;
 };
 
-// Any cell, by value: what SequentialCell, WithLossCell and Model take. An empty one throws when
-// called.
+// Holds any cell by value. SequentialCell, WithLossCell and Model take it. Calling an empty one
+// throws AttrError.
 class AnyCell : public Cell {
 public:
     AnyCell() = default;
@@ -156,7 +163,7 @@ public:
     AnyCell(const std::shared_ptr<const Cell> &cell) : Cell(*cell), cell_(cell) {}
 
     explicit operator bool() const { return cell_ != nullptr; }
-    // null when it isn't a T
+    // Returns the cell as a T, or null if it is of another class.
     template<class T> const T *as() const { return dynamic_cast<const T *>(cell_.get()); }
 
     std::vector<Tensor> construct(Tensors in) const override { return cell().construct(in); }

@@ -9,12 +9,12 @@
 namespace halyard::nn {
 namespace {
 
-// Weights of one dimension have an extent that conv1d doesn't take.
+// Removes the extent of 1 from a Conv1d weight, which F::conv1d does not take.
 Tensor without_one(const Tensor &weight) {
     return F::reshape(weight, {weight.size(0), weight.size(1), weight.size(3)});
 }
 
-// What a weight starts with; those of one dimension have a 1 before the kernel's extent.
+// Returns the shape of a weight. In one dimension it has an extent of 1 before the kernel's.
 Shape weight_shape(int64_t first, int64_t second, const Ints &kernel) {
     Shape shape{first, second};
     if (kernel.size() == 1) shape.push_back(1);
@@ -31,12 +31,12 @@ ConvBase::ConvBase(const std::string &layer, int64_t in_channels, int64_t out_ch
     : in_channels_(in_channels), out_channels_(out_channels), group_(o.group),
       kernel_size_(kernel.ints()), stride_(o.stride.ints()), padding_(o.padding.ints()),
       dilation_(o.dilation.ints()), pad_mode_(o.pad_mode) {
-    check_least(layer, "in_channels", in_channels, 1);
-    check_least(layer, "out_channels", out_channels, 1);
-    check_least(layer, "kernel_size", kernel, 1);
-    check_least(layer, "stride", o.stride, 1);
-    check_least(layer, "dilation", o.dilation, 1);
-    check_least(layer, "group", o.group, 1);
+    check_min(layer, "in_channels", in_channels, 1);
+    check_min(layer, "out_channels", out_channels, 1);
+    check_min(layer, "kernel_size", kernel, 1);
+    check_min(layer, "stride", o.stride, 1);
+    check_min(layer, "dilation", o.dilation, 1);
+    check_min(layer, "group", o.group, 1);
     const auto divides = [&](const char *name, int64_t value) {
         if (value % o.group) {
             throw AttrError(layer, std::string(name) + " is " + std::to_string(value) +
@@ -48,7 +48,7 @@ ConvBase::ConvBase(const std::string &layer, int64_t in_channels, int64_t out_ch
     check_padding(layer, o.pad_mode, o.padding);
 }
 
-// fan_in: what an element of the weight's first dimension has.
+// fan_in is the number of elements for each index of the weight's first dimension.
 template<class Options> void ConvBase::draw(const Shape &shape, const Options &o) {
     const Uniform by_fan(1 / std::sqrt(double(shape.elements() / shape[0])));
     weight = parameter("weight", initializer(o.weight_init.otherwise(by_fan), shape));
@@ -98,7 +98,7 @@ template<int N> ConvTranspose<N>::ConvTranspose(int64_t in_channels, int64_t out
     : ConvBase(with_rank<N>("Conv") + "Transpose", in_channels, out_channels, kernel, o),
       output_padding_(o.output_padding.ints()) {
     const std::string layer = with_rank<N>("Conv") + "Transpose";
-    check_least(layer, "output_padding", o.output_padding, 0);
+    check_min(layer, "output_padding", o.output_padding, 0);
     if (o.output_padding.any() && o.pad_mode != "pad") {
         throw AttrError(layer, "output_padding is not 0, but pad_mode is " + o.pad_mode +
                                    ", expected pad");

@@ -8,14 +8,14 @@ namespace halyard::nn {
 
 template<int N> struct ConvOptions {
     Sizes<N> stride = 1;
-    // "same", "valid", or "pad": `padding` zeros before and after each dimension
+    // "same", "valid", or "pad", which adds `padding` zeros before and after each dimension.
     std::string pad_mode = "same";
-    Paddings<N> padding = 0;  // other than 0 only with pad_mode "pad"
+    Paddings<N> padding = 0;  // must be 0 unless pad_mode is "pad"
     Sizes<N> dilation = 1;
     int64_t group = 1;
     bool has_bias = false;
-    Initializer weight_init = {};  // default: U(+-1/sqrt(fan_in)), both
-    Initializer bias_init = {};
+    // An empty initialiser draws from U(-1/sqrt(fan_in), 1/sqrt(fan_in)).
+    Initializer weight_init = {}, bias_init = {};
     std::string data_format = channels_first<N>;
 };
 
@@ -23,7 +23,7 @@ template<int N> struct ConvTransposeOptions {
     Sizes<N> stride = 1;
     std::string pad_mode = "same";
     Paddings<N> padding = 0;
-    // more rows at the end, with pad_mode "pad"; each below max(stride, dilation)
+    // Rows added at the end with pad_mode "pad"; each less than max(stride, dilation).
     Sizes<N> output_padding = 0;
     Sizes<N> dilation = 1;
     int64_t group = 1;
@@ -31,7 +31,7 @@ template<int N> struct ConvTransposeOptions {
     Initializer weight_init = {}, bias_init = {};
 };
 
-// What both directions have in common.
+// The parameters and options that Conv and ConvTranspose share.
 class ConvBase : public Cell {
 public:
     std::string extend_repr() const override;
@@ -50,11 +50,14 @@ protected:
     std::string pad_mode_;
 };
 
-// x[n,in_channels,h...] -> [n,out_channels,h'...] by weight[out_channels, in_channels/group,
-// kernel...]. "same": h' = ceil(h/stride), of an odd number of padding rows the larger half at the
-// end. Throws AttrError, ShapeError. Conv1d's weight is MindSpore's, [out_channels,
-// in_channels/group, 1, kernel_size]. NHWC, of Conv2d alone: x[n,h,w,in_channels],
-// weight[out_channels, kernel_h, kernel_w, in_channels/group].
+// Convolves x[n,in_channels,h,...] with weight[out_channels, in_channels/group, kernel...] to
+// [n,out_channels,h',...]. Conv1d's weight has MindSpore's shape [out_channels, in_channels/group,
+// 1, kernel_size]. With data_format "NHWC", which only Conv2d has, x is [n,h,w,in_channels] and
+// weight [out_channels, kernel_h, kernel_w, in_channels/group].
+//
+// With pad_mode "same" h' is ceil(h / stride); if the number of padding rows is odd, the larger
+// half is at the end. Throws AttrError for wrong options, ShapeError for an input that does not
+// fit.
 template<int N> class Conv : public ConvBase {
 public:
     Conv(int64_t in_channels, int64_t out_channels, Sizes<N> kernel_size,
@@ -66,12 +69,16 @@ private:
     std::string data_format_;
 };
 
-// The adjoint of a convolution in its input: x[n,in_channels,h...] -> [n,out_channels,h'...], where
-// with k' = dilation (k - 1) + 1
-//   "same": h' = h stride    "valid": h' = (h - 1) stride + k', at least h stride    "pad": (h - 1)
-//   stride + k' - padding + output_padding
-// by weight[in_channels, out_channels/group, kernel...], Conv1dTranspose's with an extent of 1
-// before the kernel's. Throws AttrError, ShapeError.
+// Computes the gradient of a convolution with respect to its input: x[n,in_channels,h,...] and
+// weight[in_channels, out_channels/group, kernel...] give [n,out_channels,h',...].
+// Conv1dTranspose's weight has an extent of 1 before the kernel's. With k' = dilation * (k - 1) +
+// 1:
+//
+//   "same"   h' = h * stride
+//   "valid"  h' = max((h - 1) * stride + k', h * stride)
+//   "pad"    h' = (h - 1) * stride + k' - padding before and after + output_padding
+//
+// Throws AttrError for wrong options, ShapeError for an input that does not fit.
 template<int N> class ConvTranspose : public ConvBase {
 public:
     ConvTranspose(int64_t in_channels, int64_t out_channels, Sizes<N> kernel_size,

@@ -11,8 +11,8 @@ namespace halyard::nn {
 Dense::Dense(int64_t in_channels, int64_t out_channels, const Initializer &weight_init,
              const Initializer &bias_init, bool has_bias, AnyCell activation_cell)
     : in_channels_(in_channels), out_channels_(out_channels) {
-    check_least("Dense", "in_channels", in_channels, 1);
-    check_least("Dense", "out_channels", out_channels, 1);
+    check_min("Dense", "in_channels", in_channels, 1);
+    check_min("Dense", "out_channels", out_channels, 1);
     const Uniform by_fan(1 / std::sqrt(double(in_channels)));
     weight = parameter("weight",
                        initializer(weight_init.otherwise(by_fan), {out_channels, in_channels}));

@@ -5,9 +5,10 @@
 
 namespace halyard::nn {
 
-// x[..., in_channels] -> activation(x * weight^T + bias)[..., out_channels]. Parameters:
-// weight[out_channels, in_channels], bias[out_channels]; their default is U(+-1/sqrt(in_channels)).
-// Throws AttrError, ShapeError.
+// Computes activation(x * weight^T + bias): x[...,in_channels] gives [...,out_channels]. The
+// parameters are weight[out_channels, in_channels] and bias[out_channels]; by default both are
+// drawn from U(-1/sqrt(in_channels), 1/sqrt(in_channels)). Throws AttrError for wrong options,
+// ShapeError for an input that does not fit.
 class Dense : public Cell {
 public:
     Dense(int64_t in_channels, int64_t out_channels, const Initializer &weight_init = {},
@@ -15,7 +16,8 @@ public:
     Tensor construct(const Tensor &x) const override;
     std::string extend_repr() const override;
 
-    Parameter weight, bias;  // bias is undefined without has_bias
+    Parameter weight;
+    Parameter bias;  // undefined without has_bias
     AnyCell activation;
 
 private:

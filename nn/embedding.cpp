@@ -7,8 +7,8 @@ namespace halyard::nn {
 
 Embedding::Embedding(int64_t vocab_size, int64_t embedding_size, const Initializer &table,
                      std::optional<int64_t> padding_idx) {
-    check_least("Embedding", "vocab_size", vocab_size, 1);
-    check_least("Embedding", "embedding_size", embedding_size, 1);
+    check_min("Embedding", "vocab_size", vocab_size, 1);
+    check_min("Embedding", "embedding_size", embedding_size, 1);
     if (padding_idx && (*padding_idx < 0 || *padding_idx >= vocab_size)) {
         throw AttrError("Embedding", "padding_idx is " + std::to_string(*padding_idx) +
                                          ", expected 0 to vocab_size - 1, " +

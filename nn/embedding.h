@@ -1,4 +1,4 @@
-// Lookup of vectors.
+// Lookup of vectors by index.
 #pragma once
 #include <optional>
 
@@ -7,9 +7,10 @@
 
 namespace halyard::nn {
 
-// x:i32[...] -> [..., embedding_size], the rows of the parameter embedding_table[vocab_size,
-// embedding_size] that x names, which is drawn by `embedding_table`. Row padding_idx starts as
-// zeros. Throws AttrError, and ShapeError for a row that isn't there.
+// Returns the rows of the parameter embedding_table[vocab_size, embedding_size] that x:i32[...]
+// indexes, as [...,embedding_size]. The initialiser `embedding_table` draws the table; row
+// padding_idx starts as zeros. Throws AttrError for wrong options, ShapeError for an index outside
+// [0, vocab_size).
 class Embedding : public Cell {
 public:
     Embedding(int64_t vocab_size, int64_t embedding_size,

@@ -13,20 +13,21 @@ namespace halyard::nn {
 class Cell;
 using Tensors = std::span<const Tensor>;
 
-// What a hook returns takes the place of what it was given last; an empty vector leaves it as it
-// is.
+// The tensors that a hook returns replace its last argument. An empty vector changes nothing.
 using ForwardPreHook = std::function<std::vector<Tensor>(const Cell &, Tensors inputs)>;
 using ForwardHook =
     std::function<std::vector<Tensor>(const Cell &, Tensors inputs, Tensors outputs)>;
 using BackwardPreHook = std::function<std::vector<Tensor>(const Cell &, Tensors grad_output)>;
-// Gradients in the cell's inputs, undefined where none passes, and in its outputs.
+// grad_input has an undefined tensor for each input that gets no gradient.
 using BackwardHook =
     std::function<std::vector<Tensor>(const Cell &, Tensors grad_input, Tensors grad_output)>;
 
+// Removes a hook. Copies refer to the same hook.
 class HookHandle {
 public:
     explicit HookHandle(std::function<void()> remove) : remove_(std::move(remove)) {}
-    void remove() const { remove_(); }  // a second time nothing happens
+    // Removes the hook. A second call has no effect.
+    void remove() const { remove_(); }
 
 private:
     std::function<void()> remove_;
@@ -43,7 +44,7 @@ public:
         });
     }
     bool empty() const { return all_->empty(); }
-    // a copy: a hook may remove itself
+    // Returns a copy, because a hook may remove itself while the hooks run.
     std::vector<std::shared_ptr<F>> all() const { return *all_; }
 
 private:

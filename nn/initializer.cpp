@@ -43,7 +43,7 @@ double fan_of(const He &he, const Shape &shape) {
     return he.mode == "fan_in" ? fans_of(shape).in : fans_of(shape).out;
 }
 
-// value(words) for every element; four words make four values.
+// Fills `t` with value(words). Four random words give four values.
 template<class F> Tensor draw(const Shape &shape, const F &four_values) {
     const Tensor t = Tensor::empty(shape, DType::f32);
     const Random random = Random::next();
@@ -78,8 +78,8 @@ Tensor draw_truncated(const Shape &shape, const TruncatedNormal &t) {
     };
     if (!(t.sigma > 0))
         throw AttrError(op, "sigma is " + std::to_string(t.sigma) + ", expected more than 0");
-    // Redrawing needs patience when little of the bell lies between the bounds; 1 % still takes
-    // only a hundred draws.
+    // Drawing again takes long if the bounds contain little of the distribution. At 1 % it takes a
+    // hundred draws on average, which is still fine.
     if (!(below(t.b) - below(t.a) > 0.01)) {
         throw AttrError(op, "bounds are " + std::to_string(t.a) + " and " + std::to_string(t.b) +
                                 ", expected at least 1 % of N(" + std::to_string(t.mean) + ", " +
@@ -105,8 +105,8 @@ Tensor draw_truncated(const Shape &shape, const TruncatedNormal &t) {
     return out;
 }
 
-// Gram and Schmidt, in double and twice, which leaves rounding alone. Their R has a positive
-// diagonal, so no sign is preferred.
+// Orthogonalises by Gram-Schmidt in double, twice, so that only rounding errors remain. Its R has a
+// positive diagonal, so no sign is preferred.
 Tensor draw_orthogonal(const Shape &shape, double gain) {
     if (shape.rank() < 2) {
         throw ShapeError(op, "rank is " + std::to_string(shape.rank()) +
@@ -173,8 +173,8 @@ struct Make {
     }
 };
 
-// MindSpore takes "he_normal" and the name of its class, "HeNormal", in any case, and "zero" and
-// "one" for "zeros" and "ones".
+// Normalises MindSpore's spellings: "he_normal" and the class name "HeNormal" in any case, "zero"
+// and "one" for "zeros" and "ones".
 bool same_name(const std::string &known, const std::string &asked) {
     const auto plain = [](const std::string &name) {
         std::string letters;

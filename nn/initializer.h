@@ -1,6 +1,5 @@
-// Initialisers: how a parameter's first value is drawn. Names and defaults are MindSpore's.
-//   fan_in of a weight [out, in, kernel...] is in * kernel, fan_out is out * kernel; of [out, in]
-//   they are in and out.
+// Initialisers draw the first value of a parameter. Names and defaults are MindSpore's. A weight of
+// the shape [out, in, kernel...] has fan_in = in * kernel and fan_out = out * kernel.
 #pragma once
 #include <string>
 #include <utility>
@@ -22,27 +21,28 @@ struct Ones : Constant {
     Ones() : Constant(1) {}
 };
 
-// U(-scale, scale).
+// Draws from U(-scale, scale).
 struct Uniform {
     double scale;
     explicit Uniform(double s = 0.07) : scale(s) {}
 };
 
+// Draws from N(mean, sigma).
 struct Normal {
     double sigma, mean;
     explicit Normal(double s = 0.01, double m = 0) : sigma(s), mean(m) {}
 };
 
-// N(mean, sigma) drawn again while outside [a, b]. The bounds are values, not multiples of sigma,
-// as in MindSpore: TruncatedNormal(0.02) is not cut at two sigma.
+// Draws from N(mean, sigma) until the value is within [a, b]. As in MindSpore the bounds are
+// values, not multiples of sigma: TruncatedNormal(0.02) is not cut at two sigma.
 struct TruncatedNormal {
     double sigma, mean, a, b;
     explicit TruncatedNormal(double s = 0.01, double m = 0, double low = -2, double high = 2)
         : sigma(s), mean(m), a(low), b(high) {}
 };
 
-// U(+-gain * sqrt(6 / (fan_in + fan_out))) and N(0, gain * sqrt(2 / (fan_in + fan_out))): Glorot
-// and Bengio, 2010.
+// Draw from U(-a, a) with a = gain * sqrt(6 / (fan_in + fan_out)), and from
+// N(0, gain * sqrt(2 / (fan_in + fan_out))) (Glorot and Bengio, 2010).
 struct XavierUniform {
     double gain;
     explicit XavierUniform(double g = 1) : gain(g) {}
@@ -52,9 +52,9 @@ struct XavierNormal {
     explicit XavierNormal(double g = 1) : gain(g) {}
 };
 
-// U(+-gain * sqrt(3 / fan)) and N(0, gain / sqrt(fan)) with the gain of the nonlinearity: He,
-// Zhang, Ren, Sun, 2015. gain: leaky_relu sqrt(2 / (1 + slope^2)), relu sqrt(2), tanh 5/3, sigmoid
-// and linear 1.
+// Draw from U(-a, a) with a = gain * sqrt(3 / fan), and from N(0, gain / sqrt(fan)) (He, Zhang,
+// Ren, Sun, 2015). The gain is sqrt(2 / (1 + negative_slope^2)) for leaky_relu, sqrt(2) for relu,
+// 5/3 for tanh, 1 for sigmoid and linear.
 struct He {
     double negative_slope;
     std::string mode, nonlinearity;  // mode: "fan_in" or "fan_out"
@@ -68,18 +68,18 @@ struct HeNormal : He {
     using He::He;
 };
 
-// Of [rows, columns], columns being all dimensions but the first: rows that are orthogonal to each
-// other and gain long, or, where there are more of them, such columns. From a normal matrix, every
-// such one is as likely (Saxe, McClelland, Ganguli, 2014).
+// Draws a matrix [rows, columns], where columns are all dimensions but the first, with orthogonal
+// rows of length `gain`. With more rows than columns the columns are orthogonal instead. All such
+// matrices are equally likely (Saxe, McClelland, Ganguli, 2014).
 struct Orthogonal {
     double gain;
     explicit Orthogonal(double g = 1) : gain(g) {}
 };
 
-// What a layer's weight_init and bias_init may be: an initialiser, its name ("zeros", "ones",
+// The type of a layer's weight_init and bias_init: an initialiser, its name ("zeros", "ones",
 // "normal", "uniform", "truncated_normal", "xavier_uniform", "xavier_normal", "he_uniform",
-// "he_normal", "orthogonal"), a number, or a tensor of the right shape. Empty: the layer's own
-// default.
+// "he_normal", "orthogonal"), a number, or a tensor of the right shape. An empty one stands for the
+// layer's own default.
 class Initializer {
 public:
     using Any = std::variant<std::monostate, Constant, Uniform, Normal, TruncatedNormal,
@@ -98,7 +98,7 @@ public:
     Initializer(double v) : any_(Constant(v)) {}
     Initializer(int v) : any_(Constant(v)) {}
     Initializer(const char *name) : Initializer(std::string(name)) {}
-    // "he_normal" or MindSpore's "HeNormal"; throws AttrError on an unknown name
+    // Takes "he_normal" or MindSpore's "HeNormal". Throws AttrError for an unknown name.
     Initializer(const std::string &name);
 
     bool given() const { return !std::holds_alternative<std::monostate>(any_); }
@@ -111,9 +111,9 @@ private:
     Any any_;
 };
 
-// A new dense tensor. Each call draws from the next random stream, so equal seeds and equal call
-// orders give equal networks. Throws ShapeError (a tensor of another shape, a fan of fewer than two
-// dimensions), AttrError (values out of range).
+// Returns a new contiguous tensor. Each call draws from the next random stream, so equal seeds and
+// equal orders of calls give equal networks. Throws ShapeError if a given tensor has another shape
+// or a fan is needed of fewer than two dimensions, AttrError for values out of range.
 Tensor initializer(const Initializer &init, const Shape &shape, DType dtype = DType::f32);
 
 }  // namespace halyard::nn

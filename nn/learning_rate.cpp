@@ -29,7 +29,7 @@ void count(const char *schedule, const char *name, int64_t value) {
     }
 }
 
-// A list is its schedule, asked once per epoch.
+// Builds a list by evaluating the schedule once per epoch.
 template<class Schedule> std::vector<double> of_epochs(const char *name, int64_t total_step,
                                                        int64_t step_per_epoch,
                                                        const Schedule &schedule) {

@@ -1,4 +1,4 @@
-// Learning rates: numbers, lists and schedules. Names, order of arguments and values are
+// Learning rates: constants, lists and schedules. Names, orders of arguments and values are
 // MindSpore's.
 #pragma once
 #include <concepts>
@@ -8,16 +8,17 @@
 
 namespace halyard::nn {
 
-// A number, one number per step (the last one holds on), or a function of the step, which counts
-// from 0.
+// A learning rate is a constant, a list of one number per step whose last number stays, or a
+// function of the step. Steps count from 0.
 class LearningRate {
 public:
     LearningRate(double constant) : list_{constant}, number_(true) {}
     LearningRate(int constant) : LearningRate(double(constant)) {}
-    LearningRate(std::vector<double> per_step);  // throws AttrError when it is empty
+    LearningRate(std::vector<double> per_step);  // throws AttrError if it is empty
     template<std::invocable<int64_t> Schedule> LearningRate(Schedule schedule)
         : schedule_(std::move(schedule)) {}
-    double at(int64_t step) const;  // throws AttrError unless it is finite and not negative
+    // Returns the rate of a step. Throws AttrError unless it is finite and not negative.
+    double at(int64_t step) const;
     bool is_number() const { return number_; }
 
 private:
@@ -26,41 +27,43 @@ private:
     std::function<double(int64_t)> schedule_;
 };
 
-// Lists, a rate for each of total_step steps; e is the epoch of a step, step / step_per_epoch
-// rounded down. All throw AttrError, naming the argument: counts and rates below their least value,
-// or not finite.
+// The following functions return lists of total_step rates. In their formulas e is the epoch of a
+// step: step / step_per_epoch, rounded down. They throw AttrError with the argument's name for
+// counts and rates that are too small or not finite.
 
-// learning_rates[k] until step milestone[k].
+// Returns learning_rates[k] for the steps before milestone[k].
 std::vector<double> piecewise_constant_lr(const std::vector<int64_t> &milestone,
                                           const std::vector<double> &learning_rates);
 
-// learning_rate * decay_rate^(e / decay_epoch). In stairs: the exponent rounded down.
+// rate = learning_rate * decay_rate^(e / decay_epoch). With is_stair the exponent is rounded down.
 std::vector<double> exponential_decay_lr(double learning_rate, double decay_rate,
                                          int64_t total_step, int64_t step_per_epoch,
                                          int64_t decay_epoch, bool is_stair = false);
-// learning_rate * exp(-decay_rate * e). In stairs: e rounded down to a multiple of decay_epoch.
+// rate = learning_rate * exp(-decay_rate * e). With is_stair e is rounded down to a multiple of
+// decay_epoch.
 std::vector<double> natural_exp_decay_lr(double learning_rate, double decay_rate,
                                          int64_t total_step, int64_t step_per_epoch,
                                          int64_t decay_epoch, bool is_stair = false);
-// learning_rate / (1 + decay_rate * e / decay_epoch). In stairs: e / decay_epoch rounded down.
+// rate = learning_rate / (1 + decay_rate * e / decay_epoch). With is_stair e / decay_epoch is
+// rounded down.
 std::vector<double> inverse_decay_lr(double learning_rate, double decay_rate, int64_t total_step,
                                      int64_t step_per_epoch, int64_t decay_epoch,
                                      bool is_stair = false);
-// min_lr + (max_lr - min_lr) / 2 * (1 + cos(pi * min(e, decay_epoch) / decay_epoch)).
+// rate = min_lr + (max_lr - min_lr) / 2 * (1 + cos(pi * min(e, decay_epoch) / decay_epoch))
 std::vector<double> cosine_decay_lr(double min_lr, double max_lr, int64_t total_step,
                                     int64_t step_per_epoch, int64_t decay_epoch);
-// end + (learning_rate - end) * (1 - min(e, d) / d)^power; d is decay_epoch, with
-// update_decay_epoch the multiple of it that e hasn't passed.
+// rate = end + (learning_rate - end) * (1 - min(e, d) / d)^power with d = decay_epoch. With
+// update_decay_epoch d is the smallest multiple of decay_epoch that is not below e.
 std::vector<double> polynomial_decay_lr(double learning_rate, double end_learning_rate,
                                         int64_t total_step, int64_t step_per_epoch,
                                         int64_t decay_epoch, double power,
                                         bool update_decay_epoch = false);
-// learning_rate * min(e, warmup_epoch) / warmup_epoch.
+// rate = learning_rate * min(e, warmup_epoch) / warmup_epoch
 std::vector<double> warmup_lr(double learning_rate, int64_t total_step, int64_t step_per_epoch,
                               int64_t warmup_epoch);
 
-// Schedules: the same of the step itself, with decay_steps in place of epochs. The constructors
-// throw as the lists do.
+// The following schedules compute the same formulas from the step, with decay_steps in place of
+// decay_epoch. Their constructors throw AttrError as the lists do.
 class CosineDecayLR {
 public:
     CosineDecayLR(double min_lr, double max_lr, int64_t decay_steps);

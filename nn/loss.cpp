@@ -47,7 +47,7 @@ SoftmaxCrossEntropyWithLogits::SoftmaxCrossEntropyWithLogits(bool sparse,
           if (!sparse) return reduced(F::softmax_cross_entropy(logits, labels), reduction);
           const bool checkable = logits.defined() && logits.rank() > 0 && labels.defined() &&
                                  labels.dtype() == DType::i32;
-          // the op gives a loss of 0 for others
+          // The op returns a loss of 0 for other labels.
           if (checkable)
               labels_of("SoftmaxCrossEntropyWithLogits", "labels", labels, logits.size(-1));
           return reduced(F::sparse_softmax_cross_entropy(logits, labels), reduction);

@@ -1,6 +1,6 @@
-// Losses. reduction "none" gives the loss of each element (or row), "mean" and "sum" a scalar.
-// Formulas stand in the pages of the ops of the same names. Each throws AttrError, ShapeError,
-// DTypeError.
+// Losses. With reduction "none" a loss has a value for each element or row; with "mean" and "sum"
+// it is a scalar. The formulas stand in the reference pages of the ops of the same names.
+// Constructors throw AttrError for wrong options; calls throw ShapeError and DTypeError.
 #pragma once
 #include <functional>
 #include <string>
@@ -10,20 +10,21 @@
 
 namespace halyard::nn {
 
-// For losses of one's own: what construct() returns is get_loss() of the loss of each element.
+// The base of user-defined losses, whose construct() returns get_loss(loss of each element).
 class LossBase : public Cell {
 public:
-    // throws AttrError unless it is none, mean or sum
+    // Throws AttrError unless `reduction` is "none", "mean" or "sum".
     explicit LossBase(const std::string &reduction = "mean");
 
 protected:
-    Tensor get_loss(const Tensor &x, const Argument &weights = 1.0) const;  // x * weights, reduced
+    // Returns x * weights, reduced.
+    Tensor get_loss(const Tensor &x, const Argument &weights = 1.0) const;
 
 private:
     std::string reduction_;
 };
 
-// A function of as many tensors as its class says.
+// A loss that is a function of a fixed number of tensors.
 class Loss : public LossBase {
 public:
     std::vector<Tensor> construct(Tensors in) const override;
@@ -36,55 +37,56 @@ private:
     std::function<Tensor(Tensors)> f_;
 };
 
-// Softmax and cross entropy in one, over the last dimension of logits[n,c].
-//   sparse:  labels:i32[n], each in [0, c)
-//   else:    labels[n,c], the probability of every class
+// Computes softmax and cross entropy over the last dimension of logits[n,c]. With `sparse` labels
+// are i32[n], each in [0, c); otherwise labels[n,c] are the probabilities of the classes.
 struct SoftmaxCrossEntropyWithLogits : Loss {
     explicit SoftmaxCrossEntropyWithLogits(bool sparse = false,
                                            const std::string &reduction = "none");
 };
 
 struct CrossEntropyLossOptions {
-    Tensor weight = {};  // of each class, [c]; undefined: ones
+    Tensor weight = {};  // [c], a weight for each class; undefined means ones
     int64_t ignore_index = -100;
-    std::string reduction = "mean";  // over the weights of the labels
+    std::string reduction = "mean";  // "mean" divides by the sum of the labels' weights
     double label_smoothing = 0;
 };
-// logits[n,c,...], labels:i32[n,...]; a label of ignore_index costs nothing. Or labels like logits,
-// the probability of every class.
+// Takes logits[n,c,...] and either labels:i32[n,...], where a label of ignore_index adds no loss,
+// or labels of the shape of logits, the probabilities of the classes.
 struct CrossEntropyLoss : Loss {
     explicit CrossEntropyLoss(const CrossEntropyLossOptions &options = {});
 };
 
-// logs of probabilities[n,c,...], labels:i32[n,...].
+// Takes logarithms of probabilities[n,c,...] and labels:i32[n,...].
 struct NLLLoss : Loss {
     explicit NLLLoss(const Tensor &weight = {}, int64_t ignore_index = -100,
                      const std::string &reduction = "mean");
 };
 
-// Of probabilities and labels; `weight`, which broadcasts to them, undefined: ones. Logarithms are
-// cut off at -100.
+// Takes probabilities and labels of one shape. `weight` broadcasts to them; undefined means ones.
+// Logarithms below -100 count as -100.
 struct BCELoss : Loss {
     explicit BCELoss(const Tensor &weight = {}, const std::string &reduction = "mean");
 };
-// Of logits and labels; pos_weight weighs the positive ones.
+// Takes logits and labels of one shape. pos_weight multiplies the terms of positive labels.
 struct BCEWithLogitsLoss : Loss {
     explicit BCEWithLogitsLoss(const std::string &reduction = "mean", const Tensor &weight = {},
                                const Tensor &pos_weight = {});
 };
-// Of logits and labels of one shape.
+// The next losses take logits and labels of one shape.
 struct MSELoss : Loss {
     explicit MSELoss(const std::string &reduction = "mean");
 };
+// The square root of the mean squared error.
 struct RMSELoss : Loss {
     RMSELoss();
-};  // the root of the mean square
+};
 struct L1Loss : Loss {
     explicit L1Loss(const std::string &reduction = "mean");
 };
+// The same as L1Loss.
 struct MAELoss : Loss {
     explicit MAELoss(const std::string &reduction = "mean");
-};  // the same
+};
 struct SmoothL1Loss : Loss {
     explicit SmoothL1Loss(double beta = 1, const std::string &reduction = "none");
 };
@@ -97,35 +99,35 @@ struct SoftMarginLoss : Loss {
 struct HingeEmbeddingLoss : Loss {
     explicit HingeEmbeddingLoss(double margin = 1, const std::string &reduction = "mean");
 };
-// of logarithms of rates
+// Takes logarithms of rates.
 struct PoissonNLLLoss : Loss {
     explicit PoissonNLLLoss(const std::string &reduction = "mean");
 };
-// also "batchmean"
+// The reduction may also be "batchmean".
 struct KLDivLoss : Loss {
     explicit KLDivLoss(const std::string &reduction = "mean");
 };
 
-// Of three tensors.
-// logits, labels, var
+// Takes logits, labels and variances.
 struct GaussianNLLLoss : Loss {
     explicit GaussianNLLLoss(bool full = false, double eps = 1e-6,
                              const std::string &reduction = "mean");
 };
-// x1, x2, target of 1 or -1
+// Takes x1, x2 and a target of 1 or -1.
 struct MarginRankingLoss : Loss {
     explicit MarginRankingLoss(double margin = 0, const std::string &reduction = "mean");
 };
-// x1, x2, target of 1 or -1
+// Takes x1, x2 and a target of 1 or -1.
 struct CosineEmbeddingLoss : Loss {
     explicit CosineEmbeddingLoss(double margin = 0, const std::string &reduction = "mean");
 };
+// Takes an anchor, a positive and a negative example.
 struct TripletMarginLoss : Loss {
     explicit TripletMarginLoss(bool swap = false, double eps = 1e-6,
                                const std::string &reduction = "mean", double margin = 1);
 };
 
-// log_probs[t,n,c], targets:i32[n,s], input_lengths:i32[n], target_lengths:i32[n].
+// Takes log_probs[t,n,c], targets:i32[n,s], input_lengths:i32[n] and target_lengths:i32[n].
 struct CTCLoss : Loss {
     explicit CTCLoss(int64_t blank = 0, const std::string &reduction = "mean",
                      bool zero_infinity = false);

@@ -40,7 +40,7 @@ DynamicLossScaleManager::DynamicLossScaleManager(double init_loss_scale, double 
                                                        std::to_string(scale_factor) +
                                                        ", expected more than 1");
     }
-    check_least("DynamicLossScaleManager", "scale_window", scale_window, 1);
+    check_min("DynamicLossScaleManager", "scale_window", scale_window, 1);
 }
 
 }  // namespace halyard::nn

@@ -1,5 +1,4 @@
-// The factor of loss scaling, and how it follows overflows. Its state are Parameters, so that it is
-// part of a checkpoint.
+// Managers of the loss-scaling factor. Their state consists of Parameters, so checkpoints hold it.
 #pragma once
 #include "nn/cell.h"
 
@@ -8,11 +7,13 @@ namespace halyard::nn {
 class LossScaleManager : public Cell {
 public:
     double get_loss_scale() const { return loss_scale.data().item(); }
-    // is a step that overflowed skipped
+    // Returns true if steps whose gradients overflowed are skipped.
     bool get_drop_overflow_update() const { return drop_overflow_update_; }
-    void update_loss_scale(bool overflow) const;  // after each step
+    // Adapts the factor. It is called after each step.
+    void update_loss_scale(bool overflow) const;
 
-    Parameter loss_scale, good_steps;  // f32 and i32 scalars; good_steps: since the last overflow
+    Parameter loss_scale;  // a scalar of f32
+    Parameter good_steps;  // a scalar of i32: steps since the last overflow
 
 protected:
     LossScaleManager(double loss_scale, bool drop_overflow_update, double scale_factor,
@@ -24,14 +25,15 @@ private:
     int64_t scale_window_;
 };
 
-// Always the same factor. Throws AttrError unless it is at least 1.
+// Keeps the factor constant. Throws AttrError unless it is at least 1.
 class FixedLossScaleManager : public LossScaleManager {
 public:
     explicit FixedLossScaleManager(double loss_scale = 128, bool drop_overflow_update = true);
 };
 
-// Divided by scale_factor at an overflow, but not below 1; multiplied by it after scale_window
-// steps without one. Throws AttrError: init_loss_scale < 1, scale_factor <= 1, scale_window < 1.
+// Divides the factor by scale_factor at an overflow, but not below 1, and multiplies it by
+// scale_factor after scale_window steps without overflow. Throws AttrError if init_loss_scale < 1,
+// scale_factor <= 1 or scale_window < 1.
 class DynamicLossScaleManager : public LossScaleManager {
 public:
     explicit DynamicLossScaleManager(double init_loss_scale = 16777216, double scale_factor = 2,

@@ -24,7 +24,7 @@ template<int N> BatchNorm<N>::BatchNorm(int64_t num_features, const BatchNormOpt
     : eps_(o.eps), momentum_(o.momentum), use_batch_statistics_(o.use_batch_statistics),
       data_format_(o.data_format), activation_(o.activation) {
     const std::string layer = with_rank<N>("BatchNorm");
-    check_least(layer, "num_features", num_features, 1);
+    check_min(layer, "num_features", num_features, 1);
     if (!(o.momentum >= 0 && o.momentum <= 1)) {
         throw AttrError(layer, "momentum is " + std::to_string(o.momentum) +
                                    ", expected 0 <= momentum <= 1");
@@ -44,7 +44,7 @@ template<int N> BatchNorm<N>::BatchNorm(int64_t num_features, const BatchNormOpt
     beta = parameter("beta", initializer(o.beta_init, shape), o.affine);
 }
 
-template<int N> bool BatchNorm<N>::of_batch(const Tensor &x) const {
+template<int N> bool BatchNorm<N>::uses_batch_statistics(const Tensor &x) const {
     if (x.rank() != N + 2 && !(N == 1 && x.rank() == 2)) {
         throw ShapeError(cls_name(), "x's rank is " + std::to_string(x.rank()) + ", expected " +
                                          (N == 1 ? "2 or 3" : std::to_string(N + 2)));
@@ -54,8 +54,8 @@ template<int N> bool BatchNorm<N>::of_batch(const Tensor &x) const {
 
 template<int N> Tensor BatchNorm<N>::construct(const Tensor &x) const {
     const auto norm = activation_.empty() ? F::batch_norm : F::batch_norm_relu;
-    return norm(x, gamma, beta, moving_mean, moving_variance, of_batch(x), eps_, 1 - momentum_,
-                data_format_);
+    return norm(x, gamma, beta, moving_mean, moving_variance, uses_batch_statistics(x), eps_,
+                1 - momentum_, data_format_);
 }
 
 template<int N> Tensor BatchNorm<N>::construct(const Tensor &x, const Tensor &shortcut) const {
@@ -64,7 +64,7 @@ template<int N> Tensor BatchNorm<N>::construct(const Tensor &x, const Tensor &sh
             cls_name(), "got 2 tensors, expected 1: a shortcut is added only before an activation");
     }
     return F::batch_norm_add_relu(x, gamma, beta, moving_mean, moving_variance, shortcut,
-                                  of_batch(x), eps_, 1 - momentum_, data_format_);
+                                  uses_batch_statistics(x), eps_, 1 - momentum_, data_format_);
 }
 
 template<int N> std::string BatchNorm<N>::extend_repr() const {
@@ -91,8 +91,8 @@ std::string LayerNorm::extend_repr() const {
 
 GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, const GroupNormOptions &o)
     : num_groups_(num_groups), eps_(o.eps) {
-    check_least("GroupNorm", "num_groups", num_groups, 1);
-    check_least("GroupNorm", "num_channels", num_channels, 1);
+    check_min("GroupNorm", "num_groups", num_groups, 1);
+    check_min("GroupNorm", "num_channels", num_channels, 1);
     if (num_channels % num_groups) {
         throw AttrError("GroupNorm", "num_channels is " + std::to_string(num_channels) +
                                          ", expected a multiple of num_groups " +
@@ -112,7 +112,7 @@ std::string GroupNorm::extend_repr() const {
 
 template<int N> InstanceNorm<N>::InstanceNorm(int64_t num_features, const GroupNormOptions &o)
     : eps_(o.eps) {
-    check_least(with_rank<N>("InstanceNorm"), "num_features", num_features, 1);
+    check_min(with_rank<N>("InstanceNorm"), "num_features", num_features, 1);
     gamma = parameter("gamma", initializer(o.gamma_init, {num_features}), o.affine);
     beta = parameter("beta", initializer(o.beta_init, {num_features}), o.affine);
 }

@@ -1,5 +1,5 @@
-// Normalisation layers: y = gamma (x - mean) / sqrt(variance + eps) + beta, each with the mean and
-// variance of other elements.
+// Normalisation layers: y = gamma * (x - mean) / sqrt(variance + eps) + beta. They differ in the
+// elements over which mean and variance are computed.
 #pragma once
 #include <optional>
 
@@ -11,22 +11,29 @@ namespace halyard::nn {
 
 struct BatchNormOptions {
     double eps = 1e-5;
-    // the weight of the old running statistics, as in MindSpore; PyTorch's is 1 - momentum
+    // The weight of the old running statistics, as in MindSpore. PyTorch's momentum is 1 - this.
     double momentum = 0.9;
-    bool affine = true;  // off: gamma and beta require no gradient
+    bool affine = true;  // if false, gamma and beta require no gradient
     Initializer gamma_init = "ones", beta_init = "zeros", moving_mean_init = "zeros",
                 moving_var_init = "ones";
-    std::optional<bool> use_batch_statistics = {};  // empty: in training; else always or never
-    std::string data_format = "NCHW";               // BatchNorm2d also takes "NHWC"
-    std::string activation = "";                    // "relu": without a pass over memory of its own
+    // True: always the batch's statistics; false: always the running ones; empty: the batch's in
+    // training, the running ones in evaluation.
+    std::optional<bool> use_batch_statistics = {};
+    std::string data_format = "NCHW";  // BatchNorm2d also takes "NHWC"
+    std::string activation = "";       // "" or "relu", which is fused into the same kernel
 };
 
-// Over all but the channels of x[n,num_features,...], whose rank is 2 or 3 (1d), 4 (2d), 5 (3d).
-// In training with the batch's mean and biased variance, which then enter the running ones:
-//   moving = momentum * moving + (1 - momentum) * batch, the variance unbiased;
-// in evaluation with the running ones. Parameters: gamma, beta, and, which require no gradient,
-// moving_mean, moving_variance; all [num_features]. With the activation "relu" a cell of two inputs
-// too, x and a shortcut like x: relu(batch_norm(x) + shortcut). Throws AttrError, ShapeError.
+// Normalises each channel of x[n,num_features,...] over all other dimensions. The rank of x is 2 or
+// 3 (1d), 4 (2d) or 5 (3d).
+//
+// In training it uses the batch's mean and biased variance and updates the running statistics,
+// moving = momentum * moving + (1 - momentum) * batch, with the unbiased variance. In evaluation it
+// uses the running statistics. The parameters gamma, beta, moving_mean and moving_variance are
+// [num_features]; the last two require no gradient.
+//
+// With the activation "relu" the cell also takes two inputs, x and a shortcut of the same shape,
+// and computes relu(batch_norm(x) + shortcut). Throws AttrError for wrong options, ShapeError for
+// an input that does not fit.
 template<int N> class BatchNorm : public Cell {
 public:
     explicit BatchNorm(int64_t num_features, const BatchNormOptions &options = {});
@@ -38,8 +45,9 @@ public:
     Parameter gamma, beta, moving_mean, moving_variance;
 
 private:
-    // what its statistics are; throws where x's rank doesn't fit
-    bool of_batch(const Tensor &x) const;
+    // Returns true if the batch's statistics are used. Throws ShapeError for a rank that does not
+    // fit.
+    bool uses_batch_statistics(const Tensor &x) const;
     double eps_, momentum_;
     std::optional<bool> use_batch_statistics_;
     std::string data_format_, activation_;
@@ -54,8 +62,8 @@ struct LayerNormOptions {
     double epsilon = 1e-7;
 };
 
-// Over the dimensions of x from begin_norm_axis on. gamma and beta have normalized_shape, x's
-// dimensions from begin_params_axis on.
+// Normalises over the dimensions of x from begin_norm_axis on. gamma and beta have the shape
+// normalized_shape: the dimensions of x from begin_params_axis on.
 class LayerNorm : public Cell {
 public:
     explicit LayerNorm(const Shape &normalized_shape, const LayerNormOptions &options = {});
@@ -71,12 +79,12 @@ private:
 
 struct GroupNormOptions {
     double eps = 1e-5;
-    bool affine = true;  // off: gamma and beta require no gradient
+    bool affine = true;  // if false, gamma and beta require no gradient
     Initializer gamma_init = "ones", beta_init = "zeros";
 };
 
-// Over each image's group of num_channels / num_groups channels of x[n,num_channels,...]. gamma and
-// beta: [num_channels].
+// Normalises over each group of num_channels / num_groups channels of each image of
+// x[n,num_channels,...]. gamma and beta are [num_channels].
 class GroupNorm : public Cell {
 public:
     GroupNorm(int64_t num_groups, int64_t num_channels, const GroupNormOptions &options = {});
@@ -90,8 +98,8 @@ private:
     double eps_;
 };
 
-// Over each channel of each image of x[n,num_features,...], whose rank is 3 (1d), 4 (2d), 5 (3d),
-// in training and evaluation alike.
+// Normalises over each channel of each image of x[n,num_features,...], in training and evaluation
+// alike. The rank of x is 3 (1d), 4 (2d) or 5 (3d).
 template<int N> class InstanceNorm : public Cell {
 public:
     explicit InstanceNorm(int64_t num_features, const GroupNormOptions &options = {});
@@ -108,7 +116,8 @@ using InstanceNorm1d = InstanceNorm<1>;
 using InstanceNorm2d = InstanceNorm<2>;
 using InstanceNorm3d = InstanceNorm<3>;
 
-// y = gamma x / sqrt(mean x^2 + epsilon) over x's last dimensions, normalized_shape.
+// y = gamma * x / sqrt(mean(x^2) + epsilon), with the mean over the last dimensions of x, which are
+// normalized_shape.
 class RMSNorm : public Cell {
 public:
     explicit RMSNorm(const Shape &normalized_shape, const Initializer &gamma_init = "ones",

@@ -13,8 +13,7 @@ bool has(const ParameterTuple &params, const Parameter &p) {
     return std::any_of(params.begin(), params.end(), [&](const Parameter &o) { return o.same(p); });
 }
 
-// A rate that is a number is a Parameter, so that a checkpoint holds it and a callback may change
-// it.
+// A constant rate is a Parameter, so that a checkpoint holds it and a callback may change it.
 struct Rate {
     LearningRate schedule;
     Parameter number;  // undefined for lists and schedules
@@ -49,7 +48,7 @@ ParameterTuple like(const ParameterTuple &params, const std::string &prefix, dou
     return out;
 }
 
-// The mean over all but the first dimension taken away.
+// Subtracts the mean over all dimensions but the first.
 Tensor centralized(const Tensor &g) {
     Ints axes;
     for (int a = 1; a < g.rank(); a++)
@@ -185,7 +184,7 @@ Optimizer::Optimizer(const Optimizer &inner, int64_t calls)
     s.counter = zero_count("accumulate_counter");
 }
 
-// Adds the gradients up; true where an update is due.
+// Adds the gradients up. Returns true if an update is due.
 bool Optimizer::accumulate(const std::vector<Tensor> &gradients) const {
     const State &s = *state_;
     const int64_t before = count_of(s.counter);
@@ -222,7 +221,7 @@ bool Optimizer::operator()(const std::vector<Tensor> &gradients) const {
             s.rule->update({i, s.params[i], g, lr, decay, scale, step + 1});
             continue;
         }
-        const bool apart = s.rule->decays_apart();
+        const bool apart = s.rule->decouples_weight_decay();
         const Update raw{i, s.params[i], g, lr, apart ? 0 : decay, scale, step + 1};
         s.rule->update(
             {i, s.params[i], centralized(raw.gradient()), lr, apart ? decay : 0, 1, step + 1});

@@ -1,9 +1,9 @@
-// Optimizer: a rule that changes parameters by their gradients, with its state. A cheap handle;
-// copies share their state.
+// Optimizer: a rule that updates parameters by their gradients, and the rule's state. It is a cheap
+// handle; copies share their state.
 //
-// Before the rule sees a gradient g of parameter p it becomes  g / loss_scale + weight_decay * p
-// (L2, as in MindSpore), unless the rule's own formula has the decay. weight_decay skips parameters
-// whose names hold "beta" or "gamma", unless the parameters are grouped.
+// The rule gets g / loss_scale + weight_decay * p in place of the gradient g of a parameter p (L2
+// regularisation, as in MindSpore), unless the rule's own formula has the decay. weight_decay skips
+// parameters whose names contain "beta" or "gamma", unless the parameters are grouped.
 #pragma once
 #include <functional>
 #include <map>
@@ -17,26 +17,28 @@
 
 namespace halyard::nn {
 
-// One group, or, with order_params and nothing else, the order in which the optimiser has all of
-// them.
+// A group of parameters with options of its own. A group with nothing but order_params fixes the
+// order of all parameters in the optimiser.
 struct ParamGroup {
     ParameterTuple params = {};
-    std::optional<LearningRate> lr = {};  // else the optimiser's
-    std::optional<double> weight_decay = {};
-    // of parameters of rank 2 and more: each output channel's gradient loses its mean
+    std::optional<LearningRate> lr = {};      // empty: the optimiser's
+    std::optional<double> weight_decay = {};  // empty: the optimiser's
+    // Subtracts the mean of each output channel's gradient, for parameters of rank 2 and more.
     bool grad_centralization = false;
     ParameterTuple order_params = {};
 };
 
-// What an optimiser works on: all parameters alike, or in groups.
+// The parameters of an optimiser: one list, or groups.
 class Params {
 public:
     Params(ParameterTuple params) : groups_{{.params = std::move(params)}} {}
-    // Throws AttrError: order_params beside other things, twice, or not the groups' parameters.
+    // Throws AttrError if order_params is given with other fields, twice, or does not list exactly
+    // the groups' parameters.
     Params(std::vector<ParamGroup> groups);
     const std::vector<ParamGroup> &groups() const { return groups_; }
     bool grouped() const { return grouped_; }
-    const ParameterTuple &order() const { return order_; }  // empty: that of the groups
+    // Returns the order given by order_params; empty if the groups' order holds.
+    const ParameterTuple &order() const { return order_; }
 
 private:
     std::vector<ParamGroup> groups_;
@@ -44,13 +46,14 @@ private:
     bool grouped_ = false;
 };
 
-// One parameter of one step, as a rule gets it.
+// The update of one parameter in one step.
 struct Update {
-    size_t index;  // of the parameter, for the rule's own state
+    size_t index;  // of the parameter, by which a rule finds its state
     const Tensor &p, &g;
     double lr, weight_decay, scale;
-    int64_t step;             // from 1
-    Tensor gradient() const;  // g * scale + weight_decay * p
+    int64_t step;  // counts from 1
+    // Returns g * scale + weight_decay * p.
+    Tensor gradient() const;
 };
 
 class Optimizer {
@@ -58,50 +61,58 @@ public:
     class Rule {
     public:
         virtual ~Rule() = default;
-        virtual void prepare(const ParameterTuple &params) = 0;  // makes the state, once
+        // Creates the state. It is called once.
+        virtual void prepare(const ParameterTuple &params) = 0;
         virtual void update(const Update &u) = 0;
-        // weight decay stands in the rule's formula and stays out of the gradient
-        virtual bool decays_apart() const { return false; }
+        // Returns true if the rule's formula contains the weight decay, which is then not added to
+        // the gradient.
+        virtual bool decouples_weight_decay() const { return false; }
         const ParameterTuple &state() const { return state_; }
 
     protected:
-        // A state like the parameters, "<prefix>.<name>", that begins as `init` everywhere.
+        // Returns parameters of the shapes of `params`, named "<prefix>.<name>" and filled with
+        // `init`.
         ParameterTuple clone(const ParameterTuple &params, const std::string &prefix,
                              double init = 0);
         ParameterTuple state_;
     };
 
-    // Throws AttrError: no parameters or a group without any, one given twice, one without a
-    // gradient, numbers out of range.
+    // Throws AttrError if there are no parameters, a group is empty, a parameter is given twice or
+    // requires no gradient, or a number is out of range.
     Optimizer(std::shared_ptr<Rule> rule, const Params &params, const LearningRate &lr,
               double weight_decay, double loss_scale);
 
-    // Changes the parameters; gradients in the order of parameters(). Nothing is recorded on the
-    // tape. Always true, for depend(). Throws ShapeError when their number or a shape is wrong.
+    // Updates the parameters. `gradients` are in the order of parameters(). Nothing is recorded on
+    // the tape. Returns true, which depend() takes. Throws ShapeError if their number or a shape is
+    // wrong.
     bool operator()(const std::vector<Tensor> &gradients) const;
 
-    const ParameterTuple &parameters() const;  // what it updates
+    // Returns the parameters that are updated.
+    const ParameterTuple &parameters() const;
 
-    // Its own state, for checkpoints: "global_step" i32[1], rates that are numbers as
-    // "learning_rate" (a group's own: "learning_rate_group_1") f64[], and the rule's,
-    // "moments.conv1.weight".
+    // Returns the state, which checkpoints hold: "global_step" i32[1]; constant rates as
+    // "learning_rate" and, of groups with their own, "learning_rate_group_1" f64[]; and the rule's
+    // state, such as "moments.conv1.weight".
     ParameterTuple get_parameters() const;
     std::map<std::string, Parameter> parameters_dict() const;
 
-    // Who sees the gradients of each call before they are used, loss scale and all; null: nobody.
-    // One listener, of all copies.
+    // Sets a function that gets the gradients of each call before they are used, still scaled by
+    // the loss scale. Null removes it. All copies share one listener.
     void on_gradients(std::function<void(const std::vector<Tensor> &)> listener) const;
 
-    double learning_rate(size_t parameter = 0) const;  // of the next step
-    // of the groups without their own; throws AttrError where it is a list or a schedule
+    // Returns the rate of a parameter in the next step.
+    double learning_rate(size_t parameter = 0) const;
+    // Sets the rate of the groups without one of their own. Throws AttrError if it is a list or a
+    // schedule.
     void set_learning_rate(double lr) const;
-    int64_t global_step() const;  // steps taken
+    // Returns the number of steps taken.
+    int64_t global_step() const;
 
 protected:
-    // The parameters, rates and steps of `inner`, whose rule runs inside of another one.
+    // Takes the parameters, rates and steps of `inner` and wraps its rule by `around`.
     Optimizer(const Optimizer &inner,
               const std::function<std::shared_ptr<Rule>(std::shared_ptr<Rule>)> &around);
-    // `inner`, fed with the mean of the gradients of every `calls` calls.
+    // Calls `inner` with the mean of the gradients of every `calls` calls.
     Optimizer(const Optimizer &inner, int64_t calls);
 
 private:

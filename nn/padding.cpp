@@ -11,7 +11,7 @@ Pad::Pad(const std::vector<std::pair<int64_t, int64_t>> &paddings, const std::st
     for (char c : mode)
         mode_ += char(c - 'A' + 'a');
     for (size_t k = paddings.size(); k-- > 0;) {
-        check_least("Pad", "paddings", std::min(paddings[k].first, paddings[k].second), 0);
+        check_min("Pad", "paddings", std::min(paddings[k].first, paddings[k].second), 0);
         from_the_last_.insert(from_the_last_.end(), {paddings[k].first, paddings[k].second});
     }
 }
@@ -27,7 +27,7 @@ Tensor Pad::construct(const Tensor &x) const {
 template<int N> SidePad<N>::SidePad(const std::string &layer, Paddings<N> padding,
                                     const std::string &mode, double value)
     : padding_(padding.ints()), mode_(mode), value_(value) {
-    check_least(layer, "padding", padding, 0);
+    check_min(layer, "padding", padding, 0);
 }
 
 template<int N> Tensor SidePad<N>::construct(const Tensor &x) const {

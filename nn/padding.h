@@ -1,4 +1,4 @@
-// Layers that put elements around a tensor.
+// Layers that add elements around a tensor.
 #pragma once
 #include <utility>
 #include <vector>
@@ -8,9 +8,10 @@
 
 namespace halyard::nn {
 
-// paddings: how many elements before and after each dimension of x, from the first on.
-// mode: "CONSTANT" (zeros), "REFLECT" (the edge not repeated), "SYMMETRIC" (repeated). Throws
-// AttrError, ShapeError.
+// Adds elements before and after each dimension of x. `paddings` lists their numbers, the first
+// dimension first. `mode` is "CONSTANT" (zeros), "REFLECT" (mirrored without the edge) or
+// "SYMMETRIC" (mirrored with the edge). Throws AttrError for wrong options, ShapeError for another
+// rank.
 class Pad : public Cell {
 public:
     explicit Pad(const std::vector<std::pair<int64_t, int64_t>> &paddings,
@@ -24,8 +25,8 @@ private:
     size_t rank_;
 };
 
-// Of x's last N dimensions, elements before and after each: padding from the last on, {left, right,
-// top, bottom, front, back}.
+// Adds elements before and after each of the last N dimensions of x. `padding` lists their numbers,
+// the last dimension first: {left, right, top, bottom, front, back}.
 template<int N> class SidePad : public Cell {
 public:
     Tensor construct(const Tensor &x) const override;
@@ -47,14 +48,14 @@ public:
         : SidePad<N>(with_rank<N>("ConstantPad"), padding, "constant", value) {}
     std::string cls_name() const override { return with_rank<N>("ConstantPad"); }
 };
-// Mirrored at the edge, which isn't repeated.
+// Mirrors the tensor at its edge without repeating the edge.
 template<int N> class ReflectionPad : public SidePad<N> {
 public:
     explicit ReflectionPad(Paddings<N> padding)
         : SidePad<N>(with_rank<N>("ReflectionPad"), padding, "reflect") {}
     std::string cls_name() const override { return with_rank<N>("ReflectionPad"); }
 };
-// The edge, repeated.
+// Repeats the edge.
 template<int N> class ReplicationPad : public SidePad<N> {
 public:
     explicit ReplicationPad(Paddings<N> padding)

@@ -9,15 +9,15 @@ namespace halyard::nn {
 namespace {
 
 template<int N> const PoolOptions<N> &checked(const std::string &layer, const PoolOptions<N> &o) {
-    check_least(layer, "kernel_size", o.kernel_size, 1);
-    check_least(layer, "stride", o.stride, 1);
+    check_min(layer, "kernel_size", o.kernel_size, 1);
+    check_min(layer, "stride", o.stride, 1);
     check_padding(layer, o.pad_mode, o.padding);
     check_data_format<N>(layer, o.data_format);
     return o;
 }
 
 template<int N> Ints checked(const std::string &layer, const Sizes<N> &output_size) {
-    check_least(layer, "output_size", output_size, 1);
+    check_min(layer, "output_size", output_size, 1);
     return output_size.ints();
 }
 
@@ -49,7 +49,7 @@ template<int N>
 AvgPool<N>::AvgPool(const PoolOptions<N> &o, bool count_include_pad, int64_t divisor_override)
     : options_(checked(with_rank<N>("AvgPool"), o)), count_include_pad_(count_include_pad),
       divisor_override_(divisor_override) {
-    check_least(with_rank<N>("AvgPool"), "divisor_override", divisor_override, 0);
+    check_min(with_rank<N>("AvgPool"), "divisor_override", divisor_override, 0);
 }
 
 template<int N> Tensor AvgPool<N>::construct(const Tensor &x) const {

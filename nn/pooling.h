@@ -1,4 +1,5 @@
-// Pooling layers. x[n,c,h...] -> [n,c,h'...]. Each throws AttrError, ShapeError.
+// Pooling layers: x[n,c,h,...] gives [n,c,h',...]. Constructors throw AttrError for wrong options,
+// calls ShapeError for an input that does not fit.
 #pragma once
 #include "nn/cell.h"
 #include "nn/sizes.h"
@@ -8,14 +9,14 @@ namespace halyard::nn {
 template<int N> struct PoolOptions {
     Sizes<N> kernel_size = 1;
     Sizes<N> stride = 1;
-    // "same", "valid", or "pad": `padding` before and after each dimension
+    // "same", "valid", or "pad", which adds `padding` before and after each dimension.
     std::string pad_mode = "valid";
     Paddings<N> padding = 0;
     std::string data_format = channels_first<N>;
-    bool ceil_mode = false;  // a last window may hang over the end
+    bool ceil_mode = false;  // if true, the last window may extend beyond the end
 };
 
-// The padding never wins; of equal maxima the first gets the gradient.
+// Padding is never the maximum. The first of several equal maxima gets the gradient.
 template<int N> class MaxPool : public Cell {
 public:
     explicit MaxPool(const PoolOptions<N> &options = {});
@@ -27,8 +28,9 @@ private:
     PoolOptions<N> options_;
 };
 
-// "same" divides by the number of elements that exist, "pad" by the window's size unless
-// count_include_pad is false, and a divisor_override other than 0 replaces either.
+// With pad_mode "same" a sum is divided by the number of elements without padding, with "pad" by
+// the window's size unless count_include_pad is false. A divisor_override other than 0 replaces
+// both.
 template<int N> class AvgPool : public Cell {
 public:
     explicit AvgPool(const PoolOptions<N> &options = {}, bool count_include_pad = true,
@@ -43,7 +45,7 @@ private:
     int64_t divisor_override_;
 };
 
-// Whatever h is, window i of output_size o covers [floor(i h / o), ceil((i+1) h / o)) of it.
+// Window i of output_size o covers [floor(i h / o), ceil((i + 1) h / o)) of an extent h.
 template<int N> class AdaptiveAvgPool : public Cell {
 public:
     explicit AdaptiveAvgPool(Sizes<N> output_size);
@@ -66,7 +68,8 @@ private:
     Ints output_size_;
 };
 
-// x[n,c,...] -> [n,c], the mean over the rest; with keep_dims each of the rest is 1.
+// Computes the mean of x[n,c,...] over all dimensions but the first two. With keep_dims these stay,
+// with extent 1.
 class GlobalAvgPool : public Cell {
 public:
     explicit GlobalAvgPool(bool keep_dims = false) : keep_dims_(keep_dims) {}

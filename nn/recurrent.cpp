@@ -18,7 +18,7 @@
 namespace halyard::nn {
 namespace {
 
-// x converted if it isn't `dtype` yet.
+// Returns x converted to `dtype`, or x itself.
 Tensor as(const Tensor &x, DType dtype) {
     return x.dtype() == dtype ? x : F::cast(x, dtype);
 }
@@ -30,14 +30,14 @@ void expect_shape(const std::string &layer, const char *name, const Tensor &t, c
     }
 }
 
-// Which sequences have a step t, as f[n,1] of true and false.
+// Returns a mask [n,1] of bool: true for the sequences that have a step t.
 Tensor running(const Tensor &seq_length, int64_t t) {
     return F::reshape(F::greater(seq_length, int(t)), {-1, 1});
 }
 
 }  // namespace
 
-// One direction of one layer, in f32 or f64.
+// Runs one direction of one layer, in f32 or f64.
 struct Recurrent::Run {
     Kind kind;
     int64_t steps, n, hidden;
@@ -48,7 +48,7 @@ struct Recurrent::Run {
         return gates() == 1 ? x : F::reshape(x, {n, gates(), hidden});
     }
 
-    // The next {h} or {h, c}.
+    // Returns the next {h} or {h, c}.
     std::vector<Tensor> step(const Tensor &of_x, const Tensor &of_h,
                              const std::vector<Tensor> &state) const {
         static const Primitive lstm_gates("lstm_gates"), gru_gates("gru_gates");
@@ -60,12 +60,13 @@ struct Recurrent::Run {
         return next;
     }
 
-    // Outputs of x[steps,n,...] from the first step to the last, or the other way; `state` becomes
-    // the last one.
+    // Returns the outputs of x[steps,n,...], computed in the given direction, and sets `state` to
+    // the last state.
     Tensor operator()(const Tensor &x, const Weights &w, std::vector<Tensor> &state,
                       bool reverse) const {
-        // Both biases meet in one sum, but for a GRU. All steps' inputs are one product; the weight
-        // of the others is turned once, which makes each faster.
+        // The two biases are added once, except for a GRU. The inputs of all steps are multiplied
+        // in one product. The recurrent weight is transposed once, which makes each step's product
+        // faster.
         const bool apart = kind == Kind::gru;
         const Tensor none = Tensor::zeros({gates() * hidden}, x.dtype());
         const Tensor w_hh = F::contiguous(F::transpose(w.w_hh, {1, 0}));
@@ -97,9 +98,9 @@ Recurrent::Recurrent(Kind kind, int64_t input_size, int64_t hidden_size, const R
     : kind_(kind), input_size_(input_size), hidden_size_(hidden_size), options_(o) {
     constexpr const char *names[] = {"RNN", "RNN", "LSTM", "GRU"};
     const std::string layer = names[int(kind)];
-    check_least(layer, "input_size", input_size, 1);
-    check_least(layer, "hidden_size", hidden_size, 1);
-    check_least(layer, "num_layers", o.num_layers, 1);
+    check_min(layer, "input_size", input_size, 1);
+    check_min(layer, "hidden_size", hidden_size, 1);
+    check_min(layer, "num_layers", o.num_layers, 1);
     if (!(o.dropout >= 0 && o.dropout < 1)) {
         throw AttrError(layer,
                         "dropout is " + std::to_string(o.dropout) + ", expected 0 <= dropout < 1");
@@ -145,7 +146,7 @@ std::vector<Tensor> Recurrent::construct(Tensors in) const {
     if (run.seq_length.defined()) expect_shape(layer, "seq_length", run.seq_length, {run.n});
     if (run.steps == 0) throw ShapeError(layer, "x has no steps, expected at least one");
 
-    // one state for each layer and direction
+    // The states are [layers * directions, n, hidden_size].
     std::vector<std::vector<Tensor>> first(states), last(states);
     const Shape shape{int64_t(weights_.size()), run.n, hidden_size_};
     for (size_t i = 0; i < states; i++) {
@@ -213,8 +214,8 @@ LSTM::Result LSTM::operator()(const Tensor &x, const Tensor &h0, const Tensor &c
 
 RecurrentCell::RecurrentCell(int64_t input_size, int64_t hidden_size, bool has_bias,
                              int64_t gates) {
-    check_least("RecurrentCell", "input_size", input_size, 1);
-    check_least("RecurrentCell", "hidden_size", hidden_size, 1);
+    check_min("RecurrentCell", "input_size", input_size, 1);
+    check_min("RecurrentCell", "hidden_size", hidden_size, 1);
     const Uniform init(1 / std::sqrt(double(hidden_size)));
     const int64_t rows = gates * hidden_size;
     weight_ih = parameter("weight_ih", initializer(init, {rows, input_size}));

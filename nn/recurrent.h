@@ -1,6 +1,7 @@
-// Recurrent cells and layers. Gates and formulas are MindSpore's and PyTorch's: i f g o for an
-// LSTM, r z n for a GRU. Parameters start in U(+-1/sqrt(hidden_size)); without has_bias there are
-// no biases. Throws AttrError, ShapeError.
+// Recurrent cells and layers. Gates and formulas are those of MindSpore and PyTorch: i, f, g, o for
+// an LSTM and r, z, n for a GRU. Parameters are drawn from U(-1/sqrt(hidden_size),
+// 1/sqrt(hidden_size)); without has_bias there are no biases. Constructors throw AttrError, calls
+// ShapeError.
 #pragma once
 #include <vector>
 
@@ -9,21 +10,22 @@
 
 namespace halyard::nn {
 
-// One step. Parameters: weight_ih[gates * hidden_size, input_size], weight_hh[gates * hidden_size,
-// hidden_size], bias_ih, bias_hh.
+// Computes one step. The parameters are weight_ih[gates * hidden_size, input_size], weight_hh[gates
+// * hidden_size, hidden_size], bias_ih and bias_hh, both [gates * hidden_size].
 class RecurrentCell : public Cell {
 public:
     Parameter weight_ih, weight_hh, bias_ih, bias_hh;
 
 protected:
     RecurrentCell(int64_t input_size, int64_t hidden_size, bool has_bias, int64_t gates);
-    Tensor bias(const Parameter &b, const Tensor &x) const;  // zeros when there is none
+    // Returns the bias, or zeros if the cell has none.
+    Tensor bias(const Parameter &b, const Tensor &x) const;
 };
 
-// x[n,input_size], hx[n,hidden_size] -> the next hx.
+// Computes the next hx from x[n,input_size] and hx[n,hidden_size].
 class RNNCell : public RecurrentCell {
 public:
-    // or "relu"
+    // `nonlinearity` is "tanh" or "relu".
     RNNCell(int64_t input_size, int64_t hidden_size, bool has_bias = true,
             const std::string &nonlinearity = "tanh");
     Tensor construct(const Tensor &x, const Tensor &hx) const override;
@@ -38,7 +40,7 @@ public:
     Tensor construct(const Tensor &x, const Tensor &hx) const override;
 };
 
-// x, hx, cx -> {the next hx, the next cx}.
+// Computes {next hx, next cx} from x, hx and cx.
 class LSTMCell : public RecurrentCell {
 public:
     LSTMCell(int64_t input_size, int64_t hidden_size, bool has_bias = true);
@@ -49,22 +51,24 @@ public:
 struct RecurrentOptions {
     int64_t num_layers = 1;
     bool has_bias = true;
-    bool batch_first = false;    // x[n,t,...] and output[n,t,...] instead of [t,n,...]
-    double dropout = 0;          // in training, between layers
-    bool bidirectional = false;  // each layer runs both ways; its output has both, side by side
+    bool batch_first = false;    // x and output are [n,t,...] instead of [t,n,...]
+    double dropout = 0;          // between layers, in training
+    bool bidirectional = false;  // each layer runs in both directions and concatenates the outputs
 };
 
-// A stack of layers over the t steps of x[t,n,input_size]. Parameters, with d directions:
-// weight_ih_l<k>[gates * hidden_size, input_size, or d * hidden_size from layer 1 on],
-// weight_hh_l<k>, bias_ih_l<k>, bias_hh_l<k>, and <each>_reverse.
-//   h0 (and an LSTM's c0) [num_layers * d, n, hidden_size], zeros when undefined: what each starts
-//   from seq_length:i32[n], all t when undefined: image i's steps from seq_length[i] on leave the
-//   state as it is, and their outputs are 0
-// Outputs: output[t,n,d * hidden_size] of the last layer, and each layer's last state, shaped like
-// h0.
+// A stack of recurrent layers over the t steps of x[t,n,input_size]. Layer k of d directions has
+// the parameters weight_ih_l<k>[gates * hidden_size, input_size] (d * hidden_size columns from
+// layer 1 on), weight_hh_l<k>, bias_ih_l<k>, bias_hh_l<k>, and with two directions <each>_reverse.
+//
+// Further inputs:
+//   h0, and c0 of an LSTM   [num_layers * d, n, hidden_size], the initial states; undefined: zeros
+//   seq_length              i32[n]; undefined: t. Steps of sequence i from seq_length[i] on leave
+//   its
+//                           state unchanged, and their outputs are 0.
+// Outputs: output[t, n, d * hidden_size] of the last layer, and the last states, shaped like h0.
 class Recurrent : public Cell {
 public:
-    // x, h0, (c0,) seq_length; from the second on they may be missing or undefined
+    // Takes x, h0, for an LSTM c0, and seq_length. All but x may be missing or undefined.
     std::vector<Tensor> construct(Tensors in) const override;
     std::string extend_repr() const override;
 
@@ -80,7 +84,7 @@ private:
     Kind kind_;
     int64_t input_size_, hidden_size_;
     RecurrentOptions options_;
-    std::vector<Weights> weights_;  // layer by layer, each with its directions
+    std::vector<Weights> weights_;  // index: layer * directions + direction
 };
 
 class RNN : public Recurrent {

@@ -1,5 +1,5 @@
-// Layers that resize the planes of x[n,c,h,w], or lines, or volumes. Each throws AttrError,
-// ShapeError.
+// Layers that resize the planes of x[n,c,h,w], and lines and volumes. Constructors throw AttrError
+// for wrong options, calls ShapeError for an input that does not fit.
 #pragma once
 #include "nn/cell.h"
 #include "nn/sizes.h"
@@ -7,15 +7,18 @@
 namespace halyard::nn {
 
 struct UpsampleOptions {
-    Ints size = {};           // of the result, one number per dimension after the channels; or
-    double scale_factor = 0;  // size = floor(x's * scale_factor)
-    // or "nearest_exact", "bilinear", "bicubic", "linear" of x[n,c,w], "trilinear" of x[n,c,d,h,w]
+    // Either the extents of the result after the channels, or a factor: floor(extent *
+    // scale_factor).
+    Ints size = {};
+    double scale_factor = 0;
+    // "nearest", "nearest_exact", "bilinear", "bicubic", "linear" for x[n,c,w], or "trilinear" for
+    // x[n,c,d,h,w].
     std::string mode = "nearest";
     bool align_corners = false;
     bool recompute_scale_factor = false;
 };
 
-// F::interpolate.
+// Calls F::interpolate.
 class Upsample : public Cell {
 public:
     explicit Upsample(const UpsampleOptions &options);
@@ -26,13 +29,14 @@ private:
 };
 
 struct ResizeBilinearOptions {
-    Ints size = {};            // {h, w} of the result; or
-    int64_t scale_factor = 0;  // how many times x's
+    // Either the extents {h, w} of the result, or a factor.
+    Ints size = {};
+    int64_t scale_factor = 0;
     bool align_corners = false;
     bool half_pixel_centers = false;
 };
 
-// Bilinear, by default with the corners' pixels at 0, as F::resize_bilinear.
+// Calls F::resize_bilinear.
 class ResizeBilinear : public Cell {
 public:
     explicit ResizeBilinear(const ResizeBilinearOptions &options);

@@ -1,5 +1,5 @@
-// The rules of Momentum, SGD, Adam's family, Lion and LARS: fused kernels, one or a few per
-// parameter and step, in place.
+// The update rules of Momentum, SGD, the family of Adam, Lion and LARS. Each consists of one or a
+// few fused kernels per parameter and step, which write in place.
 #include "nn/rules.h"
 
 #include <cmath>
@@ -36,7 +36,7 @@ struct SgdRule : Optimizer::Rule {
             throw AttrError("SGD", "nesterov needs momentum above 0 and dampening 0");
     }
     void prepare(const ParameterTuple &params) override { v = clone(params, "accum"); }
-    // The buffer starts as the raw gradient: a first step without dampening on a buffer of zeros.
+    // The first step sets the buffer to the gradient, as a step without dampening on zeros does.
     void update(const Update &u) override {
         F::sgd_(u.p, v[u.index], u.g, u.lr, o.momentum, u.step == 1 ? 0 : o.dampening,
                 u.weight_decay, o.nesterov, u.scale);
@@ -45,7 +45,7 @@ struct SgdRule : Optimizer::Rule {
     ParameterTuple v;
 };
 
-// Two moving means, of gradients and of their squares.
+// The state of the family of Adam: moving means of the gradients and of their squares.
 struct Moments : Optimizer::Rule {
     Moments(const char *optimizer, double b1, double b2, double least, std::string first,
             std::string second)
@@ -82,13 +82,13 @@ struct AdamRule : Moments {
         if (!nesterov && !amsgrad)
             return F::adam_(u.p, m1, m2, u.g, lr, beta1, beta2, eps, u.weight_decay, u.scale);
         const Tensor g = u.gradient();
-        move_mean(m1, beta1, g);
-        move_mean(m2, beta2, F::square(g));
+        update_moving_mean(m1, beta1, g);
+        update_moving_mean(m2, beta2, F::square(g));
         Tensor ahead = m1;
         Tensor size = m2;
         if (nesterov) {
             ahead = m1.copy();
-            move_mean(ahead, beta1, g);
+            update_moving_mean(ahead, beta1, g);
         }
         if (amsgrad) {
             most[u.index].data().assign(F::maximum(most[u.index].data(), m2));
@@ -101,14 +101,14 @@ struct AdamRule : Moments {
 };
 
 struct AdamWeightDecayRule : Moments {
-    // MindSpore keeps the betas in float32, and where nothing corrects the bias 1 - 0.999f is
-    // felt: 1.6e-5 after five steps.
+    // MindSpore keeps the betas in float32. Without bias correction the error of 1 - 0.999f shows:
+    // 1.6e-5 after five steps.
     explicit AdamWeightDecayRule(const AdamWeightDecayOptions &o)
         : Moments("AdamWeightDecay", rounded(o.beta1), rounded(o.beta2), o.eps, "adam_m",
                   "adam_v") {}
-    // GCC 12's vectoriser loses (double)(float)v of two neighbours
+    // GCC 12's vectoriser drops the rounding in double(float(v)) for two adjacent values.
     static double rounded(double v) { return Tensor::scalar(v, DType::f32).item(); }
-    bool decays_apart() const override { return true; }
+    bool decouples_weight_decay() const override { return true; }
     void update(const Update &u) override {
         F::adam_weight_decay_(u.p, m[u.index], v[u.index], u.g, u.lr, beta1, beta2, eps,
                               u.weight_decay, u.scale);
@@ -122,7 +122,7 @@ struct AdamWRule : Moments {
         Moments::prepare(params);
         if (amsgrad) most = clone(params, "max_exp_avg_sq");
     }
-    bool decays_apart() const override { return true; }
+    bool decouples_weight_decay() const override { return true; }
     void update(const Update &u) override {
         const auto t = double(u.step);
         const double root = std::sqrt(1 - std::pow(beta2, t));
@@ -132,8 +132,8 @@ struct AdamWRule : Moments {
         const Tensor &m2 = v[u.index];
         if (!amsgrad) return F::adam_(u.p, m1, m2, u.g, lr, beta1, beta2, eps * root, 0.0, u.scale);
         const Tensor g = u.scale == 1 ? u.g : F::mul(u.g, u.scale);
-        move_mean(m1, beta1, g);
-        move_mean(m2, beta2, F::square(g));
+        update_moving_mean(m1, beta1, g);
+        update_moving_mean(m2, beta2, F::square(g));
         const Tensor &largest = most[u.index];
         largest.assign(F::maximum(largest, m2));
         u.p.assign(F::addcdiv(u.p, m1, F::add(F::sqrt(largest), eps * root), -lr));
@@ -163,8 +163,8 @@ struct NAdamRule : Moments {
         const Tensor g = u.gradient();
         const Tensor &m1 = m[u.index];
         const Tensor &m2 = v[u.index];
-        move_mean(m1, beta1, g);
-        move_mean(m2, beta2, F::square(g));
+        update_moving_mean(m1, beta1, g);
+        update_moving_mean(m2, beta2, F::square(g));
         const Tensor along_mean = F::mul(m1, mu_next / (1 - so_far * mu_next));
         const Tensor along_gradient = F::mul(g, (1 - mu) / (1 - so_far));
         const Tensor size = F::add(F::mul(F::sqrt(m2), 1 / std::sqrt(1 - std::pow(beta2, t))), eps);
@@ -196,8 +196,8 @@ struct RAdamRule : Moments {
                             u.weight_decay, u.scale);
         }
         const Tensor g = u.gradient();
-        move_mean(m1, beta1, g);
-        move_mean(m2, beta2, F::square(g));
+        update_moving_mean(m1, beta1, g);
+        update_moving_mean(m2, beta2, F::square(g));
         u.p.assign(F::sub(u.p, F::mul(m1, lr)));
     }
 };
@@ -215,7 +215,7 @@ struct AdaMaxRule : Moments {
 struct LambRule : Moments {
     explicit LambRule(const LambOptions &o)
         : Moments("Lamb", o.beta1, o.beta2, o.eps, "lamb_m", "lamb_v") {}
-    bool decays_apart() const override { return true; }
+    bool decouples_weight_decay() const override { return true; }
     void update(const Update &u) override {
         F::lamb_(u.p, m[u.index], v[u.index], u.g, u.lr, beta1, beta2, eps, u.weight_decay, u.scale,
                  u.step);
@@ -228,7 +228,7 @@ struct LionRule : Optimizer::Rule {
         check_fraction("Lion", "beta2", beta2);
     }
     void prepare(const ParameterTuple &params) override { m = clone(params, "moment"); }
-    bool decays_apart() const override { return true; }
+    bool decouples_weight_decay() const override { return true; }
     void update(const Update &u) override {
         F::lion_(u.p, m[u.index], u.g, u.lr, beta1, beta2, u.weight_decay, u.scale);
     }
@@ -236,7 +236,7 @@ struct LionRule : Optimizer::Rule {
     ParameterTuple m;
 };
 
-// Its state is the inner rule's.
+// The state is the inner rule's.
 struct LarsRule : Optimizer::Rule {
     LarsRule(std::shared_ptr<Rule> rule, const LARSOptions &options)
         : inner(std::move(rule)), o(options) {
@@ -254,7 +254,7 @@ struct LarsRule : Optimizer::Rule {
             scaled.push_back(o.lars_filter(p));
         state_ = inner->state();
     }
-    bool decays_apart() const override { return true; }
+    bool decouples_weight_decay() const override { return true; }
     void update(const Update &u) override {
         Tensor g = u.scale == 1 ? u.g : F::mul(u.g, u.scale);
         if (scaled[u.index])

@@ -1,4 +1,4 @@
-// What the rules of several files share.
+// Helpers of the update rules in rules.cpp and rules_adaptive.cpp.
 #pragma once
 #include <string>
 
@@ -7,18 +7,21 @@
 
 namespace halyard::nn {
 
+// Throws AttrError unless 0 <= v < 1.
 inline void check_fraction(const char *optimizer, const char *name, double v) {
     if (!(v >= 0 && v < 1)) {
         throw AttrError(optimizer, std::string(name) + " is " + std::to_string(v) +
                                        ", expected 0 <= " + name + " < 1");
     }
 }
+// Throws AttrError unless v >= 0.
 inline void check_not_negative(const char *optimizer, const char *name, double v) {
     if (!(v >= 0)) {
         throw AttrError(optimizer,
                         std::string(name) + " is " + std::to_string(v) + ", expected at least 0");
     }
 }
+// Throws AttrError unless v > 0.
 inline void check_positive(const char *optimizer, const char *name, double v) {
     if (!(v > 0)) {
         throw AttrError(optimizer,
@@ -26,8 +29,8 @@ inline void check_positive(const char *optimizer, const char *name, double v) {
     }
 }
 
-// x = weight x + (1 - weight) y.
-inline void move_mean(const Tensor &x, double weight, const Tensor &y) {
+// Sets x to weight * x + (1 - weight) * y.
+inline void update_moving_mean(const Tensor &x, double weight, const Tensor &y) {
     x.assign(F::add(F::mul(x, weight), F::mul(y, 1 - weight)));
 }
 

@@ -1,5 +1,5 @@
-// The rules of the adaptive optimisers: fused kernels where there are, else compositions of
-// elementwise ones.
+// The update rules of the adaptive optimisers: fused kernels where they exist, otherwise
+// compositions of elementwise ops.
 #include <algorithm>
 #include <cmath>
 
@@ -59,11 +59,11 @@ struct AdadeltaRule : Optimizer::Rule {
     }
     void update(const Update &u) override {
         const Tensor g = u.gradient();
-        move_mean(s[u.index], rho, F::square(g));
+        update_moving_mean(s[u.index], rho, F::square(g));
         const Tensor ratio = F::div(F::add(steps[u.index].data(), eps),
                                     F::add(s[u.index].data(), eps));
         const Tensor d = F::mul(F::sqrt(ratio), g);
-        move_mean(steps[u.index], rho, F::square(d));
+        update_moving_mean(steps[u.index], rho, F::square(d));
         u.p.assign(F::sub(u.p, F::mul(d, u.lr)));
     }
     double rho, eps;

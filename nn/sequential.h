@@ -1,4 +1,4 @@
-// Cells in a row.
+// Lists of cells.
 #pragma once
 #include <vector>
 
@@ -6,8 +6,7 @@
 
 namespace halyard::nn {
 
-// Children named "0", "1", ... in a row, which does nothing with them: for the construct() of the
-// cell that has it.
+// Holds children named "0", "1", ... without calling them; the construct() of its owner does.
 class CellList : public Cell {
 public:
     CellList(const std::vector<AnyCell> &cells = {});
@@ -20,10 +19,10 @@ public:
     auto end() const { return cells_->cend(); }
 
 private:
-    std::shared_ptr<std::vector<AnyCell>> cells_;  // shared, as copies of a cell are one cell
+    std::shared_ptr<std::vector<AnyCell>> cells_;  // shared by all copies of the handle
 };
 
-// Each cell gets the one before's result. An empty one returns its input.
+// Calls its cells in order, each on the result of the one before. An empty list returns its input.
 class SequentialCell : public CellList {
 public:
     using CellList::CellList;

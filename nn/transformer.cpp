@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char *op = "MultiheadAttention";
 
-// 0 where a key is seen, -infinity where it is hidden.
+// Returns 0 for visible keys and -infinity for hidden ones.
 Tensor additive(const Tensor &mask, DType dtype) {
     if (mask.dtype() == DType::boolean)
         return F::select(mask, Tensor::scalar(-INFINITY, dtype), Tensor::scalar(0, dtype));
@@ -40,7 +40,7 @@ Tensor swapped(const Tensor &x) {
     return F::transpose(x, {1, 0, 2});
 }
 
-// x[n,t,heads*d] -> [n,heads,t,d], and back.
+// Rearranges x[n,t,heads*d] to [n,heads,t,d], and back.
 Tensor split_heads(const Tensor &x, int64_t heads) {
     return F::transpose(F::reshape(x, {x.size(0), x.size(1), heads, x.size(2) / heads}),
                         {0, 2, 1, 3});
@@ -55,7 +55,7 @@ MultiheadAttention::MultiheadAttention(int64_t embed_dim, int64_t num_heads,
                                        const MultiheadAttentionOptions &o)
     : out_proj(embed_dim, embed_dim, {}, {}, o.has_bias), embed_dim_(embed_dim),
       num_heads_(num_heads), options_(o) {
-    check_least(op, "num_heads", num_heads, 1);
+    check_min(op, "num_heads", num_heads, 1);
     if (embed_dim % num_heads) {
         throw AttrError(op, "embed_dim is " + std::to_string(embed_dim) +
                                 ", expected a multiple of num_heads " + std::to_string(num_heads));
@@ -64,8 +64,8 @@ MultiheadAttention::MultiheadAttention(int64_t embed_dim, int64_t num_heads,
         throw AttrError(op,
                         "dropout is " + std::to_string(o.dropout) + ", expected 0 <= dropout < 1");
     }
-    check_least(op, "kdim", o.kdim, 0);
-    check_least(op, "vdim", o.vdim, 0);
+    check_min(op, "kdim", o.kdim, 0);
+    check_min(op, "vdim", o.vdim, 0);
     const auto weight = [&](const char *name, int64_t rows, int64_t columns) {
         return parameter(name, initializer(XavierUniform(), {rows, columns}));
     };
@@ -115,7 +115,8 @@ std::vector<Tensor> MultiheadAttention::construct(Tensors in) const {
                                      std::to_string(in[i].rank()) + ", expected 3, or 2 for all");
         }
     }
-    // All as [n,t,e]; what was one tensor stays one, which saves two projections.
+    // Inputs become [n,t,e]. If query, key and value are one tensor they stay one, which saves two
+    // projections.
     const auto batched = [&](const Tensor &x) {
         return rank == 2              ? F::reshape(x, {1, x.size(0), x.size(1)})
                : options_.batch_first ? x
@@ -228,7 +229,7 @@ TransformerEncoderLayer TransformerEncoderLayer::like() const {
 TransformerEncoder::TransformerEncoder(const TransformerEncoderLayer &layer, int64_t num_layers,
                                        const AnyCell &last)
     : norm(last) {
-    check_least("TransformerEncoder", "num_layers", num_layers, 1);
+    check_min("TransformerEncoder", "num_layers", num_layers, 1);
     for (int64_t k = 0; k < num_layers; k++)
         layers.append(layer.like());
     child("layers", layers);

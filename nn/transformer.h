@@ -1,6 +1,6 @@
-// Attention and what is built of it. MindSpore's layers, which are PyTorch's: sequences come as
-// [t,n,e], with batch_first as [n,t,e], a single one as [t,e]. Masks: a bool is true where a key is
-// hidden, a float is added to the scores. Throws AttrError, ShapeError.
+// Attention and transformer layers, as in MindSpore and PyTorch. Sequences are [t,n,e], with
+// batch_first [n,t,e], or [t,e] for a single one. A mask of bool is true where a key is hidden; a
+// mask of floats is added to the scores. Constructors throw AttrError, calls ShapeError.
 #pragma once
 #include "nn/basic.h"
 #include "nn/cell.h"
@@ -13,18 +13,21 @@ namespace halyard::nn {
 struct MultiheadAttentionOptions {
     double dropout = 0;  // of the attention weights, in training
     bool has_bias = true;
-    int64_t kdim = 0, vdim = 0;  // extents of keys and values; 0: embed_dim
+    int64_t kdim = 0, vdim = 0;  // extents of keys and values; 0 means embed_dim
     bool batch_first = false;
-    // a second output: weights[n,t,s], which else need not be in memory
+    // Adds a second output, weights[n,t,s]. Without it the weights are never stored.
     bool need_weights = false;
-    bool average_attn_weights = true;  // over the heads; else weights[n,num_heads,t,s]
+    // Averages the weights over the heads; otherwise they are [n,num_heads,t,s].
+    bool average_attn_weights = true;
 };
 
-// softmax(q k^T / sqrt(d)) v in num_heads heads of d = embed_dim / num_heads, between projections.
-// Inputs: query, key, value, and where given key_padding_mask[n,s], for keys that nobody sees, and
-// attn_mask[t,s] or [n * num_heads, t, s]. Parameters: in_proj_weight[3 embed_dim, embed_dim], or
-// with kdim or vdim q_proj_weight, k_proj_weight, v_proj_weight; in_proj_bias[3 embed_dim]; those
-// of out_proj. MindSpore and PyTorch have need_weights as an argument of the call, on by default.
+// Computes softmax(q k^T / sqrt(d)) v in num_heads heads of d = embed_dim / num_heads, with
+// projections before and after. Inputs are query, key, value and optionally key_padding_mask[n,s],
+// which hides keys from all queries, and attn_mask[t,s] or [n * num_heads, t, s].
+//
+// The parameters are in_proj_weight[3 * embed_dim, embed_dim], or with kdim or vdim q_proj_weight,
+// k_proj_weight and v_proj_weight; in_proj_bias[3 * embed_dim]; and those of out_proj. MindSpore
+// and PyTorch take need_weights at the call, with true as default.
 class MultiheadAttention : public Cell {
 public:
     MultiheadAttention(int64_t embed_dim, int64_t num_heads,
@@ -45,22 +48,23 @@ private:
 struct TransformerEncoderLayerOptions {
     int64_t dim_feedforward = 2048;
     double dropout = 0.1;
-    std::string activation = "relu";  // or "gelu", by erf
+    std::string activation = "relu";  // or "gelu", the formula with erf
     double layer_norm_eps = 1e-5;
     bool batch_first = false;
-    // norms before attention and feedforward, else after what they are added to
+    // Normalises before attention and feed-forward layers; otherwise after the residual additions.
     bool norm_first = false;
 };
 
-// src, and where given src_mask and src_key_padding_mask, attention's -> a tensor like src: Vaswani
-// et al., 2017. x = norm1(src + self_attn(src)), y = norm2(x + dense2(activation(dense1(x)))), with
-// dropout after attention and both layers.
+// An encoder layer (Vaswani et al., 2017): x = norm1(src + self_attn(src)) and
+// y = norm2(x + dense2(activation(dense1(x)))), with dropout after attention and both dense layers.
+// Inputs are src and optionally the attention's src_mask and src_key_padding_mask. The output has
+// the shape of src.
 class TransformerEncoderLayer : public Cell {
 public:
     TransformerEncoderLayer(int64_t d_model, int64_t nhead,
                             const TransformerEncoderLayerOptions &options = {});
     std::vector<Tensor> construct(Tensors in) const override;
-    // another one, with the same options and the same first values
+    // Returns a new layer with the same options and the same initial values.
     TransformerEncoderLayer like() const;
 
     MultiheadAttention self_attn;
@@ -77,12 +81,12 @@ private:
     TransformerEncoderLayerOptions options_;
 };
 
-// num_layers layers like the one given, one after the other, and norm, which may be empty.
+// Applies num_layers layers like the one given in order, then `norm`, which may be empty.
 class TransformerEncoder : public Cell {
 public:
     TransformerEncoder(const TransformerEncoderLayer &encoder_layer, int64_t num_layers,
                        const AnyCell &norm = {});
-    // src, src_mask, src_key_padding_mask, as a layer
+    // Takes src, src_mask and src_key_padding_mask, as a layer does.
     std::vector<Tensor> construct(Tensors in) const override;
 
     CellList layers;

@@ -1,4 +1,4 @@
-// Cells around a network: with its loss, for one training step, for evaluation.
+// Cells that wrap a network: with its loss, for a training step, for evaluation.
 #pragma once
 #include <tuple>
 
@@ -8,7 +8,7 @@
 
 namespace halyard::nn {
 
-// (data, label) -> loss(backbone(data), label).
+// Computes loss_fn(backbone(data), label).
 class WithLossCell : public Cell {
 public:
     WithLossCell(AnyCell backbone, AnyCell loss_fn);
@@ -19,9 +19,9 @@ private:
     AnyCell backbone_, loss_fn_;
 };
 
-// One step: forward, gradients in the optimiser's parameters, update. Inputs are the network's.
-// Returns its output, the loss, from before the update. sens: the gradient that the loss starts
-// with, the factor of loss scaling.
+// Runs one training step: forward pass, gradients of the optimiser's parameters, update. It takes
+// the network's inputs and returns the network's output, the loss before the update. `sens` is the
+// gradient of the loss with respect to itself, which loss scaling sets.
 class TrainOneStepCell : public Cell {
 public:
     TrainOneStepCell(AnyCell network, Optimizer optimizer, double sens = 1);
@@ -34,17 +34,19 @@ private:
     std::shared_ptr<double> sens_;
 };
 
-// One step with a loss that is multiplied by a factor before its gradients are taken, so that small
-// ones don't vanish in 16 bits; they are divided by it again before the update. Gradients that
-// aren't finite came of a factor too large: the step is skipped, and the optimiser doesn't count
-// it. scale_sense keeps the factor, which follows such overflows.
+// Runs one training step with loss scaling. The loss is multiplied by a factor before gradients are
+// computed, so that small gradients don't vanish in 16 bits; the gradients are divided by it before
+// the update. Gradients that aren't finite mean that the factor was too large: the update is
+// skipped and the optimiser's step count stays. `scale_sense` holds the factor and adapts it.
 class TrainOneStepWithLossScaleCell : public Cell {
 public:
     TrainOneStepWithLossScaleCell(AnyCell network, Optimizer optimizer,
                                   LossScaleManager scale_sense);
     std::vector<Tensor> construct(Tensors in) const override;
-    bool overflow() const { return *overflow_; }                         // in the last step
-    double loss_scale() const { return scale_sense_.get_loss_scale(); }  // of the next step
+    // Returns true if the last step's gradients were not finite.
+    bool overflow() const { return *overflow_; }
+    // Returns the factor of the next step.
+    double loss_scale() const { return scale_sense_.get_loss_scale(); }
 
 private:
     AnyCell network_;
@@ -53,11 +55,11 @@ private:
     std::shared_ptr<bool> overflow_;
 };
 
-// (data, label) -> loss, network(data), label. Nothing is recorded.
+// Computes (loss, network(data), label). Nothing is recorded on the tape.
 class WithEvalCell : public Cell {
 public:
     WithEvalCell(AnyCell network, AnyCell loss_fn);
-    // loss is undefined when loss_fn is empty
+    // The loss is undefined if loss_fn is empty.
     std::tuple<Tensor, Tensor, Tensor> operator()(const Tensor &data, const Tensor &label) const;
 
 private:

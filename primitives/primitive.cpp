@@ -15,10 +15,6 @@
 namespace halyard {
 namespace {
 
-bool is_variable(const TensorSpec &t) {
-    return t.dtype.size() == 1 && t.dtype[0] >= 'A' && t.dtype[0] <= 'Z';
-}
-
 // Is there a kernel set whose first type, T, is `d`?
 bool takes(const OpRecord &op, DType d) {
     const std::string name = name_of(d);
@@ -47,13 +43,11 @@ Tensor number_as(const OpRecord &op, double v, DType d) {
 // What Shape, Tensor and the ops inside of a composition refuse is told as its own: "[ctc_loss]
 // ctc_kernel: ...".
 template<class E> [[noreturn]] void tell_as(const std::string &op, const E &e) {
-    const std::string what = e.what();
-    const size_t end = what.find("] ");
-    const std::string inner = what.substr(1, end - 1);
-    const std::string rest = what.substr(end + 2);
+    const std::string inner = e.op();
     if (inner == op) throw e;
     constexpr std::string_view own[] = {"shape", "tensor", "expand", "transpose", "memory"};
-    throw E(op, std::count(std::begin(own), std::end(own), inner) ? rest : inner + ": " + rest);
+    const bool is_own = std::count(std::begin(own), std::end(own), inner) > 0;
+    throw E(op, is_own ? e.detail() : inner + ": " + e.detail());
 }
 
 }  // namespace
@@ -189,7 +183,7 @@ std::vector<Tensor> Primitive::run_promoted(std::initializer_list<Argument> in) 
 
     // The dtype that inputs of one type variable share; most ops have only T.
     auto common = [&](const std::string &variable) {
-        bool any = false, whole = true, number = false;
+        bool any = false, integers = true, number = false;
         DType d = DType::boolean;
         size_t k = 0;
         for (const Argument &a : in) {
@@ -199,11 +193,11 @@ std::vector<Tensor> Primitive::run_promoted(std::initializer_list<Argument> in) 
                 any = true;
             } else {
                 number = true;
-                whole = whole && a.whole;
+                integers = integers && a.is_integer;
             }
         }
         if (number && !is_float(d)) {
-            if (!whole)
+            if (!integers)
                 d = DType::f32;
             else if (d == DType::boolean)
                 d = DType::i32;
@@ -215,7 +209,7 @@ std::vector<Tensor> Primitive::run_promoted(std::initializer_list<Argument> in) 
     size_t k = 0;
     for (const Argument &a : in) {
         const TensorSpec &spec = specs[k++];
-        if (!is_variable(spec)) {
+        if (!is_type_variable(spec.dtype)) {
             tensors.push_back(a.tensor.defined() ? a.tensor
                                                  : number_as(op, a.number, dtype_of(spec.dtype)));
             continue;

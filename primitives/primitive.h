@@ -11,21 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "primitives/argument.h"
 #include "registry/dispatch/dispatch.h"
 
 namespace halyard {
-
-// An argument of an elementwise primitive: a tensor, or a number that takes the dtype of its
-// partner.
-struct Argument {
-    Tensor tensor;
-    double number = 0;
-    bool whole = false;      // written as an integer: an integer partner stays one
-    bool is_number = false;  // an undefined tensor isn't one
-    Argument(const Tensor &t) : tensor(t) {}
-    Argument(double v) : number(v), is_number(true) {}
-    Argument(int v) : number(v), whole(true), is_number(true) {}
-};
 
 // The op of this name in this build's library. Throws DispatchError with the nearest names.
 const RegisteredOp &find_op(const char *name);
@@ -59,7 +48,7 @@ public:
     // for attributes given at the call
     Primitive with(const char *attr, const AttrValue &value) const;
 
-protected:
+    // Returns the outputs of a run as an array, for structured bindings.
     template<size_t N> static std::array<Tensor, N> outputs(std::vector<Tensor> v) {
         std::array<Tensor, N> a;
         for (size_t i = 0; i < N; i++)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the rules that a script can check: include direction between the rooms, no shell, file sizes, stray generated files, TODOs.
+"""Checks the rules that a script can check: include direction between the rooms, no cycles, no shell, file sizes, stray generated files, TODOs.
 
 usage: check_includes.py [--self-test] [--root DIR]
 Prints file:line: message for every violation; exit status 1 when there is one. Warnings do not change the status.
@@ -12,19 +12,20 @@ import tempfile
 from pathlib import Path
 
 # Headers of registry/ without a tensor, a device or a thread in them: safe to include at build time.
-BUILD_TIME_SAFE = ["base/atomic_file", "base/error", "base/log", "base/philox", "base/program", "base/run_program", "base/temporary_folder",
+BUILD_TIME_SAFE = ["base/atomic_file", "base/error", "base/integer", "base/log", "base/philox", "base/program", "base/run_program",
+                   "base/temporary_folder", "base/text",
                    "op/expr", "op/extension", "op/op_record", "op/signature", "tensor/dtype", "tensor/shape"]
 # What every run-time layer may name directly, because each layer's own interface is spelled with it.
-BASICS = ["base/error", "base/log", "tensor/dtype", "tensor/shape", "tensor/tensor"]
+BASICS = ["base/error", "base/integer", "base/log", "base/text", "tensor/dtype", "tensor/shape", "tensor/tensor"]
 
 ANYTHING = None
 # Room -> the rooms it may include; {room: [headers]} limits it to those headers of that room.
 ALLOWED = {
     "registry": {"registry": ANYTHING},
     # Programs of Ascend chips and their simulator: below the lowering in dsl/ there is no Halide type.
-    "ascend": {"ascend": ANYTHING, "registry": ["base/atomic_file", "base/error", "base/parallel", "tensor/dtype"]},
+    "ascend": {"ascend": ANYTHING, "registry": ["base/atomic_file", "base/error", "base/integer", "base/parallel", "base/text", "tensor/dtype"]},
     "dsl": {"dsl": ANYTHING, "ascend": ANYTHING, "registry": BUILD_TIME_SAFE},
-    "kernels": {"kernels": ANYTHING, "ascend": ["program/builder"], "dsl": ANYTHING},
+    "kernels": {"kernels": ANYTHING, "registry": ["base/integer", "base/text"], "ascend": ["program/builder"], "dsl": ANYTHING},
     "primitives": {"primitives": ANYTHING, "registry": ANYTHING},
     "nn": {"nn": ANYTHING, "primitives": ANYTHING, "registry": BASICS},
     # npy and parallel, the one thread pool, are for the data pipeline; host names the machine in what a training saves.
@@ -130,6 +131,48 @@ def check_todos(name, lines, owners, report):
             report(name, number, f"{match[1]} needs a key, TODO(key), and a line with TODO(key) and its owner in {DESIGN}")
 
 
+def component_cycles(root, names):
+    """Groups of components that include each other; a header and its source are one component."""
+    component = {name: name.rsplit(".", 1)[0] for name in names}
+    known = set(component.values())
+    edges = {node: set() for node in known}
+    for name in names:
+        for line in (root / name).read_text(errors="replace").splitlines():
+            match = INCLUDE.match(line)
+            target = match and match[2].rsplit(".", 1)[0]
+            if target in known and target != component[name]:
+                edges[component[name]].add(target)
+    return strongly_connected(edges)
+
+
+def strongly_connected(edges):
+    """Tarjan's strongly connected components of more than one node, each sorted. `edges`: node -> nodes."""
+    index, low, stack, on_stack, found = {}, {}, [], set(), []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        on_stack.add(node)
+        for other in sorted(edges[node]):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in on_stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            group = []
+            while not group or group[-1] != node:
+                group.append(stack.pop())
+            on_stack.difference_update(group)
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for node in sorted(edges):
+        if node not in index:
+            visit(node)
+    return found
+
+
 def check(root, warn=print):
     """All violations as (file, line, message), in file order."""
     found = []
@@ -157,6 +200,9 @@ def check(root, warn=print):
             check_cpp(name, lines, root, report)
         if name.split("/")[0] in ROOMS or name.startswith("cmake/"):
             check_todos(name, lines, owners, report)
+    components = [n for n in files_of(root) if Path(n).suffix in CPP and room_of(n) not in (None, "tests", "examples")]
+    for group in component_cycles(root, components):
+        report(f"{group[0]}.h", 1, f"a cycle of components, each of which includes another: {', '.join(group)}")
     return found
 
 
@@ -194,6 +240,9 @@ PLANTED = [
     ("nn/long.cpp", "\n" * 800, [(800, "800 lines")]),
     ("nn/short.cpp", "\n" * 799, []),
     ("nn/open.cpp", "// TODO finish\n// TODO(unknown) finish\n// TODO(known) finish\n", [(1, "needs a key"), (2, "needs a key")]),
+    ("nn/loop_a.h", '#include "nn/loop_b.h"\n', [(1, "a cycle of components, each of which includes another: nn/loop_a, nn/loop_b")]),
+    ("nn/loop_b.h", "", []),
+    ("nn/loop_b.cpp", '#include "nn/loop_a.h"\n', []),
     ("docs/design.md", "- TODO(known): owner: somebody\n- TODO(unknown): nobody\n", []),
 ]
 
@@ -215,6 +264,7 @@ def self_test():
 
 
 def main():
+    sys.setrecursionlimit(10000)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--self-test", action="store_true", help="check the checker on planted violations")
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)

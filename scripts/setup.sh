@@ -61,12 +61,19 @@ install_packages() {
     esac
 }
 
-# The wheel's version is the name of its dist-info folder, which pip writes last.
-halide_here() {
-    local version
-    version="$(sed -n 's/^halide==//p' scripts/requirements.txt)"
-    compgen -G ".venv/lib/python3*/site-packages/halide-$version.dist-info/RECORD" >/dev/null &&
-        compgen -G ".venv/lib/python3*/site-packages/halide/include/Halide.h" >/dev/null
+# The lines of scripts/requirements.txt that are needed: with HALIDE_ROOT all but Halide's own.
+requirements() {
+    grep -v '^#' scripts/requirements.txt | { if [ -n "${HALIDE_ROOT:-}" ]; then grep -v '^halide=='; else cat; fi; }
+}
+
+# Succeeds when .venv has every requirement in its version: a wheel's dist-info folder is named so, and pip writes its RECORD last.
+requirements_here() {
+    local requirement name
+    for requirement in $(requirements); do
+        name="${requirement%%==*}"
+        compgen -G ".venv/lib/python3*/site-packages/${name//-/_}-${requirement##*==}.dist-info/RECORD" >/dev/null || return 1
+    done
+    [ -n "${HALIDE_ROOT:-}" ] || compgen -G ".venv/lib/python3*/site-packages/halide/include/Halide.h" >/dev/null
 }
 
 # Debian's own python3 first: another one that comes earlier on PATH may lack venv or ensurepip.
@@ -83,12 +90,14 @@ make_venv() {
     return 1
 }
 
-install_halide() {
+install_requirements() {
+    local wanted
+    wanted="$(requirements | tr '\n' ' ')"
     .venv/bin/python -m pip --version >/dev/null 2>&1 || phase "virtual environment .venv" make_venv || die "no python3 here can make a virtual environment"
-    phase "pip install of $(grep -v '^#' scripts/requirements.txt | tr '\n' ' ')" .venv/bin/python -m pip install --quiet --no-deps \
-        --only-binary :all: --disable-pip-version-check --no-warn-script-location --cache-dir "$HALYARD_CACHE/pip" -r scripts/requirements.txt ||
-        die "pip could not install scripts/requirements.txt; is the network there?"
-    halide_here || die "pip succeeded but .venv holds no Halide SDK"
+    # shellcheck disable=SC2086  # one word per requirement
+    phase "pip install of $wanted" .venv/bin/python -m pip install --quiet --no-deps --only-binary :all: --disable-pip-version-check \
+        --no-warn-script-location --cache-dir "$HALYARD_CACHE/pip" $wanted || die "pip could not install $wanted; is the network there?"
+    requirements_here || die "pip succeeded but .venv lacks some of: $wanted"
 }
 
 if [ "${1:-}" = --list ]; then
@@ -109,10 +118,7 @@ if [ -n "$packages" ]; then
     # shellcheck disable=SC2086  # one word per package
     install_packages "$system" $packages
 fi
-if [ -n "${HALIDE_ROOT:-}" ]; then
-    [ -e "$HALIDE_ROOT/include/Halide.h" ] || die "HALIDE_ROOT=$HALIDE_ROOT holds no include/Halide.h"
-elif ! halide_here; then
-    install_halide
-fi
+[ -z "${HALIDE_ROOT:-}" ] || [ -e "$HALIDE_ROOT/include/Halide.h" ] || die "HALIDE_ROOT=$HALIDE_ROOT holds no include/Halide.h"
+requirements_here || install_requirements
 mkdir -p "$CCACHE_DIR" || die "cannot write $CCACHE_DIR; set XDG_CACHE_HOME to a folder that can be written"
 say "set-up: everything is there ($(elapsed "$start"))"

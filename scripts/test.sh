@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# scripts/test.sh [preset]: include direction and file rules, then every test of a built preset.
+# scripts/test.sh [preset]: the rules that scripts check, then every test of a built preset.
 # The last line is "N passed, N failed": the tests as ctest counted them; a broken rule counts as one more failure.
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 preset="${1:-release}"
@@ -9,6 +9,7 @@ broken_rules=0
 phase "rule check: include direction, sizes, generated files" python3 scripts/check_includes.py || broken_rules=1
 phase "rule check: self-test" python3 scripts/check_includes.py --self-test || broken_rules=1
 phase "rule check: formatting" scripts/lint.sh format-check || broken_rules=1
+phase "rule check: long and complex functions, comma statements" .venv/bin/python scripts/complexity.py || broken_rules=1
 
 rm -f "$junit"
 ctest_status=0
@@ -20,6 +21,6 @@ total="$(attribute tests)" broken="$(attribute failures)" skipped="$(( $(attribu
 if [ "$ctest_status" != 0 ] && [ "$broken" = 0 ]; then broken=1 total=$((total + 1)); fi
 passed=$((total - broken - skipped)) failed=$((broken + broken_rules))
 [ "$skipped" = 0 ] || say "$skipped tests did not run (skipped or disabled)"
-[ "$broken_rules" = 0 ] || say "a rule check FAILED; see: scripts/check_includes.py"
+[ "$broken_rules" = 0 ] || say "a rule check FAILED; see above"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

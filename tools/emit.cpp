@@ -96,8 +96,15 @@ std::string default_of(const AttrSpec &a) {
     case AttrKind::boolean: return a.value == "1" ? " = true" : " = false";
     case AttrKind::ints: return " = {" + a.value + "}";
     case AttrKind::dtype: return " = DType::" + (a.value == "bool" ? "boolean" : a.value);
-    default: return " = " + a.value;
+    case AttrKind::real: {
+        const std::string infinity = "std::numeric_limits<double>::infinity()";
+        if (a.value == "inf") return " = " + infinity;
+        if (a.value == "-inf") return " = -" + infinity;
+        return " = " + a.value;
     }
+    case AttrKind::integer: break;
+    }
+    return " = " + a.value;
 }
 const char *cpp_type(const AttrSpec &a) {
     switch (a.kind) {
@@ -114,88 +121,140 @@ const char *cpp_type(const AttrSpec &a) {
 
 struct Parameters {
     std::string declared, passed;  // "const Tensor &x, int64_t axis = -1", "x, axis"
-    void add(const std::string &declaration, const std::string &name) {
-        declared += (declared.empty() ? "" : ", ") + declaration;
+    void add(const std::string &type, const std::string &name, const std::string &default_value) {
+        declared += (declared.empty() ? "" : ", ") + type + name + default_value;
         passed += (passed.empty() ? "" : ", ") + name;
     }
 };
 
-std::string face(const OpRecord &r) {
-    const Signature sig(r.name, r.signature);
+// The C++ functions that call one op. Attributes of the call stand behind the tensors, those of the
+// primitive's constructor behind them.
+class Wrapper {
+public:
+    explicit Wrapper(const OpRecord &r)
+        : r_(r), signature_(r.name, r.signature), outputs_(signature_.outputs.size()) {
+        in_place_ = std::all_of(signature_.outputs.begin(), signature_.outputs.end(),
+                                [&](const TensorSpec &o) { return updates_input(o); });
+        promotes_ = !r.internal && r.form == Form::elementwise && signature_.inputs.size() >= 2 &&
+                    !in_place_;
+        for (const TensorSpec &t : signature_.inputs) {
+            const char *type = promotes_ ? "const Argument &" : "const Tensor &";
+            tensors_ += (tensors_.empty() ? "" : ", ") + t.name;
+            call_.add(type, t.name, "");
+        }
+        std::vector<AttrSpec> attrs = r.attrs;
+        const auto end_of_call = std::stable_partition(attrs.begin(), attrs.end(),
+                                                       [](const AttrSpec &a) { return a.at_call; });
+        // A default before a required parameter isn't C++.
+        auto defaults = attrs.end();
+        while (defaults != attrs.begin() && std::prev(defaults)->value != "!")
+            --defaults;
+        for (auto a = attrs.begin(); a != attrs.end(); ++a)
+            (a < end_of_call ? call_ : construct_)
+                .add(cpp_type(*a), a->name, a < defaults ? "" : default_of(*a));
+        for (const AttrSpec &a : r.attrs) {
+            if (!a.at_call) continue;
+            with_ += ".with(" + in_quotes(a.name) + ", " + a.name + ")";
+        }
+        all_ = call_;
+        if (!construct_.declared.empty()) {
+            all_.declared += (all_.declared.empty() ? "" : ", ") + construct_.declared;
+            all_.passed += (all_.passed.empty() ? "" : ", ") + construct_.passed;
+        }
+    }
+
+    // `class ops::Softmax`, `F::softmax` and their other names.
+    std::string public_functions() const {
+        return comment() + primitive_class() + "namespace F {\n" + function() + other_names() +
+               "}  // namespace F\n\n";
+    }
+
+    // `kernel::softmax_dx`, for compositions.
+    std::string kernel_function() const {
+        std::string s = comment() + "namespace kernel {\ninline " + result() + " " +
+                        kernel_function_name(r_) + "(" + all_.declared + ") {\n";
+        if (construct_.declared.empty()) {
+            s += "    static const Primitive op(" + in_quotes(r_.name) + ");\n";
+            s += "    return " + run("op") + ";\n";
+        } else {
+            s += "    static const RegisteredOp &op = find_op(" + in_quotes(r_.name) + ");\n";
+            s += "    return " + run("Primitive(op, {" + construct_.passed + "})") + ";\n";
+        }
+        return s + "}\n}  // namespace kernel\n\n";
+    }
+
+private:
     // Outputs named <input>_out are written into those inputs.
-    auto updates = [&](const TensorSpec &o) {
-        return std::any_of(sig.inputs.begin(), sig.inputs.end(),
+    bool updates_input(const TensorSpec &o) const {
+        return std::any_of(signature_.inputs.begin(), signature_.inputs.end(),
                            [&](const TensorSpec &i) { return i.name + "_out" == o.name; });
-    };
-    const bool in_place = std::all_of(sig.outputs.begin(), sig.outputs.end(), updates);
-    const bool promotes = r.form == Form::elementwise && sig.inputs.size() >= 2 && !in_place;
-    const std::string cls = class_name(r);
-    const std::string fn = function_name(r);
-    const size_t outputs = sig.outputs.size();
-    const std::string result = in_place ? "void"
-                               : outputs == 1
-                                   ? "Tensor"
-                                   : "std::array<Tensor, " + std::to_string(outputs) + ">";
-    Parameters construct, call, all;
-    std::string given, tensors, set;
-    for (auto &t : sig.inputs) {
-        const std::string declaration =
-            std::string(promotes ? "const Argument &" : "const Tensor &") + t.name;
-        call.add(declaration, t.name);
-        all.add(declaration, t.name);
-        tensors += (tensors.empty() ? "" : ", ") + t.name;
     }
-    for (auto &a : r.attrs) {
-        if (a.at_call) {
-            const std::string declaration = cpp_type(a) + a.name;
-            call.add(declaration + (a.value == "!" ? "" : default_of(a)), a.name);
-            all.add(declaration + (a.value == "!" ? "" : default_of(a)), a.name);
-            set += ".with(" + in_quotes(a.name) + ", " + a.name + ")";
+
+    std::string comment() const {
+        return "// " + r_.signature + (r_.doc.empty() ? "" : "\n// " + r_.doc) + "\n";
+    }
+
+    std::string result() const {
+        if (in_place_) return "void";
+        return outputs_ == 1 ? "Tensor" : "std::array<Tensor, " + std::to_string(outputs_) + ">";
+    }
+
+    // The call of `primitive` that gives result(); of the object itself where that is empty.
+    std::string run(const std::string &primitive) const {
+        const char *method = in_place_ ? "run_in_place" : promotes_ ? "run_promoted" : "run";
+        const std::string object = primitive.empty() && !with_.empty() ? "(*this)" : primitive;
+        const std::string call = object + with_ + (object.empty() ? "" : ".") + method + "({" +
+                                 tensors_ + "})";
+        if (in_place_) return call;
+        if (outputs_ == 1) return call + "[0]";
+        return "Primitive::outputs<" + std::to_string(outputs_) + ">(" + call + ")";
+    }
+
+    std::string primitive_class() const {
+        const std::string name = class_name(r_);
+        const bool one_argument = !construct_.declared.empty() &&
+                                  construct_.declared.find(',') == std::string::npos;
+        return "namespace ops {\nclass " + name + " : public Primitive {\npublic:\n    " +
+               (one_argument ? "explicit " : "") + name + "(" + construct_.declared +
+               ") : Primitive(self(), {" + construct_.passed + "}) {}\n    " + result() +
+               " operator()(" + call_.declared + ") const { return " + run("") +
+               "; }\n\nprivate:\n    static const RegisteredOp &self() {\n        static const "
+               "RegisteredOp &op = find_op(" +
+               in_quotes(r_.name) + ");\n        return op;\n    }\n};\n}  // namespace ops\n";
+    }
+
+    std::string function() const {
+        const std::string object = "ops::" + class_name(r_);
+        std::string s = "inline " + result() + " " + function_name(r_) + "(" + all_.declared +
+                        ") {\n";
+        if (construct_.declared.empty()) {
+            s += "    static const " + object + " op;\n    return op(" + call_.passed + ");\n";
+        } else {
+            s += "    return " + object + "(" + construct_.passed + ")(" + call_.passed + ");\n";
         }
+        return s + "}\n";
     }
-    for (auto &a : r.attrs) {
-        if (!a.at_call) {
-            const std::string declaration = cpp_type(a) + a.name +
-                                            (a.value == "!" ? "" : default_of(a));
-            construct.add(declaration, a.name);
-            all.add(declaration, a.name);
-            given += (given.empty() ? "" : ", ") + a.name;
+
+    std::string other_names() const {
+        const std::string &name = function_name(r_);
+        std::vector<std::string> others = further_names(r_);
+        others.push_back(r_.name);
+        std::string s;
+        for (const std::string &other : others) {
+            if (other == name || other == class_name(r_)) continue;
+            s += "inline " + result() + " " + other + "(" + all_.declared + ") { return " + name +
+                 "(" + all_.passed + "); }\n";
         }
+        return s;
     }
-    const std::string run = in_place ? "run_in_place" : promotes ? "run_promoted" : "run";
-    std::string s = "// " + r.signature + (r.doc.empty() ? "" : "\n// " + r.doc) + "\n";
-    s += "namespace ops {\nclass " + cls + " : public Primitive {\npublic:\n";
-    s += "    " +
-         std::string(construct.declared.find(',') == std::string::npos &&
-                             !construct.declared.empty()
-                         ? "explicit "
-                         : "") +
-         cls + "(" + construct.declared + ") : Primitive(self(), {" + given + "}) {}\n";
-    std::string value = set.empty() ? run + "({" + tensors + "})"
-                                    : "(*this)" + set + "." + run + "({" + tensors + "})";
-    if (!in_place) {
-        value = outputs == 1 ? value + "[0]"
-                             : "outputs<" + std::to_string(outputs) + ">(" + value + ")";
-    }
-    s += "    " + result + " operator()(" + call.declared + ") const { return " + value +
-         "; }\n\nprivate:\n    static const RegisteredOp &self() {\n        static const "
-         "RegisteredOp &op = find_op(" +
-         in_quotes(r.name) + ");\n        return op;\n    }\n};\n}  // namespace ops\n";
-    s += "namespace F {\ninline " + result + " " + fn + "(" + all.declared + ") {\n";
-    if (construct.passed.empty())
-        s += "    static const ops::" + cls + " op;\n    return op(" + call.passed + ");\n}\n";
-    else
-        s += "    return ops::" + cls + "(" + construct.passed + ")(" + call.passed + ");\n}\n";
-    std::vector<std::string> others = further_names(r);
-    others.push_back(r.name);
-    for (const std::string &other : others) {
-        if (other != fn && other != cls) {
-            s += "inline " + result + " " + other + "(" + all.declared + ") { return " + fn + "(" +
-                 all.passed + "); }\n";
-        }
-    }
-    return s + "}  // namespace F\n\n";
-}
+
+    const OpRecord &r_;
+    Signature signature_;
+    size_t outputs_;
+    bool in_place_ = false, promotes_ = false;
+    Parameters construct_, call_, all_;
+    std::string tensors_, with_;
+};
 
 using SymbolOf = std::function<std::string(const KernelEntry &)>;
 
@@ -222,13 +281,13 @@ std::string kernel_rows(const std::vector<KernelEntry> &kernels, const SymbolOf 
     if (kernels.empty()) return "";
     std::string s = "\nconst KernelRow rows[] = {\n";
     for (auto &k : kernels) {
-        std::string picks;
-        for (auto &[name, value] : k.picks)
-            picks += (picks.empty() ? "" : " ") + name + " " + std::to_string(value);
+        std::string tunables;
+        for (auto &[name, value] : k.tunables)
+            tunables += (tunables.empty() ? "" : " ") + name + " " + std::to_string(value);
         s += "    {" + in_quotes(k.op) + ", " + in_quotes(k.backend) + ", " + in_quotes(k.dtypes);
         s += ", " + in_quotes(k.variant) + ", Isa::" + name_of(k.isa) + ", " +
              std::to_string(k.lanes);
-        s += ", " + in_quotes(picks) + ", " + symbol(k) + "_argv},\n";
+        s += ", " + in_quotes(tunables) + ", " + symbol(k) + "_argv},\n";
     }
     return s + "};\n";
 }
@@ -258,10 +317,12 @@ std::string records_source(const std::string &file, const std::vector<OpRecord> 
 }
 
 std::string face_source(const std::vector<OpRecord> &ops) {
-    std::string s = "// Generated from the ops' records.\n#pragma once\n#include "
-                    "\"primitives/primitive.h\"\n\nnamespace halyard {\n\n";
+    std::string s =
+        "// Generated from the ops' records.\n#pragma once\n#include <limits>\n\n#include "
+        "\"primitives/operators.h\"\n#include \"primitives/primitive.h\"\n\nnamespace halyard "
+        "{\n\n";
     for (auto &r : ops)
-        if (!r.internal) s += face(r);
+        s += r.internal ? Wrapper(r).kernel_function() : Wrapper(r).public_functions();
     return s + "}  // namespace halyard\n";
 }
 

@@ -1,4 +1,4 @@
-// What the generator writes as C++: records as data, and the two faces of each primitive.
+// The C++ that the generator writes: records as data, and the functions that call each op.
 #pragma once
 #include <functional>
 #include <string>
@@ -17,7 +17,8 @@ std::string records_source(const std::string &file, const std::vector<OpRecord> 
                            const std::function<std::string(const KernelEntry &)> &symbol,
                            const std::string &generator);
 
-// `class ops::Softmax` and `F::softmax` for every op that isn't internal.
+// Returns the header of an op file: `class ops::Softmax` and `F::softmax` for every public op, and
+// `kernel::softmax_dx` for every internal one.
 std::string face_source(const std::vector<OpRecord> &ops);
 
 }  // namespace halyard

@@ -129,7 +129,7 @@ void make_kernel(const OpTable &table, const Job &job, const fs::path &dir, Code
     }
     std::ostringstream facts;
     facts << k.lanes;
-    for (auto &[name, value] : k.instance.picks.values())
+    for (auto &[name, value] : k.instance.tunables.values())
         facts << " " << name << "=" << value;
     for (auto &name : scalars_read(k))
         facts << " " << name;
@@ -139,7 +139,7 @@ void make_kernel(const OpTable &table, const Job &job, const fs::path &dir, Code
 // What the child left of a kernel.
 struct Facts {
     int lanes = 1;
-    std::map<std::string, int64_t> picks;
+    std::map<std::string, int64_t> tunables;
     std::set<std::string> scalars;  // that it reads
 };
 
@@ -156,7 +156,7 @@ Facts facts_of(const fs::path &dir, const Job &job) {
         if (equals == std::string::npos)
             f.scalars.insert(word);
         else
-            f.picks[word.substr(0, equals)] = std::stoi(word.substr(equals + 1));
+            f.tunables[word.substr(0, equals)] = std::stoi(word.substr(equals + 1));
     }
     return f;
 }
@@ -169,18 +169,18 @@ void check_op(const OpTable &table, const std::string &name, const std::vector<J
     check_names(*op);
     check_gradient_name(*op, table);
     if (op->form == Form::composite) return;
-    std::map<std::string, std::map<std::string, int64_t>> picks;  // by variant
+    std::map<std::string, std::map<std::string, int64_t>> tunables;  // by variant
     std::set<std::string> scalars;
     for (const Job &job : jobs) {
         if (job.op != name) continue;
         if (!fs::exists(facts_path(dir, job))) return;
         const Facts facts = facts_of(dir, job);
-        picks[job.instance.variant].insert(facts.picks.begin(), facts.picks.end());
+        tunables[job.instance.variant].insert(facts.tunables.begin(), facts.tunables.end());
         scalars.insert(facts.scalars.begin(), facts.scalars.end());
     }
     for (const VariantSpec &v : op->variants)
         // others are for other instruction sets
-        if (picks.count(v.name)) check_variant_names(*op, v, picks.at(v.name));
+        if (tunables.count(v.name)) check_variant_names(*op, v, tunables.at(v.name));
     check_scalars(*op, table, scalars);
 }
 
@@ -330,7 +330,7 @@ int make_files(const OpTable &table, const Asked &asked) {
         const Instance &i = j.instance;
         const Facts facts = facts_of(dir, j);
         kernels.push_back(
-            {j.op, i.backend, i.dtypes, i.variant, i.isa, facts.lanes, facts.picks, nullptr});
+            {j.op, i.backend, i.dtypes, i.variant, i.isa, facts.lanes, facts.tunables, nullptr});
         if (code == Code::ahead_of_time) objects.push_back(dir / (i.symbol(j.op) + ".o"));
     }
     std::vector<OpRecord> records;

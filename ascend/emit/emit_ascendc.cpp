@@ -137,7 +137,7 @@ private:
 
     static std::string text(const Expr &e, int outer = 0) {
         static const std::map<ExprOp, std::pair<const char *, int>> signs = {
-            {ExprOp::either, {" || ", 1}}, {ExprOp::both, {" && ", 2}}, {ExprOp::eq, {" == ", 3}},
+            {ExprOp::logical_or, {" || ", 1}}, {ExprOp::logical_and, {" && ", 2}}, {ExprOp::eq, {" == ", 3}},
             {ExprOp::ne, {" != ", 3}},     {ExprOp::lt, {" < ", 4}},    {ExprOp::le, {" <= ", 4}},
             {ExprOp::add, {" + ", 5}},     {ExprOp::sub, {" - ", 5}},   {ExprOp::mul, {" * ", 6}},
             {ExprOp::div, {" / ", 6}},     {ExprOp::mod, {" % ", 6}}};

@@ -110,10 +110,10 @@ private:
             {ExprOp::le, {" <= ", 4}},  {ExprOp::eq, {" == ", 4}}, {ExprOp::ne, {" != ", 4}}};
         if (e.op() == ExprOp::constant) return std::to_string(e.value());
         if (e.op() == ExprOp::var) return variable(e.name());
-        if (e.op() == ExprOp::both || e.op() == ExprOp::either) {
+        if (e.op() == ExprOp::logical_and || e.op() == ExprOp::logical_or) {
             const std::string a = expr(e.left());
             const std::string b = expr(e.right());
-            return std::string(e.op() == ExprOp::both ? "tik.all(" : "tik.any(") + a + ", " + b +
+            return std::string(e.op() == ExprOp::logical_and ? "tik.all(" : "tik.any(") + a + ", " + b +
                    ")";
         }
         if (e.op() == ExprOp::min || e.op() == ExprOp::max) {

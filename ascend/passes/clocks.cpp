@@ -7,7 +7,8 @@
 namespace halyard::dv {
 namespace {
 
-// The tensors that an instruction reads and those that it writes.
+// Adds the tensors and buffers that instructions of `body` use: first is true for those that are
+// read, second for those that are written.
 void uses(const Body &body, std::map<std::string, std::pair<bool, bool>> &all) {
     for (const Node &n : body) {
         if (const For *f = std::get_if<For>(&n.is))
@@ -49,7 +50,7 @@ Races::Races(const Program &p, const std::vector<int64_t> &tensor_bytes)
         h.assign(1, nullptr);
 }
 
-void Races::conflict(const Step &s, const Place &p, int64_t byte, Pipe other, uint32_t epoch,
+void Races::conflict(const Step &s, const Location &p, int64_t byte, Pipe other, uint32_t epoch,
                      bool other_writes, bool writes, IssueLog &log) {
     log.add("E-RACE", s.instr, [&] {
         const Instr *earlier = epoch < history_[int(other)].size() ? history_[int(other)][epoch]
@@ -66,7 +67,7 @@ void Races::conflict(const Step &s, const Place &p, int64_t byte, Pipe other, ui
     });
 }
 
-void Races::touch(Granule &g, const Step &s, const Place &p, int64_t byte, bool writes,
+void Races::touch(Granule &g, const Step &s, const Location &p, int64_t byte, bool writes,
                   const Clock &now, uint32_t epoch, IssueLog &log) {
     const auto ordered = [&](Pipe q, uint32_t then, bool wrote) {
         return now[size_t(q)] >= then ||
@@ -75,7 +76,7 @@ void Races::touch(Granule &g, const Step &s, const Place &p, int64_t byte, bool 
     if (g.write && !ordered(g.writer, g.write, true))
         conflict(s, p, byte, g.writer, g.write, true, writes, log);
     if (!writes) {
-        // The scalar unit has what it reads before it issues anything else.
+        // The scalar unit's reads are complete before it issues anything else.
         if (s.pipe != Pipe::s) g.reads[int(s.pipe)] = epoch;
         return;
     }
@@ -92,25 +93,28 @@ void Races::access(const Step &s, const Clock &now, uint32_t epoch, IssueLog &lo
     auto &history = history_[int(s.pipe)];
     history.resize(size_t(epoch) + 1, nullptr);
     history[epoch] = s.instr;
-    // reads before writes: an instruction doesn't race with itself
-    for (int pass = 0; pass < 2; pass++) {
+    // Reads come before writes: an instruction doesn't race with itself.
+    for (const bool writes : {false, true}) {
         for (int k = 0; k < s.count; k++) {
-            const Place &p = s.places[size_t(k)];
-            if (pass == 0 ? !p.read : !p.written) continue;
-            if (p.scope == Scope::gm && !gm_[size_t(p.tensor)]) continue;
-            Pages &granules = p.scope == Scope::gm ? *gm_[size_t(p.tensor)] : chip_[int(p.scope)];
-            footprint(s, k, runs_);
-            for (const Run &r : runs_) {
-                int64_t first = r.begin / block_bytes;
-                int64_t last = (r.begin + r.bytes - 1) / block_bytes;
-                if (p.scope == Scope::gm) {
-                    first = round_up(r.begin, block_bytes) / block_bytes;
-                    last = (r.begin + r.bytes) / block_bytes - 1;
-                }
-                for (int64_t b = first; b <= last; b++)
-                    touch(granules[b], s, p, b * block_bytes, pass == 1, now, epoch, log);
-            }
+            const Location &p = s.locations[size_t(k)];
+            if (writes ? p.written : p.read) touch_all(s, k, writes, now, epoch, log);
         }
+    }
+}
+
+void Races::touch_all(const Step &s, int k, bool writes, const Clock &now, uint32_t epoch,
+                      IssueLog &log) {
+    const Location &p = s.locations[size_t(k)];
+    const bool in_gm = p.scope == Scope::gm;
+    if (in_gm && !gm_[size_t(p.tensor)]) return;
+    Pages &granules = in_gm ? *gm_[size_t(p.tensor)] : chip_[int(p.scope)];
+    footprint(s, k, runs_);
+    for (const Run &r : runs_) {
+        const int64_t end = r.begin + r.bytes;
+        const int64_t first = (in_gm ? round_up(r.begin, block_bytes) : r.begin) / block_bytes;
+        const int64_t last = in_gm ? end / block_bytes - 1 : (end - 1) / block_bytes;
+        for (int64_t b = first; b <= last; b++)
+            touch(granules[b], s, p, b * block_bytes, writes, now, epoch, log);
     }
 }
 

@@ -1,5 +1,5 @@
-// Who is known to come after whom: vector clocks of the pipes of one core, and the accesses to its
-// memories they must order.
+// Vector clocks of the pipes of one core, and a race detector for the accesses that they must
+// order.
 #pragma once
 #include <map>
 #include <memory>
@@ -9,22 +9,22 @@
 
 namespace halyard::dv {
 
-// clock[p]: of pipe p's instructions, the last that is known to have finished.
+// clock[p] is the number of the last instruction of pipe p that is known to have finished.
 using Clock = std::array<uint32_t, pipe_count>;
 void join(Clock &into, const Clock &other);
 
-// May an instruction of `pipe` follow an earlier one of the same pipe that touched the same bytes,
-// without a barrier? Vector results need one before they are read or overwritten; overlapping
-// destinations of MTE2 and of MTE3 need one (DOC). Reading first is safe.
+// Returns true if two instructions of `pipe` that access the same bytes need no barrier between
+// them. Results of the vector unit need one before they are read or overwritten; overlapping
+// destinations of MTE2 and of MTE3 need one (DOC). A write after a read needs none.
 bool in_order(Pipe pipe, bool earlier_writes, bool later_writes);
 
-// E-RACE: two accesses to the same 32 B, one of them a write, that no flag, barrier or pipe orders.
-// Of GM only tensors that the program writes are followed, and of unaligned bursts only the blocks
-// they cover.
+// Finds E-RACE: two accesses to the same 32 B, one of them a write, that no flag, barrier or pipe
+// orders. In GM it follows only tensors that the program writes, and only the blocks that an
+// unaligned burst covers.
 class Races {
 public:
     Races(const Program &p, const std::vector<int64_t> &tensor_bytes);
-    // Of an instruction that starts with what `now` knows; `epoch` counts the instructions of its
+    // Adds the accesses of an instruction that starts at clock `now` and is number `epoch` of its
     // pipe.
     void access(const Step &s, const Clock &now, uint32_t epoch, IssueLog &log);
 
@@ -33,8 +33,8 @@ private:
         uint32_t write = 0, reads[pipe_count] = {};
         Pipe writer = Pipe::s;
     };
-    // Granules of one memory, in pages that exist from their first use: a core touches its share of
-    // a tensor only.
+    // The granules of one memory, in pages that are allocated at their first use: a core accesses
+    // only its share of a tensor.
     class Pages {
     public:
         explicit Pages(int64_t bytes = 0) : pages_(size_t((bytes / block_bytes + page) / page)) {}
@@ -48,14 +48,17 @@ private:
         static constexpr int64_t page = 512;
         std::vector<std::unique_ptr<Granule[]>> pages_;
     };
-    void touch(Granule &g, const Step &s, const Place &p, int64_t byte, bool writes,
+    // Adds the accesses to all granules of operand `k`.
+    void touch_all(const Step &s, int k, bool writes, const Clock &now, uint32_t epoch,
+                   IssueLog &log);
+    void touch(Granule &g, const Step &s, const Location &p, int64_t byte, bool writes,
                const Clock &now, uint32_t epoch, IssueLog &log);
-    void conflict(const Step &s, const Place &p, int64_t byte, Pipe other, uint32_t epoch,
+    void conflict(const Step &s, const Location &p, int64_t byte, Pipe other, uint32_t epoch,
                   bool other_writes, bool writes, IssueLog &log);
 
     const Program &program_;
     Pages chip_[scope_count];
-    // by tensor; nothing where a program cannot race in it
+    // One per tensor; empty if the program doesn't write it.
     std::vector<std::optional<Pages>> gm_;
     std::vector<const Instr *> history_[pipe_count];  // by epoch
     std::vector<Run> runs_;

@@ -1,4 +1,5 @@
 #include "ascend/passes/footprint.h"
+#include "registry/base/integer.h"
 
 #include <algorithm>
 
@@ -24,7 +25,8 @@ private:
     std::vector<Run> &out_;
 };
 
-void vector_operand(Runs &runs, const Walk &w, const Mask &mask, int64_t repeat, int elements) {
+void vector_operand(Runs &runs, const StridedAccess &w, const Mask &mask, int64_t repeat,
+                    int elements) {
     const int per_block = block_bytes / w.bytes;
     if (!mask.bits) {
         const int count = int(std::min<int64_t>(mask.count.value(), elements));
@@ -45,10 +47,10 @@ struct Finder {
     const Step &step;
     const int k;
     Runs runs;
-    int64_t at() const { return step.places[size_t(k)].at; }
-    int64_t bytes() const { return int64_t(bytes_of(step.places[size_t(k)].dtype)); }
+    int64_t at() const { return step.locations[size_t(k)].at; }
+    int64_t bytes() const { return int64_t(bytes_of(step.locations[size_t(k)].dtype)); }
     void vector(int blk, const Expr &rep, const Mask &mask, const Expr &repeat, int elements) {
-        vector_operand(runs, walk(step.places[size_t(k)], blk, rep), mask, repeat.value(),
+        vector_operand(runs, access_of(step.locations[size_t(k)], blk, rep), mask, repeat.value(),
                        elements);
     }
     void strided(const Expr &count, int64_t run, const Expr &gap, int64_t unit) {
@@ -60,7 +62,7 @@ struct Finder {
                 block_bytes);
     }
     void operator()(const DmaPad &d) {
-        const bool gm = step.places[size_t(k)].scope == Scope::gm;
+        const bool gm = step.locations[size_t(k)].scope == Scope::gm;
         strided(d.nburst, gm ? d.bytes.value() : round_up(d.bytes.value(), block_bytes),
                 k == 0 ? d.dst_gap : d.src_gap, gm ? 1 : block_bytes);
     }
@@ -73,7 +75,7 @@ struct Finder {
                   d.rows.value() * block_bytes, d.rows_padded.value() * block_bytes);
     }
     void operator()(const Vec &v) {
-        const int elements = lanes(step.places[0].dtype);
+        const int elements = lanes(step.locations[0].dtype);
         if (k == 0)
             vector(v.dst_blk, v.dst_rep, v.mask, v.repeat, elements);
         else
@@ -81,7 +83,7 @@ struct Finder {
     }
     void operator()(const VecReduce &v) {
         if (k == 1)
-            return vector(v.src_blk, v.src_rep, v.mask, v.repeat, lanes(step.places[1].dtype));
+            return vector(v.src_blk, v.src_rep, v.mask, v.repeat, lanes(step.locations[1].dtype));
         const int64_t one = bytes() * (v.index ? 2 : 1);
         if (!v.group) return runs.rows(at(), v.repeat.value(), one, v.dst_rep.value() * one);
         const int64_t groups =
@@ -95,7 +97,7 @@ struct Finder {
             vector(v.src_blk, v.src_rep, v.mask, v.repeat, repeat_elements(v));
     }
     void operator()(const VecCmp &v) {
-        const int elements = lanes(step.places[1].dtype);
+        const int elements = lanes(step.locations[1].dtype);
         Mask all;
         all.count = elements;
         if (k == 0)
@@ -104,7 +106,7 @@ struct Finder {
             vector(v.src_blk[k - 1], v.src_rep[k - 1], all, v.repeat, elements);
     }
     void operator()(const VecSel &v) {
-        const int elements = lanes(step.places[0].dtype);
+        const int elements = lanes(step.locations[0].dtype);
         if (k == 0)
             vector(v.dst_blk, v.dst_rep, v.mask, v.repeat, elements);
         else if (k == 1)
@@ -129,7 +131,7 @@ struct Finder {
     void operator()(const Mmad &m) {
         const int64_t m1 = round_up(m.m.value(), cube) / cube;
         const int64_t n1 = round_up(m.n.value(), cube) / cube;
-        const int unit = c0(step.places[1].dtype);
+        const int unit = c0(step.locations[1].dtype);
         const int64_t k1 = round_up(m.k.value(), unit) / unit;
         if (k == 0)
             runs.add(at(), m1 * n1 * cube * cube * bytes());
@@ -155,17 +157,13 @@ struct Finder {
 
 }  // namespace
 
-Walk walk(const Place &p, int blk, const Expr &rep) {
+StridedAccess access_of(const Location &p, int blk, const Expr &rep) {
     return {p.at, int64_t(blk) * block_bytes, rep.value() * block_bytes, int(bytes_of(p.dtype))};
 }
 
 int repeat_elements(const VecConv &v) {
     return std::min(lanes(v.dst.dtype), lanes(v.src.dtype));
 }
-int64_t round_up(int64_t v, int64_t unit) {
-    return (v + unit - 1) / unit * unit;
-}
-
 void footprint(const Step &s, int k, std::vector<Run> &runs) {
     std::visit(Finder{s, k, Runs(runs)}, s.op);
 }

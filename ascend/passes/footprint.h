@@ -2,11 +2,12 @@
 // with.
 #pragma once
 #include "ascend/simulator/step.h"
+#include "registry/base/integer.h"
 
 namespace halyard::dv {
 
 // Strides of one vector operand within an instruction.
-struct Walk {
+struct StridedAccess {
     int64_t at;        // byte of the first element
     int64_t blk, rep;  // bytes from block to block, from repeat to repeat
     int bytes;         // of an element
@@ -15,12 +16,12 @@ struct Walk {
         return at + repeat * rep + e / per_block * blk + int64_t(e % per_block) * bytes;
     }
 };
-Walk walk(const Place &p, int blk, const Expr &rep);
+StridedAccess access_of(const Location &p, int blk, const Expr &rep);
 inline bool active(const Mask &m, int e) {
     return m.bits ? ((e < 64 ? m.low >> e : m.high >> (e - 64)) & 1) != 0 : e < m.count.value();
 }
-int repeat_elements(const VecConv &v);  // as many as fit 256 B of the wider type
-int64_t round_up(int64_t v, int64_t unit);
+// Returns as many elements as fit 256 B of the wider type.
+int repeat_elements(const VecConv &v);
 
 // A run of bytes.
 struct Run {

@@ -7,10 +7,10 @@ namespace halyard::dv {
 void IssueLog::merge(const IssueLog &other) {
     for (size_t i = 0; i < other.all_.size(); i++) {
         const Issue &o = other.all_[i];
-        const auto [it, fresh] = seen_.try_emplace({other.places_[i], o.id}, all_.size());
+        const auto [it, fresh] = seen_.try_emplace({other.sites_[i], o.id}, all_.size());
         if (fresh) {
             all_.push_back(o);
-            places_.push_back(other.places_[i]);
+            sites_.push_back(other.sites_[i]);
         } else
             all_[it->second].count += o.count;
     }

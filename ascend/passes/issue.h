@@ -50,7 +50,7 @@ public:
         const auto [it, fresh] = seen_.try_emplace({at, id}, all_.size());
         if (fresh) {
             all_.push_back({id, text(), 1});
-            places_.push_back(at);
+            sites_.push_back(at);
         } else
             all_[it->second].count++;
     }
@@ -59,7 +59,7 @@ public:
 
 private:
     std::map<std::pair<const void *, std::string>, size_t> seen_;
-    std::vector<const void *> places_;
+    std::vector<const void *> sites_;
     std::vector<Issue> all_;
 };
 

@@ -13,29 +13,29 @@ namespace halyard::dv {
 namespace {
 
 constexpr int64_t half_groups = 256;  // bytes from one half of ubuf's 16 bank groups to the other
-constexpr int64_t unknown_turns = 8;  // of a loop, where they aren't a number
+constexpr int64_t assumed_iterations = 8;  // of a loop whose extent isn't constant
 
-struct Life {
+struct LiveRange {
     int64_t begin = 0, last_use = 0, end = 0;
-    bool used = false, vector_only = true;  // no pipe but V touches it
+    bool used = false, vector_only = true;  // vector_only: no pipe but V accesses it
     int64_t until() const { return used && vector_only ? last_use : end; }
 };
 
-class Lives {
+class LiveRanges {
 public:
-    explicit Lives(const Program &p) : program_(p) {
+    explicit LiveRanges(const Program &p) : program_(p) {
         for (const Buffer &b : p.buffers)
             buffers_[b.name] = &b;
         body(p.body);
     }
-    std::map<std::string, Life> of;
-    std::vector<std::string> order;  // of the Alloc nodes
-    // two sources of one vector operation
-    std::vector<std::pair<std::string, std::string>> together;
-    // of the vector unit: its buffers, and how many repeats it runs
+    std::map<std::string, LiveRange> of;
+    std::vector<std::string> order;  // the buffers in the order of their Alloc nodes
+    // Pairs of buffers that are the two sources of one vector operation.
+    std::vector<std::pair<std::string, std::string>> source_pairs;
+    // The buffers of a vector operation, and how many repeats it runs.
     struct Operation {
         std::string dst, src[2];
-        // not in step with dst: every other repeat is read, or as many elements of another size
+        // A source isn't read in step with dst: every other repeat, or elements of another size.
         bool skips[2];
         int64_t repeats;
     };
@@ -48,24 +48,24 @@ private:
             const int64_t begin = ++position_;
             used_.emplace_back();
             if (const For *f = std::get_if<For>(&n.is)) {
-                const auto turns = (f->end - f->begin).constant();
-                const int64_t before = turns_;
-                turns_ *= turns.value_or(unknown_turns);
+                const auto iterations = (f->end - f->begin).constant();
+                const int64_t before = iterations_;
+                iterations_ *= iterations.value_or(assumed_iterations);
                 body(f->body);
-                turns_ = before;
+                iterations_ = before;
             } else if (const If *c = std::get_if<If>(&n.is)) {
                 body(c->then);
                 body(c->otherwise);
             } else if (const Alloc *a = std::get_if<Alloc>(&n.is)) {
                 if (!buffer(a->buffer))
                     throw AttrError(program_.name, "no buffer is called '" + a->buffer + "'");
-                if (!of.try_emplace(a->buffer, Life{begin, begin, begin, false, true}).second)
+                if (!of.try_emplace(a->buffer, LiveRange{begin, begin, begin, false, true}).second)
                     throw AttrError(program_.name, "buffer '" + a->buffer + "' is allocated twice");
                 mine.push_back(a->buffer);
                 order.push_back(a->buffer);
             } else
                 instr(std::get<Instr>(n.is));
-            // What a node uses, it uses until its end: a loop comes back.
+            // A node uses its buffers until its end, because a loop runs several times.
             for (const std::string &b : used_.back())
                 if (const auto it = of.find(b); it != of.end()) it->second.last_use = position_;
             const auto inner = std::move(used_.back());
@@ -100,28 +100,28 @@ private:
             operations.push_back({v->dst.buffer,
                                   {v->src[0].buffer, two ? v->src[1].buffer : ""},
                                   {skips(0), two && skips(1)},
-                                  turns_ * v->repeat.constant().value_or(1)});
+                                  iterations_ * v->repeat.constant().value_or(1)});
         }
         if (const VecSel *s = std::get_if<VecSel>(&i.op)) {
             operations.push_back({s->dst.buffer,
                                   {s->src[0].buffer, s->src[1].buffer},
                                   {false, false},
-                                  turns_ * s->repeat.constant().value_or(1)});
+                                  iterations_ * s->repeat.constant().value_or(1)});
         }
         if (const VecCmp *c = std::get_if<VecCmp>(&i.op)) {
             operations.push_back({"",
                                   {c->src[0].buffer, c->src[1].buffer},
                                   {false, false},
-                                  turns_ * c->repeat.constant().value_or(1)});
+                                  iterations_ * c->repeat.constant().value_or(1)});
         }
         if (const VecConv *c = std::get_if<VecConv>(&i.op)) {
             operations.push_back({c->dst.buffer,
                                   {c->src.buffer, ""},
                                   {true, false},
-                                  turns_ * c->repeat.constant().value_or(1)});
+                                  iterations_ * c->repeat.constant().value_or(1)});
         }
         if (v && sources_of(v->op) == 2 && v->src[0].buffer != v->src[1].buffer)
-            together.emplace_back(v->src[0].buffer, v->src[1].buffer);
+            source_pairs.emplace_back(v->src[0].buffer, v->src[1].buffer);
     }
 
     const Buffer *buffer(const std::string &name) const {
@@ -131,7 +131,7 @@ private:
 
     const Program &program_;
     std::unordered_map<std::string, const Buffer *> buffers_;  // by name: there may be thousands
-    int64_t position_ = 0, turns_ = 1;
+    int64_t position_ = 0, iterations_ = 1;
     std::vector<std::vector<std::string>> used_;
 };
 
@@ -139,9 +139,9 @@ int64_t align_of(const Program &p, const Buffer &b) {
     return std::max(b.align, p.chip().align(b.scope));
 }
 
-// Lowest addresses first; `shifted` buffers begin in the other half of the bank groups. Returns the
-// bytes each scope needs.
-std::map<Scope, int64_t> first_fit(Program &p, const Lives &lives,
+// Places buffers by first fit; `shifted` buffers begin in the other half of the bank groups.
+// Returns the bytes that each scope needs.
+std::map<Scope, int64_t> first_fit(Program &p, const LiveRanges &lives,
                                    const std::map<std::string, bool> &shifted) {
     struct Placed {
         int64_t begin, until;  // of its life
@@ -151,7 +151,7 @@ std::map<Scope, int64_t> first_fit(Program &p, const Lives &lives,
     std::map<Scope, std::vector<Placed>> placed;
     for (const std::string &name : lives.order) {
         Buffer &b = *p.buffer(name);
-        const Life &life = lives.of.at(name);
+        const LiveRange &life = lives.of.at(name);
         const auto it = shifted.find(name);
         const int64_t unit = it == shifted.end() ? align_of(p, b) : 2 * half_groups;
         const int64_t shift = it != shifted.end() && it->second ? half_groups : 0;
@@ -175,13 +175,14 @@ std::map<Scope, int64_t> first_fit(Program &p, const Lives &lives,
     return top;
 }
 
-// Which buffers to shift, so that most pairs of sources are in different halves.
-std::map<std::string, bool> halves(const Program &p, const Lives &lives) {
+// Returns the buffers to shift, so that most pairs of sources are in different halves of the bank
+// groups.
+std::map<std::string, bool> shifted_buffers(const Program &p, const LiveRanges &lives) {
     std::map<std::string, bool> half;
-    for (const auto &[a, b] : lives.together) {
+    for (const auto &[a, b] : lives.source_pairs) {
         const Buffer *x = p.buffer(a);
         const Buffer *y = p.buffer(b);
-        // their slots wouldn't keep in step
+        // Their slots would not keep their halves.
         if (!x || !y || x->slot_bytes() % (2 * half_groups) != y->slot_bytes() % (2 * half_groups))
             continue;
         if (!half.count(a)) half[a] = half.count(b) && !half[b];
@@ -190,12 +191,12 @@ std::map<std::string, bool> halves(const Program &p, const Lives &lives) {
     return half;
 }
 
-// Cycles that vector operations lose where a buffer lies beside those placed already: two sources
-// in one half of the bank groups wait for each other, and a source for what was written 13 repeats
-// before to its bank, where that comes to the half it is read from.
-class Clashes {
+// The cycles that vector operations lose by the addresses of their operands. Two sources in one
+// half of the bank groups wait for each other. A source waits for a result that was written to its
+// bank 13 repeats before, if that is in the half it is read from.
+class BankConflicts {
 public:
-    Clashes(const Program &p, const Lives &lives)
+    BankConflicts(const Program &p, const LiveRanges &lives)
         : program_(p), quarter_(int64_t(p.chip().at("vec.bank_bytes"))) {
         for (const auto &o : lives.operations) {
             for (int s = 0; s < 2; s++) {
@@ -238,17 +239,18 @@ private:
     static int64_t last(const Buffer &b, int64_t at) { return at + b.slot_bytes() * b.slots - 1; }
 };
 
-// What isn't in step with its results needs a bank apart from theirs; then the largest.
-std::vector<std::string> hardest_first(const Program &p, const Lives &lives) {
-    std::set<std::string> hard;
+// Returns the order of placement: buffers that aren't read in step with their results come first,
+// because they need another bank than these, then the largest.
+std::vector<std::string> placement_order(const Program &p, const LiveRanges &lives) {
+    std::set<std::string> constrained;
     for (const auto &o : lives.operations) {
         for (int s = 0; s < 2; s++)
-            if (o.skips[s]) hard.insert({o.dst, o.src[s]});
+            if (o.skips[s]) constrained.insert({o.dst, o.src[s]});
     }
     std::vector<std::string> order = lives.order;
     std::stable_sort(order.begin(), order.end(), [&](const std::string &a, const std::string &b) {
         const auto ease = [&](const std::string &name) {
-            return std::pair(!hard.count(name),
+            return std::pair(!constrained.count(name),
                              -p.buffer(name)->slot_bytes() * p.buffer(name)->slots);
         };
         return ease(a) < ease(b);
@@ -256,36 +258,61 @@ std::vector<std::string> hardest_first(const Program &p, const Lives &lives) {
     return order;
 }
 
-// Each buffer where it costs least, if all of them have room then.
-bool fit_apart(Program &p, const Lives &lives) {
-    const Clashes clashes(p, lives);
-    const int64_t quarter = int64_t(p.chip().at("vec.bank_bytes"));
+// Places each buffer where it costs least. Returns false if one of them doesn't fit.
+class LeastCost {
+public:
+    LeastCost(Program &p, const LiveRanges &lives)
+        : program_(p), lives_(lives), conflicts_(p, lives),
+          quarter_(int64_t(p.chip().at("vec.bank_bytes"))) {}
+
+    bool place_all() {
+        for (const std::string &name : placement_order(program_, lives_)) {
+            Buffer &b = *program_.buffer(name);
+            const LiveRange &life = lives_.of.at(name);
+            b.align = align_of(program_, b);
+            const int64_t address = best_address(b, life);
+            if (address < 0) return false;
+            b.address = address;
+            done_.push_back({&b, life.begin, life.until()});
+            placed_.insert(name);
+        }
+        return true;
+    }
+
+private:
     struct Placed {
         const Buffer *buffer;
         int64_t begin, until;  // of its life
     };
-    std::vector<Placed> done;
-    std::set<std::string> placed;
-    for (const std::string &name : hardest_first(p, lives)) {
-        Buffer &b = *p.buffer(name);
-        const Life &life = lives.of.at(name);
-        const int64_t size = b.slot_bytes() * b.slots;
-        const int64_t has = p.chip().bytes(b.scope);
-        b.align = align_of(p, b);
+    Program &program_;
+    const LiveRanges &lives_;
+    const BankConflicts conflicts_;
+    const int64_t quarter_;
+    std::vector<Placed> done_;
+    std::set<std::string> placed_;
+
+    static int64_t size_of(const Buffer &b) { return b.slot_bytes() * b.slots; }
+
+    // Returns the bytes of buffers that are alive at the same time.
+    std::vector<std::pair<int64_t, int64_t>> taken_by_others(const Buffer &b,
+                                                             const LiveRange &life) const {
         std::vector<std::pair<int64_t, int64_t>> taken;
+        for (const Placed &o : done_) {
+            if (o.buffer->scope == b.scope && o.begin <= life.until() && life.begin <= o.until)
+                taken.emplace_back(o.buffer->address, o.buffer->address + size_of(*o.buffer));
+        }
+        return taken;
+    }
+    // Returns the address of least cost, or -1 if there is none.
+    int64_t best_address(const Buffer &b, const LiveRange &life) const {
+        const int64_t size = size_of(b);
+        const int64_t has = program_.chip().bytes(b.scope);
+        const auto taken = taken_by_others(b, life);
         std::set<int64_t> begins = {0};
-        for (const Placed &o : done) {
-            if (o.buffer->scope != b.scope || o.begin > life.until() || life.begin > o.until)
-                continue;
-            const int64_t address = o.buffer->address;
-            const int64_t end = address + o.buffer->slot_bytes() * o.buffer->slots;
-            taken.emplace_back(address, end);
-            begins.insert(end);
-        }
-        if (b.scope == Scope::ub) {
-            for (int64_t q = quarter; q < has; q += quarter)
-                begins.insert(q);
-        }
+        for (auto &t : taken)
+            begins.insert(t.second);
+        for (int64_t q = quarter_; b.scope == Scope::ub && q < has; q += quarter_)
+            begins.insert(q);
         int64_t best = -1, least = 0;
         for (const int64_t begin : begins) {
             for (const int64_t shift : {int64_t(0), half_groups}) {
@@ -293,26 +320,23 @@ bool fit_apart(Program &p, const Lives &lives) {
                     b.scope == Scope::ub
                         ? round_up(std::max<int64_t>(begin - shift, 0), 2 * half_groups) + shift
                         : round_up(begin, b.align);
-                if (at % b.align || at + size > has) continue;
-                if (std::any_of(taken.begin(), taken.end(),
-                                [&](auto &t) { return t.first < at + size && at < t.second; }))
-                    continue;
-                const int64_t cost = clashes.cost(b, at, placed);
+                const bool free = at % b.align == 0 && at + size <= has &&
+                                  std::none_of(taken.begin(), taken.end(), [&](auto &t) {
+                                      return t.first < at + size && at < t.second;
+                                  });
+                if (!free) continue;
+                const int64_t cost = conflicts_.cost(b, at, placed_);
                 if (best < 0 || cost < least || (cost == least && at < best)) {
                     best = at;
                     least = cost;
                 }
             }
         }
-        if (best < 0) return false;
-        b.address = best;
-        done.push_back({&b, life.begin, life.until()});
-        placed.insert(name);
+        return best;
     }
-    return true;
-}
+};
 
-Issue full(const Program &p, const Lives &lives, Scope s, int64_t needs) {
+Issue capacity_issue(const Program &p, const LiveRanges &lives, Scope s, int64_t needs) {
     const int64_t has = p.chip().bytes(s);
     std::string parts;
     const Buffer *largest = nullptr;
@@ -334,12 +358,12 @@ Issue full(const Program &p, const Lives &lives, Scope s, int64_t needs) {
 }  // namespace
 
 std::vector<Issue> place_buffers(Program &p) {
-    const Lives lives(p);
+    const LiveRanges lives(p);
     const auto fits = [&](const std::map<Scope, int64_t> &needs) {
         return std::all_of(needs.begin(), needs.end(),
                            [&](const auto &n) { return n.second <= p.chip().bytes(n.first); });
     };
-    if (fit_apart(p, lives) || fits(first_fit(p, lives, halves(p, lives)))) {
+    if (LeastCost(p, lives).place_all() || fits(first_fit(p, lives, shifted_buffers(p, lives)))) {
         dump(p, "2-placed");
         return {};
     }
@@ -347,7 +371,7 @@ std::vector<Issue> place_buffers(Program &p) {
     dump(p, "2-placed");
     std::vector<Issue> issues;
     for (const auto &[scope, bytes] : needs)
-        if (bytes > p.chip().bytes(scope)) issues.push_back(full(p, lives, scope, bytes));
+        if (bytes > p.chip().bytes(scope)) issues.push_back(capacity_issue(p, lives, scope, bytes));
     return issues;
 }
 

@@ -1,6 +1,6 @@
-// Prefetching: where the scalar unit waits for results within a loop, it would issue the next
-// turn's loads too late to be hidden. So each turn begins with the loads of the next one, which go
-// to the other slot, and the first ones stand before the loop:
+// Prefetching: if the scalar unit waits for results within a loop, it issues the next iteration's
+// loads too late to hide them. So each iteration begins with the loads of the next one, to the
+// other slot, and the first loads are issued before the loop:
 //
 //   set_flag V, MTE2          the slot is free
 //   load x{0}; set_flag MTE2, V, 0
@@ -69,14 +69,14 @@ private:
         return out;
     }
 
-    // Children of the loop's body that may go before the loop. None where it wouldn't help, or not
-    // be the same program.
+    // Returns the children of the loop's body that may be prefetched; none if that would not help,
+    // or would change the program's results.
     std::set<size_t> loads_of(const For &f) const {
         const auto begin = f.begin.constant();
         const auto end = f.end.constant();
         if (!begin || !end || *end - *begin < 3) return {};
         bool waits = false;
-        std::set<std::string> written;  // in GM
+        std::set<std::string> written;  // tensors in GM
         for (const Node &n : f.body) {
             each_instr(n, [&](const Instr &i) {
                 waits |= std::holds_alternative<ScalarLd>(i.op);
@@ -90,25 +90,27 @@ private:
             if (!std::holds_alternative<Alloc>(f.body[c].is) && loads(f, f.body[c], written))
                 all.insert(c);
         }
-        // What arrives is the vector unit's alone: flags go there and back.
-        std::set<std::string> arriving;
-        for (const size_t c : all) {
+        return only_vectors_use(f, all) ? all : std::set<size_t>();
+    }
+    // Returns true if the vector unit alone uses the loaded buffers: flags are set for it alone.
+    bool only_vectors_use(const For &f, const std::set<size_t> &children) const {
+        std::set<std::string> loaded;
+        for (const size_t c : children) {
             each_instr(f.body[c],
-                       [&](const Instr &i) { arriving.insert(std::get<Dma>(i.op).dst.buffer); });
+                       [&](const Instr &i) { loaded.insert(std::get<Dma>(i.op).dst.buffer); });
         }
+        bool only = true;
         for (size_t c = 0; c < f.body.size(); c++) {
-            if (all.count(c)) continue;
-            bool others = false;
+            if (children.count(c)) continue;
             each_instr(f.body[c], [&](const Instr &i) {
                 for (const ConstOperand &o : operands(i))
-                    others |= arriving.count(o.ref->buffer) && pipe_of(program_, i) != Pipe::v;
+                    only &= !loaded.count(o.ref->buffer) || pipe_of(program_, i) == Pipe::v;
             });
-            if (others) return {};
         }
-        return all;
+        return only;
     }
-    // Nothing but moves from tensors that the loop doesn't write to this turn's slots, from places
-    // that the turn alone decides.
+    // Returns true if `n` has only moves, from tensors that the loop doesn't write to this
+    // iteration's slots, at addresses that depend on the iteration alone.
     bool loads(const For &f, const Node &n, const std::set<std::string> &written) const {
         bool only = true;
         std::set<std::string> known{f.var, "block_idx"};

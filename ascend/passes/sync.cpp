@@ -1,6 +1,6 @@
-// Automatic synchronisation, by counterexample: find two accesses that nothing orders, order them,
-// and look again; then drop every sync that the others have made unnecessary; then give the flags
-// ids.
+// Automatic synchronisation by counterexample. While there are two accesses that nothing orders, a
+// sync is planned that orders them. Then each sync that the others make unnecessary is dropped, and
+// the flags are given ids.
 #include <algorithm>
 #include <set>
 
@@ -28,7 +28,7 @@ public:
                 over = assign_ids();
             }
             if (!over) return plan_;
-            // One id instead of one per slot first, then a barrier of everything.
+            // The first remedy is one id for all slots, the second a barrier of all pipes.
             if (!single_.insert(*over).second) stopped_.insert(*over);
             if (tries > 2 * pipe_count * pipe_count)
                 throw AttrError(program_.name, "synchronisation doesn't come to an end");
@@ -65,57 +65,78 @@ private:
             }
         }
     }
-    // The pair of pipes whose slots can't have flags of their own, if any: those of a loop that
-    // fills a slot before the turn that uses it.
+    // Plans syncs until nothing is in conflict. Returns a pair of pipes whose slots can't have
+    // flags of their own, if there is one: a loop fills a slot before the iteration that uses it.
     std::optional<Pair> order_all() {
-        for (int n = 0; const auto c = conflicts_.first(plan_); n++) {
+        for (int n = 0;; n++) {
+            const std::optional<Conflict> c = conflicts_.first(plan_);
+            if (!c) return {};
             if (n > 2000) throw AttrError(program_.name, "synchronisation doesn't come to an end");
             if (c->double_set) return Pair{c->src, c->dst};
             Sync s = order(*c);
             s.group = int(plan_.size());
             plan_.push_back(s);
         }
-        return {};
     }
-    // Where two paths part is where a sync belongs: in the innermost body that holds both accesses.
+    // Returns a sync that orders a conflict's accesses. It belongs to the innermost body that
+    // contains both: there the paths to them differ.
     Sync order(const Conflict &c) const {
-        size_t level = 0;
-        while (level + 1 < std::min(c.first.size(), c.second.size()) &&
-               c.first[level].child == c.second[level].child &&
-               c.first[level + 1].body == c.second[level + 1].body &&
-               c.first[level + 1].turn == c.second[level + 1].turn)
-            level++;
-        Sync s;
-        const bool turns = level + 1 < std::min(c.first.size(), c.second.size()) &&
-                           c.first[level].child == c.second[level].child &&
-                           c.first[level + 1].body == c.second[level + 1].body;
-        if (turns) level++;
-        const Position &a = c.first[level], &b = c.second[level];
-        s.body = a.body, s.after = a.child, s.before = b.child, s.src = c.src, s.dst = c.dst;
-        s.root = c.first[0].child;
-        s.carried = turns && c.src != c.dst;
-        // two branches of one If, in different turns, or an instruction with itself
-        if (!turns && a.child == b.child)
+        size_t level = common_level(c);
+        const bool iterates = differs_by_iteration(c, level);
+        if (iterates) level++;
+        const Position &a = c.first[level];
+        const Position &b = c.second[level];
+        // Two branches of one If in different iterations, or an instruction and itself.
+        if (!iterates && a.child == b.child) {
             throw AttrError(program_.name, "no place for a flag from " +
                                                std::string(name_of(c.src)) + " to " +
                                                name_of(c.dst));
+        }
+        Sync s;
+        s.body = a.body;
+        s.after = a.child;
+        s.before = b.child;
+        s.src = c.src;
+        s.dst = c.dst;
+        s.root = c.first[0].child;
+        s.carried = iterates && c.src != c.dst;
         if (!s.barrier() && !single_.count({c.src, c.dst}) && c.slots > 1 &&
-            visible(c.first, level, c.first_slot) && visible(c.second, level, c.second_slot))
-            s.slots = c.slots, s.set_slot = c.first_slot, s.wait_slot = c.second_slot;
-        // the same turn's set comes first: it orders this turn, and with it the next
+            visible(c.first, level, c.first_slot) && visible(c.second, level, c.second_slot)) {
+            s.slots = c.slots;
+            s.set_slot = c.first_slot;
+            s.wait_slot = c.second_slot;
+        }
+        // The set of the same iteration comes first: it orders this iteration and thereby the next.
         if (s.carried && s.after < s.before) {
             s.carried = false;
-            s.slots = 1, s.set_slot = s.wait_slot = 0;
+            s.slots = 1;
+            s.set_slot = s.wait_slot = 0;
         }
-        // a barrier of everything, right before
+        // A barrier of all pipes right before the second access.
         if (!s.barrier() && stopped_.count({c.src, c.dst})) {
             s.src = s.dst = Pipe::all;
-            s.slots = 1, s.carried = false;
+            s.slots = 1;
+            s.carried = false;
         }
         return s;
     }
-    // Are a slot's variables known in the body at `level` of a path, and does it turn with its
-    // loop?
+    static bool has_next(const Conflict &c, size_t level) {
+        return level + 1 < std::min(c.first.size(), c.second.size());
+    }
+    // Returns the last level at which both paths are in the same iterations of the same bodies.
+    static size_t common_level(const Conflict &c) {
+        size_t level = 0;
+        while (has_next(c, level) && c.first[level].child == c.second[level].child &&
+               c.first[level + 1].body == c.second[level + 1].body &&
+               c.first[level + 1].iteration == c.second[level + 1].iteration)
+            level++;
+        return level;
+    }
+    static bool differs_by_iteration(const Conflict &c, size_t level) {
+        return has_next(c, level) && c.first[level].child == c.second[level].child &&
+               c.first[level + 1].body == c.second[level + 1].body;
+    }
+    // Returns true if the body at `level` of a path defines all variables of a slot's expression.
     bool visible(const Path &path, size_t level, const Expr &slot) const {
         std::set<std::string> known{"block_idx"};
         const Body *body = &program_.body;
@@ -144,7 +165,8 @@ private:
                 i++;
         }
     }
-    // The pair of pipes that needs more ids than there are, if any.
+    // Gives flags their ids. Returns a pair of pipes that needs more ids than the chip has, if
+    // there is one.
     std::optional<Pair> assign_ids() {
         std::map<Pair, int64_t> next = taken_;
         std::map<int, int> base;  // by group
@@ -166,8 +188,8 @@ private:
             if (!s.barrier()) s.id = base[s.group];
         return {};
     }
-    // Lets two syncs of a pair of pipes use the same ids, where the one is over before the other
-    // begins.
+    // Lets two syncs of a pair of pipes use the same ids, if one is over before the other begins.
+    // Returns false if there are no such syncs.
     bool share(const Pair &pair) {
         for (size_t i = 0; i < plan_.size(); i++) {
             for (size_t k = i + 1; k < plan_.size(); k++) {
@@ -190,8 +212,9 @@ private:
     const Program &program_;
     Conflicts conflicts_;
     std::vector<Sync> plan_;
-    std::map<Pair, int64_t> taken_;  // ids the program uses itself
-    std::set<Pair> single_, stopped_;
+    std::map<Pair, int64_t> taken_;  // ids that the program's own flags use
+    std::set<Pair> single_;          // pairs of pipes whose slots share an id
+    std::set<Pair> stopped_;         // pairs of pipes that barriers of all pipes synchronise
 };
 
 class Inserter {
@@ -202,9 +225,10 @@ public:
         for (const Sync &s : plan)
             if (s.carried) by_root_[s.root].push_back(&s);
     }
+    // Returns the body with its syncs. The loops of the root body have the sets and waits of
+    // carried syncs before and after them.
     Body body(const Body &nodes, bool root) const {
         Body out;
-        const auto mine = by_body_.find(&nodes);
         for (int c = 0; c < int(nodes.size()); c++) {
             const auto loops = root ? by_root_.find(c) : by_root_.end();
             if (loops != by_root_.end()) {
@@ -212,23 +236,9 @@ public:
                     return Instr{SetFlag{s.src, s.dst, s.id + k}, ""};
                 });
             }
-            if (mine != by_body_.end()) {
-                for (const Sync *s : mine->second) {
-                    if (s->before == c) {
-                        out.push_back(
-                            {s->barrier()
-                                 ? Instr{Barrier{s->src}, ""}
-                                 : Instr{WaitFlag{s->src, s->dst, s->wait_slot + s->id}, ""}});
-                    }
-                }
-            }
+            insert_before(nodes, c, out);
             out.push_back(inner(nodes[size_t(c)]));
-            if (mine != by_body_.end()) {
-                for (const Sync *s : mine->second) {
-                    if (s->after == c && !s->barrier())
-                        out.push_back({Instr{SetFlag{s->src, s->dst, s->set_slot + s->id}, ""}});
-                }
-            }
+            insert_after(nodes, c, out);
             if (loops != by_root_.end()) {
                 each_slot(loops->second, out, [](const Sync &s, int k) {
                     return Instr{WaitFlag{s.src, s.dst, s.id + k}, ""};
@@ -239,6 +249,25 @@ public:
     }
 
 private:
+    void insert_before(const Body &nodes, int child, Body &out) const {
+        const auto syncs = by_body_.find(&nodes);
+        if (syncs == by_body_.end()) return;
+        for (const Sync *s : syncs->second) {
+            if (s->before != child) continue;
+            if (s->barrier())
+                out.push_back({Instr{Barrier{s->src}, ""}});
+            else
+                out.push_back({Instr{WaitFlag{s->src, s->dst, s->wait_slot + s->id}, ""}});
+        }
+    }
+    void insert_after(const Body &nodes, int child, Body &out) const {
+        const auto syncs = by_body_.find(&nodes);
+        if (syncs == by_body_.end()) return;
+        for (const Sync *s : syncs->second) {
+            if (s->after == child && !s->barrier())
+                out.push_back({Instr{SetFlag{s->src, s->dst, s->set_slot + s->id}, ""}});
+        }
+    }
     template<class F>
     static void each_slot(const std::vector<const Sync *> &syncs, Body &out, const F &f) {
         for (const Sync *s : syncs) {

@@ -9,7 +9,7 @@
 namespace halyard::dv {
 namespace {
 
-constexpr int most_nested = 4;  // undecided branches in each other, all of whose ways are gone
+constexpr int max_nested = 4;  // nested undecided branches of which all combinations are run
 constexpr size_t nowhere = std::numeric_limits<size_t>::max();
 
 bool same(const Sync &a, const Sync &b) {
@@ -32,9 +32,9 @@ void number_accesses(Trace &trace) {
 
 }  // namespace
 
-// One trace under one plan after another. A run ends at a conflict or with the trace, and the next
-// one goes back no further than to the first event at which its plan differs: plans change by a
-// sync at a time, and traces are long.
+// Runs one trace under one plan after another. A run ends at a conflict or with the trace. The next
+// one goes back no further than to the first event at which its plan differs, because plans change
+// by one sync at a time and traces are long.
 class Conflicts::Finder {
 public:
     Finder(const Program &p, Trace &&trace)
@@ -42,7 +42,7 @@ public:
           after_(trace_.children.size()), first_before_(before_.size(), nowhere),
           first_after_(before_.size(), nowhere), memories_(scope_count + p.tensors.size()) {
         number_accesses(trace_);
-        places_.assign(trace_.numbers, nowhere);
+        record_of_.assign(trace_.numbers, nowhere);
         for (size_t i = trace_.events.size(); i-- > 0;) {
             const SyncEvent &e = trace_.events[i];
             if (e.kind == SyncEvent::before) first_before_[size_t(e.child)] = i;
@@ -54,7 +54,7 @@ public:
     int64_t walked() const { return walked_; }
 
     std::optional<Conflict> run(const std::vector<Sync> &plan) {
-        follow(plan);
+        change_plan(plan);
         while (!found_ && next_ < trace_.events.size()) {
             if (next_ % events_per_state == 0 && (states_.empty() || states_.back().event < next_))
                 states_.push_back(state());
@@ -68,12 +68,12 @@ public:
 private:
     struct Planned {
         Sync sync;
-        int before = -1, after = -1;  // the children's numbers; -1: not in this trace
+        int before = -1, after = -1;  // numbers of the children; -1 if not in this trace
     };
     struct Flag {
         bool set = false;
         Clock clock = {};
-        int waited = -1;  // the moment
+        int waited = -1;  // the moment of the last wait
         uint32_t wait_epoch = 0;
         Expr wait_slot;
     };
@@ -87,8 +87,7 @@ private:
     using OwnFlags = std::map<std::tuple<Pipe, Pipe, int64_t>, Clock>;  // the program's
     using Epochs = std::array<uint32_t, pipe_count>;
     using Clocks = std::array<Clock, pipe_count>;
-    // What it takes to go back to before an event: a copy of what is small, and how long the
-    // journals of the rest were.
+    // The state before an event: copies of small data, and the lengths of the journals of the rest.
     struct State {
         size_t event, records, flags;
         int64_t now;
@@ -96,13 +95,16 @@ private:
         Clocks clocks;
         OwnFlags own;
     };
-    // of a record that was kept with this epoch; out of date where it has another one by now
+    // Refers to a record of this epoch. It is out of date if the record has another epoch by now.
     struct Entry {
         uint32_t place, epoch;
     };
+    using Entries = std::array<std::vector<Entry>, 2>;  // reads, writes
+    // By region and pipe; a tensor is one region.
+    using Memory = std::vector<std::array<Entries, pipe_count>>;
     struct RecordChange {
         size_t place;
-        Record old;  // without an access: there was none
+        Record old;  // without an access if there was no record
     };
     struct FlagChange {
         FlagKey key;
@@ -114,7 +116,8 @@ private:
         return e.constant() ? e.value() : trace_.moments[size_t(moment)].value(e);
     }
 
-    void follow(const std::vector<Sync> &plan) {
+    // Changes the plan to `plan`, and goes back to before the first event at which they differ.
+    void change_plan(const std::vector<Sync> &plan) {
         const size_t shorter = std::min(plan.size(), plan_.size());
         size_t head = 0, tail = 0;
         while (head < shorter && same(plan[head], plan_[head].sync))
@@ -124,15 +127,15 @@ private:
             tail++;
         const auto old_begin = plan_.begin() + ptrdiff_t(head);
         const auto old_end = plan_.end() - ptrdiff_t(tail);
-        std::vector<Planned> come;
+        std::vector<Planned> added;
         for (size_t i = head; i < plan.size() - tail; i++) {
-            come.push_back(
+            added.push_back(
                 {plan[i], child(plan[i], plan[i].before), child(plan[i], plan[i].after)});
         }
         size_t from = nowhere;
         for (auto it = old_begin; it != old_end; ++it)
             from = std::min(from, first_event(*it));
-        for (const Planned &p : come)
+        for (const Planned &p : added)
             from = std::min(from, first_event(p));
         if (from <= next_ && !states_.empty()) go_back(from);
 
@@ -142,14 +145,12 @@ private:
             if (it->sync.carried)
                 each_slot(it->sync, [&](const FlagKey &key) { flags_.erase(key); });
         }
-        for (const Planned &p : come)
-        // set before the loop
-        {
+        for (const Planned &p : added) {  // the flags of carried syncs are set before the loop
             if (p.sync.carried)
                 each_slot(p.sync, [&](const FlagKey &key) { flags_[key] = {true, {}, -1, 0, {}}; });
         }
         const auto at = plan_.erase(old_begin, old_end);
-        plan_.insert(at, come.begin(), come.end());
+        plan_.insert(at, added.begin(), added.end());
         for (size_t i = 0; i < plan_.size(); i++)
             list(plan_[i], [&](std::vector<size_t> &of_child) { of_child.push_back(i); });
     }
@@ -211,10 +212,10 @@ private:
         f.waited = moment;
         f.wait_epoch = ++epochs_[size_t(s.dst)];
         f.wait_slot = s.wait_slot;
-        if (s.dst == Pipe::s) f.wait_epoch = 0;  // whatever is issued later comes later
+        if (s.dst == Pipe::s) f.wait_epoch = 0;  // instructions that are issued later run later
     }
-    // What the scalar unit has waited for is over before it issues anything else; its own stores
-    // may not be.
+    // Instructions that the scalar unit has waited for are complete before it issues others; its
+    // own stores may not be.
     void issue(Pipe p) {
         Clock known = clocks_[size_t(Pipe::s)];
         known[size_t(Pipe::s)] = 0;
@@ -224,7 +225,7 @@ private:
         issue(s.src);
         Flag &f = changed_flag({s.group, int(value(s.set_slot, moment))});
         if (f.wait_epoch && clocks_[size_t(s.src)][size_t(s.dst)] < f.wait_epoch) {
-            // The wait has to be over before the flag is set again.
+            // The wait must be complete before the flag is set again.
             found_ = Conflict{path(f.waited), path(moment), s.dst,      s.src,
                               s.slots,        f.wait_slot,  s.set_slot, false};
             return;
@@ -270,49 +271,59 @@ private:
         return {size_t(a.begin / region_bytes),
                 size_t(std::max(a.begin, a.end - 1) / region_bytes)};
     }
-    // Of all that the operands conflict with the latest: what orders that often orders the rest,
-    // too.
+    // Looks for the latest access that is in conflict with one of the instruction's: a sync that
+    // orders it often orders the others, too.
     void check(const SyncEvent &e) {
-        const Record *latest = nullptr;
-        const Access *now = nullptr;
-        const Pipe pipe = e.pipe;
+        Latest latest;
         for (const Access &r : e.accesses) {
             const Memory &memory = memories_[memory_of(r)];
             const auto [first, last] = regions_of(r);
-            for (size_t region = first; region <= last && region < memory.size(); region++) {
-                for (size_t other = 0; other < pipe_count; other++) {
-                    for (const bool wrote : {true, false}) {
-                        if (!wrote && !r.write) continue;
-                        if ((Pipe)other == pipe && in_order(pipe, wrote, r.write)) continue;
-                        const Record *found = latest_conflict(memory[region][other][wrote], pipe,
-                                                              (Pipe)other, r);
-                        if (!found || (latest && found->when <= latest->when)) continue;
-                        latest = found;
-                        now = &r;
-                    }
-                }
-            }
+            for (size_t region = first; region <= last && region < memory.size(); region++)
+                check_region(memory[region], e.pipe, r, latest);
         }
-        if (!latest) return;
-        const Ref &first = *latest->access->ref;
-        const Ref &second = *now->ref;
+        if (!latest.record) return;
+        const Ref &first = *latest.record->access->ref;
+        const Ref &second = *latest.access->ref;
         const Buffer *a = program_.buffer(first.buffer);
         const Buffer *b = program_.buffer(second.buffer);
         const bool ring = a && a == b && a->slots > 1;
-        found_ = Conflict{path(latest->event->moment), path(e.moment), latest->event->pipe, pipe,
-                          ring ? a->slots : 1,         first.slot,     second.slot,         false};
+        found_ = Conflict{path(latest.record->event->moment),
+                          path(e.moment),
+                          latest.record->event->pipe,
+                          e.pipe,
+                          ring ? a->slots : 1,
+                          first.slot,
+                          second.slot,
+                          false};
     }
-    // Of what `other` wrote, or read, in a region; the latest comes last, and whatever comes before
-    // something that is over is over, too.
+    // The latest access that is in conflict with one of an instruction's.
+    struct Latest {
+        const Record *record = nullptr;
+        const Access *access = nullptr;  // the instruction's
+    };
+    void check_region(const std::array<Entries, pipe_count> &region, Pipe pipe, const Access &r,
+                      Latest &latest) const {
+        for (size_t other = 0; other < pipe_count; other++) {
+            for (const bool wrote : {true, false}) {
+                if (!wrote && !r.write) continue;
+                if ((Pipe)other == pipe && in_order(pipe, wrote, r.write)) continue;
+                const Record *found = latest_conflict(region[other][wrote], pipe, (Pipe)other, r);
+                if (!found || (latest.record && found->when <= latest.record->when)) continue;
+                latest = {found, &r};
+            }
+        }
+    }
+    // Returns the latest of the accesses `did` of pipe `other` that is in conflict with `r`, or
+    // nullptr. Accesses are in order of time: all before a completed one are complete.
     const Record *latest_conflict(const std::vector<Entry> &did, Pipe pipe, Pipe other,
                                   const Access &r) const {
         const uint32_t over = clocks_[size_t(pipe)][size_t(other)];
         for (size_t i = did.size(); i-- > 0 && did[i].epoch > over;) {
-            const Record &o = kept_[did[i].place];
+            const Record &o = records_[did[i].place];
             const Access &a = *o.access;
             if (o.epoch != did[i].epoch || a.end <= r.begin || r.end <= a.begin) continue;
-            // Within a pipe only what really overlaps: a buffer is often filled or worked on piece
-            // by piece.
+            // Within a pipe only accesses to the same bytes are in conflict, because buffers are
+            // often filled or processed in pieces.
             if (other == pipe && (a.last_byte < r.first_byte || r.last_byte < a.first_byte))
                 continue;
             return &o;
@@ -320,16 +331,16 @@ private:
         return nullptr;
     }
     void keep(const Record &r) {
-        // the scalar unit has it before it issues anything else
+        // Reads of the scalar unit are complete before it issues anything else.
         if (r.event->pipe == Pipe::s && !r.access->write) return;
-        size_t &place = places_[r.access->number];
+        size_t &place = record_of_[r.access->number];
         if (place == nowhere) {
-            place = kept_.size();
+            place = records_.size();
             record_changes_.push_back({place, {}});
-            kept_.push_back(r);
+            records_.push_back(r);
         } else {
-            record_changes_.push_back({place, kept_[place]});
-            kept_[place] = r;
+            record_changes_.push_back({place, records_[place]});
+            records_[place] = r;
         }
         Memory &memory = memories_[memory_of(*r.access)];
         const auto [first, last] = regions_of(*r.access);
@@ -340,7 +351,7 @@ private:
         }
     }
     void undo(const RecordChange &c) {
-        Record &r = kept_[c.place];
+        Record &r = records_[c.place];
         Memory &memory = memories_[memory_of(*r.access)];
         const auto [first, last] = regions_of(*r.access);
         for (size_t region = first; region <= last; region++)
@@ -349,30 +360,27 @@ private:
             r = c.old;
             return;
         }
-        places_[r.access->number] = nowhere;
-        kept_.pop_back();
+        record_of_[r.access->number] = nowhere;
+        records_.pop_back();
     }
 
     const Program &program_;
     Trace trace_;
     std::vector<Planned> plan_;
-    std::vector<std::vector<size_t>> before_, after_;  // by child: of the plan
-    std::vector<size_t> first_before_, first_after_;   // by child: its first events
+    std::vector<std::vector<size_t>> before_, after_;  // indices of the plan, by child
+    std::vector<size_t> first_before_, first_after_;   // the first events of each child
     int64_t walked_ = 0;
-    size_t next_ = 0;                // the event to come
-    std::optional<Conflict> found_;  // at that event, which is half done then
+    size_t next_ = 0;                // the next event
+    std::optional<Conflict> found_;  // a conflict at that event, which is half processed then
     static constexpr size_t events_per_state = 64;
     std::vector<State> states_;
     std::vector<RecordChange> record_changes_;
     std::vector<FlagChange> flag_changes_;
     int64_t now_ = 0;
-    using Entries = std::array<std::vector<Entry>, 2>;  // of reads and of writes
-    // by region and pipe; a tensor is one region
-    using Memory = std::vector<std::array<Entries, pipe_count>>;
     static constexpr int64_t region_bytes = 2048;
     std::vector<Memory> memories_;
-    std::vector<Record> kept_;
-    std::vector<size_t> places_;  // in kept_, by an access's number
+    std::vector<Record> records_;
+    std::vector<size_t> record_of_;  // index of records_, by an access's number
     std::map<FlagKey, Flag> flags_;
     OwnFlags own_;
     Epochs epochs_ = {};
@@ -383,7 +391,7 @@ Conflicts::Conflicts(const Program &p) {
     int nested = 0;
     for (int choice = 0; choice < 1 << nested; choice++) {
         finders_.push_back(std::make_unique<Finder>(p, trace_of(p, choice)));
-        nested = std::min(most_nested, std::max(nested, finders_.back()->undecided()));
+        nested = std::min(max_nested, std::max(nested, finders_.back()->undecided()));
     }
 }
 Conflicts::~Conflicts() = default;

@@ -1,5 +1,5 @@
-// The order that flags give to the accesses of a program, as insert_sync() plans it: beside the
-// tree, in terms of its bodies.
+// The syncs that insert_sync() plans, and a search for accesses that they don't order. Syncs refer
+// to positions in the program's bodies; the program isn't changed.
 #pragma once
 #include <map>
 #include <memory>
@@ -9,11 +9,11 @@
 
 namespace halyard::dv {
 
-// Where something is in one run of a program: which child of each body, in which turn of each loop.
+// A position in one run of a program: a child of a body in one iteration of the loop around.
 struct Position {
     const Body *body;
     int child;
-    int64_t turn;  // of the loop whose body it is
+    int64_t iteration;  // of the loop whose body it is
 };
 using Path = std::vector<Position>;  // from the program's body inwards
 
@@ -23,50 +23,52 @@ struct Sync {
     const Body *body = nullptr;
     int after = 0, before = 0;
     Pipe src = Pipe::s;
-    Pipe dst = Pipe::s;  // the same: a barrier
-    int slots = 1;       // ids, one per slot of the buffer it guards
+    Pipe dst = Pipe::s;  // a barrier has dst == src
+    int slots = 1;       // the number of ids, one per slot of the guarded buffer
     Expr set_slot, wait_slot;
-    // to the next turn of the loop: set before the first one, waited for after the last
+    // Waits for the set of the previous iteration. The flag is set before the loop as well, and
+    // waited for after it.
     bool carried = false;
-    int root = 0;   // carried: the child of the program's body that holds the loop
+    int root = 0;   // of a carried sync: the child of the program's body that contains the loop
     int group = 0;  // syncs of one group share ids
-    int id = 0;     // the first one
+    int id = 0;     // the first id
     bool barrier() const { return src == dst; }
 };
 
-// Two accesses, or two uses of a flag, that nothing orders.
+// Two accesses, or two uses of a flag, that no sync orders.
 struct Conflict {
     Path first, second;
     Pipe src = Pipe::s;
     Pipe dst = Pipe::s;
     int slots = 1;
     Expr first_slot, second_slot;
-    bool double_set = false;  // a flag set while it is: its group can't be shared
+    bool double_set = false;  // a flag is set twice: its group can't be shared
 };
 
-// Runs through a program with some turns of each loop (the first ones and the last ones) and
-// planned syncs. On the chip an access is to all of its slot, unless the instruction has no
-// variable in it. The program must stay as it is.
+// Runs a program with some iterations of each loop (the first and the last ones) and with planned
+// syncs. An access on the chip is taken to be to its whole slot, unless the instruction has no
+// variables. The program must outlive this object unchanged.
 class Conflicts {
 public:
     explicit Conflicts(const Program &p);
     ~Conflicts();
-    // Nothing where all is in order. Costs the less, the later in a run this plan and the last one
-    // that was asked for differ first.
+    // Returns the first conflict under a plan, if there is one. The later in the run the plan
+    // differs from the last one, the less time this takes.
     std::optional<Conflict> first(const std::vector<Sync> &plan);
-    bool none(const std::vector<Sync> &plan);  // the same question, where it doesn't matter which
+    // Returns true if there is no conflict under a plan.
+    bool none(const std::vector<Sync> &plan);
 
     struct Work {
-        // events of all traces, and those that all questions so far went through
-        int64_t traced = 0, walked = 0;
+        int64_t traced = 0;  // events of all traces
+        int64_t walked = 0;  // events that all calls so far have processed
     };
     Work work() const;
 
 private:
     class Finder;
-    // the finder that answered none() with a conflict
-    size_t last_ = 0;
-    // a condition on block_idx holds in some blocks only: a second run takes the other branches
+    size_t last_ = 0;  // the finder in which none() found a conflict last
+    // One per combination of undecided branches: a condition on block_idx holds in some blocks
+    // only.
     std::vector<std::unique_ptr<Finder>> finders_;
 };
 

@@ -20,7 +20,7 @@ class Tracer {
 public:
     Tracer(const Program &p, int choice) : program_(p), choice_(choice) {
         for (const Buffer &b : p.buffers)
-            most_slots_ = std::max(most_slots_, b.slots);
+            max_slots_ = std::max(max_slots_, b.slots);
         lookup_ = [this](const std::string &name) -> int64_t {
             used_variable_ = true;
             for (size_t i = now_.vars.size(); i-- > 0;)
@@ -40,7 +40,8 @@ private:
     Trace trace_;
     Moment now_;
     std::set<std::string> written_;
-    int most_slots_ = 1, undecided_ = 0;  // branches around
+    int max_slots_ = 1;  // of a buffer
+    int undecided_ = 0;  // the number of undecided branches around
     std::function<int64_t(const std::string &)> lookup_;
     bool used_variable_ = false;
     std::map<const If *, int> visits_;
@@ -63,8 +64,8 @@ private:
     }
     int64_t value(const Expr &e) { return e.constant() ? e.value() : evaluate(e, lookup_); }
 
-    void body(const Body &nodes, int64_t turn) {
-        now_.path.push_back({&nodes, 0, turn});
+    void body(const Body &nodes, int64_t iteration) {
+        now_.path.push_back({&nodes, 0, iteration});
         for (int c = 0; c < int(nodes.size()); c++) {
             now_.path.back().child = c;
             const int child =
@@ -84,9 +85,9 @@ private:
         now_.path.pop_back();
     }
     void loop(const For &f) {
-        // As many as it takes for every slot to come round twice, and the last two, where tails
+        // The first iterations, until every slot has been used twice, and the last two, whose tails
         // differ.
-        const int64_t first = most_slots_ > 1 ? 2 * most_slots_ + 1 : 3;
+        const int64_t first = max_slots_ > 1 ? 2 * max_slots_ + 1 : 3;
         const int64_t begin = value(f.begin);
         const bool known = decidable(f.begin) && decidable(f.end);
         const int64_t turns = known ? std::max<int64_t>(value(f.end) - begin, 1) : first + 2;
@@ -101,7 +102,7 @@ private:
     void branch(const If &c) {
         bool then = value(c.condition) != 0;
         if (c.otherwise.empty())
-            then = true;  // what might run has to be in order
+            then = true;  // a branch that may run has to be in order
         else if (!decidable(c.condition)) {
             then = (visits_[&c]++ + (choice_ >> undecided_)) % 2 == 0;
             trace_.undecided = std::max(trace_.undecided, ++undecided_);
@@ -139,23 +140,12 @@ private:
         }
         trace_.events.push_back(std::move(e));
     }
-    // The bytes an operand may touch; false where nobody cares.
+    // Sets the bytes that an operand may access. Returns false if the access can't be in conflict.
     bool extent(const Instr &i, int k, const Ref &ref, Access &r) {
         const Buffer *b = program_.buffer(ref.buffer);
         if (!b && !written_.count(ref.buffer)) return false;
         const int64_t slot = value(ref.slot);
-        used_variable_ = false;
-        Step s;
-        s.op = evaluated(i.op, lookup_);
-        bool fixed = !used_variable_;
-        if (b && !fixed && !ref.slot.constant()) {  // perhaps only by its slots
-            Instr without{i.op, {}};
-            for (const Operand &o : operands(without))
-                o.ref->slot = 0;
-            used_variable_ = false;
-            s.op = evaluated(without.op, lookup_);
-            fixed = !used_variable_;
-        }
+        const auto [op, fixed] = evaluated_op(i, b && !ref.slot.constant());
         if (b) {
             r.scope = b->scope;
             const bool known = slot >= 0 && slot < b->slots;
@@ -165,41 +155,62 @@ private:
             for (size_t t = 0; t < program_.tensors.size(); t++)
                 if (program_.tensors[t].name == ref.buffer) r.tensor = int(t);
         }
-        Instr concrete{s.op, {}};
-        const auto refs = operands((const Instr &)concrete);
-        for (size_t o = 0; o < refs.size(); o++) {
-            const Buffer *other = program_.buffer(refs[o].ref->buffer);
-            s.places[o].scope = other ? other->scope : Scope::gm;
-            s.places[o].dtype = refs[o].ref->dtype;
-        }
-        s.places[size_t(k)].at = refs[size_t(k)].ref->offset.value() * int64_t(bytes_of(ref.dtype));
-        s.count = int(refs.size());
-        footprint(s, k, runs_);
-        if (runs_.empty()) return false;
-        int64_t least = runs_[0].begin;
-        int64_t most = 0;
-        for (const Run &run : runs_) {
-            least = std::min(least, run.begin);
-            most = std::max(most, run.begin + run.bytes);
-        }
-        // the chip's memories are read and written by whole blocks, masked elements and all
+        auto [first, end] = bytes_of_operand(op, k, ref.dtype);
+        if (first == end) return false;
+        // The chip's memories are accessed by whole blocks, masked elements included.
         if (b) {
-            least = least / block_bytes * block_bytes;
-            most = round_up(most, block_bytes);
+            first = first / block_bytes * block_bytes;
+            end = round_up(end, block_bytes);
         }
-        const int64_t slot_begin = r.begin;
-        r.first_byte = slot_begin + least;
-        r.last_byte = slot_begin + most - 1;
+        r.first_byte = r.begin + first;
+        r.last_byte = r.begin + end - 1;
         if (!b || fixed) {
             r.begin = r.first_byte;
             r.end = r.last_byte + 1;
         }
-        // another block's, say
+        // An offset by block_idx, for example: any byte of the slot may be accessed.
         if (b && !decidable(ref.offset)) {
             r.first_byte = r.begin;
             r.last_byte = r.end - 1;
         }
         return true;
+    }
+    // Returns the instruction with its values, and whether it has no variables; with `ignore_slots`
+    // variables in slots don't count.
+    std::pair<Instr::Op, bool> evaluated_op(const Instr &i, bool ignore_slots) {
+        used_variable_ = false;
+        Instr::Op op = evaluated(i.op, lookup_);
+        if (!used_variable_ || !ignore_slots) return {std::move(op), !used_variable_};
+        Instr without{i.op, {}};
+        for (const Operand &o : operands(without))
+            o.ref->slot = 0;
+        used_variable_ = false;
+        op = evaluated(without.op, lookup_);
+        return {std::move(op), !used_variable_};
+    }
+    // Returns the range of bytes that operand `k` of an instruction accesses, from the beginning of
+    // its slot or tensor; an empty one if it accesses none.
+    std::pair<int64_t, int64_t> bytes_of_operand(const Instr::Op &op, int k, DType t) {
+        Step s;
+        s.op = op;
+        const Instr concrete{op, {}};
+        const auto refs = operands(concrete);
+        for (size_t o = 0; o < refs.size(); o++) {
+            const Buffer *b = program_.buffer(refs[o].ref->buffer);
+            s.locations[o].scope = b ? b->scope : Scope::gm;
+            s.locations[o].dtype = refs[o].ref->dtype;
+        }
+        s.locations[size_t(k)].at = refs[size_t(k)].ref->offset.value() * int64_t(bytes_of(t));
+        s.count = int(refs.size());
+        footprint(s, k, runs_);
+        if (runs_.empty()) return {0, 0};
+        int64_t first = runs_[0].begin;
+        int64_t end = 0;
+        for (const Run &run : runs_) {
+            first = std::min(first, run.begin);
+            end = std::max(end, run.begin + run.bytes);
+        }
+        return {first, end};
     }
 };
 

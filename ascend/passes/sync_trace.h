@@ -1,6 +1,6 @@
-// One run of a program as insert_sync() sees it, before any flag is planned: what happens in which
-// order, and what it touches. Planning runs through it many times, so all that no plan changes is
-// worked out once.
+// The trace of one run of a program before any flag is planned: its instructions in order, and the
+// bytes that they access. Planning runs through a trace many times, so all that no plan changes is
+// computed once.
 #pragma once
 #include <map>
 
@@ -11,45 +11,45 @@ namespace halyard::dv {
 struct Access {
     Scope scope = Scope::gm;
     int tensor = -1;
-    // the slot, or what an instruction without variables touches of it
+    // The slot, or the part of it that an instruction without variables accesses.
     int64_t begin = 0, end = 0;
-    int64_t first_byte = 0, last_byte = 0;  // what it touches in this turn
+    int64_t first_byte = 0, last_byte = 0;  // accessed in this iteration
     bool write = false;
     const Ref *ref = nullptr;
-    // of a turn like this one: the same operand of the same instruction that touches the same bytes
+    // Equal for accesses of one operand of one instruction to the same bytes.
     size_t number = 0;
 };
 
-struct Moment {  // where a run stands
+// A point in time of a run.
+struct Moment {
     Path path;
-    std::vector<std::pair<std::string, int64_t>> vars;  // of the loops
-    // a register or a parameter is 0: any value will do
+    std::vector<std::pair<std::string, int64_t>> vars;  // loop variables
+    // Returns the value of `e`. Registers and parameters are taken to be 0: any value would do.
     int64_t value(const Expr &e) const;
 };
 
 struct SyncEvent {
-    // a child of a body, or the instruction that it is
+    // The beginning or the end of a child of a body, or the instruction that it is.
     enum Kind : uint8_t { before, after, instr } kind;
-    int child = 0;  // before, after: its number
+    int child = 0;  // before, after: the child's number
     int moment = 0;
     const Instr *is = nullptr;
     Pipe pipe = Pipe::s;
     std::vector<Access> accesses;
-    int64_t id = 0;  // of the program's own flags
+    int64_t id = 0;  // the id of a flag that the program has itself
 };
 
 struct Trace {
     std::vector<SyncEvent> events;
     std::vector<Moment> moments;
-    std::map<std::pair<const Body *, int>, int> children;  // numbered
+    std::map<std::pair<const Body *, int>, int> children;  // their numbers
     size_t numbers = 0;                                    // of accesses
-    // conditions that aren't known, within each other
-    int undecided = 0;
+    int undecided = 0;  // the largest number of nested branches whose conditions aren't known
 };
 
-// Runs through some turns of each loop, the first ones and the last ones. Of conditions that aren't
-// known the branches alternate; bit d of `choice` says with which one those begin that are within d
-// others.
+// Returns the trace of the first and the last iterations of each loop. The branches of conditions
+// that aren't known alternate; bit d of `choice` is the branch with which those within d others
+// begin.
 Trace trace_of(const Program &p, int choice);
 
 }  // namespace halyard::dv

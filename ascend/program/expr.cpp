@@ -41,23 +41,64 @@ bool Expr::uses(const std::string &wanted) const {
     return left().uses(wanted) || right().uses(wanted);
 }
 
+namespace {
+
+// Comparisons and logical operations give 0 or 1.
+bool is_truth_value(ExprOp op) {
+    return op >= ExprOp::lt;
+}
+
+bool is(const std::optional<int64_t> &value, int64_t constant) {
+    return value && *value == constant;
+}
+
+// Returns the result of an operation with one constant operand, x or y, if it needs no operation.
+std::optional<Expr> folded(ExprOp op, const Expr &a, const Expr &b, const std::optional<int64_t> &x,
+                           const std::optional<int64_t> &y) {
+    switch (op) {
+    case ExprOp::add:
+        if (is(y, 0)) return a;
+        if (is(x, 0)) return b;
+        break;
+    case ExprOp::sub:
+        if (is(y, 0)) return a;
+        break;
+    case ExprOp::mul:
+        if (is(y, 1)) return a;
+        if (is(x, 1)) return b;
+        if (is(x, 0) || is(y, 0)) return 0;
+        break;
+    case ExprOp::div:
+        if (is(y, 1)) return a;
+        break;
+    case ExprOp::mod:
+        if (is(y, 1)) return 0;
+        break;
+    case ExprOp::logical_or:
+        if (x) return *x ? Expr(1) : b != 0;
+        break;
+    case ExprOp::logical_and:
+        if (x) return *x ? b != 0 : Expr(0);
+        break;
+    case ExprOp::ne:
+        if (is(y, 0) && is_truth_value(a.op())) return a;
+        break;
+    case ExprOp::eq:
+        if (is(y, 0) && a.op() == ExprOp::eq) return a.left() != a.right();
+        break;
+    default: break;
+    }
+    return {};
+}
+
+}  // namespace
+
 Expr Expr::binary(ExprOp op, const Expr &a, const Expr &b) {
     const auto x = a.constant();
     const auto y = b.constant();
-    const bool divides = op == ExprOp::div || op == ExprOp::mod;
-    if (x && y && !(divides && *y == 0)) return apply(op, *x, *y);
-    if ((op == ExprOp::add || op == ExprOp::sub) && y && *y == 0) return a;
-    if (op == ExprOp::add && x && *x == 0) return b;
-    if ((op == ExprOp::mul || op == ExprOp::div) && y && *y == 1) return a;
-    if (op == ExprOp::mul && x && *x == 1) return b;
-    if (op == ExprOp::mul && ((x && *x == 0) || (y && *y == 0))) return 0;
-    if (op == ExprOp::mod && y && *y == 1) return 0;
-    if (op == ExprOp::either && x) return *x ? Expr(1) : b != 0;
-    if (op == ExprOp::both && x) return *x ? b != 0 : Expr(0);
-    if (y && *y == 0 && a.op() >= ExprOp::lt) {  // of a truth value
-        if (op == ExprOp::ne) return a;
-        if (op == ExprOp::eq && a.op() == ExprOp::eq) return a.left() != a.right();
-    }
+    const bool divides_by_zero = (op == ExprOp::div || op == ExprOp::mod) && is(y, 0);
+    if (x && y && !divides_by_zero) return apply(op, *x, *y);
+    if (const auto simpler = folded(op, a, b, x, y)) return *simpler;
     return Expr(std::make_shared<const Node>(Node{op, "", a, b}));
 }
 
@@ -90,8 +131,8 @@ int64_t apply(ExprOp op, int64_t a, int64_t b) {
     case ExprOp::le: return a <= b;
     case ExprOp::eq: return a == b;
     case ExprOp::ne: return a != b;
-    case ExprOp::both: return a && b;
-    case ExprOp::either: return a || b;
+    case ExprOp::logical_and: return a && b;
+    case ExprOp::logical_or: return a || b;
     case ExprOp::constant:
     case ExprOp::var: break;
     }
@@ -132,10 +173,10 @@ Expr operator!=(const Expr &a, const Expr &b) {
     return Expr::binary(ExprOp::ne, a, b);
 }
 Expr operator&&(const Expr &a, const Expr &b) {
-    return Expr::binary(ExprOp::both, a, b);
+    return Expr::binary(ExprOp::logical_and, a, b);
 }
 Expr operator||(const Expr &a, const Expr &b) {
-    return Expr::binary(ExprOp::either, a, b);
+    return Expr::binary(ExprOp::logical_or, a, b);
 }
 Expr min(const Expr &a, const Expr &b) {
     return Expr::binary(ExprOp::min, a, b);
@@ -172,40 +213,61 @@ int64_t evaluate(const Expr &e, const std::function<int64_t(const std::string &)
     return apply(e.op(), evaluate(e.left(), lookup), evaluate(e.right(), lookup));
 }
 
-std::optional<Range> range_of(
-    const Expr &e, const std::function<std::optional<Range>(const std::string &)> &lookup) {
+namespace {
+
+using Lookup = std::function<std::optional<Range>(const std::string &)>;
+
+bool is_constant(const Range &r) {
+    return r.min == r.max;
+}
+
+// The operation is monotonic in each operand, so its extreme values are at corners.
+Range range_of_corners(ExprOp op, const Range &a, const Range &b) {
+    const int64_t corners[4] = {apply(op, a.min, b.min), apply(op, a.min, b.max),
+                                apply(op, a.max, b.min), apply(op, a.max, b.max)};
+    return {*std::min_element(corners, corners + 4), *std::max_element(corners, corners + 4)};
+}
+
+// Returns the range of a comparison or a logical operation.
+Range range_of_truth(ExprOp op, const Range &a, const Range &b) {
+    if (!is_constant(a) || !is_constant(b)) return {0, 1};
+    const int64_t value = apply(op, a.min, b.min);
+    return {value, value};
+}
+
+std::optional<Range> range_of_operation(ExprOp op, const Range &a, const Range &b) {
+    switch (op) {
+    case ExprOp::bit_and:
+    case ExprOp::bit_or:
+    case ExprOp::bit_xor:
+        if (!is_constant(a) || !is_constant(b)) return {};
+        return range_of_truth(op, a, b);
+    case ExprOp::add:
+    case ExprOp::min:
+    case ExprOp::max: return Range{apply(op, a.min, b.min), apply(op, a.max, b.max)};
+    case ExprOp::sub: return Range{a.min - b.max, a.max - b.min};
+    case ExprOp::mul: return range_of_corners(op, a, b);
+    case ExprOp::div:
+        if (b.min <= 0) return {};
+        return range_of_corners(op, a, b);
+    case ExprOp::mod: return {};
+    default: return range_of_truth(op, a, b);
+    }
+}
+
+}  // namespace
+
+std::optional<Range> range_of(const Expr &e, const Lookup &lookup) {
     if (e.op() == ExprOp::constant) return Range{e.value(), e.value()};
     if (e.op() == ExprOp::var) return lookup(e.name());
     const auto a = range_of(e.left(), lookup);
     const auto b = range_of(e.right(), lookup);
-    if (e.op() == ExprOp::mod && b && b->least == b->most && b->most > 0) {
-        if (a && a->least >= 0 && a->most < b->most) return a;
-        return Range{0, b->most - 1};
+    if (e.op() == ExprOp::mod && b && is_constant(*b) && b->max > 0) {
+        if (a && a->min >= 0 && a->max < b->max) return a;
+        return Range{0, b->max - 1};
     }
-    if (e.op() >= ExprOp::lt && !(a && b)) return Range{0, 1};
-    if (!a || !b) return {};
-    if (e.op() == ExprOp::bit_and || e.op() == ExprOp::bit_or || e.op() == ExprOp::bit_xor) {
-        if (a->least != a->most || b->least != b->most) return {};
-        const int64_t value = apply(e.op(), a->least, b->least);
-        return Range{value, value};
-    }
-    if (e.op() == ExprOp::sub) return Range{a->least - b->most, a->most - b->least};
-    if ((e.op() == ExprOp::div || e.op() == ExprOp::mod) &&
-        (b->least <= 0 || e.op() == ExprOp::mod))
-        return {};
-    if (e.op() == ExprOp::add || e.op() == ExprOp::min || e.op() == ExprOp::max)
-        return Range{apply(e.op(), a->least, b->least), apply(e.op(), a->most, b->most)};
-    // monotonic in each operand, so the extremes are at corners
-    if (e.op() == ExprOp::mul || e.op() == ExprOp::div) {
-        const int64_t corners[4] = {
-            apply(e.op(), a->least, b->least), apply(e.op(), a->least, b->most),
-            apply(e.op(), a->most, b->least), apply(e.op(), a->most, b->most)};
-        return Range{*std::min_element(corners, corners + 4),
-                     *std::max_element(corners, corners + 4)};
-    }
-    if (a->least == a->most && b->least == b->most)
-        return Range{apply(e.op(), a->least, b->least), apply(e.op(), a->least, b->least)};
-    return Range{0, 1};
+    if (a && b) return range_of_operation(e.op(), *a, *b);
+    return is_truth_value(e.op()) ? std::optional(Range{0, 1}) : std::nullopt;
 }
 
 namespace {
@@ -215,8 +277,8 @@ struct Spelling {
 };
 Spelling spelling(ExprOp op) {
     switch (op) {
-    case ExprOp::either: return {" || ", 1};
-    case ExprOp::both: return {" && ", 2};
+    case ExprOp::logical_or: return {" || ", 1};
+    case ExprOp::logical_and: return {" && ", 2};
     case ExprOp::eq: return {" == ", 3};
     case ExprOp::ne: return {" != ", 3};
     case ExprOp::lt: return {" < ", 4};

@@ -20,8 +20,8 @@ bool in_name(char c) {
 
 // Binary operators, the loosest first; of one level the longer spellings first.
 const std::vector<std::vector<std::pair<const char *, ExprOp>>> levels = {
-    {{"||", ExprOp::either}},
-    {{"&&", ExprOp::both}},
+    {{"||", ExprOp::logical_or}},
+    {{"&&", ExprOp::logical_and}},
     {{"==", ExprOp::eq}, {"!=", ExprOp::ne}},
     {{"<=", ExprOp::le}, {"<", ExprOp::lt}},
     {{"+", ExprOp::add}, {"-", ExprOp::sub}},

@@ -6,8 +6,8 @@ namespace halyard::dv {
 namespace {
 
 std::string text(const Range &r) {
-    return r.least == r.most ? std::to_string(r.least)
-                             : std::to_string(r.least) + ".." + std::to_string(r.most);
+    return r.min == r.max ? std::to_string(r.min)
+                             : std::to_string(r.min) + ".." + std::to_string(r.max);
 }
 
 struct Checker {
@@ -24,7 +24,7 @@ struct Checker {
             const char *unit = "") const {
         const auto r = range_of(e, ranges);
         // certainly: a range may hold values that never come up
-        if (r && (r->most < least || r->least > most)) {
+        if (r && (r->max < least || r->min > most)) {
             say(id, std::string(field) + " is " + text(*r) + unit + ", it may be " +
                         std::to_string(least) + ".." + std::to_string(most) + unit);
         }

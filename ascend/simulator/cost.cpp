@@ -22,12 +22,12 @@ double mmad(const Profile &chip, const Mmad &m, DType t) {
 }
 
 std::string route(const Step &s) {
-    return std::string(name_of(s.places[1].scope)) + "_" + name_of(s.places[0].scope);
+    return std::string(name_of(s.locations[1].scope)) + "_" + name_of(s.locations[0].scope);
 }
 
 double load2d(const Profile &chip, const Load2d &l, const Step &s) {
     const double fractals = double(l.repeat.value());
-    const double per_fractal = chip.at(std::string("load2d.") + name_of(s.places[0].scope), 0);
+    const double per_fractal = chip.at(std::string("load2d.") + name_of(s.locations[0].scope), 0);
     return chip.at("load2d.head") + (per_fractal > 0
                                          ? fractals * per_fractal
                                          : fractals * fractal_bytes / chip.at(route(s) + ".rate"));
@@ -44,7 +44,7 @@ double load3d(const Profile &chip, const Load3d &l, const Step &s) {
     const int64_t n = rows - 1 + l.stride_w - 1;
     const double rate = std::max(32.0, chip.at("load3d.rate") / double(n + 2));
     const double bytes = double(l.m_extent.value() * l.k_extent.value()) *
-                         double(bytes_of(s.places[0].dtype));
+                         double(bytes_of(s.locations[0].dtype));
     return chip.at("load3d.head") + bytes / std::min(rate, chip.at(route(s) + ".rate"));
 }
 
@@ -54,7 +54,7 @@ double out_of_l0c(const Profile &chip, const std::string &way, double bytes) {
 
 }  // namespace
 
-Cost CostModel::banks(const std::array<Walk, 3> &walks, int sources, int repeat,
+Cost CostModel::banks(const std::array<StridedAccess, 3> &walks, int sources, int repeat,
                       int per_repeat) const {
     const int groups = 16;
     Cost c;
@@ -103,12 +103,12 @@ Cost CostModel::banks(const std::array<Walk, 3> &walks, int sources, int repeat,
 }
 
 Cost CostModel::vector(const Step &s, const std::string &key, int repeat,
-                       const std::array<Walk, 3> &walks, int sources) {
-    const std::string full = key + "." + name_of(s.places[s.count > 1 ? 1 : 0].dtype);
+                       const std::array<StridedAccess, 3> &walks, int sources) {
+    const std::string full = key + "." + name_of(s.locations[s.count > 1 ? 1 : 0].dtype);
     const auto [known, fresh] = per_repeat_.try_emplace(full);
     if (fresh) known->second = int(chip_.at("vec.cost." + full, 1));
     uint64_t hash = uint64_t(known->second) * 1000003 + uint64_t(repeat) * 31 + uint64_t(sources);
-    for (const Walk &w : walks) {
+    for (const StridedAccess &w : walks) {
         for (const int64_t v : {w.at, w.blk, w.rep}) {
             hash = (hash ^ uint64_t(v)) * 0x9e3779b97f4a7c15ull;
             hash ^= hash >> 29;
@@ -124,19 +124,19 @@ Cost CostModel::vector(const Step &s, const std::string &key, int repeat,
 
 Cost CostModel::of(const Step &s) {
     const auto operand = [&](int k, int blk, const Expr &rep) {
-        return walk(s.places[size_t(k)], blk, rep);
+        return access_of(s.locations[size_t(k)], blk, rep);
     };
     return std::visit(
         [&](const auto &op) -> Cost {
             using T = std::decay_t<decltype(op)>;
             if constexpr (std::is_same_v<T, Vec>) {
                 const int n = sources_of(op.op);
-                std::array<Walk, 3> w{operand(0, op.dst_blk, op.dst_rep), {}, {}};
+                std::array<StridedAccess, 3> w{operand(0, op.dst_blk, op.dst_rep), {}, {}};
                 for (int k = 0; k < n; k++)
                     w[size_t(k) + 1] = operand(k + 1, op.src_blk[k], op.src_rep[k]);
                 return vector(s, name_of(op.op), int(op.repeat.value()), w, n);
             } else if constexpr (std::is_same_v<T, VecReduce>) {
-                const std::array<Walk, 3> w{
+                const std::array<StridedAccess, 3> w{
                     operand(0, 1, 0), operand(1, op.src_blk, op.src_rep), {}};
                 return vector(s, std::string(op.group ? "vcg" : "vc") + name_of(op.op),
                               int(op.repeat.value()), w, 1);
@@ -151,7 +151,7 @@ Cost CostModel::of(const Step &s) {
                                operand(2, op.src_blk[1], op.src_rep[1])},
                               2);
             } else if constexpr (std::is_same_v<T, VecSel>) {
-                std::array<Walk, 3> w{operand(0, op.dst_blk, op.dst_rep),
+                std::array<StridedAccess, 3> w{operand(0, op.dst_blk, op.dst_rep),
                                       operand(2, op.src_blk[0], op.src_rep[0]),
                                       {}};
                 if (s.count > 3) w[2] = operand(3, op.src_blk[1], op.src_rep[1]);
@@ -165,7 +165,7 @@ Cost CostModel::of(const Step &s) {
                                 chip_.at(route(s) + ".rate"),
                         0, 0};
             } else if constexpr (std::is_same_v<T, Mmad>)
-                return {mmad(chip_, op, s.places[1].dtype), 0, 0};
+                return {mmad(chip_, op, s.locations[1].dtype), 0, 0};
             else if constexpr (std::is_same_v<T, Load2d>)
                 return {load2d(chip_, op, s), 0, 0};
             else if constexpr (std::is_same_v<T, Load3d>)
@@ -173,12 +173,12 @@ Cost CostModel::of(const Step &s) {
             else if constexpr (std::is_same_v<T, CcToUb>) {
                 return {out_of_l0c(chip_, "l0c_ubuf",
                                    double(op.nburst.value() * op.burst.value()) * cube * cube *
-                                       double(bytes_of(s.places[1].dtype))),
+                                       double(bytes_of(s.locations[1].dtype))),
                         0, 0};
             } else if constexpr (std::is_same_v<T, Fixpipe>) {
                 return {out_of_l0c(chip_, route(s),
                                    double(op.m.value() * op.n.value()) *
-                                       double(bytes_of(s.places[0].dtype))),
+                                       double(bytes_of(s.locations[0].dtype))),
                         0, 0};
             } else if constexpr (std::is_same_v<T, ScalarLd> || std::is_same_v<T, ScalarSt>)
                 return {chip_.at("scalar.ubuf"), 0, 0};
@@ -195,12 +195,12 @@ Traffic gm_traffic(const Profile &chip, const Step &s) {
     Traffic t;
     int side = -1;
     for (int k = 0; k < s.count; k++)
-        if (s.places[size_t(k)].scope == Scope::gm) side = k;
+        if (s.locations[size_t(k)].scope == Scope::gm) side = k;
     if (side < 0 || s.pipe == Pipe::s) return t;
     std::vector<Run> runs;
     footprint(s, side, runs);
     if (runs.empty()) return t;
-    t.tensor = s.places[size_t(side)].tensor;
+    t.tensor = s.locations[size_t(side)].tensor;
     t.write = side == 0;
     t.begin = runs[0].begin;
     t.count = int64_t(runs.size());

@@ -20,9 +20,9 @@ public:
     Cost of(const Step &s);  // not of moves from or to GM
 
 private:
-    Cost vector(const Step &s, const std::string &key, int repeat, const std::array<Walk, 3> &walks,
+    Cost vector(const Step &s, const std::string &key, int repeat, const std::array<StridedAccess, 3> &walks,
                 int sources);
-    Cost banks(const std::array<Walk, 3> &walks, int sources, int repeat, int per_repeat) const;
+    Cost banks(const std::array<StridedAccess, 3> &walks, int sources, int repeat, int per_repeat) const;
 
     const Profile &chip_;
     const int head_ = int(chip_.at("vec.head"));

@@ -59,11 +59,11 @@ template<class T> T round_to(double v, Round mode) {
 }
 
 template<class From, class To> void convert(const VecConv &v, const Step &s, Memory &m) {
-    const Walk d = walk(s.places[0], v.dst_blk, v.dst_rep);
-    const Walk a = walk(s.places[1], v.src_blk, v.src_rep);
+    const StridedAccess d = access_of(s.locations[0], v.dst_blk, v.dst_rep);
+    const StridedAccess a = access_of(s.locations[1], v.src_blk, v.src_rep);
     const int elements = repeat_elements(v);
-    uint8_t *to = m.base(s.places[0]);
-    const uint8_t *from = m.base(s.places[1]);
+    uint8_t *to = m.base(s.locations[0]);
+    const uint8_t *from = m.base(s.locations[1]);
     const auto one = [&](int64_t r, int e) {
         const double x = double(*(const From *)(from + a.element(r, e)));
         *(To *)(to + d.element(r, e)) = round_to<To>(x * v.scale, v.round);
@@ -81,7 +81,7 @@ template<class From, class To> void convert(const VecConv &v, const Step &s, Mem
 }
 
 template<class From> void convert_from(const VecConv &v, const Step &s, Memory &m) {
-    switch (s.places[0].dtype) {
+    switch (s.locations[0].dtype) {
     case DType::f16: return convert<From, float16>(v, s, m);
     case DType::bf16: return convert<From, bfloat16>(v, s, m);
     case DType::f32: return convert<From, float>(v, s, m);
@@ -95,7 +95,7 @@ template<class From> void convert_from(const VecConv &v, const Step &s, Memory &
 }  // namespace
 
 void execute(const VecConv &v, const Step &s, Memory &m) {
-    switch (s.places[1].dtype) {
+    switch (s.locations[1].dtype) {
     case DType::f16: return convert_from<float16>(v, s, m);
     case DType::bf16: return convert_from<bfloat16>(v, s, m);
     case DType::f32: return convert_from<float>(v, s, m);

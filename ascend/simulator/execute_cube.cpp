@@ -18,9 +18,9 @@ template<class T, class Sum> void mmad(const Mmad &i, const Step &s, Memory &m) 
     const int64_t k1 = (depth + unit - 1) / unit;
     const int64_t n1 = (columns + cube - 1) / cube;
     const int64_t m_padded = round_up(rows, cube);
-    const T *a = (const T *)m.at(s.places[1]);
-    const T *b = (const T *)m.at(s.places[2]);
-    Sum *c = (Sum *)m.at(s.places[0]);
+    const T *a = (const T *)m.at(s.locations[1]);
+    const T *b = (const T *)m.at(s.locations[2]);
+    Sum *c = (Sum *)m.at(s.locations[0]);
     const bool add = i.accumulate.value() != 0;
     // Both as Sum, b as [k1][n1][k0][n0], so that the inner loop runs over the columns of a
     // fractal.
@@ -76,7 +76,7 @@ template<class F> void types_of(DType from, DType to, const F &f) {
 }  // namespace
 
 void execute(const Mmad &i, const Step &s, Memory &m) {
-    switch (s.places[1].dtype) {
+    switch (s.locations[1].dtype) {
     case DType::f16: return mmad<float16, float>(i, s, m);
     case DType::bf16: return mmad<bfloat16, float>(i, s, m);
     case DType::f32: return mmad<float, float>(i, s, m);
@@ -86,12 +86,12 @@ void execute(const Mmad &i, const Step &s, Memory &m) {
 }
 
 void execute(const CcToUb &c, const Step &s, Memory &m) {
-    types_of(s.places[1].dtype, s.places[0].dtype, [&](auto from, auto to) {
+    types_of(s.locations[1].dtype, s.locations[0].dtype, [&](auto from, auto to) {
         const int64_t count = c.burst.value() * cube * cube;
         for (int64_t i = 0; i < c.nburst.value(); i++) {
-            from = (decltype(from))m.at(s.places[1]) +
+            from = (decltype(from))m.at(s.locations[1]) +
                    i * (count + c.src_gap.value() * cube * cube);
-            to = (decltype(to))(m.at(s.places[0]) + i * (count * int64_t(sizeof *to) +
+            to = (decltype(to))(m.at(s.locations[0]) + i * (count * int64_t(sizeof *to) +
                                                          c.dst_gap.value() * block_bytes));
             copy(from, to, count, c.relu);
         }
@@ -99,9 +99,9 @@ void execute(const CcToUb &c, const Step &s, Memory &m) {
 }
 
 void execute(const Fixpipe &f, const Step &s, Memory &m) {
-    types_of(s.places[1].dtype, s.places[0].dtype, [&](auto from, auto to) {
-        from = (decltype(from))m.at(s.places[1]);
-        to = (decltype(to))m.at(s.places[0]);
+    types_of(s.locations[1].dtype, s.locations[0].dtype, [&](auto from, auto to) {
+        from = (decltype(from))m.at(s.locations[1]);
+        to = (decltype(to))m.at(s.locations[0]);
         const int64_t rows = f.m.value();
         const int64_t columns = f.n.value();
         const int64_t m_padded = round_up(rows, cube);

@@ -7,8 +7,8 @@ namespace halyard::dv {
 
 void execute(const Dma &d, const Step &s, Memory &m) {
     const int64_t bytes = d.burst.value() * block_bytes;
-    uint8_t *to = m.at(s.places[0]);
-    const uint8_t *from = m.at(s.places[1]);
+    uint8_t *to = m.at(s.locations[0]);
+    const uint8_t *from = m.at(s.locations[1]);
     for (int64_t i = 0; i < d.nburst.value(); i++) {
         if (!d.atomic)
             std::memcpy(to, from, size_t(bytes));
@@ -29,25 +29,25 @@ void execute(const Dma &d, const Step &s, Memory &m) {
 void execute(const DmaPad &d, const Step &s, Memory &m) {
     const int64_t bytes = d.bytes.value();
     const int64_t padded = round_up(bytes, block_bytes);
-    const bool in = s.places[1].scope == Scope::gm;
+    const bool in = s.locations[1].scope == Scope::gm;
     for (int64_t i = 0; i < d.nburst.value(); i++) {
         const int64_t gm = i * (bytes + (in ? d.src_gap : d.dst_gap).value());
         const int64_t ub = i * (padded + (in ? d.dst_gap : d.src_gap).value() * block_bytes);
-        uint8_t *to = m.at(s.places[0]) + (in ? ub : gm);
-        std::memcpy(to, m.at(s.places[1]) + (in ? gm : ub), size_t(bytes));
+        uint8_t *to = m.at(s.locations[0]) + (in ? ub : gm);
+        std::memcpy(to, m.at(s.locations[1]) + (in ? gm : ub), size_t(bytes));
         if (in) std::memset(to + bytes, 0, size_t(padded - bytes));
     }
 }
 
 void execute(const Nd2Nz &d, const Step &s, Memory &m) {
-    const int64_t row = d.columns.value() * int64_t(bytes_of(s.places[1].dtype));
-    const int64_t pitch = d.pitch.value() * int64_t(bytes_of(s.places[1].dtype));
+    const int64_t row = d.columns.value() * int64_t(bytes_of(s.locations[1].dtype));
+    const int64_t pitch = d.pitch.value() * int64_t(bytes_of(s.locations[1].dtype));
     const int64_t column = d.rows_padded.value() * block_bytes;  // of blocks
     for (int64_t r = 0; r < d.rows.value(); r++) {
         for (int64_t b = 0; b < row; b += block_bytes) {
-            uint8_t *to = m.at(s.places[0]) + b / block_bytes * column + r * block_bytes;
+            uint8_t *to = m.at(s.locations[0]) + b / block_bytes * column + r * block_bytes;
             const int64_t bytes = std::min<int64_t>(block_bytes, row - b);
-            std::memcpy(to, m.at(s.places[1]) + r * pitch + b, size_t(bytes));
+            std::memcpy(to, m.at(s.locations[1]) + r * pitch + b, size_t(bytes));
             std::memset(to + bytes, 0, size_t(block_bytes - bytes));
         }
     }
@@ -55,8 +55,8 @@ void execute(const Nd2Nz &d, const Step &s, Memory &m) {
 
 void execute(const Load2d &l, const Step &s, Memory &m) {
     for (int64_t i = 0; i < l.repeat.value(); i++) {
-        const uint8_t *from = m.at(s.places[1]) + i * l.src_stride.value() * fractal_bytes;
-        uint8_t *to = m.at(s.places[0]) + i * (1 + l.dst_gap.value()) * fractal_bytes;
+        const uint8_t *from = m.at(s.locations[1]) + i * l.src_stride.value() * fractal_bytes;
+        uint8_t *to = m.at(s.locations[0]) + i * (1 + l.dst_gap.value()) * fractal_bytes;
         if (!l.transpose) {
             std::memcpy(to, from, fractal_bytes);
             continue;
@@ -69,7 +69,7 @@ void execute(const Load2d &l, const Step &s, Memory &m) {
 }
 
 void execute(const Load3d &l, const Step &s, Memory &m) {
-    const int element = int(bytes_of(s.places[1].dtype));
+    const int element = int(bytes_of(s.locations[1].dtype));
     const int unit = block_bytes / element;
     const int64_t h = l.h.value();
     const int64_t w = l.w.value();
@@ -80,15 +80,15 @@ void execute(const Load3d &l, const Step &s, Memory &m) {
     const int64_t ho = (h + top + l.pad[3].value() - l.dilation_h * (l.kh - 1) - 1) / l.stride_h +
                        1;
     uint8_t border[block_bytes];
-    visit_dtype(s.places[1].dtype, [&](auto t) {
+    visit_dtype(s.locations[1].dtype, [&](auto t) {
         using T = decltype(t);
         const T v = T(float(l.pad_value));
         for (int i = 0; i + int(sizeof v) <= block_bytes; i += int(sizeof v))
             std::memcpy(border + i, &v, sizeof v);
     });
     const int64_t k1 = l.k_extent.value() / unit;
-    const uint8_t *image = m.at(s.places[1]);
-    uint8_t *out = m.at(s.places[0]);
+    const uint8_t *image = m.at(s.locations[1]);
+    uint8_t *out = m.at(s.locations[0]);
     for (int64_t i = 0; i < l.m_extent.value(); i++) {
         for (int64_t k = 0; k < k1; k++) {
             // column = (c1, kh, kw)

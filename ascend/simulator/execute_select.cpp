@@ -18,11 +18,11 @@ template<class T> T pairwise(T *values, int count) {  // a power of two of them
 }
 
 template<class T> void reduce(const VecReduce &v, const Step &s, Memory &m) {
-    const int elements = lanes(s.places[1].dtype);
+    const int elements = lanes(s.locations[1].dtype);
     const int part = v.group ? block_bytes / int(sizeof(T)) : elements;
-    const Walk a = walk(s.places[1], v.src_blk, v.src_rep);
-    const uint8_t *from = m.base(s.places[1]);
-    T *to = (T *)m.at(s.places[0]);
+    const StridedAccess a = access_of(s.locations[1], v.src_blk, v.src_rep);
+    const uint8_t *from = m.base(s.locations[1]);
+    T *to = (T *)m.at(s.locations[0]);
     const int64_t stride = v.dst_rep.value() * (v.group ? 8 : v.index ? 2 : 1);
     for (int64_t r = 0; r < v.repeat.value(); r++) {
         for (int begin = 0; begin < elements; begin += part) {
@@ -56,14 +56,14 @@ template<class T> void reduce(const VecReduce &v, const Step &s, Memory &m) {
 }
 
 template<class T> void compare(const VecCmp &v, const Step &s, Memory &m) {
-    const int elements = lanes(s.places[1].dtype);
-    const Walk a = walk(s.places[1], v.src_blk[0], v.src_rep[0]);
-    const Walk b = walk(s.places[2], v.src_blk[1], v.src_rep[1]);
-    uint8_t *bits = m.at(s.places[0]);
+    const int elements = lanes(s.locations[1].dtype);
+    const StridedAccess a = access_of(s.locations[1], v.src_blk[0], v.src_rep[0]);
+    const StridedAccess b = access_of(s.locations[2], v.src_blk[1], v.src_rep[1]);
+    uint8_t *bits = m.at(s.locations[0]);
     for (int64_t r = 0; r < v.repeat.value(); r++) {
         for (int e = 0; e < elements; e++) {
-            const float x = float(*(const T *)(m.base(s.places[1]) + a.element(r, e)));
-            const float y = float(*(const T *)(m.base(s.places[2]) + b.element(r, e)));
+            const float x = float(*(const T *)(m.base(s.locations[1]) + a.element(r, e)));
+            const float y = float(*(const T *)(m.base(s.locations[2]) + b.element(r, e)));
             bool is = false;
             switch (v.op) {
             case CmpOp::lt: is = x < y; break;
@@ -80,12 +80,12 @@ template<class T> void compare(const VecCmp &v, const Step &s, Memory &m) {
 }
 
 template<class T> void select(const VecSel &v, const Step &s, Memory &m) {
-    const int elements = lanes(s.places[0].dtype);
+    const int elements = lanes(s.locations[0].dtype);
     const bool tensor = !v.src[1].buffer.empty();
-    const Walk d = walk(s.places[0], v.dst_blk, v.dst_rep);
-    const Walk a = walk(s.places[2], v.src_blk[0], v.src_rep[0]);
-    const Walk b = tensor ? walk(s.places[3], v.src_blk[1], v.src_rep[1]) : a;
-    const uint8_t *bits = m.at(s.places[1]);
+    const StridedAccess d = access_of(s.locations[0], v.dst_blk, v.dst_rep);
+    const StridedAccess a = access_of(s.locations[2], v.src_blk[0], v.src_rep[0]);
+    const StridedAccess b = tensor ? access_of(s.locations[3], v.src_blk[1], v.src_rep[1]) : a;
+    const uint8_t *bits = m.at(s.locations[1]);
     const T number = T(float(s.number));
     for (int64_t r = 0; r < v.repeat.value(); r++) {
         for (int e = 0; e < elements; e++) {
@@ -93,10 +93,10 @@ template<class T> void select(const VecSel &v, const Step &s, Memory &m) {
             const int64_t i = r * elements + e;
             T x = number;
             if (bits[i / 8] >> i % 8 & 1)
-                x = *(const T *)(m.base(s.places[2]) + a.element(r, e));
+                x = *(const T *)(m.base(s.locations[2]) + a.element(r, e));
             else if (tensor)
-                x = *(const T *)(m.base(s.places[3]) + b.element(r, e));
-            *(T *)(m.base(s.places[0]) + d.element(r, e)) = x;
+                x = *(const T *)(m.base(s.locations[3]) + b.element(r, e));
+            *(T *)(m.base(s.locations[0]) + d.element(r, e)) = x;
         }
     }
 }
@@ -104,24 +104,24 @@ template<class T> void select(const VecSel &v, const Step &s, Memory &m) {
 }  // namespace
 
 void execute(const VecReduce &v, const Step &s, Memory &m) {
-    s.places[1].dtype == DType::f16 ? reduce<float16>(v, s, m) : reduce<float>(v, s, m);
+    s.locations[1].dtype == DType::f16 ? reduce<float16>(v, s, m) : reduce<float>(v, s, m);
 }
 void execute(const VecCmp &v, const Step &s, Memory &m) {
-    s.places[1].dtype == DType::f16 ? compare<float16>(v, s, m) : compare<float>(v, s, m);
+    s.locations[1].dtype == DType::f16 ? compare<float16>(v, s, m) : compare<float>(v, s, m);
 }
 void execute(const VecSel &v, const Step &s, Memory &m) {
-    s.places[0].dtype == DType::f16 ? select<float16>(v, s, m) : select<float>(v, s, m);
+    s.locations[0].dtype == DType::f16 ? select<float16>(v, s, m) : select<float>(v, s, m);
 }
 
 void execute(const VecTrans &v, const Step &s, Memory &m) {
     for (int64_t r = 0; r < v.repeat.value(); r++) {
         uint16_t in[cube][cube], out[cube][cube];
-        std::memcpy(in, m.at(s.places[1]) + r * v.src_rep.value() * fractal_bytes, sizeof in);
+        std::memcpy(in, m.at(s.locations[1]) + r * v.src_rep.value() * fractal_bytes, sizeof in);
         for (int i = 0; i < cube; i++) {
             for (int j = 0; j < cube; j++)
                 out[j][i] = in[i][j];
         }
-        std::memcpy(m.at(s.places[0]) + r * v.dst_rep.value() * fractal_bytes, out, sizeof out);
+        std::memcpy(m.at(s.locations[0]) + r * v.dst_rep.value() * fractal_bytes, out, sizeof out);
     }
 }
 

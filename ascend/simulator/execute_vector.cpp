@@ -15,14 +15,14 @@ namespace {
 // operand.
 template<class T, class F> void runs(const Step &s, const Vec &v, Memory &m, const F &f) {
     const int sources = sources_of(v.op);
-    const int elements = lanes(s.places[0].dtype);
+    const int elements = lanes(s.locations[0].dtype);
     const int per_block = block_bytes / int(sizeof(T));
-    const Walk d = walk(s.places[0], v.dst_blk, v.dst_rep);
-    const Walk a = sources > 0 ? walk(s.places[1], v.src_blk[0], v.src_rep[0]) : d;
-    const Walk b = sources > 1 ? walk(s.places[2], v.src_blk[1], v.src_rep[1]) : a;
-    uint8_t *const dst = m.base(s.places[0]);
-    uint8_t *const src0 = sources > 0 ? m.base(s.places[1]) : dst;
-    uint8_t *const src1 = sources > 1 ? m.base(s.places[2]) : src0;
+    const StridedAccess d = access_of(s.locations[0], v.dst_blk, v.dst_rep);
+    const StridedAccess a = sources > 0 ? access_of(s.locations[1], v.src_blk[0], v.src_rep[0]) : d;
+    const StridedAccess b = sources > 1 ? access_of(s.locations[2], v.src_blk[1], v.src_rep[1]) : a;
+    uint8_t *const dst = m.base(s.locations[0]);
+    uint8_t *const src0 = sources > 0 ? m.base(s.locations[1]) : dst;
+    uint8_t *const src1 = sources > 1 ? m.base(s.locations[2]) : src0;
     const auto call = [&](int64_t repeat, int e, int64_t n) {
         f(n, (T *)(dst + d.element(repeat, e)), (const T *)(src0 + a.element(repeat, e)),
           (const T *)(src1 + b.element(repeat, e)));
@@ -117,19 +117,19 @@ template<class T> void arithmetic(const Step &s, const Vec &v, Memory &m) {
 // f16 products added to f32: the one vector operation of two types.
 void widening(const Step &s, const Vec &v, Memory &m) {
     const int elements = lanes(DType::f32);
-    const Walk d = walk(s.places[0], v.dst_blk, v.dst_rep);
-    const Walk a = walk(s.places[1], v.src_blk[0], v.src_rep[0]);
-    const Walk b = v.op == VecOp::mla ? walk(s.places[2], v.src_blk[1], v.src_rep[1]) : a;
+    const StridedAccess d = access_of(s.locations[0], v.dst_blk, v.dst_rep);
+    const StridedAccess a = access_of(s.locations[1], v.src_blk[0], v.src_rep[0]);
+    const StridedAccess b = v.op == VecOp::mla ? access_of(s.locations[2], v.src_blk[1], v.src_rep[1]) : a;
     for (int64_t r = 0; r < v.repeat.value(); r++) {
         for (int e = 0; e < elements; e++) {
             if (!active(v.mask, e)) continue;
             float16 x, y;
-            std::memcpy(&x, m.base(s.places[1]) + a.element(r, e), 2);
+            std::memcpy(&x, m.base(s.locations[1]) + a.element(r, e), 2);
             if (v.op == VecOp::mla)
-                std::memcpy(&y, m.base(s.places[2]) + b.element(r, e), 2);
+                std::memcpy(&y, m.base(s.locations[2]) + b.element(r, e), 2);
             else
                 y = float16(float(s.number));
-            float *to = (float *)(m.base(s.places[0]) + d.element(r, e));
+            float *to = (float *)(m.base(s.locations[0]) + d.element(r, e));
             *to += float(x) * float(y);
         }
     }
@@ -138,9 +138,9 @@ void widening(const Step &s, const Vec &v, Memory &m) {
 }  // namespace
 
 void execute(const Vec &v, const Step &s, Memory &m) {
-    const DType t = s.places[0].dtype;
+    const DType t = s.locations[0].dtype;
     if (v.op == VecOp::and_ || v.op == VecOp::or_ || v.op == VecOp::not_) return bitwise(s, v, m);
-    if (reads_dst(v.op) && s.places[1].dtype != t) return widening(s, v, m);
+    if (reads_dst(v.op) && s.locations[1].dtype != t) return widening(s, v, m);
     if (t == DType::f16)
         arithmetic<float16>(s, v, m);
     else if (t == DType::bf16)

@@ -84,8 +84,8 @@ void execute(const Step &s, Memory &m) {
 }
 
 double scalar_load(const Step &s, Memory &m) {
-    const void *from = m.at(s.places[0]);
-    return visit_dtype(s.places[0].dtype, [&](auto t) {
+    const void *from = m.at(s.locations[0]);
+    return visit_dtype(s.locations[0].dtype, [&](auto t) {
         decltype(t) v;
         std::memcpy(&v, from, sizeof v);
         return double(v);
@@ -93,8 +93,8 @@ double scalar_load(const Step &s, Memory &m) {
 }
 
 void execute(const ScalarSt &, const Step &s, Memory &m) {
-    void *to = m.at(s.places[0]);
-    visit_dtype(s.places[0].dtype, [&](auto t) {
+    void *to = m.at(s.locations[0]);
+    visit_dtype(s.locations[0].dtype, [&](auto t) {
         using T = decltype(t);
         T v;
         if constexpr (std::is_integral_v<T> || std::is_same_v<T, double>)

@@ -22,8 +22,8 @@ public:
     Memory(const Profile &chip, std::vector<Binding> gm, bool again = false);
     ~Memory();
     Memory(Memory &&) = default;
-    uint8_t *at(const Place &p) { return base(p) + p.at; }
-    uint8_t *base(const Place &p) {
+    uint8_t *at(const Location &p) { return base(p) + p.at; }
+    uint8_t *base(const Location &p) {
         return p.scope == Scope::gm ? (uint8_t *)gm_[size_t(p.tensor)].data
                                     : banks_.bytes[int(p.scope)].get();
     }

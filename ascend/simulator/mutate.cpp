@@ -99,7 +99,7 @@ private:
         if (std::get_if<SetFlag>(&i.op) || std::get_if<WaitFlag>(&i.op)) return true;
         if (std::get_if<Barrier>(&i.op)) return !here("lost-barrier", name);
         if (here("missing-step", name)) return false;
-        if (!std::get_if<Set>(&i.op)) places(i, name);
+        if (!std::get_if<Set>(&i.op)) operands_of(i, name);
         std::visit([&](auto &op) { numbers(op, name); }, i.op);
         return true;
     }
@@ -132,7 +132,7 @@ private:
         }
     }
 
-    void places(Instr &i, const std::string &name) {
+    void operands_of(Instr &i, const std::string &name) {
         for (const Operand &o : operands(i)) {
             if (o.ref->buffer.empty()) continue;
             const Buffer *b = program_->buffer(o.ref->buffer);

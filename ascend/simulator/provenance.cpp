@@ -58,7 +58,7 @@ void Provenance::run(Walker &walker, int64_t block) {
         int64_t used = 0;
         for (const Buffer &b : program_.buffers)
             if (b.scope == s) used = std::max(used, b.address + b.slot_bytes() * b.slots);
-        Place p;
+        Location p;
         p.scope = s;
         for (Memory &m : memories_) {
             if (s == Scope::l0c)
@@ -70,7 +70,7 @@ void Provenance::run(Walker &walker, int64_t block) {
     walker.run(block, *this);
 }
 
-Origin Provenance::at(const Place &p, int64_t byte) const {
+Origin Provenance::at(const Location &p, int64_t byte) const {
     int64_t number = 0;
     for (int k = planes; k-- > 0;) {
         const uint8_t *from = const_cast<Memory &>(memories_[size_t(k)]).base(p) + byte;
@@ -87,7 +87,7 @@ Origin Provenance::at(const Place &p, int64_t byte) const {
     return origin_of(number);
 }
 
-void Provenance::put(const Place &p, int64_t byte, const Origin &o) {
+void Provenance::put(const Location &p, int64_t byte, const Origin &o) {
     int64_t number = number_of(o);
     for (Memory &m : memories_) {
         const float digit = float(number % base);
@@ -103,38 +103,38 @@ void Provenance::step(Step &s) {
     if (std::holds_alternative<SetFlag>(s.op) || std::holds_alternative<WaitFlag>(s.op) ||
         std::holds_alternative<Barrier>(s.op))
         return;
-    const auto within = [&](Scope scope) { return s.count > 0 && s.places[0].scope == scope; };
+    const auto within = [&](Scope scope) { return s.count > 0 && s.locations[0].scope == scope; };
     if (!hooks_.products && (within(Scope::l1) || within(Scope::l0a) || within(Scope::l0b))) return;
     if (const Dma *d = std::get_if<Dma>(&s.op)) {
-        looked_at_ += d->nburst.value() * d->burst.value() * block_bytes / 2;
-        if (s.places[1].scope == Scope::gm) return from_gm(*d, s);
-        if (s.places[0].scope == Scope::gm) return to_gm(*d, s);
+        elements_checked_ += d->nburst.value() * d->burst.value() * block_bytes / 2;
+        if (s.locations[1].scope == Scope::gm) return from_gm(*d, s);
+        if (s.locations[0].scope == Scope::gm) return to_gm(*d, s);
     } else if (const Load3d *l = std::get_if<Load3d>(&s.op))
-        looked_at_ += l->m_extent.value() * l->k_extent.value();
+        elements_checked_ += l->m_extent.value() * l->k_extent.value();
     if (const Mmad *m = std::get_if<Mmad>(&s.op)) return multiply(*m, s);
     if (std::holds_alternative<ScalarSt>(s.op))
-        return put(s.places[0], s.places[0].at, origin_of(int64_t(s.number)));
+        return put(s.locations[0], s.locations[0].at, origin_of(int64_t(s.number)));
     for (Memory &m : memories_)
         execute(s, m);
 }
 
 double Provenance::load(Step &s) {
-    return double(number_of(at(s.places[0], s.places[0].at)));
+    return double(number_of(at(s.locations[0], s.locations[0].at)));
 }
 
 void Provenance::from_gm(const Dma &d, const Step &s) {
-    if (!hooks_.products && s.places[0].scope != Scope::ub) return;
+    if (!hooks_.products && s.locations[0].scope != Scope::ub) return;
     const int64_t bytes = d.burst.value() * block_bytes;
-    int64_t to = s.places[0].at;
-    int64_t from = s.places[1].at;
-    const bool none = hooks_.read(s.places[1].tensor, 0).kind == Origin::unknown;
+    int64_t to = s.locations[0].at;
+    int64_t from = s.locations[1].at;
+    const bool none = hooks_.read(s.locations[1].tensor, 0).kind == Origin::unknown;
     for (int64_t i = 0; i < d.nburst.value(); i++) {
         for (Memory &m : memories_) {
             if (none)
-                std::fill_n((float16 *)(m.base(s.places[0]) + to), bytes / 2, digits().half.back());
+                std::fill_n((float16 *)(m.base(s.locations[0]) + to), bytes / 2, digits().half.back());
         }
         for (int64_t b = 0; b < bytes && !none; b += 2)
-            put(s.places[0], to + b, hooks_.read(s.places[1].tensor, (from + b) / 2));
+            put(s.locations[0], to + b, hooks_.read(s.locations[1].tensor, (from + b) / 2));
         to += bytes + d.dst_gap.value() * block_bytes;
         from += bytes + d.src_gap.value() * block_bytes;
     }
@@ -143,11 +143,11 @@ void Provenance::from_gm(const Dma &d, const Step &s) {
 void Provenance::to_gm(const Dma &d, const Step &s) {
     if (!hooks_.write) return;
     const int64_t bytes = d.burst.value() * block_bytes;
-    int64_t to = s.places[0].at;
-    int64_t from = s.places[1].at;
+    int64_t to = s.locations[0].at;
+    int64_t from = s.locations[1].at;
     for (int64_t i = 0; i < d.nburst.value(); i++) {
         for (int64_t b = 0; b < bytes; b += 2)
-            hooks_.write(s.places[0].tensor, (to + b) / 2, at(s.places[1], from + b), s);
+            hooks_.write(s.locations[0].tensor, (to + b) / 2, at(s.locations[1], from + b), s);
         to += bytes + d.dst_gap.value() * block_bytes;
         from += bytes + d.src_gap.value() * block_bytes;
     }
@@ -161,24 +161,24 @@ void Provenance::multiply(const Mmad &m, const Step &s) {
     begun_ += begins;
     if (begins) {
         for (int64_t i = 0; i < rows * n1 * cube; i++) {
-            put(s.places[0], s.places[0].at + i * 4,
-                {Origin::sum, 0, begun_ * sums_at_once + s.places[0].at / 4 + i});
+            put(s.locations[0], s.locations[0].at + i * 4,
+                {Origin::sum, 0, begun_ * sums_at_once + s.locations[0].at / 4 + i});
         }
     }
     if (!hooks_.products) return;
-    looked_at_ += m.k.value() * (m.m.value() + m.n.value());
+    elements_checked_ += m.k.value() * (m.m.value() + m.n.value());
     const auto left = [&](int64_t r, int64_t k) {
-        return at(s.places[1],
-                  s.places[1].at +
+        return at(s.locations[1],
+                  s.locations[1].at +
                       (((r / cube * k1 + k / cube) * cube + r % cube) * cube + k % cube) * 2);
     };
     const auto right = [&](int64_t k, int64_t c) {
-        return at(s.places[2],
-                  s.places[2].at +
+        return at(s.locations[2],
+                  s.locations[2].at +
                       (((k / cube * n1 + c / cube) * cube + c % cube) * cube + k % cube) * 2);
     };
     hooks_.products({&s, m.m.value(), m.n.value(), m.k.value(),
-                     at(s.places[0], s.places[0].at).index, begins, left, right});
+                     at(s.locations[0], s.locations[0].at).index, begins, left, right});
 }
 
 }  // namespace halyard::dv

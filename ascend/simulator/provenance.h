@@ -45,7 +45,7 @@ public:
     Provenance(const Program &p, Hooks hooks);
     void run(Walker &walker, int64_t block);
     // elements that were moved or multiplied
-    int64_t looked_at() const { return looked_at_; }
+    int64_t elements_checked() const { return elements_checked_; }
 
     void step(Step &s) override;
     double load(Step &s) override;
@@ -57,10 +57,10 @@ private:
     const Program &program_;
     const Hooks hooks_;
     std::vector<Memory> memories_;
-    int64_t begun_ = 0, looked_at_ = 0;
+    int64_t begun_ = 0, elements_checked_ = 0;
 
-    Origin at(const Place &p, int64_t byte) const;
-    void put(const Place &p, int64_t byte, const Origin &o);
+    Origin at(const Location &p, int64_t byte) const;
+    void put(const Location &p, int64_t byte, const Origin &o);
     void from_gm(const Dma &d, const Step &s);
     void to_gm(const Dma &d, const Step &s);
     void multiply(const Mmad &m, const Step &s);

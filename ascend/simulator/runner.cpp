@@ -47,12 +47,12 @@ void Runner::fail(const char *id, const Step &s, const std::string &what) {
     throw Stop();
 }
 
-std::string Runner::memory_name(const Place &p) const {
+std::string Runner::memory_name(const Location &p) const {
     return p.scope == Scope::gm ? program_.tensors[size_t(p.tensor)].name : name_of(p.scope);
 }
 
 void Runner::bounds(const Step &s, int k) {
-    const Place &p = s.places[size_t(k)];
+    const Location &p = s.locations[size_t(k)];
     if (const int64_t unit = alignment(chip_, s.op, k, p.scope, p.dtype); p.at % unit != 0) {
         fail("E-ALIGN", s,
              "operand " + std::to_string(k) + " begins at byte " + std::to_string(p.at) + " of " +
@@ -76,7 +76,7 @@ void Runner::bounds(const Step &s, int k) {
 }
 
 void Runner::initialised(const Step &s, int k) {
-    const Place &p = s.places[size_t(k)];
+    const Location &p = s.locations[size_t(k)];
     for (const Run &r : runs_[size_t(k)]) {
         if (const int64_t hole = memory_->unwritten(p.scope, r); hole >= 0) {
             fail("E-UNINIT", s,
@@ -104,7 +104,7 @@ void Runner::check(const Step &s) {
     for (int k = 0; k < s.count; k++)
         bounds(s, k);
     for (int k = 0; k < s.count && memory_; k++)
-        if (s.places[size_t(k)].read && s.places[size_t(k)].scope != Scope::gm) initialised(s, k);
+        if (s.locations[size_t(k)].read && s.locations[size_t(k)].scope != Scope::gm) initialised(s, k);
 }
 
 void Runner::step(Step &s) {
@@ -113,7 +113,7 @@ void Runner::step(Step &s) {
     if (!memory_) return;
     execute(s, *memory_);
     for (int k = 0; k < s.count; k++) {
-        const Place &p = s.places[size_t(k)];
+        const Location &p = s.locations[size_t(k)];
         if (!p.written || p.scope == Scope::gm) continue;
         for (const Run &r : runs_[size_t(k)])
             memory_->wrote(p.scope, r);

@@ -41,7 +41,7 @@ private:
     void bounds(const Step &s, int k);       // of operand k: alignment and extent
     void initialised(const Step &s, int k);  // of what it reads
     [[noreturn]] void fail(const char *id, const Step &s, const std::string &what);
-    std::string memory_name(const Place &p) const;
+    std::string memory_name(const Location &p) const;
 
     const Program &program_;
     const Profile &chip_;

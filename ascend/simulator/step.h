@@ -8,7 +8,7 @@ namespace halyard::dv {
 
 // Where an operand begins, in bytes of its scope or its GM tensor, and between which bytes it must
 // stay: its slot, or the tensor.
-struct Place {
+struct Location {
     Scope scope = Scope::gm;
     int tensor = -1;  // of GM: its place among the program's tensors
     int64_t at = 0, begin = 0, end = 0;
@@ -20,7 +20,7 @@ struct Step {
     const Instr *instr = nullptr;  // in the program
     Instr::Op op;                  // the same with constants
     Pipe pipe = Pipe::s;
-    std::array<Place, 4> places = {};  // in the order of operands()
+    std::array<Location, 4> locations = {};  // in the order of operands()
     int count = 0;                     // of places
     double number = 0;                 // of a vector operation's register or immediate
     bool settled = false;              // only where its operands lie differs from turn to turn

@@ -268,7 +268,7 @@ void Timer::step(Step &s) {
     double hit = 0;
     if (s.pipe == Pipe::mte2 || s.pipe == Pipe::mte3 || s.pipe == Pipe::fix) {
         for (int k = 0; k < s.count; k++) {
-            if (s.places[size_t(k)].scope == Scope::gm)
+            if (s.locations[size_t(k)].scope == Scope::gm)
                 hit = next_hit_ < hits_->size() ? (*hits_)[next_hit_++] : 0;
         }
     }
@@ -295,10 +295,10 @@ void Timer::execute_at(const Step &s, double end) {
     std::vector<Pending> writes;
     std::vector<uint8_t> before;
     for (int k = 0; k < s.count; k++) {
-        if (!s.places[size_t(k)].written) continue;
-        writes.push_back({end, s.places[size_t(k)], {}, {}});
+        if (!s.locations[size_t(k)].written) continue;
+        writes.push_back({end, s.locations[size_t(k)], {}, {}});
         footprint(s, k, writes.back().runs);
-        const uint8_t *base = setup_.memory->base(s.places[size_t(k)]);
+        const uint8_t *base = setup_.memory->base(s.locations[size_t(k)]);
         for (const Run &r : writes.back().runs)
             before.insert(before.end(), base + r.begin, base + r.begin + r.bytes);
     }
@@ -348,9 +348,9 @@ void Timer::count(const Step &s, const Cost &c, double busy) {
     if (std::holds_alternative<ScalarLd>(s.op)) stats_.scalar_loads += busy;
     if (std::holds_alternative<ScalarSt>(s.op)) stats_.scalar_stores += busy;
     if (s.pipe == Pipe::m)
-        (s.places[1].dtype == DType::i8 ? stats_.cube_int8 : stats_.cube_fp16) += busy;
+        (s.locations[1].dtype == DType::i8 ? stats_.cube_int8 : stats_.cube_fp16) += busy;
     if (s.pipe == Pipe::v) {
-        const DType t = s.places[s.count > 1 ? 1 : 0].dtype;
+        const DType t = s.locations[s.count > 1 ? 1 : 0].dtype;
         const bool arithmetic = std::holds_alternative<Vec>(s.op) ||
                                 std::holds_alternative<VecReduce>(s.op);
         double &kind = !arithmetic       ? stats_.vector_misc
@@ -361,7 +361,7 @@ void Timer::count(const Step &s, const Cost &c, double busy) {
         kind += busy;
     }
     for (int k = 0; k < s.count; k++) {
-        const Place &p = s.places[size_t(k)];
+        const Location &p = s.locations[size_t(k)];
         if (p.scope == Scope::gm) continue;
         footprint(s, k, runs_);
         double bytes = 0;

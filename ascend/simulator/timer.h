@@ -51,7 +51,7 @@ private:
     };
     struct Pending {  // a write that becomes visible at its finish
         double time;
-        Place place;
+        Location place;
         std::vector<Run> runs;
         std::vector<uint8_t> bytes;
     };

@@ -190,8 +190,8 @@ const Walker::Known &Walker::known(const Instr &i) {
     return it->second;
 }
 
-Place Walker::place(const Ref &r, const Target &t) const {
-    Place p;
+Location Walker::place(const Ref &r, const Target &t) const {
+    Location p;
     p.dtype = r.dtype;
     const int64_t offset = r.offset.value() * int64_t(bytes_of(r.dtype));
     if (t.buffer) {
@@ -237,7 +237,7 @@ void Walker::instr(const Instr &i, Sink &sink) {
         s.op);
     Instr concrete{std::move(s.op), {}};
     for (const ConstOperand &o : operands((const Instr &)concrete)) {
-        Place &p = s.places[size_t(s.count)];
+        Location &p = s.locations[size_t(s.count)];
         p = place(*o.ref, k.targets[size_t(s.count++)]);
         p.read = o.read;
         p.written = o.written;

@@ -51,7 +51,7 @@ private:
     double number(const Number &n) const;
     int64_t value(const Expr &e) const { return e.constant() ? e.value() : evaluate(e, lookup_); }
     const Known &known(const Instr &i);
-    Place place(const Ref &r, const Target &t) const;
+    Location place(const Ref &r, const Target &t) const;
 
     const Program &program_;
     std::vector<int64_t> sizes_;

@@ -13,7 +13,7 @@
 #include "registry/base/parallel.h"
 #include "registry/dispatch/dispatch.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 
 std::vector<Tensor> empty_like(const std::vector<Tensor> &all) {
@@ -42,7 +42,8 @@ double peer_error(const std::vector<Tensor> &out) {
 struct Tensors {
     std::vector<Tensor> in, out;
 };
-std::vector<Tensors> copies_of(const Trial &t, const std::vector<Tensor> &like, bool cold) {
+std::vector<Tensors> copies_of(const ProblemInstance &t, const std::vector<Tensor> &like,
+                               bool cold) {
     std::vector<Tensors> all = {{t.in, empty_like(like)}};
     if (!cold) return all;
     constexpr size_t most = 1024;
@@ -91,32 +92,32 @@ bool wanted(const Selection &s, const std::string &label, bool dispatched) {
 }
 
 // Each free choice in turn, the others at their defaults.
-std::vector<KernelCandidate> other_picks(const RegisteredOp &op, const KernelEntry &k,
-                                         const Selection &s) {
+std::vector<KernelCandidate> other_tunables(const RegisteredOp &op, const KernelEntry &k,
+                                            const Selection &s) {
     std::vector<KernelCandidate> all;
     Instance i;
     i.dtypes = k.dtypes;
     i.variant = k.variant;
     i.isa = k.isa;
-    const Kernel standard(op_table().make(op.record.name), i);
-    for (auto &[name, values] : standard.instance.picks.offered) {
+    const Kernel default_kernel(op_table().make(op.record.name), i);
+    for (auto &[name, values] : default_kernel.instance.tunables.offered) {
         for (size_t v = 1; v < values.size(); v++) {
             const std::string label = label_of(k) + "/" + name + "=" + std::to_string(values[v]);
             if (!wanted(s, label, false)) continue;
             Instance other = i;
-            other.picks.chosen[name] = values[v];
+            other.tunables.chosen[name] = values[v];
             Kernel built(op_table().make(op.record.name), other);
             KernelEntry entry = k;
             entry.fn = built.load();
             entry.lanes = built.lanes;
-            entry.picks = built.instance.picks.values();
+            entry.tunables = built.instance.tunables.values();
             all.push_back({entry, label});
         }
     }
     return all;
 }
 
-std::vector<KernelCandidate> candidates_of(const Trial &t, const std::string &dtypes,
+std::vector<KernelCandidate> candidates_of(const ProblemInstance &t, const std::string &dtypes,
                                            const Selection &s, std::vector<std::string> &refused) {
     std::vector<KernelCandidate> all;
     for (const KernelEntry &k : t.op.kernels) {
@@ -136,11 +137,11 @@ std::vector<KernelCandidate> candidates_of(const Trial &t, const std::string &dt
         }
         all.push_back({k, label_of(k)});
     }
-    if (!s.picks) return all;
-    const size_t standard = all.size();
-    for (size_t i = 0; i < standard; i++) {
+    if (!s.tunables) return all;
+    const size_t defaults = all.size();
+    for (size_t i = 0; i < defaults; i++) {
         if (all[i].kernel.isa == all[0].kernel.isa) {
-            for (auto &other : other_picks(t.op, all[i].kernel, s))
+            for (auto &other : other_tunables(t.op, all[i].kernel, s))
                 all.push_back(other);
         }
     }
@@ -154,21 +155,22 @@ void forget(const std::vector<Tensor> &out) {
 }
 
 // Runs it once; what it leaves in `out` is its verdict.
-void judge(Subject &s, const Trial &t, const Expected &expected) {
+void judge(BenchmarkCase &s, const ProblemInstance &t, const Expected &expected) {
     check::begins(s.label + " of " + t.op.record.name + " '" + t.text + "'");
     set_threads(s.threads);
     s.run();
-    if (s.computes && expected.known()) s.verdict = expected.judge(s.out);
-    if (s.peer && s.verdict.error <= peer_error(s.out))
-        s.imprecise = std::exchange(s.verdict.breach, "");
+    if (s.computes && expected.known()) s.accuracy = expected.judge(s.out);
+    if (s.peer && s.accuracy.error <= peer_error(s.out))
+        s.imprecise = std::exchange(s.accuracy.violation, "");
 }
 
 // Those of the trial's call with so many threads, judged. `dims`: of the problem, attributes and
 // lets included.
-std::vector<Subject> peers_of(const Trial &t, const Dims &dims, const Selection &s,
-                              const Expected &expected, const std::vector<Tensors> &copies,
-                              int threads, std::vector<std::string> &refused) {
-    std::vector<Subject> all;
+std::vector<BenchmarkCase> peer_cases(const ProblemInstance &t, const Dims &dims,
+                                      const Selection &s, const Expected &expected,
+                                      const std::vector<Tensors> &copies, int threads,
+                                      std::vector<std::string> &refused) {
+    std::vector<BenchmarkCase> all;
     const std::string limit = s.isa == "all" ? "" : s.isa;
     std::map<std::string, std::vector<Peer>> peers;
     for (const Tensors &x : copies) {
@@ -177,36 +179,36 @@ std::vector<Subject> peers_of(const Trial &t, const Dims &dims, const Selection 
     }
     for (auto &[name, same] : peers) {
         if (!wanted(s, name, false)) continue;
-        Subject subject{name, threads, true, same[0].computes, false, copies[0].out, {}};
-        subject.isa = s.isa == "all" ? host_isa() : isa_of(s.isa);
+        BenchmarkCase bench_case{name, threads, true, same[0].computes, false, copies[0].out, {}};
+        bench_case.isa = s.isa == "all" ? host_isa() : isa_of(s.isa);
         std::vector<std::function<void()>> runs;
         for (Peer &p : same)
             runs.push_back(std::move(p.run));
-        subject.run = in_turn(std::move(runs));
-        forget(subject.out);
-        judge(subject, t, expected);
-        all.push_back(std::move(subject));
+        bench_case.run = in_turn(std::move(runs));
+        forget(bench_case.out);
+        judge(bench_case, t, expected);
+        all.push_back(std::move(bench_case));
     }
     const PeerTask task{t.op, t.attrs, dims, t.in, copies[0].out, threads};
-    for (Subject &subject :
-         python_peers_for({s.frameworks, s.python}, task, copies.size(), limit, refused)) {
-        if (!wanted(s, subject.label, false)) continue;
-        judge(subject, t, expected);
-        all.push_back(std::move(subject));
+    for (BenchmarkCase &bench_case :
+         python_peer_cases({s.frameworks, s.python}, task, copies.size(), limit, refused)) {
+        if (!wanted(s, bench_case.label, false)) continue;
+        judge(bench_case, t, expected);
+        all.push_back(std::move(bench_case));
     }
     return all;
 }
 
 }  // namespace
 
-std::vector<OperandMeta> metas_of(const Trial &t) {
+std::vector<OperandMeta> metas_of(const ProblemInstance &t) {
     std::vector<OperandMeta> metas;
     for (const Tensor &x : t.in)
         metas.push_back(meta_of(x));
     return metas;
 }
 
-std::vector<Tensor> outputs_of(const Trial &t) {
+std::vector<Tensor> outputs_of(const ProblemInstance &t) {
     if (t.op.record.form == Form::composite) return Primitive(t.op, t.attrs).run(t.in);
     std::vector<Tensor> out;
     for (auto &o : make_plan(t.op, metas_of(t), t.attrs).outputs)
@@ -214,11 +216,12 @@ std::vector<Tensor> outputs_of(const Trial &t) {
     return out;
 }
 
-std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const Selection &s,
-                                const Expected &expected, const std::vector<Tensor> &like,
-                                std::vector<std::string> &refused) {
-    std::deque<Subject> all;
-    const Plan chosen = make_plan(t.op, metas_of(t), t.attrs);
+std::deque<BenchmarkCase> kernel_cases(const ProblemInstance &t, const std::string &dtypes,
+                                       const Selection &s, const Expected &expected,
+                                       const std::vector<Tensor> &like,
+                                       std::vector<std::string> &refused) {
+    std::deque<BenchmarkCase> all;
+    const Plan default_plan = make_plan(t.op, metas_of(t), t.attrs);
     const auto candidates = candidates_of(t, dtypes, s, refused);
     const std::vector<Tensors> copies = copies_of(t, like, s.cold);
     for (int threads : s.threads) {
@@ -234,12 +237,12 @@ std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const
                                   refusal_of(t.op.record, *kernel, plan.dims));
                 continue;
             }
-            const bool dispatched = chosen.kernel && chosen.kernel->fn == kernel->fn;
+            const bool dispatched = default_plan.kernel && default_plan.kernel->fn == kernel->fn;
             if (!wanted(s, c.label, dispatched)) continue;
             plan.kernel = kernel.get();
-            Subject subject{c.label, threads, false, true, dispatched, copies[0].out, {}};
-            subject.controlled = dispatched;
-            subject.isa = kernel->isa;
+            BenchmarkCase bench_case{c.label, threads, false, true, dispatched, copies[0].out, {}};
+            bench_case.has_control = dispatched;
+            bench_case.isa = kernel->isa;
             std::vector<std::function<void()>> runs;
             // one call for the loops, whichever tensors it takes
             const auto shared = std::make_shared<Plan>(plan);
@@ -247,40 +250,42 @@ std::deque<Subject> subjects_of(const Trial &t, const std::string &dtypes, const
                 runs.push_back(
                     [shared, kernel, &t, x] { run_plan(*shared, x.in, t.attrs, x.out); });
             }
-            subject.run = in_turn(std::move(runs));
-            forget(subject.out);
-            judge(subject, t, expected);
-            all.push_back(std::move(subject));
+            bench_case.run = in_turn(std::move(runs));
+            forget(bench_case.out);
+            judge(bench_case, t, expected);
+            all.push_back(std::move(bench_case));
         }
-        for (Subject &subject : peers_of(t, chosen.dims, s, expected, copies, threads, refused))
-            all.push_back(std::move(subject));
+        for (BenchmarkCase &bench_case :
+             peer_cases(t, default_plan.dims, s, expected, copies, threads, refused))
+            all.push_back(std::move(bench_case));
     }
     return all;
 }
 
-std::deque<Subject> calls_of(const Trial &t, const Selection &s, const Expected &expected,
-                             const std::vector<Tensor> &like, std::vector<std::string> &refused) {
-    std::deque<Subject> all;
+std::deque<BenchmarkCase> call_cases(const ProblemInstance &t, const Selection &s,
+                                     const Expected &expected, const std::vector<Tensor> &like,
+                                     std::vector<std::string> &refused) {
+    std::deque<BenchmarkCase> all;
     const bool composite = t.op.record.form == Form::composite;
     const Dims dims = composite ? t.dims : make_plan(t.op, metas_of(t), t.attrs).dims;
     const std::vector<Tensors> copies = copies_of(t, like, s.cold);
     for (int threads : s.threads) {
-        Subject subject{"call", threads, false, true, true, {}, {}};
-        subject.controlled = true;
-        subject.isa = s.isa == "all" ? host_isa() : isa_of(s.isa);
+        BenchmarkCase bench_case{"call", threads, false, true, true, {}, {}};
+        bench_case.has_control = true;
+        bench_case.isa = s.isa == "all" ? host_isa() : isa_of(s.isa);
         const auto primitive = std::make_shared<Primitive>(t.op, t.attrs);
         set_threads(threads);
-        subject.out = primitive->run(t.in);
+        bench_case.out = primitive->run(t.in);
         std::vector<std::function<void()>> runs;
         for (const Tensors &x : copies)
             runs.push_back([primitive, in = x.in] { primitive->run(in); });
-        subject.run = in_turn(std::move(runs));
-        judge(subject, t, expected);
-        all.push_back(std::move(subject));
-        for (Subject &peer : peers_of(t, dims, s, expected, copies, threads, refused))
+        bench_case.run = in_turn(std::move(runs));
+        judge(bench_case, t, expected);
+        all.push_back(std::move(bench_case));
+        for (BenchmarkCase &peer : peer_cases(t, dims, s, expected, copies, threads, refused))
             all.push_back(std::move(peer));
     }
     return all;
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

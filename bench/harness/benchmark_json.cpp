@@ -9,43 +9,43 @@
 #include "bench/harness/table.h"
 #include "registry/base/atomic_file.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 
 using TimedRun = benchmark::BenchmarkReporter::Run;
 
-std::map<std::string, double> counters_of(const Subject &s) {
+std::map<std::string, double> counters_of(const BenchmarkCase &s) {
     std::map<std::string, double> all = s.counters;
     all["threads_used"] = s.threads;
     all["chosen"] = s.dispatched;
     all["peer"] = s.peer;
-    if (s.computes && !s.out.empty()) all["error"] = s.verdict.error;
-    if (!s.beside) return all;
-    all["noise"] = s.beside->noise;
+    if (s.computes && !s.out.empty()) all["error"] = s.accuracy.error;
+    if (!s.relative) return all;
+    all["noise"] = s.relative->noise;
     if (s.dispatched) return all;
-    all["ratio"] = s.beside->ratio;
-    all["ratio_low"] = s.beside->low;
-    all["ratio_high"] = s.beside->high;
-    all["verdict"] = s.beside->answer;
+    all["ratio"] = s.relative->ratio;
+    all["ratio_low"] = s.relative->low;
+    all["ratio_high"] = s.relative->high;
+    all["verdict"] = s.relative->answer;
     return all;
 }
 
 }  // namespace
 
-void collect(const std::deque<Subject> &subjects, const std::string &name, const std::string &again,
-             Runs &runs) {
-    for (const Subject &s : subjects) {
+void collect(const std::deque<BenchmarkCase> &cases, const std::string &name,
+             const std::string &repro_command, Runs &runs) {
+    for (const BenchmarkCase &s : cases) {
         std::vector<TimedRun> all = s.runs;
-        if (!s.verdict.breach.empty()) {
+        if (!s.accuracy.violation.empty()) {
             all.resize(1);
             all[0].error_occurred = true;
-            all[0].error_message = s.verdict.breach;
+            all[0].error_message = s.accuracy.violation;
         }
         for (size_t r = 0; r < all.size(); r++) {
             all[r].run_name = {};
             all[r].run_name.function_name = name + "/" + s.label;
             all[r].run_name.threads = "threads:" + std::to_string(s.threads);
-            all[r].report_label = again;
+            all[r].report_label = repro_command;
             all[r].family_index = int64_t(runs.size());
             all[r].repetitions = int64_t(all.size());
             all[r].repetition_index = int64_t(r);
@@ -73,7 +73,7 @@ void add_context() {
     benchmark::AddCustomContext("isa", name_of(host_isa()));
     benchmark::AddCustomContext("busy_cores",
                                 std::to_string(busy) + " of " + std::to_string(load.cores.size()));
-    benchmark::AddCustomContext("cpu_pressure", text_of("%.3f", load.waiting));
+    benchmark::AddCustomContext("cpu_pressure", text_of("%.3f", load.pressure));
 }
 
 void save_json(const std::string &path, const Runs &runs) {
@@ -88,4 +88,4 @@ void save_json(const std::string &path, const Runs &runs) {
     write_file(path, text.str(), Durability::to_system);
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

@@ -8,16 +8,16 @@
 
 #include "bench/harness/benchmark_case.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 
 // One vector per subject, a run per round.
 using Runs = std::vector<std::vector<benchmark::BenchmarkReporter::Run>>;
 
-// The runs of timed subjects, called OP/PROBLEM/DTYPES/LABEL/threads:N. `again` is the command that
-// measures them again. One that broke its contract gets a run with the error in place of times.
-// docs/command.md lists the counters.
-void collect(const std::deque<Subject> &subjects, const std::string &name, const std::string &again,
-             Runs &runs);
+// The runs of timed subjects, called OP/PROBLEM/DTYPES/LABEL/threads:N. `repro_command` is the
+// command that measures them again. One that broke its contract gets a run with the error in place
+// of times. docs/command.md lists the counters.
+void collect(const std::deque<BenchmarkCase> &cases, const std::string &name,
+             const std::string &repro_command, Runs &runs);
 
 // What the file says about the machine and this run, beside what Google Benchmark finds out itself.
 // Before anything is timed.
@@ -26,4 +26,4 @@ void add_context();
 // Throws IoError.
 void save_json(const std::string &path, const Runs &runs);
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

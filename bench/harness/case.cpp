@@ -7,8 +7,10 @@
 #include <random>
 #include <sstream>
 
+#include "bench/harness/text.h"
 #include "primitives/library.h"
 #include "registry/dispatch/plan.h"
+#include "registry/op/signature.h"
 
 namespace halyard::check {
 
@@ -19,13 +21,6 @@ bool is_bound_of_values(const Signature &sig, const std::string &name) {
     return std::ranges::any_of(sig.inputs, [&](const TensorSpec &t) {
         return name == t.name + "_end" || name == t.name + "_least";
     });
-}
-
-std::string listed(const std::vector<std::string> &names) {
-    std::string all;
-    for (auto &n : names)
-        all += (all.empty() ? "" : " ") + n;
-    return all;
 }
 
 }  // namespace
@@ -57,7 +52,8 @@ Sample parse_sample(const OpRecord &op, const std::string &text) {
         }
         if (!std::ranges::count(dimensions, name) && !is_bound_of_values(sig, name)) {
             throw AttrError(op.name, "no dimension or attribute '" + name + "' in '" +
-                                         op.signature + "'; dimensions: " + listed(dimensions));
+                                         op.signature +
+                                         "'; dimensions: " + bench::join(dimensions, " "));
         }
         int64_t &extent = s.dims[name];
         const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(),
@@ -72,7 +68,7 @@ void require_dimensions(const Signature &sig, const Dims &dims, const std::strin
     for (auto &name : dimensions_of(sig)) {
         if (!dims.count(name)) {
             throw AttrError(sig.op, "'" + text + "' doesn't say " + name +
-                                        "; dimensions: " + listed(dimensions_of(sig)));
+                                        "; dimensions: " + bench::join(dimensions_of(sig), " "));
         }
     }
 }
@@ -117,10 +113,6 @@ Array array_of(const Tensor &t) {
 }
 
 namespace {
-
-bool is_variable(const std::string &dtype) {
-    return dtype.size() == 1 && std::isupper((unsigned char)dtype[0]);
-}
 
 Array random_array(const Shape &shape, DType t, int64_t end, double least, std::mt19937 &rng) {
     Array a(shape);
@@ -168,7 +160,7 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
     std::map<std::string, DType> variables;
     size_t next = 0;
     auto dtype = [&](const TensorSpec &t) {
-        if (!is_variable(t.dtype)) return dtype_of(t.dtype);
+        if (!is_type_variable(t.dtype)) return dtype_of(t.dtype);
         if (!variables.count(t.dtype))
             variables[t.dtype] = bound.at(std::min(next++, bound.size() - 1));
         return variables[t.dtype];
@@ -197,7 +189,7 @@ Case::Case(const Op &op, const std::string &text, const std::string &types, int 
             const auto found = problem.dims.find(t.name + what);
             return found == problem.dims.end() ? otherwise : found->second;
         };
-        const int64_t end = let("_end", is_variable(t.dtype) ? 0 : 7);
+        const int64_t end = let("_end", is_type_variable(t.dtype) ? 0 : 7);
         in.push_back(
             tensor_of(random_array(shape_of(t), in_dtypes[k], end, double(let("_least", -2)), rng),
                       in_dtypes[k]));
@@ -280,7 +272,7 @@ std::string compare(const OpRecord &op, const std::string &output, const Tensor 
     double most = 0;
     for (double w : want.v)
         if (std::isfinite(w)) most = std::max(most, std::fabs(w));
-    const auto magnitude = expected.magnitude.find(output);
+    const auto magnitude = expected.abs_sum.find(output);
     double worst = 0;
     size_t at = 0;
     for (size_t i = 0; i < v.size(); i++) {
@@ -290,7 +282,7 @@ std::string compare(const OpRecord &op, const std::string &output, const Tensor 
             ratio = v[i] == wrapped(w, t) ? 0 : INFINITY;
         else if (!is_real)
             ratio = v[i] == w ? 0 : INFINITY;
-        else if (magnitude != expected.magnitude.end() && std::isinf(magnitude->second.v[i]))
+        else if (magnitude != expected.abs_sum.end() && std::isinf(magnitude->second.v[i]))
             ratio = 0;  // lost on its way
         else if (std::isnan(w) || std::isnan(v[i]))
             ratio = std::isnan(w) == std::isnan(v[i]) ? 0 : INFINITY;
@@ -301,7 +293,7 @@ std::string compare(const OpRecord &op, const std::string &output, const Tensor 
         } else {
             const double size = op.contract.measure == Contract::elementwise ? std::fabs(w)
                                 : op.contract.measure == Contract::normwise ||
-                                        magnitude == expected.magnitude.end()
+                                        magnitude == expected.abs_sum.end()
                                     ? most
                                     : magnitude->second.v[i];
             double allowed = op.contract.ulps * inner * std::max(size, tiny);
@@ -337,12 +329,12 @@ std::string compare_specials(const std::string &output, const Tensor &got, const
         }
         return "";
     }
-    const auto terms = expected.magnitude.find(output);
+    const auto terms = expected.abs_sum.find(output);
     const double largest = 0.999 * largest_of(got.dtype());
     for (size_t i = 0; i < v.size(); i++) {
         const double w = want.v[i];
         const double size = std::fmax(std::fabs(w),
-                                      terms == expected.magnitude.end() ? 0 : terms->second.v[i]);
+                                      terms == expected.abs_sum.end() ? 0 : terms->second.v[i]);
         // of the result or on the way to it; in double it is still finite
         const bool overflow = size > largest;
         const bool nan_differs = std::isnan(v[i]) != std::isnan(w) && !overflow;

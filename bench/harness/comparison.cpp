@@ -7,7 +7,7 @@
 #include "bench/harness/table.h"
 #include "registry/base/error.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 
 double seconds_of(const std::function<void()> &run) {
@@ -34,7 +34,7 @@ double fastest(const std::function<void()> &run) {
     return best;
 }
 
-Subject slowed(Subject s, double share) {
+BenchmarkCase slowed(BenchmarkCase s, double share) {
     constexpr int64_t steps = 10000;
     const double of_kernel = fastest(s.run);
     const double of_step = fastest([] { work(steps); }) / double(steps);
@@ -52,18 +52,18 @@ std::string factor_text(double f) {
 
 }  // namespace
 
-const Subject *chosen_of(const std::deque<Subject> &subjects, int threads) {
-    for (const Subject &s : subjects)
+const BenchmarkCase *dispatched_of(const std::deque<BenchmarkCase> &cases, int threads) {
+    for (const BenchmarkCase &s : cases)
         if (s.dispatched && s.threads == threads && !s.seconds.empty()) return &s;
     return nullptr;
 }
 
-void compare_with_chosen(std::deque<Subject> &subjects) {
-    for (Subject &s : subjects) {
-        const Subject *chosen = chosen_of(subjects, s.threads);
-        if (chosen && !s.seconds.empty()) {
-            s.beside = compare(s.dispatched ? chosen->again : s.seconds, chosen->seconds,
-                               chosen->again);
+void compare_with_dispatched(std::deque<BenchmarkCase> &cases) {
+    for (BenchmarkCase &s : cases) {
+        const BenchmarkCase *dispatched = dispatched_of(cases, s.threads);
+        if (dispatched && !s.seconds.empty()) {
+            s.relative = compare(s.dispatched ? dispatched->control_seconds : s.seconds,
+                                 dispatched->seconds, dispatched->control_seconds);
         }
     }
 }
@@ -83,27 +83,27 @@ std::string noise_text(const Comparison &c) {
     return std::isfinite(c.noise) ? text_of("noise %.1f %%", c.noise * 100) : "noise unknown";
 }
 
-std::vector<std::string> regrets(const std::deque<Subject> &subjects) {
+std::vector<std::string> regret_lines(const std::deque<BenchmarkCase> &cases) {
     std::vector<std::string> lines;
-    for (const Subject &chosen : subjects) {
-        if (!chosen.dispatched || chosen.seconds.empty()) continue;
-        const Subject *best = nullptr;
-        for (const Subject &s : subjects) {
-            if (!s.peer && s.threads == chosen.threads && s.beside &&
-                s.beside->answer == Comparison::faster &&
-                (!best || s.beside->ratio < best->beside->ratio))
+    for (const BenchmarkCase &dispatched : cases) {
+        if (!dispatched.dispatched || dispatched.seconds.empty()) continue;
+        const BenchmarkCase *best = nullptr;
+        for (const BenchmarkCase &s : cases) {
+            if (!s.peer && s.threads == dispatched.threads && s.relative &&
+                s.relative->answer == Comparison::faster &&
+                (!best || s.relative->ratio < best->relative->ratio))
                 best = &s;
         }
         if (best) {
-            lines.push_back("regret: with threads: " + std::to_string(chosen.threads) + ", " +
-                            best->label + " is " + text_of(*best->beside) + " than " +
-                            chosen.label + ", which a call takes");
+            lines.push_back("regret: with threads: " + std::to_string(dispatched.threads) + ", " +
+                            best->label + " is " + text_of(*best->relative) + " than " +
+                            dispatched.label + ", which a call takes");
         }
     }
     return lines;
 }
 
-std::pair<std::string, double> planted(const std::string &op, const std::string &label) {
+std::pair<std::string, double> planted_slowdown(const std::string &op, const std::string &label) {
     const size_t plus = label.rfind('+');
     if (plus == std::string::npos || label.back() != '%') return {label, 0};
     const std::string share = label.substr(plus + 1, label.size() - plus - 2);
@@ -118,43 +118,45 @@ std::pair<std::string, double> planted(const std::string &op, const std::string 
     return {label.substr(0, plus), value / 100};
 }
 
-std::deque<Subject> pair_of(const std::string &op, const std::deque<Subject> &subjects,
-                            const std::vector<std::string> &labels) {
-    std::deque<Subject> pairs;
+std::deque<BenchmarkCase> ab_cases(const std::string &op, const std::deque<BenchmarkCase> &cases,
+                                   const std::vector<std::string> &labels) {
+    std::deque<BenchmarkCase> pairs;
     std::vector<int> threads;  // each once
-    for (const Subject &s : subjects) {
+    for (const BenchmarkCase &s : cases) {
         if (std::find(threads.begin(), threads.end(), s.threads) == threads.end())
             threads.push_back(s.threads);
     }
     for (int n : threads) {
         for (auto &wanted : labels) {
-            const auto [label, share] = planted(op, wanted);
-            const Subject *found = nullptr;
-            for (const Subject &s : subjects) {
+            const auto [label, share] = planted_slowdown(op, wanted);
+            const BenchmarkCase *found = nullptr;
+            for (const BenchmarkCase &s : cases) {
                 if (s.threads == n && (s.label == label || (label == "chosen" && s.dispatched)))
                     found = &s;
             }
             if (!found) throw DispatchError(op, "nothing to time is called '" + label + "' here");
-            if (!found->verdict.breach.empty() && !found->peer)
-                throw DispatchError(op, label + " breaks its contract: " + found->verdict.breach);
-            if (share > 0 && found->timed)
+            if (!found->accuracy.violation.empty() && !found->peer)
+                throw DispatchError(op,
+                                    label + " breaks its contract: " + found->accuracy.violation);
+            if (share > 0 && found->time_itself)
                 throw DispatchError(op, label + " times itself, so that it can't be slowed down");
             pairs.push_back(share > 0 ? slowed(*found, share) : *found);
             pairs.back().label += wanted.substr(label.size());
-            pairs.back().controlled = pairs.size() % 2 == 0;
+            pairs.back().has_control = pairs.size() % 2 == 0;
         }
     }
     return pairs;
 }
 
-void refuse_answers(std::deque<Subject> &subjects, const std::string &why) {
-    for (Subject &s : subjects)
-        if (s.beside) s.beside->refuse(why);
+void refuse_answers(std::deque<BenchmarkCase> &cases, const std::string &why) {
+    for (BenchmarkCase &s : cases)
+        if (s.relative) s.relative->refuse(why);
 }
 
-void compare_pairs(std::deque<Subject> &pairs) {
+void compare_pairs(std::deque<BenchmarkCase> &pairs) {
     for (size_t i = 0; i + 1 < pairs.size(); i += 2)
-        pairs[i].beside = compare(pairs[i].seconds, pairs[i + 1].seconds, pairs[i + 1].again);
+        pairs[i].relative = compare(pairs[i].seconds, pairs[i + 1].seconds,
+                                    pairs[i + 1].control_seconds);
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

@@ -7,7 +7,7 @@
 #include "primitives/library.h"
 #include "registry/dispatch/dispatch.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 
 constexpr int rounds = 9;
@@ -53,8 +53,8 @@ Tensor as_laid_out(const Tensor &t, const Plan::Buffer &b) {
 
 }  // namespace
 
-Cast cast_for(const RegisteredOp &op, DType dtype) {
-    Cast c;
+CastPlan cast_for(const RegisteredOp &op, DType dtype) {
+    CastPlan c;
     c.from = dtype;
     c.key = name_of(dtype);
     for (auto &set : op.record.dtypes)
@@ -75,14 +75,14 @@ Cast cast_for(const RegisteredOp &op, DType dtype) {
     for (size_t k = 0; k < dtypes.size(); k++) {
         const TensorSpec &t = k < inputs ? op.signature.inputs[k]
                                          : op.signature.outputs[k - inputs];
-        if (is_variable(t.dtype) && dtypes[k] == c.to)
+        if (is_type_variable(t.dtype) && dtypes[k] == c.to)
             (k < inputs ? c.inputs : c.outputs).push_back(k < inputs ? k : k - inputs);
     }
     return c;
 }
 
-Prices prices_of(const Explanation &e, std::span<const Tensor> in, const Attrs &attrs,
-                 const Cast *c) {
+CallCosts measure_costs(const Explanation &e, std::span<const Tensor> in, const Attrs &attrs,
+                        const CastPlan *c) {
     if (e.chosen() < 0) {
         throw DispatchError(e.plan.op->record.name,
                             "no kernel takes this call, so it has no price");
@@ -99,7 +99,7 @@ Prices prices_of(const Explanation &e, std::span<const Tensor> in, const Attrs &
         out.push_back(Tensor::zeros(o.shape, o.dtype));
         to.push_back(as_laid_out(out.back(), o));
     }
-    Prices p;
+    CallCosts p;
     p.candidates.resize(e.plan.candidates.size());
     p.copies.resize(e.copies.size());
     std::vector<Task> tasks;
@@ -150,4 +150,4 @@ Prices prices_of(const Explanation &e, std::span<const Tensor> in, const Attrs &
     return p;
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

@@ -6,10 +6,10 @@
 
 #include "registry/dispatch/explain.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 
 // A call in a dtype that the op has no kernels for, as its caller would have to make it.
-struct Cast {
+struct CastPlan {
     std::string key, instead, there;  // "f16", "f32", "f32 f64"
     DType from = DType::f16;
     DType to = DType::f32;
@@ -18,9 +18,9 @@ struct Cast {
 
 // The call in the narrowest set of dtypes that holds every value of `dtype`. Throws DTypeError
 // where the op has no such set.
-Cast cast_for(const RegisteredOp &op, DType dtype);
+CastPlan cast_for(const RegisteredOp &op, DType dtype);
 
-struct Prices {
+struct CallCosts {
     std::vector<double> candidates;  // seconds of each candidate's kernel alone; 0 = it doesn't fit
     std::vector<double> copies;      // of each of the explanation's copies
     double casts = 0;                // of all, there and back
@@ -31,7 +31,7 @@ struct Prices {
 
 // In interleaved rounds, the least time of each; about 30 ms for each thing that is timed. `in`: as
 // the caller has them, before `cast`. Throws DispatchError where no kernel fits.
-Prices prices_of(const Explanation &e, std::span<const Tensor> in, const Attrs &attrs,
-                 const Cast *cast);
+CallCosts measure_costs(const Explanation &e, std::span<const Tensor> in, const Attrs &attrs,
+                        const CastPlan *cast);
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

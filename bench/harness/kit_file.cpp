@@ -1,13 +1,14 @@
 #include "bench/harness/kit_file.h"
+#include "bench/harness/text.h"
 
 #include <algorithm>
 #include <filesystem>
 
-#include "bench/harness/picks.h"
+#include "bench/harness/text.h"
 #include "registry/base/error.h"
 #include "registry/base/program.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 namespace fs = std::filesystem;
 
@@ -32,7 +33,7 @@ std::ifstream open_kit_file(const std::string &folder, const std::string &name,
     const bool known = std::find(names.begin(), names.end(), name) != names.end();
     std::ifstream file(known ? place_of(folder) / (name + ".txt") : fs::path(name));
     if (!file || fs::is_directory(name))
-        throw IoError(name, "no such file, and no such " + what + "; there are " + listed(names));
+        throw IoError(name, "no such file, and no such " + what + "; there are " + join(names));
     return file;
 }
 
@@ -41,4 +42,4 @@ std::string trimmed(const std::string &s) {
     return from == std::string::npos ? "" : s.substr(from, s.find_last_not_of(" \t\r") - from + 1);
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

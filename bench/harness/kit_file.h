@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace halyard::command {
+namespace halyard::bench {
 
 std::vector<std::string> kit_files(const std::string &folder);  // names, without ".txt", sorted
 
@@ -15,4 +15,4 @@ std::ifstream open_kit_file(const std::string &folder, const std::string &name,
 
 std::string trimmed(const std::string &s);  // without blanks at its ends
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

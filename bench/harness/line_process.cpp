@@ -9,10 +9,10 @@
 
 #include "registry/base/error.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 
-Dialogue::Dialogue(const std::vector<std::string> &command,
-                   const std::map<std::string, std::string> &environment) {
+LineProcess::LineProcess(const std::vector<std::string> &command,
+                         const std::map<std::string, std::string> &environment) {
     int to[2], from[2];
     if (pipe2(to, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0)
         throw IoError(command[0], "no pipe for it");
@@ -38,13 +38,13 @@ Dialogue::Dialogue(const std::vector<std::string> &command,
     out_ = from[0];
 }
 
-Dialogue::~Dialogue() {
+LineProcess::~LineProcess() {
     close(in_);
     close(out_);
     waitpid(pid_, nullptr, 0);
 }
 
-std::string Dialogue::answer(const std::string &line) {
+std::string LineProcess::answer(const std::string &line) {
     const std::string text = line.empty() ? "" : line + "\n";
     for (size_t done = 0; done < text.size();) {
         const ssize_t n = write(in_, text.data() + done, text.size() - done);
@@ -64,4 +64,4 @@ std::string Dialogue::answer(const std::string &line) {
     }
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

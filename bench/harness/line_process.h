@@ -1,4 +1,4 @@
-// Dialogue: a process that answers a line with a line.
+// LineProcess: a process that answers a line with a line.
 #pragma once
 #include <sys/types.h>
 
@@ -6,16 +6,16 @@
 #include <string>
 #include <vector>
 
-namespace halyard::command {
+namespace halyard::bench {
 
-class Dialogue {
+class LineProcess {
 public:
     // `environment` is set in the child, beside what this process has. Its standard error is thrown
     // away.
-    Dialogue(const std::vector<std::string> &command,
-             const std::map<std::string, std::string> &environment);
-    ~Dialogue();  // closes its input and waits for its end
-    Dialogue(const Dialogue &) = delete;
+    LineProcess(const std::vector<std::string> &command,
+                const std::map<std::string, std::string> &environment);
+    ~LineProcess();  // closes its input and waits for its end
+    LineProcess(const LineProcess &) = delete;
 
     // The child's next line, after `line` was written to it ("" writes nothing). "" = it ended, or
     // never began.
@@ -27,4 +27,4 @@ private:
     std::string rest_;        // read, but not asked for yet
 };
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

@@ -6,7 +6,7 @@
 
 #include "registry/op/op_record.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 
 void print_machine() {
     double load[1] = {0};
@@ -16,4 +16,4 @@ void print_machine() {
     std::printf("\n");
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

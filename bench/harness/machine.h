@@ -2,10 +2,10 @@
 #pragma once
 #include "registry/base/host.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 
 // The CPU's name, its cores and, when they have had work, the load average: load.h knows who has
 // them now.
 void print_machine();
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

@@ -7,8 +7,9 @@
 #include "bench/harness/variadic_ops.h"
 #include "primitives/autograd/adjoint.h"
 #include "primitives/library.h"
+#include "registry/op/signature.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 
 std::vector<std::string> split(const std::string &text, char at) {
@@ -20,10 +21,6 @@ std::vector<std::string> split(const std::string &text, char at) {
 }
 
 }  // namespace
-
-bool is_variable(const std::string &dtype) {
-    return dtype.size() == 1 && std::isupper((unsigned char)dtype[0]);
-}
 
 std::pair<std::string, std::string> assignment(const std::string &op, const std::string &text) {
     const size_t at = text.find('=');
@@ -43,9 +40,9 @@ Attrs attrs_from(const OpRecord &op, const std::vector<std::string> &texts) {
     return Attrs(op, given);
 }
 
-std::vector<std::optional<std::string>> by_tensor(const std::string &op, const char *what,
-                                                  const std::vector<TensorSpec> &specs,
-                                                  const std::vector<std::string> &texts) {
+std::vector<std::optional<std::string>> values_by_tensor(const std::string &op, const char *what,
+                                                         const std::vector<TensorSpec> &specs,
+                                                         const std::vector<std::string> &texts) {
     std::vector<std::optional<std::string>> values(specs.size());
     std::string names;
     for (auto &s : specs)
@@ -111,9 +108,9 @@ std::vector<DType> dtypes_from(const RegisteredOp &op, const std::string &set) {
     std::vector<DType> dtypes;
     for (auto *list : {&op.signature.inputs, &op.signature.outputs}) {
         for (auto &t : *list) {
-            if (is_variable(t.dtype) && !variables.count(t.dtype))
+            if (is_type_variable(t.dtype) && !variables.count(t.dtype))
                 variables[t.dtype] = dtype_of(bound[std::min(variables.size(), bound.size() - 1)]);
-            dtypes.push_back(is_variable(t.dtype) ? variables[t.dtype] : dtype_of(t.dtype));
+            dtypes.push_back(is_type_variable(t.dtype) ? variables[t.dtype] : dtype_of(t.dtype));
         }
     }
     return dtypes;
@@ -142,7 +139,7 @@ void check_variant(const OpRecord &op, const std::string &variant) {
 }
 
 const RegisteredOp &op_with_kernels(const std::string &name) {
-    if (joined_op(name))
+    if (variadic_op(name))
         throw DispatchError(name, "has no kernels of its own: it is made of views and copies");
     const RegisteredOp &op = library().at(name);
     if (op.record.form == Form::composite)
@@ -178,4 +175,4 @@ Target::Target(const std::string &device_name, const std::string &isa, const std
     if (!isa.empty() || !variant.empty()) force_.emplace(level, variant, backend);
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

@@ -7,8 +7,9 @@
 #include "registry/dispatch/dispatch.h"
 #include "registry/dispatch/registry.h"
 #include "registry/op/attrs.h"
+#include "registry/op/signature.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 
 // "axis=1" as ("axis", "1"). Throws AttrError when there is no '=' or nothing before it.
 std::pair<std::string, std::string> assignment(const std::string &op, const std::string &text);
@@ -19,9 +20,9 @@ Attrs attrs_from(const OpRecord &op, const std::vector<std::string> &texts);
 // What was given for each of `specs`: "x=value" by name, "x0=value" by place (where no tensor is
 // named x0), a bare "value" for the first one still open. Throws AttrError for names that don't
 // exist and for two values of one tensor; `what` names the option.
-std::vector<std::optional<std::string>> by_tensor(const std::string &op, const char *what,
-                                                  const std::vector<TensorSpec> &specs,
-                                                  const std::vector<std::string> &texts);
+std::vector<std::optional<std::string>> values_by_tensor(const std::string &op, const char *what,
+                                                         const std::vector<TensorSpec> &specs,
+                                                         const std::vector<std::string> &texts);
 
 // Extents of "2x3x8x8"; "scalar" is rank 0. Throws ShapeError.
 Shape shape_from(const std::string &op, const std::string &text);
@@ -45,8 +46,6 @@ void check_variant(const OpRecord &op, const std::string &variant);
 // own.
 const RegisteredOp &op_with_kernels(const std::string &name);
 
-bool is_variable(const std::string &dtype);  // T, U, ...: capital letters stand for any dtype
-
 // --device, --isa and --variant, together. Throws DispatchError for an ISA this CPU lacks or the
 // device doesn't know.
 class Target {
@@ -57,4 +56,4 @@ private:
     std::optional<Force> force_;
 };
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

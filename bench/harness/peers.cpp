@@ -8,7 +8,7 @@
 
 #include "registry/base/program.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 namespace fs = std::filesystem;
 
@@ -64,4 +64,4 @@ std::vector<Peer> peers_for(const PeerTask &task, const std::string &isa) {
     return peers;
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

@@ -6,7 +6,7 @@
 
 #include "bench/peers/peer.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 
 // What limits libraries to `isa` ("" = no limit) and lets their threads sleep between calls.
 std::vector<std::pair<std::string, std::string>> peer_environment(const std::string &isa);
@@ -15,4 +15,4 @@ std::vector<std::pair<std::string, std::string>> peer_environment(const std::str
 // environment says otherwise, and prints it.
 std::vector<Peer> peers_for(const PeerTask &task, const std::string &isa);
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

@@ -6,7 +6,7 @@
 #include "primitives/primitive.h"
 #include "registry/dispatch/plan.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 
 uint64_t next(uint64_t &state) {  // SplitMix64
@@ -73,8 +73,8 @@ std::vector<std::string> problems_of(const OpRecord &op) {
     return all;
 }
 
-Trial::Trial(const RegisteredOp &which, const std::string &problem, const std::string &set,
-             const std::vector<std::string> &more)
+ProblemInstance::ProblemInstance(const RegisteredOp &which, const std::string &problem,
+                                 const std::string &set, const std::vector<std::string> &more)
     : op(which), text(problem),
       attrs(which.record, check::parse_sample(which.record, problem).attrs) {
     const check::Sample s = check::parse_sample(op.record, text);
@@ -103,10 +103,11 @@ Trial::Trial(const RegisteredOp &which, const std::string &problem, const std::s
             const auto found = dims.find(inputs[k].name + what);
             return found == dims.end() ? otherwise : found->second;
         };
-        in.push_back(filled(shape, dtypes[k], let("_end", is_variable(inputs[k].dtype) ? 0 : 7),
+        in.push_back(filled(shape, dtypes[k],
+                            let("_end", is_type_variable(inputs[k].dtype) ? 0 : 7),
                             double(let("_least", -2)), k + 1));
     }
     put_forward_outputs(op, attrs, in);
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

@@ -12,17 +12,17 @@
 #include "registry/base/temporary_folder.h"
 #include "registry/tensor/npy.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 struct Framework {
-    std::unique_ptr<Dialogue> process;
+    std::unique_ptr<LineProcess> process;
     std::string name;  // with its version; "" = it isn't there
 };
 
-Json asked(Dialogue &child, const Json &question) {
+Json asked(LineProcess &child, const Json &question) {
     const Json answer = Json::parse(child.answer(question.dump()), nullptr, false);
     return answer.is_object() ? answer : Json{{"refused", "its process ended without a word"}};
 }
@@ -39,7 +39,7 @@ Framework &framework(const std::string &which, const std::string &python, int th
     environment["PYTHONDONTWRITEBYTECODE"] = "1";
     for (auto &[name, value] : peer_environment(isa))
         if (!std::getenv(name.c_str())) environment[name] = value;
-    f.process = std::make_unique<Dialogue>(
+    f.process = std::make_unique<LineProcess>(
         std::vector<std::string>{python, driver, which, std::to_string(threads), isa}, environment);
     const Json hello = Json::parse(f.process->answer(""), nullptr, false);
     if (hello.is_object() && hello.contains("name"))
@@ -82,9 +82,10 @@ void take(const Json &files, const std::vector<Tensor> &out) {
 
 }  // namespace
 
-std::vector<Subject> python_peers_for(const PythonPeers &peers, const PeerTask &task, size_t copies,
-                                      const std::string &isa, std::vector<std::string> &refused) {
-    std::vector<Subject> all;
+std::vector<BenchmarkCase> python_peer_cases(const PythonPeers &peers, const PeerTask &task,
+                                             size_t copies, const std::string &isa,
+                                             std::vector<std::string> &refused) {
+    std::vector<BenchmarkCase> all;
     if (peers.frameworks.empty()) return all;
     const TemporaryFolder folder("halyard_peers");
     const fs::path &dir = folder.path;
@@ -110,13 +111,13 @@ std::vector<Subject> python_peers_for(const PythonPeers &peers, const PeerTask &
             refused.push_back(f.name + ": " + answer.value("refused", ""));
             continue;
         }
-        Subject s{f.name, task.threads, true, true, false, {}, {}};
+        BenchmarkCase s{f.name, task.threads, true, true, false, {}, {}};
         s.isa = isa.empty() ? host_isa() : isa_of(isa);
         for (const Tensor &y : task.out)
             s.out.push_back(Tensor::empty(y.shape(), y.dtype()));
         take(answer.at("out"), s.out);
         s.run = [] {};  // its results are here already
-        s.timed = [&f](double seconds) {
+        s.time_itself = [&f](double seconds) {
             const Json time = asked(*f.process, {{"seconds", seconds}});
             if (!time.contains("seconds")) throw Error(f.name, time.value("refused", ""));
             return time.at("seconds").get<double>();
@@ -126,4 +127,4 @@ std::vector<Subject> python_peers_for(const PythonPeers &peers, const PeerTask &
     return all;
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

@@ -4,7 +4,7 @@
 #include "bench/harness/benchmark_case.h"
 #include "bench/peers/peer.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 
 struct PythonPeers {
     std::vector<std::string> frameworks;  // "pytorch", "onnxruntime", "mindspore"
@@ -14,7 +14,8 @@ struct PythonPeers {
 // One subject for each framework that can do the task. Those that can't say why in `refused`; one
 // that isn't installed does so on standard output, once. `copies`: calls go round so many copies of
 // the tensors. `isa`: "" = no limit.
-std::vector<Subject> python_peers_for(const PythonPeers &peers, const PeerTask &task, size_t copies,
-                                      const std::string &isa, std::vector<std::string> &refused);
+std::vector<BenchmarkCase> python_peer_cases(const PythonPeers &peers, const PeerTask &task,
+                                             size_t copies, const std::string &isa,
+                                             std::vector<std::string> &refused);
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

@@ -8,13 +8,13 @@
 #include "dsl/kernel_cache.h"
 #include "registry/dispatch/explain.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 
-const roofs::Roofs &machine_roofs(bool again) {
+const roofs::Roofs &machine_roofs(bool remeasure) {
     static roofs::Roofs r;
-    if (!again && !r.machine.empty()) return r;
+    if (!remeasure && !r.machine.empty()) return r;
     bool measured = false;
-    r = roofs::of_this_machine(cache_folder(), again, [&](const std::string &what) {
+    r = roofs::of_this_machine(cache_folder(), remeasure, [&](const std::string &what) {
         std::fprintf(stderr, "\33[2K\rmeasuring this machine's roofs: %s ...", what.c_str());
         measured = true;
     });
@@ -22,7 +22,8 @@ const roofs::Roofs &machine_roofs(bool again) {
     return r;
 }
 
-Roofline::Roofline(const Trial &t, const std::vector<Tensor> &outputs, bool cold) : cold_(cold) {
+Roofline::Roofline(const ProblemInstance &t, const std::vector<Tensor> &outputs, bool cold)
+    : cold_(cold) {
     const std::string &name = t.op.record.name;
     if (!t.in.empty() && t.in[0].dtype() == DType::f64) arithmetic_ = DType::f64;
     for (auto *list : {&t.in, &outputs}) {
@@ -65,4 +66,4 @@ roofs::Bound Roofline::bound(Isa isa, int threads) const {
                                  threads, isa);
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

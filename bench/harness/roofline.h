@@ -5,16 +5,16 @@
 #include "bench/roofs/roofs.h"
 #include "dsl/work.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 
 // Those of this machine, from the cache; measured now, with a note on standard error, when there
-// are none or `again`.
-const roofs::Roofs &machine_roofs(bool again = false);
+// are none or `remeasure`.
+const roofs::Roofs &machine_roofs(bool remeasure = false);
 
 class Roofline {
 public:
     // `outputs`: of the trial's call. `cold`: its tensors come from memory.
-    Roofline(const Trial &t, const std::vector<Tensor> &outputs, bool cold = false);
+    Roofline(const ProblemInstance &t, const std::vector<Tensor> &outputs, bool cold = false);
 
     // of the op as its last variant states it; 0 where they can't be counted
     double operations() const { return operations_; }
@@ -34,4 +34,4 @@ private:
     bool cold_;
 };
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

@@ -8,7 +8,7 @@
 #include "primitives/library.h"
 #include "registry/base/error.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 // The ops that a line's first word means.
 std::vector<std::string> ops_of(const std::string &word) {
@@ -66,10 +66,10 @@ std::vector<ShapeLine> shape_set(const std::string &name, const std::string &op)
         }
         for (auto &name_of_op : ops_of(read.op)) {
             const ShapeLine line{name_of_op, read.problem, read.note};
-            const bool again = std::any_of(lines.begin(), lines.end(), [&](const ShapeLine &l) {
+            const bool repeated = std::any_of(lines.begin(), lines.end(), [&](const ShapeLine &l) {
                 return l.op == line.op && l.problem == line.problem;
             });
-            if (!again) lines.push_back(line);
+            if (!repeated) lines.push_back(line);
         }
     }
     if (!op.empty()) std::erase_if(lines, [&](const ShapeLine &l) { return l.op != op; });
@@ -78,4 +78,4 @@ std::vector<ShapeLine> shape_set(const std::string &name, const std::string &op)
     return lines;
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

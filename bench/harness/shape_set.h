@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace halyard::command {
+namespace halyard::bench {
 
 struct ShapeLine {
     std::string op, problem, note;  // note: what follows '#'
@@ -23,4 +23,4 @@ std::vector<std::string> shape_set_names();
 // file and the line's number.
 ShapeLine shape_line(const std::string &file, int number, const std::string &text);
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 
 // The largest k for which the signed-rank statistic of n values is <= k with a probability of at
@@ -87,4 +87,4 @@ void Comparison::refuse(const std::string &why) {
     refused = why;
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace halyard::command {
+namespace halyard::bench {
 
 double median(std::vector<double> values);
 double least(const std::vector<double> &values);
@@ -40,4 +40,4 @@ struct Comparison {
 Comparison compare(const std::vector<double> &a, const std::vector<double> &b,
                    const std::vector<double> &control);
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

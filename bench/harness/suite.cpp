@@ -14,7 +14,7 @@
 #include "registry/base/atomic_file.h"
 #include "registry/base/error.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 
 // One problem with one number of threads.
@@ -25,11 +25,12 @@ struct Outcome {
     std::string bound;                        // what sets the roof
 };
 
-Outcome outcome_of(const Subject &ours, const std::deque<Subject> &all, const Roofline &roofline,
-                   const std::string &problem) {
+Outcome outcome_of(const BenchmarkCase &ours, const std::deque<BenchmarkCase> &all,
+                   const Roofline &roofline, const std::string &problem) {
     Outcome o{problem,
               "",
-              ours.verdict.breach.empty() ? "" : "breaks its contract: " + ours.verdict.breach,
+              ours.accuracy.violation.empty() ? ""
+                                              : "breaks its contract: " + ours.accuracy.violation,
               ours.threads,
               0,
               0,
@@ -40,7 +41,7 @@ Outcome outcome_of(const Subject &ours, const std::deque<Subject> &all, const Ro
     const roofs::Bound bound = roofline.bound(ours.isa, ours.threads);
     o.roof = bound.seconds / least(ours.seconds);
     o.bound = bound.by;
-    for (const Subject &peer : all) {
+    for (const BenchmarkCase &peer : all) {
         if (!peer.peer || !peer.computes || peer.threads != ours.threads || peer.seconds.empty())
             continue;
         const double ratio = median(peer.seconds) / o.seconds;
@@ -56,18 +57,18 @@ std::vector<Outcome> measured(const SuiteGroup &g, const ShapeLine &line, const 
     const std::string problem = line.op + " " + line.problem;
     try {
         const RegisteredOp &op = find_op(line.op.c_str());
-        const Trial t(op, line.problem, dtype_set(op.record, g.dtype));
+        const ProblemInstance t(op, line.problem, dtype_set(op.record, g.dtype));
         const std::vector<Tensor> like = outputs_of(t);
         const Expected expected(t, like);
         const Roofline roofline(t, like);
         std::vector<std::string> refused;
-        auto subjects = calls_of(t, o.selection, expected, like, refused);
+        auto cases = call_cases(t, o.selection, expected, like, refused);
         warn_of_others(*std::max_element(o.selection.threads.begin(), o.selection.threads.end()),
                        o.wait_quiet);
-        measure(subjects, o.timing);
+        measure(cases, o.timing);
         std::vector<Outcome> all;
-        for (const Subject &s : subjects)
-            if (s.dispatched) all.push_back(outcome_of(s, subjects, roofline, problem));
+        for (const BenchmarkCase &s : cases)
+            if (s.dispatched) all.push_back(outcome_of(s, cases, roofline, problem));
         return all;
     } catch (const Error &e) {
         return {{problem, "", e.what(), 0, 0, 0, 0, ""}};
@@ -212,4 +213,4 @@ bool run_suite(const SuiteOptions &o) {
     return kept;
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

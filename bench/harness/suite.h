@@ -4,7 +4,7 @@
 #include "bench/harness/suite_file.h"
 #include "bench/harness/timing.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 
 struct SuiteOptions {
     // group: only those whose title has this in it; out: a Markdown file for the results
@@ -18,4 +18,4 @@ struct SuiteOptions {
 // fails, is named and counts as missed.
 bool run_suite(const SuiteOptions &o);
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

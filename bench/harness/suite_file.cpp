@@ -6,7 +6,7 @@
 #include "bench/harness/op_call.h"
 #include "registry/base/error.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 
 double goal(const std::string &file, int number, const std::string &text) {
@@ -64,4 +64,4 @@ std::vector<SuiteGroup> suite(const std::string &name) {
     return groups;
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

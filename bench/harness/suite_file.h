@@ -10,7 +10,7 @@
 
 #include "bench/harness/shape_set.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 
 struct SuiteGroup {
     std::string title, dtype;      // dtype: one of the ops' sets; "" = each op's first
@@ -22,4 +22,4 @@ struct SuiteGroup {
 // for a line it can't read.
 std::vector<SuiteGroup> suite(const std::string &name);
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

@@ -11,7 +11,7 @@
 #include <sstream>
 #include <thread>
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 
 double now() {
@@ -20,7 +20,7 @@ double now() {
 }
 
 // "some avg10=0.00 avg60=0.00 avg300=0.00 total=5422882635", in microseconds.
-double waiting() {
+double pressure() {
     std::ifstream file("/proc/pressure/cpu");
     std::string line;
     std::getline(file, line);
@@ -68,7 +68,7 @@ std::string percent(double share) {
 }  // namespace
 
 Counters count() {
-    return {now(), cores(), waiting(), own()};
+    return {now(), cores(), pressure(), own()};
 }
 
 long involuntary_switches() {
@@ -80,12 +80,12 @@ long involuntary_switches() {
 Load between(const Counters &before, const Counters &after) {
     Load load;
     load.seconds = after.now - before.now;
-    load.waiting = (after.waiting - before.waiting) / load.seconds;
+    load.pressure = (after.pressure - before.pressure) / load.seconds;
     for (size_t i = 0; i < std::min(before.cores.size(), after.cores.size()); i++) {
         const Counters::Core &a = before.cores[i];
         const Counters::Core &b = after.cores[i];
         load.cores.push_back(
-            {b.id, (b.busy - a.busy) / load.seconds, (b.stolen - a.stolen) / load.seconds});
+            {b.id, (b.busy - a.busy) / load.seconds, (b.steal - a.steal) / load.seconds});
         load.others += load.cores.back().busy;
     }
     load.others = std::max(0.0, load.others - (after.own - before.own) / load.seconds);
@@ -98,7 +98,7 @@ Load load_of_others(double seconds) {
     return between(before, count());
 }
 
-std::string crowded(const Load &load, int threads) {
+std::string contended(const Load &load, int threads) {
     std::string busy;
     int idle = 0;
     for (const auto &core : load.cores) {
@@ -113,17 +113,17 @@ std::string crowded(const Load &load, int threads) {
     return "others keep core " + busy + " busy: " + std::to_string(idle) + " of " +
            std::to_string(load.cores.size()) + " are idle for " + std::to_string(threads) +
            (threads == 1 ? " thread" : " threads") +
-           (load.waiting > 0.01
-                ? "; tasks wait for a core " + percent(load.waiting) + " of the time"
+           (load.pressure > 0.01
+                ? "; tasks wait for a core " + percent(load.pressure) + " of the time"
                 : "");
 }
 
-bool disturbed(const Load &load) {
-    constexpr double switches_per_second = 20, stolen = 0.01;
+bool noisy(const Load &load) {
+    constexpr double switches_per_second = 20, steal = 0.01;
     double most = 0;
     for (const auto &core : load.cores)
-        most = std::max(most, core.stolen);
-    return double(load.switches) > 1 + switches_per_second * load.seconds || most > stolen;
+        most = std::max(most, core.steal);
+    return double(load.switches) > 1 + switches_per_second * load.seconds || most > steal;
 }
 
 bool leaves_a_core(const Load &load) {
@@ -133,11 +133,11 @@ bool leaves_a_core(const Load &load) {
 
 Load warn_of_others(int threads, double patience) {
     Load load = load_of_others();
-    std::string why = crowded(load, threads);
+    std::string why = contended(load, threads);
     const double begin = now();
     while (!why.empty() && now() - begin < patience) {
         load = load_of_others(0.5);
-        why = crowded(load, threads);
+        why = contended(load, threads);
         if (why.empty()) std::printf("waited %.1f s for others\n", now() - begin);
     }
     if (!why.empty() && patience > 0) std::printf("waited %.1f s in vain\n", now() - begin);
@@ -145,4 +145,4 @@ Load warn_of_others(int threads, double patience) {
     return load;
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

@@ -3,20 +3,20 @@
 #include <string>
 #include <vector>
 
-namespace halyard::command {
+namespace halyard::bench {
 
 // What Linux counts: monotonic, in seconds.
 struct Counters {
     struct Core {
         int id = 0;
-        double busy = 0, stolen = 0;  // stolen: given to other virtual machines
+        double busy = 0, steal = 0;  // stolen: given to other virtual machines
         // of shares: an idle desktop's cores stay below
         bool is_busy() const { return busy > 0.15; }
     };
     double now = 0;
     std::vector<Core> cores;  // those that this process may run on
     // time in which some task had to wait for a core (PSI); 0 where the kernel doesn't tell
-    double waiting = 0;
+    double pressure = 0;
     // of all cores, that this process took, and its children that have ended
     double own = 0;
 };
@@ -25,7 +25,7 @@ Counters count();
 // Between two counts.
 struct Load {
     std::vector<Counters::Core> cores;  // shares of the time
-    double seconds = 0, waiting = 0;    // waiting: a share
+    double seconds = 0, pressure = 0;   // waiting: a share
     double others = 0;                  // cores that others kept busy: 1.5 of 2
     // involuntary, of what was being timed; for the caller to fill in
     long switches = 0;
@@ -37,7 +37,7 @@ Load load_of_others(double seconds = 0.1);
 
 // Why `threads` can't be timed under this load of others: "others keep core 0 (99 %), 3 (50 %)
 // busy: 1 of 3 are idle for 2 threads"; "" = they can.
-std::string crowded(const Load &load, int threads);
+std::string contended(const Load &load, int threads);
 
 // Do others leave a core, nearly whole? Where they don't, two times tell nothing of each other.
 bool leaves_a_core(const Load &load);
@@ -51,6 +51,6 @@ Load warn_of_others(int threads, double patience = 0);
 long involuntary_switches();
 
 // Did others take time from what was being timed? By involuntary context switches and stolen time.
-bool disturbed(const Load &load);
+bool noisy(const Load &load);
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

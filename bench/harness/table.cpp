@@ -5,14 +5,14 @@
 
 #include "bench/harness/statistics.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 
 // The peer's time over the subject's, of the minima (of the medians).
-std::string beside_peer(const std::deque<Subject> &subjects, const std::string &peer,
-                        const Subject &s) {
+std::string relative_to_peer(const std::deque<BenchmarkCase> &cases, const std::string &peer,
+                             const BenchmarkCase &s) {
     if (s.peer) return "";
-    for (const Subject &o : subjects) {
+    for (const BenchmarkCase &o : cases) {
         if (o.peer && o.label == peer && o.threads == s.threads && !o.seconds.empty()) {
             return text_of("%.2f", least(o.seconds) / least(s.seconds)) +
                    text_of(" (%.2f)", median(o.seconds) / median(s.seconds));
@@ -44,46 +44,47 @@ std::string time_text(double s) {
     return s < 1e-3 ? text_of("%.2f us", s * 1e6) : text_of("%.2f ms", s * 1e3);
 }
 
-std::vector<Column> columns_of(const std::deque<Subject> &subjects, const Roofline &roofline,
+std::vector<Column> columns_of(const std::deque<BenchmarkCase> &cases, const Roofline &roofline,
                                const Expected &expected) {
     std::vector<Column> columns = {
-        {"median", [](const Subject &s) { return time_text(median(s.seconds)); }},
-        {"min", [](const Subject &s) { return time_text(least(s.seconds)); }},
+        {"median", [](const BenchmarkCase &s) { return time_text(median(s.seconds)); }},
+        {"min", [](const BenchmarkCase &s) { return time_text(least(s.seconds)); }},
         {"GFLOP/s",
-         [flops = roofline.operations()](const Subject &s) {
+         [flops = roofline.operations()](const BenchmarkCase &s) {
              return flops > 0 && s.computes ? text_of("%.1f", flops / least(s.seconds) * 1e-9)
                                             : "-";
          }},
         {"GB/s",
-         [bytes = roofline.bytes()](const Subject &s) {
+         [bytes = roofline.bytes()](const BenchmarkCase &s) {
              return text_of("%.1f", bytes / least(s.seconds) * 1e-9);
          }},
         {"of the roof",
-         [&roofline](const Subject &s) {
+         [&roofline](const BenchmarkCase &s) {
              return share_text(roofline.bound(s.isa, s.threads), least(s.seconds));
          },
          true},
         {"error",
-         [known = expected.known()](const Subject &s) {
+         [known = expected.known()](const BenchmarkCase &s) {
              return s.computes && known
-                        ? text_of("%.2g", s.verdict.error) + (s.imprecise.empty() ? "" : "!")
+                        ? text_of("%.2g", s.accuracy.error) + (s.imprecise.empty() ? "" : "!")
                         : "-";
          }},
     };
     std::vector<std::string> peers;  // in order, each once
-    for (const Subject &s : subjects) {
+    for (const BenchmarkCase &s : cases) {
         if (s.peer && !s.seconds.empty() &&
             std::find(peers.begin(), peers.end(), s.label) == peers.end())
             peers.push_back(s.label);
     }
     for (auto &p : peers) {
-        columns.push_back(
-            {"x " + p, [&subjects, p](const Subject &s) { return beside_peer(subjects, p, s); }});
+        columns.push_back({"x " + p, [&cases, p](const BenchmarkCase &s) {
+                               return relative_to_peer(cases, p, s);
+                           }});
     }
     return columns;
 }
 
-void print_table(const std::deque<Subject> &subjects, const std::vector<Column> &columns) {
+void print_table(const std::deque<BenchmarkCase> &cases, const std::vector<Column> &columns) {
     // of a FAIL: one text, which no column is as wide as
     std::vector<std::vector<std::string>> lines;
     std::vector<std::string> title = {"kernel", "threads"};
@@ -92,9 +93,9 @@ void print_table(const std::deque<Subject> &subjects, const std::vector<Column> 
         title.push_back(c.title);
     for (auto &t : title)
         width.push_back(t.size());
-    for (const Subject &s : subjects) {
+    for (const BenchmarkCase &s : cases) {
         lines.push_back({s.label, std::to_string(s.threads)});
-        if (s.verdict.breach.empty()) {
+        if (s.accuracy.violation.empty()) {
             for (auto &c : columns)
                 lines.back().push_back(c.text(s));
         }
@@ -112,10 +113,10 @@ void print_table(const std::deque<Subject> &subjects, const std::vector<Column> 
     };
     print("  ", title, "");
     for (size_t i = 0; i < lines.size(); i++) {
-        const Subject &s = subjects[i];
+        const BenchmarkCase &s = cases[i];
         print(s.dispatched ? "* " : "  ", lines[i],
-              s.verdict.breach.empty() ? "" : "FAIL, no time: " + s.verdict.breach);
+              s.accuracy.violation.empty() ? "" : "FAIL, no time: " + s.accuracy.violation);
     }
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

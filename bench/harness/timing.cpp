@@ -10,7 +10,7 @@
 #include "bench/harness/system_load.h"
 #include "registry/base/parallel.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 
 using TimedRun = benchmark::BenchmarkReporter::Run;
@@ -30,7 +30,7 @@ double per_call(const TimedRun &r) {
 
 // A place in each round: a subject, or its control.
 struct Place {
-    Subject *subject;
+    BenchmarkCase *bench_case;
     bool control;
     int64_t calls = 0;  // that fill min_time; 0 = not known yet
 };
@@ -43,8 +43,9 @@ public:
     std::vector<TimedRun> round(const std::vector<Place *> &order) {
         for (const Place *p : order) {
             auto *bench = benchmark::RegisterBenchmark(
-                p->subject->label.c_str(), [this, p](benchmark::State &state) { time(state, *p); });
-            if (p->subject->timed)
+                p->bench_case->label.c_str(),
+                [this, p](benchmark::State &state) { time(state, *p); });
+            if (p->bench_case->time_itself)
                 bench->Iterations(1)->UseManualTime();
             else if (p->calls)
                 bench->Iterations(p->calls)->UseRealTime();
@@ -62,14 +63,14 @@ public:
 
 private:
     void time(benchmark::State &state, const Place &p) {
-        const Subject &s = *p.subject;
+        const BenchmarkCase &s = *p.bench_case;
         check::begins("timing " + s.label);
         set_threads(s.threads);
         if (spinning_) std::this_thread::sleep_for(std::chrono::milliseconds(40));
         spinning_ = s.peer && s.threads > 1;
-        if (s.timed) {
+        if (s.time_itself) {
             for (auto _ : state)
-                state.SetIterationTime(s.timed(min_time_));
+                state.SetIterationTime(s.time_itself(min_time_));
             return;
         }
         // after another subject, caches and branch predictors are that one's
@@ -86,28 +87,28 @@ private:
 void add(Rounds &sum, const Load &load) {
     sum.switches += load.switches;
     sum.seconds += load.seconds;
-    sum.waiting += load.waiting * load.seconds;
+    sum.pressure += load.pressure * load.seconds;
     for (auto &core : load.cores)
-        sum.stolen = std::max(sum.stolen, core.stolen);
+        sum.steal = std::max(sum.steal, core.steal);
 }
 
 }  // namespace
 
-Rounds measure(std::deque<Subject> &subjects, const Timing &timing) {
+Rounds measure(std::deque<BenchmarkCase> &cases, const Timing &timing) {
     std::deque<Place> places;
     std::vector<Place *> order;
-    for (Subject &s : subjects) {
-        if (!s.verdict.breach.empty()) continue;
+    for (BenchmarkCase &s : cases) {
+        if (!s.accuracy.violation.empty()) continue;
         places.push_back({&s, false});
-        if (s.controlled) places.push_back({&s, true});
+        if (s.has_control) places.push_back({&s, true});
     }
     for (Place &p : places)
         order.push_back(&p);
     Rounds done;
     if (order.empty()) return done;
 
-    const bool alone = std::none_of(subjects.begin(), subjects.end(),
-                                    [](const Subject &s) { return bool(s.timed); });
+    const bool alone = std::none_of(cases.begin(), cases.end(),
+                                    [](const BenchmarkCase &s) { return bool(s.time_itself); });
     double cores_of_others = 0;  // times seconds
     size_t cores = 0;
     Clock clock(timing.min_time);
@@ -124,22 +125,22 @@ Rounds measure(std::deque<Subject> &subjects, const Timing &timing) {
         add(done, load);
         cores_of_others += load.others * load.seconds;
         cores = load.cores.size();
-        const bool bad = disturbed(load);
+        const bool bad = noisy(load);
         if (bad && done.repeated < timing.rounds / 2) {
             done.repeated++;
             continue;
         }
         done.kept++;
-        done.disturbed += bad;
+        done.noisy += bad;
         for (size_t i = 0; i < order.size(); i++) {
-            Subject &s = *order[i]->subject;
-            (order[i]->control ? s.again : s.seconds).push_back(per_call(taken[i]));
+            BenchmarkCase &s = *order[i]->bench_case;
+            (order[i]->control ? s.control_seconds : s.seconds).push_back(per_call(taken[i]));
             if (order[i]->control) continue;
             s.runs.push_back(taken[i]);
             s.runs.back().counters["switches"] = double(load.switches);
         }
     }
-    done.waiting /= done.seconds;
+    done.pressure /= done.seconds;
     Load all;
     all.cores.resize(cores);
     all.others = cores_of_others / done.seconds;
@@ -147,4 +148,4 @@ Rounds measure(std::deque<Subject> &subjects, const Timing &timing) {
     return done;
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

@@ -4,7 +4,7 @@
 
 #include "bench/harness/benchmark_case.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 
 struct Timing {
     int rounds = 0;       // 0: 15 for a table, 51 for a comparison of two
@@ -13,18 +13,18 @@ struct Timing {
 
 // How the rounds went.
 struct Rounds {
-    int kept = 0, disturbed = 0;  // disturbed: of those kept
-    int repeated = 0;             // thrown away, because others took their time
+    int kept = 0, noisy = 0;  // disturbed: of those kept
+    int repeated = 0;         // thrown away, because others took their time
     // others did, as far as is known: a peer that times itself counts as one of them
     bool left_a_core = true;
     long switches = 0;  // involuntary context switches
     // of all rounds; stolen, waiting: shares, stolen of the worst core
-    double seconds = 0, stolen = 0, waiting = 0;
+    double seconds = 0, steal = 0, pressure = 0;
 };
 
 // Each round times each subject once, in random order. A first round finds out how many calls fill
 // min_time and isn't counted. Rounds that others disturbed are repeated, up to half as many as
 // there are. Subjects that broke their contract get no time.
-Rounds measure(std::deque<Subject> &subjects, const Timing &timing);
+Rounds measure(std::deque<BenchmarkCase> &cases, const Timing &timing);
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

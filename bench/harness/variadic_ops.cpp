@@ -5,7 +5,7 @@
 #include "primitives/composites/einsum.h"
 #include "primitives/composites/updates.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 
 OpRecord record(const char *name, const char *signature, const char *doc,
@@ -25,8 +25,8 @@ const AttrSpec axis{"axis", AttrKind::integer, "0", {}, {}, false};
 
 }  // namespace
 
-const std::vector<JoinedOp> &joined_ops() {
-    static const std::vector<JoinedOp> all = {
+const std::vector<VariadicOp> &variadic_ops() {
+    static const std::vector<VariadicOp> all = {
         {record("broadcast_tensors", "x[*] ... -> y[*] ...",
                 "every x as large as all of them broadcast to", {}),
          [](std::span<const Tensor> in, const Attrs &) {
@@ -89,10 +89,10 @@ const std::vector<JoinedOp> &joined_ops() {
     return all;
 }
 
-const JoinedOp *joined_op(const std::string &name) {
-    for (auto &op : joined_ops())
+const VariadicOp *variadic_op(const std::string &name) {
+    for (auto &op : variadic_ops())
         if (op.record.name == name) return &op;
     return nullptr;
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

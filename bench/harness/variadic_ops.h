@@ -7,14 +7,14 @@
 #include "registry/op/attrs.h"
 #include "registry/tensor/tensor.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 
-struct JoinedOp {
+struct VariadicOp {
     OpRecord record;
     std::vector<Tensor> (*run)(std::span<const Tensor> in, const Attrs &attrs);
 };
 
-const std::vector<JoinedOp> &joined_ops();
-const JoinedOp *joined_op(const std::string &name);  // null when it isn't one
+const std::vector<VariadicOp> &variadic_ops();
+const VariadicOp *variadic_op(const std::string &name);  // null when it isn't one
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

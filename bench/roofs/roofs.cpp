@@ -156,13 +156,13 @@ bool load(Roofs &r, const std::string &path) {
     return whole;
 }
 
-Roofs of_this_machine(const std::string &folder, bool again, const Progress &progress) {
+Roofs of_this_machine(const std::string &folder, bool remeasure, const Progress &progress) {
     std::string name = "roofs_" + machine_key() + ".txt";
     for (char &c : name)
         if (!std::isalnum((unsigned char)c) && c != '.') c = '_';
     const std::string path = (std::filesystem::path(folder) / name).string();
     Roofs r;
-    if (!again && load(r, path)) return r;
+    if (!remeasure && load(r, path)) return r;
     r = measure(progress);
     save(r, path);
     return r;

@@ -83,6 +83,6 @@ bool load(Roofs &r, const std::string &path);
 
 // From the file in `folder` that belongs to this machine; measured and kept there when there is
 // none.
-Roofs of_this_machine(const std::string &folder, bool again, const Progress &progress);
+Roofs of_this_machine(const std::string &folder, bool remeasure, const Progress &progress);
 
 }  // namespace halyard::roofs

@@ -22,23 +22,23 @@ double excess(const dv::Program &p) {
 }  // namespace
 
 Compiled compile(Kernel &k, bool strict) {
-    if (const std::string &v = k.instance.variant; !v.empty() && !k.places.program) {
+    if (const std::string &v = k.instance.variant; !v.empty() && !k.buffer_plan.program) {
         std::string known;
-        for (auto &name : k.places.by_hand)
+        for (auto &name : k.buffer_plan.handwritten)
             known += " " + name;
         throw DispatchError(k.op->name, "no Ascend program '" + v + "' is written by hand" +
                                             (known.empty() ? "" : ", there is" + known));
     }
-    Compiled c{lower(k, strict), k.instance.picks, k.places.by_hand, {}, 1};
+    Compiled c{lower(k, strict), k.instance.tunables, k.buffer_plan.handwritten, {}, 1};
     const auto add = [&](const std::vector<dv::Issue> &issues) {
         c.issues.insert(c.issues.end(), issues.begin(), issues.end());
     };
     for (dv::Program &p : c.lowered.programs) {
         // what is built by hand has its places and flags
-        if (!k.places.program) add(dv::place_buffers(p));
+        if (!k.buffer_plan.program) add(dv::place_buffers(p));
         c.excess = excess(p);
         if (dv::has_errors(c.issues)) return c;
-        if (!k.places.program) add(dv::insert_sync(p).issues);
+        if (!k.buffer_plan.program) add(dv::insert_sync(p).issues);
         add(dv::verify(p));
     }
     return c;
@@ -49,10 +49,10 @@ Compiled compile(const OpTable &ops, const std::string &op, const Instance &i, b
     for (const int apart : {0, 1}) {
         for (int shrink = 0; shrink < shrink_steps;) {
             Instance next = i;
-            next.picks.chosen.emplace("apart", apart);
-            next.picks.chosen.emplace("shrink", shrink);
-            const bool given = next.picks.chosen.at("apart") != apart ||
-                               next.picks.chosen.at("shrink") != shrink;
+            next.tunables.chosen.emplace("apart", apart);
+            next.tunables.chosen.emplace("shrink", shrink);
+            const bool given = next.tunables.chosen.at("apart") != apart ||
+                               next.tunables.chosen.at("shrink") != shrink;
             shrink++;
             if (given) continue;
             Kernel k(ops.make(op), next);

@@ -7,8 +7,8 @@ namespace halyard::ascend {
 
 struct Compiled {
     Lowered lowered;                   // placed, with flags
-    Picks picks;                       // of the schedule that fits
-    std::vector<std::string> by_hand;  // the op's variants that are written by hand
+    Tunables tunables;                       // of the schedule that fits
+    std::vector<std::string> handwritten;  // the op's variants that are written by hand
     // of placing, synchronising and verifying: warnings, and of one schedule alone E-CAP where it
     // doesn't fit
     std::vector<dv::Issue> issues;
@@ -23,7 +23,7 @@ Compiled compile(Kernel &k, bool strict = false);
 inline constexpr int shrink_steps = 48;
 
 // Tries the schedule's largest tiles first and smaller ones until every buffer has its place on the
-// chip. Picks that `i` gives stay as they are. Throws DispatchError where nothing fits, or the op
+// chip. Tunables that `i` gives stay as they are. Throws DispatchError where nothing fits, or the op
 // has no Ascend program; with `strict` also where the scalar unit steps in.
 Compiled compile(const OpTable &ops, const std::string &op, const Instance &i, bool strict = false);
 

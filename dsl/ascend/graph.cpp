@@ -11,34 +11,35 @@ using namespace Halide::Internal;
 
 namespace {
 
+// A call of a Func with its arguments.
 struct CallOf {
     std::string func;
     std::vector<Expr> args;
 };
 
-// Names that stand for parts of an expression: an index may be one of them.
-class LetsAround {
+// The lets around an expression, which may use their names as indices.
+class LetScope {
 public:
     void add(const Let *l) { lets_.emplace_back(l->name, l->value); }
-    Expr in_place(Expr e) const {
+    Expr inlined(Expr e) const {
         for (size_t k = lets_.size(); k-- > 0;) {
             if (expr_uses_var(e, lets_[k].first))
                 e = substitute(lets_[k].first, lets_[k].second, e);
         }
         return e;
     }
-    std::vector<Expr> in_place(const std::vector<Expr> &all) const {
-        std::vector<Expr> written_out;
+    std::vector<Expr> inlined(const std::vector<Expr> &all) const {
+        std::vector<Expr> inlined_all;
         for (const Expr &e : all)
-            written_out.push_back(in_place(e));
-        return written_out;
+            inlined_all.push_back(inlined(e));
+        return inlined_all;
     }
 
 private:
     std::vector<std::pair<std::string, Expr>> lets_;
 };
 
-// What a definition calls, and whether it does more than that.
+// Collects the calls of a definition, and whether it computes more than they return.
 class Calls : public IRVisitor {
     using IRVisitor::visit;
     template<class Op> void operation(const Op *op) {
@@ -59,23 +60,23 @@ class Calls : public IRVisitor {
     }
     void visit(const Call *op) override {
         if (op->call_type == Call::Halide)
-            all.push_back({op->name, lets.in_place(op->args)});
+            all.push_back({op->name, lets.inlined(op->args)});
         else if (op->call_type == Call::Image) {
             loads = true;
             type = op->type;
         } else
             computes = true;
-        inside++;  // of an index
+        inside++;  // its arguments are indices
         IRVisitor::visit(op);
         inside--;
     }
     int inside = 0;
-    LetsAround lets;
+    LetScope lets;
 
 public:
     std::vector<CallOf> all;
     bool computes = false, loads = false;
-    Type type;  // of what it loads
+    Type type;  // the type of loaded elements
 };
 
 }  // namespace
@@ -107,7 +108,7 @@ std::set<int> FuncNode::dims() const {
 
 namespace {
 
-// What a call comes to through Funcs that only convert: a tensor of f16?
+// Returns true if `e` loads a tensor of f16, directly or through Funcs that only convert.
 bool is_f16(const Expr &e, const std::map<std::string, Function> &environment,
             const std::map<std::string, Calls> &calls) {
     Expr inside = e;
@@ -127,9 +128,9 @@ bool compares(const Expr &e) {
            (c && c->is_intrinsic({Call::strict_max, Call::strict_min}));
 }
 
-// Are all terms of the sum known before the call? The cube unit's first product is written over
-// what its accumulators held, the others are added: a sum that a condition takes terms from has no
-// first one that is known, and one of no terms none at all.
+// Returns true if the number of terms is known and not 0, and no condition leaves out terms. The
+// cube unit overwrites its accumulators with the first product, so a first product must always
+// exist.
 bool has_all_terms(const Definition &update) {
     if (!is_const_one(update.predicate())) return false;
     const auto &ranges = update.schedule().rvars();
@@ -150,6 +151,31 @@ bool adds_products(const Function &f, const std::map<std::string, Function> &env
            is_f16(product->b, environment, calls);
 }
 
+FuncNode node_of(const Function &f, const Calls &calls) {
+    FuncNode n;
+    n.function = f;
+    n.reduces = f.has_update_definition();
+    n.computes = calls.computes;
+    n.loads = calls.loads;
+    n.converts = !n.reduces && !n.computes && f.values().size() == 1 && f.values()[0].as<Cast>();
+    n.compares = n.reduces && compares(f.update(0).values()[0]);
+    n.reach.resize(size_t(f.dimensions()));
+    return n;
+}
+
+// Extends the reach of the callee's arguments by that of the caller's variables in them.
+void add_reach(const FuncNode &caller, const CallOf &call, FuncNode &callee) {
+    const std::vector<std::string> args = caller.function.args();
+    for (size_t a = 0; a < call.args.size(); a++) {
+        for (auto &v : variables_of(call.args[a])) {
+            const auto p = std::find(args.begin(), args.end(), v);
+            if (p == args.end()) continue;
+            const std::set<int> &reach = caller.reach[size_t(p - args.begin())];
+            callee.reach[a].insert(reach.begin(), reach.end());
+        }
+    }
+}
+
 }  // namespace
 
 Graph::Graph(const Func &output) {
@@ -158,21 +184,12 @@ Graph::Graph(const Func &output) {
     for (auto &[name, f] : environment) {
         Calls &c = calls[name];
         f.accept(&c);
-        FuncNode n;
-        n.function = f;
-        n.reduces = f.has_update_definition();
-        n.computes = c.computes;
-        n.loads = c.loads;
-        n.converts = !n.reduces && !n.computes && f.values().size() == 1 &&
-                     f.values()[0].as<Cast>();
-        n.compares = n.reduces && compares(f.update(0).values()[0]);
-        n.reach.resize(size_t(f.dimensions()));
-        nodes[name] = n;
+        nodes[name] = node_of(f, c);
     }
     for (auto &[name, f] : environment)
         nodes[name].multiplies = adds_products(f, environment, calls);
     std::set<std::string> seen;
-    // post-order
+    // Visits in post-order: the reverse has callers first.
     const std::function<void(const std::string &)> visit = [&](const std::string &name) {
         if (!seen.insert(name).second) return;
         for (auto &c : calls[name].all) {
@@ -188,26 +205,14 @@ Graph::Graph(const Func &output) {
     for (size_t d = 0; d < first.reach.size(); d++)
         first.reach[d].insert(int(d));
     for (auto &name : order) {
-        const FuncNode &from = nodes[name];
-        const std::vector<std::string> args = from.function.args();
-        for (auto &c : calls[name].all) {
-            if (c.func == name) continue;
-            FuncNode &to = nodes[c.func];
-            for (size_t a = 0; a < c.args.size(); a++) {
-                for (auto &v : variables_of(c.args[a])) {
-                    for (size_t p = 0; p < args.size(); p++) {
-                        if (args[p] == v)
-                            to.reach[a].insert(from.reach[p].begin(), from.reach[p].end());
-                    }
-                }
-            }
-        }
+        for (auto &c : calls[name].all)
+            if (c.func != name) add_reach(nodes[name], c, nodes[c.func]);
     }
 }
 
 namespace {
 
-// Calls of Funcs with their arguments.
+// Collects the calls of Funcs, with their arguments.
 struct CallsIn : IRVisitor {
     using IRVisitor::visit;
     void visit(const Let *l) override {
@@ -216,15 +221,15 @@ struct CallsIn : IRVisitor {
         l->body.accept(this);
     }
     void visit(const Call *c) override {
-        if (c->call_type == Call::Halide) all.push_back({c->name, lets.in_place(c->args)});
+        if (c->call_type == Call::Halide) all.push_back({c->name, lets.inlined(c->args)});
         IRVisitor::visit(c);
     }
-    LetsAround lets;
+    LetScope lets;
     std::vector<CallOf> all;
 };
 
-// What a call's argument asks of a dimension: elements from 0 to its greatest value.
-int64_t asked_by(const Expr &argument, const Scope<Interval> &bounds) {
+// Returns the extent that a call's argument needs: its maximum + 1, or -1 if that isn't known.
+int64_t required_extent(const Expr &argument, const Scope<Interval> &bounds) {
     const Interval reach = bounds_of_expr_in_scope(argument, bounds);
     if (!reach.has_upper_bound()) return -1;
     const auto last = as_const_int(simplify(reach.max));
@@ -233,40 +238,40 @@ int64_t asked_by(const Expr &argument, const Scope<Interval> &bounds) {
 
 }  // namespace
 
-void Graph::measure(const std::vector<int64_t> &output_extents) {
+void Graph::add_extents(const std::string &name, const Definition &d) {
+    const FuncNode &from = nodes.at(name);
+    Scope<Interval> bounds;
+    const std::vector<std::string> args = from.function.args();
+    for (size_t a = 0; a < args.size(); a++) {
+        if (from.extents[a] > 0) bounds.push(args[a], Interval(0, int(from.extents[a]) - 1));
+    }
+    for (auto &r : d.schedule().rvars())
+        bounds.push(r.var, Interval(r.min, simplify(r.min + r.extent - 1)));
+    CallsIn calls;
+    for (const Expr &e : d.values())
+        e.accept(&calls);
+    for (const Expr &e : d.args())
+        e.accept(&calls);
+    d.predicate().accept(&calls);
+    for (const CallOf &c : calls.all) {
+        for (size_t a = 0; a < c.args.size() && c.func != name; a++) {
+            int64_t &extent = nodes.at(c.func).extents[a];
+            const int64_t required = required_extent(c.args[a], bounds);
+            extent = extent < 0 || required < 0 ? -1 : std::max(extent, required);
+        }
+    }
+}
+
+void Graph::infer_extents(const std::vector<int64_t> &output_extents) {
     for (auto &[name, n] : nodes)
         n.extents.assign(size_t(n.function.dimensions()), 0);
     nodes.at(order[0]).extents = output_extents;
-    const auto add = [](int64_t &extent, int64_t asked) {
-        extent = extent < 0 || asked < 0 ? -1 : std::max(extent, asked);
-    };
     for (auto &name : order) {
         const FuncNode &from = nodes.at(name);
-        const bool is_empty = std::count(from.extents.begin(), from.extents.end(), 0) > 0;
-        const auto ask = [&](const Definition &d) {
-            if (is_empty) return;
-            Scope<Interval> bounds;
-            const std::vector<std::string> args = from.function.args();
-            for (size_t a = 0; a < args.size(); a++) {
-                if (from.extents[a] > 0)
-                    bounds.push(args[a], Interval(0, int(from.extents[a]) - 1));
-            }
-            for (auto &r : d.schedule().rvars())
-                bounds.push(r.var, Interval(r.min, simplify(r.min + r.extent - 1)));
-            CallsIn calls;
-            for (const Expr &e : d.values())
-                e.accept(&calls);
-            for (const Expr &e : d.args())
-                e.accept(&calls);
-            d.predicate().accept(&calls);
-            for (const CallOf &c : calls.all) {
-                for (size_t a = 0; a < c.args.size() && c.func != name; a++)
-                    add(nodes.at(c.func).extents[a], asked_by(c.args[a], bounds));
-            }
-        };
-        ask(from.function.definition());
+        if (std::count(from.extents.begin(), from.extents.end(), 0) > 0) continue;  // no element
+        add_extents(name, from.function.definition());
         for (auto &update : from.function.updates())
-            ask(update);
+            add_extents(name, update);
     }
 }
 

@@ -1,4 +1,4 @@
-// The Funcs of a pipeline that an automatic schedule decides about.
+// The call graph of a pipeline's Funcs, from which the automatic schedule is made.
 #pragma once
 #include <map>
 #include <set>
@@ -18,32 +18,38 @@ struct Stage {
 struct FuncNode {
     Halide::Internal::Function function;
     bool reduces = false;   // has update definitions
-    bool computes = false;  // more than a call or a conversion of its type
-    bool loads = false;     // an input of the pipeline
-    bool converts = false;  // a call's value to another type
-    // a reduction to the largest or the least, which is one of its elements in any type
+    bool computes = false;  // computes more than a call or a conversion of its type
+    bool loads = false;     // loads an input of the pipeline
+    bool converts = false;  // converts a call's value to another type
+    // Reduces to the maximum or minimum, which is one of the elements in any type.
     bool compares = false;
     bool multiplies = false;        // adds up products of two tensors of f16
-    std::set<std::string> callers;  // Funcs
-    // For each argument, the dimensions of the output that it moves with.
+    std::set<std::string> callers;  // Funcs that call it
+    // For each argument, the dimensions of the output along which it changes.
     std::vector<std::set<int>> reach;
-    std::set<int> dims() const;  // all of them
-    // What is asked of each dimension, from 0; -1 where that isn't known before the call.
+    std::set<int> dims() const;  // the union of `reach`
+    // The extent of each dimension, which begins at 0; -1 if it isn't known before the call.
     std::vector<int64_t> extents;
 };
 
-// Every Func that `output` reaches, callers before what they call, itself first.
+// The Funcs that `output` reaches.
 struct Graph {
     explicit Graph(const Halide::Func &output);
-    void measure(const std::vector<int64_t> &output_extents);  // fills in every node's extents
-    std::vector<std::string> order;
+    // Sets the extents of all nodes, given those of the output.
+    void infer_extents(const std::vector<int64_t> &output_extents);
+    std::vector<std::string> order;  // callers before their callees; the output first
     std::map<std::string, FuncNode> nodes;
+
+private:
+    // Extends the extents of the Funcs that a definition of `name` calls.
+    void add_extents(const std::string &name, const Halide::Internal::Definition &d);
 };
 
-// Names of the variables in it.
+// Returns the names of the variables in `e`.
 std::set<std::string> variables_of(const Halide::Expr &e);
 
-// A constant's value. Throws DispatchError in the name of `what` where the expression isn't one.
+// Returns the value of a constant expression. Throws DispatchError, in the name of `what`, for
+// others.
 int64_t constant(const Halide::Expr &e, const std::string &what);
 
 }  // namespace halyard::ascend

@@ -15,7 +15,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-constexpr double most_repeats = 255;
+constexpr double max_repeats = 255;
 
 // An algorithm's operations, each at as many points as its variables have together.
 class Operations : public IRVisitor {
@@ -107,7 +107,7 @@ private:
         const DType type = dtype_of(t);
         cycles += points / dv::lanes(type) *
                   (chip_.at("vec.cost." + name + "." + name_of(type), 1) +
-                   chip_.at("vec.head") / most_repeats);
+                   chip_.at("vec.head") / max_repeats);
         for (const Expr &o : operands)
             o.accept(this);
     }
@@ -155,7 +155,7 @@ private:
 
 }  // namespace
 
-double least_vector_cycles(const Kernel &k) {
+double min_vector_cycles(const Kernel &k) {
     try {
         return Operations(k).cycles / dv::Profile::named(k.instance.call->chip).at("cores");
     } catch (const AttrError &) {  // by Axes

@@ -10,6 +10,6 @@ namespace halyard::ascend {
 // one after its start (vec.head). Reductions are additions. What a schedule adds - copies, a number
 // for each row as an operand, lanes that come together, tails - counts nothing, nor do integers. 0
 // where the indices are more than the stages' variables.
-double least_vector_cycles(const Kernel &k);
+double min_vector_cycles(const Kernel &k);
 
 }  // namespace halyard::ascend

@@ -45,7 +45,7 @@ class OwnStages : public IRMutator {
 
 }  // namespace
 
-std::vector<Func> written_together(const std::vector<Func> &outputs,
+std::vector<Func> fused_outputs(const std::vector<Func> &outputs,
                                    const std::vector<FixedCall::Layout> &layouts) {
     std::vector<Func> all;
     for (size_t first = 0, next = 0; first < outputs.size(); first = next) {

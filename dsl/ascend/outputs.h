@@ -9,7 +9,7 @@ namespace halyard::ascend {
 // Outputs that follow each other and have one shape are written by one Func, tile by tile, so that
 // each may lie over an input that all of them read. Every further Func has stages of its own; only
 // reductions are shared with the ones before.
-std::vector<Halide::Func> written_together(const std::vector<Halide::Func> &outputs,
+std::vector<Halide::Func> fused_outputs(const std::vector<Halide::Func> &outputs,
                                            const std::vector<FixedCall::Layout> &layouts);
 
 }  // namespace halyard::ascend

@@ -10,6 +10,7 @@
 #include "dsl/ascend/compile.h"
 #include "dsl/ascend/graph.h"
 #include "dsl/op.h"
+#include "registry/base/integer.h"
 
 namespace halyard {
 
@@ -19,40 +20,33 @@ using ascend::Graph;
 
 namespace {
 
-constexpr int part_elements = 128;  // parts of rows begin at whole repeats
-// rows on the chip are multiples of it: 32 B of the smallest real
-constexpr int row_elements = 16;
+constexpr int part_elements = 128;  // parts of rows are multiples of it: whole repeats
+constexpr int row_elements = 16;  // rows on the chip are multiples of it: 32 B of the smallest real
 
-int64_t round_up(int64_t n, int64_t to) {
-    return (n + to - 1) / to * to;
-}
-int64_t ceil_div(int64_t n, int64_t by) {
-    return (n + by - 1) / by;
-}
-
-// What several of a program's outputs need.
-struct Shared {
-    std::map<std::string, int> outputs;  // of each Func: how many of them reach it
-    std::set<std::string> computed;      // reductions that are in global memory by now
-    bool by(const std::string &name) const { return outputs.at(name) > 1; }
+// The Funcs that several outputs of a program need.
+struct SharedFuncs {
+    std::map<std::string, int> outputs;  // the number of outputs that reach each Func
+    std::set<std::string> computed;      // reductions that have been stored to global memory
+    bool contains(const std::string &name) const { return outputs.at(name) > 1; }
 };
 
-// One Func that reaches global memory, and what is kept on the chip beside its tiles.
+// A Func that is stored to global memory, and the Funcs that are kept on the chip for its tiles.
 struct Root {
-    Func f;                        // whose loops these are
-    std::vector<int64_t> extents;  // innermost first
-    int64_t bytes = 4;             // of one element of all its values
-    int64_t least_bytes = 4;       // of one value: each of them lies in a tensor of its own
-    std::vector<std::string> kept;
+    Func f;
+    std::vector<int64_t> extents;   // innermost first
+    int64_t bytes = 4;              // bytes of one element of all its values
+    int64_t min_bytes = 4;          // bytes of its narrowest value: each value has its own tensor
+    std::vector<std::string> kept;  // names of the Funcs on the chip
 };
 
-class Automatic {
+class AutoSchedule {
 public:
-    Automatic(const Ascend &npu, const Func &gm, const FixedCall::Layout &layout, Shared &shared)
+    AutoSchedule(const Ascend &npu, const Func &gm, const FixedCall::Layout &layout,
+                 SharedFuncs &shared)
         : npu_(npu), graph_(gm), gm_(gm), shared_(shared) {
         for (auto &dim : layout)
             extents_.push_back(dim.extent);
-        graph_.measure(extents_);
+        graph_.infer_extents(extents_);
         apart_ = npu.pick("apart", {0, 1});
         std::vector<int> steps(ascend::shrink_steps);
         std::iota(steps.begin(), steps.end(), 0);
@@ -61,9 +55,9 @@ public:
     }
 
     void schedule() {
-        std::vector<Root> roots = {{gm_, extents_, bytes_of(gm_), least_bytes_of(gm_), {}}};
-        // Reductions that all tiles of the output need are computed before it, each with loops of
-        // its own; so are those that several outputs, or several of these reductions need.
+        std::vector<Root> roots = {{gm_, extents_, bytes_of(gm_), min_bytes_of(gm_), {}}};
+        // Reductions that all tiles of the output need are roots, which are computed before it; so
+        // are reductions that several outputs, or several of these roots need.
         std::map<std::string, size_t> root_of = {{gm_.name(), 0}};
         for (auto &name : graph_.order) {
             const FuncNode &n = graph_.nodes.at(name);
@@ -75,34 +69,35 @@ public:
             if (shared_.computed.count(name) || homes.empty()) {
                 elsewhere_.insert(name);
             } else if (n.reduces && ((apart_ && !whole_dims(n).empty()) || homes.size() > 1 ||
-                                     shared_.by(name))) {
+                                     shared_.contains(name))) {
                 Func f(n.function);
                 Func out = f.in();
                 out.compute_root();
                 root_of[name] = roots.size();
-                roots.push_back({out, extents_of(n), bytes_of(f), least_bytes_of(f), {name}});
+                roots.push_back({out, extents_of(n), bytes_of(f), min_bytes_of(f), {name}});
                 keeps_.insert(name);
                 shared_.computed.insert(name);
-            } else if (n.reduces ||
-                       (homes.size() == 1 && !shared_.by(name) && worth_keeping(n, consumers))) {
+            } else if (n.reduces || (homes.size() == 1 && !shared_.contains(name) &&
+                                     worth_keeping(n, consumers))) {
                 root_of[name] = *homes.begin();
                 roots[*homes.begin()].kept.push_back(name);
                 keeps_.insert(name);
             }
         }
         for (const Root &r : roots)
-            tiles(r);
+            schedule_tiles(r);
     }
 
 private:
     const Ascend &npu_;
     Graph graph_;
     const Func gm_;
-    Shared &shared_;
+    SharedFuncs &shared_;
     std::vector<int64_t> extents_;
-    int apart_ = 0, steps_ = 0, shrink_ = 0;  // shrink_: halvings
-    // elsewhere_: what only Funcs need that are computed for an earlier output
-    std::set<std::string> keeps_, elsewhere_;
+    int apart_ = 0;               // 1: reductions over whole rows are roots
+    int steps_ = 0, shrink_ = 0;  // how often tiles are reduced by an eighth, and squares by a half
+    std::set<std::string> keeps_;      // Funcs that are computed on the chip
+    std::set<std::string> elsewhere_;  // Funcs that only earlier outputs need
 
     static int64_t bytes_of(const Func &f) {
         int64_t bytes = 0;
@@ -110,13 +105,13 @@ private:
             bytes += t.bytes();
         return bytes;
     }
-    static int64_t least_bytes_of(const Func &f) {
+    static int64_t min_bytes_of(const Func &f) {
         int64_t bytes = f.types()[0].bytes();
         for (const Type &t : f.types())
             bytes = std::min<int64_t>(bytes, t.bytes());
         return bytes;
     }
-    // The kept Funcs that need it, through those that are inlined.
+    // Returns the kept Funcs that need a Func, directly or through inlined ones.
     std::set<std::string> consumers_of(const std::string &name) const {
         std::set<std::string> all;
         for (auto &c : graph_.nodes.at(name).callers) {
@@ -130,8 +125,8 @@ private:
         }
         return all;
     }
-    // The output's dimensions that a tile must have whole, or `n` would be computed again for each
-    // tile.
+    // Returns the output's dimensions along which `n` doesn't change. If a tile were a part of
+    // them, `n` would be computed again for each tile.
     std::set<int> whole_dims(const FuncNode &n) const {
         std::set<int> whole;
         const std::set<int> moves_with = n.dims();
@@ -140,11 +135,11 @@ private:
         return whole;
     }
     bool worth_keeping(const FuncNode &n, const std::set<std::string> &consumers) const {
-        // a number for each row
+        // One number for each row.
         if (n.computes && n.function.dimensions() > 0 && !whole_dims(n).empty()) return true;
         if (apart_) return false;
-        // once for all, in tiles that are worked on for long; but for one more conversion,
-        // comparisons go by narrower elements
+        // A conversion for several reductions is done once; comparisons are cheaper on the narrower
+        // elements, unless several others need the conversion.
         if (n.converts) {
             const auto comparing = std::count_if(consumers.begin(), consumers.end(), [&](auto &c) {
                 return graph_.nodes.at(c).compares;
@@ -180,8 +175,8 @@ private:
         return all;
     }
 
-    // Elements of a tile that the Unified Buffer has room for, not counting what expressions take
-    // beside their operands: that shows when all buffers are placed.
+    // Returns how many elements of a tile fit the Unified Buffer. Temporaries of expressions aren't
+    // counted: they are known once all buffers are placed.
     int64_t room(const Root &r) const {
         const bool reduces = std::any_of(r.kept.begin(), r.kept.end(),
                                          [&](auto &name) { return graph_.nodes.at(name).reduces; });
@@ -202,30 +197,38 @@ private:
         return std::max<int64_t>(32, most);
     }
 
-    // Cycles of a product of so many rows and columns to a block, by what a core's cube, its way
-    // from L2 and its way out take (ascend/simulator/cost.h).
+    // Returns the cycles that a core takes for a product: the cube, or loads from L2 if these take
+    // longer, and then the store of the results (ascend/simulator/cost.h).
     static double cycles(int64_t rows, int64_t columns, int64_t depth) {
-        // per cycle: products, bytes; cycles until the first product
+        // Products and bytes per cycle; `begin`: cycles until the first product.
         constexpr double products = 4096, from_l2 = 90, out = 40, begin = 2000;
         const double r = double(round_up(rows, dv::cube));
         const double c = double(round_up(columns, dv::cube));
         return begin + double(depth) * std::max(r * c / products, (r + c) * 2 / from_l2) +
                r * c * 2 / out;
     }
-    // Does the last of several parts of a row have a block of its own?
+    // Returns true unless the last of several parts of a row is shorter than a block.
     static bool ends_well(int64_t columns, int64_t part, int64_t bytes) {
         const int64_t rest = columns % part;
         return columns <= part || columns * bytes % dv::block_bytes == 0 || rest == 0 ||
                rest * bytes >= dv::block_bytes;
     }
-    std::pair<int, int> best_square(int64_t rows, int64_t columns, int64_t others, int64_t depth,
-                                    int64_t bytes) const {
+    int64_t depth_of(const std::string &sums) const {
+        int64_t depth = 1;
+        for (auto &range : ranges_of(Func(graph_.nodes.at(sums).function), 0))
+            depth *= range.extent;
+        return depth;
+    }
+    // Returns the rows and columns of the rectangles for which a product takes the fewest cycles.
+    std::pair<int, int> best_square(const Root &root, int64_t others, int64_t depth) const {
+        const int64_t rows = root.extents.size() > 1 ? root.extents[1] : 1;
+        const int64_t columns = root.extents[0];
         std::pair<int, int> best = {256, 256};
         double least = std::numeric_limits<double>::infinity();
-        // of two as good the wider one: longer bursts
+        // Wide squares come first, because their bursts are longer.
         for (const int c : {256, 240, 128, 112, 64, 48, 32, 16}) {
             for (const int r : {256, 128, 64, 32, 16}) {
-                if (!ends_well(columns, c, bytes)) continue;
+                if (!ends_well(columns, c, root.min_bytes)) continue;
                 const int64_t blocks = ceil_div(rows, r) * ceil_div(columns, c) * others;
                 const double all = double(ceil_div(blocks, npu_.cores())) *
                                    cycles(std::min<int64_t>(rows, r), std::min<int64_t>(columns, c),
@@ -239,53 +242,41 @@ private:
         return best;
     }
 
-    // Sums of products, on the cube unit: squares of the output, one for each block.
-    void squares(const Root &r, const std::string &sums) {
+    // Schedules sums of products for the cube unit: each block of the program computes a rectangle
+    // of the output.
+    void schedule_product(const Root &r, const std::string &sums) {
         Func f = r.f;
         const std::vector<Var> args = f.args();
-        int64_t others = 1, depth = 1;
-        int64_t inside = r.least_bytes;
+        int64_t others = 1;
         for (size_t d = 2; d < args.size(); d++)
             others *= r.extents[d];
-        for (auto &range : ranges_of(Func(graph_.nodes.at(sums).function), 0))
-            depth *= range.extent;
-        const auto [tall_best, side_best] = best_square(args.size() > 1 ? r.extents[1] : 1,
-                                                        r.extents[0], others, depth, r.least_bytes);
-        const int side = std::max(16, npu_.pick("columns", {side_best, 256, 128, 64}) >> shrink_);
-        const int tall = std::max(16, npu_.pick("rows", {tall_best, 256, 128, 64}) >> shrink_);
-        // Blocks of global memory that two cores would share stay with one.
-        struct Outer {
-            Var loop;
-            int64_t count;
-        };
-        std::vector<Outer> shared;
+        const auto [best_rows, best_columns] = best_square(r, others, depth_of(sums));
+        const int columns = std::max(16,
+                                     npu_.pick("columns", {best_columns, 256, 128, 64}) >> shrink_);
+        const int rows = std::max(16, npu_.pick("rows", {best_rows, 256, 128, 64}) >> shrink_);
         std::vector<VarOrRVar> order, loops;
+        std::vector<Outer> shared;
+        int64_t inside = r.min_bytes;
         for (size_t d = 0; d < args.size(); d++) {
             Var loop("tile_" + args[d].name());
             Var in("in_" + args[d].name());
-            const int64_t part = d == 0 ? side : d == 1 ? tall : 1;
+            const int64_t part = d == 0 ? columns : d == 1 ? rows : 1;
             if (d < 2) {
                 f.split(args[d], loop, in, int(part), TailStrategy::GuardWithIf);
                 order.push_back(in);
-            } else
+            } else {
                 f.rename(args[d], loop);
+            }
             if (d == 0) inside *= r.extents[0];
+            // Cores don't share a block of global memory.
             if (inside % dv::block_bytes == 0 ||
-                (d == 1 && ends_well(r.extents[0], side, r.least_bytes) &&
-                 (others == 1 ||
-                  ends_well(r.extents[1] * r.extents[0], tall * r.extents[0], r.least_bytes))))
+                (d == 1 && rows_end_well(r, rows, columns, others)))
                 shared.push_back({loop, ceil_div(r.extents[d], part)});
             else
                 loops.push_back(loop);
             if (d > 0) inside *= r.extents[d];
         }
-        // The two that have most to share.
-        std::stable_sort(shared.begin(), shared.end(),
-                         [](auto &a, auto &b) { return a.count < b.count; });
-        while (shared.size() > 2) {
-            loops.push_back(shared[0].loop);
-            shared.erase(shared.begin());
-        }
+        keep_largest_two(shared, loops);
         order.insert(order.end(), loops.begin(), loops.end());
         for (auto &s : shared)
             order.push_back(s.loop);
@@ -297,33 +288,58 @@ private:
         for (auto &name : r.kept)
             if (name != sums) npu_.ub(Func(graph_.nodes.at(name).function), at);
     }
+    // A loop over tiles and its number of iterations.
+    struct Outer {
+        Var loop;
+        int64_t count;
+    };
+    static bool rows_end_well(const Root &r, int64_t rows, int64_t columns, int64_t others) {
+        return ends_well(r.extents[0], columns, r.min_bytes) &&
+               (others == 1 ||
+                ends_well(r.extents[1] * r.extents[0], rows * r.extents[0], r.min_bytes));
+    }
+    // Moves all but the two longest of the `shared` loops to `loops`.
+    static void keep_largest_two(std::vector<Outer> &shared, std::vector<VarOrRVar> &loops) {
+        std::stable_sort(shared.begin(), shared.end(),
+                         [](auto &a, auto &b) { return a.count < b.count; });
+        while (shared.size() > 2) {
+            loops.push_back(shared[0].loop);
+            shared.erase(shared.begin());
+        }
+    }
 
-    void tiles(const Root &r) {
-        for (auto &name : r.kept)
-            if (graph_.nodes.at(name).multiplies && r.f.dimensions() > 0) return squares(r, name);
-        Func f = r.f;
-        const std::vector<Var> args = f.args();
-        const size_t rank = args.size();
-        // terms of the longest reduction, those of its innermost loop
-        int64_t products = 1, in_rows = 1;
-        std::set<int> whole;
+    // The reductions that are computed beside the tiles of a root.
+    struct Reductions {
+        std::set<int> whole_dims;   // the root's dimensions that they need as a whole
+        int64_t max_terms = 1;      // terms of the longest one
+        int64_t max_innermost = 1;  // terms of the longest innermost loop
+    };
+    Reductions reductions_of(const Root &r) const {
+        Reductions all;
         for (auto &name : r.kept) {
             const FuncNode &n = graph_.nodes.at(name);
             if (!n.reduces) continue;
-            if (!apart_ && r.f.name() == gm_.name()) whole.merge(whole_dims(n));
+            if (!apart_ && r.f.name() == gm_.name()) all.whole_dims.merge(whole_dims(n));
             for (int u = 0; u < int(n.function.updates().size()); u++) {
                 const auto ranges = ranges_of(Func(n.function), u);
                 int64_t terms = 1;
                 for (auto &range : ranges)
                     terms *= range.extent;
-                products = std::max(products, terms);
-                if (!ranges.empty()) in_rows = std::max(in_rows, ranges[0].extent);
+                all.max_terms = std::max(all.max_terms, terms);
+                if (!ranges.empty())
+                    all.max_innermost = std::max(all.max_innermost, ranges[0].extent);
             }
         }
-        const int64_t most = room(r);
-        const bool row_reduced = !whole.empty();
-        int64_t left = !row_reduced && products <= most ? std::max<int64_t>(most / products, 1)
-                                                        : most;
+        return all;
+    }
+
+    // Returns the extents of a tile of at most `most` elements.
+    std::vector<int64_t> tile_of(const Root &r, const Reductions &reductions, int64_t most) const {
+        const std::set<int> &whole = reductions.whole_dims;
+        const size_t rank = r.extents.size();
+        int64_t left = whole.empty() && reductions.max_terms <= most
+                           ? std::max<int64_t>(most / reductions.max_terms, 1)
+                           : most;
         std::vector<int64_t> tile(rank, 1);
         for (size_t d = 0; d < rank; d++) {
             if (whole.count(int(d))) {
@@ -331,9 +347,9 @@ private:
                 left = std::max<int64_t>(1, left / tile[d]);
             }
         }
-        // Where results lie beside each other, so do the terms of many: a wide row costs as much as
+        // If results are contiguous, so are the terms of many of them: a wide row costs as much as
         // a narrow one.
-        if (rank && !whole.count(0) && in_rows == 1)
+        if (rank && !whole.count(0) && reductions.max_innermost == 1)
             left = std::max(left, std::min<int64_t>(r.extents[0], 128));
         for (size_t d = 0; d < rank; d++) {
             if (!whole.count(int(d))) {
@@ -341,58 +357,81 @@ private:
                 left = std::max<int64_t>(1, left / tile[d]);
             }
         }
-        // The last part of a row, where it is shorter than a block, would be written over what
-        // follows, which may be another core's.
-        const int64_t block = dv::block_bytes / r.least_bytes;
-        if (rank) {
-            while (!ends_well(r.extents[0], tile[0], r.least_bytes) && tile[0] > block)
-                tile[0] = (tile[0] - 1) / block * block;
-        }
+        // A last part of a row that is shorter than a block would be written over what follows,
+        // which may be another core's.
+        const int64_t block = dv::block_bytes / r.min_bytes;
+        while (rank && !ends_well(r.extents[0], tile[0], r.min_bytes) && tile[0] > block)
+            tile[0] = (tile[0] - 1) / block * block;
+        return tile;
+    }
 
-        // The cores share the dimension with most to share; their parts begin at blocks of global
-        // memory.
+    // Returns the unit in which cores may share dimension `d`: parts begin at blocks of global
+    // memory.
+    static int64_t granule_of(const Root &r, size_t d, int64_t max_innermost) {
+        int64_t inside = r.min_bytes;
+        for (size_t e = 0; e < d; e++)
+            inside *= r.extents[e];
+        const int64_t blocks = 32 / std::gcd<int64_t>(32, inside);
+        return d == 0 && max_innermost == 1 ? std::max<int64_t>(blocks, 32) : blocks;
+    }
+    // Returns true unless two cores would share the block in which one row ends and the next
+    // begins.
+    static bool ends_at_block(const Root &r, size_t d) {
+        int64_t rows = r.min_bytes;
+        int64_t further = 1;
+        for (size_t e = 0; e < r.extents.size(); e++)
+            (e <= d ? rows : further) *= r.extents[e];
+        return further == 1 || rows % dv::block_bytes == 0;
+    }
+    // Returns the dimension that the cores share: the outermost one, unless another has more than
+    // twice as many parts.
+    static std::optional<size_t> shared_dim(const Root &r, const Reductions &reductions) {
+        const auto parts = [&](size_t d) {
+            return ceil_div(r.extents[d], granule_of(r, d, reductions.max_innermost));
+        };
         std::optional<size_t> shared;
-        auto granule = [&](size_t d) {
-            int64_t inside = r.least_bytes;
-            for (size_t e = 0; e < d; e++)
-                inside *= r.extents[e];
-            const int64_t blocks = 32 / std::gcd<int64_t>(32, inside);
-            return d == 0 && in_rows == 1 ? std::max<int64_t>(blocks, 32) : blocks;
-        };
-        // Nor do two cores share the block in which one row ends and the next one begins.
-        const auto divides = [&](size_t d) {
-            int64_t rows = r.least_bytes;
-            int64_t further = 1;
-            for (size_t e = 0; e < rank; e++)
-                (e <= d ? rows : further) *= r.extents[e];
-            return further == 1 || rows % dv::block_bytes == 0;
-        };
-        for (size_t d = rank; d-- > 0;) {
-            if (!whole.count(int(d)) && divides(d) &&
-                (!shared || ceil_div(r.extents[d], granule(d)) >
-                                2 * ceil_div(r.extents[*shared], granule(*shared))))
+        for (size_t d = r.extents.size(); d-- > 0;) {
+            if (!reductions.whole_dims.count(int(d)) && ends_at_block(r, d) &&
+                (!shared || parts(d) > 2 * parts(*shared)))
                 shared = d;
         }
+        return shared;
+    }
+
+    // Schedules the loops of a root: tiles, shared by the cores, with the kept Funcs computed in
+    // them.
+    void schedule_tiles(const Root &r) {
+        for (auto &name : r.kept) {
+            if (graph_.nodes.at(name).multiplies && r.f.dimensions() > 0)
+                return schedule_product(r, name);
+        }
+        Func f = r.f;
+        const std::vector<Var> args = f.args();
+        const Reductions reductions = reductions_of(r);
+        const int64_t most = room(r);
+        std::vector<int64_t> tile = tile_of(r, reductions, most);
+        std::optional<size_t> shared = shared_dim(r, reductions);
         std::vector<Var> inner(args), loops;
         Var core("core");
-        for (size_t d = 0; d < rank; d++) {
+        for (size_t d = 0; d < args.size(); d++) {
             Var at = args[d];
-            if (shared == d && r.extents[d] > granule(d)) {
-                const int64_t g = granule(d);
-                const int64_t chunk = round_up(ceil_div(r.extents[d], npu_.cores()), g);
-                Var part("part");
-                f.split(at, core, part, int(chunk), TailStrategy::GuardWithIf);
-                at = inner[d] = part;
-                // Two tiles of a core are in two slots at a time: better two halves than one whole.
-                tile[d] = std::min(tile[d], chunk);
-                tile[d] = std::min(chunk, even_tile(chunk, tile[d], g));
-                if (chunk > tile[d]) split(f, at, tile[d], inner[d], loops);
-            } else if (r.extents[d] > tile[d]) {
-                shared = shared == d ? std::nullopt : shared;
-                split(f, at, tile[d], inner[d], loops);
-            } else if (shared == d) {
+            if (shared == d) {
+                const int64_t g = granule_of(r, d, reductions.max_innermost);
+                if (r.extents[d] > g) {
+                    const int64_t chunk = round_up(ceil_div(r.extents[d], npu_.cores()), g);
+                    Var part("part");
+                    f.split(at, core, part, int(chunk), TailStrategy::GuardWithIf);
+                    at = inner[d] = part;
+                    // A core has two tiles in two slots at a time: two halves are better than a
+                    // whole.
+                    tile[d] = std::min(tile[d], chunk);
+                    tile[d] = std::min(chunk, even_tile(chunk, tile[d], g));
+                    if (chunk > tile[d]) split(f, at, tile[d], inner[d], loops);
+                    continue;
+                }
                 shared = std::nullopt;
             }
+            if (r.extents[d] > tile[d]) split(f, at, tile[d], inner[d], loops);
         }
         std::vector<VarOrRVar> order(inner.begin(), inner.end());
         order.insert(order.end(), loops.begin(), loops.end());
@@ -400,12 +439,13 @@ private:
         if (order.size() > 1) f.reorder(order);
         if (shared) f.parallel(core);
         const Ascend::At at{f, !loops.empty() ? loops[0] : shared ? core : Var::outermost()};
+        const bool row_reduced = !reductions.whole_dims.empty();
         for (auto &name : r.kept)
             keep(name, at, tile, row_reduced ? std::numeric_limits<int64_t>::max() : most);
     }
 
-    // Of at most `tile`, so that they are alike: a shorter one is a program of its own, if it can
-    // be without for little.
+    // Returns the size of equal tiles of at most `tile` elements, if twice the least number of
+    // tiles is enough for it: a last tile that is shorter would be lowered a second time.
     static int64_t even_tile(int64_t chunk, int64_t tile, int64_t granule) {
         const int64_t count = ceil_div(chunk, tile);
         for (int64_t n = count; n <= 2 * count; n++)
@@ -421,8 +461,8 @@ private:
         loops.push_back(outer);
     }
 
-    // A reduction of more terms than there is room for goes by parts of them; rows that are kept
-    // whole aren't parted.
+    // Computes a Func on the chip, at the loop `at`. A reduction of more than `most` terms is split
+    // into parts.
     void keep(const std::string &name, const Ascend::At &at, const std::vector<int64_t> &tile,
               int64_t most) {
         const FuncNode &n = graph_.nodes.at(name);
@@ -476,7 +516,7 @@ void Ascend::keep(Func f, const At &at, dv::Scope scope) const {
     (at.loop.is_rvar ? f.compute_at(at.f, at.loop.rvar) : f.compute_at(at.f, at.loop.var))
         .store_in(MemoryType::VTCM);
     if (f.dimensions() > 1) f.align_storage(f.args()[0], row_elements);
-    places->scope[f.name()] = scope;
+    buffer_plan->scope[f.name()] = scope;
 }
 
 bool FixedCall::is_dense(const Layout &l) {
@@ -506,20 +546,20 @@ int64_t Ascend::scalar(const Op &op, const std::string &name) const {
     return 0;
 }
 
-void Ascend::by_hand(const std::string &name, const std::function<dv::Program()> &make) const {
-    places->by_hand.push_back(name);
-    if (variant == name) places->program = std::make_shared<const dv::Program>(make());
+void Ascend::handwritten(const std::string &name, const std::function<dv::Program()> &make) const {
+    buffer_plan->handwritten.push_back(name);
+    if (variant == name) buffer_plan->program = std::make_shared<const dv::Program>(make());
 }
 
 void Ascend::automatic() const {
-    Shared shared;
+    SharedFuncs shared;
     for (const Func &f : gm) {
         for (auto &[name, n] : Graph(f).nodes)
             shared.outputs[name]++;
     }
     size_t first = 0;
     for (const Func &f : gm) {
-        Automatic(*this, f, call->outputs[first], shared).schedule();
+        AutoSchedule(*this, f, call->outputs[first], shared).schedule();
         first += f.types().size();
     }
 }

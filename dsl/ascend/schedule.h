@@ -51,10 +51,10 @@ namespace ascend {
 
 class Writer;
 
-struct Places {
+struct BufferPlan {
     std::map<std::string, dv::Scope> scope;      // of Funcs kept on the chip, by Halide's name
     std::set<std::string> loaded;                // those that arrive in a double buffer
-    std::vector<std::string> by_hand;            // the variants that are programs of their own
+    std::vector<std::string> handwritten;        // the variants that are programs of their own
     std::shared_ptr<const dv::Program> program;  // the one of them that is built
     // Where an op writes its programs itself, none are made of its loops: those programs, and the
     // tensors between them.
@@ -68,7 +68,7 @@ struct Ascend : Backend {
     // what reaches global memory: each output, or one Func of all where they have one shape
     std::vector<Halide::Func> gm;
     const FixedCall *call;
-    ascend::Places *places;
+    ascend::BufferPlan *buffer_plan;
     const dv::Profile &chip() const { return dv::Profile::named(call->chip); }
     int cores() const { return int(chip().at("cores")); }
     // of the call; 0 where the op has none of that name
@@ -86,14 +86,14 @@ struct Ascend : Backend {
 
     // A Func that is only loaded, kept in two slots: the next tile's arrives while this one's is
     // used.
-    void dbuf(const Halide::Func &f) const { places->loaded.insert(f.name()); }
+    void dbuf(const Halide::Func &f) const { buffer_plan->loaded.insert(f.name()); }
 
     // Another way to the same result: a program written with ascend/program/builder.h, as a variant
     // of that name. bench and check take it beside the scheduled one; where it is asked for, `make`
     // gives the program of the call and what else the schedule says counts for nothing. Its tensors
     // are the op's inputs and outputs in their order, as they lie in the call, then workspaces; a
     // scalar has the name that the op's has.
-    void by_hand(const std::string &name, const std::function<dv::Program()> &make) const;
+    void handwritten(const std::string &name, const std::function<dv::Program()> &make) const;
 
     // A schedule for any graph of pure Funcs and reductions. Tiles of the outputs are as large as
     // the Unified Buffer allows, and shared out over the cores; reductions, and what several stages

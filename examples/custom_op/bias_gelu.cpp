@@ -18,7 +18,7 @@ constexpr double a = 1.5957691216057308, b = 0.07135481627260025;
 // The TIK way. Tiles of whole rows go through ubuf in two slots; the bias lies there once for each
 // row of a tile, so that it is added by one instruction. c is a multiple of 64, and no more than
 // 8192.
-dv::Program by_hand(const FixedCall &call) {
+dv::Program handwritten(const FixedCall &call) {
     using dv::Expr, dv::Tensor;
     const int c = call.inputs[0][0].extent;
     const int n = call.inputs[0][1].extent;
@@ -93,7 +93,7 @@ struct BiasGelu : Op {
     void schedule(const Ascend &npu) override {
         const int columns = npu.call->inputs[0][0].extent;
         if (columns % 64 == 0 && columns <= 8192)
-            npu.by_hand("tik", [&] { return by_hand(*npu.call); });
+            npu.handwritten("tik", [&] { return handwritten(*npu.call); });
         npu.automatic();
     }
     void reference(Problem &p) const override {

@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
                 ? nn::AnyCell(examples::TransformerModel(examples::vocabulary, {.length = length}))
                 : nn::AnyCell(examples::LstmModel(examples::vocabulary));
         const LoadReport report = load_param_into_net(network, load_checkpoint(argv[2]));
-        if (!report.param_not_load.empty() || !report.unlike.empty()) {
+        if (!report.param_not_load.empty() || !report.mismatched.empty()) {
             throw AttrError("generate",
                             std::string(argv[2]) + " is of another network:\n" + report.text());
         }

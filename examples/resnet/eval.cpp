@@ -32,7 +32,7 @@ void eval(const resnet::Config &config) {
     // load checkpoint
     const NamedTensors param_dict = load_checkpoint(config.checkpoint_path);
     const LoadReport report = load_param_into_net(net, param_dict);
-    if (!report.param_not_load.empty() || !report.unlike.empty()) {
+    if (!report.param_not_load.empty() || !report.mismatched.empty()) {
         throw AttrError("eval",
                         config.checkpoint_path + " doesn't fit the network:\n" + report.text());
     }

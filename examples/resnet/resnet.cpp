@@ -1,5 +1,6 @@
 #include "examples/resnet/resnet.h"
 
+#include "nn/activation.h"
 #include "nn/basic.h"
 #include "nn/conv.h"
 #include "nn/dense.h"
@@ -93,7 +94,8 @@ ResidualBlockBase::ResidualBlockBase(int64_t in_channel, int64_t out_channel, in
     conv1_ = child("conv1", conv3x3(in_channel, out_channel, stride));
     bn1d_ = child("bn1d", bn(out_channel));
     conv2_ = child("conv2", conv3x3(out_channel, out_channel));
-    bn2d_ = child("bn2d", bn(out_channel));
+    bn2d_ = child("bn2d", bn(out_channel, ""));
+    relu_ = nn::ReLU();
     if (stride != 1 || in_channel != out_channel) {
         down_sample_layer_ = child("down_sample_layer",
                                    down_sample(in_channel, out_channel, stride));
@@ -102,9 +104,10 @@ ResidualBlockBase::ResidualBlockBase(int64_t in_channel, int64_t out_channel, in
 
 Tensor ResidualBlockBase::construct(const Tensor &x) const {
     Tensor out = bn1d_(conv1_(x));
-    out = conv2_(out);
+    out = bn2d_(conv2_(out));
     const Tensor identity = down_sample_layer_ ? down_sample_layer_(x) : x;
-    return bn2d_(out, identity);
+    out = out + identity;
+    return relu_(out);
 }
 
 ResNet::ResNet(const Block &block, const std::vector<int64_t> &layer_nums,

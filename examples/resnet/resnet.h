@@ -24,14 +24,16 @@ private:
     nn::AnyCell down_sample_layer_;
 };
 
-// The basic block of ResNet-18 and 34, of the same shapes.
+// The basic block of ResNet-18 and 34, with the same shapes as ResidualBlock. It is written as in
+// the document; ResidualBlock has the addition and the relu inside its last batch norm, which saves
+// two passes over memory.
 class ResidualBlockBase : public nn::Cell {
 public:
     explicit ResidualBlockBase(int64_t in_channel, int64_t out_channel, int64_t stride = 1);
     Tensor construct(const Tensor &x) const override;
 
 private:
-    nn::AnyCell conv1_, bn1d_, conv2_, bn2d_, down_sample_layer_;
+    nn::AnyCell conv1_, bn1d_, conv2_, bn2d_, relu_, down_sample_layer_;
 };
 
 // x[n,3,h,w] -> logits[n,num_classes].

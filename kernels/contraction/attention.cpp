@@ -1,5 +1,5 @@
-// Scaled dot-product attention: a block of queries at a time, whose scores stay in the cache. Its
-// gradient is composed of products and softmax: primitives/composites/attention.cpp.
+// Scaled dot-product attention, computed for a block of queries at a time, whose scores stay in the
+// cache. Its gradient is composed of products and softmax: primitives/composites/attention.cpp.
 #include <cmath>
 
 #include "kernels/layout/composite.h"
@@ -9,56 +9,77 @@ namespace {
 
 using Halide::Expr;
 
-constexpr int task_blocks = 32;  // blocks of queries a task, which turns k once
+// A task has so many blocks of queries; it transposes k once.
+constexpr int task_blocks = 32;
 
-// What both references compute: o, and in `size` of its terms, infinite where a score overflows f32
-// on its way.
+using Mask = std::function<double(int64_t g, int64_t s, int64_t t)>;
+
+// For references: returns the score of query s and key t. Raises `largest` to the absolute value of
+// its largest term.
+double score_of(const Array &q, const Array &k, int64_t g, int64_t s, int64_t t, double scale,
+                double &largest) {
+    double dot = 0;
+    for (int64_t x = 0; x < q.shape[2]; x++) {
+        dot += q(g, s, x) * k(g, t, x);
+        largest = std::fmax(largest, std::fabs(q(g, s, x) * k(g, t, x) * scale));
+    }
+    return dot * scale;
+}
+
+// For references: replaces the scores of a query by their softmax. Every weight is 0 if the query
+// attends to no key.
+void softmax_in_place(std::vector<double> &weight) {
+    double row_max = -INFINITY;
+    double total = 0;
+    for (double score : weight)
+        row_max = std::isnan(row_max) || std::isnan(score) ? NAN : std::max(row_max, score);
+    for (double &w : weight) {
+        w = std::exp(w - (row_max == -INFINITY ? 0 : row_max));
+        total += w;
+    }
+    for (double &w : weight)
+        w = total == 0 ? 0 : w / total;
+}
+
+// The reference of both ops. Computes o, and in `abs_sum` the sum of the absolute values of its
+// terms, which is infinite if a score's terms overflow f32. `from` is the index of the first query
+// for `causal`.
 void attend(const Problem &p, const char *queries, const char *keys, const char *values,
-            bool causal, int64_t from, double scale,
-            const std::function<double(int64_t g, int64_t s, int64_t t)> &mask, Array &o,
-            Array &size) {
+            bool causal, int64_t from, double scale, const Mask &mask, Array &o, Array &abs_sum) {
     const Array &q = p.tensors.at(queries);
     const Array &k = p.tensors.at(keys);
     const Array &v = p.tensors.at(values);
-    o = size = Array({p["g"], p["s"], p["e"]});
+    o = abs_sum = Array({p["g"], p["s"], p["e"]});
     std::vector<double> weight(static_cast<size_t>(p["t"]));
     for (int64_t g = 0; g < p["g"]; g++) {
         for (int64_t s = 0; s < p["s"]; s++) {
-            double most = -INFINITY;
-            double total = 0, largest = 0;
+            double largest = 0;
             for (int64_t t = 0; t < p["t"]; t++) {
-                double dot = 0;
-                double &score = weight[size_t(t)];
-                for (int64_t x = 0; x < p["d"]; x++) {
-                    dot += q(g, s, x) * k(g, t, x);
-                    largest = std::fmax(largest, std::fabs(q(g, s, x) * k(g, t, x) * scale));
-                }
-                score = causal && t > s + from ? -INFINITY : dot * scale + mask(g, s, t);
-                most = std::isnan(most) || std::isnan(score) ? NAN : std::max(most, score);
+                const double score = score_of(q, k, g, s, t, scale, largest);
+                weight[static_cast<size_t>(t)] = causal && t > s + from ? -INFINITY
+                                                                        : score + mask(g, s, t);
             }
-            for (double &w : weight)
-                total += w = std::exp(w - (most == -INFINITY ? 0 : most));
-            for (double &w : weight)
-                w = total == 0 ? 0 : w / total;
+            softmax_in_place(weight);
             for (int64_t x = 0; x < p["e"]; x++) {
                 for (int64_t t = 0; t < p["t"]; t++) {
-                    const double term = weight[size_t(t)] * v(g, t, x);
+                    const double term = weight[static_cast<size_t>(t)] * v(g, t, x);
                     o(g, s, x) += term;
-                    size(g, s, x) += std::fabs(term);
+                    abs_sum(g, s, x) += std::fabs(term);
                 }
-                if (largest > 1e37) size(g, s, x) = INFINITY;
+                if (largest > 1e37) abs_sum(g, s, x) = INFINITY;
             }
         }
     }
 }
 
-// mask is added to the scores; a tensor of one 0 that is broadcast has stride 0 and costs nothing.
+// o = softmax(scale q k^T + mask) v. A mask of a single 0, broadcast with stride 0, costs nothing.
 struct AttentionKernel : Op {
     AttentionKernel()
         : Op("attention_kernel", "q[..g,s,d] k[..g,t,d] v[..g,t,e] mask[..g,s,t] -> o[..g,s,e]") {
         internal = any_strides = true;
         attr("causal", 0);
-        attr("from", 0);  // the first query's place among all queries, where these are some of them
+        // The index of the first query in the sequence, if the call computes only some queries.
+        attr("from", 0);
         contract = {Contract::normwise, 40};
         variants = {{"wide", "s>=rows t>=keys*lanes e>=cols*lanes q_s0==1 v_s0==1"},
                     {"half", "s>=rows t>=keys*lanes e>=cols*lanes q_s0==1 v_s0==1"},
@@ -69,7 +90,7 @@ struct AttentionKernel : Op {
     }
     Func q = input("q"), k = input("k"), v = input("v"), mask = input("mask");
     Func o = output("o");
-    Func ready{"ready"}, turned{"turned"}, dots{"dots"}, score{"score"}, peak{"peak"},
+    Func scaled_q{"ready"}, transposed_k{"turned"}, dots{"dots"}, score{"score"}, row_max{"peak"},
         weight{"weight"}, total{"total"}, inverse{"inverse"}, mix{"mix"};
     Expr scale = scalar("scale", 1.0);
     Expr causal = derived("is_causal", "causal"), from = derived("first", "from");
@@ -80,15 +101,15 @@ struct AttentionKernel : Op {
     void algorithm() override {
         along = RDom(0, size("d"));
         keys = RDom(0, size("t"));
-        ready(x, s, g) = q(x, s, g) * scale;
-        turned(t, x, g) = k(x, t, g);
-        dots(t, s, g) += ready(along, s, g) * turned(t, along, g);
+        scaled_q(x, s, g) = q(x, s, g) * scale;
+        transposed_k(t, x, g) = k(x, t, g);
+        dots(t, s, g) += scaled_q(along, s, g) * transposed_k(t, along, g);
         score(t, s, g) = select(causal != 0 && t > s + from, math::lowest(),
                                 dots(t, s, g) + mask(t, s, g));
-        peak(s, g) = math::lowest();
-        peak(s, g) = max(peak(s, g), score(keys, s, g));
-        // a query that sees no key weighs all by 0
-        const Expr shift = select(peak(s, g) == math::lowest(), 0_r, peak(s, g));
+        row_max(s, g) = math::lowest();
+        row_max(s, g) = max(row_max(s, g), score(keys, s, g));
+        // All weights of a query that attends to no key are 0.
+        const Expr shift = select(row_max(s, g) == math::lowest(), 0_r, row_max(s, g));
         weight(t, s, g) = math::exp_nonpositive(score(t, s, g) - shift);
         total(s, g) += weight(keys, s, g);
         mix(x, s, g) += weight(keys, s, g) * v(x, keys, g);
@@ -96,110 +117,124 @@ struct AttentionKernel : Op {
         o(x, s, g) = mix(x, s, g) * inverse(s, g);
     }
 
+    // A tile of the output is `rows` queries by `cols` vectors of v's columns. It needs the weights
+    // of its queries, which are computed for all keys first: scores (in tiles of keys), their
+    // maxima, their exponentials, the sums. All of that stays in L2, because it is for one block of
+    // queries only. k is transposed once per task.
     void schedule(const Cpu &cpu) override {
-        if (cpu.variant == "any" || fused()) return any(cpu);
+        if (cpu.variant == "any" || fused()) return schedule_any(cpu);
         const bool registers32 = cpu.has_avx512();
-        const int v_lanes = cpu.lanes;
         const int rows = cpu.pick("rows", {registers32 ? 6 : 4});
         const int cols = cpu.pick("cols", {cpu.variant == "half" ? 1 : registers32 ? 4 : 2});
-        const int vectors = cpu.pick("keys", {registers32 ? 4 : 2});
-        for (auto &m : memory) {
+        const int key_vectors = cpu.pick("keys", {registers32 ? 4 : 2});
+        promise_layout();
+
+        Func out = store();
+        Var xo, xi, so, si, strip, to, ti, vec, lane;
+        out.split(var(0), xo, xi, cols * cpu.lanes, Tail::ShiftInwards)
+            .split(var(1), so, si, rows, Tail::ShiftInwards);
+        out.split(so, strip, so, task_blocks, Tail::GuardWithIf)
+            .reorder(xi, si, xo, so, strip, var(2))
+            .vectorize(xi, cpu.lanes)
+            .unroll(xi)
+            .unroll(si);
+        out.parallel(var(2)).parallel(strip);
+
+        keep_mix_in_registers(cpu, xo, cols, rows);
+        inverse.compute_at(out, so);
+        for (Func f : {row_max, total})
+            reduce_in_vectors(cpu, f, so);
+        weight.compute_at(out, so)
+            .bound_extent(s, rows)
+            .split(t, vec, lane, cpu.lanes, Tail::ShiftInwards)
+            .vectorize(lane);
+        score.compute_at(out, so)
+            .bound_extent(s, rows)
+            .split(t, to, ti, key_vectors * cpu.lanes, Tail::ShiftInwards)
+            .reorder(ti, s, to);
+        score.vectorize(ti, cpu.lanes).unroll(ti).unroll(s);
+        // A mask of one element, the usual case, is broadcast.
+        for (int stride : {0, 1})
+            score.specialize(memory[3].dim(0).stride() == stride);
+        dots.compute_at(score, to)
+            .bound_extent(t, key_vectors * cpu.lanes)
+            .bound_extent(s, rows)
+            .vectorize(t, cpu.lanes)
+            .unroll(t)
+            .unroll(s);
+        dots.update().reorder(t, s, along).vectorize(t, cpu.lanes).unroll(t).unroll(s);
+        scaled_q.compute_at(out, so).vectorize(x, cpu.lanes, Tail::GuardWithIf);
+        transposed_k.compute_at(out, strip);
+        Var tx, ty;
+        transposed_k.split(t, to, ti, cpu.lanes, Tail::ShiftInwards).vectorize(ti);
+    }
+    // All tensors begin at 0; q, v and o are contiguous along their last dimension.
+    void promise_layout() {
+        for (auto &tensor : memory) {
             for (int d = 0; d < 3; d++)
-                m.dim(d).set_min(0);
+                tensor.dim(d).set_min(0);
         }
         for (int d = 0; d < 3; d++)
             store().output_buffer().dim(d).set_min(0);
         memory[0].dim(0).set_stride(1);
         memory[2].dim(0).set_stride(1);
         store().output_buffer().dim(0).set_stride(1);
-
-        Func out = store();
-        Var xo, xi, so, si, strip, to, ti, vec, lane;
-        out.split(var(0), xo, xi, cols * v_lanes, Tail::ShiftInwards)
-            .split(var(1), so, si, rows, Tail::ShiftInwards);
-        out.split(so, strip, so, task_blocks, Tail::GuardWithIf)
-            .reorder(xi, si, xo, so, strip, var(2))
-            .vectorize(xi, v_lanes)
-            .unroll(xi)
-            .unroll(si);
-        out.parallel(var(2)).parallel(strip);
-
-        Func part = mix.update().split(keys, ko, ki, 256, Tail::GuardWithIf).rfactor(ko, u);
-        for (Func f : {mix, part}) {
-            f.bound_extent(x, cols * v_lanes)
+    }
+    // The products of weights and values of a tile, in blocks of 256 keys, which bounds the error.
+    void keep_mix_in_registers(const Cpu &cpu, const Var &at, int cols, int rows) {
+        Func block_mix = mix.update().split(keys, ko, ki, 256, Tail::GuardWithIf).rfactor(ko, u);
+        for (Func f : {mix, block_mix}) {
+            f.bound_extent(x, cols * cpu.lanes)
                 .bound_extent(s, rows)
-                .vectorize(x, v_lanes)
+                .vectorize(x, cpu.lanes)
                 .unroll(x)
                 .unroll(s);
         }
-        mix.compute_at(out, xo)
+        mix.compute_at(store(), at)
             .update()
             .reorder(x, s, ko)
-            .vectorize(x, v_lanes)
+            .vectorize(x, cpu.lanes)
             .unroll(x)
             .unroll(s);
-        part.compute_at(mix, ko)
+        block_mix.compute_at(mix, ko)
             .reorder_storage(x, s, g, u)
             .update()
             .reorder(x, s, ki)
-            .vectorize(x, v_lanes)
+            .vectorize(x, cpu.lanes)
             .unroll(x)
             .unroll(s);
-
-        inverse.compute_at(out, so);
-        for (Func f : {peak, total}) {  // in four vectors, then in one lane after another
-            RVar r, l;
-            Func parts = f.update().split(keys, r, l, 4 * v_lanes, Tail::GuardWithIf).rfactor(l, u);
-            f.compute_at(out, so);
-            parts.compute_at(f, s)
-                .vectorize(u, v_lanes)
-                .unroll(u)
-                .update()
-                .reorder(u, r)
-                .vectorize(u, v_lanes)
-                .unroll(u);
-        }
-        weight.compute_at(out, so)
-            .bound_extent(s, rows)
-            .split(t, vec, lane, v_lanes, Tail::ShiftInwards)
-            .vectorize(lane);
-        score.compute_at(out, so)
-            .bound_extent(s, rows)
-            .split(t, to, ti, vectors * v_lanes, Tail::ShiftInwards)
-            .reorder(ti, s, to);
-        score.vectorize(ti, v_lanes).unroll(ti).unroll(s);
-        for (int stride : {0, 1})
-            score.specialize(memory[3].dim(0).stride() == stride);
-        dots.compute_at(score, to)
-            .bound_extent(t, vectors * v_lanes)
-            .bound_extent(s, rows)
-            .vectorize(t, v_lanes)
-            .unroll(t)
-            .unroll(s);
-        dots.update().reorder(t, s, along).vectorize(t, v_lanes).unroll(t).unroll(s);
-        ready.compute_at(out, so).vectorize(x, v_lanes, Tail::GuardWithIf);
-        turned.compute_at(out, strip);
-        Var tx, ty;
-        turned.split(t, to, ti, v_lanes, Tail::ShiftInwards).vectorize(ti);
     }
-    void any(const Cpu &cpu) {
+    // Reduces over the keys in four vectors of partial results, whose lanes are then added in turn.
+    void reduce_in_vectors(const Cpu &cpu, Func f, const Var &at) {
+        RVar r, l;
+        Func partial = f.update().split(keys, r, l, 4 * cpu.lanes, Tail::GuardWithIf).rfactor(l, u);
+        f.compute_at(store(), at);
+        partial.compute_at(f, s)
+            .vectorize(u, cpu.lanes)
+            .unroll(u)
+            .update()
+            .reorder(u, r)
+            .vectorize(u, cpu.lanes)
+            .unroll(u);
+    }
+    // Takes every shape and stride: one query at a time, with guarded vectors.
+    void schedule_any(const Cpu &cpu) {
         Func out = store();
-        const int v_lanes = cpu.lanes;
-        out.vectorize(var(0), v_lanes, Tail::GuardWithIf).parallel(var(2));
-        turned.compute_at(out, var(2));
+        out.vectorize(var(0), cpu.lanes, Tail::GuardWithIf).parallel(var(2));
+        transposed_k.compute_at(out, var(2));
         for (Func f : {mix, weight, score, dots})
-            f.compute_at(out, var(1)).vectorize(f.args()[0], v_lanes, Tail::GuardWithIf);
-        mix.update().reorder(x, keys, s, g).vectorize(x, v_lanes, Tail::GuardWithIf);
-        dots.update().reorder(t, along, s, g).vectorize(t, v_lanes, Tail::GuardWithIf);
-        for (Func f : {peak, total, inverse})
+            f.compute_at(out, var(1)).vectorize(f.args()[0], cpu.lanes, Tail::GuardWithIf);
+        mix.update().reorder(x, keys, s, g).vectorize(x, cpu.lanes, Tail::GuardWithIf);
+        dots.update().reorder(t, along, s, g).vectorize(t, cpu.lanes, Tail::GuardWithIf);
+        for (Func f : {row_max, total, inverse})
             f.compute_at(out, var(1));
-        ready.compute_at(out, var(1));
+        scaled_q.compute_at(out, var(1));
     }
     void reference(Problem &p) const override {
         const Array &m = p("mask");
         attend(
             p, "q", "k", "v", p["causal"], p["from"], p.real("scale"),
-            [&](int64_t g, int64_t s, int64_t t) { return m(g, s, t); }, p("o"), p.magnitude["o"]);
+            [&](int64_t g, int64_t s, int64_t t) { return m(g, s, t); }, p("o"), p.abs_sum["o"]);
     }
 };
 
@@ -227,7 +262,7 @@ struct Attention : Composite {
         attend(
             p, "query", "key", "value", p["is_causal"], 0, scale,
             [&](int64_t, int64_t s, int64_t t) { return m(s % p["ms"], t % p["mt"]); },
-            p.tensors["y"], p.magnitude["y"]);
+            p.tensors["y"], p.abs_sum["y"]);
     }
 };
 

@@ -1,5 +1,5 @@
-// dense: a product, a bias and an activation in one pass, for inference;
-// primitives/composites/contraction.cpp calls it.
+// dense_kernel: a product, a bias and an activation in one pass, for inference. dense is composed
+// of it in primitives/composites/contraction.cpp.
 #include <algorithm>
 #include <cmath>
 
@@ -69,28 +69,28 @@ struct DenseKernel : Product {
     Expr activation = derived("activation", "activation");
 
     void algorithm() override {
-        multiply();
-        // LLVM takes additions as free of NaN, and drops what asks for it
+        define_sum();
+        // Strict: LLVM assumes that other sums are never NaN, and drops tests for it.
         const Expr z = strict_float(sum(j, i, g) + bias(j));
-        finished = Func("finished");
+        epilogue = Func("finished");
         Expr y;
         for (int k = int(std::size(activations)); k-- > 0;) {
             const Expr value = activations[k].fn(z);
             y = y.defined() ? select(activation == k, value, y) : value;
-            cases.insert(cases.begin(), activation == k);
+            epilogue_cases.insert(epilogue_cases.begin(), activation == k);
         }
-        finished(j, i, g) = y;
-        c(j, i, g) = finished(j, i, g);
+        epilogue(j, i, g) = y;
+        c(j, i, g) = epilogue(j, i, g);
     }
     void reference(Problem &p) const override {
         Array &y = p("c");
-        Array &size = p.magnitude["c"];
-        Product::multiply(p, y, size);
+        Array &abs_sum = p.abs_sum["c"];
+        reference_sums(p, y, abs_sum);
         for (size_t e = 0; e < y.v.size(); e++) {
             const double b = p("bias")(int64_t(e) % p["n"]);
             y.v[e] = activations[p["activation"]].reference(y.v[e] + b);
-            // what the activation rounds is its own value
-            size.v[e] += std::fabs(b) + std::fabs(y.v[e]);
+            // The activation rounds its own value.
+            abs_sum.v[e] += std::fabs(b) + std::fabs(y.v[e]);
         }
     }
 };
@@ -127,7 +127,7 @@ struct Dense : Composite {
             size.v[e] = terms + std::fabs(y.v[e]);
         }
         p.tensors["y"] = y;
-        p.magnitude["y"] = size;
+        p.abs_sum["y"] = size;
     }
 };
 

@@ -52,7 +52,7 @@ struct ProductName : Composite {
         samples = std::move(problems);
     }
     void reference(Problem &p) const override {
-        sum_of_products(p("a"), a, p("b"), b, c, p.tensors["y"], p.magnitude["y"]);
+        sum_of_products(p("a"), a, p("b"), b, c, p.tensors["y"], p.abs_sum["y"]);
     }
 };
 
@@ -78,7 +78,7 @@ struct TensorDot : Composite {
                 c.erase(c.find(gone), 1);
             letter = own;
         }
-        sum_of_products(p("a"), a, p("b"), b, c, p.tensors["y"], p.magnitude["y"]);
+        sum_of_products(p("a"), a, p("b"), b, c, p.tensors["y"], p.abs_sum["y"]);
     }
 };
 
@@ -103,7 +103,7 @@ struct AddProduct : ProductName {
     void reference(Problem &p) const override {
         ProductName::reference(p);
         Array &y = p("y");
-        Array &size = p.magnitude["y"];
+        Array &size = p.abs_sum["y"];
         const Array &x = p("x");
         for (size_t e = 0; e < y.v.size(); e++) {
             const double added = p.real("beta") * x.v[e % x.v.size()];

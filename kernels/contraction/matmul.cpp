@@ -1,18 +1,12 @@
-// matmul: c = a b, batched, either operand transposed.
+// matmul: c = a b, batched; either operand may be transposed.
 //
-// Transposition, batches and broadcasting reach the kernel as strides (registry/dispatch/plan.cpp);
-// nothing is copied before it. `a` is read as broadcast scalars, so its strides are free; what
-// decides between the variants is how b lies: b_s0 is its stride along n, b_s1 along k. Ratios are
-// OpenBLAS 0.3.21's time over ours, m x k x n in f32, one interleaved run of one thread on an AMD
-// EPYC Zen 4 with AVX-512; above 1 ours is faster. A variant that is forced plans every call, which
-// the smaller figures contain. docs/performance.md has more. `halyard tune` on Zen 5: where its
-// tiles fit n exactly, direct takes 0.79 to 0.91 of narrow's time in f32 and f64 and 0.51 to 0.78
-// in 16 bits (21 measurements); with 2 threads 0.83 to 0.94, and 1.05 for 100 x 300 x 192. packed,
-// which is up to 5 % faster on one thread there, takes up to 1.18 of it with two. Transposed
-// operands by tiles of one vector instead of two took 1.14 of packed_t's time (128 x 768 x 3072, 32
-// x 400 x 120). narrow_t takes 0.85 of packed_t's time for 64 x 400 x 40, 0.70 of half_t's for 128
-// x 256 x 20; vnni 0.51 of packed's for bf16 (1024 x 1024 x 1024). It counts subnormal operands as
-// 0.
+// Transposition, batches and broadcasting reach the kernel as strides (registry/dispatch/plan.cpp),
+// so no operand is copied before the kernel runs. The elements of a are broadcast to vectors one by
+// one, so its strides don't matter. The layout of b decides between the variants: `b_s0` is its
+// stride along n, `b_s1` its stride along k.
+//
+// Algorithm and schedules are those of Product (product.cpp). Why each variant exists, with
+// measurements: docs/kernel_measurements.md, "matmul".
 #include "kernels/contraction/product.h"
 
 namespace halyard {
@@ -24,32 +18,33 @@ struct Matmul : Product {
               "transpose_b swap the last two of an operand";
         alias = "MatMul";
         gpu = true;
-        // Each against the variant that would take its place, OpenBLAS's time over theirs:
         variants = {
+            // Dot products of pairs of bf16, by instructions that count subnormal operands as 0.
             {"vnni", "pairs>0 a_s0==1 k%2==0 k>=2 m>=rows n>=cols*lanes"},
+
+            // b is contiguous along k (transposed). Its panels are transposed while they are
+            // packed. Tiles are one vector, several vectors or half a vector wide: as wide as n
+            // fills.
             {"narrow_t", "b_s1==1 b_s0!=1 m>=8 k>=8 n>=lanes "
                          "n<upto||n<8*lanes&&n%(2*lanes)>0&&n%(2*lanes)<=lanes"},
-            // 512 x 512 x 512: 1.08, any 0.18
             {"packed_t", "b_s1==1 b_s0!=1 m>=rows n>=cols*lanes k>=8"},
-            // 500 x 1000 x 10: 1.13, any 0.05
             {"half_t", "b_s1==1 b_s0!=1 m>=8 n>=lanes/2 k>=8 lanes>=4"},
-            // 1 x 1000 x 1000: 0.73, any 0.15
+
+            // Both operands are contiguous along k, and there are few rows or columns: vectors run
+            // along k.
             {"dot_row", "b_s1==1 a_s0==1 m<8 n>=4"},
-            // 1000 x 1000 x 1: 0.69, any 0.04
             {"dot_column", "b_s1==1 a_s0==1 n<8 m>=4"},
-            // 100 x 300 x 200: 0.99, direct 0.84; where four vectors at a time compute at most a
-            // sixth more than one, direct takes 0.80 to 0.97 of the time (Zen 5; 0.84 for 100 x 100
-            // x 100).
+
+            // b is contiguous along n. "packed" copies panels of b, if enough rows read them; the
+            // others read b in place, in tiles of one vector, several vectors, half a vector, or a
+            // single row. "narrow" is chosen if wide tiles would compute over a sixth more than n.
             {"narrow", "b_s0==1 m>=8 n>=lanes n<=most "
                        "n<4*lanes||24*((n+4*lanes-1)/(4*lanes))>7*((n+lanes-1)/lanes)"},
-            // 2048 x 2048 x 2048: 1.05, direct 0.43
             {"packed", "packs>0 m>=least_m||m>=32&&n>=1024 b_s0!=1||n>=least_n n>=cols*lanes"},
-            // 64 x 400 x 512: 1.12, packed 1.05
             {"direct", "b_s0==1 m>=4 n>=cols*lanes"},
-            // 1000 x 300 x 10: 1.07, any 0.33
             {"half", "b_s0==1 m>=8 n>=lanes/2 lanes>=4"},
-            // 1 x 1000 x 1000: 0.79, any 0.17
             {"row", "b_s0==1 n>=cols*lanes"},
+
             {"any", ""},
         };
         samples = {"g=1 m=1 k=1 n=1",
@@ -78,10 +73,10 @@ struct Matmul : Product {
     Func c = output("c");
 
     void algorithm() override {
-        multiply();
+        define_sum();
         c(j, i, g) = sum(j, i, g);
     }
-    void reference(Problem &p) const override { Product::multiply(p, p("c"), p.magnitude["c"]); }
+    void reference(Problem &p) const override { reference_sums(p, p("c"), p.abs_sum["c"]); }
 };
 
 }  // namespace

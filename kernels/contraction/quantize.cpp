@@ -1,5 +1,5 @@
-// Quantisation: reals as 8-bit integers, q = round(x / scale) + zero_point, and products of them.
-// What has no kernel here stands on integer_product: primitives/composites/low_precision.cpp.
+// Quantisation: reals as 8-bit integers, q = round(x / scale) + zero_point, and products of such
+// integers. The products are composed of integer_product: primitives/composites/low_precision.cpp.
 #include <algorithm>
 #include <cmath>
 
@@ -18,8 +18,8 @@ double saturated(double v, DType t) {
            : t == DType::u8 ? std::clamp(v, 0.0, 255.0)
                             : std::clamp(v, -128.0, 127.0);
 }
-// In f32, as the kernels compute it: where a tie falls is part of the answer. Integers beside it
-// are exact.
+// Computes x / scale in f32, as the kernels do: how a tie is rounded is part of the result. The
+// integers are exact in double.
 double quantized(double x, double scale, double zero_point, DType t) {
     return saturated(std::nearbyint(double(float(x) / float(scale))) + zero_point, t);
 }
@@ -65,8 +65,8 @@ struct DequantizeKernel : Elementwise {
     }
 };
 
-// Of the sums of a product, less what the zero points put into them: y = round((x - excess) scale +
-// bias) + zero_point.
+// y = round((x - excess) scale + bias) + zero_point. x has the sums of an integer product, and
+// `excess` what the zero points of its operands add to each sum.
 struct RequantizeKernel : Elementwise {
     RequantizeKernel()
         : Elementwise(
@@ -82,7 +82,7 @@ struct RequantizeKernel : Elementwise {
     Func y = output("y");
     void algorithm() override {
         using Halide::_;
-        // rounded, on machines that fuse it with the sum too
+        // Strict, so that the product is rounded also on machines that would fuse it with the sum.
         const Expr product = strict_float(math::real(x(_) - excess(_)) * scale(_));
         y(_) = strict_float(math::call("round", {strict_float(product + bias(_))}) +
                             math::real(zero_point(_)));
@@ -215,7 +215,7 @@ struct QuantDense : QuantizedProduct {
             }
         }
         p.tensors["y"] = y;
-        p.magnitude["y"] = size;
+        p.abs_sum["y"] = size;
     }
 };
 
@@ -269,7 +269,7 @@ struct QuantConv2d : QuantizedProduct {
             }
         }
         p.tensors["y"] = y;
-        p.magnitude["y"] = size;
+        p.abs_sum["y"] = size;
     }
 };
 

@@ -1,5 +1,5 @@
-// Products of 8-bit integers: u8 by i8 in i32, exact. primitives/composites/low_precision.cpp adds
-// zero points and scales.
+// integer_product: products of 8-bit integers, u8 by i8, summed exactly in i32. Zero points and
+// scales are added by primitives/composites/low_precision.cpp.
 #include "dsl/op.h"
 
 namespace halyard {
@@ -7,8 +7,8 @@ namespace {
 
 using Halide::Expr;
 
-// Sums of four products at a time: what vpdpbusd does, and without it vpmaddwd twice. For this the
-// columns of a tile of b are packed four values of k beside each other.
+// Four products are summed at a time: by vpdpbusd, or without it by vpmaddwd twice. For that the
+// panel of b that a column of tiles reads is packed: four successive k of a column are adjacent.
 struct IntegerProduct : Op {
     IntegerProduct() : Op("integer_product", "a:u8[..g,m,k] b:i8[..g,k,n] -> c:i32[..g,m,n]") {
         internal = any_strides = true;
@@ -33,42 +33,32 @@ struct IntegerProduct : Op {
     RDom r;
 
     void algorithm() override {
-        const auto wide = [](const Expr &e) { return Halide::cast<int32_t>(e); };
+        const auto in_i32 = [](const Expr &e) { return Halide::cast<int32_t>(e); };
         if (variant == "any") {
             r = RDom(0, size("k"));
-            sum(j, i, g) += wide(a(r, i, g)) * wide(b(j, r, g));
+            sum(j, i, g) += in_i32(a(r, i, g)) * in_i32(b(j, r, g));
         } else {
             r = RDom(0, 4, 0, size("k") / 4);
             packed(q, j, kk, g) = b(j, 4 * kk + q, g);
-            sum(j, i, g) += wide(a(4 * r.y + r.x, i, g)) * wide(packed(r.x, j, r.y, g));
+            sum(j, i, g) += in_i32(a(4 * r.y + r.x, i, g)) * in_i32(packed(r.x, j, r.y, g));
         }
         c(j, i, g) = sum(j, i, g);
     }
 
     void schedule(const Cpu &cpu) override {
+        if (variant == "any")
+            schedule_any(cpu);
+        else
+            schedule_packed(cpu);
+    }
+    // Tiles of `rows` rows by `cols` vectors stay in registers; strips of them are the tasks.
+    void schedule_packed(const Cpu &cpu) {
         Func out = store();
         Var jo, ji, io, ii, ib;
         const int v = cpu.target.natural_vector_size(Halide::Int(32));
-        if (variant == "any") {
-            out.split(var(0), jo, ji, v, Tail::GuardWithIf).vectorize(ji).parallel(var(2));
-            sum.compute_at(out, jo)
-                .vectorize(j, v, Tail::GuardWithIf)
-                .update()
-                .reorder(j, r, i, g)
-                .vectorize(j, v, Tail::GuardWithIf);
-            return;
-        }
-        const bool wide = cpu.has_avx512();
         const int cols = cpu.pick("cols", {2});
-        const int rows = cpu.pick("rows", {wide ? 8 : 4});
-        for (auto &m : memory) {
-            for (int d = 0; d < 3; d++)
-                m.dim(d).set_min(0);
-        }
-        for (int d = 0; d < 3; d++)
-            out.output_buffer().dim(d).set_min(0);
-        memory[0].dim(0).set_stride(1);
-        out.output_buffer().dim(0).set_stride(1);
+        const int rows = cpu.pick("rows", {cpu.has_avx512() ? 8 : 4});
+        promise_layout();
         out.split(var(0), jo, ji, cols * v, Tail::ShiftInwards)
             .split(var(1), io, ii, rows, Tail::ShiftInwards);
         out.split(io, ib, io, cpu.pick("strip", {32, 64, 16}), Tail::GuardWithIf)
@@ -96,9 +86,34 @@ struct IntegerProduct : Op {
             .reorder(q, j, kk);
         packed.specialize(memory[1].dim(0).stride() == 1).vectorize(q).vectorize(j, v);
         packed.vectorize(q);
-        const Expr worth = Halide::cast<int64_t>(size("g")) * size("m") * size("k") * size("n") >=
-                           Halide::cast<int64_t>(400000);
-        out.specialize(worth).parallel(var(2)).parallel(jo).parallel(ib);
+        // Waking the thread pool costs more than a small product.
+        const Expr worth_threads = Halide::cast<int64_t>(size("g")) * size("m") * size("k") *
+                                       size("n") >=
+                                   Halide::cast<int64_t>(400000);
+        out.specialize(worth_threads).parallel(var(2)).parallel(jo).parallel(ib);
+    }
+    // Takes every shape and stride.
+    void schedule_any(const Cpu &cpu) {
+        Func out = store();
+        Var jo, ji;
+        const int v = cpu.target.natural_vector_size(Halide::Int(32));
+        out.split(var(0), jo, ji, v, Tail::GuardWithIf).vectorize(ji).parallel(var(2));
+        sum.compute_at(out, jo)
+            .vectorize(j, v, Tail::GuardWithIf)
+            .update()
+            .reorder(j, r, i, g)
+            .vectorize(j, v, Tail::GuardWithIf);
+    }
+    // All tensors begin at 0; a is contiguous along k, c along n.
+    void promise_layout() {
+        for (auto &tensor : memory) {
+            for (int d = 0; d < 3; d++)
+                tensor.dim(d).set_min(0);
+        }
+        for (int d = 0; d < 3; d++)
+            store().output_buffer().dim(d).set_min(0);
+        memory[0].dim(0).set_stride(1);
+        store().output_buffer().dim(0).set_stride(1);
     }
     void reference(Problem &p) const override {
         const bool ta = p["transpose_a"];

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "kernels/layout/composite.h"
+#include "registry/base/text.h"
 
 namespace halyard {
 namespace {
@@ -17,13 +18,6 @@ struct Line {
 const Line lines[] = {{"d", "t", "od", "front", "back"},
                       {"h", "u", "oh", "top", "bottom"},
                       {"w", "v", "ow", "left", "right"}};
-
-std::string joined(const std::vector<std::string> &parts) {
-    std::string s;
-    for (const std::string &p : parts)
-        s += (s.empty() ? "" : ",") + p;
-    return s;
-}
 
 struct SpatialConvolution : Composite {
     const std::span<const Line> dims;
@@ -47,7 +41,7 @@ struct SpatialConvolution : Composite {
                 conditions.push_back(side + ">=0");
             }
         }
-        ints("padding", joined(zeros), sides);
+        ints("padding", join(zeros, ","), sides);
         std::string all;
         for (const std::string &side : sides)
             all += (all.empty() ? "" : "+") + side;
@@ -77,7 +71,7 @@ protected:
             values.push_back(value);
             parts.push_back(name + "_" + l.in);
         }
-        ints(name, joined(values), parts);
+        ints(name, join(values, ","), parts);
     }
     // What a window covers, of a map with `extent` elements.
     static std::string window(const Line &l) {
@@ -187,7 +181,7 @@ struct Conv : SpatialConvolution {
     void reference(Problem &p) const override {
         const auto [y, size] = convolved(p);
         p.tensors["y"] = y;
-        p.magnitude["y"] = size;
+        p.abs_sum["y"] = size;
     }
 };
 
@@ -255,7 +249,7 @@ struct ConvTranspose : SpatialConvolution {
             }
         });
         p.tensors["y"] = y;
-        p.magnitude["y"] = size;
+        p.abs_sum["y"] = size;
     }
 };
 
@@ -296,7 +290,7 @@ struct Conv2dAct : SpatialConvolution {
             bound.v[i] += std::fabs(b) + std::fabs(z);
         }
         p.tensors["y"] = y;
-        p.magnitude["y"] = bound;
+        p.abs_sum["y"] = bound;
     }
 };
 

@@ -35,7 +35,7 @@ void Conv2d::schedule(const Ascend &npu) {
 void Conv2d::reference(Problem &p) const {
     const Array &in = p("x"), &k = p("weight");
     Array &out = p("y");
-    Array &size = p.magnitude["y"] = Array(out.shape);
+    Array &size = p.abs_sum["y"] = Array(out.shape);
     const int64_t per_group = p["c"] / p["group"];
     each_product(p, [&](int64_t i, int64_t o, int64_t oy, int64_t ox, int64_t ch, int64_t iy,
                         int64_t ix, int64_t u, int64_t v, bool inside) {
@@ -78,7 +78,7 @@ struct Conv2dClamp : Conv2d {
     void reference(Problem &p) const override {
         Conv2d::reference(p);
         Array &out = p("y");
-        Array &size = p.magnitude["y"];
+        Array &size = p.abs_sum["y"];
         const size_t plane = size_t(p["oh"] * p["ow"]);
         for (size_t i = 0; i < out.v.size(); i++) {
             const double b = p("bias").v[i / plane % size_t(p["o"])];

@@ -43,7 +43,7 @@ void Conv2dDx::schedule(const Ascend &npu) {
 void Conv2dDx::reference(Problem &p) const {
     const Array &g = p("dy"), &k = p("weight");
     Array &out = p("dx");
-    Array &size = p.magnitude["dx"] = Array(out.shape);
+    Array &size = p.abs_sum["dx"] = Array(out.shape);
     const int64_t per_group = p["c"] / p["group"];
     each_product(p, [&](int64_t i, int64_t o, int64_t oy, int64_t ox, int64_t ch, int64_t iy,
                         int64_t ix, int64_t u, int64_t v, bool inside) {
@@ -85,7 +85,7 @@ void Conv2dDweight::schedule(const Ascend &npu) {
 void Conv2dDweight::reference(Problem &p) const {
     const Array &in = p("x"), &g = p("dy");
     Array &out = p("dweight");
-    Array &size = p.magnitude["dweight"] = Array(out.shape);
+    Array &size = p.abs_sum["dweight"] = Array(out.shape);
     const int64_t per_group = p["c"] / p["group"];
     each_product(p, [&](int64_t i, int64_t o, int64_t oy, int64_t ox, int64_t ch, int64_t iy,
                         int64_t ix, int64_t u, int64_t v, bool inside) {

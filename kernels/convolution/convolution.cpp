@@ -156,7 +156,7 @@ void Convolution::excuse(Problem &p, const std::string &output, bool tiles,
         any |= std::any_of(a.v.begin(), a.v.end(), special);
     if (!any) return;
     const Array &out = p(output);
-    Array &size = p.magnitude[output];
+    Array &size = p.abs_sum[output];
     const int64_t h = out.shape[2];
     const int64_t w = out.shape[3];
     for (int64_t i = 0; i < out.shape[0]; i++) {

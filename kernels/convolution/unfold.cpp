@@ -71,7 +71,7 @@ struct Fold : Op {
     }
     void reference(Problem &p) const override {
         p("y") = Array(p("y").shape);
-        Array &terms = p.magnitude["y"] = Array(p("y").shape);
+        Array &terms = p.abs_sum["y"] = Array(p("y").shape);
         for (int64_t a = 0; a < p["m"]; a++) {
             for (int64_t u = 0; u < p["u"]; u++) {
                 for (int64_t v = 0; v < p["v"]; v++) {
@@ -177,7 +177,7 @@ struct FoldWindows : Windows {
                  terms(n, c, i, j) += std::fabs(x(n, row, column));
              });
         p.tensors["y"] = y;
-        p.magnitude["y"] = terms;
+        p.abs_sum["y"] = terms;
     }
 };
 

@@ -1,4 +1,4 @@
-// cast: every dtype to every other. What a conversion does at its edges is in dsl/convert.h.
+// cast: from every dtype to every other. dsl/convert.h describes conversions out of range.
 #include "dsl/dtypes.h"
 #include "kernels/elementwise/elementwise.h"
 
@@ -25,9 +25,9 @@ struct Cast : Elementwise {
         const Expr v = x(Halide::_);
         y(Halide::_) = to != types.end() && to->second == DType::boolean ? v != 0_r : v;
     }
-    // Integers are left to wrap where they are compared.
+    // Doesn't wrap integers; the comparison with the kernel does.
     void reference(Problem &p) const override {
-        const auto to = (DType)p["dtype"];
+        const auto to = static_cast<DType>(p["dtype"]);
         const bool is_signed = to != DType::u8;
         const double values = std::ldexp(1.0, 8 * int(bytes_of(to)));
         const double low = is_signed ? -values / 2 : 0;

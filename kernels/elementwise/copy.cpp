@@ -1,4 +1,4 @@
-// copy: the elements as they are, dense. Views become tensors through it.
+// copy: makes a contiguous tensor of any view.
 #include "dsl/dtypes.h"
 #include "kernels/elementwise/elementwise.h"
 
@@ -13,7 +13,7 @@ struct Copy : Elementwise {
         other_names = {"clone"};
         dtypes = all_dtypes;
         contract = {Contract::elementwise, 0};
-        moves = gpu = tiled = true;
+        copies_bits = gpu = tiled = true;
     }
     void algorithm() override { y(Halide::_) = x(Halide::_); }
     void reference(Problem &p) const override {

@@ -1,4 +1,4 @@
-// dropout on any tensor, seen as one row: y = x / (1-p) where an element is kept, else 0.
+// dropout_kernel: y = x / (1-p) if an element is kept, else 0. The tensor is one row of n elements.
 #include "kernels/layout/composite.h"
 #include "kernels/random/draws.h"
 
@@ -8,7 +8,7 @@ namespace {
 using Halide::cast;
 using Halide::UInt;
 
-// A word as a real in [0, 1), in steps of 2^-24: exact in f32.
+// A random word becomes a real in [0, 1) by its upper 24 bits, which f32 represents exactly.
 constexpr int unused_bits = 8;
 constexpr double step = 0x1p-24;
 
@@ -22,7 +22,7 @@ struct DropoutKernel : Draws {
     }
     Func x = input("x");
     Func y = output("y"), mask = output("mask");
-    // a byte per element, for both outputs: drawing twice would cost more than the bytes
+    // One byte per element is stored for both outputs: drawing twice would take longer.
     Func random{"random"}, kept{"kept"};
     Expr p = scalar("p", 0.5);
 
@@ -62,7 +62,7 @@ struct DropoutKernel : Draws {
     }
 };
 
-// dx = dy / (1-p) where mask, else 0
+// dx = dy / (1-p) if mask, else 0
 struct DropoutKernelDx : Op {
     DropoutKernelDx() : Op("dropout_kernel_dx", "mask:bool[..n] dy[..n] -> dx[..n]") {
         internal = true;

@@ -13,7 +13,7 @@ struct Select : Elementwise {
         other_names = {"where"};
         dtypes = all_dtypes;
         contract = {Contract::elementwise, 0};
-        moves = true;
+        copies_bits = true;
         task_elements = cheap_task;
     }
     void algorithm() override {
@@ -33,7 +33,7 @@ struct SelectGradient : Elementwise {
                                                               ? "condition:bool[*] dy[*] -> da[*]"
                                                               : "condition:bool[*] dy[*] -> db[*]"),
           in_a(a_side) {
-        internal = moves = true;
+        internal = copies_bits = true;
         task_elements = cheap_task;
         contract = {Contract::elementwise, 0};
         d = output(a_side ? "da" : "db");
@@ -54,7 +54,7 @@ struct MaskedFill : Elementwise {
         doc = "y = value where mask, else x";
         dtypes = all_dtypes;
         contract = {Contract::elementwise, 0};
-        moves = true;
+        copies_bits = true;
         task_elements = cheap_task;
     }
     void algorithm() override {
@@ -73,7 +73,7 @@ struct MaskedFillGradient : Elementwise {
         : Elementwise(x_side ? "masked_fill_dx" : "masked_fill_dvalue",
                       std::string("mask:bool[*] dy[*] -> ") + (x_side ? "dx[*]" : "dvalue[*]")),
           in_x(x_side) {
-        internal = moves = true;
+        internal = copies_bits = true;
         task_elements = cheap_task;
         contract = {Contract::elementwise, 0};
         d = output(x_side ? "dx" : "dvalue");
@@ -107,7 +107,7 @@ struct Clip : Elementwise {
     }
 };
 
-// The bounds have no gradient of their own: they are settings.
+// Only x has a gradient; the bounds are taken as constants.
 struct ClipDx : Elementwise {
     Func x = input("x"), low = input("clip_value_min"), high = input("clip_value_max"),
          dy = input("dy");

@@ -50,7 +50,7 @@ void one_by_one(Halide::Func y, const Halide::ImageParam &x, const Halide::Var &
 // `all_within`.
 struct Gather : Op {
     Gather() : Op("gather_kernel", "x[o,n,i] index:i32[m] fill[] -> y[o,m,i]") {
-        internal = moves = true;
+        internal = copies_bits = true;
         flag("all_within", false);
         let("index_end", "n");
         conditions = {"n>0"};
@@ -151,7 +151,7 @@ struct GatherDx : Op {
             .vectorize(lane);
     }
     void reference(Problem &p) const override {
-        Array &size = p.magnitude["dx"] = Array(p("dx").shape);
+        Array &size = p.abs_sum["dx"] = Array(p("dx").shape);
         Array hits(p("dx").shape);
         p("dx") = Array(p("dx").shape);
         for (int64_t a = 0; a < p["o"]; a++) {
@@ -175,7 +175,7 @@ struct GatherDx : Op {
 // that all are within x.
 struct GatherElements : Op {
     GatherElements() : Op("gather_elements_kernel", "x[o,n,i] index:i32[o,m,i] -> y[o,m,i]") {
-        internal = moves = true;
+        internal = copies_bits = true;
         flag("some_negative", false);
         let("index_end", "n");
         conditions = {"n>0"};
@@ -269,7 +269,7 @@ struct GatherElementsDx : Op {
         }
     }
     void reference(Problem &p) const override {
-        Array &size = p.magnitude["dx"] = Array(p("dx").shape);
+        Array &size = p.abs_sum["dx"] = Array(p("dx").shape);
         Array hits(p("dx").shape);
         p("dx") = Array(p("dx").shape);
         for (int64_t a = 0; a < p["o"]; a++) {

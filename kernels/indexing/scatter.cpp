@@ -102,7 +102,7 @@ struct Scatter : Op {
     void reference(Problem &p) const override {
         const int64_t mode = p["reduction"];
         p("y") = p("x");
-        Array &size = p.magnitude["y"] = Array(p("y").shape);
+        Array &size = p.abs_sum["y"] = Array(p("y").shape);
         Array hits(p("y").shape);
         for (size_t e = 0; e < size.v.size(); e++)
             size.v[e] = std::fabs(p("x").v[e]);
@@ -172,13 +172,13 @@ struct Scattering : Composite {
     // Element `at` of y meets element `from` of `updates`.
     static void meet(Problem &p, int64_t reduction, int64_t at, double update) {
         double &y = p("y").v[size_t(at)];
-        double &size = p.magnitude.at("y").v[size_t(at)];
+        double &size = p.abs_sum.at("y").v[size_t(at)];
         y = met(reduction, y, update);
         size = reduction == 1 ? size + std::fabs(update) : std::fabs(y);
     }
     static void start(Problem &p, const Array &x) {
-        p.tensors["y"] = p.magnitude["y"] = x;
-        for (double &v : p.magnitude["y"].v)
+        p.tensors["y"] = p.abs_sum["y"] = x;
+        for (double &v : p.abs_sum["y"].v)
             v = std::fabs(v);
     }
 };
@@ -310,7 +310,7 @@ struct IndexAdd : Scattering {
             size.v[at] += std::fabs(added.v[e]);
         }
         p.tensors["out"] = out;
-        p.magnitude["out"] = size;
+        p.abs_sum["out"] = size;
     }
 };
 

@@ -13,7 +13,7 @@ constexpr int task_elements = 65536;
 struct Band : Op {
     Band() : Op("band_kernel", "x[..n,r,c] -> y[..n,r,c]") {
         doc = "y[i, j] = x[i, j] where lower <= j - i <= upper, else 0";
-        internal = moves = true;
+        internal = copies_bits = true;
         dtypes = all_dtypes;
         samples = {"n=1 r=1 c=1",
                    "n=2 r=3 c=7 upper=1",

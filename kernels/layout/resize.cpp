@@ -76,7 +76,7 @@ struct Resize : Op {
     }
     void reference(Problem &p) const override {
         p("y") = Array(p("y").shape);
-        Array &terms = p.magnitude["y"] = Array(p("y").shape);
+        Array &terms = p.abs_sum["y"] = Array(p("y").shape);
         for (int64_t k = 0; k < p["n"]; k++) {
             for (int64_t i = 0; i < p["p"]; i++) {
                 for (int64_t j = 0; j < p["q"]; j++) {
@@ -169,7 +169,7 @@ struct Resized : Composite {
             }
         }
         p.tensors["y"] = y;
-        p.magnitude["y"] = terms;
+        p.abs_sum["y"] = terms;
     }
 };
 

@@ -194,7 +194,7 @@ struct MatrixTrace : Composite {
             size += std::fabs(p("x")(i, i));
         }
         p.tensors["y"] = Array({}, sum);
-        p.magnitude["y"] = Array({}, size);
+        p.abs_sum["y"] = Array({}, size);
     }
 };
 

@@ -164,10 +164,10 @@ struct CtcLoss : Ctc {
     }
     void schedule(const Cpu &cpu) override { schedule_scan(alpha, k, cpu.lanes); }
     void reference(Problem &p) const override {
-        p.magnitude["loss"] = p("loss");
+        p.abs_sum["loss"] = p("loss");
         for (int64_t i = 0; i < p["n"]; i++) {
             p("loss")(i) = -total_of(alpha_of(p, i));
-            p.magnitude["loss"](i) = size_of(p, i);
+            p.abs_sum["loss"](i) = size_of(p, i);
         }
     }
 };
@@ -213,7 +213,7 @@ struct CtcLossDx : Ctc {
         dlog_probs.parallel(t);
     }
     void reference(Problem &p) const override {
-        Array &size = p.magnitude["dlog_probs"] = p("dlog_probs");
+        Array &size = p.abs_sum["dlog_probs"] = p("dlog_probs");
         std::fill(p("dlog_probs").v.begin(), p("dlog_probs").v.end(), 0.0);
         for (int64_t i = 0; i < p["n"]; i++) {
             const Places a = alpha_of(p, i);

@@ -78,7 +78,7 @@ struct BatchNormForward : BatchNorm {
     virtual double followed(Problem &, double value, size_t) const { return value; }
     void reference(Problem &p) const override {
         for (auto &t : sig.outputs)
-            p.magnitude[t.name] = p(t.name);
+            p.abs_sum[t.name] = p(t.name);
         for (int64_t i = 0; i < p["c"]; i++) {
             long double sum = 0, squares = 0;  // a double's own error would show beside f64's
             double count = 0, size = 0, most = 0;
@@ -102,13 +102,13 @@ struct BatchNormForward : BatchNorm {
             each(p, i, [&](size_t at) {
                 p("y").v[at] = followed(p, double(p("x").v[at] - middle) * scale * gain + offset,
                                         at);
-                p.magnitude["y"].v[at] = std::fabs(most * scale * gain) + std::fabs(offset) + lost;
+                p.abs_sum["y"].v[at] = std::fabs(most * scale * gain) + std::fabs(offset) + lost;
             });
             p("mean")(i) = double(middle);
             p("rest")(i) = double(middle - middle);
             p("variance")(i) = spread;
-            p.magnitude["mean"](i) = p.magnitude["rest"](i) = size / count + lost;
-            p.magnitude["variance"](i) = spread + lost;
+            p.abs_sum["mean"](i) = p.abs_sum["rest"](i) = size / count + lost;
+            p.abs_sum["variance"](i) = spread + lost;
         }
     }
 };
@@ -133,7 +133,7 @@ struct BatchNormDx : BatchNorm {
     virtual double before(Problem &p, size_t at) const { return p("dy").v[at]; }
     void reference(Problem &p) const override {
         for (auto &t : sig.outputs)
-            p.magnitude[t.name] = p(t.name);
+            p.abs_sum[t.name] = p(t.name);
         for (int64_t i = 0; i < p["c"]; i++) {
             const double middle = p("mean")(i);
             const double left = p("rest")(i);
@@ -157,15 +157,15 @@ struct BatchNormDx : BatchNorm {
             each(p, i, [&](size_t at) {
                 const double d = before(p, at);
                 p("dx").v[at] = gain * scale * (d - sum / count - normal(at) * dot / count);
-                p.magnitude["dx"].v[at] = std::fabs(gain * scale) *
+                p.abs_sum["dx"].v[at] = std::fabs(gain * scale) *
                                               (std::fabs(d) + sum_size / count +
                                                size_of(at) * dot_size / count) +
                                           lost;
             });
             p("dgamma")(i) = dot;
             p("dbeta")(i) = sum;
-            p.magnitude["dgamma"](i) = dot_size + lost;
-            p.magnitude["dbeta"](i) = sum_size + lost;
+            p.abs_sum["dgamma"](i) = dot_size + lost;
+            p.abs_sum["dbeta"](i) = sum_size + lost;
         }
     }
 };

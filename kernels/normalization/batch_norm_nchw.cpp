@@ -141,7 +141,7 @@ struct PlanesForward : BatchNormForward {
     void reference(Problem &p) const override {
         BatchNormForward::reference(p);
         for (size_t i = 0; after == After::add_relu && i < p("z").v.size(); i++)
-            p.magnitude["y"].v[i] += std::fabs(p("z").v[i]);
+            p.abs_sum["y"].v[i] += std::fabs(p("z").v[i]);
     }
 };
 

@@ -94,7 +94,7 @@ struct RmsProp : Adaptive {
     void reference(Problem &q) const override {
         const double k = q.real("decay"), eps0 = q.real("eps");
         for (auto &t : sig.outputs)
-            q.magnitude[t.name] = Array(q(t.name).shape);
+            q.abs_sum[t.name] = Array(q(t.name).shape);
         size_t i = 0;
         each(q, [&](const double *in, double *o) {
             const double *state = in + (centered ? 2 : 1);
@@ -117,7 +117,7 @@ struct RmsProp : Adaptive {
             for (size_t t = 0; t < sig.outputs.size(); t++) {
                 const size_t from = t == 0 || centered ? t : t + 1;
                 o[t] = value[from];
-                q.magnitude[sig.outputs[t].name].v[i] = size[from];
+                q.abs_sum[sig.outputs[t].name].v[i] = size[from];
             }
             i++;
         });

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "kernels/layout/composite.h"
+#include "registry/base/text.h"
 
 namespace halyard {
 namespace {
@@ -89,17 +90,11 @@ protected:
         return "x[n,c" + in + "] -> y[n,c" + out + "]" +
                (more.empty() ? "" : " " + more + ":i32[n,c" + out + "]");
     }
-    static std::string joined(const std::vector<std::string> &parts) {
-        std::string s;
-        for (const std::string &p : parts)
-            s += (s.empty() ? "" : ",") + p;
-        return s;
-    }
     void per_dimension(const std::string &name, const std::string &value) {
         std::vector<std::string> parts;
         for (const Line &l : dims)
             parts.push_back(name + "_" + l.in);
-        ints(name, value == "!" ? value : joined(std::vector<std::string>(parts.size(), value)),
+        ints(name, value == "!" ? value : join(std::vector<std::string>(parts.size(), value), ","),
              parts);
     }
     static double largest(const std::vector<double> &elements) {
@@ -128,7 +123,7 @@ struct Pool : Windowed {
             sides.insert(sides.end(), {l.before, l.after});
             zeros.insert(zeros.end(), 2, "0");
         }
-        ints("padding", joined(zeros), sides);
+        ints("padding", join(zeros, ","), sides);
         flag("ceil_mode", false);
         std::string all;
         for (const std::string &side : sides)

@@ -83,7 +83,7 @@ struct UniformKernel : Fill {
         y(n) = min(math::plus(low, math::times(u, high - low)), most);
     }
     void reference(Problem &p) const override {
-        Array &size = p.magnitude["y"] = Array(p("y").shape);
+        Array &size = p.abs_sum["y"] = Array(p("y").shape);
         for (int64_t i = 0; i < p["n"]; i++) {
             const uint32_t a = word(p, i, 0, word_at(i));
             const uint32_t c = word(p, i, 1, word_at(i));
@@ -162,7 +162,7 @@ struct NormalKernel : Fill {
         pair.compute_at(store(), part).unroll(half).vectorize(l, block, Tail::RoundUp);
     }
     void reference(Problem &p) const override {
-        Array &size = p.magnitude["y"] = Array(p("y").shape);
+        Array &size = p.abs_sum["y"] = Array(p("y").shape);
         for (int64_t i = 0; i < p["n"]; i++) {
             const int64_t w = word_at(i);
             const double exact = double(word(p, i, 0, w / 2 * 2) >> 1 | 1) * 0x1p-31;
@@ -211,7 +211,7 @@ struct TruncatedNormalKernel : Fill {
         y(n) = math::plus(mean, math::times(stddev, math::real(exactly() ? first() : z)));
     }
     void reference(Problem &p) const override {
-        Array &size = p.magnitude["y"] = Array(p("y").shape);
+        Array &size = p.abs_sum["y"] = Array(p("y").shape);
         for (int64_t i = 0; i < p["n"]; i++) {
             const double v = (2 * uniform(word(p, i, 0, word_at(i))) - 1 + 0x1p-24) * within_two;
             // Newton; the derivative of erf(z / sqrt 2) is sqrt(2 / pi) exp(-z^2 / 2)

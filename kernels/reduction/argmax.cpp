@@ -1,4 +1,4 @@
-// argmax and argmin: places of extrema within a row.
+// argmax and argmin: the index of the extremum of a row.
 #include "kernels/reduction/reduction.h"
 
 namespace halyard {
@@ -10,8 +10,8 @@ using Halide::unsafe_promise_clamped;
 constexpr int width = reduction_width;
 constexpr int task_elements = reduction_task_elements;
 
-// The place of the largest (smallest) element of a row; the first one on ties; NaN counts as beyond
-// all numbers.
+// The index of the largest (smallest) element of a row, of equal ones the first. NaN is beyond all
+// numbers.
 struct ArgExtremum : Op {
     bool largest;
     explicit ArgExtremum(bool largest)
@@ -31,46 +31,48 @@ struct ArgExtremum : Op {
     }
     Func x = input("x");
     Func y = output("y");
-    Func best{"best"}, lanes{"lanes"};
+    Func best{"best"}, partial{"lanes"};
     Func folds[6];
     Var n{"n"}, u{"u"};
     RDom k;
-    static constexpr int nowhere = 0x7fffffff;
+    static constexpr int no_index = 0x7fffffff;
 
-    // The better of two (value, place), in whatever order they come.
+    // Returns the better of two pairs (value, index), which may come in any order.
     Halide::Tuple better(const Halide::Tuple &a, const Halide::Tuple &b) const {
-        const Expr nan_a = math::is_nan(a[0]);
-        const Expr nan_b = math::is_nan(b[0]);
-        const Expr wins = (largest ? b[0] > a[0] : b[0] < a[0]) || (nan_b && !nan_a);
-        const Expr ties = b[0] == a[0] || (nan_a && nan_b);
-        const Expr take = (wins && !nan_a) || (ties && b[1] < a[1]);
+        const Expr a_is_nan = math::is_nan(a[0]);
+        const Expr b_is_nan = math::is_nan(b[0]);
+        const Expr wins = (largest ? b[0] > a[0] : b[0] < a[0]) || (b_is_nan && !a_is_nan);
+        const Expr ties = b[0] == a[0] || (a_is_nan && b_is_nan);
+        const Expr take = (wins && !a_is_nan) || (ties && b[1] < a[1]);
         return {select(take, b[0], a[0]), select(take, b[1], a[1])};
     }
-    Halide::Tuple none() const { return {largest ? math::lowest() : math::highest(), nowhere}; }
+    // Returns the pair to start with, which every element beats.
+    Halide::Tuple none() const { return {largest ? math::lowest() : math::highest(), no_index}; }
     void algorithm() override {
-        if (variant != "rows") {
-            k = RDom(0, size("c"));
-            best(n) = none();
-            best(n) = better(best(n), {x(k, unsafe_promise_clamped(n, 0, size("n") - 1)), k});
-            y(n) = best(n)[1];
-            return;
-        }
-        // Every lane has an element, c being at least `width`, and meets its elements in order: no
-        // tie is ever taken.
-        lanes(u, n) = {none()[0], u};
-        auto meet = [&](const Expr &at) {
-            const Halide::Tuple mine = lanes(u, n);
+        if (variant == "rows")
+            define_rows();
+        else
+            define_columns();
+    }
+    // One row after another, in `width` partial results.
+    void define_rows() {
+        // Each partial result sees its elements in order, so of equal ones it keeps the first. It
+        // sees at least one, because c >= width.
+        partial(u, n) = {none()[0], u};
+        auto update = [&](const Expr &at) {
+            const Halide::Tuple best_so_far = partial(u, n);
             const Expr next = x(at, n);
-            const Expr take = ((largest ? next > mine[0] : next < mine[0]) || math::is_nan(next)) &&
-                              !math::is_nan(mine[0]);
-            lanes(u, n) = {select(take, next, mine[0]), select(take, at, mine[1])};
+            const Expr take = ((largest ? next > best_so_far[0] : next < best_so_far[0]) ||
+                               math::is_nan(next)) &&
+                              !math::is_nan(best_so_far[0]);
+            partial(u, n) = {select(take, next, best_so_far[0]), select(take, at, best_so_far[1])};
         };
         k = RDom(0, size("c") / width);
-        meet(k * width + u);
+        update(k * width + u);
         RDom last_block(size("c") / width, 1);
         last_block.where(last_block * width + u < size("c"));
-        meet(unsafe_promise_clamped(last_block * width + u, 0, size("c") - 1));
-        Func from = lanes;
+        update(unsafe_promise_clamped(last_block * width + u, 0, size("c") - 1));
+        Func from = partial;
         for (int w = width / 2, f = 0; w > 0; w /= 2, f++) {
             folds[f] = Func("fold" + std::to_string(w));
             folds[f](u, n) = better(from(u, n), from(u + w, n));
@@ -78,14 +80,21 @@ struct ArgExtremum : Op {
         }
         y(n) = from(0, n)[1];
     }
+    // Several rows side by side, one in each lane.
+    void define_columns() {
+        k = RDom(0, size("c"));
+        best(n) = none();
+        best(n) = better(best(n), {x(k, unsafe_promise_clamped(n, 0, size("n") - 1)), k});
+        y(n) = best(n)[1];
+    }
     void schedule(const Cpu &cpu) override {
         Func last = store();
         Var task("task"), vec("vec"), lane("lane");
-        const Expr rows = max(1, task_elements / max(1, size("c")));
+        const Expr task_rows = max(1, task_elements / max(1, size("c")));
         if (variant != "rows") {
             last.split(var(0), vec, lane, cpu.lanes, Tail::GuardWithIf)
                 .vectorize(lane)
-                .split(vec, task, vec, max(1, rows / cpu.lanes), Tail::GuardWithIf)
+                .split(vec, task, vec, max(1, task_rows / cpu.lanes), Tail::GuardWithIf)
                 .parallel(task);
             best.compute_at(last, vec)
                 .vectorize(n, cpu.lanes, Tail::GuardWithIf)
@@ -95,12 +104,12 @@ struct ArgExtremum : Op {
             return;
         }
         const int v = std::min(cpu.lanes, width);
-        last.split(var(0), task, vec, rows, Tail::GuardWithIf).parallel(task);
-        lanes.compute_at(last, vec).bound(u, 0, width);
-        in_registers(lanes, u, v);
-        in_registers(lanes.update().reorder(u, k), u, v);
-        in_registers(lanes.update(1), u, v);
-        memory[0].dim(0).set_stride(1);  // as the variant's condition says
+        last.split(var(0), task, vec, task_rows, Tail::GuardWithIf).parallel(task);
+        partial.compute_at(last, vec).bound(u, 0, width);
+        in_registers(partial, u, v);
+        in_registers(partial.update().reorder(u, k), u, v);
+        in_registers(partial.update(1), u, v);
+        memory[0].dim(0).set_stride(1);
         for (int w = width / 2, f = 0; w > 0; w /= 2, f++) {
             folds[f].compute_at(last, vec).bound_extent(u, w);
             if (w > 1) folds[f].vectorize(u, std::min(v, w));

@@ -1,5 +1,5 @@
-// Reductions: what is combined, and its reference. How: kernels/reduction/reduction.h. Gradients:
-// reduce_gradient.cpp.
+// The reductions: what each combines, and its reference. The algorithm and the schedules are those
+// of Reduction (reduction.h); the gradients are in reduce_gradient.cpp.
 #include "dsl/dtypes.h"
 #include "kernels/reduction/reduction.h"
 
@@ -24,20 +24,20 @@ struct ReduceSum : Reduction {
     Expr finish(const Expr &a) const override { return mean ? a / count : a; }
     void reference(Problem &p) const override {
         const double n = mean ? double(p["r"] * p["s"]) : 1;
-        p.magnitude["y"] = p("y");
+        p.abs_sum["y"] = p("y");
         each(p, [&](int64_t a, int64_t c, auto elements) {
-            double sum = 0, size = 0;
+            double sum = 0, abs_sum = 0;
             elements([&](double v) {
                 sum += v;
-                size += std::fabs(v);
+                abs_sum += std::fabs(v);
             });
             p("y")(a, c) = sum / n;
-            p.magnitude["y"](a, c) = size / n;
+            p.abs_sum["y"](a, c) = abs_sum / n;
         });
     }
 };
 
-// NaN wins against everything, wherever it stands; of -0 and +0 either may come out.
+// The result is NaN if any element is. Of -0 and +0 it may be either.
 struct ReduceExtremum : Reduction {
     bool largest;
     explicit ReduceExtremum(bool largest)
@@ -51,8 +51,8 @@ struct ReduceExtremum : Reduction {
         contract = {Contract::elementwise, 0};
     }
     Expr start() const override { return largest ? math::lowest() : math::highest(); }
-    // The inner choice is one instruction, which keeps a NaN in a. One in b goes into the sum:
-    // choosing b itself, LLVM would merge both choices into one of two comparisons.
+    // The inner select is one instruction, which keeps a NaN in a. A NaN in b is selected as a + b:
+    // if b itself were selected, LLVM would merge both selects into a slower sequence.
     Expr combine(const Expr &a, const Expr &b) const override {
         if (is_plain()) return largest ? max(a, b) : min(a, b);
         return select(math::is_nan(b), a + b, select(largest ? b > a : b < a, b, a));
@@ -68,8 +68,8 @@ struct ReduceExtremum : Reduction {
     }
 };
 
-// Of many factors: each rounds once, and what leaves the range of the arithmetic on its way is
-// lost.
+// Each factor rounds once. An intermediate product that over- or underflows is lost, so the
+// reference allows any error if one may.
 struct ReduceProd : Reduction {
     ReduceProd() : Reduction("reduce_prod", "ReduceProd") {
         doc = "y = product of x over axis; integers wrap; of nothing: 1";
@@ -80,22 +80,23 @@ struct ReduceProd : Reduction {
     Expr start() const override { return 1_r; }
     Expr combine(const Expr &a, const Expr &b) const override { return a * b; }
     void reference(Problem &p) const override {
-        p.magnitude["y"] = p("y");
+        p.abs_sum["y"] = p("y");
         each(p, [&](int64_t a, int64_t c, auto elements) {
             double product = 1, large = 1, small = 1, n = 0;
-            uint64_t whole = 1;
+            uint64_t wrapped = 1;
             elements([&](double v) {
                 product *= v;
                 large *= std::fmax(std::fabs(v), 1);
                 small *= std::fmin(std::fabs(v), 1);
                 n++;
-                whole *= is_integer(p.dtype) ? uint64_t(int64_t(v)) : 1;
+                wrapped *= is_integer(p.dtype) ? uint64_t(int64_t(v)) : 1;
             });
             if (is_integer(p.dtype))
-                product = p.dtype == DType::i32 ? double(int32_t(whole)) : double(int64_t(whole));
+                product = p.dtype == DType::i32 ? double(int32_t(wrapped))
+                                                : double(int64_t(wrapped));
             p("y")(a, c) = product;
-            p.magnitude["y"](a, c) = large < 3e38 && small > 1e-37 ? std::fabs(product) * (n + 1)
-                                                                   : INFINITY;
+            p.abs_sum["y"](a, c) = large < 3e38 && small > 1e-37 ? std::fabs(product) * (n + 1)
+                                                                 : INFINITY;
         });
     }
 };
@@ -126,7 +127,7 @@ struct ReduceLogical : Reduction {
     }
 };
 
-// Norms: sum |x|, and the root of sum x^2.
+// The norms: the sum of |x|, and the root of the sum of x^2.
 struct ReduceNorm : Reduction {
     bool squares;
     explicit ReduceNorm(bool squares)
@@ -140,7 +141,7 @@ struct ReduceNorm : Reduction {
     Expr finish(const Expr &a) const override { return squares ? sqrt(a) : a; }
     void reference(Problem &p) const override {
         each(p, [&](int64_t a, int64_t c, auto elements) {
-            // of terms that never cancel: a double's own error would show beside f64's
+            // The terms never cancel, so a double's error would be as large as the f64 kernel's.
             long double sum = 0;
             elements([&](double v) { sum += squares ? v * v : std::fabs(v); });
             p("y")(a, c) = double(squares ? std::sqrt(sum) : sum);

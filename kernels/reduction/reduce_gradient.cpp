@@ -10,10 +10,10 @@ using Halide::Expr;
 
 constexpr int task_elements = 16384;
 
-// Gradients write a full tensor from reduced ones. Vectors go along s where it is long, else along
-// i.
-struct Spread : Op {
-    Spread(const std::string &name, const std::string &inputs)
+// The base of the gradients, which broadcast reduced tensors to a full one. The vectors run along s
+// if its extent is more than 1, else along i.
+struct ReduceGradient : Op {
+    ReduceGradient(const std::string &name, const std::string &inputs)
         : Op(name, inputs + " dy[o,i] -> dx[o,r,i,s]") {
         form = Form::reduction;
         any_strides = internal = true;
@@ -47,7 +47,7 @@ struct Spread : Op {
                 .parallel(task);
         }
     }
-    // value(o, r, i, s) for every element of dx
+    // For references: sets every element of dx to value(o, r, i, s).
     template<class F> static void fill(Problem &p, F value) {
         for (int64_t a = 0; a < p["o"]; a++) {
             for (int64_t b = 0; b < p["r"]; b++) {
@@ -60,11 +60,11 @@ struct Spread : Op {
     }
 };
 
-// x is there for its shape alone.
-struct ReduceSumDx : Spread {
+// x is an input for its shape only.
+struct ReduceSumDx : ReduceGradient {
     bool mean;
     explicit ReduceSumDx(bool mean)
-        : Spread(mean ? "reduce_mean_dx" : "reduce_sum_dx", "x[o,r,i,s]"), mean(mean) {}
+        : ReduceGradient(mean ? "reduce_mean_dx" : "reduce_sum_dx", "x[o,r,i,s]"), mean(mean) {}
     Func dy = input("dy");
     Func dx = output("dx");
     void algorithm() override {
@@ -77,27 +77,26 @@ struct ReduceSumDx : Spread {
     }
 };
 
-// Elements that share the extremum share its gradient evenly, as in MindSpore and PyTorch's amax;
-// so do NaNs.
-struct ReduceExtremumDx : Spread {
+// Equal extrema share the gradient evenly, as in MindSpore and PyTorch's amax. So do NaNs.
+struct ReduceExtremumDx : ReduceGradient {
     explicit ReduceExtremumDx(bool largest)
-        : Spread(largest ? "reduce_max_dx" : "reduce_min_dx", "x[o,r,i,s] y[o,i]") {}
+        : ReduceGradient(largest ? "reduce_max_dx" : "reduce_min_dx", "x[o,r,i,s] y[o,i]") {}
     Func y = input("y"), dy = input("dy");
     Func dx = output("dx");
     Func ties{"ties"}, share{"share"};
     RDom k;
 
-    static Expr same(const Expr &a, const Expr &b) {
+    static Expr is_same(const Expr &a, const Expr &b) {
         return a == b || (math::is_nan(a) && math::is_nan(b));
     }
     void algorithm() override {
         k = RDom(0, size("s"), 0, size("r"));
-        ties(i, o) += select(same(x(k.x, i, k.y, o), y(i, o)), 1, 0);
+        ties(i, o) += select(is_same(x(k.x, i, k.y, o), y(i, o)), 1, 0);
         share(i, o) = dy(i, o) / math::real(ties(i, o));
-        dx(s, i, r, o) = select(same(x(s, i, r, o), y(i, o)), share(i, o), 0_r);
+        dx(s, i, r, o) = select(is_same(x(s, i, r, o), y(i, o)), share(i, o), 0_r);
     }
     void schedule(const Cpu &cpu) override {
-        Spread::schedule(cpu);
+        ReduceGradient::schedule(cpu);
         Var task("task"), lane("lane"), vec("vec"), u("u");
         share.compute_root().parallel(o);
         ties.compute_root()

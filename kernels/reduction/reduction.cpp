@@ -13,19 +13,19 @@ namespace {
 constexpr int run = 16;
 constexpr int width = reduction_width;
 constexpr int task_elements = reduction_task_elements;
-constexpr int most_unrolled = 8;
-// short rows: in a block of them, and folded in the same vectors
-constexpr int narrow_width = 16, block_rows = 16, rows_at_once = 4;
+constexpr int max_unrolled = 8;
+// Short rows: the partial results of a row, the rows of a block, the rows folded in one vector.
+constexpr int narrow_width = 16, block_rows = 16, rows_per_vector = 4;
 
-Expr blocks(const Expr &n, int of) {
-    return (n + (of - 1)) / of;
+Expr ceil_div(const Expr &n, int by) {
+    return (n + (by - 1)) / by;
 }
 
 }  // namespace
 
 void in_registers(Halide::Stage f, const Halide::VarOrRVar &v, int lanes) {
     f.vectorize(v, lanes);
-    if (width / lanes <= most_unrolled) f.unroll(v);
+    if (width / lanes <= max_unrolled) f.unroll(v);
 }
 
 Reduction::Reduction(const std::string &name, const std::string &mindspore,
@@ -36,12 +36,13 @@ Reduction::Reduction(const std::string &name, const std::string &mindspore,
     alias = mindspore;
     attrs.push_back({"axis", AttrKind::ints, "", {}, {}, true});
     flag("keep_dims", false);
-    variants = {{"whole", "s>=262144 o*i<=4"},
-                {"short", "s>=16 s<=1024 r==1 i>=16"},
-                {"tall", "s<16 r>=1024 o*i<=65536 i>=8*lanes"},
-                {"thin", "s<16 r>=1024 o*i<=65536"},
-                {"columns", "s<16"},
-                {"rows", ""}};
+    variants = {
+        {"whole", "s>=262144 o*i<=4"},                   // few long rows: threads share a row
+        {"short", "s>=16 s<=1024 r==1 i>=16"},           // rows of one run at most
+        {"tall", "s<16 r>=1024 o*i<=65536 i>=8*lanes"},  // columns: threads share r, wide tiles
+        {"thin", "s<16 r>=1024 o*i<=65536"},             // columns: threads share r
+        {"columns", "s<16"},                             // columns: threads share i
+        {"rows", ""}};
     samples = {"o=1 r=1 i=1 s=1 axis=1,3",      "o=2 r=3 i=5 s=7 axis=1,3",
                "o=1 r=1 i=3 s=17 axis=1,3",     "o=3 r=2 i=5 s=63 axis=1,3",
                "o=1 r=1 i=7 s=65 axis=1,3",     "o=1 r=31 i=33 s=1 axis=1,3",
@@ -57,78 +58,108 @@ Reduction::Reduction(const std::string &name, const std::string &mindspore,
              "o=1 r=4096 i=1024 s=1 axis=1,3", "o=1 r=1 i=12288 s=128 axis=1,3",
              "o=1 r=32 i=64 s=3136 axis=1,3",  "o=1 r=32 i=10 s=1 axis=1,3"};
 }
+
 void Reduction::algorithm() {
     count = math::real(size("r")) * math::real(size("s"));
-    if (is_plain()) return as_stated();
-    if (variant == "short") return short_rows();
-    const Expr n = along_s() ? blocks(size("s"), width) : size("r");
+    if (is_plain())
+        define_plain();
+    else if (variant == "short")
+        define_short_rows();
+    else if (along_s())
+        define_row_tree();
+    else
+        define_column_tree();
+}
+
+void Reduction::define_plain() {
+    const RDom k(0, size("s"), 0, size("r"));
+    partial(i, o) = start();
+    partial(i, o) = combine(partial(i, o), load(x(k.x, i, k.y, o)));
+    y(i, o) = finish(partial(i, o));
+}
+
+// The tree of rows: along s in blocks of `width` elements, one for each partial result u.
+void Reduction::define_row_tree() {
+    const Expr blocks = ceil_div(size("s"), width);
     const Expr whole_blocks = size("s") / width;
-    k[0] = along_s() ? RDom(0, run) : RDom(0, size("s"), 0, run);
-    const Expr at = along_s() ? t * run + k[0].x : t * run + k[0].y;
-    k[0].where(at < (along_s() ? whole_blocks : n));
-    if (!along_s() && variant != "tall") k[0].where(likely(i < size("i")));
-    const Expr element =
-        along_s() ? x(unsafe_promise_clamped(at, 0, whole_blocks - 1) * width + u, i, r, o)
-                  : x(k[0].x, variant == "tall" ? i : unsafe_promise_clamped(i, 0, size("i") - 1),
-                      unsafe_promise_clamped(at, 0, n - 1), o);
-    const std::vector<Var> args = along_s() ? std::vector<Var>{u, t, i, r, o}
-                                            : std::vector<Var>{i, t, o};
-    level[0](args) = start();
-    level[0](args) = combine(level[0](args), load(element));
-    if (along_s()) {  // the last, broken block
-        const Expr at_end = whole_blocks * width + u;
-        RDom once(0, 1);
-        once.where(whole_blocks / run == t);
-        once.where(at_end < size("s"));
-        level[0](args) = combine(
-            level[0](args),
-            load(x(unsafe_promise_clamped(at_end + once, 0, size("s") - 1), i, r, o)));
-    }
-    auto part = [&](const Func &f, const Expr &place) {
-        return along_s() ? f(u, place, i, r, o) : f(i, place, o);
-    };
-    Expr m = n;
+    RDom &k = run_domain[0];
+    k = RDom(0, run);
+    const Expr block = t * run + k.x;
+    k.where(block < whole_blocks);
+    runs[0](u, t, i, r, o) = start();
+    runs[0](u, t, i, r, o) = combine(
+        runs[0](u, t, i, r, o),
+        load(x(unsafe_promise_clamped(block, 0, whole_blocks - 1) * width + u, i, r, o)));
+    // The last, broken block is an update of its own. A condition on u in the update above would
+    // keep the partial results in memory.
+    const Expr at_end = whole_blocks * width + u;
+    RDom once(0, 1);
+    once.where(whole_blocks / run == t);
+    once.where(at_end < size("s"));
+    runs[0](u, t, i, r,
+            o) = combine(runs[0](u, t, i, r, o),
+                         load(x(unsafe_promise_clamped(at_end + once, 0, size("s") - 1), i, r, o)));
+    define_row_runs(define_runs(blocks, {u, t, i, r, o}));
+}
+
+// The tree of columns: along r, of which a run has 16. The few elements of s are in the leaves.
+void Reduction::define_column_tree() {
+    const Expr rows = size("r");
+    const bool tall = variant == "tall";
+    RDom &k = run_domain[0];
+    k = RDom(0, size("s"), 0, run);
+    const Expr row = t * run + k.y;
+    k.where(row < rows);
+    if (!tall) k.where(likely(i < size("i")));
+    const Expr element = x(k.x, tall ? i : unsafe_promise_clamped(i, 0, size("i") - 1),
+                           unsafe_promise_clamped(row, 0, rows - 1), o);
+    runs[0](i, t, o) = start();
+    runs[0](i, t, o) = combine(runs[0](i, t, o), load(element));
+    top_domain = RDom(0, define_runs(rows, {i, t, o}));
+    partial(i, o) = start();
+    partial(i, o) = combine(partial(i, o), runs[2](i, top_domain.x, o));
+    y(i, o) = finish(partial(i, o));
+}
+
+// Defines runs[1] and runs[2], whose arguments are `args`, with t second. `count_below` is the
+// number of elements or blocks that runs[0] combines. Returns the number of results of runs[2].
+Halide::Expr Reduction::define_runs(Expr count_below, const std::vector<Var> &args) {
     for (int l = 1; l < 3; l++) {
-        m = blocks(m, run);
-        k[l] = RDom(0, run);
-        k[l].where(t * run + k[l].x < m);
-        level[l](args) = start();
-        level[l](args) = combine(
-            level[l](args), part(level[l - 1], unsafe_promise_clamped(t * run + k[l].x, 0, m - 1)));
+        count_below = ceil_div(count_below, run);
+        RDom &k = run_domain[l];
+        k = RDom(0, run);
+        k.where(t * run + k.x < count_below);
+        std::vector<Expr> below(args.begin(), args.end());
+        below[1] = unsafe_promise_clamped(t * run + k.x, 0, count_below - 1);
+        runs[l](args) = start();
+        runs[l](args) = combine(runs[l](args), runs[l - 1](below));
     }
-    m = blocks(m, run);
-    if (!along_s()) {
-        k[3] = RDom(0, m);
-        all(i, o) = start();
-        all(i, o) = combine(all(i, o), level[2](i, k[3].x, o));
-        y(i, o) = finish(all(i, o));
-        return;
-    }
+    return ceil_div(count_below, run);
+}
+
+// Defines row_runs, which combine the results of a row (`runs_left` of them) and then runs of rows,
+// and the fold of what remains.
+void Reduction::define_row_runs(const Expr &runs_left) {
     Expr rows = size("r");
     for (int l = 0; l < 3; l++) {
-        k[4 + l] = l == 0 ? RDom(0, m, 0, run) : RDom(0, 1, 0, run);
-        const Expr place = t * run + k[4 + l].y;
-        k[4 + l].where(place < rows);
-        const Expr inside = unsafe_promise_clamped(place, 0, rows - 1);
-        over[l](u, t, i, o) = start();
-        over[l](u, t, i, o) = combine(over[l](u, t, i, o), l == 0
-                                                               ? level[2](u, k[4].x, i, inside, o)
-                                                               : over[l - 1](u, inside, i, o));
-        rows = blocks(rows, run);
+        RDom &k = row_domain[l];
+        k = l == 0 ? RDom(0, runs_left, 0, run) : RDom(0, 1, 0, run);
+        const Expr row = t * run + k.y;
+        k.where(row < rows);
+        const Expr inside = unsafe_promise_clamped(row, 0, rows - 1);
+        const Expr below = l == 0 ? runs[2](u, k.x, i, inside, o)
+                                  : row_runs[l - 1](u, inside, i, o);
+        row_runs[l](u, t, i, o) = start();
+        row_runs[l](u, t, i, o) = combine(row_runs[l](u, t, i, o), below);
+        rows = ceil_div(rows, run);
     }
-    k[3] = RDom(0, rows);
-    all(u, i, o) = start();
-    all(u, i, o) = combine(all(u, i, o), over[2](u, k[3].x, i, o));
-    fold(all, width);
+    top_domain = RDom(0, rows);
+    partial(u, i, o) = start();
+    partial(u, i, o) = combine(partial(u, i, o), row_runs[2](u, top_domain.x, i, o));
+    fold(partial, width);
 }
 
-void Reduction::as_stated() {
-    k[0] = RDom(0, size("s"), 0, size("r"));
-    all(i, o) = start();
-    all(i, o) = combine(all(i, o), load(x(k[0].x, i, k[0].y, o)));
-    y(i, o) = finish(all(i, o));
-}
-
+// Folds partial results (u, i, o) by halves to y.
 void Reduction::fold(const Func &wide, int from_width) {
     Func from = wide;
     for (int w = from_width / 2, f = 0; w > 0; w /= 2, f++) {
@@ -139,52 +170,54 @@ void Reduction::fold(const Func &wide, int from_width) {
     y(i, o) = finish(from(0, i, o));
 }
 
-// Rows of one run at most. What is left of whole blocks goes to 16 partial results: whole vectors
-// of them, and the row's last 16 elements, of which those that were there already count for
-// nothing. The last block of rows repeats the last row.
-void Reduction::short_rows() {
+// Rows of one run at most. Whole blocks of 64 elements give 64 partial results, which become 16.
+// To these the remaining elements are added: vectors of 16, and at last the row's last 16 elements,
+// of which those already added are replaced by start(). The last block of rows repeats the last
+// row.
+void Reduction::define_short_rows() {
     const Expr s = size("s");
     const Expr row = min(i, size("i") - 1);
     const Expr whole_blocks = s / width;
-    const Expr rest = s % width;
-    k[0] = RDom(0, whole_blocks);
-    k[1] = RDom(0, rest / narrow_width);
-    all(u, i, o) = start();
-    all(u, i, o) = combine(all(u, i, o), load(x(k[0] * width + u, row, 0, o)));
-    narrow(u, i, o) = combine(combine(all(u, i, o), all(u + width / 2, i, o)),
-                              combine(all(u + width / 4, i, o), all(u + 3 * width / 4, i, o)));
-    narrow(u, i, o) = combine(narrow(u, i, o),
-                              load(x(whole_blocks * width + k[1] * narrow_width + u, row, 0, o)));
+    const Expr remaining = s % width;
+    const RDom &block = run_domain[0] = RDom(0, whole_blocks);
+    const RDom &vector = run_domain[1] = RDom(0, remaining / narrow_width);
+    partial(u, i, o) = start();
+    partial(u, i, o) = combine(partial(u, i, o), load(x(block * width + u, row, 0, o)));
+    narrow_partial(u, i, o) = combine(
+        combine(partial(u, i, o), partial(u + width / 2, i, o)),
+        combine(partial(u + width / 4, i, o), partial(u + 3 * width / 4, i, o)));
+    narrow_partial(u, i, o) = combine(
+        narrow_partial(u, i, o),
+        load(x(whole_blocks * width + vector * narrow_width + u, row, 0, o)));
     const Expr last = load(x(s - narrow_width + u, row, 0, o));
-    narrow(u, i, o) = combine(narrow(u, i, o),
-                              select(u >= narrow_width - s % narrow_width, last, start()));
-    fold(narrow, narrow_width);
+    narrow_partial(u, i, o) = combine(narrow_partial(u, i, o),
+                                      select(u >= narrow_width - s % narrow_width, last, start()));
+    fold(narrow_partial, narrow_width);
 }
 
-// Rows: `width` partial results in registers, one row after another. The condition on lanes stands
-// apart, for the last, broken block: on every block it kept the sums in memory, and 4096 rows of
-// 1024 took 1.8 times as long.
+// Rows: `width` partial results stay in registers, one row after another.
 void Reduction::schedule_rows(const Cpu &cpu) {
-    const bool whole = variant == "whole";
-    // a task, of 256 blocks
+    const bool shares_rows = variant == "whole";
     const int v = std::min(cpu.lanes, width);
-    const int runs = task_elements / (run * run * width);
+    // The runs of a task, of 256 blocks each.
+    const int parallel_runs = task_elements / (run * run * width);
     Func last = store();
     Var row("row"), task("task"), ri("ri");
     const Expr dense = memory[0].dim(0).stride() == 1;
     last.fuse(var(0), var(1), row)
         .split(row, task, ri, max(1, task_elements / max(1, size("r") * size("s"))),
                Tail::GuardWithIf);
-    if (!whole) last.parallel(task);
-    all.compute_at(last, ri).bound(u, 0, width);
-    in_registers(all, u, v);
-    in_registers(all.update().reorder(u, k[3].x), u, v);
+    if (!shares_rows) last.parallel(task);
+    partial.compute_at(last, ri).bound(u, 0, width);
+    in_registers(partial, u, v);
+    in_registers(partial.update().reorder(u, top_domain.x), u, v);
     for (int l = 2; l >= 0; l--) {
-        over[l]
-            .compute_at(l == 2 ? all : over[l + 1], l == 2 ? k[3].x : k[5 + l].y)
+        row_runs[l]
+            .compute_at(l == 2 ? partial : row_runs[l + 1],
+                        l == 2 ? top_domain.x : row_domain[l + 1].y)
             .bound(u, 0, width);
-        in_registers(over[l], u, v);
-        in_registers(over[l].update().reorder(u, k[4 + l].x, k[4 + l].y), u, v);
+        in_registers(row_runs[l], u, v);
+        in_registers(row_runs[l].update().reorder(u, row_domain[l].x, row_domain[l].y), u, v);
     }
     for (int w = width / 2, f = 0; w > 0; w /= 2, f++) {
         folds[f].compute_at(last, ri).bound_extent(u, w);
@@ -195,25 +228,24 @@ void Reduction::schedule_rows(const Cpu &cpu) {
     }
     for (int l = 2; l >= 0; l--) {
         if (l == 2)
-            level[l].compute_at(over[0], k[4].x);
-        else if (whole && l == 1)
-            level[l].compute_root().parallel(t, runs, Tail::GuardWithIf);
+            runs[l].compute_at(row_runs[0], row_domain[0].x);
+        else if (shares_rows && l == 1)
+            runs[l].compute_root().parallel(t, parallel_runs, Tail::GuardWithIf);
         else
-            level[l].compute_at(level[l + 1], k[l + 1].x);
-        level[l].bound(u, 0, width);
-        in_registers(level[l], u, v);
-        in_registers(level[l].update().reorder(u, k[l].x), u, v);
-        if (l == 0) in_registers(level[l].update(1), u, v);
-        if (whole && l == 1)
-            level[l].update().parallel(t, runs, Tail::GuardWithIf).specialize(dense);
+            runs[l].compute_at(runs[l + 1], run_domain[l + 1].x);
+        runs[l].bound(u, 0, width);
+        in_registers(runs[l], u, v);
+        in_registers(runs[l].update().reorder(u, run_domain[l].x), u, v);
+        if (l == 0) in_registers(runs[l].update(1), u, v);
+        if (shares_rows && l == 1)
+            runs[l].update().parallel(t, parallel_runs, Tail::GuardWithIf).specialize(dense);
     }
     last.specialize(dense);
 }
 
-// Short rows: blocks of 16, each row brought to 16 partial results, from which 4 rows at a time go
-// on in the same vectors. Rows of whole blocks know nothing of ends: 0.90 (32768 x 128) and 0.79 of
-// the time (12288 x 64; Zen 5, 1 thread), with AVX2 0.86 and 0.92. Fetching the next block of rows
-// took 1.23 times as long, the next row 1.08.
+// Short rows, in blocks of 16. Each row is reduced to 16 partial results; the following folds take
+// 4 rows in one vector. Rows of whole blocks have loops of their own, without the code for the
+// row's end. Prefetching doesn't pay. Measurements: docs/kernel_measurements.md, "reductions".
 void Reduction::schedule_short(const Cpu &cpu) {
     const int v = std::min(cpu.lanes, width);
     Func last = store();
@@ -224,24 +256,25 @@ void Reduction::schedule_short(const Cpu &cpu) {
                Tail::GuardWithIf)
         .fuse(task, var(1), task)
         .parallel(task);
-    Func lanes = narrow.in();  // a row's 16 stay in registers until they are done
+    // A row's 16 partial results stay in registers until they are complete.
+    Func lanes = narrow_partial.in();
     lanes.compute_at(last, block)
         .bound_extent(i, block_rows)
         .bound_extent(u, narrow_width)
         .vectorize(u, std::min(v, narrow_width));
-    narrow.compute_at(lanes, i);
-    in_registers(narrow, u, std::min(v, narrow_width));
-    in_registers(narrow.update().reorder(u, k[1]), u, std::min(v, narrow_width));
-    in_registers(narrow.update(1), u, std::min(v, narrow_width));
-    all.compute_at(narrow, i).bound(u, 0, width);
-    in_registers(all, u, v);
-    in_registers(all.update().reorder(u, k[0]), u, v);
+    narrow_partial.compute_at(lanes, i);
+    in_registers(narrow_partial, u, std::min(v, narrow_width));
+    in_registers(narrow_partial.update().reorder(u, run_domain[1]), u, std::min(v, narrow_width));
+    in_registers(narrow_partial.update(1), u, std::min(v, narrow_width));
+    partial.compute_at(narrow_partial, i).bound(u, 0, width);
+    in_registers(partial, u, v);
+    in_registers(partial.update().reorder(u, run_domain[0]), u, v);
     for (int w = narrow_width / 2, f = 0; w > 0; w /= 2, f++) {
         folds[f]
             .compute_at(last, block)
             .bound_extent(i, block_rows)
             .bound_extent(u, w)
-            .split(i, i, four, rows_at_once, Tail::RoundUp);
+            .split(i, i, four, rows_per_vector, Tail::RoundUp);
         folds[f].reorder(u, four, i).vectorize(u).vectorize(four).unroll(i);
     }
     const Expr dense = memory[0].dim(0).stride() == 1;
@@ -249,15 +282,16 @@ void Reduction::schedule_short(const Cpu &cpu) {
     last.specialize(dense);
 }
 
-// Columns: i goes into vectors; a wide piece of 16 rows at a time, in tiles that fit registers.
+// Columns: the vectors run along i. A task computes a wide piece of 16 rows at a time, in tiles
+// that fit the registers.
 void Reduction::schedule_columns(const Cpu &cpu) {
-    const bool thin = variant == "thin";
+    const bool shares_r = variant == "thin";
     const int v = std::min(cpu.lanes, width);
     const int wide = cpu.pick("wide", {1024, 512, 4096});
     Func last = store();
     Var vec("vec"), lane("lane"), piece("piece"), tile("tile"), ii("ii"), task("task");
-    // a task, of 256 rows
-    const Expr parts = max(1, task_elements / (run * run) / max(1, size("i")));
+    // The runs of a task, of 256 rows each.
+    const Expr parallel_runs = max(1, task_elements / (run * run) / max(1, size("i")));
     auto tiled = [&](Func f) { in_registers(f.split(i, tile, ii, width, Tail::RoundUp), ii, v); };
     auto tiled_update = [&](Func f, const RVar &along) {
         in_registers(f.update().split(i, tile, ii, width, Tail::RoundUp).reorder(ii, tile, along),
@@ -267,43 +301,46 @@ void Reduction::schedule_columns(const Cpu &cpu) {
         .vectorize(lane)
         .split(vec, piece, vec, wide / v, Tail::GuardWithIf);
     last.fuse(piece, var(1), task).parallel(task);
-    all.compute_at(last, task);
-    tiled(all);
-    tiled_update(all, k[3].x);
+    partial.compute_at(last, task);
+    tiled(partial);
+    tiled_update(partial, top_domain.x);
     for (int l = 2; l > 0; l--) {
         if (l == 2)
-            level[l].compute_at(all, k[3].x);
-        else if (thin)
-            level[l].compute_root().fuse(t, o, task).parallel(task, parts, Tail::GuardWithIf);
+            runs[l].compute_at(partial, top_domain.x);
+        else if (shares_r)
+            runs[l]
+                .compute_root()
+                .fuse(t, o, task)
+                .parallel(task, parallel_runs, Tail::GuardWithIf);
         else
-            level[l].compute_at(level[l + 1], k[l + 1].x);
-        tiled(level[l]);
-        tiled_update(level[l], k[l].x);
-        if (thin && l == 1)
-            level[l].update().fuse(t, o, task).parallel(task, parts, Tail::GuardWithIf);
+            runs[l].compute_at(runs[l + 1], run_domain[l + 1].x);
+        tiled(runs[l]);
+        tiled_update(runs[l], run_domain[l].x);
+        if (shares_r && l == 1)
+            runs[l].update().fuse(t, o, task).parallel(task, parallel_runs, Tail::GuardWithIf);
     }
-    level[0].compute_at(level[1], tile).bound_extent(i, width);
-    in_registers(level[0], i, v);
-    in_registers(level[0].update().reorder(i, k[0].x, k[0].y), i, v);
-    level[1].specialize(memory[0].dim(1).stride() == 1);
-    level[1].update().specialize(memory[0].dim(1).stride() == 1);
+    runs[0].compute_at(runs[1], tile).bound_extent(i, width);
+    in_registers(runs[0], i, v);
+    in_registers(runs[0].update().reorder(i, run_domain[0].x, run_domain[0].y), i, v);
+    runs[1].specialize(memory[0].dim(1).stride() == 1);
+    runs[1].update().specialize(memory[0].dim(1).stride() == 1);
 }
 
-// Tall: 256 rows a task, in tiles of 8 vectors; the last tile overlaps the one before it. 1.9 times
-// as fast for 4096 x 1024 as `thin`, whose condition on lanes keeps sums in memory.
+// Tall: a task computes 256 rows in tiles of 8 vectors, of which the last overlaps the one before
+// it. In "thin" a condition on lanes keeps the sums in memory, which takes nearly twice as long.
 void Reduction::schedule_tall(const Cpu &cpu) {
     const int v = std::min(cpu.lanes, width);
     const int across = 8 * v;
     Func last = store();
-    Func task_sums = level[1].in();
+    Func task_sums = runs[1].in();
     Var vec("vec"), lane("lane"), tile("tile"), ii("ii"), task("task");
     const Expr dense = memory[0].dim(1).stride() == 1;
     last.compute_root()
         .split(var(0), vec, lane, v, Tail::ShiftInwards)
         .vectorize(lane)
         .parallel(var(1));
-    all.compute_at(last, vec).vectorize(i).update().vectorize(i);
-    level[2].compute_at(all, k[3].x).vectorize(i).update().vectorize(i);
+    partial.compute_at(last, vec).vectorize(i).update().vectorize(i);
+    runs[2].compute_at(partial, top_domain.x).vectorize(i).update().vectorize(i);
     task_sums.compute_root()
         .split(i, tile, ii, across, Tail::ShiftInwards)
         .vectorize(ii, v)
@@ -311,20 +348,20 @@ void Reduction::schedule_tall(const Cpu &cpu) {
         .reorder(ii, tile, t, o)
         .fuse(t, o, task)
         .parallel(task);
-    level[1]
+    runs[1]
         .compute_at(task_sums, tile)
         .vectorize(i, v)
         .unroll(i)
         .update()
-        .reorder(i, k[1].x)
+        .reorder(i, run_domain[1].x)
         .vectorize(i, v)
         .unroll(i);
-    level[0]
-        .compute_at(level[1], k[1].x)
+    runs[0]
+        .compute_at(runs[1], run_domain[1].x)
         .vectorize(i, v)
         .unroll(i)
         .update()
-        .reorder(i, k[0].x, k[0].y)
+        .reorder(i, run_domain[0].x, run_domain[0].y)
         .vectorize(i, v)
         .unroll(i);
     task_sums.specialize(dense);
@@ -335,8 +372,10 @@ void Reduction::schedule(const Cpu &cpu) {
         schedule_short(cpu);
     else if (variant == "tall")
         schedule_tall(cpu);
+    else if (along_s())
+        schedule_rows(cpu);
     else
-        along_s() ? schedule_rows(cpu) : schedule_columns(cpu);
+        schedule_columns(cpu);
 }
 
 }  // namespace halyard

@@ -1,10 +1,11 @@
-// Reductions over any dimensions: x[o,r,i,s], of which r and s (the dimensions in `axis`) are
-// reduced to y[o,i].
+// Reductions over any dimensions: x[o,r,i,s] is reduced to y[o,i]. r and s are the dimensions in
+// `axis`; o and i are the others.
 //
-// Every reduction is a tree that depends on the shape alone: runs of 16 (rows: of 64 partial
-// results side by side), runs of 16 of those, and so on, along s and then along r. So the error of
-// a sum grows with the tree's depth (pairwise summation: Higham, "The accuracy of floating point
-// summation", SIAM J. Sci. Comput. 14, 1993), and threads and instruction sets cannot change a bit.
+// Every reduction is a tree whose form depends on the shape alone, so threads and instruction sets
+// cannot change a bit. The leaves are runs of 16 elements (rows: of 16 blocks of 64 elements,
+// reduced to 64 partial results), the next level combines runs of 16 leaves, and so on, along s and
+// then along r. The error of a sum grows with the depth of the tree (pairwise summation: Higham,
+// "The accuracy of floating point summation", SIAM J. Sci. Comput. 14, 1993).
 #pragma once
 #include <cmath>
 
@@ -12,36 +13,38 @@
 
 namespace halyard {
 
-inline constexpr int reduction_width = 64;  // partial results side by side
-// 256 rows of 256 in tasks of 16 Ki took 1.3 times as long with 2 threads as with 1
+inline constexpr int reduction_width = 64;  // partial results of a row, side by side
+// Tasks of fewer elements make two threads slower than one: docs/kernel_measurements.md.
 inline constexpr int reduction_task_elements = 65536;
 
-// Partial results that stay in registers where there are enough of them: `v` in vectors of `lanes`,
-// unrolled when few.
+// Vectorises the loop v over partial results, and unrolls it if the vectors are few enough to stay
+// in registers.
 void in_registers(Halide::Stage f, const Halide::VarOrRVar &v, int lanes);
 
 struct Reduction : Op {
-    // `mindspore`: the primitive's class. `result`: the output's dtype, "" = the input's.
+    // `mindspore` is the name of the primitive's class, `result` the output's dtype ("": the
+    // input's).
     Reduction(const std::string &name, const std::string &mindspore,
               const std::string &result = "");
     Func x = input("x");
     Func y = output("y");
 
-    // y = finish(start combined with load(x) of every element), in any order
+    // y = finish(start() combined with load(x) of every element), in any order.
     virtual Expr start() const = 0;
     virtual Expr load(const Expr &x) const { return x; }
     virtual Expr combine(const Expr &a, const Expr &b) const = 0;
     virtual Expr finish(const Expr &a) const { return a; }
-    Expr count;  // of the elements of one result
-    // Adjoints are derived from the plain definition, and a backend without vectors has its own way
-    // to sum (dsl/ascend/lowering/reduce.h).
+    Expr count;  // the number of elements of one result
+    // Returns true if the algorithm is a single reduction instead of the tree. Adjoints are derived
+    // from that form, and the Ascend backend, whose lanes are 1, has its own order of summation
+    // (dsl/ascend/lowering/reduce.h).
     bool is_plain() const { return variant.empty() || lanes == 1; }
 
     void algorithm() override;
     void schedule(const Cpu &cpu) override;
 
-    // For references: value(o, i, elements) for every result, where elements(visit) calls visit(x)
-    // for all it is made of.
+    // For references: calls value(o, i, elements) for every result. elements(visit) calls visit(x)
+    // for each element of that result.
     template<class F> void each(Problem &p, F value) const {
         for (int64_t a = 0; a < p["o"]; a++) {
             for (int64_t c = 0; c < p["i"]; c++) {
@@ -57,24 +60,31 @@ struct Reduction : Op {
 
 private:
     bool along_s() const { return variant == "whole" || variant == "rows"; }
-    void as_stated();
-    // the rest of the tree: partial results of (u, i, o) to y
+    void define_plain();
+    void define_row_tree();
+    void define_column_tree();
+    void define_short_rows();
+    Expr define_runs(Expr count_below, const std::vector<Var> &args);
+    void define_row_runs(const Expr &runs_left);
     void fold(const Func &wide, int from_width);
-    void short_rows();
+
     void schedule_rows(const Cpu &cpu);
     void schedule_short(const Cpu &cpu);
     void schedule_columns(const Cpu &cpu);
     void schedule_tall(const Cpu &cpu);
 
-    Var i{"i"}, o{"o"}, u{"u"}, t{"t"}, r{"r"};
-    // of a run, of 16 runs, of 256 runs
-    Func level[3] = {Func("runs"), Func("runs_of_runs"), Func("runs_of_runs_of_runs")};
-    // the same, of 16, 256 and 4096 r
-    Func over[3] = {Func("rows"), Func("runs_of_rows"), Func("runs_of_runs_of_rows")};
-    // what is left to fold across the width
-    Func all{"all"}, narrow{"narrow"};
+    Var i{"i"}, o{"o"};
+    Var u{"u"};  // partial result of a row
+    Var t{"t"};  // run
+    Var r{"r"};
+    // Levels of the tree along s (columns: along r): results of runs of 16, 256 and 4096 elements.
+    Func runs[3] = {Func("runs"), Func("runs_of_runs"), Func("runs_of_runs_of_runs")};
+    // Levels of the tree along r, for rows.
+    Func row_runs[3] = {Func("rows"), Func("runs_of_rows"), Func("runs_of_runs_of_rows")};
+    // The partial results that remain: `reduction_width` or, for short rows, fewer of them.
+    Func partial{"all"}, narrow_partial{"narrow"};
     Func folds[6];
-    RDom k[7];
+    RDom run_domain[3], top_domain, row_domain[3];
 };
 
 }  // namespace halyard

@@ -1,8 +1,9 @@
 // Running sums, products and extrema along an axis.
 //
-// Within blocks of 16 one element after another, several blocks side by side, so that no addition
-// waits for the one before; then the blocks' totals run from block to block. The order depends on
-// the length alone, not on the instruction set.
+// A row is divided into blocks of 16 elements, which are scanned one element after another, several
+// blocks side by side, so that an addition doesn't wait for the one before. Then a scan over the
+// blocks' results gives what precedes each block. The order depends on the length only, not on the
+// instruction set.
 #include <cmath>
 #include <functional>
 
@@ -18,37 +19,41 @@ using Halide::RDom;
 using Halide::Var;
 using Tail = Halide::TailStrategy;
 
-constexpr int block = 16, side_by_side = 4, task_elements = 32768, block_elements = 1024,
-              most_rows = 8;
+constexpr int block = 16;        // elements of a block
+constexpr int side_by_side = 4;  // blocks that are scanned at the same time
+constexpr int task_elements = 32768;
+constexpr int block_elements = 1024, max_rows = 8;  // limits of the rows that are computed together
 
-// One scan of rows of c elements, of which element(place) is known for 0 <= place < c;
-// combine(nothing, e) = e.
-struct Blocks {
-    Func local{"local"}, totals{"totals"};
+// A scan of rows of c elements.
+struct BlockScan {
+    Func local{"local"};    // (u, b, n): the scan within block b
+    Func before{"totals"};  // (b, n): the combination of the blocks before b
     Var u{"u"}, b{"b"}, n{"n"};
     RDom k, r;
-    std::function<Expr(const Expr &before, const Expr &after)> combine;
+    std::function<Expr(const Expr &first, const Expr &second)> combine;
 
-    // `place` is that of the p-th to come: place(p).
-    template<class Place, class Element>
-    void define(const Expr &c, const Expr &nothing, const Place &place, const Element &element) {
+    // Defines the scan. The p-th element to be combined is element(index(p)), or `identity` if the
+    // index is outside [0, c). `identity` satisfies combine(identity, e) = e.
+    template<class Index, class Element>
+    void define(const Expr &c, const Expr &identity, const Index &index, const Element &element) {
         const Expr last = c - 1;
-        const Expr from = place(b * block + u);
+        const Expr from = index(b * block + u);
         local(u, b, n) = select(likely(from >= 0 && from <= last),
-                                element(clamp(likely(from), 0, last)), nothing);
+                                element(clamp(likely(from), 0, last)), identity);
         r = RDom(1, block - 1);
         local(r, b, n) = combine(local(r - 1, b, n), local(r, b, n));
         k = RDom(1, max(0, (c + block - 1) / block - 1));
-        totals(b, n) = nothing;
-        totals(k, n) = combine(totals(k - 1, n), local(block - 1, k - 1, n));
+        before(b, n) = identity;
+        before(k, n) = combine(before(k - 1, n), local(block - 1, k - 1, n));
     }
+    // Returns the combination of the first p + 1 elements.
     Expr operator()(const Expr &p) const {
-        return combine(totals(p / block, n), local(p % block, p / block, n));
+        return combine(before(p / block, n), local(p % block, p / block, n));
     }
 
     void compute_at(const Func &last, const Var &rows) {
         Var side("side");
-        totals.compute_at(last, rows);
+        before.compute_at(last, rows);
         local.compute_at(last, rows).bound_extent(u, block).vectorize(u);
         local.update()
             .split(b, b, side, side_by_side, Tail::GuardWithIf)
@@ -68,20 +73,21 @@ struct Running : Op {
     }
     Func x = input("x");
     Var c{"c"};
-    Blocks values;
+    BlockScan values;
     const Var n = values.n;
 
-    Expr whole(const char *name) {  // a flag that the kernel knows
+    // Adds an attribute that is an argument of the kernel too.
+    Expr kernel_flag(const char *name) {
         flag(name, false);
         return derived(name, name);
     }
 
-    // Every output in one loop over blocks of rows, at which the scans are computed: what was just
-    // written in single elements isn't read in vectors at once. One row at a time, cumsum of 65536
-    // x 64 took 1.5 times as long.
+    // All outputs have one loop over blocks of rows, at which the scans are computed. With several
+    // rows in a block, vectors aren't loaded right after their elements were stored one by one,
+    // which would stall (docs/kernel_measurements.md, "scans").
     void schedule_outputs(const Var &rows) {
         Var task("task"), row("row"), vec("vec"), lane("lane");
-        const Expr at_once = clamp(block_elements / max(1, size("c")), 1, most_rows);
+        const Expr at_once = clamp(block_elements / max(1, size("c")), 1, max_rows);
         for (Func &f : out) {
             f.compute_root()
                 .split(f.args()[1], task, row, max(1, task_elements / max(1, size("c"))),
@@ -108,18 +114,19 @@ struct Scan : Running {
         contract = {Contract::products, 4};
     }
     Func y = output("y");
-    Expr exclusive = whole("exclusive"), reverse = whole("reverse");
+    Expr exclusive = kernel_flag("exclusive"), reverse = kernel_flag("reverse");
 
     void algorithm() override {
         const Expr last = size("c") - 1;
         values.combine = [this](const Expr &a, const Expr &e) { return product ? a * e : a + e; };
         values.define(
             size("c"), product ? 1_r : 0_r,
-            [&](const Expr &p) {  // exclusive: of the neighbour
+            // An exclusive scan combines the neighbour instead of the element itself.
+            [&](const Expr &p) {
                 return select(reverse != 0, last - p, p) -
                        select(exclusive == 0, 0, reverse != 0, -1, 1);
             },
-            [&](const Expr &place) { return x(place, n); });
+            [&](const Expr &at) { return x(at, n); });
         y(c, n) = values(select(reverse != 0, last - c, c));
     }
     void schedule(const Cpu &) override {
@@ -130,43 +137,58 @@ struct Scan : Running {
         store().specialize(reverse == 0);
     }
     void reference(Problem &p) const override {
-        Array &size = p.magnitude["y"] = Array(p("y").shape);
+        Array &abs_sum = p.abs_sum["y"] = Array(p("y").shape);
         const bool from_end = p["reverse"] != 0;
-        const bool without = p["exclusive"] != 0;
+        const bool skips_itself = p["exclusive"] != 0;
         for (int64_t i = 0; i < p["n"]; i++) {
-            double run = product ? 1 : 0;
-            double terms = run;
-            double large = 1, small = 1;
-            uint64_t wraps = product ? 1 : 0;
+            RunningValue running(product);
             for (int64_t j = 0; j < p["c"]; j++) {
                 const int64_t at = from_end ? p["c"] - 1 - j : j;
-                const double v = p("x")(i, at);
-                auto put = [&] {
-                    const bool in_range = !product || (large < 3e38 && small > 1e-37);
-                    p("y")(i, at) = is_integer(p.dtype) ? p.dtype == DType::i32
-                                                              ? double(int32_t(wraps))
-                                                              : double(static_cast<int64_t>(wraps))
-                                                        : run;
-                    size(i, at) = in_range
-                                      ? terms * (product ? double(j + 2) / 4 : 1 + double(j) / 256)
-                                      : INFINITY;
-                };
-                if (without) put();
-                run = product ? run * v : run + v;
-                terms = product ? std::fabs(run) : terms + std::fabs(v);
-                large *= std::fmax(std::fabs(v), 1);
-                small *= std::fmin(std::fabs(v), 1);
-                if (is_integer(p.dtype))
-                    wraps = product ? wraps * uint64_t(int64_t(v)) : wraps + uint64_t(int64_t(v));
-                if (!without) put();
+                if (!skips_itself) running.combine(p("x")(i, at), p.dtype);
+                p("y")(i, at) = running.result(p.dtype);
+                abs_sum(i, at) = running.abs_sum_with_roundings(j);
+                if (skips_itself) running.combine(p("x")(i, at), p.dtype);
             }
         }
     }
+
+    // The sum or product of the elements so far, for the reference.
+    struct RunningValue {
+        const bool product;
+        double value, abs_sum;
+        double large = 1, small = 1;  // the products of the factors above 1 and of those below 1
+        uint64_t wrapped;             // the value of integers
+        explicit RunningValue(bool is_product)
+            : product(is_product), value(product ? 1 : 0), abs_sum(value),
+              wrapped(product ? 1 : 0) {}
+        void combine(double v, DType t) {
+            value = product ? value * v : value + v;
+            abs_sum = product ? std::fabs(value) : abs_sum + std::fabs(v);
+            large *= std::fmax(std::fabs(v), 1);
+            small *= std::fmin(std::fabs(v), 1);
+            if (!is_integer(t)) return;
+            const auto integer = static_cast<uint64_t>(static_cast<int64_t>(v));
+            wrapped = product ? wrapped * integer : wrapped + integer;
+        }
+        double result(DType t) const {
+            if (!is_integer(t)) return value;
+            return t == DType::i32 ? static_cast<int32_t>(wrapped)
+                                   : static_cast<double>(static_cast<int64_t>(wrapped));
+        }
+        // Returns the sum of the absolute values, times the roundings of element j. It is infinite
+        // if an intermediate product may leave the range of f32.
+        double abs_sum_with_roundings(int64_t j) const {
+            if (!product) return abs_sum * (1 + static_cast<double>(j) / 256);
+            const bool in_range = large < 3e38 && small > 1e-37;
+            return in_range ? abs_sum * static_cast<double>(j + 2) / 4 : INFINITY;
+        }
+    };
 };
 
-// dx_i = prod_{k < i} x_k * W_i, places in the order of the product. W_i = sum_{j >= i} dy_j
-// prod_{i < k <= j} x_k runs from the end: W_i = dy_i + x_{i+1} W_{i+1}; exclusive, dy_{i+1} is in
-// the place of dy_i. Nothing is divided, so that zeros of x need no care.
+// With indices in the order of the product, dx_i = prod_{k < i} x_k * W_i, where W_i = sum_{j >= i}
+// dy_j prod_{i < k <= j} x_k. W is computed from the end: W_i = dy_i + x_{i+1} W_{i+1}. For an
+// exclusive product dy_{i+1} takes the place of dy_i. There is no division, so zeros in x are no
+// special case.
 struct CumprodGradient : Running {
     CumprodGradient() : Running("cumprod_dx", "x[..n,c] dy[..n,c] -> dx[..n,c]") {
         internal = true;
@@ -176,50 +198,52 @@ struct CumprodGradient : Running {
     }
     Func dy = input("dy");
     Func dx = output("dx");
-    Func before{"before"}, after{"after"};
-    Expr exclusive = whole("exclusive"), reverse = whole("reverse");
+    // (c, n), in the order of the product: prod_{k < c} x_k, and W_c.
+    Func product_before{"before"}, sum_after{"after"};
+    Expr exclusive = kernel_flag("exclusive"), reverse = kernel_flag("reverse");
 
     void algorithm() override {
         const Expr last = size("c") - 1;
         const auto at = [&](const Expr &p) { return select(reverse != 0, last - p, p); };
         const RDom k(1, max(0, last));
         const RDom j(0, max(0, last));
-        before(c, n) = 1_r;
-        before(k, n) = before(k - 1, n) * x(at(k - 1), n);
+        product_before(c, n) = 1_r;
+        product_before(k, n) = product_before(k - 1, n) * x(at(k - 1), n);
         const Expr q = last - 1 - j;
         const Expr here = at(clamp(c, 0, last));
         const Expr next = at(clamp(c + 1, 0, last));
-        after(c, n) = select(exclusive == 0, dy(here, n), c < last, dy(next, n), 0_r);
-        after(q, n) = after(q, n) + x(at(q + 1), n) * after(q + 1, n);
-        // exclusive, the last element is in no product
+        sum_after(c, n) = select(exclusive == 0, dy(here, n), c < last, dy(next, n), 0_r);
+        sum_after(q, n) = sum_after(q, n) + x(at(q + 1), n) * sum_after(q + 1, n);
+        // The last element is in no exclusive product.
         const Expr counts = exclusive == 0 || at(c) < last;
-        dx(c, n) = select(counts, before(at(c), n) * after(at(c), n), 0_r);
+        dx(c, n) = select(counts, product_before(at(c), n) * sum_after(at(c), n), 0_r);
         along = k.x;
-        back = j.x;
+        from_end = j.x;
     }
     void schedule(const Cpu &) override {
         Var rows("rows"), side("side");
         schedule_outputs(rows);
-        for (Func &f : {std::ref(before), std::ref(after)})
+        for (Func &f : {std::ref(product_before), std::ref(sum_after)})
             f.compute_at(store(), rows).vectorize(c, block);
-        before.update()
+        product_before.update()
             .split(n, n, side, side_by_side, Tail::GuardWithIf)
             .reorder(side, along, n)
             .unroll(side);
-        after.update()
+        sum_after.update()
             .split(n, n, side, side_by_side, Tail::GuardWithIf)
-            .reorder(side, back, n)
+            .reorder(side, from_end, n)
             .unroll(side);
         store().specialize(reverse == 0);
     }
     void reference(Problem &p) const override {
-        Array &size = p.magnitude["dx"] = Array(p("dx").shape);
+        Array &abs_sum = p.abs_sum["dx"] = Array(p("dx").shape);
         const int64_t count = p["c"];
         const int64_t skipped = p["exclusive"] != 0;
         const auto at = [&](int64_t k) { return p["reverse"] != 0 ? count - 1 - k : k; };
         for (int64_t i = 0; i < p["n"]; i++) {
             for (int64_t e = 0; e < count; e++) {
-                double sum = 0, terms = 0, others = 1;  // the product of x up to j but for x_e
+                double sum = 0, terms = 0;
+                double others = 1;  // the product of x up to j without x_e
                 double large = 1, small = 1;
                 for (int64_t j = 0; j < count; j++) {
                     const double v = j == e ? 1 : p("x")(i, at(j));
@@ -233,18 +257,18 @@ struct CumprodGradient : Running {
                     terms += std::fabs(term) * double(j + 2) / 4;
                 }
                 p("dx")(i, at(e)) = sum;
-                size(i, at(e)) = large < 3e38 && small > 1e-37 ? terms : INFINITY;
+                abs_sum(i, at(e)) = large < 3e38 && small > 1e-37 ? terms : INFINITY;
             }
         }
     }
 
 private:
-    Halide::RVar along, back;
+    Halide::RVar along, from_end;
 };
 
-// NaN wins, and stays; of equal elements the last one is told, as in PyTorch and MindSpore. An
-// extremum rounds nothing, so any order gives the same bits. Its place is the last one so far where
-// an element is the extremum so far: a second scan, of integers.
+// After a NaN all results are NaN. The index of equal extrema is the last one, as in PyTorch and
+// MindSpore: the last element so far that equals the extremum so far. A second scan, of integers,
+// finds it. Extrema don't round, so any order gives the same bits.
 struct RunningExtremum : Running {
     const bool largest;
     explicit RunningExtremum(bool is_largest)
@@ -256,37 +280,37 @@ struct RunningExtremum : Running {
         contract = {Contract::elementwise, 0};
     }
     Func y = output("y"), index = output("index");
-    Blocks places;
+    BlockScan indices;
 
     void algorithm() override {
-        const auto same = [](const Expr &p) { return p; };
+        const auto identity_index = [](const Expr &p) { return p; };
         values.combine = [this](const Expr &a, const Expr &e) {
             return select(math::is_nan(a), a + e, select(largest ? e < a : e > a, a, e));
         };
-        values.define(size("c"), largest ? math::lowest() : math::highest(), same,
+        values.define(size("c"), largest ? math::lowest() : math::highest(), identity_index,
                       [&](const Expr &at) { return x(at, n); });
-        places.n = n;
-        places.combine = [](const Expr &a, const Expr &p) { return max(a, p); };
-        places.define(size("c"), 0, same, [&](const Expr &at) {
+        indices.n = n;
+        indices.combine = [](const Expr &a, const Expr &p) { return max(a, p); };
+        indices.define(size("c"), 0, identity_index, [&](const Expr &at) {
             const Expr e = x(at, n);
             return select(e == values(at) || math::is_nan(e), at, 0);
         });
         y(c, n) = values(c);
-        index(c, n) = places(c);
+        index(c, n) = indices(c);
     }
     void schedule(const Cpu &) override {
         Var rows("rows");
         schedule_outputs(rows);
         values.compute_at(store(), rows);
-        places.compute_at(store(), rows);
+        indices.compute_at(store(), rows);
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
             int64_t best = 0;
             for (int64_t j = 0; j < p["c"]; j++) {
                 const double v = p("x")(i, j);
-                const double most = p("x")(i, best);
-                if (std::isnan(v) || (largest ? v >= most : v <= most)) best = j;
+                const double extremum = p("x")(i, best);
+                if (std::isnan(v) || (largest ? v >= extremum : v <= extremum)) best = j;
                 p("y")(i, j) = p("x")(i, best);
                 p("index")(i, j) = double(best);
             }

@@ -1,5 +1,5 @@
-// Cross entropy of softmax(logits) against class numbers or against a distribution: one fused pass
-// per row of c classes.
+// Cross entropy of softmax(logits) against class indices or against a distribution. One fused
+// kernel computes a row of c classes; the schedules are those of Rows (rows.cpp).
 #include <cmath>
 
 #include "kernels/rowwise/rows.h"
@@ -19,37 +19,38 @@ struct CrossEntropy : Rows {
         conditions = {"c>=1"};
         contract = {Contract::normwise, 10};
     }
-    Func peak{"peak"}, e{"e"}, total{"total"};
+    Func row_max{"peak"}, exponential{"e"}, total{"total"};
 
-    // e = exp(x - max x) and its sum
+    // Defines the exponentials of x - max x and their sum.
     void exponentials(const Func &logits) {
         k = RDom(0, size("c"));
-        peak(n) = math::lowest();
-        peak(n) = max(peak(n), logits(k, n));
-        e(c, n) = math::exp_nonpositive(logits(c, n) - peak(n));
-        total(n) += e(k, n);
-        totals = {peak, total};
+        row_max(n) = math::lowest();
+        row_max(n) = max(row_max(n), logits(k, n));
+        exponential(c, n) = math::exp_nonpositive(logits(c, n) - row_max(n));
+        total(n) += exponential(k, n);
+        row_reductions = {row_max, total};
     }
 
-    // For references: the log of the sum of exponentials of row i.
+    // Returns the logarithm of the sum of the exponentials of row i, for references.
     static double log_sum_of(Problem &p, int64_t i) {
-        double most = -INFINITY;
+        double largest = -INFINITY;
         double sum = 0;
         for (int64_t j = 0; j < p["c"]; j++)
-            most = std::max(most, p("logits")(i, j));
+            largest = std::max(largest, p("logits")(i, j));
         for (int64_t j = 0; j < p["c"]; j++)
-            sum += std::exp(p("logits")(i, j) - most);
-        return most + std::log(sum);
+            sum += std::exp(p("logits")(i, j) - largest);
+        return largest + std::log(sum);
     }
 };
 
-// A label outside [0, c) names no class: its row's loss and gradient are 0, whatever its logits,
-// and nothing is read out of bounds.
+// The base of losses whose labels are class indices. If a label is outside [0, c), the loss and
+// gradient of its row are 0, whatever the logits, and nothing is read out of bounds.
 struct Sparse : CrossEntropy {
     Sparse(const std::string &name, const std::string &signature) : CrossEntropy(name, signature) {
         let("labels_end", "c");
     }
-    Expr known(const Func &labels) const { return labels(n) >= 0 && labels(n) < size("c"); }
+    // Returns true if the label of row n is a class.
+    Expr is_class(const Func &labels) const { return labels(n) >= 0 && labels(n) < size("c"); }
 };
 
 struct SparseSoftmaxCrossEntropy : Sparse {
@@ -63,7 +64,7 @@ struct SparseSoftmaxCrossEntropy : Sparse {
     void algorithm() override {
         exponentials(logits);
         const Expr at = clamp(labels(n), 0, size("c") - 1);
-        loss(n) = select(known(labels), log(total(n)) - (logits(at, n) - peak(n)), 0_r);
+        loss(n) = select(is_class(labels), log(total(n)) - (logits(at, n) - row_max(n)), 0_r);
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
@@ -82,31 +83,33 @@ struct SparseSoftmaxCrossEntropyDlogits : Sparse {
     }
     Func logits = input("logits"), labels = input("labels"), dloss = input("dloss");
     Func dlogits = output("dlogits");
-    Func scale{"scale"}, own{"own"};
+    Func scale{"scale"}, row_dloss{"own"};
 
     void algorithm() override {
         exponentials(logits);
-        own(n) = select(known(labels), dloss(n), 0_r);
-        scale(n) = own(n) / total(n);
-        per_row = {own, scale};
-        row_stages = {e};
-        dlogits(c, n) = select(known(labels),
-                               e(c, n) * scale(n) - select(c == labels(n), own(n), 0_r), 0_r);
+        row_dloss(n) = select(is_class(labels), dloss(n), 0_r);
+        scale(n) = row_dloss(n) / total(n);
+        row_scalars = {row_dloss, scale};
+        row_maps = {exponential};
+        dlogits(c, n) = select(
+            is_class(labels),
+            exponential(c, n) * scale(n) - select(c == labels(n), row_dloss(n), 0_r), 0_r);
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
             const int64_t label = int64_t(p("labels")(i));
             if (label < 0 || label >= p["c"]) continue;
-            const double all = log_sum_of(p, i);
+            const double log_sum = log_sum_of(p, i);
             for (int64_t j = 0; j < p["c"]; j++) {
                 p("dlogits")(i, j) = p("dloss")(i) *
-                                     (std::exp(p("logits")(i, j) - all) - (j == label));
+                                     (std::exp(p("logits")(i, j) - log_sum) - (j == label));
             }
         }
     }
 };
 
-// What nll_loss and cross_entropy are made of: the label's logit, negative.
+// The kernels of nll_loss and cross_entropy: the negative of the label's element. Only one element
+// per row is read or written, so rows are distributed in blocks and nothing is vectorised along c.
 struct Nll : Sparse {
     Nll(const std::string &name, const std::string &signature) : Sparse(name, signature) {
         internal = true;
@@ -122,13 +125,13 @@ struct Nll : Sparse {
     }
 };
 
-struct Pick : Nll {
-    Pick() : Nll("nll_kernel", "x[..n,c] labels:i32[..n] -> loss[..n]") {}
+struct NllForward : Nll {
+    NllForward() : Nll("nll_kernel", "x[..n,c] labels:i32[..n] -> loss[..n]") {}
     Func x = input("x"), labels = input("labels");
     Func loss = output("loss");
 
     void algorithm() override {
-        loss(n) = select(known(labels), math::negative(x(clamp(labels(n), 0, size("c") - 1), n)),
+        loss(n) = select(is_class(labels), math::negative(x(clamp(labels(n), 0, size("c") - 1), n)),
                          0_r);
     }
     void reference(Problem &p) const override {
@@ -139,9 +142,9 @@ struct Pick : Nll {
     }
 };
 
-struct PickDx : Nll {
-    // x is there for its shape alone
-    PickDx() : Nll("nll_kernel_dx", "x[..n,c] labels:i32[..n] dloss[..n] -> dx[..n,c]") {}
+struct NllDx : Nll {
+    // x is an input for its shape only.
+    NllDx() : Nll("nll_kernel_dx", "x[..n,c] labels:i32[..n] dloss[..n] -> dx[..n,c]") {}
     Func x = input("x"), labels = input("labels"), dloss = input("dloss");
     Func dx = output("dx");
 
@@ -154,7 +157,7 @@ struct PickDx : Nll {
     }
 };
 
-// Labels need not sum to 1: loss = sum_j labels_j (log sum exp(logits) - logits_j).
+// loss = sum_j labels_j (log sum exp(logits) - logits_j). The labels need not sum to 1.
 struct SoftmaxCrossEntropy : CrossEntropy {
     SoftmaxCrossEntropy()
         : CrossEntropy("softmax_cross_entropy", "logits[..n,c] labels[..n,c] -> loss[..n]") {
@@ -168,20 +171,21 @@ struct SoftmaxCrossEntropy : CrossEntropy {
     void algorithm() override {
         exponentials(logits);
         offset(n) = log(total(n));
-        dot(n) += labels(k, n) * (offset(n) - (logits(k, n) - peak(n)));
-        totals.push_back(dot);
-        per_row = {offset};
+        dot(n) += labels(k, n) * (offset(n) - (logits(k, n) - row_max(n)));
+        row_reductions.push_back(dot);
+        row_scalars = {offset};
         loss(n) = dot(n);
     }
     void reference(Problem &p) const override {
-        Array &size = p.magnitude["loss"] = Array(p("loss").shape);  // labels of both signs cancel
+        // Terms of labels with different signs cancel.
+        Array &abs_sum = p.abs_sum["loss"] = Array(p("loss").shape);
         for (int64_t i = 0; i < p["n"]; i++) {
-            const double all = log_sum_of(p, i);
+            const double log_sum = log_sum_of(p, i);
             double sum = 0;
             for (int64_t j = 0; j < p["c"]; j++) {
-                const double term = p("labels")(i, j) * (all - p("logits")(i, j));
+                const double term = p("labels")(i, j) * (log_sum - p("logits")(i, j));
                 sum += term;
-                size(i) += std::fabs(term);
+                abs_sum(i) += std::fabs(term);
             }
             p("loss")(i) = sum;
         }
@@ -197,26 +201,26 @@ struct SoftmaxCrossEntropyDlogits : CrossEntropy {
     }
     Func logits = input("logits"), labels = input("labels"), dloss = input("dloss");
     Func dlogits = output("dlogits");
-    Func weight{"weight"}, scale{"scale"};
+    Func label_sum{"weight"}, scale{"scale"};
 
     void algorithm() override {
         exponentials(logits);
-        weight(n) += labels(k, n);
-        scale(n) = weight(n) / total(n);
-        totals.push_back(weight);
-        per_row = {scale};
-        row_stages = {e};
-        dlogits(c, n) = dloss(n) * (e(c, n) * scale(n) - labels(c, n));
+        label_sum(n) += labels(k, n);
+        scale(n) = label_sum(n) / total(n);
+        row_reductions.push_back(label_sum);
+        row_scalars = {scale};
+        row_maps = {exponential};
+        dlogits(c, n) = dloss(n) * (exponential(c, n) * scale(n) - labels(c, n));
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
-            const double all = log_sum_of(p, i);
+            const double log_sum = log_sum_of(p, i);
             double sum = 0;
             for (int64_t j = 0; j < p["c"]; j++)
                 sum += p("labels")(i, j);
             for (int64_t j = 0; j < p["c"]; j++) {
-                p("dlogits")(i, j) = p("dloss")(i) *
-                                     (std::exp(p("logits")(i, j) - all) * sum - p("labels")(i, j));
+                p("dlogits")(i, j) = p("dloss")(i) * (std::exp(p("logits")(i, j) - log_sum) * sum -
+                                                      p("labels")(i, j));
             }
         }
     }
@@ -235,8 +239,8 @@ struct SoftmaxCrossEntropyDlabels : CrossEntropy {
     void algorithm() override {
         exponentials(logits);
         offset(n) = log(total(n));
-        per_row = {offset};
-        dlabels(c, n) = dloss(n) * (offset(n) - (logits(c, n) - peak(n)));
+        row_scalars = {offset};
+        dlabels(c, n) = dloss(n) * (offset(n) - (logits(c, n) - row_max(n)));
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
@@ -249,8 +253,8 @@ struct SoftmaxCrossEntropyDlabels : CrossEntropy {
 }  // namespace
 
 HALYARD_OPS {
-    ops.add<Pick>();
-    ops.add<PickDx>();
+    ops.add<NllForward>();
+    ops.add<NllDx>();
     ops.add<SparseSoftmaxCrossEntropy>();
     ops.add<SparseSoftmaxCrossEntropyDlogits>();
     ops.add<SoftmaxCrossEntropy>();

@@ -1,5 +1,5 @@
-// Rows: ops that reduce within rows of c elements. One schedule serves softmax, cross entropy,
-// their gradients and the norms.
+// Rows: the base of ops that reduce within rows of c elements. One schedule serves softmax, cross
+// entropy, their gradients and the norms.
 #pragma once
 #include <cmath>
 
@@ -8,23 +8,35 @@
 namespace halyard {
 
 struct Rows : Op {
-    // x[..n,c] takes an axis unless told otherwise, x[n,c] doesn't. The first output is of (c, n)
-    // or, a number for each row, of n.
+    // Adds the attribute `axis` to a signature with collapsed dimensions (`x[..n,c]`), unless
+    // `along_axis` is false. The first output has the dimensions (c, n), or (n) if it is one number
+    // per row.
     Rows(const std::string &name, const std::string &signature, bool along_axis = true);
-    // vectors of partial totals: rows of as many elements are folded without guards
-    static constexpr int chains = 4;
+
+    // A reduction keeps this many vectors of partial results, so that an addition doesn't wait for
+    // the one before. Rows of at least `accumulators * lanes` elements need no guards.
+    static constexpr int accumulators = 4;
+
     Var c{"c"}, n{"n"};
-    RDom k;
-    std::vector<Func> totals, row_stages;  // Funcs of n; of (c, n)
-    // pure Funcs of n, too dear to be computed for every element
-    std::vector<Func> per_row;
+    RDom k;  // runs over a row
+
+    // algorithm() lists its intermediate Funcs here; the schedule treats the Funcs of a list alike.
+    std::vector<Func> row_reductions;  // of (n): updated over k
+    std::vector<Func> row_maps;        // of (c, n): stored for later stages, not computed again
+    std::vector<Func> row_scalars;     // of (n): computed once per row, not once per element
 
     void schedule(const Cpu &cpu) override;
     void schedule(const Gpu &gpu) override;
+
+private:
+    Expr rows_per_task() const;
+    std::vector<Func> stored_maps() const;
+    void schedule_wide(const Cpu &cpu);
+    void schedule_short(const Cpu &cpu);
 };
 
-// Reduces f's update over k in several vectors of partial results, which are folded by halves;
-// computed for each `row`, a Var of f.
+// Reduces f's update over k in `Rows::accumulators` vectors of partial results, which are folded by
+// halves. The partial results are computed for each `row`, a Var of f.
 void reduce_in_lanes(Halide::Func f, const Halide::RVar &k, const Halide::Var &row, int lanes);
 
 }  // namespace halyard

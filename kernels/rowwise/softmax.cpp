@@ -1,12 +1,14 @@
-// softmax, log_softmax and their gradients: rows of c elements, reduced within the row. A row of
-// only -inf gives NaN.
+// softmax, log_softmax and their gradients, over rows of c elements. A row that is -inf throughout
+// gives NaN.
+//
+// Each op is an algorithm and a reference; the schedules are those of Rows (rows.cpp).
 #include "kernels/rowwise/rows.h"
 
 namespace halyard {
 namespace {
 
-// y = exp(x - max x) / sum exp(x - max x). Subtracting the row maximum keeps exp in range; a NaN
-// reaches the whole row.
+// y = exp(x - row_max) / sum exp(x - row_max). Subtracting the maximum keeps exp in range and
+// cancels in the quotient. A NaN in a row makes the whole row NaN.
 struct Softmax : Rows {
     Softmax() : Rows("softmax", "x[..n,c] -> y[..n,c]") {
         doc = "y = exp(x) / sum exp(x), along axis";
@@ -15,30 +17,30 @@ struct Softmax : Rows {
     }
     Func x = input("x");
     Func y = output("y");
-    Func peak{"peak"}, e{"e"}, total{"total"}, scale{"scale"};
+    Func row_max{"peak"}, exponential{"e"}, total{"total"}, scale{"scale"};
 
     void algorithm() override {
         k = RDom(0, size("c"));
-        peak(n) = math::lowest();
-        peak(n) = max(peak(n), x(k, n));
-        e(c, n) = math::exp_nonpositive(x(c, n) - peak(n));
-        total(n) += e(k, n);
+        row_max(n) = math::lowest();
+        row_max(n) = max(row_max(n), x(k, n));
+        exponential(c, n) = math::exp_nonpositive(x(c, n) - row_max(n));
+        total(n) += exponential(k, n);
         scale(n) = 1_r / total(n);
-        y(c, n) = e(c, n) * scale(n);
-        per_row = {scale};
-        totals = {peak, total};
-        row_stages = {e};
+        y(c, n) = exponential(c, n) * scale(n);
+        row_reductions = {row_max, total};
+        row_maps = {exponential};
+        row_scalars = {scale};
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
-            double most = -INFINITY;
+            double largest = -INFINITY;
             double sum = 0;
             for (int64_t j = 0; j < p["c"]; j++)
-                most = std::max(most, p("x")(i, j));
+                largest = std::max(largest, p("x")(i, j));
             for (int64_t j = 0; j < p["c"]; j++)
-                sum += std::exp(p("x")(i, j) - most);
+                sum += std::exp(p("x")(i, j) - largest);
             for (int64_t j = 0; j < p["c"]; j++)
-                p("y")(i, j) = std::exp(p("x")(i, j) - most) / sum;
+                p("y")(i, j) = std::exp(p("x")(i, j) - largest) / sum;
         }
     }
 };
@@ -58,7 +60,7 @@ struct SoftmaxDx : Rows {
         term(c, n) = y(c, n) * dy(c, n);
         dot(n) += term(k, n);
         dx(c, n) = y(c, n) * (dy(c, n) - dot(n));
-        totals = {dot};
+        row_reductions = {dot};
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
@@ -71,7 +73,7 @@ struct SoftmaxDx : Rows {
     }
 };
 
-// y = (x - max x) - log sum exp(x - max x)
+// y = (x - row_max) - log sum exp(x - row_max)
 struct LogSoftmax : Rows {
     LogSoftmax() : Rows("log_softmax", "x[..n,c] -> y[..n,c]") {
         doc = "y = x - log sum exp(x), along axis";
@@ -79,31 +81,32 @@ struct LogSoftmax : Rows {
     }
     Func x = input("x");
     Func y = output("y");
-    Func peak{"peak"}, e{"e"}, total{"total"}, shift{"shift"};
+    Func row_max{"peak"}, exponential{"e"}, total{"total"}, shift{"shift"};
 
     void algorithm() override {
         k = RDom(0, size("c"));
-        peak(n) = math::lowest();
-        peak(n) = max(peak(n), x(k, n));
-        e(c, n) = math::exp_nonpositive(x(c, n) - peak(n));
-        total(n) += e(k, n);
+        row_max(n) = math::lowest();
+        row_max(n) = max(row_max(n), x(k, n));
+        exponential(c, n) = math::exp_nonpositive(x(c, n) - row_max(n));
+        total(n) += exponential(k, n);
         shift(n) = log(total(n));
-        y(c, n) = (x(c, n) - peak(n)) - shift(n);
-        totals = {peak, total};
-        per_row = {shift};
-        // with the next rows fetched meanwhile: 0.77 of the time (4096 x 1024; rows.cpp)
-        if (variant == "wide") row_stages = {e};
+        y(c, n) = (x(c, n) - row_max(n)) - shift(n);
+        row_reductions = {row_max, total};
+        row_scalars = {shift};
+        // Only the sum reads the exponentials. They are stored nevertheless, because the loop that
+        // stores them is the one that prefetches the next rows: docs/kernel_measurements.md.
+        if (variant == "wide") row_maps = {exponential};
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
-            double most = -INFINITY;
+            double largest = -INFINITY;
             double sum = 0;
             for (int64_t j = 0; j < p["c"]; j++)
-                most = std::max(most, p("x")(i, j));
+                largest = std::max(largest, p("x")(i, j));
             for (int64_t j = 0; j < p["c"]; j++)
-                sum += std::exp(p("x")(i, j) - most);
+                sum += std::exp(p("x")(i, j) - largest);
             for (int64_t j = 0; j < p["c"]; j++)
-                p("y")(i, j) = p("x")(i, j) - most - std::log(sum);
+                p("y")(i, j) = p("x")(i, j) - largest - std::log(sum);
         }
     }
 };
@@ -122,7 +125,7 @@ struct LogSoftmaxDx : Rows {
         k = RDom(0, size("c"));
         total(n) += dy(k, n);
         dx(c, n) = dy(c, n) - exp(y(c, n)) * total(n);
-        totals = {total};
+        row_reductions = {total};
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {

@@ -3,27 +3,13 @@
 #include <algorithm>
 
 #include "primitives/autograd/tape.h"
+#include "primitives/composites/argument_checks.h"
 #include "primitives/composites/composite.h"
 #include "primitives/composites/composition.h"
 #include "primitives/composites/einsum.h"
 
 namespace halyard {
 namespace {
-
-void expect_rank(const Attrs &a, const char *name, const Tensor &t, int rank) {
-    if (t.rank() != rank) {
-        throw ShapeError(a.op().name, std::string(name) + " has rank " + std::to_string(t.rank()) +
-                                          ", expected " + std::to_string(rank));
-    }
-}
-
-void expect_extent(const Attrs &a, const char *name, int64_t got, const char *as,
-                   int64_t expected) {
-    if (got != expected) {
-        throw ShapeError(a.op().name, std::string(name) + " is " + std::to_string(got) +
-                                          ", expected " + std::to_string(expected) + " as " + as);
-    }
-}
 
 // Gradients want what goes into the activation, so it is an op of its own while a tape records.
 Result dense(Tensors in, const Attrs &a) {

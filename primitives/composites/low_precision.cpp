@@ -1,6 +1,7 @@
 // Compositions of quantised numbers (records: kernels/contraction/quantize.cpp).
 #include <cmath>
 
+#include "primitives/composites/argument_checks.h"
 #include "primitives/composites/composite.h"
 #include "primitives/composites/composition.h"
 #include "primitives/composites/concat.h"
@@ -8,26 +9,12 @@
 namespace halyard {
 namespace {
 
-void expect_rank(const Attrs &a, const char *name, const Tensor &t, int rank) {
-    if (t.rank() != rank) {
-        throw ShapeError(a.op().name, std::string(name) + " has rank " + std::to_string(t.rank()) +
-                                          ", expected " + std::to_string(rank));
-    }
-}
 void expect_dtype(const Attrs &a, const char *name, const Tensor &t, DType dtype) {
     if (t.dtype() != dtype) {
         throw DTypeError(a.op().name, std::string(name) + " is " + name_of(t.dtype()) +
                                           ", expected " + name_of(dtype));
     }
 }
-void expect_extent(const Attrs &a, const char *name, int64_t got, const char *as,
-                   int64_t expected) {
-    if (got != expected) {
-        throw ShapeError(a.op().name, std::string(name) + " is " + std::to_string(got) +
-                                          ", expected " + std::to_string(expected) + " as " + as);
-    }
-}
-
 // A scale or zero point beside x: one number, or one per place along axis.
 Tensor along_axis(const Attrs &a, const char *name, const Tensor &t, const Tensor &x) {
     if (t.elements() == 1) return reshaped(t, {});

@@ -21,7 +21,7 @@ std::string refusal_of(const OpRecord &op, const KernelEntry &k,
     for (auto &v : op.variants) {
         if (v.name == k.variant) {
             std::map<std::string, int64_t> facts = dims;
-            for (auto &[name, value] : k.picks)
+            for (auto &[name, value] : k.tunables)
                 facts[name] = value;
             facts["lanes"] = k.lanes;
             std::string why;

@@ -79,7 +79,7 @@ std::string text_of(const Explanation &e, const Note &copy_note, const Note &can
               : c.refused.empty() ? ": fits, ranked lower"
                                   : ": " + c.refused);
         if (choice) {
-            for (auto &[name, value] : c.kernel->picks)
+            for (auto &[name, value] : c.kernel->tunables)
                 s += " " + name + "=" + std::to_string(value);
         }
         s += (candidate_note ? candidate_note(k) : "") + "\n";

@@ -11,11 +11,11 @@ std::vector<KernelEntry> kernel_entries(const KernelRow *rows, size_t count) {
         const KernelRow &r = rows[i];
         KernelEntry &k = all.emplace_back(
             KernelEntry{r.op, r.backend, r.dtypes, r.variant, r.isa, r.lanes, {}, r.fn});
-        if (!*r.picks) continue;  // most of some thousand, at each start
-        std::istringstream picks(r.picks);
+        if (!*r.tunables) continue;  // most of some thousand, at each start
+        std::istringstream tunables(r.tunables);
         std::string name;
-        for (int64_t value; picks >> name >> value;)
-            k.picks[name] = value;
+        for (int64_t value; tunables >> name >> value;)
+            k.tunables[name] = value;
     }
     return all;
 }

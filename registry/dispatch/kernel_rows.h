@@ -10,7 +10,7 @@ struct KernelRow {
     const char *op, *backend, *dtypes, *variant;
     Isa isa;
     int lanes;
-    const char *picks;  // "block 16 unroll 4", or ""
+    const char *tunables;  // "block 16 unroll 4", or ""
     KernelFn fn;
 };
 

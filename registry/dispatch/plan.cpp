@@ -143,13 +143,10 @@ private:
         }
         std::map<std::string, DType> bound;
         std::string key;
-        auto is_variable = [](const std::string &s) {
-            return s.size() == 1 && std::isupper((unsigned char)s[0]);
-        };
         for (size_t k = 0; k < in_.size(); k++) {
             const TensorSpec &t = sig_.inputs[k];
             const DType got = in_[k].dtype;
-            if (!is_variable(t.dtype)) {
+            if (!is_type_variable(t.dtype)) {
                 if (got != dtype_of(t.dtype)) {
                     throw DTypeError(r_.name,
                                      t.name + " is " + name_of(got) + ", expected " + t.dtype);
@@ -165,13 +162,14 @@ private:
             }
         }
         for (const TensorSpec &t : sig_.outputs) {
-            if (is_variable(t.dtype) && !bound.count(t.dtype)) {  // a dtype only the attribute says
+            if (is_type_variable(t.dtype) &&
+                !bound.count(t.dtype)) {  // a dtype only the attribute says
                 const int a = attrs_.find("dtype");
                 if (a < 0) throw DTypeError(r_.name, "nothing binds the dtype of " + t.name);
                 bound[t.dtype] = (DType)attrs_.integer(size_t(a));
                 key += (key.empty() ? "" : ",") + std::string(name_of(bound[t.dtype]));
             }
-            out_dtypes_.push_back(is_variable(t.dtype) ? bound[t.dtype] : dtype_of(t.dtype));
+            out_dtypes_.push_back(is_type_variable(t.dtype) ? bound[t.dtype] : dtype_of(t.dtype));
         }
         std::string all;
         for (auto &d : r_.dtypes) {
@@ -648,8 +646,7 @@ Plan make_plan(const RegisteredOp &op, std::span<const OperandMeta> in, const At
                bool explaining) try {
     return Planner(op, in, attrs).plan(explaining);
 } catch (const ShapeError &e) {  // a rank past the limit, which Shape itself refuses
-    const std::string what = e.what();
-    throw ShapeError(op.record.name, what.substr(what.find(']') + 2));
+    throw ShapeError(op.record.name, e.detail());
 }
 
 }  // namespace halyard

@@ -17,7 +17,7 @@ public:
     virtual const KernelEntry &kernel(const RegisteredOp &op, const std::string &dtypes) = 0;
     // The variants of the op that are written by hand, of a call that it can take; Force names one,
     // as it names a CPU kernel's.
-    virtual std::vector<std::string> by_hand(const Plan &p, const std::string &dtypes) = 0;
+    virtual std::vector<std::string> handwritten(const Plan &p, const std::string &dtypes) = 0;
     // Why it can't take a call, planned but for its kernel; "" where it can.
     virtual std::string refusal(const Plan &p, const std::string &dtypes) = 0;
     // As a kernel is called: buffers of the inputs, scalars, buffers of the outputs. Throws

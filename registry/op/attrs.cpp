@@ -169,7 +169,7 @@ void Attrs::assign(size_t k, const AttrValue &value) {
         try {
             to.i = int64_t(dtype_of(*s));
         } catch (const DTypeError &e) {  // "[dtype] unknown dtype 'f31', expected one of ..."
-            throw AttrError(op_->name, a.name + ": " + std::string(e.what()).substr(8));
+            throw AttrError(op_->name, a.name + ": " + e.detail());
         }
         break;
     case AttrKind::text:

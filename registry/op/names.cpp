@@ -25,7 +25,7 @@ int64_t value_of(const OpRecord &op, const std::string &expression,
     try {
         return evaluate<int64_t>(expression, dims);
     } catch (const ShapeError &e) {  // "[expr] overflow: 2 * 4611686018427387904"
-        throw ShapeError(op.name, std::string(e.what()).substr(7) + " in '" + expression + "'");
+        throw ShapeError(op.name, e.detail() + " in '" + expression + "'");
     }
 }
 
@@ -39,7 +39,7 @@ std::string broken(const OpRecord &op, const ParsedExpr &condition,
     try {
         if (holds(condition.text(), dims, &why)) return "";
     } catch (const ShapeError &e) {
-        return condition.text() + " (" + std::string(e.what()).substr(7) + ")";
+        return condition.text() + " (" + e.detail() + ")";
     }
     if (condition.is_comparison()) return why;
     std::string values;

@@ -1,6 +1,7 @@
 // What an op is called: by us, by MindSpore, by NumPy and PyTorch.
 #include <algorithm>
 #include <cctype>
+#include <string_view>
 
 #include "registry/op/op_record.h"
 
@@ -23,6 +24,14 @@ std::string class_name(const OpRecord &op) {
 
 const std::string &function_name(const OpRecord &op) {
     return op.functional.empty() ? op.name : op.functional;
+}
+
+std::string kernel_function_name(const OpRecord &op) {
+    constexpr std::string_view suffix = "_kernel";
+    std::string name = op.name;
+    const size_t at = name.find(suffix);
+    if (at != std::string::npos) name.erase(at, suffix.size());
+    return name;
 }
 
 std::vector<std::string> further_names(const OpRecord &op) {

@@ -96,6 +96,9 @@ struct OpRecord {
 
 std::string class_name(const OpRecord &op);            // its alias, or CamelCase of its name
 const std::string &function_name(const OpRecord &op);  // its functional name, or its name
+// Returns the name of an internal op's C++ function in namespace kernel: its name without
+// "_kernel".
+std::string kernel_function_name(const OpRecord &op);
 // all that find it beside its name; none for internal ops
 std::vector<std::string> further_names(const OpRecord &op);
 
@@ -117,7 +120,7 @@ struct KernelEntry {
     Isa isa = Isa::baseline;
     int lanes = 4;  // of the arithmetic type
     // the schedule's choices: names in the variant's predicate
-    std::map<std::string, int64_t> picks;
+    std::map<std::string, int64_t> tunables;
     KernelFn fn = nullptr;
 };
 

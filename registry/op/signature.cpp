@@ -105,7 +105,7 @@ private:
             try {
                 (void)ParsedExpr(e);
             } catch (const AttrError &error) {
-                fail(std::string(error.what()).substr(7));
+                fail(error.detail());
             }
             t.extents.push_back(e);
         }
@@ -131,7 +131,7 @@ int64_t value_of(const Signature &sig, const std::string &text, const Dims &dims
             return it->second;
         });
     } catch (const ShapeError &error) {
-        throw ShapeError(sig.op, std::string(error.what()).substr(7) + " in '" + text + "'");
+        throw ShapeError(sig.op, error.detail() + " in '" + text + "'");
     }
 }
 
@@ -204,6 +204,10 @@ void check_expressions(const Signature &sig, const TensorSpec &t, const Shape &i
 }
 
 }  // namespace
+
+bool is_type_variable(const std::string &dtype) {
+    return dtype.size() == 1 && dtype[0] >= 'A' && dtype[0] <= 'Z';
+}
 
 Signature::Signature(const std::string &op_name, const std::string &signature_text)
     : op(op_name), text(signature_text) {

@@ -32,6 +32,9 @@ struct TensorSpec {
     std::vector<std::string> extents;  // without * and without the group
 };
 
+// Returns true for T, U, ...: a capital letter that stands for any dtype of the op.
+bool is_type_variable(const std::string &dtype);
+
 class Signature {
 public:
     Signature() = default;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "registry/tensor/dtype.h"
+#include "registry/tensor/index.h"
 #include "registry/tensor/shape.h"
 
 namespace halyard {
@@ -101,6 +102,10 @@ public:
     Tensor expand(const Shape &shape) const;
     Tensor unsqueeze(int axis) const;
     Tensor squeeze(int axis) const;
+    // Returns the elements that one entry per leading dimension selects: `x[2]`,
+    // `x[{range(1, 3), 0}]`. Throws ShapeError when an integer is out of range.
+    Tensor operator[](const Index &index) const;
+    Tensor operator[](std::initializer_list<Index> index) const;
     // unchecked: the above are built on it
     Tensor with_view(const Shape &shape, const Shape &strides, int64_t offset) const;
 

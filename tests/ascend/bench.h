@@ -27,7 +27,7 @@ public:
         top_[int(scope)] += b.slot_bytes();
         program_.buffers.push_back(b);
         program_.body.insert(program_.body.begin(), Node(Alloc{name}));
-        Place p;
+        Location p;
         p.scope = scope;
         p.at = b.address;
         return (T *)memory_.at(p);

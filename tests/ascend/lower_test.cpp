@@ -272,7 +272,7 @@ TEST(Schedule, TilesAreDoubleBufferedAndSharedOut) {
 TEST(Schedule, RowsThatDontFitAreReducedApart) {
     const Compiled c = compiled({"softmax", "f32", {{2, 200000}}, {{2, 200000}}});
     EXPECT_GT(c.lowered.programs.size(), 1u);
-    EXPECT_EQ(c.picks.chosen.at("apart"), 1);
+    EXPECT_EQ(c.tunables.chosen.at("apart"), 1);
 }
 
 TEST(Schedule, StrictRefusesTheScalarUnit) {

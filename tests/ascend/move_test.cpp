@@ -223,7 +223,7 @@ TEST(Cube, SplitCoresMoveByRows) {
         double load(Step &) override { return 0; }
     } run(p.chip(), {x.data(), int64_t(x.size()) * 2});
     Walker(p, {}).run(0, run);
-    Place at;
+    Location at;
     at.scope = Scope::l1;
     const float16 *l = (const float16 *)run.memory.at(at);
     for (int r = 0; r < 20; r++) {

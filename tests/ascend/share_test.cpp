@@ -62,10 +62,10 @@ double cycles_of(const dv::Program &p) {
     return r.cycles;
 }
 
-double least_vector_cycles_of(const Call &c) {
+double min_vector_cycles_of(const Call &c) {
     Instance i = instance_of(c);
     i.scheduled = false;
-    return least_vector_cycles(Kernel(op_table().make(c.op), i));
+    return min_vector_cycles(Kernel(op_table().make(c.op), i));
 }
 
 const std::vector<int> large = {1, 1, 16777216}, rows = {4096, 1024}, row = {1024},
@@ -84,15 +84,15 @@ TEST(VectorRoof, CountsTheAlgorithm) {
     // for each row is less than a hundredth.
     const double softmax = wide * (5 * each(1) + each(chip.at("vec.cost.exp.f32"))) +
                            narrow * each(1);
-    EXPECT_NEAR(least_vector_cycles_of({"softmax", "f16", {rows}, {rows}}), softmax,
+    EXPECT_NEAR(min_vector_cycles_of({"softmax", "f16", {rows}, {rows}}), softmax,
                 0.01 * softmax);
     // To f32, the sum, - mean, its sum, its square and that one's sum, * scale, - shift, * gamma, +
     // beta, to f16.
     const double layer_norm = wide * 11 * each(1);
-    EXPECT_NEAR(least_vector_cycles_of({"layer_norm_kernel", "f16", {rows, row, row}, {rows}}),
+    EXPECT_NEAR(min_vector_cycles_of({"layer_norm_kernel", "f16", {rows, row, row}, {rows}}),
                 layer_norm, 0.01 * layer_norm);
     // f16 from two of them needs no f32.
-    EXPECT_DOUBLE_EQ(least_vector_cycles_of({"add", "f16", {large, large}, {large}}),
+    EXPECT_DOUBLE_EQ(min_vector_cycles_of({"add", "f16", {large, large}, {large}}),
                      4 * narrow * each(1));
 }
 
@@ -115,7 +115,7 @@ TEST_P(Share, OfTheRoofThatBinds) {
         }
     }
     const double memory = bytes / compiled.lowered.programs[0].chip().at("gm.chip");
-    const double vector = least_vector_cycles_of(c);
+    const double vector = min_vector_cycles_of(c);
     const double share = 100 * std::max(memory, vector) / cycles;
     std::printf("%s %s: %.0f %% of %s\n", c.op.c_str(), c.dtypes.c_str(), share,
                 memory > vector ? "global memory" : "the vector unit");
@@ -159,7 +159,7 @@ TEST(DoubleBuffering, IsNeverSlowerThanSingle) {
           Call{"tanh", "f32", {some}, {some}}}) {
         Instance i = instance_of(c);
         const Compiled two = compile(op_table(), c.op, i);
-        i.picks = two.picks;
+        i.tunables = two.tunables;
         Kernel k(op_table().make(c.op), i);
         dv::Program one = lower(k).programs.at(0);
         int rings = 0;

@@ -142,8 +142,8 @@ TEST(Expr, FoldsAndRounds) {
         return std::optional(Range{0, 9});
     });
     ASSERT_TRUE(r);
-    EXPECT_EQ(r->least, -2);
-    EXPECT_EQ(r->most, 100);
+    EXPECT_EQ(r->min, -2);
+    EXPECT_EQ(r->max, 100);
 }
 
 TEST(Profile, ConstantsSayWhereTheyAreFrom) {

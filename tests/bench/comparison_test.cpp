@@ -12,70 +12,73 @@
 #include "bench/harness/timing.h"
 #include "registry/base/error.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 
-Subject subject(const std::string &label, double seconds, bool chosen = false) {
-    Subject s{label, 1, false, true, chosen, {}, {}};
+BenchmarkCase bench_case(const std::string &label, double seconds, bool dispatched = false) {
+    BenchmarkCase s{label, 1, false, true, dispatched, {}, {}};
     for (int round = 0; round < 15; round++)
         s.seconds.push_back(seconds * (1 + 0.001 * (round * 7 % 15)));
-    if (chosen) s.again = {s.seconds.rbegin(), s.seconds.rend()};
+    if (dispatched) s.control_seconds = {s.seconds.rbegin(), s.seconds.rend()};
     return s;
 }
 
 TEST(Comparison, TheDispatchedKernelIsRegrettedOnlyBeyondDoubt) {
-    std::deque<Subject> subjects = {subject("wide/avx2", 1, true), subject("short/avx2", 1.002),
-                                    subject("other/avx2", 0.8), subject("best/avx2", 0.5)};
-    compare_with_chosen(subjects);
-    EXPECT_EQ(text_of(*subjects[1].beside).find("cannot tell (1.002"), 0u)
-        << text_of(*subjects[1].beside);
-    EXPECT_EQ(text_of(*subjects[3].beside).find("faster by 2.00 (2.00..2.00)"), 0u)
-        << text_of(*subjects[3].beside);
-    EXPECT_EQ(noise_text(*subjects[0].beside), "noise 0.4 %");
-    ASSERT_EQ(regrets(subjects).size(), 1u);
+    std::deque<BenchmarkCase> cases = {bench_case("wide/avx2", 1, true),
+                                       bench_case("short/avx2", 1.002),
+                                       bench_case("other/avx2", 0.8), bench_case("best/avx2", 0.5)};
+    compare_with_dispatched(cases);
+    EXPECT_EQ(text_of(*cases[1].relative).find("cannot tell (1.002"), 0u)
+        << text_of(*cases[1].relative);
+    EXPECT_EQ(text_of(*cases[3].relative).find("faster by 2.00 (2.00..2.00)"), 0u)
+        << text_of(*cases[3].relative);
+    EXPECT_EQ(noise_text(*cases[0].relative), "noise 0.4 %");
+    ASSERT_EQ(regret_lines(cases).size(), 1u);
     EXPECT_EQ(
-        regrets(subjects)[0].find(
+        regret_lines(cases)[0].find(
             "regret: with threads: 1, best/avx2 is faster by 2.00 (2.00..2.00) than wide/avx2"),
         0u)
-        << regrets(subjects)[0];
-    subjects.resize(2);
-    EXPECT_TRUE(regrets(subjects).empty());
+        << regret_lines(cases)[0];
+    cases.resize(2);
+    EXPECT_TRUE(regret_lines(cases).empty());
 }
 
 TEST(Comparison, IsRefusedWhereNoCoreIsIdle) {
-    std::deque<Subject> subjects = {subject("wide/avx2", 1, true), subject("best/avx2", 0.5)};
-    compare_with_chosen(subjects);
-    ASSERT_EQ(subjects[1].beside->answer, Comparison::faster);
-    refuse_answers(subjects, no_idle_core);
-    EXPECT_EQ(subjects[1].beside->answer, Comparison::cannot_tell);
-    EXPECT_EQ(text_of(*subjects[1].beside), "cannot tell: no idle core");
-    EXPECT_EQ(noise_text(*subjects[0].beside), "noise 0.4 %");
-    EXPECT_TRUE(regrets(subjects).empty());
+    std::deque<BenchmarkCase> cases = {bench_case("wide/avx2", 1, true),
+                                       bench_case("best/avx2", 0.5)};
+    compare_with_dispatched(cases);
+    ASSERT_EQ(cases[1].relative->answer, Comparison::faster);
+    refuse_answers(cases, no_idle_core);
+    EXPECT_EQ(cases[1].relative->answer, Comparison::cannot_tell);
+    EXPECT_EQ(text_of(*cases[1].relative), "cannot tell: no idle core");
+    EXPECT_EQ(noise_text(*cases[0].relative), "noise 0.4 %");
+    EXPECT_TRUE(regret_lines(cases).empty());
 }
 
 TEST(Comparison, LabelsOfAPair) {
-    EXPECT_EQ(planted("op", "wide/avx2"), (std::pair<std::string, double>{"wide/avx2", 0}));
-    EXPECT_EQ(planted("op", "wide/avx2+5%").first, "wide/avx2");
-    EXPECT_DOUBLE_EQ(planted("op", "wide/avx2+2.5%").second, 0.025);
+    EXPECT_EQ(planted_slowdown("op", "wide/avx2"),
+              (std::pair<std::string, double>{"wide/avx2", 0}));
+    EXPECT_EQ(planted_slowdown("op", "wide/avx2+5%").first, "wide/avx2");
+    EXPECT_DOUBLE_EQ(planted_slowdown("op", "wide/avx2+2.5%").second, 0.025);
     for (const char *wrong : {"a+%", "a+x%", "a+5x%", "a+-5%", "a+0%"})
-        EXPECT_THROW(planted("op", wrong), AttrError) << wrong;
-    Subject bad = subject("bad/avx2", 1);
-    bad.verdict.breach = "y[0] is 1, expected 2";
-    const std::deque<Subject> subjects = {subject("wide/avx2", 1, true), bad};
-    const auto pair = pair_of("op", subjects, {"wide/avx2", "chosen"});
+        EXPECT_THROW(planted_slowdown("op", wrong), AttrError) << wrong;
+    BenchmarkCase bad = bench_case("bad/avx2", 1);
+    bad.accuracy.violation = "y[0] is 1, expected 2";
+    const std::deque<BenchmarkCase> cases = {bench_case("wide/avx2", 1, true), bad};
+    const auto pair = ab_cases("op", cases, {"wide/avx2", "chosen"});
     ASSERT_EQ(pair.size(), 2u);
-    EXPECT_FALSE(pair[0].controlled);
-    EXPECT_TRUE(pair[1].controlled);
-    EXPECT_THROW(pair_of("op", subjects, {"wide/avx2", "bad/avx2"}), DispatchError);
+    EXPECT_FALSE(pair[0].has_control);
+    EXPECT_TRUE(pair[1].has_control);
+    EXPECT_THROW(ab_cases("op", cases, {"wide/avx2", "bad/avx2"}), DispatchError);
 }
 
 TEST(Load, CoresAreCountedForAsManyThreads) {
     const Load load{{{0, 0.99, 0}, {2, 0.01, 0}, {3, 0.5, 0}}, 0.1, 0.36, 0, 0};
-    EXPECT_EQ(crowded(load, 1), "");
-    EXPECT_EQ(crowded(load, 2), "others keep core 0 (99 %), 3 (50 %) busy: 1 of 3 are idle for 2 "
-                                "threads; tasks wait for a core 36 % of the time");
+    EXPECT_EQ(contended(load, 1), "");
+    EXPECT_EQ(contended(load, 2), "others keep core 0 (99 %), 3 (50 %) busy: 1 of 3 are idle for 2 "
+                                  "threads; tasks wait for a core 36 % of the time");
     const Load quiet{{{0, 0.05, 0}}, 0.1, 0, 0, 0};
-    EXPECT_EQ(crowded(quiet, 4), "");  // more threads than cores is what was asked for
+    EXPECT_EQ(contended(quiet, 4), "");  // more threads than cores is what was asked for
 }
 
 TEST(Load, OthersLeaveACoreOrNot) {
@@ -91,35 +94,35 @@ TEST(Load, OthersLeaveACoreOrNot) {
 }
 
 TEST(Load, RoundsAreDisturbedBySwitchesAndByTheft) {
-    EXPECT_FALSE(disturbed({{{0, 1, 0}}, 0.1, 0.9, 0, 3}));
-    EXPECT_TRUE(disturbed({{{0, 1, 0}}, 0.1, 0, 0, 4}));
-    EXPECT_TRUE(disturbed({{{0, 1, 0}, {1, 1, 0.02}}, 0.1, 0, 0, 0}));
+    EXPECT_FALSE(noisy({{{0, 1, 0}}, 0.1, 0.9, 0, 3}));
+    EXPECT_TRUE(noisy({{{0, 1, 0}}, 0.1, 0, 0, 4}));
+    EXPECT_TRUE(noisy({{{0, 1, 0}, {1, 1, 0.02}}, 0.1, 0, 0, 0}));
 }
 
 TEST(Timing, EveryRoundHasATimeOfEachSubjectAndOfTheControl) {
     int calls = 0;
-    std::deque<Subject> subjects = {subject("ours", 1, true), subject("timed", 1),
-                                    subject("bad", 1)};
-    for (Subject &s : subjects) {
+    std::deque<BenchmarkCase> cases = {bench_case("ours", 1, true), bench_case("timed", 1),
+                                       bench_case("bad", 1)};
+    for (BenchmarkCase &s : cases) {
         s.seconds.clear();
-        s.again.clear();
+        s.control_seconds.clear();
         s.run = [&calls] { calls++; };
     }
-    subjects[0].controlled = true;
-    subjects[1].timed = [](double seconds) { return 3 * seconds; };
-    subjects[2].verdict.breach = "wrong";
-    const Rounds rounds = measure(subjects, {9, 0.0005});
+    cases[0].has_control = true;
+    cases[1].time_itself = [](double seconds) { return 3 * seconds; };
+    cases[2].accuracy.violation = "wrong";
+    const Rounds rounds = measure(cases, {9, 0.0005});
     EXPECT_EQ(rounds.kept, 9);
-    EXPECT_EQ(subjects[0].seconds.size(), 9u);
-    EXPECT_EQ(subjects[0].again.size(), 9u);
-    EXPECT_EQ(subjects[1].seconds, std::vector<double>(9, 0.0015));
-    EXPECT_TRUE(subjects[2].seconds.empty());
+    EXPECT_EQ(cases[0].seconds.size(), 9u);
+    EXPECT_EQ(cases[0].control_seconds.size(), 9u);
+    EXPECT_EQ(cases[1].seconds, std::vector<double>(9, 0.0015));
+    EXPECT_TRUE(cases[2].seconds.empty());
     EXPECT_GT(calls, 18);
-    compare_with_chosen(subjects);
-    EXPECT_EQ(subjects[1].beside->answer, Comparison::slower);
+    compare_with_dispatched(cases);
+    EXPECT_EQ(cases[1].relative->answer, Comparison::slower);
 
     Runs runs;
-    collect(subjects, "op/n=1/f32", "halyard bench op", runs);
+    collect(cases, "op/n=1/f32", "halyard bench op", runs);
     const std::string path = testing::TempDir() + "comparison_test.json";
     save_json(path, runs);
     const auto file = nlohmann::json::parse(std::ifstream(path));
@@ -136,15 +139,15 @@ TEST(Timing, EveryRoundHasATimeOfEachSubjectAndOfTheControl) {
 
 TEST(Timing, TheOrderWithinARoundIsRandom) {
     std::string order;
-    std::deque<Subject> subjects = {subject("a", 1), subject("b", 1)};
-    for (Subject &s : subjects) {
+    std::deque<BenchmarkCase> cases = {bench_case("a", 1), bench_case("b", 1)};
+    for (BenchmarkCase &s : cases) {
         s.seconds.clear();
-        s.timed = [&order, &s](double seconds) {
+        s.time_itself = [&order, &s](double seconds) {
             order += s.label;
             return seconds;
         };
     }
-    const Rounds rounds = measure(subjects, {30, 0.0005});
+    const Rounds rounds = measure(cases, {30, 0.0005});
     ASSERT_EQ(int(order.size()), 2 * (1 + rounds.kept + rounds.repeated));
     int a_first = 0;
     for (size_t k = 2; k < order.size(); k += 2)
@@ -154,4 +157,4 @@ TEST(Timing, TheOrderWithinARoundIsRandom) {
 }
 
 }  // namespace
-}  // namespace halyard::command
+}  // namespace halyard::bench

@@ -14,7 +14,7 @@
 #include "registry/base/error.h"
 #include "registry/dispatch/plan.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 
 std::string message_of(const std::string &set, const std::string &op = "") {
@@ -35,7 +35,7 @@ TEST(ShapeSet, EveryLineOfEverySetHasAPlan) {
             const RegisteredOp *op = library().find(line.op);
             ASSERT_NE(op, nullptr);
             try {
-                const Trial t(*op, line.problem);
+                const ProblemInstance t(*op, line.problem);
                 std::vector<OperandMeta> metas;
                 for (const Tensor &x : t.in)
                     metas.push_back(meta_of(x));
@@ -69,7 +69,7 @@ TEST(ShapeSet, Resnet50AndMobilenetHaveTheMultiplicationsTheyAreKnownFor) {
             if (line.op != "conv2d" && line.op != "matmul") continue;
             // gradients of a dense layer
             if (line.note.find(", its ") != std::string::npos) continue;
-            const Trial t(library().at(line.op), line.problem);
+            const ProblemInstance t(library().at(line.op), line.problem);
             double times = 1;
             const size_t more = line.note.find(" and ");
             if (more != std::string::npos) times += std::stod(line.note.substr(more + 5));
@@ -88,8 +88,8 @@ TEST(ShapeSet, Resnet50AndMobilenetHaveTheMultiplicationsTheyAreKnownFor) {
 
 // A mean of squares below 0 is no problem that occurs, and cancels: an element in millions then
 // leaves the op's contract.
-TEST(Trial, FillsInputsFromTheLeastThatTheirOpNames) {
-    const Trial t(library().at("adam_weight_decay_"), "d0=1 d1=3 d2=1000");
+TEST(ProblemInstance, FillsInputsFromTheLeastThatTheirOpNames) {
+    const ProblemInstance t(library().at("adam_weight_decay_"), "d0=1 d1=3 d2=1000");
     const std::vector<float> m = t.in[1].to_vector<float>();
     const std::vector<float> v = t.in[2].to_vector<float>();
     EXPECT_LT(*std::min_element(m.begin(), m.end()), -1.9f);
@@ -126,4 +126,4 @@ TEST(ShapeSet, OnesOwnFile) {
 }
 
 }  // namespace
-}  // namespace halyard::command
+}  // namespace halyard::bench

@@ -9,7 +9,7 @@
 #include <functional>
 #include <random>
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 
 using Random = std::mt19937;
@@ -134,4 +134,4 @@ TEST(Statistics, TheApproximationMeetsTheExactRanks) {
 }
 
 }  // namespace
-}  // namespace halyard::command
+}  // namespace halyard::bench

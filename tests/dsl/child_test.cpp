@@ -14,7 +14,7 @@ namespace {
 
 std::string error_of(const std::function<std::string()> &work, unsigned seconds = 0) {
     try {
-        in_child("op", work, seconds);
+        run_in_child("op", work, seconds);
     } catch (const std::exception &e) {
         return e.what();
     }
@@ -22,14 +22,14 @@ std::string error_of(const std::function<std::string()> &work, unsigned seconds 
 }
 
 TEST(Child, ReturnsText) {
-    EXPECT_EQ(in_child("op", [] { return std::string(); }), "");
+    EXPECT_EQ(run_in_child("op", [] { return std::string(); }), "");
     const std::string large(3 << 20, 'x');  // more than a pipe holds
-    EXPECT_EQ(in_child("op", [&] { return large; }), large);
+    EXPECT_EQ(run_in_child("op", [&] { return large; }), large);
 }
 
 TEST(Child, ChangesNothingHere) {
     int value = 1;
-    in_child("op", [&] { return std::to_string(value = 2); });
+    run_in_child("op", [&] { return std::to_string(value = 2); });
     EXPECT_EQ(value, 1);
 }
 

@@ -170,7 +170,7 @@ struct Folded : Op {
 // Made known to dispatch, with kernels of every dtype for this machine and of f32 for OpenCL.
 void make_known(const Update &u, bool scheduled) {
     const auto make = [&u, scheduled] { return std::make_unique<Folded>(u, scheduled); };
-    op_table().put(make);
+    op_table().insert(make);
     const Folded op(u, scheduled);
     static std::vector<std::unique_ptr<OpFile>> files;
     files.push_back(std::make_unique<OpFile>(OpFile{"", {op}, {}}));

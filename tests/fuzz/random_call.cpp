@@ -6,15 +6,12 @@
 #include <sstream>
 
 #include "registry/dispatch/plan.h"
+#include "registry/op/signature.h"
 
 namespace halyard::fuzz {
 namespace {
 
 constexpr int64_t most_elements = 1 << 16;
-
-bool is_variable(const std::string &dtype) {
-    return dtype.size() == 1 && std::isupper((unsigned char)dtype[0]);
-}
 
 int64_t hostile_integer(Draw &draw) {
     using Limits = std::numeric_limits<int64_t>;
@@ -158,7 +155,7 @@ private:
         size_t next = 0;
         for (auto *side : {&op_.signature.inputs, &op_.signature.outputs}) {
             for (const TensorSpec &t : *side) {
-                if (is_variable(t.dtype) && !dtypes_.count(t.dtype))
+                if (is_type_variable(t.dtype) && !dtypes_.count(t.dtype))
                     dtypes_[t.dtype] = bound[std::min(next++, bound.size() - 1)];
             }
         }
@@ -170,7 +167,7 @@ private:
     }
 
     DType dtype_of_tensor(const TensorSpec &t) const {
-        return is_variable(t.dtype) ? dtypes_.at(t.dtype) : dtype_of(t.dtype);
+        return is_type_variable(t.dtype) ? dtypes_.at(t.dtype) : dtype_of(t.dtype);
     }
 
     void change_attributes() {
@@ -317,7 +314,7 @@ private:
     Values values_of(const TensorSpec &t, DType dtype, Values values) {
         if (is_float(dtype)) return values;
         if (draw_.one_in(8)) return Values::hostile;
-        return is_variable(t.dtype) ? Values::small : Values::indices;
+        return is_type_variable(t.dtype) ? Values::small : Values::indices;
     }
 
     void change_shape(Shape &shape) {
@@ -347,7 +344,9 @@ private:
     // Of those that NumPy's rules let a caller give with an extent of 1: all where inputs of any
     // rank broadcast against each other, and a leading ..n that another input has too.
     unsigned some_dimensions(const TensorSpec &t, const Shape &shape) {
-        const auto places = [](const TensorSpec &o) { return o.any_rank && !is_variable(o.dtype); };
+        const auto places = [](const TensorSpec &o) {
+            return o.any_rank && !is_type_variable(o.dtype);
+        };
         if (record_.form == Form::composite && std::ranges::any_of(op_.signature.inputs, places))
             return 0;  // an index that is shorter says less
         const auto shared = [&](const TensorSpec &o) {

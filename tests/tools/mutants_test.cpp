@@ -57,7 +57,7 @@ TEST(Children, SayWhatTheyDidAndHowTheyEnded) {
 }
 
 TEST(Mutants, AreCaught) {
-    std::set<std::string> kinds;
+    std::set<std::string> summary;
     std::vector<Mutant> all = try_mutants(options({"relu"}, 8));
     for (auto &m :
          try_mutants(options({"softmax"}, 0,
@@ -68,21 +68,21 @@ TEST(Mutants, AreCaught) {
                               "softmax/short wrong-operator: max in peak"})))
         all.push_back(m);
     for (auto &m : all) {
-        EXPECT_EQ(m.fate, Mutant::caught) << m.text() << ": " << m.said;
-        kinds.insert(m.kind());
+        EXPECT_EQ(m.status, Mutant::caught) << m.text() << ": " << m.output;
+        summary.insert(m.kind());
     }
-    EXPECT_GE(kinds.size(), 10u);
+    EXPECT_GE(summary.size(), 10u);
 }
 
 // The numbers of a race are right nearly always: a maximum that several threads search in one
 // place, for one.
 TEST(Mutants, ARaceIsCaughtByTheSandbox) {
     const Mutant m = tried("softmax", "softmax/short racy-parallel: loop peak.s1.r$x");
-    EXPECT_EQ(m.fate, Mutant::caught);
+    EXPECT_EQ(m.status, Mutant::caught);
     EXPECT_TRUE(has(m.caught_by, "sandbox"));
-    EXPECT_NE(m.said.find("of a loop that runs in parallel write different values to one place"),
+    EXPECT_NE(m.output.find("of a loop that runs in parallel write different values to one place"),
               std::string::npos)
-        << m.said;
+        << m.output;
 }
 
 // The element past the end is read and not used: only the guard behind the input tells.
@@ -96,23 +96,23 @@ TEST(Mutants, AReadPastTheEndIsCaughtByGuards) {
         if (f.starts_with("wrong-clamp: min in ")) clamps.push_back("cumsum " + f);
     int seen = 0;
     for (auto &m : try_mutants(options({"cumsum"}, 0, clamps)))
-        seen += m.said.find("it reads past the end of input x (byte ") != std::string::npos;
+        seen += m.output.find("it reads past the end of input x (byte ") != std::string::npos;
     EXPECT_GT(seen, 0) << "of " << clamps.size();
 }
 
 // hard_swish_dx jumps at -3 and 3. a <= b is a < b || a == b there: losing a == b is a fault, and
 // the only one that is planted.
 TEST(Mutants, AComparisonIsCaughtWhereValuesAreEqual) {
-    EXPECT_EQ(tried("hard_swish_dx", "hard_swish_dx wrong-comparison: <= in dx").fate,
+    EXPECT_EQ(tried("hard_swish_dx", "hard_swish_dx wrong-comparison: <= in dx").status,
               Mutant::caught);
-    EXPECT_EQ(tried("hard_swish_dx", "hard_swish_dx wrong-comparison: < in dx").fate,
+    EXPECT_EQ(tried("hard_swish_dx", "hard_swish_dx wrong-comparison: < in dx").status,
               Mutant::refused);
 }
 
 // The kernel has a loop of its own for rows that lie across memory, as those of axis=0 do.
 TEST(Mutants, AResultThatLiesAcrossIsLookedAt) {
     const Mutant m = tried("one_hot", "one_hot missing-store: store to y #5");
-    EXPECT_EQ(m.fate, Mutant::caught) << m.said;
+    EXPECT_EQ(m.status, Mutant::caught) << m.output;
 }
 
 TEST(Mutants, AnyKernelGetsFaults) {
@@ -120,7 +120,7 @@ TEST(Mutants, AnyKernelGetsFaults) {
     o.everywhere = true;
     std::set<std::string> places;
     for (auto &m : try_mutants(o)) {
-        EXPECT_NE(m.fate, Mutant::refused) << m.text() << ": " << m.said;
+        EXPECT_NE(m.status, Mutant::refused) << m.text() << ": " << m.output;
         places.insert(m.place);
         o.only = {m.text()};
     }
@@ -130,7 +130,7 @@ TEST(Mutants, AnyKernelGetsFaults) {
 
 TEST(Mutants, WhatIsRightIsNotCaught) {  // (b - a)^2 for (a - b)^2
     const Mutant m = tried("squared_difference", "squared_difference swapped-operands: - in y");
-    EXPECT_EQ(m.fate, Mutant::survived) << m.said;
+    EXPECT_EQ(m.status, Mutant::survived) << m.output;
     EXPECT_TRUE(m.caught_by.empty());
     EXPECT_TRUE(m.reached);
 }
@@ -140,7 +140,7 @@ TEST(Mutants, OneCheckIsEnoughWhereThatIsAsked) {
     EXPECT_GT(try_mutants(o).at(0).caught_by.size(), 1u);
     o.until_caught = true;
     const Mutant m = try_mutants(o).at(0);
-    EXPECT_EQ(m.fate, Mutant::caught) << m.said;
+    EXPECT_EQ(m.status, Mutant::caught) << m.output;
     EXPECT_EQ(m.caught_by, std::vector<std::string>{"views"});
 }
 
@@ -165,15 +165,15 @@ TEST(Mutants, ProgramsGetFaults) {
     o.only = {m.text()};
     EXPECT_EQ(try_mutants(o).at(0).text(), m.text());
     o.only = {"relu f32/ascend missing-step: data_move in 'd0=1 d1=1 d2=31'"};
-    EXPECT_EQ(try_mutants(o).at(0).fate, Mutant::caught);
+    EXPECT_EQ(try_mutants(o).at(0).status, Mutant::caught);
 }
 
 TEST(Mutants, AFaultThatHasNoPlaceIsRefused) {
     const Mutant m = tried("relu", "relu missing-init: store to total");
-    EXPECT_EQ(m.fate, Mutant::refused);
-    EXPECT_NE(m.said.find("no place for the fault 'missing-init: store to total'"),
+    EXPECT_EQ(m.status, Mutant::refused);
+    EXPECT_NE(m.output.find("no place for the fault 'missing-init: store to total'"),
               std::string::npos)
-        << m.said;
+        << m.output;
     EXPECT_THROW(try_mutants(options({"relu"}, 1, {"rely missing-init: store to total"})),
                  AttrError);
 }
@@ -188,11 +188,11 @@ TEST(Faults, HaveTheSameNamesWheneverTheyAreListed) {
     };
     const std::vector<std::string> once = listed();
     EXPECT_EQ(once, listed());
-    std::set<std::string> kinds;
+    std::set<std::string> summary;
     for (auto &k : fault_kinds())
-        kinds.insert(k.name);
+        summary.insert(k.name);
     for (auto &f : once)
-        EXPECT_TRUE(kinds.count(kind_of(f))) << f;
+        EXPECT_TRUE(summary.count(kind_of(f))) << f;
     EXPECT_EQ(std::set<std::string>(once.begin(), once.end()).size(), once.size());
 }
 

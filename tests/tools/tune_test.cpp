@@ -29,7 +29,7 @@ Record sample(const std::string &op = "softmax") {
     r.code = "fedcba9876543210";
     r.against = "aaaabbbbccccdddd";
     r.variant = "wide";
-    r.picks = {{"rows", 4}, {"cols", 2}};
+    r.tunables = {{"rows", 4}, {"cols", 2}};
     r.dtypes = "f32";
     r.isa = "baseline";
     r.cpu = this_cpu();
@@ -83,7 +83,7 @@ TEST(Record, SurvivesItsText) {
     ASSERT_TRUE(back) << why;
     EXPECT_EQ(back->verdict, "breach: y[3] is \"1\", not C:\\2 or so");
     EXPECT_EQ(back->variant, "");
-    EXPECT_EQ(back->picks, r.picks);
+    EXPECT_EQ(back->tunables, r.tunables);
     EXPECT_EQ(back->problem, "n=33 c=100");
     EXPECT_EQ(key_of(*back), key_of(r));
     EXPECT_EQ(text_of(*back), text_of(r));
@@ -250,7 +250,7 @@ TEST(Conclusions, AreOfWhatIsProvedAndWasMeasuredOnAnIdleCore) {
     fastest.ratio = 0.477;
     fastest.low = 0.4;
     fastest.high = 0.5;
-    second.picks = {{"rows", 32}};
+    second.tunables = {{"rows", 32}};
     second.ratio = 0.8;
     second.low = 0.79;
     second.high = 0.81;
@@ -411,11 +411,11 @@ TEST(Compiler, OutlivesWhatItRuns) {
     const Built built = compiler.build(job);
     ASSERT_EQ(built.error, "");
     EXPECT_EQ(built.offered, (std::map<std::string, std::vector<int>>{{"v", {4, 8}}}));
-    EXPECT_EQ(built.picks, (std::map<std::string, int>{{"v", 4}}));
+    EXPECT_EQ(built.tunables, (std::map<std::string, int>{{"v", 4}}));
     EXPECT_NE(load(built), nullptr);
     EXPECT_EQ(compiler.build(job).code, built.code)
         << "names don't depend on what was built before";
-    job.picks = {{"v", 8}};
+    job.tunables = {{"v", 8}};
     EXPECT_NE(compiler.build(job).code, built.code);
     EXPECT_EQ(compiler.build(job).algorithm, built.algorithm);
 }

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace halyard::command {
+namespace halyard::check {
 namespace {
 
 std::vector<std::string> run(size_t jobs, size_t at_once,
@@ -51,4 +51,4 @@ TEST(Workers, DieAlone) {
 }
 
 }  // namespace
-}  // namespace halyard::command
+}  // namespace halyard::check

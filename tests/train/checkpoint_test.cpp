@@ -323,8 +323,8 @@ TEST(LoadParam, SaysWhatDidNotMatch) {
     const LoadReport report = load_param_into_net(other, more);
     EXPECT_EQ(report.param_not_load, std::vector<std::string>{missing});
     EXPECT_EQ(report.ckpt_not_load, std::vector<std::string>{"extra"});
-    EXPECT_EQ(report.unlike.size(), 2u);
-    EXPECT_EQ(report.unlike[0], "1.weight: [5,4] here, [2,4] in the checkpoint");
+    EXPECT_EQ(report.mismatched.size(), 2u);
+    EXPECT_EQ(report.mismatched[0], "1.weight: [5,4] here, [2,4] in the checkpoint");
     EXPECT_EQ(other.parameters_dict().at(missing).data().to_vector<float>(), before);
     try {
         load_param_into_net(other, more, true);

@@ -279,7 +279,7 @@ TEST_F(Images, OddEntriesOfAFolderAreToldApart) {
     EXPECT_EQ(message([&] { ImageFolderDataset(dir.string()); }), loop);
     const ImageFolderDataset without(dir, {.on_error = OnError::SKIP});
     EXPECT_EQ(without.get_dataset_size(), 1);
-    EXPECT_EQ(without.left_out(), (std::map<std::string, int64_t>{{loop, 1}}));
+    EXPECT_EQ(without.skipped(), (std::map<std::string, int64_t>{{loop, 1}}));
     fs::create_symlink("self", at("self"));
     EXPECT_EQ(message([&] { ImageFolderDataset(dir.string()); }),
               "[" + at("self") + "] can't be read: Too many levels of symbolic links");
@@ -383,7 +383,7 @@ TEST_F(Images, DamagedImagesEndThePassOrAreLeftOut) {
     const ImageFolderDataset d(dir, {.decode = true, .on_error = OnError::SKIP});
     EXPECT_EQ(count(d), 2);
     EXPECT_EQ(count(d), 2);
-    EXPECT_EQ(d.left_out(), (std::map<std::string, int64_t>{{expected, 2}}));
+    EXPECT_EQ(d.skipped(), (std::map<std::string, int64_t>{{expected, 2}}));
 }
 
 TEST_F(Images, Cifar) {

@@ -1,4 +1,4 @@
-#include "train/metrics/metrics.h"
+#include "train/metrics/metric_set.h"
 
 #include <gtest/gtest.h>
 

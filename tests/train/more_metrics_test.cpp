@@ -6,6 +6,7 @@
 
 #include "registry/base/error.h"
 #include "train/metrics/mask_metrics.h"
+#include "train/metrics/metric_set.h"
 #include "train/metrics/roc.h"
 #include "train/metrics/text_metrics.h"
 

@@ -246,8 +246,8 @@ TEST_F(Records, PackedTarAndOddSamples) {
         lengths.push_back(row["txt"].bytes());
     EXPECT_EQ(lengths, (std::vector<size_t>{100000, 0}));
     testing::internal::GetCapturedStderr();
-    EXPECT_EQ(d.left_out().size(), 2u);
-    EXPECT_EQ(d.left_out().rbegin()->first.substr(path.size() + 3),
+    EXPECT_EQ(d.skipped().size(), 2u);
+    EXPECT_EQ(d.skipped().rbegin()->first.substr(path.size() + 3),
               "c.txt at byte 102912] cls is no 32-bit number");
     EXPECT_EQ(message([&] {
                   WebDataset({path}, {"txt", "cls;txt"});

@@ -89,7 +89,7 @@ TEST_F(RunRecorderTest, SavesStepsEpochsAndEvaluations) {
 
 TEST_F(RunRecorderTest, MergesStepsWhenThereAreMany) {
     RunRecorder r(path);
-    const auto steps = int64_t(RunRecorder::most_points) * 2 + 40;
+    const auto steps = int64_t(RunRecorder::max_points) * 2 + 40;
     train(r, 0, steps);
     const json run = saved();
     EXPECT_EQ(run["stride"], 4);

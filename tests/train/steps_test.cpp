@@ -386,7 +386,7 @@ TEST(Steps, DamagedRowsEndThePassInTheirPlaceOrAreLeftOut) {
         EXPECT_EQ(warnings.find(expected), warnings.rfind(expected)) << warnings;  // once
         EXPECT_NE(warnings.find(expected), std::string::npos) << warnings;
     }
-    EXPECT_EQ(d.batch(3).left_out(),
+    EXPECT_EQ(d.batch(3).skipped(),
               (std::map<std::string, int64_t>{{"[row 7] [test] damaged", 2},
                                               {"[row 17] [test] damaged", 2},
                                               {"[row 27] [test] damaged", 2}}));

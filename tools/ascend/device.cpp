@@ -116,8 +116,8 @@ public:
         k.variant = variant;
         return k;
     }
-    std::vector<std::string> by_hand(const Plan &p, const std::string &dtypes) override {
-        return is_empty(p) ? std::vector<std::string>() : made(p, dtypes).by_hand;
+    std::vector<std::string> handwritten(const Plan &p, const std::string &dtypes) override {
+        return is_empty(p) ? std::vector<std::string>() : made(p, dtypes).handwritten;
     }
     std::string refusal(const Plan &p, const std::string &dtypes) override {
         if (is_empty(p)) return "";

@@ -139,7 +139,7 @@ Report check_apart(const std::string &op, const NamedChecks &checks, const Optio
             } else {
                 const std::string failure = line.at("failure");
                 unfinished.failures.push_back(failure);
-                unfinished.kinds.push_back(failure_kind(failure));
+                unfinished.summary.push_back(failure_kind(failure));
                 unfinished.failed++;
             }
         }

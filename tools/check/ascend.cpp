@@ -87,7 +87,7 @@ void run_variants(const Op &op, Case &c, const std::vector<std::string> &variant
 
 // False where the device has no program for the call, which is noted.
 bool check_sample(const Op &op, Case &c, Report &r) {
-    std::vector<std::string> by_hand;
+    std::vector<std::string> handwritten;
     {
         const Force force(host_isa(), "", "ascend");
         const Plan plan = planned(c);
@@ -98,10 +98,10 @@ bool check_sample(const Op &op, Case &c, Report &r) {
             r.skip(c.dtypes + ": " + refusal);
             return false;
         }
-        if (plan.simulated) by_hand = simulated_device().by_hand(plan, c.dtypes);
+        if (plan.simulated) handwritten = simulated_device().handwritten(plan, c.dtypes);
     }
-    by_hand.insert(by_hand.begin(), "");
-    run_variants(op, c, by_hand, r);
+    handwritten.insert(handwritten.begin(), "");
+    run_variants(op, c, handwritten, r);
     return true;
 }
 

@@ -15,15 +15,16 @@ constexpr size_t most_elements = 100000;  // of all tensors: the reference runs 
 Problem rounded_otherwise(const Op &op, const Problem &p, double rounding, std::mt19937 &rng) {
     Problem moved = p;
     for (auto &t : op.sig.inputs) {
-        const bool is_variable = t.dtype.size() == 1 && std::isupper((unsigned char)t.dtype[0]);
-        if (!is_float(t.dtype == "T" ? p.dtype : is_variable ? DType::i32 : dtype_of(t.dtype)))
+        if (!is_float(t.dtype == "T"              ? p.dtype
+                      : is_type_variable(t.dtype) ? DType::i32
+                                                  : dtype_of(t.dtype)))
             continue;
         for (double &v : moved.tensors.at(t.name).v)
             v *= 1 + (rng() & 1 ? rounding : -rounding);
     }
     for (auto &t : op.sig.outputs)
         std::fill(moved.tensors.at(t.name).v.begin(), moved.tensors.at(t.name).v.end(), 0.0);
-    moved.magnitude.clear();
+    moved.abs_sum.clear();
     op.reference(moved);
     return moved;
 }
@@ -77,8 +78,8 @@ std::string cancellation(const Op &op, const std::string &output, const Tensor &
                   "\n      hint: terms cancel here: one rounding of each input moves %s[%zu], "
                   "which is %.3g, by %.2g, and the error is %.1f times that."
                   "\n      Count errors against the terms: contract = {Contract::products, ulps} "
-                  "with p.magnitude[\"%s\"] = the sum of their absolute values,"
-                  "\n      or .magnitude of a formula",
+                  "with p.abs_sum[\"%s\"] = the sum of their absolute values,"
+                  "\n      or .abs_sum of a formula",
                   output.c_str(), at, want.v[at], moves[at], times, output.c_str());
     return text;
 }

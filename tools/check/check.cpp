@@ -71,7 +71,7 @@ bool refused(const DispatchError &e) {
 // Is there any shape this kernel takes? "lanes>=4" is false for two doubles, whatever the shape.
 bool can_run(const OpRecord &op, const KernelEntry &k) {
     if (!host_runs(k.variant)) return false;
-    Dims known = k.picks;
+    Dims known = k.tunables;
     known["lanes"] = k.lanes;
     for (auto &v : op.variants) {
         std::stringstream words(v.name == k.variant ? v.when : "");

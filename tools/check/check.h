@@ -25,7 +25,7 @@ struct Options {
     std::string dtypes, variant;  // only these; "" = all
     std::string sample;           // check_ascend: only this one, in the program of `variant`
     // check_exact:
-    Picks picks;        // values for the free choices of the variant's schedule,
+    Tunables tunables;  // values for the free choices of the variant's schedule,
     std::string fault;  // what is planted into its kernel (dsl/mutate.h),
     // or this kernel in modular integers instead of what its schedule makes
     KernelFn kernel = nullptr;

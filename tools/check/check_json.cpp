@@ -4,7 +4,7 @@
 #include "registry/base/atomic_file.h"
 #include "tools/check/report_json.h"
 
-namespace halyard::command {
+namespace halyard::check {
 
 void save_checks(const std::string &path, const CheckRun &run) {
     int passed = 0, failed = 0, skipped = 0;
@@ -24,4 +24,4 @@ void save_checks(const std::string &path, const CheckRun &run) {
                Durability::to_system);
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::check

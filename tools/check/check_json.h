@@ -5,12 +5,12 @@
 
 #include "tools/check/report.h"
 
-namespace halyard::command {
+namespace halyard::check {
 
 // One run of `halyard check`, whole: `seconds` are those of the wall, reports hold their own.
 // Throws IoError.
 struct CheckRun {
-    std::vector<check::Report> reports;
+    std::vector<Report> reports;
     std::vector<std::string> isas;  // that were checked
     bool quick = false;
     unsigned seed = 1;
@@ -18,4 +18,4 @@ struct CheckRun {
 };
 void save_checks(const std::string &path, const CheckRun &run);
 
-}  // namespace halyard::command
+}  // namespace halyard::check

@@ -20,7 +20,7 @@ namespace halyard::check {
 namespace {
 
 KernelFn exact_kernel(const std::string &name, Isa isa, const std::string &variant, bool scheduled,
-                      const std::string &backend = "cpu", const Picks &picks = {},
+                      const std::string &backend = "cpu", const Tunables &tunables = {},
                       const std::string &fault = "") {
     Instance i;
     i.backend = backend;
@@ -28,7 +28,7 @@ KernelFn exact_kernel(const std::string &name, Isa isa, const std::string &varia
     i.isa = isa;
     i.variant = variant;
     i.scheduled = scheduled;
-    i.picks = picks;
+    i.tunables = tunables;
     i.fault = fault;
     return Kernel(op_table().make(name), i).load();
 }
@@ -124,7 +124,7 @@ private:
             std::vector<Tensor> results = run_exact(p, evaluate, c);
             return running().left < 0 ? skip("'" + c.sample + "' is too large to be evaluated")
                                       : results;
-        } catch (const Unknown &e) {
+        } catch (const UnsupportedDefinition &e) {
             const std::string why = e.what();
             return skip("an evaluation " + why.substr(why.find("] ") + 2));
         }
@@ -139,10 +139,10 @@ private:
 };
 
 // Does the variant take the plan's problem with these picks too?
-bool takes(const Op &op, const Plan &p, const Picks &picks) {
+bool takes(const Op &op, const Plan &p, const Tunables &tunables) {
     KernelEntry k = *p.kernel;
-    for (auto &[name, value] : picks.chosen)
-        k.picks[name] = value;
+    for (auto &[name, value] : tunables.chosen)
+        k.tunables[name] = value;
     return refusal_of(op, k, p.dims).empty();
 }
 
@@ -235,7 +235,7 @@ public:
     }
 
     void check(KernelFn scheduled, Isa isa, const std::string &variant, const std::string &backend,
-               const Picks &picks, Report &r) {
+               const Tunables &tunables, Report &r) {
         const Force force(isa, backend == "cpu" ? variant : "", backend);
         for (size_t s = 0; s < cases_.size(); s++) {
             const Case &c = cases_[s];
@@ -245,7 +245,7 @@ public:
             } catch (const DispatchError &) {
                 continue;  // this variant doesn't take this sample
             }
-            if (!takes(op_, p, picks)) continue;
+            if (!takes(op_, p, tunables)) continue;
             const std::string where = "exact/" +
                                       (backend == "cpu" ? std::string(name_of(isa)) : backend) +
                                       (variant.empty() ? "" : "/" + variant) + " '" +
@@ -321,9 +321,9 @@ void check_exact(const Op &op, const Options &o, Report &r) {
             for (Isa isa : all) {
                 if (builds(v.name, isa) && host_runs(v.name) && (!o.quick || isa == all.back())) {
                     exact.check(o.kernel ? o.kernel
-                                         : exact_kernel(op.name, isa, v.name, true, "cpu", o.picks,
-                                                        o.fault),
-                                isa, v.name, "cpu", o.picks, r);
+                                         : exact_kernel(op.name, isa, v.name, true, "cpu",
+                                                        o.tunables, o.fault),
+                                isa, v.name, "cpu", o.tunables, r);
                 }
             }
         }

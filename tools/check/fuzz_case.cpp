@@ -225,7 +225,7 @@ public:
         c_.solve(op_);
         // Equal terms round alike: their errors add up instead of cancelling, and a sum of n keeps
         // only what any does, n eps.
-        for (auto &[name, magnitude] : c_.problem.magnitude) {
+        for (auto &[name, magnitude] : c_.problem.abs_sum) {
             for (double &m : magnitude.v)
                 m *= std::max(1.0, double(longest_still_) / op_.contract.ulps);
         }

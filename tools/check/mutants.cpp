@@ -14,6 +14,7 @@
 #include "dsl/mutate.h"
 #include "primitives/library.h"
 #include "registry/base/parallel.h"
+#include "registry/base/text.h"
 #include "registry/dispatch/plan.h"
 #include "registry/dispatch/simulated.h"
 #include "registry/op/extension.h"
@@ -154,23 +155,23 @@ private:
     static constexpr size_t most_candidates = 8;
     using ByKind = std::map<std::string, std::vector<Choice>>;
 
-    Choice next(ByKind &kinds) {
+    Choice next(ByKind &summary) {
         std::vector<std::string> least;
-        for (auto &[kind, places] : kinds) {
+        for (auto &[kind, places] : summary) {
             if (!least.empty() && planted_[kind] > planted_[least[0]]) continue;
             if (!least.empty() && planted_[kind] < planted_[least[0]]) least.clear();
             least.push_back(kind);
         }
         const std::string kind = least[rng_() % least.size()];
         planted_[kind]++;
-        std::vector<Choice> &places = kinds[kind];
+        std::vector<Choice> &places = summary[kind];
         Choice c = taken(places, rng_() % places.size());
         for (size_t tries = places.size(); tries-- > 0 && c.candidates.size() < most_candidates;) {
             const size_t at = rng_() % places.size();
             if (same_kernel(places[at].kernel, c.kernel))
                 c.candidates.push_back(taken(places, at).candidates[0]);
         }
-        if (places.empty()) kinds.erase(kind);
+        if (places.empty()) summary.erase(kind);
         return c;
     }
     static bool same_kernel(const KernelEntry &a, const KernelEntry &b) {
@@ -200,11 +201,6 @@ bool sees(const std::string &check, const KernelEntry &k) {
 // The exact kernel may lack the fault's place, a rounding to f32 for one: that finds nothing.
 bool lacks_the_place(const std::string &failure) {
     return failure.find("no place for the fault") != std::string::npos;
-}
-
-std::string one_line(std::string text) {
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    return text;
 }
 
 // The checks that look at the kernel: where one that finds the fault is enough, first those that
@@ -338,33 +334,33 @@ Mutant verdict(const Choice &c, const MutantOptions &o, const ChildResult &r) {
         const std::string rest = line.substr(std::min(line.size(), word.size() + 1));
         if (word == "fault") {
             m.fault = rest;
-            m.fate = Mutant::survived;
+            m.status = Mutant::survived;
         } else if (word == "same")
-            m.fate = Mutant::same_code;
+            m.status = Mutant::same_code;
         else if (word == "refused") {
-            m.fate = Mutant::refused;
-            m.said = rest;
+            m.status = Mutant::refused;
+            m.output = rest;
         } else if (word == "compiled")
             compiled = true;
         else if (word == "check")
             checking = rest;
         else if (word == "caught") {
-            m.fate = Mutant::caught;
+            m.status = Mutant::caught;
             m.caught_by.push_back(rest.substr(0, rest.find(':')));
-            if (m.said.empty()) m.said = rest.substr(rest.find(':') + 2);
+            if (m.output.empty()) m.output = rest.substr(rest.find(':') + 2);
         }
     }
     if (r.died.empty()) return m;
     if (!compiled) {
-        m.fate = Mutant::refused;
-        m.said = "the compiler: " + r.died;
+        m.status = Mutant::refused;
+        m.output = "the compiler: " + r.died;
         return m;
     }
-    m.fate = Mutant::caught;
+    m.status = Mutant::caught;
     m.caught_by.push_back(r.died.starts_with("signal")   ? "crash"
                           : r.died.starts_with("no end") ? "hang"
                                                          : "exit");
-    if (m.said.empty()) m.said = r.died + " in check " + checking;
+    if (m.output.empty()) m.output = r.died + " in check " + checking;
     return m;
 }
 
@@ -409,7 +405,7 @@ Faults faults_of_programs(const KernelEntry &k, unsigned seed) {
                                    "'";
             for (auto &f : simulated_device().faults(plan, k.dtypes))
                 all.push_back(f + in);
-            return simulated_device().by_hand(plan, k.dtypes);
+            return simulated_device().handwritten(plan, k.dtypes);
         };
         for (auto &variant : add(""))
             add(variant);
@@ -423,7 +419,7 @@ void find_reached(const std::vector<Choice> &chosen, const MutantOptions &o,
                   std::vector<Mutant> &all) {
     std::vector<size_t> survivors;
     for (size_t i = 0; i < all.size(); i++) {
-        if (all[i].fate == Mutant::survived && chosen[i].kernel.backend == "cpu")
+        if (all[i].status == Mutant::survived && chosen[i].kernel.backend == "cpu")
             survivors.push_back(i);
     }
     in_children(
@@ -471,8 +467,8 @@ std::string Mutant::kind() const {
     return kind_of(fault);
 }
 
-const char *name_of(Mutant::Fate fate) {
-    switch (fate) {
+const char *name_of(Mutant::Status status) {
+    switch (status) {
     case Mutant::caught: return "caught";
     case Mutant::survived: return "survived";
     case Mutant::equivalent: return "equivalent";

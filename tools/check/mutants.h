@@ -11,7 +11,7 @@
 namespace halyard::check {
 
 struct Mutant {
-    enum Fate {
+    enum Status {
         caught,
         survived,
         equivalent,  // survived, and survivors.txt says why nothing can see it: no fault
@@ -22,18 +22,18 @@ struct Mutant {
     // "f16/avx2": the kernel's dtypes and instruction set, where they aren't the op's first and the
     // options' own
     std::string place = "";
-    Fate fate = survived;
+    Status status = survived;
     bool reached = false;                // survived: a check had its place executed
     std::vector<std::string> caught_by;  // names of all_checks(), or "crash", "hang"
     // the first failure, the compiler's words, or why a known survivor survives
-    std::string said;
+    std::string output;
     std::string kind() const;
     std::string text() const {
         return op + (variant.empty() ? "" : "/" + variant) + " " +
                (place.empty() ? "" : place + " ") + fault;
     }
 };
-const char *name_of(Mutant::Fate fate);
+const char *name_of(Mutant::Status status);
 
 struct MutantOptions {
     std::vector<std::string> ops;

@@ -70,7 +70,7 @@ SampleCalls record_samples(const Op &op, Kernel &kernel, int64_t work) {
     all.recording.on_device = i.backend != "cpu";
     RegisteredOp alone = library().at(op.name);
     alone.kernels = {{op.name, i.backend, i.dtypes, i.variant, i.isa, kernel.lanes,
-                      i.picks.values(), take_down}};
+                      i.tunables.values(), take_down}};
     std::vector<std::pair<int64_t, const std::string *>> samples;
     for (auto &s : op.samples)
         samples.emplace_back(cost_of(op, Case(op, s, i.dtypes, 12)), &s);

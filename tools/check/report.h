@@ -13,7 +13,7 @@ struct Report {
     double seconds = 0;
     std::vector<std::string> failures, notes;
     // of each failure: those of one kind differ in numbers and in where they were met
-    std::vector<std::string> kinds;
+    std::vector<std::string> summary;
     std::vector<Report> checks;  // what it consists of, in the order in which they ran
 
     void pass() { passed++; }

@@ -145,9 +145,9 @@ private:
         c_.solve(op_);
         const std::string &y = op_.sig.outputs[0].name;
         const double *want = c_.problem.tensors[y].v.data();
-        const auto found = c_.problem.magnitude.find(y);
+        const auto found = c_.problem.abs_sum.find(y);
         const double *size = op_.contract.measure != Contract::products ||
-                                     found == c_.problem.magnitude.end()
+                                     found == c_.problem.abs_sum.end()
                                  ? nullptr
                                  : found->second.v.data();
         bool odd = true, even = true;

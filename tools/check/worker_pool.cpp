@@ -7,7 +7,7 @@
 #include "dsl/child.h"
 #include "dsl/kernel_cache.h"
 
-namespace halyard::command {
+namespace halyard::check {
 namespace {
 
 // Of "[worker] it died (signal 11, Segmentation fault): what it said last": ": what it said last".
@@ -62,4 +62,4 @@ void in_workers(size_t jobs, size_t at_once, const std::function<std::string(siz
     }
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::check

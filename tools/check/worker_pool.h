@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-namespace halyard::command {
+namespace halyard::check {
 
 // body(i) for i in [0, jobs) runs in a child process each, at most `at_once` of them at a time, and
 // its text reaches done(i, text) here, in the order of i. A child that died, or threw, reaches
@@ -13,4 +13,4 @@ void in_workers(size_t jobs, size_t at_once, const std::function<std::string(siz
                 const std::function<void(size_t, const std::string &)> &done,
                 const std::function<void(size_t, const std::string &)> &died);
 
-}  // namespace halyard::command
+}  // namespace halyard::check

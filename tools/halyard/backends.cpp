@@ -7,6 +7,7 @@
 #include "tools/halyard/refused.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 
 // Does this set of dtypes, "f32,i64" for one, have a number that the chip's vector unit lacks?
@@ -17,7 +18,7 @@ bool chip_lacks(const std::string &dtypes) {
     return has("f64") || has("bf16") || has("i64");
 }
 
-Backend with_kernels(const Listed &op, const std::string &name) {
+Backend with_kernels(const OpInfo &op, const std::string &name) {
     Backend b;
     b.name = name;
     std::vector<std::string> missing;
@@ -30,12 +31,12 @@ Backend with_kernels(const Listed &op, const std::string &name) {
     if (b.dtypes.empty()) {
         b.why_not.push_back("no kernels in this build");
     } else if (!missing.empty()) {
-        b.why_not.push_back("no kernels in this build for " + joined(missing, " "));
+        b.why_not.push_back("no kernels in this build for " + join(missing, " "));
     }
     return b;
 }
 
-Backend ascend(const Listed &op) {
+Backend ascend(const OpInfo &op) {
     static const std::map<std::string, std::string> refused = read_refusals(
         installed("share/halyard/ascend_refused.txt"));
     Backend b;
@@ -52,7 +53,7 @@ Backend ascend(const Listed &op) {
         b.why_not.push_back("some calls in " + dtypes + " have no program: " + it->second);
         b.not_all_calls = true;
     }
-    if (!lacking.empty()) b.why_not.push_back("the chip has no " + joined(lacking, " "));
+    if (!lacking.empty()) b.why_not.push_back("the chip has no " + join(lacking, " "));
     return b;
 }
 
@@ -65,7 +66,7 @@ Backend of_its_parts(const std::string &name) {
 
 }  // namespace
 
-std::vector<Backend> backends_of(const Listed &op) {
+std::vector<Backend> backends_of(const OpInfo &op) {
     if (op.record->form != Form::composite)
         return {with_kernels(op, "cpu"), with_kernels(op, "opencl"), ascend(op)};
     Backend cpu;

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/halyard/listed.h"
+#include "tools/halyard/op_info.h"
 
 namespace halyard::command {
 
@@ -18,6 +18,6 @@ struct Backend {
 // Always the same three, in this order. A composite op has no kernels: its dtypes are those that
 // its record allows, and where it runs is up to the ops that it calls, so that the other two lists
 // are empty and `why_not` says so.
-std::vector<Backend> backends_of(const Listed &op);
+std::vector<Backend> backends_of(const OpInfo &op);
 
 }  // namespace halyard::command

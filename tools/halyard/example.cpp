@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "bench/harness/case.h"
+#include "bench/harness/text.h"
 #include "bench/harness/variadic_ops.h"
 #include "dsl/all_ops.h"
 #include "primitives/library.h"
@@ -11,6 +12,7 @@
 #include "registry/base/error.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 
 // Sizes as an argument: "2, 3" in C++, "2,3" on a command line.
@@ -121,16 +123,16 @@ std::string calls_of(const OpRecord &r, const std::vector<std::string> &tensors,
     auto with = [&](const std::vector<std::string> &attrs) {
         std::vector<std::string> all = tensors;
         all.insert(all.end(), attrs.begin(), attrs.end());
-        return joined(all);
+        return join(all);
     };
     const std::string function = "F::" + function_name(r) + "(" +
                                  with(arguments(both, given, false)) + ");\n";
     const std::string object = "ops::" + class_name(r) + "(" +
-                               joined(arguments(constructor, given, true)) + ")(" +
+                               join(arguments(constructor, given, true)) + ")(" +
                                with(arguments(at_call, given, false)) + ");\n";
     if (in_place) return function + object;  // a second step
     const std::string result = outputs.size() == 1 ? "const Tensor " + outputs[0]
-                                                   : "const auto [" + joined(outputs) + "]";
+                                                   : "const auto [" + join(outputs) + "]";
     return result + " = " + function + "const auto same = " + object;
 }
 
@@ -145,7 +147,7 @@ check::Case case_of(const Op &op) {
     }
     return {op, op.samples[0], op.dtypes[0], 1};
 }
-OpPtr op_of(const Listed &op) {
+OpPtr op_of(const OpInfo &op) {
     if (op_table().names().empty()) list_all_ops(op_table());
     return op_table().make(op.record->name);
 }
@@ -165,7 +167,7 @@ Example joined_example(const OpRecord &r) {
         e.shell += in.shell(k);
         files += " --in " + names[k] + "/out_0.npy";
     }
-    const std::string tensors = many ? "{" + joined(names) + "}" : names[0];
+    const std::string tensors = many ? "{" + join(names) + "}" : names[0];
     const std::string equation = r.name == "einsum" ? "ij,kj->ik" : "";
     const std::string quoted = equation.empty() ? "" : "\"" + equation + "\"";
     e.cpp += (split ? "const std::vector<Tensor> y = F::" : "const Tensor y = F::") + r.name + "(" +
@@ -179,9 +181,9 @@ Example joined_example(const OpRecord &r) {
 
 }  // namespace
 
-Example example_of(const Listed &listed) {
-    const OpRecord &r = *listed.record;
-    const OpPtr op = op_of(listed);
+Example example_of(const OpInfo &info) {
+    const OpRecord &r = *info.record;
+    const OpPtr op = op_of(info);
     if (!op) return joined_example(r);
     const check::Case c = case_of(*op);
     const Texts given = check::parse_sample(r, c.sample).attrs;
@@ -264,7 +266,7 @@ public:
     std::vector<std::string> lines;
 };
 
-std::vector<std::string> joined_refusals(const JoinedOp &op) {
+std::vector<std::string> joined_refusals(const VariadicOp &op) {
     std::map<std::string, std::string> required;
     for (auto &a : op.record.attrs)
         if (a.kind == AttrKind::text) required[a.name] = "ij,kj";
@@ -283,9 +285,9 @@ std::vector<std::string> joined_refusals(const JoinedOp &op) {
 
 }  // namespace
 
-std::vector<std::string> refusals_of(const Listed &listed) {
-    const OpPtr op = op_of(listed);
-    if (!op) return joined_refusals(*joined_op(listed.record->name));
+std::vector<std::string> refusals_of(const OpInfo &info) {
+    const OpPtr op = op_of(info);
+    if (!op) return joined_refusals(*variadic_op(info.record->name));
     const check::Case c = case_of(*op);
     Refusals refusals;
     const auto given = [&] {
@@ -312,7 +314,7 @@ std::vector<std::string> refusals_of(const Listed &listed) {
         for (DType other : {DType::boolean, DType::i32, DType::f16, DType::f64})
             if (other != own && instead(Tensor::zeros(c.in[k].shape(), other))) break;
     }
-    refusals.told_of_attributes(*listed.record, c.attrs, [&](const Attrs &wrong) {
+    refusals.told_of_attributes(*info.record, c.attrs, [&](const Attrs &wrong) {
         (void)Primitive(c.registered, wrong).run(given());
     });
     return refusals.lines;

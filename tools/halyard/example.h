@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-#include "tools/halyard/listed.h"
+#include "tools/halyard/op_info.h"
 
 namespace halyard::command {
 
@@ -11,9 +11,9 @@ struct Example {
     std::string cpp;    // statements; `using namespace halyard` and primitives/ops.h are given
     std::string shell;  // lines
 };
-Example example_of(const Listed &op);
+Example example_of(const OpInfo &op);
 
 // "ShapeError: [softmax] x has rank 0, ...": what wrong calls are told, one line each.
-std::vector<std::string> refusals_of(const Listed &op);
+std::vector<std::string> refusals_of(const OpInfo &op);
 
 }  // namespace halyard::command

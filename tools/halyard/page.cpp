@@ -43,7 +43,7 @@ std::vector<report::Json> write_page(const std::vector<std::string> &files, cons
     return runs;
 }
 
-void add_report(CLI::App &app, Run &chosen) {
+void add_report(CLI::App &app, Run &selected) {
     auto o = std::make_shared<PageOptions>();
     CLI::App *sub = app.add_subcommand("report", "Make one HTML page of saved runs");
     sub->footer("Takes what bench, check and explain write with --json, the run files of train, "
@@ -52,7 +52,7 @@ void add_report(CLI::App &app, Run &chosen) {
     sub->add_option("files", o->files, "Saved runs")->required();
     sub->add_option("--out,-o", o->out, "The page")->capture_default_str();
     sub->add_option("--title", o->title, "Its title")->capture_default_str();
-    sub->callback([o, &chosen] { chosen = [o] { return report_of(*o); }; });
+    sub->callback([o, &selected] { selected = [o] { return report_of(*o); }; });
 }
 
 }  // namespace halyard::command

@@ -46,7 +46,7 @@ std::map<std::string, std::string> read_refusals(const std::string &path) {
     return all;
 }
 
-int judge_refusals(const CheckRun &run, const std::string &list, bool all) {
+int judge_refusals(const check::CheckRun &run, const std::string &list, bool all) {
     std::map<std::string, std::string> refused;
     std::set<std::string> checked;
     int lacking = 0;

@@ -16,6 +16,6 @@ std::map<std::string, std::string> read_refusals(const std::string &path);
 // why", each refusal that isn't in it is printed as a failure; so is, where `all` samples were run,
 // each line that is refused no longer. Returns the number of these failures. Dtypes that the chip
 // lacks altogether are no matter of an op, and in no list.
-int judge_refusals(const CheckRun &run, const std::string &list, bool all);
+int judge_refusals(const check::CheckRun &run, const std::string &list, bool all);
 
 }  // namespace halyard::command

@@ -138,7 +138,7 @@ std::string algorithm_text(const Kernel &k) {
 
 std::string algorithm_of(OpPtr op, Instance i) {
     i.scheduled = false;
-    i.picks = {};
+    i.tunables = {};
     uint64_t h = 1469598103934665603u;  // FNV-1a
     for (char c : algorithm_text(Kernel(std::move(op), i)))
         h = (h ^ uint8_t(c)) * 1099511628211u;

@@ -18,26 +18,25 @@
 #include "dsl/kernel_cache.h"
 #include "registry/base/error.h"
 #include "registry/base/parallel.h"
+#include "registry/base/text.h"
 #include "tools/check/check.h"
 #include "tools/tune/algorithm.h"
 #include "tools/tune/autoscheduler.h"
 
 namespace halyard::tune {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Layouts, inputs, outputs, dense_inputs, dense_outputs, scalars)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Job, op, dtypes, variant, backend, isa, picks, autoscheduler,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Job, op, dtypes, variant, backend, isa, tunables, autoscheduler,
                                    layouts, threads, problem, seconds)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Built, error, algorithm, code, library, symbol, lanes, picks,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Built, error, algorithm, code, library, symbol, lanes, tunables,
                                    offered, source)
 
 namespace {
 using nlohmann::json;
 
-std::string one_line(std::string text) {
-    for (char &c : text)
-        if (c == '\n' || c == '\t') c = ' ';
-    while (!text.empty() && text.back() == ' ')
-        text.pop_back();
-    return text.size() > 300 ? text.substr(0, 300) + "..." : text;
+std::string short_line(const std::string &text) {
+    constexpr size_t max_length = 300;
+    const std::string line = one_line(text);
+    return line.size() > max_length ? line.substr(0, max_length) + "..." : line;
 }
 
 Instance instance_of(const Job &job) {
@@ -46,7 +45,7 @@ Instance instance_of(const Job &job) {
     i.dtypes = job.dtypes;
     i.variant = job.variant;
     i.isa = job.isa;
-    i.picks.chosen = job.picks;
+    i.tunables.chosen = job.tunables;
     return i;
 }
 
@@ -54,7 +53,7 @@ std::string proof(const Job &job) {
     check::Options o;
     o.isas = {job.isa};
     o.variant = job.variant;
-    o.picks.chosen = job.picks;
+    o.tunables.chosen = job.tunables;
     if (!job.autoscheduler.empty()) {
         std::string why;
         o.kernel = exact_autoscheduled(job, why);
@@ -81,9 +80,9 @@ Built work(const std::string &what, const Job &job) {
     else {
         Kernel k(op_table().make(job.op), i);
         b.lanes = k.lanes;
-        for (auto &[name, value] : k.instance.picks.values())
-            b.picks[name] = int(value);
-        b.offered = k.instance.picks.offered;
+        for (auto &[name, value] : k.instance.tunables.values())
+            b.tunables[name] = int(value);
+        b.offered = k.instance.tunables.offered;
         if (what == "build") {
             k.load();
             b.symbol = i.symbol(k.op->name);
@@ -105,9 +104,9 @@ Built work(const std::string &what, const Job &job) {
     try {
         b = work(what, job);
     } catch (const Halide::Error &e) {
-        b.error = one_line(e.what());
+        b.error = short_line(e.what());
     } catch (const std::exception &e) {
-        b.error = one_line(e.what());
+        b.error = short_line(e.what());
     }
     _exit(write_all(out, json(b).dump() + "\n") ? 0 : 1);
 }
@@ -127,7 +126,7 @@ std::string last_words(int said) {
         if (line.find("rror") != std::string::npos || line.find("ssert") != std::string::npos)
             telling = line;
     }
-    return one_line(telling.empty() ? last : telling);
+    return short_line(telling.empty() ? last : telling);
 }
 
 std::string seconds_text(double seconds) {

@@ -23,7 +23,7 @@ struct Layouts {
 struct Job {
     std::string op, dtypes = "f32", variant, backend = "cpu";
     Isa isa = Isa::baseline;
-    std::map<std::string, int> picks;  // of the schedule; the others are at their defaults
+    std::map<std::string, int> tunables;  // of the schedule; the others are at their defaults
     // "adams2019": its schedule instead of the op's, for `layouts` and `threads`
     std::string autoscheduler;
     Layouts layouts;
@@ -37,7 +37,7 @@ struct Built {
     std::string algorithm, code;  // as in a record
     std::string library, symbol;  // the shared library, and its function; build() only
     int lanes = 1;
-    std::map<std::string, int> picks;
+    std::map<std::string, int> tunables;
     std::map<std::string, std::vector<int>> offered;  // the first is the default
     std::string source;                               // the autoscheduler's schedule, as C++
 };

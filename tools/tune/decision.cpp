@@ -20,7 +20,7 @@ std::string unusable(const Record &r, const Question &q) {
 
 std::string kernel_text(const Record &r) {
     return (r.schedule == "own" ? "" : "[" + r.schedule + "] ") + r.variant +
-           (r.variant.empty() ? "" : " ") + picks_text(r.picks);
+           (r.variant.empty() ? "" : " ") + tunables_text(r.tunables);
 }
 
 std::vector<std::string> conclusions(const std::vector<Record> &fastest_first,

@@ -45,7 +45,7 @@ using Words = std::vector<std::pair<std::string, std::string>>;
 Words words_of(const Record &r) {
     Words w = {{"op", r.op},           {"algorithm", r.algorithm}, {"code", r.code},
                {"against", r.against}, {"variant", r.variant},     {"schedule", r.schedule}};
-    w.insert(w.end(), {{"picks", picks_text(r.picks)},
+    w.insert(w.end(), {{"picks", tunables_text(r.tunables)},
                        {"dtypes", r.dtypes},
                        {"isa", r.isa},
                        {"cpu", r.cpu},
@@ -101,16 +101,16 @@ template<class T> bool read(const std::string &text, T &value) {
     return double(value) == v;
 }
 
-bool read_picks(const std::string &text, std::map<std::string, int> &picks) {
+bool read_tunables(const std::string &text, std::map<std::string, int> &tunables) {
     if (text == "-") return true;
     std::stringstream words(text);
     for (std::string w; std::getline(words, w, ',');) {
         const size_t at = w.find(':');
         int value = 0;
         if (at == std::string::npos || at == 0 || !read(w.substr(at + 1), value)) return false;
-        picks[w.substr(0, at)] = value;
+        tunables[w.substr(0, at)] = value;
     }
-    return !picks.empty();
+    return !tunables.empty();
 }
 
 // What a record can't say, though each word alone is one.
@@ -135,9 +135,9 @@ std::string nonsense(const Record &r) {
 
 }  // namespace
 
-std::string picks_text(const std::map<std::string, int> &picks) {
+std::string tunables_text(const std::map<std::string, int> &tunables) {
     std::string s;
-    for (auto &[name, value] : picks)
+    for (auto &[name, value] : tunables)
         s += (s.empty() ? "" : ",") + name + ":" + std::to_string(value);
     return s.empty() ? "-" : s;
 }
@@ -178,7 +178,7 @@ std::optional<Record> parse_record(const std::string &line, std::string &why) {
     bool numbers = true;
     for (std::string *to : {&r.op, &r.algorithm, &r.code, &r.against, &r.variant, &r.schedule})
         *to = next();
-    numbers &= read_picks(next(), r.picks);
+    numbers &= read_tunables(next(), r.tunables);
     for (std::string *to : {&r.dtypes, &r.isa, &r.cpu})
         *to = next();
     numbers &= read(next(), r.threads);

@@ -38,7 +38,7 @@ namespace halyard::tune {
 
 struct Record {
     std::string op, algorithm, code, against, variant, schedule = "own";
-    std::map<std::string, int> picks;
+    std::map<std::string, int> tunables;
     std::string dtypes, isa, cpu;
     int threads = 1;
     std::string bucket, problem;
@@ -60,7 +60,7 @@ std::string text_of(const Record &r);  // the line, without its end
 std::optional<Record> parse_record(const std::string &line, std::string &why);
 
 // "block_k:128,cols:4"; "-" = none
-std::string picks_text(const std::map<std::string, int> &picks);
+std::string tunables_text(const std::map<std::string, int> &tunables);
 // What was measured, whatever came out: two records with the same key are two measurements of one
 // thing.
 std::string key_of(const Record &r);

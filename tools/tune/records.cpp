@@ -28,7 +28,7 @@ std::string key_of(const Record &r) {
     std::string key;
     for (const std::string &s :
          {r.op, r.dtypes, r.isa, r.cpu, std::to_string(r.threads), r.bucket, r.problem, r.variant,
-          r.schedule, picks_text(r.picks), r.algorithm, r.code, r.against, r.kit})
+          r.schedule, tunables_text(r.tunables), r.algorithm, r.code, r.against, r.kit})
         key += s + "\n";
     return key;
 }
@@ -116,7 +116,7 @@ std::vector<std::string> differences(const RecordFile &a, const RecordFile &b) {
     };
     auto name = [](const Record &r) {
         return r.op + " '" + r.problem + "' " + r.dtypes + " " + r.variant + "/" + r.isa + " " +
-               picks_text(r.picks) + (r.schedule == "own" ? "" : " by " + r.schedule) + ", " +
+               tunables_text(r.tunables) + (r.schedule == "own" ? "" : " by " + r.schedule) + ", " +
                std::to_string(r.threads) + " thread" + (r.threads > 1 ? "s" : "");
     };
     std::map<std::string, std::pair<const Record *, const Record *>> both;

@@ -1,4 +1,5 @@
-// Space: the kernels that could be built for a problem, and the order in which a tuner tries them.
+// SearchSpace: the kernels that could be built for a problem, and the order in which a tuner tries
+// them.
 #pragma once
 #include <map>
 #include <optional>
@@ -7,31 +8,31 @@
 #include <string>
 #include <vector>
 
-namespace halyard::command {
+namespace halyard::tune {
 
 struct Candidate {
     std::string variant;
-    std::map<std::string, int> picks;
+    std::map<std::string, int> tunables;
     std::string autoscheduler = {};
 };
 
 // Every variant with every combination of what its schedule offers. A candidate is a number below
 // size(); the first of each variant has the schedule's defaults.
-class Space {
+class SearchSpace {
 public:
     void add(const std::string &variant, const std::map<std::string, std::vector<int>> &offered);
 
     size_t size() const { return size_; }
     Candidate at(size_t candidate) const;
     std::optional<size_t> find(const std::string &variant,
-                               const std::map<std::string, int> &picks) const;
+                               const std::map<std::string, int> &tunables) const;
     std::vector<size_t> defaults() const;
     std::vector<size_t> neighbours(size_t candidate) const;  // one pick differs
 
 private:
     struct Part {
         std::string variant;
-        std::vector<std::pair<std::string, std::vector<int>>> picks;
+        std::vector<std::pair<std::string, std::vector<int>>> tunables;
         size_t first, size;
     };
     const Part &part_of(size_t candidate) const;
@@ -41,9 +42,9 @@ private:
 
 // All of a space that isn't larger than `budget`, in an order that `seed` decides, defaults first.
 // Of a larger one: half of the budget at random, then moves around the best so far.
-class Walk {
+class SpaceSearch {
 public:
-    Walk(const Space &space, size_t budget, unsigned seed)
+    SpaceSearch(const SearchSpace &space, size_t budget, unsigned seed)
         : space_(space), budget_(budget), random_(seed) {}
     // what was measured before
     void visit(size_t candidate) { visited_.insert(candidate); }
@@ -56,11 +57,11 @@ public:
 private:
     std::optional<size_t> unvisited(std::vector<size_t> of);
     std::optional<size_t> anywhere();
-    const Space &space_;
+    const SearchSpace &space_;
     const size_t budget_;
     std::mt19937 random_;
     std::set<size_t> visited_;
     size_t skipped_ = 0;
 };
 
-}  // namespace halyard::command
+}  // namespace halyard::tune

@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <cstring>
 
+#include "bench/harness/ab_result.h"
 #include "bench/harness/benchmark_case.h"
 #include "bench/harness/machine.h"
-#include "bench/harness/paired.h"
 #include "bench/harness/progress.h"
 #include "bench/harness/system_load.h"
 #include "dsl/work.h"
@@ -17,12 +17,11 @@
 #include "registry/dispatch/dispatch.h"
 #include "tools/tune/bucket.h"
 
-namespace halyard::command {
+namespace halyard::tune {
+using namespace bench;
 namespace {
 
-using tune::Record;
-
-Plan plan_of(const Trial &t, const std::string &isa) {
+Plan plan_of(const ProblemInstance &t, const std::string &isa) {
     if (isa.empty()) return make_plan(t.op, metas_of(t), t.attrs);
     const Force force(isa_of(isa), "");
     return make_plan(t.op, metas_of(t), t.attrs);
@@ -30,8 +29,8 @@ Plan plan_of(const Trial &t, const std::string &isa) {
 
 }  // namespace
 
-tune::Layouts layouts_of(const Plan &plan) {
-    tune::Layouts l;
+Layouts layouts_of(const Plan &plan) {
+    Layouts l;
     auto add = [](const Plan::Buffer &b, auto &extents, auto &dense) {
         std::vector<int64_t> e;
         for (int d = 0; d < b.rank; d++)
@@ -49,9 +48,9 @@ tune::Layouts layouts_of(const Plan &plan) {
 }
 
 Tuner::Tuner(const RegisteredOp &op, const std::string &problem, const TunerOptions &o,
-             tune::Compiler &compiler, tune::History &history)
-    : o_(o), compiler_(compiler), history_(history), trial_(op, problem, o.dtypes),
-      plan_(plan_of(trial_, o.isa)), out_(outputs_of(trial_)), expected_(trial_, out_),
+             Compiler &compiler, History &history)
+    : o_(o), compiler_(compiler), history_(history), problem_(op, problem, o.dtypes),
+      plan_(plan_of(problem_, o.isa)), out_(outputs_of(problem_)), expected_(problem_, out_),
       start_(std::chrono::steady_clock::now()) {
     if (!plan_.kernel) throw ShapeError(op.record.name, "'" + problem + "' has nothing to compute");
     if (!expected_.known()) {
@@ -65,7 +64,7 @@ Tuner::Tuner(const RegisteredOp &op, const std::string &problem, const TunerOpti
         if (k.backend != "cpu" || k.dtypes != plan_.kernel->dtypes || k.isa != plan_.kernel->isa)
             continue;
         if (!o.variant.empty() && k.variant != o.variant) continue;
-        const tune::Built offers = compiler_.offers(job_of({k.variant, {}}));
+        const Built offers = compiler_.offers(job_of({k.variant, {}}));
         if (!offers.error.empty()) throw DispatchError(op.record.name, offers.error);
         algorithms_[k.variant] = offers.algorithm;
         lanes_[k.variant] = k.lanes;
@@ -73,23 +72,23 @@ Tuner::Tuner(const RegisteredOp &op, const std::string &problem, const TunerOpti
     }
     if (!space_.size()) throw DispatchError(op.record.name, "no kernels of this selection");
     default_ = *plan_.kernel;
-    const tune::Built built = compiler_.build(job_of(chosen()));
+    const Built built = compiler_.build(job_of(selected()));
     if (!built.error.empty()) throw DispatchError(op.record.name, "the default: " + built.error);
-    default_.fn = tune::load(built);
+    default_.fn = load(built);
     against_ = built.code;
 }
 
-Candidate Tuner::chosen() const {
-    return {plan_.kernel->variant, {plan_.kernel->picks.begin(), plan_.kernel->picks.end()}};
+Candidate Tuner::selected() const {
+    return {plan_.kernel->variant, {plan_.kernel->tunables.begin(), plan_.kernel->tunables.end()}};
 }
 
-tune::Job Tuner::job_of(const Candidate &c) const {
-    tune::Job job;
-    job.op = trial_.op.record.name;
+Job Tuner::job_of(const Candidate &c) const {
+    Job job;
+    job.op = problem_.op.record.name;
     job.dtypes = plan_.kernel->dtypes;
     job.variant = c.variant;
     job.isa = plan_.kernel->isa;
-    job.picks = c.picks;
+    job.tunables = c.tunables;
     job.autoscheduler = c.autoscheduler;
     job.threads = o_.threads;
     if (!c.autoscheduler.empty()) job.layouts = layouts_of(plan_);
@@ -98,17 +97,17 @@ tune::Job Tuner::job_of(const Candidate &c) const {
 
 Record Tuner::blank(const Candidate &c) const {
     Record r;
-    r.op = trial_.op.record.name;
+    r.op = problem_.op.record.name;
     r.variant = c.variant;
-    r.picks = c.picks;
+    r.tunables = c.tunables;
     if (!c.autoscheduler.empty()) r.schedule = c.autoscheduler;
     r.dtypes = plan_.kernel->dtypes;
     r.isa = name_of(plan_.kernel->isa);
-    r.cpu = tune::this_cpu();
+    r.cpu = this_cpu();
     r.kit = version();
     r.threads = o_.threads;
-    r.bucket = tune::bucket_of(plan_);
-    r.problem = trial_.text;
+    r.bucket = bucket_of(plan_);
+    r.problem = problem_.text;
     const auto algorithm = algorithms_.find(c.variant);
     r.algorithm = algorithm == algorithms_.end() ? "-" : algorithm->second;
     r.code = "-";
@@ -119,49 +118,49 @@ Record Tuner::blank(const Candidate &c) const {
 KernelEntry Tuner::entry_of(const Candidate &c) const {
     KernelEntry k = *plan_.kernel;
     k.variant = c.variant;
-    k.picks.clear();
+    k.tunables.clear();
     const auto lanes = lanes_.find(c.variant);
     if (lanes != lanes_.end()) k.lanes = lanes->second;
-    for (auto &[name, value] : c.picks)
-        k.picks[name] = value;
+    for (auto &[name, value] : c.tunables)
+        k.tunables[name] = value;
     return k;
 }
 
 bool Tuner::takes(const Candidate &c) const {
     return !c.autoscheduler.empty() ||
-           refusal_of(trial_.op.record, entry_of(c), plan_.dims).empty();
+           refusal_of(problem_.op.record, entry_of(c), plan_.dims).empty();
 }
 
 void Tuner::prove(Record &r, const Candidate &c) {
-    tune::Job job = job_of(c);
-    if (work_of(op_table(), trial_.op.record.name, trial_.dims).operations() <= 100000)
-        job.problem = trial_.text;  // as written, sums are made again for every element
-    const tune::Built proof = compiler_.prove(job);
+    Job job = job_of(c);
+    if (work_of(op_table(), problem_.op.record.name, problem_.dims).operations() <= 100000)
+        job.problem = problem_.text;  // as written, sums are made again for every element
+    const Built proof = compiler_.prove(job);
     if (proof.error.empty())
         r.verdict = "proved";
     else if (!proof.error.starts_with("not proved: "))
         r.verdict = "breach: " + proof.error;
     else
-        unproved_[tune::key_of(r)] = proof.error.substr(12);
+        unproved_[key_of(r)] = proof.error.substr(12);
 }
 
-bool Tuner::time(Record &r, const tune::Built &built, int rounds) {
+bool Tuner::time(Record &r, const Built &built, int rounds) {
     KernelEntry kernel = *plan_.kernel;
-    kernel.fn = tune::load(built);
+    kernel.fn = load(built);
     Plan mine = plan_;
     mine.kernel = &kernel;
-    Plan standard = plan_;
-    standard.kernel = &default_;
+    Plan baseline = plan_;
+    baseline.kernel = &default_;
     set_threads(o_.threads);
     // the last one's answer is no answer of this one
     for (const Tensor &y : out_)
         std::memset(y.raw(), 0xFF, y.bytes());
     r.n = 0;
     r.date = now();
-    check::begins(r.dtypes + "/" + r.isa + "/" + r.variant + " " + tune::picks_text(r.picks) +
+    check::begins(r.dtypes + "/" + r.isa + "/" + r.variant + " " + tunables_text(r.tunables) +
                   " of " + r.op + " '" + r.problem + "'");
     const auto call = [&](const Plan &p) {
-        return [this, &p] { run_plan(p, trial_.in, trial_.attrs, out_); };
+        return [this, &p] { run_plan(p, problem_.in, problem_.attrs, out_); };
     };
     try {
         call(mine)();
@@ -169,10 +168,10 @@ bool Tuner::time(Record &r, const tune::Built &built, int rounds) {
         r.verdict = std::string("breach: ") + e.what();
         return true;
     }
-    const std::string breach = expected_.judge(out_).breach;
-    if (r.verdict != "proved") r.verdict = breach.empty() ? "ok" : "breach: " + breach;
-    if (!breach.empty()) return true;
-    const Paired p = paired(call(mine), call(standard), rounds, o_.min_time);
+    const std::string violation = expected_.judge(out_).violation;
+    if (r.verdict != "proved") r.verdict = violation.empty() ? "ok" : "breach: " + violation;
+    if (!violation.empty()) return true;
+    const ABResult p = run_ab_test(call(mine), call(baseline), rounds, o_.min_time);
     r.n = p.rounds;
     r.median_us = p.median * 1e6;
     r.min_us = p.min * 1e6;
@@ -185,8 +184,7 @@ bool Tuner::time(Record &r, const tune::Built &built, int rounds) {
 }
 
 void Tuner::keep(const Record &r, bool fresh) {
-    std::erase_if(records_,
-                  [&](const Record &old) { return tune::key_of(old) == tune::key_of(r); });
+    std::erase_if(records_, [&](const Record &old) { return key_of(old) == key_of(r); });
     records_.push_back(r);
     fresh ? measured_++ : reused_++;
     std::stable_sort(records_.begin(), records_.end(), [](const Record &a, const Record &b) {
@@ -197,7 +195,7 @@ void Tuner::keep(const Record &r, bool fresh) {
 std::optional<Record> Tuner::evaluate(const Candidate &c) {
     if (!takes(c)) return {};
     Record r = blank(c);
-    const tune::Built built = compiler_.build(job_of(c));
+    const Built built = compiler_.build(job_of(c));
     if (!built.error.empty()) {
         r.verdict = "uncompiled: " + built.error;
         r.date = now();
@@ -205,7 +203,7 @@ std::optional<Record> Tuner::evaluate(const Candidate &c) {
         r.algorithm = built.algorithm;
         r.code = built.code;
         if (c.autoscheduler.empty())
-            r.picks = built.picks;
+            r.tunables = built.tunables;
         else
             sources_[c.autoscheduler] = built.source;
     }
@@ -223,7 +221,7 @@ std::optional<Record> Tuner::evaluate(const Candidate &c) {
 
 const Record *Tuner::best() const {
     for (const Record &r : records_)
-        if (r.timed() && !unproved_.count(tune::key_of(r))) return &r;
+        if (r.timed() && !unproved_.count(key_of(r))) return &r;
     return nullptr;
 }
 
@@ -232,16 +230,16 @@ void Tuner::confirm_best(const std::atomic<bool> &stop) {
     left_a_core_ = leaves_a_core(load_of_others());
     while (!stop && left_a_core_) {
         const auto found = std::find_if(records_.begin(), records_.end(), [&](const Record &r) {
-            return r.faster() && !unproved_.count(tune::key_of(r));
+            return r.faster() && !unproved_.count(key_of(r));
         });
         if (found == records_.end() || (found->n >= rounds && found->is_proved())) return;
         Record r = *found;
         const bool own = r.schedule == "own";
-        const Candidate c{r.variant, own ? r.picks : std::map<std::string, int>(),
+        const Candidate c{r.variant, own ? r.tunables : std::map<std::string, int>(),
                           own ? "" : r.schedule};
-        const tune::Built built = compiler_.build(job_of(c));
+        const Built built = compiler_.build(job_of(c));
         if (!r.is_proved()) prove(r, c);
-        if (unproved_.count(tune::key_of(r))) continue;
+        if (unproved_.count(key_of(r))) continue;
         if (r.verdict.starts_with("breach: ")) {
             r.n = 0;
             r.date = now();
@@ -268,23 +266,23 @@ void Tuner::progress(size_t done, size_t total) const {
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     std::snprintf(line, sizeof line, "%s [%s%s] %zu/%zu  %.0f s  best %.3f %s %s",
-                  trial_.op.record.name.c_str(), std::string(filled, '#').c_str(),
+                  problem_.op.record.name.c_str(), std::string(filled, '#').c_str(),
                   std::string(20 - filled, '.').c_str(), done, total, seconds, b ? b->ratio : 1,
-                  b ? b->variant.c_str() : "", b ? tune::picks_text(b->picks).c_str() : "");
+                  b ? b->variant.c_str() : "", b ? tunables_text(b->tunables).c_str() : "");
     std::fprintf(stderr, isatty(STDERR_FILENO) ? "\r\033[K%s" : "%s\n", line);
     std::fflush(stderr);
 }
 
 void Tuner::run(const std::atomic<bool> &stop) {
-    Walk walk(space_, o_.budget.candidates, o_.seed);
+    SpaceSearch search(space_, o_.budget.candidates, o_.seed);
     for (const Record *r : history_.known(blank({}), algorithms_)) {
         if (r->schedule == "own") {
-            if (const auto at = space_.find(r->variant, r->picks)) {
+            if (const auto at = space_.find(r->variant, r->tunables)) {
                 // Of the schedule as it is now? Else it's measured again.
                 const Candidate c = space_.at(*at);
-                const tune::Built built = compiler_.build(job_of(c));
+                const Built built = compiler_.build(job_of(c));
                 if ((built.error.empty() ? built.code : "-") != r->code) continue;
-                walk.visit(*at);
+                search.visit(*at);
                 keep(*r, false);
             }
         }
@@ -298,27 +296,27 @@ void Tuner::run(const std::atomic<bool> &stop) {
     for (const std::string &name : o_.autoschedulers) {
         if (stop || spent()) break;
         evaluate({plan_.kernel->variant, {}, name});
-        progress(walk.done(), walk.total());
+        progress(search.done(), search.total());
     }
     while (!stop && !spent()) {
         const Record *b = best();
-        const auto next = walk.next(b && b->schedule == "own" ? space_.find(b->variant, b->picks)
-                                                              : std::nullopt);
+        const auto next = search.next(
+            b && b->schedule == "own" ? space_.find(b->variant, b->tunables) : std::nullopt);
         if (!next) break;
         if (!evaluate(space_.at(*next))) {
-            walk.skip();
+            search.skip();
             continue;
         }
-        progress(walk.done(), walk.total());
+        progress(search.done(), search.total());
     }
     confirm_best(stop);
     if (isatty(STDERR_FILENO)) std::fprintf(stderr, "\r\033[K");
-    const Candidate usual = chosen();
-    standard_ = blank(usual);
+    const Candidate usual = selected();
+    baseline_ = blank(usual);
     for (const Record &r : records_) {
-        if (r.schedule == "own" && r.variant == usual.variant && r.picks == usual.picks)
-            standard_ = r;
+        if (r.schedule == "own" && r.variant == usual.variant && r.tunables == usual.tunables)
+            baseline_ = r;
     }
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::tune

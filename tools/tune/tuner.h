@@ -4,14 +4,14 @@
 #include <atomic>
 #include <chrono>
 
-#include "bench/harness/verdict.h"
+#include "bench/harness/expected.h"
 #include "registry/dispatch/plan.h"
 #include "tools/tune/compiler.h"
 #include "tools/tune/decision.h"
 #include "tools/tune/history.h"
 #include "tools/tune/search_space.h"
 
-namespace halyard::command {
+namespace halyard::tune {
 
 struct Budget {
     size_t candidates = 64;
@@ -29,12 +29,12 @@ struct TunerOptions {
     std::vector<std::string> autoschedulers;
 };
 
-tune::Layouts layouts_of(const Plan &plan);  // for autoschedulers
+Layouts layouts_of(const Plan &plan);  // for autoschedulers
 
 class Tuner {
 public:
     Tuner(const RegisteredOp &op, const std::string &problem, const TunerOptions &o,
-          tune::Compiler &compiler, tune::History &history);
+          Compiler &compiler, History &history);
 
     // Until the budget is spent, everything was tried, or `stop` says so. What looks fastest is
     // then proved and measured again, three times as long, until the fastest is one that was: the
@@ -43,9 +43,9 @@ public:
     void run(const std::atomic<bool> &stop);
 
     // of the kernel that a call gets
-    const tune::Record &standard() const { return standard_; }
+    const Record &baseline() const { return baseline_; }
     // the fastest first, then those without a time
-    const std::vector<tune::Record> &records() const { return records_; }
+    const std::vector<Record> &records() const { return records_; }
     // autoscheduler -> its schedule
     const std::map<std::string, std::string> &sources() const { return sources_; }
     // key -> why its schedule could not be proved
@@ -55,41 +55,41 @@ public:
     size_t reused() const { return reused_; }
 
 private:
-    Candidate chosen() const;  // what a call gets
-    tune::Job job_of(const Candidate &c) const;
-    tune::Record blank(const Candidate &c) const;
+    Candidate selected() const;  // what a call gets
+    Job job_of(const Candidate &c) const;
+    Record blank(const Candidate &c) const;
     KernelEntry entry_of(const Candidate &c) const;
     bool takes(const Candidate &c) const;
     // empty: the variant doesn't take the problem with these picks
-    std::optional<tune::Record> evaluate(const Candidate &c);
-    void prove(tune::Record &r, const Candidate &c);  // sets the verdict
+    std::optional<Record> evaluate(const Candidate &c);
+    void prove(Record &r, const Candidate &c);  // sets the verdict
     // Did others leave a core meanwhile?
-    bool time(tune::Record &r, const tune::Built &built, int rounds);
+    bool time(Record &r, const Built &built, int rounds);
     void confirm_best(const std::atomic<bool> &stop);
-    void keep(const tune::Record &r, bool fresh);
+    void keep(const Record &r, bool fresh);
     void progress(size_t done, size_t total) const;
-    const tune::Record *best() const;
+    const Record *best() const;
 
     const TunerOptions o_;
-    tune::Compiler &compiler_;
-    tune::History &history_;
-    const Trial trial_;
+    Compiler &compiler_;
+    History &history_;
+    const bench::ProblemInstance problem_;
     const Plan plan_;
     // The default, compiled and opened as the candidates are: the same instructions at another
     // address took 0.97 of the time (softmax 4096 x 1024, Zen 5).
     KernelEntry default_;
     std::string against_;  // its code
     std::vector<Tensor> out_;
-    const Expected expected_;
-    Space space_;
+    const bench::Expected expected_;
+    SearchSpace space_;
     std::map<std::string, std::string> algorithms_;  // by variant
     std::map<std::string, int> lanes_;
-    tune::Record standard_;
-    std::vector<tune::Record> records_;
+    Record baseline_;
+    std::vector<Record> records_;
     std::map<std::string, std::string> sources_, unproved_;
     size_t measured_ = 0, reused_ = 0;
     bool left_a_core_ = true;  // others did, when the fastest was to be confirmed
     std::chrono::steady_clock::time_point start_;
 };
 
-}  // namespace halyard::command
+}  // namespace halyard::tune

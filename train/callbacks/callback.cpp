@@ -9,7 +9,6 @@
 #include "train/callbacks/time_text.h"
 
 namespace halyard {
-namespace {}  // namespace
 
 double RunContext::loss() const {
     double sum = 0;
@@ -81,7 +80,7 @@ void TimeMonitor::reset(Span &s, int64_t step) const {
 }
 
 std::string TimeMonitor::text(const Span &s, int64_t steps) const {
-    const double ms = milliseconds(std::chrono::steady_clock::now() - s.begin) - s.left_out;
+    const double ms = milliseconds(std::chrono::steady_clock::now() - s.begin) - s.excluded;
     const double n = double(std::max<int64_t>(steps, 1));
     return format("%.3f ms, per step time: %.3f ms", ms, ms / n) +
            (options_.data_time ? format(" (data time: %.3f ms)", s.data / n) : "");
@@ -115,7 +114,7 @@ void TimeMonitor::on_eval_step_end(RunContext &c) {
     eval_.data += c.data_seconds * 1e3;
 }
 void TimeMonitor::on_eval_end(RunContext &c) {
-    epoch_.left_out += milliseconds(std::chrono::steady_clock::now() - eval_.begin);
+    epoch_.excluded += milliseconds(std::chrono::steady_clock::now() - eval_.begin);
     *out_ << "Eval epoch time: " << text(eval_, c.eval_step) << std::endl;
 }
 

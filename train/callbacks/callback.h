@@ -1,4 +1,5 @@
-// Callbacks: whom Model tells while it trains and evaluates. Names follow MindSpore.
+// Callbacks: objects whose functions Model calls while it trains and evaluates. Names are
+// MindSpore's.
 #pragma once
 #include <chrono>
 #include <concepts>
@@ -24,12 +25,13 @@ public:
     virtual void on_eval_begin(RunContext &) {}
     virtual void on_eval_step_begin(RunContext &) {}
     virtual void on_eval_step_end(RunContext &) {}
-    virtual void on_eval_end(RunContext &) {}  // eval_results are there
-    // hears of each event after the callbacks that don't say so
+    virtual void on_eval_end(RunContext &) {}  // eval_results are set
+    // Returns true if the callback is called after those that return false.
     virtual bool after_others() const { return false; }
 };
 
-// Any callback, by value or shared: model.train(10, data, {LossMonitor(), my_shared_callback}).
+// Holds any callback, by value or shared: model.train(10, data, {LossMonitor(),
+// my_shared_callback}).
 class AnyCallback {
 public:
     template<std::derived_from<Callback> T> AnyCallback(T callback)
@@ -43,8 +45,8 @@ private:
 };
 using Callbacks = std::vector<AnyCallback>;
 
-// After every step the learning rate becomes function(rate, steps so far). Throws AttrError where
-// it isn't a number (Optimizer::set_learning_rate).
+// Sets the learning rate to function(rate, steps so far) after every step. Throws AttrError if the
+// rate is not a constant (Optimizer::set_learning_rate).
 class LearningRateScheduler : public Callback {
 public:
     explicit LearningRateScheduler(std::function<double(double lr, int64_t cur_step_num)> function)
@@ -55,8 +57,8 @@ private:
     std::function<double(double, int64_t)> function_;
 };
 
-// "epoch: 1 step: 44, loss is 2.30" every per_print_times steps (0: at the end of each epoch).
-// Stops with an Error when the loss is NaN or infinite.
+// Prints "epoch: 1 step: 44, loss is 2.30" every per_print_times steps (0: at the end of each
+// epoch). Throws Error if the loss is NaN or infinite.
 class LossMonitor : public Callback {
 public:
     explicit LossMonitor(int64_t per_print_times = 1);
@@ -71,19 +73,19 @@ private:
 };
 
 struct TimeMonitorOptions {
-    int64_t data_size = 0;        // steps of an epoch, where that isn't how many there were
-    int64_t per_print_times = 0;  // also a line every that many steps; 0: of epochs only
-    bool data_time = false;       // also how long steps waited for their batches
+    int64_t data_size = 0;        // steps of an epoch; 0: the number of steps that ran
+    int64_t per_print_times = 0;  // prints also after so many steps; 0: after epochs only
+    bool data_time = false;       // prints also how long steps waited for their batches
 };
 
-// "Train epoch time: 350.100 ms, per step time: 8.000 ms" after every epoch, without its
-// evaluation, which has a line of its own: "Eval epoch time: ...". With per_print_times "epoch: 1
-// step: 10, per step time: 8.000 ms" of the steps since the line before.
+// Prints "Train epoch time: 350.100 ms, per step time: 8.000 ms" after every epoch. Evaluation is
+// not included; it has a line of its own, "Eval epoch time: ...". With per_print_times it also
+// prints "epoch: 1 step: 10, per step time: 8.000 ms" for the steps since the previous line.
 class TimeMonitor : public Callback {
 public:
     TimeMonitor();
     explicit TimeMonitor(const TimeMonitorOptions &options);
-    // throws AttrError for numbers below 0
+    // Throws AttrError for numbers below 0.
     TimeMonitor(const TimeMonitorOptions &options, std::ostream &out);
     explicit TimeMonitor(std::ostream &out) : TimeMonitor(TimeMonitorOptions(), out) {}
     void on_train_epoch_begin(RunContext &c) override;
@@ -94,11 +96,11 @@ public:
     void on_eval_end(RunContext &c) override;
 
 private:
-    // Milliseconds of a number of steps, from reset().
+    // The time since reset(), in milliseconds: in all, waiting for data, and not counted.
     struct Span {
         std::chrono::steady_clock::time_point begin;
         int64_t first_step = 0;
-        double data = 0, left_out = 0;
+        double data = 0, excluded = 0;
     };
     void reset(Span &s, int64_t step) const;
     std::string text(const Span &s, int64_t steps) const;
@@ -107,15 +109,15 @@ private:
     Span epoch_, steps_, eval_;
 };
 
-// How far the training is, on one line per epoch: loss (the epoch's mean so far), time per step and
-// images per second (evaluations left out), how many batches were ready in the data queue on
-// average, and how long the rest of all epochs will take. On a terminal it fills up and is drawn
-// again ten times a second, as wide as the terminal; in files and pipes it is a plain line at the
-// end of each epoch and, in epochs that take longer, one per minute.
+// Prints the progress of a training, one line per epoch: the epoch's mean loss so far, time per
+// step and images per second without evaluations, the mean number of batches in the data queue, and
+// the remaining time of all epochs. On a terminal the line is redrawn ten times a second in the
+// terminal's width. In files and pipes it is printed at the end of each epoch and once a minute.
 class ProgressBar : public Callback {
 public:
-    ProgressBar();  // on standard error, drawn when that is a terminal
-    // columns: of the terminal; 0: as many as standard error's has
+    // Prints on standard error, as a bar if that is a terminal.
+    ProgressBar();
+    // `columns` is the terminal's width; 0 means that of standard error.
     ProgressBar(std::ostream &out, bool terminal, int columns = 0)
         : out_(&out), terminal_(terminal), columns_(columns) {}
     void on_train_begin(RunContext &c) override;
@@ -134,9 +136,9 @@ private:
     bool terminal_;
     int columns_;
     Clock::time_point train_begin_, epoch_begin_, eval_begin_, drawn_;
-    Clock::duration evaluating_{};  // since epoch_begin_
-    double sum_ = 0;                // of the epoch's losses so far
-    double queue_sum_ = 0;          // of the queue's depth in the epoch's steps
+    Clock::duration evaluating_{};  // the time of evaluations since epoch_begin_
+    double sum_ = 0;                // the sum of the epoch's losses
+    double queue_sum_ = 0;          // the sum of the queue's depths in the epoch's steps
     int64_t count_ = 0, samples_ = 0, step_before_ = 0, epoch_first_ = 0, first_step_ = 0;
 };
 

@@ -1,11 +1,11 @@
-// Callbacks that watch a quantity from epoch to epoch and act on whether it still improves. Names
-// and defaults are MindSpore's. What they count they note in the context, so that a resumed
-// training counts on; a training that EarlyStopping ended stays ended.
+// Callbacks that act when a quantity stops improving. Names and defaults are MindSpore's. They keep
+// their counts in the RunContext, so that a resumed training continues them; a training that
+// EarlyStopping ended stays ended.
 //
-// The quantity is "loss", the loss of the epoch's last step, or what fit() evaluates: "eval_loss"
-// or a metric. mode says which way is up: "min", "max", or "auto", where loss, eval_loss, mae and
-// mse want to be small. All throw AttrError for other modes, and when a training begins that
-// doesn't evaluate, or an evaluation gives no such quantity.
+// The quantity is "loss", the loss of the epoch's last step, or a result of fit()'s evaluation:
+// "eval_loss" or a metric. `mode` is "min", "max" or "auto", which minimises loss, eval_loss, mae
+// and mse and maximises anything else. All throw AttrError for another mode, for a training without
+// evaluation, and if an evaluation lacks the quantity.
 #pragma once
 #include <optional>
 #include <string>
@@ -18,7 +18,8 @@ namespace halyard {
 class Monitor : public Callback {
 public:
     void on_train_begin(RunContext &c) override;
-    void on_train_epoch_end(RunContext &c) override;  // nothing after epochs without an evaluation
+    // Does nothing after epochs without an evaluation.
+    void on_train_epoch_end(RunContext &c) override;
     double best() const { return best_; }
 
 protected:
@@ -43,12 +44,13 @@ private:
 
 struct EarlyStoppingOptions {
     std::string monitor = "eval_loss";
-    double min_delta = 0;  // what counts as an improvement
-    int64_t patience = 0;  // it stops at that many epochs in a row without one, 0 at the first
-    bool verbose = false;  // says so on standard output
+    double min_delta = 0;  // smaller changes are no improvement
+    int64_t patience = 0;  // epochs without improvement after which training stops; 0: the first
+    bool verbose = false;  // prints on standard output when it stops
     std::string mode = "auto";
-    std::optional<double> baseline = {};  // the quantity must get past it, too
-    // those of the best epoch, when it stops; a resumed training doesn't have those
+    std::optional<double> baseline = {};  // an improvement must also be better than this
+    // Restores the parameters of the best epoch when it stops. A resumed training lacks those of
+    // epochs before the resumption.
     bool restore_best_weights = false;
 };
 
@@ -57,7 +59,8 @@ public:
     explicit EarlyStopping(EarlyStoppingOptions options = {});
     void on_train_begin(RunContext &c) override;
     void on_train_end(RunContext &c) override;
-    int64_t stopped_epoch() const { return stopped_; }  // 0: it didn't
+    // Returns the epoch after which training stopped, or 0.
+    int64_t stopped_epoch() const { return stopped_; }
 
 private:
     void observe(RunContext &c, double value) override;
@@ -71,16 +74,16 @@ private:
 
 struct ReduceLROnPlateauOptions {
     std::string monitor = "eval_loss";
-    double factor = 0.1;    // of the new rate to the old one
-    int64_t patience = 10;  // epochs without an improvement
+    double factor = 0.1;    // new rate / old rate
+    int64_t patience = 10;  // epochs without improvement
     bool verbose = false;
     std::string mode = "auto";
     double min_delta = 1e-4;
-    int64_t cooldown = 0;  // epochs after a reduction that don't count
+    int64_t cooldown = 0;  // epochs after a reduction that are not counted
     double min_lr = 0;
 };
 
-// For a learning rate that is a number (Optimizer::set_learning_rate).
+// Reduces a constant learning rate (Optimizer::set_learning_rate).
 class ReduceLROnPlateau : public Monitor {
 public:
     explicit ReduceLROnPlateau(ReduceLROnPlateauOptions options = {});
@@ -90,7 +93,7 @@ private:
     void observe(RunContext &c, double value) override;
     void reduce(const RunContext &c) const;
     ReduceLROnPlateauOptions o_;
-    double wait_ = 0, cooling_ = 0;  // epochs
+    double wait_ = 0, cooling_ = 0;  // in epochs
 };
 
 struct BestCheckpointOptions {
@@ -98,7 +101,7 @@ struct BestCheckpointOptions {
     double min_delta = 0;
 };
 
-// Writes the network's parameters to `path` whenever the quantity is better than ever, with
+// Writes the network's parameters to `path` whenever the quantity reaches a new best, with
 // "epoch_num" and the quantity as metadata.
 class BestCheckpoint : public Monitor {
 public:

@@ -95,12 +95,12 @@ void RunRecorder::on_train_step_end(RunContext &c) {
     epoch_steps_ += int64_t(steps);
     last_epoch_ = c.epoch;
     last_step_ = c.global_step;
-    waiting_.push_back(p);
-    if (int64_t(waiting_.size()) == stride_) {
-        while (waiting_.size() > 1)
-            halve(waiting_);
-        add(waiting_[0]);
-        waiting_.clear();
+    pending_.push_back(p);
+    if (int64_t(pending_.size()) == stride_) {
+        while (pending_.size() > 1)
+            halve(pending_);
+        add(pending_[0]);
+        pending_.clear();
     }
     // Often, but for at most a fiftieth of the time.
     if (seconds(end - saved_) < std::max(0.2, 50 * save_seconds_)) return;
@@ -111,7 +111,7 @@ void RunRecorder::on_train_step_end(RunContext &c) {
 
 void RunRecorder::add(const Point &p) {
     points_.push_back(p);
-    if (points_.size() < most_points) return;
+    if (points_.size() < max_points) return;
     halve(points_);
     stride_ *= 2;
 }

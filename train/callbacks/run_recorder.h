@@ -1,4 +1,4 @@
-// RunRecorder: a training as a run file, JSON that `halyard report` makes a page of.
+// RunRecorder: writes a training into a run file, JSON from which `halyard report` makes a page.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -12,19 +12,19 @@
 namespace halyard {
 
 struct RunRecorderOptions {
-    std::string title = "Training";  // of the page's section
-    // {"network", "ResNet-50"}, ...: stands beside the curves
+    std::string title = "Training";  // the title of the page's section
+    // Facts that the page shows beside the curves: {"network", "ResNet-50"}, ...
     std::vector<std::pair<std::string, std::string>> about = {};
 };
 
-// Loss, learning rate, time, waiting for data, queue depth and images per second of every step;
-// epochs; results of evaluations. The file is written several times a second as long as that takes
-// little, and when the training ends: a program that is killed leaves the last one. What a file at
-// `path` has of the steps before the first one here, of a training that goes on, is kept; an epoch
-// that was interrupted has the numbers of its last part. Throws IoError.
+// Records loss, learning rate, time, time waiting for data, queue depth and images per second of
+// every step, and the results of epochs and evaluations. The file is written several times a second
+// while that is cheap, and when the training ends; a program that is killed leaves the last
+// version. If a training is resumed, the steps before it are taken from the existing file; an
+// interrupted epoch has the numbers of its last part. Throws IoError.
 //
-// A point is one step until there are `most_points`; then every two become one, their mean, and so
-// on: a file stays below 2 MB.
+// A point is one step until there are max_points. Then each two points become one, their mean, and
+// so on, so that a file stays below 2 MB.
 class RunRecorder : public Callback {
 public:
     explicit RunRecorder(std::string path, RunRecorderOptions options = {})
@@ -37,7 +37,7 @@ public:
     void on_train_epoch_end(RunContext &c) override;
     void on_train_end(RunContext &c) override;
 
-    static constexpr size_t most_points = 1 << 14;
+    static constexpr size_t max_points = 1 << 14;
 
 private:
     using Clock = std::chrono::steady_clock;
@@ -61,16 +61,17 @@ private:
     RunRecorderOptions options_;
     int64_t epochs_ = 0, steps_per_epoch_ = 0, queue_capacity_ = 0, stride_ = 1;
     std::string cpu_, begun_, unit_ = "samples";
-    std::vector<Point> points_, waiting_;  // waiting: fewer than stride_ steps
+    std::vector<Point> points_;
+    std::vector<Point> pending_;  // fewer than stride_ steps, not yet a point
     std::vector<Epoch> ended_;
     std::vector<Evaluation> evaluations_;
-    // how many steps took from 1.02^k to 1.02^(k+1) seconds
+    // Key k: the number of steps that took from 1.02^k to 1.02^(k + 1) seconds.
     std::map<int64_t, int64_t> step_times_;
     Point epoch_sum_;
     int64_t epoch_steps_ = 0, step_before_ = 0, last_epoch_ = 0, last_step_ = 0;
     Clock::time_point step_end_, saved_;
-    double save_seconds_ = 0;       // of the last time
-    Clock::duration evaluating_{};  // since step_end_
+    double save_seconds_ = 0;       // the duration of the last save
+    Clock::duration evaluating_{};  // the time of evaluations since step_end_
     Clock::time_point eval_begin_;
 };
 

@@ -1,5 +1,5 @@
-// SummaryCollector: what a training is doing, into an event file for TensorBoard. Options and tags
-// are MindSpore's.
+// SummaryCollector: writes a training into an event file for TensorBoard. Options and tags are
+// MindSpore's.
 #pragma once
 #include <map>
 #include <memory>
@@ -13,30 +13,30 @@
 namespace halyard {
 
 struct SummaryCollectorOptions {
-    // steps (in sink mode epochs) whose number it divides, and the first one always
+    // Collects the first step and every step (in sink mode: epoch) whose number this divides.
     int64_t collect_freq = 10;
-    // What isn't said is collected, or with keep_default_action off isn't.
+    // An empty field means keep_default_action.
     struct Specified {
-        // loss, learning rate, times, queue depth; metrics of evaluations
+        // Loss, learning rate, times and queue depth; metrics of evaluations.
         std::optional<bool> collect_metric = {};
-        // images of the first column, where that is [N,C,H,W] with 1, 3 or 4 channels
+        // Images of the first column if it is [N,C,H,W] with 1, 3 or 4 channels.
         std::optional<bool> collect_input_data = {};
         // Sizes, optimiser and parameters, as a text.
         std::optional<bool> collect_train_lineage = {}, collect_eval_lineage = {};
-        // Histograms of the parameters whose name has a match of this regular expression; without
-        // one of the first five. "" is none.
+        // Histograms of the parameters whose name matches this regular expression; if empty, of the
+        // first five parameters. "" means none.
         std::optional<std::string> histogram_regular = {};
-        // histograms of the same parameters' gradients, as the optimiser gets them
+        // Histograms of the same parameters' gradients, as the optimiser gets them.
         std::optional<bool> collect_gradients = {};
     } collect_specified_data = {};
     bool keep_default_action = true;
-    std::map<std::string, std::string> custom_lineage_data = {};  // a text of its own
-    std::optional<int64_t> max_file_size = {};                    // as SummaryRecord's
+    std::map<std::string, std::string> custom_lineage_data = {};  // becomes a text
+    std::optional<int64_t> max_file_size = {};                    // as in SummaryRecordOptions
 };
 
 class SummaryCollector : public Callback {
 public:
-    // Throws AttrError for a collect_freq below 1 or a bad regular expression, IoError.
+    // Throws AttrError for a collect_freq below 1 or a malformed regular expression, IoError.
     explicit SummaryCollector(const std::string &summary_dir,
                               const SummaryCollectorOptions &options = {});
     void on_train_begin(RunContext &c) override;
@@ -47,7 +47,8 @@ public:
     void on_eval_end(RunContext &c) override;
     void on_train_end(RunContext &c) override;
 
-    SummaryRecord &record() { return record_; }  // for values of one's own
+    // Returns the record, to which a program may add values.
+    SummaryRecord &record() { return record_; }
 
 private:
     using Clock = std::chrono::steady_clock;
@@ -58,8 +59,8 @@ private:
     void lineage(const RunContext &c);
     SummaryCollectorOptions options_;
     SummaryRecord record_;
-    std::vector<Parameter> watched_;  // for histograms
-    // Filled by the optimiser in the steps that are collected: of all its parameters.
+    std::vector<Parameter> watched_;  // parameters with histograms
+    // The gradients of all parameters, which the optimiser sets in collected steps.
     std::shared_ptr<std::vector<Tensor>> gradients_ = std::make_shared<std::vector<Tensor>>();
     bool due_ = false;
     int64_t calls_ = 0, step_before_ = 0, last_step_ = 0;

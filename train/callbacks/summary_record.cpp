@@ -54,10 +54,10 @@ NotFinite fill_histogram(const Tensor &t, summary::HistogramProto &h) {
     double least = INFINITY;
     double most = -INFINITY;
     double sum = 0, squares = 0, n = 0;
-    NotFinite left_out;
+    NotFinite non_finite;
     for (const double v : t.to_vector<double>()) {
-        left_out.nan += std::isnan(v);
-        left_out.infinite += std::isinf(v);
+        non_finite.nan += std::isnan(v);
+        non_finite.infinite += std::isinf(v);
         if (!std::isfinite(v)) continue;
         counts[size_t(std::upper_bound(ends.begin(), ends.end() - 1, v) - ends.begin())]++;
         least = std::min(least, v);
@@ -83,25 +83,25 @@ NotFinite fill_histogram(const Tensor &t, summary::HistogramProto &h) {
         h.add_bucket_limit(ends.back());
         h.add_bucket(0);
     }
-    return left_out;
+    return non_finite;
 }
 
 // Curves of their own beside the histogram, which begin where there is something to count.
-void add_counts(const std::string &name, const NotFinite &left_out, int64_t elements,
+void add_counts(const std::string &name, const NotFinite &non_finite, int64_t elements,
                 summary::Summary &to) {
-    const std::pair<const char *, int64_t> counts[] = {{"nan", left_out.nan},
-                                                       {"inf", left_out.infinite}};
+    const std::pair<const char *, int64_t> counts[] = {{"nan", non_finite.nan},
+                                                       {"inf", non_finite.infinite}};
     for (auto &[what, count] : counts) {
         if (count == 0) continue;
         summary::Summary::Value &value = *to.add_value();
         value.set_tag(name + "/" + what);
         value.set_simple_value(float(count));
     }
-    if (left_out.nan + left_out.infinite > 0) {
+    if (non_finite.nan + non_finite.infinite > 0) {
         log(LogLevel::warning, "summary",
-            "the histogram " + name + " leaves out " + std::to_string(left_out.nan) + " NaN and " +
-                std::to_string(left_out.infinite) + " infinite of " + std::to_string(elements) +
-                " elements");
+            "the histogram " + name + " leaves out " + std::to_string(non_finite.nan) +
+                " NaN and " + std::to_string(non_finite.infinite) + " infinite of " +
+                std::to_string(elements) + " elements");
     }
 }
 

@@ -1,4 +1,4 @@
-// What callbacks print of times.
+// Texts of durations that callbacks print.
 #pragma once
 #include <chrono>
 #include <cstdio>

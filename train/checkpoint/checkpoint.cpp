@@ -31,7 +31,7 @@ std::string some_of(const std::vector<std::string> &names, const char *what) {
 std::string LoadReport::text() const {
     return some_of(param_not_load, "parameters that the checkpoint hasn't") +
            some_of(ckpt_not_load, "tensors of the checkpoint that the network hasn't") +
-           some_of(unlike, "that don't fit");
+           some_of(mismatched, "that don't fit");
 }
 
 void save_checkpoint(const nn::Cell &net, const std::string &path,
@@ -92,11 +92,11 @@ LoadReport load_parameters(const ParameterTuple &parameters, const NamedTensors 
         }
         const Tensor &own = found->second.data();
         if (own.shape() != value.shape()) {
-            report.unlike.push_back(name + ": " + own.shape().text() + " here, " +
-                                    value.shape().text() + " in the checkpoint");
+            report.mismatched.push_back(name + ": " + own.shape().text() + " here, " +
+                                        value.shape().text() + " in the checkpoint");
         } else if (!converts(value.dtype(), own.dtype())) {
-            report.unlike.push_back(name + ": " + name_of(own.dtype()) + " here, " +
-                                    name_of(value.dtype()) + " in the checkpoint");
+            report.mismatched.push_back(name + ": " + name_of(own.dtype()) + " here, " +
+                                        name_of(value.dtype()) + " in the checkpoint");
         } else
             matches.emplace_back(found->second, value);
         open.erase(found);

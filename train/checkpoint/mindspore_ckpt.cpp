@@ -220,7 +220,7 @@ NamedTensors load_mindspore_ckpt(const std::string &path) {
         to = std::copy(first.tensor_content().begin(), first.tensor_content().end(), to);
         for (auto &part : more)
             to = std::copy(part.begin(), part.end(), to);
-        check_truth(path, tag, t);
+        check_bools(path, tag, t);
         all.tensors.emplace_back(tag, t);
     }
     const bool ours = all.metadata.erase(checked_tag) > 0;

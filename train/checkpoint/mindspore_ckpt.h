@@ -1,4 +1,4 @@
-// MindSpore's .ckpt files, read and written. Errors and promises are those of safetensors.h.
+// Reads and writes MindSpore's .ckpt files. Errors and guarantees are those of safetensors.h.
 #pragma once
 #include <string>
 
@@ -6,18 +6,17 @@
 
 namespace halyard {
 
-// A file that save_mindspore_ckpt() wrote ends with a checksum of all before it. Where another
-// program's file has none, as MindSpore's own by default, a warning says that it may have been cut,
-// which nobody could know. Texts, which MindSpore keeps beside tensors
-// ("epoch_num" is a tensor, "append_info" may hold texts), become metadata. Refused with IoError:
-// map parameters, encrypted files and more than 100,000 values; types no dtype of ours is with
-// DTypeError.
+// Reads a file. A file of save_mindspore_ckpt() ends with a checksum of all bytes before it. Files
+// of other programs, MindSpore's own by default, have none; a warning then states that truncation
+// can't be detected. Texts beside the tensors ("append_info" may hold some) become metadata. Throws
+// IoError for map parameters, encrypted files and more than 100,000 values, DTypeError for types
+// that have no dtype here.
 NamedTensors load_mindspore_ckpt(const std::string &path);
 
-// The texts alone. Whether the file is whole isn't looked at.
+// Reads the texts only. The rest of the file is not checked.
 std::map<std::string, std::string> load_mindspore_metadata(const std::string &path);
 
-// with MindSpore's CRC; metadata as texts
+// Writes a file with MindSpore's CRC. Metadata become texts.
 void save_mindspore_ckpt(const std::string &path, const NamedTensors &all);
 
 }  // namespace halyard

@@ -1,4 +1,4 @@
-// ModelCheckpoint: keeps the state of a training in files while it runs. Names and defaults are
+// ModelCheckpoint: saves the state of a training to files while it runs. Names and defaults are
 // MindSpore's.
 //
 //   TrainOptions from;
@@ -14,22 +14,22 @@
 namespace halyard {
 
 struct CheckpointConfig {
-    int64_t save_checkpoint_steps = 1;  // from file to file, counted over all epochs
-    // the same by the clock; means something where save_checkpoint_steps is 0
+    int64_t save_checkpoint_steps = 1;  // steps between two files, counted over all epochs
+    // Seconds between two files. Used if save_checkpoint_steps is 0.
     int64_t save_checkpoint_seconds = 0;
-    // files of this prefix in the directory, the oldest go; 0 means 1
+    // The number of files of this prefix in the directory; older ones are deleted. 0 means 1.
     int64_t keep_checkpoint_max = 5;
-    bool integrated_save = true;  // changes nothing: no parameter is split over devices
-    // these parameters alone, with which nothing can be resumed
+    bool integrated_save = true;  // has no effect: no parameter is split over devices
+    // Saves the parameters of this cell only. No training can be resumed from such a file.
     nn::AnyCell saved_network = {};
     std::string format = "ckpt";  // or "safetensors"
 };
 
-// Writes <directory>/<prefix>-<epoch>_<step>.<format>, epoch and step of it from 1, and one more at
-// the end of the training. What is kept is what training_state.h says, as it was after the other
-// callbacks had heard of the same step; of an epoch's last step, after they had heard of the
-// epoch's end. A file is there before an older one goes. Throws AttrError for a prefix with a '/'
-// or options out of range, IoError.
+// Writes <directory>/<prefix>-<epoch>_<step>.<format>, where the epoch and its step count from 1,
+// and one more file at the end of the training. A file holds the state described in
+// training_state.h, after the other callbacks of the same step; for the last step of an epoch,
+// after their callbacks of the epoch's end. A new file is complete before an older one is deleted.
+// Throws AttrError for a prefix with a '/' or options out of range, IoError.
 class ModelCheckpoint : public Callback {
 public:
     explicit ModelCheckpoint(std::string prefix = "CKP", std::string directory = ".",
@@ -39,7 +39,7 @@ public:
     void on_train_epoch_end(RunContext &c) override;
     void on_train_end(RunContext &c) override;
     bool after_others() const override { return true; }
-    // empty before the first
+    // Returns the path of the last file, or "" before the first.
     const std::string &latest_ckpt_file_name() const { return latest_; }
 
 private:
@@ -51,9 +51,9 @@ private:
     std::chrono::steady_clock::time_point saved_time_;
 };
 
-// The last file of this prefix, of either format: by training, epoch and step, as the files say
-// them, whatever their dates are. One that is damaged is passed over, with a warning. Throws
-// IoError where all are.
+// Returns the last file of this prefix in either format, ordered by training, epoch and step as the
+// files record them, not by date. Damaged files are skipped with a warning. Throws IoError if all
+// are damaged.
 std::optional<std::string> latest_checkpoint(const std::string &directory,
                                              const std::string &prefix = "CKP");
 

@@ -11,7 +11,7 @@ void take_name(const std::string &path, const std::string &name, std::set<std::s
     if (!taken.insert(name).second) throw IoError(path, "'" + name + "' stands there twice");
 }
 
-void check_truth(const std::string &path, const std::string &name, const Tensor &t) {
+void check_bools(const std::string &path, const std::string &name, const Tensor &t) {
     if (t.dtype() != DType::boolean) return;
     const unsigned char *v = (const unsigned char *)t.raw();
     if (std::any_of(v, v + t.elements(), [](unsigned char b) { return b > 1; }))

@@ -1,4 +1,4 @@
-// NamedTensors: what a checkpoint file holds.
+// NamedTensors: the contents of a checkpoint file.
 #pragma once
 #include <map>
 #include <set>
@@ -11,15 +11,14 @@
 namespace halyard {
 
 struct NamedTensors {
-    std::vector<std::pair<std::string, Tensor>> tensors;  // names differ
+    std::vector<std::pair<std::string, Tensor>> tensors;  // names are unique
     std::map<std::string, std::string> metadata;
 };
 
-// For readers and writers of such files; `path` is for messages. Throws IoError where `name` is
-// empty, or was taken before.
+// Adds `name` to `taken`. Throws IoError if it is empty or already there. `path` is for messages.
 void take_name(const std::string &path, const std::string &name, std::set<std::string> &taken);
 
-// Throws IoError where a bool is neither 0 nor 1.
-void check_truth(const std::string &path, const std::string &name, const Tensor &t);
+// Throws IoError if an element of a bool tensor is neither 0 nor 1.
+void check_bools(const std::string &path, const std::string &name, const Tensor &t);
 
 }  // namespace halyard

@@ -7,21 +7,20 @@
 
 namespace halyard {
 
-// Tensors in the order of their bytes in the file. Throws IoError, naming the tensor, for a file
-// that is missing, truncated or contradicts itself: bytes that two tensors claim or none does, a
-// length that isn't that of dtype and shape, a name that stands there twice; DTypeError for types
-// no dtype of ours is (I16, U16, U32, U64, F8_*), ShapeError for shapes past our limits. A file
-// never makes us allocate more than it is long, but for what 100,000 names of tensors take, the
-// most there may be. A file that save_safetensors() wrote has a checksum of all its bytes, header
-// and names included; IoError where it differs. Files of older versions have one of their data,
-// those of other programs none.
+// Returns the tensors in the order of their bytes in the file. Throws IoError with the tensor's
+// name if the file is missing, truncated or inconsistent: bytes that two tensors share or none has,
+// a length that does not fit dtype and shape, a duplicate name. Throws DTypeError for types that
+// have no dtype here (I16, U16, U32, U64, F8_*), ShapeError for shapes beyond the limits. Reading
+// allocates no more than the file's length and the names of at most 100,000 tensors. Files of
+// save_safetensors() have a checksum of all bytes, header included; IoError if it differs. Files of
+// older versions have one of the data, those of other programs none.
 NamedTensors load_safetensors(const std::string &path);
 
-// The metadata alone. Whether the file is whole isn't looked at.
+// Reads the metadata only. The rest of the file is not checked.
 std::map<std::string, std::string> load_safetensors_metadata(const std::string &path);
 
-// Row-major. Whatever happens, `path` is afterwards the old file or the new one, whole
-// (atomic_file.h). Throws IoError, also for a name given twice.
+// Writes the tensors in row-major order. `path` is afterwards either the old file or the complete
+// new one (registry/base/atomic_file.h). Throws IoError, also for a duplicate name.
 void save_safetensors(const std::string &path, const NamedTensors &all);
 
 }  // namespace halyard

@@ -15,13 +15,13 @@ struct SafetensorsHeader {
     struct Entry {
         std::string name, dtype;
         std::optional<Shape> shape;
-        std::vector<uint64_t> offsets;  // two: begin and end, behind the header
+        std::vector<uint64_t> offsets;  // begin and end, relative to the end of the header
     };
     std::vector<Entry> entries;
     std::map<std::string, std::string> metadata;
 };
 
-// Throws IoError for text that is no such header. `path` is for messages.
+// Throws IoError if `text` is not such a header. `path` is for messages.
 SafetensorsHeader parse_safetensors_header(const std::string &path, const std::string &text);
 std::string text_of(const SafetensorsHeader &header);
 

@@ -1,5 +1,5 @@
-// The state of a training in a file: all it takes to go on to the same bits as if it had never
-// stopped.
+// Saves and loads the state of a training. A training resumed from it computes the same bits as one
+// without interruption.
 #pragma once
 #include <string>
 
@@ -7,15 +7,15 @@
 
 namespace halyard {
 
-// The parameters of what trains (network, running statistics, loss scale) and of its optimiser, the
-// position, and the state of the default random generator, from which dropout draws and on whose
-// seed the order of the data hangs. The file appears whole or not at all, as save_checkpoint()'s,
-// and load_checkpoint() reads it like any other.
+// Saves the parameters of the training network (with running statistics and loss scale) and of its
+// optimiser, the position, and the state of the default random generator, which determines dropout
+// and the order of the data. The file is written as by save_checkpoint(), and load_checkpoint()
+// reads it.
 void save_training_state(const std::string &path, const nn::Cell &train_network,
                          const nn::Optimizer &optimizer, const TrainingPosition &at);
 
-// Takes all of it over. Throws, and changes nothing: AttrError where the file has other parameters
-// than these, or no position; what load_checkpoint() throws.
+// Restores the state. Throws AttrError, and changes nothing, if the file has other parameters or no
+// position. Throws as load_checkpoint() does.
 TrainingPosition load_training_state(const std::string &path, const nn::Cell &train_network,
                                      const nn::Optimizer &optimizer);
 

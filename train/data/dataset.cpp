@@ -182,7 +182,7 @@ RowIterator Dataset::create_dict_iterator(uint64_t epoch, size_t ahead, int64_t 
     return {node_, opening, ahead, start};
 }
 
-std::map<std::string, int64_t> Dataset::left_out() const {
+std::map<std::string, int64_t> Dataset::skipped() const {
     std::map<std::string, int64_t> all;
     std::set<const Node *> seen;
     std::vector<const Node *> open = {node_.get()};
@@ -190,7 +190,7 @@ std::map<std::string, int64_t> Dataset::left_out() const {
         const Node *node = open.back();
         open.pop_back();
         if (!seen.insert(node).second) continue;
-        node->left_out.add_to(all);
+        node->skipped.add_to(all);
         for (const NodePtr &input : node->inputs)
             open.push_back(input.get());
     }

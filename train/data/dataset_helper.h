@@ -1,5 +1,5 @@
-// DatasetHelper: the rows of a dataset, epoch by epoch, for training loops of one's own. Each loop
-// over it is an epoch:
+// DatasetHelper: the rows of a dataset for handwritten training loops. Each loop over it is an
+// epoch:
 //
 //   DatasetHelper dataset_helper(data, true, 100);
 //   for (int64_t epoch = 0; epoch < 10; epoch++)
@@ -13,9 +13,9 @@ namespace halyard {
 
 class DatasetHelper {
 public:
-    // With dataset_sink_mode an epoch is sink_size rows (-1: as many as the dataset has), and the
-    // next one goes on where it stopped; without it sink_size means nothing. Throws AttrError for
-    // another sink_size and for a dataset without a row.
+    // With dataset_sink_mode an epoch has sink_size rows (-1: as many as the dataset), and the next
+    // epoch continues with the following row. Without it sink_size has no meaning. Throws AttrError
+    // for another sink_size and for an empty dataset.
     explicit DatasetHelper(dataset::Dataset data, bool dataset_sink_mode = true,
                            int64_t sink_size = -1);
 
@@ -43,7 +43,7 @@ private:
     void next();
     dataset::Dataset dataset_;
     int64_t steps_;
-    std::optional<dataset::RowIterator> rows_;  // of the pass that is under way
+    std::optional<dataset::RowIterator> rows_;  // the current pass
     uint64_t pass_ = 0;
     dataset::Row row_;
 };

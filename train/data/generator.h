@@ -1,4 +1,4 @@
-// GeneratorDataset: rows that a program makes.
+// GeneratorDataset: rows that a program computes.
 #pragma once
 #include <functional>
 
@@ -7,25 +7,25 @@
 
 namespace halyard::dataset {
 
-// An object with rows in any order.
+// An object whose rows can be addressed.
 template<class T>
 concept RandomAccess = requires(const T &t, int64_t i) {
     { t.size() } -> std::convertible_to<int64_t>;
     { t[i] } -> std::convertible_to<Tensors>;
 };
 
-// Rows in one order: called once for each pass, gives a function that makes the next row, or
-// returns false when there is none.
+// A function that is called once for each pass and returns a function that sets the next row, or
+// returns false at the end.
 using Passes = std::function<std::function<bool(Tensors &)>()>;
 
 struct GeneratorOptions {
     bool shuffle = true;
     AnySampler sampler = {};
     int64_t num_samples = 0, num_shards = 1, shard_id = 0;
-    int num_parallel_workers = 1;  // above 1 the object's [] is called from several threads
+    int num_parallel_workers = 1;  // above 1, several threads call the object's operator[]
 };
 
-// Throws ShapeError while iterating for a row that hasn't a tensor for each column.
+// Iterating throws ShapeError for a row without a tensor for each column.
 class GeneratorDataset : public Dataset {
 public:
     template<RandomAccess T>

@@ -1,4 +1,4 @@
-// InputFile: a file that is read, and how long it is.
+// InputFile: a stream and the length of its file in bytes.
 #pragma once
 #include <cstdint>
 #include <fstream>
@@ -7,7 +7,7 @@
 namespace halyard {
 
 struct InputFile {
-    explicit InputFile(const std::string &path);  // throws IoError when it can't be read
+    explicit InputFile(const std::string &path);  // throws IoError if it can't be read
     std::ifstream stream;
     uint64_t length = 0;
 };

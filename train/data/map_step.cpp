@@ -153,7 +153,7 @@ struct MapNode : Node {
                 if (made.kept)
                     made.failure = std::make_exception_ptr(named);
                 else
-                    node.left_out.add(named.what());
+                    node.skipped.add(named.what());
             } catch (...) {
                 made.failure = std::current_exception();
             }

@@ -37,7 +37,7 @@ int64_t Source::skip(int64_t n) {
     return skipped;
 }
 
-void LeftOut::add(const std::string &message) {
+void SkippedRows::add(const std::string &message) {
     constexpr size_t written = 10;
     const std::scoped_lock lock(mutex_);
     if (times_[message]++ || times_.size() > written) return;
@@ -46,7 +46,7 @@ void LeftOut::add(const std::string &message) {
             (times_.size() == written ? " (what follows is counted and not written)" : ""));
 }
 
-void LeftOut::add_to(std::map<std::string, int64_t> &all) const {
+void SkippedRows::add_to(std::map<std::string, int64_t> &all) const {
     const std::scoped_lock lock(mutex_);
     for (const auto &[message, times] : times_)
         all[message] += times;

@@ -1,4 +1,4 @@
-// Row: one row of a dataset, a tensor for each column.
+// Row: one row of a dataset, with a tensor for each column.
 #pragma once
 #include <concepts>
 #include <memory>
@@ -18,15 +18,15 @@ public:
     Row() = default;
     Row(Columns columns, Tensors tensors, std::shared_ptr<const std::string> origin = {})
         : columns_(std::move(columns)), tensors_(std::move(tensors)), origin_(std::move(origin)) {}
-    // throws AttrError naming the columns there are
+    // Returns the tensor of a column. Throws AttrError with the names of the columns.
     const Tensor &operator[](const std::string &column) const;
     template<std::integral I> const Tensor &operator[](I i) const { return tensors_.at(size_t(i)); }
     size_t size() const { return tensors_.size(); }
     const Columns &columns() const { return columns_; }
     Tensors &tensors() { return tensors_; }
     const Tensors &tensors() const { return tensors_; }
-    // Where the row was read, as errors name it ("a/b.jpg", "s.tar: 7.jpg at byte 512"); null for
-    // rows from memory and for batches.
+    // Returns where the row was read, for error messages: "a/b.jpg", "s.tar: 7.jpg at byte 512". It
+    // is null for rows from memory and for batches.
     const std::shared_ptr<const std::string> &origin() const { return origin_; }
 
 private:
@@ -35,7 +35,7 @@ private:
     std::shared_ptr<const std::string> origin_;
 };
 
-// The place of a column. Throws AttrError naming the columns there are.
+// Returns the index of a column. Throws AttrError with the names of the columns.
 size_t find_column(const std::string &op, const Columns &columns, const std::string &name);
 
 }  // namespace halyard::dataset

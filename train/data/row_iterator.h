@@ -1,5 +1,5 @@
-// RowIterator: the rows of one pass, made ahead of their user on a thread of their own, with a
-// bounded queue between the two.
+// RowIterator: the rows of one pass. A thread of its own makes them in advance and passes them
+// through a bounded queue.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -8,24 +8,25 @@
 
 namespace halyard::dataset {
 
-// The queue between a pipeline and its user. A user that waits starves; a pipeline that waits has
-// run ahead as far as it may.
+// The state of the queue between a pipeline and its consumer.
 struct QueueStats {
-    // rows that wait now, that may, and that did at most
-    size_t depth = 0, capacity = 0, high_water = 0;
-    int64_t produced = 0, consumed = 0;  // rows, those that were skipped left out
-    // that the user, and that the pipeline waited, waits that are over
-    double starved_seconds = 0, full_seconds = 0;
+    size_t depth = 0;                    // rows in the queue now
+    size_t capacity = 0;                 // rows it can hold
+    size_t high_water = 0;               // most rows it held
+    int64_t produced = 0, consumed = 0;  // rows so far, without skipped ones
+    double starved_seconds = 0;          // time the consumer waited, without a wait in progress
+    double full_seconds = 0;             // time the pipeline waited for room
 };
 
-// What a step of the pipeline throws is thrown by next(), after the rows before it. Copies share
+// next() throws the exceptions of the pipeline's steps, after the rows before them. Copies share
 // the rows.
 class RowIterator {
 public:
     RowIterator(std::shared_ptr<const Node> node, const Opening &opening, size_t ahead,
                 int64_t start);
     bool next(Row &row);
-    QueueStats stats() const;  // from any thread
+    // Returns the state of the queue. Any thread may call it.
+    QueueStats stats() const;
 
     struct End {};
     class Cursor {

@@ -1,4 +1,4 @@
-// Samplers: which rows of a source come, and in which order.
+// Samplers choose the rows of a source and their order.
 #pragma once
 #include <memory>
 #include <vector>
@@ -10,16 +10,16 @@ namespace halyard::dataset {
 class Sampler {
 public:
     virtual ~Sampler() = default;
-    // of a source with that many rows
+    // Returns the number of samples from a source with that many rows.
     virtual int64_t size(int64_t rows) const = 0;
-    // numbers below `rows`, size() of them
+    // Returns size() row numbers below `rows`.
     virtual std::vector<int64_t> order(int64_t rows, const Random &random) const = 0;
 };
 
 using AnySampler = std::shared_ptr<const Sampler>;
 
-// Everywhere: num_samples 0 means as many as there are. Constructors throw AttrError; order() does
-// for indices past the last row.
+// In all samplers num_samples 0 means all rows. Constructors throw AttrError for arguments out of
+// range; order() throws it for indices past the last row.
 
 class SequentialSampler : public Sampler {
 public:
@@ -31,7 +31,7 @@ private:
     int64_t start_, samples_;
 };
 
-// Another order in each pass; with replacement a row may come several times.
+// Draws another order in each pass. With replacement a row may come several times.
 class RandomSampler : public Sampler {
 public:
     explicit RandomSampler(bool replacement = false, int64_t num_samples = 0);
@@ -64,7 +64,8 @@ private:
     int64_t samples_;
 };
 
-// Row i with probability weights[i] / sum. Without replacement a drawn row's weight becomes 0.
+// Draws row i with probability weights[i] / sum. Without replacement the weight of a drawn row
+// becomes 0.
 class WeightedRandomSampler : public Sampler {
 public:
     explicit WeightedRandomSampler(std::vector<double> weights, int64_t num_samples = 0,
@@ -78,9 +79,9 @@ private:
     bool replacement_;
 };
 
-// Shard number shard_id of num_shards: rows shard_id, shard_id + num_shards, ... of the order,
-// begun anew behind the last row, so that all shards get ceil(rows / num_shards). The order is the
-// same in all shards that have the same set_seed().
+// Takes the rows shard_id, shard_id + num_shards, ... of one order. The order wraps around after
+// the last row, so that every shard gets ceil(rows / num_shards) rows. Shards with the same
+// set_seed() have the same order.
 class DistributedSampler : public Sampler {
 public:
     DistributedSampler(int64_t num_shards, int64_t shard_id, bool shuffle = true,
@@ -93,16 +94,18 @@ private:
     bool shuffle_;
 };
 
-// How a source is read, from the arguments that all sources have: the sampler, if there is one,
-// else all rows or a shard of them, shuffled or not, at most num_samples. Throws AttrError for a
-// sampler beside shards, and for a shard_id that isn't below num_shards.
+// The arguments about rows that all sources have.
 struct Sampling {
     bool shuffle = true;
     AnySampler sampler = {};
     int64_t num_samples = 0, num_shards = 1, shard_id = 0;
 };
+// Returns the sampler given, or one for all rows or a shard of them, shuffled or not, with at most
+// num_samples rows. Throws AttrError for a sampler together with shards and for a shard_id that is
+// not below num_shards.
 AnySampler choose_sampler(const std::string &op, const Sampling &s);
 
-std::vector<int64_t> random_order(int64_t n, const Random &random);  // Fisher and Yates
+// Returns a random permutation of 0 to n - 1 (Fisher and Yates).
+std::vector<int64_t> random_order(int64_t n, const Random &random);
 
 }  // namespace halyard::dataset

@@ -1,4 +1,4 @@
-// Transform: what Dataset::map applies to columns of a row.
+// Transform: a function that Dataset::map applies to columns of a row.
 #pragma once
 #include <functional>
 #include <type_traits>
@@ -9,18 +9,18 @@
 
 namespace halyard::dataset {
 
-// Made from any function of one of four forms, called from several threads at once:
-//   Tensor(const Tensor &)               one column to one column
-//   Tensor(const Tensor &, Draw &)       the same, at random
-//   Tensors(const Tensors &)             columns to columns
-//   Tensors(const Tensors &, Draw &)
+// Holds a function of one of four forms. Several threads call it at once.
+//   Tensor(const Tensor &)               maps one column to one column
+//   Tensor(const Tensor &, Draw &)       the same with random numbers
+//   Tensors(const Tensors &)             maps columns to columns
+//   Tensors(const Tensors &, Draw &)     the same with random numbers
 class Transform {
 public:
     template<class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, Transform>) Transform(F &&f)
         : apply_(erased(std::forward<F>(f))) {}
 
-    // Throws ShapeError where a function of one column meets several.
+    // Throws ShapeError if a function of one column gets several.
     void operator()(Tensors &columns, Draw &draw) const { apply_(columns, draw); }
 
 private:
@@ -46,7 +46,7 @@ private:
 
 namespace transforms {
 
-// Several transforms in turn, as one.
+// Applies several transforms in order.
 class Compose {
 public:
     explicit Compose(std::vector<Transform> transforms) : transforms_(std::move(transforms)) {}
@@ -60,7 +60,7 @@ private:
     std::vector<Transform> transforms_;
 };
 
-// The transform on a share of the rows, which are drawn; the others stay.
+// Applies a transform to each row with probability `prob`.
 class RandomApply {
 public:
     RandomApply(Transform transform, double prob = 0.5);

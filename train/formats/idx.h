@@ -7,17 +7,17 @@
 
 namespace halyard::dataset {
 
-// A file of unsigned bytes (type 0x08) with `rank` dimensions, as u8. Throws IoError naming the
-// file, the field and both values: missing, wrong magic number, extents that overflow or don't make
-// up the file's length. No header makes us allocate more than the file is long.
+// Reads a file of unsigned bytes (type 0x08) with `rank` dimensions as u8. Throws IoError with the
+// file, the field and both values if the file is missing, its magic number is wrong, or its extents
+// overflow or don't fit the file's length. Reading allocates no more than the file's length.
 Tensor read_idx(const std::string &path, int rank);
 
-// u8[n,h,w], u8[n]
 struct ImagesAndLabels {
-    Tensor images, labels;
+    Tensor images;  // u8[n,h,w]
+    Tensor labels;  // u8[n]
 };
 
-// Throws IoError also when the numbers of images and labels differ.
+// Reads both files. Throws IoError, also if the numbers of images and labels differ.
 ImagesAndLabels read_idx_pair(const std::string &images_path, const std::string &labels_path);
 
 }  // namespace halyard::dataset

@@ -91,7 +91,7 @@ struct ImageFolderDataset::State : IndexedNode {
                 return type_of(e) == type;
             } catch (const IoError &error) {
                 if (exact) throw;
-                left_out.add(error.what());
+                skipped.add(error.what());
                 return false;
             }
         };
@@ -128,7 +128,7 @@ struct ImageFolderDataset::State : IndexedNode {
                        {shared_from_this(), &file.path});
         } catch (const IoError &e) {
             if (options.on_error == OnError::RAISE) throw;
-            left_out.add(e.what());
+            skipped.add(e.what());
             return {};
         }
     }

@@ -1,4 +1,4 @@
-// A folder of images: one folder per class, the images in it.
+// ImageFolderDataset: images in one folder per class.
 #pragma once
 #include <map>
 #include <memory>
@@ -10,28 +10,29 @@
 namespace halyard::dataset {
 
 struct ImageFolderOptions {
-    // "image" is u8[h,w,3]; else the file's bytes, for vision::Decode
+    // If true, "image" is u8[h,w,3]; otherwise the file's bytes, for vision::Decode.
     bool decode = false;
-    bool shuffle = true;  // another order in each epoch
-    // labels by folder, others are left out; empty: folders by name, from 0
+    bool shuffle = true;  // draws another order in each epoch
+    // The labels by folder; other folders are skipped. If empty, folders are numbered by name from
+    // 0.
     std::map<std::string, int> class_indexing = {};
-    // in any case; files that end otherwise are left out
+    // The endings of images, in any case. Other files are skipped.
     std::vector<std::string> extensions = {".jpg", ".jpeg", ".png"};
-    // threads of the pool that read and decode at once; 0: all
+    // The number of pool threads that read and decode; 0 means all.
     int num_parallel_workers = 0;
-    // of an image, with decode; one of more is none
+    // With `decode`, an image of more pixels counts as damaged.
     int64_t max_pixels = default_max_pixels;
-    // of files that can't be read or, with decode, are no image
+    // Decides about files that can't be read or, with `decode`, are not images.
     OnError on_error = OnError::RAISE;
-    // in place of shuffle, num_samples and shards
+    // Replaces shuffle, num_samples and shards.
     AnySampler sampler = {};
     int64_t num_samples = 0, num_shards = 1, shard_id = 0;
 };
 
-// Columns "image" u8[n] or u8[h,w,3] and "label" i32[], of all files of `dir`'s folders that end in
-// one of the extensions. Files are listed here and read while iterating, decoded on the pool.
-// Throws IoError for a folder that isn't there or without an image, AttrError for a class_indexing
-// of a folder that isn't there, and for options out of range.
+// Has the columns "image" u8[n] or u8[h,w,3] and "label" i32[], from all files with these
+// extensions in the folders of `dir`. The constructor lists the files; iterating reads them and
+// decodes them on the pool. Throws IoError for a missing folder or one without images, AttrError
+// for a class_indexing of a missing folder and for options out of range.
 class ImageFolderDataset : public Dataset {
 public:
     explicit ImageFolderDataset(const std::string &dir, const ImageFolderOptions &options = {});

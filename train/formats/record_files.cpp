@@ -38,7 +38,7 @@ private:
                 file_.reset();
             } catch (const IoError &e) {
                 if (node_.options.on_error == OnError::RAISE) throw;
-                node_.left_out.add(e.what());
+                node_.skipped.add(e.what());
             }
         }
     }

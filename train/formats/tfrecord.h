@@ -6,19 +6,18 @@
 
 namespace halyard::dataset {
 
-// A feature that becomes a column. int64 lists are i64[n], float lists f32[n], a list of one byte
-// string u8[n].
+// A feature that becomes a column. A list of int64 is i64[n], a list of float f32[n], a list of one
+// byte string u8[n].
 struct TFColumn {
     std::string name;
-    std::optional<DType> dtype = {};  // converted to that one
-    std::optional<Shape> shape = {};  // in place of [n]; must hold as many
+    std::optional<DType> dtype = {};  // the dtype to convert to
+    std::optional<Shape> shape = {};  // replaces [n]; must have n elements
 };
 
-// A record is a length, its checksum, the message and its checksum (CRC-32C, masked); both are
-// checked. Damage is an IoError that names file, record and byte, or with OnError::SKIP left out: a
-// record whose length is good alone, else the rest of its file. Lengths are checked against the
-// file before they are believed. Without a schema the columns are all features of the first record,
-// by name.
+// A record consists of a length, its checksum, the message and its checksum (CRC-32C, masked). Both
+// are checked, and so is the length against the file. Damage throws IoError with file, record and
+// byte. With OnError::SKIP the record is skipped if its length is valid, otherwise the rest of the
+// file. Without a schema the columns are all features of the first record, by name.
 class TFRecordDataset : public Dataset {
 public:
     explicit TFRecordDataset(const std::vector<std::string> &dataset_files,

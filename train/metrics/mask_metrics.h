@@ -1,5 +1,5 @@
-// Metrics of segmentations: masks, and the distances between their edges. Names and values are
-// MindSpore's.
+// Metrics of segmentations: overlaps of masks and distances between their edges. Names and values
+// are MindSpore's.
 #pragma once
 #include <array>
 #include <string>
@@ -9,13 +9,14 @@
 
 namespace halyard {
 
-// 2 <outputs, label> / (<outputs, outputs> + <label, label> + smooth), added up over the updates
-// and divided by the samples.
+// The sum over the updates of 2 <outputs, label> / (<outputs, outputs> + <label, label> + smooth),
+// divided by the number of samples.
 class Dice : public Metric {
 public:
-    explicit Dice(double smooth = 1e-5);  // throws AttrError unless smooth is more than 0
+    explicit Dice(double smooth = 1e-5);  // throws AttrError unless smooth > 0
     void clear() override;
-    void update(const Tensor &outputs, const Tensor &label) override;  // of the same shape
+    // Outputs and labels must have the same shape.
+    void update(const Tensor &outputs, const Tensor &label) override;
     double eval() const override;
 
 private:
@@ -24,27 +25,27 @@ private:
     int64_t samples_ = 0;
 };
 
-// A number made of the true and false positives and negatives of masks [N,C,...] of 0 and 1, added
-// up over all samples and channels. Names: tpr (sensitivity, recall, hit_rate), tnr (specificity,
-// selectivity), ppv (precision), npv, fnr (miss_rate), fpr (fall_out), fdr, for, pt
+// A number derived from the true and false positives and negatives of masks [N,C,...] of 0 and 1,
+// summed over all samples and channels. Names are tpr (sensitivity, recall, hit_rate), tnr
+// (specificity, selectivity), ppv (precision), npv, fnr (miss_rate), fpr (fall_out), fdr, for, pt
 // (prevalence_threshold), ts (threat_score), acc (accuracy), ba (balanced_accuracy), f1 (f1_score),
-// mcc, fm, bm (informedness), mk (markedness), and their names in full. The definitions:
-// https://en.wikipedia.org/wiki/Confusion_matrix.
+// mcc, fm, bm (informedness), mk (markedness), and the names in full
+// (https://en.wikipedia.org/wiki/Confusion_matrix).
 class ConfusionMatrixMetric : public Metric {
 public:
-    // Without skip_channel the first of several channels, the background, does not count. Throws
+    // With skip_channel the first of several channels, the background, is not counted. Throws
     // AttrError for an unknown name.
     explicit ConfusionMatrixMetric(bool skip_channel = true,
                                    const std::string &metric_name = "sensitivity");
     void clear() override { counts_ = {}; }
-    // of the same shape, of rank 2 or more
+    // Outputs and labels must have the same shape of rank 2 or more.
     void update(const Tensor &outputs, const Tensor &label) override;
-    // NaN where nothing that the number divides by was counted
+    // Returns NaN if the divisor is 0.
     double eval() const override;
 
 private:
     bool skip_channel_;
-    std::string name_;  // the short one
+    std::string name_;  // in the short form
     struct Counts {
         double true_positive = 0;
         double false_positive = 0;
@@ -53,24 +54,24 @@ private:
     } counts_;
 };
 
-// The points of a mask of rank 1 to 3 that have a neighbour, along an axis, that is not of it, or
-// lie at the border.
+// The edge points of a mask of rank 1 to 3: points at the border, or with a neighbour along an axis
+// that is outside the mask.
 using EdgePoints = std::vector<std::array<int64_t, 3>>;
 
-// What the metrics of edges share: the edges of one label in the outputs and in the labels of the
-// last update.
+// The base of metrics of edges. It holds the edges of one label in the outputs and in the labels of
+// the last update.
 class EdgeMetric {
 public:
     void clear();
-    // Both of the same shape, of rank 1 to 3. Throws ShapeError for other shapes, and where neither
-    // has the label.
+    // Outputs and labels must have the same shape of rank 1 to 3. Throws ShapeError otherwise, and
+    // if neither contains the label.
     void update(const Tensor &outputs, const Tensor &label, double label_index);
 
 protected:
-    // "euclidean", "chessboard" or "taxicab"
+    // distance_metric is "euclidean", "chessboard" or "taxicab". Throws AttrError for others.
     EdgeMetric(const char *metric, const std::string &distance_metric);
-    // From each edge point of one the distance to the nearest of the other; infinite where the
-    // other has none. Throws AttrError before any update().
+    // Both return for each edge point of one the distance to the nearest edge point of the other,
+    // or infinity if the other has none. Throw AttrError before any update().
     std::vector<double> from_outputs() const { return distances(outputs_, label_); }
     std::vector<double> from_label() const { return distances(label_, outputs_); }
 
@@ -84,11 +85,11 @@ private:
     EdgePoints label_;
 };
 
-// The largest distance from an edge point of the outputs to the edge of the labels, or the
-// percentile of them all; the larger one of this and its reverse unless directed.
+// The largest distance, or a percentile of the distances, from the edge points of the outputs to
+// the edge of the labels. Unless `directed`, the larger of this and the reverse.
 class HausdorffDistance : public EdgeMetric {
 public:
-    // percentile: 0 to 100, 0 means the largest. Throws AttrError for others.
+    // The percentile is 0 to 100; 0 means the largest. Throws AttrError for others.
     explicit HausdorffDistance(const std::string &distance_metric = "euclidean",
                                double percentile = 0, bool directed = false);
     double eval() const;
@@ -100,7 +101,7 @@ private:
     bool directed_;
 };
 
-// The mean of those distances; with `symmetric` the mean of this and its reverse.
+// The mean of these distances. With `symmetric`, the mean over both directions.
 class MeanSurfaceDistance : public EdgeMetric {
 public:
     explicit MeanSurfaceDistance(bool symmetric = false,
@@ -111,8 +112,8 @@ private:
     bool symmetric_;
 };
 
-// The root of the mean of both directions' means of squares with `symmetric`. Without, MindSpore
-// takes no root of the one mean of squares, and neither does this.
+// With `symmetric`, the square root of the mean squared distance over both directions. Without, the
+// mean squared distance of one direction: MindSpore takes no root there.
 class RootMeanSquareDistance : public EdgeMetric {
 public:
     explicit RootMeanSquareDistance(bool symmetric = false,

@@ -5,9 +5,6 @@
 #include <numeric>
 
 #include "registry/base/error.h"
-#include "train/metrics/mask_metrics.h"
-#include "train/metrics/roc.h"
-#include "train/metrics/text_metrics.h"
 
 namespace halyard {
 namespace {
@@ -59,10 +56,6 @@ double share(const char *metric, double part, int64_t all) {
 
 double mean(const std::vector<double> &v) {
     return std::accumulate(v.begin(), v.end(), 0.0) / double(v.size());
-}
-
-template<class T> std::shared_ptr<Metric> make() {
-    return std::make_shared<T>();
 }
 
 int64_t samples_of(const Tensor &label) {
@@ -163,25 +156,25 @@ std::vector<ConfusionMatrix::PerClass> ConfusionMatrix::per_class() const {
         for (size_t k = 0; k < counts.size(); k++) {
             const auto n = double(counts[i][k]);
             all[i].labelled += n;
-            all[k].guessed += n;
-            if (i == k) all[i].hits += n;
+            all[k].predicted += n;
+            if (i == k) all[i].correct += n;
         }
     }
     return all;
 }
 double ConfusionMatrix::eval() const {
-    double hits = 0, all = 0;
+    double correct = 0, all = 0;
     for (auto &c : per_class()) {
-        hits += c.hits;
+        correct += c.correct;
         all += c.labelled;
     }
-    return hits / all;
+    return correct / all;
 }
 
 std::vector<double> Precision::eval_classes() const {
     std::vector<double> all;
     for (auto &c : per_class())
-        all.push_back(c.guessed > 0 ? c.hits / c.guessed : 0);
+        all.push_back(c.predicted > 0 ? c.correct / c.predicted : 0);
     return all;
 }
 double Precision::eval() const {
@@ -191,7 +184,7 @@ double Precision::eval() const {
 std::vector<double> Recall::eval_classes() const {
     std::vector<double> all;
     for (auto &c : per_class())
-        all.push_back(c.labelled > 0 ? c.hits / c.labelled : 0);
+        all.push_back(c.labelled > 0 ? c.correct / c.labelled : 0);
     return all;
 }
 double Recall::eval() const {
@@ -205,51 +198,13 @@ Fbeta::Fbeta(double beta) : beta_(beta) {
 std::vector<double> Fbeta::eval_classes() const {
     std::vector<double> all;
     for (auto &c : per_class()) {
-        const double of = beta_ * beta_ * c.labelled + c.guessed;
-        all.push_back(of > 0 ? (1 + beta_ * beta_) * c.hits / of : 0);
+        const double of = beta_ * beta_ * c.labelled + c.predicted;
+        all.push_back(of > 0 ? (1 + beta_ * beta_) * c.correct / of : 0);
     }
     return all;
 }
 double Fbeta::eval() const {
     return mean(eval_classes());
-}
-
-Metrics::Named::Named(const char *known_name) : name(known_name) {
-    using Maker = std::shared_ptr<Metric> (*)();
-    static const std::map<std::string, Maker> makers = {
-        {"F1", make<F1>},
-        {"acc", make<Accuracy>},
-        {"accuracy", make<Accuracy>},
-        {"confusion_matrix_metric", make<ConfusionMatrixMetric>},
-        {"dice", make<Dice>},
-        {"loss", make<Loss>},
-        {"mae", make<MAE>},
-        {"mse", make<MSE>},
-        {"perplexity", make<Perplexity>},
-        {"precision", make<Precision>},
-        {"recall", make<Recall>},
-        {"roc", make<ROC>},
-        {"top_1_accuracy", make<Top1CategoricalAccuracy>},
-        {"top_5_accuracy", make<Top5CategoricalAccuracy>},
-    };
-    const auto known = makers.find(name);
-    if (known != makers.end()) {
-        metric = known->second();
-        return;
-    }
-    std::string expected;
-    for (const auto &[each, maker] : makers)
-        expected += (expected.empty() ? "" : ", ") + each;
-    throw AttrError("model", "metric is " + name + ", expected one of " + expected);
-}
-
-Metrics::Metrics(std::initializer_list<Named> all) : all_(all) {
-    for (size_t i = 0; i < all_.size(); i++) {
-        for (size_t k = 0; k < i; k++) {
-            if (all_[k].name == all_[i].name)
-                throw AttrError("model", "two metrics are called " + all_[i].name);
-        }
-    }
 }
 
 }  // namespace halyard

@@ -1,17 +1,14 @@
-// Metrics: numbers about a network's outputs over a whole dataset. Names and values are
+// Metrics: numbers computed from a network's outputs over a dataset. Names and values are
 // MindSpore's.
 //
 //   Accuracy accuracy;
 //   for (auto &row : data.create_dict_iterator()) accuracy.update(net(row[0]), row[1]);
 //   accuracy.eval();
 //
-// For classifiers `outputs` are [N,C] logits or probabilities, the largest is the guess; labels are
-// N class numbers or [N,C] one-hot. update() throws ShapeError where they don't fit each other,
-// eval() AttrError before any update().
+// Metrics of classifiers take outputs [N,C], logits or probabilities whose largest is the
+// prediction, and labels, N class numbers or [N,C] one-hot. update() throws ShapeError if they
+// don't fit each other, eval() AttrError before any update().
 #pragma once
-#include <concepts>
-#include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,14 +19,15 @@ namespace halyard {
 class Metric {
 public:
     virtual ~Metric() = default;
-    virtual void clear() = 0;  // begin again
+    virtual void clear() = 0;
     virtual void update(const Tensor &outputs, const Tensor &label) = 0;
-    virtual void update_loss(const Tensor &) {}  // what Model calls beside it, when there is a loss
+    // Model calls it after update() if there is a loss function.
+    virtual void update_loss(const Tensor &) {}
     virtual bool needs_loss() const { return false; }
     virtual double eval() const = 0;
 };
 
-// The share of samples whose guess is their label.
+// The share of samples whose prediction is their label.
 class Accuracy : public Metric {
 public:
     void clear() override { right_ = seen_ = 0; }
@@ -40,8 +38,8 @@ private:
     int64_t right_ = 0, seen_ = 0;
 };
 
-// The share of samples whose label is among the k largest outputs; of equal ones the first counts
-// as larger.
+// The share of samples whose label is among the k largest outputs. The first of equal outputs
+// counts as larger.
 class TopKCategoricalAccuracy : public Metric {
 public:
     explicit TopKCategoricalAccuracy(int k);  // throws AttrError for k below 1
@@ -68,7 +66,7 @@ public:
         batches_ = 0;
     }
     void update(const Tensor &, const Tensor &) override {}
-    void update_loss(const Tensor &loss) override;  // its mean is the batch's
+    void update_loss(const Tensor &loss) override;
     bool needs_loss() const override { return true; }
     double eval() const override;
 
@@ -77,7 +75,8 @@ private:
     int64_t batches_ = 0;
 };
 
-// The sum of all errors over the number of samples. Outputs and labels have as many elements.
+// The sum of all errors divided by the number of samples. Outputs and labels have equal numbers of
+// elements.
 class MeanError : public Metric {
 public:
     void clear() override {
@@ -96,31 +95,34 @@ private:
     double sum_ = 0;
     int64_t seen_ = 0;
 };
-class MAE : public MeanError {  // of absolute errors
+// The mean absolute error.
+class MAE : public MeanError {
 public:
     MAE();
 };
-class MSE : public MeanError {  // of their squares
+// The mean squared error.
+class MSE : public MeanError {
 public:
     MSE();
 };
 
-// How often label i (row) was taken for class k (column).
+// Counts how often label i (row) was predicted as class k (column).
 class ConfusionMatrix : public Metric {
 public:
     void clear() override {
         counts_.clear();
         classes_ = 0;
     }
-    // also throws ShapeError for another number of classes than before
+    // Also throws ShapeError if the number of classes changes.
     void update(const Tensor &outputs, const Tensor &label) override;
-    std::vector<std::vector<int64_t>> matrix() const;  // throws as eval() does
-    // the share of the diagonal: the accuracy
+    // Throws as eval() does.
+    std::vector<std::vector<int64_t>> matrix() const;
+    // Returns the accuracy: the share of the diagonal.
     double eval() const override;
 
 protected:
     struct PerClass {
-        double hits = 0, guessed = 0, labelled = 0;
+        double correct = 0, predicted = 0, labelled = 0;
     };
     std::vector<PerClass> per_class() const;
 
@@ -129,8 +131,9 @@ private:
     std::vector<int64_t> counts_;  // row by row
 };
 
-// Of each class hits over guesses, hits over labels, and (1 + beta^2) hits / (beta^2 labels +
-// guesses); 0 where nothing was counted. eval() is the mean over the classes.
+// For each class, Precision is correct / predicted, Recall is correct / labelled, and Fbeta is
+// (1 + beta^2) correct / (beta^2 labelled + predicted); 0 if the divisor is 0. eval() returns the
+// mean over the classes.
 class Precision : public ConfusionMatrix {
 public:
     std::vector<double> eval_classes() const;
@@ -143,7 +146,7 @@ public:
 };
 class Fbeta : public ConfusionMatrix {
 public:
-    explicit Fbeta(double beta);  // throws AttrError unless beta is more than 0
+    explicit Fbeta(double beta);  // throws AttrError unless beta > 0
     std::vector<double> eval_classes() const;
     double eval() const override;
 
@@ -152,27 +155,6 @@ private:
 };
 struct F1 : Fbeta {
     F1() : Fbeta(1) {}
-};
-
-// Any metrics by name, for Model: {"accuracy", "loss"}, or {{"top5", Top5CategoricalAccuracy()}}.
-// Known names: accuracy, acc, confusion_matrix_metric, dice, F1, loss, mae, mse, perplexity,
-// precision, recall, roc, top_1_accuracy, top_5_accuracy; throws AttrError on others.
-class Metrics {
-public:
-    class Named {
-    public:
-        Named(const char *known_name);
-        template<std::derived_from<Metric> T> Named(const std::string &n, T metric)
-            : name(n), metric(std::make_shared<T>(std::move(metric))) {}
-        std::string name;
-        std::shared_ptr<Metric> metric;
-    };
-    Metrics() = default;
-    Metrics(std::initializer_list<Named> all);  // throws AttrError for a name given twice
-    const std::vector<Named> &all() const { return all_; }
-
-private:
-    std::vector<Named> all_;
 };
 
 }  // namespace halyard

@@ -12,28 +12,28 @@
 
 namespace halyard {
 
-// Point i: the rates among samples whose score is at least thresholds[i]. The first point is (0,
-// 0).
+// Point i has the rates when samples with a score of at least thresholds[i] count as positive. The
+// first point is (0, 0).
 struct RocCurve {
     std::vector<double> false_positive_rate;
     std::vector<double> true_positive_rate;
-    std::vector<double> thresholds;  // falling
+    std::vector<double> thresholds;  // in descending order
 };
 
-// Scores of all updates together. Either outputs and labels have the same shape and samples
-// labelled `pos_label` are the positive ones; or outputs are [N,C] and labels N class numbers, and
-// each class has a curve of its own against the others.
+// Collects the scores of all updates. Either outputs and labels have the same shape and pos_label
+// marks the positive samples, or outputs are [N,C] and labels N class numbers; then each class has
+// a curve of its own against the others.
 class ROC : public Metric {
 public:
     explicit ROC(int64_t pos_label = 1) : pos_label_(pos_label) {}
     void clear() override;
-    // Throws ShapeError where the shapes fit neither form, or another number of classes than
-    // before.
+    // Throws ShapeError if the shapes fit neither form or the number of classes changes.
     void update(const Tensor &outputs, const Tensor &label) override;
-    // throws AttrError where a class has no positive or no negative sample
+    // Throws AttrError if the class has no positive or no negative sample.
     RocCurve curve(int64_t class_index = 0) const;
-    int64_t classes() const { return classes_; }  // 1 for the first form
-    // the mean over the classes of the area under the curve
+    // Returns the number of classes; 1 for the first form.
+    int64_t classes() const { return classes_; }
+    // Returns the area under the curve, averaged over the classes.
     double eval() const override;
 
 private:
@@ -43,9 +43,9 @@ private:
     std::vector<double> labels_;
 };
 
-// The area under the points (x, y) by the trapezoidal rule. Throws ShapeError for fewer than two
-// points or lists of different lengths, AttrError where x neither rises nor falls; with `reorder`
-// points are sorted by x, then y, first.
+// Returns the area under the points (x, y) by the trapezoidal rule. With `reorder` the points are
+// sorted by x, then y. Throws ShapeError for fewer than two points or lists of different lengths,
+// AttrError unless x is monotonic.
 double auc(std::vector<double> x, std::vector<double> y, bool reorder = false);
 
 }  // namespace halyard

@@ -9,14 +9,14 @@
 
 namespace halyard {
 
-// exp of the mean negative logarithm of the probability that a label has: outputs are probabilities
-// [..,C], labels one class number for each row of them. Probabilities below 1e-10 count as that.
-// Labels that are `ignore_label` do not count.
+// exp of the mean negative log probability of the labels. Outputs are probabilities [..,C], labels
+// a class number for each row. Probabilities below 1e-10 count as 1e-10; labels equal to
+// ignore_label are not counted.
 class Perplexity : public Metric {
 public:
     explicit Perplexity(std::optional<int64_t> ignore_label = {}) : ignore_label_(ignore_label) {}
     void clear() override;
-    // throws ShapeError for a label outside [0, C) too
+    // Also throws ShapeError for a label outside [0, C).
     void update(const Tensor &outputs, const Tensor &label) override;
     double eval() const override;
 
@@ -26,17 +26,17 @@ private:
     int64_t labels_ = 0;
 };
 
-// How well translations agree with references: the geometric mean of the shares of their n-grams,
-// of 1 to `n_gram` words, that a reference has too, less for translations shorter than the nearest
+// The BLEU score of translations: the geometric mean, for 1 to n_gram words, of the shares of their
+// n-grams that a reference contains, with a penalty for translations shorter than the nearest
 // reference (Papineni et al., 2002).
 class BleuScore {
 public:
     using Sentence = std::vector<std::string>;
 
-    // With `smooth` one is added to each count. Throws AttrError unless n_gram is 1 to 4.
+    // With `smooth`, 1 is added to each count. Throws AttrError unless n_gram is 1 to 4.
     explicit BleuScore(int n_gram = 4, bool smooth = false);
     void clear();
-    // Each candidate has one reference or more. Throws ShapeError where there are not as many lists
+    // Each candidate has one or more references. Throws ShapeError unless there are as many lists
     // of references as candidates.
     void update(const std::vector<Sentence> &candidates,
                 const std::vector<std::vector<Sentence>> &references);
@@ -45,7 +45,7 @@ public:
 private:
     int n_gram_;
     bool smooth_;
-    // n-grams of candidates that a reference has, by their words less one
+    // Index n - 1: the number of candidates' n-grams that a reference contains, and of all of them.
     std::array<double, 4> shared_{};
     std::array<double, 4> all_{};
     double candidate_words_ = 0;

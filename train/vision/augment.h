@@ -1,6 +1,6 @@
-// Operations that move the pixels of an image [h,w,c], for Dataset::map, with MindSpore's names and
-// arguments; those called Random draw. Any dtype unless it says u8. Errors: ShapeError, DTypeError,
-// AttrError.
+// Operations for Dataset::map that move the pixels of an image [h,w,c], with MindSpore's names and
+// arguments. Those called Random draw random numbers. They take any dtype unless the comment names
+// u8. Constructors throw AttrError, calls ShapeError and DTypeError.
 #pragma once
 #include <optional>
 
@@ -10,8 +10,10 @@
 
 namespace halyard::dataset {
 
-// What stands beyond an image's edge: one colour, or of a b c d: a a|a b c d|d d (EDGE), c b|a b c
-// d|c b (REFLECT), b a|a b c d|d c (SYMMETRIC).
+// The pixels beyond an image's edge: one colour (CONSTANT), or for the row a b c d
+//   EDGE       a a | a b c d | d d
+//   REFLECT    c b | a b c d | c b
+//   SYMMETRIC  b a | a b c d | d c
 enum class Border { CONSTANT, EDGE, REFLECT, SYMMETRIC };
 
 struct Fill {
@@ -55,7 +57,8 @@ private:
     double prob_;
 };
 
-// `size` = height, width of what begins at `coordinates` = top, left; it must lie within the image.
+// Cuts out a rectangle of `size` = {height, width} at `coordinates` = {top, left}. It must lie
+// within the image.
 class Crop {
 public:
     Crop(std::pair<int64_t, int64_t> coordinates, std::pair<int64_t, int64_t> size);
@@ -71,7 +74,8 @@ struct Padding {
     int64_t left, top, right, bottom;
 };
 
-// u8. REFLECT takes less than the image's size on each side, SYMMETRIC at most that.
+// Pads images of u8. With REFLECT the padding of each side must be less than the image's size, with
+// SYMMETRIC at most equal.
 class Pad {
 public:
     Pad(Padding padding, Fill fill_value = {}, Border padding_mode = Border::CONSTANT);
@@ -83,8 +87,8 @@ private:
     Border mode_;
 };
 
-// Pads (u8 then), and cuts out a random place. With pad_if_needed a smaller image is padded by what
-// it lacks, on both sides, instead of a ShapeError.
+// Pads (images of u8 only) and cuts out a rectangle at a random place. With pad_if_needed a smaller
+// image is padded to the size on both sides; otherwise it is a ShapeError.
 class RandomCrop {
 public:
     explicit RandomCrop(int64_t size, Padding padding = Padding(0), bool pad_if_needed = false,
@@ -103,9 +107,9 @@ private:
     Border mode_;
 };
 
-// A place of random area (`scale` of the image's) and aspect (width / height, uniform in its
-// logarithm), of which ten are tried; else the image, or as much of its middle as has the nearest
-// aspect.
+// Chooses a rectangle with a random area (a fraction of the image's within `scale`) and a random
+// aspect (width / height, uniform in its logarithm) at a random place. If ten tries don't fit, it
+// returns the image, or the largest central rectangle with the nearest aspect.
 class RandomBox {
 public:
     RandomBox(const char *op, Range scale, Range ratio);
@@ -115,7 +119,7 @@ private:
     Range scale_, ratio_;
 };
 
-// A RandomBox of the image, resized to `size`.
+// Cuts out a RandomBox and resizes it.
 class RandomResizedCrop {
 public:
     explicit RandomResizedCrop(int64_t size, Range scale = {0.08, 1},
@@ -130,8 +134,8 @@ private:
     Resize resize_;
 };
 
-// The same of a file's bytes u8[n] (train/vision/image.h): of a JPEG only the place is decoded, to
-// the same pixels.
+// Does the same for a file's bytes u8[n] (train/vision/image.h). Only the rectangle of a JPEG is
+// decoded, to the same pixels.
 class RandomCropDecodeResize {
 public:
     explicit RandomCropDecodeResize(int64_t size, Range scale = {0.08, 1},
@@ -153,13 +157,13 @@ private:
 
 struct RotateOptions {
     Inter resample = Inter::NEAREST;
-    bool expand = false;                                   // the result holds the whole image
-    std::optional<std::pair<double, double>> center = {};  // x, y; else the middle
+    bool expand = false;                                   // enlarges the result to hold the image
+    std::optional<std::pair<double, double>> center = {};  // x, y; empty: the middle
     Fill fill_value = {};
 };
 
-// u8, counter-clockwise. Exactly as OpenCV's warpAffine computes: places in 1/1024 of a pixel,
-// LINEAR between 32 of them.
+// Rotates images of u8 counter-clockwise. The arithmetic is that of OpenCV's warpAffine:
+// coordinates in 1/1024 of a pixel, LINEAR weights in 1/32.
 class Rotate {
 public:
     explicit Rotate(double degrees, const RotateOptions &options = {});
@@ -172,7 +176,7 @@ private:
 
 class RandomRotation {
 public:
-    // -degrees to degrees
+    // Draws from [-degrees, degrees].
     explicit RandomRotation(double degrees, const RotateOptions &options = {});
     explicit RandomRotation(Range degrees, const RotateOptions &options = {});
     Tensor operator()(const Tensor &image, Draw &draw) const {

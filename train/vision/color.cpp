@@ -132,7 +132,7 @@ Tensor AdjustHue::operator()(const Tensor &image) const {
 RandomColorAdjust::RandomColorAdjust(const ColorAdjustOptions &o)
     : ranges_{{1, 1}, {1, 1}, {1, 1}, {0, 0}} {
     const char *names[] = {"brightness", "contrast", "saturation", "hue"};
-    const Spread *all[] = {&o.brightness, &o.contrast, &o.saturation, &o.hue};
+    const FactorRange *all[] = {&o.brightness, &o.contrast, &o.saturation, &o.hue};
     for (size_t i = 0; i < 4; i++) {
         const double middle = i == 3 ? 0 : 1;
         const double least = i == 3 ? -0.5 : 0;

@@ -1,5 +1,6 @@
-// Operations that change the colours of u8[h,w,3], for Dataset::map, as MindSpore's (OpenCV's
-// arithmetic; within one grey level). Errors: ShapeError, DTypeError, AttrError.
+// Operations for Dataset::map that change the colours of u8[h,w,3]. Results agree with MindSpore's,
+// which has OpenCV's arithmetic, within one grey level. Constructors throw AttrError, calls
+// ShapeError and DTypeError.
 #pragma once
 #include "train/vision/augment.h"
 
@@ -15,7 +16,8 @@ private:
     double factor_;
 };
 
-// image * contrast_factor + m * (1 - contrast_factor), m being the mean of its grey values
+// image * contrast_factor + m * (1 - contrast_factor), where m is the mean of the image's grey
+// values
 class AdjustContrast {
 public:
     explicit AdjustContrast(double contrast_factor);
@@ -25,7 +27,7 @@ private:
     double factor_;
 };
 
-// image * saturation_factor + its grey values * (1 - saturation_factor)
+// image * saturation_factor + grey values * (1 - saturation_factor)
 class AdjustSaturation {
 public:
     explicit AdjustSaturation(double saturation_factor);
@@ -35,7 +37,7 @@ private:
     double factor_;
 };
 
-// The hue moved by hue_factor (-0.5 to 0.5) of the circle.
+// Rotates the hue by hue_factor of the circle, -0.5 to 0.5.
 class AdjustHue {
 public:
     explicit AdjustHue(double hue_factor);
@@ -45,19 +47,19 @@ private:
     double factor_;
 };
 
-// A range of factors: from low to high, or of v alone 1 - v (at least 0) to 1 + v; of hues -v to v.
-struct Spread {
-    Spread(double v) : plus_minus(v) {}
-    Spread(double low, double high) : range(Range(low, high)) {}
+// A range of factors: [low, high], or for one number v [max(1 - v, 0), 1 + v], for hues [-v, v].
+struct FactorRange {
+    FactorRange(double v) : plus_minus(v) {}
+    FactorRange(double low, double high) : range(Range(low, high)) {}
     double plus_minus = 0;
     std::optional<Range> range = {};
 };
 
 struct ColorAdjustOptions {
-    Spread brightness = {1, 1}, contrast = {1, 1}, saturation = {1, 1}, hue = {0, 0};
+    FactorRange brightness = {1, 1}, contrast = {1, 1}, saturation = {1, 1}, hue = {0, 0};
 };
 
-// The four in random order, with factors drawn from their ranges.
+// Applies the four adjustments in random order with random factors.
 class RandomColorAdjust {
 public:
     explicit RandomColorAdjust(const ColorAdjustOptions &options);

@@ -6,19 +6,21 @@
 
 namespace halyard::dataset {
 
-// A stream that is a function of (seed, step, pass, row) alone: what a transform draws doesn't
-// depend on how many threads there are, nor on where an iterator began. A row has 2^18 numbers in a
-// step; AttrError past them.
+// The stream is a function of (seed, step, pass, row) only, so it depends neither on the number of
+// threads nor on where an iterator starts. A row has 2^18 numbers in a step; further draws throw
+// AttrError.
 class Draw {
 public:
     Draw(const Random &stream, uint64_t row) : stream_(stream), row_(row) {}
 
-    double uniform();  // [0, 1), in steps of 2^-24
+    // Draws from [0, 1) in steps of 2^-24.
+    double uniform();
     double uniform(double low, double high) { return low + (high - low) * uniform(); }
-    int64_t below(int64_t bound);  // 0 to bound - 1; bound: 1 to 2^31-1
+    // Draws from 0 to bound - 1. The bound is 1 to 2^31 - 1.
+    int64_t below(int64_t bound);
     bool chance(double probability) { return uniform() < probability; }
     double normal();
-    // both > 0: the quotient of two gamma variates (Marsaglia and Tsang, 2000)
+    // Draws from Beta(a, b), both > 0, as a quotient of gamma variates (Marsaglia and Tsang, 2000).
     double beta(double a, double b);
 
 private:

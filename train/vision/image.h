@@ -1,48 +1,44 @@
-// Images in files: JPEG by libjpeg-turbo, PNG by libpng.
+// Reads and writes image files: JPEG by libjpeg-turbo, PNG by libpng.
 #pragma once
-#include <functional>
 #include <string>
 
 #include "registry/tensor/tensor.h"
+#include "train/vision/box.h"
 
 namespace halyard::dataset {
 
-// The most pixels of an image: a file of some kilobytes can say that it has gigabytes of them.
-// While one is decoded, 4.5 bytes for each of these are taken at most; a progressive JPEG needs two
-// to six more than its three bytes per pixel.
+// The default limit of an image's pixels, because a small file can claim gigabytes of them.
+// Decoding takes at most 4.5 bytes per pixel; a progressive JPEG needs two to six bytes per pixel
+// in addition.
 constexpr int64_t default_max_pixels = int64_t{1} << 26;
 
-// u8[h,w,3], red first, of the file's bytes u8[n]. Grey images get three equal channels,
-// transparency is dropped, 16 bits per channel become
-// 8. Throws IoError, with `name` (a path, or what else the bytes are called): neither format,
-// damaged or truncated, of more pixels than `max_pixels`, or than the file can hold: a header that
-// lies makes nobody allocate. AttrError for a `max_pixels` outside of 1 to 2^29.
+// Decodes a file's bytes u8[n] to u8[h,w,3], red first. Grey images get three equal channels,
+// transparency is dropped, 16 bits per channel become 8. Throws IoError with `name`, usually the
+// path, if the format is unknown, the file is damaged or truncated, or its header claims more
+// pixels than max_pixels or than the file can hold. Throws AttrError for a max_pixels outside 1 to
+// 2^29.
 Tensor decode_image(const Tensor &bytes, const std::string &name,
                     int64_t max_pixels = default_max_pixels);
 
-struct Box {
-    int64_t top, left, height, width;
-};
-using ChooseBox = std::function<Box(int64_t height, int64_t width)>;
-
-// The part of the image that `choose` names for the image's size, which must lie within it. Of a
-// JPEG only that part is decoded, and what lies behind it isn't looked at.
+// Decodes the rectangle that `choose` returns for the image's size. It must lie within the image.
+// Only that part of a JPEG is decoded; bytes after it are not read.
 Tensor decode_part(const Tensor &bytes, const std::string &name, const ChooseBox &choose,
                    int64_t max_pixels = default_max_pixels);
 
-// The bytes of a PNG file. `image`: u8[h,w,c], c of 1 (grey), 3 or 4 (with transparency). Throws
-// ShapeError, DTypeError with `name`.
+// Returns the bytes of a PNG file. `image` is u8[h,w,c] with c = 1 (grey), 3 or 4 (with
+// transparency). Throws ShapeError, DTypeError with `name`.
 std::string encode_png(const Tensor &image, const std::string &name);
 
-Tensor read_bytes(const std::string &path);  // a file as u8[n]; throws IoError
+// Reads a file as u8[n]. Throws IoError.
+Tensor read_bytes(const std::string &path);
 
-// PNG, or JPEG of that quality (1 to 100), by the path's ending .png, .jpg or .jpeg. `image`:
-// u8[h,w,3]. Throws IoError, ShapeError, DTypeError.
+// Writes u8[h,w,3] as PNG, or as JPEG of that quality (1 to 100), by the path's ending: .png, .jpg
+// or .jpeg. Throws IoError, ShapeError, DTypeError.
 void write_image(const std::string &path, const Tensor &image, int quality = 90);
 
 namespace vision {
 
-// For Dataset::map: the bytes of an image file to u8[h,w,3].
+// Decodes the bytes of an image file to u8[h,w,3], in Dataset::map.
 struct Decode {
     int64_t max_pixels = default_max_pixels;
     Tensor operator()(const Tensor &bytes) const {

@@ -1,4 +1,5 @@
-// What operations on images check about them.
+// Checks of image operations' arguments. They throw ShapeError, DTypeError or AttrError with the
+// op.
 #pragma once
 #include <string>
 

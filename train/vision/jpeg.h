@@ -1,12 +1,15 @@
-// JPEG files by libjpeg-turbo, whole or in part.
+// Decodes JPEG files with libjpeg-turbo, in whole or in part.
 #pragma once
-#include "train/vision/image.h"
+#include <string>
+
+#include "registry/tensor/tensor.h"
+#include "train/vision/box.h"
 
 namespace halyard::dataset {
 
-// Of the file's bytes u8[n], dense. With `choose` the part of the image that it names for the
-// image's size: of the rest no pixels are made, and what lies behind the part isn't read; the
-// part's pixels are those that the whole image has there.
+// Decodes a file's bytes u8[n], which must be contiguous, to u8[h,w,3]. With `choose` only the
+// rectangle that it returns for the image's size is decoded, to the same pixels; bytes after it are
+// not read. Throws IoError with `name`.
 Tensor decode_jpeg(const Tensor &bytes, const std::string &name, const ChooseBox &choose,
                    int64_t max_pixels);
 

@@ -4,7 +4,8 @@
 
 namespace halyard::dataset {
 
-// u8[h,w,c] to u8[height,width,c], both with pixels; DTypeError of other types.
+// Resizes u8[h,w,c] to u8[height,width,c]. Neither may be empty. Throws DTypeError for other
+// dtypes.
 Tensor resize_linear(const Tensor &image, int64_t height, int64_t width);
 
 }  // namespace halyard::dataset

@@ -1,5 +1,5 @@
-// Operations on images, for Dataset::map: [h,w,c] with c = 1 (grey) or 3 as a rule. Errors:
-// ShapeError, DTypeError, AttrError.
+// Operations for Dataset::map on images [h,w,c], usually with c = 1 (grey) or 3. Constructors throw
+// AttrError, calls ShapeError and DTypeError.
 #pragma once
 #include <vector>
 
@@ -11,9 +11,9 @@ enum class Inter { LINEAR, NEAREST };
 
 namespace vision {
 
-// To `height` x `width`; with one size the shorter side gets it and the ratio stays.
-//   LINEAR   bilinear, of u8 only, with 11-bit weights, as MindSpore to the bit
-//   NEAREST  source pixel floor(i * scale), any dtype
+// Resizes to {height, width}. With one number the shorter side gets that size and the ratio stays.
+//   LINEAR   bilinear with 11-bit weights, for u8 only; the bits are MindSpore's
+//   NEAREST  takes the source pixel floor(i * scale), for any dtype
 class Resize {
 public:
     explicit Resize(int64_t shorter_side, Inter interpolation = Inter::LINEAR);
@@ -21,18 +21,18 @@ public:
     Tensor operator()(const Tensor &image) const;
 
 private:
-    int64_t height_, width_;  // width 0: height is the shorter side
+    int64_t height_, width_;  // if the width is 0, the height is that of the shorter side
     Inter interpolation_;
 };
 
-// x * rescale + shift, in f32.
+// Computes x * rescale + shift in f32.
 struct Rescale {
     Rescale(double factor, double offset) : rescale(float(factor)), shift(float(offset)) {}
     Tensor operator()(const Tensor &image) const;
     float rescale, shift;
 };
 
-// (x - mean[c]) / std[c], in f32; one value per channel, the channel being the last dimension.
+// Computes (x - mean[c]) / std[c] in f32, where c is the index in the last dimension.
 class Normalize {
 public:
     Normalize(std::vector<double> mean, std::vector<double> std);
@@ -42,20 +42,20 @@ private:
     std::vector<float> mean_, std_;
 };
 
-// [h,w,c] -> [c,h,w].
+// Transposes [h,w,c] to [c,h,w].
 struct HWC2CHW {
     Tensor operator()(const Tensor &image) const;
 };
 
-// [h,w,c] -> [c,h,w], and x / 255, in f32, then as `output_type`: pixels of u8 come to lie from 0
-// to 1.
+// Transposes [h,w,c] to [c,h,w] and divides by 255 in f32, so that u8 becomes [0, 1], then converts
+// to `output_type`.
 struct ToTensor {
     explicit ToTensor(DType output_type = DType::f32) : dtype(output_type) {}
     Tensor operator()(const Tensor &image) const;
     DType dtype;
 };
 
-// The middle `size` x `size` pixels; a smaller image gets a border of zeros.
+// Cuts out the central rectangle. A smaller image gets a border of zeros.
 class CenterCrop {
 public:
     explicit CenterCrop(int64_t size) : CenterCrop(std::pair{size, size}) {}
@@ -76,8 +76,9 @@ struct TypeCast {
     DType dtype;
 };
 
-// Whole numbers [...] to f32 [...,num_classes]: 1 at the number, 0 elsewhere; smoothed: 1 - r + r /
-// num_classes and r / num_classes. AttrError for a number below 0 or past the classes.
+// Maps integers [...] to f32 [...,num_classes]: 1 at the integer, 0 elsewhere. With a
+// smoothing_rate r these are 1 - r + r / num_classes and r / num_classes. Throws AttrError for an
+// integer outside [0, num_classes).
 class OneHot {
 public:
     explicit OneHot(int64_t num_classes, double smoothing_rate = 0);

@@ -6,6 +6,7 @@
 #include "dsl/ascend/lowering/fractals.h"
 #include "dsl/ascend/lowering/move.h"
 #include "dsl/ascend/lowering/vector.h"
+#include "registry/base/integer.h"
 
 namespace halyard::ascend {
 
@@ -18,9 +19,6 @@ namespace {
 // bytes of filters in l1, of which there are two slots
 constexpr int64_t filters_at_once = 1 << 17;
 
-int64_t ceil_div(int64_t n, int64_t by) {
-    return (n + by - 1) / by;
-}
 // in parts of about the same size
 int64_t evenly(int64_t n, int64_t most) {
     return ceil_div(n, ceil_div(n, most));
@@ -32,8 +30,8 @@ Ref in_gm(const std::string &tensor, const Expr &at) {
 }  // namespace
 
 int64_t Filters::size() const {
-    const int64_t in = turned ? o : c;
-    const int64_t out = turned ? c : o;
+    const int64_t in = transposed ? o : c;
+    const int64_t out = transposed ? c : o;
     return group * fractals_of(in) * taps * fractals_of(out) * fractal_size;
 }
 
@@ -44,7 +42,7 @@ void filters_to_fractals(Writer &w, const Filters &f) {
     const int64_t c1 = fractals_of(f.c);
     const int64_t taps = f.taps;
     const int64_t row = fractal_side * taps;
-    w.p.blocks = f.group * o1 * c1;
+    w.program.blocks = f.group * o1 * c1;
     const Expr block = Expr::var("block_idx");
     const Expr g = block / (o1 * c1);
     const Expr o = block / c1 % o1;
@@ -66,19 +64,19 @@ void filters_to_fractals(Writer &w, const Filters &f) {
     transpose_squares(w, columns, blocks, taps);
     // with the last channel's block came what follows it
     if (f.c % fractal_side) zeros(moved(columns, channels * row), fractal_size);
-    const Ref turned = f.turned ? by_tap : blocks;
-    move_blocks(w, {turned, 1, fractal_side}, {columns, taps, 1}, fractal_side, taps);
-    if (f.turned) {
+    const Ref transposed = f.transposed ? by_tap : blocks;
+    move_blocks(w, {transposed, 1, fractal_side}, {columns, taps, 1}, fractal_side, taps);
+    if (f.transposed) {
         w.loop("tap", taps, [&](const Expr &t) {
             const Expr at = ((g * o1 + o) * taps + (taps - 1 - t)) * c1 + c;
-            w.put(dv::Dma{in_gm(f.to, at * fractal_size), moved(by_tap, t * fractal_size), 1,
-                          fractal_side, 0, 0});
+            w.emit(dv::Dma{in_gm(f.to, at * fractal_size), moved(by_tap, t * fractal_size), 1,
+                           fractal_side, 0, 0});
         });
     } else {
-        transpose_squares(w, by_tap, turned, taps);
+        transpose_squares(w, by_tap, transposed, taps);
         const Expr at = (g * c1 + c) * (taps * o1) + o;
-        w.put(dv::Dma{in_gm(f.to, at * fractal_size), by_tap, taps, fractal_side, 0,
-                      (o1 - 1) * fractal_side});
+        w.emit(dv::Dma{in_gm(f.to, at * fractal_size), by_tap, taps, fractal_side, 0,
+                       (o1 - 1) * fractal_side});
     }
 }
 
@@ -108,7 +106,7 @@ public:
 
     // Parts of the work are tiles of images. While one is multiplied the next one comes to l1.
     void write() {
-        const int64_t cores = int64_t(w_.p.chip().at("cores"));
+        const int64_t cores = int64_t(w_.program.chip().at("cores"));
         const int64_t tiles_o = ceil_div(o1_, wide_);
         const int64_t maps = c_.n * c_.group;
         const bool lines_apart = lines_.tile * lines_.tiles == lines_.count &&
@@ -121,7 +119,7 @@ public:
         const int64_t fewest = c_.o % fractal_side ? c_.o % fractal_side : fractal_side;
         const bool together = lines_.results() * (lines_.tiles == 1 ? fewest : 1) < fractal_side;
         const int64_t each = together ? all : ceil_div(all / unit, cores) * unit;
-        w_.p.blocks = ceil_div(all, each);
+        w_.program.blocks = ceil_div(all, each);
         const Expr first = Expr::var("block_idx") * each;
         const Expr count = all % each ? min(each, all - first) : Expr(each);
         declare(each > 1 ? 2 : 1);
@@ -137,11 +135,11 @@ public:
         // between the steps of what is multiplied.
         const dv::Pipe in = dv::Pipe::mte3;
         const dv::Pipe out = dv::Pipe::mte1;
-        w_.put(dv::SetFlag{in, out, 1});
-        w_.put(dv::SetFlag{out, in, 0});
+        w_.emit(dv::SetFlag{in, out, 1});
+        w_.emit(dv::SetFlag{out, in, 0});
         w_.loop("part", 0, count + 1, [&](const Expr &i) {
-            w_.put(dv::WaitFlag{in, out, (i + 1) % 2});
-            w_.put(dv::WaitFlag{out, in, i % 2});
+            w_.emit(dv::WaitFlag{in, out, (i + 1) % 2});
+            w_.emit(dv::WaitFlag{out, in, i % 2});
             const auto next = [&](const Expr &c, const Expr &c1) {
                 w_.branch(i < count, w_.nested([&] {
                     if (image_.at_once() > 1) {
@@ -152,11 +150,11 @@ public:
                 }),
                           {});
             };
-            multiply(first + i - 1, i - 1, next, [&] { w_.put(dv::SetFlag{in, out, i % 2}); });
-            w_.put(dv::SetFlag{out, in, (i + 1) % 2});
+            multiply(first + i - 1, i - 1, next, [&] { w_.emit(dv::SetFlag{in, out, i % 2}); });
+            w_.emit(dv::SetFlag{out, in, (i + 1) % 2});
         });
-        w_.put(dv::WaitFlag{in, out, count % 2});
-        w_.put(dv::WaitFlag{out, in, (count + 1) % 2});
+        w_.emit(dv::WaitFlag{in, out, count % 2});
+        w_.emit(dv::WaitFlag{out, in, (count + 1) % 2});
     }
 
 private:
@@ -175,7 +173,9 @@ private:
     Expr last_;             // turn of a block
     Ref image_l1_, filters_l1_, l0a_, l0b_, sums_, results_ub_;
 
-    int64_t half(Scope s, int64_t element) const { return w_.p.chip().bytes(s) / 2 / element; }
+    int64_t half(Scope s, int64_t element) const {
+        return w_.program.chip().bytes(s) / 2 / element;
+    }
     int64_t tiles_o() const { return ceil_div(o1_, wide_); }
     struct Where : Image::Where {
         Expr o;  // the tile of filters
@@ -198,8 +198,8 @@ private:
         sums_ = w_.ring("sums", Scope::l0c, DType::f32, pixels_ * wide_ * fractal_side);
         results_ub_ = w_.ring("results_ub", Scope::ub, DType::f16, pixels_ * fractal_side);
         if (stay_) {
-            w_.put(dv::Dma{filters_l1_, in_gm(t_.fractals, 0), 1,
-                           c1_ * c_.taps() * wide_ * fractal_side, 0, 0});
+            w_.emit(dv::Dma{filters_l1_, in_gm(t_.fractals, 0), 1,
+                            c1_ * c_.taps() * wide_ * fractal_side, 0, 0});
         }
     }
     static Ref slot(Ref r, const Expr &turn) {
@@ -244,7 +244,7 @@ private:
     template<class F> void there(const Expr &turn, F body) {
         if (turn.constant()) return body();
         dv::Body barrier;
-        if (lines_.results() % fractal_side) barrier = w_.nested([&] { w_.put(dv::Barrier{}); });
+        if (lines_.results() % fractal_side) barrier = w_.nested([&] { w_.emit(dv::Barrier{}); });
         w_.branch(Expr(0) <= turn, w_.nested(body), barrier);
     }
 
@@ -265,10 +265,10 @@ private:
             if (!stay_) {
                 there(turn, [&] {
                     if (wide_ == o1_)
-                        w_.put(dv::Dma{b, from, 1, c1 * (taps * wide_ * fractal_side), 0, 0});
+                        w_.emit(dv::Dma{b, from, 1, c1 * (taps * wide_ * fractal_side), 0, 0});
                     else {
-                        w_.put(dv::Dma{b, from, c1 * taps, wide_ * fractal_side,
-                                       (o1_ - wide_) * fractal_side, 0});
+                        w_.emit(dv::Dma{b, from, c1 * taps, wide_ * fractal_side,
+                                        (o1_ - wide_) * fractal_side, 0});
                     }
                 });
             }
@@ -309,7 +309,7 @@ private:
                 dv::Load3d l = image_.rows(to, channels, at.lines);
                 l.k_start = (first + k) % taps * fractal_side;
                 l.k_extent = fractal_side;
-                w_.put(l);
+                w_.emit(l);
             });
             dv::Mmad mmad;
             mmad.dst = sums;
@@ -319,7 +319,7 @@ private:
             mmad.k = count * fractal_side;
             mmad.n = pixels_;
             mmad.accumulate = turn;
-            w_.put(mmad);
+            w_.emit(mmad);
         });
     }
     void load(const Ref &dst, const Ref &src, const Expr &count, int64_t stride) {
@@ -328,7 +328,7 @@ private:
         l.src = src;
         l.repeat = count;
         l.src_stride = stride;
-        w_.put(l);
+        w_.emit(l);
     }
 
     // Sums, [pixels / 16][filters][16], as rows of pixels, 16 filters at a time.
@@ -345,7 +345,7 @@ private:
             c.nburst = squares;
             c.burst = 1;
             c.src_gap = wide_ - 1;
-            w_.put(c);
+            w_.emit(c);
             move_blocks(w_, {rows, squares, 1}, {apart, 1, fractal_side}, fractal_side, squares);
             w_.give_back(apart);
             const Expr to = ((at.n * c_.group + at.g) * c_.o + (first + o) * fractal_side) * map +
@@ -369,8 +369,8 @@ private:
         if (results % fractal_side == 0 || results < fractal_side || lines_.tiles > 1)
             return move(w_, {count, results}, {out, {map, 1}, Scope::gm}, {rows, {pixels_, 1}});
         w_.loop("row", 0, count - is_last, [&](const Expr &r) {
-            w_.put(dv::Dma{moved(out, r * map), moved(rows, r * pixels_), 1, pixels_ / fractal_side,
-                           0, 0});
+            w_.emit(dv::Dma{moved(out, r * map), moved(rows, r * pixels_), 1,
+                            pixels_ / fractal_side, 0, 0});
         });
         w_.branch(is_last, w_.nested([&] {
             move(w_, {1, results}, {moved(out, (count - 1) * map), {map, 1}, Scope::gm},

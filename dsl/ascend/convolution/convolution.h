@@ -37,12 +37,12 @@ enum class Gradient { none, image, filters };
 // than f16, tensors that aren't dense, and borders wider than a filter.
 void convolve(const Ascend &npu, const Op &op, Gradient g);
 
-// Filters as FRACTAL_Z: `from` OIHW with `o` rows of `c` channels. With `turned` those of the
+// Filters as FRACTAL_Z: `from` OIHW with `o` rows of `c` channels. With `transposed` those of the
 // gradient of the image: o and c change places, and taps their order.
 struct Filters {
     std::string from, to;
     int64_t group = 1, o = 1, c = 1, taps = 1;
-    bool turned = false;
+    bool transposed = false;
     int64_t size() const;  // of `to`, in elements
 };
 void filters_to_fractals(Writer &w, const Filters &f);

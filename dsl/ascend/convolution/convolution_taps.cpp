@@ -27,7 +27,7 @@ public:
           o1_(fractals_of(c.o)), taps_(c.taps()),
           wide_(largest_divisor(
               o1_, std::min(fractals_in(Scope::l0c, 4) / taps_, fractals_in(Scope::l0a, 2) / 2))),
-          lines_(c, std::max<int64_t>(fractal_side, most_results >> shrink), true),
+          lines_(c, std::max<int64_t>(fractal_side, max_results >> shrink), true),
           image_(w, c_, lines_, image), pitch_(whole_fractals(lines_.results())),
           deep_(std::max<int64_t>(1, fractals_in(Scope::l0a, 2) / 2 / std::max(wide_, taps_))) {}
 
@@ -44,12 +44,12 @@ public:
         };
         const bool together = last(c_.c) * taps_ * (c1_ == 1 ? last(c_.o) : 1) < fractal_side;
         if (together || blocks == 1) return w_.loop("block", blocks, of);
-        w_.p.blocks = blocks;
+        w_.program.blocks = blocks;
         of(Expr::var("block_idx"));
     }
 
 private:
-    static constexpr int64_t most_results = 512;  // of a tile
+    static constexpr int64_t max_results = 512;  // of a tile
     Writer &w_;
     const Correlation &c_;
     const std::string dout_, dfilters_;
@@ -61,7 +61,7 @@ private:
     const int64_t pitch_, deep_;
 
     int64_t fractals_in(Scope s, int64_t element) const {
-        return w_.p.chip().bytes(s) / (element * fractal_size);
+        return w_.program.chip().bytes(s) / (element * fractal_size);
     }
     static int64_t largest_divisor(int64_t n, int64_t most) {
         int64_t d = std::min(n, most);
@@ -76,7 +76,7 @@ private:
         w_.loop("part", c_.n * lines_.tiles, [&](const Expr &part) {
             const Expr n = part / lines_.tiles;
             const Expr lines = part % lines_.tiles;
-            const Ref image = w_.arriving("image_l1", Scope::l1, DType::f16, image_.size());
+            const Ref image = w_.double_buffer("image_l1", Scope::l1, DType::f16, image_.size());
             image_.arrive(image, part, {n, g, lines}, c, 1);
             const Ref left = gradients(n, g, o, lines);
             const int64_t results = lines_.results();
@@ -105,9 +105,9 @@ private:
     Ref gradients(const Expr &n, const Expr &g, const Expr &o, const Expr &lines) {
         const int64_t map = lines_.count * lines_.pixels;
         const int64_t k1 = pitch_ / fractal_side;
-        const Ref l1 = w_.arriving("dout_l1", Scope::l1, DType::f16, wide_ * fractal_side * pitch_);
+        const Ref l1 = w_.double_buffer("dout_l1", Scope::l1, DType::f16, wide_ * fractal_side * pitch_);
         w_.loop("o", wide_, [&](const Expr &i) {
-            const Ref ub = w_.arriving("dout_ub", Scope::ub, DType::f16, fractal_side * pitch_);
+            const Ref ub = w_.double_buffer("dout_ub", Scope::ub, DType::f16, fractal_side * pitch_);
             const Expr rows = c_.o % fractal_side ? min(fractal_side, c_.o - (o + i) * fractal_side)
                                                   : Expr(fractal_side);
             if (c_.o % fractal_side) Vectors(w_, {fractal_side * pitch_}).fill({ub, {1}}, {"", 0});
@@ -115,7 +115,7 @@ private:
                               lines_.first(lines) * lines_.pixels;
             rows_of_channels(w_, {ub, pitch_}, {in_gm(dout_, from), map}, rows, k1);
             w_.loop("k", k1, [&](const Expr &k) {
-                w_.put(dv::Dma{moved(l1, (k * wide_ + i) * fractal_size),
+                w_.emit(dv::Dma{moved(l1, (k * wide_ + i) * fractal_size),
                                moved(ub, k * fractal_side), fractal_side, 1, k1 - 1, 0});
             });
         });
@@ -129,31 +129,31 @@ private:
         const int64_t most = deep_ * taps_ * fractal_size;
         const Expr k1 = (pixels + (fractal_side - 1)) / fractal_side;
         const Expr squares = k1 * taps_;
-        const Ref ub = w_.arriving("b_ub", Scope::ub, DType::f16, most);
-        const Ref l1 = w_.arriving("b_l1", Scope::l1, DType::f16, most);
+        const Ref ub = w_.double_buffer("b_ub", Scope::ub, DType::f16, most);
+        const Ref l1 = w_.double_buffer("b_l1", Scope::l1, DType::f16, most);
         dv::Load3d rows = image_.rows(ub, image, lines);
         rows.m_start = first * fractal_side;
         rows.m_extent = k1 * fractal_side;
         rows.k_start = 0;
         rows.k_extent = taps_ * fractal_side;
-        w_.put(rows);
-        w_.put(dv::Dma{l1, ub, 1, squares * fractal_side, 0, 0});
-        const Ref l0a = w_.arriving("a_l0a", Scope::l0a, DType::f16, wide_ * deep_ * fractal_size);
-        const Ref l0b = w_.arriving("b_l0b", Scope::l0b, DType::f16, most);
+        w_.emit(rows);
+        w_.emit(dv::Dma{l1, ub, 1, squares * fractal_side, 0, 0});
+        const Ref l0a = w_.double_buffer("a_l0a", Scope::l0a, DType::f16, wide_ * deep_ * fractal_size);
+        const Ref l0b = w_.double_buffer("b_l0b", Scope::l0b, DType::f16, most);
         w_.loop("m", wide_, [&](const Expr &m) {
             dv::Load2d l;
             l.dst = moved(l0a, m * (k1 * fractal_size));
             l.src = moved(left, (first * wide_ + m) * fractal_size);
             l.repeat = k1;
             l.src_stride = wide_;
-            w_.put(l);
+            w_.emit(l);
         });
         dv::Load2d l;
         l.dst = l0b;
         l.src = l1;
         l.repeat = squares;
         l.transpose = true;
-        w_.put(l);
+        w_.emit(l);
         dv::Mmad mmad;
         mmad.dst = sums;
         mmad.a = l0a;
@@ -162,7 +162,7 @@ private:
         mmad.k = pixels;
         mmad.n = taps_ * fractal_side;
         mmad.accumulate = earlier;
-        w_.put(mmad);
+        w_.emit(mmad);
     }
 
     // [tap][16 filters][16 channels] -> [tap][channel][filter] -> [channel, tap][filter] ->
@@ -174,14 +174,14 @@ private:
         const int64_t rest = c_.c % fractal_side;
         const Ref by_tap = w_.temporary(DType::f16, size);
         const Ref squares = w_.temporary(DType::f16, size);
-        const Ref rows = w_.arriving("taps_ub", Scope::ub, DType::f16, size);
+        const Ref rows = w_.double_buffer("taps_ub", Scope::ub, DType::f16, size);
         dv::CcToUb out;
         out.dst = by_tap;
         out.src = moved(sums, i * fractal_size);
         out.nburst = taps_;
         out.burst = 1;
         out.src_gap = wide_ - 1;
-        w_.put(out);
+        w_.emit(out);
         transpose_squares(w_, squares, by_tap, taps_);
         move_blocks(w_, {by_tap, taps_, 1}, {squares, 1, fractal_side}, fractal_side, taps_);
         columns_to_rows(w_, rows, by_tap, row);

@@ -12,9 +12,9 @@ namespace halyard::ascend {
 
 namespace {
 
-constexpr int64_t most_border = 255, most_stride = 63, most_dilation = 255;  // of a load3d
+constexpr int64_t max_border = 255, max_stride = 63, max_dilation = 255;  // of a load3d
 // a square of each, in half of l0b
-constexpr int64_t most_taps = 64;
+constexpr int64_t max_taps = 64;
 
 Correlation call_of(const Ascend &npu, const Op &op, const FixedCall::Layout &x,
                     const FixedCall::Layout &weight, const FixedCall::Layout &y) {
@@ -41,7 +41,7 @@ Correlation call_of(const Ascend &npu, const Op &op, const FixedCall::Layout &x,
     return c;
 }
 
-// dx = dy correlated with the turned filters. Of a stride dy is dilated first; that may end with
+// dx = dy correlated with the transposed filters. Of a stride dy is dilated first; that may end with
 // zeros.
 Correlation of_image(const Correlation &c) {
     const auto dilated = [](int64_t size, int64_t out, int64_t stride, int64_t reach,
@@ -74,19 +74,19 @@ void at_most(const std::string &op, const char *what, int64_t got, int64_t most)
 }
 
 void check(const std::string &op, const Correlation &c) {
-    at_most(op, "u * v", c.taps(), most_taps);
-    at_most(op, "stride_h", c.stride_h, most_stride);
-    at_most(op, "stride_w", c.stride_w, most_stride);
-    at_most(op, "dil_h", c.dil_h, most_dilation);
-    at_most(op, "dil_w", c.dil_w, most_dilation);
-    at_most(op, "a border", std::max({c.top, c.bottom, c.left, c.right}), most_border);
+    at_most(op, "u * v", c.taps(), max_taps);
+    at_most(op, "stride_h", c.stride_h, max_stride);
+    at_most(op, "stride_w", c.stride_w, max_stride);
+    at_most(op, "dil_h", c.dil_h, max_dilation);
+    at_most(op, "dil_w", c.dil_w, max_dilation);
+    at_most(op, "a border", std::max({c.top, c.bottom, c.left, c.right}), max_border);
     if (std::min({c.top, c.bottom, c.left, c.right}) < 0)
         throw DispatchError(op, "no program for the cube unit: padding is wider than the filter");
 }
 
 void check(const std::string &op, const Dilation &d) {
-    at_most(op, "stride_w", d.stride_w, most_dilated_stride);
-    at_most(op, "stride_h rows of the gradient, dilated,", d.stride_h * d.to_w, most_dilated_row);
+    at_most(op, "stride_w", d.stride_w, max_dilated_stride);
+    at_most(op, "stride_h rows of the gradient, dilated,", d.stride_h * d.to_w, max_dilated_row);
 }
 
 }  // namespace
@@ -114,11 +114,11 @@ void convolve(const Ascend &npu, const Op &op, Gradient g) {
     check(op.name, c);
     check(op.name, product);
     const int shrink = npu.pick("shrink", {0, 1, 2, 3, 4, 5});
-    Places &places = *npu.places;
+    BufferPlan &places = *npu.buffer_plan;
     if (g == Gradient::filters) {
         places.written = {[=](Writer &w) {
             correlate_taps(w, c, "x", "dy", "dweight", shrink);
-            prove_taps(w.p, c, "x", "dy", "dweight");
+            prove_taps(w.program, c, "x", "dy", "dweight");
         }};
         return;
     }
@@ -128,7 +128,7 @@ void convolve(const Ascend &npu, const Op &op, Gradient g) {
     places.workspaces = {{f.to, DType::f16, f.size(), dv::GmTensor::workspace}};
     places.written = {[=](Writer &w) {
         filters_to_fractals(w, f);
-        prove(w.p, f);
+        prove(w.program, f);
     }};
     if (g == Gradient::image && c.stride_h * c.stride_w > 1) {
         const Dilation d{t.image,    "dilated",  c.n * c.group * c.o, c.oh,     c.ow,
@@ -139,13 +139,13 @@ void convolve(const Ascend &npu, const Op &op, Gradient g) {
                                      dv::GmTensor::workspace});
         places.written.push_back([=](Writer &w) {
             dilate(w, d);
-            prove(w.p, d);
+            prove(w.program, d);
         });
         t.image = d.to;
     }
     places.written.push_back([=](Writer &w) {
         correlate(w, product, t, shrink);
-        prove(w.p, product, t);
+        prove(w.program, product, t);
     });
 }
 

@@ -30,7 +30,7 @@ public:
     // all.
     void write() {
         const int64_t last = d_.planes % side;
-        w_.p.blocks = (d_.planes + side - 1) / side;
+        w_.program.blocks = (d_.planes + side - 1) / side;
         planes_ub_ = w_.ring("planes_ub", Scope::ub, DType::f16, side * in_);
         columns_ub_ = w_.buffer("columns_ub", Scope::ub, DType::f16, side * in_);
         apart_ub_ = w_.buffer("apart_ub", Scope::ub, DType::f16, side * out_);
@@ -45,7 +45,7 @@ public:
             w_.give_back(r);
         const Expr block = Expr::var("block_idx");
         if (!last) return of(block, side);
-        w_.branch(block + 1 == w_.p.blocks, w_.nested([&] { of(block, last); }),
+        w_.branch(block + 1 == w_.program.blocks, w_.nested([&] { of(block, last); }),
                   w_.nested([&] { of(block, side); }));
     }
 
@@ -61,7 +61,7 @@ private:
     // Parts end with blocks, where that takes no more rows than there is room for.
     static int64_t rows_at_once(const Dilation &d) {
         const int64_t row = d.stride_h * d.to_w;
-        const int64_t most = std::max<int64_t>(1, most_dilated_row / row);
+        const int64_t most = std::max<int64_t>(1, max_dilated_row / row);
         const int64_t whole = side / std::gcd(row, side);
         return std::min(d.h, most >= whole ? most / whole * whole : most);
     }
@@ -114,7 +114,7 @@ private:
         const int64_t before = n % side ? going_on : 0;
         if (before) {
             w_.loop("row", before, [&](const Expr &p) {
-                w_.put(dv::Dma{moved(gm, p * plane), moved(rows, p * out_), 1,
+                w_.emit(dv::Dma{moved(gm, p * plane), moved(rows, p * out_), 1,
                                (n + side - 1) / side, 0, 0});
             });
         }

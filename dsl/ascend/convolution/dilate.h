@@ -14,7 +14,7 @@ struct Dilation {
     int64_t planes = 1, h = 1, w = 1, stride_h = 1, stride_w = 1, to_h = 1, to_w = 1;
 };
 // of columns; stride_h * to_w
-inline constexpr int64_t most_dilated_stride = 15, most_dilated_row = 1024;
+inline constexpr int64_t max_dilated_stride = 15, max_dilated_row = 1024;
 void dilate(Writer &w, const Dilation &d);
 
 }  // namespace halyard::ascend

@@ -4,6 +4,7 @@
 
 #include "dsl/ascend/lowering/fractals.h"
 #include "dsl/ascend/lowering/vector.h"
+#include "registry/base/integer.h"
 
 namespace halyard::ascend {
 
@@ -12,11 +13,7 @@ using dv::Ref;
 
 namespace {
 
-constexpr int64_t most_pixels_at_once = 1024;  // that are transposed: five buffers of 32 B each
-
-int64_t ceil_div(int64_t n, int64_t by) {
-    return (n + by - 1) / by;
-}
+constexpr int64_t max_pixels_at_once = 1024;  // that are transposed: five buffers of 32 B each
 
 // As many lines as there is room for; rather fewer, if tiles then come out even.
 int64_t lines_of_tile(int64_t count, int64_t most, bool once) {
@@ -32,19 +29,19 @@ void rows_of_channels(Writer &w, const Rows &dst, const Rows &from, const Expr &
                       const Expr &burst) {
     const int64_t whole = from.pitch / fractal_side;
     if (from.pitch % fractal_side == 0) {
-        return w.put(dv::Dma{dst.ref, from.ref, rows, burst, whole - burst,
-                             dst.pitch / fractal_side - burst});
+        return w.emit(dv::Dma{dst.ref, from.ref, rows, burst, whole - burst,
+                              dst.pitch / fractal_side - burst});
     }
     w.loop("row", 0, rows, [&](const Expr &r) {
-        w.put(dv::Dma{moved(dst.ref, r * dst.pitch), moved(from.ref, r * from.pitch), 1, burst, 0,
-                      0});
+        w.emit(dv::Dma{moved(dst.ref, r * dst.pitch), moved(from.ref, r * from.pitch), 1, burst, 0,
+                       0});
     });
 }
 
-Lines::Lines(const Correlation &c, int64_t most_results, bool once) {
+Lines::Lines(const Correlation &c, int64_t max_results, bool once) {
     count = c.pointwise() ? c.oh * c.ow : c.oh;
     pixels = c.pointwise() ? 1 : c.ow;
-    tile = lines_of_tile(count, std::max<int64_t>(1, most_results / pixels), once);
+    tile = lines_of_tile(count, std::max<int64_t>(1, max_results / pixels), once);
     // A tile below a border that is wider than a filter would see no image.
     if (c.bottom > (c.u - 1) * c.dil_h) tile = count;
     tiles = ceil_div(count, tile);
@@ -62,11 +59,11 @@ Expr Image::begin(const Expr &line_tile) const {
 }
 
 Image::Image(Writer &w, const Correlation &c, const Lines &lines, const std::string &tensor)
-    : w_(w), c_(c), lines_(lines), tensor_(tensor), pieces_(ceil_div(plane(), most_pixels_at_once)),
+    : w_(w), c_(c), lines_(lines), tensor_(tensor), pieces_(ceil_div(plane(), max_pixels_at_once)),
       piece_(pieces_ > 1 ? whole_fractals(ceil_div(plane(), pieces_)) : plane()),
       pitch_(whole_fractals(piece_)),
       at_once_(c.h * c.w % fractal_side && pieces_ == 1
-                   ? std::clamp<int64_t>(most_pixels_at_once / pitch_, 1, fractals_of(c.c))
+                   ? std::clamp<int64_t>(max_pixels_at_once / pitch_, 1, fractals_of(c.c))
                    : 1) {}
 
 void Image::declare() {
@@ -94,7 +91,7 @@ void Image::arrive(const Ref &dst, const Expr &turn, const Where &at, const Expr
             columns.slot = ((turn * pieces_ + p) * at_once_ + c) % 2;
             rows_to_columns(w_, columns, moved(in_rows, c * (fractal_side * pitch_)),
                             c_.c < fractal_side ? c_.c : fractal_side, pitch_);
-            w_.put(
+            w_.emit(
                 dv::Dma{moved(dst, c * size() + begins * fractal_side), columns, 1, piece_, 0, 0});
         });
     });
@@ -117,8 +114,8 @@ void Image::load(const Ref &dst, const Expr &from, const Expr &first, const Expr
         const Expr blocks =
             rest ? min(count, (c_.c - first * fractal_side - r + (fractal_side - 1)) / fractal_side)
                  : count;
-        w_.put(dv::Dma{moved(dst, r * pitch_), moved(gm, r * channel), blocks, burst,
-                       channel - burst, (fractal_side - 1) * burst});
+        w_.emit(dv::Dma{moved(dst, r * pitch_), moved(gm, r * channel), blocks, burst,
+                        channel - burst, (fractal_side - 1) * burst});
     });
 }
 

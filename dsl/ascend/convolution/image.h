@@ -8,9 +8,9 @@ namespace halyard::ascend {
 // How the lines of a result are shared out into tiles: rows of it, or pixels where filters are 1 x
 // 1 and rows don't matter.
 struct Lines {
-    // A tile has `most_results`, or one line. Where that doesn't come out even, the last tile
+    // A tile has `max_results`, or one line. Where that doesn't come out even, the last tile
     // covers lines of the one before it, unless each line has to be in one tile only.
-    Lines(const Correlation &c, int64_t most_results, bool once = false);
+    Lines(const Correlation &c, int64_t max_results, bool once = false);
     int64_t count, pixels;     // lines of a map, results of a line
     int64_t tile, tiles;       // lines of a tile, tiles of a map
     int64_t rows, row_pixels;  // of the image that a tile needs

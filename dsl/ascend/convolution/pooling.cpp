@@ -8,6 +8,7 @@
 #include "dsl/ascend/lowering/vector.h"
 #include "dsl/ascend/schedule.h"
 #include "dsl/op.h"
+#include "registry/base/integer.h"
 
 namespace halyard::ascend {
 
@@ -19,11 +20,8 @@ using dv::VecOp;
 namespace {
 
 constexpr int64_t lanes = fractal_side;  // planes side by side
-constexpr int64_t most_taps = 64, most_shared = 9, most_repeats = 255;
+constexpr int64_t max_taps = 64, max_shared = 9, max_repeats = 255;
 
-int64_t ceil_div(int64_t n, int64_t by) {
-    return n >= 0 ? (n + by - 1) / by : -(-n / by);
-}
 int64_t floor_div(int64_t n, int64_t by) {
     return -ceil_div(-n, by);
 }
@@ -72,7 +70,7 @@ public:
         const int64_t in = pitch(c.down.reach(windows) * c.across.size);
         const int64_t out = pitch(windows * c.across.windows);
         const int64_t most = std::max(in, out);
-        if (most > most_columns) return INT64_MAX;
+        if (most > max_columns) return INT64_MAX;
         const bool means = p == Pooled::mean || p == Pooled::mean_dx;
         const int64_t tiles = p == Pooled::max      ? in + 2 * out
                               : p == Pooled::max_dx ? 2 * in + 4 * out
@@ -97,7 +95,7 @@ public:
         windows_ = is_gradient(p_) ? c_.down.reaching(lines_) : lines_;
         reach_ = c_.down.reach(windows_);
         const int64_t shares = are_apart(c_, p_, lines_) ? tiles : 1;  // of a group, for cores
-        w_.p.blocks = groups * shares;
+        w_.program.blocks = groups * shares;
         group_ = groups > 1 ? Expr::var("block_idx") / shares : Expr(0);
         const int64_t most = pitch(std::max(
             {reach_ * c_.across.size, windows_ * c_.across.windows, lines_ * result_width()}));
@@ -164,12 +162,12 @@ private:
         const Expr planes = c_.planes % lanes ? min(lanes, c_.planes - group_ * lanes)
                                               : Expr(lanes);
         if (map % unit == 0) {
-            w_.put(dv::Dma{rows_, from, planes, blocks, map / unit - blocks,
-                           pitch(pixels) / unit - blocks});
+            w_.emit(dv::Dma{rows_, from, planes, blocks, map / unit - blocks,
+                            pitch(pixels) / unit - blocks});
         } else {
             w_.loop("plane", 0, planes, [&](const Expr &k) {
-                w_.put(dv::Dma{moved(rows_, k * pitch(pixels)), moved(from, k * map), 1, blocks, 0,
-                               0});
+                w_.emit(dv::Dma{moved(rows_, k * pitch(pixels)), moved(from, k * map), 1, blocks, 0,
+                                0});
             });
         }
         const Ref columns = filled((std::string(tensor) + "_ub").c_str(), c_.dtype, pixels, 0);
@@ -182,14 +180,14 @@ private:
     // dst[lane * to][pixel * next] = src[..] by the scalar unit.
     void one_by_one(int64_t pixels, const Ref &dst, int64_t to, int64_t next, const Ref &src,
                     int64_t from, int64_t after) {
-        w_.warnings.push_back("W-SCALAR " + w_.where + ": the vector unit transposes f16 alone");
+        w_.warnings.push_back("W-SCALAR " + w_.stage + ": the vector unit transposes f16 alone");
         const Expr planes = c_.planes % lanes ? min(lanes, c_.planes - group_ * lanes)
                                               : Expr(lanes);
         w_.loop("lane", 0, planes, [&](const Expr &k) {
             w_.loop("pixel", pixels, [&](const Expr &i) {
                 const std::string reg = w_.reg();
-                w_.put(dv::ScalarLd{reg, moved(src, k * from + i * after)});
-                w_.put(dv::ScalarSt{moved(dst, k * to + i * next), {reg}});
+                w_.emit(dv::ScalarLd{reg, moved(src, k * from + i * after)});
+                w_.emit(dv::ScalarSt{moved(dst, k * to + i * next), {reg}});
             });
         });
     }
@@ -220,8 +218,8 @@ private:
         }
         if (planes > 1) {
             w_.loop("plane", planes - 1, [&](const Expr &k) {
-                w_.put(dv::Dma{moved(to, k * map), moved(rows_, k * pitch(pixels)), 1,
-                               ceil_div(pixels, unit), 0, 0});
+                w_.emit(dv::Dma{moved(to, k * map), moved(rows_, k * pitch(pixels)), 1,
+                                ceil_div(pixels, unit), 0, 0});
             });
         }
         move(w_, {1, pixels}, {moved(to, (planes - 1) * map), {map, 1}, dv::Scope::gm},
@@ -262,9 +260,9 @@ private:
     }
     // Of f16 a pixel is a block, and eight of them, as far apart as they are, a repeat.
     void put_together(const Ref &dst, const Ref &src, int64_t pixels) {
-        constexpr int64_t blocks = 8, most_stride = 255;
+        constexpr int64_t blocks = 8, max_stride = 255;
         const int64_t step = c_.across.step;
-        if (c_.dtype != DType::f16 || blocks * step > most_stride)
+        if (c_.dtype != DType::f16 || blocks * step > max_stride)
             return Vectors(w_, {pixels, lanes}).copy({dst, {lanes, 1}}, {src, {step * lanes, 1}});
         const auto part = [&](int64_t first, int64_t repeat, int64_t mask) {
             dv::Vec v;  // as Vectors::copy() does it
@@ -277,7 +275,7 @@ private:
                 v.src_blk[k] = int(step);
                 v.src_rep[k] = blocks * step;
             }
-            w_.put(v);
+            w_.emit(v);
         };
         const int64_t whole = pixels / blocks;
         const int64_t rest = pixels % blocks;
@@ -299,7 +297,7 @@ private:
             c.src[0] = moved(a, first);
             c.src[1] = moved(b, first);
             c.repeat = count;
-            w_.put(c);
+            w_.emit(c);
             dv::VecSel s;
             s.dst = moved(dst, first);
             s.sel = bits;
@@ -314,10 +312,10 @@ private:
                     s.src_rep[k] = 0;
                 }
             }
-            w_.put(s);
+            w_.emit(s);
         };
-        for (int64_t first = 0; first < whole; first += most_repeats)
-            part(first * repeat, std::min(most_repeats, whole - first), repeat);
+        for (int64_t first = 0; first < whole; first += max_repeats)
+            part(first * repeat, std::min(max_repeats, whole - first), repeat);
         if (rest) part(whole * repeat, 1, rest);
         w_.give_back(bits);
     }
@@ -392,13 +390,13 @@ private:
     }
     // To the pixels of the taps, if their line is one of the tile.
     void add(const Ref &dx, const Taps &t, const Ref &given, const Expr &first) {
-        const auto put = [&] {
+        const auto accumulate = [&] {
             const Ref to = moved(dx, t.pixel + (first_line_ - first) * (c_.across.size * lanes));
             const Operand sum{to, {c_.across.step * lanes, 1}};
             Vectors(w_, {t.count, lanes}).binary(VecOp::add, sum, sum, {given, {lanes, 1}});
         };
-        if (lines_ == c_.down.size) return put();
-        w_.branch(first <= t.line && t.line < first + lines_, w_.nested(put), {});
+        if (lines_ == c_.down.size) return accumulate();
+        w_.branch(first <= t.line && t.line < first + lines_, w_.nested(accumulate), {});
     }
 
     void means(const Expr &first) {
@@ -500,8 +498,8 @@ bool pool(const Ascend &npu, const Op &op, Pooled p) {
     c.divisor = scalar("divisor_override");
     for (auto &[name, t] : npu.types)
         c.dtype = t;
-    if (c.down.kernel * c.across.kernel > most_taps ||
-        c.down.shared() * c.across.shared() > most_shared)
+    if (c.down.kernel * c.across.kernel > max_taps ||
+        c.down.shared() * c.across.shared() > max_shared)
         return false;
     const int64_t room = npu.chip().bytes(dv::Scope::ub);
     int64_t lines = Pooling::is_gradient(p) ? c.down.size : c.down.windows;
@@ -517,7 +515,7 @@ bool pool(const Ascend &npu, const Op &op, Pooled p) {
     lines = std::max<int64_t>(
         1, lines >> npu.pick("shrink", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
     if (Pooling::bytes(c, p, lines) > room) return false;
-    npu.places->written = {[=](Writer &w) { Pooling(w, c, p, lines).write(); }};
+    npu.buffer_plan->written = {[=](Writer &w) { Pooling(w, c, p, lines).write(); }};
     return true;
 }
 

@@ -8,6 +8,7 @@
 #include "ascend/simulator/provenance.h"
 #include "ascend/simulator/stop.h"
 #include "registry/base/error.h"
+#include "registry/base/integer.h"
 
 namespace halyard::ascend {
 
@@ -57,7 +58,7 @@ std::string element(const std::string &tensor, int64_t index, const std::vector<
 
 // out[row][column] = sum of left[row][term] right[term][column], each of them an element of a
 // tensor, or 0 (none).
-struct Sums {
+struct ProductSum {
     static constexpr int64_t none = -1;
     std::string left, right, out;
     int64_t terms = 0, outs = 0;
@@ -100,7 +101,7 @@ template<class F> void each_block(int64_t blocks, F run) {
 
 class Proof {
 public:
-    Proof(const dv::Program &p, const Sums &sums)
+    Proof(const dv::Program &p, const ProductSum &sums)
         : p_(p), sums_(sums), left_(number_of(p, sums.left)), right_(number_of(p, sums.right)),
           out_(number_of(p, sums.out)),
           moves_(p, {[this](int tensor, int64_t index) { return before(tensor, index); },
@@ -116,7 +117,7 @@ public:
         dv::Walker walker(p_, {});
         each_block(walker.blocks(), [&](int64_t block) {
             block_ = block;
-            before_ = looked_at();
+            before_ = elements_checked();
             targets(walker);
             states_.clear();
             try {
@@ -125,7 +126,7 @@ public:
                     finish(state);
             } catch (const dv::Stop &) {
             }  // enough of this block
-            return looked_at() < most_elements;
+            return elements_checked() < max_elements;
         });
     }
 
@@ -134,19 +135,21 @@ private:
         int64_t sums = 0;
         // of the result; none where nothing of it reaches memory
         std::vector<int64_t> rows, columns;
-        std::vector<bool> met;
+        std::vector<bool> seen;
         int64_t count = 0;
     };
     static constexpr int as_it_was = 2;  // an element of the result, beside 0 and 1 of the operands
     const dv::Program &p_;
-    const Sums &sums_;
+    const ProductSum &sums_;
     const int left_, right_, out_;
     int64_t block_ = 0, before_ = 0;  // before_: elements looked at before this block
     // in this block: where a sum goes, and which one an element of the result got last
     Sparse target_, last_;
     std::map<int64_t, State> states_;  // of accumulators, by their place
     Provenance moves_, terms_;
-    int64_t looked_at() const { return moves_.looked_at() + terms_.looked_at(); }
+    int64_t elements_checked() const {
+        return moves_.elements_checked() + terms_.elements_checked();
+    }
 
     [[noreturn]] void fail(const std::string &what) const {
         throw Error(p_.name, "its program isn't the convolution: block " + std::to_string(block_) +
@@ -165,7 +168,7 @@ private:
     Origin read(int tensor, int64_t index) const {
         if (tensor == right_) return {Origin::element, 1, index};
         if (tensor != left_) return {Origin::unknown};
-        if (sums_.of_left(index).row == Sums::none) return {};
+        if (sums_.of_left(index).row == ProductSum::none) return {};
         return {Origin::element, 0, index};
     }
 
@@ -192,19 +195,19 @@ private:
     }
 
     void begin(const Provenance::Products &p, State &s) {
-        const int64_t rows = dv::round_up(p.rows, side);
-        s = {p.sums, std::vector<int64_t>(size_t(p.rows), Sums::none),
-             std::vector<int64_t>(size_t(p.columns), Sums::none),
+        const int64_t rows = round_up(p.rows, side);
+        s = {p.sums, std::vector<int64_t>(size_t(p.rows), ProductSum::none),
+             std::vector<int64_t>(size_t(p.columns), ProductSum::none),
              std::vector<bool>(size_t(sums_.terms)), 0};
         for (int64_t c = 0; c < p.columns; c++) {
             for (int64_t r = 0; r < p.rows; r++) {
                 const int64_t index = target_.get(p.sums + (c / side * rows + r) * side + c % side);
                 if (index == Sparse::nothing) continue;
-                const Sums::Cell at = sums_.of_out(index);
+                const ProductSum::Cell at = sums_.of_out(index);
                 int64_t &row = s.rows[size_t(r)];
                 int64_t &column = s.columns[size_t(c)];
-                if ((row != Sums::none && row != at.row) ||
-                    (column != Sums::none && column != at.column)) {
+                if ((row != ProductSum::none && row != at.row) ||
+                    (column != ProductSum::none && column != at.column)) {
                     fail("lays the sum of row " + std::to_string(r) + " and column " +
                          std::to_string(c) + " of an mmad into " + out(index) +
                          ", which takes others");
@@ -215,10 +218,10 @@ private:
         }
     }
     void finish(const State &s) const {
-        if (s.count == sums_.terms || s.met.empty()) return;
+        if (s.count == sums_.terms || s.seen.empty()) return;
         for (const int64_t row : s.rows) {
-            for (int64_t t = 0; row != Sums::none && t < sums_.terms; t++) {
-                if (!s.met[size_t(t)]) {
+            for (int64_t t = 0; row != ProductSum::none && t < sums_.terms; t++) {
+                if (!s.seen[size_t(t)]) {
                     fail("has sums without the product of " +
                          sums_.name(sums_.left, sums_.in_left(row, t)));
                 }
@@ -235,55 +238,55 @@ private:
         for (int64_t k = 0; k < p.depth; k++) {
             const int64_t term = term_of(p, s, k);
             for (int64_t c = 0; c < p.columns; c++) {
-                if (const int64_t column = s.columns[size_t(c)]; column != Sums::none)
+                if (const int64_t column = s.columns[size_t(c)]; column != ProductSum::none)
                     meets(p, s, k, term, c, column);
             }
         }
-        if (looked_at() - before_ > most_elements / 4) throw dv::Stop();
+        if (elements_checked() - before_ > max_elements / 4) throw dv::Stop();
     }
     // The term that all rows have there; none where they are 0.
     int64_t term_of(const Provenance::Products &p, State &s, int64_t k) const {
-        int64_t term = Sums::none;
+        int64_t term = ProductSum::none;
         Origin first;
         for (int64_t r = 0; r < p.rows; r++) {
             const int64_t row = s.rows[size_t(r)];
-            if (row == Sums::none) continue;
+            if (row == ProductSum::none) continue;
             const Origin o = p.left(r, k);
             if (o.kind == Origin::zero) continue;
             if (o.kind != Origin::element || o.tensor != 0)
                 fail("multiplies " + name(o) + " in a filter's row");
-            const Sums::Cell at = sums_.of_left(o.index);
-            if (term != Sums::none && (at.row != row || at.column != term)) {
+            const ProductSum::Cell at = sums_.of_left(o.index);
+            if (term != ProductSum::none && (at.row != row || at.column != term)) {
                 fail("multiplies " + name(o) + " where " +
                      sums_.name(sums_.left, sums_.in_left(row, term)) + " is to be");
             }
             if (at.row != row) fail("multiplies " + name(o) + " in another filter's row");
-            if (term == Sums::none) first = o;
+            if (term == ProductSum::none) first = o;
             term = at.column;
         }
-        if (term == Sums::none) return term;
-        if (s.met[size_t(term)]) fail("adds the product of " + name(first) + " twice");
-        s.met[size_t(term)] = true;
+        if (term == ProductSum::none) return term;
+        if (s.seen[size_t(term)]) fail("adds the product of " + name(first) + " twice");
+        s.seen[size_t(term)] = true;
         s.count++;
         return term;
     }
     void meets(const Provenance::Products &p, const State &s, int64_t k, int64_t term, int64_t c,
                int64_t column) const {
         const Origin got = p.right(k, c);
-        if (term == Sums::none) {
+        if (term == ProductSum::none) {
             if (got.kind == Origin::unknown) fail("multiplies 0 by what nobody wrote");
             return;
         }
         const int64_t index = sums_.in_right(term, column);
-        const Origin expected = index == Sums::none ? Origin{} : Origin{Origin::element, 1, index};
+        const Origin expected = index == ProductSum::none ? Origin{}
+                                                          : Origin{Origin::element, 1, index};
         if (got == expected) return;
         int64_t r = 0;
-        while (s.rows[size_t(r)] == Sums::none)
+        while (s.rows[size_t(r)] == ProductSum::none)
             r++;
         fail("multiplies " + sums_.name(sums_.left, sums_.in_left(s.rows[size_t(r)], term)) +
              " by " + name(got) + ", not by " + name(expected) + ", for " +
-             out(target_.get(s.sums + (c / side * dv::round_up(p.rows, side) + r) * side +
-                             c % side)));
+             out(target_.get(s.sums + (c / side * round_up(p.rows, side) + r) * side + c % side)));
     }
 };
 
@@ -293,59 +296,77 @@ struct Copy {
     int64_t outs = 0;
     std::function<int64_t(int64_t index)> source;
 };
-void prove_copy(const dv::Program &written, const Copy &copy) {
-    const auto p = placed(written);
-    if (!p) return;
-    const int in = number_of(*p, copy.in);
-    const int out = number_of(*p, copy.out);
-    const auto fail = [&](const std::string &what) {
-        throw Error(p->name, "its program isn't what was to be moved: " + what);
-    };
-    dv::Walker walker(*p, {});
-    Sparse last;
-    const auto read = [&](int tensor, int64_t index) {
-        return tensor == in ? Origin{Origin::element, 0, index} : Origin{Origin::unknown};
-    };
-    const auto write = [&](int tensor, int64_t index, const Origin &o, const dv::Step &) {
-        if (tensor != out) fail("writes " + p->tensors[size_t(tensor)].name);
-        if (index < copy.outs) {
-            last.set(index, o.kind == Origin::zero      ? 0
-                            : o.kind == Origin::element ? o.index + 1
-                                                        : Sparse::nothing - 1);
-        }
-    };
-    Provenance moves(*p, {read, write, {}});
-    each_block(walker.blocks(), [&](int64_t block) {
-        last = {};
-        moves.run(walker, block);
-        last.each([&](int64_t index, int64_t got) {
-            const int64_t expected = copy.source(index) + 1;
-            const auto name = [&](int64_t n) {
-                return n < 0    ? "what nobody wrote"
-                       : n == 0 ? "0"
-                                : copy.in + "[" + std::to_string(n - 1) + "]";
-            };
-            if (got != expected) {
-                fail(copy.out + "[" + std::to_string(index) + "] gets " + name(got) + ", not " +
-                     name(expected));
-            }
+class CopyProof {
+public:
+    CopyProof(const dv::Program &p, const Copy &copy)
+        : p_(p), copy_(copy), in_(number_of(p, copy.in)), out_(number_of(p, copy.out)),
+          moves_(p, {[this](int tensor, int64_t index) { return read(tensor, index); },
+                     [this](int tensor, int64_t index, const Origin &o, const dv::Step &) {
+                         write(tensor, index, o);
+                     },
+                     {}}) {}
+
+    void run() {
+        dv::Walker walker(p_, {});
+        each_block(walker.blocks(), [&](int64_t block) {
+            last_ = {};
+            moves_.run(walker, block);
+            last_.each([&](int64_t index, int64_t got) { check(index, got); });
+            return moves_.elements_checked() < max_elements;
         });
-        return moves.looked_at() < most_elements;
-    });
+    }
+
+private:
+    const dv::Program &p_;
+    const Copy &copy_;
+    const int in_, out_;
+    // What an element of the result got last in a block: an input element's index + 1, or 0.
+    Sparse last_;
+    Provenance moves_;
+
+    [[noreturn]] void fail(const std::string &what) const {
+        throw Error(p_.name, "its program isn't what was to be moved: " + what);
+    }
+    Origin read(int tensor, int64_t index) const {
+        return tensor == in_ ? Origin{Origin::element, 0, index} : Origin{Origin::unknown};
+    }
+    void write(int tensor, int64_t index, const Origin &o) {
+        if (tensor != out_) fail("writes " + p_.tensors[size_t(tensor)].name);
+        if (index >= copy_.outs) return;
+        last_.set(index, o.kind == Origin::zero      ? 0
+                         : o.kind == Origin::element ? o.index + 1
+                                                     : Sparse::nothing - 1);
+    }
+    std::string name(int64_t got) const {
+        return got < 0    ? "what nobody wrote"
+               : got == 0 ? "0"
+                          : copy_.in + "[" + std::to_string(got - 1) + "]";
+    }
+    void check(int64_t index, int64_t got) const {
+        const int64_t expected = copy_.source(index) + 1;
+        if (got != expected) {
+            fail(copy_.out + "[" + std::to_string(index) + "] gets " + name(got) + ", not " +
+                 name(expected));
+        }
+    }
+};
+
+void prove_copy(const dv::Program &unplaced, const Copy &copy) {
+    if (const auto p = placed(unplaced)) CopyProof(*p, copy).run();
 }
 
 // Pixel `at` of an image's plane that tap `tap` of result `pixel` sees; none outside.
 int64_t seen(const Correlation &c, int64_t pixel, int64_t tap) {
     const int64_t y = pixel / c.ow * c.stride_h - c.top + tap / c.v * c.dil_h;
     const int64_t x = pixel % c.ow * c.stride_w - c.left + tap % c.v * c.dil_w;
-    return y >= 0 && y < c.h && x >= 0 && x < c.w ? y * c.w + x : Sums::none;
+    return y >= 0 && y < c.h && x >= 0 && x < c.w ? y * c.w + x : ProductSum::none;
 }
 
 }  // namespace
 
 void prove(const dv::Program &p, const Filters &f) {
-    const int64_t in1 = fractals_of(f.turned ? f.o : f.c);
-    const int64_t out1 = fractals_of(f.turned ? f.c : f.o);
+    const int64_t in1 = fractals_of(f.transposed ? f.o : f.c);
+    const int64_t out1 = fractals_of(f.transposed ? f.c : f.o);
     prove_copy(p, {f.from, f.to, f.size(), [=](int64_t i) -> int64_t {
                        const int64_t in0 = i % side;
                        const int64_t out0 = i / side % side;
@@ -354,11 +375,11 @@ void prove(const dv::Program &p, const Filters &f) {
                        const int64_t out = fractal % out1 * side + out0;
                        const int64_t tap = fractal / out1 % f.taps;
                        const int64_t g = fractal / out1 / f.taps / in1;
-                       const int64_t o = f.turned ? in : out;
-                       const int64_t c = f.turned ? out : in;
+                       const int64_t o = f.transposed ? in : out;
+                       const int64_t c = f.transposed ? out : in;
                        return o < f.o && c < f.c ? ((g * f.o + o) * f.c + c) * f.taps +
-                                                       (f.turned ? f.taps - 1 - tap : tap)
-                                                 : Sums::none;
+                                                       (f.transposed ? f.taps - 1 - tap : tap)
+                                                 : ProductSum::none;
                    }});
 }
 
@@ -369,25 +390,26 @@ void prove(const dv::Program &p, const Dilation &d) {
                        const int64_t plane = i / d.to_w / d.to_h;
                        const bool between = x % d.stride_w || y % d.stride_h ||
                                             x / d.stride_w >= d.w || y / d.stride_h >= d.h;
-                       return between ? Sums::none
+                       return between ? ProductSum::none
                                       : (plane * d.h + y / d.stride_h) * d.w + x / d.stride_w;
                    }});
 }
 
 // Rows are the filters of all groups, columns the pixels of all groups' results, terms channels and
 // taps.
-void prove(const dv::Program &written, const Correlation &c, const CorrelationTensors &t) {
-    const auto p = placed(written);
+void prove(const dv::Program &unplaced, const Correlation &c, const CorrelationTensors &t) {
+    const auto p = placed(unplaced);
     if (!p) return;
     const int64_t o1 = fractals_of(c.o);
     const int64_t c1 = fractals_of(c.c);
     const int64_t taps = c.taps();
     const int64_t map = c.oh * c.ow;
-    Sums s{t.fractals, t.image, t.out, c.c * taps, c.n * c.group * c.o * map, {}, {}, {}, {}, {}};
-    s.of_out = [=](int64_t i) -> Sums::Cell {
+    ProductSum s{t.fractals, t.image, t.out, c.c * taps, c.n * c.group * c.o * map,
+                 {},         {},      {},    {},         {}};
+    s.of_out = [=](int64_t i) -> ProductSum::Cell {
         return {i / map % (c.group * c.o), i / map / c.o * map + i % map};
     };
-    s.of_left = [=](int64_t i) -> Sums::Cell {
+    s.of_left = [=](int64_t i) -> ProductSum::Cell {
         const int64_t c0 = i % side;
         const int64_t o0 = i / side % side;
         const int64_t fractal = i / fractal_size;
@@ -396,8 +418,8 @@ void prove(const dv::Program &written, const Correlation &c, const CorrelationTe
         const int64_t filter = fractal % o1 * side + o0;
         const int64_t g = fractal / o1 / taps / c1;
         return g < c.group && channel < c.c && filter < c.o
-                   ? Sums::Cell{g * c.o + filter, channel * taps + tap}
-                   : Sums::Cell{Sums::none, Sums::none};
+                   ? ProductSum::Cell{g * c.o + filter, channel * taps + tap}
+                   : ProductSum::Cell{ProductSum::none, ProductSum::none};
     };
     s.in_left = [=](int64_t row, int64_t term) {
         const int64_t filter = row % c.o;
@@ -408,13 +430,13 @@ void prove(const dv::Program &written, const Correlation &c, const CorrelationTe
     };
     s.in_right = [=](int64_t term, int64_t column) {
         const int64_t pixel = seen(c, column % map, term % taps);
-        return pixel == Sums::none ? pixel
-                                   : (column / map * c.c + term / taps) * (c.h * c.w) + pixel;
+        return pixel == ProductSum::none ? pixel
+                                         : (column / map * c.c + term / taps) * (c.h * c.w) + pixel;
     };
     s.name = [=, left = s.of_left](const std::string &tensor, int64_t i) {
         if (tensor == t.image) return element(tensor, i, {c.n, c.group * c.c, c.h, c.w});
         if (tensor == t.out) return element(tensor, i, {c.n, c.group * c.o, c.oh, c.ow});
-        const Sums::Cell at = left(i);
+        const ProductSum::Cell at = left(i);
         return element("filter", (at.row * c.c + at.column / taps) * taps + at.column % taps,
                        {c.group * c.o, c.c, c.u, c.v});
     };
@@ -423,28 +445,29 @@ void prove(const dv::Program &written, const Correlation &c, const CorrelationTe
 
 // Rows are filters of all groups, columns channels of all groups and taps, terms the pixels of the
 // results.
-void prove_taps(const dv::Program &written, const Correlation &c, const std::string &image,
+void prove_taps(const dv::Program &unplaced, const Correlation &c, const std::string &image,
                 const std::string &dout, const std::string &dfilters) {
-    const auto p = placed(written);
+    const auto p = placed(unplaced);
     if (!p) return;
     const int64_t taps = c.taps();
     const int64_t map = c.oh * c.ow;
-    Sums s{dout, image, dfilters, c.n * map, c.group * c.o * c.c * taps, {}, {}, {}, {}, {}};
-    s.of_out = [=](int64_t i) -> Sums::Cell {
+    ProductSum s{dout, image, dfilters, c.n * map, c.group * c.o * c.c * taps, {}, {}, {}, {}, {}};
+    s.of_out = [=](int64_t i) -> ProductSum::Cell {
         return {i / taps / c.c, (i / taps / c.c / c.o * c.c + i / taps % c.c) * taps + i % taps};
     };
-    s.of_left = [=](int64_t i) -> Sums::Cell {
+    s.of_left = [=](int64_t i) -> ProductSum::Cell {
         const int64_t plane = i / map;
         return plane < c.n * c.group * c.o
-                   ? Sums::Cell{plane % (c.group * c.o), plane / (c.group * c.o) * map + i % map}
-                   : Sums::Cell{Sums::none, Sums::none};
+                   ? ProductSum::Cell{plane % (c.group * c.o),
+                                      plane / (c.group * c.o) * map + i % map}
+                   : ProductSum::Cell{ProductSum::none, ProductSum::none};
     };
     s.in_left = [=](int64_t row, int64_t term) {
         return (term / map * (c.group * c.o) + row) * map + term % map;
     };
     s.in_right = [=](int64_t term, int64_t column) {
         const int64_t pixel = seen(c, term % map, column % taps);
-        return pixel == Sums::none
+        return pixel == ProductSum::none
                    ? pixel
                    : (term / map * (c.group * c.c) + column / taps) * (c.h * c.w) + pixel;
     };

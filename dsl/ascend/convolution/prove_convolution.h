@@ -4,7 +4,7 @@
 // A program runs with the number of its element in place of every value, so moves, transposes and
 // load3d show what arrives where, and each product of an mmad is compared with the convolution's
 // definition. Of large programs not every block runs: the first and the last one, then those
-// between, as long as fewer than `most_elements` have been looked at, and of products no more than
+// between, as long as fewer than `max_elements` have been looked at, and of products no more than
 // a quarter of that in one block.
 #pragma once
 #include "dsl/ascend/convolution/convolution.h"
@@ -12,7 +12,7 @@
 
 namespace halyard::ascend {
 
-inline constexpr int64_t most_elements = 1 << 19;
+inline constexpr int64_t max_elements = 1 << 19;
 
 // `p` as it was written, without places. Each throws Error, which names the element, where the
 // program isn't what it should be.

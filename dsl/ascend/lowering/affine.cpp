@@ -42,12 +42,12 @@ public:
         for (auto &l : loops_)
             if (expr_uses_var(e, l.var)) used.insert(l.var);
         if (used.empty()) rest_ = rest_ + e * int(factor);
-        hard_.merge(used);
+        nonlinear_.merge(used);
     }
     Affine result() const {
         Affine a;
-        a.hard = hard_;
-        if (!hard_.empty()) return a;
+        a.nonlinear = nonlinear_;
+        if (!nonlinear_.empty()) return a;
         a.base = simplify(rest_);
         for (auto &l : loops_) {
             const auto it = stride_.find(l.var);
@@ -59,7 +59,7 @@ public:
 private:
     const std::vector<Loop> &loops_;
     std::map<std::string, int64_t> stride_;
-    std::set<std::string> hard_;
+    std::set<std::string> nonlinear_;
     Expr rest_;
 };
 
@@ -69,7 +69,7 @@ Affine affine(const Expr &index, const std::vector<Loop> &loops) {
     Sum as_it_is(loops);
     as_it_is.add(index, 1);
     Affine a = as_it_is.result();
-    if (a.hard.empty()) return a;
+    if (a.nonlinear.empty()) return a;
     Scope<Interval> bounds;
     for (auto &l : loops)
         bounds.push(l.var, Interval(0, Expr(int(l.extent) - 1)));
@@ -82,22 +82,23 @@ namespace {
 
 struct Step {
     std::string var;
-    int64_t stride, most;  // most: iterations apart
+    int64_t stride, max_count;  // max_count: the largest distance in iterations
 };
 
-// Adds the loops of every way to go `distance` elements; false where there is none.
-bool ways(const std::vector<Step> &steps, size_t k, int64_t distance,
-          std::set<std::string> &moved) {
+// Inserts into `moved` the loops of all combinations of steps from `k` on that move by `distance`
+// elements. Returns false if there is no combination.
+bool insert_moving_loops(const std::vector<Step> &steps, size_t k, int64_t distance,
+                         std::set<std::string> &moved) {
     if (k == steps.size()) return distance == 0;
-    int64_t further = 0;  // that the loops behind this one can go
+    int64_t further = 0;  // the distance that the loops after this one can cover
     for (size_t j = k + 1; j < steps.size(); j++)
-        further += steps[j].stride * steps[j].most;
+        further += steps[j].stride * steps[j].max_count;
     const Step &s = steps[k];
-    const int64_t first = std::max(-s.most, (distance - further) / s.stride - 1);
-    const int64_t last = std::min(s.most, (distance + further) / s.stride + 1);
+    const int64_t first = std::max(-s.max_count, (distance - further) / s.stride - 1);
+    const int64_t last = std::min(s.max_count, (distance + further) / s.stride + 1);
     bool any = false;
     for (int64_t i = first; i <= last; i++) {
-        if (ways(steps, k + 1, distance - i * s.stride, moved)) {
+        if (insert_moving_loops(steps, k + 1, distance - i * s.stride, moved)) {
             any = true;
             if (i) moved.insert(s.var);
         }
@@ -107,11 +108,11 @@ bool ways(const std::vector<Step> &steps, size_t k, int64_t distance,
 
 }  // namespace
 
-std::set<std::string> carrying(const Expr &written, const Expr &read,
-                               const std::vector<Loop> &loops) {
+std::set<std::string> carried_dependences(const Expr &written, const Expr &read,
+                                          const std::vector<Loop> &loops) {
     const Affine to = affine(written, loops);
     const Affine from = affine(read, loops);
-    const bool alike = to.hard.empty() && from.hard.empty() && to.stride == from.stride;
+    const bool alike = to.nonlinear.empty() && from.nonlinear.empty() && to.stride == from.stride;
     const auto distance = alike ? as_const_int(simplify(to.base - from.base)) : std::nullopt;
     std::set<std::string> moved;
     if (!distance) {
@@ -126,7 +127,7 @@ std::set<std::string> carrying(const Expr &written, const Expr &read,
     }
     std::sort(steps.begin(), steps.end(),
               [](const Step &a, const Step &b) { return a.stride > b.stride; });
-    ways(steps, 0, *distance, moved);
+    insert_moving_loops(steps, 0, *distance, moved);
     return moved;
 }
 
@@ -137,33 +138,37 @@ int64_t evaluate(const Expr &e, const Lookup &lookup) {
     const auto floor_div = [](int64_t a, int64_t b) {
         return b == 0 ? 0 : a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
     };
-    if (const auto *op = e.as<IntImm>()) return op->value;
-    if (const auto *op = e.as<UIntImm>()) return int64_t(op->value);
-    if (const auto *op = e.as<Variable>()) return lookup(op->name);
-    if (const auto *op = e.as<Load>()) return lookup(op->name);
-    if (const auto *op = e.as<Cast>()) return evaluate(op->value, lookup);
-    if (const auto *op = e.as<Add>()) return both(op, [](int64_t a, int64_t b) { return a + b; });
-    if (const auto *op = e.as<Sub>()) return both(op, [](int64_t a, int64_t b) { return a - b; });
-    if (const auto *op = e.as<Mul>()) return both(op, [](int64_t a, int64_t b) { return a * b; });
-    if (const auto *op = e.as<Div>()) return both(op, floor_div);
-    if (const auto *op = e.as<Mod>())
-        return both(op, [&](int64_t a, int64_t b) { return b == 0 ? 0 : a - floor_div(a, b) * b; });
-    if (const auto *op = e.as<Min>())
-        return both(op, [](int64_t a, int64_t b) { return std::min(a, b); });
-    if (const auto *op = e.as<Max>())
-        return both(op, [](int64_t a, int64_t b) { return std::max(a, b); });
-    if (const auto *op = e.as<EQ>()) return both(op, [](int64_t a, int64_t b) { return a == b; });
-    if (const auto *op = e.as<NE>()) return both(op, [](int64_t a, int64_t b) { return a != b; });
-    if (const auto *op = e.as<LT>()) return both(op, [](int64_t a, int64_t b) { return a < b; });
-    if (const auto *op = e.as<LE>()) return both(op, [](int64_t a, int64_t b) { return a <= b; });
-    if (const auto *op = e.as<GT>()) return both(op, [](int64_t a, int64_t b) { return a > b; });
-    if (const auto *op = e.as<GE>()) return both(op, [](int64_t a, int64_t b) { return a >= b; });
-    if (const auto *op = e.as<And>()) return both(op, [](int64_t a, int64_t b) { return a && b; });
-    if (const auto *op = e.as<Or>()) return both(op, [](int64_t a, int64_t b) { return a || b; });
-    if (const auto *op = e.as<Not>()) return !evaluate(op->a, lookup);
-    if (const auto *op = e.as<Select>()) {
-        return evaluate(op->condition, lookup) ? evaluate(op->true_value, lookup)
-                                               : evaluate(op->false_value, lookup);
+    switch (e.node_type()) {
+    case IRNodeType::IntImm: return e.as<IntImm>()->value;
+    case IRNodeType::UIntImm: return int64_t(e.as<UIntImm>()->value);
+    case IRNodeType::Variable: return lookup(e.as<Variable>()->name);
+    case IRNodeType::Load: return lookup(e.as<Load>()->name);
+    case IRNodeType::Cast: return evaluate(e.as<Cast>()->value, lookup);
+    case IRNodeType::Add: return both(e.as<Add>(), std::plus<int64_t>());
+    case IRNodeType::Sub: return both(e.as<Sub>(), std::minus<int64_t>());
+    case IRNodeType::Mul: return both(e.as<Mul>(), std::multiplies<int64_t>());
+    case IRNodeType::Div: return both(e.as<Div>(), floor_div);
+    case IRNodeType::Mod:
+        return both(e.as<Mod>(),
+                    [&](int64_t a, int64_t b) { return b == 0 ? 0 : a - floor_div(a, b) * b; });
+    case IRNodeType::Min:
+        return both(e.as<Min>(), [](int64_t a, int64_t b) { return std::min(a, b); });
+    case IRNodeType::Max:
+        return both(e.as<Max>(), [](int64_t a, int64_t b) { return std::max(a, b); });
+    case IRNodeType::EQ: return both(e.as<EQ>(), std::equal_to<int64_t>());
+    case IRNodeType::NE: return both(e.as<NE>(), std::not_equal_to<int64_t>());
+    case IRNodeType::LT: return both(e.as<LT>(), std::less<int64_t>());
+    case IRNodeType::LE: return both(e.as<LE>(), std::less_equal<int64_t>());
+    case IRNodeType::GT: return both(e.as<GT>(), std::greater<int64_t>());
+    case IRNodeType::GE: return both(e.as<GE>(), std::greater_equal<int64_t>());
+    case IRNodeType::And: return both(e.as<And>(), std::logical_and<int64_t>());
+    case IRNodeType::Or: return both(e.as<Or>(), std::logical_or<int64_t>());
+    case IRNodeType::Not: return !evaluate(e.as<Not>()->a, lookup);
+    case IRNodeType::Select: {
+        const auto *op = e.as<Select>();
+        return evaluate(evaluate(op->condition, lookup) ? op->true_value : op->false_value, lookup);
+    }
+    default: break;
     }
     if (const auto *op = e.as<Call>();
         op && op->is_intrinsic({Call::likely, Call::likely_if_innermost}))

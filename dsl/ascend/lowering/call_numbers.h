@@ -1,5 +1,5 @@
-// Numbers that a program gets at its call: each expression of nothing but the op's scalars is one,
-// computed where the program is called.
+// CallNumbers: the numbers that a program takes as arguments. Each is an expression of the op's
+// scalars alone, which is evaluated when the program is called.
 #pragma once
 #include <functional>
 #include <vector>
@@ -12,11 +12,12 @@ namespace halyard::ascend {
 
 class CallNumbers {
 public:
-    // The program's scalar for e; equal expressions share one.
+    // Returns the program's scalar for `e`; equal expressions share one.
     dv::Number of(const Halide::Expr &e);
     std::vector<dv::ScalarParam> parameters() const;
-    // What each is at a call: of the values of the record's scalars, in its order. They throw
-    // DispatchError for an expression that has none.
+    // Returns a function for each scalar, which computes it from the values of the record's
+    // scalars, in their order. The functions throw DispatchError for an expression that they can't
+    // evaluate.
     std::vector<std::function<double(const std::vector<double> &)>> values(
         const OpRecord &op) const;
 

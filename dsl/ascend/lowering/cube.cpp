@@ -7,6 +7,7 @@
 #include "dsl/ascend/lowering/fractals.h"
 #include "dsl/ascend/lowering/move.h"
 #include "dsl/ascend/lowering/vector.h"
+#include "registry/base/integer.h"
 
 namespace halyard::ascend {
 
@@ -17,26 +18,23 @@ using dv::Scope;
 namespace {
 
 constexpr int64_t side = fractal_side;
-constexpr int64_t most_repeats = 255;
-constexpr int64_t most_depth = 128;  // of a part in l1
-// of rows along the depth: 512 B, which is what GM is good at
-constexpr int64_t least_row = 256;
-// of an operand in the Unified Buffer, on its way to l1: a piece
-constexpr int64_t at_once_bytes = 65536;
-// of a piece: they are repeats, and strides of as many blocks and one
-constexpr int64_t most_rows = 240;
-constexpr int64_t least_in_two = 1024;  // blocks of a piece that goes on to l1 in two halves
-constexpr int64_t at_once_out = 4096;   // sums on their way out
+constexpr int64_t max_repeats = 255;
+constexpr int64_t max_depth = 128;  // the depth of a part in l1
+// Elements of a row along the depth: GM is read at the full rate in bursts of 512 B.
+constexpr int64_t min_row = 256;
+// Bytes of a piece, the part of an operand that is in the Unified Buffer on its way to l1.
+constexpr int64_t piece_bytes = 65536;
+// Rows of a piece. They are repeats of an instruction whose stride is max_rows + 1 blocks.
+constexpr int64_t max_rows = 240;
+constexpr int64_t min_in_two = 1024;    // blocks of a piece that is stored to l1 in two halves
+constexpr int64_t max_sums_out = 4096;  // sums in the Unified Buffer on their way to GM
 
-int64_t ceil_div(int64_t n, int64_t by) {
-    return (n + by - 1) / by;
-}
-// in parts of about the same size
+// Returns the size of parts of `n` of about the same size, each of at most `most`.
 int64_t evenly(int64_t n, int64_t most) {
     return ceil_div(n, ceil_div(n, most));
 }
 
-// A depth that divides k, where one does: no part is shorter than the others.
+// Returns a depth that divides `k` if there is one, so that all parts are of one size.
 int64_t depth_of(int64_t k, int64_t most) {
     if (k <= most) return k;
     for (int64_t d = most; d >= most / 2; d -= side)
@@ -49,21 +47,21 @@ template<class F> void each_16(int64_t n, F f) {
         f(first, std::min(side, n - first));
 }
 
-class Product {
+class MatrixProduct {
 public:
-    Product(Writer &w, const Accumulator &sums, const Matrix &a, const Matrix &b, int64_t k)
+    MatrixProduct(Writer &w, const Accumulator &sums, const Matrix &a, const Matrix &b, int64_t k)
         : w_(w), sums_(sums), k_(k), m1_(fractals_of(sums.rows)), n1_(fractals_of(sums.columns)),
-          depth_(depth_of(k, most_in_l1(most_depth))),
-          together_(std::max<int64_t>(1, most_in_l1(least_row) / depth_)),
+          depth_(depth_of(k, max_in_l1(max_depth))),
+          together_(std::max<int64_t>(1, max_in_l1(min_row) / depth_)),
           slice_(
               std::clamp<int64_t>(bytes(Scope::l0a) / 2 / (std::max(m1_, n1_) * dv::fractal_bytes),
                                   1, fractals_of(depth_))),
           a_{a, a.transposed, m1_, sums.rows}, b_{b, !b.transposed, n1_, sums.columns} {}
 
-    // Parts of the depth come to l1 a step ahead of their use, and to l0a and l0b by slices. Every
-    // ring has flags of its own here, slots being full or free: the automatic ones don't look a
-    // step ahead, and of several bodies that use one ring each would want its own.
-    void put(const Expr &accumulate) {
+    // Parts of the depth are loaded to l1 a step ahead of their use, and to l0a and l0b by slices.
+    // The flags of all rings are set here, for full and for free slots: insert_sync() doesn't look
+    // a step ahead, and it would take flags for each of several bodies that use one ring.
+    void emit(const Expr &accumulate) {
         accumulate_ = accumulate;
         const auto of_a = declare(a_, "a");
         const auto of_b = declare(b_, "b");
@@ -78,8 +76,8 @@ public:
             set(dv::Pipe::mte3, dv::Pipe::v, k);
         }
         steps();
-        // Whoever set a flag last, and will again for the next product, hears that it has been
-        // waited for.
+        // The pipe that sets a flag, and will set it again for the next product, waits until it has
+        // been consumed.
         const auto over = [&](dv::Pipe from, dv::Pipe to) {
             wait(from, to, 0);
             wait(from, to, 1);
@@ -89,26 +87,27 @@ public:
         over(dv::Pipe::v, dv::Pipe::mte2);
         over(dv::Pipe::mte3, dv::Pipe::v);
         over(dv::Pipe::m, dv::Pipe::mte1);
-        if (held_) wait(multiplies, dv::Pipe::v, 0);
+        if (pending_) wait(multiplies, dv::Pipe::v, 0);
     }
 
 private:
-    // What is multiplied between two arrivals: so much of the depth, of a stretch of several parts.
+    // A part of the depth, which is multiplied between two loads. Several parts are a stretch.
     struct Part {
-        Expr index, stretch, slices;  // of all; slices: before it
-        Expr begin;                   // of the stretch, in the depth
-        int64_t first, depth;         // within the stretch
+        Expr index, stretch;   // the numbers of the part and of its stretch
+        Expr slices;           // the number of slices before it
+        Expr begin;            // where the stretch begins in the depth
+        int64_t first, depth;  // where the part begins in the stretch, and its depth
     };
-    // waits for the part
-    using Arrived = std::function<void()>;
-    // in, out: of l1
+    // Emits the wait for a part.
+    using Loaded = std::function<void()>;
+    // The pipes that write to l1 and read from it.
     static constexpr dv::Pipe in = dv::Pipe::mte3;
     static constexpr dv::Pipe out = dv::Pipe::mte1;
     static constexpr dv::Pipe multiplies = dv::Pipe::m;
-    void set(dv::Pipe from, dv::Pipe to, const Expr &id) { w_.put(dv::SetFlag{from, to, id}); }
-    void wait(dv::Pipe from, dv::Pipe to, const Expr &id) { w_.put(dv::WaitFlag{from, to, id}); }
+    void set(dv::Pipe from, dv::Pipe to, const Expr &id) { w_.emit(dv::SetFlag{from, to, id}); }
+    void wait(dv::Pipe from, dv::Pipe to, const Expr &id) { w_.emit(dv::WaitFlag{from, to, id}); }
     int64_t slices_of(int64_t depth) const { return ceil_div(fractals_of(depth), slice_); }
-    int64_t most_in_l1(int64_t depth) const {
+    int64_t max_in_l1(int64_t depth) const {
         return std::max(side, std::min(depth, bytes(Scope::l1) / 4 /
                                                   ((m1_ + n1_) * dv::block_bytes) / side * side));
     }
@@ -117,51 +116,54 @@ private:
         return {i,          stretch, i * slices_of(depth_), stretch * (together_ * depth_),
                 t * depth_, depth_};
     }
-    // One part arrives, the one before it is multiplied. An operand whose rows go along the depth
-    // comes by the stretch, in rows that are long enough for GM. The last parts are single slices:
-    // the less there is to do when the last one has come.
+    // In each step one part is loaded while the part before it is multiplied. An operand whose rows
+    // run along the depth is loaded by stretches, in rows that are long enough for GM. The last
+    // parts are single slices, so that little is left to do once the last one is loaded.
     void steps() {
         const int64_t stretches = (k_ - 1) / (together_ * depth_);
-        const auto step = [&](const Expr &i, auto next, auto now) {
-            wait(out, in, i % 2);
-            next();
-            set(in, out, i % 2);
-            now([&] { wait(in, out, (i + 1) % 2); });
-            set(out, in, (i + 1) % 2);
-        };
         set(in, out, 1);
         set(out, in, 0);
         if (stretches) {
-            w_.loop(w_.reg("depth"), stretches, [&](const Expr &s) {
-                turn_ = s * pieces_of_stretch();
-                for (int64_t t = 0; t < together_; t++) {
-                    const auto next = [&] { arrive(part_of(s, t), together_ * depth_); };
-                    step(s * together_ + t, next, [&](const Arrived &arrived) {
-                        if (t) return multiply(part_of(s, t - 1), arrived);
-                        w_.branch(0 < s, w_.nested([&] {
-                            multiply(part_of(s - 1, together_ - 1), arrived);
-                        }),
-                                  w_.nested(arrived));
-                    });
-                }
-            });
+            w_.loop(w_.reg("depth"), stretches, [&](const Expr &s) { whole_stretch(s); });
         }
         turn_ = stretches * pieces_of_stretch();
+        last_stretch(stretches);
+    }
+    // Emits next(), which loads step `i`, and now(loaded), which multiplies the step before.
+    template<class Next, class Now> void step(const Expr &i, Next next, Now now) {
+        wait(out, in, i % 2);
+        next();
+        set(in, out, i % 2);
+        now([&] { wait(in, out, (i + 1) % 2); });
+        set(out, in, (i + 1) % 2);
+    }
+    void whole_stretch(const Expr &s) {
+        turn_ = s * pieces_of_stretch();
+        for (int64_t t = 0; t < together_; t++) {
+            const auto next = [&] { load(part_of(s, t), together_ * depth_); };
+            step(s * together_ + t, next, [&](const Loaded &loaded) {
+                if (t) return multiply(part_of(s, t - 1), loaded);
+                w_.branch(0 < s,
+                          w_.nested([&] { multiply(part_of(s - 1, together_ - 1), loaded); }),
+                          w_.nested(loaded));
+            });
+        }
+    }
+    void last_stretch(int64_t stretches) {
         const std::vector<Part> last = last_parts(stretches);
         const int64_t first = stretches * together_;
         const int64_t past = first + int64_t(last.size());
         for (int64_t i = first; i <= past; i++) {
             const auto next = [&] {
-                if (i < past) {
-                    arrive(last[size_t(i - first)],
-                           whole_last(last[size_t(i - first)].begin.value()));
-                }
+                if (i == past) return;
+                const Part &part = last[size_t(i - first)];
+                load(part, whole_last(part.begin.value()));
             };
-            step(i, next, [&](const Arrived &arrived) {
-                if (i == 0) return arrived();
+            step(i, next, [&](const Loaded &loaded) {
+                if (i == 0) return loaded();
                 const Part before = i > first ? last[size_t(i - first - 1)]
                                               : part_of(stretches - 1, together_ - 1);
-                multiply(before, arrived,
+                multiply(before, loaded,
                          i == past       ? Place::last
                          : i + 1 == past ? Place::last_but_one
                                          : Place::before);
@@ -190,50 +192,50 @@ private:
         return all;
     }
 
-    // An operand and its buffers. Its rows, as they lie, go along the depth, or along its width.
+    // An operand and its buffers. Its rows in GM number the depth (by_depth) or the width.
     struct Side {
         Matrix matrix;
         bool by_depth;
-        int64_t width1, width;                          // fractals, elements
-        int64_t rows_at_once = 0, columns_at_once = 0;  // of a piece: rows, fractals
+        int64_t width1, width;        // in fractals, in elements
+        int64_t rows_at_once = 0;     // rows of a piece
+        int64_t columns_at_once = 0;  // fractals of a piece that are stored to l1 together
         Ref l1 = {};
     };
     Writer &w_;
     const Accumulator &sums_;
-    // together_: parts of a stretch; slice_: fractals of the depth
+    // together_: parts of a stretch; slice_: depth of a slice, in fractals
     const int64_t k_, m1_, n1_, depth_, together_, slice_;
     Side a_, b_;
     Ref rows_ub_, fractals_ub_, l0a_, l0b_;
-    Expr accumulate_, turn_;                          // turn_: pieces that have come
-    enum class Place { before, last_but_one, last };  // of a part
+    Expr accumulate_, turn_;  // turn_: the number of pieces loaded before
+    enum class Place { before, last_but_one, last };
     struct Slice {
         Ref l0a, l0b;
         int64_t depth;
         Expr turn;
     };
-    std::optional<Slice> held_;  // whose second band isn't multiplied yet
+    std::optional<Slice> pending_;  // the slice whose second band isn't multiplied yet
 
-    int64_t bytes(Scope s) const { return w_.p.chip().bytes(s); }
+    int64_t bytes(Scope s) const { return w_.program.chip().bytes(s); }
     static Ref slot(Ref r, const Expr &turn) {
         r.slot = turn % 2;
         return r;
     }
-    // Of a piece that is large enough both halves, so that the one leaves while the other one is
+    // A piece that is large enough is sorted in two halves: one is stored while the other is
     // sorted.
     static int64_t columns_at_once(int64_t c1, int64_t rows) {
-        return c1 * rows >= least_in_two ? std::min<int64_t>(8, ceil_div(c1, 2)) : c1;
+        return c1 * rows >= min_in_two ? std::min<int64_t>(8, ceil_div(c1, 2)) : c1;
     }
     struct Piece {
-        // elements of one in the Unified Buffer, and of what is made of it at once
-        int64_t rows, fractals;
+        int64_t rows, fractals;  // elements of the buffers for its rows and for its sorted fractals
     };
     Piece declare(Side &x, const std::string &name) {
         const int64_t deep = std::min(k_, x.by_depth ? depth_ : together_ * depth_);
         const int64_t rows = x.by_depth ? deep : x.width;
         const int64_t pitch = whole_fractals(x.by_depth ? x.width : deep);
         x.rows_at_once = evenly(fractals_of(rows),
-                                std::clamp<int64_t>(at_once_bytes / 2 / pitch / side, 1,
-                                                    most_rows / side)) *
+                                std::clamp<int64_t>(piece_bytes / 2 / pitch / side, 1,
+                                                    max_rows / side)) *
                          side;
         x.l1 = w_.ring(name + "_l1", Scope::l1, DType::f16, x.width1 * side * whole_fractals(deep),
                        k_ > depth_ ? 2 : 1);
@@ -248,7 +250,7 @@ private:
         return of(a_) + of(b_);
     }
 
-    void arrive(const Part &part, int64_t stretch) {
+    void load(const Part &part, int64_t stretch) {
         for (const Side *x : {&a_, &b_}) {
             if (!x->by_depth && part.first) continue;
             const int64_t rows = x->by_depth ? part.depth : x->width;
@@ -267,9 +269,8 @@ private:
     Ref in_l1(const Side &x, const Part &part) const {
         return slot(x.l1, x.by_depth ? part.index : part.stretch);
     }
-    // Rows to [c1][r1] of fractals of columns and rows. They come as rows, because bursts of one
-    // block waste GM; the vector unit puts them into order, because so do they between the Unified
-    // Buffer and l1.
+    // Loads rows and stores them to l1 as fractals [c1][r1]. They are loaded as rows and sorted by
+    // the vector unit, because bursts of one block would waste the bandwidth to GM and to l1.
     void piece(const Side &x, const Part &part, int64_t depth, const Expr &turn, const Expr &p,
                int64_t rows) {
         const int64_t columns = x.by_depth ? x.width : depth;
@@ -283,67 +284,68 @@ private:
         const Expr begin = part.begin + part.first;
         const Expr first = begin * (x.by_depth ? m.row_stride : m.column_stride) +
                            p * (x.rows_at_once * m.row_stride);
-        const dv::Pipe arrives = dv::Pipe::mte2;
+        const dv::Pipe loads = dv::Pipe::mte2;
         const dv::Pipe sorts = dv::Pipe::v;
-        const dv::Pipe leaves = dv::Pipe::mte3;
-        wait(sorts, arrives, ub.slot);
+        const dv::Pipe stores = dv::Pipe::mte3;
+        wait(sorts, loads, ub.slot);
         if (all > rows)
             Vectors(w_, {all - rows, pitch}).fill({moved(ub, rows * pitch), {pitch, 1}}, {"", 0});
         move(w_, {rows, columns}, {ub, {pitch, 1}},
              {moved(m.ref, first), {m.row_stride, m.column_stride}, Scope::gm});
-        set(arrives, sorts, ub.slot);
-        wait(arrives, sorts, ub.slot);
+        set(loads, sorts, ub.slot);
+        wait(loads, sorts, ub.slot);
         const int64_t at_once = std::min(x.columns_at_once, c1);
         const int64_t groups = ceil_div(c1, at_once);
         for (int64_t group = 0; group < groups; group++) {
             const int64_t c = group * at_once;
             const int64_t count = std::min(at_once, c1 - c);
             const Ref fractals = slot(fractals_ub_, turn * groups + group);
-            wait(leaves, sorts, fractals.slot);
+            wait(stores, sorts, fractals.slot);
             each_16(count, [&](int64_t i, int64_t n) {
                 move_blocks(w_, {moved(fractals, i * ((all + 1) * side)), all + 1, 1},
                             {moved(ub, (c + i) * side), 1, c1}, n, all);
             });
-            if (group + 1 == groups) set(sorts, arrives, ub.slot);
-            set(sorts, leaves, fractals.slot);
-            wait(sorts, leaves, fractals.slot);
-            w_.put(dv::Dma{moved(l1, c * (r1 * side) * side), fractals, count, all, 1,
-                           r1 * side - all});
-            set(leaves, sorts, fractals.slot);
+            if (group + 1 == groups) set(sorts, loads, ub.slot);
+            set(sorts, stores, fractals.slot);
+            wait(sorts, stores, fractals.slot);
+            w_.emit(dv::Dma{moved(l1, c * (r1 * side) * side), fractals, count, all, 1,
+                            r1 * side - all});
+            set(stores, sorts, fractals.slot);
         }
     }
-    // Bands of the sums are multiplied one after the other; of the last two slices the first band
-    // of both, so that it leaves while the second one is multiplied.
-    void multiply(const Part &part, const Arrived &arrived, Place place = Place::before) {
+    // Multiplies the bands of the sums one after the other. Of the last two slices the first band
+    // is multiplied first, so that it is stored while the second one is multiplied.
+    void multiply(const Part &part, const Loaded &loaded, Place place = Place::before) {
         const bool single = part.depth <= slice_ * side;
         const bool hold = single && sums_.bands() > 1;
         const int64_t whole = part.depth / (slice_ * side);
         const int64_t rest = part.depth % (slice_ * side);
         const auto one = [&](const Expr &i, int64_t deep) {
             const Slice s = slice(
-                part, i * slice_, deep, part.slices + i, single ? arrived : [] {});
+                part, i * slice_, deep, part.slices + i, single ? loaded : [] {});
             const auto bands = [&](const Slice &of, int64_t first) {
                 for (int64_t b = first; b < sums_.bands(); b++)
                     mmad(of, b);
                 set(dv::Pipe::m, dv::Pipe::mte1, of.l0a.slot);
             };
             if (hold && place == Place::last_but_one) {
-                held_ = s;
+                pending_ = s;
                 return mmad(s, 0);
             }
-            if (!held_) return bands(s, 0);
+            if (!pending_) return bands(s, 0);
             mmad(s, 0);
             set(multiplies, dv::Pipe::v, 0);
-            bands(*held_, 1);
+            bands(*pending_, 1);
             bands(s, 1);
         };
-        if (!single) arrived();
+        if (!single) loaded();
         if (whole) w_.loop("slice", whole, [&](const Expr &i) { one(i, slice_ * side); });
         if (rest) one(whole, rest);
     }
-    // l0a is [m1][k1], l0b [k1][n1]. k: fractals before it in the part.
+    // Loads a slice: l0a is [m1][k1], l0b [k1][n1]. `k` is the number of fractals before it in the
+    // part.
     Slice slice(const Part &part, const Expr &k, int64_t deep, const Expr &turn,
-                const Arrived &arrived) {
+                const Loaded &loaded) {
         const int64_t k1 = fractals_of(deep);
         const int64_t all_k1 = fractals_of(part.depth);
         const Ref l0a = slot(l0a_, turn);
@@ -352,22 +354,23 @@ private:
         const Ref right = in_l1(b_, part);
         const Expr in_stretch = part.first / side + k;
         wait(multiplies, out, l0a.slot);
-        const bool here = !a_.by_depth && part.first > 0;  // came with the stretch
-        if (!here) arrived();
+        const bool here = !a_.by_depth && part.first > 0;  // loaded with the stretch
+        if (!here) loaded();
         w_.loop("m", m1_, [&](const Expr &i) {
             const Ref to = moved(l0a, i * (k1 * fractal_size));
             if (a_.by_depth)
-                load(to, moved(left, (i * all_k1 + k) * fractal_size), k1, 1, true);
+                load_fractals(to, moved(left, (i * all_k1 + k) * fractal_size), k1, 1, true);
             else
-                load(to, moved(left, (in_stretch * m1_ + i) * fractal_size), k1, m1_, false);
+                load_fractals(to, moved(left, (in_stretch * m1_ + i) * fractal_size), k1, m1_,
+                              false);
         });
-        if (here) arrived();
+        if (here) loaded();
         if (!b_.by_depth)
-            load(l0b, moved(right, in_stretch * (n1_ * fractal_size)), k1 * n1_, 1, false);
+            load_fractals(l0b, moved(right, in_stretch * (n1_ * fractal_size)), k1 * n1_, 1, false);
         else {
             w_.loop("k", k1, [&](const Expr &i) {
-                load(moved(l0b, i * (n1_ * fractal_size)), moved(right, (k + i) * fractal_size),
-                     n1_, all_k1, true);
+                load_fractals(moved(l0b, i * (n1_ * fractal_size)),
+                              moved(right, (k + i) * fractal_size), n1_, all_k1, true);
             });
         }
         set(out, multiplies, l0a.slot);
@@ -377,15 +380,16 @@ private:
     void mmad(const Slice &s, int64_t band) {
         dv::Mmad i;
         i.dst = slot(sums_.ref, band);
-        i.a = moved(s.l0a, band * sums_.most_rows * whole_fractals(s.depth));
+        i.a = moved(s.l0a, band * sums_.max_rows * whole_fractals(s.depth));
         i.b = s.l0b;
         i.m = sums_.rows_of(band);
         i.k = s.depth;
         i.n = sums_.columns;
         i.accumulate = accumulate_ + s.turn;
-        w_.put(i);
+        w_.emit(i);
     }
-    void load(const Ref &dst, const Ref &src, int64_t count, int64_t stride, bool transpose) {
+    void load_fractals(const Ref &dst, const Ref &src, int64_t count, int64_t stride,
+                       bool transpose) {
         const auto piece = [&](const Expr &first, int64_t n) {
             dv::Load2d l;
             l.dst = moved(dst, first * fractal_size);
@@ -393,19 +397,19 @@ private:
             l.repeat = n;
             l.src_stride = stride;
             l.transpose = transpose;
-            w_.put(l);
+            w_.emit(l);
         };
-        if (count / most_repeats) {
-            w_.loop("part", count / most_repeats,
-                    [&](const Expr &i) { piece(i * most_repeats, most_repeats); });
+        if (count / max_repeats) {
+            w_.loop("part", count / max_repeats,
+                    [&](const Expr &i) { piece(i * max_repeats, max_repeats); });
         }
-        if (count % most_repeats) piece(count / most_repeats * most_repeats, count % most_repeats);
+        if (count % max_repeats) piece(count / max_repeats * max_repeats, count % max_repeats);
     }
 };
 
-// Rows of a band of the sums as rows of `pitch` elements. They leave as [n1][rows][16], which in
-// f16 are blocks, with one more between columns, so that those of 8 columns are in 8 groups of
-// banks.
+// Moves rows of a band of the sums to rows of `pitch` elements in the Unified Buffer. They arrive
+// as [n1][rows][16], in f16 with one block more between columns, so that the blocks of 8 columns
+// are in 8 bank groups.
 void out_of_l0c(Writer &w, const Accumulator &sums, int64_t band, const Expr &first, int64_t rows,
                 const Ref &dst, int64_t pitch) {
     const int64_t m1 = fractals_of(sums.rows_of(band));
@@ -413,7 +417,7 @@ void out_of_l0c(Writer &w, const Accumulator &sums, int64_t band, const Expr &fi
     const int64_t r1 = fractals_of(rows);
     const int64_t all = r1 * side;
     const DType t = dst.dtype;
-    const bool blocks = t == DType::f16 && all <= most_rows && pitch / side <= most_repeats;
+    const bool blocks = t == DType::f16 && all <= max_rows && pitch / side <= max_repeats;
     const int64_t column = (all + blocks) * side;
     const Ref nz = w.temporary(t, n1 * column);
     dv::CcToUb c;
@@ -424,7 +428,7 @@ void out_of_l0c(Writer &w, const Accumulator &sums, int64_t band, const Expr &fi
     c.burst = r1;
     c.src_gap = m1 - r1;
     c.dst_gap = blocks;
-    w.put(c);
+    w.emit(c);
     const auto copy = [&](int64_t n, int64_t count, int64_t width) {
         Vectors(w, {count, all, width})
             .copy({moved(dst, n * side), {side, pitch, 1}},
@@ -448,7 +452,7 @@ void product(Writer &w, Accumulator &sums, const Matrix &a, const Matrix &b, int
              int64_t n, const Expr &accumulate) {
     sums.rows = m;
     sums.columns = n;
-    w.scope([&] { Product(w, sums, a, b, k).put(accumulate); });
+    w.scope([&] { MatrixProduct(w, sums, a, b, k).emit(accumulate); });
 }
 
 Accumulator accumulator(Writer &w, const std::string &name, const std::vector<int64_t> &extents) {
@@ -467,47 +471,47 @@ Operand rows_of(Writer &w, const Accumulator &sums, DType t) {
     const Ref out = w.temporary(t, whole_fractals(sums.rows) * sums.pitch);
     for (int64_t b = 0; b < sums.bands(); b++) {
         out_of_l0c(w, sums, b, 0, whole_fractals(sums.rows_of(b)),
-                   moved(out, b * sums.most_rows * sums.pitch), sums.pitch);
+                   moved(out, b * sums.max_rows * sums.pitch), sums.pitch);
     }
     return {out, {sums.pitch, 1}};
 }
 
 void store_rows(Writer &w, const Accumulator &sums, const Operand &to) {
     const int64_t pitch = whole_fractals(sums.columns);
-    const int64_t rows_at_once = std::min(std::max(side, at_once_out / pitch / side * side),
-                                          most_rows);
+    const int64_t rows_at_once = std::min(std::max(side, max_sums_out / pitch / side * side),
+                                          max_rows);
     const Ref out = w.ring("rows_ub", Scope::ub, DType::f16, rows_at_once * pitch);
     const dv::Pipe sorts = dv::Pipe::v;
-    const dv::Pipe leaves = dv::Pipe::mte3;
+    const dv::Pipe stores = dv::Pipe::mte3;
     const auto each = [&](auto f) {
         for (const int k : {0, 1})
             f(k);
     };
-    each([&](int k) { w.put(dv::SetFlag{leaves, sorts, k}); });
+    each([&](int k) { w.emit(dv::SetFlag{stores, sorts, k}); });
     const auto part = [&](int64_t band, const Expr &i, int64_t rows) {
         Ref here = out;
         here.slot = i % 2;
-        w.put(dv::WaitFlag{leaves, sorts, here.slot});
+        w.emit(dv::WaitFlag{stores, sorts, here.slot});
         out_of_l0c(w, sums, band, i * rows_at_once, whole_fractals(rows), here, pitch);
-        w.put(dv::SetFlag{sorts, leaves, here.slot});
-        w.put(dv::WaitFlag{sorts, leaves, here.slot});
-        const Ref gm = moved(to.ref, (i * rows_at_once + band * sums.most_rows) * to.stride[0]);
-        // Rows that follow each other, and don't end with a block, run on into the next one, but
-        // for the last.
+        w.emit(dv::SetFlag{sorts, stores, here.slot});
+        w.emit(dv::WaitFlag{sorts, stores, here.slot});
+        const Ref gm = moved(to.ref, (i * rows_at_once + band * sums.max_rows) * to.stride[0]);
+        // Contiguous rows that don't end with a block are written beyond their end, into the next
+        // row; the last row isn't.
         const int64_t before = sums.columns % side && sums.columns > side &&
                                        to.stride[0] == sums.columns
                                    ? rows - 1
                                    : 0;
         if (before) {
             w.loop("row", before, [&](const Expr &r) {
-                w.put(dv::Dma{moved(gm, r * sums.columns), moved(here, r * pitch), 1, pitch / side,
-                              0, 0});
+                w.emit(dv::Dma{moved(gm, r * sums.columns), moved(here, r * pitch), 1, pitch / side,
+                               0, 0});
             });
         }
         move(w, {rows - before, sums.columns},
              {moved(gm, before * to.stride[0]), to.stride, Scope::gm},
              {moved(here, before * pitch), {pitch, 1}});
-        w.put(dv::SetFlag{leaves, sorts, here.slot});
+        w.emit(dv::SetFlag{stores, sorts, here.slot});
     };
     for (int64_t b = 0; b < sums.bands(); b++) {
         const int64_t whole = sums.rows_of(b) / rows_at_once;
@@ -515,10 +519,10 @@ void store_rows(Writer &w, const Accumulator &sums, const Operand &to) {
         if (whole) w.loop("rows", whole, [&](const Expr &i) { part(b, i, rows_at_once); });
         if (rest) part(b, whole, rest);
     }
-    each([&](int k) { w.put(dv::WaitFlag{leaves, sorts, k}); });
-    // heard: the next rows set them again
-    w.put(dv::SetFlag{sorts, leaves, 0});
-    w.put(dv::WaitFlag{sorts, leaves, 0});
+    each([&](int k) { w.emit(dv::WaitFlag{stores, sorts, k}); });
+    // The next rows set these flags again.
+    w.emit(dv::SetFlag{sorts, stores, 0});
+    w.emit(dv::WaitFlag{sorts, stores, 0});
 }
 
 }  // namespace halyard::ascend

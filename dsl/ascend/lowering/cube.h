@@ -1,5 +1,5 @@
 // Products of matrices on the cube unit: from operands in global memory to sums in l0c, and from
-// there to rows in the Unified Buffer.
+// there to rows in the Unified Buffer or in global memory.
 #pragma once
 #include <algorithm>
 
@@ -7,36 +7,36 @@
 
 namespace halyard::ascend {
 
-// Sums in l0c: as the statement sees them, rows of `pitch` elements; on the chip, bands of rows in
-// a slot each, which are fractals of [columns][rows]. What is multiplied last is so band by band,
-// and the first one leaves while the second one is multiplied.
+// Sums in l0c. In the statement they are rows of `pitch` elements. On the chip they are bands of
+// rows, one in each slot, in fractals of [columns][rows]: the first band is stored while the second
+// one is multiplied.
 struct Accumulator {
     dv::Ref ref;
-    int64_t pitch = 0, most_rows = 0;  // most_rows: of a band
-    int64_t rows = 0, columns = 0;     // of the last product, not padded
-    int64_t bands() const { return (rows + most_rows - 1) / most_rows; }
-    int64_t rows_of(int64_t band) const { return std::min(most_rows, rows - band * most_rows); }
+    int64_t pitch = 0, max_rows = 0;  // max_rows: rows of a band
+    int64_t rows = 0, columns = 0;    // the last product's, without padding
+    int64_t bands() const { return (rows + max_rows - 1) / max_rows; }
+    int64_t rows_of(int64_t band) const { return std::min(max_rows, rows - band * max_rows); }
 };
-// A buffer for sums of these extents, columns first.
+// Declares a buffer for sums of these extents, columns first.
 Accumulator accumulator(Writer &w, const std::string &name, const std::vector<int64_t> &extents);
 
-// A matrix in GM: rows[r][c], the columns best beside each other. Of the left operand rows are the
-// product's (m), of the right one columns are (n); transposed where it is the other way round.
+// A matrix in GM; strides are in elements, and bursts are long if column_stride is 1. The left
+// operand is [m][k], the right one [k][n]; if `transposed`, [k][m] and [n][k].
 struct Matrix {
     dv::Ref ref;
     int64_t row_stride = 0, column_stride = 1;
     bool transposed = false;
 };
 
-// sums = a b, or += where `accumulate` isn't 0, over any depth: while one part of it is multiplied
-// the next one comes to l1.
+// Emits sums = a b, or sums += a b if `accumulate` isn't 0. While one part of the depth is
+// multiplied, the next one is loaded to l1.
 void product(Writer &w, Accumulator &sums, const Matrix &a, const Matrix &b, int64_t m, int64_t k,
              int64_t n, const dv::Expr &accumulate);
 
-// The sums as rows of `pitch` elements in the Unified Buffer, as f32 or f16.
+// Moves the sums to rows of `pitch` elements in the Unified Buffer, as f32 or f16.
 Operand rows_of(Writer &w, const Accumulator &sums, DType t);
 
-// The sums as f16 to rows and columns in global memory, some rows after the others.
+// Stores the sums as f16 to rows and columns in global memory, in blocks of rows.
 void store_rows(Writer &w, const Accumulator &sums, const Operand &to);
 
 }  // namespace halyard::ascend

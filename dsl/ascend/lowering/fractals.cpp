@@ -38,7 +38,7 @@ void move_blocks(Writer &w, const Blocks &dst, const Blocks &src, int64_t rows, 
             v.src_blk[k] = int(src.row);
             v.src_rep[k] = src.next;
         }
-        w.put(v);
+        w.emit(v);
     }
 }
 
@@ -47,7 +47,7 @@ void transpose_squares(Writer &w, const dv::Ref &dst, const dv::Ref &src, int64_
     t.dst = dst;
     t.src = src;
     t.repeat = count;
-    w.put(t);
+    w.emit(t);
 }
 
 void rows_to_columns(Writer &w, const dv::Ref &dst, const dv::Ref &src, int64_t rows,
@@ -56,7 +56,7 @@ void rows_to_columns(Writer &w, const dv::Ref &dst, const dv::Ref &src, int64_t 
     const dv::Ref apart = w.temporary(dst.dtype, columns * fractal_side);
     move_blocks(w, {apart, 1, fractal_side}, {src, squares, 1}, rows, squares);
     for (int64_t r = rows; r < fractal_side; r += at_once) {
-        w.put(blocks(dv::VecOp::dup, moved(apart, r * fractal_side), {{}, 1, fractal_side},
+        w.emit(blocks(dv::VecOp::dup, moved(apart, r * fractal_side), {{}, 1, fractal_side},
                      std::min(at_once, fractal_side - r), squares));
     }
     transpose_squares(w, dst, apart, squares);

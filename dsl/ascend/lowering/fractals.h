@@ -9,7 +9,7 @@ namespace halyard::ascend {
 inline constexpr int64_t fractal_side = dv::cube;
 inline constexpr int64_t fractal_size = fractal_side * fractal_side;
 // of what the functions below take at once: strides and repeats are bytes
-inline constexpr int64_t most_columns = 255 * fractal_side;
+inline constexpr int64_t max_columns = 255 * fractal_side;
 
 inline int64_t fractals_of(int64_t n) {
     return (n + fractal_side - 1) / fractal_side;

@@ -12,7 +12,7 @@ using dv::VecOp;
 namespace {
 
 // bytes of GM that come to the chip whole, to be gathered from there
-constexpr int64_t most_staged = 32768;
+constexpr int64_t max_staged = 32768;
 // rows of a tile are multiples of it: 32 B of the smallest real
 constexpr int64_t row_elements = 16;
 
@@ -78,7 +78,7 @@ using Lets = std::vector<std::pair<std::string, HExpr>>;
 
 // Of loop variables and constants only, with one of them at least. `names` are those of lets that
 // are, too.
-bool is_index(const HExpr &e, const Surroundings &s, const std::vector<Loop> &loops,
+bool is_index(const HExpr &e, const LoweringContext &s, const std::vector<Loop> &loops,
               const Lets &names) {
     struct : IRVisitor {
         using IRVisitor::visit;
@@ -101,7 +101,7 @@ bool is_index(const HExpr &e, const Surroundings &s, const std::vector<Loop> &lo
         void visit(const Call *c) override {
             goes_by_bits(c) ? IRVisitor::visit(c) : (void)(other = true);
         }
-        const Surroundings *s = nullptr;
+        const LoweringContext *s = nullptr;
         const std::vector<Loop> *loops = nullptr;
         std::set<std::string> lets;
         bool any = false, other = false;
@@ -116,10 +116,10 @@ bool is_index(const HExpr &e, const Surroundings &s, const std::vector<Loop> &lo
 
 class Gather : public IRMutator {
 public:
-    Gather(Surroundings &s, const std::vector<Loop> &loops, const Store &store, bool unaligned)
+    Gather(LoweringContext &s, const std::vector<Loop> &loops, const Store &store, bool unaligned)
         : s_(s), loops_(loops), store_(store), unaligned_(unaligned), lanes_(lanes_of(store)) {}
 
-    Gathered put() {
+    Gathered emit() {
         const HExpr value = mutate(store_.value);
         HExpr result;
         if (unaligned_ && is_apart()) {
@@ -153,7 +153,7 @@ public:
 
 private:
     using IRMutator::visit;
-    Surroundings &s_;
+    LoweringContext &s_;
     const std::vector<Loop> &loops_;
     const Store &store_;
     const bool unaligned_;
@@ -187,10 +187,10 @@ private:
     // innermost one.
     std::optional<size_t> lanes_of(const Store &store) const {
         std::vector<Loop> linear = loops_;
-        const std::set<std::string> hard = affine(store.index, loops_).hard;
-        std::erase_if(linear, [&](const Loop &l) { return hard.count(l.var) != 0; });
+        const std::set<std::string> nonlinear = affine(store.index, loops_).nonlinear;
+        std::erase_if(linear, [&](const Loop &l) { return nonlinear.count(l.var) != 0; });
         const Affine a = affine(store.index, linear);
-        for (size_t k = 0; k < linear.size() && a.hard.empty(); k++) {
+        for (size_t k = 0; k < linear.size() && a.nonlinear.empty(); k++) {
             for (size_t d = 0; d < loops_.size(); d++)
                 if (a.stride[k] == 1 && loops_[d].var == linear[k].var) return d;
         }
@@ -202,7 +202,7 @@ private:
             return false;
         const Affine a = affine(l->index, loops_);
         if (!lanes_) return unaligned_ && is_apart(l->name, a);
-        if (a.hard.count(loops_[*lanes_].var)) return true;
+        if (a.nonlinear.count(loops_[*lanes_].var)) return true;
         struct : IRVisitor {
             using IRVisitor::visit;
             void visit(const Load *inner) override {
@@ -219,7 +219,7 @@ private:
     // On the chip, but with gaps between the lanes, or not at blocks.
     bool is_apart(const std::string &name, const Affine &a) const {
         const dv::Ref from = s_.buffers.at(name);
-        if (!a.hard.empty() || s_.scope(from) != dv::Scope::ub) return false;
+        if (!a.nonlinear.empty() || s_.scope(from) != dv::Scope::ub) return false;
         const int64_t unit = dv::c0(from.dtype);
         for (size_t d = 0; d < loops_.size(); d++) {
             if (d == lanes_ ? a.stride[d] != 0 && a.stride[d] != 1 : a.stride[d] % unit != 0)
@@ -237,7 +237,7 @@ private:
     // Is where the results go; unless they are sums of several iterations.
     bool is_apart() const {
         const Affine a = affine(store_.index, loops_);
-        return unaligned_ && a.hard.empty() &&
+        return unaligned_ && a.nonlinear.empty() &&
                std::count(a.stride.begin(), a.stride.end(), 0) == 0 && is_apart(store_.name, a);
     }
 
@@ -245,7 +245,7 @@ private:
     bool compares_linear(const HExpr &e) const {
         const auto both = [&](const auto *op, auto of) { return of(op->a) && of(op->b); };
         const auto conditions = [&](const HExpr &c) { return compares_linear(c); };
-        const auto linear = [&](const HExpr &i) { return affine(i, loops_).hard.empty(); };
+        const auto linear = [&](const HExpr &i) { return affine(i, loops_).nonlinear.empty(); };
         if (const auto *op = e.as<And>()) return both(op, conditions);
         if (const auto *op = e.as<Or>()) return both(op, conditions);
         if (const auto *op = e.as<Not>()) return compares_linear(op->a);
@@ -309,10 +309,10 @@ private:
     }
 
     void set(const dv::Ref &to, const dv::Expr &value) {
-        if (const auto c = value.constant()) return s_.w.put(dv::ScalarSt{to, {"", double(*c)}});
+        if (const auto c = value.constant()) return s_.w.emit(dv::ScalarSt{to, {"", double(*c)}});
         const std::string reg = s_.w.reg("i");
-        s_.w.put(dv::Set{reg, value});
-        s_.w.put(dv::ScalarSt{to, {reg}});
+        s_.w.emit(dv::Set{reg, value});
+        s_.w.emit(dv::ScalarSt{to, {reg}});
     }
 
     // 32 bits without a sign as a real: their upper and their lower half.
@@ -343,7 +343,7 @@ private:
         const HExpr value = with_staged_loads(e);
         s_.write_fills();  // it may read what one of them begins
         const Tile t = tile(e, e, dtype_of(e.type()), e.type());
-        s_.w.warnings.push_back("W-SCALAR " + s_.w.where + ": integers are computed one by one");
+        s_.w.warnings.push_back("W-SCALAR " + s_.w.stage + ": integers are computed one by one");
         const int64_t values = int64_t(1) << e.type().bits();
         const int64_t half = e.type().is_int() ? values / 2 : 0;
         each(t, t.dims.size(),
@@ -358,13 +358,13 @@ private:
         const bool is_plain = e.as<Let>() == nullptr;
         const Affine a = is_plain ? affine(e, loops_) : Affine();
         const Tile t = tile(e, e, DType::i32, Int(32));
-        const bool counts = is_plain && !e.type().is_bool() && a.hard.empty() && lanes_ &&
+        const bool counts = is_plain && !e.type().is_bool() && a.nonlinear.empty() && lanes_ &&
                             !t.dims.empty() && t.dims.back() == *lanes_;
         if (counts) {
             count(t, a);
         } else {
             if (!t.dims.empty()) {
-                s_.w.warnings.push_back("W-SCALAR " + s_.w.where +
+                s_.w.warnings.push_back("W-SCALAR " + s_.w.stage +
                                         ": indices as values are computed one by one");
             }
             each(t, t.dims.size(), [&](const dv::Ref &to) { set(to, s_.index(e)); });
@@ -387,7 +387,7 @@ private:
             for (size_t k = 0; k + 1 < t.dims.size(); k++)
                 first = first + s_.variables.at(loops_[t.dims[k]].var) * a.stride[t.dims[k]];
             const std::string reg = s_.w.reg("i");
-            s_.w.put(dv::Set{reg, first});
+            s_.w.emit(dv::Set{reg, first});
             add({n}, to, row, {reg});
         });
         s_.w.give_back(row);
@@ -402,7 +402,7 @@ private:
 
     HExpr element(const Load *l) {
         if (HExpr already = known(l); already.defined()) return already;
-        s_.w.warnings.push_back("W-SCALAR " + s_.w.where + ": elements of " +
+        s_.w.warnings.push_back("W-SCALAR " + s_.w.stage + ": elements of " +
                                 s_.buffers.at(l->name).buffer + " are gathered one by one");
         const HExpr from = staged(l, with_staged_loads(l->index));
         const Load *load = from.as<Load>();
@@ -415,11 +415,11 @@ private:
             std::optional<dv::Ref> block;
             if (s_.scope(source) == dv::Scope::gm) {
                 block = s_.w.temporary(source.dtype, dv::c0(source.dtype));
-                s_.w.put(dv::Dma{*block, place, 1, 1, 0, 0});
+                s_.w.emit(dv::Dma{*block, place, 1, 1, 0, 0});
                 place = *block;
             }
-            s_.w.put(dv::ScalarLd{reg, place});
-            s_.w.put(dv::ScalarSt{to, {reg}});
+            s_.w.emit(dv::ScalarLd{reg, place});
+            s_.w.emit(dv::ScalarSt{to, {reg}});
             if (block) s_.w.give_back(*block);
         });
         return t.load;
@@ -438,13 +438,13 @@ private:
         const HExpr length = reach.is_bounded() ? simplify(reach.max - reach.min + 1) : HExpr();
         const int64_t elements = length.defined() ? as_const_int(length).value_or(0) : 0;
         const int64_t unit = dv::c0(from.dtype);
-        const int64_t all = *s_.w.p.tensor(from.buffer)->size.constant();
-        if (elements < 1 || elements > most_staged / int64_t(bytes_of(from.dtype))) return as_it_is;
+        const int64_t all = *s_.w.program.tensor(from.buffer)->size.constant();
+        if (elements < 1 || elements > max_staged / int64_t(bytes_of(from.dtype))) return as_it_is;
         const int64_t blocks = std::min((elements + unit - 1) / unit, all / unit);
         const HExpr first = simplify(clamp(reach.min, 0, int(all - blocks * unit)));
-        const dv::Ref here = s_.w.arriving(from.buffer + "_ub", dv::Scope::ub, from.dtype,
+        const dv::Ref here = s_.w.double_buffer(from.buffer + "_ub", dv::Scope::ub, from.dtype,
                                            blocks * unit);
-        s_.w.put(dv::Dma{here, at(from, s_.index(first)), 1, blocks, 0, 0});
+        s_.w.emit(dv::Dma{here, at(from, s_.index(first)), 1, blocks, 0, 0});
         s_.buffers[here.buffer] = here;
         return Load::make(l->type, here.buffer, simplify(index - first), {}, {}, const_true(), {});
     }
@@ -452,7 +452,7 @@ private:
 
 }  // namespace
 
-Gathered gather(Surroundings &s, const std::vector<Loop> &loops, const Store &store,
+Gathered gather(LoweringContext &s, const std::vector<Loop> &loops, const Store &store,
                 bool unaligned) {
     std::vector<Loop> longer;
     for (auto &l : loops) {
@@ -463,7 +463,7 @@ Gathered gather(Surroundings &s, const std::vector<Loop> &loops, const Store &st
             s.bounds[l.var] = {0, 0};
         }
     }
-    return Gather(s, longer, store, unaligned).put();
+    return Gather(s, longer, store, unaligned).emit();
 }
 
 }  // namespace halyard::ascend

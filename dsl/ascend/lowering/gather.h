@@ -19,7 +19,7 @@ struct Gathered {
 // in stay as they are. With `unaligned` also what lies on the chip with gaps between the lanes, or
 // not at blocks, the results included. Throws DispatchError for an index that the scalar unit can't
 // compute.
-Gathered gather(Surroundings &s, const std::vector<Loop> &loops,
+Gathered gather(LoweringContext &s, const std::vector<Loop> &loops,
                 const Halide::Internal::Store &store, bool unaligned);
 
 }  // namespace halyard::ascend

@@ -63,7 +63,7 @@ public:
 
 private:
     using IRMutator::visit;
-    static constexpr double most_terms = 200;
+    static constexpr double max_terms = 200;
     const IndexNames indices_;
     std::map<std::string, Expr> values_;
     std::map<std::string, double> terms_;  // of values, all lets in place
@@ -99,7 +99,7 @@ private:
     Stmt visit(const LetStmt *l) override {
         terms_[l->name] = terms_of(l->value);
         const Expr value = mutate(l->value);
-        if (terms_[l->name] <= most_terms || indices_.names.count(l->name)) {
+        if (terms_[l->name] <= max_terms || indices_.names.count(l->name)) {
             values_[l->name] = value;
             return mutate(l->body);
         }

@@ -10,7 +10,7 @@
 #include "dsl/ascend/lowering/nest.h"
 #include "dsl/ascend/lowering/tuple.h"
 #include "dsl/ascend/lowering/uses.h"
-#include "dsl/refusal.h"
+#include "dsl/diagnostic.h"
 #include "registry/base/error.h"
 
 namespace halyard::ascend {
@@ -73,8 +73,8 @@ private:
 
 // Of an allocation: a Func's, or a part of it: "sums$2.1" is the second value of a Tuple.
 auto place_of(const Kernel &k, const std::string &name) {
-    const auto own = k.places.scope.find(name);
-    return own != k.places.scope.end() ? own : k.places.scope.find(name.substr(0, name.rfind('.')));
+    const auto own = k.buffer_plan.scope.find(name);
+    return own != k.buffer_plan.scope.end() ? own : k.buffer_plan.scope.find(name.substr(0, name.rfind('.')));
 }
 
 class Walk : public IRVisitor {
@@ -87,8 +87,8 @@ public:
 
     std::vector<std::string> warnings() const { return w_.warnings; }
     std::map<std::string, dv::Ref> &buffers() { return s_.buffers; }
-    void put(const std::string &stage, const Stmt &body) {
-        w_.where = stage_name(stage);
+    void emit(const std::string &stage, const Stmt &body) {
+        w_.stage = stage_name(stage);
         inside(body);
     }
 
@@ -96,7 +96,7 @@ private:
     using IRVisitor::visit;
     Kernel &k_;
     Writer w_;
-    Surroundings s_;
+    LoweringContext s_;
     Uses uses_;
     int64_t inner_cores_ = 0;  // within the parallel loop around: iterations of the one in it
     // The loops and branches around, outermost first: a loop's variable, or "" for a branch.
@@ -137,15 +137,15 @@ private:
         s_.write_fills();
     }
     void visit(const ProducerConsumer *op) override {
-        const std::string before = w_.where;
-        if (op->is_producer) w_.where = stage_name(op->name);
+        const std::string before = w_.stage;
+        if (op->is_producer) w_.stage = stage_name(op->name);
         op->body.accept(this);
-        w_.where = before;
+        w_.stage = before;
     }
     void visit(const Allocate *op) override {
         written_.erase(op->name);
         const auto at = place_of(k_, op->name);
-        if (at == k_.places.scope.end())
+        if (at == k_.buffer_plan.scope.end())
             throw DispatchError(k_.op->name, "its stage " + op->name + " has no place on the chip");
         std::vector<int64_t> extents;
         int64_t size = 1;
@@ -160,7 +160,7 @@ private:
         for (const int64_t e : extents)
             size *= e;
         // What is only loaded arrives in two slots, as what isn't kept does.
-        const bool loaded = k_.places.loaded.count(op->name) != 0;
+        const bool loaded = k_.buffer_plan.loaded.count(op->name) != 0;
         const Uses::Buffer uses = uses_.meet(op, loaded);
         if (uses.readers) s_.readers[op->name] = *uses.readers;
         if (!uses.place_of.empty()) {
@@ -168,7 +168,7 @@ private:
             return op->body.accept(this);
         }
         s_.buffers[op->name] =
-            loaded ? w_.arriving(short_name(op->name), at->second, dtype_of(op->type), size)
+            loaded ? w_.double_buffer(short_name(op->name), at->second, dtype_of(op->type), size)
                    : w_.buffer(short_name(op->name), at->second, dtype_of(op->type), size);
         op->body.accept(this);
     }
@@ -216,7 +216,7 @@ private:
                 tuple.push_back(parts[k].as<Store>());
             }
             if (!tuple.empty()) {
-                put({}, tuple);
+                emit({}, tuple);
                 continue;
             }
             // What follows a loop of tiles, the shorter last one say, lies in the memory of its
@@ -230,7 +230,7 @@ private:
         }
     }
     // Stores in loops of their own.
-    void put(const std::vector<Loop> &loops, const std::vector<const Store *> &stores) {
+    void emit(const std::vector<Loop> &loops, const std::vector<const Store *> &stores) {
         for (const Store *store : stores) {
             refuse_parts_of_sums(*store);
             written_.insert(store->name);
@@ -245,7 +245,7 @@ private:
         std::vector<const Store *> stores;
         const Stmt whole = op;
         std::vector<Stmt> made;  // keeps what `stores` points to
-        if (nest(whole, loops, stores, made)) return put(loops, stores);
+        if (nest(whole, loops, stores, made)) return emit(loops, stores);
         const auto first = as_const_int(op->min);
         const auto count = as_const_int(op->extent);
         if (first && count && *count > 1 && ragged(op))
@@ -323,7 +323,7 @@ private:
         } within;
         op->body.accept(&within);
         inner_cores_ = within.most;
-        w_.p.blocks = extent * inner_cores_;
+        w_.program.blocks = extent * inner_cores_;
         s_.variables[op->name] = inner_cores_ > 1 ? block / inner_cores_ : block;
         iteration(op, extent);
         inner_cores_ = 0;
@@ -428,8 +428,8 @@ public:
     }
 
     Lowered lower() {
-        if (k_.places.program) return by_hand();
-        if (!k_.places.written.empty()) return as_written();
+        if (k_.buffer_plan.program) return handwritten();
+        if (!k_.buffer_plan.written.empty()) return as_written();
         refuse_unsigned();
         const Module m = k_.pipeline.compile_to_module(k_.arguments(), k_.op->name, k_.target);
         const Stmt s = m.get_conceptual_stmt();
@@ -497,7 +497,7 @@ private:
         if (const auto *op = s.as<ProducerConsumer>())
             return top(op->body, op->is_producer ? op->name : stage);
         if (const auto *op = s.as<Allocate>();
-            op && place_of(k_, op->name) == k_.places.scope.end()) {
+            op && place_of(k_, op->name) == k_.buffer_plan.scope.end()) {
             int64_t size = 1;
             for (const HExpr &e : op->extents)
                 size *= constant(e, k_.op->name);
@@ -509,7 +509,7 @@ private:
         dv::Program p = program();
         Walk walk(k_, numbers_, p);
         walk.buffers() = buffers_;
-        walk.put(stage, s);
+        walk.emit(stage, s);
         for (auto &w : walk.warnings()) {
             if (std::find(result_.warnings.begin(), result_.warnings.end(), w) ==
                 result_.warnings.end())
@@ -520,12 +520,12 @@ private:
     }
 
     Lowered as_written() {
-        for (auto &t : k_.places.workspaces)
+        for (auto &t : k_.buffer_plan.workspaces)
             tensors_.push_back(t);
-        for (auto &write : k_.places.written) {
+        for (auto &write : k_.buffer_plan.written) {
             result_.programs.push_back(program());
             Writer w(result_.programs.back());
-            w.where = k_.op->name;
+            w.stage = k_.op->name;
             write(w);
             result_.warnings.insert(result_.warnings.end(), w.warnings.begin(), w.warnings.end());
         }
@@ -542,8 +542,8 @@ private:
 
     // The program that the op has instead of a schedule. Its tensors have room for what the call
     // lays into them.
-    Lowered by_hand() {
-        const dv::Program &p = *k_.places.program;
+    Lowered handwritten() {
+        const dv::Program &p = *k_.buffer_plan.program;
         const auto wrong = [&](const std::string &what) {
             return DispatchError(k_.op->name, "its program '" + k_.instance.variant + "' " + what);
         };
@@ -583,7 +583,7 @@ Lowered lower(Kernel &k, bool strict) {
             throw DispatchError(k.op->name, "--strict: " + l.warnings[0]);
         return l;
     } catch (const Halide::Error &e) {
-        throw refusal(*k.op, e, k.written);
+        throw diagnostic(*k.op, e, k.directives);
     }
 }
 

@@ -14,7 +14,7 @@ using dv::Ref;
 
 namespace {
 
-constexpr int64_t most_bursts = 4095, most_gap = 65535;
+constexpr int64_t max_bursts = 4095, max_gap = 65535;
 
 struct Dimension {
     int64_t extent, dst, src;
@@ -26,7 +26,7 @@ public:
         : w_(w), dst_(dst), src_(src), bytes_(int64_t(bytes_of(dst.ref.dtype))),
           unit_(dv::block_bytes / bytes_), all_(std::move(dimensions)) {}
 
-    void put() {
+    void emit() {
         merge();
         if (all_.empty() || all_[0].dst != 1 || all_[0].src != 1) {
             if (!all_.empty() && all_[0].src != 1 && all_[0].dst == 1 && !dst_.in_gm())
@@ -84,8 +84,8 @@ private:
     }
 
     void at_block(const Ref &r) const {
-        if (w_.p.scope(r) == dv::Scope::ub && !is_multiple(r.offset, unit_))
-            throw NotVector("a move to or from " + r.buffer + " within a block of 32 B");
+        if (w_.program.scope(r) == dv::Scope::ub && !is_multiple(r.offset, unit_))
+            throw NotVectorizable("a move to or from " + r.buffer + " within a block of 32 B");
     }
 
     // Bursts of so many blocks. One dimension becomes nburst where its gaps are whole blocks, the
@@ -100,27 +100,27 @@ private:
         for (size_t d = 0; d < outer.size(); d++) {
             const int64_t to = gap(outer[d].dst);
             const int64_t from = gap(outer[d].src);
-            const bool fits = to >= 0 && from >= 0 && to <= most_gap && from <= most_gap;
+            const bool fits = to >= 0 && from >= 0 && to <= max_gap && from <= max_gap;
             if (fits && (best == outer.size() || outer[d].extent > outer[best].extent)) best = d;
         }
         if (best == outer.size() && apart_by_parts_of_blocks(blocks, dst, src, outer)) return;
         if (best == outer.size()) {
             return each(outer, [&](const Expr &to, const Expr &from) {
-                w_.put(dv::Dma{at(dst, to), at(src, from), 1, blocks, 0, 0});
+                w_.emit(dv::Dma{at(dst, to), at(src, from), 1, blocks, 0, 0});
             });
         }
         const Dimension burst = outer[best];
         outer.erase(outer.begin() + long(best));
         each(outer, [&](const Expr &to, const Expr &from) {
             const auto part = [&](const Expr &first, int64_t count) {
-                w_.put(dv::Dma{at(dst, to + first * burst.dst), at(src, from + first * burst.src),
+                w_.emit(dv::Dma{at(dst, to + first * burst.dst), at(src, from + first * burst.src),
                                count, blocks, gap(burst.src), gap(burst.dst)});
             };
-            const int64_t whole = burst.extent / most_bursts;
-            const int64_t rest = burst.extent % most_bursts;
+            const int64_t whole = burst.extent / max_bursts;
+            const int64_t rest = burst.extent % max_bursts;
             if (whole)
-                w_.loop("part", whole, [&](const Expr &i) { part(i * most_bursts, most_bursts); });
-            if (rest) part(whole * most_bursts, rest);
+                w_.loop("part", whole, [&](const Expr &i) { part(i * max_bursts, max_bursts); });
+            if (rest) part(whole * max_bursts, rest);
         });
     }
 
@@ -134,7 +134,7 @@ private:
             const int64_t from = rows.src * period / unit_ - blocks;
             const int64_t to = rows.dst * period / unit_ - blocks;
             if (rows.src % unit_ == 0 || rows.dst % unit_ || from < 0 || to < 0 ||
-                from > most_gap || to > most_gap || rows.extent < 2 * period)
+                from > max_gap || to > max_gap || rows.extent < 2 * period)
                 continue;
             std::vector<Dimension> rest = outer;
             rest[d] = {period, rows.dst, rows.src};
@@ -159,7 +159,7 @@ private:
     void apart() {
         const Dimension line = all_[0];
         all_.erase(all_.begin());
-        w_.warnings.push_back("W-SCALAR " + w_.where + ": elements of " + src_.ref.buffer +
+        w_.warnings.push_back("W-SCALAR " + w_.stage + ": elements of " + src_.ref.buffer +
                               " lie " + std::to_string(line.src) +
                               " apart and are gathered one by one");
         const Ref blocks = w_.temporary(src_.ref.dtype, line.extent * unit_);
@@ -173,8 +173,8 @@ private:
     void copy(int64_t n, const Ref &dst, int64_t dst_step, const Ref &src, int64_t src_step) {
         w_.loop("element", n, [&](const Expr &i) {
             const std::string reg = w_.reg();
-            w_.put(dv::ScalarLd{reg, at(src, i * src_step)});
-            w_.put(dv::ScalarSt{at(dst, i * dst_step), {reg}});
+            w_.emit(dv::ScalarLd{reg, at(src, i * src_step)});
+            w_.emit(dv::ScalarSt{at(dst, i * dst_step), {reg}});
         });
     }
 
@@ -190,23 +190,23 @@ private:
         }
         // rows shorter than a block follow each other: as one run
         if (run_ < unit_ && is_dense && !all_.empty()) {
-            w_.warnings.push_back("W-SCALAR " + w_.where + ": rows of " +
+            w_.warnings.push_back("W-SCALAR " + w_.stage + ": rows of " +
                                   std::to_string(run_ * bytes_) +
                                   " B are put together one element at a time");
             const Ref together = w_.temporary(dst_.ref.dtype, dense);
             each(all_, [&](const Expr &to, const Expr &from) {
                 copy(run_, at(together, to), 1, at(src_.ref, from), 1);
             });
-            Moves(w_, dst_, {together, {}, dv::Scope::ub}, {{dense, 1, 1}}).put();
+            Moves(w_, dst_, {together, {}, dv::Scope::ub}, {{dense, 1, 1}}).emit();
             w_.give_back(together);
             return;
         }
         if (run_ < unit_) return merged_blocks();
         const Ref last = w_.temporary(dst_.ref.dtype, unit_);
         each(all_, [&](const Expr &to, const Expr &from) {
-            w_.put(dv::Dma{at(dst_.ref, to), at(src_.ref, from), 1, run_ / unit_, 0, 0});
+            w_.emit(dv::Dma{at(dst_.ref, to), at(src_.ref, from), 1, run_ / unit_, 0, 0});
             copy(unit_, last, 1, at(src_.ref, from + (run_ - unit_)), 1);
-            w_.put(dv::Dma{at(dst_.ref, to + (run_ - unit_)), last, 1, 1, 0, 0});
+            w_.emit(dv::Dma{at(dst_.ref, to + (run_ - unit_)), last, 1, 1, 0, 0});
         });
         w_.give_back(last);
     }
@@ -218,7 +218,7 @@ private:
         halves.dtype = DType::f16;
         Vectors(w_, {dv::c0(DType::f16)}).fill({halves, {1}}, {"", 0});
         copy(run_, block, 1, src_.ref, 1);
-        w_.put(dv::Dma{dst_.ref, block, 1, 1, 0, 0});
+        w_.emit(dv::Dma{dst_.ref, block, 1, 1, 0, 0});
         w_.give_back(block);
     }
 
@@ -227,17 +227,17 @@ private:
     void merged_blocks() {
         // Behind a core's last elements lie another core's, which the block would put back as they
         // were.
-        if (w_.p.blocks.constant() != 1) {
-            throw DispatchError("ascend", w_.where + ": cores would change the same blocks of " +
+        if (w_.program.blocks.constant() != 1) {
+            throw DispatchError("ascend", w_.stage + ": cores would change the same blocks of " +
                                               dst_.ref.buffer + " in part");
         }
-        w_.warnings.push_back("W-SCALAR " + w_.where + ": blocks of " + dst_.ref.buffer +
+        w_.warnings.push_back("W-SCALAR " + w_.stage + ": blocks of " + dst_.ref.buffer +
                               " are changed in part");
         const Ref block = w_.temporary(dst_.ref.dtype, unit_);
         each(all_, [&](const Expr &to, const Expr &from) {
-            w_.put(dv::Dma{block, at(dst_.ref, to), 1, 1, 0, 0});
+            w_.emit(dv::Dma{block, at(dst_.ref, to), 1, 1, 0, 0});
             copy(run_, block, 1, at(src_.ref, from), 1);
-            w_.put(dv::Dma{at(dst_.ref, to), block, 1, 1, 0, 0});
+            w_.emit(dv::Dma{at(dst_.ref, to), block, 1, 1, 0, 0});
         });
         w_.give_back(block);
     }
@@ -245,7 +245,7 @@ private:
     // The run ends with the tensor, which has whole blocks and one more (lower.cpp).
     bool is_end() const {
         const auto offset = dst_.ref.offset.constant();
-        const auto size = w_.p.tensor(dst_.ref.buffer)->size.constant();
+        const auto size = w_.program.tensor(dst_.ref.buffer)->size.constant();
         return offset && size && *offset % unit_ == 0 &&
                *offset + (run_ + unit_ - 1) / unit_ * unit_ + unit_ == *size;
     }
@@ -257,7 +257,7 @@ void move(Writer &w, const std::vector<int64_t> &extents, const Operand &dst, co
     std::vector<Dimension> dimensions;
     for (size_t d = 0; d < extents.size(); d++)
         dimensions.push_back({extents[d], dst.stride[d], src.stride[d]});
-    Moves(w, dst, src, dimensions).put();
+    Moves(w, dst, src, dimensions).emit();
 }
 
 }  // namespace halyard::ascend

@@ -1,4 +1,4 @@
-// Nest: loops around one store, and what becomes of it.
+// Nests: loops around one store, and their lowering to instructions.
 #pragma once
 #include "dsl/ascend/lowering/affine.h"
 #include "dsl/ascend/lowering/cube.h"
@@ -7,53 +7,65 @@
 
 namespace halyard::ascend {
 
-// What a walk over a statement knows where it stands.
-struct Surroundings {
+// The state of a traversal of Halide's statement: the program so far, and what is known of the
+// variables and buffers in scope.
+struct LoweringContext {
     Writer &w;
     const dv::Profile &chip;
-    std::map<std::string, dv::Expr> variables;  // of loops and registers
-    // by Halide's name, on the chip and in GM
+    std::map<std::string, dv::Expr> variables;  // values of loop variables and lets
+    // Buffers on the chip and in GM, by Halide's name.
     std::map<std::string, dv::Ref> buffers;
-    std::map<std::string, Accumulator> accumulators;  // those of them in l0c
-    Values::Scalars scalar;                           // of numbers given at the call
-    // of loop variables: least and greatest, where they are numbers
+    std::map<std::string, Accumulator> accumulators;  // the buffers in l0c
+    Values::Scalars scalar;                           // registers of numbers given at the call
+    // Minimum and maximum of loop variables whose loops have constant bounds.
     std::map<std::string, std::pair<int64_t, int64_t>> bounds;
-    // there was a reduction in this turn of the loop around
+    // True if this iteration of the innermost loop has lowered a reduction.
     bool reduced = false;
-    // Buffers that begin with a number, which isn't written while a reduction may follow that
-    // doesn't need it.
+    // Buffers that are initialised with a constant. The stores are delayed, because a reduction
+    // that follows may not need them.
     struct Fill {
         std::vector<Loop> loops;
         Halide::Internal::Stmt store;
     };
     std::map<std::string, Fill> fills = {};
-    // Of stages on the chip: how many stores to come read them, where that is known; and those that
-    // the one being written reads as the last.
+    // The number of stores still to be lowered that read a buffer on the chip, if it is known; and
+    // the buffers that the current store reads for the last time.
     std::map<std::string, int64_t> readers = {};
-    std::set<std::string> dying = {};
-    // sums of stores in the same loops, which wait for each other
-    std::vector<Reduction> *together = nullptr;
+    std::set<std::string> last_use = {};
+    // Sums of stores in the same loops, which are delayed in order to be reduced together.
+    std::vector<Reduction> *pending_sums = nullptr;
+    // Lowers the delayed initialisations.
     void write_fills();
 
-    dv::Scope scope(const dv::Ref &r) const { return w.p.scope(r); }
-    // An index as the scalar unit computes it; elements it loads from the chip become registers.
-    // Throws DispatchError.
+    dv::Scope scope(const dv::Ref &r) const { return w.program.scope(r); }
+    // Lowers an integer expression for the scalar unit; elements that it loads become registers.
+    // Throws DispatchError for an expression that the scalar unit can't compute.
     dv::Expr index(const Halide::Expr &e);
-    dv::Expr named(const dv::Expr &value);  // in a register, where it is an operation
-    dv::Expr divided(const Halide::Expr &a, const Halide::Expr &b, bool rest);
-    dv::Expr shifted(const Halide::Internal::Call *c);
-    // The elements of a buffer at an index that is linear in the loops, with a stride for each of
-    // them.
+    // Returns the elements of a buffer at an index that is linear in the loops, with a stride for
+    // each of them.
     Operand operand(const std::string &buffer, const Halide::Expr &index,
                     const std::vector<Loop> &loops);
+
+private:
+    dv::Expr named(const dv::Expr &value);  // an operation is computed into a register
+    dv::Expr quotient(const Halide::Internal::Div *op);
+    // Returns the quotient, or the remainder if `rest`.
+    dv::Expr divided(const Halide::Expr &a, const Halide::Expr &b, bool rest);
+    dv::Expr shifted(const Halide::Internal::Call *c);
+    dv::Expr converted(const Halide::Internal::Cast *op);
+    dv::Expr call(const Halide::Internal::Call *op);
+    dv::Expr load(const Halide::Internal::Load *op);
+    dv::Expr let(const Halide::Internal::Let *op);
+    dv::Expr choice(const Halide::Internal::Select *op);
+    [[noreturn]] void refuse_index(const Halide::Expr &e) const;
 };
 
-// Writes the instructions of stores that don't read each other inside of loops, outermost first.
-// Throws DispatchError.
-void lower_nests(Surroundings &s, const std::vector<Loop> &loops,
+// Lowers stores that don't read each other, inside of `loops`, outermost first. Throws
+// DispatchError.
+void lower_nests(LoweringContext &s, const std::vector<Loop> &loops,
                  const std::vector<const Halide::Internal::Store *> &stores);
-// Of one store.
-void lower_nest(Surroundings &s, const std::vector<Loop> &loops,
+// Lowers one store.
+void lower_nest(LoweringContext &s, const std::vector<Loop> &loops,
                 const Halide::Internal::Store &store);
 
 }  // namespace halyard::ascend

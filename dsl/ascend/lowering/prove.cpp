@@ -11,7 +11,7 @@ void prove(const Halide::Expr &index, const std::vector<Loop> &loops, const Affi
     int64_t points = 1;
     for (auto &l : loops)
         points *= l.extent;
-    const int64_t step = points <= most_points ? 1 : points / most_points * 2 + 1;
+    const int64_t step = points <= max_points ? 1 : points / max_points * 2 + 1;
     std::map<std::string, int64_t> at;
     // each variable is asked for many thousand times
     std::unordered_map<const std::string *, const int64_t *> known;

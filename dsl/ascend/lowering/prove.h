@@ -4,7 +4,7 @@
 
 namespace halyard::ascend {
 
-inline constexpr int64_t most_points = 65536;  // of larger nests, every so manieth
+inline constexpr int64_t max_points = 65536;  // of larger nests, every so manieth
 
 // Throws Error where `index` isn't base + strides at a point of the nest, for the least and the
 // greatest value of each outer variable.

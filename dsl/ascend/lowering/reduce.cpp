@@ -10,8 +10,8 @@ using dv::VecOp;
 
 namespace {
 
-constexpr int64_t most_stride = 255;     // between repeats, in blocks; repeats
-constexpr int64_t least_transposed = 4;  // rows of a block each
+constexpr int64_t max_stride = 255;    // between repeats, in blocks; also the largest repeat
+constexpr int64_t min_transposed = 4;  // rows, of a block each, for which transposing pays
 
 Operand at(Operand o, const Expr &elements) {
     o.ref.offset = o.ref.offset + elements;
@@ -24,14 +24,14 @@ public:
         : w_(w), chip_(chip), extents_(r.extents), op_(r.op), acc_(r.acc), first_(r.first),
           now_(r.source), factor_(r.factor) {
         if (extents_.back() == 1 || now_.stride.back() <= 1) return;
-        // One column of rows that lie apart: rows of one lane each.
+        // Elements with a stride are rows of one lane.
         extents_.push_back(1);
         acc_.stride.push_back(1);
         now_.stride.push_back(1);
         if (factor_) factor_->stride.push_back(1);
     }
 
-    void put() {
+    void emit() {
         if (factor_ && !adds_products()) multiply();
         for (size_t d = 0; d + 1 < extents_.size(); d++)
             if (!acc_.stride[d] && extents_[d] > 1) fold(d);
@@ -39,10 +39,10 @@ public:
             lanes();
         else
             add_to(acc_, now_, extents_);
-        if (own_) w_.give_back(now_.ref);
+        if (is_temporary_) w_.give_back(now_.ref);
     }
 
-    // Neighbouring repeats of every row are combined, in `to`; what is left of them are `extents_`.
+    // Combines neighbouring repeats of every row into `to`, and sets extents_ to what is left.
     void pair_up(const Operand &to) {
         const int64_t lanes = dv::lanes(now_.ref.dtype);
         const int64_t whole = extents_.back() / lanes;
@@ -52,7 +52,7 @@ public:
         extents.back() = pairs;
         extents.push_back(lanes);
         const Operand from = now_;
-        // Every `step`th repeat of a row.
+        // Returns every `step`th repeat of a row, from repeat `first` on.
         const auto by_repeats = [&](const Operand &o, int64_t first, int64_t step) {
             Operand r = at(o, first * lanes);
             r.stride.back() = step * lanes;
@@ -80,13 +80,13 @@ public:
         if (whole % 2) rest((whole - 1) * lanes, lanes);
         if (tail) rest(whole * lanes, tail);
         extents_.back() = pairs * lanes;
-        if (own_) w_.give_back(from.ref);
+        if (is_temporary_) w_.give_back(from.ref);
         now_ = to;
-        own_ = true;
+        is_temporary_ = true;
         factor_.reset();
     }
-    // So that rows that follow each other are one run of repeats for few instructions, down to one
-    // of each.
+    // Combines repeats of every row until one is left. Contiguous rows are one run of repeats,
+    // which takes few instructions.
     void repeats() {
         const int64_t lanes = dv::lanes(now_.ref.dtype);
         while (extents_.back() >= 2 * lanes)
@@ -107,12 +107,12 @@ private:
     const VecOp op_;
     Operand acc_;
     const bool first_;
-    Operand now_;                    // what is left to reduce
-    std::optional<Operand> factor_;  // what that is to be multiplied by
-    bool own_ = false;
+    Operand now_;                    // the elements that are left to reduce
+    std::optional<Operand> factor_;  // the factors of these elements
+    bool is_temporary_ = false;      // now_ is a temporary
 
-    // Only lanes are reduced, and more than a repeat of them: half of the products are added where
-    // the other half lies.
+    // Returns true if only lanes are reduced, and more than a repeat of them: one half of the
+    // products is then added to the other half as it is computed.
     bool adds_products() const {
         for (size_t d = 0; d + 1 < extents_.size(); d++)
             if (!acc_.stride[d] && extents_[d] > 1) return false;
@@ -124,11 +124,11 @@ private:
         const Operand product = whole.temporary(now_.ref.dtype);
         whole.binary(VecOp::mul, product, now_, *factor_);
         now_ = product;
-        own_ = true;
+        is_temporary_ = true;
         factor_.reset();
     }
 
-    // Dimension d becomes 1, by halves: the upper half is combined with the lower one.
+    // Reduces dimension d to 1: the upper half is combined with the lower one until one is left.
     void fold(size_t d) {
         while (extents_[d] > 1)
             halve(d, (extents_[d] + 1) / 2);
@@ -139,9 +139,10 @@ private:
         extents_[d] = low;
         Vectors whole(w_, extents_);
         const Operand from = now_;
-        // In place, but for rows that have become short and lie too far apart for one instruction.
-        const bool fresh = !own_ || (d > 0 && d + 1 == extents_.size() &&
-                                     from.stride[d - 1] / dv::c0(from.ref.dtype) > most_stride);
+        // In place, unless rows have become short and are too far apart for one instruction.
+        const bool fresh = !is_temporary_ ||
+                           (d > 0 && d + 1 == extents_.size() &&
+                            from.stride[d - 1] / dv::c0(from.ref.dtype) > max_stride);
         Operand to = now_;
         if (fresh) {
             to = whole.temporary(now_.ref.dtype);
@@ -151,13 +152,13 @@ private:
         upper[d] = n - low;
         Vectors(w_, upper).binary(op_, to, fresh && 2 * low > n ? to : from,
                                   at(from, low * from.stride[d]));
-        if (fresh && own_) w_.give_back(from.ref);
+        if (fresh && is_temporary_) w_.give_back(from.ref);
         now_ = to;
-        own_ = true;
+        is_temporary_ = true;
     }
 
-    // The lanes of every row: down to one repeat, then the unit's own reduction; where it has none,
-    // to one block and one element.
+    // Reduces the lanes of every row to one repeat, then by the unit's own reduction; if it has
+    // none, to one block and to one element.
     void lanes() {
         const DType t = now_.ref.dtype;
         const bool has = chip_.takes(op_ == VecOp::add   ? "vcadd"
@@ -171,32 +172,52 @@ private:
             const int64_t half = (extents_[last] + 1) / 2;
             halve(last, (half + dv::c0(t) - 1) / dv::c0(t) * dv::c0(t));
         }
-        // now the lanes are those of the results
+        const auto [rows, acc] = results();
+        int64_t count = 1;
+        for (int64_t n : rows)
+            count *= n;
+        // Few rows are reduced sooner element by element, but the scalar unit has no integers.
+        const bool transposes = !by_unit && extents_[last] > 1 && bytes_of(t) == 4 &&
+                                (count >= min_transposed || !is_float(t));
+        if (transposes) transpose_rows(count);
+        Vectors space(w_, rows);
+        const bool direct = holds_results(acc, rows, t);
+        const Operand total = direct ? acc : space.temporary(t);
+        each_row(rows, total, by_unit, transposes ? 1 : extents_[last]);
+        if (direct) return;
+        add_to(acc, total, rows);
+        space.give_back(total);
+    }
+
+    // The space of the results and where they are accumulated. Its lanes are the innermost
+    // dimension that is left.
+    struct Results {
+        std::vector<int64_t> rows;
+        Operand acc;
+    };
+    Results results() const {
         std::vector<int64_t> rows(extents_.begin(), extents_.end() - 1);
-        std::vector<int64_t> acc_strides(acc_.stride.begin(), acc_.stride.end() - 1);
+        std::vector<int64_t> strides(acc_.stride.begin(), acc_.stride.end() - 1);
         while (!rows.empty() && rows.back() == 1 && rows.size() > 1) {
             rows.pop_back();
-            acc_strides.pop_back();
+            strides.pop_back();
         }
         if (rows.empty()) {
             rows.push_back(1);
-            acc_strides.push_back(1);
+            strides.push_back(1);
         }
-        int64_t results = 1;
-        for (int64_t n : rows)
-            results *= n;
-        // Fewer rows are done sooner element by element, but the scalar unit has no integers.
-        const bool turns = !by_unit && extents_[last] > 1 && bytes_of(t) == 4 &&
-                           (results >= least_transposed || !is_float(t));
-        if (turns) transposed(results);
-        Vectors space(w_, rows);
-        const Operand acc{acc_.ref, acc_strides};
-        bool direct = first_ && acc.ref.dtype == t && acc_strides.back() == 1 &&
+        return {rows, {acc_.ref, strides}};
+    }
+    // Returns true if the first results can be written where they are accumulated.
+    bool holds_results(const Operand &acc, const std::vector<int64_t> &rows, DType t) const {
+        bool direct = first_ && acc.ref.dtype == t && acc.stride.back() == 1 &&
                       is_multiple(acc.ref.offset, dv::c0(t));
         for (size_t d = 0; d + 1 < rows.size(); d++)
-            direct &= acc_strides[d] % dv::c0(t) == 0;
-        const Operand total = direct ? acc : space.temporary(t);
-        const int64_t n = turns ? 1 : extents_[last];
+            direct &= acc.stride[d] % dv::c0(t) == 0;
+        return direct;
+    }
+    // Reduces the `n` lanes of every row to its result in `total`.
+    void each_row(const std::vector<int64_t> &rows, const Operand &total, bool by_unit, int64_t n) {
         const std::function<void(size_t, const Expr &, const Expr &)> each = [&](size_t d,
                                                                                  const Expr &from,
                                                                                  const Expr &to) {
@@ -208,16 +229,13 @@ private:
             const int64_t step = rows.back() > 1 ? now_.stride[d] : 0;
             if (by_unit)
                 by_repeats(reduce_op(), rows.back(), n, step, at(now_, from), at(total, to));
-            // Of one element, which the unit hands on as it is.
-            else if (n == 1 && t == DType::f32)
+            // The sum of one element is that element.
+            else if (n == 1 && now_.ref.dtype == DType::f32)
                 by_repeats(dv::ReduceOp::add, rows.back(), n, step, at(now_, from), at(total, to));
             else
                 by_elements(rows.back(), n, step, at(now_, from), at(total, to));
         };
         each(0, 0, 0);
-        if (direct) return;
-        add_to(acc, total, rows);
-        space.give_back(total);
     }
 
     dv::ReduceOp reduce_op() const {
@@ -226,23 +244,23 @@ private:
                                    : dv::ReduceOp::min;
     }
 
-    // Every row's lanes to one block, the first element of which is the result: 16 blocks are a
-    // matrix of 16 x 16 halves of elements, of which the unit exchanges rows and columns. Half of
-    // the columns then lie further on by whole blocks, and come back beside the others.
-    void transposed(int64_t rows) {
+    // Reduces the lanes of every row to one block, whose first element is the result. 16 blocks are
+    // a matrix of 16 x 16 halves of elements, which the unit transposes. Half of the columns are
+    // then whole blocks away, and a second transposition aligns them with the others.
+    void transpose_rows(int64_t rows) {
         const DType t = now_.ref.dtype;
         const int64_t block = dv::c0(t);
         const int64_t matrices = (rows + 15) / 16;
         const int64_t size = matrices * 16;
-        if (matrices > most_stride) throw NotVector("too many rows to transpose");
+        if (matrices > max_stride) throw NotVectorizable("too many rows to transpose");
         std::vector<int64_t> strides(extents_.size(), 1);
         int64_t next = block;
         for (size_t d = extents_.size() - 1; d-- > 0; next *= extents_[d])
             strides[d] = next;
-        // `turned` comes before `x`, because it is read up to half a matrix past its end.
+        // `transposed` comes before `x`, because it is read up to half a matrix past its end.
         const dv::Ref both = w_.temporary(t, 2 * size * block);
         const dv::Ref y = w_.temporary(t, size * block);
-        const Operand turned{both, {1}};
+        const Operand transposed{both, {1}};
         const Operand x = at({both, {1}}, size * block);
         const auto blocks = [&](int64_t n) { return Vectors(w_, {n * block}); };
         if (extents_.back() < block)
@@ -256,17 +274,17 @@ private:
                 r.dtype = DType::f16;
                 return r;
             };
-            w_.put(dv::VecTrans{halves(to), halves(from), matrices, 1, 1});
+            w_.emit(dv::VecTrans{halves(to), halves(from), matrices, 1, 1});
         };
         for (int64_t shift = block / 2; shift > 0; shift /= 2) {
-            transpose(turned.ref, x.ref);
-            transpose(y, at(turned, 2 * shift * block).ref);
+            transpose(transposed.ref, x.ref);
+            transpose(y, at(transposed, 2 * shift * block).ref);
             blocks(size).binary(op_, x, x, {y, {1}});
         }
         w_.give_back(y);
-        if (own_) w_.give_back(now_.ref);
+        if (is_temporary_) w_.give_back(now_.ref);
         now_ = {x.ref, strides};
-        own_ = true;
+        is_temporary_ = true;
     }
     double identity(DType t) const {
         if (op_ == VecOp::add || op_ == VecOp::mul) return op_ == VecOp::mul;
@@ -293,31 +311,31 @@ private:
                     const Operand &to) {
         const int64_t blocks = step / dv::c0(from.ref.dtype);
         if (step % dv::c0(from.ref.dtype))
-            throw NotVector("rows of " + from.ref.buffer + " don't begin at blocks of 32 B");
-        const int64_t most = blocks <= most_stride ? 240 : 1;  // results begin at blocks again
+            throw NotVectorizable("rows of " + from.ref.buffer + " don't begin at blocks of 32 B");
+        const int64_t most = blocks <= max_stride ? 240 : 1;  // results begin at blocks again
         const auto part = [&](const Expr &first, int64_t count) {
-            results(op, at(to, first), at(from, first * step), n, count,
-                    blocks <= most_stride ? blocks : 0);
+            reduce_repeats(op, at(to, first), at(from, first * step), n, count,
+                           blocks <= max_stride ? blocks : 0);
         };
         if (rows / most) w_.loop("part", rows / most, [&](const Expr &i) { part(i * most, most); });
         if (rows % most) part(rows / most * most, rows % most);
     }
 
-    // One of every repeat. Where the chip's maxima come with their places, there are two reductions
-    // by blocks: that of a repeat leaves its results in a block of its own, and the next is of the
-    // elements that hold them, a block's result for each.
-    void results(dv::ReduceOp op, const Operand &to, const Operand &from, int64_t n, int64_t count,
-                 int64_t src_rep) {
+    // Reduces each repeat to one element. A chip whose maxima come with their indices takes two
+    // reductions by blocks: the first leaves the results of a repeat's blocks in one block, the
+    // second one reduces the elements that hold them.
+    void reduce_repeats(dv::ReduceOp op, const Operand &to, const Operand &from, int64_t n,
+                        int64_t count, int64_t src_rep) {
         const DType t = from.ref.dtype;
         if (op == dv::ReduceOp::add ||
             chip_.takes(std::string("vc") + dv::name_of(op) + ".value", t)) {
-            return w_.put(
+            return w_.emit(
                 dv::VecReduce{op, false, false, to.ref, from.ref, {n}, count, 1, 1, src_rep});
         }
         const int64_t block = dv::c0(t);
         const int64_t per_repeat = 8;
         const dv::Ref parts = w_.temporary(t, count * block);
-        w_.put(dv::VecReduce{
+        w_.emit(dv::VecReduce{
             op, true, false, parts, from.ref, {n}, count, block / per_repeat, 1, src_rep});
         const auto again = [&](int64_t first, int64_t blocks, int64_t repeat) {
             dv::Mask holding{0, true, 0, 0};
@@ -328,8 +346,8 @@ private:
             dv::Ref source = parts;
             source.offset = source.offset + first * block;
             if (repeat) {
-                w_.put(dv::VecReduce{op, true, false, at(to, first).ref, source, holding, repeat, 1,
-                                     1, 8});
+                w_.emit(dv::VecReduce{op, true, false, at(to, first).ref, source, holding, repeat,
+                                      1, 1, 8});
             }
         };
         again(0, per_repeat, count / per_repeat);
@@ -343,17 +361,17 @@ private:
                                 : op_ == VecOp::mul ? dv::ScalarOp::mul
                                 : op_ == VecOp::max ? dv::ScalarOp::max
                                                     : dv::ScalarOp::min;
-        if (n > 1 && !is_float(from.ref.dtype)) throw NotVector("integers along the lanes");
+        if (n > 1 && !is_float(from.ref.dtype)) throw NotVectorizable("integers along the lanes");
         w_.loop("row", rows, [&](const Expr &i) {
             std::string so_far = w_.reg();
-            w_.put(dv::ScalarLd{so_far, at(from, i * step).ref});
+            w_.emit(dv::ScalarLd{so_far, at(from, i * step).ref});
             for (int64_t k = 1; k < n; k++) {
                 const std::string next = w_.reg(), both = w_.reg();
-                w_.put(dv::ScalarLd{next, at(from, i * step + k).ref});
-                w_.put(dv::ScalarMath{op, both, {so_far}, {next}, from.ref.dtype});
+                w_.emit(dv::ScalarLd{next, at(from, i * step + k).ref});
+                w_.emit(dv::ScalarMath{op, both, {so_far}, {next}, from.ref.dtype});
                 so_far = both;
             }
-            w_.put(dv::ScalarSt{at(to, i).ref, {so_far}});
+            w_.emit(dv::ScalarSt{at(to, i).ref, {so_far}});
         });
     }
 };
@@ -361,10 +379,10 @@ private:
 }  // namespace
 
 void reduce(Writer &w, const dv::Profile &chip, const Reduction &r) {
-    Reduce(w, chip, r).put();
+    Reduce(w, chip, r).emit();
 }
 
-bool go_together(const dv::Profile &chip, const Reduction &a, const Reduction &b) {
+bool can_reduce_together(const dv::Profile &chip, const Reduction &a, const Reduction &b) {
     const DType t = a.source.ref.dtype;
     const auto fits = [&](const Reduction &r) {
         bool rows = r.op == VecOp::add && r.source.ref.dtype == t && r.acc.ref.dtype == t &&

@@ -11,17 +11,17 @@ namespace halyard::ascend {
 struct Reduction {
     std::vector<int64_t> extents;
     dv::VecOp op = dv::VecOp::add;
-    Operand acc, source;  // the elements may be of a narrower type than acc
-    bool first = false;   // acc holds nothing yet
-    // the elements are those of `source` times these, of one type
+    Operand acc, source;  // the elements of `source` may be narrower than those of `acc`
+    bool first = false;   // acc isn't initialised: the results overwrite it
+    // The elements are those of `source` times these, of the same type.
     std::optional<Operand> factor = {};
 };
-// Throws NotVector where the vector unit can't.
+// Throws NotVectorizable if the vector unit has no such reduction.
 void reduce(Writer &w, const dv::Profile &chip, const Reduction &r);
 
-// Sums over long rows of the same shape: from the second step on they are one reduction, of half as
-// many instructions.
-bool go_together(const dv::Profile &chip, const Reduction &a, const Reduction &b);
+// Reduces several sums over long rows of one shape. From the second step on they are one reduction,
+// which takes half as many instructions. can_reduce_together() decides whether two of them may be.
+bool can_reduce_together(const dv::Profile &chip, const Reduction &a, const Reduction &b);
 void reduce_together(Writer &w, const dv::Profile &chip, const std::vector<Reduction> &all);
 
 }  // namespace halyard::ascend

@@ -1,12 +1,12 @@
-// The scalar unit: what no vector instruction says, one element at a time.
+// Lowering for the scalar unit, one element at a time, of what no vector instruction computes.
 #pragma once
 #include "dsl/ascend/lowering/nest.h"
 
 namespace halyard::ascend {
 
-// The store for every iteration of the loops. Throws DispatchError for what the scalar unit has no
-// instruction for either, with the reason that the vector unit gave.
-void lower_by_elements(Surroundings &s, const std::vector<Loop> &loops,
+// Lowers the store for every iteration of the loops. Throws DispatchError, with the reason why the
+// vector unit can't compute it, if the scalar unit has no instruction either.
+void lower_by_elements(LoweringContext &s, const std::vector<Loop> &loops,
                        const Halide::Internal::Store &store, const std::string &reason);
 
 }  // namespace halyard::ascend

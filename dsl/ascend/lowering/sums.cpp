@@ -11,7 +11,8 @@ namespace halyard::ascend {
 using namespace Halide::Internal;
 namespace {
 
-// Both factors, of f16; null where the term isn't their product.
+// Returns the loads of both factors, or null pointers unless the update adds a product of two f16
+// tensors.
 std::pair<const Load *, const Load *> matrices_of(const Update &u) {
     if (!u.term.defined() || u.op != dv::VecOp::add) return {};
     const auto factor = [](const Halide::Expr &e) {
@@ -24,57 +25,73 @@ std::pair<const Load *, const Load *> matrices_of(const Update &u) {
     return {factor(a), factor(b)};
 }
 
+// The loops of a product of matrices, by their number; none if the product has no such dimension.
+struct Roles {
+    std::optional<size_t> rows, depth, columns;
+};
+
+// The sum and one factor change along the rows, the sum and the other factor along the columns,
+// both factors along the depth. Inserts into `sequential` all loops that have no role; of several
+// loops with one role the longest has it.
+Roles roles_of(const std::vector<Loop> &loops, const Operand &sum, const Operand &x,
+               const Operand &y, std::set<std::string> &sequential) {
+    Roles roles;
+    for (size_t d = 0; d < loops.size(); d++) {
+        const bool in_sum = sum.stride[d];
+        const bool in_x = x.stride[d];
+        const bool in_y = y.stride[d];
+        std::optional<size_t> *role = in_sum && in_x && !in_y   ? &roles.rows
+                                      : in_sum && in_y && !in_x ? &roles.columns
+                                      : !in_sum && in_x && in_y ? &roles.depth
+                                                                : nullptr;
+        if (!role) {
+            sequential.insert(loops[d].var);
+        } else if (!*role) {
+            *role = d;
+        } else {
+            const bool longer = loops[d].extent > loops[**role].extent;
+            sequential.insert(loops[longer ? **role : d].var);
+            if (longer) *role = d;
+        }
+    }
+    return roles;
+}
+
+int64_t stride_of(const Operand &o, const std::optional<size_t> &loop) {
+    return loop ? o.stride[*loop] : 0;
+}
+
+// A matrix is transposed if its columns have a stride and its rows are contiguous.
+Matrix matrix_of(const Operand &o, const std::optional<size_t> &rows,
+                 const std::optional<size_t> &columns) {
+    const int64_t row = stride_of(o, rows);
+    const int64_t column = stride_of(o, columns);
+    if (column == 1 || (row != 1 && !columns))
+        return {o.ref, row, std::max<int64_t>(1, column), false};
+    return {o.ref, column, std::max<int64_t>(1, row), true};
+}
+
 }  // namespace
 
-std::set<std::string> lower_sums(Surroundings &s, const std::vector<Loop> &loops,
+std::set<std::string> lower_sums(LoweringContext &s, const std::vector<Loop> &loops,
                                  const Store &store, const dv::Expr &earlier) {
     if (is_const_zero(store.value)) return {};
     auto [a, b] = matrices_of(update_of(store));
     if (!a) {
         throw DispatchError("ascend",
-                            s.w.where + ": the cube unit adds products of two f16 tensors");
+                            s.w.stage + ": the cube unit adds products of two f16 tensors");
     }
-    std::set<std::string> alone = hard_loops(store, loops);
-    if (!alone.empty()) return alone;
-    const Operand to = s.operand(store.name, store.index, loops);
+    std::set<std::string> sequential = nonlinear_loops(store, loops);
+    if (!sequential.empty()) return sequential;
+    const Operand sum = s.operand(store.name, store.index, loops);
     Operand x = s.operand(a->name, a->index, loops);
     Operand y = s.operand(b->name, b->index, loops);
-    std::optional<size_t> m, k, n;
     for (size_t d = 0; d < loops.size(); d++)
-        if (to.stride[d] == 1 && x.stride[d] && !y.stride[d]) std::swap(x, y);
-    for (size_t d = 0; d < loops.size(); d++) {
-        const bool in_sum = to.stride[d];
-        const bool in_x = x.stride[d];
-        const bool in_y = y.stride[d];
-        std::optional<size_t> none;
-        std::optional<size_t> &role = in_sum && in_x && !in_y   ? m
-                                      : in_sum && in_y && !in_x ? n
-                                      : !in_sum && in_x && in_y ? k
-                                                                : none;
-        if (&role == &none)
-            alone.insert(loops[d].var);
-        else if (!role)
-            role = d;
-        else {
-            const bool longer = loops[d].extent > loops[*role].extent;
-            alone.insert(loops[longer ? *role : d].var);
-            if (longer) role = d;
-        }
-    }
-    if (!alone.empty()) return alone;
+        if (sum.stride[d] == 1 && x.stride[d] && !y.stride[d]) std::swap(x, y);
+    const auto [m, k, n] = roles_of(loops, sum, x, y, sequential);
+    if (!sequential.empty()) return sequential;
     const auto extent = [&](const std::optional<size_t> &d) { return d ? loops[*d].extent : 1; };
-    const auto stride = [&](const Operand &o, const std::optional<size_t> &d) {
-        return d ? o.stride[*d] : 0;
-    };
-    // Rows and columns as they lie: columns are what is beside each other.
-    const auto matrix = [&](const Operand &o, const std::optional<size_t> &rows,
-                            const std::optional<size_t> &columns) {
-        const bool as_named = stride(o, columns) == 1 || (stride(o, rows) != 1 && !columns);
-        return as_named
-                   ? Matrix{o.ref, stride(o, rows), std::max<int64_t>(1, stride(o, columns)), false}
-                   : Matrix{o.ref, stride(o, columns), std::max<int64_t>(1, stride(o, rows)), true};
-    };
-    product(s.w, s.accumulators.at(store.name), matrix(x, m, k), matrix(y, k, n), extent(m),
+    product(s.w, s.accumulators.at(store.name), matrix_of(x, m, k), matrix_of(y, k, n), extent(m),
             extent(k), extent(n), earlier);
     return {};
 }

@@ -1,4 +1,5 @@
-// Sums of products in l0c: which loops of a nest are the product's rows, columns and depth.
+// Sums of products in l0c: finds the loops of a nest that are the rows, columns and depth of a
+// product of matrices.
 #pragma once
 #include <set>
 #include <string>
@@ -8,13 +9,12 @@
 
 namespace halyard::ascend {
 
-// Writes the product that the store adds to what it has in l0c, inside of the loops. That sums
-// begin at 0 is the first product's matter: `earlier` isn't 0 where terms have been added in loops
-// around. One loop is the rows' (the sum and one factor move with it), one the columns' (the sum
-// and the other one), one the depth's (both factors). What is left has to go around: then nothing
-// is written, and those loops are returned. Throws DispatchError for what the cube unit doesn't
-// add.
-std::set<std::string> lower_sums(Surroundings &s, const std::vector<Loop> &loops,
+// Emits the product of matrices that the store adds to an accumulator in l0c. The first product
+// overwrites the accumulator: at run time `earlier` is 0 unless loops around have added terms
+// before. Loops that are neither rows, nor columns, nor depth must run around the product: if there
+// are such loops, nothing is emitted and they are returned. Throws DispatchError unless the store
+// adds products of two f16 tensors.
+std::set<std::string> lower_sums(LoweringContext &s, const std::vector<Loop> &loops,
                                  const Halide::Internal::Store &store, const dv::Expr &earlier);
 
 }  // namespace halyard::ascend

@@ -29,16 +29,16 @@ std::set<std::string> read_by(const Store &s) {
     return names;
 }
 
-std::set<std::string> hard_loops(const Store &s, const std::vector<Loop> &loops) {
-    std::set<std::string> hard = affine(s.index, loops).hard;
+std::set<std::string> nonlinear_loops(const Store &s, const std::vector<Loop> &loops) {
+    std::set<std::string> nonlinear = affine(s.index, loops).nonlinear;
     for (const Load *l : loads_of(s.value)) {
-        hard.merge(affine(l->index, loops).hard);
+        nonlinear.merge(affine(l->index, loops).nonlinear);
         for (const Load *inner : loads_of(l->index)) {
             for (auto &loop : loops)
-                if (expr_uses_var(inner->index, loop.var)) hard.insert(loop.var);
+                if (expr_uses_var(inner->index, loop.var)) nonlinear.insert(loop.var);
         }
     }
-    return hard;
+    return nonlinear;
 }
 
 std::pair<Expr, Expr> factors_of(const Expr &e) {
@@ -47,6 +47,31 @@ std::pair<Expr, Expr> factors_of(const Expr &e) {
         return {op->args[0], op->args[1]};
     return {};
 }
+
+namespace {
+
+struct Operation {
+    VecOp op = VecOp::add;
+    Expr a, b;  // undefined for other expressions
+};
+
+Operation operation_of(const Expr &e) {
+    static const std::pair<Call::IntrinsicOp, VecOp> strict[] = {{Call::strict_add, VecOp::add},
+                                                                 {Call::strict_mul, VecOp::mul},
+                                                                 {Call::strict_max, VecOp::max},
+                                                                 {Call::strict_min, VecOp::min}};
+    if (const auto *op = e.as<Add>()) return {VecOp::add, op->a, op->b};
+    if (const auto *op = e.as<Mul>()) return {VecOp::mul, op->a, op->b};
+    if (const auto *op = e.as<Max>()) return {VecOp::max, op->a, op->b};
+    if (const auto *op = e.as<Min>()) return {VecOp::min, op->a, op->b};
+    if (const auto *call = e.as<Call>()) {
+        for (auto &[intrinsic, op] : strict)
+            if (call->is_intrinsic(intrinsic)) return {op, call->args[0], call->args[1]};
+    }
+    return {};
+}
+
+}  // namespace
 
 Update update_of(const Store &s) {
     if (const Let *let = s.value.as<Let>()) {
@@ -60,25 +85,12 @@ Update update_of(const Store &s) {
         const Load *l = e.as<Load>();
         return l && l->name == s.name && graph_equal(l->index, s.index);
     };
-    const auto of = [&](VecOp op, const Expr &a, const Expr &b) {
-        return is_acc(a) ? Update{op, b} : is_acc(b) ? Update{op, a} : Update{};
-    };
-    Update u;
-    if (const auto *op = s.value.as<Add>()) u = of(VecOp::add, op->a, op->b);
-    if (const auto *op = s.value.as<Mul>()) u = of(VecOp::mul, op->a, op->b);
-    if (const auto *op = s.value.as<Max>()) u = of(VecOp::max, op->a, op->b);
-    if (const auto *op = s.value.as<Min>()) u = of(VecOp::min, op->a, op->b);
-    if (const auto *op = s.value.as<Call>()) {
-        if (op->is_intrinsic(Call::strict_add)) u = of(VecOp::add, op->args[0], op->args[1]);
-        if (op->is_intrinsic(Call::strict_mul)) u = of(VecOp::mul, op->args[0], op->args[1]);
-        if (op->is_intrinsic(Call::strict_max)) u = of(VecOp::max, op->args[0], op->args[1]);
-        if (op->is_intrinsic(Call::strict_min)) u = of(VecOp::min, op->args[0], op->args[1]);
-    }
-    if (u.term.defined()) {
-        for (const Load *l : loads_of(u.term))
-            if (l->name == s.name) return {};
-    }
-    return u;
+    const auto [op, a, b] = operation_of(s.value);
+    const Expr term = is_acc(a) ? b : is_acc(b) ? a : Expr();
+    if (!term.defined()) return {};
+    for (const Load *l : loads_of(term))
+        if (l->name == s.name) return {};
+    return {op, term};
 }
 
 }  // namespace halyard::ascend

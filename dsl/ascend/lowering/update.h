@@ -1,4 +1,4 @@
-// Update definitions: what a store combines with what was there.
+// Stores that update a buffer: the operation, and the term that is combined with the stored value.
 #pragma once
 #include <set>
 #include <string>
@@ -11,19 +11,19 @@
 
 namespace halyard::ascend {
 
-// The loads of an expression, each once.
+// Returns the loads of an expression, each once.
 std::vector<const Halide::Internal::Load *> loads_of(const Halide::Expr &e);
-// The buffers that a store reads.
+// Returns the names of the buffers that a store reads.
 std::set<std::string> read_by(const Halide::Internal::Store &s);
 
-// Loops in which an index of the store, or of what it reads, isn't linear.
-std::set<std::string> hard_loops(const Halide::Internal::Store &s, const std::vector<Loop> &loops);
+// Returns the loops in which an index of the store, or of one of its loads, isn't linear.
+std::set<std::string> nonlinear_loops(const Halide::Internal::Store &s,
+                                      const std::vector<Loop> &loops);
 
-// What is multiplied; undefined where e is no product.
+// Returns the factors of a product; both are undefined if `e` is none.
 std::pair<Halide::Expr, Halide::Expr> factors_of(const Halide::Expr &e);
 
-// acc = op(acc, term): the instruction and the term, which is undefined where the value is
-// something else.
+// acc = op(acc, term). The term is undefined if the store is no such update.
 struct Update {
     dv::VecOp op = dv::VecOp::add;
     Halide::Expr term;

@@ -32,7 +32,7 @@ std::string text_of(const HExpr &e) {
     return s.str().substr(0, 200);
 }
 
-// How often a let's name stands in an expression.
+// Returns how often a let's name occurs in an expression.
 int uses_of(const std::string &name, const HExpr &e) {
     struct : IRVisitor {
         using IRVisitor::visit;
@@ -45,7 +45,8 @@ int uses_of(const std::string &name, const HExpr &e) {
     return count.n;
 }
 
-// Depends on nothing but constants and run-time numbers.
+// Returns true if `e` depends on constants and run-time numbers alone, and on one of these at
+// least.
 bool is_scalar(const HExpr &e) {
     struct : IRVisitor {
         using IRVisitor::visit;
@@ -60,29 +61,79 @@ bool is_scalar(const HExpr &e) {
     return found.only && found.any;
 }
 
-// as Values::of() names them
+// Values::of() gives loads such names.
 bool is_load(const Variable *v) {
     return starts_with(v->name, "load ");
 }
 
-bool is_imm(const Value &v) {
-    return v.is_number && !v.number.is_reg();
+bool commutes(VecOp op) {
+    return op == VecOp::add || op == VecOp::mul || op == VecOp::max || op == VecOp::min;
+}
+
+bool is_any(const dv::Number &) {
+    return true;
+}
+bool is_imm(const dv::Number &n) {
+    return !n.is_reg();
+}
+bool is_zero(const dv::Number &n) {
+    return is_imm(n) && n.imm == 0;
+}
+// Multiplying by its reciprocal, which f16 has too, gives the same bits as dividing.
+bool is_power_of_two(const dv::Number &n) {
+    int exponent = 0;
+    return is_imm(n) && std::fabs(std::frexp(n.imm, &exponent)) == 0.5 && std::abs(exponent) < 14;
+}
+dv::Number unchanged(const dv::Number &n) {
+    return n;
+}
+dv::Number negated(const dv::Number &n) {
+    return {"", -n.imm};
+}
+dv::Number reciprocal(const dv::Number &n) {
+    return {"", 1 / n.imm};
+}
+dv::Number no_number(const dv::Number &) {
+    return {};
+}
+
+// Elements `op` a number n are `instruction` of the elements and operand(n), if n fulfils `applies`
+// and the chip has the instruction `required` (nullptr: every chip has it).
+struct NumberForm {
+    VecOp op, instruction;
+    const char *required;
+    bool (*applies)(const dv::Number &);
+    dv::Number (*operand)(const dv::Number &);
+};
+// The first row that applies is used.
+constexpr NumberForm number_forms[] = {
+    {VecOp::add, VecOp::adds, nullptr, is_any, unchanged},
+    {VecOp::mul, VecOp::muls, nullptr, is_any, unchanged},
+    {VecOp::div, VecOp::muls, nullptr, is_power_of_two, reciprocal},
+    {VecOp::sub, VecOp::adds, nullptr, is_imm, negated},
+    {VecOp::max, VecOp::relu, "vec_relu", is_zero, no_number},
+    {VecOp::max, VecOp::maxs, "vec_maxs", is_any, unchanged},
+    {VecOp::min, VecOp::mins, "vec_mins", is_any, unchanged},
+};
+
+Value number_value(double v, DType t) {
+    return {true, {}, {"", v}, t, false};
 }
 
 }  // namespace
 
 void Values::release(Value &v) {
-    if (v.own && --references_[v.operand.ref.buffer] == 0) {
+    if (v.is_temporary && --references_[v.operand.ref.buffer] == 0) {
         if (is_scratch(v))
             scratch_taken_ = false;
         else
             space_.give_back(v.operand);
     }
-    v.own = false;
+    v.is_temporary = false;
 }
 
 void Values::refer(const Value &v, int more) {
-    if (v.own) references_[v.operand.ref.buffer] += more;
+    if (v.is_temporary) references_[v.operand.ref.buffer] += more;
 }
 
 Value Values::owned(const Operand &o, DType t) {
@@ -93,13 +144,14 @@ Value Values::owned(const Operand &o, DType t) {
 Operand Values::elements(Value &v) {
     if (v.is_number) {
         v = owned(space_.spread(v.number, v.dtype), v.dtype);
-    } else if (v.operand.stride.back() == 0 && !v.own) {
+    } else if (v.operand.stride.back() == 0 && !v.is_temporary) {
         v = owned(space_.spread(v.operand), v.dtype);
     }
     return v.operand;
 }
 
-// The space of what `o` moves with: a value that all rows share is computed once.
+// Returns the space of the dimensions along which `o` changes: a value that all rows share is
+// computed once.
 Vectors Values::on(const Operand &o) {
     std::vector<int64_t> extents = space_.extents();
     for (size_t d = 0; d + 1 < extents.size(); d++)
@@ -107,10 +159,10 @@ Vectors Values::on(const Operand &o) {
     return Vectors(w_, extents);
 }
 
-// Where a result of these operands goes: to `into`, over an operand that is done with (not
-// `apart`), or to a new temporary.
+// Returns where a result of these operands is stored: `into`, an operand that nothing reads any
+// more (unless `separate`), or a new temporary.
 Value Values::result(DType t, const Operand *into, std::initializer_list<Value *> operands,
-                     bool apart) {
+                     bool separate) {
     if (into && into->ref.dtype == t) return {false, *into, {}, t, false};
     Operand moves{{}, std::vector<int64_t>(space_.extents().size(), 0)};
     for (Value *v : operands) {
@@ -126,14 +178,14 @@ Value Values::result(DType t, const Operand *into, std::initializer_list<Value *
     };
     const bool spans_scratch = scratch_ && on(*scratch_).extents() == space.extents();
     for (Value *v : operands) {
-        if (!apart && v->own && v->dtype == t &&
+        if (!separate && v->is_temporary && v->dtype == t &&
             (v->operand.stride == strides_of(t) || (is_scratch(*v) && spans_scratch)) &&
             references_[v->operand.ref.buffer] == 1) {
-            v->own = false;
+            v->is_temporary = false;
             return {false, v->operand, {}, t, true};
         }
     }
-    if (spans_scratch && !scratch_taken_ && !apart && scratch_->ref.dtype == t) {
+    if (spans_scratch && !scratch_taken_ && !separate && scratch_->ref.dtype == t) {
         scratch_taken_ = true;
         return owned(*scratch_, t);
     }
@@ -148,7 +200,7 @@ Value Values::complement(Value a, const Operand *into) {
     return r;
 }
 
-// The same bits as another type of 4 bytes.
+// Returns the same bits as another type of 4 bytes.
 Value Values::reinterpreted(Value a, DType t) {
     if (a.dtype == t) return a;
     elements(a);
@@ -174,62 +226,54 @@ Value Values::bitwise(VecOp op, Value a, Value b, const Operand *into) {
     return r;
 }
 
-Value Values::binary(VecOp op, Value a, Value b, const Operand *into) {
-    // whole numbers of 8 bits are numbers of f16; what may leave their range would have to wrap
-    if (bytes_of(a.dtype) == 1) {
-        if (op != VecOp::max && op != VecOp::min)
-            throw DispatchError("ascend", "no vector instruction for arithmetic of 8-bit integers");
-        const DType t = a.dtype;
-        return converted(
-            binary(op, converted(a, DType::f16, nullptr), converted(b, DType::f16, nullptr)), t,
-            into);
-    }
-    const bool commutes = op == VecOp::add || op == VecOp::mul || op == VecOp::max ||
-                          op == VecOp::min;
-    if (bytes_of(a.dtype) == 1 && (op == VecOp::max || op == VecOp::min)) {
-        return converted(
-            binary(op, converted(a, DType::f16, nullptr), converted(b, DType::f16, nullptr)),
-            a.dtype, into, Round::truncate);
-    }
-    if (commutes && a.is_number) std::swap(a, b);
-    const bool with_number = b.is_number && !a.is_number && a.dtype != DType::i32;
-    const auto by = [&](VecOp form, const dv::Number &n) {
-        elements(a);
-        Value r = result(a.dtype, into, {&a});
-        on(r.operand).with_number(form, r.operand, a.operand, n);
-        release(a);
-        return r;
-    };
-    if (with_number && op == VecOp::add) return by(VecOp::adds, b.number);
-    if (with_number && op == VecOp::mul) return by(VecOp::muls, b.number);
-    if (int exponent = 0; with_number && op == VecOp::div && is_imm(b) &&
-                          std::fabs(std::frexp(b.number.imm, &exponent)) == 0.5 &&
-                          std::abs(exponent) < 14)
-        return by(VecOp::muls, {"", 1 / b.number.imm});  // a power of two: the same bits
-    if (with_number && op == VecOp::sub && is_imm(b)) return by(VecOp::adds, {"", -b.number.imm});
-    if (with_number && op == VecOp::max && is_imm(b) && b.number.imm == 0 &&
-        chip_.takes("vec_relu", a.dtype))
-        return unary(VecOp::relu, a, into);
-    if (with_number && op == VecOp::max && chip_.takes("vec_maxs", a.dtype))
-        return by(VecOp::maxs, b.number);
-    if (with_number && op == VecOp::min && chip_.takes("vec_mins", a.dtype))
-        return by(VecOp::mins, b.number);
+Value Values::with_number(VecOp instruction, Value a, const dv::Number &n, const Operand *into) {
+    elements(a);
+    Value r = result(a.dtype, into, {&a});
+    on(r.operand).with_number(instruction, r.operand, a.operand, n);
+    release(a);
+    return r;
+}
+
+// `b` is one number for each row, stored one after the other.
+Value Values::with_row_numbers(VecOp op, Value a, Value b, const Operand *into) {
     const DType t = a.dtype;
-    // A number for each row, as it lies.
-    const auto per_row = [&](const Value &v) {
-        return !v.is_number && !v.own && v.operand.stride.back() == 0 &&
-               space_.extents().back() > 1;
-    };
-    if (commutes && per_row(a) && !per_row(b)) std::swap(a, b);
-    if (per_row(b) && !per_row(a) && !a.is_number && t != DType::i32 &&
-        (op == VecOp::add || op == VecOp::sub || op == VecOp::mul)) {
-        elements(a);
-        Value r = result(t, into, {&a, &b});
-        on(r.operand).with_numbers(op == VecOp::mul ? VecOp::muls : VecOp::adds, r.operand,
-                                   a.operand, b.operand, op == VecOp::sub);
-        release(a);
-        return r;
+    elements(a);
+    Value r = result(t, into, {&a, &b});
+    on(r.operand).with_numbers(op == VecOp::mul ? VecOp::muls : VecOp::adds, r.operand, a.operand,
+                               b.operand, op == VecOp::sub);
+    release(a);
+    return r;
+}
+
+bool Values::is_per_row(const Value &v) const {
+    return !v.is_number && !v.is_temporary && v.operand.stride.back() == 0 &&
+           space_.extents().back() > 1;
+}
+
+// f16 has all integers of 8 bits. Sums and products may leave their range and would have to wrap.
+Value Values::binary_of_bytes(VecOp op, Value a, Value b, const Operand *into) {
+    if (op != VecOp::max && op != VecOp::min)
+        throw DispatchError("ascend", "no vector instruction for arithmetic of 8-bit integers");
+    const DType t = a.dtype;
+    return converted(
+        binary(op, converted(a, DType::f16, nullptr), converted(b, DType::f16, nullptr)), t, into);
+}
+
+Value Values::binary(VecOp op, Value a, Value b, const Operand *into) {
+    if (bytes_of(a.dtype) == 1) return binary_of_bytes(op, a, b, into);
+    if (commutes(op) && a.is_number) std::swap(a, b);
+    if (b.is_number && !a.is_number && a.dtype != DType::i32) {
+        for (const NumberForm &f : number_forms) {
+            if (f.op == op && f.applies(b.number) &&
+                (!f.required || chip_.takes(f.required, a.dtype)))
+                return with_number(f.instruction, a, f.operand(b.number), into);
+        }
     }
+    const DType t = a.dtype;
+    if (commutes(op) && is_per_row(a) && !is_per_row(b)) std::swap(a, b);
+    if (is_per_row(b) && !is_per_row(a) && !a.is_number && t != DType::i32 &&
+        (op == VecOp::add || op == VecOp::sub || op == VecOp::mul))
+        return with_row_numbers(op, a, b, into);
     elements(a);
     elements(b);
     Value r = result(t, into, {&a, &b});
@@ -239,7 +283,7 @@ Value Values::binary(VecOp op, Value a, Value b, const Operand *into) {
     return r;
 }
 
-// By way of f16 or f32 where the chip has no direct conversion.
+// Converts by way of f16 or f32 if the chip has no direct conversion.
 Value Values::converted(Value a, DType to, const Operand *into, Round round) {
     if (a.dtype == to) return a;
     if (a.is_number) {
@@ -247,14 +291,14 @@ Value Values::converted(Value a, DType to, const Operand *into, Round round) {
         a.dtype = to;
         return a;
     }
-    // Truncated before anything is rounded.
+    // Truncates before anything is rounded.
     if (a.dtype == DType::f32 && bytes_of(to) == 1 && round == Round::truncate) {
         return converted(
             converted(converted(a, DType::i32, nullptr, Round::truncate), DType::f16, nullptr), to,
             into);
     }
     if (!is_float(a.dtype) && bytes_of(to) == 1)
-        throw NotVector("conversions to 8 bits saturate, integers wrap");
+        throw NotVectorizable("conversions to 8 bits saturate, integers wrap");
     const auto direct = [&](DType from, DType target) {
         return chip_.takes(std::string("vec_conv.") + name_of(from), target);
     };
@@ -264,8 +308,8 @@ Value Values::converted(Value a, DType to, const Operand *into, Round round) {
                          : to == DType::i32 ? DType::f32
                                             : DType::f16;
         if (by == a.dtype || by == to) {
-            throw NotVector(std::string("no conversion of ") + name_of(a.dtype) + " to " +
-                            name_of(to));
+            throw NotVectorizable(std::string("no conversion of ") + name_of(a.dtype) + " to " +
+                                  name_of(to));
         }
         return converted(converted(a, by, nullptr, Round::none), to, into, round);
     }
@@ -276,9 +320,9 @@ Value Values::converted(Value a, DType to, const Operand *into, Round round) {
     return r;
 }
 
-Value Values::compared(CmpOp op, Value a, Value b, Value x, Value y, const Operand *into) {
-    // a < b where max(a, b) isn't a: no difference has to be in range, what isn't 0 is no 0 as a
-    // float either
+// The unit compares reals. Of integers, a < b where max(a, b) isn't a: no difference has to be in
+// range, and an integer that isn't 0 is no 0 as a float either.
+void Values::make_comparable(CmpOp &op, Value &a, Value &b) {
     if (a.dtype == DType::i32) {
         const bool less = op == CmpOp::lt || op == CmpOp::ge;
         const bool order = less || op == CmpOp::gt || op == CmpOp::le;
@@ -291,33 +335,39 @@ Value Values::compared(CmpOp op, Value a, Value b, Value x, Value y, const Opera
             op = op == CmpOp::lt || op == CmpOp::gt ? CmpOp::ne : CmpOp::eq;
         }
         a = converted(binary(VecOp::sub, a, b), DType::f32, nullptr);
-        b = {true, {}, {"", 0}, DType::f32, false};
+        b = number_value(0, DType::f32);
     } else if (a.dtype == DType::u8 || a.dtype == DType::i8) {
         a = converted(a, DType::f16, nullptr);
         b = converted(b, DType::f16, nullptr);
     }
-    // 4-byte values are chosen as 4 bytes, whatever they mean.
+}
+
+// A comparison and its choice have the same lanes: operands of different widths become f32.
+Value Values::compared_as_f32(CmpOp op, Value a, Value b, Value x, Value y, const Operand *into) {
     const DType t = x.dtype;
-    if (bytes_of(t) != bytes_of(a.dtype)) {  // comparisons and choices go by the same lanes
-        if (a.dtype == DType::f32) {
-            x = converted(x, DType::f32, nullptr);
-            y = converted(y, DType::f32, nullptr);
-            return converted(compared(op, a, b, x, y, nullptr), t, into);
-        }
-        a = converted(a, DType::f32, nullptr);
-        b = converted(b, DType::f32, nullptr);
-        if (bytes_of(t) == 1) {
-            x = converted(x, DType::f32, nullptr);
-            y = converted(y, DType::f32, nullptr);
-        }
-        return bytes_of(t) == 1 ? converted(compared(op, a, b, x, y, nullptr), t, into)
-                                : compared(op, a, b, x, y, into);
+    if (a.dtype == DType::f32) {
+        x = converted(x, DType::f32, nullptr);
+        y = converted(y, DType::f32, nullptr);
+        return converted(compared(op, a, b, x, y, nullptr), t, into);
     }
+    a = converted(a, DType::f32, nullptr);
+    b = converted(b, DType::f32, nullptr);
+    if (bytes_of(t) != 1) return compared(op, a, b, x, y, into);
+    x = converted(x, DType::f32, nullptr);
+    y = converted(y, DType::f32, nullptr);
+    return converted(compared(op, a, b, x, y, nullptr), t, into);
+}
+
+Value Values::compared(CmpOp op, Value a, Value b, Value x, Value y, const Operand *into) {
+    make_comparable(op, a, b);
+    if (bytes_of(x.dtype) != bytes_of(a.dtype)) return compared_as_f32(op, a, b, x, y, into);
+    const DType t = x.dtype;
     elements(a);
     elements(b);
     elements(x);
     elements(y);
     Value r = result(t, into, {&a, &b, &x, &y}, true);
+    // Values of 4 bytes are chosen as 4 bytes of any meaning.
     const auto as_float = [](Operand o) {
         if (o.ref.dtype == DType::i32) o.ref.dtype = DType::f32;
         return o;
@@ -367,96 +417,107 @@ Value Values::select(const HExpr &condition, Value x, Value y, const Operand *in
         if (c->is_intrinsic(Call::strict_le)) return compare(CmpOp::le, c->args[0], c->args[1]);
         if (starts_with(c->name, "is_nan")) return compare(CmpOp::ne, c->args[0], c->args[0]);
     }
-    throw NotVector("no vector instruction for the condition " + text_of(condition));
+    throw NotVectorizable("no vector instruction for the condition " + text_of(condition));
+}
+
+Value Values::bitwise_call(const Call *c, const Operand *into) {
+    const auto arg = [&](size_t k) { return eval(c->args[k], nullptr); };
+    if (c->is_intrinsic(Call::bitwise_and)) return bitwise(VecOp::and_, arg(0), arg(1), into);
+    if (c->is_intrinsic(Call::bitwise_or)) return bitwise(VecOp::or_, arg(0), arg(1), into);
+    if (c->is_intrinsic(Call::bitwise_not)) return complement(arg(0), into);
+    // a ^ b is (a | b) & ~(a & b).
+    const Value a = arg(0);
+    const Value b = arg(1);
+    refer(a, 1);
+    refer(b, 1);
+    const Value both = complement(bitwise(VecOp::and_, a, b), nullptr);
+    return bitwise(VecOp::and_, bitwise(VecOp::or_, a, b), both, into);
 }
 
 Value Values::call(const Call *c, const Operand *into) {
+    static const std::pair<Call::IntrinsicOp, VecOp> arithmetic[] = {
+        {Call::strict_add, VecOp::add}, {Call::strict_mul, VecOp::mul},
+        {Call::strict_div, VecOp::div}, {Call::strict_max, VecOp::max},
+        {Call::strict_min, VecOp::min}, {Call::strict_sub, VecOp::sub},
+    };
+    static const std::pair<std::string, VecOp> functions[] = {
+        {"exp", VecOp::exp}, {"log", VecOp::ln}, {"sqrt", VecOp::sqrt}};
+    static const std::pair<std::string, Round> roundings[] = {{"floor", Round::floor},
+                                                              {"ceil", Round::ceil},
+                                                              {"trunc", Round::truncate},
+                                                              {"round", Round::nearest_even}};
     const auto arg = [&](size_t k) { return eval(c->args[k], nullptr); };
     if (c->is_intrinsic({Call::likely, Call::likely_if_innermost})) return eval(c->args[0], into);
-    if (c->is_intrinsic(Call::strict_add)) return binary(VecOp::add, arg(0), arg(1), into);
-    if (c->is_intrinsic(Call::strict_mul)) return binary(VecOp::mul, arg(0), arg(1), into);
-    if (c->is_intrinsic(Call::strict_div)) return binary(VecOp::div, arg(0), arg(1), into);
-    if (c->is_intrinsic(Call::strict_max)) return binary(VecOp::max, arg(0), arg(1), into);
-    if (c->is_intrinsic(Call::strict_min)) return binary(VecOp::min, arg(0), arg(1), into);
-    if (c->is_intrinsic(Call::strict_sub)) return binary(VecOp::sub, arg(0), arg(1), into);
-    if (c->type == Halide::Int(32)) {
-        if (c->is_intrinsic(Call::bitwise_and)) return bitwise(VecOp::and_, arg(0), arg(1), into);
-        if (c->is_intrinsic(Call::bitwise_or)) return bitwise(VecOp::or_, arg(0), arg(1), into);
-        if (c->is_intrinsic(Call::bitwise_not)) return complement(arg(0), into);
-        if (c->is_intrinsic(Call::bitwise_xor)) {  // in one of them, and not in both
-            const Value a = arg(0), b = arg(1);
-            refer(a, 1);
-            refer(b, 1);
-            const Value both = complement(bitwise(VecOp::and_, a, b), nullptr);
-            return bitwise(VecOp::and_, bitwise(VecOp::or_, a, b), both, into);
-        }
-    }
+    for (auto &[intrinsic, op] : arithmetic)
+        if (c->is_intrinsic(intrinsic)) return binary(op, arg(0), arg(1), into);
+    if (c->type == Halide::Int(32) && c->is_intrinsic({Call::bitwise_and, Call::bitwise_or,
+                                                       Call::bitwise_not, Call::bitwise_xor}))
+        return bitwise_call(c, into);
     if (c->is_intrinsic(Call::abs) && c->args[0].type().is_float())
         return unary(VecOp::abs, arg(0), into);
-    const auto named = [&](const char *name) {
-        return c->name == std::string(name) + "_f32" || c->name == std::string(name) + "_f16";
-    };
-    if (named("unbounded")) return eval(c->args[0], into);  // dsl/ascend/math.cpp
-    if (named("exp")) return unary(VecOp::exp, arg(0), into);
-    if (named("log")) return unary(VecOp::ln, arg(0), into);
-    if (named("sqrt")) return unary(VecOp::sqrt, arg(0), into);
-    const bool f32 = c->type == Halide::Float(32);
-    const auto rounding = [&](Round r) {
-        return converted(converted(arg(0), DType::i32, nullptr, r), DType::f32, into);
-    };
-    if (f32 && named("floor")) return rounding(Round::floor);
-    if (f32 && named("ceil")) return rounding(Round::ceil);
-    if (f32 && named("trunc")) return rounding(Round::truncate);
-    if (f32 && (c->is_intrinsic(Call::round) || named("round")))
-        return rounding(Round::nearest_even);
-    throw NotVector("no vector instruction for " + c->name);
+    // dsl/ascend/math.cpp
+    if (c->name == "unbounded_f32" || c->name == "unbounded_f16") return eval(c->args[0], into);
+    for (auto &[name, op] : functions)
+        if (c->name == name + "_f32" || c->name == name + "_f16") return unary(op, arg(0), into);
+    for (auto &[name, round] : roundings) {
+        const bool named = c->name == name + "_f32" || c->name == name + "_f16" ||
+                           (round == Round::nearest_even && c->is_intrinsic(Call::round));
+        if (named && c->type == Halide::Float(32))
+            return converted(converted(arg(0), DType::i32, nullptr, round), DType::f32, into);
+    }
+    throw NotVectorizable("no vector instruction for " + c->name);
 }
 
 Value Values::load(const Variable *named, DType becomes) {
     const Value v = load_(loads_[std::stoul(named->name.substr(5))], becomes);
-    if (v.own) references_.try_emplace(v.operand.ref.buffer, uses_of(named->name, whole_));
+    if (v.is_temporary) references_.try_emplace(v.operand.ref.buffer, uses_of(named->name, whole_));
     return v;
 }
 
+Value Values::variable(const Variable *v) {
+    if (is_load(v)) return load(v, dtype_of(v->type));
+    const auto it = lets_.find(v->name);
+    if (it == lets_.end()) throw NotVectorizable("the index " + v->name + " as a value");
+    return it->second;
+}
+
+Value Values::let(const Let *l, const Operand *into) {
+    const Value v = eval(l->value, nullptr);
+    refer(v, uses_of(l->name, l->body) - 1);
+    lets_[l->name] = v;
+    return eval(l->body, into);
+}
+
+Value Values::cast(const Cast *c, const Operand *into) {
+    const Type from = c->value.type();
+    const DType to = dtype_of(c->type);
+    if (from.is_bool()) {
+        const Value one = number_value(1, DType::f16);
+        const Value zero = number_value(0, DType::f16);
+        return converted(select(c->value, one, zero, nullptr), to, into);
+    }
+    if (const auto *v = c->value.as<Variable>();
+        v && is_load(v) && v->type.is_float() && c->type.is_float())
+        return converted(load(v, to), to, into);
+    const bool truncates = from.is_float() && c->type.is_int_or_uint();
+    return converted(eval(c->value, nullptr), to, into, truncates ? Round::truncate : Round::none);
+}
+
 Value Values::eval(const HExpr &e, const Operand *into) {
-    if (const auto *op = e.as<FloatImm>())
-        return {true, {}, {"", op->value}, dtype_of(e.type()), false};
-    if (const auto *op = e.as<IntImm>())
-        return {true, {}, {"", double(op->value)}, dtype_of(e.type()), false};
-    if (const auto *op = e.as<UIntImm>())
-        return {true, {}, {"", double(op->value)}, dtype_of(e.type()), false};
-    if (is_scalar(e)) return {true, {}, scalar_(e), dtype_of(e.type()), false};
-    if (const auto *op = e.as<Variable>()) {
-        if (is_load(op)) return load(op, dtype_of(op->type));
-        const auto it = lets_.find(op->name);
-        if (it == lets_.end()) throw NotVector("the index " + op->name + " as a value");
-        return it->second;
-    }
-    if (const auto *op = e.as<Let>()) {
-        const Value v = eval(op->value, nullptr);
-        refer(v, uses_of(op->name, op->body) - 1);
-        lets_[op->name] = v;
-        return eval(op->body, into);
-    }
-    if (const auto *op = e.as<Cast>()) {
-        if (op->value.type().is_bool()) {
-            const Value one{true, {}, {"", 1}, DType::f16, false};
-            const Value zero{true, {}, {"", 0}, DType::f16, false};
-            return converted(select(op->value, one, zero, nullptr), dtype_of(op->type), into);
-        }
-        if (const auto *from = op->value.as<Variable>();
-            from && is_load(from) && from->type.is_float() && op->type.is_float())
-            return converted(load(from, dtype_of(op->type)), dtype_of(op->type), into);
-        const bool truncates = op->value.type().is_float() && op->type.is_int_or_uint();
-        return converted(eval(op->value, nullptr), dtype_of(op->type), into,
-                         truncates ? Round::truncate : Round::none);
-    }
-    if (const auto *op = e.as<Reinterpret>();
-        op && e.type().bits() == 32 && op->value.type().bits() == 32)
-        return reinterpreted(eval(op->value, nullptr), dtype_of(e.type()));
     const auto both = [&](const auto *op, VecOp v) {
         return binary(v, eval(op->a, nullptr), eval(op->b, nullptr), into);
     };
+    if (const auto *op = e.as<FloatImm>()) return number_value(op->value, dtype_of(e.type()));
+    if (const auto *op = e.as<IntImm>()) return number_value(double(op->value), dtype_of(e.type()));
+    if (const auto *op = e.as<UIntImm>())
+        return number_value(double(op->value), dtype_of(e.type()));
+    if (is_scalar(e)) return {true, {}, scalar_(e), dtype_of(e.type()), false};
+    if (const auto *op = e.as<Variable>()) return variable(op);
+    if (const auto *op = e.as<Let>()) return let(op, into);
+    if (const auto *op = e.as<Cast>()) return cast(op, into);
+    if (const auto *op = e.as<Reinterpret>();
+        op && e.type().bits() == 32 && op->value.type().bits() == 32)
+        return reinterpreted(eval(op->value, nullptr), dtype_of(e.type()));
     if (const auto *op = e.as<Add>()) return both(op, VecOp::add);
     if (const auto *op = e.as<Sub>()) return both(op, VecOp::sub);
     if (const auto *op = e.as<Mul>()) return both(op, VecOp::mul);
@@ -468,7 +529,7 @@ Value Values::eval(const HExpr &e, const Operand *into) {
                       into);
     }
     if (const auto *op = e.as<Call>()) return call(op, into);
-    throw NotVector("no vector instruction for " + text_of(e));
+    throw NotVectorizable("no vector instruction for " + text_of(e));
 }
 
 void Values::store(Value v, const Operand &into) {
@@ -486,8 +547,7 @@ void Values::store(Value v, const Operand &into) {
 }
 
 Value Values::of(const HExpr &e, const Operand *into, bool is_read) {
-    // Conditions aren't kept: a comparison and the choice it makes are two instructions that follow
-    // each other.
+    // Lets of conditions are inlined: a comparison and its choice are two instructions in a row.
     struct : IRMutator {
         using IRMutator::visit;
         HExpr visit(const Let *l) override {
@@ -497,8 +557,8 @@ Value Values::of(const HExpr &e, const Operand *into, bool is_read) {
             return Let::make(l->name, value, mutate(l->body));
         }
     } without_conditions;
-    // What an index is made of isn't a part of the value: every load is a name while common parts
-    // are looked for.
+    // Each load is a name during the search for common subexpressions, because its index is no part
+    // of the value.
     struct : IRMutator {
         using IRMutator::visit;
         HExpr visit(const Load *l) override {
@@ -511,7 +571,7 @@ Value Values::of(const HExpr &e, const Operand *into, bool is_read) {
         }
         std::vector<const Load *> all;
     } named;
-    // A conversion is no common part to Halide, because it costs a CPU little.
+    // Halide's search leaves out conversions, because they cost a CPU little.
     struct : IRMutator {
         using IRMutator::visit;
         HExpr visit(const Cast *c) override {

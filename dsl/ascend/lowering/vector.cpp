@@ -12,7 +12,7 @@ using dv::VecOp;
 
 namespace {
 
-constexpr int64_t most_repeats = 255, most_stride = 255;
+constexpr int64_t max_repeats = 255, max_stride = 255;
 
 int64_t block(DType t) {
     return dv::block_bytes / int64_t(bytes_of(t));
@@ -70,8 +70,8 @@ Operand Vectors::temporary(DType t) {
     return {w_.temporary(t, size(t)), strides(t)};
 }
 
-Operand Vectors::beside(const std::string &name, DType t, int slots) {
-    return {w_.beside(name, dv::Scope::ub, t, slots, size(t)), strides(t)};
+Operand Vectors::loop_ring(const std::string &name, DType t, int slots) {
+    return {w_.loop_ring(name, dv::Scope::ub, t, size(t), slots), strides(t)};
 }
 
 Operand Vectors::buffer(const std::string &name, DType t) {
@@ -81,16 +81,16 @@ Operand Vectors::buffer(const std::string &name, DType t) {
 void Vectors::check(const Operand &o) const {
     const int64_t unit = block(o.ref.dtype);
     if (!is_multiple(o.ref.offset, unit))
-        throw NotVector(o.ref.buffer + " isn't read or written at a block of 32 B");
+        throw NotVectorizable(o.ref.buffer + " isn't read or written at a block of 32 B");
     for (size_t d = 0; d + 1 < extents_.size(); d++) {
         if (extents_[d] > 1 && o.stride[d] % unit)
-            throw NotVector("rows of " + o.ref.buffer + " don't begin at blocks of 32 B");
+            throw NotVectorizable("rows of " + o.ref.buffer + " don't begin at blocks of 32 B");
     }
     if (extents_.back() > 1 && o.stride.back() != 1 && o.stride.back() != 0)
-        throw NotVector(o.ref.buffer + " is read or written with a stride");
+        throw NotVectorizable(o.ref.buffer + " is read or written with a stride");
 }
 
-// Dimensions that all operands walk as one are one.
+// Merges dimensions that all operands traverse as one.
 void Vectors::run(const std::vector<const Operand *> &operands,
                   const std::function<void(const Pass &)> &emit) {
     std::vector<int64_t> extents = extents_;
@@ -113,107 +113,150 @@ void Vectors::run(const std::vector<const Operand *> &operands,
     Vectors(w_, extents).passes(all, emit);
 }
 
-void Vectors::passes(const std::vector<const Operand *> &operands,
-                     const std::function<void(const Pass &)> &emit) {
-    int64_t widest = 1;
-    for (auto *o : operands) {
-        check(*o);
-        widest = std::max(widest, int64_t(bytes_of(o->ref.dtype)));
-    }
-    const int64_t lanes = dv::repeat_bytes / widest;
-    const int64_t length = extents_.back();
-    const int64_t full = length / lanes;
-    const int64_t tail = length % lanes;
-    const size_t outer = extents_.size() - 1;
-    const auto is_spread = [&](const Operand &o) { return o.stride.back() == 0; };
-    const auto blocks = [&](const Operand &o, int64_t elements) {
-        return elements * int64_t(bytes_of(o.ref.dtype)) / dv::block_bytes;
-    };
+namespace {
 
-    // Repeats go along the lanes, or along one of the other dimensions, whichever takes fewer
-    // instructions.
-    const auto pieces = [&](int64_t n) { return (n + most_repeats - 1) / most_repeats; };
-    int64_t fewest = rows() * (pieces(full) + (tail > 0));
-    std::optional<size_t> along;
-    for (size_t d = 0; d < outer; d++) {
-        bool fits = extents_[d] > 1;
+// Covers a space of rows of lanes with instructions. A loop runs over each dimension but the lanes;
+// one of them may be the instruction's repeats instead, if that takes fewer instructions than
+// repeats along the lanes.
+class Passes {
+public:
+    Passes(Writer &w, const std::vector<int64_t> &extents,
+           const std::vector<const Operand *> &operands,
+           const std::function<void(const Vectors::Pass &)> &emit)
+        : w_(w), extents_(extents), operands_(operands), emit_(emit),
+          lanes_(dv::repeat_bytes / widest(operands)), full_(extents.back() / lanes_),
+          tail_(extents.back() % lanes_), lane_dim_(extents.size() - 1),
+          repeat_dim_(best_repeat_dim()), offsets_(operands.size()) {}
+
+    void emit() { dimension(0); }
+
+private:
+    using Offsets = std::vector<Expr>;  // one per operand, in elements
+    using Steps = std::vector<int64_t>;
+
+    Writer &w_;
+    const std::vector<int64_t> &extents_;
+    const std::vector<const Operand *> &operands_;
+    const std::function<void(const Vectors::Pass &)> &emit_;
+    const int64_t lanes_;        // of a repeat
+    const int64_t full_, tail_;  // full repeats of a row, lanes of its last one
+    const size_t lane_dim_;
+    const std::optional<size_t>
+        repeat_dim_;   // the dimension that repeats run along; none: the lanes
+    Offsets offsets_;  // of the row
+
+    static int64_t widest(const std::vector<const Operand *> &operands) {
+        int64_t bytes = 1;
         for (auto *o : operands)
-            fits &= o->stride[d] >= 0 && blocks(*o, o->stride[d]) <= most_stride;
-        const int64_t count = rows() / extents_[d] * pieces(extents_[d]) * (full + (tail > 0));
-        if (fits && count < fewest) {
-            fewest = count;
-            along = d;
-        }
+            bytes = std::max(bytes, int64_t(bytes_of(o->ref.dtype)));
+        return bytes;
+    }
+    static bool is_broadcast(const Operand &o) { return o.stride.back() == 0; }
+    static int64_t blocks(const Operand &o, int64_t elements) {
+        return elements * int64_t(bytes_of(o.ref.dtype)) / dv::block_bytes;
+    }
+    static int64_t instructions(int64_t repeats) {
+        return (repeats + max_repeats - 1) / max_repeats;
     }
 
-    std::vector<Expr> offsets(operands.size());
-    const auto pass = [&](int64_t mask, const Expr &repeat, const std::vector<Expr> &more,
-                          size_t repeated) {
-        Pass p;
-        p.mask = mask;
-        p.repeat = repeat;
-        for (size_t k = 0; k < operands.size(); k++) {
-            const Operand &o = *operands[k];
-            p.at.push_back(moved(o.ref, offsets[k] + more[k]));
-            p.blk.push_back(is_spread(o) ? 0 : 1);
-            p.rep.push_back(repeated < outer ? blocks(o, o.stride[repeated])
-                            : is_spread(o)   ? 0
-                                             : blocks(o, lanes));
+    std::optional<size_t> best_repeat_dim() const {
+        int64_t rows = 1;
+        for (size_t d = 0; d < lane_dim_; d++)
+            rows *= extents_[d];
+        int64_t fewest = rows * (instructions(full_) + (tail_ > 0));
+        std::optional<size_t> best;
+        for (size_t d = 0; d < lane_dim_; d++) {
+            const bool fits = extents_[d] > 1 &&
+                              std::all_of(operands_.begin(), operands_.end(), [&](auto *o) {
+                                  return o->stride[d] >= 0 &&
+                                         blocks(*o, o->stride[d]) <= max_stride;
+                              });
+            const int64_t count = rows / extents_[d] * instructions(extents_[d]) *
+                                  (full_ + (tail_ > 0));
+            if (fits && count < fewest) {
+                fewest = count;
+                best = d;
+            }
         }
-        emit(p);
-    };
-    const auto times = [&](const std::vector<Expr> &at, const std::vector<int64_t> &step,
-                           const Expr &i) {
-        std::vector<Expr> moved_by = at;
-        for (size_t k = 0; k < operands.size(); k++)
-            moved_by[k] = at[k] + i * step[k];
-        return moved_by;
-    };
-    // `repeat` passes of `step` each, in instructions of 255 at most.
-    const auto repeated = [&](int64_t mask, int64_t repeat, const std::vector<Expr> &at,
-                              const std::vector<int64_t> &step, size_t dimension) {
-        std::vector<int64_t> whole;
-        for (int64_t s : step)
-            whole.push_back(s * most_repeats);
-        if (const int64_t n = repeat / most_repeats) {
-            w_.loop("part", n, [&](const Expr &i) {
-                pass(mask, most_repeats, times(at, whole, i), dimension);
-            });
+        return best;
+    }
+
+    void dimension(size_t d) {
+        if (d == lane_dim_) return row();
+        if (d == repeat_dim_ || extents_[d] == 1) return dimension(d + 1);
+        w_.loop("row", extents_[d], [&](const Expr &i) {
+            const Offsets before = offsets_;
+            for (size_t k = 0; k < operands_.size(); k++)
+                offsets_[k] = offsets_[k] + i * operands_[k]->stride[d];
+            dimension(d + 1);
+            offsets_ = before;
+        });
+    }
+
+    void row() {
+        const Offsets zero(operands_.size(), 0);
+        Steps by_lanes, by_row;
+        for (auto *o : operands_) {
+            by_lanes.push_back(is_broadcast(*o) ? 0 : lanes_);
+            by_row.push_back(repeat_dim_ ? o->stride[*repeat_dim_] : 0);
         }
-        if (const int64_t rest = repeat % most_repeats)
-            pass(mask, rest, times(at, whole, repeat / most_repeats), dimension);
-    };
-    const auto innermost = [&] {
-        const std::vector<Expr> zero(operands.size(), 0);
-        std::vector<int64_t> by_lanes, by_row;
-        for (auto *o : operands) {
-            by_lanes.push_back(is_spread(*o) ? 0 : lanes);
-            by_row.push_back(along ? o->stride[*along] : 0);
-        }
-        if (!along) {
-            repeated(lanes, full, zero, by_lanes, outer);
-            if (tail) pass(tail, 1, times(zero, by_lanes, full), outer);
+        if (!repeat_dim_) {
+            repeats(lanes_, full_, zero, by_lanes);
+            if (tail_) pass(tail_, 1, advanced(zero, by_lanes, full_));
             return;
         }
-        if (full) {
-            w_.loop("lane", full, [&](const Expr &i) {
-                repeated(lanes, extents_[*along], times(zero, by_lanes, i), by_row, *along);
+        const int64_t rows = extents_[*repeat_dim_];
+        if (full_) {
+            w_.loop("lane", full_, [&](const Expr &i) {
+                repeats(lanes_, rows, advanced(zero, by_lanes, i), by_row);
             });
         }
-        if (tail) repeated(tail, extents_[*along], times(zero, by_lanes, full), by_row, *along);
-    };
-    const std::function<void(size_t)> dimension = [&](size_t d) {
-        if (d == outer) return innermost();
-        if (d == along || extents_[d] == 1) return dimension(d + 1);
-        w_.loop("row", extents_[d], [&](const Expr &i) {
-            const std::vector<Expr> before = offsets;
-            for (size_t k = 0; k < operands.size(); k++)
-                offsets[k] = offsets[k] + i * operands[k]->stride[d];
-            dimension(d + 1);
-            offsets = before;
-        });
-    };
-    dimension(0);
+        if (tail_) repeats(tail_, rows, advanced(zero, by_lanes, full_), by_row);
+    }
+
+    Offsets advanced(const Offsets &at, const Steps &step, const Expr &i) const {
+        Offsets moved_by = at;
+        for (size_t k = 0; k < operands_.size(); k++)
+            moved_by[k] = at[k] + i * step[k];
+        return moved_by;
+    }
+
+    // Emits `count` repeats, `step` elements apart, in instructions of 255 at most.
+    void repeats(int64_t mask, int64_t count, const Offsets &at, const Steps &step) {
+        Steps whole;
+        for (int64_t s : step)
+            whole.push_back(s * max_repeats);
+        if (const int64_t n = count / max_repeats) {
+            w_.loop("part", n,
+                    [&](const Expr &i) { pass(mask, max_repeats, advanced(at, whole, i)); });
+        }
+        if (const int64_t rest = count % max_repeats)
+            pass(mask, rest, advanced(at, whole, count / max_repeats));
+    }
+
+    void pass(int64_t mask, const Expr &repeat, const Offsets &more) {
+        Vectors::Pass p;
+        p.mask = mask;
+        p.repeat = repeat;
+        for (size_t k = 0; k < operands_.size(); k++) {
+            const Operand &o = *operands_[k];
+            p.at.push_back(moved(o.ref, offsets_[k] + more[k]));
+            p.blk.push_back(is_broadcast(o) ? 0 : 1);
+            p.rep.push_back(repeat_dim_       ? blocks(o, o.stride[*repeat_dim_])
+                            : is_broadcast(o) ? 0
+                                              : blocks(o, lanes_));
+        }
+        emit_(p);
+    }
+};
+
+}  // namespace
+
+void Vectors::passes(const std::vector<const Operand *> &operands,
+                     const std::function<void(const Pass &)> &emit) {
+    for (auto *o : operands)
+        check(*o);
+    Passes(w_, extents_, operands, emit).emit();
 }
 
 namespace {
@@ -238,7 +281,7 @@ dv::Vec instruction(VecOp op, const Vectors::Pass &p, const dv::Number &n = {}) 
 }  // namespace
 
 void Vectors::binary(VecOp op, const Operand &dst, const Operand &a, const Operand &b) {
-    run({&dst, &a, &b}, [&](const Pass &p) { w_.put(instruction(op, p)); });
+    run({&dst, &a, &b}, [&](const Pass &p) { w_.emit(instruction(op, p)); });
 }
 
 void Vectors::bitwise(VecOp op, const Operand &dst, const Operand &a, const Operand &b) {
@@ -259,11 +302,11 @@ void Vectors::bitwise(VecOp op, const Operand &dst, const Operand &a, const Oper
 }
 
 void Vectors::unary(VecOp op, const Operand &dst, const Operand &a) {
-    run({&dst, &a}, [&](const Pass &p) { w_.put(instruction(op, p)); });
+    run({&dst, &a}, [&](const Pass &p) { w_.emit(instruction(op, p)); });
 }
 
 void Vectors::with_number(VecOp op, const Operand &dst, const Operand &a, const dv::Number &n) {
-    run({&dst, &a}, [&](const Pass &p) { w_.put(instruction(op, p, n)); });
+    run({&dst, &a}, [&](const Pass &p) { w_.emit(instruction(op, p, n)); });
 }
 
 void Vectors::with_numbers(VecOp op, const Operand &dst, const Operand &a, const Operand &numbers,
@@ -290,10 +333,10 @@ void Vectors::with_numbers(VecOp op, const Operand &dst, const Operand &a, const
                 });
             }
             std::string reg = w_.reg();
-            w_.put(dv::ScalarLd{reg, moved(numbers.ref, number)});
+            w_.emit(dv::ScalarLd{reg, moved(numbers.ref, number)});
             if (negated) {
                 const std::string less = w_.reg();
-                w_.put(dv::ScalarMath{dv::ScalarOp::neg, less, {reg}, {}, numbers.ref.dtype});
+                w_.emit(dv::ScalarMath{dv::ScalarOp::neg, less, {reg}, {}, numbers.ref.dtype});
                 reg = less;
             }
             Vectors(w_, extents).with_number(op, part(dst, to), part(a, from), {reg});
@@ -301,10 +344,10 @@ void Vectors::with_numbers(VecOp op, const Operand &dst, const Operand &a, const
     each(0, 0, 0, 0);
 }
 
-// Integers of 8 bits by way of f16, which has them all.
-template<class F> void Vectors::as_f16(const Operand &dst, const F &put) {
+// Computes integers of 8 bits as f16, which has them all.
+template<class F> void Vectors::as_f16(const Operand &dst, const F &compute) {
     const Operand wide = temporary(DType::f16);
-    put(wide);
+    compute(wide);
     convert(dst, wide, dv::Round::none);
     give_back(wide);
 }
@@ -312,7 +355,7 @@ template<class F> void Vectors::as_f16(const Operand &dst, const F &put) {
 void Vectors::fill(const Operand &dst, const dv::Number &n) {
     if (bytes_of(dst.ref.dtype) == 1)
         return as_f16(dst, [&](const Operand &wide) { fill(wide, n); });
-    run({&dst}, [&](const Pass &p) { w_.put(instruction(VecOp::dup, p, n)); });
+    run({&dst}, [&](const Pass &p) { w_.emit(instruction(VecOp::dup, p, n)); });
 }
 
 // The larger of a number and itself is that number, bit for bit.
@@ -334,13 +377,13 @@ void Vectors::convert(const Operand &dst, const Operand &a, dv::Round round) {
         v.src_blk = p.blk[1];
         v.dst_rep = p.rep[0];
         v.src_rep = p.rep[1];
-        w_.put(v);
+        w_.emit(v);
     });
 }
 
 void Vectors::select(const Operand &dst, dv::CmpOp op, const Operand &a, const Operand &b,
                      const Operand &x, const Operand &y) {
-    const Ref bits = w_.temporary(DType::u8, most_repeats * 16);
+    const Ref bits = w_.temporary(DType::u8, max_repeats * 16);
     const Operand left = whole_repeats(a);
     const Operand right = whole_repeats(b);
     run({&dst, &left, &right, &x, &y}, [&](const Pass &p) {
@@ -361,15 +404,15 @@ void Vectors::select(const Operand &dst, dv::CmpOp op, const Operand &a, const O
             s.src_blk[k] = p.blk[k + 3];
             s.src_rep[k] = p.rep[k + 3];
         }
-        w_.put(c);
-        w_.put(s);
+        w_.emit(c);
+        w_.emit(s);
     });
     w_.give_back(bits);
     if (left.ref.buffer != a.ref.buffer) give_back(left);
     if (right.ref.buffer != b.ref.buffer) give_back(right);
 }
 
-// A comparison has no mask: a row's last repeat is filled up.
+// A comparison has no mask: the last repeat of each row is padded with 0.
 Operand Vectors::whole_repeats(const Operand &a) {
     const int64_t lanes = dv::lanes(a.ref.dtype);
     const int64_t length = extents_.back();
@@ -402,8 +445,8 @@ Operand Vectors::spread(const dv::Number &n, DType t) {
 
 Operand Vectors::spread(const Operand &per_row) {
     const DType t = per_row.ref.dtype;
-    if (!w_.p.chip().takes("vec_dup", t))
-        throw NotVector("numbers of 8 bits of " + per_row.ref.buffer + " for each row");
+    if (!w_.program.chip().takes("vec_dup", t))
+        throw NotVectorizable("numbers of 8 bits of " + per_row.ref.buffer + " for each row");
     Operand o{{}, std::vector<int64_t>(extents_.size(), 0)};
     int64_t size = block(t);
     for (size_t d = extents_.size() - 1; d-- > 0;) {
@@ -422,7 +465,7 @@ Operand Vectors::spread(const Operand &per_row) {
                 });
             }
             const std::string reg = w_.reg();
-            w_.put(dv::ScalarLd{reg, moved(per_row.ref, from)});
+            w_.emit(dv::ScalarLd{reg, moved(per_row.ref, from)});
             fill_block(moved(o.ref, to), {reg});
         };
     each(0, 0, 0);

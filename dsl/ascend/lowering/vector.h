@@ -9,7 +9,7 @@
 namespace halyard::ascend {
 
 // What the vector unit can't do as it stands; the nest goes to the scalar unit.
-struct NotVector : std::runtime_error {
+struct NotVectorizable : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
@@ -27,10 +27,10 @@ public:
     int64_t rows() const;  // all but the lanes
     // A buffer of the space's size, rows at blocks.
     Operand temporary(DType t);
-    Operand arriving(const std::string &name, DType t) { return beside(name, t, 2); }
-    Operand beside(const std::string &name, DType t, int slots);  // Writer::beside
-    Operand buffer(const std::string &name, DType t);             // Writer::buffer
-    std::vector<int64_t> strides(DType t) const;                  // of those
+    Operand double_buffer(const std::string &name, DType t) { return loop_ring(name, t, 2); }
+    Operand loop_ring(const std::string &name, DType t, int slots);  // Writer::beside
+    Operand buffer(const std::string &name, DType t);                // Writer::buffer
+    std::vector<int64_t> strides(DType t) const;                     // of those
     void give_back(const Operand &o) { w_.give_back(o.ref); }
 
     void binary(dv::VecOp op, const Operand &dst, const Operand &a, const Operand &b);
@@ -63,8 +63,8 @@ public:
         std::vector<int> blk;
         std::vector<dv::Expr> rep;
     };
-    // Calls emit for as many passes as the space takes. Throws NotVector where an operand isn't at
-    // blocks.
+    // Calls emit for as many passes as the space takes. Throws NotVectorizable where an operand
+    // isn't at blocks.
     void run(const std::vector<const Operand *> &operands,
              const std::function<void(const Pass &)> &emit);
 

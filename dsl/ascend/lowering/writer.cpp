@@ -6,11 +6,11 @@
 
 namespace halyard::ascend {
 
-// Every name is looked at once, not once for each number that might be free: programs have
-// thousands of temporaries.
-std::string Writer::unique(const std::string &name) const {
-    // 0: the name itself, n: with "_n" behind it
-    std::vector<bool> taken(p.buffers.size() + p.tensors.size() + 1);
+// Reads every name once, not once for each candidate number: programs have thousands of
+// temporaries.
+std::string Writer::unique_buffer(const std::string &name) const {
+    // taken[0] is the name itself, taken[n] the name followed by "_n".
+    std::vector<bool> taken(program.buffers.size() + program.tensors.size() + 1);
     const auto look = [&](const std::string &other) {
         if (!other.starts_with(name)) return;
         const char *const end = other.data() + other.size();
@@ -20,15 +20,15 @@ std::string Writer::unique(const std::string &name) const {
                               std::from_chars(rest + 1, end, number).ptr == end && number > 0;
         if ((rest == end || numbered) && number < taken.size()) taken[number] = true;
     };
-    for (const dv::Buffer &b : p.buffers)
+    for (const dv::Buffer &b : program.buffers)
         look(b.name);
-    for (const dv::GmTensor &t : p.tensors)
+    for (const dv::GmTensor &t : program.tensors)
         look(t.name);
     const size_t number = size_t(std::find(taken.begin(), taken.end(), false) - taken.begin());
     return number == 0 ? name : name + "_" + std::to_string(number);
 }
 
-std::string Writer::unopened(const std::string &name) const {
+std::string Writer::unique_loop(const std::string &name) const {
     int same = 0;
     for (auto &l : loops_)
         same += l.var.compare(0, name.size(), name) == 0;
@@ -37,9 +37,9 @@ std::string Writer::unopened(const std::string &name) const {
 
 dv::Ref Writer::declare(const std::string &name, dv::Scope scope, DType t, int64_t elements,
                         int slots, dv::Body &at) {
-    const std::string own = unique(name);
-    const int64_t whole = dv::lanes(t);  // instructions work on whole repeats
-    p.buffers.push_back({own, scope, t, (elements + whole - 1) / whole * whole, slots});
+    const std::string own = unique_buffer(name);
+    const int64_t whole = dv::lanes(t);  // instructions process whole repeats
+    program.buffers.push_back({own, scope, t, (elements + whole - 1) / whole * whole, slots});
     at.push_back({dv::Alloc{own}});
     return {own, 0, 0, t};
 }
@@ -48,8 +48,8 @@ dv::Ref Writer::buffer(const std::string &name, dv::Scope scope, DType t, int64_
     return declare(name, scope, t, elements, 1, *bodies_.back());
 }
 
-dv::Ref Writer::beside(const std::string &name, dv::Scope scope, DType t, int slots,
-                       int64_t elements) {
+dv::Ref Writer::loop_ring(const std::string &name, dv::Scope scope, DType t, int64_t elements,
+                          int slots) {
     if (bodies_.size() < 2 || loops_.back().var.empty())
         return declare(name, scope, t, elements, 1, *bodies_.back());
     dv::Ref r = declare(name, scope, t, elements, slots, *bodies_[bodies_.size() - 2]);
@@ -58,7 +58,7 @@ dv::Ref Writer::beside(const std::string &name, dv::Scope scope, DType t, int sl
 }
 
 size_t Writer::loops_without(const dv::Expr &e) const {
-    // by `depth` outer bodies
+    // Returns true if the variables of `x` belong to the `depth` outermost bodies.
     const std::function<bool(const dv::Expr &, size_t)> known = [&](const dv::Expr &x,
                                                                     size_t depth) {
         if (x.constant()) return true;
@@ -75,18 +75,18 @@ size_t Writer::loops_without(const dv::Expr &e) const {
 }
 
 Writer::Mark Writer::mark() const {
-    Mark m{{}, p.buffers.size(), free_, constants_};
+    Mark m{{}, program.buffers.size(), free_, constants_};
     for (auto *b : bodies_)
         m.nodes.push_back(b->size());
     return m;
 }
 
-void Writer::back_to(const Mark &m) {
+void Writer::rollback(const Mark &m) {
     bodies_.resize(m.nodes.size());
     loops_.resize(m.nodes.size());
     for (size_t k = 0; k < bodies_.size(); k++)
         bodies_[k]->erase(bodies_[k]->begin() + long(m.nodes[k]), bodies_[k]->end());
-    p.buffers.resize(m.buffers);
+    program.buffers.resize(m.buffers);
     free_ = m.free;
     constants_ = m.constants;
 }
@@ -95,8 +95,8 @@ dv::Ref Writer::temporary(DType t, int64_t elements) {
     for (auto &free : free_) {
         for (size_t k = 0; k < free.size(); k++) {
             const dv::Ref r = free[k];
-            if (p.buffer(r.buffer)->slot_bytes() < elements * int64_t(bytes_of(t)) ||
-                p.buffer(r.buffer)->dtype != t)
+            if (program.buffer(r.buffer)->slot_bytes() < elements * int64_t(bytes_of(t)) ||
+                program.buffer(r.buffer)->dtype != t)
                 continue;
             free.erase(free.begin() + long(k));
             return r;
@@ -109,7 +109,8 @@ dv::Ref Writer::temporary(DType t, int64_t elements) {
 
 void Writer::give_back(const dv::Ref &r) {
     const auto it = lent_.find(r.buffer);
-    if (it != lent_.end()) free_[it->second].push_back({r.buffer, 0, 0, p.buffer(r.buffer)->dtype});
+    if (it != lent_.end())
+        free_[it->second].push_back({r.buffer, 0, 0, program.buffer(r.buffer)->dtype});
 }
 
 }  // namespace halyard::ascend

@@ -1,4 +1,4 @@
-// Writer: a Da Vinci program under construction.
+// Writer: appends instructions, loops and buffers to a Da Vinci program.
 #pragma once
 #include <bit>
 #include <map>
@@ -10,8 +10,8 @@
 
 namespace halyard::ascend {
 
-// A tensor on the chip or in GM, as an operand of a nest of loops: where it begins, and its stride
-// in each of them, in elements.
+// A tensor on the chip or in global memory (GM), as an operand of a nest of loops. `ref` is its
+// first element; `stride` has one entry per loop, in elements.
 struct Operand {
     dv::Ref ref;
     std::vector<int64_t> stride;
@@ -19,23 +19,27 @@ struct Operand {
     bool in_gm() const { return scope == dv::Scope::gm; }
 };
 
+// A position in the program is a stack of open bodies: the program's, and those of the loops and
+// branches around. Instructions and buffers are appended to the innermost one.
 class Writer {
 public:
-    explicit Writer(dv::Program &program) : p(program) { open(program.body, {}); }
+    explicit Writer(dv::Program &to) : program(to) { open(to.body, {}); }
 
-    dv::Program &p;
-    std::string where;                  // of the instructions to come
+    dv::Program &program;
+    std::string stage;                  // the Func whose instructions are appended; for messages
     std::vector<std::string> warnings;  // "W-SCALAR ..."
 
-    void put(dv::Instr::Op op) { bodies_.back()->push_back({dv::Instr{std::move(op), where}}); }
-    // body(i) inside of a loop; once, with a constant, where the loop has one iteration.
+    void emit(dv::Instr::Op op) { bodies_.back()->push_back({dv::Instr{std::move(op), stage}}); }
+    // Appends a loop whose body is what `body(i)` appends. A loop of one iteration is left out: `i`
+    // is then the constant `begin`.
     template<class F>
     void loop(const std::string &name, const dv::Expr &begin, const dv::Expr &end, F body);
     template<class F> void loop(const std::string &name, int64_t extent, F body) {
         loop(name, 0, extent, body);
     }
+    // Returns what `body()` appends, as the body of a branch.
     template<class F> dv::Body nested(F body);
-    // Buffers declared in the body, double ones too, end with it.
+    // Appends what `body()` appends as a block of its own, with which its buffers end.
     template<class F> void scope(F body) {
         bodies_.back()->push_back({dv::If{1, nested(body), {}}});
     }
@@ -43,36 +47,39 @@ public:
         bodies_.back()->push_back({dv::If{condition, std::move(then), std::move(otherwise)}});
     }
 
-    // A buffer that lives as long as the loop around it does. Names get a number where they are
-    // taken.
+    // Declares a buffer of one slot in the innermost body, with which it ends. A name that is taken
+    // gets a number.
     dv::Ref buffer(const std::string &name, dv::Scope scope, DType t, int64_t elements);
-    // A buffer of some slots, beside what is being written; references say which slot they mean.
+    // Declares a buffer of several slots in the innermost body. The caller sets Ref::slot.
     dv::Ref ring(const std::string &name, dv::Scope scope, DType t, int64_t elements,
                  int slots = 2) {
         return declare(name, scope, t, elements, slots, *bodies_.back());
     }
-    // A buffer of slots: it lives beside the loop around it, each iteration of which takes the next
-    // slot. A double buffer has two.
-    dv::Ref beside(const std::string &name, dv::Scope scope, DType t, int slots, int64_t elements);
-    dv::Ref arriving(const std::string &name, dv::Scope scope, DType t, int64_t elements) {
-        return beside(name, scope, t, 2, elements);
+    // Declares a buffer of several slots outside the innermost loop, each iteration of which uses
+    // the next slot. Outside of loops it is a plain buffer.
+    dv::Ref loop_ring(const std::string &name, dv::Scope scope, DType t, int64_t elements,
+                      int slots);
+    dv::Ref double_buffer(const std::string &name, dv::Scope scope, DType t, int64_t elements) {
+        return loop_ring(name, scope, t, elements, 2);
     }
-    // Of the open loops, innermost first, how many an expression doesn't depend on; and a body put
-    // before so many of them.
+    // Returns how many of the open loops, innermost first, `e` doesn't depend on.
     size_t loops_without(const dv::Expr &e) const;
+    // Appends what `body()` appends before the `count` innermost loops.
     template<class F> void before_loops(size_t count, F body);
-    // A block of a constant, filled by `fill` before the loops around, unless there is one already.
+    // Returns a block of 32 B of a constant. The first call for a value fills it by `fill`, before
+    // the loops around.
     template<class F> dv::Ref constant(double value, DType t, F fill);
-    // For one nest: give it back, and the next one of this type and size gets it.
+    // Returns a buffer in the Unified Buffer for one nest; give_back() makes it available again.
     dv::Ref temporary(DType t, int64_t elements);
     void give_back(const dv::Ref &r);
+    // Returns a new register's name.
     std::string reg(const std::string &stem = "r") { return stem + std::to_string(regs_++); }
 
     struct Constant {
         double value;
         dv::Ref block;
     };
-    // Where the program stands, to go on from there as if nothing had been written since.
+    // A state of the program, to which rollback() returns.
     struct Mark {
         std::vector<size_t> nodes;
         size_t buffers;
@@ -80,7 +87,7 @@ public:
         std::vector<std::vector<Constant>> constants;
     };
     Mark mark() const;
-    void back_to(const Mark &m);
+    void rollback(const Mark &m);
 
 private:
     struct OpenLoop {
@@ -88,10 +95,10 @@ private:
         dv::Expr begin;
     };
     std::vector<dv::Body *> bodies_;
-    std::vector<std::vector<Constant>> constants_;  // of each open body
-    std::vector<std::vector<dv::Ref>> free_;        // temporaries of each open body
+    std::vector<std::vector<Constant>> constants_;  // one list per open body
+    std::vector<std::vector<dv::Ref>> free_;        // free temporaries, one list per open body
     std::vector<OpenLoop> loops_;
-    std::map<std::string, size_t> lent_;  // temporaries and the body that declared them
+    std::map<std::string, size_t> lent_;  // each temporary's body, as an index of bodies_
     int regs_ = 0;
     void open(dv::Body &b, OpenLoop loop) {
         bodies_.push_back(&b);
@@ -105,8 +112,8 @@ private:
         loops_.pop_back();
         constants_.pop_back();
     }
-    std::string unique(const std::string &name) const;
-    std::string unopened(const std::string &name) const;  // no loop around has it
+    std::string unique_buffer(const std::string &name) const;
+    std::string unique_loop(const std::string &name) const;  // unlike those of the loops around
     dv::Ref declare(const std::string &name, dv::Scope scope, DType t, int64_t elements, int slots,
                     dv::Body &at);
 };
@@ -164,7 +171,7 @@ void Writer::loop(const std::string &name, const dv::Expr &begin, const dv::Expr
     const auto past = end.constant();
     if (first && past && *past == *first + 1) return body(begin);
     dv::Body b;
-    const std::string own = unopened(name);
+    const std::string own = unique_loop(name);
     open(b, {own, begin});
     body(dv::Expr::var(own));
     close();

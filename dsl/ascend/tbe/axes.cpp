@@ -15,7 +15,8 @@ std::string stage_name(const std::string &func) {
     return func.substr(0, func.find('$'));
 }
 
-// The tensor that an operand of a product is, through Funcs that only convert.
+// Returns the name of the tensor that an operand of a product loads, through Funcs that only
+// convert.
 std::string loaded_by(Expr e, const std::map<std::string, Function> &environment) {
     for (;;) {
         if (const auto *c = e.as<Cast>())
@@ -47,8 +48,8 @@ Axes::Axes(const Kernel &k) : k_(k) {
     }
     for (const Func &f : k.pipeline.outputs())
         find_products(f);
-    number();
-    put_in_order();
+    number_axes();
+    order_axes();
 }
 
 Axes::Node Axes::root(const Node &n) const {
@@ -119,8 +120,8 @@ size_t Axes::input(const std::string &name) const {
     return i;
 }
 
-// Extents, and a number for each axis.
-void Axes::number() {
+// Gives each axis a number and its extent. Throws if dimensions of one axis have different extents.
+void Axes::number_axes() {
     const auto add = [&](const Node &n, int64_t extent, const std::string &of) {
         const auto [id, fresh] = ids_.try_emplace(root(n), int(ids_.size()));
         const auto [known, first] = extents_.try_emplace(id->second, extent);
@@ -152,16 +153,16 @@ void Axes::number() {
     }
 }
 
-// Of a tensor in memory, without what it is broadcast along: every axis once, and each stride the
-// product of the extents within.
-std::vector<int> Axes::lying(size_t k) const {
+// Throws unless the tensor has every axis once, and each stride is the product of the extents
+// within.
+std::vector<int> Axes::layout_of(size_t k) const {
     const size_t inputs = k_.op->memory.size();
     const bool in = k < inputs;
     const FixedCall::Layout &layout = in ? k_.instance.call->inputs[k]
                                          : k_.instance.call->outputs[k - inputs];
     const std::string name = in ? k_.op->memory[k].name()
                                 : k_.pipeline.outputs()[k - inputs].name();
-    const std::string said = in ? k_.op->sig.inputs[k].name : k_.op->sig.outputs[k - inputs].name;
+    const std::string shown = in ? k_.op->sig.inputs[k].name : k_.op->sig.outputs[k - inputs].name;
     std::vector<size_t> dims;
     for (size_t d = 0; d < layout.size(); d++)
         if (layout[d].extent > 1 && layout[d].stride != 0) dims.push_back(d);
@@ -171,42 +172,48 @@ std::vector<int> Axes::lying(size_t k) const {
     std::vector<int> all;
     for (size_t i = dims.size(); i-- > 0; within *= layout[dims[i]].extent) {
         if (layout[dims[i]].stride != within)
-            refuse_tbe(k_.op->name, "", said + ", whose elements don't lie beside each other");
+            refuse_tbe(k_.op->name, "", shown + ", whose elements don't lie beside each other");
     }
     for (const size_t d : dims) {
         all.push_back(axis({name, int(d)}));
         if (std::count(all.begin(), all.end(), all.back()) > 1)
-            refuse_tbe(k_.op->name, "", said + " on its diagonal");
+            refuse_tbe(k_.op->name, "", shown + " on its diagonal");
     }
     return all;
 }
 
-void Axes::put_in_order() {
+// Inserts the axes of tensor `k` into the order. Throws if they are in another order already.
+void Axes::add_order(size_t k) {
     const size_t inputs = k_.op->memory.size();
-    for (size_t i = 0; i < inputs + k_.pipeline.outputs().size(); i++) {
-        // outputs first
-        const size_t k = i < k_.pipeline.outputs().size() ? inputs + i
-                                                          : i - k_.pipeline.outputs().size();
-        if (multiplied_.count(k)) continue;
-        size_t next = 0;
-        for (const int a : lying(k)) {
-            const auto at = std::find(order_.begin(), order_.end(), a);
-            if (at != order_.end() && size_t(at - order_.begin()) < next) {
-                refuse_tbe(k_.op->name, "",
-                           "a transpose: " + k_.op->sig.inputs[k < inputs ? k : 0].name +
-                               " has its dimensions in another order");
-            }
-            if (at == order_.end()) {
-                order_.insert(order_.begin() + int64_t(next), a);
-                next++;
-            } else
-                next = size_t(at - order_.begin()) + 1;
+    size_t next = 0;
+    for (const int a : layout_of(k)) {
+        const auto at = std::find(order_.begin(), order_.end(), a);
+        if (at == order_.end()) {
+            order_.insert(order_.begin() + int64_t(next), a);
+            next++;
+            continue;
         }
+        if (size_t(at - order_.begin()) < next) {
+            refuse_tbe(k_.op->name, "",
+                       "a transpose: " + k_.op->sig.inputs[k < inputs ? k : 0].name +
+                           " has its dimensions in another order");
+        }
+        next = size_t(at - order_.begin()) + 1;
+    }
+}
+
+void Axes::order_axes() {
+    const size_t inputs = k_.op->memory.size();
+    const size_t outputs = k_.pipeline.outputs().size();
+    for (size_t i = 0; i < inputs + outputs; i++) {
+        const size_t k = i < outputs ? inputs + i : i - outputs;  // outputs first
+        if (!multiplied_.count(k)) add_order(k);
     }
     for (auto &[func, variables] : over_) {
+        if (products_.count(func)) continue;
         for (auto &v : variables) {
-            if (!products_.count(func) && extents_.at(axis({v, -1})) > 1 &&
-                !std::count(order_.begin(), order_.end(), axis({v, -1}))) {
+            const int a = axis({v, -1});
+            if (extents_.at(a) > 1 && !std::count(order_.begin(), order_.end(), a)) {
                 refuse_tbe(k_.op->name, stage_name(func),
                            "a reduction of what doesn't move with it");
             }
@@ -243,7 +250,7 @@ std::set<int> Axes::reduced(const std::string &func) const {
 }
 
 std::set<int> Axes::of_input(size_t k) const {
-    const std::vector<int> all = lying(k);
+    const std::vector<int> all = layout_of(k);
     return {all.begin(), all.end()};
 }
 

@@ -1,6 +1,6 @@
-// Every dimension of every Func and tensor is one of a few axes: an argument that is a variable
-// makes two dimensions the same one. A tensor of TBE has all axes, in the order of the op's
-// tensors, with extent 1 where it doesn't move with one.
+// Every dimension of every Func and tensor belongs to one of a few axes (axes.h). A tensor of TBE
+// has all axes, in the order of the op's tensors, with extent 1 for axes along which it doesn't
+// change.
 #include "dsl/ascend/tbe/emit_tbe.h"
 
 #include <algorithm>
@@ -17,11 +17,11 @@ using namespace Halide::Internal;
 
 namespace {
 
-// What an expression comes to: a tensor, or a Python number.
+// The value of an expression: a tensor, or a Python number.
 struct Term {
     bool number = false;
     std::string text;
-    std::set<int> axes;  // that the tensor moves with
+    std::set<int> axes;  // the axes along which the tensor changes
     Type type;
 };
 
@@ -67,8 +67,8 @@ public:
         std::vector<dv::PythonAttribute> attributes;
         for (const ScalarSpec &s : k_.op->scalars) {
             if (s.real) {
-                attributes.push_back({s.name, standard(s)});
-                head += dv::python_name(s.name) + "=" + standard(s) + ", ";
+                attributes.push_back({s.name, default_of(s)});
+                head += dv::python_name(s.name) + "=" + default_of(s) + ", ";
             }
         }
         head += "kernel_name=\"haly_" + name + "\"):\n";
@@ -79,14 +79,15 @@ public:
 private:
     const Kernel &k_;
     Axes axes_;
-    std::string body_, where_, last_;                    // last_: the name that the last line gave
-    std::map<std::string, std::string> names_;           // of what a line has computed
-    std::map<std::pair<std::string, int>, Term> funcs_;  // value by value
+    std::string body_, where_, last_;           // last_: the name that the last line defined
+    std::map<std::string, std::string> names_;  // the names of computed expressions
+    std::map<std::pair<std::string, int>, Term> funcs_;  // the values of each Func
     std::set<std::string> begun_;
     std::map<std::string, int> taken_;
     std::map<std::string, Term> lets_;
 
-    std::string standard(const ScalarSpec &s) const {  // of the attribute that the number is
+    // Returns the default of the attribute that the scalar is.
+    std::string default_of(const ScalarSpec &s) const {
         for (const AttrSpec &a : k_.op->attrs)
             if (a.name == s.value) return a.value;
         refuse_tbe(k_.op->name, "", "the number " + s.name + ", which is " + s.value);
@@ -103,9 +104,9 @@ private:
             s += (n++ ? ", " : "") + std::to_string(moving.count(a) ? axes_.extent(a) : 1);
         return n == 0 ? "(1,)" : n == 1 ? "(" + s + ",)" : "(" + s + ")";
     }
-    std::string matrix(size_t input) const {  // as it lies
+    std::string matrix(size_t input) const {
         std::string s;
-        for (const int a : axes_.lying(input))
+        for (const int a : axes_.layout_of(input))
             s += (s.empty() ? "" : ", ") + std::to_string(axes_.extent(a));
         return "(" + s + ")";
     }
@@ -113,7 +114,7 @@ private:
         const int n = taken_[name]++;
         return n ? name + "_" + std::to_string(n) : name;
     }
-    // A name for te.lang.cce.FUNCTION(ARGUMENTS), computed once.
+    // Returns the name of te.lang.cce.FUNCTION(ARGUMENTS), which is computed once.
     Term call(const std::string &function, const std::vector<std::string> &arguments,
               const std::set<int> &axes, const Type &t) {
         std::string text = "te.lang.cce." + function + "(";
@@ -166,7 +167,7 @@ private:
         where_ = before;
         return funcs_[{name, k}] = t;
     }
-    // What the last line computed, without a name so far, gets that of its stage.
+    // Renames the result of the last line, if it has a generated name, after its stage.
     std::string named_after_stage(const std::string &name) {
         if (name != last_) return name;
         const std::string better = fresh(dv::python_name(where_));
@@ -176,34 +177,34 @@ private:
         last_ = "";
         return better;
     }
+    // A reduction's operation as Halide and TBE have it.
+    struct Reducer {
+        const char *function, *operation;  // of TBE: over axes, of two tensors
+        double identity;
+        Expr a, b;  // operands of the update
+    };
+    Reducer reducer_of(const Expr &e) const {
+        if (const auto *op = e.as<Add>()) return {"sum", "add", 0, op->a, op->b};
+        if (const auto *op = e.as<Mul>()) return {"reduce_prod", "mul", 1, op->a, op->b};
+        if (const auto *op = e.as<Max>()) return {"reduce_max", "max", -INFINITY, op->a, op->b};
+        if (const auto *op = e.as<Min>()) return {"reduce_min", "min", INFINITY, op->a, op->b};
+        refuse("an update that isn't a sum, a product, a maximum or a minimum");
+    }
     Term reduction(const Function &f, int k) {
         Expr e = f.update(0).values()[size_t(k)];
         while (const auto *let = e.as<Let>()) {
             lets_[let->name] = value(let->value);
             e = let->body;
         }
-        const auto *add = e.as<Add>();
-        const auto *mul = e.as<Mul>();
-        const auto *most = e.as<Max>();
-        const auto *least = e.as<Min>();
-        const char *name = add     ? "sum"
-                           : mul   ? "reduce_prod"
-                           : most  ? "reduce_max"
-                           : least ? "reduce_min"
-                                   : nullptr;
-        const auto operands = add     ? std::pair(add->a, add->b)
-                              : mul   ? std::pair(mul->a, mul->b)
-                              : most  ? std::pair(most->a, most->b)
-                              : least ? std::pair(least->a, least->b)
-                                      : std::pair(Expr(), Expr());
-        const auto self = [&](const Expr &x) {
+        const Reducer reducer = reducer_of(e);
+        const auto is_self = [&](const Expr &x) {
             const Call *c = x.as<Call>();
             return c && c->name == f.name() && c->value_index == k;
         };
-        if (!name || f.updates().size() != 1 || (!self(operands.first) && !self(operands.second)))
+        if (f.updates().size() != 1 || (!is_self(reducer.a) && !is_self(reducer.b)))
             refuse("an update that isn't a sum, a product, a maximum or a minimum");
         const std::set<int> over = axes_.reduced(f.name());
-        Term x = value(self(operands.first) ? operands.second : operands.first);
+        Term x = value(is_self(reducer.a) ? reducer.b : reducer.a);
         std::set<int> axes = x.axes;
         axes.insert(over.begin(), over.end());
         x = whole(x, axes);
@@ -215,29 +216,30 @@ private:
         for (const int a : over)
             axes.erase(a);
         const Term r = list.empty() ? x
-                                    : call(name, {x.text, "[" + list + "]", "True"}, axes, x.type);
-        // From where it begins, if that isn't what changes nothing.
+                                    : call(reducer.function, {x.text, "[" + list + "]", "True"},
+                                           axes, x.type);
+        // The initial value is combined with the result, unless it is the identity.
         const Term first = value(f.values()[size_t(k)]);
-        const double nothing = add ? 0 : mul ? 1 : most ? -INFINITY : INFINITY;
         const FloatImm *begin = f.values()[size_t(k)].as<FloatImm>();
-        if (begin && begin->value == nothing) return r;
-        return arithmetic(add ? "add" : mul ? "mul" : most ? "max" : "min", r, first);
+        if (begin && begin->value == reducer.identity) return r;
+        return arithmetic(reducer.operation, r, first);
     }
-    // Of matrices as they lie, of f16, added up in f32.
+    // A product of f16 matrices, which is summed in f32.
     Term product(const Function &f) {
         const auto [a, b] = axes_.operands(f.name());
         const std::set<int> over = axes_.reduced(f.name());
-        // is the summed axis where the other one belongs?
+        // Returns whether a matrix is transposed: its summed axis is where the other one belongs.
         const auto flag = [&](size_t input, bool left) {
-            const std::vector<int> two = axes_.lying(input);
+            const std::vector<int> two = axes_.layout_of(input);
             if (two.size() != 2 || over.size() != 1 || over.count(two[0]) == over.count(two[1]))
                 refuse("a product that isn't of two matrices");
             return std::string((over.count(two[1]) != 0) == left ? "False" : "True");
         };
         const std::string of_a = flag(a, true);
         const std::string of_b = flag(b, false);
-        const auto place = [&](size_t input) {  // of the axis that the result has from it
-            const std::vector<int> two = axes_.lying(input);
+        // Returns the position of the axis that the result has from an operand.
+        const auto place = [&](size_t input) {
+            const std::vector<int> two = axes_.layout_of(input);
             return std::find(axes_.order().begin(), axes_.order().end(), two[over.count(two[0])]);
         };
         if (place(b) < place(a)) refuse("a product that lies transposed");
@@ -302,9 +304,6 @@ private:
                     axes, x.type);
     }
     Term select(const Expr &condition, const Term &x, const Term &y) {
-        const auto compare = [&](const char *op, const Expr &a, const Expr &b) {
-            return chosen(op, value(a), value(b), x, y);
-        };
         if (const auto *op = condition.as<And>()) return select(op->a, select(op->b, x, y), y);
         if (const auto *op = condition.as<Or>()) return select(op->a, x, select(op->b, x, y));
         if (const auto *op = condition.as<Not>()) return select(op->a, y, x);
@@ -312,7 +311,7 @@ private:
             lets_[let->name] = value(let->value);
             return select(let->body, x, y);
         }
-        // of two conditions
+        // Two conditions are equal if both hold or neither does.
         const auto equal = [&](const Expr &a, const Expr &b) {
             return select(a, select(b, x, y), select(b, y, x));
         };
@@ -320,23 +319,32 @@ private:
             return equal(op->a, op->b);
         if (const auto *op = condition.as<NE>(); op && op->a.type().is_bool())
             return equal(op->a, !op->b);
-        if (const auto *op = condition.as<EQ>()) return compare("eq", op->a, op->b);
-        if (const auto *op = condition.as<NE>()) return compare("ne", op->a, op->b);
-        if (const auto *op = condition.as<LT>()) return compare("lt", op->a, op->b);
-        if (const auto *op = condition.as<LE>()) return compare("le", op->a, op->b);
-        if (const auto *op = condition.as<GT>()) return compare("gt", op->a, op->b);
-        if (const auto *op = condition.as<GE>()) return compare("ge", op->a, op->b);
+        if (const auto *c = condition.as<Call>();
+            c && c->call_type == Call::Halide && !axes_.function(c->name).has_update_definition())
+            return select(axes_.function(c->name).values()[0], x, y);
+        const Comparison c = comparison_of(condition);
+        return chosen(c.op, value(c.a), value(c.b), x, y);
+    }
+    struct Comparison {
+        const char *op;
+        Expr a, b;
+    };
+    Comparison comparison_of(const Expr &condition) const {
+        if (const auto *op = condition.as<EQ>()) return {"eq", op->a, op->b};
+        if (const auto *op = condition.as<NE>()) return {"ne", op->a, op->b};
+        if (const auto *op = condition.as<LT>()) return {"lt", op->a, op->b};
+        if (const auto *op = condition.as<LE>()) return {"le", op->a, op->b};
+        if (const auto *op = condition.as<GT>()) return {"gt", op->a, op->b};
+        if (const auto *op = condition.as<GE>()) return {"ge", op->a, op->b};
         if (const auto *c = condition.as<Call>()) {
-            if (c->call_type == Call::Halide && !axes_.function(c->name).has_update_definition())
-                return select(axes_.function(c->name).values()[0], x, y);
-            if (c->is_intrinsic(Call::strict_eq)) return compare("eq", c->args[0], c->args[1]);
-            if (c->is_intrinsic(Call::strict_lt)) return compare("lt", c->args[0], c->args[1]);
-            if (c->is_intrinsic(Call::strict_le)) return compare("le", c->args[0], c->args[1]);
-            if (starts_with(c->name, "is_nan")) return compare("ne", c->args[0], c->args[0]);
+            if (c->is_intrinsic(Call::strict_eq)) return {"eq", c->args[0], c->args[1]};
+            if (c->is_intrinsic(Call::strict_lt)) return {"lt", c->args[0], c->args[1]};
+            if (c->is_intrinsic(Call::strict_le)) return {"le", c->args[0], c->args[1]};
+            if (starts_with(c->name, "is_nan")) return {"ne", c->args[0], c->args[0]};
         }
         refuse("the condition " + text_of(condition));
     }
-    // The type of what a condition compares, in which it becomes 1 or 0.
+    // Returns the type of the values that a condition compares, in which it becomes 1 or 0.
     static Type compared(const Expr &condition) {
         struct : IRVisitor {
             using IRVisitor::visit;

@@ -1,15 +1,16 @@
-// The algorithm in TBE's DSL, whose schedule is auto_schedule's: from the Funcs as they are
-// written, before any schedule of this kit.
+// Emits an algorithm in TBE's DSL, from the Funcs of an unscheduled kernel. TBE's auto_schedule
+// schedules it.
 #pragma once
 #include "ascend/emit/emit.h"
 #include "dsl/kernel.h"
 
 namespace halyard::ascend {
 
-// Of an unscheduled kernel, for the shapes of its call; run-time numbers of the op are parameters
-// of the Python function. Elementwise functions, choices, broadcasts, reductions and products of
-// matrices; AttrError "E-EMIT: .." names the stage and what TBE can't say: an index that isn't a
-// dimension (views, windows, gathers, transposes), integers' division, tensors that aren't dense.
+// Returns the kernel for the shapes of its call; the op's real scalars are parameters of the Python
+// function. It may have elementwise functions, choices, broadcasts, reductions and products of
+// matrices. Throws AttrError "E-EMIT: ..", which names the stage, for anything else: an index that
+// isn't a dimension (views, windows, gathers, transposes), division of integers, tensors that
+// aren't dense.
 dv::PythonFiles emit_tbe(const Kernel &k);
 
 }  // namespace halyard::ascend

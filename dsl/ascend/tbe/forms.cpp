@@ -12,8 +12,7 @@ namespace halyard::ascend {
 
 namespace {
 
-// What tells programs apart that were made for one problem: all that a schedule decides is in the
-// text.
+// Returns a hash of the program's text, which shows all decisions of its schedule.
 std::string hash_of(const dv::Program &p) {
     char text[20];
     std::snprintf(text, sizeof text, "%016zx", std::hash<std::string>()(dv::to_text(p)));

@@ -1,4 +1,4 @@
-// An Ascend kernel in the languages that it can be read in.
+// The text forms of an Ascend kernel.
 #pragma once
 #include <string>
 
@@ -6,9 +6,9 @@
 
 namespace halyard::ascend {
 
-// `form` is dv (the program, placed and synchronised), tik, ascendc, or tbe, which takes an
-// unscheduled kernel. Throws DispatchError where the op has no program that fits the chip, and
-// AttrError "E-EMIT: .." for what the language can't say.
+// Returns the kernel in `form`: "dv" (the program with addresses and flags), "tik", "ascendc", or
+// "tbe", which takes an unscheduled kernel. Throws DispatchError if the op has no program that fits
+// the chip, and AttrError "E-EMIT: .." for what the language can't express.
 std::string text_of(Kernel &k, const std::string &form);
 
 }  // namespace halyard::ascend

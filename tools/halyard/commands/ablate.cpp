@@ -17,14 +17,15 @@
 #include "bench/harness/statistics.h"
 #include "bench/harness/system_load.h"
 #include "dsl/child.h"
-#include "dsl/refusal.h"
+#include "dsl/diagnostic.h"
 #include "registry/base/parallel.h"
 #include "registry/base/temporary_folder.h"
-#include "tools/halyard/chosen.h"
 #include "tools/halyard/code_size.h"
 #include "tools/halyard/command.h"
+#include "tools/halyard/selected_kernel.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 namespace fs = std::filesystem;
 using SteadyClock = std::chrono::steady_clock;
@@ -56,7 +57,7 @@ struct Build {
     std::string object;      // its bytes
     double compiled_in = 0;  // seconds of a processor
 
-    Build(const Chosen &c, int skip, fs::path to, unsigned limit) : path(std::move(to)) {
+    Build(const SelectedKernel &c, int skip, fs::path to, unsigned limit) : path(std::move(to)) {
         Instance i = c.instance;
         i.skip = skip;
         kernel = std::make_unique<Kernel>(op_table().make(c.op.record.name), i);
@@ -78,16 +79,16 @@ struct Row {
 
 // The kernel's results, in a process of its own: what is dropped may have kept it within its
 // bounds, or from taking forever.
-std::string breach_of(const Chosen &c, const Expected &expected, const KernelEntry &k,
+std::string breach_of(const SelectedKernel &c, const Expected &expected, const KernelEntry &k,
                       unsigned limit) {
-    return in_child(
+    return run_in_child(
         c.op.record.name,
         [&] {
             set_threads(1);  // the others are in the parent
             for (const Tensor &y : c.out)
                 std::memset(y.raw(), 0xFF, y.bytes());
             c.runner(k)();
-            return expected.known() ? expected.judge(c.out).breach : std::string();
+            return expected.known() ? expected.judge(c.out).violation : std::string();
         },
         limit, "a call");
 }
@@ -129,21 +130,21 @@ Comparison compared(const std::function<void()> &without, const std::function<vo
 // What an error says, without the op's name, which stands in the headline, and without advice.
 std::string essence(const Op &op, const std::string &error) {
     const size_t from = error.starts_with("[") ? error.find("] ") + 2 : 0;
-    return readable(op, error.substr(from, error.find(';', from) - from));
+    return with_author_names(op, error.substr(from, error.find(';', from) - from));
 }
 
-Row drop(const Chosen &c, const Build &full, const KernelEntry &full_entry,
+Row drop(const SelectedKernel &c, const Build &full, const KernelEntry &full_entry,
          const Expected &expected, int which, const Directive &d, const fs::path &folder,
          const AblateOptions &o) {
     Row row;
-    row.where = d.at.place();
-    row.call = readable(*full.kernel->op, d.call);
-    if (!d.makes.empty()) {
+    row.where = d.site.location();
+    row.call = with_author_names(*full.kernel->op, d.call);
+    if (!d.new_func.empty()) {
         row.refused = "makes a Func that others schedule";
-        for (auto &other : full.kernel->written) {
-            if (other.func == d.makes && !other.definition) {
-                row.refused = "needed by " + other.at.place() + ": " +
-                              readable(*full.kernel->op, other.call);
+        for (auto &other : full.kernel->directives) {
+            if (other.func == d.new_func && !other.definition) {
+                row.refused = "needed by " + other.site.location() + ": " +
+                              with_author_names(*full.kernel->op, other.call);
                 break;
             }
         }
@@ -155,11 +156,11 @@ Row drop(const Chosen &c, const Build &full, const KernelEntry &full_entry,
         row.more_code = double(code_bytes(built.object)) - double(code_bytes(full.object));
         row.more_compile = built.compiled_in - full.compiled_in;
         const KernelEntry entry = c.entry(*built.kernel, built.kernel->open(built.path));
-        const std::string breach = breach_of(c, expected, entry, o.limit);
-        if (breach.empty())
+        const std::string violation = breach_of(c, expected, entry, o.limit);
+        if (violation.empty())
             row.time = compared(c.runner(entry), c.runner(full_entry), o);
         else
-            row.refused = "wrong without it: " + breach;
+            row.refused = "wrong without it: " + violation;
     } catch (const std::exception &e) {
         row.refused = "needed: " + essence(*full.kernel->op, e.what());
     }
@@ -209,17 +210,17 @@ void print(const std::vector<Row> &rows, const Build &full) {
 }
 
 int ablate(const AblateOptions &o) {
-    const Chosen c(o.kernel);
+    const SelectedKernel c(o.kernel);
     const TemporaryFolder folder("halyard_ablate");
     const Build full(c, no_directive, folder.path / "full.o", o.limit);
     const KernelEntry full_entry = c.entry(*full.kernel, full.kernel->open(full.path));
-    const Expected expected(c.trial, c.out);
+    const Expected expected(c.problem, c.out);
     c.runner(full_entry)();
-    if (const auto verdict = expected.judge(c.out); expected.known() && !verdict.breach.empty())
-        throw Error(c.op.record.name, verdict.breach);
+    if (const auto verdict = expected.judge(c.out); expected.known() && !verdict.violation.empty())
+        throw Error(c.op.record.name, verdict.violation);
 
     std::vector<const Directive *> schedule;
-    for (auto &d : full.kernel->written)
+    for (auto &d : full.kernel->directives)
         if (!d.definition) schedule.push_back(&d);
     print_machine();
     std::printf("\n%s\n", c.headline().c_str());
@@ -241,7 +242,7 @@ int ablate(const AblateOptions &o) {
 
 }  // namespace
 
-void add_ablate(CLI::App &app, Run &chosen) {
+void add_ablate(CLI::App &app, Run &selected) {
     auto o = std::make_shared<AblateOptions>();
     CLI::App *sub = app.add_subcommand(
         "ablate",
@@ -257,7 +258,7 @@ void add_ablate(CLI::App &app, Run &chosen) {
                     "Seconds that compiling or a first call without a directive may take")
         ->check(CLI::Range(1u, 3600u))
         ->capture_default_str();
-    sub->callback([o, &chosen] { chosen = [o] { return ablate(*o); }; });
+    sub->callback([o, &selected] { selected = [o] { return ablate(*o); }; });
 }
 
 }  // namespace halyard::command

@@ -6,8 +6,8 @@
 
 #include "ascend/simulator/metrics.h"
 #include "bench/harness/benchmark_case.h"
+#include "bench/harness/expected.h"
 #include "bench/harness/op_call.h"
-#include "bench/harness/verdict.h"
 #include "dsl/ascend/least.h"
 #include "dsl/work.h"
 #include "registry/base/atomic_file.h"
@@ -15,9 +15,10 @@
 #include "tools/ascend/device.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 
-Plan plan_for_ascend(const Trial &t, const std::string &variant) {
+Plan plan_for_ascend(const ProblemInstance &t, const std::string &variant) {
     simulated_device();
     const Force force(host_isa(), variant, "ascend");
     return make_plan(t.op, metas_of(t), t.attrs);
@@ -25,7 +26,7 @@ Plan plan_for_ascend(const Trial &t, const std::string &variant) {
 
 // A call of the op on the device.
 struct Simulated {
-    Simulated(const Trial &t, const std::string &dtypes, const std::string &variant,
+    Simulated(const ProblemInstance &t, const std::string &dtypes, const std::string &variant,
               const dv::SimOptions &options)
         : plan(plan_for_ascend(t, variant)), out(outputs_of(t)) {
         std::vector<halide_buffer_t> buffers(plan.inputs.size() + plan.outputs.size());
@@ -69,7 +70,7 @@ struct Roof {
     double cycles = 0;
     const char *binds = "gm";
 };
-Roof roof_of(const Trial &t, const Simulated &s, const std::string &dtypes) {
+Roof roof_of(const ProblemInstance &t, const Simulated &s, const std::string &dtypes) {
     double bytes = 0;
     for (const Tensor &x : t.in)
         bytes += double(x.bytes());
@@ -79,7 +80,7 @@ Roof roof_of(const Trial &t, const Simulated &s, const std::string &dtypes) {
     Roof r{bytes / chip.at("gm.chip"), "gm"};
     Instance algorithm = ascend_call(t, dtypes, "");
     algorithm.scheduled = false;
-    const double vector = ascend::least_vector_cycles(
+    const double vector = ascend::min_vector_cycles(
         Kernel(op_table().make(t.op.record.name), algorithm));
     if (vector > r.cycles) r = {vector, "vec"};
     double cube = 0;
@@ -107,7 +108,8 @@ double busy(const Simulated &s, dv::Pipe pipe) {
     return all > 0 ? sum / all : 0;
 }
 
-bool row(const Trial &t, const std::string &label, const Simulated &s, const std::string &dtypes) {
+bool row(const ProblemInstance &t, const std::string &label, const Simulated &s,
+         const std::string &dtypes) {
     const Roof roof = roof_of(t, s, dtypes);
     int cores = 0;
     double us = 0;
@@ -120,14 +122,15 @@ bool row(const Trial &t, const std::string &label, const Simulated &s, const std
     for (const dv::Pipe pipe :
          {dv::Pipe::s, dv::Pipe::v, dv::Pipe::m, dv::Pipe::mte1, dv::Pipe::mte2, dv::Pipe::mte3})
         std::printf(" %5.2f", busy(s, pipe));
-    const std::string breach = Expected(t, s.out).judge(s.out).breach;
-    std::printf("%s%s\n", breach.empty() ? "" : "  ", breach.c_str());
-    return breach.empty();
+    const std::string violation = Expected(t, s.out).judge(s.out).violation;
+    std::printf("%s%s\n", violation.empty() ? "" : "  ", violation.c_str());
+    return violation.empty();
 }
 
 }  // namespace
 
-Instance ascend_call(const Trial &t, const std::string &dtypes, const std::string &variant) {
+Instance ascend_call(const ProblemInstance &t, const std::string &dtypes,
+                     const std::string &variant) {
     Instance i;
     i.backend = "ascend";
     i.dtypes = dtypes;
@@ -136,11 +139,11 @@ Instance ascend_call(const Trial &t, const std::string &dtypes, const std::strin
     return i;
 }
 
-Instance ascend_instance(const Trial &t, const std::string &dtypes, const std::string &variant,
-                         const Picks &picks, bool strict) {
+Instance ascend_instance(const ProblemInstance &t, const std::string &dtypes,
+                         const std::string &variant, const Tunables &tunables, bool strict) {
     Instance i = ascend_call(t, dtypes, variant);
-    i.picks.chosen = picks.chosen;
-    i.picks.chosen = ascend::compile(op_table(), t.op.record.name, i, strict).picks.chosen;
+    i.tunables.chosen = tunables.chosen;
+    i.tunables.chosen = ascend::compile(op_table(), t.op.record.name, i, strict).tunables.chosen;
     return i;
 }
 
@@ -153,11 +156,11 @@ bool bench_ascend(const std::string &name, const std::vector<std::string> &probl
                 (name + " " + dtypes + ", ascend910").c_str(), "cycles", "us", "cores", "of roof",
                 "S", "V", "M", "MTE1", "MTE2", "MTE3");
     for (auto &problem : problems) {
-        const Trial t(op, problem, dtypes);
+        const ProblemInstance t(op, problem, dtypes);
         dv::SimOptions options;
         options.races = false;
         kept &= row(t, problem, Simulated(t, dtypes, "", options), dtypes);
-        for (auto &variant : ascend::programs_of(plan_for_ascend(t, ""), dtypes).by_hand)
+        for (auto &variant : ascend::programs_of(plan_for_ascend(t, ""), dtypes).handwritten)
             kept &= row(t, "  by hand: " + variant, Simulated(t, dtypes, variant, options), dtypes);
     }
     std::printf("%sOf the roof: all tensors once through global memory, all products in the cubes, "
@@ -171,7 +174,7 @@ void profile_ascend(const std::string &name, const std::string &problem, const s
                     const std::string &variant, const std::string &trace) {
     const RegisteredOp &op = op_with_kernels(name);
     const std::string dtypes = dtype_set(op.record, dtype);
-    const Trial t(op, problem.empty() ? problems_of(op.record).front() : problem, dtypes);
+    const ProblemInstance t(op, problem.empty() ? problems_of(op.record).front() : problem, dtypes);
     const Simulated s(t, dtypes, variant, {});
     const auto &programs = ascend::programs_of(s.plan, dtypes).lowered.programs;
     for (size_t k = 0; k < programs.size(); k++) {

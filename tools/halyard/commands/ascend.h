@@ -12,11 +12,12 @@ inline const char *const ascend_note =
     "Cycles and microseconds are the simulator's: no Ascend chip was measured.\n";
 
 // The call that an Ascend kernel is made for.
-Instance ascend_call(const Trial &t, const std::string &dtypes, const std::string &variant = "");
+Instance ascend_call(const bench::ProblemInstance &t, const std::string &dtypes,
+                     const std::string &variant = "");
 // The same with the picks of a schedule that fits the chip. Throws DispatchError where the op has
 // none, or, with `strict`, where the scalar unit would have to step in.
-Instance ascend_instance(const Trial &t, const std::string &dtypes, const std::string &variant,
-                         const Picks &picks, bool strict);
+Instance ascend_instance(const bench::ProblemInstance &t, const std::string &dtypes,
+                         const std::string &variant, const Tunables &tunables, bool strict);
 
 // bench: a line per problem, and one per variant that is written by hand, with the pipes' shares
 // and that of the roof that binds. False where a result left the op's bounds.

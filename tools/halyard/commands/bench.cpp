@@ -4,13 +4,14 @@
 #include "bench/harness/kit_file.h"
 #include "bench/harness/machine.h"
 #include "bench/harness/op_call.h"
-#include "bench/harness/picks.h"
 #include "bench/harness/roofline.h"
 #include "bench/harness/shape_set.h"
 #include "bench/harness/suite.h"
 #include "bench/harness/system_load.h"
 #include "bench/harness/table.h"
+#include "bench/harness/text.h"
 #include "bench/harness/timing.h"
+#include "bench/harness/tunables.h"
 #include "dsl/all_ops.h"
 #include "dsl/op.h"
 #include "registry/base/parallel.h"
@@ -20,6 +21,7 @@
 #include "tools/halyard/option.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 
 struct BenchOptions {
@@ -31,44 +33,44 @@ struct BenchOptions {
 };
 
 // What is timed: a problem of the command line, of a set, or of the op's record.
-std::vector<ShapeLine> cases_of(const BenchOptions &o) {
-    std::vector<ShapeLine> cases;
-    if (!o.set.empty()) cases = shape_set(o.set, o.op);
+std::vector<ShapeLine> problem_lines(const BenchOptions &o) {
+    std::vector<ShapeLine> lines;
+    if (!o.set.empty()) lines = shape_set(o.set, o.op);
     for (auto &text : o.shapes)
-        cases.push_back({o.op, text, ""});
-    if (cases.empty()) {
+        lines.push_back({o.op, text, ""});
+    if (lines.empty()) {
         const OpRecord &record = op_with_kernels(o.op).record;
         for (auto &text : record.bench)
-            cases.push_back({o.op, text, ""});
-        if (cases.empty()) cases = {{o.op, problems_of(record).back(), ""}};
+            lines.push_back({o.op, text, ""});
+        if (lines.empty()) lines = {{o.op, problems_of(record).back(), ""}};
     }
-    for (auto &c : cases) {
+    for (auto &c : lines) {
         const OpRecord &record = op_with_kernels(c.op).record;
         check_variant(record, o.selection.variant);
         dtype_set(record, o.dtype);
     }
-    return cases;
+    return lines;
 }
 
 // The command that times one case again.
-std::string again(const BenchOptions &o, const ShapeLine &c) {
+std::string repro_command(const BenchOptions &o, const ShapeLine &c) {
     const Selection &s = o.selection;
     std::string text = "halyard bench " + c.op + " --shape \"" + c.problem + "\" --isa " + s.isa +
-                       " --threads " + listed(s.threads, ",");
+                       " --threads " + join(s.threads, ",");
     if (!o.dtype.empty()) text += " --dtype " + o.dtype;
     if (!s.variant.empty()) text += " --variant " + s.variant;
-    if (s.picks) text += " --all-picks";
+    if (s.tunables) text += " --all-picks";
     if (s.cold) text += " --cold";
     if (!s.frameworks.empty())
-        text += " --peers " + listed(s.frameworks, ",") + " --python " + s.python;
-    if (!o.pair.empty()) text += " --compare " + listed(o.pair, " ");
+        text += " --peers " + join(s.frameworks, ",") + " --python " + s.python;
+    if (!o.pair.empty()) text += " --compare " + join(o.pair, " ");
     return text + again_with_kernels() + " --rounds " + std::to_string(o.timing.rounds) +
            " --min-time " + text_of("%g", o.timing.min_time);
 }
 
 // For the JSON file: what was counted, and the roof that binds.
-void add_counters(std::deque<Subject> &subjects, const Roofline &roofline) {
-    for (Subject &s : subjects) {
+void add_counters(std::deque<BenchmarkCase> &cases, const Roofline &roofline) {
+    for (BenchmarkCase &s : cases) {
         if (s.seconds.empty()) continue;
         s.counters["flops"] = roofline.operations();
         s.counters["least_flops"] = roofline.least_operations();
@@ -81,66 +83,66 @@ void add_counters(std::deque<Subject> &subjects, const Roofline &roofline) {
 }
 
 void print_rounds(const Rounds &r) {
-    if (r.repeated + r.disturbed == 0) return;
+    if (r.repeated + r.noisy == 0) return;
     std::printf("  warning: rounds that others disturbed: %d, of which repeated: %d; involuntary "
                 "context switches: %ld",
-                r.repeated + r.disturbed, r.repeated, r.switches);
-    if (r.stolen > 0.001) std::printf(", %.1f %% of a core stolen", r.stolen * 100);
-    if (r.waiting > 0.01)
-        std::printf(", tasks waited for a core %.0f %% of the time", r.waiting * 100);
+                r.repeated + r.noisy, r.repeated, r.switches);
+    if (r.steal > 0.001) std::printf(", %.1f %% of a core stolen", r.steal * 100);
+    if (r.pressure > 0.01)
+        std::printf(", tasks waited for a core %.0f %% of the time", r.pressure * 100);
     std::printf("\n");
 }
 
-Column beside_column(const std::string &title) {
-    auto text = [](const Subject &s) {
-        if (!s.beside) return std::string();
-        return s.dispatched ? noise_text(*s.beside) : text_of(*s.beside);
+Column relative_column(const std::string &title) {
+    auto text = [](const BenchmarkCase &s) {
+        if (!s.relative) return std::string();
+        return s.dispatched ? noise_text(*s.relative) : text_of(*s.relative);
     };
     return {title, text, true};
 }
 
 // --compare A B: one line for each number of threads.
-void print_pairs(const std::deque<Subject> &pairs) {
+void print_pairs(const std::deque<BenchmarkCase> &pairs) {
     for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
-        const Subject &a = pairs[i];
-        const Subject &b = pairs[i + 1];
+        const BenchmarkCase &a = pairs[i];
+        const BenchmarkCase &b = pairs[i + 1];
         std::printf("  threads: %d  %s against %s: %s; %s\n", a.threads, a.label.c_str(),
-                    b.label.c_str(), text_of(*a.beside).c_str(), noise_text(*a.beside).c_str());
+                    b.label.c_str(), text_of(*a.relative).c_str(), noise_text(*a.relative).c_str());
     }
 }
 
 // Times one case, prints it, and adds its runs. False where a kernel breaks the contract.
-bool bench_case(const BenchOptions &o, const ShapeLine &c, Runs &runs) {
+bool bench_problem(const BenchOptions &o, const ShapeLine &c, Runs &runs) {
     const RegisteredOp &op = op_with_kernels(c.op);
     const std::string dtypes = dtype_set(op.record, o.dtype);
-    const Trial t(op, c.problem, dtypes);
+    const ProblemInstance t(op, c.problem, dtypes);
     const std::vector<Tensor> like = outputs_of(t);
     const Expected expected(t, like);
     const Roofline roofline(t, like, o.selection.cold);
     std::vector<std::string> refused;
-    auto subjects = subjects_of(t, dtypes, o.selection, expected, like, refused);
+    auto cases = kernel_cases(t, dtypes, o.selection, expected, like, refused);
     std::printf("\n%s %s %s%s\n", c.op.c_str(), c.problem.c_str(), dtypes.c_str(),
                 c.note.empty() ? "" : ("  # " + c.note).c_str());
-    if (!o.pair.empty()) subjects = pair_of(c.op, subjects, o.pair);
-    if (subjects.empty())
+    if (!o.pair.empty()) cases = ab_cases(c.op, cases, o.pair);
+    if (cases.empty())
         throw DispatchError(c.op, "no kernel of this selection takes '" + c.problem + "'");
     // they come and go
     const Load load = warn_of_others(
         *std::max_element(o.selection.threads.begin(), o.selection.threads.end()), o.wait_quiet);
     machine_roofs();  // measured, if they must be, while nothing else is
-    const Rounds rounds = measure(subjects, o.timing);
-    add_counters(subjects, roofline);
+    const Rounds rounds = measure(cases, o.timing);
+    add_counters(cases, roofline);
     if (o.pair.empty())
-        compare_with_chosen(subjects);
+        compare_with_dispatched(cases);
     else
-        compare_pairs(subjects);
-    if (!leaves_a_core(load) || !rounds.left_a_core) refuse_answers(subjects, no_idle_core);
+        compare_pairs(cases);
+    if (!leaves_a_core(load) || !rounds.left_a_core) refuse_answers(cases, no_idle_core);
 
-    auto columns = columns_of(subjects, roofline, expected);
-    if (o.pair.empty()) columns.insert(columns.begin() + 2, beside_column("beside *"));
-    print_table(subjects, columns);
-    for (auto &s : subjects) {
-        if (!s.imprecise.empty() && s.threads == subjects[0].threads) {
+    auto columns = columns_of(cases, roofline, expected);
+    if (o.pair.empty()) columns.insert(columns.begin() + 2, relative_column("beside *"));
+    print_table(cases, columns);
+    for (auto &s : cases) {
+        if (!s.imprecise.empty() && s.threads == cases[0].threads) {
             std::printf("  ! %s leaves our error bound: %s\n", s.label.c_str(),
                         s.imprecise.c_str());
         }
@@ -154,19 +156,19 @@ bool bench_case(const BenchOptions &o, const ShapeLine &c, Runs &runs) {
                     ? expected.source().c_str()
                     : "nothing: too large for the reference, and there is no f64 kernel");
     if (o.pair.empty()) {
-        for (auto &line : regrets(subjects))
+        for (auto &line : regret_lines(cases))
             std::printf("  %s\n", line.c_str());
     } else
-        print_pairs(subjects);
+        print_pairs(cases);
     print_rounds(rounds);
-    std::printf("  again: %s\n", again(o, c).c_str());
+    std::printf("  again: %s\n", repro_command(o, c).c_str());
 
     std::string path = c.op + "/" + c.problem + "/" + dtypes;
     std::replace(path.begin(), path.end(), ' ', ',');
-    collect(subjects, path, again(o, c), runs);
+    collect(cases, path, repro_command(o, c), runs);
     bool kept = true;
-    for (auto &s : subjects)
-        kept &= s.verdict.breach.empty() || s.peer;
+    for (auto &s : cases)
+        kept &= s.accuracy.violation.empty() || s.peer;
     return kept;
 }
 
@@ -197,7 +199,7 @@ int bench_on_ascend(const BenchOptions &o) {
     if (o.op.empty())
         throw AttrError("bench", "--device ascend times one op at a time, and none is named");
     std::vector<std::string> problems;
-    for (auto &c : cases_of(o))
+    for (auto &c : problem_lines(o))
         problems.push_back(c.problem);
     list_all_ops(op_table());
     return bench_ascend(op_with_kernels(o.op).record.name, problems, o.dtype) ? 0 : 1;
@@ -206,19 +208,19 @@ int bench(BenchOptions o) {
     if (o.selection.isa != "all") Target("cpu", o.selection.isa, "");
     if (o.selection.threads.empty()) o.selection.threads = {threads()};
     for (auto &label : o.pair) {
-        o.selection.only.push_back(planted("bench", label).first);
-        o.selection.picks |= label.find('=') != std::string::npos;
+        o.selection.only.push_back(planted_slowdown("bench", label).first);
+        o.selection.tunables |= label.find('=') != std::string::npos;
     }
     if (o.timing.rounds == 0) o.timing.rounds = o.pair.empty() ? 15 : 51;
     if (o.timing.min_time == 0) o.timing.min_time = o.pair.empty() ? 0.01 : 0.005;
     list_all_ops(op_table());
-    const auto cases = cases_of(o);
+    const auto lines = problem_lines(o);
 
     begin();
     bool kept = true;
     Runs runs;
-    for (auto &c : cases) {
-        kept &= bench_case(o, c, runs);
+    for (auto &c : lines) {
+        kept &= bench_problem(o, c, runs);
         if (!o.json.empty()) save_json(o.json, runs);  // each time: a long set may be interrupted
     }
     std::printf("\nof the roof: the least time that this machine's roofs allow (halyard roofs) "
@@ -252,7 +254,7 @@ void refuse_idle_options(const BenchOptions &o, const CLI::App &sub) {
 
 }  // namespace
 
-void add_bench(CLI::App &app, Run &chosen) {
+void add_bench(CLI::App &app, Run &selected) {
     auto o = std::make_shared<BenchOptions>();
     CLI::App *sub = app.add_subcommand("bench",
                                        "Time an op's kernels side by side, beside other libraries");
@@ -263,10 +265,10 @@ void add_bench(CLI::App &app, Run &chosen) {
                     "A problem such as \"m=512 k=512 n=512\"; without, those of the op's record")
         ->allow_extra_args(false);
     sub->add_option("--shapes", o->set,
-                    "A set of problems: " + listed(shape_set_names()) +
+                    "A set of problems: " + join(shape_set_names()) +
                         ", or a file with lines like \"matmul m=1 k=512 n=1000 g=1\"");
     sub->add_option("--suite", o->suite,
-                    "Groups of problems with goals: " + listed(kit_files("suites")) +
+                    "Groups of problems with goals: " + join(kit_files("suites")) +
                         ", or a file; each op is called whole");
     sub->add_option("--group", o->group, "Only groups of the suite with this in their title");
     sub->add_option("--out", o->out, "Write the suite's results to this Markdown file");
@@ -290,7 +292,7 @@ void add_bench(CLI::App &app, Run &chosen) {
         ->check(CLI::IsMember({"pytorch", "onnxruntime", "mindspore"}));
     sub->add_option("--python", o->selection.python, "The interpreter that has them")
         ->capture_default_str();
-    sub->add_flag("--all-picks", o->selection.picks,
+    sub->add_flag("--all-picks", o->selection.tunables,
                   "Other values of the schedules' free choices too, compiled now");
     sub->add_flag("--cold", o->selection.cold,
                   "From memory: calls go round copies of the tensors that no cache holds");
@@ -303,12 +305,12 @@ void add_bench(CLI::App &app, Run &chosen) {
     sub->add_option("--min-time", o->timing.min_time,
                     "Seconds per kernel and round: 0.01, to compare two 0.005")
         ->check(CLI::Range(1e-4, 60.0));
-    sub->callback([o, sub, &chosen] {
+    sub->callback([o, sub, &selected] {
         const bool suite = !o->suite.empty();
         refuse_idle_options(*o, *sub);
         if (!suite && o->op.empty() && (o->set.empty() || !o->shapes.empty()))
             throw CLI::RequiredError("op, --suite, or --shapes without --shape,");
-        chosen = [o, suite] {
+        selected = [o, suite] {
             return suite                   ? bench_suite(*o)
                    : o->device == "ascend" ? bench_on_ascend(*o)
                                            : bench(*o);

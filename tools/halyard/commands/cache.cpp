@@ -7,13 +7,13 @@
 
 namespace halyard::command {
 
-void add_cache(CLI::App &app, Run &chosen) {
+void add_cache(CLI::App &app, Run &selected) {
     auto clean = std::make_shared<bool>(false);
     CLI::App *sub = app.add_subcommand("cache",
                                        "Show or empty the folder where compiled kernels are kept");
     sub->add_flag("--clean", *clean, "Remove all kernels: what is needed again is compiled again");
-    sub->callback([&chosen, clean] {
-        chosen = [clean] {
+    sub->callback([&selected, clean] {
+        selected = [clean] {
             const std::string folder = kernel_cache().string();
             const CacheSize size = *clean ? clean_cache() : cache_size();
             std::printf("%s: %lld kernels, %.1f MB%s\n", folder.c_str(), (long long)size.entries,

@@ -9,7 +9,8 @@
 #include <map>
 #include <set>
 
-#include "bench/harness/picks.h"
+#include "bench/harness/text.h"
+#include "bench/harness/tunables.h"
 #include "dsl/all_ops.h"
 #include "primitives/library.h"
 #include "tools/check/apart.h"
@@ -26,6 +27,7 @@
 #include "tools/tune/stale.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 
 struct CheckOptions {
@@ -84,12 +86,12 @@ std::vector<std::string> isas_checked(const std::vector<std::string> &ops,
 }
 
 // The command that checks these ops in the same way.
-std::string again(const CheckOptions &o, const std::vector<std::string> &ops) {
+std::string repro_command(const CheckOptions &o, const std::vector<std::string> &ops) {
     std::string text = "halyard check";
     for (auto &name : ops)
         text += " " + name;
     if (!o.device.empty()) text += " --device " + o.device;
-    if (!o.isas.empty()) text += " --isa " + listed(o.isas, ",");
+    if (!o.isas.empty()) text += " --isa " + join(o.isas, ",");
     if (o.quick) text += " --quick";
     if (o.legality) text += " --legality";
     if (!o.fuzz.empty()) text += " --fuzz " + o.fuzz;
@@ -99,7 +101,7 @@ std::string again(const CheckOptions &o, const std::vector<std::string> &ops) {
     return text + again_with_kernels();
 }
 
-int sum_up(const CheckRun &run, const CheckOptions &o) {
+int sum_up(const check::CheckRun &run, const CheckOptions &o) {
     int passed = 0, failed = 0, skipped = 0, without = 0;
     std::vector<std::string> bad;
     for (auto &r : run.reports) {
@@ -112,7 +114,8 @@ int sum_up(const CheckRun &run, const CheckOptions &o) {
     std::printf("%zu ops: %d checks passed, %d failed, %d skipped", run.reports.size(), passed,
                 failed, skipped);
     if (without) std::printf("; %d ops without a check that could run", without);
-    std::printf("%s%s\n", bad.empty() ? "" : "\nagain: ", bad.empty() ? "" : again(o, bad).c_str());
+    std::printf("%s%s\n",
+                bad.empty() ? "" : "\nagain: ", bad.empty() ? "" : repro_command(o, bad).c_str());
     if (!o.json.empty()) save_checks(o.json, run);
     return failed ? 1 : 0;
 }
@@ -120,10 +123,10 @@ int sum_up(const CheckRun &run, const CheckOptions &o) {
 // The first failure of each kind, or all of them. They come check by check.
 void print_failures(const check::Report &r, bool all) {
     std::map<std::string, int> of_kind;
-    for (auto &kind : r.kinds)
+    for (auto &kind : r.summary)
         of_kind[kind]++;
     for (size_t k = 0; k < r.failures.size(); k++) {
-        int &left = of_kind[r.kinds[k]];
+        int &left = of_kind[r.summary[k]];
         if (left > 0 || all) std::printf("    %s\n", r.failures[k].c_str());
         if (left > 1 && !all) std::printf("      and %d more of this kind (--all)\n", left - 1);
         if (!all) left = 0;
@@ -219,26 +222,26 @@ int check_ops(const CheckOptions &o) {
     std::vector<std::string> asked;
     for (auto &name : o.ops)
         asked.push_back(library().at(name).record.name);
-    const std::vector<std::string> chosen = !asked.empty()          ? asked
-                                            : !loaded_ops().empty() ? loaded_ops()
-                                                                    : op_table().names();
+    const std::vector<std::string> selected = !asked.empty()          ? asked
+                                              : !loaded_ops().empty() ? loaded_ops()
+                                                                      : op_table().names();
     if (o.mutants.asked()) {
         MutantArguments a = o.mutants;
         a.seed = o.seed;
         a.json = o.json;
         a.programs = o.device == "ascend";
         if (o.jobs) a.at_once = o.jobs;
-        return check_mutants(chosen, a, options.isas);
+        return check_mutants(selected, a, options.isas);
     }
     if (!o.ulps.empty()) {
-        return check_ulps(chosen, o.ulps, options.isas,
+        return check_ulps(selected, o.ulps, options.isas,
                           o.jobs > 0 ? size_t(o.jobs) : usable_cores());
     }
-    const std::vector<std::string> names = asked.empty() ? chosen : ops_checked(asked);
+    const std::vector<std::string> names = asked.empty() ? selected : ops_checked(asked);
     std::vector<tune::RecordFile> records;
     for (auto &path : o.records.empty() ? tune::committed_files() : o.records)
         records.push_back(tune::read_records(path));
-    CheckRun run;
+    check::CheckRun run;
     run.quick = o.quick;
     run.seed = o.seed;
     run.isas = isas_checked(names, options);
@@ -249,7 +252,7 @@ int check_ops(const CheckOptions &o) {
         print_report(r, std::to_string(i + 1) + "/" + std::to_string(names.size()), o.all);
         run.reports.push_back(r);
     };
-    in_workers(
+    check::in_workers(
         names.size(), o.jobs > 0 ? size_t(o.jobs) : usable_cores(),
         [&](size_t i) {
             const std::string &name = names[i];
@@ -279,7 +282,7 @@ int check_ops(const CheckOptions &o) {
 
 }  // namespace
 
-void add_check(CLI::App &app, Run &chosen) {
+void add_check(CLI::App &app, Run &selected) {
     auto o = std::make_shared<CheckOptions>();
     CLI::App *sub = app.add_subcommand(
         "check", "Check ops: reference, exact schedules, gradients, views, zero sizes, threads");
@@ -324,9 +327,9 @@ void add_check(CLI::App &app, Run &chosen) {
     sub->add_flag("--until-caught", o->mutants.until_caught,
                   "With --mutants: no check of a fault after the first that finds it");
     sub->add_option("--mutant", o->mutants.only, "One planted fault, as --mutants prints it");
-    sub->callback([o, sub, &chosen] {
+    sub->callback([o, sub, &selected] {
         refuse_idle_options(*o, *sub);
-        chosen = [o] { return check_ops(*o); };
+        selected = [o] { return check_ops(*o); };
     });
 }
 

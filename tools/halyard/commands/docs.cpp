@@ -10,10 +10,11 @@
 #include "registry/base/error.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/example.h"
-#include "tools/halyard/listed.h"
+#include "tools/halyard/op_info.h"
 #include "tools/halyard/option.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 namespace fs = std::filesystem;
 
@@ -50,7 +51,7 @@ std::string shape_text(const TensorSpec &t) {
     if (t.any_rank) parts.emplace_back("*");
     if (!t.group.empty()) parts.push_back(".." + t.group);
     parts.insert(parts.end(), t.extents.begin(), t.extents.end());
-    return "[" + joined(parts, ",") + "]";
+    return "[" + join(parts, ",") + "]";
 }
 
 std::string tensors(const OpRecord &r) {
@@ -108,7 +109,7 @@ std::string dtypes(const OpRecord &r) {
     std::vector<std::string> sets;
     for (auto &d : r.dtypes)
         sets.push_back(code(d));
-    return s + joined(sets) + ".\n";
+    return s + join(sets) + ".\n";
 }
 
 std::string attributes(const OpRecord &r) {
@@ -116,8 +117,8 @@ std::string attributes(const OpRecord &r) {
     std::vector<std::vector<std::string>> rows;
     for (auto &a : r.attrs) {
         std::string kind = name_of_kind(a.kind);
-        if (!a.choices.empty()) kind += ": " + joined(a.choices, " | ");
-        if (!a.parts.empty()) kind += " (" + joined(a.parts) + ")";
+        if (!a.choices.empty()) kind += ": " + join(a.choices, " | ");
+        if (!a.parts.empty()) kind += " (" + join(a.parts) + ")";
         const std::string value = default_of(a);
         rows.push_back({code(a.name), kind,
                         a.value == "!"  ? "required"
@@ -128,7 +129,7 @@ std::string attributes(const OpRecord &r) {
     return table({"attribute", "kind", "default", "argument of the"}, rows);
 }
 
-std::string gradients(const Listed &op) {
+std::string gradients(const OpInfo &op) {
     if (op.gradients.empty()) return "None.\n";
     if (op.record->form == Form::composite)
         return "In every input that is a float, through the ops it is composed of.\n";
@@ -147,13 +148,13 @@ std::string gradients(const Listed &op) {
                                 : is_input                       ? specs.inputs[place].name
                                            : specs.outputs[place - specs.inputs.size()].name));
         }
-        rows.push_back({code("d" + specs.inputs[k].name), joined(from),
+        rows.push_back({code("d" + specs.inputs[k].name), join(from),
                         a.op ? "kernel " + code(a.op->record.name) : "composed of other ops"});
     }
     return table({"gradient", "made of", "by"}, rows);
 }
 
-std::string errors(const Listed &op) {
+std::string errors(const OpInfo &op) {
     std::string s;
     for (auto &c : op.record->conditions)
         s += "- needs " + code(c) + "\n";
@@ -176,10 +177,10 @@ std::string accuracy(const OpRecord &r) {
            (integers ? " Integers are exact." : "") + "\n";
 }
 
-std::string kernels(const Listed &op) {
+std::string kernels(const OpInfo &op) {
     const OpRecord &r = *op.record;
     if (r.form == Form::composite) return "Composed of other ops; runs where they do.\n";
-    const Kinds kinds = kinds_of(op);
+    const KernelSummary summary = kernel_summary(op);
     std::vector<std::vector<std::string>> rows;
     for (auto &v : r.variants) {
         size_t count = 0;
@@ -188,7 +189,7 @@ std::string kernels(const Listed &op) {
         rows.push_back({v.name.empty() ? "(the only one)" : code(v.name),
                         v.when.empty() ? "any shape" : code(v.when), std::to_string(count)});
     }
-    return "Backends: " + joined(kinds.backends) + ". Instruction sets: " + joined(kinds.isas) +
+    return "Backends: " + join(summary.backends) + ". Instruction sets: " + join(summary.isas) +
            ".\n\n" + table({"variant", "when", "kernels"}, rows);
 }
 
@@ -197,10 +198,10 @@ std::string also_known(const OpRecord &r) {
     for (auto &name : r.other_names)
         names.push_back(code("F::" + name));
     return code("ops::" + class_name(r)) + ", " + code("F::" + function_name(r)) +
-           (names.empty() ? "" : "; as in NumPy or PyTorch also " + joined(names));
+           (names.empty() ? "" : "; as in NumPy or PyTorch also " + join(names));
 }
 
-std::string page(const Listed &op) {
+std::string page(const OpInfo &op) {
     const OpRecord &r = *op.record;
     const Example example = example_of(op);
     return "# " + r.name + "\n\n" + code(r.doc) + "\n\n" +
@@ -213,7 +214,7 @@ std::string page(const Listed &op) {
            "\n## Example\n\n```cpp\n" + example.cpp + "```\n\n```sh\n" + example.shell + "```\n";
 }
 
-std::string index(const std::map<std::string, Listed> &ops) {
+std::string index(const std::map<std::string, OpInfo> &ops) {
     std::vector<std::string> order = families();
     for (auto &[name, op] : ops) {
         if (std::find(order.begin(), order.end(), family_of(op)) == order.end())
@@ -226,7 +227,7 @@ std::string index(const std::map<std::string, Listed> &ops) {
             if (family_of(op) == family) {
                 rows.push_back(
                     {"[" + name + "](" + name + ".md)", code(op.record->doc),
-                     joined(op.gradients.empty() ? std::vector<std::string>{"-"} : op.gradients)});
+                     join(op.gradients.empty() ? std::vector<std::string>{"-"} : op.gradients)});
             }
         }
         if (!rows.empty()) s += "\n## " + family + "\n\n" + table({"op", "", "gradients"}, rows);
@@ -236,12 +237,12 @@ std::string index(const std::map<std::string, Listed> &ops) {
 
 int docs(const std::string &name, const std::string &dir) {
     if (!name.empty()) {
-        const Listed op = listed_op(name);
+        const OpInfo op = op_info(name);
         if (op.record->internal) throw DispatchError(name, "is internal: it has no page");
         std::fputs(page(op).c_str(), stdout);
         return 0;
     }
-    std::map<std::string, Listed> ops = listed_ops();
+    std::map<std::string, OpInfo> ops = op_infos();
     std::erase_if(ops, [](auto &op) { return op.second.record->internal; });
     if (dir.empty()) {
         std::fputs(index(ops).c_str(), stdout);
@@ -259,7 +260,7 @@ int docs(const std::string &name, const std::string &dir) {
 
 }  // namespace
 
-void add_docs(CLI::App &app, Run &chosen) {
+void add_docs(CLI::App &app, Run &selected) {
     struct Options {
         std::string name, dir;
     };
@@ -268,9 +269,9 @@ void add_docs(CLI::App &app, Run &chosen) {
         "docs", "Reference pages of the ops, in Markdown: one to the terminal, or all to a folder");
     sub->add_option("name", o->name, "This op's page; none = the index");
     sub->add_option("--out,-o", o->dir, "Write the index and every page into this folder");
-    sub->callback([o, sub, &chosen] {
+    sub->callback([o, sub, &selected] {
         if (!o->name.empty()) refuse(*sub, "with the name of an op", {"--out"});
-        chosen = [o] { return docs(o->name, o->dir); };
+        selected = [o] { return docs(o->name, o->dir); };
     });
 }
 

@@ -9,9 +9,11 @@
 #include "bench/harness/op_call.h"
 #include "bench/harness/problem_instance.h"
 #include "bench/harness/table.h"
+#include "bench/harness/text.h"
 #include "tools/halyard/command.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -41,11 +43,11 @@ Asked asked(const RegisteredOp &op, const ExplainOptions &o, const std::string &
     if (o.shapes.empty() && problems.empty())
         throw AttrError(o.op, "has no bench or sample problem, give --shape");
     if (o.shapes.empty() || (o.shapes.size() == 1 && is_problem(op, o.shapes[0]))) {
-        const Trial t(op, o.shapes.empty() ? problems[0] : o.shapes[0], dtypes, o.attrs);
+        const ProblemInstance t(op, o.shapes.empty() ? problems[0] : o.shapes[0], dtypes, o.attrs);
         return {t.in, t.attrs};
     }
     const auto &specs = op.signature.inputs;
-    const auto shapes = by_tensor(o.op, "input", specs, o.shapes);
+    const auto shapes = values_by_tensor(o.op, "input", specs, o.shapes);
     const auto types = dtypes_from(op, dtypes);
     std::vector<Tensor> in;
     for (size_t k = 0; k < specs.size(); k++) {
@@ -59,28 +61,27 @@ Asked asked(const RegisteredOp &op, const ExplainOptions &o, const std::string &
 }
 
 // Does the op have kernels for it, or must the caller cast?
-std::optional<Cast> cast_of(const RegisteredOp &op, const std::string &dtype) {
+std::optional<CastPlan> cast_of(const RegisteredOp &op, const std::string &dtype) {
     for (auto &set : op.record.dtypes)
         if (dtype.empty() || set == dtype || set.starts_with(dtype + ",")) return {};
     return cast_for(op, dtype_of(dtype));
 }
 
-std::string listed(const std::vector<TensorSpec> &specs, const std::vector<size_t> &places) {
+std::string join(const std::vector<TensorSpec> &specs, const std::vector<size_t> &places) {
     std::string text;
     for (size_t k : places)
         text += (text.empty() ? "" : " ") + specs[k].name;
     return text;
 }
 
-std::string cast_text(const RegisteredOp &op, const Cast &c) {
+std::string cast_text(const RegisteredOp &op, const CastPlan &c) {
     std::string s = "key " + c.key + ": no kernels, there are " + c.there +
                     "; dispatch refuses it, the caller casts ";
-    s += listed(op.signature.inputs, c.inputs) + " to " + name_of(c.to);
-    return s +
-           (c.outputs.empty() ? "" : " and " + listed(op.signature.outputs, c.outputs) + " back");
+    s += join(op.signature.inputs, c.inputs) + " to " + name_of(c.to);
+    return s + (c.outputs.empty() ? "" : " and " + join(op.signature.outputs, c.outputs) + " back");
 }
 
-void print(const RegisteredOp &op, const Explanation &e, const Cast *c, const Prices *p) {
+void print(const RegisteredOp &op, const Explanation &e, const CastPlan *c, const CallCosts *p) {
     if (c) {
         std::printf("%s: %s%s\n", op.record.name.c_str(), cast_text(op, *c).c_str(),
                     p ? (": " + time_text(p->casts)).c_str() : "");
@@ -108,7 +109,7 @@ void print(const RegisteredOp &op, const Explanation &e, const Cast *c, const Pr
     std::printf("; %.2f x the best kernel\n", p->loss());
 }
 
-Json json_of(const RegisteredOp &op, const Explanation &e, const Cast *c, const Prices *p) {
+Json json_of(const RegisteredOp &op, const Explanation &e, const CastPlan *c, const CallCosts *p) {
     Json j = {{"op", op.record.name},
               {"signature", op.record.signature},
               {"attributes", e.attributes},
@@ -135,7 +136,7 @@ Json json_of(const RegisteredOp &op, const Explanation &e, const Cast *c, const 
                           {"dtypes", kernel.dtypes},
                           {"variant", kernel.variant},
                           {"isa", name_of(kernel.isa)}};
-        candidate["picks"] = kernel.picks;
+        candidate["picks"] = kernel.tunables;
         candidate["chosen"] = int(k) == e.chosen();
         if (const std::string &why = e.plan.candidates[k].refused; !why.empty())
             candidate["refused"] = why;
@@ -156,21 +157,21 @@ int explain_call(const ExplainOptions &o) {
     const RegisteredOp &op = op_with_kernels(o.op);
     check_variant(op.record, o.variant);
     const Target target(o.device, o.isa, o.variant);
-    const std::optional<Cast> c = cast_of(op, o.dtype);
+    const std::optional<CastPlan> c = cast_of(op, o.dtype);
     Asked call = asked(op, o, c ? c->instead : o.dtype);
     const Explanation e = explanation_of(op, call.in, call.attrs);
     if (c) {
         for (size_t k : c->inputs)
             call.in[k] = call.in[k].to(c->from);
     }
-    std::optional<Prices> p;
-    if (o.price || o.strict > 0) p = prices_of(e, call.in, call.attrs, c ? &*c : nullptr);
-    const Cast *const cast = c ? &*c : nullptr;
-    const Prices *const prices = p ? &*p : nullptr;
+    std::optional<CallCosts> p;
+    if (o.price || o.strict > 0) p = measure_costs(e, call.in, call.attrs, c ? &*c : nullptr);
+    const CastPlan *const cast = c ? &*c : nullptr;
+    const CallCosts *const costs = p ? &*p : nullptr;
     if (o.json)
-        std::printf("%s\n", json_of(op, e, cast, prices).dump(2).c_str());
+        std::printf("%s\n", json_of(op, e, cast, costs).dump(2).c_str());
     else
-        print(op, e, cast, prices);
+        print(op, e, cast, costs);
     if (!p || o.strict <= 0 || p->loss() <= o.strict) return 0;
     throw DispatchError(o.op, "this call takes " + time_text(p->call) +
                                   text_of(", %.2f x its best kernel's ", p->loss()) +
@@ -179,7 +180,7 @@ int explain_call(const ExplainOptions &o) {
 
 }  // namespace
 
-void add_explain(CLI::App &app, Run &chosen) {
+void add_explain(CLI::App &app, Run &selected) {
     auto o = std::make_shared<ExplainOptions>();
     CLI::App *sub = app.add_subcommand("explain",
                                        "Say which kernel a call gets and why, and what each costs");
@@ -198,7 +199,7 @@ void add_explain(CLI::App &app, Run &chosen) {
                     "Fail where the call takes more than so many times its best kernel; measures")
         ->check(CLI::Range(1.0, 1e9));
     sub->add_flag("--json", o->json, "Everything as JSON");
-    sub->callback([o, &chosen] { chosen = [o] { return explain_call(*o); }; });
+    sub->callback([o, &selected] { selected = [o] { return explain_call(*o); }; });
 }
 
 }  // namespace halyard::command

@@ -2,7 +2,8 @@
 #include <cstdio>
 
 #include "bench/harness/op_call.h"
-#include "bench/harness/picks.h"
+#include "bench/harness/text.h"
+#include "bench/harness/tunables.h"
 #include "dsl/all_ops.h"
 #include "dsl/child.h"
 #include "dsl/lower.h"
@@ -13,11 +14,12 @@
 #include "tools/halyard/commands/ascend.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 
 struct LowerOptions {
     std::string op, to = "loops", device, isa, variant, dtype, shape, fault, out;
-    std::vector<std::string> picks;
+    std::vector<std::string> tunables;
     bool strict = false;
 };
 
@@ -28,13 +30,13 @@ const TextForm &form_of(const std::string &name) {
 }
 
 // "tile=2": a schedule for the call is tried with them as they are.
-Picks picks_as_typed(const std::string &op, const std::vector<std::string> &texts) {
-    Picks picks;
+Tunables tunables_as_typed(const std::string &op, const std::vector<std::string> &texts) {
+    Tunables tunables;
     for (auto &text : texts) {
         const auto [name, value] = assignment(op, text);
-        picks.chosen[name] = std::stoi(value);
+        tunables.chosen[name] = std::stoi(value);
     }
-    return picks;
+    return tunables;
 }
 
 // The kernel that was asked for, of those the kit builds. Its ISA need not be one of this build or
@@ -43,7 +45,7 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const LowerOption
     Instance i;
     i.backend = o.device.empty() ? form.backends[0] : o.device;
     if (std::find(form.backends.begin(), form.backends.end(), i.backend) == form.backends.end()) {
-        throw DispatchError(op.name, "--to " + form.name + " is for " + listed(form.backends) +
+        throw DispatchError(op.name, "--to " + form.name + " is for " + join(form.backends) +
                                          ", not for " + i.backend);
     }
     i.dtypes = dtype_set(op, o.dtype);
@@ -52,13 +54,13 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const LowerOption
             throw DispatchError(op.name,
                                 "--isa is a level of the CPU, the kernel is for " + i.backend);
         }
-        const Trial t(op_with_kernels(op.name), o.shape.empty() ? problems_of(op).front() : o.shape,
-                      i.dtypes);
+        const ProblemInstance t(op_with_kernels(op.name),
+                                o.shape.empty() ? problems_of(op).front() : o.shape, i.dtypes);
         if (form.name != "tbe") {
-            return ascend_instance(t, i.dtypes, o.variant, picks_as_typed(op.name, o.picks),
+            return ascend_instance(t, i.dtypes, o.variant, tunables_as_typed(op.name, o.tunables),
                                    o.strict);
         }
-        if (!o.variant.empty() || !o.picks.empty() || o.strict) {
+        if (!o.variant.empty() || !o.tunables.empty() || o.strict) {
             throw AttrError(op.name, std::string(!o.variant.empty() ? "--variant"
                                                  : o.strict         ? "--strict"
                                                                     : "--picks") +
@@ -95,16 +97,16 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const LowerOption
 // LLVM aborts where it can't go on.
 std::string text_in_child(Kernel &k, const std::string &form) {
     const TemporaryFolder folder("halyard_lower");
-    return in_child(k.op->name,
-                    [&] { return text_of(k, form, (folder.path / "scratch").string()); });
+    return run_in_child(k.op->name,
+                        [&] { return text_of(k, form, (folder.path / "scratch").string()); });
 }
 
 // "4, 2", "0 to 47"
 std::string choices(const std::vector<int> &values) {
     for (size_t k = 1; k < values.size(); k++)
-        if (values[k] != values[k - 1] + 1) return listed(values);
+        if (values[k] != values[k - 1] + 1) return join(values);
     return values.size() < 4
-               ? listed(values)
+               ? join(values)
                : std::to_string(values.front()) + " to " + std::to_string(values.back());
 }
 
@@ -115,8 +117,9 @@ std::string headline(const Kernel &k, const std::string &comment) {
     std::string s = comment + " " + k.op->name + " " + i.dtypes +
                     (i.variant.empty() ? "" : " " + i.variant) + " ";
     s += (i.backend == "cpu" ? name_of(i.isa) : i.backend) + ": " + k.target.to_string();
-    for (auto &[name, values] : i.picks.offered)
-        s += "; " + name + "=" + std::to_string(i.picks(name, values)) + " of " + choices(values);
+    for (auto &[name, values] : i.tunables.offered)
+        s += "; " + name + "=" + std::to_string(i.tunables(name, values)) + " of " +
+             choices(values);
     return s + "\n";
 }
 
@@ -125,7 +128,7 @@ int lower(const LowerOptions &o) {
     const TextForm &form = form_of(o.to);
     list_all_ops(op_table());
     Instance i = instance_of(op, form, o);
-    if (i.backend != "ascend") i.picks = picks_from(op.name, i, o.picks);
+    if (i.backend != "ascend") i.tunables = tunables_from(op.name, i, o.tunables);
     i.fault = o.fault;
     Kernel k(op_table().make(op.name), i);
     const std::string text = headline(k, form.comment) + text_in_child(k, form.name);
@@ -139,7 +142,7 @@ int lower(const LowerOptions &o) {
 
 }  // namespace
 
-void add_lower(CLI::App &app, Run &chosen) {
+void add_lower(CLI::App &app, Run &selected) {
     auto o = std::make_shared<LowerOptions>();
     std::vector<std::string> names;
     std::string forms = "What to show. ";
@@ -166,13 +169,14 @@ void add_lower(CLI::App &app, Run &chosen) {
         "One of the op's variants; default: its first, on a GPU the one that takes every shape");
     sub->add_option("--dtype", o->dtype,
                     "f32, f16, ... (f32,i32 where the op has two); default: the op's first");
-    sub->add_option("--picks", o->picks, "A value for one of the schedule's free choices: rows=4")
+    sub->add_option("--picks", o->tunables,
+                    "A value for one of the schedule's free choices: rows=4")
         ->allow_extra_args(false);
     sub->add_option(
         "--fault", o->fault,
         "With a planted fault, as check --mutants prints it: \"dropped-tail: loop y.s0.n\"");
     sub->add_option("--out,-o", o->out, "File to write, instead of standard output");
-    sub->callback([o, &chosen] { chosen = [o] { return lower(*o); }; });
+    sub->callback([o, &selected] { selected = [o] { return lower(*o); }; });
 }
 
 }  // namespace halyard::command

@@ -56,13 +56,14 @@ void print_row(const std::string &name, const Tally &t, const std::vector<std::s
 }
 
 bool was_planted(const Mutant &m) {
-    return m.fate == Mutant::caught || m.fate == Mutant::survived || m.fate == Mutant::equivalent;
+    return m.status == Mutant::caught || m.status == Mutant::survived ||
+           m.status == Mutant::equivalent;
 }
 
 // Each kind of fault: planted, caught, and how many each check would find alone. Gives that of all
 // kinds together.
 Tally print_table(const std::vector<Mutant> &mutants) {
-    std::map<std::string, Tally> kinds;
+    std::map<std::string, Tally> summary;
     Tally all;
     std::vector<std::string> checks;
     const auto has = [&](const std::string &c) {
@@ -81,10 +82,10 @@ Tally print_table(const std::vector<Mutant> &mutants) {
     }
     for (auto &m : mutants) {
         if (!was_planted(m)) continue;
-        for (Tally *t : {&kinds[m.kind()], &all}) {
+        for (Tally *t : {&summary[m.kind()], &all}) {
             t->planted++;
-            t->equivalent += m.fate == Mutant::equivalent;
-            t->caught += m.fate == Mutant::caught;
+            t->equivalent += m.status == Mutant::equivalent;
+            t->caught += m.status == Mutant::caught;
             for (auto &c : m.caught_by)
                 t->by[c]++;
         }
@@ -94,11 +95,11 @@ Tally print_table(const std::vector<Mutant> &mutants) {
         std::printf(" %5s", c.c_str());
     std::printf("\n");
     for (auto &kind : fault_kinds())
-        if (kinds.count(kind.name)) print_row(kind.name, kinds[kind.name], checks);
+        if (summary.count(kind.name)) print_row(kind.name, summary[kind.name], checks);
     for (auto &[kind, what] : dv::fault_kinds()) {
         const bool printed = std::ranges::any_of(
             fault_kinds(), [&](const FaultKind &k) { return k.name == kind; });
-        if (!printed && kinds.count(kind)) print_row(kind, kinds[kind], checks);
+        if (!printed && summary.count(kind)) print_row(kind, summary[kind], checks);
     }
     print_row("all", all, checks);
     return all;
@@ -113,10 +114,10 @@ void save(const std::string &path, const MutantArguments &a, Isa isa,
                         {"place", m.place},
                         {"kind", m.kind()},
                         {"fault", m.fault},
-                        {"fate", name_of(m.fate)},
+                        {"fate", name_of(m.status)},
                         {"reached", m.reached},
                         {"caught_by", m.caught_by},
-                        {"said", m.said}});
+                        {"said", m.output}});
     }
     write_file(path,
                nlohmann::ordered_json{
@@ -149,19 +150,19 @@ int check_mutants(const std::vector<std::string> &ops, const MutantArguments &a,
     int survived = 0, same = 0, refused = 0;
     for (auto &m : mutants) {
         const std::string *reason = check::reason_for(known, m);
-        if (m.fate == Mutant::survived && reason) {
-            m.fate = Mutant::equivalent;
-            m.said = *reason;
+        if (m.status == Mutant::survived && reason) {
+            m.status = Mutant::equivalent;
+            m.output = *reason;
         }
-        if (m.fate == Mutant::caught && reason) {
+        if (m.status == Mutant::caught && reason) {
             std::printf("caught, though survivors.txt says that nothing can: %s\n",
                         m.text().c_str());
         }
         if (!a.only.empty())
-            std::printf("%s: %s %s\n", m.text().c_str(), name_of(m.fate), m.said.c_str());
-        else if (m.fate == Mutant::equivalent)
-            std::printf("equivalent: %s\n    %s\n", m.text().c_str(), m.said.c_str());
-        if (m.fate == Mutant::survived) {
+            std::printf("%s: %s %s\n", m.text().c_str(), name_of(m.status), m.output.c_str());
+        else if (m.status == Mutant::equivalent)
+            std::printf("equivalent: %s\n    %s\n", m.text().c_str(), m.output.c_str());
+        if (m.status == Mutant::survived) {
             std::printf("survived: %s\n    %s; again: halyard check --mutant \"%s\"\n",
                         m.text().c_str(),
                         m.place.ends_with("ascend") ? "nobody knows why"
@@ -169,9 +170,9 @@ int check_mutants(const std::vector<std::string> &ops, const MutantArguments &a,
                                                     : "no check executes it",
                         m.text().c_str());
         }
-        survived += m.fate == Mutant::survived;
-        same += m.fate == Mutant::same_code;
-        refused += m.fate == Mutant::refused;
+        survived += m.status == Mutant::survived;
+        same += m.status == Mutant::same_code;
+        refused += m.status == Mutant::refused;
         tried.insert(m.op);
     }
     if (a.only.empty()) {

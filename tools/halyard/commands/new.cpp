@@ -14,6 +14,7 @@
 #include "tools/halyard/command.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 namespace fs = std::filesystem;
 
@@ -109,7 +110,7 @@ void check_op_name(const std::string &name) {
                                       ", which is the class of " + r.name);
         }
     }
-    if (joined_op(name)) throw AttrError(name, "is an op already");
+    if (variadic_op(name)) throw AttrError(name, "is an op already");
 }
 
 void check_project_name(const std::string &name) {
@@ -210,7 +211,7 @@ int run(const NewOptions &o) {
 
 }  // namespace
 
-void add_new(CLI::App &app, Run &chosen) {
+void add_new(CLI::App &app, Run &selected) {
     auto o = std::make_shared<NewOptions>();
     CLI::App *sub = app.add_subcommand("new", "Write an op that passes, to start from");
     sub->footer("In the kit's folder: kernels/NAME.cpp and its CMake line. In a project's: "
@@ -220,7 +221,7 @@ void add_new(CLI::App &app, Run &chosen) {
         ->check(CLI::IsMember({"unary", "softmax", "matmul", "conv2d"}));
     sub->add_option("--project", o->project,
                     "Write a project of its own into this folder, named after it");
-    sub->callback([o, &chosen] { chosen = [o] { return run(*o); }; });
+    sub->callback([o, &selected] { selected = [o] { return run(*o); }; });
 }
 
 }  // namespace halyard::command

@@ -6,24 +6,25 @@
 
 #include "tools/halyard/backends.h"
 #include "tools/halyard/command.h"
-#include "tools/halyard/listed.h"
+#include "tools/halyard/op_info.h"
 #include "tools/halyard/option.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 using nlohmann::json;
 
 // {"cpu": {"dtypes": ["f32", ...], "why_not": ["f64: no kernel in this build"]}, ...}
-json dtypes_on(const Listed &op) {
+json dtypes_on(const OpInfo &op) {
     json all;
     for (const Backend &b : backends_of(op))
         all[b.name] = {{"dtypes", b.dtypes}, {"why_not", b.why_not}};
     return all;
 }
 
-json as_json(const Listed &op) {
+json as_json(const OpInfo &op) {
     const OpRecord &r = *op.record;
-    const Kinds kinds = kinds_of(op);
+    const KernelSummary summary = kernel_summary(op);
     json attrs = json::array(), variants = json::array();
     for (auto &a : r.attrs) {
         json one = {{"name", a.name},
@@ -46,11 +47,11 @@ json as_json(const Listed &op) {
             {"form", form_of(r)},
             {"internal", r.internal},
             {"dtypes", r.dtypes},
-            {"backends", kinds.backends},
+            {"backends", summary.backends},
             {"dtypes_on", dtypes_on(op)},
-            {"isas", kinds.isas},
+            {"isas", summary.isas},
             {"variants", variants},
-            {"layouts", kinds.layouts},
+            {"layouts", summary.layouts},
             {"gradients", op.gradients},
             {"attributes", attrs},
             {"kernels", op.kernels->size()},
@@ -59,9 +60,9 @@ json as_json(const Listed &op) {
             {"contract", {{"measure", measures[r.contract.measure]}, {"ulps", r.contract.ulps}}}};
 }
 
-void print_details(const Listed &op) {
+void print_details(const OpInfo &op) {
     const OpRecord &r = *op.record;
-    const Kinds kinds = kinds_of(op);
+    const KernelSummary summary = kernel_summary(op);
     auto line = [](const char *label, const std::string &text) {
         if (!text.empty()) std::printf("  %-12s%s\n", label, text.c_str());
     };
@@ -69,30 +70,30 @@ void print_details(const Listed &op) {
     line("", r.doc);
     if (!r.internal) {
         line("names", "ops::" + class_name(r) + ", F::" + function_name(r) +
-                          (r.other_names.empty() ? "" : ", F::" + joined(r.other_names, ", F::")));
+                          (r.other_names.empty() ? "" : ", F::" + join(r.other_names, ", F::")));
     }
     line("family", family_of(op));
     line("form", form_of(r));
-    line("dtypes", joined(r.dtypes, " "));
+    line("dtypes", join(r.dtypes, " "));
     for (const Backend &b : backends_of(op)) {
-        line(b.name.c_str(), b.dtypes.empty() ? "-" : joined(b.dtypes, " "));
+        line(b.name.c_str(), b.dtypes.empty() ? "-" : join(b.dtypes, " "));
         for (const std::string &why : b.why_not)
             line("", why);
     }
-    line("ISAs", joined(kinds.isas));
+    line("ISAs", join(summary.isas));
     for (auto &v : r.variants) {
         if (!v.name.empty()) {
             line(&v == &r.variants[0] ? "variants" : "",
                  v.name + (v.when.empty() ? " (any shape)" : " when " + v.when));
         }
     }
-    line("layouts", joined(kinds.layouts));
-    line("gradients", joined(op.gradients));
+    line("layouts", join(summary.layouts));
+    line("gradients", join(op.gradients));
     bool first = true;
     for (auto &a : r.attrs) {
         std::string text = a.name + ": " + name_of_kind(a.kind);
-        if (!a.choices.empty()) text += " of " + joined(a.choices, "|");
-        if (!a.parts.empty()) text += " (" + joined(a.parts) + ")";
+        if (!a.choices.empty()) text += " of " + join(a.choices, "|");
+        if (!a.parts.empty()) text += " (" + join(a.parts) + ")";
         line(first ? "attributes" : "",
              text + (a.value == "!" ? ", required"
                                     : " = " + (default_of(a).empty() ? "(empty)" : default_of(a))));
@@ -118,22 +119,22 @@ int width_of(const std::string &backend) {
 }
 
 // Dtypes, and "*" where some calls have no program all the same: the op's details say why.
-std::string column_of(const Listed &op, const Backend &b) {
+std::string column_of(const OpInfo &op, const Backend &b) {
     if (op.record->form == Form::composite && b.name != "cpu") return "(its parts)";
     if (b.dtypes.empty()) return "-";
-    return cut(joined(b.dtypes, " "), size_t(width_of(b.name)) - 1) + (b.not_all_calls ? "*" : "");
+    return cut(join(b.dtypes, " "), size_t(width_of(b.name)) - 1) + (b.not_all_calls ? "*" : "");
 }
 
-void print_line(const Listed &op) {
+void print_line(const OpInfo &op) {
     const OpRecord &r = *op.record;
-    const Kinds kinds = kinds_of(op);
-    std::string variants = joined(kinds.variants, " ");
-    if (!kinds.layouts.empty())
-        variants += (variants.empty() ? "" : "  ") + joined(kinds.layouts, "|");
+    const KernelSummary summary = kernel_summary(op);
+    std::string variants = join(summary.variants, " ");
+    if (!summary.layouts.empty())
+        variants += (variants.empty() ? "" : "  ") + join(summary.layouts, "|");
     std::printf("%-22s ", r.name.c_str());
     for (const Backend &b : backends_of(op))
         std::printf("%-*s ", width_of(b.name), column_of(op, b).c_str());
-    const std::string gradients = op.gradients.empty() ? "-" : "d" + joined(op.gradients, ",d");
+    const std::string gradients = op.gradients.empty() ? "-" : "d" + join(op.gradients, ",d");
     std::printf("%-9s %-44s %s\n", gradients.c_str(), cut(r.signature, 44).c_str(),
                 variants.c_str());
 }
@@ -151,7 +152,7 @@ bool starts_alike(const std::string &whole, const std::string &start) {
                                                       });
 }
 
-bool wanted(const Listed &op, const OpsOptions &o) {
+bool wanted(const OpInfo &op, const OpsOptions &o) {
     const auto &sets = op.record->dtypes;
     const bool has_dtype = std::any_of(sets.begin(), sets.end(), [&](const std::string &set) {
         return set.substr(0, set.find(',')) == o.dtype;
@@ -163,7 +164,7 @@ bool wanted(const Listed &op, const OpsOptions &o) {
 int list(const OpsOptions &o) {
     if (!o.dtype.empty()) dtype_of(o.dtype);  // refuses what is none
     if (!o.name.empty()) {
-        const Listed one = listed_op(o.name);
+        const OpInfo one = op_info(o.name);
         if (o.json)
             std::printf("%s\n", as_json(one).dump(1).c_str());
         else
@@ -177,7 +178,7 @@ int list(const OpsOptions &o) {
                     width_of("opencl"), "opencl", width_of("ascend"), "ascend", "gradients",
                     "signature", "variants, layouts");
     }
-    for (auto &[op_name, op] : listed_ops()) {
+    for (auto &[op_name, op] : op_infos()) {
         if (!wanted(op, o)) continue;
         kernels += op.kernels->size();
         if (o.json)
@@ -204,7 +205,7 @@ int list(const OpsOptions &o) {
 
 }  // namespace
 
-void add_ops(CLI::App &app, Run &chosen) {
+void add_ops(CLI::App &app, Run &selected) {
     auto o = std::make_shared<OpsOptions>();
     CLI::App *sub = app.add_subcommand("ops", "List the ops of this build, or one in detail");
     sub->add_option("name", o->name, "Show this op in detail");
@@ -214,13 +215,13 @@ void add_ops(CLI::App &app, Run &chosen) {
     sub->add_option("--dtype", o->dtype, "Only ops that take this dtype");
     sub->add_flag("--no-gradient", o->no_gradient, "Only ops without a gradient");
     sub->add_flag("--all", o->all, "Internal ops too, on lines of their own");
-    sub->callback([o, sub, &chosen] {
+    sub->callback([o, sub, &selected] {
         if (!o->name.empty()) {
             refuse(*sub, "with the name of an op",
                    {"--family", "--dtype", "--no-gradient", "--all"});
         }
         if (o->json) refuse(*sub, "with --json, which lists internal ops too", {"--all"});
-        chosen = [o] { return list(*o); };
+        selected = [o] { return list(*o); };
     });
 }
 

@@ -9,13 +9,14 @@
 #include "dsl/all_ops.h"
 #include "dsl/lower.h"
 #include "registry/base/parallel.h"
-#include "tools/halyard/chosen.h"
 #include "tools/halyard/command.h"
 #include "tools/halyard/commands/ascend.h"
 #include "tools/halyard/option.h"
+#include "tools/halyard/selected_kernel.h"
 #include "tools/halyard/timeline.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 
 struct ProfileOptions {
@@ -104,18 +105,18 @@ void print_stages(const std::vector<Stage> &stages) {
 }
 
 // One call's timeline. `plain`: seconds of a call that nobody watches.
-void trace(const Chosen &chosen, double plain, const std::string &path) {
-    const std::string name = chosen.op.record.name;
-    Instance traced = chosen.instance;
+void trace(const SelectedKernel &selected, double plain, const std::string &path) {
+    const std::string name = selected.op.record.name;
+    Instance traced = selected.instance;
     traced.traced = true;
     Kernel built(op_table().make(name), traced);
-    const KernelEntry entry = chosen.entry(built, built.load());
-    const std::vector<Slice> slices = timeline_of(name, chosen.runner(entry));
+    const KernelEntry entry = selected.entry(built, built.load());
+    const std::vector<Slice> slices = timeline_of(name, selected.runner(entry));
     double end = 0;
     for (const Slice &s : slices)
         end = std::max(end, s.begin + s.seconds);
-    save_trace(path, chosen.headline(), "stage", slices,
-               {{"kernel", chosen.headline()},
+    save_trace(path, selected.headline(), "stage", slices,
+               {{"kernel", selected.headline()},
                 {"microseconds of a call without tracing", std::to_string(plain * 1e6)}});
     std::printf("  %s: %zu slices of one call, which took %.2f us while each was written down, "
                 "%.2f us else\n",
@@ -123,16 +124,16 @@ void trace(const Chosen &chosen, double plain, const std::string &path) {
 }
 
 int profile(const ProfileOptions &o) {
-    const Chosen chosen(o.kernel);
-    const std::string name = chosen.op.record.name;
-    Instance profiled = chosen.instance;
+    const SelectedKernel selected(o.kernel);
+    const std::string name = selected.op.record.name;
+    Instance profiled = selected.instance;
     profiled.profiled = true;
-    Kernel plain(op_table().make(name), chosen.instance);
+    Kernel plain(op_table().make(name), selected.instance);
     Kernel watched(op_table().make(name), profiled);
-    const KernelEntry plain_entry = chosen.entry(plain, plain.load());
-    const KernelEntry watched_entry = chosen.entry(watched, watched.load());
-    const std::function<void()> run_plain = chosen.runner(plain_entry);
-    const std::function<void()> run_watched = chosen.runner(watched_entry);
+    const KernelEntry plain_entry = selected.entry(plain, plain.load());
+    const KernelEntry watched_entry = selected.entry(watched, watched.load());
+    const std::function<void()> run_plain = selected.runner(plain_entry);
+    const std::function<void()> run_watched = selected.runner(watched_entry);
     run_plain();
     run_watched();
 
@@ -149,14 +150,14 @@ int profile(const ProfileOptions &o) {
     const halide_profiler_pipeline_stats *s = profiler->pipelines;
     while (s && profiled.symbol(name) != s->name)
         s = (const halide_profiler_pipeline_stats *)s->next;
-    if (!s) throw DispatchError(name, "nothing was computed for '" + chosen.trial.text + "'");
+    if (!s) throw DispatchError(name, "nothing was computed for '" + selected.problem.text + "'");
 
     print_machine();
     warn_of_others(threads());
-    std::printf("\n%s\n", chosen.headline().c_str());
-    for (auto &[pick, value] : watched_entry.picks)
+    std::printf("\n%s\n", selected.headline().c_str());
+    for (auto &[pick, value] : watched_entry.tunables)
         std::printf("  %s=%lld", pick.c_str(), (long long)value);
-    std::printf("%s", watched_entry.picks.empty() ? "" : "\n");
+    std::printf("%s", watched_entry.tunables.empty() ? "" : "\n");
     print_stages(stages_of(*s, calls));
     std::printf("  all together: heap peak %s; %d samples of %lld calls\n",
                 bytes_text(s->memory_peak).c_str(), s->samples, (long long)calls);
@@ -166,13 +167,13 @@ int profile(const ProfileOptions &o) {
                             ? "the shares are those of the kernel"
                             : "watching is a part of the shares of its shortest stages");
     halide_profiler_reset();  // else it reports at exit, too
-    if (!o.trace.empty()) trace(chosen, best_plain, o.trace);
+    if (!o.trace.empty()) trace(selected, best_plain, o.trace);
     return 0;
 }
 
 }  // namespace
 
-void add_profile(CLI::App &app, Run &chosen) {
+void add_profile(CLI::App &app, Run &selected) {
     auto o = std::make_shared<ProfileOptions>();
     CLI::App *sub = app.add_subcommand("profile", "Time and memory of each stage of a kernel");
     add_kernel_options(*sub, o->kernel);
@@ -184,10 +185,10 @@ void add_profile(CLI::App &app, Run &chosen) {
         ->check(CLI::IsMember({"cpu", "ascend"}));
     sub->add_option("--time", o->seconds, "Seconds of watched calls")
         ->check(CLI::Range(0.01, 600.0));
-    sub->callback([o, sub, &chosen] {
+    sub->callback([o, sub, &selected] {
         if (o->device == "ascend")
             refuse(*sub, "with --device ascend", {"--isa", "--picks", "--time"});
-        chosen = [o] {
+        selected = [o] {
             if (o->device != "ascend") return profile(*o);
             list_all_ops(op_table());
             profile_ascend(o->kernel.op, o->kernel.shape, o->kernel.dtype, o->kernel.variant,

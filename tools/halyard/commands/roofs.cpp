@@ -6,10 +6,11 @@
 #include "tools/halyard/command.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 
 struct RoofsOptions {
-    bool again = false;
+    bool remeasure = false;
 };
 
 void print(const roofs::Roofs &r) {
@@ -50,14 +51,14 @@ void print(const roofs::Roofs &r) {
 
 }  // namespace
 
-void add_roofs(CLI::App &app, Run &chosen) {
+void add_roofs(CLI::App &app, Run &selected) {
     auto o = std::make_shared<RoofsOptions>();
     CLI::App *sub = app.add_subcommand(
         "roofs", "What this machine can do at most: operations and bytes per second, measured");
-    sub->add_flag("--remeasure", o->again, "Measure again, though this machine's are known");
-    sub->callback([o, &chosen] {
-        chosen = [o] {
-            print(machine_roofs(o->again));
+    sub->add_flag("--remeasure", o->remeasure, "Measure again, though this machine's are known");
+    sub->callback([o, &selected] {
+        selected = [o] {
+            print(machine_roofs(o->remeasure));
             return 0;
         };
     });

@@ -15,6 +15,7 @@
 #include "tools/halyard/command.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 namespace fs = std::filesystem;
 
@@ -126,7 +127,7 @@ void run_with_gradients(const RunOptions &o, const Named &x, const Call &call,
         for (auto &g : grads)  // dy=... and y=... are the same
             if (g.starts_with("d" + names[k] + "=")) g.erase(0, 1);
     }
-    const auto paths = by_tensor(o.op, "output", specs, grads);
+    const auto paths = values_by_tensor(o.op, "output", specs, grads);
     Named y;
     std::vector<Tensor> sens;
     for (size_t k = 0; k < out.size(); k++) {
@@ -141,11 +142,11 @@ void run_with_gradients(const RunOptions &o, const Named &x, const Call &call,
 
 // Ops of any number of tensors: every one is called x, so their order counts. Of several outputs
 // each has a number, y0, y1, ...
-void run_joined(const JoinedOp &op, const RunOptions &o, Results &results) {
+void run_variadic(const VariadicOp &op, const RunOptions &o, Results &results) {
     std::vector<TensorSpec> specs(o.in.size());
     for (size_t k = 0; k < specs.size(); k++)
         specs[k].name = "x" + std::to_string(k);
-    const auto dtypes = by_tensor(op.record.name, "input", specs, o.dtypes);
+    const auto dtypes = values_by_tensor(op.record.name, "input", specs, o.dtypes);
     std::vector<Tensor> in;
     Named x;
     for (size_t k = 0; k < o.in.size(); k++) {
@@ -192,8 +193,8 @@ private:
 
 std::vector<Tensor> inputs_of(const RegisteredOp &op, const RunOptions &o) {
     const auto &specs = op.signature.inputs;
-    const auto paths = by_tensor(o.op, "input", specs, o.in);
-    const auto dtypes = by_tensor(o.op, "input", specs, o.dtypes);
+    const auto paths = values_by_tensor(o.op, "input", specs, o.in);
+    const auto dtypes = values_by_tensor(o.op, "input", specs, o.dtypes);
     std::vector<Tensor> in;
     for (size_t k = 0; k < specs.size(); k++) {
         const std::string &name = specs[k].name;
@@ -236,8 +237,8 @@ void run_signature(const RegisteredOp &op, const RunOptions &o, Results &results
 int run(const RunOptions &o) {
     const Target target(o.device, o.isa, o.variant);
     Results results;
-    if (const JoinedOp *joined = joined_op(o.op))
-        run_joined(*joined, o, results);
+    if (const VariadicOp *variadic = variadic_op(o.op))
+        run_variadic(*variadic, o, results);
     else
         run_signature(library().at(o.op), o, results);
     results.save(o.out_dir);
@@ -246,7 +247,7 @@ int run(const RunOptions &o) {
 
 }  // namespace
 
-void add_run(CLI::App &app, Run &chosen) {
+void add_run(CLI::App &app, Run &selected) {
     auto o = std::make_shared<RunOptions>();
     CLI::App *sub = app.add_subcommand("run", "Run an op on .npy files");
     sub->footer("Writes DIR/out_0.npy, DIR/out_1.npy, ..., DIR/x_out.npy for each input x that the "
@@ -270,7 +271,7 @@ void add_run(CLI::App &app, Run &chosen) {
     sub->add_option("--device,--backend", o->device, "cpu, opencl or ascend (simulated)");
     sub->add_option("--isa", o->isa, "Only kernels of this level: baseline, avx2, avx512");
     sub->add_option("--variant", o->variant, "Only kernels of this variant");
-    sub->callback([o, &chosen] { chosen = [o] { return run(*o); }; });
+    sub->callback([o, &selected] { selected = [o] { return run(*o); }; });
 }
 
 }  // namespace halyard::command

@@ -218,7 +218,7 @@ std::string defaults() {
 
 }  // namespace
 
-void add_train(CLI::App &app, Run &chosen) {
+void add_train(CLI::App &app, Run &selected) {
     auto o = std::make_shared<TrainRequest>();
     CLI::App *sub = app.add_subcommand(
         "train", "Train an example network, or go on with that, or evaluate it");
@@ -267,7 +267,7 @@ void add_train(CLI::App &app, Run &chosen) {
         "Go on from the last checkpoint in the folder of --out, with its seed and settings");
     sub->add_flag("--evaluate", o->evaluate, "Only evaluate that checkpoint")->excludes(resume);
     sub->footer(defaults());
-    sub->callback([o, &chosen] { chosen = [o] { return train(*o); }; });
+    sub->callback([o, &selected] { selected = [o] { return train(*o); }; });
 }
 
 }  // namespace halyard::command

@@ -10,6 +10,7 @@
 #include "bench/harness/benchmark_case.h"
 #include "bench/harness/machine.h"
 #include "bench/harness/op_call.h"
+#include "bench/harness/text.h"
 #include "dsl/all_ops.h"
 #include "dsl/kernel.h"
 #include "dsl/kernel_cache.h"
@@ -20,6 +21,7 @@
 #include "tools/tune/autoscheduler.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 
 using tune::Record;
@@ -31,7 +33,7 @@ extern "C" void on_interrupt(int) {
 }
 
 // "60s" of measuring, or "200": candidates.
-Budget budget_from(const std::string &text) {
+tune::Budget budget_from(const std::string &text) {
     char *end = nullptr;
     const double number = std::strtod(text.c_str(), &end);
     std::string unit = end;
@@ -41,7 +43,7 @@ Budget budget_from(const std::string &text) {
         throw AttrError("tune", "--budget is '" + text +
                                     "', expected seconds or a number of candidates: 60s or 200");
     }
-    Budget b;
+    tune::Budget b;
     if (unit == "s") {
         b.seconds = number;
         b.candidates = 1u << 20;
@@ -50,8 +52,8 @@ Budget budget_from(const std::string &text) {
     return b;
 }
 
-void print_problem(const Tuner &t) {
-    const Record &s = t.standard();
+void print_problem(const tune::Tuner &t) {
+    const Record &s = t.baseline();
     std::printf("\n%s '%s' %s %s, threads: %d: %zu measured, %zu from records\n", s.op.c_str(),
                 s.problem.c_str(), s.dtypes.c_str(), s.isa.c_str(), s.threads, t.measured(),
                 t.reused());
@@ -59,12 +61,12 @@ void print_problem(const Tuner &t) {
     constexpr size_t shown = 8;
     size_t timed = 0, more = 0;
     for (const Record &r : t.records()) {
-        const bool standard = tune::key_of(r) == tune::key_of(s);
+        const bool baseline = tune::key_of(r) == tune::key_of(s);
         timed += r.timed();
-        if (timed > shown && r.timed() && !standard)
+        if (timed > shown && r.timed() && !baseline)
             more++;
         else if (r.timed()) {
-            std::printf("  %s %9.3f  %.3f..%.3f %11.2f  %-8s  %s\n", standard ? "*" : " ", r.ratio,
+            std::printf("  %s %9.3f  %.3f..%.3f %11.2f  %-8s  %s\n", baseline ? "*" : " ", r.ratio,
                         r.low, r.high, r.median_us,
                         t.unproved().count(tune::key_of(r)) ? "unproved" : r.verdict.c_str(),
                         tune::kernel_text(r).c_str());
@@ -87,7 +89,7 @@ void print_problem(const Tuner &t) {
 
 int tune_op(const TuneOptions &o, const std::string &name, tune::Compiler &compiler) {
     const RegisteredOp &op = op_with_kernels(name);
-    TunerOptions options = o.tuner;
+    tune::TunerOptions options = o.tuner;
     check_variant(op.record, options.variant);
     if (!options.isa.empty()) Target("cpu", options.isa, "");
     options.dtypes = dtype_set(op.record, options.dtypes);
@@ -100,7 +102,7 @@ int tune_op(const TuneOptions &o, const std::string &name, tune::Compiler &compi
         for (const std::string &problem : tuned_problems(op, o)) {
             if (stop) break;
             options.threads = threads;
-            Tuner t(op, problem, options, compiler, history);
+            tune::Tuner t(op, problem, options, compiler, history);
             t.run(stop);
             print_problem(t);
             measured += t.measured();
@@ -137,7 +139,7 @@ int print_device_schedules(const TuneOptions &o, const std::string &name,
     bool made = true;
     for (const std::string &problem : tuned_problems(op, o)) {
         for (const std::string &scheduler : o.tuner.autoschedulers) {
-            const Trial t(op, problem, o.tuner.dtypes);
+            const ProblemInstance t(op, problem, o.tuner.dtypes);
             const Plan plan = make_plan(op, metas_of(t), t.attrs);
             if (!plan.kernel) throw ShapeError(name, "'" + problem + "' has nothing to compute");
             tune::Job job;
@@ -146,7 +148,7 @@ int print_device_schedules(const TuneOptions &o, const std::string &name,
             job.variant = op.record.variants.back().name;
             job.backend = o.device;
             job.autoscheduler = scheduler;
-            job.layouts = layouts_of(plan);
+            job.layouts = tune::layouts_of(plan);
             job.seconds = 120;
             const tune::Built b = compiler.build(job);
             std::printf("// %s for '%s', %s%s\n%s\n", scheduler.c_str(), problem.c_str(),
@@ -166,7 +168,7 @@ int run(TuneOptions o) {
     if (o.ops.empty()) throw AttrError("tune", "names no op");
     if (o.threads.empty()) o.threads = {1};
     if (o.why) return explain_records(o);
-    if (o.paste) return paste_picks(o);
+    if (o.paste) return paste_tunables(o);
     if (o.regret) return print_regret(o);
     tune::Compiler compiler;
     if (!o.device.empty()) {
@@ -248,7 +250,7 @@ std::string code_of_default(const Plan &plan, tune::Compiler &compiler) {
     job.dtypes = plan.kernel->dtypes;
     job.variant = plan.kernel->variant;
     job.isa = plan.kernel->isa;
-    job.picks = {plan.kernel->picks.begin(), plan.kernel->picks.end()};
+    job.tunables = {plan.kernel->tunables.begin(), plan.kernel->tunables.end()};
     return compiler.build(job).code;
 }
 
@@ -258,7 +260,7 @@ bool complain(const std::vector<std::string> &refused_lines) {
     return !refused_lines.empty();
 }
 
-void add_tune(CLI::App &app, Run &chosen) {
+void add_tune(CLI::App &app, Run &selected) {
     auto o = std::make_shared<TuneOptions>();
     CLI::App *sub = app.add_subcommand("tune",
                                        "Measure what an op's schedules could be, and keep records");
@@ -313,9 +315,9 @@ void add_tune(CLI::App &app, Run &chosen) {
     sub->add_option("--held-out", o->held_out, "How many such shapes")
         ->check(CLI::Range(1, 10000))
         ->capture_default_str();
-    sub->callback([o, sub, &chosen] {
+    sub->callback([o, sub, &selected] {
         refuse_idle_options(*o, *sub);
-        chosen = [o] { return run(*o); };
+        selected = [o] { return run(*o); };
     });
 }
 

@@ -11,7 +11,7 @@ struct TuneOptions {
     std::vector<int> threads;
     bool why = false, paste = false, regret = false, stale = false, print_schedule = false;
     int held_out = 12;
-    TunerOptions tuner;
+    tune::TunerOptions tuner;
 };
 
 // in the cache: ~/.cache/halyard/records/OP.records
@@ -28,7 +28,7 @@ std::string code_of_default(const Plan &plan, tune::Compiler &compiler);
 int merge_records(const TuneOptions &o);
 int diff_records(const TuneOptions &o);
 int explain_records(const TuneOptions &o);  // --why
-int paste_picks(const TuneOptions &o);
+int paste_tunables(const TuneOptions &o);
 int list_stale(const TuneOptions &o);
 int print_regret(const TuneOptions &o);
 

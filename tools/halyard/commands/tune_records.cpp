@@ -6,7 +6,8 @@
 
 #include "bench/harness/benchmark_case.h"
 #include "bench/harness/op_call.h"
-#include "bench/harness/picks.h"
+#include "bench/harness/text.h"
+#include "bench/harness/tunables.h"
 #include "registry/base/atomic_file.h"
 #include "registry/dispatch/dispatch.h"
 #include "tools/halyard/commands/tune.h"
@@ -14,6 +15,7 @@
 #include "tools/tune/stale.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 
 using tune::Record;
@@ -35,7 +37,7 @@ std::string line_of(const Record &r) {
                   r.high);
     return (r.timed() ? text : "") + r.verdict + ": " +
            (r.schedule == "own" ? "" : "[" + r.schedule + "] ") + r.variant + " " +
-           tune::picks_text(r.picks) + " on '" + r.problem + "'";
+           tune::tunables_text(r.tunables) + " on '" + r.problem + "'";
 }
 
 // What a candidate's times are worth beside its own variant's default, over all problems where both
@@ -91,7 +93,7 @@ int explain_records(const TuneOptions &o) {
     complain(file.refused);
     for (const std::string &problem : tuned_problems(op, o)) {
         for (int threads : o.threads) {
-            const Trial t(op, problem, dtypes);
+            const ProblemInstance t(op, problem, dtypes);
             const Plan plan = make_plan(op, metas_of(t), t.attrs);
             if (!plan.kernel)
                 throw ShapeError(op.record.name, "'" + problem + "' has nothing to compute");
@@ -141,7 +143,7 @@ int list_stale(const TuneOptions &o) {
     return refused || stale;
 }
 
-int paste_picks(const TuneOptions &o) {
+int paste_tunables(const TuneOptions &o) {
     tune::Compiler compiler;
     const RegisteredOp &op = op_with_kernels(o.ops[0]);
     const std::string dtypes = dtype_set(op.record, o.tuner.dtypes);
@@ -157,22 +159,22 @@ int paste_picks(const TuneOptions &o) {
         job.dtypes = dtypes;
         job.variant = v.name;
         job.isa = isa;
-        const tune::Built standard = compiler.offers(job);
+        const tune::Built baseline = compiler.offers(job);
         std::map<std::tuple<std::string, int, std::string>,
                  std::map<std::map<std::string, int>, const Record *>>
             measured;  // problem, threads, default -> picks
         for (const Record &r : file.records) {
             if (r.op == q.op && r.dtypes == dtypes && r.isa == q.isa && r.variant == v.name &&
                 r.schedule == "own" && unusable(r, q).empty())
-                measured[{r.problem, r.threads, r.against}][r.picks] = &r;
+                measured[{r.problem, r.threads, r.against}][r.tunables] = &r;
         }
         std::map<std::map<std::string, int>, Standing> standings;
         for (auto &[problem, candidates] : measured) {
-            const auto usual = candidates.find(standard.picks);
+            const auto usual = candidates.find(baseline.tunables);
             if (usual == candidates.end()) continue;
-            for (auto &[picks, r] : candidates) {
-                if (picks == standard.picks) continue;
-                Standing &s = standings[picks];
+            for (auto &[tunables, r] : candidates) {
+                if (tunables == baseline.tunables) continue;
+                Standing &s = standings[tunables];
                 const double ratio = r->ratio / usual->second->ratio;
                 s.problems++;
                 s.log_sum += std::log(ratio);
@@ -184,10 +186,10 @@ int paste_picks(const TuneOptions &o) {
         }
         size_t problems = measured.size();
         const std::map<std::string, int> *best = nullptr;
-        for (auto &[picks, s] : standings) {
+        for (auto &[tunables, s] : standings) {
             if (s.better && !s.worse && s.proved && s.problems == int(problems) &&
                 (!best || s.log_sum < standings[*best].log_sum))
-                best = &picks;
+                best = &tunables;
         }
         if (!best) continue;
         any = true;
@@ -195,13 +197,13 @@ int paste_picks(const TuneOptions &o) {
         std::printf("// %s, %s %s: %.3f of the default's time over %d problems, %.3f at worst\n",
                     v.name.empty() ? op.record.name.c_str() : v.name.c_str(), dtypes.c_str(),
                     q.isa.c_str(), std::exp(s.log_sum / s.problems), s.problems, s.worst);
-        for (auto &[name, values] : standard.offered) {
+        for (auto &[name, values] : baseline.offered) {
             std::vector<int> order = values;
             const auto at = std::find(order.begin(), order.end(), best->at(name));
             if (at == order.begin() || at == order.end()) continue;
             std::rotate(order.begin(), at, at + 1);
-            std::printf("pick(\"%s\", {%s})  // was {%s}\n", name.c_str(), listed(order).c_str(),
-                        listed(values).c_str());
+            std::printf("pick(\"%s\", {%s})  // was {%s}\n", name.c_str(), join(order).c_str(),
+                        join(values).c_str());
         }
     }
     if (!any) {

@@ -6,16 +6,17 @@
 #include <filesystem>
 #include <random>
 
+#include "bench/harness/ab_result.h"
 #include "bench/harness/benchmark_case.h"
 #include "bench/harness/case.h"
 #include "bench/harness/machine.h"
 #include "bench/harness/op_call.h"
-#include "bench/harness/paired.h"
 #include "registry/base/parallel.h"
 #include "tools/halyard/commands/tune.h"
 #include "tools/tune/bucket.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 
 using Key = std::pair<std::string, std::map<std::string, int64_t>>;  // variant and picks
@@ -88,18 +89,18 @@ KernelFn Regret::built(const Key &key, Isa isa) {
     job.variant = key.first;
     job.isa = isa;
     for (auto &[name, value] : key.second)
-        job.picks[name] = int(value);
+        job.tunables[name] = int(value);
     const tune::Built b = compiler_.build(job);
     return at->second = b.error.empty() ? tune::load(b) : nullptr;
 }
 
 std::vector<KernelEntry> Regret::candidates(const Plan &plan, int threads) {
-    const KernelEntry &chosen = *plan.kernel;
+    const KernelEntry &selected = *plan.kernel;
     std::vector<KernelEntry> all;
     std::vector<Key> seen;
-    auto add = [&](KernelEntry k, const std::map<std::string, int64_t> &picks) {
-        k.picks = picks;
-        const Key key{k.variant, k.picks};
+    auto add = [&](KernelEntry k, const std::map<std::string, int64_t> &tunables) {
+        k.tunables = tunables;
+        const Key key{k.variant, k.tunables};
         if (std::find(seen.begin(), seen.end(), key) != seen.end() ||
             !refusal_of(op_.record, k, plan.dims).empty())
             return;
@@ -110,23 +111,24 @@ std::vector<KernelEntry> Regret::candidates(const Plan &plan, int threads) {
             all.push_back(k);
         }
     };
-    add(chosen, chosen.picks);
-    const tune::Question q{op_.record.name, dtypes_, name_of(chosen.isa), "", threads, algorithms_};
+    add(selected, selected.tunables);
+    const tune::Question q{op_.record.name, dtypes_,    name_of(selected.isa), "",
+                           threads,         algorithms_};
     for (const KernelEntry &k : op_.kernels) {
-        if (k.backend != "cpu" || k.dtypes != dtypes_ || k.isa != chosen.isa) continue;
-        add(k, k.picks);
+        if (k.backend != "cpu" || k.dtypes != dtypes_ || k.isa != selected.isa) continue;
+        add(k, k.tunables);
         for (const tune::Record &r : file_.records) {
             const bool same = r.op == q.op && r.dtypes == dtypes_ && r.isa == q.isa &&
                               r.threads == threads && r.variant == k.variant && r.schedule == "own";
             if (same && r.decides() && unusable(r, q).empty())
-                add(k, {r.picks.begin(), r.picks.end()});
+                add(k, {r.tunables.begin(), r.tunables.end()});
         }
     }
     return all;
 }
 
 void Regret::measure(const std::string &shape, int threads) {
-    const Trial t(op_, shape, dtypes_);
+    const ProblemInstance t(op_, shape, dtypes_);
     const Plan plan = make_plan(op_, metas_of(t), t.attrs);
     if (!plan.kernel) return;
     const std::vector<Tensor> out = outputs_of(t);
@@ -147,14 +149,14 @@ void Regret::measure(const std::string &shape, int threads) {
         for (const Tensor &y : out)
             std::memset(y.raw(), 0xFF, y.bytes());
         runs[k]();
-        if (const std::string breach = expected.known() ? expected.judge(out).breach : "";
-            !breach.empty()) {
+        if (const std::string violation = expected.known() ? expected.judge(out).violation : "";
+            !violation.empty()) {
             throw DispatchError(op_.record.name,
-                                kernels[k].variant + " on '" + shape + "': " + breach);
+                                kernels[k].variant + " on '" + shape + "': " + violation);
         }
         if (d.best && kernels[k].variant == d.best->variant &&
-            kernels[k].picks ==
-                std::map<std::string, int64_t>(d.best->picks.begin(), d.best->picks.end()))
+            kernels[k].tunables ==
+                std::map<std::string, int64_t>(d.best->tunables.begin(), d.best->tunables.end()))
             recorded = k;
     }
     // The best is chosen by every other round and timed by the rest: the fastest of many looks
@@ -170,11 +172,11 @@ void Regret::measure(const std::string &shape, int threads) {
     for (size_t k = 1; k < times.size(); k++)
         if (half(k, 0) < half(best, 0)) best = k;
     auto loss = [&](size_t k) { return std::max(0.0, half(k, 1) / half(best, 1) - 1); };
-    std::map<std::string, int> picks;
-    for (auto &[name, value] : kernels[best].picks)
-        picks[name] = int(value);
-    losses_[bucket].push_back(
-        {shape, kernels[best].variant + " " + tune::picks_text(picks), loss(0), loss(recorded)});
+    std::map<std::string, int> tunables;
+    for (auto &[name, value] : kernels[best].tunables)
+        tunables[name] = int(value);
+    losses_[bucket].push_back({shape, kernels[best].variant + " " + tune::tunables_text(tunables),
+                               loss(0), loss(recorded)});
 }
 
 void Regret::print(int threads) {

@@ -77,7 +77,7 @@ int check_ulps(const std::vector<std::string> &names, const std::string &inputs,
         throw AttrError("check", "none of these ops is an elementwise function of one float tensor "
                                  "whose bound is one of ulps");
     }
-    std::map<Isa, Ulps> joined;  // of the parts so far
+    std::map<Isa, Ulps> merged;  // of the parts so far
     int lines = 0, failed = 0;
     std::printf("%-16s %-5s %-9s %10s %7s  %s\n", "op", "dtype", "ISA", "worst ulps", "bound",
                 "where");
@@ -90,7 +90,7 @@ int check_ulps(const std::vector<std::string> &names, const std::string &inputs,
                     u.worst == 0 ? "rounded right" : u.text(op).c_str());
         std::fflush(stdout);
     };
-    in_workers(
+    check::in_workers(
         jobs.size(), at_once,
         [&](size_t i) {
             const OpPtr op = op_table().make(jobs[i].op);
@@ -104,13 +104,13 @@ int check_ulps(const std::vector<std::string> &names, const std::string &inputs,
         [&](size_t i, const std::string &text) {
             for (const json &j : json::parse(text)) {
                 const Ulps u = ulps_of(j);
-                if (const auto [place, first] = joined.emplace(u.isa, u); !first)
+                if (const auto [place, first] = merged.emplace(u.isa, u); !first)
                     place->second.add(u);
             }
             if (jobs[i].what.part + 1 < jobs[i].what.parts) return;
-            for (auto &[isa, u] : joined)
+            for (auto &[isa, u] : merged)
                 show(jobs[i].op, u);
-            joined.clear();
+            merged.clear();
         },
         [&](size_t i, const std::string &how) {
             lines++;
@@ -118,7 +118,7 @@ int check_ulps(const std::vector<std::string> &names, const std::string &inputs,
             std::printf("%-16s %-5s FAIL part %d of %d: %s\n", jobs[i].op.c_str(),
                         jobs[i].what.dtype.c_str(), jobs[i].what.part + 1, jobs[i].what.parts,
                         how.c_str());
-            if (jobs[i].what.part + 1 == jobs[i].what.parts) joined.clear();
+            if (jobs[i].what.part + 1 == jobs[i].what.parts) merged.clear();
         });
     std::printf("%d of %d within their bounds\n", lines - failed, lines);
     return failed ? 1 : 0;

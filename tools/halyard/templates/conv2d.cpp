@@ -1,5 +1,5 @@
-// new_op: a sum over a window. Here the convolution of conv2d, with its attributes, shapes and
-// samples.
+// new_op: a sum over a window. The example is the convolution of conv2d: the base class Convolution
+// supplies its attributes, shapes and samples.
 #include "kernels/convolution/convolution.h"
 
 namespace halyard {
@@ -8,7 +8,7 @@ namespace {
 struct NewOp : Convolution {
     NewOp() : Convolution("new_op", "x[n,c,h,w] weight[o,c/group,u,v] -> y[n,o,oh,ow]") {
         doc = "y[o] = sum over c, u, v of weight[o,c,u,v] * x[c], shifted by (u, v) * dilation";
-        // best first; the last one takes every shape
+        // Dispatch takes the first variant whose condition holds; the last one takes every shape.
         variants = {{"packed", "group==1 o>=32 ow>=5"}, {"any", ""}};
     }
     Func in_x = input("x"), weight = input("weight");
@@ -16,7 +16,8 @@ struct NewOp : Convolution {
     Func padded, filter{"filter"}, sum{"sum"};
     RDom r;
 
-    void algorithm() override {  // over the reals, innermost dimension first
+    // Algorithms are written over the reals, without a dtype. Indices are innermost first.
+    void algorithm() override {
         padded = zero_outside(in_x, size("w"), size("h"), size("c"));
         filter(x, y, c, n) = weight(x, y, c, clamp(n, 0, size("o") - 1));
         r = RDom(0, size("v"), 0, size("u"), 0, size("c/group"));
@@ -34,20 +35,23 @@ struct NewOp : Convolution {
         store().specialize(groups == 1 && stride_w == 1 && dil_w == 1);
         store().specialize(groups == 1);
     }
-    // with the sum of |products|, which the contract counts errors against
+    // The reference is the naive formula in double. The contract measures errors against the sum of
+    // the terms' absolute values, which it therefore supplies too.
     void reference(Problem &p) const override {
         const Array &in = p("x"), &k = p("weight");
         Array &out = p("y");
-        Array &size = p.magnitude["y"] = Array(out.shape);
+        Array &abs_sum = p.abs_sum["y"] = Array(out.shape);
         const int64_t per_group = p["c"] / p["group"];
         each_product(p, [&](int64_t i, int64_t o, int64_t oy, int64_t ox, int64_t ch, int64_t iy,
                             int64_t ix, int64_t u, int64_t v, bool real) {
             if (!real) return;
             const double term = k(o, ch % per_group, u, v) * in(i, ch, iy, ix);
             out(i, o, oy, ox) += term;
-            size(i, o, oy, ox) += std::fabs(term);
+            abs_sum(i, o, oy, ox) += std::fabs(term);
         });
-        excuse(p, "y", false, [&](int64_t, int64_t o) {  // infinity times the zeros of padding
+        // Infinity times a zero of the padding is NaN in a kernel; the reference doesn't multiply
+        // it.
+        excuse(p, "y", false, [&](int64_t, int64_t o) {
             bool any = false;
             for (int64_t ch = 0; ch < per_group; ch++)
                 any |= any_special(k, o, ch);

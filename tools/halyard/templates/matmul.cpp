@@ -1,5 +1,5 @@
-// new_op: a sum over products, in register tiles. Here c = a b, batched. Its gradients would be ops
-// new_op_da and new_op_db.
+// new_op: a sum of products, computed in register tiles. The example is c = a b, batched. Its
+// gradients would be ops named new_op_da and new_op_db.
 #include <cmath>
 
 #include "dsl/op.h"
@@ -10,7 +10,8 @@ namespace {
 struct NewOp : Op {
     NewOp() : Op("new_op", "a[..g,m,k] b[..g,k,n] -> c[..g,m,n]") {
         doc = "c = a b of the last two dimensions; the leading ones broadcast";
-        // best first; the last one takes every shape and stride
+        // Dispatch takes the first variant whose condition holds; the last one takes every shape
+        // and stride. b_s0 is the stride of b along n, its innermost dimension.
         variants = {{"direct", "b_s0==1 m>=4 n>=2*lanes"}, {"any", ""}};
         any_strides = true;
         contract = {Contract::products, 16};
@@ -24,6 +25,7 @@ struct NewOp : Op {
     Var j{"j"}, i{"i"}, g{"g"}, jo, io, ji, ii;
     RDom k;
 
+    // Algorithms are written over the reals, without a dtype. Indices are innermost first.
     void algorithm() override {
         k = RDom(0, size("k"), "k");
         sum(j, i, g) += a(k, i, g) * b(j, k, g);
@@ -34,7 +36,8 @@ struct NewOp : Op {
         const int v = cpu.lanes;
         const int columns = direct ? 2 * v : v;
         const int rows = cpu.pick("rows", {4, 8, 2});
-        // the last tile overlaps its neighbour, or is guarded
+        // If the last tile of a row or column is ragged, "direct" computes it overlapping its
+        // neighbour, "any" guards it.
         const Tail tail = direct ? Tail::ShiftInwards : Tail::GuardWithIf;
         if (direct) memory[1].dim(0).set_stride(1);
         store()
@@ -47,16 +50,17 @@ struct NewOp : Op {
             .vectorize(j, v, direct ? Tail::RoundUp : Tail::Predicate)
             .unroll(i, rows, Tail::GuardWithIf);
     }
-    // with the sum of |products|, which the contract counts errors against
+    // The reference is the naive formula in double. The contract measures errors against the sum of
+    // the products' absolute values, which it therefore supplies too.
     void reference(Problem &p) const override {
-        Array &size = p.magnitude["c"] = Array(p("c").shape);
+        Array &abs_sum = p.abs_sum["c"] = Array(p("c").shape);
         for (int64_t q = 0; q < p["g"]; q++) {
             for (int64_t r = 0; r < p["m"]; r++) {
                 for (int64_t t = 0; t < p["k"]; t++) {
                     for (int64_t s = 0; s < p["n"]; s++) {
                         const double product = p("a")(q, r, t) * p("b")(q, t, s);
                         p("c")(q, r, s) += product;
-                        if (std::isfinite(product)) size(q, r, s) += std::fabs(product);
+                        if (std::isfinite(product)) abs_sum(q, r, s) += std::fabs(product);
                     }
                 }
             }

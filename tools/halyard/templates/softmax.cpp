@@ -1,45 +1,50 @@
-// new_op and its gradient: rows of c elements, each reduced and written again. Here softmax.
+// new_op and its gradient: rows of c elements, each reduced and written again. The example is
+// softmax.
 #include "kernels/rowwise/rows.h"
 
 namespace halyard {
 namespace {
 
-struct NewOp : Rows {  // the signature, samples and bench problems of Rows; both of its schedules
+// Rows supplies the schedules for CPU and GPU, the samples and the bench problems.
+struct NewOp : Rows {
     NewOp() : Rows("new_op", "x[..n,c] -> y[..n,c]") {
         doc = "y = exp(x) / sum exp(x), along axis";
         contract = {Contract::normwise, 10};
     }
     Func x = input("x");
     Func y = output("y");
-    Func peak{"peak"}, e{"e"}, total{"total"}, scale{"scale"};
+    Func row_max{"row_max"}, exponential{"exponential"}, total{"total"}, scale{"scale"};
 
-    void algorithm() override {  // over the reals, innermost dimension first
+    // Algorithms are written over the reals, without a dtype. Indices are innermost first.
+    void algorithm() override {
         k = RDom(0, size("c"));
-        peak(n) = math::lowest();
-        peak(n) = max(peak(n), x(k, n));
-        e(c, n) = exp(x(c, n) - peak(n));
-        total(n) += e(k, n);
+        row_max(n) = math::lowest();
+        row_max(n) = max(row_max(n), x(k, n));
+        exponential(c, n) = exp(x(c, n) - row_max(n));
+        total(n) += exponential(k, n);
         scale(n) = 1_r / total(n);
-        y(c, n) = e(c, n) * scale(n);
-        totals = {peak, total};
-        row_stages = {e};
-        per_row = {scale};
+        y(c, n) = exponential(c, n) * scale(n);
+        row_reductions = {row_max, total};
+        row_maps = {exponential};
+        row_scalars = {scale};
     }
-    void reference(Problem &p) const override {  // naive, in double, outermost dimension first
+    // The reference is the naive formula in double. Indices are outermost first.
+    void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
-            double most = -INFINITY;
+            double largest = -INFINITY;
             double sum = 0;
             for (int64_t j = 0; j < p["c"]; j++)
-                most = std::max(most, p("x")(i, j));
+                largest = std::max(largest, p("x")(i, j));
             for (int64_t j = 0; j < p["c"]; j++)
-                sum += std::exp(p("x")(i, j) - most);
+                sum += std::exp(p("x")(i, j) - largest);
             for (int64_t j = 0; j < p["c"]; j++)
-                p("y")(i, j) = std::exp(p("x")(i, j) - most) / sum;
+                p("y")(i, j) = std::exp(p("x")(i, j) - largest) / sum;
         }
     }
 };
 
-// the name says whose gradient it is, and in which input; its inputs say what is kept for it
+// The name `new_op_dx` makes this op the gradient of new_op with respect to x. Its inputs tell the
+// tape which tensors to save.
 struct NewOpDx : Rows {
     NewOpDx() : Rows("new_op_dx", "y[..n,c] dy[..n,c] -> dx[..n,c]") {
         internal = true;
@@ -54,7 +59,7 @@ struct NewOpDx : Rows {
         term(c, n) = y(c, n) * dy(c, n);
         dot(n) += term(k, n);
         dx(c, n) = y(c, n) * (dy(c, n) - dot(n));
-        totals = {dot};
+        row_reductions = {dot};
     }
     void reference(Problem &p) const override {
         for (int64_t i = 0; i < p["n"]; i++) {
@@ -69,6 +74,7 @@ struct NewOpDx : Rows {
 
 }  // namespace
 HALYARD_OPS {
-    ops.add<NewOp>(), ops.add<NewOpDx>();
+    ops.add<NewOp>();
+    ops.add<NewOpDx>();
 }
 }  // namespace halyard

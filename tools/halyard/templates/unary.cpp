@@ -1,5 +1,4 @@
-// new_op and its gradient: elementwise, of one tensor. Here softsign; write your own function into
-// its four lines.
+// new_op and its gradient: an elementwise function of one tensor. The example is softsign.
 #include "kernels/elementwise/elementwise.h"
 
 namespace halyard {
@@ -13,8 +12,8 @@ HALYARD_OPS {
                     .fn = [](Expr x) { return x / (1_r + abs(x)); },
                     .reference = [](double x) { return x / (1 + std::fabs(x)); },
                     .saves = "x",
-                    .dfn = [](Expr x, Expr dy) { return dy / ((1_r + abs(x)) * (1_r + abs(x))); },
-                    .dreference =
+                    .gradient = [](Expr x, Expr dy) { return dy / ((1_r + abs(x)) * (1_r + abs(x))); },
+                    .gradient_reference =
                         [](double x, double dy) {
                             return dy / ((1 + std::fabs(x)) * (1 + std::fabs(x)));
                         }});

@@ -1,4 +1,4 @@
-#include "tools/halyard/listed.h"
+#include "tools/halyard/op_info.h"
 
 #include <algorithm>
 #include <cctype>
@@ -10,6 +10,7 @@
 #include "primitives/library.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 
 struct Family {
@@ -41,15 +42,15 @@ const std::vector<Family> &all_families() {
 
 }  // namespace
 
-std::map<std::string, Listed> listed_ops() {
+std::map<std::string, OpInfo> op_infos() {
     static const std::list<KernelEntry> none;
-    std::map<std::string, Listed> ops;
+    std::map<std::string, OpInfo> ops;
     for (const RegisteredOp *op : library().ops()) {
-        Listed &one = ops[op->record.name] = {&op->record, &op->kernels, {}, op->file};
+        OpInfo &one = ops[op->record.name] = {&op->record, &op->kernels, {}, op->file};
         for (size_t k : differentiable_inputs(*op))
             one.gradients.push_back(op->signature.inputs[k].name);
     }
-    for (auto &op : joined_ops()) {
+    for (auto &op : variadic_ops()) {
         const std::string &name = op.record.name;
         ops[name] = {&op.record,
                      &none,
@@ -61,29 +62,29 @@ std::map<std::string, Listed> listed_ops() {
     return ops;
 }
 
-Listed listed_op(const std::string &any_name) {
-    std::map<std::string, Listed> ops = listed_ops();
+OpInfo op_info(const std::string &any_name) {
+    std::map<std::string, OpInfo> ops = op_infos();
     return ops.at(ops.count(any_name) ? any_name : library().at(any_name).record.name);
 }
 
-Kinds kinds_of(const Listed &op) {
-    Kinds kinds;
+KernelSummary kernel_summary(const OpInfo &op) {
+    KernelSummary summary;
     auto add = [](std::vector<std::string> &to, const std::string &s) {
         if (std::find(to.begin(), to.end(), s) == to.end()) to.push_back(s);
     };
     for (auto &k : *op.kernels) {
-        add(kinds.backends, k.backend);
-        if (k.backend == "cpu") add(kinds.isas, name_of(k.isa));
+        add(summary.backends, k.backend);
+        if (k.backend == "cpu") add(summary.isas, name_of(k.isa));
     }
-    if (op.record->form == Form::composite) kinds.backends = {"composite"};
+    if (op.record->form == Form::composite) summary.backends = {"composite"};
     for (auto &v : op.record->variants)
-        if (!v.name.empty()) kinds.variants.push_back(v.name);
+        if (!v.name.empty()) summary.variants.push_back(v.name);
     for (auto &a : op.record->attrs)
-        if (a.name == "data_format") kinds.layouts = a.choices;
-    return kinds;
+        if (a.name == "data_format") summary.layouts = a.choices;
+    return summary;
 }
 
-std::string family_of(const Listed &op) {
+std::string family_of(const OpInfo &op) {
     for (auto &family : all_families()) {
         if (std::find(family.files.begin(), family.files.end(), op.file) != family.files.end())
             return family.title;
@@ -104,12 +105,6 @@ const std::vector<std::string> &families() {
     return titles;
 }
 
-std::string joined(const std::vector<std::string> &list, const char *between) {
-    std::string s;
-    for (auto &e : list)
-        s += (s.empty() ? "" : between) + e;
-    return s;
-}
 const char *name_of_kind(AttrKind k) {
     static const char *names[] = {"integer", "real", "boolean", "choice", "ints", "dtype", "text"};
     return names[int(k)];

@@ -1,4 +1,4 @@
-#include "bench/harness/paired.h"
+#include "bench/harness/ab_result.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,7 +7,7 @@
 
 #include "bench/harness/system_load.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 
 double seconds_of(const std::function<void()> &run, int calls) {
@@ -46,17 +46,17 @@ std::vector<std::vector<double>> interleaved(const std::vector<std::function<voi
     return times;
 }
 
-Paired paired(const std::function<void()> &run, const std::function<void()> &standard, int rounds,
-              double min_time) {
+ABResult run_ab_test(const std::function<void()> &run, const std::function<void()> &baseline,
+                     int rounds, double min_time) {
     const Counters before = count();
-    const auto times = interleaved({run, standard, standard}, rounds, min_time);
+    const auto times = interleaved({run, baseline, baseline}, rounds, min_time);
     const bool left_a_core = leaves_a_core(between(before, count()));
     std::vector<double> sorted = times[0];
     std::sort(sorted.begin(), sorted.end());
-    Paired p{rounds,     median(sorted), sorted[0], 0, compare(times[0], times[1], times[2]),
-             left_a_core};
+    ABResult p{rounds,     median(sorted), sorted[0], 0, compare(times[0], times[1], times[2]),
+               left_a_core};
     p.spread = (sorted[sorted.size() * 3 / 4] - sorted[sorted.size() / 4]) / p.median;
     return p;
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

@@ -1,4 +1,4 @@
-#include "bench/harness/verdict.h"
+#include "bench/harness/expected.h"
 
 #include <cmath>
 
@@ -6,7 +6,7 @@
 #include "dsl/work.h"
 #include "primitives/primitive.h"
 
-namespace halyard::command {
+namespace halyard::bench {
 namespace {
 
 constexpr double most_operations = 2e8;  // that a reference may take: about a second
@@ -25,7 +25,7 @@ std::vector<Tensor> in_double(const std::vector<Tensor> &in, bool absolute) {
 
 }  // namespace
 
-Expected::Expected(const Trial &t, const std::vector<Tensor> &out) : op_(t.op) {
+Expected::Expected(const ProblemInstance &t, const std::vector<Tensor> &out) : op_(t.op) {
     for (size_t k = 0; k < out.size(); k++)
         problem_.tensors[op_.signature.outputs[k].name] = Array(out[k].shape());
     double work = 0;
@@ -43,7 +43,7 @@ Expected::Expected(const Trial &t, const std::vector<Tensor> &out) : op_(t.op) {
         from_doubles(t);
 }
 
-void Expected::from_reference(const Trial &t) {
+void Expected::from_reference(const ProblemInstance &t) {
     const OpPtr op = op_table().make(op_.record.name);
     problem_.dims = t.dims;
     for (size_t k = 0; k < t.in.size(); k++)
@@ -55,7 +55,7 @@ void Expected::from_reference(const Trial &t) {
     source_ = "the reference";
 }
 
-void Expected::from_doubles(const Trial &t) {
+void Expected::from_doubles(const ProblemInstance &t) {
     bool doubles = false;
     for (auto &d : op_.record.dtypes)
         doubles |= d.starts_with("f64");
@@ -68,22 +68,22 @@ void Expected::from_doubles(const Trial &t) {
     if (op_.record.contract.measure == Contract::products) {
         const auto sums = primitive.run(in_double(t.in, true));
         for (size_t k = 0; k < sums.size(); k++)
-            problem_.magnitude[op_.signature.outputs[k].name] = check::array_of(sums[k]);
+            problem_.abs_sum[op_.signature.outputs[k].name] = check::array_of(sums[k]);
     }
     source_ = "the f64 kernel";
 }
 
-Expected::Verdict Expected::judge(const std::vector<Tensor> &out) const {
-    Verdict v;
+Expected::Accuracy Expected::judge(const std::vector<Tensor> &out) const {
+    Accuracy v;
     for (size_t k = 0; k < out.size(); k++) {
         const std::string &name = op_.signature.outputs[k].name;
-        const std::string breach = check::compare(op_.record, name, out[k], problem_);
-        if (v.breach.empty()) v.breach = breach;
+        const std::string violation = check::compare(op_.record, name, out[k], problem_);
+        if (v.violation.empty()) v.violation = violation;
         const std::vector<double> &want = problem_.tensors.at(name).v;
         const std::vector<double> got = out[k].to_vector<double>();
         if (want.size() != got.size()) continue;
         if (!is_float(out[k].dtype())) {
-            if (!breach.empty()) v.error = INFINITY;
+            if (!violation.empty()) v.error = INFINITY;
             continue;
         }
         double most = 0, off = 0;
@@ -99,4 +99,4 @@ Expected::Verdict Expected::judge(const std::vector<Tensor> &out) const {
     return v;
 }
 
-}  // namespace halyard::command
+}  // namespace halyard::bench

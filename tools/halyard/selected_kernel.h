@@ -1,4 +1,5 @@
-// Chosen: one kernel and one problem for it, as profile and ablate are told on the command line.
+// SelectedKernel: one kernel and one problem for it, as profile and ablate are told on the command
+// line.
 #pragma once
 #include <CLI/CLI.hpp>
 
@@ -9,18 +10,18 @@ namespace halyard::command {
 
 struct KernelOptions {
     std::string op, shape, dtype, isa, variant;
-    std::vector<std::string> picks;
+    std::vector<std::string> tunables;
 };
 void add_kernel_options(CLI::App &sub, KernelOptions &o);
 
-class Chosen {
+class SelectedKernel {
 public:
     // Throws what a call with these options would, and DispatchError where nothing is to be
     // computed.
-    explicit Chosen(const KernelOptions &o);
+    explicit SelectedKernel(const KernelOptions &o);
 
     const RegisteredOp &op;
-    Trial trial;
+    bench::ProblemInstance problem;
     Plan plan;
     Instance instance;
     std::vector<Tensor> out;

@@ -1,12 +1,13 @@
-#include "tools/halyard/chosen.h"
+#include "tools/halyard/selected_kernel.h"
 
 #include "bench/harness/op_call.h"
-#include "bench/harness/picks.h"
 #include "bench/harness/progress.h"
+#include "bench/harness/tunables.h"
 #include "dsl/all_ops.h"
 #include "registry/base/parallel.h"
 
 namespace halyard::command {
+using namespace bench;
 namespace {
 
 std::string problem_of(const KernelOptions &o, const OpRecord &op) {
@@ -26,48 +27,48 @@ void add_kernel_options(CLI::App &sub, KernelOptions &o) {
     sub.add_option("--dtype", o.dtype, "f32, f16, ... (f32,i32 where the op has two)");
     sub.add_option("--isa", o.isa, "Only kernels of this level: baseline, avx2, avx512");
     sub.add_option("--variant", o.variant, "Only kernels of this variant");
-    sub.add_option("--picks", o.picks, "A value for one of the schedule's free choices: rows=4")
+    sub.add_option("--picks", o.tunables, "A value for one of the schedule's free choices: rows=4")
         ->allow_extra_args(false);
 }
 
-Chosen::Chosen(const KernelOptions &o)
+SelectedKernel::SelectedKernel(const KernelOptions &o)
     : op(op_with_kernels(o.op)),
-      trial(op, problem_of(o, op.record), dtype_set(op.record, o.dtype)) {
+      problem(op, problem_of(o, op.record), dtype_set(op.record, o.dtype)) {
     check_variant(op.record, o.variant);
     const Target target("cpu", o.isa, o.variant);
     list_all_ops(op_table());
-    plan = make_plan(op, metas_of(trial), trial.attrs);
+    plan = make_plan(op, metas_of(problem), problem.attrs);
     if (!plan.kernel)
-        throw DispatchError(o.op, "nothing is to be computed for '" + trial.text + "'");
+        throw DispatchError(o.op, "nothing is to be computed for '" + problem.text + "'");
     instance.dtypes = plan.kernel->dtypes;
     instance.variant = plan.kernel->variant;
     instance.isa = plan.kernel->isa;
-    instance.picks = picks_from(op.record.name, instance, o.picks);
-    out = outputs_of(trial);
+    instance.tunables = tunables_from(op.record.name, instance, o.tunables);
+    out = outputs_of(problem);
 }
 
-KernelEntry Chosen::entry(const Kernel &built, KernelFn fn) const {
+KernelEntry SelectedKernel::entry(const Kernel &built, KernelFn fn) const {
     KernelEntry k = *plan.kernel;
     k.fn = fn;
     k.lanes = built.lanes;
-    k.picks = built.instance.picks.values();
+    k.tunables = built.instance.tunables.values();
     if (const std::string why = refusal_of(op.record, k, plan.dims); !why.empty())
         throw DispatchError(op.record.name, "not with these picks: " + why);
     return k;
 }
 
-std::function<void()> Chosen::runner(const KernelEntry &k) const {
+std::function<void()> SelectedKernel::runner(const KernelEntry &k) const {
     Plan mine = plan;
     mine.kernel = &k;
     check::begins(headline());
-    return [this, mine] { run_plan(mine, trial.in, trial.attrs, out); };
+    return [this, mine] { run_plan(mine, problem.in, problem.attrs, out); };
 }
 
-std::string Chosen::headline() const {
+std::string SelectedKernel::headline() const {
     const std::string kernel = instance.dtypes +
                                (instance.variant.empty() ? "" : " " + instance.variant) + " " +
                                name_of(instance.isa);
-    return op.record.name + " " + trial.text + " " + kernel +
+    return op.record.name + " " + problem.text + " " + kernel +
            ", threads: " + std::to_string(threads());
 }
 

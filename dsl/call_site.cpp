@@ -1,0 +1,155 @@
+#include "dsl/call_site.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include "registry/base/error.h"
+#include "registry/base/program.h"
+#include "registry/base/run_program.h"
+
+namespace halyard {
+namespace fs = std::filesystem;
+namespace {
+
+// Between the op's call and Halide's error are a few dozen calls within Halide.
+constexpr int max_calls = 64;
+
+struct Module {
+    std::string path;
+    uintptr_t base = 0;
+};
+Module module_of(const void *address) {
+    Dl_info info;
+    if (!dladdr(address, &info) || !info.dli_fname) return {};
+    return {info.dli_fname, uintptr_t(info.dli_fbase)};
+}
+
+// Returns one line per address, as addr2line prints it: "softmax.cpp:41 (discriminator 3)". The
+// lines are empty if addr2line cannot be run.
+std::vector<std::string> lines_of(const Module &m, const std::vector<void *> &return_addresses) {
+    // The name of the program may be relative to a folder that is no longer the current one.
+    std::error_code not_found;
+    const fs::path path = fs::canonical(m.path, not_found);
+    std::vector<std::string> words = {"addr2line", "-e",
+                                      (not_found ? own_program() : path).string()};
+    for (void *return_address : return_addresses) {
+        std::ostringstream call;
+        call << "0x" << std::hex << uintptr_t(return_address) - m.base - 1;
+        words.push_back(call.str());
+    }
+    std::string text;
+    try {
+        text = run_program(words, Keep::output).text;
+    } catch (const Error &) {
+    }
+    std::istringstream all(text);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(all, line);)
+        lines.push_back(line);
+    lines.resize(return_addresses.size());
+    return lines;
+}
+
+// Returns true if `address` is in a member of the classes that call op files.
+bool calls_ops(const void *address) {
+    Dl_info info;
+    if (!dladdr(address, &info) || !info.dli_sname) return false;
+    const std::string name = info.dli_sname;
+    return name.find("halyard6Kernel") != std::string::npos ||
+           name.find("halyard7OpTable") != std::string::npos;
+}
+
+bool is_system(const std::string &file) {
+    return file.find("/include/c++/") != std::string::npos ||
+           fs::path(file).filename() == "Halide.h";
+}
+
+// Returns true for the headers of dsl/, whose inline functions are compiled into op files.
+bool is_kit(const fs::path &file) {
+    return file.extension() == ".h" && file.parent_path().filename() == "dsl";
+}
+
+// Returns "folder/file.cpp:41". The path is normalised first, because it contains ".." if the
+// compiler ran in a build folder.
+std::string location_text(const std::string &file, int line) {
+    const fs::path path = fs::path(file).lexically_normal();
+    return (path.parent_path().filename() / path.filename()).string() + ":" + std::to_string(line);
+}
+
+}  // namespace
+
+CallSite CallSite::here() {
+    CallSite site;
+    site.return_addresses_.resize(max_calls);
+    const int count = backtrace(site.return_addresses_.data(), max_calls);
+    site.return_addresses_.resize(size_t(count));
+    return site;
+}
+
+std::vector<CallSite::Frame> CallSite::frames() const {
+    const Module kit = module_of(reinterpret_cast<const void *>(&lines_of));
+    // The line of each call; "" for calls in this library, Halide and libstdc++. Instances of
+    // Halide's templates may be in any module, so all others are looked up.
+    std::vector<std::string> lines;
+    std::map<uintptr_t, std::pair<Module, std::vector<size_t>>> modules;
+    for (size_t i = 0; i < return_addresses_.size() && !calls_ops(return_addresses_[i]); i++) {
+        lines.emplace_back();
+        const Module m = module_of(return_addresses_[i]);
+        const bool library = m.path.find("libHalide") != std::string::npos ||
+                             m.path.find("libstdc++") != std::string::npos;
+        if (m.base && m.base != kit.base && !library) {
+            modules[m.base].first = m;
+            modules[m.base].second.push_back(i);
+        }
+    }
+    for (auto &[base, module_and_calls] : modules) {
+        const auto &[module, calls] = module_and_calls;
+        std::vector<void *> return_addresses;
+        for (size_t i : calls)
+            return_addresses.push_back(return_addresses_[i]);
+        const std::vector<std::string> found = lines_of(module, return_addresses);
+        for (size_t k = 0; k < found.size(); k++)
+            lines[calls[k]] = found[k];
+    }
+    // The frames end where the kit called the op file.
+    std::vector<Frame> all;
+    for (const std::string &line : lines) {
+        const size_t colon = line.rfind(':');
+        const std::string file = line.substr(0, colon == std::string::npos ? 0 : colon);
+        if (!all.empty() && (line.empty() || is_kit(file))) break;
+        if (file.empty() || file[0] == '?' || is_system(file) || is_kit(file)) continue;
+        if (const int number = std::atoi(line.c_str() + colon + 1); number > 0)
+            all.push_back({file, number});
+    }
+    return all;
+}
+
+std::string CallSite::location() const {
+    const std::vector<Frame> all = frames();
+    if (all.empty()) return "";
+    size_t own = 0;
+    while (all[own].file != all.back().file)
+        own++;
+    const std::string text = location_text(all[own].file, all[own].line);
+    return own == 0 ? text : text + " (" + location_text(all[0].file, all[0].line) + ")";
+}
+
+std::string CallSite::outermost_location() const {
+    const std::vector<Frame> all = frames();
+    return all.empty() ? "" : location_text(all.back().file, all.back().line);
+}
+
+std::string CallSite::outermost_file() const {
+    const std::vector<Frame> all = frames();
+    return all.empty() ? "" : all.back().file;
+}
+
+std::string at_location(const std::string &location, const std::string &message) {
+    return location.empty() ? message : location + ": " + message;
+}
+
+}  // namespace halyard

@@ -1,0 +1,285 @@
+// The families of elementwise ops: an op and its gradients for each row of a table.
+#include <algorithm>
+
+#include "kernels/elementwise/elementwise.h"
+
+namespace halyard {
+namespace {
+
+std::vector<std::string> floats_of(const std::vector<std::string> &dtypes) {
+    std::vector<std::string> floats;
+    for (auto &d : dtypes)
+        if (is_float(dtype_of(d))) floats.push_back(d);
+    return floats;
+}
+
+// Returns v modulo the range of t.
+double wrapped(int64_t v, DType t) {
+    return t == DType::i8    ? int8_t(v)
+           : t == DType::u8  ? uint8_t(v)
+           : t == DType::i32 ? int32_t(v)
+                             : double(v);
+}
+
+struct Unary : Elementwise {
+    UnarySpec spec;
+    Func x = input("x");
+    Func y = output("y");
+    explicit Unary(const UnarySpec &op)
+        : Elementwise(op.name, op.to_bool ? "x[*] -> y:bool[*]" : "x[*] -> y[*]"), spec(op) {
+        doc = op.doc;
+        alias = op.alias;
+        other_names = op.other_names;
+        dtypes = op.dtypes;
+        gpu = !op.to_bool && op.reference;
+        contract = {Contract::elementwise, op.ulps};
+        if (op.ulps <= 0.5) task_elements = cheap_task;
+    }
+    void algorithm() override { y(Halide::_) = spec.fn(x(Halide::_)); }
+    void reference(Problem &p) const override {
+        const bool wraps = is_integer(p.dtype) && spec.integer_reference;
+        each(p, [&](const double *in, double *o) {
+            o[0] = wraps ? wrapped(spec.integer_reference(int64_t(in[0])), p.dtype)
+                         : spec.reference(in[0]);
+        });
+    }
+};
+
+struct UnaryDx : Elementwise {
+    UnarySpec spec;
+    Func saved, dy, dx;
+    explicit UnaryDx(const UnarySpec &op)
+        : Elementwise(op.name + "_dx",
+                      (op.saves.empty() ? "" : op.saves + "[*] ") + "dy[*] -> dx[*]"),
+          spec(op) {
+        internal = true;
+        dtypes = floats_of(op.dtypes);
+        contract = {op.gradient_abs_sum ? Contract::products : Contract::elementwise,
+                    op.gradient_ulps};
+        if (op.gradient_ulps <= 0.5) task_elements = cheap_task;
+        if (!op.saves.empty()) saved = input(op.saves);
+        dy = input("dy");
+        dx = output("dx");
+    }
+    void algorithm() override {
+        dx(Halide::_) = spec.gradient(spec.saves.empty() ? Expr() : saved(Halide::_),
+                                      dy(Halide::_));
+    }
+    void reference(Problem &p) const override {
+        const auto at = [&](double (*f)(double, double), const double *in) {
+            return spec.saves.empty() ? f(0, in[0]) : f(in[0], in[1]);
+        };
+        each_abs_sum(p, [&](const double *in, double *o) {
+            // The derivative is the gradient for dy = 1.
+            const double one[] = {in[0], 1};
+            o[0] = spec.gradient_abs_sum
+                       ? at(spec.gradient_abs_sum, in)
+                       : std::fabs(at(spec.gradient_reference, spec.saves.empty() ? one + 1 : one));
+        });
+        each(p, [&](const double *in, double *o) { o[0] = at(spec.gradient_reference, in); });
+    }
+};
+
+// Returns "x[*] weight[*] -> y[*]".
+std::string formula_signature(const std::vector<std::string> &inputs, const std::string &output) {
+    std::string s;
+    for (auto &n : inputs)
+        s += n + "[*] ";
+    return s + "-> " + output + "[*]";
+}
+
+struct FormulaBase : Elementwise {
+    FormulaSpec spec;
+    Exprs s;
+    FormulaBase(const std::string &name, const std::string &signature, const FormulaSpec &op)
+        : Elementwise(name, signature), spec(op) {
+        for (auto &[scalar_name, value] : op.scalars)
+            s.push_back(scalar(scalar_name, value));
+        for (auto &t : sig.inputs)
+            input(t.name);
+    }
+    std::vector<double> scalar_values(const Problem &p) const {
+        std::vector<double> all;
+        for (auto &[scalar_name, value] : spec.scalars)
+            all.push_back(p.real(scalar_name));
+        return all;
+    }
+};
+
+struct Formula : FormulaBase {
+    Func y = output("y");
+    explicit Formula(const FormulaSpec &op)
+        : FormulaBase(op.name, formula_signature(op.inputs, "y"), op) {
+        doc = op.doc;
+        alias = op.alias;
+        functional = op.functional;
+        dtypes = op.dtypes;
+        gpu = op.gpu;
+        internal = op.internal;
+        contract = {op.abs_sum ? Contract::products : Contract::elementwise, op.ulps};
+    }
+    void algorithm() override {
+        Exprs x;
+        for (const Func &f : in)
+            x.push_back(f(Halide::_));
+        y(Halide::_) = spec.fn(x, s);
+    }
+    void reference(Problem &p) const override {
+        const std::vector<double> scalars = scalar_values(p);
+        if (spec.abs_sum) {
+            each_abs_sum(
+                p, [&](const double *x, double *o) { o[0] = spec.abs_sum(x, scalars.data()); });
+        }
+        each(p, [&](const double *x, double *o) { o[0] = spec.reference(x, scalars.data()); });
+    }
+};
+
+struct FormulaGradient : FormulaBase {
+    FormulaSpec::Gradient gradient;
+    Func d = output("d" + gradient.input);
+    FormulaGradient(const FormulaSpec &op, const FormulaSpec::Gradient &which)
+        : FormulaBase(op.name + "_d" + which.input,
+                      formula_signature(with_dy(which.saves), "d" + which.input), op),
+          gradient(which) {
+        internal = true;
+        dtypes = op.dtypes;
+        contract = {which.abs_sum ? Contract::products : Contract::elementwise, which.ulps};
+    }
+    static std::vector<std::string> with_dy(std::vector<std::string> saves) {
+        saves.push_back("dy");
+        return saves;
+    }
+    // Returns the index among the op's inputs of a saved one.
+    size_t input_index(size_t saved) const {
+        return size_t(std::find(spec.inputs.begin(), spec.inputs.end(), gradient.saves[saved]) -
+                      spec.inputs.begin());
+    }
+    void algorithm() override {
+        Exprs x(spec.inputs.size());
+        for (size_t k = 0; k < gradient.saves.size(); k++)
+            x[input_index(k)] = in[k](Halide::_);
+        d(Halide::_) = gradient.fn(x, s, in.back()(Halide::_));
+    }
+    void reference(Problem &p) const override {
+        const std::vector<double> scalars = scalar_values(p);
+        std::vector<double> x(spec.inputs.size());
+        const auto at = [&](double (*value)(const double *x, const double *s, double dy),
+                            const double *given, double dy) {
+            for (size_t k = 0; k < gradient.saves.size(); k++)
+                x[input_index(k)] = given[k];
+            return value(x.data(), scalars.data(), dy);
+        };
+        const size_t dy = gradient.saves.size();
+        each_abs_sum(p, [&](const double *given, double *o) {
+            o[0] = gradient.abs_sum ? at(gradient.abs_sum, given, given[dy])
+                                    : std::fabs(at(gradient.reference, given, 1));
+        });
+        each(p, [&](const double *given, double *o) {
+            o[0] = at(gradient.reference, given, given[dy]);
+        });
+    }
+};
+
+struct Binary : Elementwise {
+    BinarySpec spec;
+    Func a = input("a"), b = input("b");
+    Func y = output("y");
+    explicit Binary(const BinarySpec &op)
+        : Elementwise(op.name, op.to_bool ? "a[*] b[*] -> y:bool[*]" : "a[*] b[*] -> y[*]"),
+          spec(op) {
+        doc = op.doc;
+        alias = op.alias;
+        functional = op.functional;
+        other_names = op.other_names;
+        dtypes = op.dtypes;
+        contract = {Contract::elementwise, op.ulps};
+        if (op.ulps <= 0.5) task_elements = cheap_task;
+    }
+    void algorithm() override { y(Halide::_) = spec.fn(a(Halide::_), b(Halide::_)); }
+    void reference(Problem &p) const override {
+        const bool wraps = is_integer(p.dtype) && spec.integer_reference;
+        each(p, [&](const double *in, double *o) {
+            o[0] = wraps ? wrapped(spec.integer_reference(int64_t(in[0]), int64_t(in[1])), p.dtype)
+                         : spec.reference(in[0], in[1]);
+        });
+    }
+};
+
+struct BinaryGradient : Elementwise {
+    BinarySpec spec;
+    bool in_a;
+    std::map<std::string, Func> from;
+    Func dy, d;
+    BinaryGradient(const BinarySpec &op, bool a_side)
+        : Elementwise(op.name + (a_side ? "_da" : "_db"),
+                      saved(a_side ? op.da_saves : op.db_saves) + "dy[*] -> " +
+                          (a_side ? "da" : "db") + "[*]"),
+          spec(op), in_a(a_side) {
+        internal = true;
+        dtypes = floats_of(op.dtypes);
+        contract = {Contract::elementwise, op.gradient_ulps};
+        if (op.gradient_ulps <= 0.5) task_elements = cheap_task;
+        for (auto &t : sig.inputs)
+            from[t.name] = input(t.name);
+        d = output(in_a ? "da" : "db");
+    }
+    static std::string saved(const std::string &names) {
+        std::string s;
+        for (char c : names)
+            s += std::string(1, c) + "[*] ";
+        return s;
+    }
+    void algorithm() override {
+        auto value = [&](const char *name) {
+            return from.count(name) ? Expr(from[name](Halide::_)) : Expr();
+        };
+        d(Halide::_) = (in_a ? spec.da : spec.db)(value("a"), value("b"), value("dy"));
+    }
+    void reference(Problem &p) const override {
+        // The gradient of an element, or its derivative: the gradient for dy = 1.
+        const auto at = [&](const double *in, bool derivative) {
+            double a = 0, b = 0, g = 0;
+            for (size_t k = 0; k < sig.inputs.size(); k++)
+                (sig.inputs[k].name == "a" ? a : sig.inputs[k].name == "b" ? b : g) = in[k];
+            return (in_a ? spec.da_reference : spec.db_reference)(a, b, derivative ? 1 : g);
+        };
+        each_abs_sum(p, [&](const double *in, double *o) { o[0] = std::fabs(at(in, true)); });
+        each(p, [&](const double *in, double *o) { o[0] = at(in, false); });
+    }
+};
+
+}  // namespace
+
+void add_unary(OpTable &ops, const UnarySpec &spec) {
+    ops.add<Unary>(spec);
+    if (spec.saves != "none") ops.add<UnaryDx>(spec);
+}
+
+void add_unary(OpTable &ops, std::span<const UnarySpec> table) {
+    for (const UnarySpec &spec : table)
+        add_unary(ops, spec);
+}
+
+void add_formula(OpTable &ops, const FormulaSpec &spec) {
+    ops.add<Formula>(spec);
+    for (auto &gradient : spec.gradients)
+        ops.add<FormulaGradient>(spec, gradient);
+}
+
+void add_formula(OpTable &ops, std::span<const FormulaSpec> table) {
+    for (const FormulaSpec &spec : table)
+        add_formula(ops, spec);
+}
+
+void add_binary(OpTable &ops, const BinarySpec &spec) {
+    ops.add<Binary>(spec);
+    if (spec.da) ops.add<BinaryGradient>(spec, true);
+    if (spec.db) ops.add<BinaryGradient>(spec, false);
+}
+
+void add_binary(OpTable &ops, std::span<const BinarySpec> table) {
+    for (const BinarySpec &spec : table)
+        add_binary(ops, spec);
+}
+
+}  // namespace halyard
