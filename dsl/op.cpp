@@ -131,7 +131,7 @@ void Op::define(const Build &build) {
     implementation_->algorithm(build);
 }
 
-std::vector<std::string> Op::names_of(const std::vector<Dim> &dims) {
+std::vector<std::string> Op::names_of(std::initializer_list<Dim> dims) {
     std::vector<std::string> names;
     for (const Dim &d : dims)
         names.push_back(d.name());
@@ -183,8 +183,8 @@ private:
 }  // namespace
 
 Variant::Variant(std::string variant_name, DimExpr condition, Steps steps)
-    : Variant(std::move(variant_name), std::move(condition),
-              [steps](Op &op) { return std::make_unique<StepsImplementation>(op, steps); }) {}
+    : name(std::move(variant_name)), when(std::move(condition)),
+      make([steps](Op &op) { return std::make_unique<StepsImplementation>(op, steps); }) {}
 
 Expr Op::parameter(const std::string &n, const Type &t) {
     const Halide::Parameter p(t, false, 0, n);

@@ -187,10 +187,10 @@ protected:
 
     void attr(const Dim &d, int64_t value) { attr(d.name(), value); }
     void flag(const Dim &d, bool value) { flag(d.name(), value); }
-    void choice(const Dim &d, const std::vector<Dim> &choices) {
+    void choice(const Dim &d, std::initializer_list<Dim> choices) {
         choice(d.name(), names_of(choices));
     }
-    void ints(const std::string &name, const std::string &value, const std::vector<Dim> &parts) {
+    void ints(const std::string &name, const std::string &value, std::initializer_list<Dim> parts) {
         ints(name, value, names_of(parts));
     }
 
@@ -220,7 +220,7 @@ private:
     Func declared(std::vector<Func> &all, const std::vector<TensorSpec> &specs,
                   const std::string &name, const char *suffix, const char *kind);
     Expr parameter(const std::string &name, const Halide::Type &t);
-    static std::vector<std::string> names_of(const std::vector<Dim> &dims);
+    static std::vector<std::string> names_of(std::initializer_list<Dim> dims);
     std::vector<Variant> variants_;                   // as in `variants`
     std::unique_ptr<Implementation> implementation_;  // of the variant that define() built
     std::map<std::string, Expr> extents_;  // by the names of dimensions and integer scalars

@@ -55,24 +55,22 @@ struct Steps {
     std::function<void(const Cpu &)> schedule = {};
 };
 
+// One way to compute an op, with the condition under which its kernel may run.
 struct Variant {
-    using Make = std::function<std::unique_ptr<Implementation>(Op &)>;
-
-    Variant(std::string variant_name, DimExpr condition, Steps steps);
-    Variant(std::string variant_name, DimExpr condition, Make make_implementation)
-        : name(std::move(variant_name)), when(std::move(condition)),
-          make(std::move(make_implementation)) {}
+    Variant(std::string variant_name, DimExpr condition, Steps steps = {});
 
     std::string name;
     DimExpr when;  // DimExpr::always() for every call
-    Make make;
+    std::function<std::unique_ptr<Implementation>(Op &)> make;
 };
 
-// The variant of `op` that class I computes; I is constructed from the op and `arguments`.
+// Returns the variant of `op` that class I computes. An I is constructed from the op and the
+// arguments.
 template<class I, class O, class... A>
 Variant variant_of(O &op, const std::string &name, const DimExpr &when, const A &...arguments) {
-    return {name, when,
-            [&op, arguments...](Op &) { return std::make_unique<I>(op, arguments...); }};
+    Variant v(name, when);
+    v.make = [&op, arguments...](Op &) { return std::make_unique<I>(op, arguments...); };
+    return v;
 }
 
 }  // namespace halyard

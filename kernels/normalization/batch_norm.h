@@ -157,10 +157,9 @@ struct BatchNormDx : BatchNorm {
             each(p, i, [&](size_t at) {
                 const double d = before(p, at);
                 p("dx").v[at] = gain * scale * (d - sum / count - normal(at) * dot / count);
-                p.abs_sum["dx"].v[at] = std::fabs(gain * scale) *
-                                              (std::fabs(d) + sum_size / count +
-                                               size_of(at) * dot_size / count) +
-                                          lost;
+                p.abs_sum["dx"].v[at] = std::fabs(gain * scale) * (std::fabs(d) + sum_size / count +
+                                                                   size_of(at) * dot_size / count) +
+                                        lost;
             });
             p("dgamma")(i) = dot;
             p("dbeta")(i) = sum;
