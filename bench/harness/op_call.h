@@ -39,8 +39,9 @@ std::vector<DType> dtypes_from(const RegisteredOp &op, const std::string &set);
 // it is composed of.
 std::vector<size_t> differentiable_inputs(const RegisteredOp &op);
 
-// Throws AttrError when `variant` isn't empty and not one of the op's.
-void check_variant(const OpRecord &op, const std::string &variant);
+// Returns the present name of a variant of the op, which `variant` may call by an earlier one; "" for
+// "". Throws AttrError if the op has no such variant.
+std::string variant_called(const OpRecord &op, const std::string &variant);
 
 // The op of that name. Throws DispatchError when there is none, and when it has no kernels of its
 // own.

@@ -34,7 +34,7 @@ Convolution::ChannelTile Convolution::channel_tile(const Cpu &cpu) const {
 }
 
 // Tiles at the edges overlap the ones before them: guarded tiles store their vectors of channels
-// one by one and are slower (docs/kernel_measurements.md, "Edges of packed tiles").
+// one by one and are slower (docs/kernel_measurements.md, "convolution").
 void Convolution::channel_tiles(const Cpu &cpu, const ChannelTile &tile, const Func &padded,
                                 Func filter, Func sum, const RDom &r) const {
     Func o = store();

@@ -73,7 +73,7 @@ public:
                     : op.channel_tile(cpu);
         op.channel_tiles(cpu, tile, padded, filter, sum, r);
         // With a constant stride the pixels of a tile share an address
-        // (docs/kernel_measurements.md, "Constant strides").
+        // (docs/kernel_measurements.md, "convolution").
         sum.update().specialize(stride_w == 1);
         sum.update().specialize(stride_w == 2);
     }

@@ -210,7 +210,7 @@ public:
 };
 
 // A plane's maps and winners stay in cache. dx is made there, padding included, and copied from it.
-// docs/kernel_measurements.md, "Pooling".
+// docs/kernel_measurements.md, "pooling".
 class DxPadded : public PoolVariant<MaxPool2dDx> {
 public:
     using PoolVariant::PoolVariant;

@@ -234,7 +234,7 @@ protected:
 
 // Windows of 3 x 3 with stride 2: a plane is padded in L1, its columns are reduced to one row, and
 // that to every other element. It is faster than reducing rows one at a time, whose vectors are
-// read before both stores that they span are done: docs/kernel_measurements.md, "Pooling".
+// read before both stores that they span are done: docs/kernel_measurements.md, "pooling".
 template<class O> class Pool3x3s2 : public PoolVariant<O> {
 public:
     explicit Pool3x3s2(O &op) : PoolVariant<O>(op) {}

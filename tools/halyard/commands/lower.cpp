@@ -74,10 +74,10 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const LowerOption
         throw AttrError(op.name, std::string(o.strict ? "--strict" : "--shape") +
                                      " does nothing for " + i.backend);
     }
-    check_variant(op, o.variant);
+    const std::string variant = variant_called(op, o.variant);
     const auto best = std::find_if(op.variants.begin(), op.variants.end(),
                                    [](const VariantSpec &v) { return !is_extension(v.name); });
-    i.variant = o.variant.empty() ? best->name : o.variant;
+    i.variant = variant.empty() ? best->name : variant;
     if (i.backend == "cpu") {
         i.isa = o.isa.empty() ? host_isa() : isa_of(o.isa);
         return i;
@@ -88,7 +88,7 @@ Instance instance_of(const OpRecord &op, const TextForm &form, const LowerOption
     if (!op.gpu) throw DispatchError(op.name, "no GPU schedule");
     if (i.dtypes != "f32")
         throw DTypeError(op.name, "no GPU kernels for " + i.dtypes + ", there are f32");
-    if (!o.variant.empty() && o.variant != last)
+    if (!variant.empty() && variant != last)
         throw AttrError(op.name, "no GPU kernel of variant '" + o.variant + "', there is " + last);
     i.variant = last;
     return i;
